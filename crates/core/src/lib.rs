@@ -1,0 +1,8 @@
+//! A sans-I/O model of mechanical disk drives, its schedulers and its engine.
+//!
+//! The modules stand on one another in this order, and an import goes down only:
+//! `units` < `spec` < `geometry` < `mechanics` < `buffer` < `drive` < `sched` < `host` <
+//! `workload` < `engine` < `stats`.
+
+pub mod spec;
+pub mod units;

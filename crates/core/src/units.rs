@@ -1,0 +1,318 @@
+//! Quantities as types: time, angle, places and sizes.
+//!
+//! Everything above speaks in these; a bare number stands for a time, a place or a size nowhere
+//! in a public signature. All are plain integers inside, so that equal inputs give equal bits.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Mul, Neg, Sub, SubAssign};
+
+/// A point in time, in whole nanoseconds since the start of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instant(u64);
+
+impl Instant {
+    /// The start of a run.
+    pub const START: Self = Self(0);
+    /// Later than every instant of a run.
+    pub const NEVER: Self = Self(u64::MAX);
+
+    /// The instant `ns` nanoseconds after the start.
+    #[inline]
+    pub const fn from_ns(ns: u64) -> Self {
+        Self(ns)
+    }
+
+    /// Nanoseconds since the start.
+    #[inline]
+    pub const fn as_ns(self) -> u64 {
+        self.0
+    }
+
+    /// Seconds since the start, for display.
+    pub fn as_s(self) -> f64 {
+        self.0 as f64 * 1e-9
+    }
+
+    /// The time from `earlier` to here, or zero when `earlier` is in fact later.
+    #[inline]
+    pub const fn since_or_zero(self, earlier: Self) -> Span {
+        Span(self.0.saturating_sub(earlier.0) as i64)
+    }
+}
+
+impl Add<Span> for Instant {
+    type Output = Self;
+    #[inline]
+    fn add(self, span: Span) -> Self {
+        let (at, wrapped) = self.0.overflowing_add_signed(span.0);
+        assert!(!wrapped, "instant out of range: {self:?} + {span:?}");
+        Self(at)
+    }
+}
+
+impl AddAssign<Span> for Instant {
+    #[inline]
+    fn add_assign(&mut self, span: Span) {
+        *self = *self + span;
+    }
+}
+
+impl Sub<Span> for Instant {
+    type Output = Self;
+    #[inline]
+    fn sub(self, span: Span) -> Self {
+        self + -span
+    }
+}
+
+/// Panics when the right side is later than the left: time never runs backwards.
+impl Sub for Instant {
+    type Output = Span;
+    #[inline]
+    fn sub(self, earlier: Self) -> Span {
+        assert!(self.0 >= earlier.0, "time runs backwards: {self:?} - {earlier:?}");
+        Span((self.0 - earlier.0) as i64)
+    }
+}
+
+/// A length of time in whole nanoseconds; negative only where a model's *effective* value is
+/// (the write settle of worthington96 table 12, for one).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span(i64);
+
+impl Span {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+
+    /// A span of `ns` nanoseconds.
+    #[inline]
+    pub const fn from_ns(ns: i64) -> Self {
+        Self(ns)
+    }
+
+    /// A span of `ms` milliseconds, to the nearest nanosecond.
+    pub fn from_ms(ms: f64) -> Self {
+        Self((ms * 1e6).round() as i64)
+    }
+
+    /// A span of `us` microseconds, to the nearest nanosecond.
+    pub fn from_us(us: f64) -> Self {
+        Self((us * 1e3).round() as i64)
+    }
+
+    /// A span of `s` seconds, to the nearest nanosecond.
+    pub fn from_s(s: f64) -> Self {
+        Self((s * 1e9).round() as i64)
+    }
+
+    /// Nanoseconds.
+    #[inline]
+    pub const fn as_ns(self) -> i64 {
+        self.0
+    }
+
+    /// Milliseconds, for display and statistics.
+    #[inline]
+    pub fn as_ms(self) -> f64 {
+        self.0 as f64 * 1e-6
+    }
+
+    /// Seconds, for display and statistics.
+    pub fn as_s(self) -> f64 {
+        self.0 as f64 * 1e-9
+    }
+
+    /// This span, or zero when it is negative.
+    #[inline]
+    pub const fn or_zero(self) -> Self {
+        if self.0 < 0 { Self::ZERO } else { self }
+    }
+}
+
+impl Add for Span {
+    type Output = Self;
+    #[inline]
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Span {
+    #[inline]
+    fn add_assign(&mut self, other: Self) {
+        self.0 += other.0;
+    }
+}
+
+impl Sub for Span {
+    type Output = Self;
+    #[inline]
+    fn sub(self, other: Self) -> Self {
+        Self(self.0 - other.0)
+    }
+}
+
+impl SubAssign for Span {
+    #[inline]
+    fn sub_assign(&mut self, other: Self) {
+        self.0 -= other.0;
+    }
+}
+
+impl Neg for Span {
+    type Output = Self;
+    #[inline]
+    fn neg(self) -> Self {
+        Self(-self.0)
+    }
+}
+
+impl Mul<u64> for Span {
+    type Output = Self;
+    #[inline]
+    fn mul(self, times: u64) -> Self {
+        Self(self.0 * times as i64)
+    }
+}
+
+impl Sum for Span {
+    fn sum<I: Iterator<Item = Self>>(spans: I) -> Self {
+        spans.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ms", self.as_ms())
+    }
+}
+
+/// A position or a difference of positions on the platter: a fraction of a revolution in units
+/// of 2^-64, so that adding and subtracting wrap as the platter does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Angle(u64);
+
+impl Angle {
+    /// The index mark.
+    pub const ZERO: Self = Self(0);
+
+    /// The angle of `numerator / denominator` revolutions, rounded down; whole turns drop out.
+    #[inline]
+    pub const fn of(numerator: u64, denominator: u64) -> Self {
+        Self((((numerator % denominator) as u128) << 64).div_euclid(denominator as u128) as u64)
+    }
+
+    /// The angle of `raw` units of 2^-64 revolutions.
+    #[inline]
+    pub const fn from_raw(raw: u64) -> Self {
+        Self(raw)
+    }
+
+    /// Units of 2^-64 revolutions.
+    #[inline]
+    pub const fn as_raw(self) -> u64 {
+        self.0
+    }
+
+    /// Revolutions in `[0, 1)`, for display.
+    pub fn as_revolutions(self) -> f64 {
+        self.0 as f64 / 2f64.powi(64)
+    }
+}
+
+impl Add for Angle {
+    type Output = Self;
+    #[inline]
+    fn add(self, other: Self) -> Self {
+        Self(self.0.wrapping_add(other.0))
+    }
+}
+
+impl Sub for Angle {
+    type Output = Self;
+    #[inline]
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.wrapping_sub(other.0))
+    }
+}
+
+impl Mul<u64> for Angle {
+    type Output = Self;
+    #[inline]
+    fn mul(self, times: u64) -> Self {
+        Self(self.0.wrapping_mul(times))
+    }
+}
+
+/// A logical block number: what the host names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Lbn(pub u64);
+
+/// A number of sectors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SectorCount(pub u64);
+
+/// A cylinder; 0 is the outermost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cylinder(pub u32);
+
+/// A data surface, by its head.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Head(pub u32);
+
+/// A number of bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(pub u64);
+
+impl Add<SectorCount> for Lbn {
+    type Output = Self;
+    #[inline]
+    fn add(self, sectors: SectorCount) -> Self {
+        Self(self.0 + sectors.0)
+    }
+}
+
+/// Panics when the right side is beyond the left.
+impl Sub for Lbn {
+    type Output = SectorCount;
+    #[inline]
+    fn sub(self, lower: Self) -> SectorCount {
+        assert!(self.0 >= lower.0, "blocks run backwards: {self:?} - {lower:?}");
+        SectorCount(self.0 - lower.0)
+    }
+}
+
+impl Cylinder {
+    /// How many cylinders the arm crosses between here and `other`.
+    #[inline]
+    pub const fn distance(self, other: Self) -> u32 {
+        self.0.abs_diff(other.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "time runs backwards")]
+    fn a_later_instant_cannot_be_subtracted_from_an_earlier_one() {
+        let _ = Instant::from_ns(1) - Instant::from_ns(2);
+    }
+
+    #[test]
+    fn angles_wrap_as_the_platter_does() {
+        // A quarter turn less three quarters is half a turn forward.
+        assert_eq!(Angle::of(1, 4) - Angle::of(3, 4), Angle::of(1, 2));
+        assert_eq!(Angle::of(7, 4), Angle::of(3, 4));
+        assert_eq!(Angle::of(1, 4) * 4, Angle::ZERO);
+    }
+
+    #[test]
+    fn spans_keep_the_nanosecond() {
+        assert_eq!(Span::from_ms(0.95343).as_ns(), 953_430);
+        assert_eq!(Span::from_ms(-0.483).as_ns(), -483_000);
+        assert_eq!(Instant::from_ns(5) + Span::from_ns(-2), Instant::from_ns(3));
+    }
+}

@@ -1,0 +1,2 @@
+//! Checks and generated documents of the workspace.
+fn main() {}
