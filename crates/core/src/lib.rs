@@ -1,8 +1,9 @@
 //! A sans-I/O model of mechanical disk drives, its schedulers and its engine.
 //!
 //! The modules stand on one another in this order, and an import goes down only:
-//! `units` < `spec` < `geometry` < `mechanics` < `buffer` < `drive` < `sched` < `host` <
+//! `units` < `request` < `spec` < `geometry` < `mechanics` < `buffer` < `drive` < `sched` < `host` <
 //! `workload` < `engine` < `stats`.
 
+pub mod request;
 pub mod spec;
 pub mod units;

@@ -362,7 +362,11 @@ impl Default for WriteStart {
     /// One sector, whatever the size.
     fn default() -> Self {
         let one = SectorCount(1);
-        Self { small: one, large: one, large_from: one }
+        Self {
+            small: one,
+            large: one,
+            large_from: one,
+        }
     }
 }
 

@@ -71,7 +71,10 @@ impl Sub for Instant {
     type Output = Span;
     #[inline]
     fn sub(self, earlier: Self) -> Span {
-        assert!(self.0 >= earlier.0, "time runs backwards: {self:?} - {earlier:?}");
+        assert!(
+            self.0 >= earlier.0,
+            "time runs backwards: {self:?} - {earlier:?}"
+        );
         Span((self.0 - earlier.0) as i64)
     }
 }
@@ -278,7 +281,10 @@ impl Sub for Lbn {
     type Output = SectorCount;
     #[inline]
     fn sub(self, lower: Self) -> SectorCount {
-        assert!(self.0 >= lower.0, "blocks run backwards: {self:?} - {lower:?}");
+        assert!(
+            self.0 >= lower.0,
+            "blocks run backwards: {self:?} - {lower:?}"
+        );
         SectorCount(self.0 - lower.0)
     }
 }
