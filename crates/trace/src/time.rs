@@ -1,0 +1,144 @@
+//! Units of time in trace files, and decimal numbers read exactly.
+
+/// The unit in which a format writes its times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TimeUnit {
+    /// 10^-3 s.
+    Milliseconds,
+    /// 10^-6 s.
+    Microseconds,
+}
+
+/// Why a text is no time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotATime {
+    /// Something else than digits, or digits, a point and digits.
+    NotDecimal,
+    /// A decimal number below zero.
+    Negative,
+    /// More than 2^63 - 1 ns.
+    TooLong,
+}
+
+impl TimeUnit {
+    /// The unit's word, in the plural.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Milliseconds => "milliseconds",
+            Self::Microseconds => "microseconds",
+        }
+    }
+
+    /// Decimal places from this unit down to the nanosecond.
+    const fn places(self) -> usize {
+        match self {
+            Self::Milliseconds => 6,
+            Self::Microseconds => 3,
+        }
+    }
+
+    /// Reads a decimal number of this unit as nanoseconds in `[0, 2^63)`. Digits below the
+    /// nanosecond round to the nearest, halves up.
+    ///
+    /// Not by way of `f64`: from 2^53 ns (104 days) on that would lose nanoseconds.
+    pub(crate) fn parse_ns(self, text: &str) -> Result<i64, NotATime> {
+        if let Some(rest) = text.strip_prefix('-') {
+            return Err(match self.parse_ns(rest) {
+                Err(NotATime::NotDecimal | NotATime::Negative) => NotATime::NotDecimal,
+                Ok(_) | Err(NotATime::TooLong) => NotATime::Negative,
+            });
+        }
+        let (whole, fraction) = match text.split_once('.') {
+            Some((whole, fraction)) => (whole, Some(fraction)),
+            None => (text, None),
+        };
+        if !is_digits(whole) || !fraction.is_none_or(is_digits) {
+            return Err(NotATime::NotDecimal);
+        }
+        let fraction = fraction.unwrap_or("").as_bytes();
+        let kept = fraction.len().min(self.places());
+        let mut ns: i64 = 0;
+        let zeros = b"000000000"[..self.places() - kept].iter();
+        for digit in whole
+            .bytes()
+            .chain(fraction[..kept].iter().chain(zeros).copied())
+        {
+            ns = times_ten_plus(ns, digit - b'0').ok_or(NotATime::TooLong)?;
+        }
+        let round_up = fraction.get(kept).is_some_and(|digit| *digit >= b'5');
+        ns.checked_add(i64::from(round_up)).ok_or(NotATime::TooLong)
+    }
+}
+
+fn times_ten_plus(value: i64, digit: u8) -> Option<i64> {
+    value.checked_mul(10)?.checked_add(i64::from(digit))
+}
+
+/// At least one digit, and nothing else.
+pub(crate) fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn decimals_are_exact() {
+        let us = |text| TimeUnit::Microseconds.parse_ns(text);
+        let ms = |text| TimeUnit::Milliseconds.parse_ns(text);
+        assert_eq!(us("18228.000"), Ok(18_228_000));
+        assert_eq!(us("7"), Ok(7_000));
+        assert_eq!(us("0.1"), Ok(100));
+        assert_eq!(us("0000.001"), Ok(1));
+        assert_eq!(us("0.0004999"), Ok(0));
+        assert_eq!(us("0.0005"), Ok(1));
+        assert_eq!(us("1.9999"), Ok(2_000));
+        assert_eq!(ms("0.000001"), Ok(1));
+        // 2^53 + 1 ns, the first count that an f64 cannot hold.
+        assert_eq!(ms("9007199254.740993"), Ok(9_007_199_254_740_993));
+    }
+
+    #[test]
+    fn the_last_nanosecond_is_the_last() {
+        let ms = |text| TimeUnit::Milliseconds.parse_ns(text);
+        assert_eq!(ms("9223372036854.775807"), Ok(i64::MAX));
+        assert_eq!(ms("9223372036854.7758074"), Ok(i64::MAX));
+        assert_eq!(ms("9223372036854.7758075"), Err(NotATime::TooLong));
+        assert_eq!(ms("9223372036854.775808"), Err(NotATime::TooLong));
+        assert_eq!(ms("9999999999999999999999"), Err(NotATime::TooLong));
+    }
+
+    #[test]
+    fn other_spellings_are_no_times() {
+        for text in [
+            "", ".", "5.", ".5", "+5", "1e3", "NaN", "nan", "inf", "1,5", " 5", "5 ", "0x5",
+            "1.2.3", "--5", "-", "-x", "1_000", "\u{0665}",
+        ] {
+            let found = TimeUnit::Microseconds.parse_ns(text);
+            assert_eq!(found, Err(NotATime::NotDecimal), "{text:?}");
+        }
+        for text in ["-5", "-0.001", "-99999999999999999999"] {
+            let found = TimeUnit::Microseconds.parse_ns(text);
+            assert_eq!(found, Err(NotATime::Negative), "{text:?}");
+        }
+    }
+
+    proptest! {
+        /// Written with a known count of nanoseconds and a tail below them, a time reads back as
+        /// that count, plus one when the tail is half a nanosecond or more.
+        #[test]
+        fn what_was_written_is_read(ns in 0..i64::MAX, tail in 0..1000i64) {
+            for (unit, scale, places) in [
+                (TimeUnit::Milliseconds, 1_000_000, 6),
+                (TimeUnit::Microseconds, 1_000, 3),
+            ] {
+                let (whole, part) = (ns / scale, ns % scale);
+                let text = format!("{whole}.{part:0places$}{tail:03}");
+                let expected = ns + i64::from(tail >= 500);
+                prop_assert_eq!(unit.parse_ns(&text), Ok(expected));
+            }
+        }
+    }
+}

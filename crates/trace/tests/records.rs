@@ -1,0 +1,424 @@
+//! What is read: by hand, from the real measurements, and written at random.
+
+use std::fmt::Write;
+use std::io::Cursor;
+use std::path::Path;
+
+use diskarm_core::request::Op;
+use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
+use diskarm_trace::{Line, Observed, Record, open, read};
+use proptest::prelude::*;
+
+fn records(bytes: &[u8], forced: Option<&str>) -> Vec<Record> {
+    let trace = read(Cursor::new(bytes.to_vec()), "x", forced).unwrap();
+    trace.map(Result::unwrap).collect()
+}
+
+#[test]
+fn columns_stand_in_any_order() {
+    let bytes = b"think_us,sectors,lbn,response_us,observed,op\r\n\
+        20.001,8,64,1000.5,miss,R\r\n\
+        0,4294967296,0,7,three_disconnects,W\r\n\
+        1,1,18446744073709551614,0.0014996,,W\r\n\r\n\n";
+    let row = |line, op, start, sectors, response, think, observed| Record {
+        line: Line(line),
+        arrival: None,
+        device: 0,
+        op,
+        start: Lbn(start),
+        sectors: SectorCount(sectors),
+        response: Some(Span::from_ns(response)),
+        think: Some(Span::from_ns(think)),
+        observed,
+    };
+    let expected = [
+        row(2, Op::Read, 64, 8, 1_000_500, 20_001, Some(Observed::Miss)),
+        row(
+            3,
+            Op::Write,
+            0,
+            1 << 32,
+            7_000,
+            0,
+            Some(Observed::Disconnects(3)),
+        ),
+        row(4, Op::Write, u64::MAX - 1, 1, 1, 1_000, None),
+    ];
+    assert_eq!(records(bytes, None), expected);
+    assert_eq!(expected[2].end(), Lbn(u64::MAX));
+}
+
+#[test]
+fn disksim_fields_in_their_order() {
+    let bytes = b"0 0 1 2 0\n 1.000001\t3  100 8 0x11 \r\n1.000001 1 7 1 0X2";
+    let row = |line, ns, device, op, start, sectors| Record {
+        line: Line(line),
+        arrival: Some(Instant::from_ns(ns)),
+        device,
+        op,
+        start: Lbn(start),
+        sectors: SectorCount(sectors),
+        response: None,
+        think: None,
+        observed: None,
+    };
+    let expected = [
+        row(1, 0, 0, Op::Write, 1, 2),
+        row(2, 1_000_001, 3, Op::Read, 100, 8),
+        row(3, 1_000_001, 1, Op::Write, 7, 1),
+    ];
+    assert_eq!(records(bytes, None), expected);
+}
+
+/// A file of `../shared`; `None`, visibly, where it is absent.
+fn shared(file: &str) -> Option<std::path::PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../shared")
+        .join(file);
+    if !path.exists() {
+        eprintln!("skipped: ../shared/{file} absent");
+        return None;
+    }
+    Some(path)
+}
+
+/// What a real trace adds up to.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Sums {
+    rows: u64,
+    reads: u64,
+    response_ns: i64,
+    think_ns: i64,
+    sectors: u64,
+    lbn: u64,
+}
+
+impl Sums {
+    fn of(path: &Path) -> Self {
+        let mut sums = Self::default();
+        for record in open(path, None).unwrap() {
+            let record = record.unwrap();
+            sums.rows += 1;
+            assert_eq!(record.line, Line(sums.rows + 1));
+            sums.reads += u64::from(record.op.is_read());
+            sums.response_ns += record.response.unwrap().as_ns();
+            sums.think_ns += record.think.unwrap().as_ns();
+            sums.sectors += record.sectors.0;
+            sums.lbn += record.start.0;
+        }
+        sums
+    }
+}
+
+/// The sums were made with Python's `csv` and `decimal`, which are exact.
+#[test]
+fn the_measured_drives_add_up() {
+    let measured = [
+        (
+            "dec-rz26",
+            [
+                7980,
+                5424,
+                126_153_824_000,
+                110_652_092_562,
+                134_638,
+                8_224_108_004,
+            ],
+        ),
+        (
+            "hp-c2247",
+            [
+                9999,
+                5115,
+                152_966_946_940,
+                141_908_397_490,
+                164_974,
+                10_274_025_047,
+            ],
+        ),
+        (
+            "quantum-atlas-10k",
+            [
+                10000,
+                6569,
+                38_930_600_000,
+                461_876_239_000,
+                63_052,
+                90_018_505_844,
+            ],
+        ),
+        (
+            "seagate-barracuda-st32171w",
+            [
+                10000,
+                6511,
+                66_274_014_000,
+                434_343_912_000,
+                63_328,
+                20_539_319_392,
+            ],
+        ),
+        (
+            "seagate-cheetah-st34501n",
+            [
+                10000,
+                6639,
+                53_277_230_000,
+                445_442_671_000,
+                63_688,
+                44_641_746_672,
+            ],
+        ),
+        (
+            "seagate-st41601n",
+            [
+                9999,
+                6677,
+                146_153_357_940,
+                139_228_279_565,
+                164_077,
+                13_244_970_048,
+            ],
+        ),
+    ];
+    for (drive, [rows, reads, response_ns, think_ns, sectors, lbn]) in measured {
+        let Some(path) = shared(&format!("validation/{drive}.csv")) else {
+            return;
+        };
+        let expected = Sums {
+            rows,
+            reads,
+            response_ns: response_ns as i64,
+            think_ns: think_ns as i64,
+            sectors,
+            lbn,
+        };
+        assert_eq!(Sums::of(&path), expected, "{drive}");
+    }
+}
+
+/// Counted with `cut -d, -f2 | sort | uniq -c`.
+#[test]
+fn the_c2247_shows_its_hits_and_disconnects() {
+    let Some(path) = shared("validation/hp-c2247.csv") else {
+        return;
+    };
+    let mut counts = [0; 4];
+    for record in open(path, None).unwrap() {
+        counts[match record.unwrap().observed.unwrap() {
+            Observed::Hit => 0,
+            Observed::Miss => 1,
+            Observed::Disconnects(2) => 2,
+            Observed::Disconnects(_) => 3,
+        }] += 1;
+    }
+    assert_eq!(counts, [1559, 3556, 3224, 1660]);
+}
+
+/// Arrivals in nanoseconds in the columns of DiskSim: read as milliseconds, a minute would last
+/// two years.
+#[test]
+fn another_simulators_trace_is_not_taken_for_disksims() {
+    for file in ["websearch-60s.mqsim", "tpcc-1s.mqsim"] {
+        let Some(path) = shared(&format!("traces/{file}")) else {
+            return;
+        };
+        assert!(open(path, None).is_err(), "{file}");
+    }
+}
+
+/// A request in whole numbers, and how its line is written.
+#[derive(Clone, Debug)]
+struct Written {
+    read: bool,
+    start: u64,
+    sectors: u64,
+    device: u32,
+    /// Since the arrival before; or the response.
+    first_ns: i64,
+    think_ns: i64,
+    observed: u8,
+    flags: u32,
+    hexadecimal: bool,
+}
+
+prop_compose! {
+    fn a_request()(
+        read: bool,
+        start in prop_oneof![0..1u64 << 24, 0..u64::MAX - (1 << 32)],
+        sectors in prop_oneof![1..=256u64, 1..=1u64 << 32],
+        device: u32,
+        first_ns in prop_oneof![0..100_000_000i64, 0..1i64 << 53],
+        think_ns in 0..1i64 << 53,
+        observed in 0..3u8,
+        flags: u32,
+        hexadecimal: bool,
+    ) -> Written {
+        Written { read, start, sectors, device, first_ns, think_ns, observed, flags, hexadecimal }
+    }
+}
+
+impl Written {
+    fn op(&self) -> Op {
+        if self.read { Op::Read } else { Op::Write }
+    }
+
+    fn record(&self, line: u64) -> Record {
+        Record {
+            line: Line(line),
+            arrival: None,
+            device: 0,
+            op: self.op(),
+            start: Lbn(self.start),
+            sectors: SectorCount(self.sectors),
+            response: None,
+            think: None,
+            observed: None,
+        }
+    }
+
+    fn observed(&self) -> (&'static str, Option<Observed>) {
+        match (self.observed, self.read) {
+            (0, _) => ("", None),
+            (1, true) => ("hit", Some(Observed::Hit)),
+            (1, false) => ("two_disconnects", Some(Observed::Disconnects(2))),
+            (_, true) => ("miss", Some(Observed::Miss)),
+            (_, false) => ("three_disconnects", Some(Observed::Disconnects(3))),
+        }
+    }
+}
+
+fn decimal(ns: i64, places: usize) -> String {
+    let scale = 10i64.pow(places as u32);
+    format!("{}.{:0places$}", ns / scale, ns % scale)
+}
+
+fn ends(crlf: bool, last_end: bool, mut text: String) -> Vec<u8> {
+    if !last_end {
+        text.pop();
+    }
+    if crlf {
+        text.replace('\n', "\r\n")
+    } else {
+        text
+    }
+    .into_bytes()
+}
+
+proptest! {
+    #[test]
+    fn a_measured_trace_reads_back(
+        requests in prop::collection::vec(a_request(), 1..20),
+        order in Just([0usize, 1, 2, 3, 4, 5]).prop_shuffle(),
+        with_observed: bool,
+        crlf: bool,
+        last_end: bool,
+    ) {
+        let order: Vec<usize> = order.into_iter().filter(|c| with_observed || *c != 1).collect();
+        let write = |fields: [String; 6]| {
+            let fields: Vec<&str> = order.iter().map(|c| fields[*c].as_str()).collect();
+            fields.join(",") + "\n"
+        };
+        let names = ["op", "observed", "lbn", "sectors", "response_us", "think_us"];
+        let mut text = write(names.map(str::to_owned));
+        let mut expected = Vec::new();
+        for (request, line) in requests.iter().zip(2..) {
+            let (word, observed) = request.observed();
+            text += &write([
+                if request.read { "R" } else { "W" }.to_owned(),
+                word.to_owned(),
+                request.start.to_string(),
+                request.sectors.to_string(),
+                decimal(request.first_ns, 3),
+                decimal(request.think_ns, 3),
+            ]);
+            expected.push(Record {
+                response: Some(Span::from_ns(request.first_ns)),
+                think: Some(Span::from_ns(request.think_ns)),
+                observed: observed.filter(|_| with_observed),
+                ..request.record(line)
+            });
+        }
+        prop_assert_eq!(records(&ends(crlf, last_end, text), None), expected);
+    }
+
+    #[test]
+    fn a_disksim_trace_reads_back(
+        requests in prop::collection::vec(a_request(), 1..20),
+        crlf: bool,
+        last_end: bool,
+        tabs: bool,
+    ) {
+        let mut text = String::new();
+        let mut expected = Vec::new();
+        let mut arrival_ns = 0;
+        for (request, line) in requests.iter().zip(1..) {
+            arrival_ns += request.first_ns;
+            let Written { start, sectors, device, .. } = request;
+            let flags = request.flags & !1 | u32::from(request.read);
+            let arrival = decimal(arrival_ns, 6);
+            write!(text, "{arrival} {device} {start} {sectors} ").unwrap();
+            match request.hexadecimal {
+                true => writeln!(text, "0x{flags:x}").unwrap(),
+                false => writeln!(text, "{flags}").unwrap(),
+            }
+            expected.push(Record {
+                arrival: Some(Instant::from_ns(arrival_ns as u64)),
+                device: *device,
+                ..request.record(line)
+            });
+        }
+        let text = if tabs { text.replace(' ', "\t") } else { text };
+        prop_assert_eq!(records(&ends(crlf, last_end, text), None), expected);
+    }
+}
+
+/// Rows of a measured trace of which some are good.
+const ROW: &str = "[RW],(hit)?,[0-9]{1,22},[0-9]{1,11},[-0-9.]{1,22},[0-9]{1,3}";
+
+/// Rows of a DiskSim trace of which some are good.
+const NUMBERS: &str = "[-0-9.]{1,22}( [0-9]{1,20}){3} (0x)?[0-9a-f]{1,9}";
+
+/// Reads to the end or to an error; either is well, a panic is not. Every row is a record or
+/// an error: without one, there are as many records as lines that are not blank.
+fn read_anything(bytes: &[u8]) {
+    let lines = bytes
+        .split(|b| *b == b'\n')
+        .filter(|line| !line.trim_ascii().is_empty())
+        .count();
+    for (forced, header) in [(None, 0), (Some("measured"), 1), (Some("disksim"), 0)] {
+        if let Ok(trace) = read(Cursor::new(bytes.to_vec()), "x", forced) {
+            let all: Vec<_> = trace.collect();
+            if forced.is_some() && all.iter().all(Result::is_ok) {
+                assert_eq!(all.len() + header, lines);
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        read_anything(&bytes);
+    }
+
+    #[test]
+    fn nearly_good_bytes_are_read_or_refused(
+        rows in prop::collection::vec(ROW, 0..5),
+        numbers in prop::collection::vec(NUMBERS, 0..5),
+        at: prop::sample::Index,
+        byte: u8,
+    ) {
+        let header = "op,observed,lbn,sectors,response_us,think_us\n".to_owned();
+        for text in [header + &rows.join("\n"), numbers.join("\n")] {
+            let mut bytes = text.into_bytes();
+            read_anything(&bytes);
+            if !bytes.is_empty() {
+                let at = at.index(bytes.len());
+                read_anything(&bytes[..at]);
+                bytes[at] = byte;
+                read_anything(&bytes);
+            }
+        }
+    }
+}
