@@ -70,6 +70,13 @@ fn disksim_fields_in_their_order() {
     assert_eq!(records(bytes, None), expected);
 }
 
+/// Whole milliseconds alone may be another simulator's nanoseconds; hexadecimal flags are not.
+#[test]
+fn hexadecimal_flags_tell_disksim() {
+    let bytes = b"17 0 5 8 1\n23 0 5 8 0x0\n";
+    assert_eq!(records(bytes, None), records(bytes, Some("disksim")));
+}
+
 /// A file of `../shared`; `None`, visibly, where it is absent.
 fn shared(file: &str) -> Option<std::path::PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
