@@ -23,7 +23,25 @@ macro_rules! entry {
 }
 
 /// All drives, in alphabetic order.
-pub static CATALOGUE: &[Entry] = &[entry!("hp-c2247")];
+pub static CATALOGUE: &[Entry] = &[
+    entry!("dec-rz26"),
+    entry!("hp-335h"),
+    entry!("hp-97560"),
+    entry!("hp-c2247"),
+    entry!("hp-c2247-5p"),
+    entry!("hp-c2247-9p"),
+    entry!("hp-c2490a"),
+    entry!("hp-c3323a"),
+    entry!("ibm-dnes-309170w"),
+    entry!("ibm-lightning"),
+    entry!("quantum-atlas-10k"),
+    entry!("quantum-atlas-iii"),
+    entry!("sata-4tb-7200"),
+    entry!("seagate-barracuda-st32171w"),
+    entry!("seagate-cheetah-st34501n"),
+    entry!("seagate-cheetah-st39102lw"),
+    entry!("seagate-st41601n"),
+];
 
 /// The drive of this name, if there is one.
 pub fn find(name: &str) -> Option<&'static Entry> {
