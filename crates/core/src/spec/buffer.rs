@@ -13,22 +13,14 @@ pub(super) fn read(mut table: Table<'_>, sector: Bytes) -> Result<Buffer, SpecEr
     let size = |v: &Value<'_>| field::size(v, sector);
     let segments = table.or("segments", 1, |v| field::count_u32(v, 1..=1_000_000))?;
     let segment = table.or("segment", PLAIN_SEGMENT, |v| field::some_size(v, sector))?;
-    let caching = table.or("caching", false, field::flag)?;
-    let max = table.or("read_ahead_max", segment, |v| at_most(v, size(v)?, segment))?;
     let buffer = Buffer {
         segments,
         segment,
-        caching,
-        dedicated_write_segment: table.or("dedicated_write_segment", false, |v| {
-            let dedicated = field::flag(v)?;
-            refuse(v, dedicated && segments == 1, "false, with segments = 1")?;
-            Ok(dedicated)
-        })?,
-        read_ahead: table.or("read_ahead", ReadAhead::None, |v| read_ahead(v, caching))?,
-        read_ahead_min: table.or("read_ahead_min", SectorCount(0), |v| {
-            at_most(v, size(v)?, max)
-        })?,
-        read_ahead_max: max,
+        caching: table.or("caching", false, field::flag)?,
+        dedicated_write_segment: table.or("dedicated_write_segment", false, field::flag)?,
+        read_ahead: table.or("read_ahead", ReadAhead::None, read_ahead)?,
+        read_ahead_min: table.or("read_ahead_min", SectorCount(0), size)?,
+        read_ahead_max: table.or("read_ahead_max", segment, size)?,
         read_ahead_over_requested: table.or("read_ahead_over_requested", false, field::flag)?,
         read_ahead_on_hit: table.or("read_ahead_on_hit", false, field::flag)?,
         read_ahead_stops_mid_sector: table.or("read_ahead_stops_mid_sector", false, field::flag)?,
@@ -40,36 +32,42 @@ pub(super) fn read(mut table: Table<'_>, sector: Bytes) -> Result<Buffer, SpecEr
         write_invalidates: table.or("write_invalidates", Invalidation::Overlap, invalidation)?,
         read_on_arrival: table.or("read_on_arrival", false, field::flag)?,
         write_on_arrival: table.or("write_on_arrival", false, field::flag)?,
-        write_cache: table.or("write_cache", WriteCache::Off, |v| write_cache(v, caching))?,
+        write_cache: table.or("write_cache", WriteCache::Off, write_cache)?,
         combine_writes: table.or("combine_writes", false, field::flag)?,
         read_watermark: table.or("read_watermark", 0.0, field::fraction)?,
         write_watermark: table.or("write_watermark", 0.0, field::fraction)?,
         watermark_of: table.or("watermark_of", WatermarkOf::Request, watermark_of)?,
     };
+    let contradiction = contradiction(&buffer).map(|(key, rule)| table.value(key).error(rule));
+    // A misspelt key first: the default that stands in for it is what contradicts the others.
     table.finish()?;
-    Ok(buffer)
+    contradiction.map_or(Ok(buffer), Err)
 }
 
-fn at_most(
-    value: &Value<'_>,
-    size: SectorCount,
-    most: SectorCount,
-) -> Result<SectorCount, SpecError> {
-    let expected = format!("at most {} sectors", most.0);
-    refuse(value, size > most, &expected)?;
-    Ok(size)
-}
-
-fn refuse(value: &Value<'_>, wrong: bool, expected: &str) -> Result<(), SpecError> {
-    if wrong {
-        Err(value.error(expected))
-    } else {
-        Ok(())
+/// The first field that another one forbids, and what it may be.
+fn contradiction(buffer: &Buffer) -> Option<(&'static str, String)> {
+    let at_most = |sectors: SectorCount| format!("at most {} sectors", sectors.0);
+    if buffer.dedicated_write_segment && buffer.segments < 2 {
+        let expected = "two segments or more, or no dedicated_write_segment";
+        return Some(("segments", expected.to_owned()));
     }
+    if !buffer.caching && buffer.read_ahead != ReadAhead::None {
+        return Some(("read_ahead", "\"none\", unless caching = true".to_owned()));
+    }
+    if !buffer.caching && buffer.write_cache != WriteCache::Off {
+        return Some(("write_cache", "\"off\", unless caching = true".to_owned()));
+    }
+    if buffer.read_ahead_max > buffer.segment {
+        return Some(("read_ahead_max", at_most(buffer.segment)));
+    }
+    if buffer.read_ahead_min > buffer.read_ahead_max {
+        return Some(("read_ahead_min", at_most(buffer.read_ahead_max)));
+    }
+    None
 }
 
-fn read_ahead(value: &Value<'_>, caching: bool) -> Result<ReadAhead, SpecError> {
-    let read_ahead = field::word(
+fn read_ahead(value: &Value<'_>) -> Result<ReadAhead, SpecError> {
+    field::word(
         value,
         &[
             ("none", ReadAhead::None),
@@ -78,24 +76,18 @@ fn read_ahead(value: &Value<'_>, caching: bool) -> Result<ReadAhead, SpecError> 
             ("until-full", ReadAhead::UntilFull),
             ("one-track", ReadAhead::OneTrack),
         ],
-    )?;
-    let wrong = read_ahead != ReadAhead::None && !caching;
-    refuse(value, wrong, "\"none\", unless caching = true")?;
-    Ok(read_ahead)
+    )
 }
 
-fn write_cache(value: &Value<'_>, caching: bool) -> Result<WriteCache, SpecError> {
-    let write_cache = field::word(
+fn write_cache(value: &Value<'_>) -> Result<WriteCache, SpecError> {
+    field::word(
         value,
         &[
             ("off", WriteCache::Off),
             ("streams", WriteCache::Streams),
             ("always", WriteCache::Always),
         ],
-    )?;
-    let wrong = write_cache != WriteCache::Off && !caching;
-    refuse(value, wrong, "\"off\", unless caching = true")?;
-    Ok(write_cache)
+    )
 }
 
 fn invalidation(value: &Value<'_>) -> Result<Invalidation, SpecError> {

@@ -69,8 +69,8 @@ fn step_into<'t, 'a>(
 
 fn not_toml(text: Text<'_>, error: &toml::de::Error) -> SpecError {
     let offset = error.span().map_or(0, |span| span.start);
-    let message = error.message().replace('\n', " ");
-    text.error(offset, "syntax", message, "TOML".to_owned())
+    let expected = format!("TOML ({})", error.message().replace('\n', " "));
+    text.error(offset, "syntax", text.line_at(offset).to_owned(), expected)
 }
 
 fn spec(mut root: Table<'_>) -> Result<Spec, SpecError> {

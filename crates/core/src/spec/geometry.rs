@@ -10,9 +10,9 @@ use super::{Geometry, GrownDefects, Sparing, TrackOrder, Zone};
 use crate::units::SectorCount;
 
 const MOST_SURFACES: u32 = 1_000;
-const MOST_CYLINDERS: u32 = 100_000_000;
+pub(super) const MOST_CYLINDERS: u32 = 100_000_000;
 const MOST_SECTORS_PER_TRACK: u32 = 1_000_000;
-const MOST_SECTORS: u64 = 1 << 56;
+const MOST_SECTORS: u64 = 1_000_000_000_000_000;
 const MOST_SECTOR_BYTES: u32 = 1 << 20;
 
 pub(super) fn read(mut table: Table<'_>) -> Result<Geometry, SpecError> {
@@ -121,9 +121,7 @@ fn zone(mut table: Table<'_>, first_free: u32, cylinders: u32) -> Result<Zone, S
         track_skew_sectors: table.or("track_skew_sectors", 0.0, field::number)?,
         cylinder_skew_sectors: table.or("cylinder_skew_sectors", 0.0, field::number)?,
         spares: table.or("spares", 0, units)?,
-        slips: table.or("slips", Vec::new(), |v| {
-            field::list(v, "a list of slipped places", units)
-        })?,
+        slips: table.or("slips", Vec::new(), slips)?,
         defects: table.or("defects", Vec::new(), |v| {
             field::list(v, "a list of pairs: [defective place, stand-in]", |pair| {
                 field::pair(pair, "a pair: [defective place, stand-in]", units, units)
@@ -132,6 +130,26 @@ fn zone(mut table: Table<'_>, first_free: u32, cylinders: u32) -> Result<Zone, S
     };
     table.finish()?;
     Ok(zone)
+}
+
+/// A place can slip once only; ascending order shows it, and is the order in which they lie.
+fn slips(value: &Value<'_>) -> Result<Vec<u64>, SpecError> {
+    let mut before = None;
+    let places = value
+        .elements()
+        .ok_or_else(|| value.error("a list of slipped places"))?;
+    places
+        .iter()
+        .map(|place| {
+            let slip = field::count(place, 0..=MOST_SECTORS)?;
+            match before.replace(slip) {
+                Some(before) if slip <= before => {
+                    Err(place.error(format!("ascending places: more than {before}")))
+                }
+                _ => Ok(slip),
+            }
+        })
+        .collect()
 }
 
 /// A half-open range of cylinders that begins at or after the end of the zone before.

@@ -2,6 +2,7 @@
 
 use super::error::SpecError;
 use super::field;
+use super::geometry::MOST_CYLINDERS;
 use super::reader::{Table, Value};
 use super::{Mechanics, SeekCurve, TwoPiece};
 use crate::units::Span;
@@ -76,14 +77,13 @@ fn points(value: &Value<'_>) -> Result<Vec<(u32, Span)>, SpecError> {
     let points = value.elements().ok_or_else(|| value.error(expected))?;
     let mut read: Vec<(u32, Span)> = Vec::with_capacity(points.len());
     for point in &points {
-        let beyond = read.last().map_or(1, |(distance, _)| distance + 1);
-        let distance = |v: &Value<'_>| field::count_u32(v, beyond..=u32::MAX - 1);
-        read.push(field::pair(
-            point,
-            "a pair: [distance in cylinders, time in ms]",
-            distance,
-            field::bare_ms,
-        )?);
+        let before = read.last().map_or(0, |(distance, _)| *distance);
+        let distance = |v: &Value<'_>| match field::count_u32(v, 1..=MOST_CYLINDERS)? {
+            distance if distance > before => Ok(distance),
+            _ => Err(v.error(format!("ascending distances: more than {before}"))),
+        };
+        let expected = "a pair: [distance in cylinders, time in ms]";
+        read.push(field::pair(point, expected, distance, field::bare_ms)?);
     }
     if read.is_empty() {
         return Err(value.error(expected));

@@ -15,7 +15,7 @@ pub(super) struct Text<'a> {
     pub(super) text: &'a str,
 }
 
-impl Text<'_> {
+impl<'a> Text<'a> {
     /// An error at a byte offset.
     pub(super) fn error(
         self,
@@ -32,6 +32,19 @@ impl Text<'_> {
             found,
             expected,
         }
+    }
+
+    /// The line around a byte offset.
+    pub(super) fn line_at(self, offset: usize) -> &'a str {
+        let (before, after) = self
+            .text
+            .split_at_checked(offset)
+            .unwrap_or((self.text, ""));
+        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let end = after
+            .find('\n')
+            .map_or(self.text.len(), |newline| offset + newline);
+        self.text.get(start..end).unwrap_or_default().trim()
     }
 
     /// The text of a value, shortened to what fits on the line of an error.
