@@ -4,7 +4,29 @@
 //! reads and validates it as a whole, and its errors name file, line, field, value and what was
 //! expected.
 
+mod buffer;
+mod document;
+mod electronics;
+mod error;
+mod field;
+mod geometry;
+mod mechanics;
+pub mod quantity;
+mod reader;
+
+pub use document::Document;
+pub use electronics::POLICIES;
+pub use error::SpecError;
+
 use crate::units::{SectorCount, Span};
+
+/// Reads and validates a specification. `file` is the name that errors give.
+///
+/// # Errors
+/// See [`Document::read`].
+pub fn parse(text: &str, file: &str) -> Result<Spec, SpecError> {
+    Document::read(text, file).map(|document| document.spec)
+}
 
 /// A whole drive.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,1 +1,89 @@
-//! The catalogue of drive specifications, as data.
+//! The catalogue of drive specifications, as data: one TOML file a drive, in `data/`.
+//!
+//! This crate only carries the text; `diskarm-core` reads it. A new drive is one file and one
+//! line of [`CATALOGUE`].
+
+/// A drive of the catalogue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// What it is asked for by, for example `hp-c2247`.
+    pub name: &'static str,
+    /// Its specification, in TOML.
+    pub text: &'static str,
+}
+
+/// The entry of `data/<name>.toml`.
+macro_rules! entry {
+    ($name:literal) => {
+        Entry {
+            name: $name,
+            text: include_str!(concat!("../data/", $name, ".toml")),
+        }
+    };
+}
+
+/// All drives, in alphabetic order.
+pub static CATALOGUE: &[Entry] = &[
+    entry!("dec-rz26"),
+    entry!("hp-335h"),
+    entry!("hp-97560"),
+    entry!("hp-c2247"),
+    entry!("hp-c2247-5p"),
+    entry!("hp-c2247-9p"),
+    entry!("hp-c2490a"),
+    entry!("hp-c3323a"),
+    entry!("ibm-dnes-309170w"),
+    entry!("ibm-lightning"),
+    entry!("quantum-atlas-10k"),
+    entry!("quantum-atlas-iii"),
+    entry!("sata-4tb-7200"),
+    entry!("seagate-barracuda-st32171w"),
+    entry!("seagate-cheetah-st34501n"),
+    entry!("seagate-cheetah-st39102lw"),
+    entry!("seagate-st41601n"),
+];
+
+/// The drive of this name, if there is one.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    CATALOGUE.iter().find(|entry| entry.name == name)
+}
+
+/// Up to three names that a mistyped or shortened one may mean, the likeliest first; none where
+/// nothing is alike.
+///
+/// Likeness is the share of pairs of neighbouring letters that two names have in common, in any
+/// order, so that `c2247` and `cheetah seagate` find what they mean.
+pub fn nearest(name: &str) -> Vec<&'static str> {
+    let wanted = letter_pairs(name);
+    let mut alike: Vec<(f64, &'static str)> = CATALOGUE
+        .iter()
+        .map(|entry| (likeness(&wanted, &letter_pairs(entry.name)), entry.name))
+        .filter(|(likeness, _)| *likeness > 0.25)
+        .collect();
+    // A stable sort: names that are equally alike stay in alphabetic order.
+    alike.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    alike.truncate(3);
+    alike.into_iter().map(|(_, name)| name).collect()
+}
+
+/// Neighbouring letters or digits, in small letters.
+fn letter_pairs(name: &str) -> Vec<(char, char)> {
+    let letters: Vec<char> = name.to_lowercase().chars().collect();
+    let pairs = letters.windows(2).map(|pair| (pair[0], pair[1]));
+    pairs
+        .filter(|(a, b)| a.is_alphanumeric() && b.is_alphanumeric())
+        .collect()
+}
+
+/// Twice the common pairs over all pairs of both: 1 for equal names, 0 for unlike ones.
+fn likeness(wanted: &[(char, char)], known: &[(char, char)]) -> f64 {
+    let mut left = known.to_vec();
+    let mut common = 0;
+    for pair in wanted {
+        if let Some(at) = left.iter().position(|other| other == pair) {
+            left.swap_remove(at);
+            common += 1;
+        }
+    }
+    f64::from(2 * common) / (wanted.len() + known.len()).max(1) as f64
+}

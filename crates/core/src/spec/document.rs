@@ -1,0 +1,105 @@
+//! A specification together with the text it was read from.
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::error::SpecError;
+use super::reader::{Table, Text};
+use super::{Source, Spec, buffer, electronics, field, geometry, mechanics};
+use crate::units::Bytes;
+
+/// A specification that still knows its lines, so that what a later stage finds wrong (the
+/// layout, that zones do not come out to the capacity) is reported as the parser would.
+pub struct Document<'a> {
+    /// What the text says.
+    pub spec: Spec,
+    text: Text<'a>,
+    tree: DeTable<'a>,
+}
+
+impl<'a> Document<'a> {
+    /// Reads and validates a specification. `file` is the name that errors give.
+    ///
+    /// # Errors
+    /// The first thing that is not TOML, missing, unknown, out of range, or that contradicts
+    /// another field.
+    pub fn read(text: &'a str, file: &'a str) -> Result<Self, SpecError> {
+        let text = Text { file, text };
+        let tree = match DeTable::parse(text.text) {
+            Ok(tree) => tree.into_inner(),
+            Err(error) => return Err(not_toml(text, &error)),
+        };
+        let spec = spec(Table::root(text, &tree))?;
+        Ok(Self { spec, text, tree })
+    }
+
+    /// The error that `field` (such as `geometry.zones[3].spares`) has a `value` where something
+    /// else was `expected`. Its line is that of the field, or of what stands nearest around it.
+    pub fn error_at(&self, field: &str, value: String, expected: String) -> SpecError {
+        let mut steps = field.split(['.', '[']);
+        let first = steps.next().and_then(|key| self.tree.get(key));
+        let node = first.map(|first| {
+            steps
+                .map_while({
+                    let mut node = first;
+                    move |step| {
+                        node = step_into(node, step)?;
+                        Some(node)
+                    }
+                })
+                .last()
+                .unwrap_or(first)
+        });
+        let offset = node.map_or(0, |node| node.span().start);
+        self.text.error(offset, field, value, expected)
+    }
+}
+
+/// What stands one step down a path: a key of a table, or an index with the bracket behind it.
+fn step_into<'t, 'a>(
+    node: &'t Spanned<DeValue<'a>>,
+    step: &str,
+) -> Option<&'t Spanned<DeValue<'a>>> {
+    match node.get_ref() {
+        DeValue::Table(table) => table.get(step),
+        DeValue::Array(array) => array.get(step.strip_suffix(']')?.parse::<usize>().ok()?),
+        _ => None,
+    }
+}
+
+fn not_toml(text: Text<'_>, error: &toml::de::Error) -> SpecError {
+    let offset = error.span().map_or(0, |span| span.start);
+    let expected = format!("TOML ({})", error.message().replace('\n', " "));
+    text.error(offset, "syntax", text.line_at(offset).to_owned(), expected)
+}
+
+fn spec(mut root: Table<'_>) -> Result<Spec, SpecError> {
+    let name = root.need("name", field::text)?;
+    let summary = root.need("summary", field::text)?;
+    let source = source(root.table("source")?)?;
+    let geometry = geometry::read(root.table("geometry")?)?;
+    let sector = Bytes(u64::from(geometry.sector_bytes));
+    let spec = Spec {
+        name,
+        summary,
+        source,
+        geometry,
+        mechanics: mechanics::read(root.table("mechanics")?)?,
+        buffer: buffer::read(root.table("buffer")?, sector)?,
+        overheads: electronics::overheads(root.table("overheads")?, sector)?,
+        bus: electronics::bus(root.table("bus")?)?,
+        queue: electronics::queue(root.table("queue")?)?,
+    };
+    root.finish()?;
+    Ok(spec)
+}
+
+fn source(mut table: Table<'_>) -> Result<Source, SpecError> {
+    let source = Source {
+        origin: table.need("origin", field::text)?,
+        choices: table.or("choices", String::new(), field::text)?,
+        nominal: table.or("nominal", false, field::flag)?,
+    };
+    table.finish()?;
+    Ok(source)
+}

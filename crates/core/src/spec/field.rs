@@ -1,0 +1,163 @@
+//! What a field may hold: each reader turns a value into a checked quantity, or says what it
+//! expected.
+
+use std::ops::RangeInclusive;
+
+use super::error::SpecError;
+use super::quantity;
+use super::reader::Value;
+use crate::units::{Bytes, SectorCount, Span};
+
+/// Any text that is not empty.
+pub(super) fn text(value: &Value<'_>) -> Result<String, SpecError> {
+    match value.string().map(str::trim) {
+        Some(text) if !text.is_empty() => Ok(text.to_owned()),
+        _ => Err(value.error("text in quotes")),
+    }
+}
+
+/// A switch.
+pub(super) fn flag(value: &Value<'_>) -> Result<bool, SpecError> {
+    value.boolean().ok_or_else(|| value.error("true or false"))
+}
+
+/// One of a list of words.
+pub(super) fn word<T: Copy>(value: &Value<'_>, words: &[(&str, T)]) -> Result<T, SpecError> {
+    let found = words.iter().find(|(word, _)| value.string() == Some(word));
+    found.map(|(_, meaning)| *meaning).ok_or_else(|| {
+        let known: Vec<String> = words.iter().map(|(word, _)| format!("{word:?}")).collect();
+        value.error(format!("one of {}", known.join(", ")))
+    })
+}
+
+/// A whole number within bounds, inclusive.
+pub(super) fn count(value: &Value<'_>, range: RangeInclusive<u64>) -> Result<u64, SpecError> {
+    match value.integer() {
+        Some(number) if range.contains(&number) => Ok(number),
+        _ => Err(value.error(format!(
+            "a whole number from {} to {}",
+            range.start(),
+            range.end()
+        ))),
+    }
+}
+
+/// The same, narrow.
+pub(super) fn count_u32(value: &Value<'_>, range: RangeInclusive<u32>) -> Result<u32, SpecError> {
+    let wide = u64::from(*range.start())..=u64::from(*range.end());
+    count(value, wide).map(|number| number as u32)
+}
+
+/// A finite number that is not negative.
+pub(super) fn number(value: &Value<'_>) -> Result<f64, SpecError> {
+    match value.number() {
+        Some(number) if number >= 0.0 => Ok(number),
+        _ => Err(value.error("a number, zero or more")),
+    }
+}
+
+/// A time that is not negative.
+pub(super) fn time(value: &Value<'_>) -> Result<Span, SpecError> {
+    match value.string().and_then(quantity::span) {
+        Some(span) if span >= Span::ZERO => Ok(span),
+        Some(_) => Err(value.error("a time of zero or more")),
+        None => Err(value.error(TIME)),
+    }
+}
+
+/// A time that may be negative.
+pub(super) fn signed_time(value: &Value<'_>) -> Result<Span, SpecError> {
+    let span = value.string().and_then(quantity::span);
+    span.ok_or_else(|| value.error(TIME))
+}
+
+const TIME: &str = "a time with its unit (ns, us, ms, s), such as \"0.89 ms\"";
+
+/// A time written as a bare number of milliseconds, in a list whose key says so.
+pub(super) fn bare_ms(value: &Value<'_>) -> Result<Span, SpecError> {
+    match value.number() {
+        Some(ms) if (0.0..=3.6e6).contains(&ms) => Ok(Span::from_ms(ms)),
+        _ => Err(value.error("a number of milliseconds, zero or more")),
+    }
+}
+
+/// The time of a revolution, in nanoseconds.
+pub(super) fn period_ns(value: &Value<'_>) -> Result<f64, SpecError> {
+    let period = value.string().and_then(quantity::period_ns);
+    period.ok_or_else(|| {
+        value.error("a speed or a period with its unit, such as \"5400 rpm\" or \"11.115 ms\"")
+    })
+}
+
+/// A size in whole sectors of `sector` bytes.
+pub(super) fn size(value: &Value<'_>, sector: Bytes) -> Result<SectorCount, SpecError> {
+    let size = value
+        .string()
+        .and_then(|text| quantity::sectors(text, sector));
+    size.ok_or_else(|| {
+        value.error(format!(
+            "a size in whole sectors of {} B with its unit (sectors, B, KiB, MiB, GiB), \
+             such as \"128 sectors\"",
+            sector.0
+        ))
+    })
+}
+
+/// A size of at least one sector.
+pub(super) fn some_size(value: &Value<'_>, sector: Bytes) -> Result<SectorCount, SpecError> {
+    match size(value, sector)? {
+        SectorCount(0) => Err(value.error("a size of at least one sector")),
+        size => Ok(size),
+    }
+}
+
+/// A fraction from 0 to 1, as a percentage or a bare number.
+pub(super) fn fraction(value: &Value<'_>) -> Result<f64, SpecError> {
+    let written = value.string().and_then(quantity::percentage);
+    match written.or_else(|| value.number()) {
+        Some(fraction) if (0.0..=1.0).contains(&fraction) => Ok(fraction),
+        _ => Err(value.error("a fraction from 0 to 1, such as \"75 %\" or 0.75")),
+    }
+}
+
+/// A distance of at least one cylinder.
+pub(super) fn distance(value: &Value<'_>) -> Result<u32, SpecError> {
+    match value.string().and_then(quantity::cylinders) {
+        Some(distance) if distance > 0 => Ok(distance),
+        _ => Err(value.error("a distance of at least one, such as \"300 cylinders\"")),
+    }
+}
+
+/// Milliseconds per `unit`, zero or more.
+pub(super) fn rate_ms(value: &Value<'_>, unit: &str) -> Result<f64, SpecError> {
+    let rate = value
+        .string()
+        .and_then(|text| quantity::rate_ms(text, unit));
+    match rate {
+        Some(rate) if (0.0..=3.6e6).contains(&rate) => Ok(rate),
+        _ => Err(value.error(format!("a rate of zero or more, such as \"0.4 {unit}\""))),
+    }
+}
+
+/// A list, each element read by `read`.
+pub(super) fn list<'a, T>(
+    value: &Value<'a>,
+    expected: &str,
+    read: impl Fn(&Value<'a>) -> Result<T, SpecError>,
+) -> Result<Vec<T>, SpecError> {
+    let elements = value.elements().ok_or_else(|| value.error(expected))?;
+    elements.iter().map(read).collect()
+}
+
+/// A list of two, each read by its own reader.
+pub(super) fn pair<'a, A, B>(
+    value: &Value<'a>,
+    expected: &str,
+    first: impl FnOnce(&Value<'a>) -> Result<A, SpecError>,
+    second: impl FnOnce(&Value<'a>) -> Result<B, SpecError>,
+) -> Result<(A, B), SpecError> {
+    match value.elements().as_deref() {
+        Some([a, b]) => Ok((first(a)?, second(b)?)),
+        _ => Err(value.error(expected)),
+    }
+}

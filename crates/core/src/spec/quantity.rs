@@ -1,0 +1,139 @@
+//! The one parser of written quantities: a plain decimal number and its unit, `"0.89 ms"`.
+//!
+//! Exponents, digit groups and special values are not numbers here.
+
+use crate::units::{Bytes, SectorCount, Span};
+
+/// No span in a specification or on a command line is longer: an hour, in nanoseconds. It keeps
+/// every sum of spans far from the end of the 64-bit range.
+const LONGEST_NS: f64 = 3.6e12;
+
+/// Reads a time in `ns`, `us`, `ms` or `s`, at most an hour either side of zero; `None` for
+/// anything else.
+pub fn span(text: &str) -> Option<Span> {
+    nanoseconds(text).map(|ns| Span::from_ns(ns.round() as i64))
+}
+
+/// Reads a size in `sectors`, `B`, `KiB`, `MiB` or `GiB` that comes to whole sectors of
+/// `sector` bytes; `None` for anything else.
+pub fn sectors(text: &str, sector: Bytes) -> Option<SectorCount> {
+    let (number, unit) = split(text)?;
+    let number: u64 = number.parse().ok()?;
+    let unit_bytes: u64 = match unit {
+        "sector" | "sectors" => return Some(SectorCount(number)),
+        "B" => 1,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => return None,
+    };
+    let bytes = number.checked_mul(unit_bytes)?;
+    let whole = sector.0 > 0 && bytes.is_multiple_of(sector.0);
+    whole.then(|| SectorCount(bytes / sector.0))
+}
+
+/// Reads the time of a revolution, in nanoseconds: a speed in `rpm`, or the time itself. A
+/// fraction of a nanosecond counts: over an hour of rotation it grows to degrees.
+pub(super) fn period_ns(text: &str) -> Option<f64> {
+    let ns = match split(text)? {
+        (number, "rpm") => 60e9 / number.parse::<f64>().ok()?,
+        _ => nanoseconds(text)?,
+    };
+    (ns > 0.0 && ns <= LONGEST_NS).then_some(ns)
+}
+
+/// Reads `"75 %"` as 0.75.
+pub(super) fn percentage(text: &str) -> Option<f64> {
+    match split(text)? {
+        (number, "%") => number.parse::<f64>().ok().map(|percent| percent / 100.0),
+        _ => None,
+    }
+}
+
+/// Reads milliseconds per something: `"0.0059 ms/cylinder"` with `unit` `ms/cylinder`.
+pub(super) fn rate_ms(text: &str, unit: &str) -> Option<f64> {
+    match split(text)? {
+        (number, found) if found == unit => number.parse().ok(),
+        _ => None,
+    }
+}
+
+/// Reads `"300 cylinders"`.
+pub(super) fn cylinders(text: &str) -> Option<u32> {
+    match split(text)? {
+        (number, "cylinder" | "cylinders") => number.parse().ok(),
+        _ => None,
+    }
+}
+
+fn nanoseconds(text: &str) -> Option<f64> {
+    let (number, unit) = split(text)?;
+    let unit_ns = match unit {
+        "ns" => 1.0,
+        "us" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        _ => return None,
+    };
+    let ns = number.parse::<f64>().ok()? * unit_ns;
+    (ns.abs() <= LONGEST_NS).then_some(ns)
+}
+
+/// Splits a number from its unit; the space between them is optional.
+fn split(text: &str) -> Option<(&str, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-')?;
+    let (number, unit) = text.split_at(end);
+    Some((number, unit.trim_start()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_come_out_to_the_nanosecond() {
+        assert_eq!(span("0.89 ms"), Some(Span::from_ns(890_000)));
+        assert_eq!(span("-0.483 ms"), Some(Span::from_ns(-483_000)));
+        assert_eq!(span("25us"), Some(Span::from_ns(25_000)));
+        assert_eq!(span("1.5 ns"), Some(Span::from_ns(2)));
+        assert_eq!(span("2 s"), Some(Span::from_ns(2_000_000_000)));
+    }
+
+    #[test]
+    fn half_written_times_are_not_times() {
+        let bad = [
+            "", "ms", "0.89", "1 m", "nan ms", "inf s", "1e3 ms", "3601 s", "1 ms x", "--1 ms",
+        ];
+        for text in bad {
+            assert_eq!(span(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_whole_sectors() {
+        let half_kib = Bytes(512);
+        assert_eq!(sectors("256 KiB", half_kib), Some(SectorCount(512)));
+        assert_eq!(sectors("128 sectors", half_kib), Some(SectorCount(128)));
+        assert_eq!(sectors("1 sector", half_kib), Some(SectorCount(1)));
+        assert_eq!(sectors("1 KiB", Bytes(256)), Some(SectorCount(4)));
+        for text in [
+            "100 B",
+            "0.5 KiB",
+            "-1 sectors",
+            "99999999999 GiB",
+            "256 KB",
+        ] {
+            assert_eq!(sectors(text, half_kib), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_rotation_is_a_speed_or_a_period() {
+        // 60 s / 7500 = 8 ms, exactly.
+        assert_eq!(period_ns("7500 rpm"), Some(8e6));
+        assert_eq!(period_ns("11.115 ms"), Some(11_115_000.0));
+        for text in ["0 rpm", "-5400 rpm", "5400", "0 ms", "0.0001 rpm"] {
+            assert_eq!(period_ns(text), None, "{text}");
+        }
+    }
+}

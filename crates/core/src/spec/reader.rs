@@ -1,0 +1,281 @@
+//! A walk over the spanned TOML tree: where a value stands, what it is called, which keys were
+//! asked for.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::error::SpecError;
+
+/// What a file says, and its name: all that an error needs to point into it.
+#[derive(Clone, Copy)]
+pub(super) struct Text<'a> {
+    pub(super) file: &'a str,
+    pub(super) text: &'a str,
+}
+
+impl<'a> Text<'a> {
+    /// An error at a byte offset.
+    pub(super) fn error(
+        self,
+        offset: usize,
+        field: &str,
+        found: String,
+        expected: String,
+    ) -> SpecError {
+        let before = &self.text.as_bytes()[..offset.min(self.text.len())];
+        SpecError {
+            file: self.file.to_owned(),
+            line: 1 + before.iter().filter(|byte| **byte == b'\n').count(),
+            field: field.to_owned(),
+            found,
+            expected,
+        }
+    }
+
+    /// The line around a byte offset.
+    pub(super) fn line_at(self, offset: usize) -> &'a str {
+        let (before, after) = self
+            .text
+            .split_at_checked(offset)
+            .unwrap_or((self.text, ""));
+        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let end = after
+            .find('\n')
+            .map_or(self.text.len(), |newline| offset + newline);
+        self.text.get(start..end).unwrap_or_default().trim()
+    }
+
+    /// The text of a value, shortened to what fits on the line of an error.
+    fn quote(self, span: Range<usize>) -> String {
+        const LONGEST: usize = 60;
+        let whole = self.text.get(span).unwrap_or_default();
+        let line = whole.lines().next().unwrap_or_default();
+        let short: String = line.chars().take(LONGEST).collect();
+        if short.len() < whole.len() {
+            format!("{short}...")
+        } else {
+            short
+        }
+    }
+}
+
+/// What stands at a place in the tree; perhaps nothing.
+pub(super) struct Value<'a> {
+    text: Text<'a>,
+    path: String,
+    span: Range<usize>,
+    node: Option<&'a DeValue<'a>>,
+}
+
+impl<'a> Value<'a> {
+    fn at(text: Text<'a>, path: String, node: &'a Spanned<DeValue<'a>>) -> Self {
+        Self {
+            text,
+            path,
+            span: node.span(),
+            node: Some(node.get_ref()),
+        }
+    }
+
+    /// The error that something else was expected here.
+    pub(super) fn error(&self, expected: impl Into<String>) -> SpecError {
+        let found = match self.node {
+            None => "nothing".to_owned(),
+            Some(DeValue::Table(_)) => "a table".to_owned(),
+            Some(_) => self.text.quote(self.span.clone()),
+        };
+        let offset = self.span.start;
+        self.text.error(offset, &self.path, found, expected.into())
+    }
+
+    /// The string here, if it is one.
+    pub(super) fn string(&self) -> Option<&'a str> {
+        self.node?.as_str()
+    }
+
+    /// The boolean here, if it is one.
+    pub(super) fn boolean(&self) -> Option<bool> {
+        self.node?.as_bool()
+    }
+
+    /// The integer here, if it is one and not negative.
+    pub(super) fn integer(&self) -> Option<u64> {
+        let written = self.node?.as_integer()?;
+        u64::from_str_radix(written.as_str(), written.radix()).ok()
+    }
+
+    /// The number here, whole or not, if it is one and finite.
+    pub(super) fn number(&self) -> Option<f64> {
+        let number = match self.node? {
+            DeValue::Float(written) => written.as_str().parse::<f64>().ok()?,
+            _ => self.integer()? as f64,
+        };
+        number.is_finite().then_some(number)
+    }
+
+    /// The elements of the array here, if it is one.
+    pub(super) fn elements(&self) -> Option<Vec<Value<'a>>> {
+        let array = self.node?.as_array()?;
+        let name = |index| format!("{}[{index}]", self.path);
+        Some(
+            array
+                .iter()
+                .enumerate()
+                .map(|(index, node)| Value::at(self.text, name(index), node))
+                .collect(),
+        )
+    }
+
+    /// The table here. Where nothing is, an empty one: what it must have, it will miss by name.
+    pub(super) fn table(&self) -> Result<Table<'a>, SpecError> {
+        let entries = match self.node {
+            None => None,
+            Some(DeValue::Table(entries)) => Some(entries),
+            Some(_) => return Err(self.error("a table")),
+        };
+        Ok(Table {
+            text: self.text,
+            path: self.path.clone(),
+            offset: self.span.start,
+            entries,
+            known: Vec::new(),
+        })
+    }
+}
+
+/// A table being read: it remembers the keys it was asked for, and so knows which ones nobody
+/// reads.
+pub(super) struct Table<'a> {
+    text: Text<'a>,
+    path: String,
+    offset: usize,
+    entries: Option<&'a DeTable<'a>>,
+    known: Vec<&'static str>,
+}
+
+impl<'a> Table<'a> {
+    /// The table of the whole file.
+    pub(super) fn root(text: Text<'a>, entries: &'a DeTable<'a>) -> Self {
+        Self {
+            text,
+            path: String::new(),
+            offset: 0,
+            entries: Some(entries),
+            known: Vec::new(),
+        }
+    }
+
+    /// What stands under a key.
+    pub(super) fn value(&mut self, key: &'static str) -> Value<'a> {
+        self.known.push(key);
+        let path = self.path_of(key);
+        match self.entries.and_then(|entries| entries.get(key)) {
+            Some(node) => Value::at(self.text, path, node),
+            None => Value {
+                text: self.text,
+                path,
+                span: self.offset..self.offset,
+                node: None,
+            },
+        }
+    }
+
+    /// Reads the value under a key that must be there.
+    pub(super) fn need<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&Value<'a>) -> Result<T, SpecError>,
+    ) -> Result<T, SpecError> {
+        read(&self.value(key))
+    }
+
+    /// Reads the value under a key that may be left out.
+    pub(super) fn maybe<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&Value<'a>) -> Result<T, SpecError>,
+    ) -> Result<Option<T>, SpecError> {
+        let value = self.value(key);
+        value.node.map(|_| read(&value)).transpose()
+    }
+
+    /// Reads the value under a key that stands for `default` when left out.
+    pub(super) fn or<T>(
+        &mut self,
+        key: &'static str,
+        default: T,
+        read: impl FnOnce(&Value<'a>) -> Result<T, SpecError>,
+    ) -> Result<T, SpecError> {
+        Ok(self.maybe(key, read)?.unwrap_or(default))
+    }
+
+    /// The table under a key, empty when left out.
+    pub(super) fn table(&mut self, key: &'static str) -> Result<Table<'a>, SpecError> {
+        self.value(key).table()
+    }
+
+    /// Ends the reading of this table: reports the first key that nobody asked for.
+    pub(super) fn finish(self) -> Result<(), SpecError> {
+        let keys = self.entries.into_iter().flat_map(|entries| entries.keys());
+        let unknown = keys
+            .filter(|key| !self.known.contains(&key.get_ref().as_ref()))
+            .min_by_key(|key| key.span().start);
+        let Some(key) = unknown else {
+            return Ok(());
+        };
+        let written: &str = key.get_ref();
+        let expected = match nearest(written, &self.known) {
+            Some(near) => format!("a known key, perhaps \"{near}\""),
+            None => format!("a known key: {}", self.known.join(", ")),
+        };
+        let path = self.path_of(written);
+        let found = "an unknown key".to_owned();
+        Err(self.text.error(key.span().start, &path, found, expected))
+    }
+
+    fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{}.{key}", self.path)
+        }
+    }
+}
+
+/// The known key that is at most a third of its letters away from what was written.
+fn nearest(written: &str, known: &[&'static str]) -> Option<&'static str> {
+    let distances = known.iter().map(|key| (edit_distance(written, key), *key));
+    let (distance, key) = distances.min()?;
+    (distance * 3 <= key.len()).then_some(key)
+}
+
+/// Letters to insert, drop or replace to turn one word into the other.
+fn edit_distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, a) in from.chars().enumerate() {
+        let mut diagonal = i;
+        row[0] = i + 1;
+        for (j, b) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edit_distance_counts_letters() {
+        // kitten -> sitten -> sittin -> sitting.
+        assert_eq!(edit_distance("kitten", "sitting"), 3);
+        assert_eq!(edit_distance("", "abc"), 3);
+        assert_eq!(edit_distance("abc", "abc"), 0);
+    }
+}

@@ -1,0 +1,235 @@
+//! What a specification says arrives unchanged, and what it leaves out is the plainest drive.
+
+use diskarm_core::spec::{
+    self, Buffer, Bus, ExtraWriteDisconnect, Geometry, GrownDefects, Invalidation, Mechanics,
+    Overheads, PreSeek, Queue, ReadAhead, SeekCurve, Source, Sparing, Spec, TrackOrder, TwoPiece,
+    WatermarkOf, WriteCache, WriteStart, Zone,
+};
+use diskarm_core::units::{SectorCount, Span};
+
+const GOOD: &str = include_str!("spec/good.toml");
+
+const MINIMAL: &str = r#"
+name = "plain"
+summary = "As little as can be said"
+[source]
+origin = "Invented."
+[geometry]
+surfaces = 1
+cylinders = 10
+sectors = 100
+sector_bytes = 512
+zones = [{ cylinders = [0, 10], sectors_per_track = 10 }]
+[mechanics]
+rotation = "10 ms"
+seek = { form = "three-point", single = "1 ms", average = "2 ms", full = "4 ms" }
+"#;
+
+fn read(text: &str) -> Spec {
+    spec::parse(text, "x.toml").unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn ms(ms: f64) -> Span {
+    Span::from_ms(ms)
+}
+
+fn zone(first_cylinder: u32, end_cylinder: u32, sectors_per_track: u32) -> Zone {
+    Zone {
+        first_cylinder,
+        end_cylinder,
+        sectors_per_track,
+        first_offset_sectors: 0.0,
+        reserved_sectors: SectorCount(0),
+        track_skew_sectors: 0.0,
+        cylinder_skew_sectors: 0.0,
+        spares: 0,
+        slips: Vec::new(),
+        defects: Vec::new(),
+    }
+}
+
+#[test]
+fn source_and_geometry_arrive() {
+    let spec = read(GOOD);
+    assert_eq!(spec.name, "small");
+    assert_eq!(spec.summary, "A small drive for tests");
+    let source = Source {
+        origin: "Invented.".to_owned(),
+        choices: "None disagree.".to_owned(),
+        nominal: true,
+    };
+    assert_eq!(spec.source, source);
+    let inner = Zone {
+        first_offset_sectors: 2.5,
+        reserved_sectors: SectorCount(50),
+        track_skew_sectors: 3.0,
+        cylinder_skew_sectors: 6.25,
+        spares: 4,
+        slips: vec![8, 9],
+        defects: vec![(1, 2)],
+        ..zone(11, 20, 25)
+    };
+    let geometry = Geometry {
+        surfaces: 2,
+        cylinders: 20,
+        sectors: SectorCount(1000),
+        sector_bytes: 512,
+        order: TrackOrder::Serpentine,
+        sparing: Sparing::SectorsPerRange(5),
+        zones: vec![zone(0, 10, 30), inner],
+        grown_defects: GrownDefects { count: 3, seed: 7 },
+    };
+    assert_eq!(spec.geometry, geometry);
+}
+
+#[test]
+fn mechanics_arrive() {
+    let piece = TwoPiece {
+        knee: 8,
+        short_ms: 1.0,
+        short_sqrt_ms: 0.5,
+        long_ms: 2.0,
+        long_slope_ms: 0.25,
+        single: Some(ms(1.25)),
+    };
+    let writes = vec![(1, ms(1.5)), (10, ms(2.5)), (19, ms(2.25))];
+    let mechanics = Mechanics {
+        period_ns: 1e7,
+        seek: SeekCurve::TwoPieceAndTable(piece, vec![ms(1.5), ms(1.75)]),
+        write_seek: Some(SeekCurve::Table(writes)),
+        head_switch: Span::from_ns(800_000),
+        write_settle: Span::from_ns(-25_000),
+    };
+    assert_eq!(read(GOOD).mechanics, mechanics);
+    let formula = GOOD.replace("first_ms = [1.5, 1.75]\n", "");
+    assert_eq!(read(&formula).mechanics.seek, SeekCurve::TwoPiece(piece));
+}
+
+#[test]
+fn electronics_arrive() {
+    let spec = read(GOOD);
+    let buffer = Buffer {
+        segments: 3,
+        segment: SectorCount(64),
+        caching: true,
+        dedicated_write_segment: true,
+        read_ahead: ReadAhead::OneTrack,
+        read_ahead_min: SectorCount(4),
+        read_ahead_max: SectorCount(32),
+        write_invalidates: Invalidation::Segment,
+        write_cache: WriteCache::Streams,
+        read_watermark: 0.75,
+        write_watermark: 0.5,
+        watermark_of: WatermarkOf::Segment,
+        ..plain_buffer()
+    };
+    assert_eq!(spec.buffer, buffer);
+    let overheads = Overheads {
+        read_hit_after_write: Span::from_ns(953_430),
+        extra_write_disconnect: Some(ExtraWriteDisconnect {
+            command: ms(1.0),
+            disconnect: ms(2.0),
+            duration: ms(3.0),
+            second_disconnect: ms(4.0),
+            seek_delay: ms(5.0),
+        }),
+        write_start: WriteStart {
+            small: SectorCount(10),
+            large: SectorCount(15),
+            large_from: SectorCount(45),
+        },
+        ..Overheads::default()
+    };
+    assert_eq!(spec.overheads, overheads);
+    let bus = Bus {
+        read_sector: ms(0.1),
+        write_sector: ms(0.2),
+        hold_read: true,
+        ..plain_bus()
+    };
+    assert_eq!(spec.bus, bus);
+    let queue = Queue {
+        depth: 4,
+        policy: "sptf".to_owned(),
+        preseek: PreSeek::CompletionReady,
+    };
+    assert_eq!(spec.queue, queue);
+}
+
+#[test]
+fn what_is_left_out_is_off_or_zero() {
+    let spec = read(MINIMAL);
+    assert_eq!(spec.source.choices, "");
+    assert!(!spec.source.nominal);
+    let geometry = Geometry {
+        surfaces: 1,
+        cylinders: 10,
+        sectors: SectorCount(100),
+        sector_bytes: 512,
+        order: TrackOrder::CylinderMajor,
+        sparing: Sparing::None,
+        zones: vec![zone(0, 10, 10)],
+        grown_defects: GrownDefects::default(),
+    };
+    assert_eq!(spec.geometry, geometry);
+    let mechanics = Mechanics {
+        period_ns: 1e7,
+        seek: SeekCurve::ThreePoint {
+            single: ms(1.0),
+            average: ms(2.0),
+            full: ms(4.0),
+        },
+        write_seek: None,
+        head_switch: Span::ZERO,
+        write_settle: Span::ZERO,
+    };
+    assert_eq!(spec.mechanics, mechanics);
+    assert_eq!(spec.buffer, plain_buffer());
+    assert_eq!(spec.overheads, Overheads::default());
+    assert_eq!(spec.bus, plain_bus());
+    let queue = Queue {
+        depth: 1,
+        policy: "fcfs".to_owned(),
+        preseek: PreSeek::Acknowledged,
+    };
+    assert_eq!(spec.queue, queue);
+}
+
+fn plain_buffer() -> Buffer {
+    Buffer {
+        segments: 1,
+        segment: SectorCount(128),
+        caching: false,
+        dedicated_write_segment: false,
+        read_ahead: ReadAhead::None,
+        read_ahead_min: SectorCount(0),
+        read_ahead_max: SectorCount(128),
+        read_ahead_over_requested: false,
+        read_ahead_on_hit: false,
+        read_ahead_stops_mid_sector: false,
+        write_stops_read_ahead: false,
+        read_before_requested: false,
+        arriving_hits: false,
+        partial_hits_at_once: false,
+        hits_on_written: false,
+        write_invalidates: Invalidation::Overlap,
+        read_on_arrival: false,
+        write_on_arrival: false,
+        write_cache: WriteCache::Off,
+        combine_writes: false,
+        read_watermark: 0.0,
+        write_watermark: 0.0,
+        watermark_of: WatermarkOf::Request,
+    }
+}
+
+fn plain_bus() -> Bus {
+    Bus {
+        read_sector: Span::ZERO,
+        write_sector: Span::ZERO,
+        hold_read: false,
+        hold_write: false,
+        never_disconnect: false,
+        disconnect_write_if_seeking: false,
+    }
+}
