@@ -4,7 +4,8 @@ use super::elapsed_ns;
 use super::student::t95;
 use crate::units::Span;
 
-/// Batches at most; after the first halving never less than half as many, but for one.
+/// One more than there are batches at most. Once joined there are 32 or more of them (31 where
+/// two series were merged).
 const BATCHES: usize = 64;
 /// Spans in whole batches below which no interval is given: then batches are 16 long at least.
 const MIN_SPANS: u64 = 512;
@@ -27,7 +28,7 @@ const MIN_SPANS: u64 = 512;
 ///
 /// # Cost
 ///
-/// About five instructions a span; 1 KiB.
+/// About seven instructions a span; 1 KiB.
 ///
 /// # When it is bad
 ///

@@ -30,9 +30,9 @@ impl FromIterator<Span> for Sorted {
 ///
 /// # What it does
 ///
-/// Integrates `(F⁻¹(u) - G⁻¹(u))²` over `u` from 0 to 1, where `F⁻¹` and `G⁻¹` are the samples'
-/// quantile functions, steps both, and takes the root. Of samples of one size that is the root
-/// mean square difference of their order statistics. There are no bins and no interpolation.
+/// Integrates `(f(u) - g(u))²` over `u` from 0 to 1, where `f` and `g` are the quantile functions
+/// of the samples, steps both, and takes the root. Of samples of one size that is the root mean
+/// square difference of their order statistics. There are no bins and no interpolation.
 ///
 /// # Origin
 ///

@@ -55,8 +55,8 @@ impl Moments {
         Some(Span::from_ns(self.variance_ns2()?.sqrt().round() as i64))
     }
 
-    /// Squared coefficient of variation, variance over squared mean, which is the measure of
-    /// starvation of worthington94 section 4.3; `None` below two spans or when all are zero.
+    /// Squared coefficient of variation, variance over squared mean: the measure of starvation
+    /// of worthington94 section 4.4. `None` below two spans or when all are zero.
     pub fn cv2(&self) -> Option<f64> {
         let variance = self.variance_ns2()?;
         let mean = self.sum as f64 / self.count as f64;

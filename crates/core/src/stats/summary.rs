@@ -5,7 +5,7 @@ use crate::units::Span;
 
 /// Moments, percentiles and confidence interval of a series of response times.
 ///
-/// Recording costs about 40 instructions; memory is that of [`Histogram`] and 1 KiB.
+/// Recording costs about 35 instructions; memory is that of [`Histogram`] and 1 KiB.
 ///
 /// ```
 /// use diskarm_core::stats::ResponseSummary;
