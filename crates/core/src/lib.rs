@@ -6,4 +6,5 @@
 
 pub mod request;
 pub mod spec;
+pub mod stats;
 pub mod units;

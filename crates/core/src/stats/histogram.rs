@@ -1,0 +1,221 @@
+//! Percentiles in flat memory.
+
+use super::elapsed_ns;
+use crate::units::Span;
+
+/// Nanoseconds in the finest cell, as a power of two: 128 ns.
+const FINEST_BITS: u32 = 7;
+/// Cells in each doubling of the span, as a power of two: half a cell is 2^-10 of its span.
+const OCTAVE_BITS: u32 = 9;
+const OCTAVE: u64 = 1 << OCTAVE_BITS;
+
+/// A histogram whose cells grow with the span, from which percentiles are read.
+///
+/// # What it does
+///
+/// Cells are 128 ns wide up to 131 µs; from there each doubling of the span has 512 equal
+/// cells. A quantile is the middle of its cell, so it is off by at most 64 ns or 1/1024
+/// (0.098 %) of itself, whichever is more. Shortest and longest span are exact. Two histograms
+/// merge without loss, in any order.
+///
+/// # Origin
+///
+/// The cells are those of HdrHistogram (Gil Tene, 2012). Departures: no upper limit to
+/// configure, and the middle of a cell is reported where that reports its upper end.
+///
+/// # Cost
+///
+/// About twenty instructions a span. 4 KiB for each doubling up to the longest span and 8 KiB
+/// below 131 µs: 44 KiB up to 67 ms, 72 KiB up to 8.6 s, 192 KiB at the very most.
+///
+/// # When it is bad
+///
+/// Differences between two percentiles closer than a cell are lost: use
+/// [`Sorted`](super::Sorted) samples there.
+///
+/// # Example
+///
+/// ```
+/// use diskarm_core::stats::Histogram;
+/// use diskarm_core::units::Span;
+/// let mut histogram = Histogram::default();
+/// for ms in 1..=1000 {
+///     histogram.record(Span::from_ms(ms.into()));
+/// }
+/// let p95 = histogram.quantile(0.95).unwrap().as_ms();
+/// assert!((p95 - 950.0).abs() <= 950.0 / 1024.0);
+/// assert_eq!(histogram.max(), Some(Span::from_ms(1000.0)));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Histogram {
+    /// Spans in each cell; whole octaves, up to that of the longest span.
+    cells: Vec<u64>,
+    min: u64,
+    max: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self {
+            cells: Vec::new(),
+            min: u64::MAX,
+            max: 0,
+        }
+    }
+}
+
+impl Histogram {
+    /// Counts `span` in. Panics when it is negative.
+    #[inline]
+    pub fn record(&mut self, span: Span) {
+        let ns = elapsed_ns(span);
+        // Rarely taken, and cheaper than the stores of `self.min.min(ns)`.
+        if ns < self.min {
+            self.min = ns;
+        }
+        if ns > self.max {
+            self.max = ns;
+        }
+        let cell = cell_of(ns);
+        match self.cells.get_mut(cell) {
+            Some(count) => *count += 1,
+            None => self.record_beyond(cell),
+        }
+    }
+
+    #[cold]
+    fn record_beyond(&mut self, cell: usize) {
+        self.grow((cell + 1).next_multiple_of(OCTAVE as usize));
+        self.cells[cell] += 1;
+    }
+
+    fn grow(&mut self, cells: usize) {
+        if let Some(more) = cells.checked_sub(self.cells.len()) {
+            self.cells.reserve_exact(more);
+            self.cells.resize(cells, 0);
+        }
+    }
+
+    /// Counts everything in that `other` has recorded.
+    pub fn merge(&mut self, other: &Self) {
+        self.grow(other.cells.len());
+        for (count, more) in self.cells.iter_mut().zip(&other.cells) {
+            *count += more;
+        }
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// How many spans were recorded; counts the cells.
+    pub fn count(&self) -> u64 {
+        self.cells.iter().sum()
+    }
+
+    /// The shortest span, exactly; `None` when nothing was recorded.
+    pub fn min(&self) -> Option<Span> {
+        (self.min <= self.max).then(|| Span::from_ns(self.min as i64))
+    }
+
+    /// The longest span, exactly; `None` when nothing was recorded.
+    pub fn max(&self) -> Option<Span> {
+        (self.min <= self.max).then(|| Span::from_ns(self.max as i64))
+    }
+
+    /// The shortest span that at least a fraction `p` of all spans do not exceed: of `n` spans
+    /// the `ceil(p n)`-th, to the error of the cells. `None` when nothing was recorded. Panics
+    /// unless `p` is in `[0, 1]`.
+    pub fn quantile(&self, p: f64) -> Option<Span> {
+        assert!((0.0..=1.0).contains(&p), "no quantile {p}");
+        let count = self.count();
+        let rank = (p * count as f64).ceil() as u64;
+        if rank <= 1 {
+            return self.min();
+        }
+        if rank >= count {
+            return self.max();
+        }
+        let mut seen = 0;
+        let cell = self.cells.iter().position(|count| {
+            seen += count;
+            seen >= rank
+        })?;
+        let middle = middle_of(cell).clamp(self.min, self.max);
+        Some(Span::from_ns(middle as i64))
+    }
+}
+
+/// The cell of a span of `ns`. Cells of octave `e` begin at `(e + 1) * OCTAVE`; below the first
+/// octave the same formula gives `ns` in finest cells.
+#[inline]
+fn cell_of(ns: u64) -> usize {
+    let finest = ns >> FINEST_BITS;
+    let octave = (finest | OCTAVE).ilog2() - OCTAVE_BITS;
+    ((u64::from(octave) << OCTAVE_BITS) + (finest >> octave)) as usize
+}
+
+/// The middle of the spans of `cell`, in nanoseconds.
+fn middle_of(cell: usize) -> u64 {
+    let cell = cell as u64;
+    let octave = (cell >> OCTAVE_BITS).saturating_sub(1);
+    let shift = octave as u32 + FINEST_BITS;
+    ((cell - (octave << OCTAVE_BITS)) << shift) + (1 << (shift - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_edges_of_each_cell_are_within_the_stated_error_of_its_middle() {
+        let within = |edge: u64, middle: u64| {
+            let error = middle.abs_diff(edge);
+            assert!(error <= 64 || error <= edge / 1024, "{edge} {middle}");
+        };
+        assert_eq!((cell_of(0), middle_of(0)), (0, 64));
+        for cell in 1..=cell_of(i64::MAX as u64) {
+            // The edge between two cells, found from `cell_of` alone.
+            let (mut below, mut above) = (middle_of(cell - 1), middle_of(cell));
+            assert_eq!((cell_of(below), cell_of(above)), (cell - 1, cell));
+            while above - below > 1 {
+                let between = below + (above - below) / 2;
+                let side = if cell_of(between) < cell {
+                    &mut below
+                } else {
+                    &mut above
+                };
+                *side = between;
+            }
+            within(below, middle_of(cell - 1));
+            within(above, middle_of(cell));
+        }
+    }
+
+    #[test]
+    fn memory_is_what_the_documentation_says() {
+        for (ns, kib) in [
+            (0, 4),
+            (131_071, 8),
+            (67_000_000, 44),
+            (8_589_000_000, 72),
+            (i64::MAX, 192),
+        ] {
+            let mut histogram = Histogram::default();
+            histogram.record(Span::from_ns(ns));
+            assert_eq!(histogram.cells.capacity() * 8, kib * 1024, "{ns} ns");
+        }
+    }
+
+    #[test]
+    fn an_empty_histogram_has_no_figures() {
+        let empty = Histogram::default();
+        assert_eq!((empty.min(), empty.max()), (None, None));
+        assert_eq!(empty.quantile(0.5), None);
+        assert_eq!(empty.count(), 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "took a negative time")]
+    fn a_negative_span_is_refused() {
+        Histogram::default().record(Span::from_ns(-1));
+    }
+}
