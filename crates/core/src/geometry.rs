@@ -52,7 +52,7 @@ pub use error::LayoutError;
 use crate::spec::Geometry;
 use crate::units::{Angle, Cylinder, Head, Lbn, SectorCount};
 use grid::Grid;
-use pieces::Pieces;
+use pieces::{Piece, Pieces};
 use plan::{Plan, Role};
 use reallocations::Reallocations;
 
@@ -165,11 +165,11 @@ impl Layout {
     /// When `at` is beyond the capacity.
     #[inline]
     pub fn extent(&self, at: Lbn) -> Extent {
-        let (piece, end) = self.piece(at);
+        let piece = self.piece(at);
         let grid = &self.grids[piece.grid as usize];
         let place = grid.place(piece.sector(at.0));
         Extent {
-            sectors: SectorCount(place.ahead.min(end - at.0)),
+            sectors: SectorCount(place.ahead.min(piece.end - at.0)),
             cylinder: place.cylinder,
             head: place.head,
             sector: place.sector,
@@ -184,7 +184,7 @@ impl Layout {
     /// # Panics
     /// When `at` is beyond the capacity.
     pub fn track_first(&self, at: Lbn) -> Lbn {
-        let (piece, _) = self.piece(at);
+        let piece = self.piece(at);
         let place = self.grids[piece.grid as usize].place(piece.sector(at.0));
         Lbn(at.0 - place.behind.min(at.0 - piece.start))
     }
@@ -215,10 +215,19 @@ impl Layout {
     }
 
     #[inline]
-    fn piece(&self, at: Lbn) -> (&pieces::Piece, u64) {
-        assert!(at.0 < self.plan.capacity, "no such block: {at:?}");
+    fn piece(&self, at: Lbn) -> &Piece {
+        if at.0 >= self.plan.capacity {
+            no_such_block(at);
+        }
         self.pieces.find(at.0)
     }
+}
+
+/// Apart, so that the message costs the hot path nothing.
+#[cold]
+#[inline(never)]
+fn no_such_block(at: Lbn) -> ! {
+    panic!("no such block: {at:?}")
 }
 
 #[cfg(test)]

@@ -16,12 +16,6 @@ struct Divisor {
 }
 
 impl Divisor {
-    /// Divides everything to zero, and leaves all of it as the remainder.
-    const INFINITE: Self = Self {
-        divisor: u64::MAX,
-        reciprocal: 0,
-    };
-
     fn new(divisor: u64) -> Self {
         assert!(divisor > 0, "division by zero");
         Self {
@@ -55,9 +49,9 @@ pub(super) struct Place {
 /// its places, the other skips the spare places of regions without slips.
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
-    /// Counted sectors in a range of `region_cylinders` cylinders.
-    region: Divisor,
-    region_cylinders: u64,
+    /// Counted sectors in a range of so many cylinders, where ranges have spares. A branch: it
+    /// always goes one way on a drive, and a division more would cost every drive.
+    range: Option<(Divisor, u64)>,
     cylinder: Divisor,
     track: Divisor,
     /// Uncounted sectors at the front of each cylinder.
@@ -81,8 +75,7 @@ impl Grid {
         let track_step = angle_of(zone.track_skew_sectors, spt);
         let between_cylinders = angle_of(zone.cylinder_skew_sectors, spt);
         Self {
-            region: Divisor::INFINITE,
-            region_cylinders: 0,
+            range: None,
             cylinder: Divisor::new(u64::from(surfaces) * u64::from(spt)),
             track: Divisor::new(u64::from(spt)),
             front: 0,
@@ -116,8 +109,7 @@ impl Grid {
             }
             Sparing::SectorsPerRange(cylinders) => {
                 let places = u64::from(cylinders) * surfaces * spt;
-                grid.region = Divisor::new(places - zone.spares);
-                grid.region_cylinders = u64::from(cylinders);
+                grid.range = Some((Divisor::new(places - zone.spares), u64::from(cylinders)));
             }
             // One region: spare space lies behind all data, or there is none.
             Sparing::None
@@ -131,10 +123,21 @@ impl Grid {
     /// The place of sector `x`, which must lie within the zone.
     #[inline]
     pub(super) fn place(&self, x: u64) -> Place {
-        let (region, in_region) = self.region.of(x);
-        let (cylinder, in_cylinder) = self.cylinder.of(in_region);
+        let Some((range, cylinders)) = self.range else {
+            return self.place_in_range(0, x);
+        };
+        let (nth, in_range) = range.of(x);
+        let mut place = self.place_in_range(nth * cylinders, in_range);
+        place.ahead = place.ahead.min(range.divisor - in_range);
+        place
+    }
+
+    /// The place of sector `x` of the range that begins at cylinder `first` of the zone.
+    #[inline]
+    fn place_in_range(&self, first: u64, x: u64) -> Place {
+        let (cylinder, in_cylinder) = self.cylinder.of(x);
         let (track, sector) = self.track.of(in_cylinder + self.front);
-        let cylinder = region * self.region_cylinders + cylinder;
+        let cylinder = first + cylinder;
         Place {
             cylinder: Cylinder(self.first_cylinder + cylinder as u32),
             head: self.head(cylinder as u32, track as u32),
@@ -143,15 +146,12 @@ impl Grid {
                 + self.cylinder_step * cylinder
                 + self.track_step * track
                 + self.sector_angle * sector,
-            ahead: (self.track.divisor - sector)
-                .min(self.cylinder.divisor - in_cylinder)
-                .min(self.region.divisor - in_region),
-            behind: sector.min(in_cylinder).min(in_region),
+            ahead: (self.track.divisor - sector).min(self.cylinder.divisor - in_cylinder),
+            behind: sector.min(in_cylinder),
         }
     }
 
-    /// The head of track `track` in the order of cylinder `cylinder` of the zone; the same
-    /// function turns a head into its place in the order.
+    /// The head of track `track` in the order of cylinder `cylinder` of the zone.
     #[inline]
     pub(super) fn head(&self, cylinder: u32, track: u32) -> Head {
         let down = cylinder.wrapping_add(self.phase) & self.turns;
@@ -187,6 +187,5 @@ mod tests {
                 }
             }
         }
-        assert_eq!(Divisor::INFINITE.of(1 << 62), (0, 1 << 62));
     }
 }

@@ -1,21 +1,20 @@
 //! Which arithmetic holds for a block: pieces of LBN space, found through buckets.
 
-use crate::units::Lbn;
-
-/// A run of blocks counted by one grid: block `b` is sector `b + shift` of `grid` (wrapping). It
-/// ends where the next piece starts.
+/// A run of blocks counted by one grid: block `b` is sector `b + shift` of `grid` (wrapping).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) start: u64,
+    pub(super) end: u64,
     pub(super) shift: u64,
     pub(super) grid: u32,
 }
 
 impl Piece {
-    /// Blocks from `start` on, the first of which is sector `x` of `grid`.
-    pub(super) fn new(start: u64, x: u64, grid: u32) -> Self {
+    /// Blocks `start..end`, the first of which is sector `x` of `grid`.
+    pub(super) fn new(start: u64, end: u64, x: u64, grid: u32) -> Self {
         Self {
             start,
+            end,
             shift: x.wrapping_sub(start),
             grid,
         }
@@ -28,22 +27,23 @@ impl Piece {
     }
 }
 
-/// A growing list of pieces in ascending order of blocks.
+/// A growing list of pieces, each from where the last one ends.
 #[derive(Debug, Default)]
 pub(super) struct PieceList(Vec<Piece>);
 
 impl PieceList {
     /// Appends a piece, or lets the last one go on where the new one only continues it.
     pub(super) fn push(&mut self, piece: Piece) {
-        match self.0.last() {
-            Some(last) if (last.shift, last.grid) == (piece.shift, piece.grid) => {}
+        match self.0.last_mut() {
+            Some(last) if (last.shift, last.grid) == (piece.shift, piece.grid) => {
+                last.end = piece.end;
+            }
             _ => self.0.push(piece),
         }
     }
 
-    /// Ends the last piece at `end`.
-    pub(super) fn finish(mut self, end: u64) -> Pieces {
-        self.0.push(Piece::new(end, 0, 0));
+    /// All pieces, of which there must be one.
+    pub(super) fn finish(self) -> Pieces {
         Pieces::new(self.0)
     }
 }
@@ -53,30 +53,28 @@ impl PieceList {
 /// would take a step for each doubling of the defect list.
 #[derive(Debug)]
 pub(super) struct Pieces {
-    /// In ascending order of blocks; the last begins at the capacity and holds nothing.
+    /// In ascending order of blocks, without gap.
     pieces: Vec<Piece>,
-    /// The piece of the first block of each bucket, and one entry behind.
-    buckets: Vec<u32>,
+    /// The pieces of the first block of each bucket and of the one behind it.
+    buckets: Vec<[u32; 2]>,
     bucket_bits: u32,
 }
 
 impl Pieces {
     /// Bounds the table to a quarter of a mebibyte however long the defect list.
-    const BUCKETS_MAX: u64 = 1 << 15;
+    const BUCKETS_MAX: u64 = 1 << 14;
     const BUCKETS_PER_PIECE: u64 = 4;
 
     fn new(pieces: Vec<Piece>) -> Self {
-        let end = pieces.last().map_or(0, |p| p.start);
+        let end = pieces[pieces.len() - 1].end;
         let wanted = (pieces.len() as u64 * Self::BUCKETS_PER_PIECE).min(Self::BUCKETS_MAX);
         let bucket_bits = (end / wanted).max(1).ilog2();
-        let last = pieces.len() - 2;
-        let bucket_count = (end >> bucket_bits) + 1;
-        let buckets = (0..=bucket_count)
-            .map(|bucket| {
-                let first = bucket << bucket_bits;
-                let behind = pieces.partition_point(|piece| piece.start <= first);
-                (behind - 1).min(last) as u32
-            })
+        let piece_of = |bucket: u64| {
+            let first = (bucket << bucket_bits).min(end - 1);
+            pieces.partition_point(|piece| piece.end <= first) as u32
+        };
+        let buckets = (0..=(end - 1) >> bucket_bits)
+            .map(|bucket| [piece_of(bucket), piece_of(bucket + 1)])
             .collect();
         Self {
             pieces,
@@ -85,52 +83,51 @@ impl Pieces {
         }
     }
 
-    /// The piece that `lbn`, which must be below the capacity, lies in, and its end.
+    /// The piece that `lbn`, which must be below the capacity, lies in.
     #[inline]
-    pub(super) fn find(&self, lbn: u64) -> (&Piece, u64) {
-        let bucket = (lbn >> self.bucket_bits) as usize;
-        let mut low = self.buckets[bucket] as usize;
-        let mut high = self.buckets[bucket + 1] as usize;
+    pub(super) fn find(&self, lbn: u64) -> &Piece {
+        let [mut low, mut high] = self.buckets[(lbn >> self.bucket_bits) as usize];
         while low < high {
             let middle = (low + high).div_ceil(2);
-            if self.pieces[middle].start <= lbn {
+            if self.pieces[middle as usize].start <= lbn {
                 low = middle;
             } else {
                 high = middle - 1;
             }
         }
-        (&self.pieces[low], self.pieces[low + 1].start)
+        &self.pieces[low as usize]
     }
 
-    /// The same pieces with some blocks moved: `moved` holds (piece, end) in ascending order,
-    /// without overlap.
-    pub(super) fn overlaid(self, moved: &[(Piece, Lbn)]) -> Self {
-        let end = self.pieces[self.pieces.len() - 1].start;
+    /// The same pieces with some blocks moved: `moved` is in ascending order, without overlap.
+    pub(super) fn overlaid(self, moved: &[Piece]) -> Self {
+        let end = self.pieces[self.pieces.len() - 1].end;
         let mut all = PieceList::default();
         let mut at = 0;
         let mut next = 0;
-        for &(piece, piece_end) in moved {
+        for piece in moved {
             self.copy(&mut all, &mut next, at, piece.start);
-            all.push(piece);
-            at = piece_end.0;
+            all.push(*piece);
+            at = piece.end;
         }
         self.copy(&mut all, &mut next, at, end);
-        all.finish(end)
+        all.finish()
     }
 
-    /// Appends the pieces of `from..to`; `next` is a piece that ends at or before `from`, or
-    /// holds it.
+    /// Appends the pieces of `from..to`; no piece before `next` holds any of them.
     fn copy(&self, all: &mut PieceList, next: &mut usize, from: u64, to: u64) {
         let mut from = from;
         while from < to {
-            while self.pieces[*next + 1].start <= from {
+            while self.pieces[*next].end <= from {
                 *next += 1;
             }
+            let piece = self.pieces[*next];
+            let end = piece.end.min(to);
             all.push(Piece {
                 start: from,
-                ..self.pieces[*next]
+                end,
+                ..piece
             });
-            from = self.pieces[*next + 1].start;
+            from = end;
         }
     }
 

@@ -348,13 +348,14 @@ impl Plan {
                 reserved -= dropped;
                 let sectors = (sectors - dropped).min(self.capacity - block);
                 if sectors > 0 {
-                    list.push(Piece::new(block, first + dropped, grid));
-                    block += sectors;
+                    let end = block + sectors;
+                    list.push(Piece::new(block, end, first + dropped, grid));
+                    block = end;
                 }
             }
         }
         assert_eq!(block, self.capacity, "plan and pieces disagree");
-        list.finish(block)
+        list.finish()
     }
 }
 

@@ -39,18 +39,18 @@ impl Reallocations {
         })
     }
 
-    /// The moved blocks, in ascending order: a piece and its end for each.
-    pub(super) fn pieces(&self, plan: &Plan) -> Vec<(Piece, Lbn)> {
+    /// The moved blocks, in ascending order.
+    pub(super) fn pieces(&self, plan: &Plan) -> Vec<Piece> {
         let mut pieces: Vec<_> = self
             .by_defective
             .iter()
             .filter_map(|&(from, to)| {
                 let (start, end, skipped) = plan.blocks_of_unit(from)?;
                 let grid = places_grid(to.zone);
-                Some((Piece::new(start.0, to.place + skipped, grid), end))
+                Some(Piece::new(start.0, end.0, to.place + skipped, grid))
             })
             .collect();
-        pieces.sort_unstable_by_key(|&(piece, _)| piece.start);
+        pieces.sort_unstable_by_key(|piece| piece.start);
         pieces
     }
 

@@ -57,7 +57,8 @@ fn zone(z: &Value) -> Zone {
             .map(|n| n.as_u64().unwrap())
             .collect()
     };
-    let pairs = z["defects"].as_array().unwrap().iter().map(numbers);
+    // Pairs, one behind another in a flat list.
+    let defects = numbers(&z["defects"]);
     Zone {
         first_cylinder: number(z, "first_cylinder") as u32,
         end_cylinder: number(z, "last_cylinder") as u32 + 1,
@@ -68,7 +69,12 @@ fn zone(z: &Value) -> Zone {
         cylinder_skew_sectors: number(z, "cylinder_skew_sectors"),
         spares: number(z, "spares") as u64,
         slips: numbers(&z["slips"]),
-        defects: pairs.map(|pair| (pair[0], pair[1])).collect(),
+        defects: defects
+            .as_chunks()
+            .0
+            .iter()
+            .map(|&[from, to]| (from, to))
+            .collect(),
     }
 }
 
@@ -97,8 +103,7 @@ fn drive(name: &str) -> Option<Geometry> {
         number(layout, "sectors") as u64,
     );
     // That of the C2490A is one cylinder short of worthington96 table 13: its last zone ends on
-    // cylinder 2629, and only
-    // with that one does its capacity come out.
+    // cylinder 2629, and only with that one does its capacity come out.
     g.cylinders = g.cylinders.max(number(layout, "cylinders") as u32);
     g.order = match layout["lbn_order"].as_str().unwrap() {
         "cylinder_major" => TrackOrder::CylinderMajor,
