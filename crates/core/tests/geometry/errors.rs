@@ -87,6 +87,16 @@ fn numbers_that_are_none() {
     });
 }
 
+/// One surface of 2^32 - 1 sectors a track: 3 * 2^32 places fit in 64 bits, but not their product
+/// with the 2^32 of a cylinder, up to which reciprocals are exact.
+#[test]
+fn zones_too_large_to_count() {
+    assert_refused("geometry.zones[0].sectors_per_track = 4294967295", |g| {
+        g.surfaces = 1;
+        g.zones[0].sectors_per_track = u32::MAX;
+    });
+}
+
 #[test]
 fn spares_that_do_not_fit_or_do_not_suffice() {
     assert_refused(
