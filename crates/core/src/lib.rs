@@ -4,6 +4,7 @@
 //! `units` < `request` < `spec` < `geometry` < `mechanics` < `buffer` < `drive` < `sched` < `host` <
 //! `workload` < `engine` < `stats`.
 
+pub mod geometry;
 pub mod request;
 pub mod spec;
 pub mod stats;

@@ -1,0 +1,280 @@
+//! Where every block lies: the layout of a drive, built once from its [`spec::Geometry`].
+//!
+//! Owns the way from a logical block to cylinder, head, sector and angle, and back; hands places
+//! and gap-free runs to all that knows about time.
+//!
+//! # How places are counted
+//! The places of a zone are its physical sectors, counted from 0 in the order of its tracks:
+//! cylinder by cylinder, heads in the order that [`TrackOrder`] says, sectors ascending. Slips
+//! and defects count places (tracks for [`Sparing::TracksPerZone`]) from the front of their own
+//! zone, reserved and spare ones included. Only the stand-ins under [`Sparing::SectorsPerDisk`]
+//! count from the front of the disk, since the spare space is the disk's.
+//!
+//! # What holds data
+//! * Each region of the sparing scheme sets aside [`Zone::spares`] units, and slipping eats into
+//!   these, so a region holds the same number of blocks whatever was slipped. With spares in
+//!   front, slipping moves the data before the slip forward. A region's spares must suffice.
+//! * A zone is cut into ranges of cylinders from its first cylinder on; a last range that is
+//!   short has as many spares as the others.
+//! * [`Zone::reserved_sectors`] counts sectors that would hold data otherwise: not the spare
+//!   places between them.
+//! * [`Sparing::SectorsPerDisk`] and [`Sparing::None`] set nothing aside in a zone. What lies
+//!   beyond the exported capacity is spare space under the first, and unused under all others.
+//!
+//! Taken so, the capacities of dec-rz26, hp-c2247, hp-c2490a and seagate-st41601n come out to the
+//! sector. [`Geometry::sectors`] may be smaller than what is mapped ([`Layout::mapped`]), as
+//! drives are sold at round or common sizes, but never larger.
+//!
+//! # Angle
+//! The first place of a zone is at [`Zone::first_offset_sectors`]; each next track, in the order
+//! of tracks and counting those without data, starts later by the track skew, or by the cylinder
+//! skew where it begins a cylinder. All in sectors of the zone.
+//!
+//! [`spec::Geometry`]: crate::spec::Geometry
+//! [`TrackOrder`]: crate::spec::TrackOrder
+//! [`Sparing::TracksPerZone`]: crate::spec::Sparing::TracksPerZone
+//! [`Sparing::SectorsPerDisk`]: crate::spec::Sparing::SectorsPerDisk
+//! [`Sparing::None`]: crate::spec::Sparing::None
+//! [`Zone::spares`]: crate::spec::Zone::spares
+//! [`Zone::reserved_sectors`]: crate::spec::Zone::reserved_sectors
+//! [`Zone::first_offset_sectors`]: crate::spec::Zone::first_offset_sectors
+//! [`Geometry::sectors`]: crate::spec::Geometry::sectors
+
+mod check;
+mod error;
+mod grid;
+mod pieces;
+mod plan;
+mod reallocations;
+
+pub use error::LayoutError;
+
+use crate::spec::Geometry;
+use crate::units::{Angle, Cylinder, Head, Lbn, SectorCount};
+use grid::Grid;
+use pieces::{Piece, Pieces};
+use plan::{Plan, Role};
+use reallocations::Reallocations;
+
+/// A physical block address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pba {
+    /// The cylinder.
+    pub cylinder: Cylinder,
+    /// The surface.
+    pub head: Head,
+    /// The sector, counted along the track from the track's start, not from the index mark.
+    pub sector: u32,
+}
+
+/// Blocks that lie one behind another on one track, with no gap.
+///
+/// It ends with the track's data, before a slipped sector, and where reallocated blocks begin or
+/// end, even if these happen to adjoin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Blocks from the one asked for to the end of the run; at least 1.
+    pub sectors: SectorCount,
+    /// Cylinder of the run.
+    pub cylinder: Cylinder,
+    /// Surface of the run.
+    pub head: Head,
+    /// Sector of the block asked for, counted as in [`Pba::sector`].
+    pub sector: u32,
+    /// Where the block asked for begins.
+    pub start: Angle,
+    /// Width of one sector, rounded down; zero stands for the whole turn of a track with one
+    /// sector.
+    pub sector_angle: Angle,
+}
+
+/// The layout of a drive.
+///
+/// Its tables hold an entry for each run of blocks between two exceptions (zones, slips,
+/// reallocations) and none for cylinders or tracks, so that a drive of terabytes takes no more
+/// than one of megabytes.
+#[derive(Debug)]
+pub struct Layout {
+    plan: Plan,
+    cylinders: u32,
+    surfaces: u32,
+    /// Two for each zone; see [`plan::data_grid`].
+    grids: Vec<Grid>,
+    pieces: Pieces,
+    reallocations: Reallocations,
+}
+
+impl Layout {
+    /// Lays a geometry out.
+    ///
+    /// # Errors
+    /// When its numbers contradict one another: zones out of order, overlapping or beyond the
+    /// cylinders, zero sizes, spares that do not fit or do not suffice, slips and defects out of
+    /// range or doubled, or a capacity larger than the zones hold.
+    pub fn new(g: &Geometry) -> Result<Self, LayoutError> {
+        check::check(g)?;
+        let plan = Plan::new(g)?;
+        let grids = g
+            .zones
+            .iter()
+            .flat_map(|zone| {
+                [
+                    Grid::of_data(zone, g.surfaces, g.order, g.sparing),
+                    Grid::of_places(zone, g.surfaces, g.order),
+                ]
+            })
+            .collect();
+        let mut layout = Self {
+            cylinders: g.cylinders,
+            surfaces: g.surfaces,
+            grids,
+            pieces: plan.pieces(),
+            plan,
+            reallocations: Reallocations::default(),
+        };
+        layout.reallocations = Reallocations::new(g, &layout)?;
+        let moved = layout.reallocations.pieces(&layout.plan);
+        layout.pieces = layout.pieces.overlaid(&moved);
+        Ok(layout)
+    }
+
+    /// Exported capacity.
+    pub fn sectors(&self) -> SectorCount {
+        SectorCount(self.plan.capacity)
+    }
+
+    /// Sectors that the zones hold beside reserved, spare and slipped ones: at least
+    /// [`Self::sectors`].
+    pub fn mapped(&self) -> SectorCount {
+        self.plan.mapped
+    }
+
+    /// Physical cylinders, those without data included.
+    pub fn cylinders(&self) -> u32 {
+        self.cylinders
+    }
+
+    /// Data surfaces.
+    pub fn surfaces(&self) -> u32 {
+        self.surfaces
+    }
+
+    /// Where `at` lies, and the gap-free run of blocks from there on.
+    ///
+    /// # Panics
+    /// When `at` is beyond the capacity.
+    #[inline]
+    pub fn extent(&self, at: Lbn) -> Extent {
+        let piece = self.piece(at);
+        let grid = &self.grids[piece.grid as usize];
+        let place = grid.place(piece.sector(at.0));
+        Extent {
+            sectors: SectorCount(place.ahead.min(piece.end - at.0)),
+            cylinder: place.cylinder,
+            head: place.head,
+            sector: place.sector,
+            start: place.start,
+            sector_angle: grid.sector_angle,
+        }
+    }
+
+    /// The first block of the gap-free run that `at` lies in: the run of [`Self::extent`],
+    /// followed backwards.
+    ///
+    /// # Panics
+    /// When `at` is beyond the capacity.
+    pub fn track_first(&self, at: Lbn) -> Lbn {
+        let piece = self.piece(at);
+        let place = self.grids[piece.grid as usize].place(piece.sector(at.0));
+        Lbn(at.0 - place.behind.min(at.0 - piece.start))
+    }
+
+    /// The address of a block.
+    ///
+    /// # Panics
+    /// When `at` is beyond the capacity.
+    #[inline]
+    pub fn pba(&self, at: Lbn) -> Pba {
+        let extent = self.extent(at);
+        Pba {
+            cylinder: extent.cylinder,
+            head: extent.head,
+            sector: extent.sector,
+        }
+    }
+
+    /// The block at an address: the inverse of [`Self::pba`]. None for places that hold no
+    /// block: reserved, slipped, defective, spare, not exported, or not there at all.
+    pub fn lbn(&self, at: Pba) -> Option<Lbn> {
+        let place = self.plan.place(at)?;
+        let original = self.reallocations.original(&self.plan, place)?;
+        match self.plan.role(original) {
+            Role::Block(lbn) => Some(lbn),
+            Role::Reserved | Role::Beyond | Role::Spare | Role::Slipped => None,
+        }
+    }
+
+    #[inline]
+    fn piece(&self, at: Lbn) -> &Piece {
+        if at.0 >= self.plan.capacity {
+            no_such_block(at);
+        }
+        self.pieces.find(at.0)
+    }
+}
+
+/// Apart, so that the message costs the hot path nothing.
+#[cold]
+#[inline(never)]
+fn no_such_block(at: Lbn) -> ! {
+    panic!("no such block: {at:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{GrownDefects, Sparing, TrackOrder, Zone};
+
+    /// 20 terabytes in 512-byte sectors: 18 surfaces, 30 zones of 20,000 cylinders, 4,000 to
+    /// 3,420 sectors a track; 4,000 slips and 4,000 grown defects.
+    fn huge() -> Geometry {
+        let zones = (0..30).map(|n| Zone {
+            first_cylinder: n * 20_000,
+            end_cylinder: (n + 1) * 20_000,
+            sectors_per_track: 4_000 - 20 * n,
+            first_offset_sectors: 0.0,
+            reserved_sectors: SectorCount(0),
+            track_skew_sectors: 300.0,
+            cylinder_skew_sectors: 500.0,
+            spares: 5_000,
+            slips: (0..4_000 / 30).map(|k| k * 9_000_001).collect(),
+            defects: Vec::new(),
+        });
+        Geometry {
+            surfaces: 18,
+            cylinders: 600_000,
+            sectors: SectorCount(39_000_000_000),
+            sector_bytes: 512,
+            order: TrackOrder::SerpentinePerZone,
+            sparing: Sparing::SectorsPerZone,
+            zones: zones.collect(),
+            grown_defects: GrownDefects {
+                count: 4_000,
+                seed: 1,
+            },
+        }
+    }
+
+    #[test]
+    fn a_drive_of_terabytes_takes_less_than_a_mebibyte() {
+        let layout = Layout::new(&huge()).unwrap();
+        let slips: usize = layout.plan.zones.iter().map(|z| 8 * z.slips.len()).sum();
+        let grids = size_of_val(layout.grids.as_slice());
+        let bytes = layout.pieces.bytes() + layout.reallocations.bytes() + slips + grids;
+        assert!(bytes < 1 << 20, "{bytes}");
+        for n in 0..100_000 {
+            let lbn = Lbn(n * 389_999 % 39_000_000_000);
+            assert_eq!(layout.lbn(layout.pba(lbn)), Some(lbn));
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Whether the numbers of a geometry can be true, zone by zone.
+
+use super::LayoutError;
+use crate::spec::{Geometry, Sparing, Zone};
+
+/// Checks all that the layout's arithmetic relies on; capacity, reserved space and
+/// reallocations are checked where they are laid out.
+pub(super) fn check(g: &Geometry) -> Result<(), LayoutError> {
+    for (field, value) in [
+        ("geometry.surfaces", g.surfaces),
+        ("geometry.cylinders", g.cylinders),
+        ("geometry.sector_bytes", g.sector_bytes),
+    ] {
+        if value == 0 {
+            return Err(LayoutError::new(field, value, "at least 1"));
+        }
+    }
+    if g.zones.is_empty() {
+        return Err(LayoutError::new(
+            "geometry.zones",
+            "[]",
+            "at least one zone",
+        ));
+    }
+    if let Sparing::SectorsPerRange(0) = g.sparing {
+        return Err(LayoutError::new(
+            "geometry.sparing",
+            "ranges of 0 cylinders",
+            "at least 1 cylinder",
+        ));
+    }
+    let mut free = 0;
+    for (index, zone) in g.zones.iter().enumerate() {
+        check_cylinders(index, zone, free, g.cylinders)?;
+        check_numbers(index, zone)?;
+        let places = check_size(index, zone, g)?;
+        check_sparing(index, zone, places, g)?;
+        free = zone.end_cylinder;
+    }
+    Ok(())
+}
+
+fn check_cylinders(
+    index: usize,
+    zone: &Zone,
+    free: u32,
+    cylinders: u32,
+) -> Result<(), LayoutError> {
+    if zone.first_cylinder < free {
+        return Err(LayoutError::in_zone(
+            index,
+            "first_cylinder",
+            zone.first_cylinder,
+            format!("at least {free}, the end of the zone before"),
+        ));
+    }
+    if zone.end_cylinder <= zone.first_cylinder || zone.end_cylinder > cylinders {
+        return Err(LayoutError::in_zone(
+            index,
+            "end_cylinder",
+            zone.end_cylinder,
+            format!(
+                "more than first_cylinder = {} and at most geometry.cylinders = {cylinders}",
+                zone.first_cylinder
+            ),
+        ));
+    }
+    Ok(())
+}
+
+fn check_numbers(index: usize, zone: &Zone) -> Result<(), LayoutError> {
+    if zone.sectors_per_track == 0 {
+        return Err(LayoutError::in_zone(
+            index,
+            "sectors_per_track",
+            0,
+            "at least 1",
+        ));
+    }
+    for (field, value) in [
+        ("first_offset_sectors", zone.first_offset_sectors),
+        ("track_skew_sectors", zone.track_skew_sectors),
+        ("cylinder_skew_sectors", zone.cylinder_skew_sectors),
+    ] {
+        // More sectors than a track can have would lose their fraction.
+        if !(0.0..=f64::from(u32::MAX)).contains(&value) {
+            return Err(LayoutError::in_zone(
+                index,
+                field,
+                value,
+                "a number of sectors from 0 to 2^32 - 1",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The number of places in the zone, small enough for [`super::grid`] to divide exactly.
+fn check_size(index: usize, zone: &Zone, g: &Geometry) -> Result<u64, LayoutError> {
+    let spt = u64::from(zone.sectors_per_track);
+    let cylinder = spt * u64::from(g.surfaces);
+    let cylinders = u64::from(zone.end_cylinder - zone.first_cylinder);
+    let region_cylinders = match g.sparing {
+        Sparing::SectorsPerRange(range) => u64::from(range),
+        _ => 1,
+    };
+    let places = cylinder.checked_mul(cylinders);
+    let region = cylinder.checked_mul(region_cylinders);
+    let countable = places
+        .zip(region)
+        .is_some_and(|(places, region)| places.checked_mul(region).is_some());
+    match places {
+        Some(places) if countable => Ok(places),
+        _ => Err(LayoutError::in_zone(
+            index,
+            "sectors_per_track",
+            spt,
+            format!(
+                "a zone of {cylinders} cylinders whose sectors, times those of a region of \
+                 {region_cylinders} cylinders, stay below 2^64"
+            ),
+        )),
+    }
+}
+
+fn check_sparing(index: usize, zone: &Zone, places: u64, g: &Geometry) -> Result<(), LayoutError> {
+    let spt = u64::from(zone.sectors_per_track);
+    let cylinder = spt * u64::from(g.surfaces);
+    let (units, region) = match g.sparing {
+        Sparing::TracksPerZone => (places / spt, places / spt),
+        Sparing::SectorsPerTrack => (places, spt),
+        Sparing::SectorsPerCylinder | Sparing::SectorsPerCylinderFront => (places, cylinder),
+        Sparing::SectorsPerRange(cylinders) => (places, cylinder * u64::from(cylinders)),
+        Sparing::None | Sparing::SectorsPerZone | Sparing::SectorsPerDisk => (places, places),
+    };
+    let shared = matches!(g.sparing, Sparing::None | Sparing::SectorsPerDisk);
+    if shared && zone.spares != 0 {
+        return Err(LayoutError::in_zone(
+            index,
+            "spares",
+            zone.spares,
+            "0: this sparing scheme sets nothing aside in a zone",
+        ));
+    }
+    // The last range may be shorter than the others, and keeps as many spares.
+    let smallest = if units % region == 0 {
+        region
+    } else {
+        units % region
+    };
+    if zone.spares >= smallest {
+        return Err(LayoutError::in_zone(
+            index,
+            "spares",
+            zone.spares,
+            format!("fewer than the {smallest} of the smallest region of the sparing scheme"),
+        ));
+    }
+    let spares = if shared { units - 1 } else { zone.spares };
+    check_slips(index, zone, units, region, spares)
+}
+
+fn check_slips(
+    index: usize,
+    zone: &Zone,
+    units: u64,
+    region: u64,
+    spares: u64,
+) -> Result<(), LayoutError> {
+    let mut slips: Vec<_> = zone.slips.iter().copied().enumerate().collect();
+    slips.sort_unstable_by_key(|&(at, slip)| (slip, at));
+    let mut in_region = 0;
+    for (n, &(at, slip)) in slips.iter().enumerate() {
+        let before = n.checked_sub(1).map(|n| slips[n].1);
+        let wrong = |expected: String| {
+            Err(LayoutError::in_zone(
+                index,
+                &format!("slips[{at}]"),
+                slip,
+                expected,
+            ))
+        };
+        if slip >= units {
+            return wrong(format!("less than {units}, the size of the zone"));
+        }
+        if before == Some(slip) {
+            return wrong("each slip once".to_owned());
+        }
+        in_region = match before {
+            Some(before) if before / region == slip / region => in_region + 1,
+            _ => 1,
+        };
+        if in_region > spares {
+            return wrong(format!(
+                "at most {spares} slips in a region of the sparing scheme, which has no more \
+                 spares"
+            ));
+        }
+    }
+    Ok(())
+}

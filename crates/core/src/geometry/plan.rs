@@ -1,0 +1,370 @@
+//! What each physical place is for, by counting: data, reserved, spare or slipped.
+//!
+//! Answers by arithmetic on a zone's regions and a binary search in its slips, so it takes a
+//! few numbers a zone and nothing a track. It is the way back from a place to its block.
+
+use super::LayoutError;
+use super::pieces::{Piece, PieceList, Pieces};
+use crate::spec::{Geometry, Sparing, TrackOrder, Zone};
+use crate::units::{Cylinder, Lbn, SectorCount};
+
+/// What a physical place is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Holds this block, unless it was reallocated.
+    Block(Lbn),
+    /// At the front of a zone, for the drive's own use.
+    Reserved,
+    /// Mapped, but beyond the exported capacity.
+    Beyond,
+    /// Stands by to replace a defective place.
+    Spare,
+    /// Skipped at format.
+    Slipped,
+}
+
+/// A sector of a zone, counted over all places of the zone in the order of its tracks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ZonePlace {
+    pub(super) zone: usize,
+    pub(super) place: u64,
+}
+
+/// One zone.
+///
+/// Its places fall into regions of one size (the last may be shorter); each region sets aside
+/// the same number of places, and slipping eats into these. A region's data are its first
+/// places that are not slipped, or its last ones where spares lie at the front, so that each
+/// region holds the same number of blocks whatever was slipped. The zone's first such places
+/// are reserved.
+#[derive(Debug)]
+pub(super) struct ZonePlan {
+    pub(super) first_cylinder: u32,
+    pub(super) end_cylinder: u32,
+    pub(super) sectors_per_track: u64,
+    /// Places in the zone.
+    pub(super) places: u64,
+    /// Places in a unit of sparing.
+    pub(super) unit: u64,
+    /// Places in a region.
+    pub(super) region: u64,
+    /// Places in each region that hold no data.
+    spares: u64,
+    spares_in_front: bool,
+    /// In ascending order, in units.
+    pub(super) slips: Vec<u64>,
+    reserved: u64,
+    /// Block of the first place that is mapped and not reserved.
+    first_block: u64,
+}
+
+/// A stretch of a zone's data.
+#[derive(Clone, Copy)]
+enum Stretch {
+    /// Of regions without slips, counted over their data.
+    Data { first: u64, sectors: u64 },
+    /// Of one region with slips, counted over the zone's places.
+    Places { first: u64, sectors: u64 },
+}
+
+impl ZonePlan {
+    /// Takes the zone's numbers as they are: `check` has been over them.
+    fn new(zone: &Zone, surfaces: u32, by: Sparing) -> Self {
+        let spt = u64::from(zone.sectors_per_track);
+        let cylinder = u64::from(surfaces) * spt;
+        let places = cylinder * u64::from(zone.end_cylinder - zone.first_cylinder);
+        let unit = if by == Sparing::TracksPerZone { spt } else { 1 };
+        let mut slips = zone.slips.clone();
+        slips.sort_unstable();
+        let region = match by {
+            Sparing::SectorsPerTrack => spt,
+            Sparing::SectorsPerCylinder | Sparing::SectorsPerCylinderFront => cylinder,
+            Sparing::SectorsPerRange(cylinders) => cylinder * u64::from(cylinders),
+            Sparing::None
+            | Sparing::SectorsPerZone
+            | Sparing::TracksPerZone
+            | Sparing::SectorsPerDisk => places,
+        };
+        let spares = match by {
+            // The zone sets nothing aside: what was slipped is missing, or comes out of the
+            // spare space at the end of the disk.
+            Sparing::None | Sparing::SectorsPerDisk => slips.len() as u64,
+            _ => zone.spares * unit,
+        };
+        Self {
+            first_cylinder: zone.first_cylinder,
+            end_cylinder: zone.end_cylinder,
+            sectors_per_track: spt,
+            places,
+            unit,
+            region,
+            spares,
+            spares_in_front: by == Sparing::SectorsPerCylinderFront,
+            slips,
+            reserved: zone.reserved_sectors.0,
+            first_block: 0,
+        }
+    }
+
+    /// First place and number of places of region `region`.
+    fn region(&self, region: u64) -> (u64, u64) {
+        let first = region * self.region;
+        (first, self.region.min(self.places - first))
+    }
+
+    /// Slipped units in `places`.
+    fn slipped(&self, first: u64, end: u64) -> &[u64] {
+        let from = self.slips.partition_point(|&s| s < first / self.unit);
+        let to = self.slips.partition_point(|&s| s < end / self.unit);
+        &self.slips[from..to]
+    }
+
+    /// Places that hold data, the reserved ones among them.
+    fn mapped(&self) -> u64 {
+        let regions = self.places.div_ceil(self.region);
+        self.places - regions * self.spares
+    }
+
+    /// How far into the zone's data `place` is; none when slipped or spare.
+    fn rank(&self, place: u64) -> Result<u64, Role> {
+        let unit = place / self.unit;
+        if self.slips.binary_search(&unit).is_ok() {
+            return Err(Role::Slipped);
+        }
+        let region = place / self.region;
+        let (first, places) = self.region(region);
+        let before = self.slipped(first, unit * self.unit).len() as u64 * self.unit;
+        let rank = place - first - before;
+        let lead = self.lead(first, places);
+        if (lead..lead + (places - self.spares)).contains(&rank) {
+            Ok(region * (self.region - self.spares) + rank - lead)
+        } else {
+            Err(Role::Spare)
+        }
+    }
+
+    /// Places in front of a region's data that are spare still.
+    fn lead(&self, first: u64, places: u64) -> u64 {
+        if self.spares_in_front {
+            self.spares - self.slipped(first, first + places).len() as u64 * self.unit
+        } else {
+            0
+        }
+    }
+
+    /// Bounds of the places among which all spares of a region lie.
+    pub(super) fn spare_bounds(&self, region: u64) -> (u64, u64) {
+        let (first, places) = self.region(region);
+        if self.spares_in_front {
+            (first, first + places)
+        } else {
+            (first + places - self.spares, first + places)
+        }
+    }
+
+    /// The zone's data in order.
+    fn stretches(&self) -> Vec<Stretch> {
+        let mut stretches = Vec::new();
+        let data = self.region - self.spares;
+        let mut next = 0;
+        for slip in &self.slips {
+            let region = slip * self.unit / self.region;
+            if region < next {
+                continue;
+            }
+            stretches.push(Stretch::Data {
+                first: next * data,
+                sectors: (region - next) * data,
+            });
+            self.slipped_region(region, &mut stretches);
+            next = region + 1;
+        }
+        // Behind a slip in a last region that is short there is nothing.
+        let first = next * data;
+        stretches.push(Stretch::Data {
+            first,
+            sectors: self.mapped().saturating_sub(first),
+        });
+        stretches
+    }
+
+    fn slipped_region(&self, region: u64, stretches: &mut Vec<Stretch>) {
+        let (first, places) = self.region(region);
+        let mut lead = self.lead(first, places);
+        let mut left = places - self.spares;
+        let mut from = first;
+        let slips = self.slipped(first, first + places);
+        let gaps = slips.iter().map(|s| (s * self.unit, self.unit));
+        for (gap, width) in gaps.chain([(first + places, 0)]) {
+            let dropped = lead.min(gap - from);
+            lead -= dropped;
+            let sectors = left.min(gap - from - dropped);
+            left -= sectors;
+            stretches.push(Stretch::Places {
+                first: from + dropped,
+                sectors,
+            });
+            from = gap + width;
+        }
+    }
+}
+
+/// All zones, and the end of the exported blocks.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) zones: Vec<ZonePlan>,
+    surfaces: u32,
+    order: TrackOrder,
+    pub(super) capacity: u64,
+    /// Spare space is what the capacity leaves at the end of the disk.
+    pub(super) spares_at_disk_end: bool,
+    pub(super) mapped: SectorCount,
+}
+
+impl Plan {
+    /// The plan of a geometry whose zones `check` has found sound.
+    pub(super) fn new(g: &Geometry) -> Result<Self, LayoutError> {
+        let mut zones: Vec<_> = g
+            .zones
+            .iter()
+            .map(|zone| ZonePlan::new(zone, g.surfaces, g.sparing))
+            .collect();
+        let mut block = 0;
+        for (index, zone) in zones.iter_mut().enumerate() {
+            let mapped = zone.mapped();
+            if zone.reserved > mapped {
+                return Err(LayoutError::in_zone(
+                    index,
+                    "reserved_sectors",
+                    zone.reserved,
+                    format!("at most {mapped}, which is all the zone's data"),
+                ));
+            }
+            zone.first_block = block;
+            block += mapped - zone.reserved;
+        }
+        if g.sectors.0 == 0 || g.sectors.0 > block {
+            return Err(LayoutError::new(
+                "geometry.sectors",
+                g.sectors.0,
+                format!("at least 1 and at most the {block} that the zones hold"),
+            ));
+        }
+        Ok(Self {
+            zones,
+            surfaces: g.surfaces,
+            order: g.order,
+            capacity: g.sectors.0,
+            spares_at_disk_end: g.sparing == Sparing::SectorsPerDisk,
+            mapped: SectorCount(block),
+        })
+    }
+
+    /// What a place is for, before any reallocation.
+    pub(super) fn role(&self, at: ZonePlace) -> Role {
+        let zone = &self.zones[at.zone];
+        let rank = match zone.rank(at.place) {
+            Ok(rank) => rank,
+            Err(role) => return role,
+        };
+        if rank < zone.reserved {
+            return Role::Reserved;
+        }
+        let block = zone.first_block + (rank - zone.reserved);
+        if block < self.capacity {
+            Role::Block(Lbn(block))
+        } else if self.spares_at_disk_end {
+            Role::Spare
+        } else {
+            Role::Beyond
+        }
+    }
+
+    /// The place of a sector by its address, if there is one.
+    pub(super) fn place(&self, at: super::Pba) -> Option<ZonePlace> {
+        let Cylinder(cylinder) = at.cylinder;
+        let zone = self.zones.partition_point(|z| z.end_cylinder <= cylinder);
+        let z = self.zones.get(zone)?;
+        let inside = cylinder >= z.first_cylinder
+            && at.head.0 < self.surfaces
+            && u64::from(at.sector) < z.sectors_per_track;
+        if !inside {
+            return None;
+        }
+        let in_zone = cylinder - z.first_cylinder;
+        let down = match self.order {
+            TrackOrder::CylinderMajor => false,
+            TrackOrder::SerpentinePerZone => in_zone % 2 == 1,
+            TrackOrder::Serpentine => cylinder % 2 == 1,
+        };
+        let track = if down {
+            self.surfaces - 1 - at.head.0
+        } else {
+            at.head.0
+        };
+        let track = u64::from(in_zone) * u64::from(self.surfaces) + u64::from(track);
+        Some(ZonePlace {
+            zone,
+            place: track * z.sectors_per_track + u64::from(at.sector),
+        })
+    }
+
+    /// The exported blocks of the unit of sparing that begins at `at`: first, end, and how many
+    /// of the unit's places lie before them. None when it has no such block.
+    pub(super) fn blocks_of_unit(&self, at: ZonePlace) -> Option<(Lbn, Lbn, u64)> {
+        let zone = &self.zones[at.zone];
+        let rank = zone.rank(at.place).ok()?;
+        let first = rank.max(zone.reserved);
+        let end = (rank + zone.unit).max(first);
+        let block = |rank: u64| (zone.first_block + (rank - zone.reserved)).min(self.capacity);
+        let (start, end) = (block(first), block(end));
+        (start < end).then_some((Lbn(start), Lbn(end), first - rank))
+    }
+
+    /// Place `n`, counted over all places of the disk in LBN order.
+    pub(super) fn disk_place(&self, n: u64) -> Option<ZonePlace> {
+        let mut place = n;
+        for (zone, z) in self.zones.iter().enumerate() {
+            if place < z.places {
+                return Some(ZonePlace { zone, place });
+            }
+            place -= z.places;
+        }
+        None
+    }
+
+    /// All exported blocks in order, each counted by a grid of its zone.
+    pub(super) fn pieces(&self) -> Pieces {
+        let mut list = PieceList::default();
+        let mut block = 0;
+        for (index, zone) in self.zones.iter().enumerate() {
+            let mut reserved = zone.reserved;
+            for stretch in zone.stretches() {
+                let (grid, first, sectors) = match stretch {
+                    Stretch::Data { first, sectors } => (data_grid(index), first, sectors),
+                    Stretch::Places { first, sectors } => (places_grid(index), first, sectors),
+                };
+                let dropped = reserved.min(sectors);
+                reserved -= dropped;
+                let sectors = (sectors - dropped).min(self.capacity - block);
+                if sectors > 0 {
+                    let end = block + sectors;
+                    list.push(Piece::new(block, end, first + dropped, grid));
+                    block = end;
+                }
+            }
+        }
+        assert_eq!(block, self.capacity, "plan and pieces disagree");
+        list.finish()
+    }
+}
+
+/// Index of the grid that counts a zone's data.
+pub(super) fn data_grid(zone: usize) -> u32 {
+    2 * zone as u32
+}
+
+/// Index of the grid that counts all places of a zone.
+pub(super) fn places_grid(zone: usize) -> u32 {
+    2 * zone as u32 + 1
+}

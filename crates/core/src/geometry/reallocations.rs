@@ -1,0 +1,233 @@
+//! Defective places whose blocks moved to spares: those listed, and those grown on request.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64;
+
+use super::pieces::Piece;
+use super::plan::{Plan, Role, ZonePlace, places_grid};
+use super::{Layout, LayoutError};
+use crate::spec::{Geometry, GrownDefects};
+use crate::units::Lbn;
+
+/// Every reallocated unit, by the first place of the unit and of its stand-in.
+#[derive(Debug, Default)]
+pub(super) struct Reallocations {
+    /// (defective, stand-in), sorted.
+    by_defective: Vec<(ZonePlace, ZonePlace)>,
+    /// (stand-in, defective), sorted.
+    by_stand_in: Vec<(ZonePlace, ZonePlace)>,
+}
+
+impl Reallocations {
+    /// All reallocations of a geometry, given its layout without them.
+    pub(super) fn new(g: &Geometry, layout: &Layout) -> Result<Self, LayoutError> {
+        let mut ledger = Ledger::new(&layout.plan);
+        for (zone, z) in g.zones.iter().enumerate() {
+            for (at, &pair) in z.defects.iter().enumerate() {
+                ledger.list(zone, at, pair)?;
+            }
+        }
+        ledger.grow(g.grown_defects, layout)?;
+        let by_defective: Vec<_> = ledger.stand_ins.into_iter().collect();
+        let mut by_stand_in: Vec<_> = by_defective.iter().map(|&(from, to)| (to, from)).collect();
+        by_stand_in.sort_unstable();
+        Ok(Self {
+            by_defective,
+            by_stand_in,
+        })
+    }
+
+    /// The moved blocks, in ascending order.
+    pub(super) fn pieces(&self, plan: &Plan) -> Vec<Piece> {
+        let mut pieces: Vec<_> = self
+            .by_defective
+            .iter()
+            .filter_map(|&(from, to)| {
+                let (start, end, skipped) = plan.blocks_of_unit(from)?;
+                let grid = places_grid(to.zone);
+                Some(Piece::new(start.0, end.0, to.place + skipped, grid))
+            })
+            .collect();
+        pieces.sort_unstable_by_key(|piece| piece.start);
+        pieces
+    }
+
+    /// The place at which to look up what `at` holds: for a stand-in its defective place, for
+    /// a defective place none.
+    pub(super) fn original(&self, plan: &Plan, at: ZonePlace) -> Option<ZonePlace> {
+        let unit = plan.zones[at.zone].unit;
+        let within = at.place % unit;
+        let first = ZonePlace {
+            place: at.place - within,
+            ..at
+        };
+        if let Ok(n) = find(&self.by_stand_in, first) {
+            let (_, defective) = self.by_stand_in[n];
+            return Some(ZonePlace {
+                place: defective.place + within,
+                ..defective
+            });
+        }
+        find(&self.by_defective, first).is_err().then_some(at)
+    }
+
+    /// Bytes of the tables.
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        2 * size_of_val(self.by_defective.as_slice())
+    }
+}
+
+fn find(pairs: &[(ZonePlace, ZonePlace)], key: ZonePlace) -> Result<usize, usize> {
+    pairs.binary_search_by_key(&key, |&(first, _)| first)
+}
+
+/// Who stands in for whom, while the list grows.
+struct Ledger<'a> {
+    plan: &'a Plan,
+    stand_ins: BTreeMap<ZonePlace, ZonePlace>,
+    /// Spares that stand in for something, or are defective themselves.
+    used: BTreeSet<ZonePlace>,
+    /// Where to look for the next free spare of a region, by zone and region.
+    cursors: BTreeMap<(usize, u64), ZonePlace>,
+}
+
+impl<'a> Ledger<'a> {
+    /// Draws in a row that may fail before a geometry is refused. A region is drawn by its share
+    /// of the blocks: one of a ten-thousandth is overlooked once in e^26 times.
+    const MISSES_MAX: u32 = 1 << 18;
+
+    fn new(plan: &'a Plan) -> Self {
+        Self {
+            plan,
+            stand_ins: BTreeMap::new(),
+            used: BTreeSet::new(),
+            cursors: BTreeMap::new(),
+        }
+    }
+
+    /// Enters defect `at` of a zone's list.
+    fn list(&mut self, zone: usize, at: usize, pair: (u64, u64)) -> Result<(), LayoutError> {
+        let wrong = |expected: String| {
+            LayoutError::in_zone(
+                zone,
+                &format!("defects[{at}]"),
+                format!("({}, {})", pair.0, pair.1),
+                expected,
+            )
+        };
+        let z = &self.plan.zones[zone];
+        let of_zone = |n: u64| {
+            let place = n.checked_mul(z.unit).filter(|&place| place < z.places)?;
+            Some(ZonePlace { zone, place })
+        };
+        let units = z.places / z.unit;
+        let from = of_zone(pair.0)
+            .ok_or_else(|| wrong(format!("a defective place below {units}, in the zone")))?;
+        let to = if self.plan.spares_at_disk_end {
+            self.plan.disk_place(pair.1)
+        } else {
+            of_zone(pair.1)
+        };
+        let to =
+            to.ok_or_else(|| wrong("a stand-in that is on the disk and in the zone".into()))?;
+        if self.plan.role(to) != Role::Spare {
+            return Err(wrong("a spare place as stand-in".into()));
+        }
+        if self.used.contains(&to) {
+            return Err(wrong("a spare that is not in use yet".into()));
+        }
+        if from != to {
+            match self.plan.role(from) {
+                Role::Slipped => return Err(wrong("a defect that was not slipped".into())),
+                Role::Spare => {
+                    return Err(wrong(
+                        "a defect where data lie, or a spare paired with itself".into(),
+                    ));
+                }
+                Role::Block(_) | Role::Reserved | Role::Beyond => {}
+            }
+            if self.stand_ins.insert(from, to).is_some() {
+                return Err(wrong("each defective place once".into()));
+            }
+        }
+        self.used.insert(to);
+        Ok(())
+    }
+
+    /// Reallocates units at random blocks. A unit that is defective already, or whose region
+    /// has no free spare, is passed over and another drawn.
+    fn grow(&mut self, grown: GrownDefects, layout: &Layout) -> Result<(), LayoutError> {
+        let mut random = Pcg64::seed_from_u64(grown.seed);
+        for n in 0..grown.count {
+            let found = (0..Self::MISSES_MAX).find_map(|_| {
+                let draw = u128::from(random.next_u64()) * u128::from(self.plan.capacity);
+                self.reallocation(Lbn((draw >> 64) as u64), layout)
+            });
+            let (from, to) = found.ok_or_else(|| {
+                LayoutError::new(
+                    "geometry.grown_defects.count",
+                    grown.count,
+                    format!("at most {n}: after that no block drawn had a free spare"),
+                )
+            })?;
+            self.stand_ins.insert(from, to);
+            self.used.insert(to);
+        }
+        Ok(())
+    }
+
+    /// The unit that holds `lbn`, and the spare that can take its place.
+    fn reallocation(&mut self, lbn: Lbn, layout: &Layout) -> Option<(ZonePlace, ZonePlace)> {
+        let at = self.plan.place(layout.pba(lbn))?;
+        let from = ZonePlace {
+            place: at.place - at.place % self.plan.zones[at.zone].unit,
+            ..at
+        };
+        if self.stand_ins.contains_key(&from) {
+            return None;
+        }
+        Some((from, self.free_spare(from, layout)?))
+    }
+
+    /// The first free spare of the region that `defect` lies in.
+    fn free_spare(&mut self, defect: ZonePlace, layout: &Layout) -> Option<ZonePlace> {
+        let z = &self.plan.zones[defect.zone];
+        let (key, first, end) = if self.plan.spares_at_disk_end {
+            let last = self.plan.place(layout.pba(Lbn(self.plan.capacity - 1)))?;
+            let zones = self.plan.zones.len();
+            (
+                (zones, 0),
+                last,
+                ZonePlace {
+                    zone: zones,
+                    place: 0,
+                },
+            )
+        } else {
+            let region = defect.place / z.region;
+            let (first, end) = z.spare_bounds(region);
+            let in_zone = |place| ZonePlace { place, ..defect };
+            ((defect.zone, region), in_zone(first), in_zone(end))
+        };
+        let mut at = self.cursors.get(&key).copied().unwrap_or(first);
+        let mut free = None;
+        while at < end && free.is_none() {
+            if at.place >= self.plan.zones[at.zone].places {
+                at = ZonePlace {
+                    zone: at.zone + 1,
+                    place: 0,
+                };
+                continue;
+            }
+            if self.plan.role(at) == Role::Spare && !self.used.contains(&at) {
+                free = Some(at);
+            }
+            at.place += self.plan.zones[at.zone].unit;
+        }
+        self.cursors.insert(key, at);
+        free
+    }
+}

@@ -1,0 +1,219 @@
+//! What is refused, and how it is said.
+
+use diskarm_core::geometry::Layout;
+use diskarm_core::spec::{Geometry, GrownDefects, Sparing};
+use diskarm_core::units::SectorCount;
+
+use super::{geometry, zone};
+
+/// Two zones of 2 surfaces: 3 cylinders of 10 sectors and 3 of 8. Each cylinder has 2 spares at
+/// its end, so that 3 * 18 + 3 * 14 = 96 blocks are left.
+fn sound() -> Geometry {
+    let mut zones = vec![zone(0..3, 10), zone(4..7, 8)];
+    zones[0].spares = 2;
+    zones[1].spares = 2;
+    zones[0].slips = vec![5];
+    geometry(2, Sparing::SectorsPerCylinder, zones, 96)
+}
+
+fn refusal(change: impl FnOnce(&mut Geometry)) -> String {
+    let mut g = sound();
+    change(&mut g);
+    match Layout::new(&g) {
+        Ok(_) => "nothing".to_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn assert_refused(expected: &str, change: impl FnOnce(&mut Geometry)) {
+    let said = refusal(change);
+    assert!(
+        said.starts_with(expected),
+        "expected {expected}, was: {said}"
+    );
+}
+
+#[test]
+fn the_sound_geometry_is_sound() {
+    assert_eq!(refusal(|_| {}), "nothing");
+}
+
+#[test]
+fn zero_sizes() {
+    assert_refused("geometry.surfaces = 0: expected at least 1", |g| {
+        g.surfaces = 0
+    });
+    assert_refused("geometry.cylinders = 0", |g| g.cylinders = 0);
+    assert_refused("geometry.sector_bytes = 0", |g| g.sector_bytes = 0);
+    assert_refused("geometry.zones = []", |g| g.zones.clear());
+    assert_refused("geometry.zones[1].sectors_per_track = 0", |g| {
+        g.zones[1].sectors_per_track = 0;
+    });
+    assert_refused("geometry.sparing = ranges of 0 cylinders", |g| {
+        g.sparing = Sparing::SectorsPerRange(0);
+    });
+    assert_refused("geometry.sectors = 0", |g| g.sectors = SectorCount(0));
+}
+
+#[test]
+fn zones_out_of_place() {
+    assert_refused(
+        "geometry.zones[1].first_cylinder = 2: expected at least 3, the end of the zone before",
+        |g| g.zones[1].first_cylinder = 2,
+    );
+    assert_refused("geometry.zones[1].first_cylinder = 0", |g| {
+        g.zones.swap(0, 1)
+    });
+    assert_refused("geometry.zones[0].end_cylinder = 0", |g| {
+        g.zones[0].end_cylinder = 0
+    });
+    assert_refused("geometry.zones[1].end_cylinder = 7", |g| g.cylinders = 6);
+}
+
+#[test]
+fn numbers_that_are_none() {
+    assert_refused("geometry.zones[0].first_offset_sectors = NaN", |g| {
+        g.zones[0].first_offset_sectors = f64::NAN;
+    });
+    assert_refused("geometry.zones[0].track_skew_sectors = -1", |g| {
+        g.zones[0].track_skew_sectors = -1.0;
+    });
+    assert_refused("geometry.zones[1].cylinder_skew_sectors = inf", |g| {
+        g.zones[1].cylinder_skew_sectors = f64::INFINITY;
+    });
+    assert_refused("geometry.zones[0].sectors_per_track = 4294967295", |g| {
+        g.surfaces = u32::MAX;
+        g.zones[0].sectors_per_track = u32::MAX;
+    });
+}
+
+/// One surface of 2^32 - 1 sectors a track: 3 * 2^32 places fit in 64 bits, but not their product
+/// with the 2^32 of a cylinder, up to which reciprocals are exact.
+#[test]
+fn zones_too_large_to_count() {
+    assert_refused("geometry.zones[0].sectors_per_track = 4294967295", |g| {
+        g.surfaces = 1;
+        g.zones[0].sectors_per_track = u32::MAX;
+    });
+}
+
+#[test]
+fn spares_that_do_not_fit_or_do_not_suffice() {
+    assert_refused(
+        "geometry.zones[0].spares = 20: expected fewer than the 20",
+        |g| {
+            g.zones[0].spares = 20;
+        },
+    );
+    assert_refused("geometry.zones[0].spares = 2: expected 0", |g| {
+        g.sparing = Sparing::None
+    });
+    // The second range has one cylinder, 20 sectors.
+    assert_refused(
+        "geometry.zones[0].spares = 21: expected fewer than the 20",
+        |g| {
+            g.sparing = Sparing::SectorsPerRange(2);
+            g.zones[0].spares = 21;
+        },
+    );
+    assert_refused(
+        "geometry.zones[0].slips[2] = 19: expected at most 2 slips",
+        |g| {
+            g.zones[0].slips = vec![5, 6, 19, 20];
+        },
+    );
+}
+
+#[test]
+fn slips_out_of_range_or_doubled() {
+    assert_refused(
+        "geometry.zones[0].slips[1] = 60: expected less than 60",
+        |g| {
+            g.zones[0].slips = vec![5, 60];
+        },
+    );
+    assert_refused(
+        "geometry.zones[0].slips[2] = 7: expected each slip once",
+        |g| {
+            g.zones[0].slips = vec![7, 40, 7];
+        },
+    );
+    assert_refused(
+        "geometry.zones[0].slips[0] = 6: expected less than 6",
+        |g| {
+            g.sparing = Sparing::TracksPerZone;
+            g.zones[0].slips = vec![6];
+        },
+    );
+}
+
+/// Place 5 of zone 0 is slipped, so data end at place 18 and 19 is spare; so is 39.
+#[test]
+fn defects_that_cannot_be() {
+    let pair =
+        |a: (u64, u64), b: (u64, u64)| move |g: &mut Geometry| g.zones[0].defects = vec![a, b];
+    assert_eq!(refusal(pair((0, 39), (1, 19))), "nothing");
+    assert_refused(
+        "geometry.zones[0].defects[1] = (60, 19)",
+        pair((0, 39), (60, 19)),
+    );
+    assert_refused(
+        "geometry.zones[0].defects[1] = (1, 60)",
+        pair((0, 39), (1, 60)),
+    );
+    assert_refused(
+        "geometry.zones[0].defects[1] = (1, 18): expected a spare place as stand-in",
+        pair((0, 39), (1, 18)),
+    );
+    assert_refused(
+        "geometry.zones[0].defects[1] = (5, 19): expected a defect that was not slipped",
+        pair((0, 39), (5, 19)),
+    );
+    assert_refused(
+        "geometry.zones[0].defects[1] = (19, 38)",
+        pair((0, 39), (19, 38)),
+    );
+    assert_refused(
+        "geometry.zones[0].defects[1] = (0, 19): expected each defective place once",
+        pair((0, 39), (0, 19)),
+    );
+    assert_refused(
+        "geometry.zones[0].defects[1] = (1, 39): expected a spare that is not in use yet",
+        pair((0, 39), (1, 39)),
+    );
+}
+
+/// A spare listed as its own stand-in, as the catalogue of the Cheetah 4LP has it, is itself
+/// defective: it moves nothing, and stands in for nothing.
+#[test]
+fn a_spare_paired_with_itself_is_withdrawn() {
+    assert_eq!(refusal(|g| g.zones[0].defects = vec![(19, 19)]), "nothing");
+    assert_refused("geometry.zones[0].defects[1] = (1, 19)", |g| {
+        g.zones[0].defects = vec![(19, 19), (1, 19)];
+    });
+}
+
+#[test]
+fn a_capacity_beyond_the_zones() {
+    assert_refused(
+        "geometry.sectors = 97: expected at least 1 and at most the 96 that the zones hold",
+        |g| g.sectors = SectorCount(97),
+    );
+    assert_refused(
+        "geometry.zones[1].reserved_sectors = 43: expected at most 42",
+        |g| {
+            g.zones[1].reserved_sectors = SectorCount(43);
+        },
+    );
+}
+
+/// Six cylinders with two spares each, one of them gone to the slip: 11 defects find a spare.
+#[test]
+fn more_grown_defects_than_spares() {
+    let grown = |count| move |g: &mut Geometry| g.grown_defects = GrownDefects { count, seed: 1 };
+    assert_eq!(refusal(grown(11)), "nothing");
+    assert_refused(
+        "geometry.grown_defects.count = 12: expected at most 11",
+        grown(12),
+    );
+}

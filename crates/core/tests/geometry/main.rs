@@ -1,0 +1,40 @@
+//! Tests of `geometry` against a slow reference, worked examples and real drives.
+
+mod drives;
+mod errors;
+mod random;
+mod reference;
+mod skew;
+
+use diskarm_core::spec::{Geometry, GrownDefects, Sparing, TrackOrder, Zone};
+use diskarm_core::units::SectorCount;
+
+/// A zone with neither spares nor defects nor skew.
+fn zone(cylinders: std::ops::Range<u32>, sectors_per_track: u32) -> Zone {
+    Zone {
+        first_cylinder: cylinders.start,
+        end_cylinder: cylinders.end,
+        sectors_per_track,
+        first_offset_sectors: 0.0,
+        reserved_sectors: SectorCount(0),
+        track_skew_sectors: 0.0,
+        cylinder_skew_sectors: 0.0,
+        spares: 0,
+        slips: Vec::new(),
+        defects: Vec::new(),
+    }
+}
+
+/// A geometry of these zones, cylinder-major, that exports `sectors`.
+fn geometry(surfaces: u32, sparing: Sparing, zones: Vec<Zone>, sectors: u64) -> Geometry {
+    Geometry {
+        surfaces,
+        cylinders: zones.last().map_or(0, |z| z.end_cylinder),
+        sectors: SectorCount(sectors),
+        sector_bytes: 512,
+        order: TrackOrder::CylinderMajor,
+        sparing,
+        zones,
+        grown_defects: GrownDefects::default(),
+    }
+}
