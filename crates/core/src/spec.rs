@@ -1,8 +1,14 @@
 //! What a drive is: the specification that everything above is built from.
 //!
-//! A [`Spec`] is plain data in checked units. It is written as TOML, one file a drive; `parse`
+//! A [`Spec`] is plain data in checked units. It is written as TOML, one file a drive; [`parse`]
 //! reads and validates it as a whole, and its errors name file, line, field, value and what was
 //! expected.
+//!
+//! Keys are the names of the fields below. A quantity is a string with its unit (`"0.89 ms"`,
+//! `"5400 rpm"`, `"256 KiB"`, `"75 %"`); a bare number is a count of what its key names
+//! (`surfaces`, `track_skew_sectors`, `first_ms`); a choice is a word (`"until-full"`). `name`,
+//! `summary`, `source.origin`, geometry, rotation and seek times must be given; what else is left
+//! out is off or zero.
 
 mod buffer;
 mod document;

@@ -233,3 +233,87 @@ fn plain_bus() -> Bus {
         disconnect_write_if_seeking: false,
     }
 }
+
+/// Each key sets its own field and no other.
+#[test]
+fn keys_are_the_names_of_their_fields() {
+    macro_rules! each {
+        ($section:ident, $value:literal, $zero:expr, $($field:ident)*) => {
+            let fields = [$({
+                let field: fn(&Spec) -> _ = |spec| spec.$section.$field;
+                (stringify!($field), field)
+            }),*];
+            for (key, _) in fields {
+                let section = stringify!($section);
+                let spec = read(&format!("{MINIMAL}[{section}]\n{key} = {}\n", $value));
+                let set = fields.iter().filter(|(_, field)| field(&spec) != $zero);
+                assert_eq!(set.map(|(key, _)| *key).collect::<Vec<_>>(), [key]);
+            }
+        };
+    }
+    each!(overheads, "\"2 ms\"", Span::ZERO,
+        read_hit_after_read read_hit_after_write read_miss_after_read read_miss_after_write
+        write_hit_after_read write_hit_after_write write_miss_after_read write_miss_after_write
+        read_completion write_completion data_preparation first_reselect other_reselect
+        read_disconnect_after_read read_disconnect_after_write write_disconnect
+        write_minimum_delay);
+    each!(buffer, "true", false,
+        caching read_ahead_over_requested read_ahead_on_hit read_ahead_stops_mid_sector
+        write_stops_read_ahead read_before_requested arriving_hits partial_hits_at_once
+        hits_on_written read_on_arrival write_on_arrival combine_writes);
+    each!(bus, "true", false, hold_read hold_write never_disconnect disconnect_write_if_seeking);
+}
+
+/// `UntilFull` is written `until-full`: the words are the names of what they mean.
+#[test]
+fn words_are_the_names_of_their_meanings() {
+    fn word(meaning: &impl std::fmt::Debug) -> String {
+        let mut word = String::new();
+        for letter in format!("{meaning:?}").chars() {
+            if letter.is_uppercase() && !word.is_empty() {
+                word.push('-');
+            }
+            word.extend(letter.to_lowercase());
+        }
+        word
+    }
+    macro_rules! each {
+        ($kind:ident: $($variant:ident)*, $head:literal, $key:literal, $($path:ident).+) => {
+            for meaning in [$($kind::$variant),*] {
+                let text = MINIMAL.replace("[geometry]\n", concat!($head, "[geometry]\n"));
+                let line = format!("{} = \"{}\"\n", $key, word(&meaning));
+                assert_eq!(read(&text.replace("KEY\n", &line)).$($path).+, meaning);
+            }
+        };
+    }
+    each!(ReadAhead: None TrackEnd CylinderEnd UntilFull OneTrack,
+        "[buffer]\ncaching = true\nKEY\n", "read_ahead", buffer.read_ahead);
+    each!(WriteCache: Off Streams Always,
+        "[buffer]\ncaching = true\nKEY\n", "write_cache", buffer.write_cache);
+    each!(Invalidation: Overlap Segment All,
+        "[buffer]\nKEY\n", "write_invalidates", buffer.write_invalidates);
+    each!(WatermarkOf: Request Segment, "[buffer]\nKEY\n", "watermark_of", buffer.watermark_of);
+    each!(PreSeek: Acknowledged CompletionReady MediaDone,
+        "[queue]\nKEY\n", "preseek", queue.preseek);
+    for order in [
+        TrackOrder::CylinderMajor,
+        TrackOrder::Serpentine,
+        TrackOrder::SerpentinePerZone,
+    ] {
+        let text = GOOD.replace("\"serpentine\"", &format!("{:?}", word(&order)));
+        assert_eq!(read(&text).geometry.order, order);
+    }
+    for sparing in [
+        Sparing::None,
+        Sparing::SectorsPerTrack,
+        Sparing::SectorsPerCylinder,
+        Sparing::SectorsPerCylinderFront,
+        Sparing::SectorsPerZone,
+        Sparing::TracksPerZone,
+        Sparing::SectorsPerDisk,
+    ] {
+        let text = GOOD.replace("sparing_range = \"5 cylinders\"\n", "");
+        let text = text.replace("\"sectors-per-range\"", &format!("{:?}", word(&sparing)));
+        assert_eq!(read(&text).geometry.sparing, sparing);
+    }
+}

@@ -37,20 +37,12 @@ impl<'a> Document<'a> {
     /// else was `expected`. Its line is that of the field, or of what stands nearest around it.
     pub fn error_at(&self, field: &str, value: String, expected: String) -> SpecError {
         let mut steps = field.split(['.', '[']);
-        let first = steps.next().and_then(|key| self.tree.get(key));
-        let node = first.map(|first| {
-            steps
-                .map_while({
-                    let mut node = first;
-                    move |step| {
-                        node = step_into(node, step)?;
-                        Some(node)
-                    }
-                })
-                .last()
-                .unwrap_or(first)
-        });
-        let offset = node.map_or(0, |node| node.span().start);
+        let mut node = steps.next().and_then(|key| self.tree.get(key));
+        let mut offset = 0;
+        while let Some(found) = node {
+            offset = found.span().start;
+            node = steps.next().and_then(|step| step_into(found, step));
+        }
         self.text.error(offset, field, value, expected)
     }
 }

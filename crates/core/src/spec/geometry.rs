@@ -9,10 +9,15 @@ use super::reader::{Table, Value};
 use super::{Geometry, GrownDefects, Sparing, TrackOrder, Zone};
 use crate::units::SectorCount;
 
-const MOST_SURFACES: u32 = 1_000;
-pub(super) const MOST_CYLINDERS: u32 = 100_000_000;
+const MOST_SURFACES: u32 = 100;
+pub(super) const MOST_CYLINDERS: u32 = 10_000_000;
 const MOST_SECTORS_PER_TRACK: u32 = 1_000_000;
+/// All of them on all of those.
 const MOST_SECTORS: u64 = 1_000_000_000_000_000;
+/// Spare units of a region, there may be one on every track; and grown defects.
+const MOST_SPARES: u64 = 1_000_000_000;
+/// A place in a zone or on the disk, perhaps counted in tracks.
+const LAST_PLACE: u64 = 1_000_000_000_000;
 const MOST_SECTOR_BYTES: u32 = 1 << 20;
 
 pub(super) fn read(mut table: Table<'_>) -> Result<Geometry, SpecError> {
@@ -83,7 +88,7 @@ fn sparing(table: &mut Table<'_>) -> Result<Sparing, SpecError> {
 
 fn grown_defects(mut table: Table<'_>) -> Result<GrownDefects, SpecError> {
     let grown = GrownDefects {
-        count: table.or("count", 0, |v| field::count(v, 0..=MOST_SECTORS))?,
+        count: table.or("count", 0, |v| field::count(v, 0..=MOST_SPARES))?,
         seed: table.or("seed", 0, |v| field::count(v, 0..=i64::MAX as u64))?,
     };
     table.finish()?;
@@ -109,7 +114,7 @@ fn zones(value: &Value<'_>, cylinders: u32) -> Result<Vec<Zone>, SpecError> {
 fn zone(mut table: Table<'_>, first_free: u32, cylinders: u32) -> Result<Zone, SpecError> {
     let (first_cylinder, end_cylinder) =
         table.need("cylinders", |v| zone_cylinders(v, first_free, cylinders))?;
-    let units = |v: &Value<'_>| field::count(v, 0..=MOST_SECTORS);
+    let place = |v: &Value<'_>| field::count(v, 0..=LAST_PLACE);
     let zone = Zone {
         first_cylinder,
         end_cylinder,
@@ -117,14 +122,16 @@ fn zone(mut table: Table<'_>, first_free: u32, cylinders: u32) -> Result<Zone, S
             field::count_u32(v, 1..=MOST_SECTORS_PER_TRACK)
         })?,
         first_offset_sectors: table.or("first_offset_sectors", 0.0, field::number)?,
-        reserved_sectors: SectorCount(table.or("reserved_sectors", 0, units)?),
+        reserved_sectors: SectorCount(
+            table.or("reserved_sectors", 0, |v| field::count(v, 0..=MOST_SECTORS))?,
+        ),
         track_skew_sectors: table.or("track_skew_sectors", 0.0, field::number)?,
         cylinder_skew_sectors: table.or("cylinder_skew_sectors", 0.0, field::number)?,
-        spares: table.or("spares", 0, units)?,
+        spares: table.or("spares", 0, |v| field::count(v, 0..=MOST_SPARES))?,
         slips: table.or("slips", Vec::new(), slips)?,
         defects: table.or("defects", Vec::new(), |v| {
             field::list(v, "a list of pairs: [defective place, stand-in]", |pair| {
-                field::pair(pair, "a pair: [defective place, stand-in]", units, units)
+                field::pair(pair, "a pair: [defective place, stand-in]", place, place)
             })
         })?,
     };
@@ -141,7 +148,7 @@ fn slips(value: &Value<'_>) -> Result<Vec<u64>, SpecError> {
     places
         .iter()
         .map(|place| {
-            let slip = field::count(place, 0..=MOST_SECTORS)?;
+            let slip = field::count(place, 0..=LAST_PLACE)?;
             match before.replace(slip) {
                 Some(before) if slip <= before => {
                     Err(place.error(format!("ascending places: more than {before}")))
