@@ -16,7 +16,7 @@ pub const CHECK: Check = Check {
     run,
 };
 
-/// Last words of a name that say what one of the number is.
+/// Last words of a name that say what one of the number is. A `2` behind one is its square.
 const UNITS: &[&str] = &[
     // Times and rates.
     "ns",
@@ -33,7 +33,9 @@ const UNITS: &[&str] = &[
     "bytes",
     "kib",
     "mib",
-    // Pure numbers.
+    // Numbers of things, and pure numbers.
+    "count",
+    "requests",
     "percent",
     "fraction",
     "ratio",
@@ -44,12 +46,12 @@ const UNITS: &[&str] = &[
     "factor",
     "weight",
     "exponent",
-    "cv2",
+    "cv",
     "watermark",
 ];
 
 /// Words that may follow a unit, beside a percentile such as `p99`.
-const STATISTICS: &[&str] = &["mean", "min", "max", "sum", "sd"];
+const STATISTICS: &[&str] = &["mean", "min", "max", "sum", "std"];
 
 /// Last words of a name that say a time or a block, for which there is a type.
 const TYPED: &[&str] = &[
@@ -84,7 +86,7 @@ fn says_unit(name: &str) -> bool {
     }
     match words[..] {
         [.., "per", _] => true,
-        [.., last] => UNITS.contains(&last),
+        [.., last] => UNITS.contains(&last.strip_suffix('2').unwrap_or(last)),
         [] => false,
     }
 }
@@ -271,6 +273,8 @@ mod tests {
     fn good() {
         for text in [
             "pub fn from_ms(ms: f64) -> Self {}",
+            "pub fn variance_ms2(&self) -> Option<f64> { None }",
+            "pub fn cv2(&self) -> f64 { 0.0 }",
             "pub fn requests_per_second(&self) -> f64 { 0.0 }",
             "pub struct S { pub response_us_p99: f64, pub read_watermark: f64, seek: f64 }",
             "pub struct Ratio(pub f64);",

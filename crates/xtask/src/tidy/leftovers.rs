@@ -37,9 +37,7 @@ fn has_word(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(start, _)| {
         let before = line[..start].chars().next_back();
         let after = line[start + word.len()..].chars().next();
-        // Behind the exclamation mark of a macro anything may stand.
-        let ends = word.ends_with('!') || !after.is_some_and(is_part);
-        !before.is_some_and(is_part) && ends
+        !before.is_some_and(is_part) && !after.is_some_and(is_part)
     })
 }
 

@@ -156,11 +156,8 @@ mod tests {
         let tree = Tree::of(&[
             MANIFEST,
             ("p/build.rs", ""),
-            (
-                "p/src/lib.rs",
-                "mod a;\nmod z;\nmod c { mod d; }\n#[path = \"odd.rs\"]\nmod e;\n",
-            ),
-            ("p/src/a.rs", "mod b;\n"),
+            ("p/src/lib.rs", "mod a;\nmod z;\nmod c { mod d; }\n"),
+            ("p/src/a.rs", "mod b;\n#[path = \"odd.rs\"]\nmod e;\n"),
             ("p/src/a/b.rs", ""),
             ("p/src/c/d/mod.rs", "mod f;\n"),
             ("p/src/c/d/f.rs", ""),
