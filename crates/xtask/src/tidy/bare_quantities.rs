@@ -1,0 +1,294 @@
+//! Bare numbers for times and places in the public API of `core`.
+//!
+//! A float is bare when the name that carries it says no unit: the name of the parameter, field
+//! or constant, or of the function that returns it. Integers count things as well, so one is
+//! bare only when its name says a time or a block and no unit.
+
+use syn::visit::{self, Visit};
+use syn::{Fields, FnArg, Ident, Pat, ReturnType, Type, Visibility};
+
+use super::tree::{Tree, is_test_only};
+use super::{Check, Finding};
+
+pub const CHECK: Check = Check {
+    name: "bare-quantities",
+    summary: "a bare number in core's public API carries its unit in its name",
+    run,
+};
+
+/// Last words of a name that say what one of the number is. A `2` behind one is its square.
+const UNITS: &[&str] = &[
+    // Times and rates.
+    "ns",
+    "us",
+    "ms",
+    "s",
+    "hz",
+    "rpm",
+    // Places and sizes.
+    "sectors",
+    "tracks",
+    "cylinders",
+    "revolutions",
+    "bytes",
+    "kib",
+    "mib",
+    // Numbers of things, and pure numbers.
+    "count",
+    "requests",
+    "percent",
+    "fraction",
+    "ratio",
+    "share",
+    "probability",
+    "confidence",
+    "quantile",
+    "factor",
+    "weight",
+    "exponent",
+    "cv",
+    "watermark",
+];
+
+/// Words that may follow a unit, beside a percentile such as `p99`.
+const STATISTICS: &[&str] = &["mean", "min", "max", "sum", "std"];
+
+/// Last words of a name that say a time or a block, for which there is a type.
+const TYPED: &[&str] = &[
+    "time", "delay", "wait", "latency", "duration", "deadline", "instant", "now", "lbn",
+];
+
+const FLOATS: &[&str] = &["f32", "f64"];
+const INTEGERS: &[&str] = &[
+    "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize",
+];
+
+fn run(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (file, rust) in tree.core() {
+        let mut api = Api {
+            path: &file.path,
+            findings: &mut findings,
+        };
+        api.visit_file(&rust.items);
+    }
+    findings
+}
+
+/// Whether `name` ends in a unit: `seek_ms`, `response_us_p99`, `requests_per_s`.
+fn says_unit(name: &str) -> bool {
+    let mut words: Vec<&str> = name.split('_').collect();
+    while let Some(last) = words.last()
+        && words.len() > 1
+        && is_statistic(last)
+    {
+        words.pop();
+    }
+    match words[..] {
+        [.., "per", _] => true,
+        [.., last] => UNITS.contains(&last.strip_suffix('2').unwrap_or(last)),
+        [] => false,
+    }
+}
+
+fn is_statistic(word: &str) -> bool {
+    let percentile = word
+        .strip_prefix('p')
+        .and_then(|digits| digits.parse::<u32>().ok());
+    STATISTICS.contains(&word) || percentile.is_some()
+}
+
+/// `ReadRate` as `read_rate`, and `READ_RATE` too.
+fn snake(name: &Ident) -> String {
+    let name = name.to_string();
+    if !name.chars().any(char::is_lowercase) {
+        return name.to_lowercase();
+    }
+    let mut snake = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !snake.is_empty() {
+            snake.push('_');
+        }
+        snake.extend(letter.to_lowercase());
+    }
+    snake
+}
+
+/// The number types within a type, `Option<f64>` and `&[f64]` included.
+#[derive(Default)]
+struct Numbers {
+    has_float: bool,
+    has_integer: bool,
+}
+
+impl<'ast> Visit<'ast> for Numbers {
+    fn visit_path_segment(&mut self, segment: &'ast syn::PathSegment) {
+        self.has_float |= FLOATS.iter().any(|name| segment.ident == name);
+        self.has_integer |= INTEGERS.iter().any(|name| segment.ident == name);
+        visit::visit_path_segment(self, segment);
+    }
+}
+
+/// Walks public items; bodies and tests are no API.
+struct Api<'a> {
+    path: &'a str,
+    findings: &'a mut Vec<Finding>,
+}
+
+impl Api<'_> {
+    fn value(&mut self, name: &Ident, of: &Type) {
+        let mut numbers = Numbers::default();
+        numbers.visit_type(of);
+        let snake = snake(name);
+        let is_typed = snake
+            .split('_')
+            .next_back()
+            .is_some_and(|word| TYPED.contains(&word));
+        let message = if numbers.has_float && !says_unit(&snake) {
+            format!("`{name}` is a bare float: take a type of `units` or end the name in a unit")
+        } else if numbers.has_integer && is_typed {
+            format!("`{name}` is a bare integer: take `Instant`, `Span` or `Lbn`")
+        } else {
+            return;
+        };
+        let line = name.span().start().line;
+        self.findings.push(Finding::new(self.path, line, message));
+    }
+
+    fn signature(&mut self, signature: &syn::Signature) {
+        for input in &signature.inputs {
+            if let FnArg::Typed(argument) = input
+                && let Pat::Ident(name) = &*argument.pat
+            {
+                self.value(&name.ident, &argument.ty);
+            }
+        }
+        if let ReturnType::Type(_, output) = &signature.output {
+            self.value(&signature.ident, output);
+        }
+    }
+
+    /// The fields of a struct, or of a variant, whose fields are as public as its enum and
+    /// whose name stands for those without one.
+    fn fields(&mut self, fields: &Fields, variant: Option<&Ident>) {
+        for field in fields {
+            if variant.is_none() && !is_public(&field.vis) {
+                continue;
+            }
+            // The one field of a tuple struct is its unit: that is what a newtype is.
+            if let Some(name) = field.ident.as_ref().or(variant) {
+                self.value(name, &field.ty);
+            }
+        }
+    }
+}
+
+fn is_public(visibility: &Visibility) -> bool {
+    matches!(visibility, Visibility::Public(_))
+}
+
+impl<'ast> Visit<'ast> for Api<'_> {
+    fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
+        if !is_test_only(&module.attrs) {
+            visit::visit_item_mod(self, module);
+        }
+    }
+
+    fn visit_item_fn(&mut self, function: &'ast syn::ItemFn) {
+        if is_public(&function.vis) {
+            self.signature(&function.sig);
+        }
+    }
+
+    fn visit_impl_item_fn(&mut self, function: &'ast syn::ImplItemFn) {
+        if is_public(&function.vis) {
+            self.signature(&function.sig);
+        }
+    }
+
+    fn visit_item_trait(&mut self, item: &'ast syn::ItemTrait) {
+        if is_public(&item.vis) {
+            visit::visit_item_trait(self, item);
+        }
+    }
+
+    fn visit_trait_item_fn(&mut self, function: &'ast syn::TraitItemFn) {
+        self.signature(&function.sig);
+    }
+
+    fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
+        if is_public(&item.vis) {
+            self.fields(&item.fields, None);
+        }
+    }
+
+    fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
+        if is_public(&item.vis) {
+            for variant in &item.variants {
+                self.fields(&variant.fields, Some(&variant.ident));
+            }
+        }
+    }
+
+    fn visit_item_const(&mut self, item: &'ast syn::ItemConst) {
+        if is_public(&item.vis) {
+            self.value(&item.ident, &item.ty);
+        }
+    }
+
+    fn visit_impl_item_const(&mut self, item: &'ast syn::ImplItemConst) {
+        if is_public(&item.vis) {
+            self.value(&item.ident, &item.ty);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> usize {
+        run(&Tree::of(&[("crates/core/src/x.rs", text)])).len()
+    }
+
+    #[test]
+    fn bad() {
+        for text in [
+            "pub fn f(seek: f64) {}",
+            "pub fn seek(&self) -> Option<f64> { None }",
+            "pub trait T { fn f(rates: &[f32]); }",
+            "pub struct S { pub seek: f64 }",
+            "pub enum E { Rate(f64) }",
+            "pub enum E { Rate { mean: f64 } }",
+            "pub const LIMIT: f64 = 1.0;",
+            "pub mod m { pub fn f(now: u64) {} }",
+            "pub struct S { pub first_lbn: Option<u64> }",
+            "impl X { pub fn seek_time(&self) -> u64 { 0 } }",
+        ] {
+            assert_eq!(found(text), 1, "{text}");
+        }
+    }
+
+    #[test]
+    fn good() {
+        for text in [
+            "pub fn from_ms(ms: f64) -> Self {}",
+            "pub fn variance_ms2(&self) -> Option<f64> { None }",
+            "pub fn cv2(&self) -> f64 { 0.0 }",
+            "pub fn requests_per_second(&self) -> f64 { 0.0 }",
+            "pub struct S { pub response_us_p99: f64, pub read_watermark: f64, seek: f64 }",
+            "pub struct Ratio(pub f64);",
+            "pub enum E { MeanMs(f64), Table(Vec<(u32, Span)>) }",
+            "pub const LIMIT_MS: f64 = 1.0;",
+            "pub(crate) fn f(seek: f64) {}",
+            "fn f(seek: f64) {}",
+            "pub fn f(surfaces: u32) -> u64 { let x: f64 = 0.0; }",
+            "impl Mul<f64> for Span { fn mul(self, times: f64) -> Self {} }",
+            "#[cfg(test)] mod tests { pub fn f(seek: f64) {} }",
+        ] {
+            assert_eq!(found(text), 0, "{text}");
+        }
+        let outside = Tree::of(&[("crates/cli/src/main.rs", "pub fn f(seek: f64) {}")]);
+        assert_eq!(run(&outside), []);
+    }
+}

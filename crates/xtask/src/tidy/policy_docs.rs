@@ -1,0 +1,123 @@
+//! Documentation that lets a stranger check a scheduling policy.
+
+use syn::{Attribute, Expr, ExprLit, Item, Lit, Meta};
+
+use super::tree::{Tree, is_test_only};
+use super::{Check, Finding};
+
+pub const CHECK: Check = Check {
+    name: "policy-docs",
+    summary: "the module doc of every scheduling policy has the fixed headings, in order",
+    run,
+};
+
+const POLICIES: &str = "crates/core/src/sched/";
+const HEADINGS: &[&str] = &[
+    "What it does",
+    "Origin",
+    "Cost",
+    "When it is bad",
+    "Example",
+];
+
+fn run(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (file, rust) in tree.core() {
+        if !file.path.starts_with(POLICIES) || !rust.items.items.iter().any(is_policy) {
+            continue;
+        }
+        let found = headings(&rust.items.attrs);
+        let mut rest = found.iter();
+        for wanted in HEADINGS {
+            if !rest.any(|heading| heading == wanted) {
+                let order = HEADINGS.join(", ");
+                let message = format!("the module doc lacks \"{wanted}\" in its place in {order}");
+                findings.push(Finding::new(&file.path, 1, message));
+                break;
+            }
+        }
+    }
+    findings
+}
+
+/// Whether `item` is an `impl` of the trait `Policy`, wherever the trait is named from.
+fn is_policy(item: &Item) -> bool {
+    let Item::Impl(block) = item else {
+        return false;
+    };
+    let implemented = block
+        .trait_
+        .as_ref()
+        .and_then(|(_, path, _)| path.segments.last());
+    !is_test_only(&block.attrs) && implemented.is_some_and(|name| name.ident == "Policy")
+}
+
+/// Headings of a module's documentation; what stands in code blocks is none.
+fn headings(attributes: &[Attribute]) -> Vec<String> {
+    let mut is_code = false;
+    let mut found = Vec::new();
+    for text in attributes.iter().filter_map(doc_text) {
+        for line in text.lines().map(str::trim) {
+            if line.starts_with("```") {
+                is_code = !is_code;
+            } else if line.starts_with('#') && !is_code {
+                found.push(line.trim_start_matches('#').trim().to_owned());
+            }
+        }
+    }
+    found
+}
+
+fn doc_text(attribute: &Attribute) -> Option<String> {
+    match &attribute.meta {
+        Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
+            Expr::Lit(ExprLit {
+                lit: Lit::Str(text),
+                ..
+            }) => Some(text.value()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOC: &str = "//! In order.\n//! # What it does\n//! # Origin\n//! # Cost\n\
+                       //! # When it is bad\n//! # Example\n//! ```\n//! # hidden();\n//! ```\n";
+    const IMPL: &str = "impl<T> super::Policy for Fcfs<T> {}\n";
+
+    fn found(path: &str, text: &str) -> Vec<String> {
+        let findings = run(&Tree::of(&[(path, text)]));
+        findings
+            .into_iter()
+            .map(|finding| finding.message)
+            .collect()
+    }
+
+    #[test]
+    fn bad() {
+        let path = "crates/core/src/sched/fcfs.rs";
+        assert!(found(path, IMPL)[0].contains("lacks \"What it does\""));
+        let none = DOC.replace("//! # Cost\n", "");
+        assert!(found(path, &(none + IMPL))[0].contains("lacks \"Cost\""));
+        let in_code = DOC
+            .replace("# Example", "# E")
+            .replace("hidden();", "Example");
+        assert!(found(path, &(in_code + IMPL))[0].contains("lacks \"Example\""));
+        let swapped = DOC
+            .replace("Cost", "Bad")
+            .replace("Origin", "Cost")
+            .replace("Bad", "Origin");
+        assert!(found(path, &(swapped + IMPL))[0].contains("lacks \"Cost\""));
+    }
+
+    #[test]
+    fn good() {
+        assert!(found("crates/core/src/sched/fcfs.rs", &(DOC.to_owned() + IMPL)).is_empty());
+        assert!(found("crates/core/src/sched/queue.rs", "impl Policies for X {}\n").is_empty());
+        assert!(found("crates/core/src/sched.rs", IMPL).is_empty());
+    }
+}

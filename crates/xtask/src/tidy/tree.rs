@@ -1,0 +1,171 @@
+//! The tracked files, read once, and the Rust ones parsed once.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+use proc_macro2::TokenStream;
+
+/// Tracked text files, in the order of their paths.
+pub struct Tree {
+    files: Vec<File>,
+}
+
+/// A text file.
+pub struct File {
+    /// From the root of the workspace, with `/` between its parts.
+    pub path: String,
+    /// All of it.
+    pub text: String,
+    /// What it says, when it is Rust.
+    pub rust: Option<syn::Result<Rust>>,
+}
+
+/// A Rust file, as far as checks look into it.
+pub struct Rust {
+    /// Its tokens, macro bodies included.
+    pub tokens: TokenStream,
+    /// Its items.
+    pub items: syn::File,
+}
+
+impl Tree {
+    /// Everything that git tracks here and that is text: files deleted but not yet staged,
+    /// links and binary files are left out.
+    pub fn tracked() -> Result<Self, String> {
+        let root = git(Path::new("."), &["rev-parse", "--show-toplevel"])?;
+        let root = Path::new(root.trim_end_matches('\n'));
+        let mut files = Vec::new();
+        for path in git(root, &["ls-files", "-z"])?.split_terminator('\0') {
+            let place = root.join(path);
+            if !place.symlink_metadata().is_ok_and(|kind| kind.is_file()) {
+                continue;
+            }
+            match fs::read_to_string(&place) {
+                Ok(text) => files.push(File::new(path, text)),
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => {}
+                Err(error) => return Err(format!("cannot read {path}: {error}")),
+            }
+        }
+        Ok(Self { files })
+    }
+
+    /// A tree of these paths and texts.
+    #[cfg(test)]
+    pub fn of(files: &[(&str, &str)]) -> Self {
+        let mut files: Vec<File> = files
+            .iter()
+            .map(|&(path, text)| File::new(path, text.to_owned()))
+            .collect();
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        Self { files }
+    }
+
+    /// How many files there are.
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Every file.
+    pub fn files(&self) -> impl Iterator<Item = &File> {
+        self.files.iter()
+    }
+
+    /// Every Rust file that parses, with what it says.
+    pub fn rust(&self) -> impl Iterator<Item = (&File, &Rust)> {
+        self.files.iter().filter_map(|file| {
+            let rust = file.rust.as_ref()?.as_ref().ok()?;
+            Some((file, rust))
+        })
+    }
+
+    /// The Rust files of the library `crates/core`, its tests and benches left out.
+    pub fn core(&self) -> impl Iterator<Item = (&File, &Rust)> {
+        self.rust()
+            .filter(|(file, _)| file.path.starts_with("crates/core/src/"))
+    }
+}
+
+impl File {
+    fn new(path: &str, text: String) -> Self {
+        let rust = path.ends_with(".rs").then(|| Rust::parse(&text));
+        Self {
+            path: path.to_owned(),
+            text,
+            rust,
+        }
+    }
+
+    /// Its last part.
+    pub fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or(&self.path)
+    }
+
+    /// What follows the last dot of its name; empty when there is none.
+    pub fn extension(&self) -> &str {
+        self.name()
+            .rsplit_once('.')
+            .map_or("", |(_, extension)| extension)
+    }
+
+    /// Its lines, numbered from 1.
+    pub fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        (1..).zip(self.text.lines())
+    }
+}
+
+impl Rust {
+    fn parse(text: &str) -> syn::Result<Self> {
+        Ok(Self {
+            tokens: text.parse()?,
+            items: syn::parse_file(text)?,
+        })
+    }
+}
+
+/// Whether an item is compiled for tests only.
+pub fn is_test_only(attributes: &[syn::Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        attribute.path().is_ident("cfg")
+            && attribute
+                .parse_args::<syn::Path>()
+                .is_ok_and(|condition| condition.is_ident("test"))
+    })
+}
+
+fn git(place: &Path, arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(place)
+        .args(arguments)
+        .output()
+        .map_err(|error| format!("cannot run git: {error}"))?;
+    let said = String::from_utf8(output.stdout);
+    match said {
+        Ok(said) if output.status.success() => Ok(said),
+        Ok(_) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        Err(_) => Err("git names a path that is not UTF-8".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_a_dot_has_no_extension() {
+        let tree = Tree::of(&[("a.b/Makefile", ""), ("a/x.rs", "")]);
+        let extensions: Vec<&str> = tree.files().map(File::extension).collect();
+        assert_eq!(extensions, ["", "rs"]);
+    }
+
+    #[test]
+    fn this_very_file_is_tracked_and_parses() {
+        let tree = Tree::tracked().expect("the tests run inside the work tree");
+        let here = tree
+            .rust()
+            .any(|(file, _)| file.path == "crates/xtask/src/tidy/tree.rs");
+        assert!(here);
+    }
+}
