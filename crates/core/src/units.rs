@@ -31,7 +31,7 @@ impl Instant {
 
     /// Seconds since the start, for display.
     pub fn as_s(self) -> f64 {
-        self.0 as f64 * 1e-9
+        self.0 as f64 / 1e9
     }
 
     /// The time from `earlier` to here, or zero when `earlier` is in fact later.
@@ -118,12 +118,12 @@ impl Span {
     /// Milliseconds, for display and statistics.
     #[inline]
     pub fn as_ms(self) -> f64 {
-        self.0 as f64 * 1e-6
+        self.0 as f64 / 1e6
     }
 
     /// Seconds, for display and statistics.
     pub fn as_s(self) -> f64 {
-        self.0 as f64 * 1e-9
+        self.0 as f64 / 1e9
     }
 
     /// This span, or zero when it is negative.
@@ -286,6 +286,14 @@ impl Sub for Lbn {
             "blocks run backwards: {self:?} - {lower:?}"
         );
         SectorCount(self.0 - lower.0)
+    }
+}
+
+impl Add for SectorCount {
+    type Output = Self;
+    #[inline]
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
     }
 }
 

@@ -1,9 +1,9 @@
 //! What a specification says arrives unchanged, and what it leaves out is the plainest drive.
 
 use diskarm_core::spec::{
-    self, Buffer, Bus, ExtraWriteDisconnect, Geometry, GrownDefects, Invalidation, Mechanics,
-    Overheads, PreSeek, Queue, ReadAhead, SeekCurve, Source, Sparing, Spec, TrackOrder, TwoPiece,
-    WatermarkOf, WriteCache, WriteStart, Zone,
+    self, Buffer, Bus, Delivered, ExtraWriteDisconnect, Geometry, GrownDefects, Invalidation,
+    Mechanics, Overheads, PreSeek, Queue, ReadAhead, SeekCurve, Source, Sparing, Spec, TrackOrder,
+    TwoPiece, WatermarkOf, WriteCache, WriteLeaves, WriteStart, Zone,
 };
 use diskarm_core::units::{SectorCount, Span};
 
@@ -204,7 +204,7 @@ fn plain_buffer() -> Buffer {
         read_ahead: ReadAhead::None,
         read_ahead_min: SectorCount(0),
         read_ahead_max: SectorCount(128),
-        read_ahead_over_requested: false,
+        delivered: Delivered::Kept,
         read_ahead_on_hit: false,
         read_ahead_stops_mid_sector: false,
         write_stops_read_ahead: false,
@@ -212,7 +212,7 @@ fn plain_buffer() -> Buffer {
         arriving_hits: false,
         partial_hits_at_once: false,
         hits_on_written: false,
-        write_invalidates: Invalidation::Overlap,
+        write_invalidates: Invalidation::Segment,
         read_on_arrival: false,
         write_on_arrival: false,
         write_cache: WriteCache::Off,
@@ -230,7 +230,7 @@ fn plain_bus() -> Bus {
         hold_read: false,
         hold_write: false,
         never_disconnect: false,
-        disconnect_write_if_seeking: false,
+        write_leaves: WriteLeaves::AfterData,
     }
 }
 
@@ -258,10 +258,10 @@ fn keys_are_the_names_of_their_fields() {
         read_disconnect_after_read read_disconnect_after_write write_disconnect
         write_minimum_delay);
     each!(buffer, "true", false,
-        caching read_ahead_over_requested read_ahead_on_hit read_ahead_stops_mid_sector
+        caching read_ahead_on_hit read_ahead_stops_mid_sector
         write_stops_read_ahead read_before_requested arriving_hits partial_hits_at_once
         hits_on_written read_on_arrival write_on_arrival combine_writes);
-    each!(bus, "true", false, hold_read hold_write never_disconnect disconnect_write_if_seeking);
+    each!(bus, "true", false, hold_read hold_write never_disconnect);
 }
 
 /// `UntilFull` is written `until-full`: the words are the names of what they mean.
@@ -292,6 +292,9 @@ fn words_are_the_names_of_their_meanings() {
         "[buffer]\ncaching = true\nKEY\n", "write_cache", buffer.write_cache);
     each!(Invalidation: Overlap Segment All,
         "[buffer]\nKEY\n", "write_invalidates", buffer.write_invalidates);
+    each!(Delivered: Kept Dropped,
+        "[buffer]\nKEY\n", "delivered", buffer.delivered);
+    each!(WriteLeaves: AfterData IfSeeking, "[bus]\nKEY\n", "write_leaves", bus.write_leaves);
     each!(WatermarkOf: Request Segment, "[buffer]\nKEY\n", "watermark_of", buffer.watermark_of);
     each!(PreSeek: Acknowledged CompletionReady MediaDone,
         "[queue]\nKEY\n", "preseek", queue.preseek);

@@ -137,7 +137,7 @@ proptest! {
         }
         looks.extend((0..rest).map(|_| value));
         let average = looks.iter().sum::<u64>() as f64 / looks.len() as f64;
-        prop_assert_eq!(queued.average(Instant::from_ns(now + rest)), Some(average));
+        prop_assert_eq!(queued.average_count(Instant::from_ns(now + rest)), Some(average));
         prop_assert_eq!(queued.max(), max);
     }
 }

@@ -2,7 +2,7 @@
 //! mean and variance are known.
 
 use diskarm_core::stats::BatchMeans;
-use diskarm_core::stats::student::t95;
+use diskarm_core::stats::student::t95_factor;
 use diskarm_core::units::Span;
 
 const REPETITIONS: u64 = 500;
@@ -60,7 +60,7 @@ fn cover(r: f64) -> (u64, f64) {
         }
         let half = series.half_width_95().expect("enough spans").as_ns() as f64;
         covered += u64::from((sum / SPANS as f64 - MEAN_NS).abs() <= half);
-        variances += (half / t95(BATCHES - 1) / DEVIATION_NS).powi(2);
+        variances += (half / t95_factor(BATCHES - 1) / DEVIATION_NS).powi(2);
     }
     (covered, variances / REPETITIONS as f64)
 }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use diskarm_core::spec::{
-    self, Buffer, Geometry, Invalidation, Mechanics, Overheads, PreSeek, ReadAhead, SeekCurve,
-    Sparing, Spec, TrackOrder, WatermarkOf, WriteCache, Zone,
+    self, Buffer, Delivered, Geometry, Invalidation, Mechanics, Overheads, PreSeek, ReadAhead,
+    SeekCurve, Sparing, Spec, TrackOrder, WatermarkOf, WriteCache, Zone,
 };
 use diskarm_core::units::{SectorCount, Span};
 use serde_json::Value;
@@ -65,7 +65,7 @@ impl Set<'_> {
     }
 
     fn flag(&self, key: &str) -> bool {
-        self.number(key) > 0.0
+        self.number(key) != 0.0
     }
 
     fn list(&self, key: &str) -> &[Value] {
@@ -87,7 +87,13 @@ fn check_geometry(name: &str, geometry: &Geometry, set: &Set<'_>) {
     let uncounted = u64::from(name == "hp-c2490a");
     let cylinders = set.count("cylinders") + uncounted;
     assert_eq!(u64::from(geometry.cylinders), cylinders, "{name}");
-    assert_eq!(geometry.sectors.0, set.count("sectors"), "{name}");
+    // The C3323A's set exports 312,336 sectors less than its zones hold: see its `choices`.
+    let unexported = if name == "hp-c3323a" { 312_336 } else { 0 };
+    assert_eq!(
+        geometry.sectors.0,
+        set.count("sectors") + unexported,
+        "{name}"
+    );
     assert_eq!(
         u64::from(geometry.sector_bytes),
         set.count("sector_bytes"),
@@ -189,7 +195,7 @@ fn check_buffer(name: &str, buffer: &Buffer, set: &Set<'_>) {
     let invalidation = if flushes {
         Invalidation::All
     } else {
-        Invalidation::Overlap
+        Invalidation::Segment
     };
     assert_eq!(buffer.write_invalidates, invalidation, "{name}");
     let write_cache = match buffer.write_cache {
@@ -246,7 +252,7 @@ fn check_read_ahead(name: &str, buffer: &Buffer, set: &Set<'_>) {
     );
     let switches = [
         (
-            buffer.read_ahead_over_requested,
+            buffer.delivered == Delivered::Dropped,
             "read_ahead_may_replace_requested",
         ),
         (buffer.read_ahead_on_hit, "read_ahead_on_idle_hit"),
@@ -330,10 +336,6 @@ fn check_bus_and_queue(name: &str, spec: &Spec, set: &Set<'_>, path: &Set<'_>) {
         (spec.bus.hold_read, "hold_bus_for_whole_read"),
         (spec.bus.hold_write, "hold_bus_for_whole_write"),
         (spec.bus.never_disconnect, "never_disconnect"),
-        (
-            spec.bus.disconnect_write_if_seeking,
-            "disconnect_write_if_seeking",
-        ),
     ];
     for (switch, key) in switches {
         assert_eq!(switch, set.flag(key), "{name}: {key}");

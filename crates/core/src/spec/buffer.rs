@@ -3,7 +3,7 @@
 use super::error::SpecError;
 use super::field;
 use super::reader::{Table, Value};
-use super::{Buffer, Invalidation, ReadAhead, WatermarkOf, WriteCache};
+use super::{Buffer, Delivered, Invalidation, ReadAhead, WatermarkOf, WriteCache};
 use crate::units::{Bytes, SectorCount};
 
 /// Left out, the buffer is one segment of this size that does no more than match speeds.
@@ -21,7 +21,7 @@ pub(super) fn read(mut table: Table<'_>, sector: Bytes) -> Result<Buffer, SpecEr
         read_ahead: table.or("read_ahead", ReadAhead::None, read_ahead)?,
         read_ahead_min: table.or("read_ahead_min", SectorCount(0), size)?,
         read_ahead_max: table.or("read_ahead_max", segment, size)?,
-        read_ahead_over_requested: table.or("read_ahead_over_requested", false, field::flag)?,
+        delivered: table.or("delivered", Delivered::Kept, delivered)?,
         read_ahead_on_hit: table.or("read_ahead_on_hit", false, field::flag)?,
         read_ahead_stops_mid_sector: table.or("read_ahead_stops_mid_sector", false, field::flag)?,
         write_stops_read_ahead: table.or("write_stops_read_ahead", false, field::flag)?,
@@ -29,7 +29,7 @@ pub(super) fn read(mut table: Table<'_>, sector: Bytes) -> Result<Buffer, SpecEr
         arriving_hits: table.or("arriving_hits", false, field::flag)?,
         partial_hits_at_once: table.or("partial_hits_at_once", false, field::flag)?,
         hits_on_written: table.or("hits_on_written", false, field::flag)?,
-        write_invalidates: table.or("write_invalidates", Invalidation::Overlap, invalidation)?,
+        write_invalidates: table.or("write_invalidates", Invalidation::Segment, invalidation)?,
         read_on_arrival: table.or("read_on_arrival", false, field::flag)?,
         write_on_arrival: table.or("write_on_arrival", false, field::flag)?,
         write_cache: table.or("write_cache", WriteCache::Off, write_cache)?,
@@ -88,6 +88,11 @@ fn write_cache(value: &Value<'_>) -> Result<WriteCache, SpecError> {
             ("always", WriteCache::Always),
         ],
     )
+}
+
+fn delivered(value: &Value<'_>) -> Result<Delivered, SpecError> {
+    let words = [("kept", Delivered::Kept), ("dropped", Delivered::Dropped)];
+    field::word(value, &words)
 }
 
 fn invalidation(value: &Value<'_>) -> Result<Invalidation, SpecError> {

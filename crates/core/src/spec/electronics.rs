@@ -3,7 +3,7 @@
 use super::error::SpecError;
 use super::field;
 use super::reader::{Table, Value};
-use super::{Bus, ExtraWriteDisconnect, Overheads, PreSeek, Queue, WriteStart};
+use super::{Bus, ExtraWriteDisconnect, Overheads, PreSeek, Queue, WriteLeaves, WriteStart};
 use crate::units::{Bytes, Span};
 
 /// Names of the policies that can order a drive's own queue.
@@ -71,10 +71,18 @@ pub(super) fn bus(mut table: Table<'_>) -> Result<Bus, SpecError> {
         hold_read: table.or("hold_read", false, field::flag)?,
         hold_write: table.or("hold_write", false, field::flag)?,
         never_disconnect: table.or("never_disconnect", false, field::flag)?,
-        disconnect_write_if_seeking: table.or("disconnect_write_if_seeking", false, field::flag)?,
+        write_leaves: table.or("write_leaves", WriteLeaves::AfterData, write_leaves)?,
     };
     table.finish()?;
     Ok(bus)
+}
+
+fn write_leaves(value: &Value<'_>) -> Result<WriteLeaves, SpecError> {
+    let words = [
+        ("after-data", WriteLeaves::AfterData),
+        ("if-seeking", WriteLeaves::IfSeeking),
+    ];
+    field::word(value, &words)
 }
 
 pub(super) fn queue(mut table: Table<'_>) -> Result<Queue, SpecError> {

@@ -1,7 +1,7 @@
 //! How well a mean is known when each value depends on those before it.
 
 use super::elapsed_ns;
-use super::student::t95;
+use super::student::t95_factor;
 use crate::units::Span;
 
 /// One more than there are batches at most. Once joined there are 32 or more of them (31 where
@@ -144,7 +144,7 @@ impl BatchMeans {
         let mean = means.clone().sum::<f64>() / batches;
         let squares: f64 = means.map(|m| (m - mean) * (m - mean)).sum();
         let variance_of_mean = squares / (batches - 1.0) / batches;
-        let half = t95(self.whole as u64 - 1) * variance_of_mean.sqrt();
+        let half = t95_factor(self.whole as u64 - 1) * variance_of_mean.sqrt();
         Some(Span::from_ns(half.round() as i64))
     }
 }

@@ -121,13 +121,13 @@ impl Histogram {
         (self.min <= self.max).then(|| Span::from_ns(self.max as i64))
     }
 
-    /// The shortest span that at least a fraction `p` of all spans do not exceed: of `n` spans
-    /// the `ceil(p n)`-th, to the error of the cells. `None` when nothing was recorded. Panics
-    /// unless `p` is in `[0, 1]`.
-    pub fn quantile(&self, p: f64) -> Option<Span> {
-        assert!((0.0..=1.0).contains(&p), "no quantile {p}");
+    /// The shortest span that at least this `fraction` of all spans do not exceed: of `n` spans
+    /// the `ceil(fraction * n)`-th, to the error of the cells. `None` when nothing was recorded.
+    /// Panics unless it is in `[0, 1]`.
+    pub fn quantile(&self, fraction: f64) -> Option<Span> {
+        assert!((0.0..=1.0).contains(&fraction), "no quantile {fraction}");
         let count = self.count();
-        let rank = (p * count as f64).ceil() as u64;
+        let rank = (fraction * count as f64).ceil() as u64;
         if rank <= 1 {
             return self.min();
         }

@@ -13,7 +13,7 @@ use crate::units::{Instant, Span};
 /// let mut queued = OverTime::new(Instant::from_ns(0), 0);
 /// queued.set(Instant::from_ns(10), 3); // 0 for 10 ns
 /// queued.set(Instant::from_ns(14), 1); // 3 for 4 ns, then 1 for 6 ns
-/// assert_eq!(queued.average(Instant::from_ns(20)), Some(18.0 / 20.0));
+/// assert_eq!(queued.average_count(Instant::from_ns(20)), Some(18.0 / 20.0));
 /// assert_eq!(queued.max(), 3);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl OverTime {
 
     /// The average from the start to `end`; `None` when no time lies between. Panics when `end`
     /// is before the last step.
-    pub fn average(&self, end: Instant) -> Option<f64> {
+    pub fn average_count(&self, end: Instant) -> Option<f64> {
         let area = self.area + area(end - self.since, self.value);
         let length = (end - self.start).as_ns();
         (length > 0).then(|| area as f64 / length as f64)
@@ -82,8 +82,8 @@ mod tests {
         let mut busy = OverTime::new(ns(1_000), 1);
         busy.set(ns(1_030), 0);
         busy.set(ns(1_070), 1);
-        assert_eq!(busy.average(ns(1_100)), Some(0.6));
-        assert_eq!(busy.average(ns(1_070)), Some(30.0 / 70.0));
+        assert_eq!(busy.average_count(ns(1_100)), Some(0.6));
+        assert_eq!(busy.average_count(ns(1_070)), Some(30.0 / 70.0));
         assert_eq!(busy.value(), 1);
     }
 
@@ -92,7 +92,7 @@ mod tests {
         let mut queued = OverTime::new(Instant::START, 2);
         queued.set(Instant::START, 5);
         queued.set(Instant::START, 0);
-        assert_eq!(queued.average(Instant::START), None);
+        assert_eq!(queued.average_count(Instant::START), None);
         assert_eq!(queued.max(), 5);
     }
 

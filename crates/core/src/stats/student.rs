@@ -14,7 +14,7 @@ const NORMAL: f64 = 1.959_963_984_540_054;
 ///
 /// Origin: Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.5, an expansion in
 /// `1 / degrees` around the normal quantile.
-pub fn t95(degrees: u64) -> f64 {
+pub fn t95_factor(degrees: u64) -> f64 {
     assert!(degrees > 0, "no degrees of freedom");
     if let Some(&quantile) = FEW.get((degrees - 1) as usize) {
         return quantile;
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn quantiles_enclose_95_percent() {
         for degrees in 1..=2_000 {
-            let t = t95(degrees);
+            let t = t95_factor(degrees);
             assert!(within(t - 1e-5, degrees) < 0.95, "{degrees}: {t} too long");
             assert!(within(t + 1e-5, degrees) > 0.95, "{degrees}: {t} too short");
         }
@@ -78,7 +78,7 @@ mod tests {
             (120, 1.980),
             (u64::MAX, 1.960),
         ] {
-            let error: f64 = t95(degrees) - printed;
+            let error: f64 = t95_factor(degrees) - printed;
             assert!(error.abs() <= 0.0005, "{degrees}: off by {error}");
         }
     }

@@ -27,6 +27,7 @@ const ORDER: &[&str] = &[
     "host",
     "workload",
     "engine",
+    "validate",
 ];
 
 fn run(tree: &Tree) -> Vec<Finding> {

@@ -1,0 +1,171 @@
+//! The on-board buffer: which blocks it holds.
+//!
+//! A segment holds one run of consecutive blocks and, like the circular memory it models, drops
+//! its oldest blocks when more come in than it has room for. What is on its way into a segment
+//! belongs to the drive's pass over the media; the buffer learns of it when the drive asks how
+//! far that pass has come.
+
+use crate::request::Request;
+use crate::spec::{self, Invalidation};
+use crate::units::{Lbn, SectorCount};
+
+/// The segments of a buffer.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    segments: Vec<Segment>,
+    capacity: SectorCount,
+    /// The first segment belongs to writes alone.
+    dedicated: bool,
+    invalidates: Invalidation,
+    /// Counts uses, to find the segment used longest ago.
+    clock: u64,
+}
+
+/// Blocks `[first, end)` in a segment.
+#[derive(Clone, Copy, Debug, Default)]
+struct Segment {
+    first: Lbn,
+    end: Lbn,
+    used: u64,
+}
+
+/// One segment of a [`Buffer`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentId(usize);
+
+impl Buffer {
+    /// An empty buffer.
+    pub fn new(spec: &spec::Buffer) -> Self {
+        Self {
+            segments: vec![Segment::default(); spec.segments as usize],
+            capacity: spec.segment,
+            dedicated: spec.dedicated_write_segment && spec.segments > 1,
+            invalidates: spec.write_invalidates,
+            clock: 0,
+        }
+    }
+
+    /// Room in a segment.
+    #[inline]
+    pub fn capacity(&self) -> SectorCount {
+        self.capacity
+    }
+
+    /// The segment that holds block `at`, and one past the last block it holds.
+    #[inline]
+    pub fn holding(&self, at: Lbn) -> Option<(SegmentId, Lbn)> {
+        let i = self
+            .segments
+            .iter()
+            .position(|s| s.first <= at && at < s.end)?;
+        Some((SegmentId(i), self.segments[i].end))
+    }
+
+    /// Whether block `at` is in the buffer.
+    #[inline]
+    pub fn holds(&self, at: Lbn) -> bool {
+        self.holding(at).is_some()
+    }
+
+    /// Empties the segment used longest ago of those that a read may take, and lets it hold
+    /// nothing at `at`.
+    #[inline]
+    pub fn claim_for_read(&mut self, at: Lbn) -> SegmentId {
+        let from = usize::from(self.dedicated);
+        self.claim(from..self.segments.len(), at)
+    }
+
+    /// The same for a write.
+    #[inline]
+    pub fn claim_for_write(&mut self, at: Lbn) -> SegmentId {
+        let end = if self.dedicated {
+            1
+        } else {
+            self.segments.len()
+        };
+        self.claim(0..end, at)
+    }
+
+    fn claim(&mut self, among: std::ops::Range<usize>, at: Lbn) -> SegmentId {
+        let mut oldest = among.start;
+        for i in among {
+            if self.segments[i].used < self.segments[oldest].used {
+                oldest = i;
+            }
+        }
+        self.clock += 1;
+        self.segments[oldest] = Segment {
+            first: at,
+            end: at,
+            used: self.clock,
+        };
+        SegmentId(oldest)
+    }
+
+    /// Marks a use of a segment.
+    #[inline]
+    pub fn touch(&mut self, id: SegmentId) {
+        self.clock += 1;
+        self.segments[id.0].used = self.clock;
+    }
+
+    /// Lets a segment hold its blocks up to `end`, the oldest making room if need be.
+    #[inline]
+    pub fn fill(&mut self, id: SegmentId, end: Lbn) {
+        let segment = &mut self.segments[id.0];
+        if end > segment.end {
+            segment.end = end;
+            segment.first = segment
+                .first
+                .max(Lbn(end.0.saturating_sub(self.capacity.0)));
+        }
+    }
+
+    /// Lets a segment hold `blocks` before its first one too, as far as there is room.
+    pub fn fill_before(&mut self, id: SegmentId, blocks: SectorCount) {
+        let segment = &mut self.segments[id.0];
+        let room = self
+            .capacity
+            .0
+            .saturating_sub(segment.end.0 - segment.first.0);
+        segment.first = Lbn(segment.first.0 - blocks.0.min(room).min(segment.first.0));
+    }
+
+    /// Drops a segment's blocks before `first`.
+    #[inline]
+    pub fn drop_before(&mut self, id: SegmentId, first: Lbn) {
+        let segment = &mut self.segments[id.0];
+        segment.first = segment.first.max(first.min(segment.end));
+    }
+
+    /// One past the last block that a segment holds.
+    #[inline]
+    pub fn end_of(&self, id: SegmentId) -> Lbn {
+        self.segments[id.0].end
+    }
+
+    /// Drops what a write makes stale.
+    pub fn invalidate(&mut self, write: &Request) {
+        for s in &mut self.segments {
+            let overlaps = s.first < write.end() && write.start < s.end;
+            match self.invalidates {
+                Invalidation::All => s.end = s.first,
+                Invalidation::Segment if overlaps => s.end = s.first,
+                Invalidation::Overlap if overlaps => keep_longer_part(s, write),
+                Invalidation::Segment | Invalidation::Overlap => {}
+            }
+        }
+    }
+}
+
+/// A segment is one run: of what lies before and behind the written blocks the longer part
+/// stays.
+fn keep_longer_part(segment: &mut Segment, write: &Request) {
+    let before = write.start.0.saturating_sub(segment.first.0);
+    let behind = segment.end.0.saturating_sub(write.end().0);
+    if before >= behind {
+        segment.end = segment.first + SectorCount(before);
+    } else {
+        segment.first = write.end();
+    }
+}

@@ -1,0 +1,202 @@
+//! A drive: commands in, completions out, no I/O, no clock.
+//!
+//! [`Drive`] holds the on-board command queue around a [`Core`], which computes the future of
+//! one command at a time in closed form.
+
+mod arm;
+mod bus;
+mod completion;
+mod core;
+mod device;
+mod read;
+mod reading;
+mod write;
+
+pub use self::core::{Core, View};
+pub use completion::{Breakdown, Completion, Outcome};
+pub use device::{Device, Refused, check};
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::geometry::{Extent, Layout, LayoutError};
+use crate::mechanics::Mechanism;
+use crate::request::Request;
+use crate::sched::{self, Estimate, Pending, Policy};
+use crate::spec::Spec;
+use crate::units::{Angle, Instant, SectorCount};
+
+/// A drive with its on-board queue.
+pub struct Drive {
+    core: Core,
+    queue: Box<dyn Policy<Core>>,
+    /// Commands that it accepts at one time.
+    depth: usize,
+    /// Commands begun, in the order of their completion.
+    begun: VecDeque<Completion>,
+    /// When the next command may begin.
+    open: Instant,
+    now: Instant,
+}
+
+impl Drive {
+    /// The drive of `spec`, its platter at angle `origin` at [`Instant::START`].
+    ///
+    /// # Errors
+    /// When the geometry is inconsistent.
+    ///
+    /// # Panics
+    /// When the spec names an unknown policy, which a parsed one does not.
+    pub fn new(spec: &Spec, origin: Angle) -> Result<Self, LayoutError> {
+        Ok(Self::with_layout(
+            spec,
+            Arc::new(Layout::new(&spec.geometry)?),
+            origin,
+        ))
+    }
+
+    /// The same over a layout made before, which many drives can share.
+    ///
+    /// # Panics
+    /// As [`Drive::new`].
+    pub fn with_layout(spec: &Spec, layout: Arc<Layout>, origin: Angle) -> Self {
+        let Some(queue) = sched::policy(&spec.queue.policy) else {
+            panic!("unknown policy {}", spec.queue.policy);
+        };
+        Self {
+            core: Core::new(spec, Mechanism::new(spec, layout, origin)),
+            queue,
+            depth: spec.queue.depth as usize,
+            begun: VecDeque::new(),
+            open: Instant::START,
+            now: Instant::START,
+        }
+    }
+
+    /// Its layout.
+    pub fn layout(&self) -> &Layout {
+        &self.core.mechanism.layout
+    }
+
+    /// Begins commands whose time has come by `now`.
+    #[inline]
+    fn begin(&mut self, now: Instant) {
+        while self.open <= now {
+            let at = self.open;
+            let Some(Pending { request, arrived }) = self.queue.next(at, &self.core) else {
+                return;
+            };
+            self.begin_one(request, arrived);
+        }
+    }
+
+    #[inline]
+    fn begin_one(&mut self, request: Request, arrived: Instant) {
+        let served = self.core.serve(&core::Command {
+            request,
+            arrived,
+            open: self.open,
+        });
+        let core::Served {
+            at,
+            open,
+            breakdown,
+            outcome,
+        } = served;
+        let completion = Completion {
+            request,
+            arrived,
+            at,
+            breakdown,
+            outcome,
+        };
+        assert_eq!(breakdown.total(), completion.response(), "{completion:?}");
+        let last = self.begun.back().map_or(Instant::START, |c| c.at);
+        assert!(
+            at > arrived && at >= last && open > self.open,
+            "{completion:?} before {last:?}"
+        );
+        self.begun.push_back(completion);
+        self.open = open;
+    }
+}
+
+impl Device for Drive {
+    fn sectors(&self) -> SectorCount {
+        self.core.mechanism.layout.sectors()
+    }
+
+    #[inline]
+    fn accepts(&self) -> bool {
+        self.begun.len() + self.queue.len() < self.depth
+    }
+
+    #[inline]
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+        device::check(&request, self.sectors())?;
+        if !self.accepts() {
+            return Err(Refused::Full);
+        }
+        assert!(
+            now >= self.now,
+            "time runs backwards: {now:?} after {:?}",
+            self.now
+        );
+        self.now = now;
+        if self.queue.is_empty() && self.open <= now {
+            self.begin_one(request, now);
+        } else {
+            self.queue.add(
+                Pending {
+                    request,
+                    arrived: now,
+                },
+                &self.core,
+            );
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn next_event(&self) -> Option<Instant> {
+        let completes = self.begun.front().map(|c| c.at);
+        if self.queue.is_empty() {
+            return completes;
+        }
+        Some(completes.map_or(self.open, |at| at.min(self.open)))
+    }
+
+    #[inline]
+    fn advance(&mut self, now: Instant, done: &mut Vec<Completion>) {
+        assert!(
+            now >= self.now,
+            "time runs backwards: {now:?} after {:?}",
+            self.now
+        );
+        self.now = now;
+        if !self.queue.is_empty() {
+            self.begin(now);
+        }
+        while let Some(completion) = self.begun.front() {
+            if completion.at > now {
+                break;
+            }
+            done.push(*completion);
+            self.begun.pop_front();
+        }
+    }
+}
+
+impl Estimate for Drive {
+    type Outlook<'a> = View<'a>;
+
+    #[inline]
+    fn locate(&self, request: &Request) -> Extent {
+        self.core.locate(request)
+    }
+
+    #[inline]
+    fn outlook(&self, now: Instant) -> View<'_> {
+        self.core.outlook(now)
+    }
+}

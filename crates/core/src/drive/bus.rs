@@ -1,0 +1,104 @@
+//! The host path: when the data of a read arrive at the host.
+
+use crate::mechanics::Piece;
+use crate::spec::Spec;
+use crate::units::{Instant, Lbn, SectorCount, Span};
+
+/// Bus rates, connections and what they cost.
+#[derive(Clone, Debug)]
+pub(super) struct HostPath {
+    /// Time of a sector to the host.
+    pub read_sector: Span,
+    /// Time of a sector from the host.
+    pub write_sector: Span,
+    /// First and later reconnections, data preparation included.
+    pub reselect: [Span; 2],
+    /// After each bus acquisition, before data move.
+    pub preparation: Span,
+    /// A read that has begun to send keeps the bus.
+    pub hold_read: bool,
+}
+
+/// Blocks of a read on their way: `first` to `end`, of which those before `pieces` begin are in
+/// the buffer and the rest come with `pieces`.
+pub(super) struct Arrivals<'a> {
+    pub first: Lbn,
+    pub end: Lbn,
+    pub pieces: &'a [Piece],
+}
+
+impl Arrivals<'_> {
+    /// When the first `sectors` of them, at least one, are in the buffer; `None` when they
+    /// are there already.
+    pub fn after(&self, sectors: SectorCount) -> Option<Instant> {
+        let last = Lbn(self.first.0 + sectors.0 - 1);
+        let piece = self.pieces.iter().rev().find(|p| p.first <= last)?;
+        Some(piece.after(last - piece.first + SectorCount(1)))
+    }
+}
+
+impl HostPath {
+    pub fn new(spec: &Spec) -> Self {
+        let o = &spec.overheads;
+        let connected = spec.bus.never_disconnect;
+        let reselect = |cost: Span| {
+            let cost = if connected { Span::ZERO } else { cost };
+            cost + o.data_preparation
+        };
+        Self {
+            read_sector: spec.bus.read_sector,
+            write_sector: spec.bus.write_sector,
+            reselect: [reselect(o.first_reselect), reselect(o.other_reselect)],
+            preparation: o.data_preparation,
+            hold_read: spec.bus.hold_read || connected,
+        }
+    }
+
+    /// When the host has all of `data`, the bus carrying them from `start` on; a sector moves
+    /// when it is in the buffer and the one before has moved.
+    ///
+    /// Within a piece both the media and the bus are straight lines in time, so the bus is
+    /// latest with respect to the media at the first or at the last sector of each piece.
+    #[inline]
+    pub fn delivered(&self, data: &Arrivals<'_>, start: Instant) -> Instant {
+        let mut done = start + self.read_sector * (data.end - data.first).0;
+        for piece in data.pieces {
+            let from = data.first.max(piece.first);
+            let until = data.end.min(piece.end_lbn());
+            if from >= until {
+                continue;
+            }
+            let head = (from - piece.first) + SectorCount(1);
+            let tail = piece.last_to_pass(until - piece.first).max(head);
+            for sector in [head, tail] {
+                let left = (data.end - piece.first).0 - sector.0 + 1;
+                done = done.max(piece.after(sector) + self.read_sector * left);
+            }
+        }
+        done
+    }
+
+    /// The same for a drive that leaves the bus when the buffer runs empty and comes back when
+    /// `watermark` sectors (or all that is left) are in it again.
+    pub fn delivered_in_turns(
+        &self,
+        data: &Arrivals<'_>,
+        start: Instant,
+        watermark: SectorCount,
+    ) -> Instant {
+        let total = (data.end - data.first).0;
+        let (mut sent, mut now) = (0, start);
+        while sent < total {
+            match data.after(SectorCount(sent + 1)) {
+                Some(there) if there > now => {
+                    let want = (sent + watermark.0).min(total);
+                    let ready = data.after(SectorCount(want)).map_or(now, |t| t.max(now));
+                    now = ready + self.reselect[1] + self.read_sector;
+                }
+                _ => now += self.read_sector,
+            }
+            sent += 1;
+        }
+        now
+    }
+}

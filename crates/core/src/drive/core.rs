@@ -1,0 +1,258 @@
+//! One drive's state, and how it serves one command after another.
+//!
+//! Serving a command computes its whole future at once: when the arm moves, when data pass,
+//! when the bus carries them, when the host learns of it. Nothing that happens later changes
+//! it, because a drive does one thing at a time with its mechanism.
+
+use super::arm::Arm;
+use super::bus::HostPath;
+use super::{Breakdown, Outcome};
+use crate::buffer::Buffer;
+use crate::geometry::Extent;
+use crate::mechanics::{Mechanism, Piece, Position};
+use crate::request::{Op, Request};
+use crate::sched::{Estimate, Outlook};
+use crate::spec::{self, Overheads, PreSeek, Spec, WriteCache, WriteLeaves};
+use crate::units::{Cylinder, Head, Instant, Lbn, SectorCount, Span};
+
+/// Mechanism, buffer and host path of a drive, without its command queue.
+#[derive(Clone, Debug)]
+pub struct Core {
+    pub(super) mechanism: Mechanism,
+    pub(super) path: HostPath,
+    pub(super) rules: spec::Buffer,
+    pub(super) overheads: Overheads,
+    pub(super) write_leaves: WriteLeaves,
+    pub(super) never_disconnect: bool,
+    pub(super) hold_write: bool,
+    pub(super) preseek: PreSeek,
+    pub(super) buffer: Buffer,
+    pub(super) arm: Arm,
+    /// The newest written data of the write cache.
+    pub(super) dirty: Option<Dirty>,
+    /// The bus carries an earlier command's data and messages until then.
+    pub(super) bus_free: Instant,
+    pub(super) last: Last,
+    /// Pieces of the pass being computed, kept for its memory.
+    pub(super) pieces: Vec<Piece>,
+}
+
+/// Data that a write cache took and may not have written yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Dirty {
+    /// One past the last block.
+    pub end: Lbn,
+    /// When they are all on the media.
+    pub on_media: Instant,
+}
+
+/// The command served last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Last {
+    pub op: Op,
+    /// One past its last block.
+    pub end: Lbn,
+}
+
+/// The future of one command.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Served {
+    /// When the host learns that it is done.
+    pub at: Instant,
+    /// When the drive may begin with the next command.
+    pub open: Instant,
+    pub breakdown: Breakdown,
+    pub outcome: Outcome,
+}
+
+/// A command and the earliest instant at which the drive may begin with it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Command {
+    pub request: Request,
+    pub arrived: Instant,
+    /// When the drive was done with the command before, as far as pre-seeking asks.
+    pub open: Instant,
+}
+
+impl Command {
+    /// When the drive turns to it.
+    #[inline]
+    pub fn begin(&self) -> Instant {
+        self.arrived.max(self.open)
+    }
+
+    /// When `overhead` of processing, which began on arrival, is over and the drive may go on.
+    #[inline]
+    pub fn processed(&self, overhead: Span) -> Instant {
+        (self.arrived + overhead).max(self.open)
+    }
+}
+
+impl Core {
+    pub(super) fn new(spec: &Spec, mechanism: Mechanism) -> Self {
+        let start = mechanism.layout.extent(Lbn(0));
+        let position = Position {
+            cylinder: start.cylinder,
+            head: Head(0),
+            since: Instant::START,
+        };
+        Self {
+            path: HostPath::new(spec),
+            rules: spec.buffer.clone(),
+            overheads: spec.overheads.clone(),
+            write_leaves: spec.bus.write_leaves,
+            never_disconnect: spec.bus.never_disconnect,
+            hold_write: spec.bus.hold_write,
+            preseek: spec.queue.preseek,
+            buffer: Buffer::new(&spec.buffer),
+            arm: Arm::Free(position),
+            dirty: None,
+            bus_free: Instant::START,
+            last: Last {
+                op: Op::Read,
+                end: Lbn(u64::MAX),
+            },
+            pieces: Vec::new(),
+            mechanism,
+        }
+    }
+
+    /// Serves a command.
+    #[inline]
+    pub(super) fn serve(&mut self, command: &Command) -> Served {
+        self.arm.settle(
+            &self.mechanism,
+            &mut self.buffer,
+            command.begin(),
+            &self.rules,
+        );
+        let served = match command.request.op {
+            Op::Read => self.read(command),
+            Op::Write => self.write(command),
+        };
+        let Request { op, .. } = command.request;
+        self.last = Last {
+            op,
+            end: command.request.end(),
+        };
+        self.bus_free = served.at;
+        served
+    }
+
+    /// When the drive may begin with the next command (spec::PreSeek).
+    #[inline]
+    pub(super) fn next_open(&self, media: Instant, message: Instant, at: Instant) -> Instant {
+        match self.preseek {
+            PreSeek::Acknowledged => at,
+            PreSeek::CompletionReady => message,
+            PreSeek::MediaDone => media,
+        }
+    }
+
+    /// When the data are flushed that must be before a command begun at `now` is served.
+    #[inline]
+    pub(super) fn flushed(&self, now: Instant) -> Instant {
+        self.dirty.map_or(now, |dirty| dirty.on_media.max(now))
+    }
+
+    /// Whether a write begun at `now` continues data that are not on the media yet.
+    #[inline]
+    pub(super) fn appends(&self, request: &Request, now: Instant) -> bool {
+        self.rules.combine_writes
+            && self
+                .dirty
+                .is_some_and(|d| d.on_media > now && d.end == request.start)
+    }
+
+    /// Whether a write completes before it is on the media.
+    #[inline]
+    pub(super) fn absorbs(&self, request: &Request, now: Instant) -> bool {
+        match self.rules.write_cache {
+            WriteCache::Off => false,
+            WriteCache::Always => self.rules.caching,
+            WriteCache::Streams => {
+                let clean = self.flushed(now) == now;
+                self.rules.caching && (clean || self.appends(request, now))
+            }
+        }
+    }
+
+    /// Whether a write continues the command before it, another write.
+    #[inline]
+    pub(super) fn is_sequential_write(&self, request: &Request) -> bool {
+        self.last.op == Op::Write && self.last.end == request.start
+    }
+}
+
+/// The state that a command chosen at some instant would meet.
+pub struct View<'a> {
+    core: &'a Core,
+    /// For a read and for a write: where the head is when the arm is called.
+    from: [Position; 2],
+    /// No write begins on the media before this.
+    write_ready: Instant,
+}
+
+impl Estimate for Core {
+    type Outlook<'a> = View<'a>;
+
+    #[inline]
+    fn locate(&self, request: &Request) -> Extent {
+        self.mechanism.layout.extent(request.start)
+    }
+
+    /// As if a request of the usual kind were chosen: not sequential, not in the buffer, of as
+    /// many sectors as a media write waits for.
+    fn outlook(&self, now: Instant) -> View<'_> {
+        let after_write = self.last.op == Op::Write;
+        let o = &self.overheads;
+        let read = if after_write {
+            o.read_miss_after_write
+        } else {
+            o.read_miss_after_read
+        };
+        let free = self.flushed(now);
+        let write = self.write_setup(&Command {
+            request: Request {
+                id: 0,
+                op: Op::Write,
+                start: Lbn(u64::MAX),
+                sectors: o.write_start.small,
+            },
+            arrived: now,
+            open: now,
+        });
+        let called = |at| self.arm.called(&self.mechanism, at, &self.rules);
+        View {
+            core: self,
+            from: [called((now + read).max(free)), called(write.arm_called)],
+            write_ready: write.ready,
+        }
+    }
+}
+
+impl Outlook for View<'_> {
+    #[inline]
+    fn cylinder(&self) -> Cylinder {
+        self.from[0].cylinder
+    }
+
+    #[inline]
+    fn positioning(&self, op: Op, place: &Extent) -> Span {
+        let (from, ready) = match op {
+            Op::Read => (self.from[0], Instant::START),
+            Op::Write => (self.from[1], self.write_ready),
+        };
+        self.core.mechanism.approach(from, op, place, ready).total()
+    }
+
+    #[inline]
+    fn least(&self, distance: u32) -> Span {
+        self.core.mechanism.seek.least(distance)
+    }
+}
+
+/// How many of `sectors` a watermark of `fraction` means; at least one, never more than either.
+pub(super) fn watermark(fraction: f64, of: SectorCount, sectors: SectorCount) -> SectorCount {
+    SectorCount(((fraction * of.0 as f64).floor() as u64).clamp(1, sectors.0.max(1)))
+}

@@ -1,0 +1,390 @@
+//! Serving a read.
+
+use super::arm::Arm;
+use super::bus::Arrivals;
+use super::core::{Command, Core, Served, watermark};
+use super::reading::Reading;
+use super::{Breakdown, Outcome};
+use crate::buffer::SegmentId;
+use crate::mechanics::{Approach, Pass, Position};
+use crate::request::{Op, Request};
+use crate::spec::{Delivered, ReadAhead, WatermarkOf};
+use crate::units::{Instant, Lbn, SectorCount, Span};
+
+/// Where the blocks of a read come from.
+enum Source {
+    /// The media, all of them.
+    Media,
+    /// A segment that holds blocks up to the given one, or has that block on its way.
+    Segment(SegmentId, Lbn),
+}
+
+/// The media's part of a read.
+struct Media {
+    /// When the arm was called.
+    called: Instant,
+    /// How it got to the first piece.
+    approach: Approach,
+    /// When the last block had passed.
+    end: Instant,
+}
+
+impl Core {
+    pub(super) fn read(&mut self, command: &Command) -> Served {
+        match self.source(command) {
+            Source::Segment(segment, end) if end >= command.request.end() => {
+                self.read_hit(command, segment, end)
+            }
+            Source::Segment(segment, end) => self.read_partial(command, segment, end),
+            Source::Media => self.read_miss(command),
+        }
+    }
+
+    fn source(&self, command: &Command) -> Source {
+        let start = command.request.start;
+        if !self.rules.caching {
+            return Source::Media;
+        }
+        if let Some((segment, end)) = self.buffer.holding(start) {
+            return Source::Segment(segment, end);
+        }
+        match &self.arm {
+            Arm::Reading(r) if self.rules.arriving_hits && r.is_at(start, command.begin()) => {
+                Source::Segment(r.segment, start)
+            }
+            _ => Source::Media,
+        }
+    }
+
+    fn hit_overhead(&self) -> Span {
+        match self.last.op {
+            Op::Read => self.overheads.read_hit_after_read,
+            Op::Write => self.overheads.read_hit_after_write,
+        }
+    }
+
+    fn miss_overhead(&self) -> Span {
+        match self.last.op {
+            Op::Read => self.overheads.read_miss_after_read,
+            Op::Write => self.overheads.read_miss_after_write,
+        }
+    }
+
+    /// One past the last block that the drive would read on to, behind a read up to `end`.
+    fn read_ahead_end(&self, request: &Request) -> Lbn {
+        let rules = &self.rules;
+        if !rules.caching || rules.read_ahead == ReadAhead::None {
+            return request.end();
+        }
+        let capacity = rules.segment.0;
+        let room = match rules.delivered {
+            Delivered::Kept => capacity.saturating_sub(request.sectors.0),
+            Delivered::Dropped => capacity,
+        };
+        let ahead = rules.read_ahead_max.0.min(room).max(rules.read_ahead_min.0);
+        Lbn((request.end().0 + ahead).min(self.mechanism.layout.sectors().0))
+    }
+
+    /// Whether the track before the one of the last block is in the buffer, where that matters.
+    fn follows_buffered_track(&self, request: &Request) -> bool {
+        if self.rules.read_ahead != ReadAhead::OneTrack {
+            return false;
+        }
+        let last = Lbn(request.end().0 - 1);
+        let first = self.mechanism.layout.track_first(last);
+        first.0 > 0 && self.buffer.holds(Lbn(first.0 - 1))
+    }
+
+    fn read_hit(&mut self, command: &Command, segment: SegmentId, held: Lbn) -> Served {
+        let request = &command.request;
+        let overhead = self.hit_overhead();
+        let go = command
+            .processed(overhead)
+            .max(self.flushed(command.begin()));
+        let data = go.max(self.bus_free) + self.path.preparation;
+        let sent = data + self.path.read_sector * request.sectors.0;
+        let at = sent + self.overheads.read_completion;
+        self.buffer.touch(segment);
+        self.read_on_after_hit(command, (segment, held), go);
+        let breakdown = Breakdown {
+            queue: go - command.arrived - overhead,
+            overhead: overhead + self.path.preparation + self.overheads.read_completion,
+            bus: sent - go - self.path.preparation,
+            ..Breakdown::default()
+        };
+        let open = self.next_open(go, sent, at);
+        Served {
+            at,
+            open,
+            breakdown,
+            outcome: Outcome::Hit,
+        }
+    }
+
+    /// Read-ahead behind a read that the buffer served: one under way goes further; one that
+    /// has ended, or a free arm, takes up again if the drive does that.
+    fn read_on_after_hit(&mut self, command: &Command, held: (SegmentId, Lbn), go: Instant) {
+        let request = &command.request;
+        let end = self.read_ahead_end(request);
+        let follows = self.follows_buffered_track(request);
+        let resumes = self.rules.read_ahead_on_hit;
+        let begin = command.begin();
+        match &mut self.arm {
+            Arm::Reading(reading) if reading.segment == held.0 => {
+                let live = !reading.is_over(begin);
+                if live || resumes {
+                    let now = if live { begin } else { go };
+                    let until = (request.end(), end);
+                    reading.extend(
+                        &self.mechanism,
+                        (now, held.1),
+                        until,
+                        follows,
+                        &mut self.pieces,
+                    );
+                }
+            }
+            Arm::Free(position) if resumes && end > held.1 => {
+                let from = Position {
+                    since: position.since.max(go),
+                    ..*position
+                };
+                let mut pass = Pass {
+                    op: Op::Read,
+                    next: held.1,
+                    end,
+                    from,
+                };
+                let (approach, piece) = pass.step(&self.mechanism, Instant::START);
+                let newest = (piece, piece.begin - approach.wait);
+                let scheme = (self.rules.read_ahead, follows);
+                self.arm = Arm::Reading(Reading::new(held.0, pass, newest, request.end(), scheme));
+            }
+            _ => {}
+        }
+        self.pieces.clear();
+    }
+
+    fn read_partial(&mut self, command: &Command, segment: SegmentId, held: Lbn) -> Served {
+        let request = &command.request;
+        let at_once = self.rules.partial_hits_at_once
+            || held.0 - request.start.0 >= self.read_watermark(request).0;
+        let overhead = if at_once {
+            self.hit_overhead()
+        } else {
+            self.miss_overhead()
+        };
+        let go = command
+            .processed(overhead)
+            .max(self.flushed(command.begin()));
+        self.buffer.touch(segment);
+        let media = self.rest_from_media(command, (segment, held), go);
+        let outcome = Outcome::PartialHit;
+        self.deliver(command, overhead, &media, at_once.then_some(go), outcome)
+    }
+
+    /// The blocks of a partial hit that the segment does not hold yet.
+    fn rest_from_media(
+        &mut self,
+        command: &Command,
+        (segment, held): (SegmentId, Lbn),
+        go: Instant,
+    ) -> Media {
+        let request = &command.request;
+        let end = self.read_ahead_end(request);
+        let follows = self.follows_buffered_track(request);
+        self.pieces.clear();
+        match &mut self.arm {
+            Arm::Reading(reading) if reading.segment == segment => {
+                let begin = command.begin();
+                let now = if reading.is_over(begin) { go } else { begin };
+                let until = (request.end(), end);
+                reading.extend(
+                    &self.mechanism,
+                    (now, held),
+                    until,
+                    follows,
+                    &mut self.pieces,
+                );
+                let wait = self.pieces[0].begin.since_or_zero(go);
+                let approach = Approach {
+                    wait,
+                    ..Approach::default()
+                };
+                let done = reading.when(&self.mechanism, request.end());
+                Media {
+                    called: go,
+                    approach,
+                    end: done.max(go),
+                }
+            }
+            _ => {
+                self.arm
+                    .settle(&self.mechanism, &mut self.buffer, go, &self.rules);
+                self.read_from_media(command, held, segment, go)
+            }
+        }
+    }
+
+    fn read_miss(&mut self, command: &Command) -> Served {
+        let overhead = self.miss_overhead();
+        let go = command
+            .processed(overhead)
+            .max(self.flushed(command.begin()));
+        let start = command.request.start;
+        // What was read until the arm is called is in the buffer before the oldest goes.
+        self.arm
+            .settle(&self.mechanism, &mut self.buffer, go, &self.rules);
+        let segment = self.buffer.claim_for_read(start);
+        let media = self.read_from_media(command, start, segment, go);
+        self.deliver(command, overhead, &media, None, Outcome::Miss)
+    }
+
+    /// Calls the arm at `go` and reads from block `from` to the request's end into `segment`,
+    /// and on.
+    fn read_from_media(
+        &mut self,
+        command: &Command,
+        from: Lbn,
+        segment: SegmentId,
+        go: Instant,
+    ) -> Media {
+        let request = &command.request;
+        let position = self.arm.called(&self.mechanism, go, &self.rules);
+        let end = self.read_ahead_end(request);
+        let mut pass = Pass {
+            op: Op::Read,
+            next: from,
+            end,
+            from: position,
+        };
+        let (approach, mut piece) = self.read_piece(&mut pass, request.end());
+        let mut in_place = piece.begin - approach.wait;
+        self.keep_what_passes_before(segment, &piece, from, approach.wait);
+        self.pieces.clear();
+        self.pieces.push(piece);
+        while piece.end_lbn() < request.end() {
+            let (next, behind) = self.read_piece(&mut pass, request.end());
+            piece = behind;
+            in_place = piece.begin - next.wait;
+            self.pieces.push(piece);
+        }
+        let done = piece.after(request.end() - piece.first);
+        let follows = self.follows_buffered_track(request);
+        let scheme = (self.rules.read_ahead, follows);
+        let reading = Reading::new(segment, pass, (piece, in_place), request.end(), scheme);
+        self.arm = Arm::Reading(reading);
+        Media {
+            called: position.since,
+            approach,
+            end: done,
+        }
+    }
+
+    /// The next piece of a read, of which blocks before `wanted` are asked for.
+    #[inline]
+    fn read_piece(&self, pass: &mut Pass, wanted: Lbn) -> (Approach, crate::mechanics::Piece) {
+        let (approach, piece) = pass.step(&self.mechanism, Instant::START);
+        if !self.rules.read_on_arrival {
+            return (approach, piece);
+        }
+        let wanted = wanted.min(piece.end_lbn()) - piece.first;
+        let piece = piece.on_arrival(approach.wait, wanted, self.mechanism.rotation.period());
+        pass.continue_after(&piece);
+        (approach, piece)
+    }
+
+    /// Keeps blocks of the same track that pass while the head waits for the first wanted one.
+    fn keep_what_passes_before(
+        &mut self,
+        segment: SegmentId,
+        piece: &crate::mechanics::Piece,
+        from: Lbn,
+        wait: Span,
+    ) {
+        if self.rules.read_before_requested && self.rules.caching {
+            let passed = piece.sectors_in(wait);
+            let run = from - self.mechanism.layout.track_first(from);
+            self.buffer.fill_before(segment, passed.min(run));
+        }
+    }
+
+    fn read_watermark(&self, request: &Request) -> SectorCount {
+        let of = match self.rules.watermark_of {
+            WatermarkOf::Request => request.sectors,
+            WatermarkOf::Segment => self.rules.segment,
+        };
+        watermark(
+            self.rules.read_watermark,
+            of,
+            request.sectors.min(self.rules.segment),
+        )
+    }
+
+    /// The bus's part, from `at_once` on or when enough has come from the media, and the whole.
+    fn deliver(
+        &mut self,
+        command: &Command,
+        overhead: Span,
+        media: &Media,
+        at_once: Option<Instant>,
+        outcome: Outcome,
+    ) -> Served {
+        let request = &command.request;
+        let data = Arrivals {
+            first: request.start,
+            end: request.end(),
+            pieces: &self.pieces,
+        };
+        let mark = self.read_watermark(request);
+        let (bus, connect) = match at_once {
+            Some(go) => (go.max(self.bus_free), self.path.preparation),
+            None => {
+                let left = media.called + self.read_disconnect();
+                let enough = data.after(mark).unwrap_or(media.called);
+                (enough.max(left).max(self.bus_free), self.path.reselect[0])
+            }
+        };
+        let start = bus + connect;
+        let sent = if self.path.hold_read {
+            self.path.delivered(&data, start)
+        } else {
+            self.path.delivered_in_turns(&data, start, mark)
+        };
+        let at = sent + self.overheads.read_completion;
+        // Of the connection only what comes behind the media's end is on the critical path.
+        let exposed = start.since_or_zero(media.end).min(connect);
+        let Approach {
+            seek, settle, wait, ..
+        } = media.approach;
+        let breakdown = Breakdown {
+            queue: media.called - command.arrived - overhead,
+            overhead: overhead + exposed + self.overheads.read_completion,
+            seek,
+            settle,
+            rotation: wait,
+            transfer: media.end - media.called - seek - settle - wait,
+            bus: sent - media.end - exposed,
+        };
+        let open = self.next_open(self.media_open(media.end), sent, at);
+        Served {
+            at,
+            open,
+            breakdown,
+            outcome,
+        }
+    }
+
+    /// When the mechanism is free behind a read: after the read-ahead that it owes.
+    fn media_open(&self, end: Instant) -> Instant {
+        self.arm.called(&self.mechanism, end, &self.rules).since
+    }
+
+    fn read_disconnect(&self) -> Span {
+        match self.last.op {
+            _ if self.never_disconnect => Span::ZERO,
+            Op::Read => self.overheads.read_disconnect_after_read,
+            Op::Write => self.overheads.read_disconnect_after_write,
+        }
+    }
+}

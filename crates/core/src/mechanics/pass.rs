@@ -1,0 +1,164 @@
+//! A pass over consecutive blocks on the media, piece by piece in closed form.
+
+use super::rotation::{sectors_span, sectors_within};
+use super::{Approach, Mechanism, Position};
+use crate::geometry::Extent;
+use crate::request::Op;
+use crate::units::{Cylinder, Head, Instant, Lbn, SectorCount, Span};
+
+/// A run of blocks on one track without a gap, and when it passes under the head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// First block.
+    pub first: Lbn,
+    /// Number of blocks.
+    pub sectors: SectorCount,
+    /// Where it lies.
+    pub cylinder: Cylinder,
+    /// Its head.
+    pub head: Head,
+    /// When its first sector begins to pass.
+    pub begin: Instant,
+    /// After this many sectors from `begin` on the whole piece is done: all of them, or fewer
+    /// when the head landed within it and took the rest first (zero latency).
+    through: u64,
+    /// One sector, in units of the rotation's fraction of a nanosecond.
+    sector_time: u64,
+}
+
+impl Piece {
+    /// When the first `sectors` of the piece are done.
+    #[inline]
+    pub fn after(&self, sectors: SectorCount) -> Instant {
+        self.begin + sectors_span(self.sector_time, sectors.0.min(self.through))
+    }
+
+    /// When all of it is done.
+    #[inline]
+    pub fn end(&self) -> Instant {
+        self.begin + sectors_span(self.sector_time, self.through)
+    }
+
+    /// Time of one sector.
+    #[inline]
+    pub fn sector(&self) -> Span {
+        sectors_span(self.sector_time, 1)
+    }
+
+    /// How many sectors from its first on are done by `at`, without a hole.
+    #[inline]
+    pub fn done(&self, at: Instant) -> SectorCount {
+        if at < self.begin {
+            return SectorCount(0);
+        }
+        let passed = sectors_within(self.sector_time, at - self.begin);
+        if passed >= self.through {
+            self.sectors
+        } else {
+            SectorCount(passed)
+        }
+    }
+
+    /// How many sectors pass within `span`.
+    #[inline]
+    pub fn sectors_in(&self, span: Span) -> SectorCount {
+        SectorCount(sectors_within(self.sector_time, span))
+    }
+
+    /// The first of the `sectors` from the piece's start on, counted from one, that comes after
+    /// this many; see [`Piece::after`]. Blocks beyond it are done no later.
+    #[inline]
+    pub fn last_to_pass(&self, sectors: SectorCount) -> SectorCount {
+        SectorCount(sectors.0.min(self.through))
+    }
+
+    /// One past its last block.
+    #[inline]
+    pub fn end_lbn(&self) -> Lbn {
+        self.first + self.sectors
+    }
+
+    /// Where the head is when the piece is done.
+    #[inline]
+    pub fn position_after(&self) -> Position {
+        Position {
+            cylinder: self.cylinder,
+            head: self.head,
+            since: self.end(),
+        }
+    }
+
+    /// The part of the piece before its sector `at`.
+    pub fn before(self, at: SectorCount) -> Self {
+        Self {
+            sectors: at,
+            through: at.0,
+            ..self
+        }
+    }
+
+    /// The same run when the head, in place `early` before the run's first sector comes round,
+    /// is over the run already and takes what passes: the first `wanted` sectors, and with them
+    /// all, are done when the sector comes round at which it landed.
+    pub fn on_arrival(mut self, early: Span, wanted: SectorCount, period: Span) -> Self {
+        let since_first = period - early;
+        let landed = sectors_within(self.sector_time, since_first) + 1;
+        if landed < wanted.0 && since_first > Span::ZERO {
+            self.through = landed;
+        }
+        self
+    }
+}
+
+/// Blocks `[next, end)` read or written in ascending order from a head position on.
+#[derive(Clone, Copy, Debug)]
+pub struct Pass {
+    /// Direction.
+    pub op: Op,
+    /// First block that no piece covered yet.
+    pub next: Lbn,
+    /// One past the last block.
+    pub end: Lbn,
+    /// Where the head is before the next piece.
+    pub from: Position,
+}
+
+impl Pass {
+    /// The next piece and how the head gets to it, no earlier than `ready`. The pass must not
+    /// be over.
+    #[inline]
+    pub fn step(&mut self, mechanism: &Mechanism, ready: Instant) -> (Approach, Piece) {
+        let extent = mechanism.layout.extent(self.next);
+        self.step_to(mechanism, &extent, ready)
+    }
+
+    /// [`Pass::step`] for one who has the extent at `next` at hand.
+    #[inline]
+    pub fn step_to(
+        &mut self,
+        mechanism: &Mechanism,
+        extent: &Extent,
+        ready: Instant,
+    ) -> (Approach, Piece) {
+        let approach = mechanism.approach(self.from, self.op, extent, ready);
+        let sectors = extent.sectors.min(self.end - self.next);
+        let piece = Piece {
+            first: self.next,
+            sectors,
+            cylinder: extent.cylinder,
+            head: extent.head,
+            begin: self.from.since + approach.total(),
+            through: sectors.0,
+            sector_time: mechanism.rotation.sector_time(extent.sector_angle),
+        };
+        self.continue_after(&piece);
+        (approach, piece)
+    }
+
+    /// Goes on behind `piece`.
+    #[inline]
+    pub fn continue_after(&mut self, piece: &Piece) {
+        self.next = piece.end_lbn();
+        self.from = piece.position_after();
+    }
+}

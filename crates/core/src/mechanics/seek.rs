@@ -1,0 +1,241 @@
+//! Seek times by distance, tabulated once from the curve that a specification gives.
+
+use crate::request::Op;
+use crate::spec::{Mechanics, SeekCurve, TwoPiece};
+use crate::units::Span;
+
+/// Arm movement, head switch and write settle for every distance, direction and head change.
+#[derive(Clone, Debug)]
+pub struct SeekTimes {
+    /// By distance.
+    rows: Vec<Row>,
+    /// The shortest movement of any kind for this distance or more, by distance.
+    least: Vec<u32>,
+}
+
+/// Nanoseconds for one distance.
+#[derive(Clone, Copy, Debug, Default)]
+struct Row {
+    /// The arm alone, before a read and before a write.
+    seek: [u32; 2],
+    /// What head switch and settle add, by direction and by whether the head changes.
+    settle: [[i32; 2]; 2],
+}
+
+impl SeekTimes {
+    /// Tabulates distances of a drive with `cylinders` cylinders.
+    pub fn new(mechanics: &Mechanics, cylinders: u32) -> Self {
+        let write = mechanics.write_seek.as_ref().unwrap_or(&mechanics.seek);
+        let row = |d: u32| {
+            let seek = [at(&mechanics.seek, d, cylinders), at(write, d, cylinders)];
+            let mut settle = [[0; 2]; 2];
+            for (op, seek) in seek.iter().enumerate() {
+                for (head_changes, settle) in settle[op].iter_mut().enumerate() {
+                    let switch = if head_changes == 1 {
+                        mechanics.head_switch
+                    } else {
+                        Span::ZERO
+                    };
+                    let moved = d > 0 || head_changes == 1;
+                    let extra = if op == 1 && moved {
+                        mechanics.write_settle
+                    } else {
+                        Span::ZERO
+                    };
+                    // The longer of seek and switch, never less than nothing.
+                    let total = (switch.max(*seek) + extra).or_zero();
+                    *settle = (total - *seek).as_ns() as i32;
+                }
+            }
+            Row {
+                seek: seek.map(|s| s.as_ns() as u32),
+                settle,
+            }
+        };
+        let rows: Vec<Row> = (0..cylinders).map(row).collect();
+        let mut least: Vec<u32> = rows
+            .iter()
+            .map(|r| {
+                let total = |op: usize, head: usize| r.seek[op] as i32 + r.settle[op][head];
+                (0..4)
+                    .map(|i| total(i / 2, i % 2) as u32)
+                    .min()
+                    .unwrap_or(0)
+            })
+            .collect();
+        for d in (0..least.len().saturating_sub(1)).rev() {
+            least[d] = least[d].min(least[d + 1]);
+        }
+        Self { rows, least }
+    }
+
+    /// Movement over `distance` cylinders: (arm, what head switch and settle add to it). The
+    /// sum is never negative.
+    #[inline]
+    pub fn parts(&self, op: Op, distance: u32, head_changes: bool) -> (Span, Span) {
+        let row = &self.rows[distance as usize];
+        let op = usize::from(!op.is_read());
+        let settle = row.settle[op][usize::from(head_changes)];
+        (
+            Span::from_ns(i64::from(row.seek[op])),
+            Span::from_ns(i64::from(settle)),
+        )
+    }
+
+    /// No movement over `distance` cylinders or more takes less than this.
+    #[inline]
+    pub fn least(&self, distance: u32) -> Span {
+        Span::from_ns(i64::from(self.least[distance as usize]))
+    }
+}
+
+/// The curve's time at `distance`.
+fn at(curve: &SeekCurve, distance: u32, cylinders: u32) -> Span {
+    if distance == 0 {
+        return Span::ZERO;
+    }
+    match curve {
+        SeekCurve::TwoPiece(piece) => two_piece(piece, distance),
+        SeekCurve::TwoPieceAndTable(piece, shortest) => shortest
+            .get(distance as usize - 1)
+            .copied()
+            .unwrap_or_else(|| two_piece(piece, distance)),
+        SeekCurve::Table(points) => table(points, distance),
+        SeekCurve::ThreePoint {
+            single,
+            average,
+            full,
+        } => {
+            let third = (cylinders / 3).max(2);
+            let last = (cylinders - 1).max(third + 1);
+            table(&[(1, *single), (third, *average), (last, *full)], distance)
+        }
+    }
+}
+
+/// jacobson91 section 3: a square root while the arm speeds up and slows down, a straight line
+/// once it coasts.
+fn two_piece(piece: &TwoPiece, distance: u32) -> Span {
+    let d = f64::from(distance);
+    match piece.single {
+        Some(single) if distance == 1 => single,
+        _ if distance < piece.knee => {
+            Span::from_ms(piece.short_ms + piece.short_sqrt_ms * d.sqrt())
+        }
+        _ => Span::from_ms(piece.long_ms + piece.long_slope_ms * d),
+    }
+}
+
+/// Linear between measured points; before the first and beyond the last, the nearest one.
+fn table(points: &[(u32, Span)], distance: u32) -> Span {
+    let after = points.partition_point(|&(d, _)| d < distance);
+    let Some(&(d1, t1)) = points.get(after) else {
+        return points.last().map_or(Span::ZERO, |&(_, t)| t);
+    };
+    if after == 0 || d1 == distance {
+        return t1;
+    }
+    let (d0, t0) = points[after - 1];
+    let share = f64::from(distance - d0) / f64::from(d1 - d0);
+    t0 + Span::from_ns(((t1 - t0).as_ns() as f64 * share).round() as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// jacobson91 section 3.
+    const HP_97560: TwoPiece = TwoPiece {
+        knee: 384,
+        short_ms: 3.24,
+        short_sqrt_ms: 0.40,
+        long_ms: 8.20,
+        long_slope_ms: 0.0075,
+        single: None,
+    };
+
+    fn mechanics(seek: SeekCurve, head_switch: f64, write_settle: f64) -> Mechanics {
+        Mechanics {
+            period_ns: 1e7,
+            seek,
+            write_seek: None,
+            head_switch: Span::from_ms(head_switch),
+            write_settle: Span::from_ms(write_settle),
+        }
+    }
+
+    fn total(times: &SeekTimes, op: Op, distance: u32, head_changes: bool) -> f64 {
+        let (seek, settle) = times.parts(op, distance, head_changes);
+        (seek + settle).as_ms()
+    }
+
+    #[test]
+    fn the_two_piece_formula_of_the_hp_97560() {
+        let times = SeekTimes::new(&mechanics(SeekCurve::TwoPiece(HP_97560), 2.5, 0.0), 1964);
+        // 3.24 + 0.40 * sqrt(100) = 7.24; 8.20 + 0.0075 * 1000 = 15.7.
+        assert_eq!(total(&times, Op::Read, 100, false), 7.24);
+        assert_eq!(total(&times, Op::Read, 1000, true), 15.7);
+        assert_eq!(total(&times, Op::Read, 0, false), 0.0);
+        assert_eq!(total(&times, Op::Read, 0, true), 2.5);
+    }
+
+    #[test]
+    fn measured_points_are_joined_by_straight_lines() {
+        let ms = Span::from_ms;
+        let curve = SeekCurve::Table(vec![(1, ms(1.0)), (3, ms(2.0)), (10, ms(9.0))]);
+        let times = SeekTimes::new(&mechanics(curve, 0.0, 0.5), 20);
+        let read: Vec<f64> = [1, 2, 3, 4, 10, 19]
+            .iter()
+            .map(|&d| total(&times, Op::Read, d, false))
+            .collect();
+        assert_eq!(read, [1.0, 1.5, 2.0, 3.0, 9.0, 9.0]);
+        assert_eq!(total(&times, Op::Write, 2, false), 2.0);
+        assert_eq!(total(&times, Op::Write, 0, false), 0.0);
+    }
+
+    #[test]
+    fn a_negative_settle_never_makes_a_movement_negative() {
+        let curve = SeekCurve::Table(vec![(1, Span::from_ms(0.3)), (9, Span::from_ms(3.0))]);
+        let times = SeekTimes::new(&mechanics(curve, 0.1, -0.5), 10);
+        assert_eq!(total(&times, Op::Write, 1, true), 0.0);
+        assert_eq!(total(&times, Op::Write, 9, true), 2.5);
+        assert_eq!(times.least(5), Span::from_ms(1.15));
+    }
+
+    #[test]
+    fn the_three_point_curve_passes_its_points() {
+        let ms = Span::from_ms;
+        let curve = SeekCurve::ThreePoint {
+            single: ms(1.0),
+            average: ms(8.0),
+            full: ms(16.0),
+        };
+        let times = SeekTimes::new(&mechanics(curve, 0.0, 0.0), 3001);
+        for (d, expected) in [(1, 1.0), (1000, 8.0), (3000, 16.0), (2000, 12.0)] {
+            assert_eq!(total(&times, Op::Read, d, false), expected);
+        }
+    }
+
+    #[test]
+    fn least_is_a_lower_bound_for_every_longer_distance() {
+        // The C2247's short seeks are not monotone: 4.65 ms at 6, 4.52 ms at 7.
+        let ms = Span::from_ms;
+        let curve = SeekCurve::Table(vec![
+            (1, ms(4.0)),
+            (6, ms(4.65)),
+            (7, ms(4.52)),
+            (9, ms(5.0)),
+        ]);
+        let times = SeekTimes::new(&mechanics(curve, 0.9, -0.2), 10);
+        for d in 0..10 {
+            for e in d..10 {
+                for op in [Op::Read, Op::Write] {
+                    for head in [false, true] {
+                        let (seek, settle) = times.parts(op, e, head);
+                        assert!(times.least(d) <= seek + settle);
+                    }
+                }
+            }
+        }
+    }
+}
