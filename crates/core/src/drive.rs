@@ -7,6 +7,7 @@ mod arm;
 mod bus;
 mod completion;
 mod core;
+mod costs;
 mod device;
 mod read;
 mod reading;
@@ -16,7 +17,6 @@ pub use self::core::{Core, View};
 pub use completion::{Breakdown, Completion, Outcome};
 pub use device::{Device, Refused, check};
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::geometry::{Extent, Layout, LayoutError};
@@ -33,7 +33,9 @@ pub struct Drive {
     /// Commands that it accepts at one time.
     depth: usize,
     /// Commands begun, in the order of their completion.
-    begun: VecDeque<Completion>,
+    begun: Vec<Completion>,
+    /// Commands not begun yet.
+    queued: usize,
     /// When the next command may begin.
     open: Instant,
     now: Instant,
@@ -67,7 +69,8 @@ impl Drive {
             core: Core::new(spec, Mechanism::new(spec, layout, origin)),
             queue,
             depth: spec.queue.depth as usize,
-            begun: VecDeque::new(),
+            begun: Vec::new(),
+            queued: 0,
             open: Instant::START,
             now: Instant::START,
         }
@@ -81,11 +84,12 @@ impl Drive {
     /// Begins commands whose time has come by `now`.
     #[inline]
     fn begin(&mut self, now: Instant) {
-        while self.open <= now {
-            let at = self.open;
-            let Some(Pending { request, arrived }) = self.queue.next(at, &self.core) else {
-                return;
+        while self.queued > 0 && self.open <= now {
+            let next = self.queue.next(self.open, &self.core);
+            let Some(Pending { request, arrived }) = next else {
+                panic!("the policy lost {} requests", self.queued);
             };
+            self.queued -= 1;
             self.begin_one(request, arrived);
         }
     }
@@ -111,12 +115,12 @@ impl Drive {
             outcome,
         };
         assert_eq!(breakdown.total(), completion.response(), "{completion:?}");
-        let last = self.begun.back().map_or(Instant::START, |c| c.at);
+        let last = self.begun.last().map_or(Instant::START, |c| c.at);
         assert!(
             at > arrived && at >= last && open > self.open,
             "{completion:?} before {last:?}"
         );
-        self.begun.push_back(completion);
+        self.begun.push(completion);
         self.open = open;
     }
 }
@@ -128,7 +132,7 @@ impl Device for Drive {
 
     #[inline]
     fn accepts(&self) -> bool {
-        self.begun.len() + self.queue.len() < self.depth
+        self.begun.len() + self.queued < self.depth
     }
 
     #[inline]
@@ -143,24 +147,23 @@ impl Device for Drive {
             self.now
         );
         self.now = now;
-        if self.queue.is_empty() && self.open <= now {
+        if self.queued == 0 && self.open <= now {
             self.begin_one(request, now);
         } else {
-            self.queue.add(
-                Pending {
-                    request,
-                    arrived: now,
-                },
-                &self.core,
-            );
+            let pending = Pending {
+                request,
+                arrived: now,
+            };
+            self.queue.add(pending, &self.core);
+            self.queued += 1;
         }
         Ok(())
     }
 
     #[inline]
     fn next_event(&self) -> Option<Instant> {
-        let completes = self.begun.front().map(|c| c.at);
-        if self.queue.is_empty() {
+        let completes = self.begun.first().map(|c| c.at);
+        if self.queued == 0 {
             return completes;
         }
         Some(completes.map_or(self.open, |at| at.min(self.open)))
@@ -174,16 +177,9 @@ impl Device for Drive {
             self.now
         );
         self.now = now;
-        if !self.queue.is_empty() {
-            self.begin(now);
-        }
-        while let Some(completion) = self.begun.front() {
-            if completion.at > now {
-                break;
-            }
-            done.push(*completion);
-            self.begun.pop_front();
-        }
+        self.begin(now);
+        let over = self.begun.iter().take_while(|c| c.at <= now).count();
+        done.extend(self.begun.drain(..over));
     }
 }
 

@@ -1,14 +1,14 @@
 //! Rotation and arm: how long it takes to bring a head over a sector.
 //!
 //! A [`Mechanism`] holds what never changes while a drive runs: layout, rotation and seek times.
-//! Where the head is, and since when, is a [`Position`]; the future of a pass over the media is a
-//! [`Pass`], which yields its pieces (one track, no gap) in closed form as somebody asks.
+//! Where the head is, and since when, is a [`Position`]; what happens over one track is a
+//! [`Piece`], whose every sector is known in closed form.
 
-mod pass;
+mod piece;
 mod rotation;
 mod seek;
 
-pub use pass::{Pass, Piece};
+pub use piece::Piece;
 pub use rotation::Rotation;
 pub use seek::SeekTimes;
 

@@ -73,7 +73,7 @@ impl Sptf {
             if outlook.least(c.place.cylinder.distance(arm)) > best.positioning {
                 return false;
             }
-            let positioning = outlook.positioning(c.pending.request.op, &c.place);
+            let positioning = outlook.positioning(&c.pending.request, &c.place);
             if (positioning, c.arrival) < (best.positioning, best.arrival) {
                 best = Best {
                     index,
