@@ -61,6 +61,12 @@ impl Buffer {
         Some((SegmentId(i), self.segments[i].end))
     }
 
+    /// Whether a segment's first block is `at` or one before it.
+    #[inline]
+    pub fn begins_by(&self, id: SegmentId, at: Lbn) -> bool {
+        self.segments[id.0].first <= at
+    }
+
     /// Whether block `at` is in the buffer.
     #[inline]
     pub fn holds(&self, at: Lbn) -> bool {

@@ -17,6 +17,7 @@ pub use self::core::{Core, View};
 pub use completion::{Breakdown, Completion, Outcome};
 pub use device::{Device, Refused, check};
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::geometry::{Extent, Layout, LayoutError};
@@ -33,7 +34,7 @@ pub struct Drive {
     /// Commands that it accepts at one time.
     depth: usize,
     /// Commands begun, in the order of their completion.
-    begun: Vec<Completion>,
+    begun: VecDeque<Completion>,
     /// Commands not begun yet.
     queued: usize,
     /// When the next command may begin.
@@ -69,7 +70,7 @@ impl Drive {
             core: Core::new(spec, Mechanism::new(spec, layout, origin)),
             queue,
             depth: spec.queue.depth as usize,
-            begun: Vec::new(),
+            begun: VecDeque::new(),
             queued: 0,
             open: Instant::START,
             now: Instant::START,
@@ -115,12 +116,12 @@ impl Drive {
             outcome,
         };
         assert_eq!(breakdown.total(), completion.response(), "{completion:?}");
-        let last = self.begun.last().map_or(Instant::START, |c| c.at);
+        let last = self.begun.back().map_or(Instant::START, |c| c.at);
         assert!(
-            at > arrived && at >= last && open > self.open,
+            at >= arrived && at >= last && open >= self.open,
             "{completion:?} before {last:?}"
         );
-        self.begun.push(completion);
+        self.begun.push_back(completion);
         self.open = open;
     }
 }
@@ -162,7 +163,7 @@ impl Device for Drive {
 
     #[inline]
     fn next_event(&self) -> Option<Instant> {
-        let completes = self.begun.first().map(|c| c.at);
+        let completes = self.begun.front().map(|c| c.at);
         if self.queued == 0 {
             return completes;
         }
@@ -178,8 +179,12 @@ impl Device for Drive {
         );
         self.now = now;
         self.begin(now);
-        let over = self.begun.iter().take_while(|c| c.at <= now).count();
-        done.extend(self.begun.drain(..over));
+        while let Some(first) = self.begun.front()
+            && first.at <= now
+        {
+            done.push(*first);
+            self.begun.pop_front();
+        }
     }
 }
 

@@ -73,6 +73,16 @@ impl Mechanism {
         }
     }
 
+    /// The total of [`Mechanism::approach`], in the fewest steps: schedulers ask it of every
+    /// pending request.
+    #[inline]
+    pub fn positioning(&self, from: Position, op: Op, extent: &Extent, ready: Instant) -> Span {
+        let distance = from.cylinder.distance(extent.cylinder);
+        let moved = self.seek.total(op, distance, from.head != extent.head);
+        let there = (from.since + moved).max(ready);
+        there + self.rotation.wait(there, extent.start) - from.since
+    }
+
     /// How a head at `from` gets to the start of `extent`, not to begin before `ready`.
     #[inline]
     pub fn approach(&self, from: Position, op: Op, extent: &Extent, ready: Instant) -> Approach {

@@ -7,6 +7,7 @@
 
 mod clook;
 mod fcfs;
+mod sorted;
 mod sptf;
 
 pub use clook::CLook;

@@ -126,12 +126,6 @@ impl Core {
     /// Serves a command.
     #[inline]
     pub(super) fn serve(&mut self, command: &Command) -> Served {
-        self.arm.settle(
-            &self.mechanism,
-            &mut self.buffer,
-            command.begin(),
-            &self.rules,
-        );
         let served = match command.request.op {
             Op::Read => self.read(command),
             Op::Write => self.write(command),
@@ -253,7 +247,7 @@ impl Outlook for View<'_> {
             }
         };
         let mechanism = &self.core.mechanism;
-        mechanism.approach(from, request.op, place, ready).total()
+        mechanism.positioning(from, request.op, place, ready)
     }
 
     #[inline]

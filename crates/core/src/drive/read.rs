@@ -42,10 +42,19 @@ impl Core {
     }
 
     #[inline]
-    fn source(&self, command: &Command) -> Source {
+    fn source(&mut self, command: &Command) -> Source {
         let start = command.request.start;
         if !self.rules.caching {
             return Source::Media;
+        }
+        // How far a pass has come that will not bring the block anyhow need not be known.
+        if let Arm::Reading(reading) = &self.arm
+            && start < reading.end
+            && self.buffer.begins_by(reading.segment, start)
+        {
+            let rules = &self.rules;
+            self.arm
+                .settle(&self.mechanism, &mut self.buffer, command.begin(), rules);
         }
         if let Some((segment, end)) = self.buffer.holding(start) {
             return Source::Segment(segment, end);
