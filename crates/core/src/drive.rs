@@ -113,7 +113,7 @@ impl Drive {
         assert_eq!(breakdown.total(), completion.response(), "{completion:?}");
         let last = self.begun.back().map_or(Instant::START, |c| c.at);
         assert!(
-            at > arrived && at >= last && open > self.open,
+            at >= arrived && at >= last && open >= self.open,
             "{completion:?} before {last:?}"
         );
         self.begun.push_back(completion);
