@@ -155,13 +155,13 @@ impl Reading {
         }
     }
 
-    /// When block `before` and all before it were read, for a block not yet read by the newest
-    /// piece's beginning.
+    /// When block `before` and all before it were read, or for one that had passed before the
+    /// newest piece, when that began.
     pub fn when(&self, mechanism: &Mechanism, before: Lbn) -> Instant {
         let mut to = *self;
         while to.piece.end_lbn() < before && to.step(mechanism) {}
-        to.piece
-            .after(before.min(to.piece.end_lbn()) - to.piece.first)
+        let last = before.clamp(to.piece.first, to.piece.end_lbn());
+        to.piece.after(last - to.piece.first)
     }
 
     /// Lets the pass serve blocks up to `requested` too and read on to `end`, from `now` on;
