@@ -51,6 +51,10 @@ impl Piece {
         if at < self.begin {
             return SectorCount(0);
         }
+        // First of all, because the count below holds for hours only.
+        if at >= self.end() {
+            return self.sectors;
+        }
         let passed = sectors_within(self.sector_time, at - self.begin);
         if passed >= self.through {
             self.sectors
