@@ -143,6 +143,10 @@ impl Device for Drive {
             self.now
         );
         self.now = now;
+        // What begins before this command arrives is chosen without it.
+        if !self.queue.is_empty() {
+            self.begin(now);
+        }
         if self.queue.is_empty() && self.open <= now {
             self.begin_one(request, now);
         } else {
