@@ -305,7 +305,8 @@ impl Core {
         if self.rules.read_before_requested && self.rules.caching {
             let passed = piece.sectors_in(wait);
             let run = from - self.mechanism.layout.track_first(from);
-            self.buffer.fill_before(segment, passed.min(run));
+            let first = Lbn(from.0 - passed.min(run).0);
+            self.buffer.fill_before(segment, first);
         }
     }
 
