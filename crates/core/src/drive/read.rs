@@ -105,6 +105,9 @@ impl Core {
         let sent = data + self.path.read_sector * request.sectors.0;
         let at = sent + self.overheads.read_completion;
         self.buffer.touch(segment);
+        if self.rules.delivered == Delivered::Dropped {
+            self.buffer.drop_before(segment, request.end());
+        }
         self.read_on_after_hit(command, (segment, held), go);
         let breakdown = Breakdown {
             queue: go - command.arrived - overhead,
