@@ -1,6 +1,6 @@
 //! A pass over consecutive blocks on the media, piece by piece in closed form.
 
-use super::rotation::{sectors_span, sectors_within};
+use super::rotation::{grace, sectors_span, sectors_within};
 use super::{Approach, Mechanism, Position};
 use crate::geometry::Extent;
 use crate::request::Op;
@@ -106,7 +106,9 @@ impl Piece {
     /// all, are done when the sector comes round at which it landed.
     pub fn on_arrival(mut self, early: Span, wanted: SectorCount, period: Span) -> Self {
         let since_first = period - early;
-        let landed = sectors_within(self.sector_time, since_first) + 1;
+        // A sector that began no longer ago than a head in place would catch it counts.
+        let late = (since_first - grace(period)).or_zero();
+        let landed = sectors_within(self.sector_time, late) + 1;
         if landed < wanted.0 && since_first > Span::ZERO {
             self.through = landed;
         }

@@ -80,6 +80,12 @@ impl Rotation {
     }
 }
 
+/// [`GRACE`] as a time, and the nanoseconds by which two instants may be rounded apart.
+#[inline]
+pub(super) fn grace(period: Span) -> Span {
+    Span::from_ns((period.as_ns() >> 20) + 2)
+}
+
 /// `sectors` sectors of [`Rotation::sector_time`] each, as a span.
 #[inline]
 pub(super) fn sectors_span(sector_time: u64, sectors: u64) -> Span {
