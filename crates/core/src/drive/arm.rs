@@ -34,6 +34,21 @@ impl Arm {
         }
     }
 
+    /// Calls the head away at `at`: where it is, and when. What it still reads until then, the
+    /// sector under it or required read-ahead, gets into the buffer.
+    #[inline]
+    pub fn leave(
+        &mut self,
+        mechanism: &Mechanism,
+        buffer: &mut Buffer,
+        at: Instant,
+        spec: &spec::Buffer,
+    ) -> Position {
+        let position = self.called(mechanism, at, spec);
+        self.settle(mechanism, buffer, position.since, spec);
+        position
+    }
+
     /// Where the head would be, and when, if it were called at `at`. Required read-ahead
     /// comes first.
     #[inline]

@@ -222,9 +222,10 @@ impl Core {
                 }
             }
             _ => {
-                self.arm
-                    .settle(&self.mechanism, &mut self.buffer, go, &self.rules);
-                self.read_from_media(command, held, segment, go)
+                let position = self
+                    .arm
+                    .leave(&self.mechanism, &mut self.buffer, go, &self.rules);
+                self.read_from_media(command, held, segment, position)
             }
         }
     }
@@ -236,24 +237,24 @@ impl Core {
             .max(self.flushed(command.begin()));
         let start = command.request.start;
         // What was read until the arm is called is in the buffer before the oldest goes.
-        self.arm
-            .settle(&self.mechanism, &mut self.buffer, go, &self.rules);
+        let position = self
+            .arm
+            .leave(&self.mechanism, &mut self.buffer, go, &self.rules);
         let segment = self.buffer.claim_for_read(start);
-        let media = self.read_from_media(command, start, segment, go);
+        let media = self.read_from_media(command, start, segment, position);
         self.deliver(command, overhead, &media, None, Outcome::Miss)
     }
 
-    /// Calls the arm at `go` and reads from block `from` to the request's end into `segment`,
-    /// and on.
+    /// Reads from block `from` to the request's end into `segment`, and on, the head at
+    /// `position` when it was called.
     fn read_from_media(
         &mut self,
         command: &Command,
         from: Lbn,
         segment: SegmentId,
-        go: Instant,
+        position: Position,
     ) -> Media {
         let request = &command.request;
-        let position = self.arm.called(&self.mechanism, go, &self.rules);
         let end = self.read_ahead_end(request);
         let mut pass = Pass {
             op: Op::Read,

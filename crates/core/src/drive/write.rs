@@ -108,9 +108,9 @@ impl Core {
         } else {
             setup.arm_called
         };
-        self.arm
-            .settle(&self.mechanism, &mut self.buffer, stop, &self.rules);
-        let from = self.arm.called(&self.mechanism, stop, &self.rules);
+        let from = self
+            .arm
+            .leave(&self.mechanism, &mut self.buffer, stop, &self.rules);
         let from = Position {
             since: from.since.max(setup.arm_called),
             ..from
