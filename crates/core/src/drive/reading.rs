@@ -5,7 +5,7 @@ use crate::buffer::SegmentId;
 use crate::geometry::Extent;
 use crate::mechanics::{Mechanism, Pass, Piece, Position};
 use crate::spec::ReadAhead;
-use crate::units::{Cylinder, Head, Instant, Lbn};
+use crate::units::{Cylinder, Head, Instant, Lbn, SectorCount};
 
 /// A pass that reads into a segment, and on when nobody asks for anything else.
 #[derive(Clone, Copy, Debug)]
@@ -143,8 +143,12 @@ impl Reading {
         let free = if end <= at {
             at
         } else if whole_sectors && at > to.piece.begin {
-            let done = to.piece.done(at).0;
-            to.piece.after(crate::units::SectorCount(done + 1))
+            let done = to.piece.done(at);
+            if at <= to.piece.after(done) {
+                at
+            } else {
+                to.piece.after(SectorCount(done.0 + 1))
+            }
         } else {
             at.max(to.in_place)
         };
