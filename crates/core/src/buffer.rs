@@ -127,14 +127,16 @@ impl Buffer {
         }
     }
 
-    /// Lets a segment hold `blocks` before its first one too, as far as there is room.
-    pub fn fill_before(&mut self, id: SegmentId, blocks: SectorCount) {
+    /// Lets a segment hold the blocks from `first` to its own first one too, as far as there is
+    /// room.
+    pub fn fill_before(&mut self, id: SegmentId, first: Lbn) {
         let segment = &mut self.segments[id.0];
         let room = self
             .capacity
             .0
             .saturating_sub(segment.end.0 - segment.first.0);
-        segment.first = Lbn(segment.first.0 - blocks.0.min(room).min(segment.first.0));
+        let missing = segment.first.0.saturating_sub(first.0);
+        segment.first = Lbn(segment.first.0 - missing.min(room));
     }
 
     /// Drops a segment's blocks before `first`.

@@ -148,6 +148,8 @@ impl Device for Drive {
             self.now
         );
         self.now = now;
+        // What begins before this command arrives is chosen without it.
+        self.begin(now);
         if self.queued == 0 && self.open <= now {
             self.begin_one(request, now);
         } else {

@@ -34,8 +34,8 @@ impl Arm {
         }
     }
 
-    /// Calls the head at `at`: where it is then, and when it is free to move. Required
-    /// read-ahead comes first. The buffer learns what had been read.
+    /// Calls the head at `at`: where it is, and when it is free to move. What it still reads
+    /// until then, the sector under it or required read-ahead, gets into the buffer.
     #[inline]
     pub fn call(
         &mut self,
@@ -46,13 +46,19 @@ impl Arm {
     ) -> Position {
         let at = self.released(mechanism, at, rules);
         self.settle(mechanism, buffer, at, rules);
-        match self {
-            Self::Free(position) => Position {
-                since: position.since.max(at),
-                ..*position
-            },
+        let position = match self {
+            Self::Free(position) => {
+                return Position {
+                    since: position.since.max(at),
+                    ..*position
+                };
+            }
             Self::Reading(reading) => reading.stopped(at, !rules.read_ahead_stops_mid_sector),
+        };
+        if position.since > at {
+            self.settle(mechanism, buffer, position.since, rules);
         }
+        position
     }
 
     /// What [`Self::call`] would give, for one who only asks.

@@ -105,6 +105,9 @@ impl Core {
         let at = sent + self.overheads.read_completion;
         self.buffer.touch(segment);
         self.read_on_after_hit(command, (segment, held), go);
+        if self.rules.delivered == Delivered::Dropped {
+            self.buffer.drop_before(segment, request.end());
+        }
         let breakdown = Breakdown {
             queue: go - command.arrived - overhead,
             overhead: overhead + self.path.preparation + self.overheads.read_completion,
@@ -286,7 +289,8 @@ impl Core {
     ) {
         let passed = piece.sectors_in(wait);
         let run = from - self.mechanism.layout.track_first(from);
-        self.buffer.fill_before(segment, passed.min(run));
+        let first = Lbn(from.0 - passed.min(run).0);
+        self.buffer.fill_before(segment, first);
     }
 
     /// The bus's part, from `at_once` on or when enough has come from the media, and the whole.

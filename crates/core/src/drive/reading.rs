@@ -152,7 +152,12 @@ impl Reading {
         let since = if self.piece.end() <= at {
             at
         } else if whole_sectors && at > self.piece.begin {
-            self.piece.after(self.piece.done(at) + SectorCount(1))
+            let done = self.piece.done(at);
+            if at <= self.piece.after(done) {
+                at
+            } else {
+                self.piece.after(done + SectorCount(1))
+            }
         } else {
             at.max(self.in_place)
         };
@@ -163,13 +168,13 @@ impl Reading {
         }
     }
 
-    /// When all blocks before `before` were read, for a block that the newest run or a later
-    /// one brings.
+    /// When all blocks before `before` were read; for blocks that had passed before the newest
+    /// run, when that began.
     pub fn when(&self, mechanism: &Mechanism, before: Lbn) -> Instant {
         let mut to = *self;
         while to.piece.end_lbn() < before && to.step(mechanism) {}
-        to.piece
-            .after(before.min(to.piece.end_lbn()) - to.piece.first)
+        let last = before.clamp(to.piece.first, to.piece.end_lbn());
+        to.piece.after(last - to.piece.first)
     }
 
     /// Lets the pass serve blocks up to `requested` too and read on to `end`, from `now` on;

@@ -161,10 +161,10 @@ impl Core {
             hold,
             wait,
         } = transfer.approach;
-        let late_arm = from.since - setup.go;
+        let late_call = setup.arm_called - setup.go;
         let breakdown = Breakdown {
-            queue,
-            overhead: setup.overhead + late_arm + (ready - end) + completion,
+            queue: queue + (from.since - setup.arm_called),
+            overhead: setup.overhead + late_call + (ready - end) + completion,
             seek,
             settle,
             rotation: wait,

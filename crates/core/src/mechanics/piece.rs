@@ -1,6 +1,6 @@
 //! A run of blocks on one track, and when it passes under the head.
 
-use super::rotation::{sectors_span, sectors_within};
+use super::rotation::{grace, sectors_span, sectors_within};
 use super::{Approach, Mechanism, Position};
 use crate::geometry::Extent;
 use crate::request::Op;
@@ -44,6 +44,10 @@ impl Piece {
     pub fn done(&self, at: Instant) -> SectorCount {
         if at < self.begin {
             return SectorCount(0);
+        }
+        // First of all, because the count below holds for hours only.
+        if at >= self.end() {
+            return self.sectors;
         }
         let passed = sectors_within(self.sector_time, at - self.begin);
         if passed >= self.through {
@@ -95,7 +99,9 @@ impl Piece {
     /// all, are done when the sector comes round at which it landed.
     pub fn on_arrival(mut self, early: Span, wanted: SectorCount, period: Span) -> Self {
         let since_first = period - early;
-        let landed = sectors_within(self.sector_time, since_first) + 1;
+        // A sector that began no longer ago than a head in place would catch it counts.
+        let late = (since_first - grace(period)).or_zero();
+        let landed = sectors_within(self.sector_time, late) + 1;
         if landed < wanted.0 && since_first > Span::ZERO {
             self.through = landed;
         }
