@@ -8,6 +8,7 @@ mod drives;
 mod error;
 mod output;
 mod progress;
+mod simulate;
 
 use std::process::ExitCode;
 
@@ -25,11 +26,13 @@ struct Cli {
 #[derive(clap::Subcommand)]
 enum Command {
     Drives(drives::Args),
+    Simulate(simulate::Args),
 }
 
 fn run(command: Command) -> Result<(), Error> {
     match command {
         Command::Drives(args) => drives::run(args),
+        Command::Simulate(args) => simulate::run(args),
     }
 }
 
