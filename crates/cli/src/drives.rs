@@ -12,8 +12,9 @@ use crate::error::Error;
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
-    #[command(flatten)]
-    list: list::Args,
+    /// Print JSON: an array of one object a drive; names end in their unit.
+    #[arg(long)]
+    json: bool,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -26,7 +27,7 @@ enum Command {
 /// Prints what was asked for.
 pub fn run(args: Args) -> Result<(), Error> {
     match args.command {
-        None => list::run(args.list),
+        None => list::run(args.json),
         Some(Command::Show(args)) => show::run(args),
     }
 }

@@ -10,14 +10,6 @@ use crate::drive_arg;
 use crate::error::Error;
 use crate::output;
 
-/// What the list can be asked for.
-#[derive(clap::Args)]
-pub struct Args {
-    /// Print JSON: an array of one object a drive; names end in their unit.
-    #[arg(long)]
-    json: bool,
-}
-
 /// A drive in the list.
 #[derive(Serialize)]
 struct Row {
@@ -30,14 +22,14 @@ struct Row {
     summary: String,
 }
 
-/// Prints the catalogue.
-pub fn run(args: Args) -> Result<(), Error> {
+/// Prints the catalogue, as JSON or for people.
+pub fn run(json: bool) -> Result<(), Error> {
     let rows: Result<Vec<Row>, Error> = CATALOGUE
         .iter()
         .map(|entry| Ok(row(entry.name, drive_arg::read(entry.text, entry.name)?.0)))
         .collect();
     let rows = rows?;
-    if args.json {
+    if json {
         return output::print_json(&rows);
     }
     output::print(&table(&rows))

@@ -32,7 +32,7 @@ pub fn draw(longest_cylinders: u32, seek_ms: impl Fn(u32) -> f64) -> String {
     for (column, &ms) in times.iter().enumerate() {
         let now = height(ms);
         // Steep pieces are joined up.
-        for dot in last.min(now + 1).min(now)..=now.max(last.saturating_sub(1)) {
+        for dot in last.min(now)..=last.max(now) {
             let row = DOT_ROWS - 1 - dot;
             cells[row / 4][column / 2] |= BITS[row % 4][column % 2];
         }
@@ -51,13 +51,12 @@ pub fn draw(longest_cylinders: u32, seek_ms: impl Fn(u32) -> f64) -> String {
         let _ = writeln!(text, "{label:>8} │{}", line.trim_end());
     }
     let middle = distance(DOT_COLUMNS / 2);
-    let half = COLUMNS / 2;
+    let half = COLUMNS / 2 - 1;
     let _ = writeln!(text, "{:>8} └{}", "ms", "─".repeat(COLUMNS));
     let _ = writeln!(
         text,
         "{:10}1{middle:>half$}{longest_cylinders:>half$}  cylinders",
-        "",
-        half = half - 1 + half % 2
+        ""
     );
     text
 }

@@ -1,5 +1,5 @@
 //! The data sheet of a drive: every key of its specification but zones and seek curve, in
-//! sections, for JSON and for people from one list.
+//! sections. JSON and people get them from one list.
 
 use std::fmt::{Debug, Write};
 
@@ -37,6 +37,11 @@ pub fn lines(section: &Section) -> String {
             Value::Number(number) if number.as_f64() == Some(0.0) => continue,
             Value::Bool(true) => "yes".to_owned(),
             Value::String(word) => word.clone(),
+            // A millionth of any unit here is less than was measured.
+            Value::Number(number) if number.is_f64() => {
+                let number = number.as_f64().unwrap_or_default();
+                ((number * 1e6).round() / 1e6).to_string()
+            }
             other => other.to_string(),
         };
         let (name, unit) = match key.rsplit_once('_') {

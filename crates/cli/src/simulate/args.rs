@@ -154,6 +154,6 @@ fn rate(text: &str) -> Result<Span, &'static str> {
 }
 
 fn share(text: &str) -> Result<f64, &'static str> {
-    let share = quantity::percentage(text).filter(|share| (0.0..=1.0).contains(share));
+    let share = quantity::fraction(text).filter(|share| (0.0..=1.0).contains(share));
     share.ok_or("expected a percentage from 0 % to 100 %, such as \"67 %\"")
 }
