@@ -1,0 +1,33 @@
+//! `diskarm drives`: the catalogue, and one drive of it.
+
+mod list;
+mod seek_plot;
+mod sheet;
+mod show;
+mod zones;
+
+use crate::error::Error;
+
+/// List the catalogue of drives, or show one of them.
+#[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Args {
+    /// Print JSON: an array of one object a drive; names end in their unit.
+    #[arg(long)]
+    json: bool,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    Show(show::Args),
+}
+
+/// Prints what was asked for.
+pub fn run(args: Args) -> Result<(), Error> {
+    match args.command {
+        None => list::run(args.json),
+        Some(Command::Show(args)) => show::run(args),
+    }
+}
