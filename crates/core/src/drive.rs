@@ -151,6 +151,7 @@ impl Device for Drive {
         // What begins before this command arrives is chosen without it.
         self.begin(now);
         if self.queued == 0 && self.open <= now {
+            self.queue.passed(&request);
             self.begin_one(request, now);
         } else {
             let pending = Pending {
@@ -200,6 +201,6 @@ impl Estimate for Drive {
 
     #[inline]
     fn outlook(&self, now: Instant) -> View<'_> {
-        self.core.outlook(now)
+        self.core.view(now, now)
     }
 }

@@ -207,20 +207,29 @@ impl Estimate for Core {
         self.mechanism.layout.extent(request.start)
     }
 
-    /// As if the request chosen were not in the buffer and did not continue the one before.
+    /// What waits in the drive has been processed meanwhile: its overhead is over.
     fn outlook(&self, now: Instant) -> View<'_> {
+        self.view(Instant::START, now)
+    }
+}
+
+impl Core {
+    /// What a command chosen at `now`, which arrived at `arrived`, would meet: as if it were not
+    /// in the buffer and did not continue the one before.
+    pub(super) fn view(&self, arrived: Instant, now: Instant) -> View<'_> {
         let request = Request {
             id: 0,
             op: Op::Write,
             start: Lbn(u64::MAX),
             sectors: SectorCount(1),
         };
-        let write = self.write_setup(&Command {
+        let command = Command {
             request,
-            arrived: now,
+            arrived,
             open: now,
-        });
-        let read = now + self.costs.read_miss.of(self.last.op);
+        };
+        let write = self.write_setup(&command);
+        let read = command.processed(self.costs.read_miss.of(self.last.op));
         let called = |at| self.arm.if_called(&self.mechanism, at, &self.rules);
         View {
             core: self,

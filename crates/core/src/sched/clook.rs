@@ -26,6 +26,7 @@
 
 use super::sorted::Sorted;
 use super::{Estimate, Info, Pending, Policy};
+use crate::request::Request;
 use crate::units::{Instant, Lbn};
 
 /// How the table describes it.
@@ -47,6 +48,10 @@ pub struct CLook {
 impl<E: Estimate + ?Sized> Policy<E> for CLook {
     fn add(&mut self, pending: Pending, _: &E) {
         self.pending.insert(pending.request.start, pending);
+    }
+
+    fn passed(&mut self, request: &Request) {
+        self.sweep = request.start;
     }
 
     fn next(&mut self, _: Instant, _: &E) -> Option<Pending> {
