@@ -1,2 +1,51 @@
-//! Command line of Diskarm.
-fn main() {}
+//! Command line of Diskarm: it converts what was typed, calls the model and prints.
+//!
+//! A command is one file with an `Args` and a `run(args) -> Result<(), Error>`, one line in
+//! [`Command`] and one in [`run`].
+
+mod drive_arg;
+mod drives;
+mod error;
+mod output;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use error::Error;
+
+/// Simulates mechanical disk drives: what a request takes, under which order of service.
+#[derive(Parser)]
+#[command(name = "diskarm", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    Drives(drives::Args),
+}
+
+fn run(command: Command) -> Result<(), Error> {
+    match command {
+        Command::Drives(args) => drives::run(args),
+    }
+}
+
+/// What a shell learns of bad input, from the parser of flags as from ourselves.
+const BAD_INPUT: u8 = 2;
+
+fn main() -> ExitCode {
+    let outcome = match Cli::try_parse() {
+        Ok(cli) => run(cli.command),
+        Err(error) => error::usage(error),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(BAD_INPUT)
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Everything that a command can fail with: bad input, told in one line.
+
+use std::fmt;
+use std::io;
+
+use diskarm_core::engine::Rejected;
+use diskarm_core::spec::SpecError;
+use diskarm_trace::TraceError;
+
+/// Why a command did not do what it was asked. Displays as one line, without `error:`.
+#[derive(Debug)]
+pub enum Error {
+    /// The parser of flags refused them; its message in one line.
+    Usage(String),
+    /// A flag has a value that it cannot have.
+    Flag {
+        /// With its dashes.
+        flag: &'static str,
+        /// The value as typed.
+        found: String,
+        /// What would have been accepted.
+        expected: String,
+    },
+    /// A drive specification is wrong.
+    Spec(SpecError),
+    /// A trace is wrong, or does not fit the drive.
+    Trace(TraceError),
+    /// A device refused a request that nobody had checked before.
+    Rejected(Rejected),
+    /// A file cannot be read or written.
+    Io {
+        /// `read` or `write`.
+        doing: &'static str,
+        /// The file.
+        path: String,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// `flag` is `found`, which it cannot be.
+    pub fn flag(flag: &'static str, found: impl Into<String>, expected: impl Into<String>) -> Self {
+        Self::Flag {
+            flag,
+            found: found.into(),
+            expected: expected.into(),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(message) => f.write_str(message),
+            Self::Flag {
+                flag,
+                found,
+                expected,
+            } => write!(f, "{flag}: found {found:?}, expected {expected}"),
+            Self::Spec(error) => error.fmt(f),
+            Self::Trace(error) => error.fmt(f),
+            Self::Rejected(error) => error.fmt(f),
+            Self::Io {
+                doing,
+                path,
+                source,
+            } => write!(f, "{path}: cannot {doing}: {source}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Usage(_) | Self::Flag { .. } => None,
+            Self::Spec(error) => Some(error),
+            Self::Trace(error) => Some(error),
+            Self::Rejected(error) => Some(error),
+            Self::Io { source, .. } => Some(source),
+        }
+    }
+}
+
+impl From<SpecError> for Error {
+    fn from(error: SpecError) -> Self {
+        Self::Spec(error)
+    }
+}
+
+impl From<TraceError> for Error {
+    fn from(error: TraceError) -> Self {
+        Self::Trace(error)
+    }
+}
+
+impl From<Rejected> for Error {
+    fn from(error: Rejected) -> Self {
+        Self::Rejected(error)
+    }
+}
+
+/// What the parser of flags has to say: help and version, which are printed as they are, or an
+/// error, whose several lines become one.
+pub fn usage(error: clap::Error) -> Result<(), Error> {
+    use clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand as HelpInstead;
+    let text = error.to_string();
+    if error.kind() == HelpInstead {
+        return Err(Error::Usage(
+            "found no command, expected one (diskarm --help lists them)".to_owned(),
+        ));
+    }
+    if !error.use_stderr() {
+        return crate::output::print(&text);
+    }
+    let told = text.lines().take_while(|line| !line.starts_with("Usage:"));
+    let told = told.take_while(|line| !line.starts_with("For more information"));
+    let words: Vec<&str> = told.flat_map(str::split_whitespace).collect();
+    let line = words.join(" ");
+    let message = line.strip_prefix("error: ").unwrap_or(&line);
+    Err(Error::Usage(message.to_owned()))
+}

@@ -1,0 +1,61 @@
+//! How far a long piece of work has come, for the person who waits.
+
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Work that is over sooner shows nothing.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A bar on standard error, when that is a terminal and the work takes longer than a second.
+/// It disappears when dropped.
+pub struct Progress {
+    /// `None` where nobody looks.
+    bar: Option<ProgressBar>,
+    began: Instant,
+}
+
+impl Progress {
+    /// Of `total` steps, where that is known.
+    pub fn new(total: Option<u64>) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| hidden(total));
+        Self {
+            bar,
+            began: Instant::now(),
+        }
+    }
+
+    /// `done` steps are behind us. Reads the clock: not for every one of a million steps.
+    pub fn at(&mut self, done: u64) {
+        let Some(bar) = &self.bar else { return };
+        if bar.is_hidden() {
+            if self.began.elapsed() < PATIENCE {
+                return;
+            }
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        bar.set_position(done);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn hidden(total: Option<u64>) -> ProgressBar {
+    let template = match total {
+        Some(_) => "{bar:40} {percent:>3} %  {human_pos}/{human_len}  {per_sec}  {eta} left",
+        None => "{spinner} {human_pos}  {per_sec}  {elapsed}",
+    };
+    let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
+    // The templates are fixed; the plain style is what a mistake in them would leave.
+    match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
