@@ -7,7 +7,9 @@ mod drive_arg;
 mod drives;
 mod error;
 mod output;
+mod plot;
 mod progress;
+mod validate;
 
 use std::process::ExitCode;
 
@@ -25,11 +27,13 @@ struct Cli {
 #[derive(clap::Subcommand)]
 enum Command {
     Drives(drives::Args),
+    Validate(validate::Args),
 }
 
 fn run(command: Command) -> Result<(), Error> {
     match command {
         Command::Drives(args) => drives::run(args),
+        Command::Validate(args) => validate::run(args),
     }
 }
 
