@@ -9,6 +9,7 @@ mod error;
 mod output;
 mod plot;
 mod progress;
+mod simulate;
 mod validate;
 
 use std::process::ExitCode;
@@ -27,12 +28,14 @@ struct Cli {
 #[derive(clap::Subcommand)]
 enum Command {
     Drives(drives::Args),
+    Simulate(simulate::Args),
     Validate(validate::Args),
 }
 
 fn run(command: Command) -> Result<(), Error> {
     match command {
         Command::Drives(args) => drives::run(args),
+        Command::Simulate(args) => simulate::run(args),
         Command::Validate(args) => validate::run(args),
     }
 }

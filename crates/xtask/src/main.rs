@@ -1,5 +1,6 @@
 //! Checks and generated documents of the workspace, run as `cargo xtask <command>`.
 
+mod docs;
 mod tidy;
 
 use std::process::ExitCode;
@@ -15,11 +16,18 @@ struct Command {
 }
 
 /// One line a command.
-const COMMANDS: &[Command] = &[Command {
-    name: "tidy",
-    summary: "hold the style of the tree (--list: name the checks)",
-    run: tidy::run,
-}];
+const COMMANDS: &[Command] = &[
+    Command {
+        name: "tidy",
+        summary: "hold the style of the tree (--list: name the checks)",
+        run: tidy::run,
+    },
+    Command {
+        name: "docs",
+        summary: "generate docs/validation.md from ../shared",
+        run: docs::run,
+    },
+];
 
 /// Exit status of a command line that says nothing we know.
 const USAGE: u8 = 2;

@@ -42,8 +42,21 @@ pub(super) fn period_ns(text: &str) -> Option<f64> {
     (ns > 0.0 && ns <= LONGEST_NS).then_some(ns)
 }
 
-/// Reads `"75 %"` as 0.75.
-pub(super) fn percentage(text: &str) -> Option<f64> {
+/// Reads a rate in events a second, `"32/s"`, as the time from one event to the next: from a
+/// nanosecond to an hour; `None` for anything else.
+pub fn interval(text: &str) -> Option<Span> {
+    let rate: f64 = match split(text)? {
+        (number, "/s") => number.parse().ok()?,
+        _ => return None,
+    };
+    let ns = 1e9 / rate;
+    (1.0..=LONGEST_NS)
+        .contains(&ns)
+        .then(|| Span::from_ns(ns.round() as i64))
+}
+
+/// Reads `"75 %"` as 0.75; `None` for anything that is no percentage. Any number may stand there.
+pub fn percentage(text: &str) -> Option<f64> {
     match split(text)? {
         (number, "%") => number.parse::<f64>().ok().map(|percent| percent / 100.0),
         _ => None,
@@ -124,6 +137,16 @@ mod tests {
             "256 KB",
         ] {
             assert_eq!(sectors(text, half_kib), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_rate_is_the_time_between_two() {
+        assert_eq!(interval("32/s"), Some(Span::from_ms(31.25)));
+        assert_eq!(interval("0.5 /s"), Some(Span::from_ms(2_000.0)));
+        assert_eq!(interval("1000000000/s"), Some(Span::from_ns(1)));
+        for text in ["0/s", "-1/s", "32", "32/ms", "2000000000/s", "0.0001/s"] {
+            assert_eq!(interval(text), None, "{text}");
         }
     }
 

@@ -82,14 +82,14 @@ mod tests {
     #[test]
     fn good() {
         let core = "[dependencies]\ndiskarm-core = { path = \"../core\" }\nsyn = \"2\"\n";
-        assert_eq!(found("diskarm-trace", core), []);
-        assert_eq!(found("diskarm", core), []);
+        assert_eq!(found("diskarm-trace", core), [0; 0]);
+        assert_eq!(found("diskarm", core), [0; 0]);
         assert_eq!(
             found(
                 "diskarm-core",
                 "[dev-dependencies]\ndiskarm-trace.path = \"\"\n"
             ),
-            []
+            [0; 0]
         );
     }
 }

@@ -27,6 +27,7 @@ const ORDER: &[&str] = &[
     "host",
     "workload",
     "engine",
+    "report",
     "validate",
 ];
 

@@ -1,0 +1,145 @@
+//! `diskarm simulate`: one drive, one workload, one host policy.
+
+mod args;
+mod figures;
+mod trace_rows;
+mod workload;
+
+pub use args::Args;
+
+use std::time::Instant;
+
+use diskarm_core::drive::{Completion, Drive};
+use diskarm_core::engine::{self, Closed, Load, Observer, Open, Replay, Step};
+use diskarm_core::host::Host;
+use diskarm_core::report::Report;
+use diskarm_core::sched;
+use diskarm_core::units::{self, Angle};
+use diskarm_core::workload::Poisson;
+
+use crate::drive_arg::{self, Chosen};
+use crate::error::Error;
+use crate::output;
+use crate::progress::Progress;
+use figures::{Figures, Inputs};
+use trace_rows::TraceRows;
+use workload::{Arrivals, Synthetic, Workload};
+
+/// Runs the simulation and prints its figures.
+pub fn run(args: Args) -> Result<(), Error> {
+    let chosen = drive_arg::choose("--drive", &args.drive)?;
+    let workload = Workload::new(&args, &chosen)?;
+    let began = Instant::now();
+    let (workload, report) = match workload {
+        Workload::Random(random) => {
+            let report = run_random(&args, &chosen, &random)?;
+            (
+                figures::Workload::of_random(&random, &chosen, args.warmup),
+                report,
+            )
+        }
+        Workload::Trace(rows) => run_trace(&args, &chosen, rows)?,
+    };
+    let wall = began.elapsed();
+    let inputs = Inputs {
+        drive: chosen.name,
+        policy: args.policy,
+        workload,
+        seed: args.seed,
+    };
+    let figures = Figures::new(inputs, &report, wall);
+    if args.json {
+        return output::print_json(&figures);
+    }
+    output::print(&figures.table())
+}
+
+fn run_random(args: &Args, chosen: &Chosen, random: &Synthetic) -> Result<Report, Error> {
+    let total = random.requests;
+    let requests = random.what.requests(args.seed).take(total as usize);
+    match random.arrivals {
+        Arrivals::Poisson { mean } => {
+            let times = Poisson::new(mean, args.seed);
+            serve(
+                args,
+                chosen,
+                &mut Open::new(times.zip(requests)),
+                Some(total),
+            )
+        }
+        Arrivals::Closed { outstanding, think } => {
+            let mut load = Closed::new(requests, outstanding, think);
+            serve(args, chosen, &mut load, Some(total))
+        }
+    }
+}
+
+/// Arrivals as traced where the trace has them; else one request at a time, with its pauses.
+fn run_trace(
+    args: &Args,
+    chosen: &Chosen,
+    mut rows: TraceRows,
+) -> Result<(figures::Workload, Report), Error> {
+    let is_open = rows.has_arrivals();
+    let report = if is_open {
+        let arrivals = rows
+            .by_ref()
+            .map(|(record, request)| (record.arrival.unwrap_or(units::Instant::START), request));
+        serve(args, chosen, &mut Open::new(arrivals), None)
+    } else {
+        let steps = rows.by_ref().map(|(record, request)| Step {
+            request,
+            think: record.think.unwrap_or_default(),
+        });
+        let mut load = Replay::new(steps, units::Instant::START);
+        serve(args, chosen, &mut load, None)
+    };
+    rows.finish()?;
+    let workload = figures::Workload::of_trace(&rows, is_open, args.warmup);
+    Ok((workload, report?))
+}
+
+/// Runs `load`, of which `total` requests are known to come, on the drive behind the host queue.
+fn serve(
+    args: &Args,
+    chosen: &Chosen,
+    load: &mut impl Load,
+    total: Option<u64>,
+) -> Result<Report, Error> {
+    let policy = sched::policy(&args.policy)
+        .ok_or_else(|| Error::flag("--policy", &args.policy, "a policy of the table"))?;
+    let drive = Drive::with_layout(&chosen.spec, chosen.layout.clone(), Angle::ZERO);
+    let mut watched = Watched {
+        report: Report::new(args.warmup),
+        progress: Progress::new(total),
+        done: 0,
+    };
+    engine::run(&mut Host::new(drive, policy), load, &mut watched)?;
+    Ok(watched.report)
+}
+
+/// A report, and the bar that shows how far it is.
+struct Watched {
+    report: Report,
+    progress: Progress,
+    done: u64,
+}
+
+/// Requests between two looks at the clock.
+const STRIDE: u64 = 1024;
+
+impl Observer for Watched {
+    #[inline]
+    fn arrived(&mut self, now: units::Instant) {
+        self.report.arrived(now);
+    }
+
+    #[inline]
+    fn completed(&mut self, completion: &Completion) {
+        self.report.completed(completion);
+        self.done += 1;
+        if self.done.is_multiple_of(STRIDE) {
+            self.progress.at(self.done);
+        }
+    }
+}

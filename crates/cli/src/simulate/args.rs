@@ -1,0 +1,154 @@
+//! What is typed behind `diskarm simulate`.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use diskarm_core::drive::Drive;
+use diskarm_core::sched;
+use diskarm_core::spec::quantity;
+use diskarm_core::units::Span;
+use diskarm_trace::FORMATS;
+
+use crate::drive_arg;
+
+/// Simulate one drive under one workload and one host policy.
+///
+/// Prints response and service times, utilisation, queue and throughput. The same inputs give
+/// the same figures, to the bit; only wall-clock times differ.
+#[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("workload").required(true).args(["trace", "random"])))]
+#[command(after_long_help = FIGURES)]
+pub struct Args {
+    /// Drive: a name of the catalogue, or a .toml file.
+    #[arg(long, value_name = "NAME|FILE", long_help = drive_arg::long_help())]
+    pub drive: String,
+
+    /// Order of service in the host's queue, in front of the drive.
+    #[arg(long, value_parser = policies())]
+    pub policy: String,
+
+    /// Replay a trace: its arrivals where it has them, else one request at a time with the
+    /// pauses that were measured between them.
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+
+    /// Requests at random places, uniform over the disk, at multiples of their size.
+    #[arg(long)]
+    pub random: bool,
+
+    /// Seed of all that is random; a trace has nothing random.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Leave the first N completions out of all figures, and the time until then.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub warmup: u64,
+
+    /// Print JSON: one object; names end in their unit; null for what cannot be computed.
+    #[arg(long)]
+    pub json: bool,
+
+    /// Number of requests, the warm-up included.
+    #[arg(long, value_name = "N", default_value_t = 100_000, requires = "random")]
+    #[arg(help_heading = "With --random", value_parser = clap::value_parser!(u64).range(1..))]
+    pub requests: u64,
+
+    /// Size of a request, in sectors, B, KiB, MiB or GiB.
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "8 KiB",
+        requires = "random"
+    )]
+    #[arg(help_heading = "With --random")]
+    pub size: String,
+
+    /// Share of reads, from "0 %" to "100 %" [default: two thirds].
+    #[arg(long, value_name = "PERCENT", requires = "random", value_parser = share)]
+    #[arg(help_heading = "With --random")]
+    pub reads: Option<f64>,
+
+    /// Open: Poisson arrivals, this long apart on average, in ns, us, ms or s
+    /// [default: "31.2 ms", unless --rate or --outstanding is given].
+    #[arg(long, value_name = "TIME", requires = "random", value_parser = positive_time)]
+    #[arg(help_heading = "With --random", conflicts_with_all = ["rate", "outstanding"])]
+    pub interarrival: Option<Span>,
+
+    /// Open: the same as a rate, such as 32/s.
+    #[arg(long, value_name = "RATE", requires = "random", value_parser = rate)]
+    #[arg(help_heading = "With --random", conflicts_with = "outstanding")]
+    pub rate: Option<Span>,
+
+    /// Closed: N clients, each of which asks again when its request is completed.
+    #[arg(long, value_name = "N", requires = "random")]
+    #[arg(help_heading = "With --random")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub outstanding: Option<u32>,
+
+    /// Closed: pause of a client before it asks again [default: "0 ms"].
+    #[arg(long, value_name = "TIME", requires = "outstanding", value_parser = time)]
+    #[arg(help_heading = "With --random")]
+    pub think: Option<Span>,
+
+    /// Format of the trace, where its content does not tell.
+    #[arg(long, requires = "trace", value_parser = formats())]
+    #[arg(help_heading = "With --trace")]
+    pub format: Option<String>,
+
+    /// Replay this device's requests only; must be given if the trace has several devices.
+    #[arg(long, value_name = "N", requires = "trace")]
+    #[arg(help_heading = "With --trace")]
+    pub device: Option<u32>,
+}
+
+/// The end of `--help`.
+const FIGURES: &str = "\
+Figures (keys of --json):
+  requests             requests counted
+  simulated_s          simulated time, from the first arrival (or the end of the warm-up) to the
+                       last completion
+  wall_s, requests_per_wall_s
+                       time that the simulation took, and its speed
+  response_ms          from arrival to completion: mean, half width of its 95 % confidence
+                       interval (ci95; null below 512 requests), std, squared coefficient of
+                       variation (cv2, no unit), percentiles, max
+  service_ms           response without queue wait: mean, and the parts that it is the sum of
+  cache_hit_rate       share of reads served wholly from the drive's buffer, 0 to 1; a partial
+                       hit counts as a miss
+  utilisation          share of time with a request outstanding, 0 to 1
+  queue                requests outstanding but the one in service: average over time, max
+  throughput_per_s     requests per simulated second
+  drive, policy, workload, seed, version
+                       what gives the same figures again";
+
+fn policies() -> PossibleValuesParser {
+    let policies = sched::policies::<Drive>();
+    let values = policies.map(|entry| PossibleValue::new(entry.info.name).help(entry.info.summary));
+    PossibleValuesParser::new(values)
+}
+
+fn formats() -> PossibleValuesParser {
+    let value =
+        |entry: &diskarm_trace::Entry| PossibleValue::new(entry.info.name).help(entry.info.summary);
+    PossibleValuesParser::new(FORMATS.iter().map(value))
+}
+
+fn time(text: &str) -> Result<Span, &'static str> {
+    let span = quantity::span(text).filter(|span| *span >= Span::ZERO);
+    span.ok_or("expected a time from 0 to an hour with its unit, such as \"5 ms\"")
+}
+
+fn positive_time(text: &str) -> Result<Span, &'static str> {
+    let span = quantity::span(text).filter(|span| *span > Span::ZERO);
+    span.ok_or("expected a time above 0, up to an hour, with its unit, such as \"31.2 ms\"")
+}
+
+fn rate(text: &str) -> Result<Span, &'static str> {
+    quantity::interval(text)
+        .ok_or("expected a rate from 1 an hour to 1000000000/s, such as \"32/s\"")
+}
+
+fn share(text: &str) -> Result<f64, &'static str> {
+    let share = quantity::percentage(text).filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or("expected a percentage from 0 % to 100 %, such as \"67 %\"")
+}

@@ -1,0 +1,98 @@
+//! What the flags mean: the workload to run.
+
+use diskarm_core::spec::quantity;
+use diskarm_core::units::{Bytes, SectorCount, Span};
+use diskarm_core::workload::Random;
+
+use super::args::Args;
+use super::trace_rows::TraceRows;
+use crate::drive_arg::Chosen;
+use crate::error::Error;
+
+/// The classic studies' lightest load (worthington94 section 5 begins near it).
+const INTERARRIVAL: Span = Span::from_ns(31_200_000);
+
+/// The longest run that its clock is trusted with: 146 years.
+const LONGEST_NS: i128 = 1 << 62;
+
+/// Where requests come from.
+pub enum Workload {
+    /// Random numbers.
+    Random(Synthetic),
+    /// A file.
+    Trace(TraceRows),
+}
+
+/// Random requests and when they come.
+pub struct Synthetic {
+    pub requests: u64,
+    pub what: Random,
+    pub arrivals: Arrivals,
+}
+
+/// When random requests come.
+#[derive(Clone, Copy)]
+pub enum Arrivals {
+    /// Whatever the drive does.
+    Poisson { mean: Span },
+    /// When earlier ones are completed.
+    Closed { outstanding: usize, think: Span },
+}
+
+impl Workload {
+    /// What `args` ask for, on the drive `chosen`.
+    pub fn new(args: &Args, chosen: &Chosen) -> Result<Self, Error> {
+        match &args.trace {
+            Some(path) => TraceRows::open(args, path, chosen).map(Self::Trace),
+            None => synthetic(args, chosen).map(Self::Random),
+        }
+    }
+}
+
+fn synthetic(args: &Args, chosen: &Chosen) -> Result<Synthetic, Error> {
+    let arrivals = match args.outstanding {
+        Some(outstanding) => Arrivals::Closed {
+            outstanding: outstanding as usize,
+            think: args.think.unwrap_or_default(),
+        },
+        None => Arrivals::Poisson {
+            mean: args.interarrival.or(args.rate).unwrap_or(INTERARRIVAL),
+        },
+    };
+    let (Arrivals::Poisson { mean: pause } | Arrivals::Closed { think: pause, .. }) = arrivals;
+    if i128::from(args.requests) * i128::from(pause.as_ns()) > LONGEST_NS {
+        let expected = format!("a run of less than 146 years at {pause} a request");
+        return Err(Error::flag(
+            "--requests",
+            args.requests.to_string(),
+            expected,
+        ));
+    }
+    if args.warmup >= args.requests {
+        let expected = format!("less than the {} of --requests", args.requests);
+        return Err(Error::flag("--warmup", args.warmup.to_string(), expected));
+    }
+    Ok(Synthetic {
+        requests: args.requests,
+        what: Random {
+            sectors: size(args, chosen)?,
+            read_fraction: args.reads.unwrap_or(2.0 / 3.0),
+            disk: chosen.layout.sectors(),
+        },
+        arrivals,
+    })
+}
+
+fn size(args: &Args, chosen: &Chosen) -> Result<SectorCount, Error> {
+    let disk = chosen.layout.sectors();
+    let sector = Bytes(u64::from(chosen.spec.geometry.sector_bytes));
+    let size = quantity::sectors(&args.size, sector);
+    size.filter(|size| (1..=disk.0).contains(&size.0))
+        .ok_or_else(|| {
+            let expected = format!(
+                "1 to {} sectors of {} bytes, with a unit, such as \"8 KiB\"",
+                disk.0, sector.0
+            );
+            Error::flag("--size", &args.size, expected)
+        })
+}
