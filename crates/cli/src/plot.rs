@@ -84,7 +84,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// From zero to `longest_ms` or a little beyond, with five to twelve ticks.
+    /// From zero to `longest_ms` or a little beyond, five to thirteen ticks away.
     fn to(longest_ms: f64) -> Self {
         let longest_ms = longest_ms.max(1e-3);
         let mut step_ms = 10f64.powf((longest_ms / 5.0).log10().floor());
@@ -206,7 +206,7 @@ mod tests {
     fn axes_end_at_or_beyond_the_longest_on_a_round_number() {
         for (longest_ms, step_ms, ticks) in [
             (43.0, 5.0, 9),
-            (10.0, 2.0, 5),
+            (10.0, 1.0, 10),
             (9.0, 1.0, 9),
             (50.0, 10.0, 5),
             (0.7, 0.1, 7),

@@ -1,11 +1,9 @@
 //! Why some means of the random workload differ from DiskSim's by more than the document
 //! takes without a word.
 
-/// A known cause.
+/// A known cause, under whatever load the difference is flagged.
 pub struct Cause {
-    /// The load, as the reference data write it.
-    pub load: &'static str,
-    /// The policy, as the reference data write it.
+    /// The policy, as the reference data write it: `FCFS`, `C-LOOK by LBN`, `SPTF`.
     pub policy: &'static str,
     /// Which of the means: `response`, `service`, `seek`, `rotational wait`.
     pub quantity: &'static str,

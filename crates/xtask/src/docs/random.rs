@@ -23,7 +23,7 @@ const POLICIES: [(&str, &str); 3] = [
     ("SPTF", "sptf"),
 ];
 
-/// The means that are compared.
+/// The means that are compared. Seek includes head switches and write settle.
 const QUANTITIES: [&str; 4] = ["response", "service", "seek", "rotational wait"];
 
 /// A difference above this, in percent, is flagged.
@@ -45,6 +45,7 @@ struct Mean {
 struct Service {
     mean: f64,
     seek: f64,
+    settle: f64,
     rotation: f64,
 }
 
@@ -65,7 +66,7 @@ struct Cell {
 pub fn section(root: &Path) -> Result<String, String> {
     let names = POLICIES.map(|(name, _)| name);
     let mut cells = Vec::new();
-    for run in reference::runs(root, &names)? {
+    for run in in_order(reference::runs(root, &names)?) {
         let ours = simulate(root, &run)?;
         cells.push(Cell { run, ours });
     }
@@ -73,6 +74,22 @@ pub fn section(root: &Path) -> Result<String, String> {
         .map(|q| of_quantity(q, &cells))
         .collect();
     Ok(format!("{}\n{tables}{}", heading(), causes(&cells)))
+}
+
+/// Load by load as they come, each in the order of [`POLICIES`].
+fn in_order(mut runs: Vec<Run>) -> Vec<Run> {
+    let mut loads: Vec<String> = Vec::new();
+    for run in &runs {
+        if !loads.contains(&run.load_name) {
+            loads.push(run.load_name.clone());
+        }
+    }
+    runs.sort_by_key(|run| {
+        let load = loads.iter().position(|name| *name == run.load_name);
+        let policy = POLICIES.iter().position(|(name, _)| *name == run.policy);
+        (load, policy)
+    });
+    runs
 }
 
 fn simulate(root: &Path, run: &Run) -> Result<[Estimate; QUANTITIES.len()], String> {
@@ -105,10 +122,12 @@ fn simulate(root: &Path, run: &Run) -> Result<[Estimate; QUANTITIES.len()], Stri
             response_ms,
             service_ms,
         } = report;
+        // DiskSim counts as seek what is apart here: head switches and the settling of writes.
+        let seek_ms = service_ms.seek + service_ms.settle;
         let found = [
             response_ms.mean,
             service_ms.mean,
-            service_ms.seek,
+            seek_ms,
             service_ms.rotation,
         ];
         means
@@ -144,7 +163,8 @@ where they were found. Each run is
         --interarrival \"31.2 ms\" (or: --outstanding 64) --seed SEED
 
 Times in ms, differences in percent of DiskSim's figure; those over {FLAGGED_PERCENT} % are in bold,
-with their causes below. Where requests come faster than they can be served, the mean response
+with their causes below. Seeks include head switches and the settling of writes, as DiskSim counts
+them. Where requests come faster than they can be served, the mean response
 grows with the length of the run and has no meaning but for comparison.
 ",
         SEEDS.join(", ")
@@ -194,35 +214,39 @@ fn of_quantity(quantity: usize, cells: &[Cell]) -> String {
     )
 }
 
-/// A paragraph for each flagged difference.
+/// A paragraph for each policy and mean that is flagged under some load.
 fn causes(cells: &[Cell]) -> String {
-    let mut text = format!("### Differences over {FLAGGED_PERCENT} %\n\n");
-    let mut none = true;
-    for cell in cells {
+    let mut text = String::new();
+    for (policy, _) in POLICIES {
         for (index, quantity) in QUANTITIES.iter().enumerate() {
-            if !cell.is_flagged(index) {
+            let flagged = cells
+                .iter()
+                .filter(|cell| cell.run.policy == policy && cell.is_flagged(index));
+            let loads: Vec<String> = flagged
+                .map(|cell| {
+                    let percent = cell.difference_percent(index);
+                    format!("{} ({percent:+.2} %)", cell.run.load_name)
+                })
+                .collect();
+            if loads.is_empty() {
                 continue;
             }
-            none = false;
-            let Run {
-                load_name, policy, ..
-            } = &cell.run;
-            let percent = cell.difference_percent(index);
-            let cause = CAUSES.iter().find(|cause| {
-                (cause.load, cause.policy, cause.quantity) == (load_name, policy, quantity)
-            });
+            let cause = CAUSES
+                .iter()
+                .find(|cause| (cause.policy, cause.quantity) == (policy, quantity));
             let cause = cause.map_or("not explained yet.", |cause| cause.text);
+            let loads = loads.join("; ");
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                "* {load_name}, {policy}, mean {quantity} ({percent:+.2} %): {cause}"
+                "* {policy}, mean {quantity}: {loads}.\n  Cause: {cause}"
             );
         }
     }
-    if none {
+    if text.is_empty() {
         text += "None.\n";
     }
-    text
+    format!("### Differences over {FLAGGED_PERCENT} %\n\n{text}")
 }
 
 #[cfg(test)]
@@ -243,7 +267,7 @@ mod tests {
             run: Run {
                 load: Load::Closed("64".to_owned()),
                 load_name: "64 outstanding".to_owned(),
-                policy: "none of ours".to_owned(),
+                policy: "FCFS".to_owned(),
                 means_ms: [100.0; 4],
                 ci95_ms: None,
             },
@@ -255,7 +279,7 @@ mod tests {
         assert!(!cell(102.9).is_flagged(2) && cell(96.9).is_flagged(2));
         assert!(causes(&[cell(103.0)]).ends_with("None.\n"));
         let flagged = causes(&[cell(104.0)]);
-        let line = "* 64 outstanding, none of ours, mean seek (+4.00 %): not explained yet.\n";
+        let line = "* FCFS, mean seek: 64 outstanding (+4.00 %).\n  Cause: not explained yet.\n";
         assert!(flagged.ends_with(line), "{flagged}");
         assert!(of_quantity(2, &[cell(104.0)]).contains("**+4.00 (cause: see below)** |"));
     }

@@ -73,7 +73,13 @@ mod tests {
             ),
             [0; 0]
         );
-        assert_eq!(found("a.rs", "fn f() { x.expect(\"allow(y)\"); }\n"), [0; 0]);
-        assert_eq!(found("Cargo.toml", "[lints.clippy]\nall = \"warn\"\n"), [0; 0]);
+        assert_eq!(
+            found("a.rs", "fn f() { x.expect(\"allow(y)\"); }\n"),
+            [0; 0]
+        );
+        assert_eq!(
+            found("Cargo.toml", "[lints.clippy]\nall = \"warn\"\n"),
+            [0; 0]
+        );
     }
 }

@@ -94,6 +94,9 @@ mod tests {
     #[test]
     fn good() {
         let function = function(70);
-        assert_eq!(found(&format!("impl X {{\n{function}{function}}}\n")), [0; 0]);
+        assert_eq!(
+            found(&format!("impl X {{\n{function}{function}}}\n")),
+            [0; 0]
+        );
     }
 }
