@@ -149,7 +149,7 @@ fn draw_fractions(svg: &mut String) {
     let _ = writeln!(
         svg,
         "<text x=\"18\" y=\"{middle}\" text-anchor=\"middle\" \
-         transform=\"rotate(-90 18 {middle})\">Fraction of requests</text>\n\
+         transform=\"rotate(-90 18 {middle})\">Cumulative fraction of requests</text>\n\
          <path d=\"M{LEFT} {TOP}V{BOTTOM}H{RIGHT}\" fill=\"none\" stroke=\"#1a1a1a\"/>"
     );
 }

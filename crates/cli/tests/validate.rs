@@ -188,7 +188,7 @@ fn what_is_wrong_is_told_with_its_place_and_leaves_no_plot() {
     for text in [
         "hp-c2247: demerit",
         "Response time (ms)",
-        "Fraction of requests",
+        "Cumulative fraction of requests",
         "simulated",
     ] {
         assert!(svg.contains(text), "{text}");

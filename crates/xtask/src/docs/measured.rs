@@ -189,7 +189,7 @@ fn of_drive(drive: &Drive, report: &Report) -> String {
         "\
 ### {name}
 
-![Measured and simulated distribution of response times of {name}](validation/{name}.svg)
+![Response times of {name}](validation/{name}.svg)
 
 {remains}
 

@@ -235,11 +235,11 @@ fn causes(cells: &[Cell]) -> String {
                 .iter()
                 .find(|cause| (cause.policy, cause.quantity) == (policy, quantity));
             let cause = cause.map_or("not explained yet.", |cause| cause.text);
-            let loads = loads.join("; ");
+            let loads = loads.join(",\n  ");
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                "* {policy}, mean {quantity}: {loads}.\n  Cause: {cause}"
+                "* {policy}, mean {quantity}:\n  {loads}.\n  Cause: {cause}"
             );
         }
     }
@@ -279,7 +279,7 @@ mod tests {
         assert!(!cell(102.9).is_flagged(2) && cell(96.9).is_flagged(2));
         assert!(causes(&[cell(103.0)]).ends_with("None.\n"));
         let flagged = causes(&[cell(104.0)]);
-        let line = "* FCFS, mean seek: 64 outstanding (+4.00 %).\n  Cause: not explained yet.\n";
+        let line = "* FCFS, mean seek:\n  64 outstanding (+4.00 %).\n  Cause: not explained yet.\n";
         assert!(flagged.ends_with(line), "{flagged}");
         assert!(of_quantity(2, &[cell(104.0)]).contains("**+4.00 (cause: see below)** |"));
     }
