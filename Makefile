@@ -4,7 +4,7 @@
 CARGO ?= cargo
 
 # What `make demo` hands to the command line.
-DEMO ?= simulate --drive hp-c2247 --random --requests 1000000 --policy sptf
+DEMO ?= simulate --drive hp-c2247 --random --requests 5000000 --outstanding 64 --policy sptf
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test bench docs

@@ -1,65 +1,33 @@
-//! `diskarm drives`: the catalogue.
+//! `diskarm drives`: the catalogue, and one drive of it.
 
-use std::fmt::Write;
+mod list;
+mod seek_plot;
+mod sheet;
+mod show;
+mod zones;
 
-use diskarm_core::spec::Spec;
-use diskarm_drives::CATALOGUE;
-use serde::Serialize;
-
-use crate::drive_arg;
 use crate::error::Error;
-use crate::output;
 
-/// List the catalogue of drives.
+/// List the catalogue of drives, or show one of them.
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
-    /// Print JSON: an array with an object a drive.
+    /// Print JSON: an array of one object a drive; names end in their unit.
     #[arg(long)]
     json: bool,
+    #[command(subcommand)]
+    command: Option<Command>,
 }
 
-/// A row of the list.
-#[derive(Serialize)]
-struct Row {
-    name: &'static str,
-    capacity_bytes: u64,
-    rotation_rpm: f64,
-    surfaces: u32,
-    cylinders: u32,
-    zones: usize,
-    summary: String,
+#[derive(clap::Subcommand)]
+enum Command {
+    Show(show::Args),
 }
 
-/// Prints the catalogue.
+/// Prints what was asked for.
 pub fn run(args: Args) -> Result<(), Error> {
-    let rows: Result<Vec<Row>, Error> = CATALOGUE
-        .iter()
-        .map(|entry| Ok(row(entry.name, drive_arg::read(entry.text, entry.name)?.0)))
-        .collect();
-    let rows = rows?;
-    if args.json {
-        return output::print_json(&rows);
+    match args.command {
+        None => list::run(args.json),
+        Some(Command::Show(args)) => show::run(args),
     }
-    output::print(&table(&rows))
-}
-
-fn row(name: &'static str, spec: Spec) -> Row {
-    let geometry = &spec.geometry;
-    Row {
-        name,
-        capacity_bytes: geometry.sectors.0 * u64::from(geometry.sector_bytes),
-        rotation_rpm: 60e9 / spec.mechanics.period_ns,
-        surfaces: geometry.surfaces,
-        cylinders: geometry.cylinders,
-        zones: geometry.zones.len(),
-        summary: spec.summary,
-    }
-}
-
-fn table(rows: &[Row]) -> String {
-    let mut text = String::new();
-    for row in rows {
-        let _ = writeln!(text, "{} {}", row.name, row.summary);
-    }
-    text
 }

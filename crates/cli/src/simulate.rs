@@ -23,22 +23,15 @@ use crate::output;
 use crate::progress::Progress;
 use figures::{Figures, Inputs};
 use trace_rows::TraceRows;
-use workload::{Arrivals, Synthetic, Workload};
+use workload::{Arrivals, Synthetic};
 
 /// Runs the simulation and prints its figures.
 pub fn run(args: Args) -> Result<(), Error> {
     let chosen = drive_arg::choose("--drive", &args.drive)?;
-    let workload = Workload::new(&args, &chosen)?;
     let began = Instant::now();
-    let (workload, report) = match workload {
-        Workload::Random(random) => {
-            let report = run_random(&args, &chosen, &random)?;
-            (
-                figures::Workload::of_random(&random, &chosen, args.warmup),
-                report,
-            )
-        }
-        Workload::Trace(rows) => run_trace(&args, &chosen, rows)?,
+    let (workload, report) = match &args.trace {
+        Some(path) => run_trace(&args, &chosen, TraceRows::open(&args, path, &chosen)?)?,
+        None => run_random(&args, &chosen, &Synthetic::new(&args, &chosen)?)?,
     };
     let wall = began.elapsed();
     let inputs = Inputs {
@@ -54,10 +47,15 @@ pub fn run(args: Args) -> Result<(), Error> {
     output::print(&figures.table())
 }
 
-fn run_random(args: &Args, chosen: &Chosen, random: &Synthetic) -> Result<Report, Error> {
+/// Requests from the seed's stream.
+fn run_random(
+    args: &Args,
+    chosen: &Chosen,
+    random: &Synthetic,
+) -> Result<(figures::Workload, Report), Error> {
     let total = random.requests;
     let requests = random.what.requests(args.seed).take(total as usize);
-    match random.arrivals {
+    let report = match random.arrivals {
         Arrivals::Poisson { mean } => {
             let times = Poisson::new(mean, args.seed);
             serve(
@@ -65,13 +63,15 @@ fn run_random(args: &Args, chosen: &Chosen, random: &Synthetic) -> Result<Report
                 chosen,
                 &mut Open::new(times.zip(requests)),
                 Some(total),
-            )
+            )?
         }
         Arrivals::Closed { outstanding, think } => {
             let mut load = Closed::new(requests, outstanding, think);
-            serve(args, chosen, &mut load, Some(total))
+            serve(args, chosen, &mut load, Some(total))?
         }
-    }
+    };
+    let workload = figures::Workload::of_random(random, chosen, args.warmup);
+    Ok((workload, report))
 }
 
 /// Arrivals as traced where the trace has them; else one request at a time, with its pauses.

@@ -1,6 +1,7 @@
 //! Checks and generated documents of the workspace, run as `cargo xtask <command>`.
 
 mod docs;
+mod speed;
 mod tidy;
 
 use std::process::ExitCode;
@@ -26,6 +27,16 @@ const COMMANDS: &[Command] = &[
         name: "docs",
         summary: "generate docs/validation.md from ../shared",
         run: docs::run,
+    },
+    Command {
+        name: "counts",
+        summary: "hold instructions a request against their record (--record: renew it)",
+        run: speed::counts,
+    },
+    Command {
+        name: "bench",
+        summary: "print the performance table",
+        run: speed::bench,
     },
 ];
 

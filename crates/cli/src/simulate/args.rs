@@ -49,7 +49,12 @@ pub struct Args {
     pub json: bool,
 
     /// Number of requests, the warm-up included.
-    #[arg(long, value_name = "N", default_value_t = 100_000, requires = "random")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100_000,
+        conflicts_with = "trace"
+    )]
     #[arg(help_heading = "With --random", value_parser = clap::value_parser!(u64).range(1..))]
     pub requests: u64,
 
@@ -58,29 +63,29 @@ pub struct Args {
         long,
         value_name = "SIZE",
         default_value = "8 KiB",
-        requires = "random"
+        conflicts_with = "trace"
     )]
     #[arg(help_heading = "With --random")]
     pub size: String,
 
     /// Share of reads, from "0 %" to "100 %" [default: two thirds].
-    #[arg(long, value_name = "PERCENT", requires = "random", value_parser = share)]
+    #[arg(long, value_name = "PERCENT", conflicts_with = "trace", value_parser = share)]
     #[arg(help_heading = "With --random")]
     pub reads: Option<f64>,
 
     /// Open: Poisson arrivals, this long apart on average, in ns, us, ms or s
     /// [default: "31.2 ms", unless --rate or --outstanding is given].
-    #[arg(long, value_name = "TIME", requires = "random", value_parser = positive_time)]
-    #[arg(help_heading = "With --random", conflicts_with_all = ["rate", "outstanding"])]
+    #[arg(long, value_name = "TIME", conflicts_with = "trace", value_parser = positive_time)]
+    #[arg(help_heading = "With --random", conflicts_with_all = ["rate", "outstanding", "trace"])]
     pub interarrival: Option<Span>,
 
     /// Open: the same as a rate, such as 32/s.
-    #[arg(long, value_name = "RATE", requires = "random", value_parser = rate)]
+    #[arg(long, value_name = "RATE", conflicts_with = "trace", value_parser = rate)]
     #[arg(help_heading = "With --random", conflicts_with = "outstanding")]
     pub rate: Option<Span>,
 
     /// Closed: N clients, each of which asks again when its request is completed.
-    #[arg(long, value_name = "N", requires = "random")]
+    #[arg(long, value_name = "N", conflicts_with = "trace")]
     #[arg(help_heading = "With --random")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub outstanding: Option<u32>,
@@ -149,6 +154,6 @@ fn rate(text: &str) -> Result<Span, &'static str> {
 }
 
 fn share(text: &str) -> Result<f64, &'static str> {
-    let share = quantity::percentage(text).filter(|share| (0.0..=1.0).contains(share));
+    let share = quantity::fraction(text).filter(|share| (0.0..=1.0).contains(share));
     share.ok_or("expected a percentage from 0 % to 100 %, such as \"67 %\"")
 }

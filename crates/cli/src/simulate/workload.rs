@@ -1,11 +1,10 @@
-//! What the flags mean: the workload to run.
+//! What the flags behind `--random` mean.
 
 use diskarm_core::spec::quantity;
 use diskarm_core::units::{Bytes, SectorCount, Span};
 use diskarm_core::workload::Random;
 
 use super::args::Args;
-use super::trace_rows::TraceRows;
 use crate::drive_arg::Chosen;
 use crate::error::Error;
 
@@ -14,14 +13,6 @@ const INTERARRIVAL: Span = Span::from_ns(31_200_000);
 
 /// The longest run that its clock is trusted with: 146 years.
 const LONGEST_NS: i128 = 1 << 62;
-
-/// Where requests come from.
-pub enum Workload {
-    /// Random numbers.
-    Random(Synthetic),
-    /// A file.
-    Trace(TraceRows),
-}
 
 /// Random requests and when they come.
 pub struct Synthetic {
@@ -39,48 +30,44 @@ pub enum Arrivals {
     Closed { outstanding: usize, think: Span },
 }
 
-impl Workload {
+impl Synthetic {
     /// What `args` ask for, on the drive `chosen`.
+    ///
+    /// # Errors
+    /// A size that the drive has no room for; a warm-up or a run that is too long.
     pub fn new(args: &Args, chosen: &Chosen) -> Result<Self, Error> {
-        match &args.trace {
-            Some(path) => TraceRows::open(args, path, chosen).map(Self::Trace),
-            None => synthetic(args, chosen).map(Self::Random),
+        let arrivals = match args.outstanding {
+            Some(outstanding) => Arrivals::Closed {
+                outstanding: outstanding as usize,
+                think: args.think.unwrap_or_default(),
+            },
+            None => Arrivals::Poisson {
+                mean: args.interarrival.or(args.rate).unwrap_or(INTERARRIVAL),
+            },
+        };
+        let (Arrivals::Poisson { mean: pause } | Arrivals::Closed { think: pause, .. }) = arrivals;
+        if i128::from(args.requests) * i128::from(pause.as_ns()) > LONGEST_NS {
+            let expected = format!("a run of less than 146 years at {pause} a request");
+            return Err(Error::flag(
+                "--requests",
+                args.requests.to_string(),
+                expected,
+            ));
         }
+        if args.warmup >= args.requests {
+            let expected = format!("less than the {} of --requests", args.requests);
+            return Err(Error::flag("--warmup", args.warmup.to_string(), expected));
+        }
+        Ok(Self {
+            requests: args.requests,
+            what: Random {
+                sectors: size(args, chosen)?,
+                read_fraction: args.reads.unwrap_or(2.0 / 3.0),
+                disk: chosen.layout.sectors(),
+            },
+            arrivals,
+        })
     }
-}
-
-fn synthetic(args: &Args, chosen: &Chosen) -> Result<Synthetic, Error> {
-    let arrivals = match args.outstanding {
-        Some(outstanding) => Arrivals::Closed {
-            outstanding: outstanding as usize,
-            think: args.think.unwrap_or_default(),
-        },
-        None => Arrivals::Poisson {
-            mean: args.interarrival.or(args.rate).unwrap_or(INTERARRIVAL),
-        },
-    };
-    let (Arrivals::Poisson { mean: pause } | Arrivals::Closed { think: pause, .. }) = arrivals;
-    if i128::from(args.requests) * i128::from(pause.as_ns()) > LONGEST_NS {
-        let expected = format!("a run of less than 146 years at {pause} a request");
-        return Err(Error::flag(
-            "--requests",
-            args.requests.to_string(),
-            expected,
-        ));
-    }
-    if args.warmup >= args.requests {
-        let expected = format!("less than the {} of --requests", args.requests);
-        return Err(Error::flag("--warmup", args.warmup.to_string(), expected));
-    }
-    Ok(Synthetic {
-        requests: args.requests,
-        what: Random {
-            sectors: size(args, chosen)?,
-            read_fraction: args.reads.unwrap_or(2.0 / 3.0),
-            disk: chosen.layout.sectors(),
-        },
-        arrivals,
-    })
 }
 
 fn size(args: &Args, chosen: &Chosen) -> Result<SectorCount, Error> {

@@ -113,7 +113,7 @@ pub(super) fn some_size(value: &Value<'_>, sector: Bytes) -> Result<SectorCount,
 
 /// A fraction from 0 to 1, as a percentage or a bare number.
 pub(super) fn fraction(value: &Value<'_>) -> Result<f64, SpecError> {
-    let written = value.string().and_then(quantity::percentage);
+    let written = value.string().and_then(quantity::fraction);
     match written.or_else(|| value.number()) {
         Some(fraction) if (0.0..=1.0).contains(&fraction) => Ok(fraction),
         _ => Err(value.error("a fraction from 0 to 1, such as \"75 %\" or 0.75")),

@@ -55,8 +55,8 @@ pub fn interval(text: &str) -> Option<Span> {
         .then(|| Span::from_ns(ns.round() as i64))
 }
 
-/// Reads `"75 %"` as 0.75; `None` for anything that is no percentage. Any number may stand there.
-pub fn percentage(text: &str) -> Option<f64> {
+/// Reads a percentage, `"75 %"`, as 0.75; `None` for anything else. Any number may stand there.
+pub fn fraction(text: &str) -> Option<f64> {
     match split(text)? {
         (number, "%") => number.parse::<f64>().ok().map(|percent| percent / 100.0),
         _ => None,

@@ -5,9 +5,9 @@ pub struct Drive {
     /// In the catalogue, and its file.
     pub name: &'static str,
     /// The demerit that its model must not exceed.
-    pub bound_ms: f64,
+    pub bound_us: f64,
     /// The demerit of DiskSim 4.0 on the same rows.
-    pub disksim_ms: f64,
+    pub disksim_us: f64,
     /// Whether that is a published figure, not one of the 64-bit port's runs.
     pub published: bool,
     /// What was tried to come closer, and what remains; paragraphs of Markdown.
@@ -22,8 +22,8 @@ pub struct Drive {
 pub const DRIVES: [Drive; 6] = [
     Drive {
         name: "hp-c2247",
-        bound_ms: 0.10,
-        disksim_ms: 0.0929,
+        bound_us: 100.0,
+        disksim_us: 92.9,
         published: false,
         remains: "\
 What remains is spread thinly: reads and writes within a few tens of cylinders take 0.1 to 0.3 ms
@@ -31,8 +31,8 @@ longer in the model, sequential writes 0.2 ms less.",
     },
     Drive {
         name: "seagate-st41601n",
-        bound_ms: 0.095,
-        disksim_ms: 0.083,
+        bound_us: 95.0,
+        disksim_us: 83.0,
         published: true,
         remains: "\
 What remains is in the writes: wherever the arm moves, the model takes 0.3 to 0.45 ms longer than
@@ -41,8 +41,8 @@ not the arm.",
     },
     Drive {
         name: "dec-rz26",
-        bound_ms: 0.34,
-        disksim_ms: 0.3410,
+        bound_us: 340.0,
+        disksim_us: 341.0,
         published: false,
         remains: "\
 What remains: writes whose arm moves 100 to 600 cylinders take 2.4 to 4.8 ms longer on the drive
@@ -50,8 +50,8 @@ than its parameter set says; reads over the same distances agree within 0.4 ms."
     },
     Drive {
         name: "quantum-atlas-10k",
-        bound_ms: 0.268,
-        disksim_ms: 0.2681,
+        bound_us: 268.0,
+        disksim_us: 268.1,
         published: false,
         remains: "\
 What remains is a nearly constant 0.04 to 0.11 ms that absorbed writes take longer on the drive,
@@ -59,8 +59,8 @@ and a few reads over 1 to 600 cylinders that differ by up to 0.4 ms.",
     },
     Drive {
         name: "seagate-barracuda-st32171w",
-        bound_ms: 0.348,
-        disksim_ms: 0.3484,
+        bound_us: 348.0,
+        disksim_us: 348.4,
         published: false,
         remains: "\
 What remains is in the reads near the one before: the drive takes 0.7 ms longer for misses and
@@ -70,8 +70,8 @@ ten writes that wait for the media in the model were absorbed by the drive.",
     },
     Drive {
         name: "seagate-cheetah-st34501n",
-        bound_ms: 0.318,
-        disksim_ms: 0.3182,
+        bound_us: 318.0,
+        disksim_us: 318.2,
         published: false,
         remains: "\
 What remains: reads over 100 to 600 cylinders take 1.5 ms longer on the drive, as long as those

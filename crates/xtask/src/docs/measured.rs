@@ -123,6 +123,7 @@ const SUMMARY: [&str; 11] = [
 
 fn summary(drive: &Drive, report: &Report) -> Vec<String> {
     let all = &report.all;
+    let bound_ms = drive.bound_us / 1e3;
     let mark = if drive.published { "*" } else { "" };
     vec![
         format!("[{0}](#{0})", drive.name),
@@ -133,9 +134,9 @@ fn summary(drive: &Drive, report: &Report) -> Vec<String> {
         format!("{:.2}", all.demerit_percent),
         format!("{:.4}", all.floor_ms),
         format!("{:.4}", all.floor_phase_ms),
-        format!("{:.3}", drive.bound_ms),
-        format!("{}{mark}", shortest(drive.disksim_ms)),
-        verdict(all.demerit_ms, drive.bound_ms),
+        format!("{bound_ms:.3}"),
+        format!("{}{mark}", shortest(drive.disksim_us / 1e3)),
+        verdict(all.demerit_ms, bound_ms),
     ]
 }
 

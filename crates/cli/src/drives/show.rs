@@ -1,0 +1,114 @@
+//! One drive: zones, seek curve, and all else that its specification says.
+
+use diskarm_core::mechanics::SeekTimes;
+use diskarm_core::request::Op;
+use diskarm_core::spec::Spec;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::{seek_plot, sheet, zones};
+use crate::drive_arg;
+use crate::error::Error;
+use crate::output;
+
+/// Show a drive: zones, seek curve, buffer, overheads, bus, queue, and where the figures are from.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Drive: a name of the catalogue, or a .toml file.
+    #[arg(value_name = "NAME|FILE", long_help = drive_arg::long_help())]
+    name: String,
+    /// Print JSON: one object; names end in their unit.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints one drive.
+pub fn run(args: Args) -> Result<(), Error> {
+    let spec = drive_arg::choose("NAME", &args.name)?.spec;
+    let seek = SeekTimes::new(&spec.mechanics, spec.geometry.cylinders);
+    if args.json {
+        return output::print_json(&object(&spec, &seek));
+    }
+    output::print(&page(&spec, &seek))
+}
+
+fn total_ms(seek: &SeekTimes, op: Op, distance: u32) -> f64 {
+    let (arm, settle) = seek.parts(op, distance, false);
+    (arm + settle).as_ms()
+}
+
+fn page(spec: &Spec, seek: &SeekTimes) -> String {
+    let mut text = format!("{}\n{}\n", spec.name, spec.summary);
+    let longest = spec.geometry.cylinders - 1;
+    for (name, section) in sheet::of(spec) {
+        text += &format!("\n{name}\n{}", sheet::lines(&section));
+        match name {
+            "geometry" => text += &format!("\nzones\n{}", zones::table(&zones::of(spec))),
+            "mechanics" if longest > 0 => {
+                let plot = seek_plot::draw(longest, |d| total_ms(seek, Op::Read, d));
+                text += &format!("\nseek time of reads\n{plot}");
+            }
+            _ => {}
+        }
+    }
+    text += "\nWhat is not listed is off or zero.\n";
+    let kind = if spec.source.nominal {
+        "source (nominal figures)"
+    } else {
+        "source (a measured drive)"
+    };
+    text += &format!("\n{kind}\n{}", indented(&spec.source.origin));
+    if !spec.source.choices.is_empty() {
+        text += &format!("\nchoices\n{}", indented(&spec.source.choices));
+    }
+    text
+}
+
+/// `text` two columns to the right, its lines as they are.
+fn indented(text: &str) -> String {
+    let lines = text.trim().lines();
+    lines
+        .map(|line| format!("  {}\n", line.trim_end()))
+        .collect()
+}
+
+/// A point of the seek curve.
+#[derive(Serialize)]
+struct Point {
+    distance_cylinders: u32,
+    read_ms: f64,
+    write_ms: f64,
+}
+
+/// The shortest seeks, which follow no curve, and then steps of a hundredth of the stroke.
+fn points(spec: &Spec, seek: &SeekTimes) -> Vec<Point> {
+    const SHORTEST: u32 = 16;
+    const STEPS: u32 = 100;
+    let longest = spec.geometry.cylinders - 1;
+    let steps = (1..=STEPS).map(|k| (u64::from(longest) * u64::from(k) / u64::from(STEPS)) as u32);
+    let distances = (1..=SHORTEST.min(longest)).chain(steps.filter(|&d| d > SHORTEST));
+    let point = |distance| Point {
+        distance_cylinders: distance,
+        read_ms: total_ms(seek, Op::Read, distance),
+        write_ms: total_ms(seek, Op::Write, distance),
+    };
+    distances.map(point).collect()
+}
+
+fn object(spec: &Spec, seek: &SeekTimes) -> Map<String, Value> {
+    let mut object = Map::new();
+    object.insert("name".to_owned(), json!(spec.name));
+    object.insert("summary".to_owned(), json!(spec.summary));
+    for (name, section) in sheet::of(spec) {
+        object.insert(name.to_owned(), Value::Object(sheet::object(section)));
+    }
+    object.insert("zones".to_owned(), json!(zones::of(spec)));
+    object.insert("seek".to_owned(), json!(points(spec, seek)));
+    let source = json!({
+        "origin": spec.source.origin.trim(),
+        "choices": spec.source.choices.trim(),
+        "nominal": spec.source.nominal,
+    });
+    object.insert("source".to_owned(), source);
+    object
+}

@@ -1,0 +1,100 @@
+//! `drives` and `drives show`.
+
+use crate::{assert_narrow, json, keys, printed};
+use diskarm_drives::CATALOGUE;
+
+#[test]
+fn the_list_has_every_drive_with_its_published_capacity() {
+    let list = printed(&["drives"]);
+    assert_narrow(&list);
+    let rows = json(&["drives", "--json"]);
+    let names: Vec<&str> = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["name"].as_str().unwrap())
+        .collect();
+    assert!(
+        names
+            .iter()
+            .copied()
+            .eq(CATALOGUE.iter().map(|entry| entry.name))
+    );
+    assert!(names.iter().all(|name| list.contains(name)));
+    // worthington94 table A.1: 2,054,864 sectors of 512 bytes on 13 surfaces of 2051 cylinders
+    // in 8 zones, 5400 rpm.
+    let c2247 = &rows[names.iter().position(|name| *name == "hp-c2247").unwrap()];
+    assert_eq!(c2247["capacity_bytes"], 2_054_864_u64 * 512);
+    assert_eq!(c2247["rotation_rpm"], 5400.0);
+    assert_eq!(c2247["surfaces"], 13);
+    assert_eq!(c2247["cylinders"], 2051);
+    assert_eq!(c2247["zones"], 8);
+}
+
+#[test]
+fn every_drive_is_shown_within_the_width_of_a_terminal() {
+    for entry in CATALOGUE {
+        let page = printed(&["drives", "show", entry.name]);
+        assert_narrow(&page);
+        for heading in [
+            "zones",
+            "seek time",
+            "buffer",
+            "overheads",
+            "bus",
+            "queue",
+            "source",
+        ] {
+            let found = page.lines().any(|line| line.starts_with(heading));
+            assert!(found, "{} lacks {heading}", entry.name);
+        }
+    }
+}
+
+#[test]
+fn choices_are_shown_in_the_words_of_the_specification() {
+    for entry in CATALOGUE {
+        let sheet = json(&["drives", "show", entry.name, "--json"]);
+        for (section, key, default) in [
+            ("geometry", "order", "cylinder-major"),
+            ("geometry", "sparing", "none"),
+            ("buffer", "read_ahead", "none"),
+            ("buffer", "write_cache", "off"),
+            ("bus", "write_leaves", "after-data"),
+            ("queue", "preseek", "acknowledged"),
+        ] {
+            let word = sheet[section][key].as_str().unwrap();
+            let word = word.split('(').next().unwrap();
+            let written = entry.text.contains(&format!("{key} = \"{word}\""));
+            assert!(written || word == default, "{}: {key} {word}", entry.name);
+        }
+    }
+}
+
+#[test]
+fn the_seek_curve_is_the_published_one() {
+    let sheet = json(&["drives", "show", "hp-97560", "--json"]);
+    assert_eq!(
+        keys(&sheet),
+        [
+            "name",
+            "summary",
+            "geometry",
+            "mechanics",
+            "buffer",
+            "overheads",
+            "bus",
+            "queue",
+            "zones",
+            "seek",
+            "source"
+        ]
+    );
+    // jacobson91 section 3: 3.24 + 0.400 sqrt(9), and 8.20 + 0.0075 * 1963, in ms.
+    let points = sheet["seek"].as_array().unwrap();
+    assert_eq!(points[8]["distance_cylinders"], 9);
+    assert_eq!(points[8]["read_ms"], 4.44);
+    let last = points.last().unwrap();
+    assert_eq!(last["distance_cylinders"], 1963);
+    assert_eq!(last["read_ms"], 22.9225);
+}

@@ -1,0 +1,180 @@
+//! Bad input: exit code 2 and one line that says where, what was found, what was expected.
+
+use crate::{diskarm, file_of};
+
+/// What the program says of these arguments, without `error: ` and the newline.
+fn error(arguments: &[&str]) -> String {
+    let output = diskarm(arguments);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
+    assert!(output.stdout.is_empty());
+    let line = text
+        .strip_prefix("error: ")
+        .and_then(|rest| rest.strip_suffix('\n'));
+    let line = line.unwrap_or_else(|| panic!("no error line: {text:?}"));
+    assert!(!line.contains('\n'), "{text:?}");
+    line.to_owned()
+}
+
+/// The same of `simulate` with random requests, FCFS, and these flags.
+fn random(flags: &[&str]) -> String {
+    let fixed = [
+        "simulate", "--drive", "hp-c2247", "--random", "--policy", "fcfs",
+    ];
+    error(&[&fixed, flags].concat())
+}
+
+/// The same of `simulate` with a trace of this text.
+fn trace(name: &str, text: &str, flags: &[&str]) -> (String, String) {
+    let path = file_of(name, text);
+    let fixed = [
+        "simulate", "--drive", "hp-c2247", "--policy", "fcfs", "--trace", &path,
+    ];
+    let told = error(&[&fixed, flags].concat());
+    std::fs::remove_file(&path).unwrap();
+    (path, told)
+}
+
+#[test]
+fn flags_with_bad_values() {
+    let size = "expected 1 to 2054864 sectors of 512 bytes, with a unit, such as \"8 KiB\"";
+    for found in ["8", "8GiB", "0 KiB", "100 B"] {
+        assert_eq!(
+            random(&["--size", found]),
+            format!("--size: found {found:?}, {size}")
+        );
+    }
+    assert_eq!(
+        random(&["--warmup", "7", "--requests", "7"]),
+        "--warmup: found \"7\", expected less than the 7 of --requests"
+    );
+    assert_eq!(
+        random(&["--requests", "10000000000000", "--rate", "1/s"]),
+        "--requests: found \"10000000000000\", expected a run of less than 146 years at 1000 ms \
+         a request"
+    );
+    assert_eq!(
+        random(&["--rate", "3"]),
+        "invalid value '3' for '--rate <RATE>': expected a rate from 1 an hour to 1000000000/s, \
+         such as \"32/s\""
+    );
+    assert_eq!(
+        random(&["--interarrival", "0 ms"]),
+        "invalid value '0 ms' for '--interarrival <TIME>': expected a time above 0, up to an \
+         hour, with its unit, such as \"31.2 ms\""
+    );
+    assert_eq!(
+        random(&["--outstanding", "2", "--think", "5"]),
+        "invalid value '5' for '--think <TIME>': expected a time from 0 to an hour with its \
+         unit, such as \"5 ms\""
+    );
+    assert_eq!(
+        random(&["--reads", "101 %"]),
+        "invalid value '101 %' for '--reads <PERCENT>': expected a percentage from 0 % to 100 %, \
+         such as \"67 %\""
+    );
+}
+
+#[test]
+fn flags_that_exclude_each_other() {
+    assert_eq!(
+        random(&["--rate", "3/s", "--outstanding", "3"]),
+        "the argument '--rate <RATE>' cannot be used with '--outstanding <N>'"
+    );
+    assert_eq!(
+        random(&["--think", "5 ms"]),
+        "the following required arguments were not provided: --outstanding <N>"
+    );
+    let fixed = ["simulate", "--drive", "hp-c2247", "--policy", "fcfs"];
+    assert_eq!(
+        error(&fixed),
+        "the following required arguments were not provided: <--trace <FILE>|--random>"
+    );
+    let both = ["--trace", "x", "--requests", "5"];
+    assert_eq!(
+        error(&[&fixed[..], &both].concat()),
+        "the argument '--trace <FILE>' cannot be used with '--requests <N>'"
+    );
+}
+
+#[test]
+fn unknown_names() {
+    assert_eq!(
+        error(&["drives", "show", "c2247"]),
+        "NAME: found \"c2247\", expected a drive of the catalogue (nearest: hp-c2247, \
+         hp-c2247-5p, hp-c2247-9p) or a .toml file"
+    );
+    assert_eq!(
+        error(&["simulate", "--drive", "zzz", "--random", "--policy", "fcfs"]),
+        "--drive: found \"zzz\", expected a drive of the catalogue (`diskarm drives` lists them) \
+         or a .toml file"
+    );
+    let policy = error(&[
+        "simulate", "--drive", "hp-c2247", "--random", "--policy", "spft",
+    ]);
+    assert!(
+        policy.starts_with("invalid value 'spft' for '--policy <POLICY>'"),
+        "{policy}"
+    );
+    assert!(
+        policy.contains("fcfs") && policy.contains("sptf"),
+        "{policy}"
+    );
+    assert_eq!(
+        error(&[]),
+        "found no command, expected one (diskarm --help lists them)"
+    );
+}
+
+#[test]
+fn wrong_specifications() {
+    let c2247 = diskarm_drives::find("hp-c2247").unwrap().text;
+    for (name, from, to, told) in [
+        (
+            "unit.toml",
+            "head_switch = \"0.89 ms\"",
+            "head_switch = \"0.89\"",
+            "mechanics.head_switch: found \"0.89\", expected ",
+        ),
+        (
+            "capacity.toml",
+            "sectors = 2_054_864",
+            "sectors = 3_054_864",
+            "geometry.sectors: found 3054864, expected ",
+        ),
+    ] {
+        let path = file_of(name, &c2247.replace(from, to));
+        let line = c2247.lines().position(|l| l == from).unwrap() + 1;
+        let found = error(&["simulate", "--drive", &path, "--random", "--policy", "fcfs"]);
+        std::fs::remove_file(&path).unwrap();
+        assert!(
+            found.starts_with(&format!("{path}:{line}: {told}")),
+            "{found}"
+        );
+    }
+}
+
+#[test]
+fn traces_that_do_not_fit() {
+    let (path, told) = trace("two", "0.25 0 1200 8 1\n1.5 1 90 16 0\n", &[]);
+    let expected = "device: found \"1\", expected 0 as before, or --device to choose one";
+    assert_eq!(told, format!("{path}:2: {expected}"));
+
+    let (path, told) = trace("seven", "0.25 0 1200 8 1\n", &["--device", "7"]);
+    let expected = format!("--device: found \"7\", expected a device with requests in {path}");
+    assert_eq!(told, expected);
+
+    // The drive has 2,054,864 blocks; the second request ends at the 2,054,865th.
+    let (path, told) = trace("end", "0.25 0 2054848 16 1\n1.5 0 2054849 16 0\n", &[]);
+    let expected = "end of the request: found \"2054865\", expected at most 2054864, the number \
+                    of the drive's blocks";
+    assert_eq!(told, format!("{path}:2: {expected}"));
+
+    let (path, told) = trace("empty-request", "0.25 0 16 0 1\n", &[]);
+    let expected = "blocks: found \"0\", expected a whole number from 1 to 4294967296";
+    assert_eq!(told, format!("{path}:1: {expected}"));
+
+    let (path, told) = trace("strange", "a b c\n", &[]);
+    let expected = "format not recognised, expected one of measured, disksim (name it if it is)";
+    assert_eq!(told, format!("{path}: {expected}"));
+}

@@ -1,0 +1,47 @@
+//! Help texts are made from the tables, and so name everything.
+
+use crate::{assert_narrow, printed};
+use diskarm_core::drive::Drive;
+use diskarm_core::sched;
+use diskarm_drives::CATALOGUE;
+use diskarm_trace::FORMATS;
+
+#[test]
+fn simulate_lists_every_policy_drive_and_format() {
+    let help = printed(&["simulate", "--help"]);
+    assert_narrow(&help);
+    for entry in sched::policies::<Drive>() {
+        assert!(help.contains(entry.info.name) && help.contains(entry.info.summary));
+    }
+    for entry in FORMATS {
+        assert!(help.contains(entry.info.name) && help.contains(entry.info.summary));
+    }
+    // Names are broken over lines at their hyphens nowhere, or this would not find them.
+    for entry in CATALOGUE {
+        assert!(help.contains(entry.name), "{}", entry.name);
+    }
+}
+
+#[test]
+fn every_command_has_json_and_a_line_in_the_list() {
+    let help = printed(&["--help"]);
+    for command in ["drives", "simulate", "validate"] {
+        assert!(help.contains(command));
+    }
+    for command in [
+        &["drives"][..],
+        &["drives", "show"],
+        &["simulate"],
+        &["validate"],
+    ] {
+        let help = printed(&[command, &["--help"]].concat());
+        assert_narrow(&help);
+        assert!(help.contains("--json"), "{command:?}");
+    }
+}
+
+#[test]
+fn version_is_the_package_s() {
+    let expected = concat!("diskarm ", env!("CARGO_PKG_VERSION"), "\n");
+    assert_eq!(printed(&["--version"]), expected);
+}

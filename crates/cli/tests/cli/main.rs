@@ -1,0 +1,65 @@
+//! Runs the program and reads what it prints.
+
+mod drives;
+mod errors;
+mod help;
+mod simulate;
+mod validate;
+
+use std::process::{Command, Output, Stdio};
+
+/// The program with these arguments, its output piped.
+fn diskarm(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_diskarm"))
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the program was built with this test")
+}
+
+/// What it prints when all goes well: no colour codes, nothing on standard error.
+fn printed(arguments: &[&str]) -> String {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = diskarm(arguments);
+    let stderr = String::from_utf8(stderr).unwrap();
+    assert!(
+        status.success() && stderr.is_empty(),
+        "{arguments:?}: {stderr}"
+    );
+    let text = String::from_utf8(stdout).unwrap();
+    assert!(!text.contains('\u{1b}'), "colour in {text:?}");
+    text
+}
+
+/// The JSON that it prints.
+fn json(arguments: &[&str]) -> serde_json::Value {
+    serde_json::from_str(&printed(arguments)).unwrap()
+}
+
+/// The keys of an object, in their order.
+fn keys(value: &serde_json::Value) -> Vec<&str> {
+    value
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect()
+}
+
+/// A file of this process's own among the temporary ones.
+fn file_of(name: &str, text: &str) -> String {
+    let name = format!("diskarm-{}-{name}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    std::fs::write(&path, text).unwrap();
+    path.into_os_string().into_string().unwrap()
+}
+
+/// No line is wider than a terminal of 100 columns.
+fn assert_narrow(text: &str) {
+    for line in text.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+}
