@@ -7,8 +7,10 @@ mod drive_arg;
 mod drives;
 mod error;
 mod output;
+mod plot;
 mod progress;
 mod simulate;
+mod validate;
 
 use std::process::ExitCode;
 
@@ -27,12 +29,14 @@ struct Cli {
 enum Command {
     Drives(drives::Args),
     Simulate(simulate::Args),
+    Validate(validate::Args),
 }
 
 fn run(command: Command) -> Result<(), Error> {
     match command {
         Command::Drives(args) => drives::run(args),
         Command::Simulate(args) => simulate::run(args),
+        Command::Validate(args) => validate::run(args),
     }
 }
 

@@ -30,6 +30,24 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Error> {
     print(&(text + "\n"))
 }
 
+/// Writes `text` to the file at `path` as a whole or not at all: beside it first, then renamed.
+///
+/// # Errors
+/// When the file or the one beside it cannot be written; `path` is then as it was.
+pub fn replace_file(path: &str, text: &str) -> Result<(), Error> {
+    let beside = format!("{path}.{}.part", std::process::id());
+    let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
+    written.map_err(|source| {
+        // The reason why it failed is worth more than that of a leftover.
+        let _ = std::fs::remove_file(&beside);
+        Error::Io {
+            doing: "write",
+            path: path.to_owned(),
+            source,
+        }
+    })
+}
+
 fn cannot_write(source: io::Error) -> Error {
     Error::Io {
         doing: "write",

@@ -1,5 +1,6 @@
 //! Checks and generated documents of the workspace, run as `cargo xtask <command>`.
 
+mod docs;
 mod speed;
 mod tidy;
 
@@ -21,6 +22,11 @@ const COMMANDS: &[Command] = &[
         name: "tidy",
         summary: "hold the style of the tree (--list: name the checks)",
         run: tidy::run,
+    },
+    Command {
+        name: "docs",
+        summary: "generate docs/validation.md from ../shared",
+        run: docs::run,
     },
     Command {
         name: "counts",

@@ -25,10 +25,15 @@ fn simulate_lists_every_policy_drive_and_format() {
 #[test]
 fn every_command_has_json_and_a_line_in_the_list() {
     let help = printed(&["--help"]);
-    for command in ["drives", "simulate"] {
+    for command in ["drives", "simulate", "validate"] {
         assert!(help.contains(command));
     }
-    for command in [&["drives"][..], &["drives", "show"], &["simulate"]] {
+    for command in [
+        &["drives"][..],
+        &["drives", "show"],
+        &["simulate"],
+        &["validate"],
+    ] {
         let help = printed(&[command, &["--help"]].concat());
         assert_narrow(&help);
         assert!(help.contains("--json"), "{command:?}");

@@ -71,15 +71,15 @@ mod tests {
                 "a.rs",
                 "#[should_panic(expected = \"allow\")]\nfn allow() {}\n"
             ),
-            Vec::<usize>::new()
+            [0; 0]
         );
         assert_eq!(
             found("a.rs", "fn f() { x.expect(\"allow(y)\"); }\n"),
-            Vec::<usize>::new()
+            [0; 0]
         );
         assert_eq!(
             found("Cargo.toml", "[lints.clippy]\nall = \"warn\"\n"),
-            Vec::<usize>::new()
+            [0; 0]
         );
     }
 }

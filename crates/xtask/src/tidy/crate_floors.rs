@@ -82,14 +82,14 @@ mod tests {
     #[test]
     fn good() {
         let core = "[dependencies]\ndiskarm-core = { path = \"../core\" }\nsyn = \"2\"\n";
-        assert_eq!(found("diskarm-trace", core), Vec::<usize>::new());
-        assert_eq!(found("diskarm", core), Vec::<usize>::new());
+        assert_eq!(found("diskarm-trace", core), [0; 0]);
+        assert_eq!(found("diskarm", core), [0; 0]);
         assert_eq!(
             found(
                 "diskarm-core",
                 "[dev-dependencies]\ndiskarm-trace.path = \"\"\n"
             ),
-            Vec::<usize>::new()
+            [0; 0]
         );
     }
 }

@@ -96,7 +96,7 @@ mod tests {
         let function = function(70);
         assert_eq!(
             found(&format!("impl X {{\n{function}{function}}}\n")),
-            Vec::<usize>::new()
+            [0; 0]
         );
     }
 }

@@ -1,0 +1,116 @@
+//! `diskarm validate`: a model beside measurements on the real drive.
+
+mod input;
+mod replays;
+mod report;
+
+use diskarm_core::stats::Sorted;
+use diskarm_core::validate::{Figures, Replayed, Validation};
+
+use crate::drive_arg::{self, Chosen};
+use crate::error::Error;
+use crate::output;
+use crate::plot;
+use input::Rows;
+
+/// Compare a drive's model with response times measured on the real drive.
+///
+/// Replays measured traces closed-loop: each request is issued the measured pause after the
+/// model's own completion of the one before. Prints both mean response times and the demerit:
+/// the root mean square horizontal distance between the two distributions of response times, over
+/// all order statistics.
+///
+/// Where the platter stood at first is unknown, so the demerit is the mean over 16 evenly spaced
+/// initial angles; sd is its standard deviation over these, and floor the mean demerit between
+/// the model's own replays from them. Both are nearly zero, because a replay forgets the initial
+/// angle at its first media access. Therefore floor_phase tells what chance does when the phase
+/// of every request is unknown: the mean demerit between the model's own replays in which each
+/// pause is longer by a random part of a revolution (8 replays, seeds 1 to 8).
+#[derive(clap::Args)]
+pub struct Args {
+    /// Drive: a name of the catalogue or a .toml file
+    #[arg(long, value_name = "DRIVE", long_help = drive_arg::long_help())]
+    drive: String,
+
+    /// Traces with measured response times and pauses
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<String>,
+
+    /// Take only these rows of each trace: half-open, from 0 (the first row below the header);
+    /// 0..5000 are the first 5000, and either end may be left out
+    #[arg(long, value_name = "A..B", value_parser = Rows::parse)]
+    rows: Option<Rows>,
+
+    /// Draw both distributions into this file (one FILE only)
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<String>,
+
+    /// Print JSON: an object; with several FILEs, an object whose `files` are such objects
+    #[arg(long)]
+    json: bool,
+}
+
+/// One trace against the drive.
+struct Compared {
+    file: String,
+    figures: Figures,
+    measured: Sorted,
+    /// From angle zero.
+    simulated: Sorted,
+}
+
+/// Compares, draws, and prints.
+pub fn run(args: Args) -> Result<(), Error> {
+    let drive = drive_arg::choose("--drive", &args.drive)?;
+    if let (Some(path), [_, _, ..]) = (&args.plot, &args.files[..]) {
+        return Err(Error::flag("--plot", path, "one FILE to draw, not several"));
+    }
+    let rows = args.rows.unwrap_or_default();
+    let compared: Result<Vec<Compared>, Error> = args
+        .files
+        .iter()
+        .map(|file| compare(&drive, file, rows))
+        .collect();
+    let compared = compared?;
+    if let (Some(path), [one]) = (&args.plot, &compared[..]) {
+        output::replace_file(path, &drawn(&drive, one))?;
+    }
+    if args.json {
+        report::print_json(&drive.name, &compared)
+    } else {
+        output::print(&report::text(&drive.name, &compared))
+    }
+}
+
+fn compare(drive: &Chosen, file: &str, rows: Rows) -> Result<Compared, Error> {
+    let rows = input::read(file, rows, drive)?;
+    let validation = Validation::new(&drive.spec, drive.layout.clone(), rows);
+    let replays = replays::all(&validation)?;
+    Ok(Compared {
+        file: file.to_owned(),
+        figures: Figures::of(&validation, &replays),
+        measured: validation.measured(),
+        simulated: responses(&replays[0]),
+    })
+}
+
+fn responses(replay: &Replayed) -> Sorted {
+    replay.responses.iter().copied().collect()
+}
+
+fn drawn(drive: &Chosen, compared: &Compared) -> String {
+    let all = &compared.figures.all;
+    let percent = all.demerit_percent().unwrap_or(f64::NAN);
+    let title = format!(
+        "{}: demerit {:.4} ms ({percent:.2} %)",
+        drive.name,
+        all.demerit.as_ms()
+    );
+    let subtitle = format!(
+        "{} requests, mean response {:.3} ms measured, {:.3} ms simulated",
+        all.count,
+        all.measured_mean.as_ms(),
+        all.simulated_mean.as_ms()
+    );
+    plot::distributions(&title, &subtitle, &compared.measured, &compared.simulated)
+}

@@ -1,0 +1,116 @@
+//! The rows of a measured trace that a validation takes.
+
+use diskarm_core::drive::check;
+use diskarm_core::engine::Step;
+use diskarm_core::request::Request;
+use diskarm_core::validate::Measured;
+use diskarm_trace::{Reader, Record, TraceError};
+
+use crate::drive_arg::Chosen;
+use crate::error::Error;
+
+/// A half-open range of rows, counted from 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rows {
+    from: usize,
+    /// The last row is the trace's where that is `None`.
+    end: Option<usize>,
+}
+
+impl Rows {
+    /// `A..B`; an end left out is the trace's.
+    ///
+    /// # Errors
+    /// What would have been accepted.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        const EXPECTED: &str = "expected rows A..B with A below B, such as 0..5000";
+        let number = |text: &str, absent| match text {
+            "" => Ok(absent),
+            digits => digits.parse().map(Some).map_err(|_| EXPECTED.to_owned()),
+        };
+        let (from, end) = text.split_once("..").ok_or(EXPECTED)?;
+        let from = number(from, Some(0))?.unwrap_or(0);
+        let end: Option<usize> = number(end, None)?;
+        if end.is_some_and(|end| end <= from) {
+            return Err(EXPECTED.to_owned());
+        }
+        Ok(Self { from, end })
+    }
+}
+
+impl std::fmt::Display for Rows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let end = self.end.map(|end| end.to_string());
+        write!(f, "{}..{}", self.from, end.unwrap_or_default())
+    }
+}
+
+/// Reads `rows` of the trace in `file`, all of which the drive can serve.
+///
+/// # Errors
+/// What is wrong with the trace; rows that it does not have; a trace without responses or
+/// pauses; a request beyond the end of the drive.
+pub fn read(file: &str, rows: Rows, drive: &Chosen) -> Result<Vec<Measured>, Error> {
+    let mut trace = diskarm_trace::open(file, None)?;
+    let mut taken = Vec::new();
+    let mut index = 0;
+    while rows.end.is_none_or(|end| index < end) {
+        let Some(record) = trace.next().transpose()? else {
+            break;
+        };
+        if index >= rows.from {
+            taken.push(measured(&record, index as u64, &trace, drive)?);
+        }
+        index += 1;
+    }
+    // The trace ended before the range did, or before it began.
+    if rows.end.is_some_and(|end| index < end) || taken.is_empty() {
+        let expected = format!("a range within 0..{index}, the rows of {file}");
+        return Err(Error::flag("--rows", rows.to_string(), expected));
+    }
+    Ok(taken)
+}
+
+fn measured(record: &Record, id: u64, trace: &Reader, drive: &Chosen) -> Result<Measured, Error> {
+    let (Some(response), Some(think)) = (record.response, record.think) else {
+        let expected = format!(
+            "a trace with measured responses and pauses, which its format ({}) does not carry",
+            trace.format().name
+        );
+        return Err(Error::flag("FILE", trace.name(), expected));
+    };
+    let request = Request {
+        id,
+        op: record.op,
+        start: record.start,
+        sectors: record.sectors,
+    };
+    let disk = drive.layout.sectors();
+    if check(&request, disk).is_err() {
+        let found = format!("{} sectors from {}", request.sectors.0, request.start.0);
+        let expected = format!("a request within the {} sectors of {}", disk.0, drive.name);
+        return Err(TraceError::value(trace.name(), record.line, "lbn", &found, &expected).into());
+    }
+    Ok(Measured {
+        step: Step { request, think },
+        response,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_half_open_and_may_lack_an_end() {
+        let rows = |from, end| Ok(Rows { from, end });
+        assert_eq!(Rows::parse("2..5"), rows(2, Some(5)));
+        assert_eq!(Rows::parse("2.."), rows(2, None));
+        assert_eq!(Rows::parse("..5"), rows(0, Some(5)));
+        for wrong in [
+            "", "5", "5..5", "6..5", "a..5", "-1..5", "1..5..9", "..0", "1...5",
+        ] {
+            assert!(Rows::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! What a validation prints: a table for people, JSON for programs.
+
+use std::fmt::Write;
+
+use diskarm_core::drive::Outcome;
+use diskarm_core::request::Op;
+use diskarm_core::units::Span;
+use diskarm_core::validate::{
+    ANGLES, Comparison, Distances, Figures, PHASE_SEEDS, Relation, Residual, Residuals, Sizes,
+};
+use serde::Serialize;
+
+use super::Compared;
+use crate::error::Error;
+use crate::output;
+
+/// One trace.
+#[derive(Serialize)]
+struct File<'a> {
+    drive: &'a str,
+    file: &'a str,
+    #[serde(flatten)]
+    all: Side,
+    angles: u64,
+    phase_seeds: [u64; PHASE_SEEDS.len()],
+    /// `null` without reads.
+    reads: Option<Side>,
+    /// `null` without writes.
+    writes: Option<Side>,
+    residuals: Tables,
+}
+
+#[derive(Serialize)]
+struct Side {
+    requests: u64,
+    measured_mean_ms: f64,
+    simulated_mean_ms: f64,
+    demerit_ms: f64,
+    demerit_sd_ms: f64,
+    demerit_percent: Option<f64>,
+    floor_ms: f64,
+    floor_phase_ms: f64,
+}
+
+#[derive(Serialize)]
+struct Tables {
+    by_outcome: Vec<Class>,
+    by_size: Vec<Class>,
+    by_distance: Vec<Class>,
+}
+
+/// A row of a table of residuals; only what tells its class is there.
+#[derive(Serialize)]
+struct Class {
+    op: &'static str,
+    #[serde(flatten)]
+    what: What,
+    requests: u64,
+    measured_mean_ms: f64,
+    simulated_mean_ms: f64,
+    demerit_ms: f64,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum What {
+    Outcome {
+        relation: &'static str,
+        outcome: &'static str,
+    },
+    Size {
+        from_sectors: u64,
+        /// `null` without limit.
+        end_sectors: Option<u64>,
+    },
+    Distance {
+        from_cylinders: u32,
+        /// `null` without limit.
+        end_cylinders: Option<u32>,
+    },
+}
+
+#[derive(Serialize)]
+struct Several<'a> {
+    files: Vec<File<'a>>,
+}
+
+/// Prints all figures of one trace as an object, of several as an object of `files`.
+pub fn print_json(drive: &str, compared: &[Compared]) -> Result<(), Error> {
+    let mut files: Vec<File<'_>> = compared.iter().map(|one| file(drive, one)).collect();
+    match files.pop() {
+        Some(one) if files.is_empty() => output::print_json(&one),
+        last => {
+            files.extend(last);
+            output::print_json(&Several { files })
+        }
+    }
+}
+
+fn file<'a>(drive: &'a str, compared: &'a Compared) -> File<'a> {
+    let Figures {
+        all,
+        reads,
+        writes,
+        residuals,
+    } = &compared.figures;
+    File {
+        drive,
+        file: &compared.file,
+        all: side(all),
+        angles: ANGLES,
+        phase_seeds: PHASE_SEEDS,
+        reads: reads.as_ref().map(side),
+        writes: writes.as_ref().map(side),
+        residuals: tables(residuals),
+    }
+}
+
+fn side(c: &Comparison) -> Side {
+    Side {
+        requests: c.count,
+        measured_mean_ms: c.measured_mean.as_ms(),
+        simulated_mean_ms: c.simulated_mean.as_ms(),
+        demerit_ms: c.demerit.as_ms(),
+        demerit_sd_ms: c.demerit_sd.as_ms(),
+        demerit_percent: c.demerit_percent(),
+        floor_ms: c.floor.as_ms(),
+        floor_phase_ms: c.floor_phase.as_ms(),
+    }
+}
+
+fn tables(residuals: &Residuals) -> Tables {
+    let by_outcome = residuals.by_outcome.iter().map(|(op, r, outcome, found)| {
+        let (relation, outcome) = (relation_name(*r), outcome_name(*outcome));
+        class(*op, What::Outcome { relation, outcome }, found)
+    });
+    let by_size = residuals
+        .by_size
+        .iter()
+        .map(|(op, Sizes { from, end }, found)| {
+            let (from_sectors, end_sectors) = (from.0, end.map(|end| end.0));
+            class(
+                *op,
+                What::Size {
+                    from_sectors,
+                    end_sectors,
+                },
+                found,
+            )
+        });
+    let by_distance = residuals.by_distance.iter().map(|(op, distances, found)| {
+        let Distances {
+            from_cylinders,
+            end_cylinders,
+        } = *distances;
+        class(
+            *op,
+            What::Distance {
+                from_cylinders,
+                end_cylinders,
+            },
+            found,
+        )
+    });
+    Tables {
+        by_outcome: by_outcome.collect(),
+        by_size: by_size.collect(),
+        by_distance: by_distance.collect(),
+    }
+}
+
+fn class(op: Op, what: What, residual: &Residual) -> Class {
+    Class {
+        op: if op.is_read() { "read" } else { "write" },
+        what,
+        requests: residual.count,
+        measured_mean_ms: residual.measured_mean.as_ms(),
+        simulated_mean_ms: residual.simulated_mean.as_ms(),
+        demerit_ms: residual.demerit.as_ms(),
+    }
+}
+
+fn relation_name(relation: Relation) -> &'static str {
+    match relation {
+        Relation::Sequential => "sequential",
+        Relation::Near => "near",
+        Relation::Far => "far",
+    }
+}
+
+fn outcome_name(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Miss => "miss",
+        Outcome::Hit => "hit",
+        Outcome::PartialHit => "partial hit",
+        Outcome::Absorbed => "absorbed",
+    }
+}
+
+/// A table for each trace.
+pub fn text(drive: &str, compared: &[Compared]) -> String {
+    let mut text = String::new();
+    for one in compared {
+        // Writing to a string cannot fail.
+        let _ = write!(
+            text,
+            "{drive}, {}\n\n{:8} {:>8} {:>12} {:>13} {:>11} {:>6} {:>8} {:>8} {:>14}\n",
+            one.file,
+            "",
+            "requests",
+            "measured_ms",
+            "simulated_ms",
+            "demerit_ms",
+            "%",
+            "sd_ms",
+            "floor_ms",
+            "floor_phase_ms",
+        );
+        let Figures {
+            all, reads, writes, ..
+        } = &one.figures;
+        let sides = [
+            ("all", Some(all)),
+            ("reads", reads.as_ref()),
+            ("writes", writes.as_ref()),
+        ];
+        for (name, side) in sides {
+            text += &side.map(|side| line(name, side)).unwrap_or_default();
+        }
+        text.push('\n');
+    }
+    let _ = writeln!(
+        text,
+        "Demerit: mean over {ANGLES} initial angles; sd and floor: between these. \
+         floor_phase: between replays\nwith random phases. `diskarm validate --help` says more."
+    );
+    text
+}
+
+fn line(name: &str, c: &Comparison) -> String {
+    let ms = |span: Span| span.as_ms();
+    let percent = c.demerit_percent().map(|percent| format!("{percent:.2}"));
+    format!(
+        "{name:8} {:8} {:12.3} {:13.3} {:11.4} {:>6} {:8.4} {:8.4} {:14.4}\n",
+        c.count,
+        ms(c.measured_mean),
+        ms(c.simulated_mean),
+        ms(c.demerit),
+        percent.unwrap_or_default(),
+        ms(c.demerit_sd),
+        ms(c.floor),
+        ms(c.floor_phase),
+    )
+}

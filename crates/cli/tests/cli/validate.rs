@@ -1,0 +1,216 @@
+//! `diskarm validate`: small traces, bad input, and the measured drives.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use serde_json::Value;
+
+use crate::diskarm;
+
+const DRIVE: &str = "hp-c2247";
+const HEADER: &str = "op,lbn,sectors,response_us,think_us\n";
+const ROWS: [&str; 4] = [
+    "R,1000,8,15000.5,20000\n",
+    "R,1008,8,2000,3000.25\n",
+    "W,900000,16,21000,10000\n",
+    "R,64,2,12000,0\n",
+];
+
+fn run(arguments: &[&str]) -> Output {
+    diskarm(&[&["validate"], arguments].concat())
+}
+
+fn json(arguments: &[&str]) -> Value {
+    crate::json(&[&["validate"], arguments, &["--json"]].concat())
+}
+
+/// The one line of an error.
+fn refused(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
+    assert!(output.stdout.is_empty(), "{arguments:?}");
+    assert_eq!(told.lines().count(), 1, "{told}");
+    told
+}
+
+/// A folder of this test's own.
+fn folder(test: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("{error}"));
+    folder
+}
+
+fn file(folder: &Path, name: &str, text: &str) -> String {
+    let path = folder.join(name);
+    fs::write(&path, text).unwrap_or_else(|error| panic!("{error}"));
+    path.display().to_string()
+}
+
+fn ms(object: &Value, key: &str) -> f64 {
+    let value = object[key].as_f64();
+    value.unwrap_or_else(|| panic!("{key} in {object}"))
+}
+
+#[test]
+fn json_has_the_promised_figures_overall_and_by_type() {
+    let folder = folder("json");
+    let trace = file(&folder, "t.csv", &(HEADER.to_owned() + &ROWS.concat()));
+    let report = json(&["--drive", DRIVE, &trace]);
+    assert_eq!(report["requests"], 4);
+    // The mean of the rows' responses.
+    assert_eq!(ms(&report, "measured_mean_ms"), 12.500_125);
+    assert_eq!(ms(&report["writes"], "measured_mean_ms"), 21.0);
+    let percent = 100.0 * ms(&report, "demerit_ms") / ms(&report, "measured_mean_ms");
+    assert!((ms(&report, "demerit_percent") - percent).abs() < 1e-9);
+    for side in [&report, &report["reads"], &report["writes"]] {
+        for key in [
+            "simulated_mean_ms",
+            "demerit_sd_ms",
+            "floor_ms",
+            "floor_phase_ms",
+        ] {
+            assert!(ms(side, key) >= 0.0);
+        }
+    }
+    assert_eq!(
+        (report["drive"].as_str(), report["angles"].as_u64()),
+        (Some(DRIVE), Some(16))
+    );
+    assert_eq!(report["phase_seeds"].as_array().map(Vec::len), Some(8));
+    for table in ["by_outcome", "by_size"] {
+        let classes = report["residuals"][table].as_array();
+        let counts = classes
+            .into_iter()
+            .flatten()
+            .map(|class| class["requests"].as_u64());
+        assert_eq!(counts.sum::<Option<u64>>(), Some(4), "{table}");
+    }
+}
+
+#[test]
+fn several_files_are_reported_each() {
+    let folder = folder("several");
+    let one = file(&folder, "1.csv", &(HEADER.to_owned() + ROWS[0]));
+    let two = file(&folder, "2.csv", &(HEADER.to_owned() + ROWS[0] + ROWS[2]));
+    let both = json(&["--drive", DRIVE, &one, &two]);
+    assert_eq!(both["files"][0], json(&["--drive", DRIVE, &one]));
+    assert_eq!(both["files"][1], json(&["--drive", DRIVE, &two]));
+    assert_eq!(both["files"][0]["writes"], Value::Null);
+    let plot = folder.join("p.svg").display().to_string();
+    let told = refused(&["--drive", DRIVE, "--plot", &plot, &one, &two]);
+    assert!(told.contains("expected one FILE"), "{told}");
+}
+
+#[test]
+fn rows_are_half_open_from_zero() {
+    let folder = folder("rows");
+    let all = file(&folder, "all.csv", &(HEADER.to_owned() + &ROWS.concat()));
+    let middle = file(
+        &folder,
+        "middle.csv",
+        &(HEADER.to_owned() + &ROWS[1..3].concat()),
+    );
+    let of = |arguments: &[&str]| {
+        let mut report = json(&[&["--drive", DRIVE], arguments].concat());
+        report["file"].take();
+        report
+    };
+    assert_eq!(of(&["--rows", "1..3", &all]), of(&[&middle]));
+    assert_eq!(of(&["--rows", "0..4", &all]), of(&[&all]));
+    assert_eq!(of(&["--rows", "2..", &all]), of(&["--rows", "2..4", &all]));
+    for wrong in ["0..5", "4..", "4..5", "7..9"] {
+        let told = refused(&["--drive", DRIVE, "--rows", wrong, &all]);
+        let expected = format!("--rows: found {wrong:?}, expected a range within 0..4");
+        assert!(told.contains(&expected), "{told}");
+    }
+    for wrong in ["2..2", "3..2", "x", "1-3"] {
+        let told = refused(&["--drive", DRIVE, "--rows", wrong, &all]);
+        assert!(told.contains("expected rows A..B"), "{told}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place_and_leaves_no_plot() {
+    let folder = folder("wrong");
+    let good = HEADER.to_owned() + ROWS[0];
+    let beyond = file(
+        &folder,
+        "beyond.csv",
+        &(good.clone() + "W,2054860,16,9000,0\n"),
+    );
+    let nameless = file(&folder, "open.trace", "0.25 0 1200 8 1\n1.5 0 90 16 0\n");
+    let good = file(&folder, "good.csv", &good);
+    let plot = folder.join("p.svg");
+    let draw = plot.display().to_string();
+    let told = refused(&["--drive", DRIVE, "--plot", &draw, &beyond]);
+    let place = format!("{beyond}:3: lbn: found \"16 sectors from 2054860\"");
+    assert!(told.contains(&place), "{told}");
+    // A row that is not asked for is not held against the trace.
+    assert!(
+        run(&["--drive", DRIVE, "--rows", "0..1", &beyond])
+            .status
+            .success()
+    );
+    let told = refused(&["--drive", DRIVE, "--plot", &draw, &nameless]);
+    assert!(told.contains("measured responses"), "{told}");
+    let told = refused(&["--drive", "c2247", "--plot", &draw, &good]);
+    assert!(told.contains("--drive: found \"c2247\""), "{told}");
+    let absent = folder.join("absent/p.svg").display().to_string();
+    let told = refused(&["--drive", DRIVE, "--plot", &absent, &good]);
+    assert!(told.contains("cannot write"), "{told}");
+    // A folder cannot be replaced by a file: the plot written beside it must go again.
+    let in_the_way = folder.join("taken");
+    fs::create_dir(&in_the_way).unwrap_or_else(|error| panic!("{error}"));
+    refused(&[
+        "--drive",
+        DRIVE,
+        "--plot",
+        &in_the_way.display().to_string(),
+        &good,
+    ]);
+    let left = fs::read_dir(&folder).map(|entries| entries.count());
+    assert_eq!(left.ok(), Some(4), "three traces and a folder");
+    assert!(
+        run(&["--drive", DRIVE, "--plot", &draw, &good])
+            .status
+            .success()
+    );
+    let svg = fs::read_to_string(&plot).unwrap_or_default();
+    for text in [
+        "hp-c2247: demerit",
+        "Response time (ms)",
+        "Cumulative fraction of requests",
+        "simulated",
+    ] {
+        assert!(svg.contains(text), "{text}");
+    }
+}
+
+/// Bounds: the demerit of DiskSim 4.0 with its validated parameters on the same rows.
+#[test]
+fn demerits_on_the_measured_drives_are_within_their_bounds() {
+    let measured = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/validation");
+    if !measured.is_dir() {
+        eprintln!("skipped: ../shared/validation absent");
+        return;
+    }
+    for (drive, bound_us) in [
+        ("hp-c2247", 100.0),
+        ("seagate-st41601n", 95.0),
+        ("quantum-atlas-10k", 268.0),
+        ("seagate-barracuda-st32171w", 348.0),
+        ("seagate-cheetah-st34501n", 318.0),
+    ] {
+        let trace = measured.join(format!("{drive}.csv"));
+        let report = json(&["--drive", drive, &trace.display().to_string()]);
+        let demerit_ms = ms(&report, "demerit_ms");
+        assert!(demerit_ms * 1e3 <= bound_us, "{drive}: {demerit_ms} ms");
+        // Another drive's measurements would be far off.
+        assert!(demerit_ms > 0.01, "{drive}: {demerit_ms} ms");
+        assert!(ms(&report, "floor_ms") < 0.01 && ms(&report, "demerit_sd_ms") < 0.01);
+        assert!(ms(&report, "floor_phase_ms") > 0.02, "{drive}");
+    }
+}
