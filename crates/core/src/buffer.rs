@@ -61,6 +61,12 @@ impl Buffer {
         Some((SegmentId(i), self.segments[i].end))
     }
 
+    /// Whether a segment's first block is `at` or one before it.
+    #[inline]
+    pub fn begins_by(&self, id: SegmentId, at: Lbn) -> bool {
+        self.segments[id.0].first <= at
+    }
+
     /// Whether block `at` is in the buffer.
     #[inline]
     pub fn holds(&self, at: Lbn) -> bool {
@@ -121,14 +127,16 @@ impl Buffer {
         }
     }
 
-    /// Lets a segment hold `blocks` before its first one too, as far as there is room.
-    pub fn fill_before(&mut self, id: SegmentId, blocks: SectorCount) {
+    /// Lets a segment hold the blocks from `first` to its own first one too, as far as there is
+    /// room.
+    pub fn fill_before(&mut self, id: SegmentId, first: Lbn) {
         let segment = &mut self.segments[id.0];
         let room = self
             .capacity
             .0
             .saturating_sub(segment.end.0 - segment.first.0);
-        segment.first = Lbn(segment.first.0 - blocks.0.min(room).min(segment.first.0));
+        let missing = segment.first.0.saturating_sub(first.0);
+        segment.first = Lbn(segment.first.0 - missing.min(room));
     }
 
     /// Drops a segment's blocks before `first`.

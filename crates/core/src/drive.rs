@@ -7,6 +7,7 @@ mod arm;
 mod bus;
 mod completion;
 mod core;
+mod costs;
 mod device;
 mod read;
 mod reading;
@@ -34,6 +35,8 @@ pub struct Drive {
     depth: usize,
     /// Commands begun, in the order of their completion.
     begun: VecDeque<Completion>,
+    /// Commands not begun yet.
+    queued: usize,
     /// When the next command may begin.
     open: Instant,
     now: Instant,
@@ -68,6 +71,7 @@ impl Drive {
             queue,
             depth: spec.queue.depth as usize,
             begun: VecDeque::new(),
+            queued: 0,
             open: Instant::START,
             now: Instant::START,
         }
@@ -81,11 +85,12 @@ impl Drive {
     /// Begins commands whose time has come by `now`.
     #[inline]
     fn begin(&mut self, now: Instant) {
-        while self.open <= now {
-            let at = self.open;
-            let Some(Pending { request, arrived }) = self.queue.next(at, &self.core) else {
-                return;
+        while self.queued > 0 && self.open <= now {
+            let next = self.queue.next(self.open, &self.core);
+            let Some(Pending { request, arrived }) = next else {
+                panic!("the policy lost {} requests", self.queued);
             };
+            self.queued -= 1;
             self.begin_one(request, arrived);
         }
     }
@@ -113,7 +118,7 @@ impl Drive {
         assert_eq!(breakdown.total(), completion.response(), "{completion:?}");
         let last = self.begun.back().map_or(Instant::START, |c| c.at);
         assert!(
-            at > arrived && at >= last && open > self.open,
+            at >= arrived && at >= last && open >= self.open,
             "{completion:?} before {last:?}"
         );
         self.begun.push_back(completion);
@@ -128,7 +133,7 @@ impl Device for Drive {
 
     #[inline]
     fn accepts(&self) -> bool {
-        self.begun.len() + self.queue.len() < self.depth
+        self.begun.len() + self.queued < self.depth
     }
 
     #[inline]
@@ -143,16 +148,17 @@ impl Device for Drive {
             self.now
         );
         self.now = now;
-        if self.queue.is_empty() && self.open <= now {
+        // What begins before this command arrives is chosen without it.
+        self.begin(now);
+        if self.queued == 0 && self.open <= now {
             self.begin_one(request, now);
         } else {
-            self.queue.add(
-                Pending {
-                    request,
-                    arrived: now,
-                },
-                &self.core,
-            );
+            let pending = Pending {
+                request,
+                arrived: now,
+            };
+            self.queue.add(pending, &self.core);
+            self.queued += 1;
         }
         Ok(())
     }
@@ -160,7 +166,7 @@ impl Device for Drive {
     #[inline]
     fn next_event(&self) -> Option<Instant> {
         let completes = self.begun.front().map(|c| c.at);
-        if self.queue.is_empty() {
+        if self.queued == 0 {
             return completes;
         }
         Some(completes.map_or(self.open, |at| at.min(self.open)))
@@ -174,14 +180,11 @@ impl Device for Drive {
             self.now
         );
         self.now = now;
-        if !self.queue.is_empty() {
-            self.begin(now);
-        }
-        while let Some(completion) = self.begun.front() {
-            if completion.at > now {
-                break;
-            }
-            done.push(*completion);
+        self.begin(now);
+        while let Some(first) = self.begun.front()
+            && first.at <= now
+        {
+            done.push(*first);
             self.begun.pop_front();
         }
     }

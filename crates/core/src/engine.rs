@@ -75,10 +75,11 @@ pub fn run(
         match (device.next_event(), arrival) {
             (Some(event), arrival) if arrival.is_none_or(|at| event <= at) => {
                 device.advance(event, &mut done);
-                for completion in done.drain(..) {
-                    observer.completed(&completion);
-                    load.completed(&completion);
+                for completion in &done {
+                    observer.completed(completion);
+                    load.completed(completion);
                 }
+                done.clear();
             }
             (_, Some(at)) => {
                 let request = load.take();

@@ -4,8 +4,6 @@
 //! With a depth-one drive behind it, this is the device driver of the classic studies. The
 //! policy decides when the device takes the next command, with the knowledge of that moment.
 
-use std::collections::VecDeque;
-
 use crate::drive::{Completion, Device, Refused, check};
 use crate::request::Request;
 use crate::sched::{Estimate, Pending, Policy};
@@ -15,10 +13,10 @@ use crate::units::{Instant, SectorCount};
 pub struct Host<D: Device + Estimate> {
     device: D,
     policy: Box<dyn Policy<D>>,
+    /// Requests that wait here, outside the device.
+    waiting: usize,
     /// When each request inside the device entered the queue.
-    arrivals: VecDeque<(u64, Instant)>,
-    /// Completions of the device, kept for its memory.
-    done: Vec<Completion>,
+    arrivals: Vec<(u64, Instant)>,
 }
 
 impl<D: Device + Estimate> Host<D> {
@@ -27,22 +25,23 @@ impl<D: Device + Estimate> Host<D> {
         Self {
             device,
             policy,
-            arrivals: VecDeque::new(),
-            done: Vec::new(),
+            waiting: 0,
+            arrivals: Vec::new(),
         }
     }
 
     /// Requests waiting here, outside the device.
     pub fn waiting(&self) -> usize {
-        self.policy.len()
+        self.waiting
     }
 
     #[inline]
     fn feed(&mut self, now: Instant) {
-        while self.device.accepts() {
+        while self.waiting > 0 && self.device.accepts() {
             let Some(Pending { request, arrived }) = self.policy.next(now, &self.device) else {
-                return;
+                panic!("the policy lost {} requests", self.waiting);
             };
+            self.waiting -= 1;
             self.hand_over(now, request, arrived);
         }
     }
@@ -51,22 +50,19 @@ impl<D: Device + Estimate> Host<D> {
     fn hand_over(&mut self, now: Instant, request: Request, arrived: Instant) {
         let taken = self.device.submit(now, request);
         assert_eq!(taken, Ok(()), "a device that accepts refused {request:?}");
-        self.arrivals.push_back((request.id, arrived));
+        self.arrivals.push((request.id, arrived));
     }
 
-    /// The completion as seen from the host queue: the wait here comes on top.
+    /// Makes a completion of the device one of this queue: the wait here comes on top.
     #[inline]
-    fn lift(&mut self, mut completion: Completion) -> Completion {
-        let index = self
-            .arrivals
-            .iter()
-            .position(|&(id, _)| id == completion.request.id);
-        let Some((_, arrived)) = index.and_then(|i| self.arrivals.remove(i)) else {
+    fn lift(&mut self, completion: &mut Completion) {
+        let id = completion.request.id;
+        let Some(index) = self.arrivals.iter().position(|&(inside, _)| inside == id) else {
             panic!("the device completed what it was not given: {completion:?}");
         };
+        let (_, arrived) = self.arrivals.swap_remove(index);
         completion.breakdown.queue += completion.arrived - arrived;
         completion.arrived = arrived;
-        completion
     }
 }
 
@@ -82,16 +78,15 @@ impl<D: Device + Estimate> Device for Host<D> {
     #[inline]
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
         check(&request, self.device.sectors())?;
-        if self.policy.is_empty() && self.device.accepts() {
+        if self.waiting == 0 && self.device.accepts() {
             self.hand_over(now, request, now);
         } else {
-            self.policy.add(
-                Pending {
-                    request,
-                    arrived: now,
-                },
-                &self.device,
-            );
+            let pending = Pending {
+                request,
+                arrived: now,
+            };
+            self.policy.add(pending, &self.device);
+            self.waiting += 1;
         }
         Ok(())
     }
@@ -104,12 +99,11 @@ impl<D: Device + Estimate> Device for Host<D> {
     #[inline]
     fn advance(&mut self, now: Instant, done: &mut Vec<Completion>) {
         while let Some(at) = self.device.next_event().filter(|&at| at <= now) {
-            let mut completions = std::mem::take(&mut self.done);
-            self.device.advance(at, &mut completions);
-            for completion in completions.drain(..) {
-                done.push(self.lift(completion));
+            let earlier = done.len();
+            self.device.advance(at, done);
+            for completion in &mut done[earlier..] {
+                self.lift(completion);
             }
-            self.done = completions;
             self.feed(at);
         }
     }

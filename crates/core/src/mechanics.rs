@@ -1,14 +1,14 @@
 //! Rotation and arm: how long it takes to bring a head over a sector.
 //!
 //! A [`Mechanism`] holds what never changes while a drive runs: layout, rotation and seek times.
-//! Where the head is, and since when, is a [`Position`]; the future of a pass over the media is a
-//! [`Pass`], which yields its pieces (one track, no gap) in closed form as somebody asks.
+//! Where the head is, and since when, is a [`Position`]; what happens over one track is a
+//! [`Piece`], whose every sector is known in closed form.
 
-mod pass;
+mod piece;
 mod rotation;
 mod seek;
 
-pub use pass::{Pass, Piece};
+pub use piece::Piece;
 pub use rotation::Rotation;
 pub use seek::SeekTimes;
 
@@ -71,6 +71,16 @@ impl Mechanism {
             rotation: Rotation::new(spec.mechanics.period_ns, origin),
             seek: SeekTimes::new(&spec.mechanics, spec.geometry.cylinders),
         }
+    }
+
+    /// The total of [`Mechanism::approach`], in the fewest steps: schedulers ask it of every
+    /// pending request.
+    #[inline]
+    pub fn positioning(&self, from: Position, op: Op, extent: &Extent, ready: Instant) -> Span {
+        let distance = from.cylinder.distance(extent.cylinder);
+        let moved = self.seek.total(op, distance, from.head != extent.head);
+        let there = (from.since + moved).max(ready);
+        there + self.rotation.wait(there, extent.start) - from.since
     }
 
     /// How a head at `from` gets to the start of `extent`, not to begin before `ready`.

@@ -7,6 +7,7 @@
 
 mod clook;
 mod fcfs;
+mod sorted;
 mod sptf;
 
 pub use clook::CLook;
@@ -14,7 +15,7 @@ pub use fcfs::Fcfs;
 pub use sptf::Sptf;
 
 use crate::geometry::Extent;
-use crate::request::{Op, Request};
+use crate::request::Request;
 use crate::units::{Cylinder, Instant, Span};
 
 /// A request that waits to be served.
@@ -47,7 +48,7 @@ pub trait Outlook {
 
     /// Time until the media transfer of a request at `place` would begin, counted from the end
     /// of its command overhead.
-    fn positioning(&self, op: Op, place: &Extent) -> Span;
+    fn positioning(&self, request: &Request, place: &Extent) -> Span;
 
     /// No request `distance` cylinders away or more takes less to position for.
     fn least(&self, distance: u32) -> Span;

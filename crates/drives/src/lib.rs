@@ -87,3 +87,8 @@ fn likeness(wanted: &[(char, char)], known: &[(char, char)]) -> f64 {
     }
     f64::from(2 * common) / (wanted.len() + known.len()).max(1) as f64
 }
+
+/// The README's example, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;

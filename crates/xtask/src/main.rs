@@ -1,5 +1,6 @@
 //! Checks and generated documents of the workspace, run as `cargo xtask <command>`.
 
+mod speed;
 mod tidy;
 
 use std::process::ExitCode;
@@ -15,11 +16,23 @@ struct Command {
 }
 
 /// One line a command.
-const COMMANDS: &[Command] = &[Command {
-    name: "tidy",
-    summary: "hold the style of the tree (--list: name the checks)",
-    run: tidy::run,
-}];
+const COMMANDS: &[Command] = &[
+    Command {
+        name: "tidy",
+        summary: "hold the style of the tree (--list: name the checks)",
+        run: tidy::run,
+    },
+    Command {
+        name: "counts",
+        summary: "hold instructions a request against their record (--record: renew it)",
+        run: speed::counts,
+    },
+    Command {
+        name: "bench",
+        summary: "print the performance table",
+        run: speed::bench,
+    },
+];
 
 /// Exit status of a command line that says nothing we know.
 const USAGE: u8 = 2;

@@ -4,7 +4,7 @@ use super::reading::Reading;
 use crate::buffer::Buffer;
 use crate::mechanics::{Mechanism, Position};
 use crate::spec::{self, Delivered};
-use crate::units::{Instant, Lbn};
+use crate::units::{Instant, SectorCount};
 
 /// What the arm is doing.
 #[derive(Clone, Copy, Debug)]
@@ -23,38 +23,70 @@ impl Arm {
         mechanism: &Mechanism,
         buffer: &mut Buffer,
         now: Instant,
-        spec: &spec::Buffer,
+        rules: &spec::Buffer,
     ) {
         if let Self::Reading(reading) = self {
             let reached = reading.reached(mechanism, now);
             buffer.fill(reading.segment, reached);
-            if spec.delivered == Delivered::Dropped {
+            if rules.delivered == Delivered::Dropped {
                 buffer.drop_before(reading.segment, reading.requested);
             }
         }
     }
 
-    /// Where the head would be, and when, if it were called at `at`. Required read-ahead
-    /// comes first.
+    /// Calls the head at `at`: where it is, and when it is free to move. What it still reads
+    /// until then, the sector under it or required read-ahead, gets into the buffer.
     #[inline]
-    pub fn called(&self, mechanism: &Mechanism, at: Instant, spec: &spec::Buffer) -> Position {
+    pub fn call(
+        &mut self,
+        mechanism: &Mechanism,
+        buffer: &mut Buffer,
+        at: Instant,
+        rules: &spec::Buffer,
+    ) -> Position {
+        let at = self.released(mechanism, at, rules);
+        self.settle(mechanism, buffer, at, rules);
+        let position = match self {
+            Self::Free(position) => {
+                return Position {
+                    since: position.since.max(at),
+                    ..*position
+                };
+            }
+            Self::Reading(reading) => reading.stopped(at, !rules.read_ahead_stops_mid_sector),
+        };
+        if position.since > at {
+            self.settle(mechanism, buffer, position.since, rules);
+        }
+        position
+    }
+
+    /// What [`Self::call`] would give, for one who only asks.
+    #[inline]
+    pub fn if_called(&self, mechanism: &Mechanism, at: Instant, rules: &spec::Buffer) -> Position {
+        let at = self.released(mechanism, at, rules);
         match self {
             Self::Free(position) => Position {
                 since: position.since.max(at),
                 ..*position
             },
             Self::Reading(reading) => {
-                let at = match spec.read_ahead_min.0 {
-                    0 => at,
-                    _ => at.max(reading.when(mechanism, required(reading, spec))),
-                };
-                reading.stopped(mechanism, at, !spec.read_ahead_stops_mid_sector)
+                let mut reading = *reading;
+                reading.reached(mechanism, at);
+                reading.stopped(at, !rules.read_ahead_stops_mid_sector)
             }
         }
     }
-}
 
-/// One past the last block of the read-ahead that `reading` owes.
-fn required(reading: &Reading, spec: &spec::Buffer) -> Lbn {
-    (reading.requested + spec.read_ahead_min).min(reading.end())
+    /// When the read-ahead that the drive owes is done, or `at` if that is later.
+    #[inline]
+    fn released(&self, mechanism: &Mechanism, at: Instant, rules: &spec::Buffer) -> Instant {
+        match self {
+            Self::Reading(reading) if rules.read_ahead_min > SectorCount(0) => {
+                let owed = (reading.requested + rules.read_ahead_min).min(reading.end);
+                at.max(reading.when(mechanism, owed))
+            }
+            _ => at,
+        }
+    }
 }

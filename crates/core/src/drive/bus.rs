@@ -61,7 +61,18 @@ impl HostPath {
     /// latest with respect to the media at the first or at the last sector of each piece.
     #[inline]
     pub fn delivered(&self, data: &Arrivals<'_>, start: Instant) -> Instant {
-        let mut done = start + self.read_sector * (data.end - data.first).0;
+        let rate = self.read_sector;
+        let mut done = start + rate * (data.end - data.first).0;
+        if let [piece] = data.pieces
+            && piece.first == data.first
+        {
+            // The common case: all of it on one track.
+            let sectors = data.end - data.first;
+            let tail = piece.last_to_pass(sectors);
+            let behind_first = piece.after(SectorCount(1)) + rate * sectors.0;
+            let behind_last = piece.after(tail) + rate * (sectors.0 - tail.0 + 1);
+            return done.max(behind_first).max(behind_last);
+        }
         for piece in data.pieces {
             let from = data.first.max(piece.first);
             let until = data.end.min(piece.end_lbn());
@@ -72,7 +83,7 @@ impl HostPath {
             let tail = piece.last_to_pass(until - piece.first).max(head);
             for sector in [head, tail] {
                 let left = (data.end - piece.first).0 - sector.0 + 1;
-                done = done.max(piece.after(sector) + self.read_sector * left);
+                done = done.max(piece.after(sector) + rate * left);
             }
         }
         done

@@ -6,6 +6,7 @@
 
 use super::arm::Arm;
 use super::bus::HostPath;
+use super::costs::Costs;
 use super::{Breakdown, Outcome};
 use crate::buffer::Buffer;
 use crate::geometry::Extent;
@@ -21,6 +22,7 @@ pub struct Core {
     pub(super) mechanism: Mechanism,
     pub(super) path: HostPath,
     pub(super) rules: spec::Buffer,
+    pub(super) costs: Costs,
     pub(super) overheads: Overheads,
     pub(super) write_leaves: WriteLeaves,
     pub(super) never_disconnect: bool,
@@ -28,8 +30,8 @@ pub struct Core {
     pub(super) preseek: PreSeek,
     pub(super) buffer: Buffer,
     pub(super) arm: Arm,
-    /// The newest written data of the write cache.
-    pub(super) dirty: Option<Dirty>,
+    /// The newest data that the write cache took.
+    pub(super) dirty: Dirty,
     /// The bus carries an earlier command's data and messages until then.
     pub(super) bus_free: Instant,
     pub(super) last: Last,
@@ -37,12 +39,12 @@ pub struct Core {
     pub(super) pieces: Vec<Piece>,
 }
 
-/// Data that a write cache took and may not have written yet.
+/// Data that the write cache took.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dirty {
     /// One past the last block.
     pub end: Lbn,
-    /// When they are all on the media.
+    /// When they are on the media, and all that it took before.
     pub on_media: Instant,
 }
 
@@ -99,6 +101,7 @@ impl Core {
         Self {
             path: HostPath::new(spec),
             rules: spec.buffer.clone(),
+            costs: Costs::new(spec),
             overheads: spec.overheads.clone(),
             write_leaves: spec.bus.write_leaves,
             never_disconnect: spec.bus.never_disconnect,
@@ -106,7 +109,10 @@ impl Core {
             preseek: spec.queue.preseek,
             buffer: Buffer::new(&spec.buffer),
             arm: Arm::Free(position),
-            dirty: None,
+            dirty: Dirty {
+                end: Lbn(u64::MAX),
+                on_media: Instant::START,
+            },
             bus_free: Instant::START,
             last: Last {
                 op: Op::Read,
@@ -120,12 +126,6 @@ impl Core {
     /// Serves a command.
     #[inline]
     pub(super) fn serve(&mut self, command: &Command) -> Served {
-        self.arm.settle(
-            &self.mechanism,
-            &mut self.buffer,
-            command.begin(),
-            &self.rules,
-        );
         let served = match command.request.op {
             Op::Read => self.read(command),
             Op::Write => self.write(command),
@@ -137,6 +137,13 @@ impl Core {
         };
         self.bus_free = served.at;
         served
+    }
+
+    /// Calls the arm at `at`: where it is then, and when it is free to move.
+    #[inline]
+    pub(super) fn call(&mut self, at: Instant) -> Position {
+        self.arm
+            .call(&self.mechanism, &mut self.buffer, at, &self.rules)
     }
 
     /// When the drive may begin with the next command (spec::PreSeek).
@@ -152,16 +159,13 @@ impl Core {
     /// When the data are flushed that must be before a command begun at `now` is served.
     #[inline]
     pub(super) fn flushed(&self, now: Instant) -> Instant {
-        self.dirty.map_or(now, |dirty| dirty.on_media.max(now))
+        self.dirty.on_media.max(now)
     }
 
     /// Whether a write begun at `now` continues data that are not on the media yet.
     #[inline]
     pub(super) fn appends(&self, request: &Request, now: Instant) -> bool {
-        self.rules.combine_writes
-            && self
-                .dirty
-                .is_some_and(|d| d.on_media > now && d.end == request.start)
+        self.rules.combine_writes && self.dirty.on_media > now && self.dirty.end == request.start
     }
 
     /// Whether a write completes before it is on the media.
@@ -187,10 +191,12 @@ impl Core {
 /// The state that a command chosen at some instant would meet.
 pub struct View<'a> {
     core: &'a Core,
-    /// For a read and for a write: where the head is when the arm is called.
-    from: [Position; 2],
-    /// No write begins on the media before this.
-    write_ready: Instant,
+    /// Where the head is when the arm is called for a read.
+    read_from: Position,
+    /// The same for a write.
+    write_from: Position,
+    /// When the bus begins to carry a write's data.
+    write_data: Instant,
 }
 
 impl Estimate for Core {
@@ -201,32 +207,26 @@ impl Estimate for Core {
         self.mechanism.layout.extent(request.start)
     }
 
-    /// As if a request of the usual kind were chosen: not sequential, not in the buffer, of as
-    /// many sectors as a media write waits for.
+    /// As if the request chosen were not in the buffer and did not continue the one before.
     fn outlook(&self, now: Instant) -> View<'_> {
-        let after_write = self.last.op == Op::Write;
-        let o = &self.overheads;
-        let read = if after_write {
-            o.read_miss_after_write
-        } else {
-            o.read_miss_after_read
+        let request = Request {
+            id: 0,
+            op: Op::Write,
+            start: Lbn(u64::MAX),
+            sectors: SectorCount(1),
         };
-        let free = self.flushed(now);
         let write = self.write_setup(&Command {
-            request: Request {
-                id: 0,
-                op: Op::Write,
-                start: Lbn(u64::MAX),
-                sectors: o.write_start.small,
-            },
+            request,
             arrived: now,
             open: now,
         });
-        let called = |at| self.arm.called(&self.mechanism, at, &self.rules);
+        let read = now + self.costs.read_miss.of(self.last.op);
+        let called = |at| self.arm.if_called(&self.mechanism, at, &self.rules);
         View {
             core: self,
-            from: [called((now + read).max(free)), called(write.arm_called)],
-            write_ready: write.ready,
+            read_from: called(read.max(self.flushed(now))),
+            write_from: called(write.arm_called),
+            write_data: write.data,
         }
     }
 }
@@ -234,25 +234,24 @@ impl Estimate for Core {
 impl Outlook for View<'_> {
     #[inline]
     fn cylinder(&self) -> Cylinder {
-        self.from[0].cylinder
+        self.read_from.cylinder
     }
 
     #[inline]
-    fn positioning(&self, op: Op, place: &Extent) -> Span {
-        let (from, ready) = match op {
-            Op::Read => (self.from[0], Instant::START),
-            Op::Write => (self.from[1], self.write_ready),
+    fn positioning(&self, request: &Request, place: &Extent) -> Span {
+        let (from, ready) = match request.op {
+            Op::Read => (self.read_from, Instant::START),
+            Op::Write => {
+                let ready = self.core.write_ready(request.sectors, self.write_data);
+                (self.write_from, ready)
+            }
         };
-        self.core.mechanism.approach(from, op, place, ready).total()
+        let mechanism = &self.core.mechanism;
+        mechanism.positioning(from, request.op, place, ready)
     }
 
     #[inline]
     fn least(&self, distance: u32) -> Span {
         self.core.mechanism.seek.least(distance)
     }
-}
-
-/// How many of `sectors` a watermark of `fraction` means; at least one, never more than either.
-pub(super) fn watermark(fraction: f64, of: SectorCount, sectors: SectorCount) -> SectorCount {
-    SectorCount(((fraction * of.0 as f64).floor() as u64).clamp(1, sectors.0.max(1)))
 }

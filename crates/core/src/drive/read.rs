@@ -2,14 +2,14 @@
 
 use super::arm::Arm;
 use super::bus::Arrivals;
-use super::core::{Command, Core, Served, watermark};
+use super::core::{Command, Core, Served};
 use super::reading::Reading;
 use super::{Breakdown, Outcome};
 use crate::buffer::SegmentId;
-use crate::mechanics::{Approach, Pass, Position};
+use crate::mechanics::{Approach, Piece, Position};
 use crate::request::{Op, Request};
-use crate::spec::{Delivered, ReadAhead, WatermarkOf};
-use crate::units::{Instant, Lbn, SectorCount, Span};
+use crate::spec::{Delivered, PreSeek, ReadAhead};
+use crate::units::{Instant, Lbn, Span};
 
 /// Where the blocks of a read come from.
 enum Source {
@@ -30,6 +30,7 @@ struct Media {
 }
 
 impl Core {
+    #[inline]
     pub(super) fn read(&mut self, command: &Command) -> Served {
         match self.source(command) {
             Source::Segment(segment, end) if end >= command.request.end() => {
@@ -40,10 +41,20 @@ impl Core {
         }
     }
 
-    fn source(&self, command: &Command) -> Source {
+    #[inline]
+    fn source(&mut self, command: &Command) -> Source {
         let start = command.request.start;
         if !self.rules.caching {
             return Source::Media;
+        }
+        // How far a pass has come that will not bring the block anyhow need not be known.
+        if let Arm::Reading(reading) = &self.arm
+            && start < reading.end
+            && self.buffer.begins_by(reading.segment, start)
+        {
+            let rules = &self.rules;
+            self.arm
+                .settle(&self.mechanism, &mut self.buffer, command.begin(), rules);
         }
         if let Some((segment, end)) = self.buffer.holding(start) {
             return Source::Segment(segment, end);
@@ -56,21 +67,8 @@ impl Core {
         }
     }
 
-    fn hit_overhead(&self) -> Span {
-        match self.last.op {
-            Op::Read => self.overheads.read_hit_after_read,
-            Op::Write => self.overheads.read_hit_after_write,
-        }
-    }
-
-    fn miss_overhead(&self) -> Span {
-        match self.last.op {
-            Op::Read => self.overheads.read_miss_after_read,
-            Op::Write => self.overheads.read_miss_after_write,
-        }
-    }
-
-    /// One past the last block that the drive would read on to, behind a read up to `end`.
+    /// One past the last block that the drive would read on to, behind a read.
+    #[inline]
     fn read_ahead_end(&self, request: &Request) -> Lbn {
         let rules = &self.rules;
         if !rules.caching || rules.read_ahead == ReadAhead::None {
@@ -86,6 +84,7 @@ impl Core {
     }
 
     /// Whether the track before the one of the last block is in the buffer, where that matters.
+    #[inline]
     fn follows_buffered_track(&self, request: &Request) -> bool {
         if self.rules.read_ahead != ReadAhead::OneTrack {
             return false;
@@ -97,7 +96,7 @@ impl Core {
 
     fn read_hit(&mut self, command: &Command, segment: SegmentId, held: Lbn) -> Served {
         let request = &command.request;
-        let overhead = self.hit_overhead();
+        let overhead = self.costs.read_hit.of(self.last.op);
         let go = command
             .processed(overhead)
             .max(self.flushed(command.begin()));
@@ -106,6 +105,9 @@ impl Core {
         let at = sent + self.overheads.read_completion;
         self.buffer.touch(segment);
         self.read_on_after_hit(command, (segment, held), go);
+        if self.rules.delivered == Delivered::Dropped {
+            self.buffer.drop_before(segment, request.end());
+        }
         let breakdown = Breakdown {
             queue: go - command.arrived - overhead,
             overhead: overhead + self.path.preparation + self.overheads.read_completion,
@@ -125,7 +127,7 @@ impl Core {
     /// has ended, or a free arm, takes up again if the drive does that.
     fn read_on_after_hit(&mut self, command: &Command, held: (SegmentId, Lbn), go: Instant) {
         let request = &command.request;
-        let end = self.read_ahead_end(request);
+        let ends = (request.end(), self.read_ahead_end(request));
         let follows = self.follows_buffered_track(request);
         let resumes = self.rules.read_ahead_on_hit;
         let begin = command.begin();
@@ -134,53 +136,49 @@ impl Core {
                 let live = !reading.is_over(begin);
                 if live || resumes {
                     let now = if live { begin } else { go };
-                    let until = (request.end(), end);
-                    reading.extend(
-                        &self.mechanism,
-                        (now, held.1),
-                        until,
-                        follows,
-                        &mut self.pieces,
-                    );
+                    let pieces = &mut self.pieces;
+                    reading.extend(&self.mechanism, (now, held.1), ends, follows, pieces);
+                    pieces.clear();
                 }
             }
-            Arm::Free(position) if resumes && end > held.1 => {
+            Arm::Free(position) if resumes && ends.1 > held.1 => {
                 let from = Position {
                     since: position.since.max(go),
                     ..*position
                 };
-                let mut pass = Pass {
-                    op: Op::Read,
-                    next: held.1,
-                    end,
-                    from,
-                };
-                let (approach, piece) = pass.step(&self.mechanism, Instant::START);
+                let blocks = (held.1, ends.1);
+                let start = Instant::START;
+                let (approach, piece) = self.mechanism.piece(from, Op::Read, blocks, start);
                 let newest = (piece, piece.begin - approach.wait);
                 let scheme = (self.rules.read_ahead, follows);
-                self.arm = Arm::Reading(Reading::new(held.0, pass, newest, request.end(), scheme));
+                self.arm = Arm::Reading(Reading::new(held.0, ends, newest, scheme));
             }
             _ => {}
         }
-        self.pieces.clear();
     }
 
     fn read_partial(&mut self, command: &Command, segment: SegmentId, held: Lbn) -> Served {
         let request = &command.request;
-        let at_once = self.rules.partial_hits_at_once
-            || held.0 - request.start.0 >= self.read_watermark(request).0;
-        let overhead = if at_once {
-            self.hit_overhead()
+        let mark = self.costs.read_mark.sectors(request.sectors);
+        let at_once = self.rules.partial_hits_at_once || held - request.start >= mark;
+        let overheads = if at_once {
+            &self.costs.read_hit
         } else {
-            self.miss_overhead()
+            &self.costs.read_miss
         };
+        let overhead = overheads.of(self.last.op);
         let go = command
             .processed(overhead)
             .max(self.flushed(command.begin()));
         self.buffer.touch(segment);
         let media = self.rest_from_media(command, (segment, held), go);
-        let outcome = Outcome::PartialHit;
-        self.deliver(command, overhead, &media, at_once.then_some(go), outcome)
+        self.deliver(
+            command,
+            overhead,
+            &media,
+            at_once.then_some(go),
+            Outcome::PartialHit,
+        )
     }
 
     /// The blocks of a partial hit that the segment does not hold yet.
@@ -191,22 +189,16 @@ impl Core {
         go: Instant,
     ) -> Media {
         let request = &command.request;
-        let end = self.read_ahead_end(request);
+        let ends = (request.end(), self.read_ahead_end(request));
         let follows = self.follows_buffered_track(request);
-        self.pieces.clear();
         match &mut self.arm {
             Arm::Reading(reading) if reading.segment == segment => {
                 let begin = command.begin();
                 let now = if reading.is_over(begin) { go } else { begin };
-                let until = (request.end(), end);
-                reading.extend(
-                    &self.mechanism,
-                    (now, held),
-                    until,
-                    follows,
-                    &mut self.pieces,
-                );
-                let wait = self.pieces[0].begin.since_or_zero(go);
+                let pieces = &mut self.pieces;
+                pieces.clear();
+                reading.extend(&self.mechanism, (now, held), ends, follows, pieces);
+                let wait = pieces[0].begin.since_or_zero(go);
                 let approach = Approach {
                     wait,
                     ..Approach::default()
@@ -219,109 +211,90 @@ impl Core {
                 }
             }
             _ => {
-                self.arm
-                    .settle(&self.mechanism, &mut self.buffer, go, &self.rules);
-                self.read_from_media(command, held, segment, go)
+                let position = self.call(go);
+                self.read_from_media(command, held, segment, position)
             }
         }
     }
 
+    #[inline]
     fn read_miss(&mut self, command: &Command) -> Served {
-        let overhead = self.miss_overhead();
+        let overhead = self.costs.read_miss.of(self.last.op);
         let go = command
             .processed(overhead)
             .max(self.flushed(command.begin()));
         let start = command.request.start;
         // What was read until the arm is called is in the buffer before the oldest goes.
-        self.arm
-            .settle(&self.mechanism, &mut self.buffer, go, &self.rules);
+        let position = self.call(go);
         let segment = self.buffer.claim_for_read(start);
-        let media = self.read_from_media(command, start, segment, go);
+        let media = self.read_from_media(command, start, segment, position);
         self.deliver(command, overhead, &media, None, Outcome::Miss)
     }
 
-    /// Calls the arm at `go` and reads from block `from` to the request's end into `segment`,
-    /// and on.
+    /// Reads from block `from` to the request's end into `segment`, and on, with the arm at
+    /// `position`.
+    #[inline]
     fn read_from_media(
         &mut self,
         command: &Command,
         from: Lbn,
         segment: SegmentId,
-        go: Instant,
+        position: Position,
     ) -> Media {
         let request = &command.request;
-        let position = self.arm.called(&self.mechanism, go, &self.rules);
-        let end = self.read_ahead_end(request);
-        let mut pass = Pass {
-            op: Op::Read,
-            next: from,
-            end,
-            from: position,
-        };
-        let (approach, mut piece) = self.read_piece(&mut pass, request.end());
+        let ends = (request.end(), self.read_ahead_end(request));
+        let (approach, mut piece) = self.read_piece(position, from, ends);
         let mut in_place = piece.begin - approach.wait;
-        self.keep_what_passes_before(segment, &piece, from, approach.wait);
+        if self.rules.read_before_requested {
+            self.keep_what_passes_before(segment, &piece, from, approach.wait);
+        }
         self.pieces.clear();
         self.pieces.push(piece);
         while piece.end_lbn() < request.end() {
-            let (next, behind) = self.read_piece(&mut pass, request.end());
+            let (next, behind) = self.read_piece(piece.position_after(), piece.end_lbn(), ends);
             piece = behind;
             in_place = piece.begin - next.wait;
             self.pieces.push(piece);
         }
-        let done = piece.after(request.end() - piece.first);
-        let follows = self.follows_buffered_track(request);
-        let scheme = (self.rules.read_ahead, follows);
-        let reading = Reading::new(segment, pass, (piece, in_place), request.end(), scheme);
-        self.arm = Arm::Reading(reading);
+        let end = piece.after(request.end() - piece.first);
+        let scheme = (self.rules.read_ahead, self.follows_buffered_track(request));
+        self.arm = Arm::Reading(Reading::new(segment, ends, (piece, in_place), scheme));
         Media {
             called: position.since,
             approach,
-            end: done,
+            end,
         }
     }
 
-    /// The next piece of a read, of which blocks before `wanted` are asked for.
+    /// The next run of a read of blocks up to `ends.0`, and on to `ends.1`.
     #[inline]
-    fn read_piece(&self, pass: &mut Pass, wanted: Lbn) -> (Approach, crate::mechanics::Piece) {
-        let (approach, piece) = pass.step(&self.mechanism, Instant::START);
+    fn read_piece(&self, from: Position, at: Lbn, ends: (Lbn, Lbn)) -> (Approach, Piece) {
+        let blocks = (at, ends.1);
+        let (approach, piece) = self.mechanism.piece(from, Op::Read, blocks, Instant::START);
         if !self.rules.read_on_arrival {
             return (approach, piece);
         }
-        let wanted = wanted.min(piece.end_lbn()) - piece.first;
-        let piece = piece.on_arrival(approach.wait, wanted, self.mechanism.rotation.period());
-        pass.continue_after(&piece);
-        (approach, piece)
+        let wanted = ends.0.min(piece.end_lbn()) - piece.first;
+        let period = self.mechanism.rotation.period();
+        (approach, piece.on_arrival(approach.wait, wanted, period))
     }
 
     /// Keeps blocks of the same track that pass while the head waits for the first wanted one.
     fn keep_what_passes_before(
         &mut self,
         segment: SegmentId,
-        piece: &crate::mechanics::Piece,
+        piece: &Piece,
         from: Lbn,
         wait: Span,
     ) {
-        if self.rules.read_before_requested && self.rules.caching {
-            let passed = piece.sectors_in(wait);
-            let run = from - self.mechanism.layout.track_first(from);
-            self.buffer.fill_before(segment, passed.min(run));
-        }
-    }
-
-    fn read_watermark(&self, request: &Request) -> SectorCount {
-        let of = match self.rules.watermark_of {
-            WatermarkOf::Request => request.sectors,
-            WatermarkOf::Segment => self.rules.segment,
-        };
-        watermark(
-            self.rules.read_watermark,
-            of,
-            request.sectors.min(self.rules.segment),
-        )
+        let passed = piece.sectors_in(wait);
+        let run = from - self.mechanism.layout.track_first(from);
+        let first = Lbn(from.0 - passed.min(run).0);
+        self.buffer.fill_before(segment, first);
     }
 
     /// The bus's part, from `at_once` on or when enough has come from the media, and the whole.
+    #[inline]
     fn deliver(
         &mut self,
         command: &Command,
@@ -336,11 +309,11 @@ impl Core {
             end: request.end(),
             pieces: &self.pieces,
         };
-        let mark = self.read_watermark(request);
+        let mark = self.costs.read_mark.sectors(request.sectors);
         let (bus, connect) = match at_once {
             Some(go) => (go.max(self.bus_free), self.path.preparation),
             None => {
-                let left = media.called + self.read_disconnect();
+                let left = media.called + self.costs.read_disconnect.of(self.last.op);
                 let enough = data.after(mark).unwrap_or(media.called);
                 (enough.max(left).max(self.bus_free), self.path.reselect[0])
             }
@@ -366,25 +339,21 @@ impl Core {
             transfer: media.end - media.called - seek - settle - wait,
             bus: sent - media.end - exposed,
         };
-        let open = self.next_open(self.media_open(media.end), sent, at);
+        let open = match self.preseek {
+            PreSeek::Acknowledged => at,
+            PreSeek::CompletionReady => sent,
+            // After the read-ahead that the drive owes.
+            PreSeek::MediaDone => {
+                self.arm
+                    .if_called(&self.mechanism, media.end, &self.rules)
+                    .since
+            }
+        };
         Served {
             at,
             open,
             breakdown,
             outcome,
-        }
-    }
-
-    /// When the mechanism is free behind a read: after the read-ahead that it owes.
-    fn media_open(&self, end: Instant) -> Instant {
-        self.arm.called(&self.mechanism, end, &self.rules).since
-    }
-
-    fn read_disconnect(&self) -> Span {
-        match self.last.op {
-            _ if self.never_disconnect => Span::ZERO,
-            Op::Read => self.overheads.read_disconnect_after_read,
-            Op::Write => self.overheads.read_disconnect_after_write,
         }
     }
 }

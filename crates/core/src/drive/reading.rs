@@ -3,23 +3,27 @@
 
 use crate::buffer::SegmentId;
 use crate::geometry::Extent;
-use crate::mechanics::{Mechanism, Pass, Piece, Position};
+use crate::mechanics::{Mechanism, Piece, Position};
+use crate::request::Op;
 use crate::spec::ReadAhead;
-use crate::units::{Cylinder, Head, Instant, Lbn};
+use crate::units::{Cylinder, Head, Instant, Lbn, SectorCount};
 
 /// A pass that reads into a segment, and on when nobody asks for anything else.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reading {
     /// Where the blocks go.
     pub segment: SegmentId,
-    /// What was located so far; `pass.end` is as far as the drive would read on.
-    pass: Pass,
-    /// The newest piece. Earlier ones are done before anybody asks again.
-    piece: Piece,
-    /// When the head was in place for that piece; before that it cannot be stopped.
-    in_place: Instant,
     /// One past the last block that a host asked for.
     pub requested: Lbn,
+    /// One past the last block that the drive would read on to, as far as is known.
+    pub end: Lbn,
+    /// The newest run of blocks that was located. Earlier ones are done before anybody asks
+    /// again.
+    piece: Piece,
+    /// When the head was in place for that run; before that it cannot be stopped.
+    in_place: Instant,
+    /// When the pass took up again after it had come to its end.
+    resumed: Instant,
     /// Which tracks read-ahead may enter.
     reach: Reach,
 }
@@ -35,6 +39,7 @@ struct Reach {
 }
 
 impl Reach {
+    #[inline]
     fn from(scheme: ReadAhead, last: &Piece, follows: bool) -> Self {
         let tracks = u32::from(scheme == ReadAhead::OneTrack && follows);
         Self {
@@ -46,7 +51,11 @@ impl Reach {
     }
 
     /// Whether read-ahead may go on into `extent`; if so it has gone there.
+    #[inline]
     fn enters(&mut self, extent: &Extent) -> bool {
+        if self.scheme == ReadAhead::UntilFull {
+            return true;
+        }
         let same_cylinder = extent.cylinder == self.cylinder;
         if same_cylinder && extent.head == self.head {
             return true;
@@ -67,105 +76,109 @@ impl Reach {
 }
 
 impl Reading {
-    /// A pass whose pieces, the last of which is `piece`, cover a request up to `requested`.
+    /// A pass towards `end` whose runs, the last of which is `piece`, cover a request up to
+    /// `requested`. `follows`: the track before the last one is in the buffer.
+    #[inline]
     pub fn new(
         segment: SegmentId,
-        pass: Pass,
+        (requested, end): (Lbn, Lbn),
         (piece, in_place): (Piece, Instant),
-        requested: Lbn,
         (scheme, follows): (ReadAhead, bool),
     ) -> Self {
         let reach = Reach::from(scheme, &piece, follows);
         Self {
             segment,
-            pass,
+            requested,
+            end,
             piece,
             in_place,
-            requested,
+            resumed: Instant::START,
             reach,
         }
     }
 
-    /// Goes on by a piece if there is one.
+    /// Goes on by a run if there is one.
+    #[inline]
     fn step(&mut self, mechanism: &Mechanism) -> bool {
-        if self.pass.next >= self.pass.end {
+        let next = self.piece.end_lbn();
+        if next >= self.end {
             return false;
         }
-        let extent = mechanism.layout.extent(self.pass.next);
+        let extent = mechanism.layout.extent(next);
         if !self.reach.enters(&extent) {
-            self.pass.end = self.pass.next;
+            self.end = next;
             return false;
         }
-        let (approach, piece) = self.pass.step_to(mechanism, &extent, Instant::START);
+        let after = self.piece.position_after();
+        let from = Position {
+            since: after.since.max(self.resumed),
+            ..after
+        };
+        let until = (next, self.end);
+        let (approach, piece) = mechanism.piece_of(from, Op::Read, until, &extent, Instant::START);
         self.in_place = piece.begin - approach.wait;
         self.piece = piece;
         true
     }
 
-    /// Locates pieces until one reaches beyond `at`, or none is left.
-    #[inline]
-    fn follow(&mut self, mechanism: &Mechanism, at: Instant) {
-        while self.piece.end() <= at && self.step(mechanism) {}
-    }
-
     /// One past the last block that was read by `at`. Does not go back in time.
     #[inline]
     pub fn reached(&mut self, mechanism: &Mechanism, at: Instant) -> Lbn {
-        self.follow(mechanism, at);
+        while self.piece.end() <= at {
+            if !self.step(mechanism) {
+                return self.piece.end_lbn();
+            }
+        }
         self.piece.first + self.piece.done(at)
     }
 
     /// Whether the pass has nothing left to read at `at`, after [`Self::reached`].
     #[inline]
     pub fn is_over(&self, at: Instant) -> bool {
-        self.pass.next >= self.pass.end && self.piece.end() <= at
+        self.piece.end_lbn() >= self.end && self.piece.end() <= at
     }
 
     /// Whether the pass is reading block `next` at `at`, after [`Self::reached`].
     pub fn is_at(&self, next: Lbn, at: Instant) -> bool {
-        !self.is_over(at)
-            && at >= self.piece.begin
-            && self.piece.first + self.piece.done(at) == next
+        let now = self.piece.first + self.piece.done(at);
+        !self.is_over(at) && at >= self.piece.begin && now == next
     }
 
-    /// One past the last block that it will read if nothing stops it, as far as is known.
-    pub fn end(&self) -> Lbn {
-        self.pass.end
-    }
-
-    /// Where the head is if the pass is stopped at `at`, at a sector's end if `whole_sectors`.
+    /// Where the head is if the pass is stopped at `at`, after [`Self::reached`]; at a sector's
+    /// end if `whole_sectors`.
     #[inline]
-    pub fn stopped(&self, mechanism: &Mechanism, at: Instant, whole_sectors: bool) -> Position {
-        let mut to = *self;
-        to.follow(mechanism, at);
-        let Piece { cylinder, head, .. } = to.piece;
-        let end = to.piece.end();
-        let free = if end <= at {
+    pub fn stopped(&self, at: Instant, whole_sectors: bool) -> Position {
+        let Piece { cylinder, head, .. } = self.piece;
+        let since = if self.piece.end() <= at {
             at
-        } else if whole_sectors && at > to.piece.begin {
-            let done = to.piece.done(at).0;
-            to.piece.after(crate::units::SectorCount(done + 1))
+        } else if whole_sectors && at > self.piece.begin {
+            let done = self.piece.done(at);
+            if at <= self.piece.after(done) {
+                at
+            } else {
+                self.piece.after(done + SectorCount(1))
+            }
         } else {
-            at.max(to.in_place)
+            at.max(self.in_place)
         };
         Position {
             cylinder,
             head,
-            since: free,
+            since,
         }
     }
 
-    /// When block `before` and all before it were read, for a block not yet read by the newest
-    /// piece's beginning.
+    /// When all blocks before `before` were read; for blocks that had passed before the newest
+    /// run, when that began.
     pub fn when(&self, mechanism: &Mechanism, before: Lbn) -> Instant {
         let mut to = *self;
         while to.piece.end_lbn() < before && to.step(mechanism) {}
-        to.piece
-            .after(before.min(to.piece.end_lbn()) - to.piece.first)
+        let last = before.clamp(to.piece.first, to.piece.end_lbn());
+        to.piece.after(last - to.piece.first)
     }
 
     /// Lets the pass serve blocks up to `requested` too and read on to `end`, from `now` on;
-    /// `pieces` gets those that bring blocks from `from` on. A pass that was over takes up
+    /// `pieces` gets the runs that bring blocks from `from` on. A pass that was over takes up
     /// again where it ended, waiting for that sector to come round.
     pub fn extend(
         &mut self,
@@ -175,14 +188,14 @@ impl Reading {
         follows: bool,
         pieces: &mut Vec<Piece>,
     ) {
-        self.follow(mechanism, now);
+        self.reached(mechanism, now);
         if self.is_over(now) {
-            self.pass.from.since = now;
+            self.resumed = now;
         }
         let scheme = self.reach.scheme;
         self.reach.scheme = ReadAhead::UntilFull;
         self.requested = self.requested.max(requested);
-        self.pass.end = self.pass.end.max(end);
+        self.end = self.end.max(end);
         if self.piece.end_lbn() > from {
             pieces.push(self.piece);
         }

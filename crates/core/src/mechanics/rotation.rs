@@ -70,10 +70,20 @@ impl Rotation {
     }
 
     /// Time of one sector, in units of 2^-20 ns, so that a whole track of them adds up.
+    /// Angle zero is the whole turn of a track with one sector.
     #[inline]
     pub(super) fn sector_time(&self, sector: Angle) -> u64 {
+        if sector == Angle::ZERO {
+            return self.period;
+        }
         ((u128::from(sector.as_raw()) * u128::from(self.period)) >> 64) as u64
     }
+}
+
+/// [`GRACE`] as a time, and the nanoseconds by which two instants may be rounded apart.
+#[inline]
+pub(super) fn grace(period: Span) -> Span {
+    Span::from_ns((period.as_ns() >> 20) + 2)
 }
 
 /// `sectors` sectors of [`Rotation::sector_time`] each, as a span.

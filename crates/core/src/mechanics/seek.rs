@@ -18,50 +18,19 @@ pub struct SeekTimes {
 struct Row {
     /// The arm alone, before a read and before a write.
     seek: [u32; 2],
-    /// What head switch and settle add, by direction and by whether the head changes.
-    settle: [[i32; 2]; 2],
+    /// With head switch and settle, by direction and by whether the head changes.
+    total: [[u32; 2]; 2],
 }
 
 impl SeekTimes {
     /// Tabulates distances of a drive with `cylinders` cylinders.
     pub fn new(mechanics: &Mechanics, cylinders: u32) -> Self {
-        let write = mechanics.write_seek.as_ref().unwrap_or(&mechanics.seek);
-        let row = |d: u32| {
-            let seek = [at(&mechanics.seek, d, cylinders), at(write, d, cylinders)];
-            let mut settle = [[0; 2]; 2];
-            for (op, seek) in seek.iter().enumerate() {
-                for (head_changes, settle) in settle[op].iter_mut().enumerate() {
-                    let switch = if head_changes == 1 {
-                        mechanics.head_switch
-                    } else {
-                        Span::ZERO
-                    };
-                    let moved = d > 0 || head_changes == 1;
-                    let extra = if op == 1 && moved {
-                        mechanics.write_settle
-                    } else {
-                        Span::ZERO
-                    };
-                    // The longer of seek and switch, never less than nothing.
-                    let total = (switch.max(*seek) + extra).or_zero();
-                    *settle = (total - *seek).as_ns() as i32;
-                }
-            }
-            Row {
-                seek: seek.map(|s| s.as_ns() as u32),
-                settle,
-            }
-        };
-        let rows: Vec<Row> = (0..cylinders).map(row).collect();
+        let rows: Vec<Row> = (0..cylinders)
+            .map(|d| Row::new(mechanics, d, cylinders))
+            .collect();
         let mut least: Vec<u32> = rows
             .iter()
-            .map(|r| {
-                let total = |op: usize, head: usize| r.seek[op] as i32 + r.settle[op][head];
-                (0..4)
-                    .map(|i| total(i / 2, i % 2) as u32)
-                    .min()
-                    .unwrap_or(0)
-            })
+            .map(|r| r.total.into_iter().flatten().fold(u32::MAX, u32::min))
             .collect();
         for d in (0..least.len().saturating_sub(1)).rev() {
             least[d] = least[d].min(least[d + 1]);
@@ -75,17 +44,51 @@ impl SeekTimes {
     pub fn parts(&self, op: Op, distance: u32, head_changes: bool) -> (Span, Span) {
         let row = &self.rows[distance as usize];
         let op = usize::from(!op.is_read());
-        let settle = row.settle[op][usize::from(head_changes)];
-        (
-            Span::from_ns(i64::from(row.seek[op])),
-            Span::from_ns(i64::from(settle)),
-        )
+        let seek = i64::from(row.seek[op]);
+        let total = i64::from(row.total[op][usize::from(head_changes)]);
+        (Span::from_ns(seek), Span::from_ns(total - seek))
+    }
+
+    /// The sum of [`SeekTimes::parts`].
+    #[inline]
+    pub fn total(&self, op: Op, distance: u32, head_changes: bool) -> Span {
+        let row = &self.rows[distance as usize];
+        let total = row.total[usize::from(!op.is_read())][usize::from(head_changes)];
+        Span::from_ns(i64::from(total))
     }
 
     /// No movement over `distance` cylinders or more takes less than this.
     #[inline]
     pub fn least(&self, distance: u32) -> Span {
         Span::from_ns(i64::from(self.least[distance as usize]))
+    }
+}
+
+impl Row {
+    fn new(mechanics: &Mechanics, d: u32, cylinders: u32) -> Self {
+        let write = mechanics.write_seek.as_ref().unwrap_or(&mechanics.seek);
+        let seek = [&mechanics.seek, write].map(|curve| at(curve, d, cylinders));
+        let total = |op: usize, head_changes: bool| {
+            let switch = if head_changes {
+                mechanics.head_switch
+            } else {
+                Span::ZERO
+            };
+            let moved = d > 0 || head_changes;
+            let settle = if op == 1 && moved {
+                mechanics.write_settle
+            } else {
+                Span::ZERO
+            };
+            // The longer of seek and switch, and with the settle never less than nothing.
+            (switch.max(seek[op]) + settle).or_zero()
+        };
+        let total = [0, 1].map(|op| [total(op, false), total(op, true)]);
+        let ns = |span: Span| span.as_ns() as u32;
+        Self {
+            seek: seek.map(ns),
+            total: total.map(|by_head| by_head.map(ns)),
+        }
     }
 }
 

@@ -10,8 +10,8 @@
 //! Requests for the same block are served in the order of their arrival.
 //!
 //! # Cost
-//! Logarithmic time in the queue's length for an arrival and for a decision; one entry of a
-//! sorted array a pending request.
+//! A binary search for an arrival and for a decision, and 16 bytes moved for each request that
+//! waits with a higher block.
 //!
 //! # When it is bad
 //! On random workloads its mean response is 5 to 10 % above SSTF's (worthington94 section
@@ -24,8 +24,7 @@
 //! assert!(sched::policy::<Drive>("clook").is_some());
 //! ```
 
-use std::collections::BTreeMap;
-
+use super::sorted::Sorted;
 use super::{Estimate, Info, Pending, Policy};
 use crate::units::{Instant, Lbn};
 
@@ -39,25 +38,25 @@ pub const INFO: Info = Info {
 /// See the module's documentation.
 #[derive(Debug, Default)]
 pub struct CLook {
-    /// By first block, then by order of arrival.
-    pending: BTreeMap<(Lbn, u64), Pending>,
-    arrivals: u64,
+    /// By first block.
+    pending: Sorted<Lbn, Pending>,
     /// First block of the request served last.
     sweep: Lbn,
 }
 
 impl<E: Estimate + ?Sized> Policy<E> for CLook {
     fn add(&mut self, pending: Pending, _: &E) {
-        self.pending
-            .insert((pending.request.start, self.arrivals), pending);
-        self.arrivals += 1;
+        self.pending.insert(pending.request.start, pending);
     }
 
     fn next(&mut self, _: Instant, _: &E) -> Option<Pending> {
-        let ahead = self.pending.range((self.sweep, 0)..).next();
-        let (&key, _) = ahead.or_else(|| self.pending.first_key_value())?;
-        self.sweep = key.0;
-        self.pending.remove(&key)
+        if self.pending.len() == 0 {
+            return None;
+        }
+        let ahead = self.pending.at_or_above(self.sweep);
+        let index = if ahead < self.pending.len() { ahead } else { 0 };
+        self.sweep = self.pending.key(index);
+        Some(self.pending.remove(index))
     }
 
     fn len(&self) -> usize {

@@ -25,9 +25,10 @@
 //! assert!(sched::policy::<Drive>("sptf").is_some());
 //! ```
 
+use super::sorted::Sorted;
 use super::{Estimate, Info, Outlook, Pending, Policy};
 use crate::geometry::Extent;
-use crate::units::{Instant, Span};
+use crate::units::{Cylinder, Instant, Span};
 
 /// How the table describes it.
 pub const INFO: Info = Info {
@@ -39,8 +40,7 @@ pub const INFO: Info = Info {
 /// See the module's documentation.
 #[derive(Debug, Default)]
 pub struct Sptf {
-    /// In ascending order of cylinder, then of arrival.
-    candidates: Vec<Candidate>,
+    pending: Sorted<Cylinder, Candidate>,
     arrivals: u64,
 }
 
@@ -59,39 +59,44 @@ struct Best {
 }
 
 impl Sptf {
+    /// The index of the candidate to serve; there must be one.
     fn best<O: Outlook>(&self, outlook: &O) -> usize {
         let arm = outlook.cylinder();
-        let mut above = self.candidates.partition_point(|c| c.place.cylinder < arm);
-        let mut below = above;
         let mut best = Best {
             index: 0,
             positioning: Span::from_ns(i64::MAX),
             arrival: 0,
         };
-        let mut look = |index: usize| {
-            let c = &self.candidates[index];
-            if outlook.least(c.place.cylinder.distance(arm)) > best.positioning {
-                return false;
-            }
-            let positioning = outlook.positioning(c.pending.request.op, &c.place);
-            if (positioning, c.arrival) < (best.positioning, best.arrival) {
-                best = Best {
-                    index,
-                    positioning,
-                    arrival: c.arrival,
-                };
-            }
-            true
-        };
         // Both ways in turn, so that the bound tightens from near to far.
+        let mut above = self.pending.at_or_above(arm);
+        let mut below = above;
         let (mut up, mut down) = (true, true);
         while up || down {
-            up = up && above < self.candidates.len() && look(above);
+            up = up && above < self.pending.len() && self.look(above, arm, outlook, &mut best);
             above += 1;
-            down = down && below > 0 && look(below - 1);
+            down = down && below > 0 && self.look(below - 1, arm, outlook, &mut best);
             below = below.saturating_sub(1);
         }
         best.index
+    }
+
+    /// Compares the candidate at `index` with the best; `false` when neither it nor one farther
+    /// away can be better.
+    #[inline]
+    fn look<O: Outlook>(&self, index: usize, arm: Cylinder, outlook: &O, best: &mut Best) -> bool {
+        if outlook.least(self.pending.key(index).distance(arm)) > best.positioning {
+            return false;
+        }
+        let c = self.pending.entry(index);
+        let positioning = outlook.positioning(&c.pending.request, &c.place);
+        if (positioning, c.arrival) < (best.positioning, best.arrival) {
+            *best = Best {
+                index,
+                positioning,
+                arrival: c.arrival,
+            };
+        }
+        true
     }
 }
 
@@ -104,21 +109,18 @@ impl<E: Estimate + ?Sized> Policy<E> for Sptf {
             pending,
         };
         self.arrivals += 1;
-        let at = self
-            .candidates
-            .partition_point(|c| c.place.cylinder <= place.cylinder);
-        self.candidates.insert(at, candidate);
+        self.pending.insert(place.cylinder, candidate);
     }
 
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
-        if self.candidates.is_empty() {
+        if self.pending.len() == 0 {
             return None;
         }
         let index = self.best(&drive.outlook(now));
-        Some(self.candidates.remove(index).pending)
+        Some(self.pending.remove(index).pending)
     }
 
     fn len(&self) -> usize {
-        self.candidates.len()
+        self.pending.len()
     }
 }

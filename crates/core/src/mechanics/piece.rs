@@ -1,6 +1,6 @@
-//! A pass over consecutive blocks on the media, piece by piece in closed form.
+//! A run of blocks on one track, and when it passes under the head.
 
-use super::rotation::{sectors_span, sectors_within};
+use super::rotation::{grace, sectors_span, sectors_within};
 use super::{Approach, Mechanism, Position};
 use crate::geometry::Extent;
 use crate::request::Op;
@@ -39,17 +39,15 @@ impl Piece {
         self.begin + sectors_span(self.sector_time, self.through)
     }
 
-    /// Time of one sector.
-    #[inline]
-    pub fn sector(&self) -> Span {
-        sectors_span(self.sector_time, 1)
-    }
-
     /// How many sectors from its first on are done by `at`, without a hole.
     #[inline]
     pub fn done(&self, at: Instant) -> SectorCount {
         if at < self.begin {
             return SectorCount(0);
+        }
+        // First of all, because the count below holds for hours only.
+        if at >= self.end() {
+            return self.sectors;
         }
         let passed = sectors_within(self.sector_time, at - self.begin);
         if passed >= self.through {
@@ -65,8 +63,7 @@ impl Piece {
         SectorCount(sectors_within(self.sector_time, span))
     }
 
-    /// The first of the `sectors` from the piece's start on, counted from one, that comes after
-    /// this many; see [`Piece::after`]. Blocks beyond it are done no later.
+    /// Of the first `sectors`, how many must pass until all of them are done.
     #[inline]
     pub fn last_to_pass(&self, sectors: SectorCount) -> SectorCount {
         SectorCount(sectors.0.min(self.through))
@@ -102,7 +99,9 @@ impl Piece {
     /// all, are done when the sector comes round at which it landed.
     pub fn on_arrival(mut self, early: Span, wanted: SectorCount, period: Span) -> Self {
         let since_first = period - early;
-        let landed = sectors_within(self.sector_time, since_first) + 1;
+        // A sector that began no longer ago than a head in place would catch it counts.
+        let late = (since_first - grace(period)).or_zero();
+        let landed = sectors_within(self.sector_time, late) + 1;
         if landed < wanted.0 && since_first > Span::ZERO {
             self.through = landed;
         }
@@ -110,55 +109,42 @@ impl Piece {
     }
 }
 
-/// Blocks `[next, end)` read or written in ascending order from a head position on.
-#[derive(Clone, Copy, Debug)]
-pub struct Pass {
-    /// Direction.
-    pub op: Op,
-    /// First block that no piece covered yet.
-    pub next: Lbn,
-    /// One past the last block.
-    pub end: Lbn,
-    /// Where the head is before the next piece.
-    pub from: Position,
-}
-
-impl Pass {
-    /// The next piece and how the head gets to it, no earlier than `ready`. The pass must not
-    /// be over.
+impl Mechanism {
+    /// The blocks of `[at, end)` that lie on one track without a gap, passed over from `from`
+    /// on but not before `ready`, and how the head gets there.
     #[inline]
-    pub fn step(&mut self, mechanism: &Mechanism, ready: Instant) -> (Approach, Piece) {
-        let extent = mechanism.layout.extent(self.next);
-        self.step_to(mechanism, &extent, ready)
+    pub fn piece(
+        &self,
+        from: Position,
+        op: Op,
+        (at, end): (Lbn, Lbn),
+        ready: Instant,
+    ) -> (Approach, Piece) {
+        let extent = self.layout.extent(at);
+        self.piece_of(from, op, (at, end), &extent, ready)
     }
 
-    /// [`Pass::step`] for one who has the extent at `next` at hand.
+    /// [`Mechanism::piece`] for one who has the extent at its first block at hand.
     #[inline]
-    pub fn step_to(
-        &mut self,
-        mechanism: &Mechanism,
+    pub fn piece_of(
+        &self,
+        from: Position,
+        op: Op,
+        (at, end): (Lbn, Lbn),
         extent: &Extent,
         ready: Instant,
     ) -> (Approach, Piece) {
-        let approach = mechanism.approach(self.from, self.op, extent, ready);
-        let sectors = extent.sectors.min(self.end - self.next);
+        let approach = self.approach(from, op, extent, ready);
+        let sectors = extent.sectors.min(end - at);
         let piece = Piece {
-            first: self.next,
+            first: at,
             sectors,
             cylinder: extent.cylinder,
             head: extent.head,
-            begin: self.from.since + approach.total(),
+            begin: from.since + approach.total(),
             through: sectors.0,
-            sector_time: mechanism.rotation.sector_time(extent.sector_angle),
+            sector_time: self.rotation.sector_time(extent.sector_angle),
         };
-        self.continue_after(&piece);
         (approach, piece)
-    }
-
-    /// Goes on behind `piece`.
-    #[inline]
-    pub fn continue_after(&mut self, piece: &Piece) {
-        self.next = piece.end_lbn();
-        self.from = piece.position_after();
     }
 }
