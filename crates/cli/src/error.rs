@@ -113,10 +113,20 @@ pub fn usage(error: clap::Error) -> Result<(), Error> {
     if !error.use_stderr() {
         return crate::output::print(&text);
     }
-    let told = text.lines().take_while(|line| !line.starts_with("Usage:"));
-    let told = told.take_while(|line| !line.starts_with("For more information"));
-    let words: Vec<&str> = told.flat_map(str::split_whitespace).collect();
-    let line = words.join(" ");
-    let message = line.strip_prefix("error: ").unwrap_or(&line);
-    Err(Error::Usage(message.to_owned()))
+    Err(Error::Usage(one_line(&text)))
+}
+
+/// The paragraphs before the usage and the pointer to the help, parted by semicolons.
+fn one_line(text: &str) -> String {
+    let told = text.split("\n\n").take_while(|paragraph| {
+        !paragraph.starts_with("Usage:") && !paragraph.starts_with("For more information")
+    });
+    let paragraphs: Vec<String> = told
+        .map(|paragraph| {
+            let words: Vec<&str> = paragraph.split_whitespace().collect();
+            words.join(" ")
+        })
+        .collect();
+    let line = paragraphs.join("; ");
+    line.strip_prefix("error: ").unwrap_or(&line).to_owned()
 }

@@ -49,8 +49,8 @@ impl Drop for Progress {
 
 fn hidden(total: Option<u64>) -> ProgressBar {
     let template = match total {
-        Some(_) => "{bar:40} {percent:>3} %  {human_pos}/{human_len}  {per_sec}  {eta} left",
-        None => "{spinner} {human_pos}  {per_sec}  {elapsed}",
+        Some(_) => "{bar:40} {percent:>3} %  {human_pos} of {human_len}  {eta} left",
+        None => "{spinner} {human_pos}  {elapsed}",
     };
     let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
     // The templates are fixed; the plain style is what a mistake in them would leave.
