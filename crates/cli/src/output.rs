@@ -23,7 +23,7 @@ pub fn print(text: &str) -> Result<(), Error> {
 /// not finite come out as `null`.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn print_json(value: &impl Serialize) -> Result<(), Error> {
     let text = serde_json::to_string_pretty(value);
     let text = text.map_err(|error| cannot_write(error.into()))?;
