@@ -64,9 +64,9 @@ and a few reads over 1 to 600 cylinders that differ by up to 0.4 ms.",
         published: false,
         remains: "\
 What remains is in the reads near the one before: the drive takes 0.7 ms longer for misses and
-0.8 ms longer for what the model finds in its buffer, some of which the drive must have fetched
-from the media. Sequential hits take it 0.2 ms longer, absorbed writes 0.05 to 0.2 ms less. Some
-ten writes that wait for the media in the model were absorbed by the drive.",
+0.4 ms longer for what the model finds in its buffer, some of which the drive must have fetched
+from the media. Sequential hits take it 0.2 ms longer, absorbed writes 0.05 to 0.25 ms less. The
+thirteen writes that wait for the media in the model were absorbed by the drive.",
     },
     Drive {
         name: "seagate-cheetah-st34501n",
@@ -74,8 +74,8 @@ ten writes that wait for the media in the model were absorbed by the drive.",
         disksim_us: 318.2,
         published: false,
         remains: "\
-What remains: reads over 100 to 600 cylinders take 1.5 ms longer on the drive, as long as those
-over 600 to 1,200, which agree within 0.04 ms; hits take it 0.3 to 0.8 ms longer, some of which it
+What remains: reads over 100 to 600 cylinders take 1.4 ms longer on the drive, as long as those
+over 600 to 1,200, which agree within 0.03 ms; hits take it 0.3 to 0.5 ms longer, some of which it
 must have fetched from the media; and absorbed writes 0.1 to 0.4 ms longer.",
     },
 ];
