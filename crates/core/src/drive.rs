@@ -148,6 +148,7 @@ impl Device for Drive {
             self.begin(now);
         }
         if self.queue.is_empty() && self.open <= now {
+            self.queue.passed(&request);
             self.begin_one(request, now);
         } else {
             self.queue.add(

@@ -83,6 +83,7 @@ impl<D: Device + Estimate> Device for Host<D> {
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
         check(&request, self.device.sectors())?;
         if self.policy.is_empty() && self.device.accepts() {
+            self.policy.passed(&request);
             self.hand_over(now, request, now);
         } else {
             self.policy.add(

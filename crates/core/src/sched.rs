@@ -58,6 +58,9 @@ pub trait Policy<E: Estimate + ?Sized> {
     /// Takes a request in.
     fn add(&mut self, pending: Pending, drive: &E);
 
+    /// Hears of a request that found the drive free and nothing pending, and did not wait here.
+    fn passed(&mut self, _: &Request) {}
+
     /// Takes out the request to serve next, if any waits. Among equals the one that came first.
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending>;
 

@@ -27,6 +27,7 @@
 use std::collections::BTreeMap;
 
 use super::{Estimate, Info, Pending, Policy};
+use crate::request::Request;
 use crate::units::{Instant, Lbn};
 
 /// How the table describes it.
@@ -51,6 +52,10 @@ impl<E: Estimate + ?Sized> Policy<E> for CLook {
         self.pending
             .insert((pending.request.start, self.arrivals), pending);
         self.arrivals += 1;
+    }
+
+    fn passed(&mut self, request: &Request) {
+        self.sweep = request.start;
     }
 
     fn next(&mut self, _: Instant, _: &E) -> Option<Pending> {
