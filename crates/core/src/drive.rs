@@ -202,6 +202,6 @@ impl Estimate for Drive {
 
     #[inline]
     fn outlook(&self, now: Instant) -> View<'_> {
-        self.core.outlook(now)
+        self.core.view(now, now)
     }
 }

@@ -201,9 +201,17 @@ impl Estimate for Core {
         self.mechanism.layout.extent(request.start)
     }
 
-    /// As if a request of the usual kind were chosen: not sequential, not in the buffer, of as
-    /// many sectors as a media write waits for.
+    /// What waits in the drive has been processed meanwhile: its overhead is over.
     fn outlook(&self, now: Instant) -> View<'_> {
+        self.view(Instant::START, now)
+    }
+}
+
+impl Core {
+    /// What a command chosen at `now`, which arrived at `arrived`, would meet: as if it were of
+    /// the usual kind, not sequential, not in the buffer, of as many sectors as a media write
+    /// waits for.
+    pub(super) fn view(&self, arrived: Instant, now: Instant) -> View<'_> {
         let after_write = self.last.op == Op::Write;
         let o = &self.overheads;
         let read = if after_write {
@@ -212,20 +220,24 @@ impl Estimate for Core {
             o.read_miss_after_read
         };
         let free = self.flushed(now);
-        let write = self.write_setup(&Command {
+        let command = Command {
             request: Request {
                 id: 0,
                 op: Op::Write,
                 start: Lbn(u64::MAX),
                 sectors: o.write_start.small,
             },
-            arrived: now,
+            arrived,
             open: now,
-        });
+        };
+        let write = self.write_setup(&command);
         let called = |at| self.arm.called(&self.mechanism, at, &self.rules);
         View {
             core: self,
-            from: [called((now + read).max(free)), called(write.arm_called)],
+            from: [
+                called(command.processed(read).max(free)),
+                called(write.arm_called),
+            ],
             write_ready: write.ready,
         }
     }
