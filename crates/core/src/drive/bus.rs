@@ -79,26 +79,62 @@ impl HostPath {
     }
 
     /// The same for a drive that leaves the bus when the buffer runs empty and comes back when
-    /// `watermark` sectors (or all that is left) are in it again.
+    /// `watermark` sectors (or all that is left) are in it again, having come back `connections` times already.
     pub fn delivered_in_turns(
         &self,
         data: &Arrivals<'_>,
         start: Instant,
         watermark: SectorCount,
+        connections: usize,
     ) -> Instant {
-        let total = (data.end - data.first).0;
-        let (mut sent, mut now) = (0, start);
-        while sent < total {
-            match data.after(SectorCount(sent + 1)) {
-                Some(there) if there > now => {
-                    let want = (sent + watermark.0).min(total);
-                    let ready = data.after(SectorCount(want)).map_or(now, |t| t.max(now));
-                    now = ready + self.reselect[1] + self.read_sector;
-                }
-                _ => now += self.read_sector,
-            }
-            sent += 1;
+        let mut sending = Sending {
+            watermark: Some(watermark),
+            connections,
+            ..Sending::from(start)
+        };
+        while sending.sent < data.end - data.first {
+            self.send_next(data, &mut sending);
         }
-        now
+        sending.now
+    }
+
+    /// Sends the next sector.
+    pub fn send_next(&self, data: &Arrivals<'_>, sending: &mut Sending) {
+        let next = sending.sent + SectorCount(1);
+        if let Some(there) = data.after(next).filter(|&there| there > sending.now) {
+            sending.now = match sending.watermark {
+                None => there,
+                Some(watermark) => {
+                    let want = (sending.sent + watermark).min(data.end - data.first);
+                    let back = self.reselect[sending.connections.min(1)];
+                    sending.connections += 1;
+                    data.after(want).map_or(there, |all| all.max(there)) + back
+                }
+            };
+        }
+        sending.now += self.read_sector;
+        sending.sent = next;
+    }
+}
+
+/// How far the bus has come with a read.
+pub(super) struct Sending {
+    pub sent: SectorCount,
+    pub now: Instant,
+    /// It leaves when the buffer is empty and comes back when this much is there; `None`: it
+    /// holds on.
+    pub watermark: Option<SectorCount>,
+    /// How often it has come back.
+    pub connections: usize,
+}
+
+impl From<Instant> for Sending {
+    fn from(start: Instant) -> Self {
+        Self {
+            sent: SectorCount(0),
+            now: start,
+            watermark: None,
+            connections: 0,
+        }
     }
 }

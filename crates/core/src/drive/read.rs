@@ -354,7 +354,8 @@ impl Core {
         let sent = if self.path.hold_read {
             self.path.delivered(&data, start)
         } else {
-            self.path.delivered_in_turns(&data, start, mark)
+            self.path
+                .delivered_in_turns(&data, start, mark, usize::from(at_once.is_none()))
         };
         let at = sent + self.overheads.read_completion;
         // Of the connection only what comes behind the media's end is on the critical path.
