@@ -10,6 +10,7 @@ mod core;
 mod device;
 mod read;
 mod reading;
+mod stall;
 mod write;
 
 pub use self::core::{Core, View};

@@ -1,7 +1,7 @@
 //! Serving a read.
 
 use super::arm::Arm;
-use super::bus::Arrivals;
+use super::bus::{Arrivals, Sending};
 use super::core::{Command, Core, Served, watermark};
 use super::reading::Reading;
 use super::{Breakdown, Outcome};
@@ -20,6 +20,7 @@ enum Source {
 }
 
 /// The media's part of a read.
+#[derive(Clone, Copy)]
 struct Media {
     /// When the arm was called.
     called: Instant,
@@ -71,7 +72,7 @@ impl Core {
     }
 
     /// One past the last block that the drive would read on to, behind a read up to `end`.
-    fn read_ahead_end(&self, request: &Request) -> Lbn {
+    pub(super) fn read_ahead_end(&self, request: &Request) -> Lbn {
         let rules = &self.rules;
         if !rules.caching || rules.read_ahead == ReadAhead::None {
             return request.end();
@@ -86,7 +87,7 @@ impl Core {
     }
 
     /// Whether the track before the one of the last block is in the buffer, where that matters.
-    fn follows_buffered_track(&self, request: &Request) -> bool {
+    pub(super) fn follows_buffered_track(&self, request: &Request) -> bool {
         if self.rules.read_ahead != ReadAhead::OneTrack {
             return false;
         }
@@ -262,13 +263,13 @@ impl Core {
             end,
             from: position,
         };
-        let (approach, mut piece) = self.read_piece(&mut pass, request.end());
+        let (approach, mut piece) = self.read_piece(&mut pass, request);
         let mut in_place = piece.begin - approach.wait;
         self.keep_what_passes_before(segment, &piece, from, approach.wait);
         self.pieces.clear();
         self.pieces.push(piece);
         while piece.end_lbn() < request.end() {
-            let (next, behind) = self.read_piece(&mut pass, request.end());
+            let (next, behind) = self.read_piece(&mut pass, request);
             piece = behind;
             in_place = piece.begin - next.wait;
             self.pieces.push(piece);
@@ -285,13 +286,19 @@ impl Core {
         }
     }
 
-    /// The next piece of a read, of which blocks before `wanted` are asked for.
+    /// The next piece of a read, of which the blocks of `request` are asked for.
     #[inline]
-    fn read_piece(&self, pass: &mut Pass, wanted: Lbn) -> (Approach, crate::mechanics::Piece) {
+    fn read_piece(
+        &self,
+        pass: &mut Pass,
+        request: &Request,
+    ) -> (Approach, crate::mechanics::Piece) {
         let (approach, piece) = pass.step(&self.mechanism, Instant::START);
-        if !self.rules.read_on_arrival {
+        // A segment that cannot hold all of it holds the first blocks, in order.
+        if !self.rules.read_on_arrival || self.outgrows(request.sectors) {
             return (approach, piece);
         }
+        let wanted = request.end();
         let wanted = wanted.min(piece.end_lbn()) - piece.first;
         let piece = piece.on_arrival(approach.wait, wanted, self.mechanism.rotation.period());
         pass.continue_after(&piece);
@@ -336,11 +343,7 @@ impl Core {
         outcome: Outcome,
     ) -> Served {
         let request = &command.request;
-        let data = Arrivals {
-            first: request.start,
-            end: request.end(),
-            pieces: &self.pieces,
-        };
+        let data = self.arrivals(request);
         let mark = self.read_watermark(request);
         let (bus, connect) = match at_once {
             Some(go) => (go.max(self.bus_free), self.path.preparation),
@@ -351,11 +354,22 @@ impl Core {
             }
         };
         let start = bus + connect;
+        let connections = usize::from(at_once.is_none());
+        let mut media = *media;
+        if self.outgrows(request.sectors) {
+            let sending = Sending {
+                watermark: Some(mark).filter(|_| !self.path.hold_read),
+                connections,
+                ..Sending::from(start)
+            };
+            media.end = self.stall(request, sending).unwrap_or(media.end);
+        }
+        let data = self.arrivals(request);
         let sent = if self.path.hold_read {
             self.path.delivered(&data, start)
         } else {
             self.path
-                .delivered_in_turns(&data, start, mark, usize::from(at_once.is_none()))
+                .delivered_in_turns(&data, start, mark, connections)
         };
         let at = sent + self.overheads.read_completion;
         // Of the connection only what comes behind the media's end is on the critical path.
@@ -378,6 +392,14 @@ impl Core {
             open,
             breakdown,
             outcome,
+        }
+    }
+
+    fn arrivals(&self, request: &Request) -> Arrivals<'_> {
+        Arrivals {
+            first: request.start,
+            end: request.end(),
+            pieces: &self.pieces,
         }
     }
 

@@ -90,7 +90,12 @@ fn speeds_are_matched_by_the_slower_of_media_and_bus() {
         check_at(&last(&tiny(&bus), &[(0.0, R, 23, n)]), at, Outcome::Miss);
     }
     // A write has its first sector at 2.0 or before; the media set the end unless it comes late.
-    for (per_sector, n, at) in [(0.5, 7, 16.0), (1.0, 7, 16.0), (1.5, 7, 16.0), (2.0, 7, 16.0)] {
+    for (per_sector, n, at) in [
+        (0.5, 7, 16.0),
+        (1.0, 7, 16.0),
+        (1.5, 7, 16.0),
+        (2.0, 7, 16.0),
+    ] {
         let bus = format!("[bus]\nwrite_sector = \"{per_sector} ms\"\n");
         check_at(&last(&tiny(&bus), &[(0.0, W, 23, n)]), at, Outcome::Miss);
     }

@@ -35,11 +35,7 @@ fn the_arm_moves_on_when_the_pre_seek_level_says() {
         let done = served(&queued(preseek, ""), &asked);
         check(&done[0], 10.9, [0.0, 0.9, 2.0, 0.0, 6.5, 1.0, 0.5]);
         let (queue, rotation) = (open - 0.5, 18.0 - open - 3.0);
-        check(
-            &done[1],
-            19.9,
-            [queue, 0.9, 3.0, 0.0, rotation, 1.0, 0.5],
-        );
+        check(&done[1], 19.9, [queue, 0.9, 3.0, 0.0, rotation, 1.0, 0.5]);
     }
 }
 

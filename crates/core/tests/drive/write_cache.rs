@@ -75,12 +75,3 @@ fn only_streams_may_be_absorbed() {
     let c = last(&spec, &[DIRTY, (2.0, W, 60, 1)]);
     check_at(&c, 19.1, Outcome::Miss);
 }
-
-#[test]
-fn the_cache_takes_no_more_than_its_segment_holds() {
-    // Blocks 27 to 32 make ten dirty sectors with the four before: two too many. The segment
-    // has room for the last when block 24 is written, at 11.0, and it is there at 11.25.
-    let spec = cached("write_cache = \"always\"\ncombine_writes = true");
-    let c = last(&spec, &[DIRTY, (2.0, W, 27, 6)]);
-    check_at(&c, 11.35, Outcome::Absorbed);
-}
