@@ -260,7 +260,10 @@ impl Outlook for View<'_> {
 
     #[inline]
     fn least(&self, distance: u32) -> Span {
-        self.core.mechanism.seek.least(distance)
+        // Read-ahead may be on another cylinder by the time a write calls the arm.
+        let [read, write] = self.from.map(|from| from.cylinder);
+        let nearer = distance.saturating_sub(read.distance(write));
+        self.core.mechanism.seek.least(nearer)
     }
 }
 
