@@ -79,7 +79,8 @@ impl HostPath {
     }
 
     /// The same for a drive that leaves the bus when the buffer runs empty and comes back when
-    /// `watermark` sectors (or all that is left) are in it again, having come back `connections` times already.
+    /// `watermark` sectors (or all that is left) are in it again. It has come back `connections`
+    /// times before.
     pub fn delivered_in_turns(
         &self,
         data: &Arrivals<'_>,

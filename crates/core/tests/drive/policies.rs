@@ -9,7 +9,7 @@ use diskarm_core::spec::{PreSeek, ReadAhead, Spec};
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use proptest::prelude::*;
 
-use super::random::{Raw, drive, fitted, requests};
+use super::random::{Raw, cases, drive, fitted, requests};
 use super::tiny::{Seen, request};
 
 /// Shortest positioning time over all that is pending, each looked at.
@@ -112,7 +112,7 @@ fn estimated(spec: &Spec, before: &[Raw], op: Op, start: u64) -> (Span, Completi
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(3000))]
 
     #[test]
     fn looking_outward_from_the_arm_finds_what_looking_at_all_finds(

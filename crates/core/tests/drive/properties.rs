@@ -12,7 +12,7 @@ use diskarm_core::spec::Spec;
 use diskarm_core::units::{Angle, Instant, Span};
 use proptest::prelude::*;
 
-use super::random::{Raw, drive, fitted, requests};
+use super::random::{Raw, cases, drive, fitted, requests};
 use super::tiny::{Seen, request};
 
 fn made(spec: &Spec) -> Drive {
@@ -80,7 +80,7 @@ fn sound(done: &[Completion], count: usize) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 6000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(6000))]
 
     #[test]
     fn open_streams_come_back_whole_and_in_order(spec in drive(), raw in requests(30)) {
@@ -91,7 +91,9 @@ proptest! {
     }
 
     #[test]
-    fn small_steps_and_one_step_are_the_same(spec in drive(), raw in requests(12), seed in 1..u64::MAX) {
+    fn small_steps_and_one_step_are_the_same(
+        spec in drive(), raw in requests(12), seed in 1..u64::MAX,
+    ) {
         let mut spec = spec;
         spec.queue.depth = 40;
         let asked = arrivals(&raw, spec.geometry.sectors.0);

@@ -311,3 +311,12 @@ pub fn fitted(raw: &[Raw], disk: u64) -> Vec<(Span, Op, u64, u64)> {
         })
         .collect()
 }
+
+/// So many cases; the seed of a failing one is printed, and kept nowhere.
+pub fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}

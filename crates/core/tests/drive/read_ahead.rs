@@ -85,7 +85,8 @@ fn another_request_stops_read_ahead_at_once_or_at_the_sector_s_end() {
 fn required_read_ahead_comes_first_and_stays() {
     // Blocks 26 to 29 are in at 16.0; the arm then goes to cylinder 5, tenth 3.
     let spec = ahead(
-        "read_ahead = \"until-full\"\nread_ahead_min = \"4 sectors\"\nread_ahead_max = \"4 sectors\"\n\
+        "read_ahead = \"until-full\"\nread_ahead_min = \"4 sectors\"\n\
+         read_ahead_max = \"4 sectors\"\n\
          read_ahead_stops_mid_sector = true",
     );
     let next = (13.5, R, 103, 1);

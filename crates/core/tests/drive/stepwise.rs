@@ -16,6 +16,8 @@ pub struct Stepwise<'a> {
     cylinder: u32,
     head: u32,
     last: Op,
+    /// The head came so close to a sector's beginning that rounding decides on a revolution.
+    pub close: bool,
 }
 
 fn ms(span: Span) -> f64 {
@@ -31,6 +33,7 @@ impl<'a> Stepwise<'a> {
             cylinder: first.cylinder.0,
             head: 0,
             last: Op::Read,
+            close: false,
         }
     }
 
@@ -85,7 +88,7 @@ impl<'a> Stepwise<'a> {
     }
 
     /// When `block` begins to pass at or after `now`, and how long it takes.
-    fn passes(&self, block: u64, now: f64) -> (f64, f64) {
+    fn passes(&mut self, block: u64, now: f64) -> (f64, f64) {
         let extent = self.layout.extent(Lbn(block));
         let (start, width) = (
             extent.start.as_revolutions(),
@@ -94,6 +97,7 @@ impl<'a> Stepwise<'a> {
         let width = if width == 0.0 { 1.0 } else { width };
         let turns = now / self.period();
         let mut wait = (start - turns).rem_euclid(1.0);
+        self.close |= (1e-9..1e-5).contains(&wait.min(1.0 - wait));
         // As much grace as the model has, and the rounding of its instants.
         if wait > 1.0 - 2e-6 {
             wait = 0.0;

@@ -115,8 +115,13 @@ fn a_zero_latency_write_begins_where_the_head_lands() {
 }
 
 const EXTRA: &str = r#"
-extra_write_disconnect = { command = "0.4 ms", disconnect = "0.1 ms", duration = "0.5 ms", second_disconnect = "0.3 ms", seek_delay = "0.2 ms" }
 other_reselect = "0.15 ms"
+[overheads.extra_write_disconnect]
+command = "0.4 ms"
+disconnect = "0.1 ms"
+duration = "0.5 ms"
+second_disconnect = "0.3 ms"
+seek_delay = "0.2 ms"
 "#;
 
 #[test]
