@@ -11,6 +11,7 @@ mod costs;
 mod device;
 mod read;
 mod reading;
+mod stall;
 mod write;
 
 pub use self::core::{Core, View};

@@ -261,6 +261,9 @@ impl Outlook for View<'_> {
 
     #[inline]
     fn least(&self, distance: u32) -> Span {
-        self.core.mechanism.seek.least(distance)
+        // Read-ahead may be on another cylinder by the time a write calls the arm.
+        let apart = self.read_from.cylinder.distance(self.write_from.cylinder);
+        let nearer = distance.saturating_sub(apart);
+        self.core.mechanism.seek.least(nearer)
     }
 }

@@ -1,7 +1,7 @@
 //! Serving a read.
 
 use super::arm::Arm;
-use super::bus::Arrivals;
+use super::bus::{Arrivals, Sending};
 use super::core::{Command, Core, Served};
 use super::reading::Reading;
 use super::{Breakdown, Outcome};
@@ -69,7 +69,7 @@ impl Core {
 
     /// One past the last block that the drive would read on to, behind a read.
     #[inline]
-    fn read_ahead_end(&self, request: &Request) -> Lbn {
+    pub(super) fn read_ahead_end(&self, request: &Request) -> Lbn {
         let rules = &self.rules;
         if !rules.caching || rules.read_ahead == ReadAhead::None {
             return request.end();
@@ -85,7 +85,7 @@ impl Core {
 
     /// Whether the track before the one of the last block is in the buffer, where that matters.
     #[inline]
-    fn follows_buffered_track(&self, request: &Request) -> bool {
+    pub(super) fn follows_buffered_track(&self, request: &Request) -> bool {
         if self.rules.read_ahead != ReadAhead::OneTrack {
             return false;
         }
@@ -243,7 +243,7 @@ impl Core {
     ) -> Media {
         let request = &command.request;
         let ends = (request.end(), self.read_ahead_end(request));
-        let (approach, mut piece) = self.read_piece(position, from, ends);
+        let (approach, mut piece) = self.read_piece(position, from, ends, request);
         let mut in_place = piece.begin - approach.wait;
         if self.rules.read_before_requested {
             self.keep_what_passes_before(segment, &piece, from, approach.wait);
@@ -251,7 +251,8 @@ impl Core {
         self.pieces.clear();
         self.pieces.push(piece);
         while piece.end_lbn() < request.end() {
-            let (next, behind) = self.read_piece(piece.position_after(), piece.end_lbn(), ends);
+            let (from, at) = (piece.position_after(), piece.end_lbn());
+            let (next, behind) = self.read_piece(from, at, ends, request);
             piece = behind;
             in_place = piece.begin - next.wait;
             self.pieces.push(piece);
@@ -268,10 +269,17 @@ impl Core {
 
     /// The next run of a read of blocks up to `ends.0`, and on to `ends.1`.
     #[inline]
-    fn read_piece(&self, from: Position, at: Lbn, ends: (Lbn, Lbn)) -> (Approach, Piece) {
+    fn read_piece(
+        &self,
+        from: Position,
+        at: Lbn,
+        ends: (Lbn, Lbn),
+        request: &Request,
+    ) -> (Approach, Piece) {
         let blocks = (at, ends.1);
         let (approach, piece) = self.mechanism.piece(from, Op::Read, blocks, Instant::START);
-        if !self.rules.read_on_arrival {
+        // A segment that cannot hold all of it holds the first blocks, in order.
+        if !self.rules.read_on_arrival || self.outgrows(request.sectors) {
             return (approach, piece);
         }
         let wanted = ends.0.min(piece.end_lbn()) - piece.first;
@@ -304,11 +312,7 @@ impl Core {
         outcome: Outcome,
     ) -> Served {
         let request = &command.request;
-        let data = Arrivals {
-            first: request.start,
-            end: request.end(),
-            pieces: &self.pieces,
-        };
+        let data = self.arrivals(request);
         let mark = self.costs.read_mark.sectors(request.sectors);
         let (bus, connect) = match at_once {
             Some(go) => (go.max(self.bus_free), self.path.preparation),
@@ -319,15 +323,26 @@ impl Core {
             }
         };
         let start = bus + connect;
+        let connections = usize::from(at_once.is_none());
+        let mut end = media.end;
+        if self.outgrows(request.sectors) {
+            let sending = Sending {
+                watermark: Some(mark).filter(|_| !self.path.hold_read),
+                connections,
+                ..Sending::from(start)
+            };
+            end = self.stall(request, sending).unwrap_or(end);
+        }
+        let data = self.arrivals(request);
         let sent = if self.path.hold_read {
             self.path.delivered(&data, start)
         } else {
             self.path
-                .delivered_in_turns(&data, start, mark, usize::from(at_once.is_none()))
+                .delivered_in_turns(&data, start, mark, connections)
         };
         let at = sent + self.overheads.read_completion;
         // Of the connection only what comes behind the media's end is on the critical path.
-        let exposed = start.since_or_zero(media.end).min(connect);
+        let exposed = start.since_or_zero(end).min(connect);
         let Approach {
             seek, settle, wait, ..
         } = media.approach;
@@ -337,24 +352,29 @@ impl Core {
             seek,
             settle,
             rotation: wait,
-            transfer: media.end - media.called - seek - settle - wait,
-            bus: sent - media.end - exposed,
+            transfer: end - media.called - seek - settle - wait,
+            bus: sent - end - exposed,
         };
         let open = match self.preseek {
             PreSeek::Acknowledged => at,
             PreSeek::CompletionReady => sent,
             // After the read-ahead that the drive owes.
-            PreSeek::MediaDone => {
-                self.arm
-                    .if_called(&self.mechanism, media.end, &self.rules)
-                    .since
-            }
+            PreSeek::MediaDone => self.arm.if_called(&self.mechanism, end, &self.rules).since,
         };
         Served {
             at,
             open,
             breakdown,
             outcome,
+        }
+    }
+
+    #[inline]
+    fn arrivals(&self, request: &Request) -> Arrivals<'_> {
+        Arrivals {
+            first: request.start,
+            end: request.end(),
+            pieces: &self.pieces,
         }
     }
 }

@@ -97,6 +97,11 @@ fn at(curve: &SeekCurve, distance: u32, cylinders: u32) -> Span {
     if distance == 0 {
         return Span::ZERO;
     }
+    // A formula may go beyond what any of its coefficients may be.
+    curve_at(curve, distance, cylinders).min(Span::from_ns(1_000_000_000))
+}
+
+fn curve_at(curve: &SeekCurve, distance: u32, cylinders: u32) -> Span {
     match curve {
         SeekCurve::TwoPiece(piece) => two_piece(piece, distance),
         SeekCurve::TwoPieceAndTable(piece, shortest) => shortest

@@ -56,19 +56,29 @@ pub(super) fn number(value: &Value<'_>) -> Result<f64, SpecError> {
     }
 }
 
-/// A time that is not negative.
+/// Nothing that a drive does once takes longer, in nanoseconds; the tables of seek times hold
+/// twice as much.
+const LONGEST: Span = Span::from_ns(1_000_000_000);
+/// The same in milliseconds.
+const LONGEST_MS: f64 = 1e3;
+
+/// A time from zero to a second.
 pub(super) fn time(value: &Value<'_>) -> Result<Span, SpecError> {
     match value.string().and_then(quantity::span) {
-        Some(span) if span >= Span::ZERO => Ok(span),
-        Some(_) => Err(value.error("a time of zero or more")),
+        Some(span) if span < Span::ZERO => Err(value.error("a time of zero or more")),
+        Some(span) if span <= LONGEST => Ok(span),
+        Some(_) => Err(value.error("a time of at most 1 s")),
         None => Err(value.error(TIME)),
     }
 }
 
 /// A time that may be negative.
 pub(super) fn signed_time(value: &Value<'_>) -> Result<Span, SpecError> {
-    let span = value.string().and_then(quantity::span);
-    span.ok_or_else(|| value.error(TIME))
+    match value.string().and_then(quantity::span) {
+        Some(span) if span.max(-span) <= LONGEST => Ok(span),
+        Some(_) => Err(value.error("a time of at most 1 s either way")),
+        None => Err(value.error(TIME)),
+    }
 }
 
 const TIME: &str = "a time with its unit (ns, us, ms, s), such as \"0.89 ms\"";
@@ -76,7 +86,10 @@ const TIME: &str = "a time with its unit (ns, us, ms, s), such as \"0.89 ms\"";
 /// A time written as a bare number of milliseconds, in a list whose key says so.
 pub(super) fn bare_ms(value: &Value<'_>) -> Result<Span, SpecError> {
     match value.number() {
-        Some(ms) if (0.0..=3.6e6).contains(&ms) => Ok(Span::from_ms(ms)),
+        Some(ms) if (0.0..=LONGEST_MS).contains(&ms) => Ok(Span::from_ms(ms)),
+        Some(ms) if ms.is_finite() && ms > 0.0 => {
+            Err(value.error("a number of milliseconds, at most 1000"))
+        }
         _ => Err(value.error("a number of milliseconds, zero or more")),
     }
 }
@@ -89,11 +102,15 @@ pub(super) fn period_ns(value: &Value<'_>) -> Result<f64, SpecError> {
     })
 }
 
+/// No size is larger: far above any buffer, and far from the end of the 64-bit range.
+const MOST_SECTORS: u64 = 1_000_000_000_000;
+
 /// A size in whole sectors of `sector` bytes.
 pub(super) fn size(value: &Value<'_>, sector: Bytes) -> Result<SectorCount, SpecError> {
     let size = value
         .string()
         .and_then(|text| quantity::sectors(text, sector));
+    let size = size.filter(|size| size.0 <= MOST_SECTORS);
     size.ok_or_else(|| {
         value.error(format!(
             "a size in whole sectors of {} B with its unit (sectors, B, KiB, MiB, GiB), \
@@ -134,7 +151,8 @@ pub(super) fn rate_ms(value: &Value<'_>, unit: &str) -> Result<f64, SpecError> {
         .string()
         .and_then(|text| quantity::rate_ms(text, unit));
     match rate {
-        Some(rate) if (0.0..=3.6e6).contains(&rate) => Ok(rate),
+        Some(rate) if (0.0..=LONGEST_MS).contains(&rate) => Ok(rate),
+        Some(rate) if rate > 0.0 => Err(value.error(format!("at most 1000 {unit}"))),
         _ => Err(value.error(format!("a rate of zero or more, such as \"0.4 {unit}\""))),
     }
 }

@@ -32,14 +32,15 @@ pub fn sectors(text: &str, sector: Bytes) -> Option<SectorCount> {
     whole.then(|| SectorCount(bytes / sector.0))
 }
 
-/// Reads the time of a revolution, in nanoseconds: a speed in `rpm`, or the time itself. A
+/// Reads the time of a revolution, in nanoseconds, from a microsecond to ten seconds: a speed in
+/// `rpm`, or the time itself. A
 /// fraction of a nanosecond counts: over an hour of rotation it grows to degrees.
 pub(super) fn period_ns(text: &str) -> Option<f64> {
     let ns = match split(text)? {
         (number, "rpm") => 60e9 / number.parse::<f64>().ok()?,
         _ => nanoseconds(text)?,
     };
-    (ns > 0.0 && ns <= LONGEST_NS).then_some(ns)
+    (1e3..=1e10).contains(&ns).then_some(ns)
 }
 
 /// Reads a rate in events a second, `"32/s"`, as the time from one event to the next: from a

@@ -16,6 +16,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("diskarm-drives", 1),
     ("diskarm-trace", 2),
     ("diskarm", 4),
+    ("diskarm-fuzz", 4),
     ("xtask", 4),
 ];
 

@@ -1,0 +1,18 @@
+//! Tests of the drive, the policies and the engine: examples worked by hand, a slow second
+//! implementation, properties of random drives, and closed forms.
+
+mod bus;
+mod closed_forms;
+mod hits;
+mod larger_than_segment;
+mod policies;
+mod properties;
+mod queue;
+mod random;
+mod read_ahead;
+mod reads;
+mod stepwise;
+mod stepwise_agrees;
+mod tiny;
+mod write_cache;
+mod writes;

@@ -1,0 +1,154 @@
+//! Policies against brute force, and the estimate that they choose by against the service.
+
+use diskarm_core::drive::{Completion, Device, Drive};
+use diskarm_core::engine::{self, Open};
+use diskarm_core::host::Host;
+use diskarm_core::request::{Op, Request};
+use diskarm_core::sched::{CLook, Estimate, Outlook, Pending, Policy, Sptf};
+use diskarm_core::spec::{PreSeek, ReadAhead, Spec};
+use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
+use proptest::prelude::*;
+
+use super::random::{Raw, cases, drive, fitted, requests};
+use super::tiny::{Seen, request};
+
+/// Shortest positioning time over all that is pending, each looked at.
+#[derive(Default)]
+struct BruteSptf(Vec<Pending>);
+
+impl<E: Estimate> Policy<E> for BruteSptf {
+    fn add(&mut self, pending: Pending, _: &E) {
+        self.0.push(pending);
+    }
+
+    fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
+        let outlook = drive.outlook(now);
+        // The first of the least: in order of arrival.
+        let least = (0..self.0.len()).min_by_key(|&i| {
+            let request = &self.0[i].request;
+            outlook.positioning(request, &drive.locate(request))
+        })?;
+        Some(self.0.remove(least))
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// C-LOOK over a list that is sorted for every decision.
+#[derive(Default)]
+struct BruteCLook {
+    pending: Vec<Pending>,
+    last: Lbn,
+}
+
+impl<E: Estimate> Policy<E> for BruteCLook {
+    fn add(&mut self, pending: Pending, _: &E) {
+        self.pending.push(pending);
+    }
+
+    fn passed(&mut self, request: &Request) {
+        self.last = request.start;
+    }
+
+    fn next(&mut self, _: Instant, _: &E) -> Option<Pending> {
+        self.pending.sort_by_key(|p| p.request.start);
+        let ahead = self
+            .pending
+            .iter()
+            .position(|p| p.request.start >= self.last);
+        if self.pending.is_empty() {
+            return None;
+        }
+        let next = self.pending.remove(ahead.unwrap_or(0));
+        self.last = next.request.start;
+        Some(next)
+    }
+
+    fn len(&self) -> usize {
+        self.pending.len()
+    }
+}
+
+fn through(spec: &Spec, raw: &[Raw], policy: Box<dyn Policy<Drive>>) -> Vec<Completion> {
+    let mut spec = spec.clone();
+    spec.queue.depth = 1;
+    let drive = Drive::new(&spec, Angle::of(2, 7)).expect("a sound layout");
+    let asked = fitted(raw, spec.geometry.sectors.0);
+    let mut now = Instant::START;
+    let arrivals = (0..).zip(asked).map(|(id, (pause, op, start, n))| {
+        // Close together, so that many wait.
+        now += Span::from_ns(pause.as_ns() / 16);
+        (now, request(id, op, start, n))
+    });
+    let mut seen = Seen::default();
+    let mut host = Host::new(drive, policy);
+    engine::run(&mut host, &mut Open::new(arrivals), &mut seen).expect("accepted requests");
+    seen.0
+}
+
+/// The breakdown of `op` at `start`, submitted when the drive is idle, and what the estimate
+/// said, counted from the end of the command overhead.
+fn estimated(spec: &Spec, before: &[Raw], op: Op, start: u64) -> (Span, Completion) {
+    let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
+    let mut done = Vec::new();
+    let mut now = Instant::START;
+    for (pause, op, start, n) in fitted(before, spec.geometry.sectors.0) {
+        now += pause;
+        drive
+            .submit(now, request(0, op, start, n))
+            .expect("an idle drive");
+        while let Some(event) = drive.next_event() {
+            now = event;
+            drive.advance(now, &mut done);
+        }
+    }
+    let asked = request(1, op, start, 1);
+    let positioning = drive
+        .outlook(now)
+        .positioning(&asked, &drive.locate(&asked));
+    drive.submit(now, asked).expect("an idle drive");
+    drive.advance(now + Span::from_s(100.0), &mut done);
+    (positioning, *done.last().expect("a completion"))
+}
+
+proptest! {
+    #![proptest_config(cases(3000))]
+
+    #[test]
+    fn looking_outward_from_the_arm_finds_what_looking_at_all_finds(
+        spec in drive(), raw in requests(60),
+    ) {
+        let expected = through(&spec, &raw, Box::new(BruteSptf::default()));
+        prop_assert_eq!(through(&spec, &raw, Box::new(Sptf::default())), expected);
+    }
+
+    #[test]
+    fn clook_serves_a_sorted_list(spec in drive(), raw in requests(60)) {
+        let expected = through(&spec, &raw, Box::new(BruteCLook::default()));
+        prop_assert_eq!(through(&spec, &raw, Box::new(CLook::default())), expected);
+    }
+
+    #[test]
+    fn the_estimate_is_what_the_service_then_takes(
+        spec in drive(), before in requests(6), read in any::<bool>(), place in any::<u64>(),
+    ) {
+        let mut spec = spec;
+        spec.queue.depth = 1;
+        spec.queue.preseek = PreSeek::Acknowledged;
+        spec.buffer.caching = false;
+        spec.buffer.read_ahead = ReadAhead::None;
+        spec.buffer.write_cache = diskarm_core::spec::WriteCache::Off;
+        let start = place % spec.geometry.sectors.0;
+        let last = fitted(&before, spec.geometry.sectors.0).last().map(|&(_, _, s, n)| s + n);
+        // The estimate is for a write that does not continue the one before.
+        prop_assume!(read || last != Some(start));
+        let op = if read { Op::Read } else { Op::Write };
+        let (estimate, c) = estimated(&spec, &before, op, start);
+        let b = c.breakdown;
+        let hold = if read { Span::ZERO } else { b.bus };
+        prop_assert_eq!(estimate, b.seek + b.settle + hold + b.rotation, "{:#?}", c);
+        prop_assert_eq!(c.request.sectors, SectorCount(1));
+    }
+}
