@@ -162,7 +162,14 @@ fn check_mechanics(name: &str, mechanics: &Mechanics, set: &Set<'_>) {
                 let ms = point[1].as_f64().unwrap_or(f64::NAN);
                 (point[0].as_u64().unwrap_or(0) as u32, Span::from_ms(ms))
             });
-            assert_eq!(*points, set.collect::<Vec<_>>(), "{name}");
+            // Entries that no arm can follow are left out: see `choices` in the files.
+            let left_out: &[u32] = match name {
+                "ibm-dnes-309170w" => &[10, 3400],
+                "quantum-atlas-10k" => &[4700],
+                _ => &[],
+            };
+            let set: Vec<_> = set.filter(|(d, _)| !left_out.contains(d)).collect();
+            assert_eq!(*points, set, "{name}");
         }
         SeekCurve::TwoPieceAndTable(piece, first) => {
             let formula = Set(&set.0["seek_formula"]);
