@@ -166,8 +166,8 @@ pub struct Mechanics {
     pub period_ns: f64,
     /// Seek times.
     pub seek: SeekCurve,
-    /// Seek times before a write where they were measured apart; otherwise reads' curve plus
-    /// [`Self::write_settle`].
+    /// Seek times before a write where they were measured apart; otherwise those of reads.
+    /// [`Self::write_settle`] is added to either.
     pub write_seek: Option<SeekCurve>,
     /// Time to another head of the same cylinder. It overlaps a seek: positioning takes the
     /// longer of the two.
