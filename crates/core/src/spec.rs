@@ -166,8 +166,8 @@ pub struct Mechanics {
     pub period_ns: f64,
     /// Seek times.
     pub seek: SeekCurve,
-    /// Seek times before a write where they were measured apart; otherwise reads' curve plus
-    /// [`Self::write_settle`].
+    /// Seek times before a write where they were measured apart; otherwise those of reads.
+    /// [`Self::write_settle`] is added to either.
     pub write_seek: Option<SeekCurve>,
     /// Time to another head of the same cylinder. It overlaps a seek: positioning takes the
     /// longer of the two.
@@ -309,9 +309,12 @@ pub enum Invalidation {
 pub enum WriteCache {
     /// Never.
     Off,
-    /// While each write appends to the one before, with no other request between.
+    /// When nothing dirty waits, or when the write appends to what does
+    /// ([`Buffer::combine_writes`]): the first of a stream too. Any other write completes after
+    /// the media.
     Streams,
-    /// Always; dirty data are flushed before a request that does not append to them is served.
+    /// Always. As with streams, dirty data are flushed before a request that does not append to
+    /// them is served, be it a hit.
     Always,
 }
 
@@ -362,8 +365,10 @@ pub struct Overheads {
     /// The extra disconnect of a write that follows a non-sequential write, where the drive
     /// has it.
     pub extra_write_disconnect: Option<ExtraWriteDisconnect>,
-    /// A non-sequential write touches the media no earlier than this after its command
-    /// (worthington94 table A.5).
+    /// How long behind its last block's arrival over the bus a media write begins at the
+    /// earliest, if it waits for all of its blocks ([`Self::write_start`]); one that waits for
+    /// fewer has no such delay. worthington94 table A.5 gives the time (0.6 ms) but not what it
+    /// begins with; the trace of the HP C2247 does.
     pub write_minimum_delay: Span,
     /// How many sectors a media write waits for.
     pub write_start: WriteStart,

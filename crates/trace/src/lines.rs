@@ -17,8 +17,10 @@ use crate::time::{NotATime, TimeUnit, is_digits};
 /// The longest line that is read, in bytes; keeps memory flat on files that are no text.
 const MAX_LINE: usize = 65_536;
 
-/// The most sectors that one request may have: more is a broken row, not a request.
-const MAX_SECTORS: u64 = 1 << 32;
+/// The most sectors that one request may have: what one ATA command with 48-bit addresses names
+/// (READ DMA EXT, a count of 16 bits whose zero stands for all of them). More is a broken row,
+/// which the model would follow sector by sector for minutes.
+const MAX_SECTORS: u64 = 1 << 16;
 
 /// The lines of a file. Blank lines may stand at its end only.
 pub(crate) struct Lines {

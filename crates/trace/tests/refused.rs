@@ -138,13 +138,14 @@ fn measured_places() {
             &format!("lbn: found {text:?}, {lbn}"),
         );
     }
-    let sectors = "expected a whole number from 1 to 4294967296";
+    let sectors = "expected a whole number from 1 to 65536";
     for text in [
         "",
         "0",
         "-8",
         "+8",
         "8.0",
+        "65537",
         "4294967297",
         "99999999999999999999",
     ] {
@@ -226,7 +227,7 @@ fn disksim_values() {
     );
     disksim_row(
         "2.5 0 5 0 1",
-        r#"blocks: found "0", expected a whole number from 1 to 4294967296"#,
+        r#"blocks: found "0", expected a whole number from 1 to 65536"#,
     );
     for text in [
         "R",

@@ -15,6 +15,9 @@ const INTERARRIVAL: Span = Span::from_ns(31_200_000);
 /// The longest run that its clock is trusted with: 146 years.
 const LONGEST_NS: i128 = 1 << 62;
 
+/// The most sectors of a request, as in a trace: what one ATA command with 48-bit addresses names.
+const MOST_SECTORS: u64 = 1 << 16;
+
 /// Random requests and when they come.
 pub struct Synthetic {
     pub requests: u64,
@@ -72,14 +75,14 @@ impl Synthetic {
 }
 
 fn size(args: &Args, chosen: &Chosen) -> Result<SectorCount, Error> {
-    let disk = chosen.layout.sectors();
+    let most = chosen.layout.sectors().0.min(MOST_SECTORS);
     let sector = Bytes(u64::from(chosen.spec.geometry.sector_bytes));
     let size = quantity::sectors(&args.size, sector);
-    size.filter(|size| (1..=disk.0).contains(&size.0))
+    size.filter(|size| (1..=most).contains(&size.0))
         .ok_or_else(|| {
             let expected = format!(
-                "1 to {} sectors of {} bytes, with a unit, such as \"8 KiB\"",
-                disk.0, sector.0
+                "1 to {most} sectors of {} bytes, with a unit, such as \"8 KiB\"",
+                sector.0
             );
             Error::flag("--size", &args.size, expected)
         })

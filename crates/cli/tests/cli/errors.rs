@@ -37,7 +37,7 @@ fn trace(name: &str, text: &str, flags: &[&str]) -> (String, String) {
 
 #[test]
 fn flags_with_bad_values() {
-    let size = "expected 1 to 2054864 sectors of 512 bytes, with a unit, such as \"8 KiB\"";
+    let size = "expected 1 to 65536 sectors of 512 bytes, with a unit, such as \"8 KiB\"";
     for found in ["8", "8GiB", "0 KiB", "100 B"] {
         assert_eq!(
             random(&["--size", found]),
@@ -169,7 +169,7 @@ fn traces_that_do_not_fit() {
     assert_eq!(told, format!("{path}:2: {expected}"));
 
     let (path, told) = trace("empty-request", "0.25 0 16 0 1\n", &[]);
-    let expected = "blocks: found \"0\", expected a whole number from 1 to 4294967296";
+    let expected = "blocks: found \"0\", expected a whole number from 1 to 65536";
     assert_eq!(told, format!("{path}:1: {expected}"));
 
     let (path, told) = trace("strange", "a b c\n", &[]);
