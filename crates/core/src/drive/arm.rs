@@ -45,20 +45,18 @@ impl Arm {
         rules: &spec::Buffer,
     ) -> Position {
         let at = self.released(mechanism, at, rules);
-        self.settle(mechanism, buffer, at, rules);
-        let position = match self {
-            Self::Free(position) => {
-                return Position {
-                    since: position.since.max(at),
-                    ..*position
-                };
+        match self {
+            Self::Free(position) => Position {
+                since: position.since.max(at),
+                ..*position
+            },
+            Self::Reading(reading) => {
+                reading.go_on(mechanism, at);
+                let position = reading.stopped(at, !rules.read_ahead_stops_mid_sector);
+                self.settle(mechanism, buffer, position.since, rules);
+                position
             }
-            Self::Reading(reading) => reading.stopped(at, !rules.read_ahead_stops_mid_sector),
-        };
-        if position.since > at {
-            self.settle(mechanism, buffer, position.since, rules);
         }
-        position
     }
 
     /// What [`Self::call`] would give, for one who only asks.
@@ -71,9 +69,7 @@ impl Arm {
                 ..*position
             },
             Self::Reading(reading) => {
-                let mut reading = *reading;
-                reading.reached(mechanism, at);
-                reading.stopped(at, !rules.read_ahead_stops_mid_sector)
+                reading.if_stopped(mechanism, at, !rules.read_ahead_stops_mid_sector)
             }
         }
     }

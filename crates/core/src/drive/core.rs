@@ -193,8 +193,10 @@ pub struct View<'a> {
     core: &'a Core,
     /// Where the head is when the arm is called for a read.
     read_from: Position,
-    /// The same for a write.
+    /// The same for a write. Read-ahead may have moved on to another cylinder in between.
     write_from: Position,
+    /// Cylinders between the two.
+    apart: u32,
     /// When the bus begins to carry a write's data.
     write_data: Instant,
 }
@@ -231,10 +233,13 @@ impl Core {
         let write = self.write_setup(&command);
         let read = command.processed(self.costs.read_miss.of(self.last.op));
         let called = |at| self.arm.if_called(&self.mechanism, at, &self.rules);
+        let read_from = called(read.max(self.flushed(now)));
+        let write_from = called(write.arm_called);
         View {
             core: self,
-            read_from: called(read.max(self.flushed(now))),
-            write_from: called(write.arm_called),
+            read_from,
+            write_from,
+            apart: read_from.cylinder.distance(write_from.cylinder),
             write_data: write.data,
         }
     }
@@ -261,9 +266,7 @@ impl Outlook for View<'_> {
 
     #[inline]
     fn least(&self, distance: u32) -> Span {
-        // Read-ahead may be on another cylinder by the time a write calls the arm.
-        let apart = self.read_from.cylinder.distance(self.write_from.cylinder);
-        let nearer = distance.saturating_sub(apart);
+        let nearer = distance.saturating_sub(self.apart);
         self.core.mechanism.seek.least(nearer)
     }
 }
