@@ -75,11 +75,12 @@ impl<T> Sorted<Cylinder, T> {
     /// All entries, the nearest to `arm` first.
     #[inline]
     pub fn outward_from(&self, arm: Cylinder) -> Outward<'_, T> {
-        let above = self.keys.partition_point(|&(cylinder, _)| cylinder < arm);
+        let ahead = self.keys.partition_point(|&(cylinder, _)| cylinder < arm);
+        let (below, above) = self.keys.split_at(ahead);
         Outward {
             sorted: self,
             arm,
-            below: above,
+            below,
             above,
         }
     }
@@ -89,9 +90,9 @@ impl<T> Sorted<Cylinder, T> {
 pub(super) struct Outward<'a, T> {
     sorted: &'a Sorted<Cylinder, T>,
     arm: Cylinder,
-    /// Entries before this index and from `above` on are still to come.
-    below: usize,
-    above: usize,
+    /// Keys still to come, of lower cylinders and of the others.
+    below: &'a [(Cylinder, u32)],
+    above: &'a [(Cylinder, u32)],
 }
 
 impl<'a, T> Iterator for Outward<'a, T> {
@@ -101,18 +102,17 @@ impl<'a, T> Iterator for Outward<'a, T> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let Sorted { keys, entries, .. } = self.sorted;
-        let lower = self.below.checked_sub(1).and_then(|i| keys.get(i));
-        let higher = keys.get(self.above);
-        let down = lower.map_or(u32::MAX, |&(at, _)| self.arm.0 - at.0);
-        let up = higher.map_or(u32::MAX, |&(at, _)| at.0 - self.arm.0);
-        if down < up {
-            self.below -= 1;
-            let &(_, place) = lower?;
-            Some((self.below, down, &entries[place as usize]))
+        let down = self.below.last().map(|&(at, _)| self.arm.0 - at.0);
+        let up = self.above.first().map(|&(at, _)| at.0 - self.arm.0);
+        if down.unwrap_or(u32::MAX) < up.unwrap_or(u32::MAX) {
+            let (&(_, place), rest) = self.below.split_last()?;
+            self.below = rest;
+            Some((rest.len(), down?, &entries[place as usize]))
         } else {
-            let &(_, place) = higher?;
-            self.above += 1;
-            Some((self.above - 1, up, &entries[place as usize]))
+            let (&(_, place), rest) = self.above.split_first()?;
+            let index = keys.len() - self.above.len();
+            self.above = rest;
+            Some((index, up?, &entries[place as usize]))
         }
     }
 }

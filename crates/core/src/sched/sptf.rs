@@ -73,7 +73,8 @@ impl Sptf {
                 break;
             }
             let positioning = outlook.positioning(&c.pending.request, &c.place);
-            if (positioning, c.arrival) < (best.positioning, best.arrival) {
+            let sooner = positioning < best.positioning;
+            if sooner || (positioning == best.positioning && c.arrival < best.arrival) {
                 best = Best {
                     index,
                     positioning,
