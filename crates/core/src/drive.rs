@@ -34,10 +34,16 @@ pub struct Drive {
     queue: Box<dyn Policy<Core>>,
     /// Commands that it accepts at one time.
     depth: usize,
-    /// Commands begun, in the order of their completion.
-    begun: VecDeque<Completion>,
+    /// Commands accepted and not completed.
+    inside: usize,
     /// Commands not begun yet.
     queued: usize,
+    /// The next completion: apart, because few drives have begun more than one command.
+    next: Option<Completion>,
+    /// Completions after that, in their order.
+    later: VecDeque<Completion>,
+    /// When the command begun last completes.
+    last: Instant,
     /// When the next command may begin.
     open: Instant,
     now: Instant,
@@ -71,8 +77,11 @@ impl Drive {
             core: Core::new(spec, Mechanism::new(spec, layout, origin)),
             queue,
             depth: spec.queue.depth as usize,
-            begun: VecDeque::new(),
+            inside: 0,
             queued: 0,
+            next: None,
+            later: VecDeque::new(),
+            last: Instant::START,
             open: Instant::START,
             now: Instant::START,
         }
@@ -117,13 +126,18 @@ impl Drive {
             outcome,
         };
         assert_eq!(breakdown.total(), completion.response(), "{completion:?}");
-        let last = self.begun.back().map_or(Instant::START, |c| c.at);
         assert!(
-            at >= arrived && at >= last && open >= self.open,
-            "{completion:?} before {last:?}"
+            at >= arrived && at >= self.last && open >= self.open,
+            "{completion:?} before {:?}",
+            self.last
         );
-        self.begun.push_back(completion);
+        self.last = at;
         self.open = open;
+        if self.next.is_none() {
+            self.next = Some(completion);
+        } else {
+            self.later.push_back(completion);
+        }
     }
 }
 
@@ -134,7 +148,7 @@ impl Device for Drive {
 
     #[inline]
     fn accepts(&self) -> bool {
-        self.begun.len() + self.queued < self.depth
+        self.inside < self.depth
     }
 
     #[inline]
@@ -149,6 +163,7 @@ impl Device for Drive {
             self.now
         );
         self.now = now;
+        self.inside += 1;
         // What begins before this command arrives is chosen without it.
         self.begin(now);
         if self.queued == 0 && self.open <= now {
@@ -167,7 +182,7 @@ impl Device for Drive {
 
     #[inline]
     fn next_event(&self) -> Option<Instant> {
-        let completes = self.begun.front().map(|c| c.at);
+        let completes = self.next.as_ref().map(|c| c.at);
         if self.queued == 0 {
             return completes;
         }
@@ -175,7 +190,7 @@ impl Device for Drive {
     }
 
     #[inline]
-    fn advance(&mut self, now: Instant, done: &mut Vec<Completion>) {
+    fn advance(&mut self, now: Instant) -> Option<Completion> {
         assert!(
             now >= self.now,
             "time runs backwards: {now:?} after {:?}",
@@ -183,12 +198,9 @@ impl Device for Drive {
         );
         self.now = now;
         self.begin(now);
-        while let Some(first) = self.begun.front()
-            && first.at <= now
-        {
-            done.push(*first);
-            self.begun.pop_front();
-        }
+        self.next.as_ref().filter(|next| next.at <= now)?;
+        self.inside -= 1;
+        std::mem::replace(&mut self.next, self.later.pop_front())
     }
 }
 
