@@ -7,7 +7,7 @@
 use super::arm::Arm;
 use super::bus::HostPath;
 use super::costs::Costs;
-use super::{Breakdown, Outcome};
+use super::{Breakdown, Completion, Outcome};
 use crate::buffer::Buffer;
 use crate::geometry::Extent;
 use crate::mechanics::{Mechanism, Piece, Position};
@@ -59,12 +59,9 @@ pub(super) struct Last {
 /// The future of one command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Served {
-    /// When the host learns that it is done.
-    pub at: Instant,
+    pub completion: Completion,
     /// When the drive may begin with the next command.
     pub open: Instant,
-    pub breakdown: Breakdown,
-    pub outcome: Outcome,
 }
 
 /// A command and the earliest instant at which the drive may begin with it.
@@ -87,6 +84,18 @@ impl Command {
     #[inline]
     pub fn processed(&self, overhead: Span) -> Instant {
         (self.arrived + overhead).max(self.open)
+    }
+
+    /// Its completion at `at`.
+    #[inline]
+    pub fn completed(&self, at: Instant, breakdown: Breakdown, outcome: Outcome) -> Completion {
+        Completion {
+            request: self.request,
+            arrived: self.arrived,
+            at,
+            breakdown,
+            outcome,
+        }
     }
 }
 
@@ -135,7 +144,7 @@ impl Core {
             op,
             end: command.request.end(),
         };
-        self.bus_free = served.at;
+        self.bus_free = served.completion.at;
         served
     }
 
