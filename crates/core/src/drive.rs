@@ -107,26 +107,23 @@ impl Drive {
 
     #[inline]
     fn begin_one(&mut self, request: Request, arrived: Instant) {
-        let core::Served { completion, open } = self.core.serve(&core::Command {
+        let served = self.core.serve(&core::Command {
             request,
             arrived,
             open: self.open,
         });
-        let at = completion.at;
+        let completion = &served.completion;
         if completion.breakdown.total() != completion.response() {
-            does_not_add_up(&completion);
+            does_not_add_up(completion);
         }
-        assert!(
-            at >= arrived && at >= self.last && open >= self.open,
-            "{completion:?} before {:?}",
-            self.last
-        );
-        self.last = at;
-        self.open = open;
+        let ordered = completion.at >= self.last && served.open >= self.open;
+        assert!(ordered, "{completion:?} before {:?}", self.last);
+        self.last = completion.at;
+        self.open = served.open;
         if self.next.is_none() {
-            self.next = Some(completion);
+            self.next = Some(served.completion);
         } else {
-            self.later.push_back(completion);
+            self.later.push_back(served.completion);
         }
     }
 }

@@ -26,11 +26,8 @@ impl Arm {
         rules: &spec::Buffer,
     ) {
         if let Self::Reading(reading) = self {
-            let reached = reading.reached(mechanism, now);
-            buffer.fill(reading.segment, reached);
-            if rules.delivered == Delivered::Dropped {
-                buffer.drop_before(reading.segment, reading.requested);
-            }
+            reading.go_on(mechanism, now);
+            keep(reading, buffer, now, rules);
         }
     }
 
@@ -53,7 +50,7 @@ impl Arm {
             Self::Reading(reading) => {
                 reading.go_on(mechanism, at);
                 let position = reading.stopped(at, !rules.read_ahead_stops_mid_sector);
-                self.settle(mechanism, buffer, position.since, rules);
+                keep(reading, buffer, position.since, rules);
                 position
             }
         }
@@ -84,5 +81,14 @@ impl Arm {
             }
             _ => at,
         }
+    }
+}
+
+/// Puts in the buffer what a pass that has gone on to `now` has read by then.
+#[inline]
+fn keep(reading: &Reading, buffer: &mut Buffer, now: Instant, rules: &spec::Buffer) {
+    buffer.fill(reading.segment, reading.reached(now));
+    if rules.delivered == Delivered::Dropped {
+        buffer.drop_before(reading.segment, reading.requested);
     }
 }

@@ -127,10 +127,9 @@ impl Reading {
         while self.piece.end() <= at && self.step(mechanism) {}
     }
 
-    /// One past the last block that was read by `at`, having gone on to it.
+    /// One past the last block that was read by `at`, after [`Self::go_on`].
     #[inline]
-    pub fn reached(&mut self, mechanism: &Mechanism, at: Instant) -> Lbn {
-        self.go_on(mechanism, at);
+    pub fn reached(&self, at: Instant) -> Lbn {
         self.piece.first + self.piece.done(at)
     }
 
@@ -142,8 +141,7 @@ impl Reading {
 
     /// Whether the pass is reading block `next` at `at`, after [`Self::go_on`].
     pub fn is_at(&self, next: Lbn, at: Instant) -> bool {
-        let now = self.piece.first + self.piece.done(at);
-        !self.is_over(at) && at >= self.piece.begin && now == next
+        !self.is_over(at) && at >= self.piece.begin && self.reached(at) == next
     }
 
     /// Where the head is if the pass is stopped at `at`, after [`Self::go_on`]; at a sector's
@@ -183,11 +181,18 @@ impl Reading {
 
     /// When all blocks before `before` were read; for blocks that had passed before the newest
     /// run, when that began.
+    #[inline]
     pub fn when(&self, mechanism: &Mechanism, before: Lbn) -> Instant {
+        let within = |piece: &Piece| {
+            let last = before.clamp(piece.first, piece.end_lbn());
+            piece.after(last - piece.first)
+        };
+        if self.piece.end_lbn() >= before {
+            return within(&self.piece);
+        }
         let mut to = *self;
         while to.piece.end_lbn() < before && to.step(mechanism) {}
-        let last = before.clamp(to.piece.first, to.piece.end_lbn());
-        to.piece.after(last - to.piece.first)
+        within(&to.piece)
     }
 
     /// Lets the pass serve blocks up to `requested` too and read on to `end`, from `now` on;
