@@ -99,16 +99,16 @@ impl<D: Device + Estimate> Device for Host<D> {
 
     #[inline]
     fn advance(&mut self, now: Instant) -> Option<Completion> {
-        let mut done = None;
-        while done.is_none()
-            && let Some(at) = self.device.next_event().filter(|&at| at <= now)
-        {
-            done = self.device.advance(at);
+        while let Some(at) = self.device.next_event().filter(|&at| at <= now) {
+            let mut done = self.device.advance(at);
             if let Some(completion) = &mut done {
                 self.lift(completion);
             }
             self.feed(at);
+            if done.is_some() {
+                return done;
+            }
         }
-        done
+        None
     }
 }
