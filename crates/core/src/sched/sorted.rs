@@ -33,12 +33,6 @@ impl<K: Ord + Copy, T: Copy> Sorted<K, T> {
         self.keys.len()
     }
 
-    /// The first index whose key is not below `key`.
-    #[inline]
-    pub fn at_or_above(&self, key: K) -> usize {
-        self.keys.partition_point(|&(k, _)| k < key)
-    }
-
     /// Adds an entry behind those with equal keys.
     #[inline]
     pub fn insert(&mut self, key: K, entry: T) {
@@ -127,8 +121,6 @@ mod tests {
         for (key, name) in [(5, 'a'), (3, 'b'), (5, 'c'), (1, 'd'), (3, 'e')] {
             sorted.insert(key, name);
         }
-        assert_eq!(sorted.at_or_above(3), 1);
-        assert_eq!(sorted.at_or_above(4), 3);
         assert_eq!(sorted.remove(0), 'd');
         // The place of `d` is used again.
         sorted.insert(4, 'f');
