@@ -34,10 +34,16 @@ pub struct Drive {
     queue: Box<dyn Policy<Core>>,
     /// Commands that it accepts at one time.
     depth: usize,
-    /// Commands begun, in the order of their completion.
-    begun: VecDeque<Completion>,
+    /// Commands accepted and not completed.
+    inside: usize,
     /// Commands not begun yet.
     queued: usize,
+    /// The next completion: apart, because few drives have begun more than one command.
+    next: Option<Completion>,
+    /// Completions after that, in their order.
+    later: VecDeque<Completion>,
+    /// When the command begun last completes.
+    last: Instant,
     /// When the next command may begin.
     open: Instant,
     now: Instant,
@@ -71,8 +77,11 @@ impl Drive {
             core: Core::new(spec, Mechanism::new(spec, layout, origin)),
             queue,
             depth: spec.queue.depth as usize,
-            begun: VecDeque::new(),
+            inside: 0,
             queued: 0,
+            next: None,
+            later: VecDeque::new(),
+            last: Instant::START,
             open: Instant::START,
             now: Instant::START,
         }
@@ -103,28 +112,27 @@ impl Drive {
             arrived,
             open: self.open,
         });
-        let core::Served {
-            at,
-            open,
-            breakdown,
-            outcome,
-        } = served;
-        let completion = Completion {
-            request,
-            arrived,
-            at,
-            breakdown,
-            outcome,
-        };
-        assert_eq!(breakdown.total(), completion.response(), "{completion:?}");
-        let last = self.begun.back().map_or(Instant::START, |c| c.at);
-        assert!(
-            at >= arrived && at >= last && open >= self.open,
-            "{completion:?} before {last:?}"
-        );
-        self.begun.push_back(completion);
-        self.open = open;
+        let completion = &served.completion;
+        if completion.breakdown.total() != completion.response() {
+            does_not_add_up(completion);
+        }
+        let ordered = completion.at >= self.last && served.open >= self.open;
+        assert!(ordered, "{completion:?} before {:?}", self.last);
+        self.last = completion.at;
+        self.open = served.open;
+        if self.next.is_none() {
+            self.next = Some(served.completion);
+        } else {
+            self.later.push_back(served.completion);
+        }
     }
+}
+
+/// Apart, so that the message costs the hot path nothing.
+#[cold]
+#[inline(never)]
+fn does_not_add_up(completion: &Completion) -> ! {
+    panic!("the breakdown is not the response: {completion:?}")
 }
 
 impl Device for Drive {
@@ -134,7 +142,7 @@ impl Device for Drive {
 
     #[inline]
     fn accepts(&self) -> bool {
-        self.begun.len() + self.queued < self.depth
+        self.inside < self.depth
     }
 
     #[inline]
@@ -149,6 +157,7 @@ impl Device for Drive {
             self.now
         );
         self.now = now;
+        self.inside += 1;
         // What begins before this command arrives is chosen without it.
         self.begin(now);
         if self.queued == 0 && self.open <= now {
@@ -167,7 +176,7 @@ impl Device for Drive {
 
     #[inline]
     fn next_event(&self) -> Option<Instant> {
-        let completes = self.begun.front().map(|c| c.at);
+        let completes = self.next.as_ref().map(|c| c.at);
         if self.queued == 0 {
             return completes;
         }
@@ -175,7 +184,7 @@ impl Device for Drive {
     }
 
     #[inline]
-    fn advance(&mut self, now: Instant, done: &mut Vec<Completion>) {
+    fn advance(&mut self, now: Instant) -> Option<Completion> {
         assert!(
             now >= self.now,
             "time runs backwards: {now:?} after {:?}",
@@ -183,12 +192,13 @@ impl Device for Drive {
         );
         self.now = now;
         self.begin(now);
-        while let Some(first) = self.begun.front()
-            && first.at <= now
-        {
-            done.push(*first);
-            self.begun.pop_front();
+        self.next.as_ref().filter(|next| next.at <= now)?;
+        self.inside -= 1;
+        let done = self.next.take();
+        if !self.later.is_empty() {
+            self.next = self.later.pop_front();
         }
+        done
     }
 }
 

@@ -69,17 +69,14 @@ pub fn run(
     load: &mut impl Load,
     observer: &mut impl Observer,
 ) -> Result<(), Rejected> {
-    let mut done = Vec::new();
     loop {
         let arrival = load.next_arrival();
         match (device.next_event(), arrival) {
             (Some(event), arrival) if arrival.is_none_or(|at| event <= at) => {
-                device.advance(event, &mut done);
-                for completion in &done {
-                    observer.completed(completion);
-                    load.completed(completion);
+                if let Some(completion) = device.advance(event) {
+                    observer.completed(&completion);
+                    load.completed(&completion);
                 }
-                done.clear();
             }
             (_, Some(at)) => {
                 let request = load.take();

@@ -98,14 +98,17 @@ impl<D: Device + Estimate> Device for Host<D> {
     }
 
     #[inline]
-    fn advance(&mut self, now: Instant, done: &mut Vec<Completion>) {
+    fn advance(&mut self, now: Instant) -> Option<Completion> {
         while let Some(at) = self.device.next_event().filter(|&at| at <= now) {
-            let earlier = done.len();
-            self.device.advance(at, done);
-            for completion in &mut done[earlier..] {
+            let mut done = self.device.advance(at);
+            if let Some(completion) = &mut done {
                 self.lift(completion);
             }
             self.feed(at);
+            if done.is_some() {
+                return done;
+            }
         }
+        None
     }
 }

@@ -70,12 +70,18 @@ impl Sub for Instant {
     type Output = Span;
     #[inline]
     fn sub(self, earlier: Self) -> Span {
-        assert!(
-            self.0 >= earlier.0,
-            "time runs backwards: {self:?} - {earlier:?}"
-        );
+        if self.0 < earlier.0 {
+            time_runs_backwards(self, earlier);
+        }
         Span(self.0 - earlier.0)
     }
+}
+
+/// Apart, so that the message costs the hot path nothing.
+#[cold]
+#[inline(never)]
+fn time_runs_backwards(at: Instant, earlier: Instant) -> ! {
+    panic!("time runs backwards: {at:?} - {earlier:?}")
 }
 
 /// A length of time in whole nanoseconds; negative only where a model's *effective* value is
@@ -280,12 +286,18 @@ impl Sub for Lbn {
     type Output = SectorCount;
     #[inline]
     fn sub(self, lower: Self) -> SectorCount {
-        assert!(
-            self.0 >= lower.0,
-            "blocks run backwards: {self:?} - {lower:?}"
-        );
+        if self.0 < lower.0 {
+            blocks_run_backwards(self, lower);
+        }
         SectorCount(self.0 - lower.0)
     }
+}
+
+/// Apart, so that the message costs the hot path nothing.
+#[cold]
+#[inline(never)]
+fn blocks_run_backwards(at: Lbn, lower: Lbn) -> ! {
+    panic!("blocks run backwards: {at:?} - {lower:?}")
 }
 
 impl Add for SectorCount {

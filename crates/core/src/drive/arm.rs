@@ -26,11 +26,8 @@ impl Arm {
         rules: &spec::Buffer,
     ) {
         if let Self::Reading(reading) = self {
-            let reached = reading.reached(mechanism, now);
-            buffer.fill(reading.segment, reached);
-            if rules.delivered == Delivered::Dropped {
-                buffer.drop_before(reading.segment, reading.requested);
-            }
+            reading.go_on(mechanism, now);
+            keep(reading, buffer, now, rules);
         }
     }
 
@@ -45,20 +42,18 @@ impl Arm {
         rules: &spec::Buffer,
     ) -> Position {
         let at = self.released(mechanism, at, rules);
-        self.settle(mechanism, buffer, at, rules);
-        let position = match self {
-            Self::Free(position) => {
-                return Position {
-                    since: position.since.max(at),
-                    ..*position
-                };
+        match self {
+            Self::Free(position) => Position {
+                since: position.since.max(at),
+                ..*position
+            },
+            Self::Reading(reading) => {
+                reading.go_on(mechanism, at);
+                let position = reading.stopped(at, !rules.read_ahead_stops_mid_sector);
+                keep(reading, buffer, position.since, rules);
+                position
             }
-            Self::Reading(reading) => reading.stopped(at, !rules.read_ahead_stops_mid_sector),
-        };
-        if position.since > at {
-            self.settle(mechanism, buffer, position.since, rules);
         }
-        position
     }
 
     /// What [`Self::call`] would give, for one who only asks.
@@ -71,9 +66,7 @@ impl Arm {
                 ..*position
             },
             Self::Reading(reading) => {
-                let mut reading = *reading;
-                reading.reached(mechanism, at);
-                reading.stopped(at, !rules.read_ahead_stops_mid_sector)
+                reading.if_stopped(mechanism, at, !rules.read_ahead_stops_mid_sector)
             }
         }
     }
@@ -88,5 +81,14 @@ impl Arm {
             }
             _ => at,
         }
+    }
+}
+
+/// Puts in the buffer what a pass that has gone on to `now` has read by then.
+#[inline]
+fn keep(reading: &Reading, buffer: &mut Buffer, now: Instant, rules: &spec::Buffer) {
+    buffer.fill(reading.segment, reading.reached(now));
+    if rules.delivered == Delivered::Dropped {
+        buffer.drop_before(reading.segment, reading.requested);
     }
 }

@@ -7,7 +7,7 @@
 use super::arm::Arm;
 use super::bus::HostPath;
 use super::costs::Costs;
-use super::{Breakdown, Outcome};
+use super::{Breakdown, Completion, Outcome};
 use crate::buffer::Buffer;
 use crate::geometry::Extent;
 use crate::mechanics::{Mechanism, Piece, Position};
@@ -59,12 +59,9 @@ pub(super) struct Last {
 /// The future of one command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Served {
-    /// When the host learns that it is done.
-    pub at: Instant,
+    pub completion: Completion,
     /// When the drive may begin with the next command.
     pub open: Instant,
-    pub breakdown: Breakdown,
-    pub outcome: Outcome,
 }
 
 /// A command and the earliest instant at which the drive may begin with it.
@@ -87,6 +84,18 @@ impl Command {
     #[inline]
     pub fn processed(&self, overhead: Span) -> Instant {
         (self.arrived + overhead).max(self.open)
+    }
+
+    /// Its completion at `at`.
+    #[inline]
+    pub fn completed(&self, at: Instant, breakdown: Breakdown, outcome: Outcome) -> Completion {
+        Completion {
+            request: self.request,
+            arrived: self.arrived,
+            at,
+            breakdown,
+            outcome,
+        }
     }
 }
 
@@ -135,7 +144,7 @@ impl Core {
             op,
             end: command.request.end(),
         };
-        self.bus_free = served.at;
+        self.bus_free = served.completion.at;
         served
     }
 
@@ -193,8 +202,10 @@ pub struct View<'a> {
     core: &'a Core,
     /// Where the head is when the arm is called for a read.
     read_from: Position,
-    /// The same for a write.
+    /// The same for a write. Read-ahead may have moved on to another cylinder in between.
     write_from: Position,
+    /// Cylinders between the two.
+    apart: u32,
     /// When the bus begins to carry a write's data.
     write_data: Instant,
 }
@@ -231,10 +242,13 @@ impl Core {
         let write = self.write_setup(&command);
         let read = command.processed(self.costs.read_miss.of(self.last.op));
         let called = |at| self.arm.if_called(&self.mechanism, at, &self.rules);
+        let read_from = called(read.max(self.flushed(now)));
+        let write_from = called(write.arm_called);
         View {
             core: self,
-            read_from: called(read.max(self.flushed(now))),
-            write_from: called(write.arm_called),
+            read_from,
+            write_from,
+            apart: read_from.cylinder.distance(write_from.cylinder),
             write_data: write.data,
         }
     }
@@ -261,9 +275,7 @@ impl Outlook for View<'_> {
 
     #[inline]
     fn least(&self, distance: u32) -> Span {
-        // Read-ahead may be on another cylinder by the time a write calls the arm.
-        let apart = self.read_from.cylinder.distance(self.write_from.cylinder);
-        let nearer = distance.saturating_sub(apart);
+        let nearer = distance.saturating_sub(self.apart);
         self.core.mechanism.seek.least(nearer)
     }
 }

@@ -24,9 +24,9 @@ pub trait Device {
     /// When something happens by itself, if anything.
     fn next_event(&self) -> Option<Instant>;
 
-    /// Everything up to and including `now`; completions are added to `done` in the order of
-    /// their instants.
-    fn advance(&mut self, now: Instant, done: &mut Vec<Completion>);
+    /// Goes on to `now`, or hands back the next completion up to and including it, in the order
+    /// of their instants; to be called until `None` comes.
+    fn advance(&mut self, now: Instant) -> Option<Completion>;
 }
 
 /// Why a device did not take a command.

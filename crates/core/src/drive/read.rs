@@ -115,12 +115,8 @@ impl Core {
             ..Breakdown::default()
         };
         let open = self.next_open(go, sent, at);
-        Served {
-            at,
-            open,
-            breakdown,
-            outcome: Outcome::Hit,
-        }
+        let completion = command.completed(at, breakdown, Outcome::Hit);
+        Served { completion, open }
     }
 
     /// Read-ahead behind a read that the buffer served: one under way goes further; one that
@@ -243,19 +239,22 @@ impl Core {
     ) -> Media {
         let request = &command.request;
         let ends = (request.end(), self.read_ahead_end(request));
-        let (approach, mut piece) = self.read_piece(position, from, ends, request);
-        let mut in_place = piece.begin - approach.wait;
-        if self.rules.read_before_requested {
-            self.keep_what_passes_before(segment, &piece, from, approach.wait);
-        }
+        let mut first = None;
+        let (mut at, mut head) = (from, position);
         self.pieces.clear();
-        self.pieces.push(piece);
-        while piece.end_lbn() < request.end() {
-            let (from, at) = (piece.position_after(), piece.end_lbn());
-            let (next, behind) = self.read_piece(from, at, ends, request);
-            piece = behind;
-            in_place = piece.begin - next.wait;
+        let (piece, in_place) = loop {
+            let (approach, piece) = self.read_piece(head, at, ends, request);
             self.pieces.push(piece);
+            first.get_or_insert(approach);
+            if piece.end_lbn() >= request.end() {
+                break (piece, piece.begin - approach.wait);
+            }
+            (at, head) = (piece.end_lbn(), piece.position_after());
+        };
+        let approach = first.unwrap_or_default();
+        if self.rules.read_before_requested {
+            let piece = self.pieces[0];
+            self.keep_what_passes_before(segment, &piece, from, approach.wait);
         }
         let end = piece.after(request.end() - piece.first);
         let scheme = (self.rules.read_ahead, self.follows_buffered_track(request));
@@ -361,12 +360,8 @@ impl Core {
             // After the read-ahead that the drive owes.
             PreSeek::MediaDone => self.arm.if_called(&self.mechanism, end, &self.rules).since,
         };
-        Served {
-            at,
-            open,
-            breakdown,
-            outcome,
-        }
+        let completion = command.completed(at, breakdown, outcome);
+        Served { completion, open }
     }
 
     #[inline]

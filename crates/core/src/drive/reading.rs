@@ -121,30 +121,30 @@ impl Reading {
         true
     }
 
-    /// One past the last block that was read by `at`. Does not go back in time.
+    /// Goes on to the run under way at `at`, or to the last one. Does not go back in time.
     #[inline]
-    pub fn reached(&mut self, mechanism: &Mechanism, at: Instant) -> Lbn {
-        while self.piece.end() <= at {
-            if !self.step(mechanism) {
-                return self.piece.end_lbn();
-            }
-        }
+    pub fn go_on(&mut self, mechanism: &Mechanism, at: Instant) {
+        while self.piece.end() <= at && self.step(mechanism) {}
+    }
+
+    /// One past the last block that was read by `at`, after [`Self::go_on`].
+    #[inline]
+    pub fn reached(&self, at: Instant) -> Lbn {
         self.piece.first + self.piece.done(at)
     }
 
-    /// Whether the pass has nothing left to read at `at`, after [`Self::reached`].
+    /// Whether the pass has nothing left to read at `at`, after [`Self::go_on`].
     #[inline]
     pub fn is_over(&self, at: Instant) -> bool {
         self.piece.end_lbn() >= self.end && self.piece.end() <= at
     }
 
-    /// Whether the pass is reading block `next` at `at`, after [`Self::reached`].
+    /// Whether the pass is reading block `next` at `at`, after [`Self::go_on`].
     pub fn is_at(&self, next: Lbn, at: Instant) -> bool {
-        let now = self.piece.first + self.piece.done(at);
-        !self.is_over(at) && at >= self.piece.begin && now == next
+        !self.is_over(at) && at >= self.piece.begin && self.reached(at) == next
     }
 
-    /// Where the head is if the pass is stopped at `at`, after [`Self::reached`]; at a sector's
+    /// Where the head is if the pass is stopped at `at`, after [`Self::go_on`]; at a sector's
     /// end if `whole_sectors`.
     #[inline]
     pub fn stopped(&self, at: Instant, whole_sectors: bool) -> Position {
@@ -168,13 +168,31 @@ impl Reading {
         }
     }
 
+    /// What [`Self::stopped`] would give after [`Self::go_on`], for one who only asks.
+    #[inline]
+    pub fn if_stopped(&self, mechanism: &Mechanism, at: Instant, whole_sectors: bool) -> Position {
+        if self.piece.end() > at {
+            return self.stopped(at, whole_sectors);
+        }
+        let mut later = *self;
+        later.go_on(mechanism, at);
+        later.stopped(at, whole_sectors)
+    }
+
     /// When all blocks before `before` were read; for blocks that had passed before the newest
     /// run, when that began.
+    #[inline]
     pub fn when(&self, mechanism: &Mechanism, before: Lbn) -> Instant {
+        let within = |piece: &Piece| {
+            let last = before.clamp(piece.first, piece.end_lbn());
+            piece.after(last - piece.first)
+        };
+        if self.piece.end_lbn() >= before {
+            return within(&self.piece);
+        }
         let mut to = *self;
         while to.piece.end_lbn() < before && to.step(mechanism) {}
-        let last = before.clamp(to.piece.first, to.piece.end_lbn());
-        to.piece.after(last - to.piece.first)
+        within(&to.piece)
     }
 
     /// Lets the pass serve blocks up to `requested` too and read on to `end`, from `now` on;
@@ -188,7 +206,7 @@ impl Reading {
         follows: bool,
         pieces: &mut Vec<Piece>,
     ) {
-        self.reached(mechanism, now);
+        self.go_on(mechanism, now);
         if self.is_over(now) {
             self.resumed = now;
         }

@@ -145,12 +145,8 @@ impl Core {
                 ..Breakdown::default()
             };
             let open = self.next_open(transfer.received, transfer.received, at);
-            return Served {
-                at,
-                open,
-                breakdown,
-                outcome: Outcome::Absorbed,
-            };
+            let completion = command.completed(at, breakdown, Outcome::Absorbed);
+            return Served { completion, open };
         }
         let end = transfer.end.since;
         let ready = self.write_reconnected(setup, transfer);
@@ -172,12 +168,8 @@ impl Core {
             bus: hold,
         };
         let open = self.next_open(end, ready, at);
-        Served {
-            at,
-            open,
-            breakdown,
-            outcome: Outcome::Miss,
-        }
+        let completion = command.completed(at, breakdown, Outcome::Miss);
+        Served { completion, open }
     }
 
     /// When the completion message of a write that went to the media is ready.

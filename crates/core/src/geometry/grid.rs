@@ -121,7 +121,7 @@ impl Grid {
     }
 
     /// The place of sector `x`, which must lie within the zone.
-    #[inline]
+    #[inline(always)]
     pub(super) fn place(&self, x: u64) -> Place {
         let Some((range, cylinders)) = self.range else {
             return self.place_in_range(0, x);

@@ -60,43 +60,29 @@ struct Best {
 
 impl Sptf {
     /// The index of the candidate to serve; there must be one.
+    #[inline]
     fn best<O: Outlook>(&self, outlook: &O) -> usize {
-        let arm = outlook.cylinder();
         let mut best = Best {
             index: 0,
             positioning: Span::from_ns(i64::MAX),
             arrival: 0,
         };
-        // Both ways in turn, so that the bound tightens from near to far.
-        let mut above = self.pending.at_or_above(arm);
-        let mut below = above;
-        let (mut up, mut down) = (true, true);
-        while up || down {
-            up = up && above < self.pending.len() && self.look(above, arm, outlook, &mut best);
-            above += 1;
-            down = down && below > 0 && self.look(below - 1, arm, outlook, &mut best);
-            below = below.saturating_sub(1);
+        for (index, distance, c) in self.pending.outward_from(outlook.cylinder()) {
+            // Nor can any that is farther away be better.
+            if outlook.least(distance) > best.positioning {
+                break;
+            }
+            let positioning = outlook.positioning(&c.pending.request, &c.place);
+            let sooner = positioning < best.positioning;
+            if sooner || (positioning == best.positioning && c.arrival < best.arrival) {
+                best = Best {
+                    index,
+                    positioning,
+                    arrival: c.arrival,
+                };
+            }
         }
         best.index
-    }
-
-    /// Compares the candidate at `index` with the best; `false` when neither it nor one farther
-    /// away can be better.
-    #[inline]
-    fn look<O: Outlook>(&self, index: usize, arm: Cylinder, outlook: &O, best: &mut Best) -> bool {
-        if outlook.least(self.pending.key(index).distance(arm)) > best.positioning {
-            return false;
-        }
-        let c = self.pending.entry(index);
-        let positioning = outlook.positioning(&c.pending.request, &c.place);
-        if (positioning, c.arrival) < (best.positioning, best.arrival) {
-            *best = Best {
-                index,
-                positioning,
-                arrival: c.arrival,
-            };
-        }
-        true
     }
 }
 

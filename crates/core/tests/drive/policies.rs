@@ -101,7 +101,7 @@ fn estimated(spec: &Spec, before: &[Raw], op: Op, start: u64) -> (Span, Completi
             .expect("an idle drive");
         while let Some(event) = drive.next_event() {
             now = event;
-            drive.advance(now, &mut done);
+            done.extend(std::iter::from_fn(|| drive.advance(now)));
         }
     }
     let asked = request(1, op, start, 1);
@@ -109,7 +109,9 @@ fn estimated(spec: &Spec, before: &[Raw], op: Op, start: u64) -> (Span, Completi
         .outlook(now)
         .positioning(&asked, &drive.locate(&asked));
     drive.submit(now, asked).expect("an idle drive");
-    drive.advance(now + Span::from_s(100.0), &mut done);
+    done.extend(std::iter::from_fn(|| {
+        drive.advance(now + Span::from_s(100.0))
+    }));
     (positioning, *done.last().expect("a completion"))
 }
 
