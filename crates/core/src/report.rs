@@ -83,9 +83,10 @@ impl Report {
     pub fn mean_breakdown(&self) -> Option<Breakdown> {
         let response = self.responses.moments().mean()?;
         let mean = |sum: i64| self.mean_of(i128::from(sum));
-        let [overhead, seek, settle, rotation, transfer, bus] = self.parts;
+        let [owed, overhead, seek, settle, rotation, transfer, bus] = self.parts;
         let service = Breakdown {
             queue: Span::ZERO,
+            owed: mean(owed)?,
             overhead: mean(overhead)?,
             seek: mean(seek)?,
             settle: mean(settle)?,

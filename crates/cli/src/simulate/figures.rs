@@ -168,6 +168,7 @@ struct ResponseMs {
 #[derive(Serialize)]
 struct ServiceMs {
     mean: Option<f64>,
+    owed: Option<f64>,
     overhead: Option<f64>,
     seek: Option<f64>,
     settle: Option<f64>,
@@ -268,6 +269,7 @@ impl Figures {
     fn service(&self, t: &mut Table) {
         let s = &self.service_ms;
         t.row("service, mean", s.mean, 3, "ms");
+        t.row("  owed", s.owed, 3, "ms");
         t.row("  overhead", s.overhead, 3, "ms");
         t.row("  seek", s.seek, 3, "ms");
         t.row("  settle", s.settle, 3, "ms");
@@ -299,6 +301,7 @@ fn service(report: &Report) -> ServiceMs {
     let part = |of: fn(Breakdown) -> Span| breakdown.map(|b| of(b).as_ms());
     ServiceMs {
         mean: report.mean_service().map(Span::as_ms),
+        owed: part(|b| b.owed),
         overhead: part(|b| b.overhead),
         seek: part(|b| b.seek),
         settle: part(|b| b.settle),

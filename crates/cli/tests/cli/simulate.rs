@@ -42,7 +42,7 @@ fn the_json_has_exactly_these_keys() {
     assert_eq!(
         keys(&figures["service_ms"]),
         [
-            "mean", "overhead", "seek", "settle", "rotation", "transfer", "bus"
+            "mean", "owed", "overhead", "seek", "settle", "rotation", "transfer", "bus"
         ]
     );
     assert_eq!(keys(&figures["queue"]), ["mean", "max"]);

@@ -32,7 +32,11 @@ impl Arrivals<'_> {
     /// are there already.
     pub fn after(&self, sectors: SectorCount) -> Option<Instant> {
         let last = Lbn(self.first.0 + sectors.0 - 1);
-        let piece = self.pieces.iter().rev().find(|p| p.first <= last)?;
+        let behind = match self.pieces {
+            [piece] => usize::from(piece.first <= last),
+            pieces => pieces.partition_point(|p| p.first <= last),
+        };
+        let piece = &self.pieces[behind.checked_sub(1)?];
         Some(piece.after(last - piece.first + SectorCount(1)))
     }
 }

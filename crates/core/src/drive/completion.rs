@@ -49,8 +49,10 @@ pub enum Outcome {
 /// that they add up to the response to the nanosecond; what overlaps is in none of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Breakdown {
-    /// Waiting: in a queue, for a flush that the drive owes, or for required read-ahead.
+    /// Waiting behind other commands.
     pub queue: Span,
+    /// Waiting for what the drive owes first: a flush of dirty data, required read-ahead.
+    pub owed: Span,
     /// Command processing, reconnections and completion.
     pub overhead: Span,
     /// Arm movement.
@@ -67,15 +69,16 @@ pub struct Breakdown {
 
 impl Breakdown {
     /// The parts' names, in the order of [`Self::parts`].
-    pub const NAMES: [&'static str; 7] = [
-        "queue", "overhead", "seek", "settle", "rotation", "transfer", "bus",
+    pub const NAMES: [&'static str; 8] = [
+        "queue", "owed", "overhead", "seek", "settle", "rotation", "transfer", "bus",
     ];
 
     /// The parts.
     #[inline]
-    pub fn parts(&self) -> [Span; 7] {
+    pub fn parts(&self) -> [Span; 8] {
         let Self {
             queue,
+            owed,
             overhead,
             seek,
             settle,
@@ -83,7 +86,7 @@ impl Breakdown {
             transfer,
             bus,
         } = *self;
-        [queue, overhead, seek, settle, rotation, transfer, bus]
+        [queue, owed, overhead, seek, settle, rotation, transfer, bus]
     }
 
     /// Their sum.

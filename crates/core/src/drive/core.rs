@@ -40,12 +40,14 @@ pub struct Core {
 }
 
 /// Data that the write cache took.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Dirty {
     /// One past the last block.
     pub end: Lbn,
     /// When they are on the media, and all that it took before.
     pub on_media: Instant,
+    /// The runs in which they get there, as far as they did not by the newest append.
+    pub runs: Vec<Piece>,
 }
 
 /// The command served last.
@@ -121,6 +123,7 @@ impl Core {
             dirty: Dirty {
                 end: Lbn(u64::MAX),
                 on_media: Instant::START,
+                runs: Vec::new(),
             },
             bus_free: Instant::START,
             last: Last {

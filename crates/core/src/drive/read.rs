@@ -97,9 +97,8 @@ impl Core {
     fn read_hit(&mut self, command: &Command, segment: SegmentId, held: Lbn) -> Served {
         let request = &command.request;
         let overhead = self.costs.read_hit.of(self.last.op);
-        let go = command
-            .processed(overhead)
-            .max(self.flushed(command.begin()));
+        let processed = command.processed(overhead);
+        let go = processed.max(self.flushed(command.begin()));
         let data = go.max(self.bus_free) + self.path.preparation;
         let sent = data + self.path.read_sector * request.sectors.0;
         let at = sent + self.overheads.read_completion;
@@ -109,7 +108,8 @@ impl Core {
             self.buffer.drop_before(segment, request.end());
         }
         let breakdown = Breakdown {
-            queue: go - command.arrived - overhead,
+            queue: processed - command.arrived - overhead,
+            owed: go - processed,
             overhead: overhead + self.path.preparation + self.overheads.read_completion,
             bus: sent - go - self.path.preparation,
             ..Breakdown::default()
@@ -345,8 +345,10 @@ impl Core {
         let Approach {
             seek, settle, wait, ..
         } = media.approach;
+        let processed = command.processed(overhead);
         let breakdown = Breakdown {
-            queue: media.called - command.arrived - overhead,
+            queue: processed - command.arrived - overhead,
+            owed: media.called - processed,
             overhead: overhead + exposed + self.overheads.read_completion,
             seek,
             settle,

@@ -2,7 +2,7 @@
 
 use super::arm::Arm;
 use super::bus::HostPath;
-use super::core::{Command, Core, Dirty, Served};
+use super::core::{Command, Core, Served};
 use super::{Breakdown, Outcome};
 use crate::mechanics::{Approach, Piece, Position};
 use crate::request::{Op, Request};
@@ -13,7 +13,9 @@ use crate::units::{Instant, Lbn, SectorCount, Span};
 pub(super) struct Setup {
     /// Command overhead.
     overhead: Span,
-    /// When it is over.
+    /// When the command has been processed.
+    processed: Instant,
+    /// When the drive may go on with it: owed data are flushed.
     go: Instant,
     /// When the bus begins to carry data.
     pub data: Instant,
@@ -23,6 +25,8 @@ pub(super) struct Setup {
     ready: Instant,
     /// The extra disconnect, if the drive does one here.
     extra: Option<ExtraWriteDisconnect>,
+    /// It continues data that are not on the media yet.
+    appends: bool,
     /// It completes before it is on the media.
     absorbed: bool,
 }
@@ -55,7 +59,8 @@ impl Core {
             None => self.costs.write_miss.of(self.last.op),
         };
         let owed = if appends { begin } else { self.flushed(begin) };
-        let go = command.processed(overhead).max(owed);
+        let processed = command.processed(overhead);
+        let go = processed.max(owed);
         let (data, arm_called) = match extra {
             Some(extra) => {
                 let back = go + extra.disconnect + extra.duration;
@@ -69,11 +74,13 @@ impl Core {
         let ready = self.write_ready(request.sectors, data);
         Setup {
             overhead,
+            processed,
             go,
             data,
             arm_called,
             ready,
             extra,
+            appends,
             absorbed,
         }
     }
@@ -114,14 +121,15 @@ impl Core {
             since: from.since.max(setup.arm_called),
             ..from
         };
+        if !setup.appends {
+            self.dirty.runs.clear();
+        }
         let transfer = self.transfer(request, &setup, from);
         self.keep_written(request);
         self.arm = Arm::Free(transfer.end);
         if setup.absorbed {
-            self.dirty = Dirty {
-                end: request.end(),
-                on_media: transfer.end.since,
-            };
+            self.dirty.end = request.end();
+            self.dirty.on_media = transfer.end.since;
         }
         self.complete_write(command, &setup, from, &transfer)
     }
@@ -135,11 +143,13 @@ impl Core {
     ) -> Served {
         let completion = self.overheads.write_completion;
         let preparation = self.path.preparation;
-        let queue = setup.go - command.arrived - setup.overhead;
+        let queue = setup.processed - command.arrived - setup.overhead;
+        let flush = setup.go - setup.processed;
         if setup.absorbed {
             let at = transfer.received + completion;
             let breakdown = Breakdown {
                 queue,
+                owed: flush,
                 overhead: setup.overhead + preparation + completion,
                 bus: transfer.received - setup.go - preparation,
                 ..Breakdown::default()
@@ -159,7 +169,8 @@ impl Core {
         } = transfer.approach;
         let late_call = setup.arm_called - setup.go;
         let breakdown = Breakdown {
-            queue: queue + (from.since - setup.arm_called),
+            queue,
+            owed: flush + (from.since - setup.arm_called),
             overhead: setup.overhead + late_call + (ready - end) + completion,
             seek,
             settle,
@@ -212,19 +223,35 @@ impl Core {
     /// Moves the data of a write through the buffer to the media.
     #[inline]
     fn transfer(&mut self, request: &Request, setup: &Setup, from: Position) -> Transfer {
-        if request.sectors <= self.rules.segment
+        let before = self.dirty.runs.len();
+        if self.unwritten(setup) + request.sectors <= self.rules.segment
             && let Some(transfer) = self.transfer_freely(request, setup, from)
         {
             return transfer;
         }
+        self.dirty.runs.truncate(before);
         self.transfer_in_step(request, setup, from)
+    }
+
+    /// Sectors that the write appends to and that are not on the media when its data come.
+    #[inline]
+    fn unwritten(&mut self, setup: &Setup) -> SectorCount {
+        if !setup.appends {
+            return SectorCount(0);
+        }
+        let runs = &mut self.dirty.runs;
+        runs.retain(|run| run.end() > setup.data);
+        let left = runs
+            .iter()
+            .map(|run| run.sectors.0 - run.done(setup.data).0);
+        SectorCount(left.sum())
     }
 
     /// The common case: the segment has room for all, and the media never catch up with the
     /// bus. `None` where they would.
     #[inline]
     fn transfer_freely(
-        &self,
+        &mut self,
         request: &Request,
         setup: &Setup,
         from: Position,
@@ -252,6 +279,9 @@ impl Core {
             }
             (at, position) = (piece.end_lbn(), piece.position_after());
             first.get_or_insert(approach);
+            if setup.absorbed {
+                self.dirty.runs.push(piece);
+            }
         }
         let approach = first.unwrap_or_default();
         Some(Transfer {
@@ -264,14 +294,20 @@ impl Core {
     /// Sector by sector: a sector is written when it is in the buffer, else a revolution later;
     /// it is taken from the host when the segment has room.
     #[cold]
-    fn transfer_in_step(&self, request: &Request, setup: &Setup, from: Position) -> Transfer {
+    fn transfer_in_step(&mut self, request: &Request, setup: &Setup, from: Position) -> Transfer {
         let mut flow = Flow {
             path: &self.path,
             capacity: self.rules.segment.0 as usize,
             resume_below: self.resume_below(request),
             received: setup.data,
-            written: Vec::with_capacity(request.sectors.0 as usize),
+            written: Vec::new(),
         };
+        // What it appends to takes room in the same segment.
+        for run in &self.dirty.runs {
+            let done = run.done(setup.data).0;
+            flow.written
+                .extend((done..run.sectors.0).map(|k| run.after(SectorCount(k + 1))));
+        }
         let (mut at, mut position, mut ready) = (request.start, from, setup.ready);
         let mut first: Option<Approach> = None;
         while at < request.end() {
@@ -280,6 +316,9 @@ impl Core {
             first.get_or_insert(approach);
             let (taken, late) = flow.write(&piece);
             at = piece.first + taken;
+            if setup.absorbed && taken.0 > 0 {
+                self.dirty.runs.push(piece.before(taken));
+            }
             position = match taken {
                 SectorCount(0) => Position {
                     since: piece.begin,
@@ -299,9 +338,10 @@ impl Core {
     }
 
     /// Of a write that fills the buffer, how many sectors may be left to write when the bus
-    /// comes back; `None` when it holds on.
+    /// comes back; `None` when it goes on as soon as there is room, because it held on or has
+    /// no watermark.
     fn resume_below(&self, request: &Request) -> Option<usize> {
-        let holds = self.hold_write || self.never_disconnect;
+        let holds = self.hold_write || self.never_disconnect || self.rules.write_watermark == 0.0;
         (!holds).then(|| self.costs.write_mark.sectors(request.sectors).0 as usize)
     }
 }

@@ -108,11 +108,12 @@ fn near(a: Span, ms: f64) -> bool {
 }
 
 /// Checks a completion's instant in ms, and its parts in the order of
-/// [`diskarm_core::drive::Breakdown::NAMES`]: queue, overhead, seek, settle, rotation, transfer,
-/// bus.
+/// [`diskarm_core::drive::Breakdown::NAMES`], the first two together: waiting, overhead, seek,
+/// settle, rotation, transfer, bus.
 #[track_caller]
 pub fn check(c: &Completion, at: f64, parts: [f64; 7]) {
-    let mut all = c.breakdown.parts().into_iter().zip(parts);
+    let [queue, owed, rest @ ..] = c.breakdown.parts();
+    let mut all = [queue + owed].into_iter().chain(rest).zip(parts);
     assert!(
         near(c.at - Instant::START, at) && all.all(|(a, b)| near(a, b)),
         "expected at {at} ms {parts:?}, found {c:#?}"

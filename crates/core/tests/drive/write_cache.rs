@@ -75,3 +75,21 @@ fn only_streams_may_be_absorbed() {
     let c = last(&spec, &[DIRTY, (2.0, W, 60, 1)]);
     check_at(&c, 19.1, Outcome::Miss);
 }
+
+#[test]
+fn what_an_append_appends_to_takes_room_too() {
+    // Four dirty sectors and six more in a segment of eight: the last two wait for room, the
+    // second of them until block 24 is written, at 11.0; it is there at 11.25.
+    let spec = cached("write_cache = \"always\"\ncombine_writes = true");
+    let c = last(&spec, &[DIRTY, (2.0, W, 27, 6)]);
+    check_at(&c, 11.35, Outcome::Absorbed);
+}
+
+#[test]
+fn waiting_for_a_flush_is_not_waiting_in_a_queue() {
+    let spec = cached("write_cache = \"always\"");
+    let c = last(&spec, &[DIRTY, (2.0, W, 60, 1)]);
+    assert_eq!(c.breakdown.queue, diskarm_core::units::Span::ZERO);
+    // The command is processed at 2.4 and the flush over at 13.0.
+    assert!((c.breakdown.owed.as_ms() - 10.6).abs() < 1e-4, "{c:?}");
+}
