@@ -33,7 +33,7 @@ impl Arm {
 
     /// Calls the head at `at`: where it is, and when it is free to move. What it still reads
     /// until then, the sector under it or required read-ahead, gets into the buffer.
-    #[inline]
+    #[inline(always)]
     pub fn call(
         &mut self,
         mechanism: &Mechanism,
