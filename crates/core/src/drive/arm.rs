@@ -33,7 +33,7 @@ impl Arm {
 
     /// Calls the head at `at`: where it is, and when it is free to move. What it still reads
     /// until then, the sector under it or required read-ahead, gets into the buffer.
-    #[inline]
+    #[inline(always)]
     pub fn call(
         &mut self,
         mechanism: &Mechanism,
@@ -57,7 +57,7 @@ impl Arm {
     }
 
     /// What [`Self::call`] would give, for one who only asks.
-    #[inline]
+    #[inline(always)]
     pub fn if_called(&self, mechanism: &Mechanism, at: Instant, rules: &spec::Buffer) -> Position {
         let at = self.released(mechanism, at, rules);
         match self {
@@ -72,7 +72,7 @@ impl Arm {
     }
 
     /// When the read-ahead that the drive owes is done, or `at` if that is later.
-    #[inline]
+    #[inline(always)]
     fn released(&self, mechanism: &Mechanism, at: Instant, rules: &spec::Buffer) -> Instant {
         match self {
             Self::Reading(reading) if rules.read_ahead_min > SectorCount(0) => {

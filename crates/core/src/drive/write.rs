@@ -42,6 +42,7 @@ struct Transfer {
 }
 
 impl Core {
+    #[inline(always)]
     pub(super) fn write_setup(&self, command: &Command) -> Setup {
         let request = &command.request;
         let begin = command.begin();

@@ -1,5 +1,7 @@
 //! Open arrivals: requests come when they come, whatever the device does.
 
+use std::iter::Fuse;
+
 use super::Load;
 use crate::drive::Completion;
 use crate::request::Request;
@@ -8,17 +10,17 @@ use crate::units::Instant;
 /// Arrivals from an iterator of (instant, request) in ascending order of time.
 #[derive(Clone, Debug)]
 pub struct Open<I: Iterator<Item = (Instant, Request)>> {
-    rest: I,
+    rest: Fuse<I>,
+    /// What comes next, once somebody has asked.
     next: Option<(Instant, Request)>,
 }
 
 impl<I: Iterator<Item = (Instant, Request)>> Open<I> {
     /// All that `arrivals` yields.
-    pub fn new(mut arrivals: I) -> Self {
-        let next = arrivals.next();
+    pub fn new(arrivals: I) -> Self {
         Self {
-            rest: arrivals,
-            next,
+            rest: arrivals.fuse(),
+            next: None,
         }
     }
 }
@@ -26,12 +28,15 @@ impl<I: Iterator<Item = (Instant, Request)>> Open<I> {
 impl<I: Iterator<Item = (Instant, Request)>> Load for Open<I> {
     #[inline]
     fn next_arrival(&mut self) -> Option<Instant> {
+        if self.next.is_none() {
+            self.next = self.rest.next();
+        }
         self.next.as_ref().map(|&(at, _)| at)
     }
 
     #[inline]
     fn take(&mut self) -> Request {
-        match std::mem::replace(&mut self.next, self.rest.next()) {
+        match self.next.take() {
             Some((_, request)) => request,
             None => panic!("taken beyond the last arrival"),
         }
