@@ -46,8 +46,8 @@ pub trait Outlook {
     /// The cylinder under the heads.
     fn cylinder(&self) -> Cylinder;
 
-    /// Time until the media transfer of a request at `place` would begin, counted from the end
-    /// of its command overhead.
+    /// Time until the media transfer of a request at `place` would begin, counted from the
+    /// instant at which the arm is free for it.
     fn positioning(&self, request: &Request, place: &Extent) -> Span;
 
     /// No request `distance` cylinders away or more takes less to position for.

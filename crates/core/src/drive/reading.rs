@@ -179,14 +179,14 @@ impl Reading {
         later.stopped(at, whole_sectors)
     }
 
-    /// When all blocks before `before` were read; for blocks that had passed before the newest
-    /// run, when that began.
+    /// When all blocks before `before` are read; [`Instant::START`] when an earlier run than the
+    /// newest brought them, which is over.
     #[inline]
     pub fn when(&self, mechanism: &Mechanism, before: Lbn) -> Instant {
-        let within = |piece: &Piece| {
-            let last = before.clamp(piece.first, piece.end_lbn());
-            piece.after(last - piece.first)
-        };
+        if before <= self.piece.first {
+            return Instant::START;
+        }
+        let within = |piece: &Piece| piece.after(before.min(piece.end_lbn()) - piece.first);
         if self.piece.end_lbn() >= before {
             return within(&self.piece);
         }
