@@ -75,8 +75,11 @@ pub struct Geometry {
     pub surfaces: u32,
     /// Physical cylinders.
     pub cylinders: u32,
-    /// Exported capacity; the layout must come out to exactly this.
+    /// Exported capacity; with [`Self::unused_sectors`], the layout must come out to exactly this.
     pub sectors: SectorCount,
+    /// Sectors at the end that the zones map and the drive does not export: spare space under
+    /// [`Sparing::SectorsPerDisk`], otherwise unused, as in a drive sold at a round size.
+    pub unused_sectors: SectorCount,
     /// Bytes in a sector.
     pub sector_bytes: u32,
     /// The order of tracks.

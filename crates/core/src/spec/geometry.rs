@@ -24,6 +24,7 @@ pub(super) fn read(mut table: Table<'_>) -> Result<Geometry, SpecError> {
     let surfaces = table.need("surfaces", |v| field::count_u32(v, 1..=MOST_SURFACES))?;
     let cylinders = table.need("cylinders", |v| field::count_u32(v, 1..=MOST_CYLINDERS))?;
     let sectors = table.need("sectors", |v| field::count(v, 1..=MOST_SECTORS))?;
+    let unused_sectors = table.or("unused_sectors", 0, |v| field::count(v, 0..=MOST_SECTORS))?;
     let sector_bytes = table.need("sector_bytes", |v| {
         field::count_u32(v, 1..=MOST_SECTOR_BYTES)
     })?;
@@ -35,6 +36,7 @@ pub(super) fn read(mut table: Table<'_>) -> Result<Geometry, SpecError> {
         surfaces,
         cylinders,
         sectors: SectorCount(sectors),
+        unused_sectors: SectorCount(unused_sectors),
         sector_bytes,
         order,
         sparing,
