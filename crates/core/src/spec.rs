@@ -145,7 +145,7 @@ pub struct Zone {
     pub end_cylinder: u32,
     /// Sectors on each track.
     pub sectors_per_track: u32,
-    /// Angle of the zone's first sector, in sectors of this zone.
+    /// Angle of the zone's first sector, in sectors of this zone; less than a track has.
     pub first_offset_sectors: f64,
     /// Sectors at the front of the zone that hold no host data.
     pub reserved_sectors: SectorCount,
@@ -176,7 +176,7 @@ pub struct Mechanics {
     /// longer of the two.
     pub head_switch: Span,
     /// Added to any seek or head switch before a write; negative when *effective* (reads wait
-    /// to settle too, or the write's setup overlaps).
+    /// to settle too, or the write's setup overlaps), by no more than the shortest movement.
     pub write_settle: Span,
 }
 

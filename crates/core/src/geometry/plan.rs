@@ -237,7 +237,10 @@ impl Plan {
                     index,
                     "reserved_sectors",
                     zone.reserved,
-                    format!("at most {mapped}, which is all the zone's data"),
+                    format!(
+                        "at most {mapped}, which is all that spares = {} leave of the zone",
+                        g.zones[index].spares
+                    ),
                 ));
             }
             zone.first_block = block;

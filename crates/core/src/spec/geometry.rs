@@ -117,13 +117,19 @@ fn zone(mut table: Table<'_>, first_free: u32, cylinders: u32) -> Result<Zone, S
     let (first_cylinder, end_cylinder) =
         table.need("cylinders", |v| zone_cylinders(v, first_free, cylinders))?;
     let place = |v: &Value<'_>| field::count(v, 0..=LAST_PLACE);
+    let sectors_per_track = table.need("sectors_per_track", |v| {
+        field::count_u32(v, 1..=MOST_SECTORS_PER_TRACK)
+    })?;
     let zone = Zone {
         first_cylinder,
         end_cylinder,
-        sectors_per_track: table.need("sectors_per_track", |v| {
-            field::count_u32(v, 1..=MOST_SECTORS_PER_TRACK)
+        sectors_per_track,
+        first_offset_sectors: table.or("first_offset_sectors", 0.0, |v| {
+            match field::number(v)? {
+                offset if offset < f64::from(sectors_per_track) => Ok(offset),
+                _ => Err(v.error(format!("less than sectors_per_track = {sectors_per_track}"))),
+            }
         })?,
-        first_offset_sectors: table.or("first_offset_sectors", 0.0, field::number)?,
         reserved_sectors: SectorCount(
             table.or("reserved_sectors", 0, |v| field::count(v, 0..=MOST_SECTORS))?,
         ),

@@ -224,7 +224,8 @@ fn a_capacity_that_the_zones_do_not_come_to() {
         );
     }
     assert_refused(
-        "geometry.zones[1].reserved_sectors = 43: expected at most 42",
+        "geometry.zones[1].reserved_sectors = 43: expected at most 42, which is all that \
+         spares = 2 leave of the zone",
         |g| {
             g.zones[1].reserved_sectors = SectorCount(43);
         },
