@@ -22,8 +22,8 @@
 //!   beyond the exported capacity is spare space under the first, and unused under all others.
 //!
 //! Taken so, the capacities of dec-rz26, hp-c2247, hp-c2490a and seagate-st41601n come out to the
-//! sector. [`Geometry::sectors`] may be smaller than what is mapped ([`Layout::mapped`]), as
-//! drives are sold at round or common sizes, but never larger.
+//! sector. Drives that are sold at round or common sizes export less than they map
+//! ([`Layout::mapped`]); [`Geometry::unused_sectors`] says how much.
 //!
 //! # Angle
 //! The first place of a zone is at [`Zone::first_offset_sectors`]; each next track, in the order
@@ -38,7 +38,7 @@
 //! [`Zone::spares`]: crate::spec::Zone::spares
 //! [`Zone::reserved_sectors`]: crate::spec::Zone::reserved_sectors
 //! [`Zone::first_offset_sectors`]: crate::spec::Zone::first_offset_sectors
-//! [`Geometry::sectors`]: crate::spec::Geometry::sectors
+//! [`Geometry::unused_sectors`]: crate::spec::Geometry::unused_sectors
 
 mod check;
 mod error;
@@ -110,7 +110,7 @@ impl Layout {
     /// # Errors
     /// When its numbers contradict one another: zones out of order, overlapping or beyond the
     /// cylinders, zero sizes, spares that do not fit or do not suffice, slips and defects out of
-    /// range or doubled, or a capacity larger than the zones hold.
+    /// range or doubled, or a capacity that, with the unused sectors, is not what the zones map.
     pub fn new(g: &Geometry) -> Result<Self, LayoutError> {
         check::check(g)?;
         let plan = Plan::new(g)?;
@@ -143,8 +143,8 @@ impl Layout {
         SectorCount(self.plan.capacity)
     }
 
-    /// Sectors that the zones hold beside reserved, spare and slipped ones: at least
-    /// [`Self::sectors`].
+    /// Sectors that the zones hold beside reserved, spare and slipped ones: those exported
+    /// ([`Self::sectors`]) and those left unused.
     pub fn mapped(&self) -> SectorCount {
         self.plan.mapped
     }
@@ -254,6 +254,7 @@ mod tests {
             surfaces: 18,
             cylinders: 600_000,
             sectors: SectorCount(39_000_000_000),
+            unused_sectors: SectorCount(1_067_850_000),
             sector_bytes: 512,
             order: TrackOrder::SerpentinePerZone,
             sparing: Sparing::SectorsPerZone,

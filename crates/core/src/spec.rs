@@ -75,8 +75,11 @@ pub struct Geometry {
     pub surfaces: u32,
     /// Physical cylinders.
     pub cylinders: u32,
-    /// Exported capacity; the layout must come out to exactly this.
+    /// Exported capacity; with [`Self::unused_sectors`], the layout must come out to exactly this.
     pub sectors: SectorCount,
+    /// Sectors at the end that the zones map and the drive does not export: spare space under
+    /// [`Sparing::SectorsPerDisk`], otherwise unused, as in a drive sold at a round size.
+    pub unused_sectors: SectorCount,
     /// Bytes in a sector.
     pub sector_bytes: u32,
     /// The order of tracks.
@@ -142,7 +145,7 @@ pub struct Zone {
     pub end_cylinder: u32,
     /// Sectors on each track.
     pub sectors_per_track: u32,
-    /// Angle of the zone's first sector, in sectors of this zone.
+    /// Angle of the zone's first sector, in sectors of this zone; less than a track has.
     pub first_offset_sectors: f64,
     /// Sectors at the front of the zone that hold no host data.
     pub reserved_sectors: SectorCount,
@@ -173,7 +176,7 @@ pub struct Mechanics {
     /// longer of the two.
     pub head_switch: Span,
     /// Added to any seek or head switch before a write; negative when *effective* (reads wait
-    /// to settle too, or the write's setup overlaps).
+    /// to settle too, or the write's setup overlaps), by no more than the shortest movement.
     pub write_settle: Span,
 }
 

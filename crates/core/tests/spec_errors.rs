@@ -1,7 +1,10 @@
 //! Each thing that can be wrong with a specification, one at a time, with the exact line that
 //! reports it.
 
-use diskarm_core::spec::{self, Document};
+use diskarm_core::mechanics::SeekTimes;
+use diskarm_core::request::Op;
+use diskarm_core::spec::{self, Document, quantity};
+use diskarm_core::units::Span;
 
 /// A small drive that has every kind of field; what it means is checked in `spec_values`.
 const GOOD: &str = include_str!("spec/good.toml");
@@ -63,4 +66,66 @@ fn a_later_stage_reports_with_the_line_of_the_field() {
         error.to_string(),
         format!("x.toml:{line}: geometry.sectors: found 1000, expected 1024")
     );
+}
+
+/// Each seek curve's shortest time, by hand and by the table that the model moves by, bounds an
+/// effective write settle where there is no head switch; the bound itself is taken.
+#[test]
+fn a_write_settle_takes_no_more_than_the_shortest_seek() {
+    let formula = "form = \"two-piece\"\nshort = \"2.48 ms\"\n\
+                   short_sqrt = \"0.41 ms/sqrt(cylinder)\"\nlong = \"1 ms\"\n\
+                   long_slope = \"0.5 ms/cylinder\"\n";
+    let knee =
+        |cylinders: u32, more: &str| format!("{formula}knee = \"{cylinders} cylinders\"\n{more}");
+    let table = |points: &str| format!("form = \"table\"\ncylinders_ms = [{points}]\n");
+    let curves = [
+        // 2.48 + 0.41 * sqrt(1); 1 + 0.5 * 9 = 5.5 is the last of ten cylinders.
+        (knee(8, ""), "-2.89 ms"),
+        // Beyond two listed ones: 1 + 0.5 * 3, before the 2.48 + 0.41 * sqrt(3) it replaces.
+        (knee(3, "first_ms = [2.6, 2.7]\n"), "-2.5 ms"),
+        (knee(3, "first_ms = [2.6, 2.4]\n"), "-2.4 ms"),
+        // One cylinder off the curve; then 1 + 0.5 * 2.
+        (knee(2, "single = \"2.1 ms\"\n"), "-2 ms"),
+        (knee(1, ""), "-1.5 ms"),
+        // 2.48 + 0.41 * sqrt(2) = 3.05983; a straight piece beyond the disk does not count.
+        (knee(10, "single = \"3.5 ms\"\n"), "-3.059828 ms"),
+        (table("[2, 3], [7, 2.25], [10, 3]"), "-2.25 ms"),
+        // At nine cylinders, 2.25 - 1.25 * 2/3; and the first point for all before it.
+        (table("[2, 3], [7, 2.25], [10, 1]"), "-1.416667 ms"),
+        (table("[12, 3.5]"), "-3.5 ms"),
+        (
+            "form = \"three-point\"\nsingle = \"1.25 ms\"\naverage = \"3 ms\"\nfull = \"5 ms\"\n"
+                .to_owned(),
+            "-1.25 ms",
+        ),
+    ];
+    let drive = |curve: &str, settle: &str| {
+        format!(
+            "name = \"x\"\nsummary = \"x\"\nsource.origin = \"x\"\n[geometry]\nsurfaces = 1\n\
+             cylinders = 10\nsectors = 100\nsector_bytes = 512\n\
+             zones = [{{ cylinders = [0, 10], sectors_per_track = 10 }}]\n\
+             [mechanics]\nrotation = \"10 ms\"\nwrite_settle = \"{settle}\"\n\
+             [mechanics.seek]\n{curve}"
+        )
+    };
+    let told = |curve: &str, settle: &str| match spec::parse(&drive(curve, settle), "x.toml") {
+        Ok(_) => "nothing".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    for (curve, bound) in curves {
+        let spec = spec::parse(&drive(&curve, "0 ms"), "x.toml").expect("a sound drive");
+        let seeks = SeekTimes::new(&spec.mechanics, 10);
+        let shortest = (1..10)
+            .map(|distance| seeks.total(Op::Write, distance, false))
+            .min();
+        assert_eq!(shortest.map(|time| -time), quantity::span(bound), "{curve}");
+        assert_eq!(told(&curve, bound), "nothing", "{curve}");
+        let least = quantity::span(bound).expect("a time");
+        let less = (least - Span::from_us(1.0)).to_string();
+        let expected = format!(
+            "x.toml:12: mechanics.write_settle: found \"{less}\", expected {bound} or more: the \
+             shortest movement before a write is no longer"
+        );
+        assert_eq!(told(&curve, &less), expected, "{curve}");
+    }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use diskarm_core::spec::{self, SeekCurve, Sparing, Spec};
+use diskarm_core::geometry::Layout;
+use diskarm_core::spec::{self, Document, SeekCurve, Sparing, Spec};
+use diskarm_core::units::SectorCount;
 use diskarm_drives::{CATALOGUE, find, nearest};
 
 fn read(name: &str) -> Spec {
@@ -16,6 +18,42 @@ fn every_drive_parses_under_its_own_name() {
         let spec = read(entry.name);
         assert_eq!(spec.name, entry.name);
         assert!(spec.summary.len() < 100, "{}: a long summary", entry.name);
+    }
+}
+
+/// Each drive maps what it exports and what it leaves unused: the layout counts them, and one
+/// sector more or less is an error on the line of `sectors`.
+#[test]
+fn capacities_are_exact_to_the_sector() {
+    for entry in CATALOGUE {
+        let file = format!("{}.toml", entry.name);
+        let document = Document::read(entry.text, &file).unwrap_or_else(|error| panic!("{error}"));
+        let geometry = &document.spec.geometry;
+        let layout = Layout::new(geometry).unwrap_or_else(|error| panic!("{file}: {error}"));
+        let sectors = geometry.sectors.0;
+        assert_eq!(
+            layout.mapped().0,
+            sectors + geometry.unused_sectors.0,
+            "{file}"
+        );
+        for wrong in [sectors - 1, sectors + 1] {
+            let mut geometry = geometry.clone();
+            geometry.sectors = SectorCount(wrong);
+            let error = Layout::new(&geometry).expect_err(&file);
+            let told = document
+                .error_at(&error.field, error.value, error.expected)
+                .to_string();
+            let line = entry
+                .text
+                .lines()
+                .position(|line| line.starts_with("sectors = "));
+            let expected = format!(
+                "{file}:{}: geometry.sectors: found {wrong}, expected {sectors}: the zones map {}",
+                line.map_or(0, |line| line + 1),
+                layout.mapped().0
+            );
+            assert!(told.starts_with(&expected), "{told}");
+        }
     }
 }
 

@@ -237,19 +237,16 @@ impl Plan {
                     index,
                     "reserved_sectors",
                     zone.reserved,
-                    format!("at most {mapped}, which is all the zone's data"),
+                    format!(
+                        "at most {mapped}, which is all that spares = {} leave of the zone",
+                        g.zones[index].spares
+                    ),
                 ));
             }
             zone.first_block = block;
             block += mapped - zone.reserved;
         }
-        if g.sectors.0 == 0 || g.sectors.0 > block {
-            return Err(LayoutError::new(
-                "geometry.sectors",
-                g.sectors.0,
-                format!("at least 1 and at most the {block} that the zones hold"),
-            ));
-        }
+        check_capacity(g, block)?;
         Ok(Self {
             zones,
             surfaces: g.surfaces,
@@ -357,6 +354,28 @@ impl Plan {
         assert_eq!(block, self.capacity, "plan and pieces disagree");
         list.finish()
     }
+}
+
+/// Whether the capacity, and what is left unused, come to what the zones map. A capacity that is
+/// too small is as wrong as one that is too large: both come of a mistyped zone, and the first
+/// would shorten the drive without a word.
+fn check_capacity(g: &Geometry, mapped: u64) -> Result<(), LayoutError> {
+    let unused = g.unused_sectors.0;
+    let Some(exported @ 1..) = mapped.checked_sub(unused) else {
+        return Err(LayoutError::new(
+            "geometry.unused_sectors",
+            unused,
+            format!("fewer than the {mapped} that the zones map"),
+        ));
+    };
+    if g.sectors.0 == exported {
+        return Ok(());
+    }
+    Err(LayoutError::new(
+        "geometry.sectors",
+        g.sectors.0,
+        format!("{exported}: the zones map {mapped}, less unused_sectors = {unused}"),
+    ))
 }
 
 /// Index of the grid that counts a zone's data.

@@ -66,24 +66,29 @@ fn not_toml(text: Text<'_>, error: &toml::de::Error) -> SpecError {
 }
 
 fn spec(mut root: Table<'_>) -> Result<Spec, SpecError> {
-    let name = root.need("name", field::text)?;
-    let summary = root.need("summary", field::text)?;
-    let source = source(root.table("source")?)?;
-    let geometry = geometry::read(root.table("geometry")?)?;
+    let (name, summary) = (root.value("name"), root.value("summary"));
+    let (source_table, geometry_table) = (root.table("source")?, root.table("geometry")?);
+    let (mechanics_table, buffer_table) = (root.table("mechanics")?, root.table("buffer")?);
+    let (overheads_table, bus_table) = (root.table("overheads")?, root.table("bus")?);
+    let queue_table = root.table("queue")?;
+    // A misspelt table first: without it, all that it holds would be missing.
+    root.finish()?;
+    let name = field::text(&name)?;
+    let summary = field::text(&summary)?;
+    let source = source(source_table)?;
+    let geometry = geometry::read(geometry_table)?;
     let sector = Bytes(u64::from(geometry.sector_bytes));
-    let spec = Spec {
+    Ok(Spec {
         name,
         summary,
         source,
+        mechanics: mechanics::read(mechanics_table, geometry.cylinders)?,
         geometry,
-        mechanics: mechanics::read(root.table("mechanics")?)?,
-        buffer: buffer::read(root.table("buffer")?, sector)?,
-        overheads: electronics::overheads(root.table("overheads")?, sector)?,
-        bus: electronics::bus(root.table("bus")?)?,
-        queue: electronics::queue(root.table("queue")?)?,
-    };
-    root.finish()?;
-    Ok(spec)
+        buffer: buffer::read(buffer_table, sector)?,
+        overheads: electronics::overheads(overheads_table, sector)?,
+        bus: electronics::bus(bus_table)?,
+        queue: electronics::queue(queue_table)?,
+    })
 }
 
 fn source(mut table: Table<'_>) -> Result<Source, SpecError> {

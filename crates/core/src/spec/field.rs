@@ -4,6 +4,7 @@
 use std::ops::RangeInclusive;
 
 use super::error::SpecError;
+use super::geometry::MOST_CYLINDERS;
 use super::quantity;
 use super::reader::Value;
 use crate::units::{Bytes, SectorCount, Span};
@@ -56,50 +57,48 @@ pub(super) fn number(value: &Value<'_>) -> Result<f64, SpecError> {
     }
 }
 
-/// Nothing that a drive does once takes longer, in nanoseconds; the tables of seek times hold
+/// Nothing that a drive does once takes longer, in milliseconds; the tables of seek times hold
 /// twice as much.
-const LONGEST: Span = Span::from_ns(1_000_000_000);
-/// The same in milliseconds.
 const LONGEST_MS: f64 = 1e3;
 
 /// A time from zero to a second.
 pub(super) fn time(value: &Value<'_>) -> Result<Span, SpecError> {
-    match value.string().and_then(quantity::span) {
-        Some(span) if span < Span::ZERO => Err(value.error("a time of zero or more")),
-        Some(span) if span <= LONGEST => Ok(span),
-        Some(_) => Err(value.error("a time of at most 1 s")),
-        None => Err(value.error(TIME)),
-    }
+    time_in(value, 0.0, "a time from 0 s to 1 s")
 }
 
 /// A time that may be negative.
 pub(super) fn signed_time(value: &Value<'_>) -> Result<Span, SpecError> {
-    match value.string().and_then(quantity::span) {
-        Some(span) if span.max(-span) <= LONGEST => Ok(span),
-        Some(_) => Err(value.error("a time of at most 1 s either way")),
-        None => Err(value.error(TIME)),
-    }
+    time_in(value, -LONGEST_MS, "a time from -1 s to 1 s")
 }
 
-const TIME: &str = "a time with its unit (ns, us, ms, s), such as \"0.89 ms\"";
+fn time_in(value: &Value<'_>, least_ms: f64, range: &str) -> Result<Span, SpecError> {
+    match value.string().and_then(quantity::nanoseconds) {
+        Some(ns) if (least_ms..=LONGEST_MS).contains(&(ns / 1e6)) => {
+            Ok(Span::from_ns(ns.round() as i64))
+        }
+        Some(_) => Err(value.error(range)),
+        None => Err(value.error("a time with its unit (ns, us, ms, s), such as \"0.89 ms\"")),
+    }
+}
 
 /// A time written as a bare number of milliseconds, in a list whose key says so.
 pub(super) fn bare_ms(value: &Value<'_>) -> Result<Span, SpecError> {
     match value.number() {
         Some(ms) if (0.0..=LONGEST_MS).contains(&ms) => Ok(Span::from_ms(ms)),
-        Some(ms) if ms.is_finite() && ms > 0.0 => {
-            Err(value.error("a number of milliseconds, at most 1000"))
-        }
-        _ => Err(value.error("a number of milliseconds, zero or more")),
+        _ => Err(value.error("a number of milliseconds from 0 to 1000")),
     }
 }
 
-/// The time of a revolution, in nanoseconds.
+/// The time of a revolution, in nanoseconds, from a microsecond to ten seconds.
 pub(super) fn period_ns(value: &Value<'_>) -> Result<f64, SpecError> {
-    let period = value.string().and_then(quantity::period_ns);
-    period.ok_or_else(|| {
-        value.error("a speed or a period with its unit, such as \"5400 rpm\" or \"11.115 ms\"")
-    })
+    match value.string().and_then(quantity::period_ns) {
+        Some(ns) if (1e3..=1e10).contains(&ns) => Ok(ns),
+        Some(_) => Err(value.error("6 rpm to 60000000 rpm, or 1 us to 10 s")),
+        None => {
+            Err(value
+                .error("a speed or a period with its unit, such as \"5400 rpm\" or \"11.115 ms\""))
+        }
+    }
 }
 
 /// No size is larger: far above any buffer, and far from the end of the 64-bit range.
@@ -110,14 +109,15 @@ pub(super) fn size(value: &Value<'_>, sector: Bytes) -> Result<SectorCount, Spec
     let size = value
         .string()
         .and_then(|text| quantity::sectors(text, sector));
-    let size = size.filter(|size| size.0 <= MOST_SECTORS);
-    size.ok_or_else(|| {
-        value.error(format!(
+    match size {
+        Some(size) if size.0 <= MOST_SECTORS => Ok(size),
+        Some(_) => Err(value.error(format!("a size of at most {MOST_SECTORS} sectors"))),
+        None => Err(value.error(format!(
             "a size in whole sectors of {} B with its unit (sectors, B, KiB, MiB, GiB), \
              such as \"128 sectors\"",
             sector.0
-        ))
-    })
+        ))),
+    }
 }
 
 /// A size of at least one sector.
@@ -139,9 +139,11 @@ pub(super) fn fraction(value: &Value<'_>) -> Result<f64, SpecError> {
 
 /// A distance of at least one cylinder.
 pub(super) fn distance(value: &Value<'_>) -> Result<u32, SpecError> {
+    let most = u64::from(MOST_CYLINDERS);
     match value.string().and_then(quantity::cylinders) {
-        Some(distance) if distance > 0 => Ok(distance),
-        _ => Err(value.error("a distance of at least one, such as \"300 cylinders\"")),
+        Some(distance) if (1..=most).contains(&distance) => Ok(distance as u32),
+        Some(_) => Err(value.error(format!("a distance from 1 to {most} cylinders"))),
+        None => Err(value.error("a distance with its unit, such as \"300 cylinders\"")),
     }
 }
 
@@ -152,8 +154,8 @@ pub(super) fn rate_ms(value: &Value<'_>, unit: &str) -> Result<f64, SpecError> {
         .and_then(|text| quantity::rate_ms(text, unit));
     match rate {
         Some(rate) if (0.0..=LONGEST_MS).contains(&rate) => Ok(rate),
-        Some(rate) if rate > 0.0 => Err(value.error(format!("at most 1000 {unit}"))),
-        _ => Err(value.error(format!("a rate of zero or more, such as \"0.4 {unit}\""))),
+        Some(_) => Err(value.error(format!("0 to 1000 {unit}"))),
+        None => Err(value.error(format!("a number with its unit, such as \"0.4 {unit}\""))),
     }
 }
 

@@ -24,6 +24,7 @@ pub(super) fn read(mut table: Table<'_>) -> Result<Geometry, SpecError> {
     let surfaces = table.need("surfaces", |v| field::count_u32(v, 1..=MOST_SURFACES))?;
     let cylinders = table.need("cylinders", |v| field::count_u32(v, 1..=MOST_CYLINDERS))?;
     let sectors = table.need("sectors", |v| field::count(v, 1..=MOST_SECTORS))?;
+    let unused_sectors = table.or("unused_sectors", 0, |v| field::count(v, 0..=MOST_SECTORS))?;
     let sector_bytes = table.need("sector_bytes", |v| {
         field::count_u32(v, 1..=MOST_SECTOR_BYTES)
     })?;
@@ -35,6 +36,7 @@ pub(super) fn read(mut table: Table<'_>) -> Result<Geometry, SpecError> {
         surfaces,
         cylinders,
         sectors: SectorCount(sectors),
+        unused_sectors: SectorCount(unused_sectors),
         sector_bytes,
         order,
         sparing,
@@ -115,13 +117,19 @@ fn zone(mut table: Table<'_>, first_free: u32, cylinders: u32) -> Result<Zone, S
     let (first_cylinder, end_cylinder) =
         table.need("cylinders", |v| zone_cylinders(v, first_free, cylinders))?;
     let place = |v: &Value<'_>| field::count(v, 0..=LAST_PLACE);
+    let sectors_per_track = table.need("sectors_per_track", |v| {
+        field::count_u32(v, 1..=MOST_SECTORS_PER_TRACK)
+    })?;
     let zone = Zone {
         first_cylinder,
         end_cylinder,
-        sectors_per_track: table.need("sectors_per_track", |v| {
-            field::count_u32(v, 1..=MOST_SECTORS_PER_TRACK)
+        sectors_per_track,
+        first_offset_sectors: table.or("first_offset_sectors", 0.0, |v| {
+            match field::number(v)? {
+                offset if offset < f64::from(sectors_per_track) => Ok(offset),
+                _ => Err(v.error(format!("less than sectors_per_track = {sectors_per_track}"))),
+            }
         })?,
-        first_offset_sectors: table.or("first_offset_sectors", 0.0, field::number)?,
         reserved_sectors: SectorCount(
             table.or("reserved_sectors", 0, |v| field::count(v, 0..=MOST_SECTORS))?,
         ),

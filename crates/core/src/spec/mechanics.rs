@@ -7,7 +7,7 @@ use super::reader::{Table, Value};
 use super::{Mechanics, SeekCurve, TwoPiece};
 use crate::units::Span;
 
-pub(super) fn read(mut table: Table<'_>) -> Result<Mechanics, SpecError> {
+pub(super) fn read(mut table: Table<'_>, cylinders: u32) -> Result<Mechanics, SpecError> {
     let mechanics = Mechanics {
         period_ns: table.need("rotation", field::period_ns)?,
         seek: table.need("seek", |v| seek(v.table()?))?,
@@ -15,8 +15,65 @@ pub(super) fn read(mut table: Table<'_>) -> Result<Mechanics, SpecError> {
         head_switch: table.or("head_switch", Span::ZERO, field::time)?,
         write_settle: table.or("write_settle", Span::ZERO, field::signed_time)?,
     };
+    let least = -shortest_movement(&mechanics, cylinders);
+    let too_little = (mechanics.write_settle < least).then(|| {
+        let expected =
+            format!("{least} or more: the shortest movement before a write is no longer");
+        table.value("write_settle").error(expected)
+    });
     table.finish()?;
-    Ok(mechanics)
+    too_little.map_or(Ok(mechanics), Err)
+}
+
+/// The shortest seek or head switch before a write: a settle cannot take more than all of it.
+fn shortest_movement(mechanics: &Mechanics, cylinders: u32) -> Span {
+    let curve = mechanics.write_seek.as_ref().unwrap_or(&mechanics.seek);
+    let seek = shortest_seek(curve, cylinders.saturating_sub(1).max(1));
+    match mechanics.head_switch {
+        Span::ZERO => seek,
+        head_switch => seek.min(head_switch),
+    }
+}
+
+/// The shortest time of a curve over distances from 1 to `last` cylinders. Both pieces of a
+/// formula rise, so each is shortest where it begins.
+fn shortest_seek(curve: &SeekCurve, last: u32) -> Span {
+    match curve {
+        SeekCurve::TwoPiece(piece) => {
+            let single = piece.single.as_slice();
+            shortest_of(single, piece, last)
+        }
+        SeekCurve::TwoPieceAndTable(piece, first) => shortest_of(first, piece, last),
+        SeekCurve::Table(points) => shortest_point(points, last),
+        SeekCurve::ThreePoint { single, .. } => *single,
+    }
+}
+
+/// The shortest time of measured points: that of one of them, or where the line to a point beyond
+/// reach is cut off.
+fn shortest_point(points: &[(u32, Span)], last: u32) -> Span {
+    let (reached, beyond) = points.split_at(points.partition_point(|(d, _)| *d <= last));
+    let cut = match (reached.last(), beyond.first()) {
+        (Some(&(d0, t0)), Some(&(d1, t1))) => {
+            let share = f64::from(last - d0) / f64::from(d1 - d0);
+            Some(t0 + Span::from_ns(((t1 - t0).as_ns() as f64 * share).round() as i64))
+        }
+        (_, beyond) => beyond.map(|(_, time)| *time),
+    };
+    let times = reached.iter().map(|(_, time)| *time).chain(cut);
+    times.min().unwrap_or(Span::ZERO)
+}
+
+/// The shortest of the times that are listed, one cylinder first, and of the formula beyond them.
+fn shortest_of(listed: &[Span], piece: &TwoPiece, last: u32) -> Span {
+    let next = listed.len() as u32 + 1;
+    let short = Span::from_ms(piece.short_ms + piece.short_sqrt_ms * f64::from(next).sqrt());
+    let knee = piece.knee.max(next);
+    let long = Span::from_ms(piece.long_ms + piece.long_slope_ms * f64::from(knee));
+    let reached = listed.iter().copied().take(last as usize);
+    let short = (next < piece.knee && next <= last).then_some(short);
+    let long = (knee <= last).then_some(long);
+    reached.chain(short).chain(long).min().unwrap_or(Span::ZERO)
 }
 
 #[derive(Clone, Copy)]

@@ -11,7 +11,9 @@ const LONGEST_NS: f64 = 3.6e12;
 /// Reads a time in `ns`, `us`, `ms` or `s`, at most an hour either side of zero; `None` for
 /// anything else.
 pub fn span(text: &str) -> Option<Span> {
-    nanoseconds(text).map(|ns| Span::from_ns(ns.round() as i64))
+    nanoseconds(text)
+        .filter(|ns| ns.abs() <= LONGEST_NS)
+        .map(|ns| Span::from_ns(ns.round() as i64))
 }
 
 /// Reads a size in `sectors`, `B`, `KiB`, `MiB` or `GiB` that comes to whole sectors of
@@ -32,15 +34,14 @@ pub fn sectors(text: &str, sector: Bytes) -> Option<SectorCount> {
     whole.then(|| SectorCount(bytes / sector.0))
 }
 
-/// Reads the time of a revolution, in nanoseconds, from a microsecond to ten seconds: a speed in
-/// `rpm`, or the time itself. A
-/// fraction of a nanosecond counts: over an hour of rotation it grows to degrees.
+/// Reads the time of a revolution, in nanoseconds: a speed in `rpm`, or the time itself; of any
+/// size, even none. A fraction of a nanosecond counts: over an hour of rotation it grows to
+/// degrees.
 pub(super) fn period_ns(text: &str) -> Option<f64> {
-    let ns = match split(text)? {
-        (number, "rpm") => 60e9 / number.parse::<f64>().ok()?,
-        _ => nanoseconds(text)?,
-    };
-    (1e3..=1e10).contains(&ns).then_some(ns)
+    match split(text)? {
+        (number, "rpm") => number.parse::<f64>().ok().map(|rpm| 60e9 / rpm),
+        _ => nanoseconds(text),
+    }
 }
 
 /// Reads a rate in events a second, `"32/s"`, as the time from one event to the next: from a
@@ -73,14 +74,15 @@ pub(super) fn rate_ms(text: &str, unit: &str) -> Option<f64> {
 }
 
 /// Reads `"300 cylinders"`.
-pub(super) fn cylinders(text: &str) -> Option<u32> {
+pub(super) fn cylinders(text: &str) -> Option<u64> {
     match split(text)? {
         (number, "cylinder" | "cylinders") => number.parse().ok(),
         _ => None,
     }
 }
 
-fn nanoseconds(text: &str) -> Option<f64> {
+/// Reads a time of any size in `ns`, `us`, `ms` or `s`, in nanoseconds.
+pub(super) fn nanoseconds(text: &str) -> Option<f64> {
     let (number, unit) = split(text)?;
     let unit_ns = match unit {
         "ns" => 1.0,
@@ -89,8 +91,7 @@ fn nanoseconds(text: &str) -> Option<f64> {
         "s" => 1e9,
         _ => return None,
     };
-    let ns = number.parse::<f64>().ok()? * unit_ns;
-    (ns.abs() <= LONGEST_NS).then_some(ns)
+    number.parse::<f64>().ok().map(|number| number * unit_ns)
 }
 
 /// Splits a number from its unit; the space between them is optional.
@@ -156,7 +157,7 @@ mod tests {
         // 60 s / 7500 = 8 ms, exactly.
         assert_eq!(period_ns("7500 rpm"), Some(8e6));
         assert_eq!(period_ns("11.115 ms"), Some(11_115_000.0));
-        for text in ["0 rpm", "-5400 rpm", "5400", "0 ms", "0.0001 rpm"] {
+        for text in ["5400", "5400 rps", "rpm", "1e4 rpm"] {
             assert_eq!(period_ns(text), None, "{text}");
         }
     }

@@ -1,6 +1,7 @@
 //! A walk over the spanned TOML tree: where a value stands, what it is called, which keys were
 //! asked for.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use toml::Spanned;
@@ -182,13 +183,23 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Reads the value under a key that must be there.
+    /// Reads the value under a key that must be there. Where it is missing and something much like
+    /// it stands there, the error is that this is misspelt.
     pub(super) fn need<T>(
         &mut self,
         key: &'static str,
         read: impl FnOnce(&Value<'a>) -> Result<T, SpecError>,
     ) -> Result<T, SpecError> {
-        read(&self.value(key))
+        let value = self.value(key);
+        let keys = self.entries.into_iter().flat_map(|entries| entries.keys());
+        let mut misspelt = keys.filter(|written| {
+            let written: &str = written.get_ref();
+            !self.known.contains(&written) && nearest(written, &[key]).is_some()
+        });
+        match misspelt.next() {
+            Some(written) if value.node.is_none() => Err(self.unknown(written, &[key])),
+            _ => read(&value),
+        }
     }
 
     /// Reads the value under a key that may be left out.
@@ -222,17 +233,19 @@ impl<'a> Table<'a> {
         let unknown = keys
             .filter(|key| !self.known.contains(&key.get_ref().as_ref()))
             .min_by_key(|key| key.span().start);
-        let Some(key) = unknown else {
-            return Ok(());
-        };
+        unknown.map_or(Ok(()), |key| Err(self.unknown(key, &self.known)))
+    }
+
+    /// The error that a key is none of the `known` ones.
+    fn unknown(&self, key: &Spanned<Cow<'_, str>>, known: &[&'static str]) -> SpecError {
         let written: &str = key.get_ref();
-        let expected = match nearest(written, &self.known) {
+        let expected = match nearest(written, known) {
             Some(near) => format!("a known key, perhaps \"{near}\""),
-            None => format!("a known key: {}", self.known.join(", ")),
+            None => format!("a known key: {}", known.join(", ")),
         };
         let path = self.path_of(written);
         let found = "an unknown key".to_owned();
-        Err(self.text.error(key.span().start, &path, found, expected))
+        self.text.error(key.span().start, &path, found, expected)
     }
 
     fn path_of(&self, key: &str) -> String {

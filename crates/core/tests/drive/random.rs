@@ -71,6 +71,7 @@ fn geometry() -> impl Strategy<Value = Geometry> {
             surfaces,
             cylinders: first_cylinder,
             sectors: SectorCount(sectors),
+            unused_sectors: SectorCount(0),
             sector_bytes: 512,
             order,
             sparing: Sparing::SectorsPerZone,

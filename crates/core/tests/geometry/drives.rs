@@ -78,7 +78,8 @@ fn zone(z: &Value) -> Zone {
     }
 }
 
-/// The geometry of a drive, or none when the data folder is absent.
+/// The geometry of a drive, or none when the data folder is absent. The parameter sets do not say
+/// what is left over; [`DRIVES`] does.
 fn drive(name: &str) -> Option<Geometry> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../../shared/drives")
@@ -110,6 +111,8 @@ fn drive(name: &str) -> Option<Geometry> {
         "serpentine_per_zone" => TrackOrder::SerpentinePerZone,
         other => panic!("unknown order {other}"),
     };
+    let (_, _, left_over) = DRIVES.into_iter().find(|(of, ..)| *of == name)?;
+    g.unused_sectors = SectorCount(left_over);
     Some(g)
 }
 
@@ -165,6 +168,7 @@ fn the_c3323a_can_export_all_its_zones_hold() {
         return;
     };
     g.sectors = SectorCount(2_056_008);
+    g.unused_sectors = SectorCount(0);
     let layout = Layout::new(&g).unwrap();
     assert_eq!(layout.sectors(), layout.mapped());
     assert_eq!(layout.sectors().0 * 512 / 10_000_000, 105);

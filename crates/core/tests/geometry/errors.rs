@@ -194,13 +194,38 @@ fn a_spare_paired_with_itself_is_withdrawn() {
 }
 
 #[test]
-fn a_capacity_beyond_the_zones() {
+fn a_capacity_that_the_zones_do_not_come_to() {
+    for sectors in [95, 97] {
+        assert_refused(
+            &format!(
+                "geometry.sectors = {sectors}: expected 96: the zones map 96, less \
+                 unused_sectors = 0"
+            ),
+            |g| g.sectors = SectorCount(sectors),
+        );
+    }
+    let export = |sectors, unused| {
+        move |g: &mut Geometry| {
+            g.sectors = SectorCount(sectors);
+            g.unused_sectors = SectorCount(unused);
+        }
+    };
+    assert_eq!(refusal(export(90, 6)), "nothing");
     assert_refused(
-        "geometry.sectors = 97: expected at least 1 and at most the 96 that the zones hold",
-        |g| g.sectors = SectorCount(97),
+        "geometry.sectors = 90: expected 91: the zones map 96, less unused_sectors = 5",
+        export(90, 5),
     );
+    for unused in [96, u64::MAX] {
+        assert_refused(
+            &format!(
+                "geometry.unused_sectors = {unused}: expected fewer than the 96 that the zones map"
+            ),
+            export(1, unused),
+        );
+    }
     assert_refused(
-        "geometry.zones[1].reserved_sectors = 43: expected at most 42",
+        "geometry.zones[1].reserved_sectors = 43: expected at most 42, which is all that \
+         spares = 2 leave of the zone",
         |g| {
             g.zones[1].reserved_sectors = SectorCount(43);
         },

@@ -25,12 +25,13 @@ fn zone(cylinders: std::ops::Range<u32>, sectors_per_track: u32) -> Zone {
     }
 }
 
-/// A geometry of these zones, cylinder-major, that exports `sectors`.
+/// A geometry of these zones, cylinder-major, that exports all of the `sectors` they map.
 fn geometry(surfaces: u32, sparing: Sparing, zones: Vec<Zone>, sectors: u64) -> Geometry {
     Geometry {
         surfaces,
         cylinders: zones.last().map_or(0, |z| z.end_cylinder),
         sectors: SectorCount(sectors),
+        unused_sectors: SectorCount(0),
         sector_bytes: 512,
         order: TrackOrder::CylinderMajor,
         sparing,

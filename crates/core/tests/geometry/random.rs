@@ -85,6 +85,7 @@ fn disk() -> impl Strategy<Value = Geometry> {
                 0
             };
             g.sectors = SectorCount(mapped - less);
+            g.unused_sectors = SectorCount(less);
             let places = Reference::new(&g);
             for (at, z) in raw.iter().enumerate() {
                 add_defects(&mut g, at, &z.defects, &places);
