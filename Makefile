@@ -3,8 +3,13 @@
 
 CARGO ?= cargo
 
-# What `make demo` hands to the command line.
-DEMO ?= simulate --drive hp-c2247 --random --requests 5000000 --outstanding 64 --policy sptf
+# What `make demo` hands to the command line: the main job on a trace that ships with the project,
+# and then work of over a second, which shows the progress bar.
+DEMO_TRACE := examples/synthetic-hp-c2247.csv
+DEMO_PLOT := $(or $(CARGO_TARGET_DIR),target)/demo.svg
+DEMO ?= validate --drive hp-c2247 --plot $(DEMO_PLOT) $(DEMO_TRACE)
+DEMO_LONG ?= simulate --drive hp-c2247 --random --requests 5000000 --outstanding 64 --policy sptf
+DISKARM := $(CARGO) run --release --quiet --bin diskarm --
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test bench docs
@@ -12,8 +17,16 @@ DEMO ?= simulate --drive hp-c2247 --random --requests 5000000 --outstanding 64 -
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 8
 
-demo: ## build the command line and run an example
-	$(CARGO) run --release --quiet --bin diskarm -- $(DEMO)
+demo: ## build, set a model against a trace, simulate a long workload
+	@echo "building diskarm ..."
+	@$(CARGO) build --release --bin diskarm
+	@echo
+	@echo "A model against $(DEMO_TRACE), which is synthetic (examples/README.md):"
+	$(DISKARM) $(DEMO)
+	@echo "Both distributions are drawn in $(DEMO_PLOT)."
+	@echo
+	@echo "A long workload:"
+	$(DISKARM) $(DEMO_LONG)
 
 test: ## everything that must hold before a merge
 	$(CARGO) fmt --all --check

@@ -113,7 +113,26 @@ pub fn usage(error: clap::Error) -> Result<(), Error> {
     if !error.use_stderr() {
         return crate::output::print(&text);
     }
-    Err(Error::Usage(one_line(&text)))
+    let line = bad_value(&error).unwrap_or_else(|| one_line(&text));
+    Err(Error::Usage(line))
+}
+
+/// A value that its flag cannot have, told as [`Error::Flag`] is; `None` for other complaints.
+fn bad_value(error: &clap::Error) -> Option<String> {
+    use clap::error::{ContextKind, ContextValue};
+    let string = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) if !text.is_empty() => Some(text.as_str()),
+        _ => None,
+    };
+    // "--requests <N>", or "[FILE]".
+    let flag = string(ContextKind::InvalidArg)?.split(' ').next()?;
+    let found = string(ContextKind::InvalidValue)?;
+    let expected = match error.get(ContextKind::ValidValue) {
+        Some(ContextValue::Strings(names)) => format!("expected one of {}", names.join(", ")),
+        // Our own parsers of values begin with "expected".
+        _ => std::error::Error::source(error)?.to_string(),
+    };
+    Some(format!("{flag}: found {found:?}, {expected}"))
 }
 
 /// The paragraphs before the usage and the pointer to the help, parted by semicolons.

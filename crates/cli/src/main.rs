@@ -3,6 +3,7 @@
 //! A command is one file with an `Args` and a `run(args) -> Result<(), Error>`, one line in
 //! [`Command`] and one in [`run`].
 
+mod blocks;
 mod drive_arg;
 mod drives;
 mod error;

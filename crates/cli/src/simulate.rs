@@ -95,8 +95,14 @@ fn run_trace(
         serve(args, chosen, &mut load, None)
     };
     rows.finish()?;
+    let report = report?;
+    if report.requests_count() == 0 {
+        let (count, name) = (rows.requests_count(), rows.name());
+        let expected = format!("less than the {count} requests of {name}");
+        return Err(Error::flag("--warmup", args.warmup.to_string(), expected));
+    }
     let workload = figures::Workload::of_trace(&rows, is_open, args.warmup);
-    Ok((workload, report?))
+    Ok((workload, report))
 }
 
 /// Runs `load`, of which `total` requests are known to come, on the drive behind the host queue.

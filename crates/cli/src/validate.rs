@@ -42,12 +42,20 @@ pub struct Args {
     rows: Option<Rows>,
 
     /// Draw both distributions into this file (one FILE only)
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(long, value_name = "FILE.svg", value_parser = svg)]
     plot: Option<String>,
 
     /// Print JSON: an object; with several FILEs, an object whose `files` are such objects
     #[arg(long)]
     json: bool,
+}
+
+/// A plot is what its name says it is.
+fn svg(text: &str) -> Result<String, &'static str> {
+    let is_svg = text.len() > 4 && text.to_ascii_lowercase().ends_with(".svg");
+    is_svg
+        .then(|| text.to_owned())
+        .ok_or("expected a name ending in .svg")
 }
 
 /// One trace against the drive.

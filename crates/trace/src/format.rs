@@ -23,6 +23,8 @@ pub struct Info {
     pub name: &'static str,
     /// One line for a list.
     pub summary: &'static str,
+    /// What its first line looks like, for someone whose file was not recognised.
+    pub first_line: &'static str,
     /// The unit of its times.
     pub time_unit: TimeUnit,
     /// What it gives beside direction, first block and number of blocks.

@@ -117,13 +117,14 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// `fields` as an array of which `expected` are in use; an error unless there are exactly
-    /// that many. `expected` is at most `N`.
+    /// `fields` as an array, as many as there are `names` for; an error unless there are exactly
+    /// that many. There are at most `N` names.
     pub(crate) fn fields<const N: usize>(
         &self,
         fields: impl Iterator<Item = &'a str>,
-        expected: usize,
+        mut names: impl ExactSizeIterator<Item = &'static str>,
     ) -> Result<[&'a str; N], TraceError> {
+        let expected = names.len();
         let mut array = [""; N];
         let mut count = 0;
         for field in fields {
@@ -137,6 +138,10 @@ impl<'a> Row<'a> {
         }
         let plural = if count == 1 { "" } else { "s" };
         let mut detail = format!("found {count} field{plural}, expected {expected}");
+        // A single field is rather a line that separates its fields in another way.
+        if let Some(missing) = names.nth(count).filter(|_| count > 1) {
+            detail += &format!(": no {missing}");
+        }
         if count < expected && !self.ended {
             detail.push_str(" (the last line is cut short)");
         }

@@ -14,6 +14,9 @@ const HEAD: usize = 4096;
 /// How many bytes are asked of the file at a time.
 const CHUNK: usize = 128 * 1024;
 
+/// What some spreadsheets write before UTF-8 (Unicode 16, section 23.8); no part of the text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// The records of a trace in the order of its file. Ends after the first error.
 pub struct Reader {
     name: String,
@@ -101,7 +104,11 @@ pub fn read(
     let read = input.by_ref().take(HEAD as u64).read_to_end(&mut head);
     read.map_err(|error| TraceError::io(name, None, "read", error))?;
     let forced = forced.map(|forced| find(forced, name)).transpose()?;
-    if is_blank(&head) {
+    let is_all = head.len() < HEAD;
+    if head.starts_with(BYTE_ORDER_MARK) {
+        head.drain(..BYTE_ORDER_MARK.len());
+    }
+    if is_all && head.iter().all(u8::is_ascii_whitespace) {
         return Err(TraceError::empty(name));
     }
     let entry = match forced {
@@ -116,11 +123,6 @@ pub fn read(
         records,
         state: State::BeforeFirst,
     })
-}
-
-/// Whether `head` is all of a file, and that nothing but white space.
-fn is_blank(head: &[u8]) -> bool {
-    head.len() < HEAD && head.iter().all(u8::is_ascii_whitespace)
 }
 
 fn find(forced: &str, name: &str) -> Result<&'static Entry, TraceError> {
@@ -139,8 +141,17 @@ fn detect<'a>(table: &'a [Entry], head: &[u8], name: &str) -> Result<&'a Entry, 
     let detail = match fitting[..] {
         [entry] => return Ok(entry),
         [] => {
-            let known = names(table.iter());
-            format!("format not recognised, expected one of {known} (name it if it is)")
+            let expected = table
+                .iter()
+                .map(|entry| format!("{} ({})", entry.info.name, entry.info.first_line));
+            let expected: Vec<String> = expected.collect();
+            let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+            let first = String::from_utf8_lossy(first.trim_ascii_end());
+            format!(
+                "format not recognised: line 1 is {}, expected {} (name the format if it is one)",
+                Quoted(&first),
+                expected.join(" or ")
+            )
         }
         _ => {
             let fitting = names(fitting.into_iter());

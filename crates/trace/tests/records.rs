@@ -377,3 +377,17 @@ proptest! {
         }
     }
 }
+
+/// What spreadsheets write before UTF-8 is no part of the first name or number.
+#[test]
+fn a_byte_order_mark_is_skipped() {
+    for text in [
+        "op,lbn,sectors,response_us,think_us\nR,64,8,1414.27,9632.52\n",
+        "0.25 0 64 8 1\n",
+    ] {
+        let marked = [b"\xef\xbb\xbf", text.as_bytes()].concat();
+        let mut trace = diskarm_trace::read(std::io::Cursor::new(marked), "x", None).unwrap();
+        assert_eq!(trace.next().unwrap().unwrap().start.0, 64);
+        assert!(trace.next().is_none());
+    }
+}

@@ -88,12 +88,16 @@ fn measured_headers() {
 
 #[test]
 fn measured_fields() {
-    measured_row("R,hit,5,8,1000.5", "found 5 fields, expected 6");
+    measured_row(
+        "R,hit,5,8,1000.5",
+        "found 5 fields, expected 6: no think_us",
+    );
+    measured_row("R,hit,5", "found 3 fields, expected 6: no sectors");
     measured_row("R,hit,5,8,1000.5,20.0,", "found 7 fields, expected 6");
     measured_row("R", "found 1 field, expected 6");
     measured_row("R,hit,5,8,1000,5,20,0", "found 8 fields, expected 6");
     let cut = format!("{HEADER}R,hit,5,8,1000.5,20.0\nW,,16,4,9");
-    let expected = "x.csv:3: found 5 fields, expected 6 (the last line is cut short)";
+    let expected = "x.csv:3: found 5 fields, expected 6: no think_us (the last line is cut short)";
     assert_refused(cut, "x.csv", 1, expected);
     let cut = format!("{HEADER}R,hit,5,8,1000.5,20.");
     let expected = r#"x.csv:2: think_us: found "20.", expected microseconds as a decimal number"#;
@@ -191,14 +195,14 @@ fn measured_times() {
 
 #[test]
 fn disksim_fields() {
-    disksim_row("2.5 0 5 8", "found 4 fields, expected 5");
+    disksim_row("2.5 0 5 8", "found 4 fields, expected 5: no flags");
     disksim_row("2.5 0 5 8 1 0", "found 6 fields, expected 5");
     disksim_row("2.5,0,5,8,1", "found 1 field, expected 5");
     disksim_row(
         "# 2.5 0 5 8",
         r##"arrival_ms: found "#", expected milliseconds as a decimal number"##,
     );
-    let expected = "x.trace:1: found 3 fields, expected 5 (the last line is cut short)";
+    let expected = "x.trace:1: found 3 fields, expected 5: no blocks (the last line is cut short)";
     assert_refused("1.5 0 5", "x.trace", 0, expected);
 }
 
@@ -316,17 +320,20 @@ fn formats_that_are_none() {
     let expected = r#"x: format: found "DiskSim", expected one of measured, disksim"#;
     assert_eq!(error.to_string(), expected);
     assert_eq!(error.kind(), ErrorKind::UnknownFormat);
-    for bytes in [
-        &b"hello\n"[..],
-        b"\xff\xfe1 2",
-        b"\n1.5 0 5 8 1\n",
-        b"1,2,3,4,5\n",
+    for (bytes, first) in [
+        (&b"hello\r\n1.5 0 5 8 1\n"[..], "hello"),
+        (b"\xff\xfe1 2", "\u{fffd}\u{fffd}1 2"),
+        (b"\n1.5 0 5 8 1\n", ""),
+        (b"1,2,3,4,5\n", "1,2,3,4,5"),
         // May be nanoseconds as well as milliseconds.
-        b"17 0 5 8 1\n23 0 5 8 0\n",
+        (b"17 0 5 8 1\n23 0 5 8 0\n", "17 0 5 8 1"),
     ] {
         let (_, error) = refuse(bytes, "x", None);
-        let expected =
-            "x: format not recognised, expected one of measured, disksim (name it if it is)";
+        let expected = format!(
+            "x: format not recognised: line 1 is {first:?}, expected measured \
+             (op,lbn,sectors,response_us,think_us) or disksim (arrival_ms device block blocks \
+             flags, as in 0.25 0 1200 8 1) (name the format if it is one)"
+        );
         assert_eq!(error.to_string(), expected);
         assert_eq!(error.kind(), ErrorKind::Undetected);
     }

@@ -1,5 +1,6 @@
 //! What is typed behind `diskarm simulate`.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -38,61 +39,56 @@ pub struct Args {
 
     /// Seed of all that is random; a trace has nothing random.
     #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=u64::MAX))]
     pub seed: u64,
 
     /// Leave the first N completions out of all figures, and the time until then.
     #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=u64::MAX))]
     pub warmup: u64,
 
     /// Print JSON: one object; names end in their unit; null for what cannot be computed.
     #[arg(long)]
     pub json: bool,
 
-    /// Number of requests, the warm-up included.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 100_000,
-        conflicts_with = "trace"
-    )]
-    #[arg(help_heading = "With --random", value_parser = clap::value_parser!(u64).range(1..))]
-    pub requests: u64,
-
-    /// Size of a request, in sectors, B, KiB, MiB or GiB.
-    #[arg(
-        long,
-        value_name = "SIZE",
-        default_value = "8 KiB",
-        conflicts_with = "trace"
-    )]
+    /// Number of requests, the warm-up included [default: 100000].
+    #[arg(long, value_name = "N", conflicts_with = "trace")]
     #[arg(help_heading = "With --random")]
-    pub size: String,
+    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(1..=u64::MAX))]
+    pub requests: Option<u64>,
+
+    /// Size of a request, in sectors, B, KiB, MiB or GiB [default: "8 KiB"].
+    #[arg(long, value_name = "SIZE", conflicts_with = "trace")]
+    #[arg(help_heading = "With --random", allow_hyphen_values = true)]
+    pub size: Option<String>,
 
     /// Share of reads, from "0 %" to "100 %" [default: two thirds].
     #[arg(long, value_name = "PERCENT", conflicts_with = "trace", value_parser = share)]
-    #[arg(help_heading = "With --random")]
+    #[arg(help_heading = "With --random", allow_hyphen_values = true)]
     pub reads: Option<f64>,
 
     /// Open: Poisson arrivals, this long apart on average, in ns, us, ms or s
     /// [default: "31.2 ms", unless --rate or --outstanding is given].
     #[arg(long, value_name = "TIME", conflicts_with = "trace", value_parser = positive_time)]
     #[arg(help_heading = "With --random", conflicts_with_all = ["rate", "outstanding", "trace"])]
+    #[arg(allow_hyphen_values = true)]
     pub interarrival: Option<Span>,
 
     /// Open: the same as a rate, such as 32/s.
     #[arg(long, value_name = "RATE", conflicts_with = "trace", value_parser = rate)]
     #[arg(help_heading = "With --random", conflicts_with = "outstanding")]
+    #[arg(allow_hyphen_values = true)]
     pub rate: Option<Span>,
 
     /// Closed: N clients, each of which asks again when its request is completed.
     #[arg(long, value_name = "N", conflicts_with = "trace")]
     #[arg(help_heading = "With --random")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    #[arg(allow_negative_numbers = true, value_parser = whole::<u32>(1..=10_000_000))]
     pub outstanding: Option<u32>,
 
     /// Closed: pause of a client before it asks again [default: "0 ms"].
     #[arg(long, value_name = "TIME", requires = "outstanding", value_parser = time)]
-    #[arg(help_heading = "With --random")]
+    #[arg(help_heading = "With --random", allow_hyphen_values = true)]
     pub think: Option<Span>,
 
     /// Format of the trace, where its content does not tell.
@@ -103,6 +99,7 @@ pub struct Args {
     /// Replay this device's requests only; must be given if the trace has several devices.
     #[arg(long, value_name = "N", requires = "trace")]
     #[arg(help_heading = "With --trace")]
+    #[arg(allow_negative_numbers = true, value_parser = whole::<u32>(0..=u64::from(u32::MAX)))]
     pub device: Option<u32>,
 }
 
@@ -136,6 +133,24 @@ fn formats() -> PossibleValuesParser {
     let value =
         |entry: &diskarm_trace::Entry| PossibleValue::new(entry.info.name).help(entry.info.summary);
     PossibleValuesParser::new(FORMATS.iter().map(value))
+}
+
+/// Reads a whole number within `range`, all of which fits into `T`.
+fn whole<T: TryFrom<u64>>(
+    range: RangeInclusive<u64>,
+) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.and_then(|n| T::try_from(n).ok()).ok_or_else(|| {
+            let (first, last) = (range.start(), range.end());
+            let is_too_long = text.bytes().all(|byte| byte.is_ascii_digit());
+            if *last == u64::MAX && !(is_too_long && text.len() > 1) {
+                format!("expected a whole number of {first} or more")
+            } else {
+                format!("expected a whole number from {first} to {last}")
+            }
+        })
+    }
 }
 
 fn time(text: &str) -> Result<Span, &'static str> {

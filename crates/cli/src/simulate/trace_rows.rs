@@ -3,24 +3,19 @@
 use std::path::Path;
 
 use diskarm_core::request::Request;
-use diskarm_core::units::{Lbn, SectorCount};
 use diskarm_trace::{Line, Reader, Record, TraceError};
 
 use super::args::Args;
+use crate::blocks::Blocks;
 use crate::drive_arg::Chosen;
 use crate::error::Error;
-
-/// Bytes of the blocks in which traces count.
-const BLOCK_BYTES: u32 = 512;
 
 /// Streams a trace. It ends at the first row that is wrong; [`Self::finish`] tells.
 pub struct TraceRows {
     reader: Reader,
     /// The device that `--device` chose, or that the first row is of.
     device: Device,
-    disk: SectorCount,
-    /// Sectors of the drive in a block of the trace.
-    sectors_per_block: u64,
+    blocks: Blocks,
     /// Read to learn of what kind the trace is, not handed out yet.
     first: Option<(Record, Request)>,
     next_id: u64,
@@ -43,19 +38,10 @@ impl TraceRows {
     /// # Errors
     /// What the reader finds wrong up to the first row for the drive; no such row.
     pub fn open(args: &Args, path: &Path, chosen: &Chosen) -> Result<Self, Error> {
-        let sector_bytes = chosen.spec.geometry.sector_bytes;
-        if !BLOCK_BYTES.is_multiple_of(sector_bytes) {
-            let expected = format!(
-                "a drive whose sectors divide a trace's blocks of {BLOCK_BYTES} bytes; its have \
-                 {sector_bytes}"
-            );
-            return Err(Error::flag("--drive", &chosen.name, expected));
-        }
         let mut rows = Self {
             reader: diskarm_trace::open(path, args.format.as_deref())?,
             device: args.device.map_or(Device::Unknown, Device::Chosen),
-            disk: chosen.layout.sectors(),
-            sectors_per_block: u64::from(BLOCK_BYTES / sector_bytes),
+            blocks: Blocks::of(chosen)?,
             first: None,
             next_id: 0,
             failure: None,
@@ -79,6 +65,11 @@ impl TraceRows {
     /// The file, as typed.
     pub fn name(&self) -> &str {
         self.reader.name()
+    }
+
+    /// How many requests it has handed out.
+    pub fn requests_count(&self) -> u64 {
+        self.next_id
     }
 
     /// The format's name.
@@ -122,20 +113,9 @@ impl TraceRows {
     }
 
     fn request(&mut self, record: &Record) -> Result<Request, Error> {
-        let blocks = self.disk.0 / self.sectors_per_block;
-        if record.end().0 > blocks {
-            let found = record.end().0.to_string();
-            let expected = format!("at most {blocks}, the number of the drive's blocks");
-            return Err(self.wrong(record.line, "end of the request", &found, &expected));
-        }
-        let id = self.next_id;
+        let request = self.blocks.request(record, self.next_id, self.name())?;
         self.next_id += 1;
-        Ok(Request {
-            id,
-            op: record.op,
-            start: Lbn(record.start.0 * self.sectors_per_block),
-            sectors: SectorCount(record.sectors.0 * self.sectors_per_block),
-        })
+        Ok(request)
     }
 
     fn wrong(&self, line: Line, field: &str, found: &str, expected: &str) -> Error {

@@ -12,6 +12,12 @@ use crate::error::Error;
 /// time under FCFS.
 const INTERARRIVAL: Span = Span::from_ns(31_200_000);
 
+/// Requests of a run, unless told otherwise.
+const REQUESTS: u64 = 100_000;
+
+/// Size of a request, unless told otherwise.
+const SIZE: &str = "8 KiB";
+
 /// The longest run that its clock is trusted with: 146 years.
 const LONGEST_NS: i128 = 1 << 62;
 
@@ -50,20 +56,22 @@ impl Synthetic {
             },
         };
         let (Arrivals::Poisson { mean: pause } | Arrivals::Closed { think: pause, .. }) = arrivals;
-        if i128::from(args.requests) * i128::from(pause.as_ns()) > LONGEST_NS {
+        let requests = args.requests.unwrap_or(REQUESTS);
+        if i128::from(requests) * i128::from(pause.as_ns()) > LONGEST_NS {
             let expected = format!("a run of less than 146 years at {pause} a request");
-            return Err(Error::flag(
-                "--requests",
-                args.requests.to_string(),
-                expected,
-            ));
+            return Err(Error::flag("--requests", requests.to_string(), expected));
         }
-        if args.warmup >= args.requests {
-            let expected = format!("less than the {} of --requests", args.requests);
+        if args.warmup >= requests {
+            let default = if args.requests.is_none() {
+                " (the default)"
+            } else {
+                ""
+            };
+            let expected = format!("less than the {requests} of --requests{default}");
             return Err(Error::flag("--warmup", args.warmup.to_string(), expected));
         }
         Ok(Self {
-            requests: args.requests,
+            requests,
             what: Random {
                 sectors: size(args, chosen)?,
                 read_fraction: args.reads.unwrap_or(2.0 / 3.0),
@@ -77,13 +85,17 @@ impl Synthetic {
 fn size(args: &Args, chosen: &Chosen) -> Result<SectorCount, Error> {
     let most = chosen.layout.sectors().0.min(MOST_SECTORS);
     let sector = Bytes(u64::from(chosen.spec.geometry.sector_bytes));
-    let size = quantity::sectors(&args.size, sector);
+    let (flag, text) = match &args.size {
+        Some(typed) => ("--size", typed.as_str()),
+        None => ("--size (the default)", SIZE),
+    };
+    let size = quantity::sectors(text, sector);
     size.filter(|size| (1..=most).contains(&size.0))
         .ok_or_else(|| {
             let expected = format!(
                 "1 to {most} sectors of {} bytes, with a unit, such as \"8 KiB\"",
                 sector.0
             );
-            Error::flag("--size", &args.size, expected)
+            Error::flag(flag, text, expected)
         })
 }

@@ -1,11 +1,10 @@
 //! The rows of a measured trace that a validation takes.
 
-use diskarm_core::drive::check;
 use diskarm_core::engine::Step;
-use diskarm_core::request::Request;
 use diskarm_core::validate::Measured;
-use diskarm_trace::{Reader, Record, TraceError};
+use diskarm_trace::{Reader, Record};
 
+use crate::blocks::Blocks;
 use crate::drive_arg::Chosen;
 use crate::error::Error;
 
@@ -49,8 +48,9 @@ impl std::fmt::Display for Rows {
 ///
 /// # Errors
 /// What is wrong with the trace; rows that it does not have; a trace without responses or
-/// pauses; a request beyond the end of the drive.
+/// pauses; a request beyond the end of the drive; a drive whose sectors do not divide blocks.
 pub fn read(file: &str, rows: Rows, drive: &Chosen) -> Result<Vec<Measured>, Error> {
+    let blocks = Blocks::of(drive)?;
     let mut trace = diskarm_trace::open(file, None)?;
     let mut taken = Vec::new();
     let mut index = 0;
@@ -59,7 +59,7 @@ pub fn read(file: &str, rows: Rows, drive: &Chosen) -> Result<Vec<Measured>, Err
             break;
         };
         if index >= rows.from {
-            taken.push(measured(&record, index as u64, &trace, drive)?);
+            taken.push(measured(&record, index as u64, &trace, blocks)?);
         }
         index += 1;
     }
@@ -71,7 +71,7 @@ pub fn read(file: &str, rows: Rows, drive: &Chosen) -> Result<Vec<Measured>, Err
     Ok(taken)
 }
 
-fn measured(record: &Record, id: u64, trace: &Reader, drive: &Chosen) -> Result<Measured, Error> {
+fn measured(record: &Record, id: u64, trace: &Reader, blocks: Blocks) -> Result<Measured, Error> {
     let (Some(response), Some(think)) = (record.response, record.think) else {
         let expected = format!(
             "a trace with measured responses and pauses, which its format ({}) does not carry",
@@ -79,18 +79,7 @@ fn measured(record: &Record, id: u64, trace: &Reader, drive: &Chosen) -> Result<
         );
         return Err(Error::flag("FILE", trace.name(), expected));
     };
-    let request = Request {
-        id,
-        op: record.op,
-        start: record.start,
-        sectors: record.sectors,
-    };
-    let disk = drive.layout.sectors();
-    if check(&request, disk).is_err() {
-        let found = format!("{} sectors from {}", request.sectors.0, request.start.0);
-        let expected = format!("a request within the {} sectors of {}", disk.0, drive.name);
-        return Err(TraceError::value(trace.name(), record.line, "lbn", &found, &expected).into());
-    }
+    let request = blocks.request(record, id, trace.name())?;
     Ok(Measured {
         step: Step { request, think },
         response,

@@ -49,30 +49,60 @@ fn flags_with_bad_values() {
         "--warmup: found \"7\", expected less than the 7 of --requests"
     );
     assert_eq!(
+        random(&["--warmup", "100000"]),
+        "--warmup: found \"100000\", expected less than the 100000 of --requests (the default)"
+    );
+    assert_eq!(
         random(&["--requests", "10000000000000", "--rate", "1/s"]),
         "--requests: found \"10000000000000\", expected a run of less than 146 years at 1000 ms \
          a request"
     );
     assert_eq!(
         random(&["--rate", "3"]),
-        "invalid value '3' for '--rate <RATE>': expected a rate from 1 an hour to 1000000000/s, \
-         such as \"32/s\""
+        "--rate: found \"3\", expected a rate from 1 an hour to 1000000000/s, such as \"32/s\""
     );
     assert_eq!(
         random(&["--interarrival", "0 ms"]),
-        "invalid value '0 ms' for '--interarrival <TIME>': expected a time above 0, up to an \
-         hour, with its unit, such as \"31.2 ms\""
+        "--interarrival: found \"0 ms\", expected a time above 0, up to an hour, with its unit, \
+         such as \"31.2 ms\""
     );
     assert_eq!(
-        random(&["--outstanding", "2", "--think", "5"]),
-        "invalid value '5' for '--think <TIME>': expected a time from 0 to an hour with its \
-         unit, such as \"5 ms\""
+        random(&["--outstanding", "2", "--think", "-5 ms"]),
+        "--think: found \"-5 ms\", expected a time from 0 to an hour with its unit, such as \
+         \"5 ms\""
     );
     assert_eq!(
         random(&["--reads", "101 %"]),
-        "invalid value '101 %' for '--reads <PERCENT>': expected a percentage from 0 % to 100 %, \
-         such as \"67 %\""
+        "--reads: found \"101 %\", expected a percentage from 0 % to 100 %, such as \"67 %\""
     );
+}
+
+#[test]
+fn flags_with_numbers_that_are_none() {
+    for (flag, found, expected) in [
+        ("--requests", "1e6", "of 1 or more"),
+        ("--requests", "-1", "of 1 or more"),
+        ("--requests", "0", "of 1 or more"),
+        (
+            "--requests",
+            "18446744073709551616",
+            "from 1 to 18446744073709551615",
+        ),
+        ("--seed", "-1", "of 0 or more"),
+        ("--warmup", "x", "of 0 or more"),
+        ("--outstanding", "-3", "from 1 to 10000000"),
+        ("--outstanding", "10000001", "from 1 to 10000000"),
+    ] {
+        let told = format!("{flag}: found {found:?}, expected a whole number {expected}");
+        assert_eq!(random(&[flag, found]), told);
+    }
+    for flag in ["--rate", "--interarrival", "--size", "--reads"] {
+        let told = random(&[flag, "-1"]);
+        assert!(
+            told.starts_with(&format!("{flag}: found \"-1\", expected ")),
+            "{told}"
+        );
+    }
 }
 
 #[test]
@@ -112,7 +142,7 @@ fn unknown_names() {
     let policy = error(&[
         "simulate", "--drive", "hp-c2247", "--random", "--policy", "spft",
     ]);
-    let told = "invalid value 'spft' for '--policy <POLICY>' [possible values: ";
+    let told = "--policy: found \"spft\", expected one of ";
     assert!(policy.starts_with(told), "{policy}");
     assert!(
         policy.contains("fcfs") && policy.contains("sptf"),
@@ -164,8 +194,7 @@ fn traces_that_do_not_fit() {
 
     // The drive has 2,054,864 blocks; the second request ends at the 2,054,865th.
     let (path, told) = trace("end", "0.25 0 2054848 16 1\n1.5 0 2054849 16 0\n", &[]);
-    let expected = "end of the request: found \"2054865\", expected at most 2054864, the number \
-                    of the drive's blocks";
+    let expected = "lbn: found \"16 sectors from 2054849\", expected at most 2054864 blocks";
     assert_eq!(told, format!("{path}:2: {expected}"));
 
     let (path, told) = trace("empty-request", "0.25 0 16 0 1\n", &[]);
@@ -173,6 +202,11 @@ fn traces_that_do_not_fit() {
     assert_eq!(told, format!("{path}:1: {expected}"));
 
     let (path, told) = trace("strange", "a b c\n", &[]);
-    let expected = "format not recognised, expected one of measured, disksim (name it if it is)";
-    assert_eq!(told, format!("{path}: {expected}"));
+    let expected = "format not recognised: line 1 is \"a b c\", expected measured (";
+    assert!(told.starts_with(&format!("{path}: {expected}")), "{told}");
+
+    let two = "0.25 0 1200 8 1\n1.5 0 90 16 0\n";
+    let (path, told) = trace("warm", two, &["--warmup", "2"]);
+    let expected = "--warmup: found \"2\", expected less than the 2 requests of";
+    assert_eq!(told, format!("{expected} {path}"));
 }

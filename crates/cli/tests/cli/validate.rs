@@ -147,6 +147,7 @@ fn what_is_wrong_is_told_with_its_place_and_leaves_no_plot() {
     let draw = plot.display().to_string();
     let told = refused(&["--drive", DRIVE, "--plot", &draw, &beyond]);
     let place = format!("{beyond}:3: lbn: found \"16 sectors from 2054860\"");
+    let place = place + ", expected at most 2054864 blocks";
     assert!(told.contains(&place), "{told}");
     // A row that is not asked for is not held against the trace.
     assert!(
@@ -162,7 +163,7 @@ fn what_is_wrong_is_told_with_its_place_and_leaves_no_plot() {
     let told = refused(&["--drive", DRIVE, "--plot", &absent, &good]);
     assert!(told.contains("cannot write"), "{told}");
     // A folder cannot be replaced by a file: the plot written beside it must go again.
-    let in_the_way = folder.join("taken");
+    let in_the_way = folder.join("taken.svg");
     fs::create_dir(&in_the_way).unwrap_or_else(|error| panic!("{error}"));
     refused(&[
         "--drive",
@@ -171,6 +172,9 @@ fn what_is_wrong_is_told_with_its_place_and_leaves_no_plot() {
         &in_the_way.display().to_string(),
         &good,
     ]);
+    let told = refused(&["--drive", DRIVE, "--plot", "x.txt", &good]);
+    let expected = "--plot: found \"x.txt\", expected a name ending in .svg";
+    assert!(told.contains(expected), "{told}");
     let left = fs::read_dir(&folder).map(|entries| entries.count());
     assert_eq!(left.ok(), Some(4), "three traces and a folder");
     assert!(
@@ -187,6 +191,38 @@ fn what_is_wrong_is_told_with_its_place_and_leaves_no_plot() {
     ] {
         assert!(svg.contains(text), "{text}");
     }
+}
+
+/// A trace counts in blocks of 512 bytes, the hp-335h in sectors of 256: 8 blocks are 16 sectors,
+/// and the 1,309,896 sectors are 654,948 blocks.
+#[test]
+fn blocks_are_converted_to_the_drive_s_sectors() {
+    let folder = folder("blocks");
+    let of = |name: &str, row: &str| file(&folder, name, &(HEADER.to_owned() + row));
+    let last = of("last.csv", "R,654940,8,20000,0\n");
+    let report = json(&["--drive", "hp-335h", &last]);
+    let class = &report["residuals"]["by_size"][0];
+    let (from, end) = (&class["from_sectors"], &class["end_sectors"]);
+    let is_within = from.as_u64() <= Some(16) && end.as_u64().is_none_or(|end| 16 < end);
+    assert!(is_within && from.as_u64() > Some(8), "{class}");
+    let beyond = of("beyond.csv", "R,654941,8,20000,0\n");
+    let told = refused(&["--drive", "hp-335h", &beyond]);
+    let expected = "lbn: found \"8 sectors from 654941\", expected at most 654948 blocks\n";
+    assert!(told.ends_with(expected), "{told}");
+
+    let text = diskarm_drives::find(DRIVE).map(|entry| entry.text);
+    let longer = text
+        .unwrap_or_default()
+        .replace("sector_bytes = 512", "sector_bytes = 4096");
+    let drive = file(&folder, "long.toml", &longer);
+    let good = of("good.csv", ROWS[0]);
+    let expected = "expected a drive whose sectors divide a trace's blocks of 512 bytes; its have \
+                    4096\n";
+    let told = refused(&["--drive", &drive, &good]);
+    assert!(told.ends_with(expected), "{told}");
+    let simulate = ["simulate", "--drive", &drive, "--trace", &good];
+    let simulated = diskarm(&[&simulate[..], &["--policy", "fcfs"]].concat());
+    assert_eq!(String::from_utf8_lossy(&simulated.stderr), told);
 }
 
 /// Bounds: the demerit of DiskSim 4.0 with its validated parameters on the same rows.

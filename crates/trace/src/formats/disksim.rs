@@ -52,11 +52,13 @@ const DEVICE: &str = "device";
 const BLOCK: &str = "block";
 const BLOCKS: &str = "blocks";
 const FLAGS: &str = "flags";
+const NAMES: [&str; FIELDS] = [ARRIVAL, DEVICE, BLOCK, BLOCKS, FLAGS];
 
 impl Format for DiskSim {
     const INFO: Info = Info {
         name: "disksim",
         summary: "DiskSim ASCII: arrival in ms, device, block, blocks, flags",
+        first_line: "arrival_ms device block blocks flags, as in 0.25 0 1200 8 1",
         time_unit: crate::TimeUnit::Milliseconds,
         carries: "arrivals and devices; no responses",
     };
@@ -108,7 +110,7 @@ impl Iterator for Rows {
 }
 
 fn record(row: &Row<'_>, previous: &mut Instant) -> Result<Record, TraceError> {
-    let fields = row.fields(row.text.split_ascii_whitespace(), FIELDS)?;
+    let fields = row.fields(row.text.split_ascii_whitespace(), NAMES.into_iter())?;
     let [arrival_text, device, block, blocks, flags]: [&str; FIELDS] = fields;
     let arrival_ns = row.time_ns(ARRIVAL, arrival_text, DiskSim::INFO.time_unit)?;
     let arrival = Instant::from_ns(arrival_ns.unsigned_abs());

@@ -59,6 +59,7 @@ impl Format for Measured {
     const INFO: Info = Info {
         name: "measured",
         summary: "CSV of requests measured one at a time on a real drive",
+        first_line: "op,lbn,sectors,response_us,think_us",
         time_unit: crate::TimeUnit::Microseconds,
         carries: "responses, pauses between requests, hits and disconnects; no arrivals",
     };
@@ -127,7 +128,8 @@ impl Iterator for Rows {
 }
 
 fn record(row: &Row<'_>, order: &[usize], elapsed_ns: &mut i64) -> Result<Record, TraceError> {
-    let fields: [&str; COLUMNS.len()] = row.fields(row.text.split(','), order.len())?;
+    let names = order.iter().map(|column| COLUMNS[*column]);
+    let fields: [&str; COLUMNS.len()] = row.fields(row.text.split(','), names)?;
     let mut values = [""; COLUMNS.len()];
     for (column, field) in order.iter().zip(fields) {
         values[*column] = field;
