@@ -33,6 +33,10 @@ pub struct Request {
 }
 
 impl Request {
+    /// The largest size: what one ATA command with 48-bit addresses can name (READ DMA EXT, a
+    /// count of 16 bits whose zero stands for all of them).
+    pub const MOST_SECTORS: SectorCount = SectorCount(1 << 16);
+
     /// One past the last block.
     #[inline]
     pub fn end(&self) -> Lbn {

@@ -7,6 +7,7 @@ use std::fmt::Display;
 use std::io::{BufRead, Read};
 use std::str::FromStr;
 
+use diskarm_core::request::Request;
 use diskarm_core::units::{Lbn, SectorCount};
 
 use crate::error::{ErrorKind, Quoted, TraceError};
@@ -17,10 +18,8 @@ use crate::time::{NotATime, TimeUnit, is_digits};
 /// The longest line that is read, in bytes; keeps memory flat on files that are no text.
 const MAX_LINE: usize = 65_536;
 
-/// The most sectors that one request may have: what one ATA command with 48-bit addresses names
-/// (READ DMA EXT, a count of 16 bits whose zero stands for all of them). More is a broken row,
-/// which the model would follow sector by sector for minutes.
-const MAX_SECTORS: u64 = 1 << 16;
+/// The most sectors that one request may have. More is a broken row.
+const MAX_SECTORS: u64 = Request::MOST_SECTORS.0;
 
 /// The lines of a file. Blank lines may stand at its end only.
 pub(crate) struct Lines {

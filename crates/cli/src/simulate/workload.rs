@@ -1,5 +1,6 @@
 //! What the flags behind `--random` mean.
 
+use diskarm_core::request::Request;
 use diskarm_core::spec::quantity;
 use diskarm_core::units::{Bytes, SectorCount, Span};
 use diskarm_core::workload::Random;
@@ -20,9 +21,6 @@ const SIZE: &str = "8 KiB";
 
 /// The longest run that its clock is trusted with: 146 years.
 const LONGEST_NS: i128 = 1 << 62;
-
-/// The most sectors of a request, as in a trace: what one ATA command with 48-bit addresses names.
-const MOST_SECTORS: u64 = 1 << 16;
 
 /// Random requests and when they come.
 pub struct Synthetic {
@@ -83,7 +81,7 @@ impl Synthetic {
 }
 
 fn size(args: &Args, chosen: &Chosen) -> Result<SectorCount, Error> {
-    let most = chosen.layout.sectors().0.min(MOST_SECTORS);
+    let most = chosen.layout.sectors().0.min(Request::MOST_SECTORS.0);
     let sector = Bytes(u64::from(chosen.spec.geometry.sector_bytes));
     let (flag, text) = match &args.size {
         Some(typed) => ("--size", typed.as_str()),

@@ -36,6 +36,8 @@ pub enum Refused {
     Full,
     /// The request names no block.
     Empty,
+    /// The request is larger than [`Request::MOST_SECTORS`].
+    TooLarge,
     /// The request ends beyond the last block.
     BeyondEnd {
         /// Number of blocks of the device.
@@ -48,6 +50,13 @@ impl std::fmt::Display for Refused {
         match self {
             Self::Full => f.write_str("the command queue is full"),
             Self::Empty => f.write_str("the request has no sectors, expected at least 1"),
+            Self::TooLarge => {
+                let most = Request::MOST_SECTORS.0;
+                write!(
+                    f,
+                    "the request is too large, expected at most {most} sectors"
+                )
+            }
             Self::BeyondEnd { sectors } => {
                 write!(
                     f,
@@ -64,13 +73,46 @@ impl std::error::Error for Refused {}
 /// Whether a device of `sectors` blocks can serve `request`.
 ///
 /// # Errors
-/// [`Refused::Empty`] and [`Refused::BeyondEnd`].
+/// [`Refused::Empty`], [`Refused::TooLarge`] and [`Refused::BeyondEnd`].
 pub fn check(request: &Request, sectors: SectorCount) -> Result<(), Refused> {
     if request.sectors.0 == 0 {
         return Err(Refused::Empty);
     }
+    if request.sectors > Request::MOST_SECTORS {
+        return Err(Refused::TooLarge);
+    }
     match request.start.0.checked_add(request.sectors.0) {
         Some(end) if end <= sectors.0 => Ok(()),
         _ => Err(Refused::BeyondEnd { sectors }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::Op;
+    use crate::units::Lbn;
+
+    fn asked(start: u64, sectors: u64) -> Result<(), Refused> {
+        let request = Request {
+            id: 0,
+            op: Op::Read,
+            start: Lbn(start),
+            sectors: SectorCount(sectors),
+        };
+        check(&request, SectorCount(100_000))
+    }
+
+    #[test]
+    fn requests_within_the_disk_and_of_a_size_that_commands_have_are_served() {
+        let beyond = Err(Refused::BeyondEnd {
+            sectors: SectorCount(100_000),
+        });
+        assert_eq!(asked(99_999, 1), Ok(()));
+        assert_eq!(asked(99_999, 2), beyond);
+        assert_eq!(asked(u64::MAX, 1), beyond);
+        assert_eq!(asked(0, 0), Err(Refused::Empty));
+        assert_eq!(asked(0, 65_536), Ok(()));
+        assert_eq!(asked(0, 65_537), Err(Refused::TooLarge));
     }
 }
