@@ -28,8 +28,8 @@ use input::Rows;
 /// pause is longer by a random part of a revolution (8 replays, seeds 1 to 8).
 #[derive(clap::Args)]
 pub struct Args {
-    /// Drive: a name of the catalogue or a .toml file
-    #[arg(long, value_name = "DRIVE", long_help = drive_arg::long_help())]
+    /// Drive: a name of the catalogue, or a .toml file
+    #[arg(long, value_name = "NAME|FILE", long_help = drive_arg::long_help())]
     drive: String,
 
     /// Traces with measured response times and pauses
