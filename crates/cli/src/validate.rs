@@ -39,6 +39,7 @@ pub struct Args {
     /// Take only these rows of each trace: half-open, from 0 (the first row below the header);
     /// 0..5000 are the first 5000, and either end may be left out
     #[arg(long, value_name = "A..B", value_parser = Rows::parse)]
+    #[arg(allow_hyphen_values = true)]
     rows: Option<Rows>,
 
     /// Draw both distributions into this file (one FILE only)

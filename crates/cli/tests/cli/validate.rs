@@ -126,7 +126,7 @@ fn rows_are_half_open_from_zero() {
         let expected = format!("--rows: found {wrong:?}, expected a range within 0..4");
         assert!(told.contains(&expected), "{told}");
     }
-    for wrong in ["2..2", "3..2", "x", "1-3"] {
+    for wrong in ["2..2", "3..2", "x", "1-3", "-1..3"] {
         let told = refused(&["--drive", DRIVE, "--rows", wrong, &all]);
         assert!(told.contains("expected rows A..B"), "{told}");
     }
