@@ -121,15 +121,17 @@ pub fn usage(error: clap::Error) -> Result<(), Error> {
 fn bad_value(error: &clap::Error) -> Option<String> {
     use clap::error::{ContextKind, ContextValue};
     let string = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) if !text.is_empty() => Some(text.as_str()),
+        Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
     };
     // "--requests <N>", or "[FILE]".
     let flag = string(ContextKind::InvalidArg)?.split(' ').next()?;
     let found = string(ContextKind::InvalidValue)?;
     let expected = match error.get(ContextKind::ValidValue) {
-        Some(ContextValue::Strings(names)) => format!("expected one of {}", names.join(", ")),
-        // Our own parsers of values begin with "expected".
+        Some(ContextValue::Strings(names)) if !found.is_empty() => {
+            format!("expected one of {}", names.join(", "))
+        }
+        // None where no value was typed. Our own parsers of values begin with "expected".
         _ => std::error::Error::source(error)?.to_string(),
     };
     Some(format!("{flag}: found {found:?}, {expected}"))

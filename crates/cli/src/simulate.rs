@@ -1,6 +1,7 @@
 //! `diskarm simulate`: one drive, one workload, one host policy.
 
 mod args;
+mod backlog;
 mod figures;
 mod trace_rows;
 mod workload;
@@ -21,6 +22,7 @@ use crate::drive_arg::{self, Chosen};
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
+use backlog::Backlog;
 use figures::{Figures, Inputs};
 use trace_rows::TraceRows;
 use workload::{Arrivals, Synthetic};
@@ -29,7 +31,7 @@ use workload::{Arrivals, Synthetic};
 pub fn run(args: Args) -> Result<(), Error> {
     let chosen = drive_arg::choose("--drive", &args.drive)?;
     let began = Instant::now();
-    let (workload, report) = match &args.trace {
+    let (workload, served) = match &args.trace {
         Some(path) => run_trace(&args, &chosen, TraceRows::open(&args, path, &chosen)?)?,
         None => run_random(&args, &chosen, &Synthetic::new(&args, &chosen)?)?,
     };
@@ -38,13 +40,29 @@ pub fn run(args: Args) -> Result<(), Error> {
         drive: chosen.name,
         policy: args.policy,
         workload,
-        seed: args.seed,
+        seed: args.random.then_some(args.seed),
     };
-    let figures = Figures::new(inputs, &report, wall);
+    let figures = Figures::new(inputs, &served.report, wall);
     if args.json {
         return output::print_json(&figures);
     }
-    output::print(&figures.table())
+    let mut text = figures.table();
+    if served.is_saturated {
+        text += SATURATED;
+    }
+    output::print(&text)
+}
+
+/// Below the figures of an open run that the drive did not keep up with.
+const SATURATED: &str = "
+note: requests arrive faster than they are served; the means grow with the length of the run
+";
+
+/// What came of a run.
+struct Served {
+    report: Report,
+    /// Whether arrivals that wait for nothing came faster than the drive served them.
+    is_saturated: bool,
 }
 
 /// Requests from the seed's stream.
@@ -52,10 +70,10 @@ fn run_random(
     args: &Args,
     chosen: &Chosen,
     random: &Synthetic,
-) -> Result<(figures::Workload, Report), Error> {
+) -> Result<(figures::Workload, Served), Error> {
     let total = random.requests;
     let requests = random.what.requests(args.seed).take(total as usize);
-    let report = match random.arrivals {
+    let served = match random.arrivals {
         Arrivals::Poisson { mean } => {
             let times = Poisson::new(mean, args.seed);
             serve(
@@ -67,11 +85,19 @@ fn run_random(
         }
         Arrivals::Closed { outstanding, think } => {
             let mut load = Closed::new(requests, outstanding, think);
-            serve(args, chosen, &mut load, Some(total))?
+            closed(serve(args, chosen, &mut load, Some(total))?)
         }
     };
     let workload = figures::Workload::of_random(random, chosen, args.warmup);
-    Ok((workload, report))
+    Ok((workload, served))
+}
+
+/// Clients that wait for their requests cannot outrun the drive.
+fn closed(served: Served) -> Served {
+    Served {
+        is_saturated: false,
+        ..served
+    }
 }
 
 /// Arrivals as traced where the trace has them; else one request at a time, with its pauses.
@@ -79,9 +105,9 @@ fn run_trace(
     args: &Args,
     chosen: &Chosen,
     mut rows: TraceRows,
-) -> Result<(figures::Workload, Report), Error> {
+) -> Result<(figures::Workload, Served), Error> {
     let is_open = rows.has_arrivals();
-    let report = if is_open {
+    let served = if is_open {
         let arrivals = rows
             .by_ref()
             .map(|(record, request)| (record.arrival.unwrap_or(units::Instant::START), request));
@@ -92,17 +118,17 @@ fn run_trace(
             think: record.think.unwrap_or_default(),
         });
         let mut load = Replay::new(steps, units::Instant::START);
-        serve(args, chosen, &mut load, None)
+        serve(args, chosen, &mut load, None).map(closed)
     };
     rows.finish()?;
-    let report = report?;
-    if report.requests_count() == 0 {
+    let served = served?;
+    if served.report.requests_count() == 0 {
         let (count, name) = (rows.requests_count(), rows.name());
         let expected = format!("less than the {count} requests of {name}");
         return Err(Error::flag("--warmup", args.warmup.to_string(), expected));
     }
     let workload = figures::Workload::of_trace(&rows, is_open, args.warmup);
-    Ok((workload, report))
+    Ok((workload, served))
 }
 
 /// Runs `load`, of which `total` requests are known to come, on the drive behind the host queue.
@@ -111,22 +137,27 @@ fn serve(
     chosen: &Chosen,
     load: &mut impl Load,
     total: Option<u64>,
-) -> Result<Report, Error> {
+) -> Result<Served, Error> {
     let policy = sched::policy(&args.policy)
         .ok_or_else(|| Error::flag("--policy", &args.policy, "a policy of the table"))?;
     let drive = Drive::with_layout(&chosen.spec, chosen.layout.clone(), Angle::ZERO);
     let mut watched = Watched {
         report: Report::new(args.warmup),
+        backlog: Backlog::default(),
         progress: Progress::new(total),
         done: 0,
     };
     engine::run(&mut Host::new(drive, policy), load, &mut watched)?;
-    Ok(watched.report)
+    Ok(Served {
+        is_saturated: watched.backlog.is_growing(),
+        report: watched.report,
+    })
 }
 
 /// A report, and the bar that shows how far it is.
 struct Watched {
     report: Report,
+    backlog: Backlog,
     progress: Progress,
     done: u64,
 }
@@ -138,11 +169,13 @@ impl Observer for Watched {
     #[inline]
     fn arrived(&mut self, now: units::Instant) {
         self.report.arrived(now);
+        self.backlog.arrived(now);
     }
 
     #[inline]
     fn completed(&mut self, completion: &Completion) {
         self.report.completed(completion);
+        self.backlog.completed(completion.at);
         self.done += 1;
         if self.done.is_multiple_of(STRIDE) {
             self.progress.at(self.done);

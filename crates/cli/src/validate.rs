@@ -28,8 +28,8 @@ use input::Rows;
 /// pause is longer by a random part of a revolution (8 replays, seeds 1 to 8).
 #[derive(clap::Args)]
 pub struct Args {
-    /// Drive: a name of the catalogue or a .toml file
-    #[arg(long, value_name = "DRIVE", long_help = drive_arg::long_help())]
+    /// Drive: a name of the catalogue, or a .toml file
+    #[arg(long, value_name = "NAME|FILE", long_help = drive_arg::long_help())]
     drive: String,
 
     /// Traces with measured response times and pauses
@@ -39,6 +39,7 @@ pub struct Args {
     /// Take only these rows of each trace: half-open, from 0 (the first row below the header);
     /// 0..5000 are the first 5000, and either end may be left out
     #[arg(long, value_name = "A..B", value_parser = Rows::parse)]
+    #[arg(allow_hyphen_values = true)]
     rows: Option<Rows>,
 
     /// Draw both distributions into this file (one FILE only)

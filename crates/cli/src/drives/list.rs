@@ -6,6 +6,7 @@ use diskarm_core::spec::Spec;
 use diskarm_drives::CATALOGUE;
 use serde::Serialize;
 
+use super::prose;
 use crate::drive_arg;
 use crate::error::Error;
 use crate::output;
@@ -59,9 +60,10 @@ fn table(rows: &[Row]) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "{:<27}{gb:>10.3}{:>10.1}{:>10}{:>11}{:>7}\n    {}",
-            row.name, row.rotation_rpm, row.surfaces, row.cylinders, row.zones, row.summary
+            "{:<27}{gb:>10.3}{:>10.1}{:>10}{:>11}{:>7}",
+            row.name, row.rotation_rpm, row.surfaces, row.cylinders, row.zones
         );
+        text += &prose::wrapped(&row.summary, 4);
     }
     text
 }

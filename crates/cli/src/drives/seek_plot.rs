@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 /// Characters across and down; a Braille character has two by four dots.
-const COLUMNS: usize = 72;
+const COLUMNS: usize = 68;
 const ROWS: usize = 12;
 const DOT_COLUMNS: usize = 2 * COLUMNS;
 const DOT_ROWS: usize = 4 * ROWS;
@@ -55,8 +55,9 @@ pub fn draw(longest_cylinders: u32, seek_ms: impl Fn(u32) -> f64) -> String {
     let _ = writeln!(text, "{:>8} └{}", "ms", "─".repeat(COLUMNS));
     let _ = writeln!(
         text,
-        "{:10}1{middle:>half$}{longest_cylinders:>half$}  cylinders",
-        ""
+        "{:10}1{middle:>half$}{:>half$}",
+        "",
+        format!("{longest_cylinders} cylinders")
     );
     text
 }

@@ -49,6 +49,11 @@ pub fn lines(section: &Section) -> String {
             _ => (*key, ""),
         };
         let name = name.replace('_', " ");
+        let (value, unit) = match (value.as_str(), unit) {
+            ("1", "sectors") => (value, "sector"),
+            _ if key.ends_with("_watermark") => (percent(&value), "%"),
+            _ => (value, unit),
+        };
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
@@ -60,6 +65,12 @@ pub fn lines(section: &Section) -> String {
         text.push_str("  all off or zero\n");
     }
     text
+}
+
+/// A share of 0 to 1 in hundredths.
+fn percent(share: &str) -> String {
+    let hundredths = share.parse().unwrap_or(f64::NAN) * 100.0;
+    ((hundredths * 1e4).round() / 1e4).to_string()
 }
 
 /// The word of a choice, as specifications write it: its variant's name in small letters.

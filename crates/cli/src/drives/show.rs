@@ -6,7 +6,7 @@ use diskarm_core::spec::Spec;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{seek_plot, sheet, zones};
+use super::{prose, seek_plot, sheet, zones};
 use crate::drive_arg;
 use crate::error::Error;
 use crate::output;
@@ -38,7 +38,7 @@ fn total_ms(seek: &SeekTimes, op: Op, distance: u32) -> f64 {
 }
 
 fn page(spec: &Spec, seek: &SeekTimes) -> String {
-    let mut text = format!("{}\n{}\n", spec.name, spec.summary);
+    let mut text = format!("{}\n{}", spec.name, prose::wrapped(&spec.summary, 0));
     let longest = spec.geometry.cylinders - 1;
     for (name, section) in sheet::of(spec) {
         text += &format!("\n{name}\n{}", sheet::lines(&section));
@@ -57,19 +57,11 @@ fn page(spec: &Spec, seek: &SeekTimes) -> String {
     } else {
         "source (a measured drive)"
     };
-    text += &format!("\n{kind}\n{}", indented(&spec.source.origin));
+    text += &format!("\n{kind}\n{}", prose::wrapped(&spec.source.origin, 2));
     if !spec.source.choices.is_empty() {
-        text += &format!("\nchoices\n{}", indented(&spec.source.choices));
+        text += &format!("\nchoices\n{}", prose::wrapped(&spec.source.choices, 2));
     }
     text
-}
-
-/// `text` two columns to the right, its lines as they are.
-fn indented(text: &str) -> String {
-    let lines = text.trim().lines();
-    lines
-        .map(|line| format!("  {}\n", line.trim_end()))
-        .collect()
 }
 
 /// A point of the seek curve.

@@ -1,7 +1,5 @@
 //! The zones of a drive as a table.
 
-use std::fmt::Write;
-
 use diskarm_core::spec::Spec;
 use serde::Serialize;
 
@@ -43,45 +41,67 @@ pub fn of(spec: &Spec) -> Vec<Zone> {
     zones.collect()
 }
 
-/// For people, indented by two.
+/// A column of the table: two lines of heading, and its cell for a zone.
+struct Column {
+    heading: [&'static str; 2],
+    cell: fn(&Zone) -> String,
+}
+
+/// What need not be there: columns that are zero in every zone are left out.
+const COLUMNS: [Column; 9] = [
+    column(["sectors/", "track"], |z| z.sectors_per_track.to_string()),
+    column(["media", "MB/s"], |z| {
+        format!("{:.2}", z.media_rate_bytes_per_s / 1e6)
+    }),
+    column(["first", "offset"], |z| tenths(z.first_offset_sectors)),
+    column(["track", "skew"], |z| tenths(z.track_skew_sectors)),
+    column(["cyl.", "skew"], |z| tenths(z.cylinder_skew_sectors)),
+    column(["", "reserved"], |z| z.reserved_sectors.to_string()),
+    column(["", "spares"], |z| z.spares.to_string()),
+    column(["", "slips"], |z| z.slips.to_string()),
+    column(["", "defects"], |z| z.defects.to_string()),
+];
+
+const fn column(heading: [&'static str; 2], cell: fn(&Zone) -> String) -> Column {
+    Column { heading, cell }
+}
+
+fn tenths(sectors: f64) -> String {
+    format!("{sectors:.1}")
+}
+
+/// For people, indented by two, within 80 columns.
 pub fn table(zones: &[Zone]) -> String {
-    let mut text = format!(
-        "  {:>4} {:>15} {:>8} {:>7} {:>8} {:>7} {:>8} {:>9} {:>7} {:>6} {:>7}\n",
-        "", "", "sectors/", "media", "first", "track", "cylinder", "", "", "", ""
+    let numbers: Vec<String> = (0..zones.len()).map(|number| number.to_string()).collect();
+    let cylinders = |zone: &Zone| format!("[{}, {})", zone.first_cylinder, zone.end_cylinder);
+    let mut lines = vec![String::new(); zones.len() + 2];
+    append(&mut lines, ["", "zone"], numbers);
+    append(
+        &mut lines,
+        ["", "cylinders"],
+        zones.iter().map(cylinders).collect(),
     );
-    text += &format!(
-        "  {:>4} {:>15} {:>8} {:>7} {:>8} {:>7} {:>8} {:>9} {:>7} {:>6} {:>7}\n",
-        "zone",
-        "cylinders",
-        "track",
-        "MB/s",
-        "offset",
-        "skew",
-        "skew",
-        "reserved",
-        "spares",
-        "slips",
-        "defects"
-    );
-    for (number, zone) in zones.iter().enumerate() {
-        let cylinders = format!("[{}, {})", zone.first_cylinder, zone.end_cylinder);
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "  {number:>4} {cylinders:>15} {:>8} {:>7.2} {:>8.1} {:>7.1} {:>8.1} {:>9} {:>7} \
-             {:>6} {:>7}",
-            zone.sectors_per_track,
-            zone.media_rate_bytes_per_s / 1e6,
-            zone.first_offset_sectors,
-            zone.track_skew_sectors,
-            zone.cylinder_skew_sectors,
-            zone.reserved_sectors,
-            zone.spares,
-            zone.slips,
-            zone.defects
-        );
+    for Column { heading, cell } in &COLUMNS {
+        let cells: Vec<String> = zones.iter().map(cell).collect();
+        let is_zero = |cell: &String| cell.bytes().all(|byte| b"0.".contains(&byte));
+        if !cells.iter().all(is_zero) {
+            append(&mut lines, *heading, cells);
+        }
     }
-    text.lines()
-        .map(|line| line.trim_end().to_owned() + "\n")
+    lines
+        .iter()
+        .map(|line| format!(" {}\n", line.trim_end()))
         .collect()
+}
+
+/// Sets a column to the right of `lines`, as narrow as its widest text.
+fn append(lines: &mut [String], heading: [&str; 2], cells: Vec<String>) {
+    let texts: Vec<&str> = heading
+        .into_iter()
+        .chain(cells.iter().map(String::as_str))
+        .collect();
+    let width = texts.iter().map(|text| text.len()).max().unwrap_or(0);
+    for (line, text) in lines.iter_mut().zip(texts) {
+        *line += &format!(" {text:>width$}");
+    }
 }

@@ -113,7 +113,8 @@ Figures (keys of --json):
                        time that the simulation took, and its speed
   response_ms          from arrival to completion: mean, half width of its 95 % confidence
                        interval (ci95; null below 512 requests), std, squared coefficient of
-                       variation (cv2, no unit), percentiles, max
+                       variation (cv2, no unit), percentiles (from a histogram whose cells are
+                       at most 0.1 % wide), max
   service_ms           response without queue wait: mean, and the parts that it is the sum of
   cache_hit_rate       share of reads served wholly from the drive's buffer, 0 to 1; a partial
                        hit counts as a miss
@@ -121,7 +122,11 @@ Figures (keys of --json):
   queue                requests outstanding but the one in service: average over time, max
   throughput_per_s     requests per simulated second
   drive, policy, workload, seed, version
-                       what gives the same figures again";
+                       what gives the same figures again; seed is null for a trace
+
+Saturation: where requests arrive by themselves (--interarrival, --rate, or a trace with arrivals)
+and throughput stays below 99 % of their rate, the queue grows without end, and the means with the
+length of the run. A note below the table says so; --json has none.";
 
 fn policies() -> PossibleValuesParser {
     let policies = sched::policies::<Drive>();

@@ -17,7 +17,8 @@ pub struct Inputs {
     pub drive: String,
     pub policy: String,
     pub workload: Workload,
-    pub seed: u64,
+    /// `None` where nothing is random.
+    pub seed: Option<u64>,
 }
 
 /// The workload, in the words of the flags.
@@ -138,7 +139,8 @@ pub struct Figures {
     drive: String,
     policy: String,
     workload: Workload,
-    seed: u64,
+    /// `null` for a trace.
+    seed: Option<u64>,
     version: &'static str,
     requests: u64,
     simulated_s: f64,
@@ -216,7 +218,9 @@ impl Figures {
         t.text("drive", &self.drive);
         t.text("policy", &self.policy);
         t.text("workload", &self.workload.sentence());
-        t.text("seed", &self.seed.to_string());
+        if let Some(seed) = self.seed {
+            t.text("seed", &seed.to_string());
+        }
         t.gap();
         let counted = match self.workload.warmup_requests() {
             0 => String::new(),

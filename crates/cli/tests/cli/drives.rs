@@ -1,12 +1,12 @@
 //! `drives` and `drives show`.
 
-use crate::{assert_narrow, json, keys, printed};
+use crate::{assert_within, json, keys, printed};
 use diskarm_drives::CATALOGUE;
 
 #[test]
 fn the_list_has_every_drive_with_its_published_capacity() {
     let list = printed(&["drives"]);
-    assert_narrow(&list);
+    assert_within(&list, 80);
     let rows = json(&["drives", "--json"]);
     let names: Vec<&str> = rows
         .as_array()
@@ -35,7 +35,7 @@ fn the_list_has_every_drive_with_its_published_capacity() {
 fn every_drive_is_shown_within_the_width_of_a_terminal() {
     for entry in CATALOGUE {
         let page = printed(&["drives", "show", entry.name]);
-        assert_narrow(&page);
+        assert_within(&page, 80);
         for heading in [
             "zones",
             "seek time",
@@ -97,4 +97,19 @@ fn the_seek_curve_is_the_published_one() {
     let last = points.last().unwrap();
     assert_eq!(last["distance_cylinders"], 1963);
     assert_eq!(last["read_ms"], 22.9225);
+}
+
+#[test]
+fn the_page_has_units_and_no_columns_of_zeros() {
+    let page = printed(&["drives", "show", "hp-c2247"]);
+    let has = |words: &[&str]| {
+        let mut lines = page.lines().map(|line| line.split_whitespace());
+        lines.any(|line| line.eq(words.iter().copied()))
+    };
+    // The specification's read_watermark and first zone; it has slips, and no defects.
+    assert!(has(&["read", "watermark", "75", "%"]), "{page}");
+    assert!(has(&[
+        "0", "[0,", "559)", "96", "4.42", "0.0", "14.0", "32.0", "1632", "325", "12"
+    ]));
+    assert!(!page.contains("defects\n"), "{page}");
 }

@@ -90,6 +90,7 @@ fn flags_with_numbers_that_are_none() {
         ),
         ("--seed", "-1", "of 0 or more"),
         ("--warmup", "x", "of 0 or more"),
+        ("--warmup", "", "of 0 or more"),
         ("--outstanding", "-3", "from 1 to 10000000"),
         ("--outstanding", "10000001", "from 1 to 10000000"),
     ] {
@@ -148,6 +149,9 @@ fn unknown_names() {
         policy.contains("fcfs") && policy.contains("sptf"),
         "{policy}"
     );
+    let told = "a value is required for '--policy <POLICY>' but none was supplied";
+    let none = error(&["simulate", "--drive", "hp-c2247", "--random", "--policy"]);
+    assert!(none.starts_with(told), "{none}");
     assert_eq!(
         error(&[]),
         "found no command, expected one (diskarm --help lists them)"

@@ -59,7 +59,12 @@ fn file_of(name: &str, text: &str) -> String {
 
 /// No line is wider than a terminal of 100 columns.
 fn assert_narrow(text: &str) {
+    assert_within(text, 100);
+}
+
+/// No line is wider than so many columns.
+fn assert_within(text: &str, columns: usize) {
     for line in text.lines() {
-        assert!(line.chars().count() <= 100, "{line}");
+        assert!(line.chars().count() <= columns, "{line}");
     }
 }

@@ -150,6 +150,7 @@ fn a_trace_with_arrivals_is_replayed_open() {
     assert_eq!(figures["queue"]["max"], 2);
     assert_eq!(figures["workload"]["format"], "disksim");
     assert_eq!(figures["workload"]["device"], 3);
+    assert_eq!(figures["seed"], Value::Null);
     // The second before the first arrival is no part of the run.
     assert!(figures["simulated_s"].as_f64().unwrap() < 0.2);
     assert_eq!(figures["utilisation"], 1.0);
@@ -205,4 +206,21 @@ fn nothing_moves_when_piped() {
     if wall_s < 1.0 {
         eprintln!("skipped: {wall_s} s is too short to see");
     }
+}
+
+/// The hp-c2247 serves some 45 random requests of 8 KB a second under FCFS.
+#[test]
+fn a_drive_that_falls_behind_is_told() {
+    let fixed = [
+        "simulate", "--drive", "hp-c2247", "--random", "--policy", "fcfs",
+    ];
+    let has_note = |flags: &[&str]| {
+        let text = printed(&[&fixed, flags].concat());
+        assert_narrow(&text);
+        text.contains("note: requests arrive faster than they are served")
+    };
+    assert!(has_note(&["--rate", "60/s"]));
+    assert!(!has_note(&["--rate", "32/s"]));
+    assert!(!has_note(&["--outstanding", "200"]));
+    assert!(!has_note(&["--rate", "60/s", "--json"]));
 }

@@ -126,7 +126,7 @@ fn rows_are_half_open_from_zero() {
         let expected = format!("--rows: found {wrong:?}, expected a range within 0..4");
         assert!(told.contains(&expected), "{told}");
     }
-    for wrong in ["2..2", "3..2", "x", "1-3"] {
+    for wrong in ["2..2", "3..2", "x", "1-3", "-1..3"] {
         let told = refused(&["--drive", DRIVE, "--rows", wrong, &all]);
         assert!(told.contains("expected rows A..B"), "{told}");
     }
@@ -172,9 +172,10 @@ fn what_is_wrong_is_told_with_its_place_and_leaves_no_plot() {
         &in_the_way.display().to_string(),
         &good,
     ]);
-    let told = refused(&["--drive", DRIVE, "--plot", "x.txt", &good]);
-    let expected = "--plot: found \"x.txt\", expected a name ending in .svg";
-    assert!(told.contains(expected), "{told}");
+    let unnamed = folder.join("p.txt").display().to_string();
+    let told = refused(&["--drive", DRIVE, "--plot", &unnamed, &good]);
+    let expected = format!("--plot: found {unnamed:?}, expected a name ending in .svg");
+    assert!(told.contains(&expected), "{told}");
     let left = fs::read_dir(&folder).map(|entries| entries.count());
     assert_eq!(left.ok(), Some(4), "three traces and a folder");
     assert!(
