@@ -9,6 +9,8 @@ DEMO_TRACE := examples/synthetic-hp-c2247.csv
 DEMO_PLOT := $(or $(CARGO_TARGET_DIR),target)/demo.svg
 DEMO ?= validate --drive hp-c2247 --plot $(DEMO_PLOT) $(DEMO_TRACE)
 DEMO_LONG ?= simulate --drive hp-c2247 --random --requests 5000000 --outstanding 64 --policy sptf
+# The model must build where there is no operating system.
+WASM := wasm32-unknown-unknown
 DISKARM := $(CARGO) run --release --quiet --bin diskarm --
 
 .DEFAULT_GOAL := help
@@ -33,6 +35,12 @@ test: ## everything that must hold before a merge
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) xtask tidy
 	$(CARGO) test --workspace
+	@if [ -d "$$(rustc --print target-libdir --target $(WASM))" ]; then \
+		echo "$(CARGO) check --package diskarm-core --target $(WASM)"; \
+		$(CARGO) check --quiet --package diskarm-core --target $(WASM); \
+	else \
+		echo "skipped: the model on $(WASM), as that target is not installed"; \
+	fi
 	$(CARGO) xtask counts
 
 bench: ## measure speed
