@@ -49,12 +49,15 @@ impl HostPath {
             let cost = if connected { Span::ZERO } else { cost };
             cost + o.data_preparation
         };
+        let reselect = [reselect(o.first_reselect), reselect(o.other_reselect)];
+        // To leave and come back for each sector at no cost is as good as to stay.
+        let free = reselect == [Span::ZERO; 2] && spec.buffer.read_watermark == 0.0;
         Self {
             read_sector: spec.bus.read_sector,
             write_sector: spec.bus.write_sector,
-            reselect: [reselect(o.first_reselect), reselect(o.other_reselect)],
+            reselect,
             preparation: o.data_preparation,
-            hold_read: spec.bus.hold_read || connected,
+            hold_read: spec.bus.hold_read || connected || free,
         }
     }
 

@@ -61,8 +61,8 @@ which cross a track are hits; the set has read-ahead to the end of the track.
 Tried: without zero-latency reads the demerit is 0.342, because the model's reads are then too slow
 where its writes are too fast. But the drive has them: of reads of 16 to 31 sectors on one track
 1.4 % take more than 13.5 ms behind command and seek, in the model none, and without zero latency
-13 %. Overheads as in worthington96, table 12, instead of the set's: 0.40. A bus that
-waits for the whole read: 0.36. No parameter was changed.",
+13 %. Overheads as in worthington96, table 12, instead of the set's: 0.39. Read-ahead of
+the next track: 0.41. No parameter was changed.",
     },
     Drive {
         name: "quantum-atlas-10k",
