@@ -30,6 +30,7 @@ pub(super) struct Arrivals<'a> {
 impl Arrivals<'_> {
     /// When the first `sectors` of them, at least one, are in the buffer; `None` when they
     /// are there already.
+    #[inline]
     pub fn after(&self, sectors: SectorCount) -> Option<Instant> {
         let last = Lbn(self.first.0 + sectors.0 - 1);
         let behind = match self.pieces {
