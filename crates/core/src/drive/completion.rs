@@ -51,7 +51,8 @@ pub enum Outcome {
 pub struct Breakdown {
     /// Waiting behind other commands.
     pub queue: Span,
-    /// Waiting for what the drive owes first: a flush of dirty data, required read-ahead.
+    /// Waiting for what the drive does first: a flush of dirty data, required read-ahead, the
+    /// sector or the movement under way.
     pub owed: Span,
     /// Command processing, reconnections and completion.
     pub overhead: Span,
