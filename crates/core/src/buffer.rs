@@ -45,12 +45,6 @@ impl Buffer {
         }
     }
 
-    /// Room in a segment.
-    #[inline]
-    pub fn capacity(&self) -> SectorCount {
-        self.capacity
-    }
-
     /// The segment that holds block `at`, and one past the last block it holds.
     #[inline]
     pub fn holding(&self, at: Lbn) -> Option<(SegmentId, Lbn)> {
@@ -144,12 +138,6 @@ impl Buffer {
     pub fn drop_before(&mut self, id: SegmentId, first: Lbn) {
         let segment = &mut self.segments[id.0];
         segment.first = segment.first.max(first.min(segment.end));
-    }
-
-    /// One past the last block that a segment holds.
-    #[inline]
-    pub fn end_of(&self, id: SegmentId) -> Lbn {
-        self.segments[id.0].end
     }
 
     /// Drops what a write makes stale.

@@ -30,11 +30,6 @@ impl<D: Device + Estimate> Host<D> {
         }
     }
 
-    /// Requests waiting here, outside the device.
-    pub fn waiting(&self) -> usize {
-        self.waiting
-    }
-
     #[inline]
     fn feed(&mut self, now: Instant) {
         while self.waiting > 0 && self.device.accepts() {

@@ -64,14 +64,6 @@ pub trait Policy<E: Estimate + ?Sized> {
 
     /// Takes out the request to serve next, if any waits. Among equals the one that came first.
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending>;
-
-    /// How many wait.
-    fn len(&self) -> usize;
-
-    /// Whether none waits.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
 }
 
 /// What one entry of [`policies`] says about itself.

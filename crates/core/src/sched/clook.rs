@@ -67,8 +67,4 @@ impl<E: Estimate + ?Sized> Policy<E> for CLook {
         self.sweep = self.pending.key(self.ahead);
         Some(self.pending.remove(self.ahead))
     }
-
-    fn len(&self) -> usize {
-        self.pending.len()
-    }
 }

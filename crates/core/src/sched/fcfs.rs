@@ -46,8 +46,4 @@ impl<E: Estimate + ?Sized> Policy<E> for Fcfs {
     fn next(&mut self, _: Instant, _: &E) -> Option<Pending> {
         self.queue.pop_front()
     }
-
-    fn len(&self) -> usize {
-        self.queue.len()
-    }
 }

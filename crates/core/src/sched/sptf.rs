@@ -105,8 +105,4 @@ impl<E: Estimate + ?Sized> Policy<E> for Sptf {
         let index = self.best(&drive.outlook(now));
         Some(self.pending.remove(index).pending)
     }
-
-    fn len(&self) -> usize {
-        self.pending.len()
-    }
 }

@@ -30,10 +30,6 @@ impl<E: Estimate> Policy<E> for BruteSptf {
         })?;
         Some(self.0.remove(least))
     }
-
-    fn len(&self) -> usize {
-        self.0.len()
-    }
 }
 
 /// C-LOOK over a list that is sorted for every decision.
@@ -64,10 +60,6 @@ impl<E: Estimate> Policy<E> for BruteCLook {
         let next = self.pending.remove(ahead.unwrap_or(0));
         self.last = next.request.start;
         Some(next)
-    }
-
-    fn len(&self) -> usize {
-        self.pending.len()
     }
 }
 

@@ -1,0 +1,132 @@
+//! What the measured traces say about behaviours that the model takes from them: the counts of
+//! ARCHITECTURE.md, "Behaviours settled by measurement".
+
+use std::path::Path;
+
+use diskarm_core::request::Op;
+use diskarm_core::units::Span;
+use diskarm_trace::{Observed, Record, open};
+
+/// The rows of a drive's trace, or `None`, visibly, without the reference data.
+fn rows(drive: &str) -> Option<Vec<Record>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let path = root.join(format!("../shared/validation/{drive}.csv"));
+    if !path.exists() {
+        eprintln!("skipped: ../shared/validation/{drive}.csv absent");
+        return None;
+    }
+    let rows = open(&path, None).and_then(Iterator::collect);
+    Some(rows.expect("a sound trace"))
+}
+
+/// How a read lies to an earlier request.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Relation {
+    Within,
+    Straddles,
+    Ahead,
+    Behind,
+}
+
+/// Near is within a segment of `segment` blocks.
+fn relation(read: &Record, earlier: &Record, segment: u64) -> Option<Relation> {
+    let (start, from, end) = (read.start.0, earlier.start.0, earlier.end().0);
+    if start >= from && read.end().0 <= end {
+        Some(Relation::Within)
+    } else if (from..end).contains(&start) {
+        Some(Relation::Straddles)
+    } else if (end..end + segment).contains(&start) {
+        Some(Relation::Ahead)
+    } else if (from.saturating_sub(segment)..from).contains(&start) {
+        Some(Relation::Behind)
+    } else {
+        None
+    }
+}
+
+/// Reads whose newest near request among the five before is of direction `op` and lies to them
+/// as `wanted`, sequential ones apart: (misses, all).
+fn misses(drive: &Seagate, rows: &[Record], op: Op, wanted: Relation) -> (usize, usize) {
+    let (mut missed, mut all) = (0, 0);
+    for i in 6..rows.len() {
+        let read = &rows[i];
+        let near =
+            (1..6).find_map(|k| Some((&rows[i - k], relation(read, &rows[i - k], drive.segment)?)));
+        let Some((earlier, found)) = near else {
+            continue;
+        };
+        let sequential = earlier.end() == read.start;
+        if read.op != Op::Read || earlier.op != op || found != wanted || sequential {
+            continue;
+        }
+        let bound = Span::from_ms(drive.base_ms + drive.sector_ms * read.sectors.0 as f64);
+        all += 1;
+        missed += usize::from(read.response.is_none_or(|response| response >= bound));
+    }
+    (missed, all)
+}
+
+/// A drive, and how a hit is told: by a response below overhead and bus transfer.
+struct Seagate {
+    name: &'static str,
+    /// Blocks of a segment.
+    segment: u64,
+    base_ms: f64,
+    sector_ms: f64,
+}
+
+const SEAGATES: [Seagate; 2] = [
+    Seagate {
+        name: "seagate-barracuda-st32171w",
+        segment: 281,
+        base_ms: 0.5,
+        sector_ms: 0.14,
+    },
+    Seagate {
+        name: "seagate-cheetah-st34501n",
+        segment: 282,
+        base_ms: 0.45,
+        sector_ms: 0.115,
+    },
+];
+
+/// The sum of [`misses`] over both drives.
+fn of_both(op: Op, wanted: Relation) -> Option<(usize, usize)> {
+    let mut sum = (0, 0);
+    for drive in &SEAGATES {
+        let (missed, all) = misses(drive, &rows(drive.name)?, op, wanted);
+        sum = (sum.0 + missed, sum.1 + all);
+    }
+    Some(sum)
+}
+
+#[test]
+fn delivered_data_are_gone() {
+    let Some(again) = of_both(Op::Read, Relation::Within) else {
+        return;
+    };
+    assert_eq!(again, (80, 85));
+    assert_eq!(of_both(Op::Read, Relation::Behind), Some((1194, 1201)));
+}
+
+#[test]
+fn a_write_within_read_ahead_drops_it() {
+    let Some(beyond) = of_both(Op::Write, Relation::Ahead) else {
+        return;
+    };
+    assert_eq!(beyond, (623, 651));
+}
+
+#[test]
+fn a_non_sequential_write_behind_a_write_disconnects_once_more() {
+    let Some(rows) = rows("hp-c2247") else { return };
+    let (mut three, mut two) = (0, 0);
+    for pair in rows.windows(2).filter(|pair| pair[1].op == Op::Write) {
+        let behind_a_write = pair[0].op == Op::Write;
+        let sequential = pair[0].end() == pair[1].start;
+        let expected = if behind_a_write && !sequential { 3 } else { 2 };
+        assert_eq!(pair[1].observed, Some(Observed::Disconnects(expected)));
+        *(if expected == 3 { &mut three } else { &mut two }) += 1;
+    }
+    assert_eq!((three, two), (1660, 3224));
+}
