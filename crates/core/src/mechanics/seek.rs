@@ -1,5 +1,7 @@
 //! Seek times by distance, tabulated once from the curve that a specification gives.
 
+use std::sync::Arc;
+
 use crate::request::Op;
 use crate::spec::{Mechanics, SeekCurve, TwoPiece};
 use crate::units::Span;
@@ -8,9 +10,9 @@ use crate::units::Span;
 #[derive(Clone, Debug)]
 pub struct SeekTimes {
     /// By distance.
-    rows: Vec<Row>,
+    rows: Arc<[Row]>,
     /// The shortest movement of any kind for this distance or more, by distance.
-    least: Vec<u32>,
+    least: Arc<[u32]>,
 }
 
 /// Nanoseconds for one distance.
@@ -25,7 +27,7 @@ struct Row {
 impl SeekTimes {
     /// Tabulates distances of a drive with `cylinders` cylinders.
     pub fn new(mechanics: &Mechanics, cylinders: u32) -> Self {
-        let rows: Vec<Row> = (0..cylinders)
+        let rows: Arc<[Row]> = (0..cylinders)
             .map(|d| Row::new(mechanics, d, cylinders))
             .collect();
         let mut least: Vec<u32> = rows
@@ -35,7 +37,10 @@ impl SeekTimes {
         for d in (0..least.len().saturating_sub(1)).rev() {
             least[d] = least[d].min(least[d + 1]);
         }
-        Self { rows, least }
+        Self {
+            rows,
+            least: least.into(),
+        }
     }
 
     /// Movement over `distance` cylinders: (arm, what head switch and settle add to it). The

@@ -1,0 +1,142 @@
+//! Where a real drive's platter stands, as far as completions tell.
+
+use crate::units::{Instant, Span};
+
+/// How far a media completion scatters about its angle, in revolutions (standard deviation).
+/// On the HP C2247 and the ST41601N it is 0.3 to 1 %, the model's own errors included.
+const SCATTER: f64 = 0.01;
+
+/// An observation further off than this many standard deviations says nothing of the angle: the
+/// request went another way than the model thought.
+const GATE: f64 = 4.0;
+
+/// After this many such observations in a row the angle counts as lost.
+const LOST_AFTER: u32 = 8;
+
+/// How far a spindle may be off its nominal period, as a fraction (standard deviation).
+const PERIOD_OFF: f64 = 5e-4;
+
+/// How the phase wanders by itself: variance in revolutions squared per second.
+const WANDER: f64 = 1e-6;
+
+/// How the period wanders: variance of its fraction per second.
+const DRIFT: f64 = 1e-16;
+
+/// What is known of the clock by which a trace's angles are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Continuity {
+    /// Times between completions are measured: the angle can be followed.
+    Unbroken,
+    /// They are not: each completion tells the angle anew, for as long as the drive is busy.
+    Unknown,
+}
+
+/// The platter's angle and period, estimated from completions: a Kalman filter of two states,
+/// how late the platter is against the model's and at which rate it falls further behind.
+#[derive(Clone, Debug)]
+pub struct Clock {
+    continuity: Continuity,
+    nominal_ns: f64,
+    period_ns: f64,
+    /// Variance of the lateness, ns squared.
+    late: f64,
+    /// Covariance of lateness and rate, ns.
+    both: f64,
+    /// Variance of the rate.
+    rate: f64,
+    updated: Instant,
+    /// Observations in a row that were beyond the gate.
+    beyond: u32,
+}
+
+/// What a completion told about the platter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// Nothing: the buffer served it.
+    Nothing,
+    /// The platter is this much later than thought.
+    Late(Span),
+    /// The angle fits no sector that the request could have waited for.
+    Surprise,
+    /// The angle was not known before.
+    Found(Span),
+}
+
+impl Clock {
+    /// A platter of `period_ns` nanoseconds, more or less, at an unknown angle.
+    pub fn new(period_ns: f64, continuity: Continuity) -> Self {
+        let mut clock = Self {
+            continuity,
+            nominal_ns: period_ns,
+            period_ns,
+            late: 0.0,
+            both: 0.0,
+            rate: 0.0,
+            updated: Instant::START,
+            beyond: 0,
+        };
+        clock.lose();
+        clock.rate = PERIOD_OFF * PERIOD_OFF;
+        clock
+    }
+
+    /// The period, as estimated, in nanoseconds.
+    pub fn period_ns(&self) -> f64 {
+        self.period_ns
+    }
+
+    /// The same as a span.
+    pub fn period(&self) -> Span {
+        Span::from_ns(self.period_ns.round() as i64)
+    }
+
+    /// Whether the angle is known well enough to predict with it.
+    pub fn is_locked(&self) -> bool {
+        self.late.sqrt() < 0.1 * self.nominal_ns
+    }
+
+    /// A completion at `at` was `off` later, by less than half a revolution, than the model's
+    /// platter allows.
+    pub fn observe(&mut self, at: Instant, off: Span) -> Seen {
+        if self.continuity == Continuity::Unknown {
+            return Seen::Found(off);
+        }
+        let dt = at.since_or_zero(self.updated).as_ns() as f64;
+        self.updated = at;
+        let second = dt / 1e9;
+        self.late += dt * (2.0 * self.both + dt * self.rate)
+            + WANDER * second * self.nominal_ns * self.nominal_ns;
+        self.both += dt * self.rate;
+        self.rate += DRIFT * second;
+        let noise = SCATTER * self.nominal_ns;
+        let variance = self.late + noise * noise;
+        let off_ns = off.as_ns() as f64;
+        let known = self.is_locked();
+        if known && off_ns.abs() > GATE * variance.sqrt() {
+            self.beyond += 1;
+            if self.beyond >= LOST_AFTER {
+                self.lose();
+            }
+            return Seen::Surprise;
+        }
+        self.beyond = 0;
+        let gain = [self.late / variance, self.both / variance];
+        self.rate -= gain[1] * self.both;
+        self.both -= gain[0] * self.both;
+        self.late -= gain[0] * self.late;
+        self.period_ns *= 1.0 + gain[1] * off_ns;
+        let late = Span::from_ns((gain[0] * off_ns).round() as i64);
+        if known {
+            Seen::Late(late)
+        } else {
+            Seen::Found(late)
+        }
+    }
+
+    /// The angle may be any.
+    fn lose(&mut self) {
+        self.beyond = 0;
+        self.late = self.nominal_ns * self.nominal_ns / 12.0;
+        self.both = 0.0;
+    }
+}
