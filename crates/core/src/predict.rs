@@ -136,7 +136,7 @@ impl Predictor {
             // Any phase would do, as long as the rest of its time fits.
             let least = explained.at.as_ns() as f64 - explained.breakdown.rotation.as_ns() as f64;
             let wait = (at.as_ns() as f64 - least) / period;
-            return (wait - 1.0).max(-wait).max(0.0) * 10.0;
+            return (wait - 1.0).max(-wait).max(0.0);
         }
         let (revolutions, off) = self.lag(explained, at);
         off.as_ns().unsigned_abs() as f64 / period + SLIP * revolutions.unsigned_abs() as f64

@@ -3,6 +3,7 @@
 use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::Op;
 use diskarm_core::spec::Spec;
+use diskarm_core::units::Cylinder;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -33,7 +34,8 @@ pub fn run(args: Args) -> Result<(), Error> {
 }
 
 fn total_ms(seek: &SeekTimes, op: Op, distance: u32) -> f64 {
-    let (arm, settle) = seek.parts(op, distance, false);
+    let way = (Cylinder(0), Cylinder(distance));
+    let (arm, settle) = seek.parts(op, way, false);
     (arm + settle).as_ms()
 }
 

@@ -76,6 +76,7 @@ fn geometry() -> impl Strategy<Value = Geometry> {
             order,
             sparing: Sparing::SectorsPerZone,
             zones,
+            slips_turn_tracks: false,
             grown_defects: GrownDefects {
                 count: grown.min(free.unwrap_or(0)).min(sectors / 2),
                 seed: 5,
@@ -106,6 +107,7 @@ fn mechanics() -> impl Strategy<Value = Mechanics> {
                 seek,
                 write_seek,
                 head_switch,
+                inward_seek: Span::ZERO,
                 write_settle: Span::from_us(settle as f64),
             },
         )
