@@ -25,7 +25,7 @@ const BARS: Panel = Panel {
 const GRID: &str = "stroke=\"#e4e4e4\"";
 
 /// Bars in the histogram, an even number: none straddles zero.
-const BINS: usize = 100;
+const BINS: usize = 200;
 
 /// Points in one cell of this size in pixels are drawn once, so that a drawing of many requests
 /// stays small.
@@ -50,7 +50,7 @@ struct Scale {
 /// time, and as a histogram of the errors within half a revolution. `title` and `subtitle` are one
 /// line each.
 ///
-/// The points' axis of errors ends beyond 99.9 % of them, and not before half a revolution.
+/// The points' axis of errors ends beyond 99.9 % of them, and beyond a whole revolution.
 pub fn errors(title: &str, subtitle: &str, errors: &[(Instant, Span)], period: Span) -> String {
     let mut svg = opened(HEIGHT, title, subtitle);
     draw_points(&mut svg, errors, period);
@@ -64,10 +64,9 @@ fn draw_points(svg: &mut String, errors: &[(Instant, Span)], period: Span) {
         .iter()
         .map(|(_, error)| Span::from_ns(error.as_ns().abs()))
         .collect();
-    let half_ms = period.as_ms() / 2.0;
-    let step = round_step(2.0 * nearly_longest(&sizes).as_ms().max(half_ms));
-    let limit_ms = step * (nearly_longest(&sizes).as_ms().max(half_ms) / step).ceil();
-    let y = POINTS.vertical([-limit_ms, limit_ms], step);
+    // A little beyond, so that no point lies on the rim.
+    let limit_ms = 1.05 * nearly_longest(&sizes).max(period).as_ms();
+    let y = POINTS.vertical([-limit_ms, limit_ms], round_step(4.0 * limit_ms));
     let from = errors.first().map_or(0.0, |(at, _)| at.as_s());
     let end = errors.last().map_or(0.0, |(at, _)| at.as_s());
     let x = Scale::horizontal([from, end.max(from + 1e-3)]);
@@ -204,5 +203,64 @@ impl Scale {
                 format!("{value:.decimals$}").replace('-', "\u{2212}"),
             )
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: i64, error_us: i64) -> (Instant, Span) {
+        let issued = Instant::START + Span::from_ms(ms as f64);
+        (issued, Span::from_us(error_us as f64))
+    }
+
+    #[test]
+    fn bars_are_parts_of_a_revolution_and_of_all_requests() {
+        // Bars 0.05 ms wide; -5 ms is the first bar's, 5 ms beyond the last, half of all outside.
+        let errors = [
+            -5_000, -1, 0, 49, 50, 4_999, 5_000, -5_001, 10_000, 20_000, -10_000, 7_000,
+        ];
+        let percents = histogram(&errors.map(|us| at(0, us)), Span::from_ms(10.0));
+        let filled = percents.iter().enumerate().filter(|(_, p)| **p > 0.0);
+        let found: Vec<(usize, i64)> = filled.map(|(bin, p)| (bin, (p * 12.0) as i64)).collect();
+        assert_eq!(
+            found,
+            [(0, 100), (99, 100), (100, 200), (101, 100), (199, 100)]
+        );
+    }
+
+    #[test]
+    fn ticks_are_the_round_numbers_within() {
+        let scale = Scale {
+            values: [-11.0, 4.9],
+            pixels: [0.0, 159.0],
+            step: 5.0,
+        };
+        let found: Vec<(i64, String)> = scale
+            .ticks()
+            .map(|(at, n)| (at.round() as i64, n))
+            .collect();
+        let expected = [(10, "\u{2212}10"), (60, "\u{2212}5"), (110, "0")];
+        assert_eq!(found, expected.map(|(at, number)| (at, number.to_owned())));
+    }
+
+    #[test]
+    fn points_are_drawn_once_a_place_and_one_request_will_do() {
+        let period = Span::from_ms(10.0);
+        let dots = |errors: &[(Instant, Span)]| {
+            let svg = errors_plot(errors, period);
+            assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+            svg.matches("h0").count()
+        };
+        assert_eq!(dots(&[at(5, 100)]), 1);
+        assert_eq!(
+            dots(&[at(0, 100), at(0, 100), at(900, 100), at(900, -9_000)]),
+            3
+        );
+    }
+
+    fn errors_plot(rows: &[(Instant, Span)], period: Span) -> String {
+        errors("a", "b", rows, period)
     }
 }

@@ -78,7 +78,7 @@ fn drawn(drive: &Chosen, judged: &Judgement) -> String {
     let all = &judged.figures.all;
     let percent = |rate: f64| 100.0 * rate;
     let title = format!(
-        "{}: {:.2} % predicted within half a revolution",
+        "{}: {:.2} % in the same revolution",
         drive.name,
         percent(all.model.same_revolution_rate)
     );

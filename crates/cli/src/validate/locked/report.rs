@@ -173,9 +173,9 @@ pub fn text(drive: &str, judged: &[Judgement]) -> String {
 }
 
 const HEAD: &str = "
-                     same_revolution     median_abs_       p95_abs_   within_0_25ms
-                           _rate          error_ms        error_ms        _rate
-             requests  model trivial  model trivial  model trivial  model trivial
+                    same_revolution     median_abs        p95_abs  within_0_25ms
+                              _rate      _error_ms      _error_ms          _rate
+            requests  model trivial  model trivial  model trivial  model trivial
 ";
 
 const FOOT: &str = "\
