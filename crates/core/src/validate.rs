@@ -29,7 +29,7 @@ mod locked;
 mod residuals;
 
 pub use figures::{Comparison, Figures};
-pub use locked::{Accuracy, CONCENTRATED, Followed, Judged, Locked, LockedFigures, Served};
+pub use locked::{Accuracy, Followed, Judged, Locked, LockedFigures, Served, UNBROKEN_RATIO};
 pub use residuals::{Distances, NEAR, Relation, Residual, Residuals, Sizes};
 
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use diskarm_core::predict::Continuity;
 use diskarm_core::units::{Instant, Span};
-use diskarm_core::validate::{CONCENTRATED, Followed, Locked, LockedFigures};
+use diskarm_core::validate::{Followed, Locked, LockedFigures, UNBROKEN_RATIO};
 
 use super::Args;
 use super::input::{self, Rows};
@@ -61,14 +61,11 @@ fn judge(drive: &Chosen, file: &str, rows: Rows) -> Result<Judgement, Error> {
 
 /// Says so where figures of single requests mean little.
 fn warn(judged: &Judgement) {
-    if let Some(found) = judged
-        .figures
-        .phase_concentration
-        .filter(|found| *found < CONCENTRATED)
-    {
+    let found = judged.figures.phase_concentration_ratio;
+    if let Some(found) = found.filter(|found| *found < UNBROKEN_RATIO) {
         eprintln!(
-            "warning: {}: phase concentration {found:.4}: the trace's clock is broken or its pauses \
-             are nominal, so that figures of single requests mean little",
+            "warning: {}: phase_concentration {found:.4}: the clock is broken or the pauses are \
+             nominal, so figures of single requests mean little",
             judged.file
         );
     }
@@ -80,7 +77,7 @@ fn drawn(drive: &Chosen, judged: &Judgement) -> String {
     let title = format!(
         "{}: {:.2} % in the same revolution",
         drive.name,
-        percent(all.model.same_revolution_rate)
+        percent(all.model.same_revolution_fraction)
     );
     let ms = |span: Option<Span>| span.map_or(f64::NAN, Span::as_ms);
     let subtitle = format!(

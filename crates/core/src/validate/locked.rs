@@ -4,7 +4,7 @@
 mod figures;
 mod trivial;
 
-pub use figures::{Accuracy, CONCENTRATED, Judged, LockedFigures, Served};
+pub use figures::{Accuracy, Judged, LockedFigures, Served, UNBROKEN_RATIO};
 
 use std::sync::Arc;
 

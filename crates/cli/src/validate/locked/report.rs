@@ -101,7 +101,7 @@ fn file<'a>(drive: &'a str, judged: &'a Judgement) -> File<'a> {
         file: &judged.file,
         history: judged.range.start,
         unlocked: figures.unlocked,
-        phase_concentration: figures.phase_concentration,
+        phase_concentration: figures.phase_concentration_ratio,
         clock: clock(figures),
         all: side(&figures.all),
         reads: of(Op::Read).map(|(_, judged)| side(judged)),
@@ -121,10 +121,10 @@ fn side(judged: &Judged) -> Side {
 
 fn accuracy(accuracy: &Accuracy) -> Figures {
     Figures {
-        same_revolution_rate: accuracy.same_revolution_rate,
+        same_revolution_rate: accuracy.same_revolution_fraction,
         median_abs_error_ms: accuracy.median_abs_error.map(Span::as_ms),
         p95_abs_error_ms: accuracy.p95_abs_error.map(Span::as_ms),
-        within_0_25ms_rate: accuracy.within_0_25ms_rate,
+        within_0_25ms_rate: accuracy.within_0_25ms_fraction,
     }
 }
 
@@ -185,7 +185,7 @@ type and size. `diskarm validate --help` says more.
 
 /// What the figures rest on.
 fn about(history: usize, figures: &LockedFigures) -> String {
-    let concentration = match (figures.phase_concentration, clock(figures)) {
+    let concentration = match (figures.phase_concentration_ratio, clock(figures)) {
         (Some(found), Some(clock)) => format!("phase_concentration {found:.4}: clock {clock}"),
         _ => "no request waited for the media".to_owned(),
     };
@@ -208,14 +208,14 @@ fn line(name: &str, judged: &Judged) -> String {
     let rate = |rate: f64| Some(format!("{rate:.4}"));
     for (model, trivial) in [
         (
-            rate(model.same_revolution_rate),
-            rate(trivial.same_revolution_rate),
+            rate(model.same_revolution_fraction),
+            rate(trivial.same_revolution_fraction),
         ),
         (ms(model.median_abs_error), ms(trivial.median_abs_error)),
         (ms(model.p95_abs_error), ms(trivial.p95_abs_error)),
         (
-            rate(model.within_0_25ms_rate),
-            rate(trivial.within_0_25ms_rate),
+            rate(model.within_0_25ms_fraction),
+            rate(trivial.within_0_25ms_fraction),
         ),
     ] {
         let [model, trivial] = [model, trivial].map(Option::unwrap_or_default);

@@ -17,7 +17,7 @@ const SMALL: Span = Span::from_ns(250_000);
 /// The phase concentration from which a trace's clock counts as unbroken. Random angles have one
 /// near `1 / sqrt(n)` over `n` requests; those of a followed drive scatter by a few hundredths of a
 /// revolution, which gives 0.9 and more.
-pub const CONCENTRATED: f64 = 0.5;
+pub const UNBROKEN_RATIO: f64 = 0.5;
 
 /// How a set of requests was thought to be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,14 +32,14 @@ pub enum Served {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Accuracy {
     /// The fraction of requests whose error is under half a revolution (of the nominal period).
-    pub same_revolution_rate: f64,
+    pub same_revolution_fraction: f64,
     /// The median error of those, without its sign: like the next by nearest rank, exactly, and
     /// `None` when there are none.
     pub median_abs_error: Option<Span>,
     /// The 95th percentile of those.
     pub p95_abs_error: Option<Span>,
     /// The fraction of all requests whose error is at most 0.25 ms.
-    pub within_0_25ms_rate: f64,
+    pub within_0_25ms_fraction: f64,
 }
 
 /// A set of requests, at least one.
@@ -71,7 +71,7 @@ pub struct LockedFigures {
     /// length of `TAU * error / period` over the requests that the model thought to be timed by
     /// the media (Mardia & Jupp, Directional Statistics, section 2.3.1), from 0 to 1. `None`
     /// without such requests.
-    pub phase_concentration: Option<f64>,
+    pub phase_concentration_ratio: Option<f64>,
 }
 
 impl Served {
@@ -97,10 +97,10 @@ impl Accuracy {
             same.get(rank.checked_sub(1)?).copied()
         };
         Self {
-            same_revolution_rate: same.len() as f64 / count as f64,
+            same_revolution_fraction: same.len() as f64 / count as f64,
             median_abs_error: percentile(50),
             p95_abs_error: percentile(95),
-            within_0_25ms_rate: small as f64 / count as f64,
+            within_0_25ms_fraction: small as f64 / count as f64,
         }
     }
 }
@@ -153,14 +153,15 @@ impl LockedFigures {
             by_served,
             by_size,
             unlocked: rows.iter().filter(|row| !row.locked).count() as u64,
-            phase_concentration: concentration(rows, locked.period_ns),
+            phase_concentration_ratio: concentration(rows, locked.period_ns),
         })
     }
 
     /// Whether the trace's clock looks unbroken: the phase concentration reaches
-    /// [`CONCENTRATED`]. `None` where no request tells.
+    /// [`UNBROKEN_RATIO`]. `None` where no request tells.
     pub fn clock_is_unbroken(&self) -> Option<bool> {
-        self.phase_concentration.map(|found| found >= CONCENTRATED)
+        self.phase_concentration_ratio
+            .map(|found| found >= UNBROKEN_RATIO)
     }
 }
 

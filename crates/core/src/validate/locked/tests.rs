@@ -160,13 +160,13 @@ proptest! {
         let figures = LockedFigures::of(&locked, 100..400);
         let figures = figures.unwrap_or_else(|| panic!("300 rows"));
         let model = figures.all.model;
-        prop_assert!(model.same_revolution_rate >= 298.0 / 300.0, "{:?}", model);
-        prop_assert_eq!(model.same_revolution_rate, model.within_0_25ms_rate);
-        prop_assert!(figures.phase_concentration > Some(0.999));
+        prop_assert!(model.same_revolution_fraction >= 298.0 / 300.0, "{:?}", model);
+        prop_assert_eq!(model.same_revolution_fraction, model.within_0_25ms_fraction);
+        prop_assert!(figures.phase_concentration_ratio > Some(0.999));
         prop_assert_eq!(figures.clock_is_unbroken(), Some(true));
         prop_assert_eq!(figures.unlocked, 0);
         // The trivial predictor knows nothing of angles.
-        prop_assert!(figures.all.trivial.within_0_25ms_rate < 0.5);
+        prop_assert!(figures.all.trivial.within_0_25ms_fraction < 0.5);
     }
 }
 
@@ -206,10 +206,10 @@ fn check(found: &Accuracy, same: f64, median_p95_ms: Option<[f64; 2]>, within: f
     let [median_abs_error, p95_abs_error] =
         [0, 1].map(|i| median_p95_ms.map(|ms| Span::from_ms(ms[i])));
     let expected = Accuracy {
-        same_revolution_rate: same,
+        same_revolution_fraction: same,
         median_abs_error,
         p95_abs_error,
-        within_0_25ms_rate: within,
+        within_0_25ms_fraction: within,
     };
     assert_eq!(*found, expected);
 }
@@ -254,7 +254,7 @@ fn figures_of_a_worked_example() {
     assert_eq!(sizes, expected);
 
     // Of 7.2, -36 and 180 degrees: cosines 0.992115 + 0.809017 - 1, sines 0.125333 - 0.587785.
-    let concentration = figures.phase_concentration.unwrap_or_default();
+    let concentration = figures.phase_concentration_ratio.unwrap_or_default();
     assert!((concentration - 0.308_342).abs() < 1e-6, "{concentration}");
     assert_eq!(figures.clock_is_unbroken(), Some(false));
 }
@@ -265,7 +265,7 @@ fn only_the_range_is_judged() {
     check(&figures.all.model, 0.5, Some([0.25, 0.25]), 0.5);
     assert_eq!((figures.all.count, figures.unlocked), (2, 0));
     // Neither tells the angle.
-    assert_eq!(figures.phase_concentration, None);
+    assert_eq!(figures.phase_concentration_ratio, None);
     assert_eq!(figures.clock_is_unbroken(), None);
     assert_eq!(LockedFigures::of(&worked(), 2..2), None);
 }
