@@ -308,3 +308,19 @@ fn a_request_beyond_the_disk_is_refused() {
     let followed = Locked::follow(&spec, layout, &rows, Continuity::Unbroken);
     assert_eq!(followed.map_err(|error| error.request), Err(beyond));
 }
+
+#[test]
+fn percentiles_are_taken_by_nearest_rank() {
+    // Errors of 1 to 20 tenths of a ms: the 10th covers half, the 19th 95 %.
+    let row = |i: u64| {
+        let measured = 9.0 + 0.1 * i as f64;
+        row(Op::Read, 1, Outcome::Miss, [9.0, measured, measured])
+    };
+    let locked = Locked {
+        period_ns: 1e7,
+        rows: (1..=20).map(row).collect(),
+    };
+    let figures = LockedFigures::of(&locked, 0..20).unwrap_or_else(|| panic!("twenty rows"));
+    check(&figures.all.model, 1.0, Some([1.0, 1.9]), 0.1);
+    check(&figures.all.trivial, 1.0, Some([0.0, 0.0]), 1.0);
+}
