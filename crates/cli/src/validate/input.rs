@@ -1,5 +1,7 @@
 //! The rows of a measured trace that a validation takes.
 
+use std::ops::Range;
+
 use diskarm_core::engine::Step;
 use diskarm_core::validate::Measured;
 use diskarm_trace::{Reader, Record};
@@ -50,6 +52,25 @@ impl std::fmt::Display for Rows {
 /// What is wrong with the trace; rows that it does not have; a trace without responses or
 /// pauses; a request beyond the end of the drive; a drive whose sectors do not divide blocks.
 pub fn read(file: &str, rows: Rows, drive: &Chosen) -> Result<Vec<Measured>, Error> {
+    read_from(rows.from, file, rows, drive)
+}
+
+/// Reads `rows` of the trace in `file` and all rows before, and tells which of them are `rows`.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with_history(
+    file: &str,
+    rows: Rows,
+    drive: &Chosen,
+) -> Result<(Vec<Measured>, Range<usize>), Error> {
+    let taken = read_from(0, file, rows, drive)?;
+    let range = rows.from..taken.len();
+    Ok((taken, range))
+}
+
+/// Reads from the row `first`, no later than the first of `rows`, to the last of `rows`.
+fn read_from(first: usize, file: &str, rows: Rows, drive: &Chosen) -> Result<Vec<Measured>, Error> {
     let blocks = Blocks::of(drive)?;
     let mut trace = diskarm_trace::open(file, None)?;
     let mut taken = Vec::new();
@@ -58,13 +79,13 @@ pub fn read(file: &str, rows: Rows, drive: &Chosen) -> Result<Vec<Measured>, Err
         let Some(record) = trace.next().transpose()? else {
             break;
         };
-        if index >= rows.from {
+        if index >= first {
             taken.push(measured(&record, index as u64, &trace, blocks)?);
         }
         index += 1;
     }
     // The trace ended before the range did, or before it began.
-    if rows.end.is_some_and(|end| index < end) || taken.is_empty() {
+    if rows.end.is_some_and(|end| index < end) || index <= rows.from {
         let expected = format!("a range within 0..{index}, the rows of {file}");
         return Err(Error::flag("--rows", rows.to_string(), expected));
     }

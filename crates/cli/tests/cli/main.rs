@@ -3,6 +3,7 @@
 mod drives;
 mod errors;
 mod help;
+mod locked;
 mod simulate;
 mod validate;
 
