@@ -5,6 +5,7 @@ use std::sync::Arc;
 use diskarm_core::geometry::Layout;
 use diskarm_core::request::Op;
 use diskarm_core::spec::Spec;
+use diskarm_core::units::Span;
 
 use crate::curve::Curve;
 use crate::parameter::PARAMETERS;
@@ -40,7 +41,7 @@ pub type Direction = Vec<(Coordinate, f64)>;
 const SEEK_PRIOR_MS: f64 = 1.0;
 
 /// How much it may be more off at one knot than at the next.
-const SEEK_STEP_MS: f64 = 0.4;
+const SEEK_STEP_MS: f64 = 0.2;
 
 impl Candidate {
     /// What is given.
@@ -55,6 +56,13 @@ impl Candidate {
         }
     }
 
+    /// Gives writes seek times of their own, which begin as those of reads.
+    pub fn part_write_seek(&mut self) {
+        let mechanics = self.build().mechanics;
+        let cylinders = self.spec.geometry.cylinders;
+        self.write_seek = Some(Curve::new(&mechanics, Op::Write, cylinders));
+    }
+
     /// The specification as it stands.
     pub fn build(&self) -> Spec {
         let mut spec = self.spec.clone();
@@ -64,7 +72,22 @@ impl Candidate {
         if let Some(write) = &self.write_seek {
             spec.mechanics.write_seek = Some(write.corrected());
         }
+        self.keep_movements_positive(&mut spec);
         spec
+    }
+
+    /// Neither settle nor unevenness may make a movement shorter than nothing.
+    fn keep_movements_positive(&self, spec: &mut Spec) {
+        let mechanics = &mut spec.mechanics;
+        let reads = self.read_seek.shortest();
+        let writes = self.write_seek.as_ref().map_or(reads, Curve::shortest);
+        let switch = match mechanics.head_switch {
+            Span::ZERO => writes,
+            switch => switch,
+        };
+        mechanics.write_settle = mechanics.write_settle.max(-writes.min(switch));
+        let even = reads.min(writes);
+        mechanics.inward_seek = mechanics.inward_seek.clamp(-even, even);
     }
 
     /// All coordinates that it has.
@@ -98,6 +121,16 @@ impl Candidate {
                 first.push((Coordinate::WriteSeek(0), -1.0));
             }
             directions.push(first);
+        }
+        // A stretch of distances: no knot of it could go alone.
+        for curve in [
+            Coordinate::ReadSeek as fn(usize) -> Coordinate,
+            Coordinate::WriteSeek,
+        ] {
+            let knots: Vec<_> = (0..).map(curve).take_while(|at| all.contains(at)).collect();
+            for three in knots.windows(3) {
+                directions.push(three.iter().map(|&at| (at, 1.0)).collect());
+            }
         }
         let whole = |is: fn(&Coordinate) -> bool| -> Direction {
             all.iter().copied().filter(is).map(|at| (at, 1.0)).collect()
@@ -169,12 +202,5 @@ impl Candidate {
             sum += steps.map(|step| 2.0 * (step * step).ln_1p()).sum::<f64>();
         }
         -0.5 * sum
-    }
-}
-
-impl Candidate {
-    /// A curve for writes that begins as that of `spec`.
-    pub fn write_of(spec: &Spec) -> Curve {
-        Curve::new(&spec.mechanics, Op::Write, spec.geometry.cylinders)
     }
 }

@@ -68,6 +68,12 @@ impl Curve {
         (self.given[d as usize] + Span::from_ms(self.added(d))).or_zero()
     }
 
+    /// The shortest of the corrected times.
+    pub fn shortest(&self) -> Span {
+        let times = (1..self.given.len() as u32).map(|d| self.time(d));
+        times.min().unwrap_or(Span::ZERO)
+    }
+
     /// The corrected curve: every distance up to twenty, then ever fewer.
     pub fn corrected(&self) -> SeekCurve {
         let last = self.given.len() as u32 - 1;

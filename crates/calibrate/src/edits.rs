@@ -7,14 +7,14 @@ use diskarm_core::units::Span;
 
 use crate::parameter::PARAMETERS;
 use crate::rewrite::{Edit, Value};
-use crate::switch::FLAGS;
+use crate::switch::all_flags;
 
 /// The changes that turn the text of `given` into one of `fitted`.
 pub fn edits(given: &Spec, fitted: &Spec) -> Vec<Edit> {
     let mut edits = Vec::new();
     for parameter in PARAMETERS {
-        if let (Some(was), Some(is)) = (parameter.get(given), parameter.get(fitted))
-            && was != is
+        if let Some(is) = parameter.get(fitted)
+            && parameter.get(given) != Some(is)
         {
             let value = Value::Time(Span::from_ms(is));
             edits.push(Edit {
@@ -23,7 +23,7 @@ pub fn edits(given: &Spec, fitted: &Spec) -> Vec<Edit> {
             });
         }
     }
-    for (key, flag) in FLAGS {
+    for (key, flag) in all_flags() {
         let (was, is) = (*flag(&mut given.clone()), *flag(&mut fitted.clone()));
         if was != is {
             edits.push(Edit {
@@ -96,6 +96,22 @@ pub fn edits(given: &Spec, fitted: &Spec) -> Vec<Edit> {
         "buffer.watermark_of",
         was.watermark_of != is.watermark_of,
         of,
+    );
+    changed(
+        "buffer.segments",
+        was.segments != is.segments,
+        Value::Count(is.segments.into()),
+    );
+    changed(
+        "buffer.segment",
+        was.segment != is.segment,
+        Value::Sectors(is.segment),
+    );
+    let most = Value::Sectors(is.read_ahead_max);
+    changed(
+        "buffer.read_ahead_max",
+        was.read_ahead_max != is.read_ahead_max,
+        most,
     );
     let leaves = word(match fitted.bus.write_leaves {
         WriteLeaves::AfterData => "after-data",

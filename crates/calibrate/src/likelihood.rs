@@ -50,8 +50,26 @@ impl Noise {
         locked: bool,
         period_ms: f64,
     ) -> f64 {
+        let explained = self.density(predicted, response, locked, period_ms);
+        ((1.0 - STRAY) * explained + stray_density(period_ms)).ln()
+    }
+
+    /// Whether a `response` is likelier to be what was `predicted` than to go its own way.
+    pub fn explains(
+        &self,
+        predicted: &Completion,
+        response: Span,
+        locked: bool,
+        period_ms: f64,
+    ) -> bool {
+        let explained = self.density(predicted, response, locked, period_ms);
+        (1.0 - STRAY) * explained > stray_density(period_ms)
+    }
+
+    /// Density of a response that does not go its own way.
+    fn density(&self, predicted: &Completion, response: Span, locked: bool, period_ms: f64) -> f64 {
         let error_ms = (response - predicted.response()).as_ms();
-        let known = match predicted.outcome {
+        match predicted.outcome {
             Outcome::Hit | Outcome::Absorbed => laplace(error_ms, self.buffer_ms),
             Outcome::PartialHit if locked => self.about_an_angle(error_ms, period_ms, [SLIP; 2]),
             Outcome::Miss if locked => {
@@ -67,8 +85,7 @@ impl Noise {
                 let over = normal((waited_ms - period_ms) / self.arm_ms);
                 (begun - over).max(0.0) / period_ms
             }
-        };
-        ((1.0 - STRAY) * known + STRAY / (4.0 * period_ms)).ln()
+        }
     }
 
     /// Density about the predicted angle, and a revolution before and after it.
@@ -78,6 +95,11 @@ impl Noise {
             + early * density(-period_ms)
             + late * density(period_ms)
     }
+}
+
+/// Density of those that go their own way: even over four revolutions.
+fn stray_density(period_ms: f64) -> f64 {
+    STRAY / (4.0 * period_ms)
 }
 
 fn laplace(x: f64, scale: f64) -> f64 {

@@ -66,6 +66,7 @@ pub static PARAMETERS: &[Parameter] = &[
     overhead!(write_completion, 0.3),
     time("bus.read_sector", 0.05, |s| Some(&mut s.bus.read_sector)),
     time("bus.write_sector", 0.05, |s| Some(&mut s.bus.write_sector)),
+    time("bus.read_restart", 0.3, |s| Some(&mut s.bus.read_restart)),
     overhead!(write_hit_after_read, 0.5),
     overhead!(write_hit_after_write, 0.5),
     overhead!(read_miss_after_read, 0.5),

@@ -34,6 +34,8 @@ pub enum Value {
     Flag(bool),
     /// One of the words that the key knows: `"until-full"`.
     Word(&'static str),
+    /// A bare number.
+    Count(u64),
     /// `"57 sectors"`.
     Sectors(SectorCount),
     /// A finite fraction, in percent of at most four decimals: `"75 %"`.

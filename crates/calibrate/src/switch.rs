@@ -20,7 +20,10 @@ pub struct Choice {
 }
 
 /// Sizes, in sectors, at which drives are known to begin a transfer.
-const MARKS: [u64; 6] = [1, 2, 4, 8, 16, 32];
+const MARKS: [u64; 12] = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 48];
+
+/// Smallest requests that drives are known to treat as large, in sectors.
+const LARGE: [u64; 6] = [16, 24, 32, 40, 48, 64];
 
 impl Choice {
     /// What a drive may do that differs from `spec` in one respect.
@@ -39,6 +42,8 @@ impl Choice {
         flags(spec, &mut add);
         words(&mut add);
         marks(spec, &mut add);
+        reading(spec, &mut add);
+        segments(spec, &mut add);
         all
     }
 
@@ -57,13 +62,21 @@ impl Choice {
     }
 }
 
+const READ_AHEADS: [ReadAhead; 5] = [
+    ReadAhead::None,
+    ReadAhead::TrackEnd,
+    ReadAhead::CylinderEnd,
+    ReadAhead::UntilFull,
+    ReadAhead::OneTrack,
+];
+
 type Add<'a> = dyn FnMut(String, &dyn Fn(&mut Spec)) + 'a;
 
 /// A flag's name and where it stands.
-type Flag = (&'static str, fn(&mut Spec) -> &mut bool);
+pub type Flag = (&'static str, fn(&mut Spec) -> &mut bool);
 
-/// Flags, each of which can be the other way.
-pub const FLAGS: &[Flag] = &[
+/// Flags, each of which can be the other way by itself.
+const FLAGS: &[Flag] = &[
     ("geometry.slips_turn_tracks", |s| {
         &mut s.geometry.slips_turn_tracks
     }),
@@ -93,6 +106,22 @@ pub const FLAGS: &[Flag] = &[
     ("bus.hold_write", |s| &mut s.bus.hold_write),
     ("bus.never_disconnect", |s| &mut s.bus.never_disconnect),
 ];
+
+/// Flags that are chosen with the way of reading ahead.
+const READING_FLAGS: &[Flag] = &[
+    ("buffer.read_ahead_on_hit", |s| {
+        &mut s.buffer.read_ahead_on_hit
+    }),
+    ("buffer.arriving_hits", |s| &mut s.buffer.arriving_hits),
+    ("buffer.partial_hits_at_once", |s| {
+        &mut s.buffer.partial_hits_at_once
+    }),
+];
+
+/// All flags that can be chosen.
+pub fn all_flags() -> impl Iterator<Item = &'static Flag> {
+    FLAGS.iter().chain(READING_FLAGS)
+}
 
 fn flags(spec: &Spec, add: &mut Add<'_>) {
     for (key, flag) in FLAGS {
@@ -165,15 +194,84 @@ fn marks(spec: &Spec, add: &mut Add<'_>) {
             WatermarkOf::Segment,
         );
     }
-    for sectors in MARKS.iter().filter(|&&sectors| sectors <= segment) {
-        let mark = SectorCount(*sectors);
-        let start = WriteStart {
-            small: mark,
-            large: mark,
-            large_from: SectorCount(1),
-        };
-        add(format!("overheads.write_start = {sectors} sectors"), &|s| {
-            s.overheads.write_start = start
+    let mut start = |what: &str, sectors: u64, set: fn(&mut WriteStart, SectorCount)| {
+        add(
+            format!("overheads.write_start.{what} = {sectors} sectors"),
+            &|s| {
+                set(&mut s.overheads.write_start, SectorCount(sectors));
+            },
+        );
+    };
+    for &sectors in MARKS.iter().filter(|&&sectors| sectors <= segment) {
+        start("small", sectors, |start, sectors| start.small = sectors);
+        start("large", sectors, |start, sectors| start.large = sectors);
+        start("all", sectors, |start, sectors| {
+            (start.small, start.large) = (sectors, sectors)
         });
+    }
+    for sectors in LARGE {
+        start("large_from", sectors, |start, sectors| {
+            start.large_from = sectors
+        });
+    }
+}
+
+/// As much memory in fewer, larger segments, or in more and smaller ones.
+fn segments(spec: &Spec, add: &mut Add<'_>) {
+    let Buffer {
+        segments, segment, ..
+    } = spec.buffer;
+    let mut set = |count: u32, sectors: u64| {
+        add(
+            format!("buffer of {count} segments of {sectors} sectors"),
+            &|s| {
+                let b = &mut s.buffer;
+                let all = b.read_ahead_max == b.segment;
+                if b.watermark_of == WatermarkOf::Segment {
+                    let mark = b.read_watermark * b.segment.0 as f64;
+                    b.read_watermark = (mark / sectors as f64 * 1e6).round() / 1e6;
+                }
+                (b.segments, b.segment) = (count, SectorCount(sectors));
+                if all || b.read_ahead_max > b.segment {
+                    b.read_ahead_max = b.segment;
+                }
+            },
+        );
+    };
+    for times in [2, 4] {
+        if segments >= times {
+            set(segments / times, segment.0 * u64::from(times));
+        }
+        if segment.0 > 16 * u64::from(times) {
+            set(segments * times, segment.0 / u64::from(times));
+        }
+    }
+}
+
+/// Every way of reading ahead and of using what was read: these only show their worth together.
+fn reading(spec: &Spec, add: &mut Add<'_>) {
+    for ahead in READ_AHEADS {
+        for bits in 0..16 {
+            let [kept, on_hit, arriving, at_once] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
+            let what = format!(
+                "read-ahead {ahead:?}, kept {kept}, on hits {on_hit}, arriving hits {arriving}, \
+                 partial hits at once {at_once}"
+            );
+            let caching = spec.buffer.caching;
+            add(what, &|s| {
+                let b = &mut s.buffer;
+                if caching {
+                    b.read_ahead = ahead;
+                }
+                b.delivered = if kept {
+                    Delivered::Kept
+                } else {
+                    Delivered::Dropped
+                };
+                b.read_ahead_on_hit = on_hit;
+                b.arriving_hits = arriving;
+                b.partial_hits_at_once = at_once;
+            });
+        }
     }
 }

@@ -6,21 +6,24 @@ use diskarm_core::drive::Completion;
 use diskarm_core::geometry::Layout;
 use diskarm_core::predict::{Continuity, Observed, Predictor};
 use diskarm_core::spec::Spec;
-use diskarm_core::units::{Instant, Span};
+use diskarm_core::units::{Instant, Lbn, Span};
 use diskarm_core::validate::Measured;
 
 /// When the first request is issued: late enough that nothing set right by an observation falls
 /// before the start of time.
-const FIRST: Instant = Instant::from_ns(1_000_000_000);
+pub const FIRST: Instant = Instant::from_ns(1_000_000_000);
 
-/// Rows of a measured trace on a drive whose blocks lie as `layout` says.
+/// Rows of a measured trace.
 #[derive(Clone)]
 pub struct Trace {
     /// The rows.
     pub rows: Vec<Measured>,
-    /// Where the blocks lie.
-    pub layout: Arc<Layout>,
+    /// Of each row, its direction and how far the arm goes for it: rows that are alike.
+    kinds: Vec<usize>,
 }
+
+/// How many kinds of rows there are.
+pub const KINDS: usize = 2 * 33;
 
 /// What following a row gave.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +39,28 @@ pub struct Followed {
 }
 
 impl Trace {
+    /// `rows`, on a drive whose blocks lie as `layout` says.
+    pub fn new(rows: Vec<Measured>, layout: &Layout) -> Self {
+        let mut arm = 0;
+        let kinds = rows.iter().map(|row| {
+            let request = &row.step.request;
+            let start = layout.extent(request.start).cylinder.0;
+            let distance = start.abs_diff(arm);
+            arm = layout.extent(Lbn(request.end().0 - 1)).cylinder.0;
+            let octave = distance
+                .checked_ilog2()
+                .map_or(0, |octave| 1 + octave as usize);
+            2 * octave + usize::from(!request.op.is_read())
+        });
+        let kinds = kinds.collect();
+        Self { rows, kinds }
+    }
+
+    /// The kind of each row, less than [`KINDS`].
+    pub fn kinds(&self) -> &[usize] {
+        &self.kinds
+    }
+
     /// Follows all rows with a drive of `spec` over `layout`; hands each row's outcome to `each`.
     /// Returns the period that the clock came to, in nanoseconds.
     pub fn follow(

@@ -1,6 +1,5 @@
 //! `diskarm validate`: a model beside measurements on the real drive.
 
-mod input;
 mod locked;
 mod replays;
 mod report;
@@ -12,7 +11,7 @@ use crate::drive_arg::{self, Chosen};
 use crate::error::Error;
 use crate::output;
 use crate::plot;
-use input::Rows;
+use crate::rows::{self, Rows};
 
 /// Compare a drive's model with response times measured on the real drive.
 ///
@@ -117,7 +116,7 @@ pub fn run(args: Args) -> Result<(), Error> {
 }
 
 fn compare(drive: &Chosen, file: &str, rows: Rows) -> Result<Compared, Error> {
-    let rows = input::read(file, rows, drive)?;
+    let rows = rows::read(file, rows, drive)?;
     let validation = Validation::new(&drive.spec, drive.layout.clone(), rows);
     let replays = replays::all(&validation)?;
     Ok(Compared {

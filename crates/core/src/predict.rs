@@ -16,7 +16,7 @@ use crate::drive::{Completion, Core, Outcome};
 use crate::geometry::Layout;
 use crate::request::Request;
 use crate::spec::Spec;
-use crate::units::{Instant, Span};
+use crate::units::{Angle, Instant, Span};
 
 /// A model that follows a real drive.
 #[derive(Clone, Debug)]
@@ -57,6 +57,11 @@ impl Predictor {
     /// What the platter is believed to do.
     pub fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    /// What passes under the heads at `at`, as far as is known.
+    pub fn angle(&self, at: Instant) -> Angle {
+        self.after.rotation().angle(at)
     }
 
     /// Predicts the completion of a request that the drive gets at `at`.
@@ -107,6 +112,9 @@ impl Predictor {
     /// data, or the other way round. The likeliest is what leaves the least to explain.
     fn explain(&mut self, predicted: &Completion, at: Instant) -> Completion {
         let mut best = (*predicted, self.cost(predicted, at));
+        if best.1 <= SURPRISE {
+            return best.0;
+        }
         let request = predicted.request;
         let arrived = predicted.arrived;
         let mut other = self.before.clone();

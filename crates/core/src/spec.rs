@@ -433,6 +433,10 @@ pub struct Bus {
     pub write_sector: Span,
     /// A read keeps the bus once it sends, even when the buffer runs empty.
     pub hold_read: bool,
+    /// How long a read that keeps the bus pauses when the buffer has run empty, after the next
+    /// sector is there. On the RZ26 it is some 0.6 ms: reads of up to 22 sectors, whose bus does
+    /// not catch up with the media, end that much sooner behind their last sector.
+    pub read_restart: Span,
     /// A write keeps the bus even when the buffer is full.
     pub hold_write: bool,
     /// The drive keeps the bus from command to completion.

@@ -147,6 +147,7 @@ fn electronics_arrive() {
     let bus = Bus {
         read_sector: ms(0.1),
         write_sector: ms(0.2),
+        read_restart: Span::ZERO,
         hold_read: true,
         ..plain_bus()
     };
@@ -233,6 +234,7 @@ fn plain_bus() -> Bus {
     Bus {
         read_sector: Span::ZERO,
         write_sector: Span::ZERO,
+        read_restart: Span::ZERO,
         hold_read: false,
         hold_write: false,
         never_disconnect: false,

@@ -19,6 +19,7 @@ pub(super) fn value(key: &str, value: &Value, several_lines: bool) -> toml_edit:
         }
         Value::Flag(flag) => flag.to_string(),
         Value::Word(word) => line(word),
+        Value::Count(count) => count.to_string(),
         Value::Sectors(sectors) if sectors.0 == 1 => "\"1 sector\"".to_owned(),
         Value::Sectors(sectors) => format!("\"{} sectors\"", sectors.0),
         Value::Fraction(fraction) => {

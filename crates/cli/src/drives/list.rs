@@ -6,10 +6,10 @@ use diskarm_core::spec::Spec;
 use diskarm_drives::CATALOGUE;
 use serde::Serialize;
 
-use super::prose;
 use crate::drive_arg;
 use crate::error::Error;
 use crate::output;
+use crate::prose;
 
 /// A drive in the list.
 #[derive(Serialize)]

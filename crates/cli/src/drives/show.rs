@@ -7,10 +7,11 @@ use diskarm_core::units::Cylinder;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{prose, seek_plot, sheet, zones};
+use super::{seek_plot, sheet, zones};
 use crate::drive_arg;
 use crate::error::Error;
 use crate::output;
+use crate::prose;
 
 /// Show a drive: zones, seek curve, buffer, overheads, bus, queue, and where the figures are from.
 #[derive(clap::Args)]

@@ -9,11 +9,12 @@ use diskarm_core::units::{Instant, Span};
 use diskarm_core::validate::{Followed, Locked, LockedFigures, UNBROKEN_RATIO};
 
 use super::Args;
-use super::input::{self, Rows};
+
 use crate::drive_arg::Chosen;
 use crate::error::Error;
 use crate::output;
 use crate::plot;
+use crate::rows::{self, Rows};
 
 /// One trace that a drive's model has followed.
 struct Judgement {
@@ -45,7 +46,7 @@ pub fn run(drive: &Chosen, args: &Args, rows: Rows) -> Result<(), Error> {
 }
 
 fn judge(drive: &Chosen, file: &str, rows: Rows) -> Result<Judgement, Error> {
-    let (rows, range) = input::read_with_history(file, rows, drive)?;
+    let (rows, range) = rows::read_with_history(file, rows, drive)?;
     let layout = drive.layout.clone();
     let locked = Locked::follow(&drive.spec, layout, &rows, Continuity::Unbroken)?;
     let Some(figures) = LockedFigures::of(&locked, range.clone()) else {

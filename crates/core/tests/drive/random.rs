@@ -225,6 +225,7 @@ fn bus() -> impl Strategy<Value = Bus> {
     (us(1..2000), us(1..2000), vec(any::<bool>(), 4)).prop_map(|(read, write, flags)| Bus {
         read_sector: read,
         write_sector: write,
+        read_restart: Span::ZERO,
         hold_read: flags[0],
         hold_write: flags[1],
         never_disconnect: flags[2],

@@ -2,98 +2,13 @@
 
 use argmin::core::{CostFunction, Error as SolverError, Executor, State};
 use argmin::solver::brent::BrentOpt;
-use diskarm_core::drive::Outcome;
-use diskarm_core::predict::Continuity;
-use diskarm_core::spec::Spec;
 
 use crate::candidate::{Candidate, Coordinate, Direction};
-use crate::likelihood::Noise;
+use crate::objective::Objective;
 use crate::switch::Choice;
-use crate::trace::Trace;
-
-/// What is maximised: the likelihood of a trace under a candidate, and the candidate's prior.
-pub struct Objective<'a> {
-    trace: &'a Trace,
-    given: &'a Spec,
-    continuity: Continuity,
-    /// How measurements scatter.
-    pub noise: Noise,
-    /// How often it was asked.
-    pub asked: std::cell::Cell<u64>,
-}
 
 /// By how much a behaviour must make the trace likelier (natural logarithm) to be taken.
 const EVIDENCE: f64 = 10.0;
-
-impl<'a> Objective<'a> {
-    pub fn new(trace: &'a Trace, given: &'a Spec, continuity: Continuity) -> Self {
-        Self {
-            trace,
-            given,
-            continuity,
-            noise: Noise::UNKNOWN,
-            asked: 0.into(),
-        }
-    }
-
-    /// Logarithm of the posterior density, but for a constant.
-    pub fn of(&self, candidate: &Candidate) -> f64 {
-        self.asked.set(self.asked.get() + 1);
-        let spec = candidate.build();
-        let mut sum = 0.0;
-        let layout = &candidate.layout;
-        let period_ms = spec.mechanics.period_ns / 1e6;
-        self.trace.follow(&spec, layout, self.continuity, |_, row| {
-            sum += self
-                .noise
-                .ln_density(&row.predicted, row.response, row.locked, period_ms);
-        });
-        sum + candidate.ln_prior(self.given)
-    }
-
-    /// Lets the noise be what `candidate` leaves unexplained.
-    pub fn learn_noise(&mut self, candidate: &Candidate) {
-        let spec = candidate.build();
-        let (mut buffer, mut media) = (Vec::new(), Vec::new());
-        let period_ms = spec.mechanics.period_ns / 1e6;
-        self.trace
-            .follow(&spec, &candidate.layout, self.continuity, |_, row| {
-                let error = row.observed.error.as_ms().abs();
-                match row.predicted.outcome {
-                    Outcome::Hit | Outcome::Absorbed => buffer.push(error),
-                    Outcome::Miss | Outcome::PartialHit if row.locked => {
-                        media.push(error.min((error - period_ms).abs()));
-                    }
-                    Outcome::Miss | Outcome::PartialHit => {}
-                }
-            });
-        // The median of a Laplace distribution's absolute errors is ln 2 of their mean.
-        let scale = |errors: &mut Vec<f64>, unknown: f64| {
-            if errors.is_empty() {
-                return unknown;
-            }
-            errors.sort_by(f64::total_cmp);
-            (errors[errors.len() / 2] / std::f64::consts::LN_2).clamp(0.02, 0.5)
-        };
-        self.noise.buffer_ms = scale(&mut buffer, Noise::UNKNOWN.buffer_ms);
-        self.noise.media_ms = scale(&mut media, Noise::UNKNOWN.media_ms);
-        let arms = [0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6];
-        let scored = arms.map(|arm_ms| {
-            let noise = Noise {
-                arm_ms,
-                ..self.noise
-            };
-            let tried = Self {
-                noise,
-                asked: 0.into(),
-                ..*self
-            };
-            (tried.of(candidate), arm_ms)
-        });
-        let best = scored.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
-        self.noise.arm_ms = best.map_or(self.noise.arm_ms, |(_, arm_ms)| arm_ms);
-    }
-}
 
 /// A candidate along one direction: how far from where it is, in milliseconds.
 struct Line<'a, 'b> {
@@ -113,12 +28,16 @@ impl CostFunction for Line<'_, '_> {
 
 /// A candidate and its score.
 pub struct Search<'a> {
+    /// What is maximised.
     pub objective: Objective<'a>,
+    /// The best so far.
     pub candidate: Candidate,
+    /// Its score.
     pub score: f64,
 }
 
 impl<'a> Search<'a> {
+    /// Begins at `candidate`.
     pub fn new(objective: Objective<'a>, candidate: Candidate) -> Self {
         let score = objective.of(&candidate);
         Self {
@@ -169,7 +88,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// One pass over `directions`.
+    /// One pass over `directions`, each within `scale` of its prior's deviation.
     pub fn sweep(&mut self, directions: &[Direction], scale: f64, points: i32, iterations: u64) {
         for along in directions {
             let reach = Candidate::prior_ms(along[0].0) * scale;
@@ -177,13 +96,53 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Gives writes seek times of their own if they need them: first looks whether some stretch of
+    /// distances takes longer or shorter by a lot, or all of them by a little.
+    pub fn try_write_seek(&mut self) {
+        if self.candidate.write_seek.is_some() {
+            return;
+        }
+        let (before, score) = (self.candidate.clone(), self.score);
+        self.candidate.part_write_seek();
+        self.score = self.objective.of(&self.candidate);
+        let own = |along: &Direction| matches!(along[0].0, Coordinate::WriteSeek(_));
+        let directions: Vec<Direction> = self
+            .candidate
+            .directions()
+            .into_iter()
+            .filter(own)
+            .collect();
+        self.sweep(&directions, 6.0, 13, 5);
+        if self.score > score + EVIDENCE {
+            self.sweep(&directions, 4.0, 9, 5);
+            self.sweep(&directions, 1.0, 1, 5);
+        } else {
+            (self.candidate, self.score) = (before, score);
+        }
+    }
+
     /// Takes the behaviours that make the trace likelier, the best first; returns their names.
     pub fn choose(&mut self) -> Vec<String> {
         let mut taken = Vec::new();
+        let mut hopeless: Vec<String> = Vec::new();
         loop {
+            let choices = Choice::all(&self.candidate.spec).into_iter();
+            let mut hopeful: Vec<(f64, Choice)> = choices
+                .filter(|choice| !hopeless.contains(&choice.what))
+                .map(|choice| (self.objective.of(&choice.apply(&self.candidate)), choice))
+                // Where nothing changes at all, the trace does not show it.
+                .filter(|(score, _)| *score != self.score)
+                .collect();
+            hopeful.sort_by(|a, b| b.0.total_cmp(&a.0));
             let mut best: Option<(f64, String, Candidate)> = None;
-            for choice in Choice::all(&self.candidate.spec) {
-                let (score, candidate) = self.tried(&choice);
+            for (nth, (raw, choice)) in hopeful.into_iter().enumerate() {
+                if nth >= REFITTED && raw < self.score {
+                    break;
+                }
+                let (score, candidate) = self.refitted(&choice);
+                if score < self.score - HOPELESS {
+                    hopeless.push(choice.what.clone());
+                }
                 if best.as_ref().is_none_or(|(most, ..)| score > *most) {
                     best = Some((score, choice.what, candidate));
                 }
@@ -199,23 +158,17 @@ impl<'a> Search<'a> {
     }
 
     /// What a behaviour is worth when the times that it shows in are fitted to it.
-    fn tried(&self, choice: &Choice) -> (f64, Candidate) {
+    fn refitted(&self, choice: &Choice) -> (f64, Candidate) {
         let candidate = choice.apply(&self.candidate);
         let score = self.objective.of(&candidate);
-        let objective = Objective {
-            asked: 0.into(),
-            ..self.objective
-        };
+        let objective = self.objective.again();
         let mut tried = Search {
             objective,
             candidate,
             score,
         };
-        // Where nothing changes at all, the trace does not show it.
-        if score != self.score {
-            let times = (0..SHOWN_IN).map(|i| vec![(Coordinate::Parameter(i), 1.0)]);
-            tried.sweep(&times.collect::<Vec<_>>(), 0.7, 1, 5);
-        }
+        let times = (0..SHOWN_IN).map(|i| vec![(Coordinate::Parameter(i), 1.0)]);
+        tried.sweep(&times.collect::<Vec<_>>(), 0.7, 1, 5);
         self.objective
             .asked
             .set(self.objective.asked.get() + tried.objective.asked.get());
@@ -223,5 +176,11 @@ impl<'a> Search<'a> {
     }
 }
 
+/// How many behaviours are refitted in a round though they are no better as they stand.
+const REFITTED: usize = 16;
+
+/// A behaviour that is so much worse after a refit is not looked at again.
+const HOPELESS: f64 = 200.0;
+
 /// How many of the first parameters a behaviour of buffer and bus shows in.
-const SHOWN_IN: usize = 6;
+const SHOWN_IN: usize = 7;

@@ -1,4 +1,4 @@
-//! The rows of a measured trace that a validation takes.
+//! The rows of a measured trace that a command takes.
 
 use std::ops::Range;
 
