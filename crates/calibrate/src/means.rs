@@ -4,9 +4,9 @@ use diskarm_core::predict::Continuity;
 
 use crate::trace::KINDS;
 
-/// Mean errors of rows that are alike, direction and distance being the same. The likelihood of single rows leaves out what goes its own
-/// way, and with it lost revolutions that do not happen evenly; the mean response of each kind
-/// must come out all the same.
+/// Mean errors of rows that are alike: of one direction, over like distances. The likelihood of
+/// single rows leaves out what goes its own way, and with it lost revolutions that do not happen
+/// evenly; the mean response of each kind must come out all the same.
 pub struct Means {
     /// Of each kind: how many, and the sum of their errors in milliseconds.
     kinds: [(f64, f64); KINDS],
