@@ -6,10 +6,12 @@
 mod closed;
 mod open;
 mod replay;
+mod streams;
 
 pub use closed::Closed;
 pub use open::Open;
 pub use replay::{Replay, Step};
+pub use streams::Streams;
 
 use crate::drive::{Completion, Device, Refused};
 use crate::request::Request;

@@ -200,7 +200,7 @@ mod tests {
     use super::*;
     use crate::request::{Op, Request};
     use crate::units::{Lbn, SectorCount};
-    use crate::workload::Poisson;
+    use crate::workload::{Pauses, Times, arrivals::Poisson};
 
     /// A read that came and was completed at these instants; all but `service` it waited.
     fn read(arrived: Instant, at: Instant, service: Span) -> Completion {
@@ -299,7 +299,9 @@ mod tests {
     fn littles_law_and_the_wait_of_a_random_queue() {
         const N: usize = 400_000;
         let service = Span::from_ms(10.0);
-        let arrivals: Vec<Instant> = Poisson::new(Span::from_ms(20.0), 3).take(N).collect();
+        let mean = Span::from_ms(20.0);
+        let times = Times::new(&Pauses::Poisson(Poisson { mean }), 3, 0);
+        let arrivals: Vec<Instant> = times.take(N).collect();
         let mut report = Report::new(0);
         serve(&arrivals, service, &mut report);
 

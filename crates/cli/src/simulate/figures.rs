@@ -9,8 +9,7 @@ use diskarm_core::units::Span;
 use serde::Serialize;
 
 use super::trace_rows::TraceRows;
-use super::workload::{Arrivals, Synthetic};
-use crate::drive_arg::Chosen;
+use super::workload::{FlagArrivals, Synthetic, Told};
 
 /// What gives the same figures again, beside the program's version.
 pub struct Inputs {
@@ -34,6 +33,13 @@ pub enum Workload {
         #[serde(flatten)]
         arrivals: ArrivalsInput,
     },
+    /// A workload in words, or in a file.
+    Written {
+        text: Option<String>,
+        file: Option<String>,
+        requests: u64,
+        warmup_requests: u64,
+    },
     /// A replay.
     Trace {
         file: String,
@@ -54,23 +60,46 @@ pub enum ArrivalsInput {
     Closed { outstanding: usize, think_ms: f64 },
 }
 
-impl Workload {
-    /// Of random requests.
-    pub fn of_random(random: &Synthetic, chosen: &Chosen, warmup: u64) -> Self {
-        Self::Random {
-            requests: random.requests,
-            warmup_requests: warmup,
-            size_bytes: random.what.sectors.0 * u64::from(chosen.spec.geometry.sector_bytes),
-            reads: random.what.read_fraction,
-            arrivals: match random.arrivals {
-                Arrivals::Poisson { mean } => ArrivalsInput::Poisson {
-                    interarrival_ms: mean.as_ms(),
-                },
-                Arrivals::Closed { outstanding, think } => ArrivalsInput::Closed {
-                    outstanding,
-                    think_ms: think.as_ms(),
-                },
+impl ArrivalsInput {
+    fn of(arrivals: FlagArrivals) -> Self {
+        match arrivals {
+            FlagArrivals::Poisson { mean } => Self::Poisson {
+                interarrival_ms: mean.as_ms(),
             },
+            FlagArrivals::Closed { outstanding, think } => Self::Closed {
+                outstanding,
+                think_ms: think.as_ms(),
+            },
+        }
+    }
+}
+
+impl Workload {
+    /// Of requests that are drawn.
+    pub fn of_synthetic(synthetic: &Synthetic, warmup: u64) -> Self {
+        let requests = synthetic.requests;
+        let (text, file) = match &synthetic.told {
+            Told::Flags {
+                sectors,
+                read_share,
+                arrivals,
+            } => {
+                return Self::Random {
+                    requests,
+                    warmup_requests: warmup,
+                    size_bytes: sectors.0 * synthetic.disk.sector.0,
+                    reads: *read_share,
+                    arrivals: ArrivalsInput::of(*arrivals),
+                };
+            }
+            Told::Text(text) => (Some(text.clone()), None),
+            Told::File(name) => (None, Some(name.clone())),
+        };
+        Self::Written {
+            text,
+            file,
+            requests,
+            warmup_requests: warmup,
         }
     }
 
@@ -106,6 +135,15 @@ impl Workload {
                 let percent = reads * 100.0;
                 format!("{requests} random, {size_bytes} bytes each, {percent:.1} % reads, {when}")
             }
+            Self::Written {
+                text,
+                file,
+                requests,
+                ..
+            } => {
+                let what = text.as_ref().or(file.as_ref());
+                format!("{requests} of {}", what.map_or("", String::as_str))
+            }
             Self::Trace {
                 file,
                 format,
@@ -124,6 +162,9 @@ impl Workload {
     fn warmup_requests(&self) -> u64 {
         match *self {
             Self::Random {
+                warmup_requests, ..
+            }
+            | Self::Written {
                 warmup_requests, ..
             }
             | Self::Trace {
@@ -331,8 +372,22 @@ impl Table {
         self.lines.push('\n');
     }
 
+    /// Words, on as many lines as they need.
     fn text(&mut self, label: &str, text: &str) {
-        self.line(label, text);
+        const WIDTH: usize = 100 - 16;
+        let mut label = label;
+        let mut line = String::new();
+        for word in text.split(' ') {
+            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > WIDTH {
+                self.line(label, &line);
+                (label, line) = ("", String::new());
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line += word;
+        }
+        self.line(label, &line);
     }
 
     fn count(&mut self, label: &str, count: u64, unit: &str) {

@@ -50,6 +50,74 @@ fn the_json_has_exactly_these_keys() {
     assert_eq!(figures["workload"]["interarrival_ms"], 31.2);
 }
 
+/// The figures of a workload, without those of the wall clock and without its name.
+fn workload(text: &str) -> Value {
+    let fixed = [
+        "simulate",
+        "--drive",
+        "hp-c2247",
+        "--json",
+        "--policy",
+        "sptf",
+        "--requests",
+        "3000",
+    ];
+    let mut figures = json(&[&fixed[..], &["--workload", text]].concat());
+    let object = figures.as_object_mut().unwrap();
+    for key in ["wall_s", "requests_per_wall_s", "workload"] {
+        object.remove(key).unwrap();
+    }
+    figures
+}
+
+#[test]
+fn flags_and_words_and_files_give_the_same() {
+    let words = workload("closed(clients=64, think=3ms) size=4KiB reads=50%");
+    let file = "arrivals = \"closed(clients=64, think=3ms)\"\nsize = \"4 KiB\"\nreads = \"50 %\"\n";
+    let path = file_of("same.toml", file);
+    assert_eq!(workload(&path), words);
+    std::fs::remove_file(&path).unwrap();
+    let flags = [
+        "--outstanding",
+        "64",
+        "--think",
+        "3 ms",
+        "--size",
+        "4 KiB",
+        "--reads",
+        "50 %",
+        "--requests",
+        "3000",
+    ];
+    let mut flagged = random("sptf", &flags);
+    assert_eq!(flagged["workload"]["source"], "random");
+    for (key, value) in words.as_object().unwrap() {
+        assert_eq!(&flagged[key], value, "{key}");
+    }
+    flagged["seed"] = Value::Null;
+    assert_ne!(flagged, words);
+}
+
+#[test]
+fn streams_side_by_side_are_all_served() {
+    let text = "poisson(rate=20/s) + closed(clients=2, think=poisson(mean=50ms)) sequential";
+    let figures = workload(text);
+    assert_eq!(figures["requests"], 3000);
+    assert!(figures["cache_hit_rate"].as_f64().unwrap() > 0.1);
+    let table = printed(&[
+        "simulate",
+        "--drive",
+        "hp-c2247",
+        "--policy",
+        "fcfs",
+        "--workload",
+        text,
+    ]);
+    assert_narrow(&table);
+    // Broken over two lines.
+    assert!(table.contains("\n                sequential\n"), "{table}");
+}
+
 #[test]
 fn what_cannot_be_computed_is_null() {
     let figures = random("fcfs", &["--requests", "1", "--reads", "0 %"]);
