@@ -53,6 +53,14 @@ pub struct Args {
     #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=u64::MAX))]
     pub warmup: u64,
 
+    /// Report each window of this length as well, from the start of the run on, warm-up and all.
+    #[arg(long, value_name = "TIME", value_parser = positive_time, allow_hyphen_values = true)]
+    pub window: Option<Span>,
+
+    /// Write a CSV row for each request, in the order of completion, warm-up and all.
+    #[arg(long, value_name = "FILE", long_help = ROWS)]
+    pub per_request: Option<String>,
+
     /// Print JSON: one object; names end in their unit; null for what cannot be computed.
     #[arg(long)]
     pub json: bool,
@@ -142,6 +150,14 @@ fn workload_help() -> String {
     text
 }
 
+/// What stands in the file of `--per-request`.
+const ROWS: &str = "\
+Write a CSV row for each request, in the order of completion, warm-up and all, while the run goes
+on: id, op (R, W), lbn, sectors, outcome (miss, hit, partial, absorbed), and in microseconds
+arrived_us, completed_us, response_us and the parts of the response that add up to it: queue_us,
+owed_us, overhead_us, seek_us, settle_us, rotation_us, transfer_us, bus_us. With several streams
+the remainder of id by their number is the number of the stream, from 0";
+
 /// The end of `--help`.
 const FIGURES: &str = "\
 Figures (keys of --json):
@@ -160,6 +176,10 @@ Figures (keys of --json):
   utilisation          share of time with a request outstanding, 0 to 1
   queue                requests outstanding but the one in service: average over time, max
   throughput_per_s     requests per simulated second
+  reads, writes        requests, response_ms and service_ms of each direction
+  streams              the same of each stream of a workload, in their order; null for one stream
+  windows              with --window, of each window: start_s, requests that arrived, response_ms
+                       of the requests completed, utilisation, queue_mean
   drive, policy, workload, seed, version
                        what gives the same figures again; seed is null for a trace
 

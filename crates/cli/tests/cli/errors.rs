@@ -203,6 +203,26 @@ fn wrong_workloads() {
 }
 
 #[test]
+fn windows_and_rows_that_cannot_be() {
+    assert_eq!(
+        random(&["--window", "0 s"]),
+        "--window: found \"0 s\", expected a time above 0, up to an hour, with its unit, such as \
+         \"31.2 ms\""
+    );
+    assert_eq!(
+        random(&["--window", "1 ms", "--requests", "4000"]),
+        "--window: found \"1 ms\", expected windows of which 100000 reach over the run"
+    );
+    let path = std::env::temp_dir().join("no-such-folder").join("rows.csv");
+    let path = path.to_str().unwrap();
+    let told = random(&["--per-request", path]);
+    assert!(
+        told.starts_with(&format!("{path}: cannot write: ")),
+        "{told}"
+    );
+}
+
+#[test]
 fn wrong_specifications() {
     let c2247 = diskarm_drives::find("hp-c2247").unwrap().text;
     for (name, from, to, told) in [

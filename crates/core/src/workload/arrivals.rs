@@ -137,18 +137,19 @@ impl Drawn {
 
     #[inline]
     fn next(&mut self) -> Span {
-        if self.next == BATCH {
-            self.refill();
+        if let Some(pause) = self.batch.get(self.next) {
+            self.next += 1;
+            return *pause;
         }
-        let pause = self.batch[self.next];
-        self.next += 1;
-        pause
+        self.refill()
     }
 
-    #[inline(never)]
-    fn refill(&mut self) {
+    /// Draws the next batch and hands out its first.
+    #[cold]
+    fn refill(&mut self) -> Span {
         self.pause.fill(&mut self.generator, &mut self.batch);
-        self.next = 0;
+        self.next = 1;
+        self.batch[0]
     }
 }
 

@@ -62,10 +62,12 @@ impl Requests {
         }
     }
 
-    #[inline(never)]
-    fn refill(&mut self) {
+    /// Draws the next batch and hands out its first.
+    #[cold]
+    fn refill(&mut self) -> Request {
         self.source.fill(&mut self.batch);
-        self.next = 0;
+        self.next = 1;
+        self.batch[0]
     }
 }
 
@@ -74,12 +76,11 @@ impl Iterator for Requests {
 
     #[inline]
     fn next(&mut self) -> Option<Request> {
-        if self.next == BATCH {
-            self.refill();
+        if let Some(request) = self.batch.get(self.next) {
+            self.next += 1;
+            return Some(*request);
         }
-        let request = self.batch[self.next];
-        self.next += 1;
-        Some(request)
+        Some(self.refill())
     }
 }
 

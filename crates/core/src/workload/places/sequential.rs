@@ -8,7 +8,9 @@ use super::{Args, Asked, Fault, Generator, Info, Place, Placed, Room, below, wit
 /// anywhere.
 ///
 /// That the direction is kept is what the traces of worthington94 and worthington96 show (all
-/// 3,013 sequential requests on the HP C2247, all 2,494 on the Seagate ST41601N).
+/// 3,013 sequential requests on the HP C2247, all 2,494 on the Seagate ST41601N). So where all
+/// requests of a stream are sequential, its first one's direction is that of all, and where all
+/// are in runs, those of the runs are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sequential {
     /// Number of runs of its own; `None` to continue the stream's last request.
