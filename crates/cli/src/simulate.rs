@@ -13,7 +13,7 @@ pub use args::Args;
 use std::time::Instant;
 
 use diskarm_core::drive::Drive;
-use diskarm_core::engine::{self, Closed, Load, Open, Replay, Step, Streams};
+use diskarm_core::engine::{self, Arriving, Closed, Load, Open, Replay, Step, Streams};
 use diskarm_core::host::Host;
 use diskarm_core::report::{Report, Served, Window, Windows};
 use diskarm_core::sched;
@@ -89,8 +89,8 @@ fn run_synthetic(
     let served = match only {
         Some((requests, Arrivals::Open(pauses))) => {
             let times = Times::new(pauses, args.seed, 0);
-            let arrivals = times.zip(requests).take(total as usize);
-            serve(args, chosen, &mut Open::new(arrivals), Some(total), 1)?
+            let mut load = Arriving::new(times, requests, total);
+            serve(args, chosen, &mut load, Some(total), 1)?
         }
         Some((requests, Arrivals::Closed(clients))) => {
             let thinking = Thinking::new(&clients.think, args.seed, 0);

@@ -1,8 +1,6 @@
 //! The streams of a workload, merged in order of time.
 
-use std::iter::Zip;
-
-use super::{Closed, Load, Open};
+use super::{Arriving, Closed, Load};
 use crate::drive::Completion;
 use crate::request::Request;
 use crate::units::Instant;
@@ -86,7 +84,7 @@ impl Load for Streams {
 /// One stream.
 #[derive(Clone, Debug)]
 enum Source {
-    Open(Open<Zip<Times, Requests>>),
+    Open(Arriving),
     Closed(Closed<Requests, Thinking>),
 }
 
@@ -95,7 +93,7 @@ impl Source {
         match &stream.arrivals {
             Arrivals::Open(pauses) => {
                 let times = Times::new(pauses, seed, number);
-                Self::Open(Open::new(times.zip(requests)))
+                Self::Open(Arriving::new(times, requests, u64::MAX))
             }
             Arrivals::Closed(closed) => {
                 let thinking = Thinking::new(&closed.think, seed, number);

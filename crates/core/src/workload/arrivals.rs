@@ -169,6 +169,13 @@ impl Times {
             now: Instant::START,
         }
     }
+
+    /// The next; there always is one.
+    #[inline]
+    pub fn next_instant(&mut self) -> Instant {
+        self.now += self.pauses.next();
+        self.now
+    }
 }
 
 impl Iterator for Times {
@@ -176,8 +183,7 @@ impl Iterator for Times {
 
     #[inline]
     fn next(&mut self) -> Option<Instant> {
-        self.now += self.pauses.next();
-        Some(self.now)
+        Some(self.next_instant())
     }
 }
 

@@ -62,6 +62,16 @@ impl Requests {
         }
     }
 
+    /// The next; there always is one.
+    #[inline]
+    pub fn next_request(&mut self) -> Request {
+        if let Some(request) = self.batch.get(self.next) {
+            self.next += 1;
+            return *request;
+        }
+        self.refill()
+    }
+
     /// Draws the next batch and hands out its first.
     #[cold]
     fn refill(&mut self) -> Request {
@@ -76,11 +86,7 @@ impl Iterator for Requests {
 
     #[inline]
     fn next(&mut self) -> Option<Request> {
-        if let Some(request) = self.batch.get(self.next) {
-            self.next += 1;
-            return Some(*request);
-        }
-        Some(self.refill())
+        Some(self.next_request())
     }
 }
 
