@@ -108,6 +108,17 @@ fn flags_and_words_and_files_give_the_same() {
 }
 
 #[test]
+fn the_workload_that_ships_is_that_of_the_papers() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../examples/validation-workload.toml"
+    );
+    let words = "uniform(to=22ms) sequential(share=30%) local(share=30%, deviation=10000sectors) \
+                 uniform size=exponential(mean=8KiB) reads=50%";
+    assert_eq!(workload(path), workload(words));
+}
+
+#[test]
 fn streams_side_by_side_are_all_served() {
     let text = "poisson(rate=20/s) + closed(clients=2, think=poisson(mean=50ms)) sequential";
     let figures = workload(text);

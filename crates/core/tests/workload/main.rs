@@ -6,6 +6,7 @@
 
 mod arrivals;
 mod places;
+mod random;
 mod reading;
 mod sizes;
 mod streams;
