@@ -5,6 +5,7 @@ use std::io;
 
 use diskarm_core::engine::Rejected;
 use diskarm_core::spec::SpecError;
+use diskarm_core::workload::Fault;
 use diskarm_trace::TraceError;
 
 /// Why a command did not do what it was asked. Displays as one line, without `error:`.
@@ -23,6 +24,13 @@ pub enum Error {
     },
     /// A drive specification is wrong.
     Spec(SpecError),
+    /// A workload is wrong, or does not fit the drive.
+    Workload {
+        /// The flag, or the file.
+        place: String,
+        /// What is wrong.
+        fault: Fault,
+    },
     /// A trace is wrong, or does not fit the drive.
     Trace(TraceError),
     /// A device refused a request that nobody had checked before.
@@ -59,6 +67,10 @@ impl fmt::Display for Error {
                 expected,
             } => write!(f, "{flag}: found {found:?}, expected {expected}"),
             Self::Spec(error) => error.fmt(f),
+            Self::Workload { place, fault } => match fault.line {
+                Some(line) => write!(f, "{place}:{line}: {fault}"),
+                None => write!(f, "{place}: {fault}"),
+            },
             Self::Trace(error) => error.fmt(f),
             Self::Rejected(error) => error.fmt(f),
             Self::Io {
@@ -75,6 +87,7 @@ impl std::error::Error for Error {
         match self {
             Self::Usage(_) | Self::Flag { .. } => None,
             Self::Spec(error) => Some(error),
+            Self::Workload { fault, .. } => Some(fault),
             Self::Trace(error) => Some(error),
             Self::Rejected(error) => Some(error),
             Self::Io { source, .. } => Some(source),

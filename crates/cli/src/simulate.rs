@@ -3,20 +3,22 @@
 mod args;
 mod backlog;
 mod figures;
+mod rows;
 mod trace_rows;
+mod watched;
 mod workload;
 
 pub use args::Args;
 
 use std::time::Instant;
 
-use diskarm_core::drive::{Completion, Drive};
-use diskarm_core::engine::{self, Closed, Load, Observer, Open, Replay, Step};
+use diskarm_core::drive::Drive;
+use diskarm_core::engine::{self, Arriving, Closed, Load, Open, Replay, Step, Streams};
 use diskarm_core::host::Host;
-use diskarm_core::report::Report;
+use diskarm_core::report::{Report, Served, Window, Windows};
 use diskarm_core::sched;
 use diskarm_core::units::{self, Angle};
-use diskarm_core::workload::Poisson;
+use diskarm_core::workload::{Arrivals, Thinking, Times};
 
 use crate::drive_arg::{self, Chosen};
 use crate::error::Error;
@@ -24,8 +26,10 @@ use crate::output;
 use crate::progress::Progress;
 use backlog::Backlog;
 use figures::{Figures, Inputs};
+use rows::Rows;
 use trace_rows::TraceRows;
-use workload::{Arrivals, Synthetic};
+use watched::{Extras, Watched};
+use workload::Synthetic;
 
 /// Runs the simulation and prints its figures.
 pub fn run(args: Args) -> Result<(), Error> {
@@ -33,16 +37,16 @@ pub fn run(args: Args) -> Result<(), Error> {
     let began = Instant::now();
     let (workload, served) = match &args.trace {
         Some(path) => run_trace(&args, &chosen, TraceRows::open(&args, path, &chosen)?)?,
-        None => run_random(&args, &chosen, &Synthetic::new(&args, &chosen)?)?,
+        None => run_synthetic(&args, &chosen, &Synthetic::new(&args, &chosen)?)?,
     };
     let wall = began.elapsed();
     let inputs = Inputs {
         drive: chosen.name,
         policy: args.policy,
         workload,
-        seed: args.random.then_some(args.seed),
+        seed: args.trace.is_none().then_some(args.seed),
     };
-    let figures = Figures::new(inputs, &served.report, wall);
+    let figures = Figures::new(inputs, &served, wall);
     if args.json {
         return output::print_json(&figures);
     }
@@ -59,44 +63,57 @@ note: requests arrive faster than they are served; the means grow with the lengt
 ";
 
 /// What came of a run.
-struct Served {
+struct Run {
     report: Report,
+    /// Of each stream of the workload, where there are several.
+    streams: Vec<Served>,
+    /// Where they were asked for.
+    windows: Option<Vec<Window>>,
     /// Whether arrivals that wait for nothing came faster than the drive served them.
     is_saturated: bool,
 }
 
-/// Requests from the seed's stream.
-fn run_random(
+/// Requests as the seed gives them.
+fn run_synthetic(
     args: &Args,
     chosen: &Chosen,
-    random: &Synthetic,
-) -> Result<(figures::Workload, Served), Error> {
-    let total = random.requests;
-    let requests = random.what.requests(args.seed).take(total as usize);
-    let served = match random.arrivals {
-        Arrivals::Poisson { mean } => {
-            let times = Poisson::new(mean, args.seed);
-            serve(
-                args,
-                chosen,
-                &mut Open::new(times.zip(requests)),
-                Some(total),
-            )?
+    synthetic: &Synthetic,
+) -> Result<(figures::Workload, Run), Error> {
+    let (workload, total) = (&synthetic.workload, synthetic.requests);
+    let only = match &workload.streams[..] {
+        [only] => Some((only.requests(synthetic.disk, args.seed), &only.arrivals)),
+        _ => None,
+    };
+    // A load of its own for a single stream spares it the choice among several, a sixth of the
+    // time of a request.
+    let served = match only {
+        Some((requests, Arrivals::Open(pauses))) => {
+            let times = Times::new(pauses, args.seed, 0);
+            let mut load = Arriving::new(times, requests, total);
+            serve(args, chosen, &mut load, Some(total), 1)?
         }
-        Arrivals::Closed { outstanding, think } => {
-            let mut load = Closed::new(requests, outstanding, think);
-            closed(serve(args, chosen, &mut load, Some(total))?)
+        Some((requests, Arrivals::Closed(clients))) => {
+            let thinking = Thinking::new(&clients.think, args.seed, 0);
+            let requests = requests.take(total as usize);
+            let mut load = Closed::thinking(requests, clients.clients, thinking);
+            serve(args, chosen, &mut load, Some(total), 1)?
+        }
+        None => {
+            let mut load = Streams::new(workload, synthetic.disk, args.seed, total);
+            let streams = workload.streams.len();
+            serve(args, chosen, &mut load, Some(total), streams)?
         }
     };
-    let workload = figures::Workload::of_random(random, chosen, args.warmup);
-    Ok((workload, served))
+    let workload = figures::Workload::of_synthetic(synthetic, args.warmup);
+    let is_open = synthetic.is_open();
+    Ok((workload, if is_open { served } else { closed(served) }))
 }
 
 /// Clients that wait for their requests cannot outrun the drive.
-fn closed(served: Served) -> Served {
-    Served {
+fn closed(run: Run) -> Run {
+    Run {
         is_saturated: false,
-        ..served
+        ..run
     }
 }
 
@@ -105,20 +122,20 @@ fn run_trace(
     args: &Args,
     chosen: &Chosen,
     mut rows: TraceRows,
-) -> Result<(figures::Workload, Served), Error> {
+) -> Result<(figures::Workload, Run), Error> {
     let is_open = rows.has_arrivals();
     let served = if is_open {
         let arrivals = rows
             .by_ref()
             .map(|(record, request)| (record.arrival.unwrap_or(units::Instant::START), request));
-        serve(args, chosen, &mut Open::new(arrivals), None)
+        serve(args, chosen, &mut Open::new(arrivals), None, 1)
     } else {
         let steps = rows.by_ref().map(|(record, request)| Step {
             request,
             think: record.think.unwrap_or_default(),
         });
         let mut load = Replay::new(steps, units::Instant::START);
-        serve(args, chosen, &mut load, None).map(closed)
+        serve(args, chosen, &mut load, None, 1).map(closed)
     };
     rows.finish()?;
     let served = served?;
@@ -137,48 +154,51 @@ fn serve(
     chosen: &Chosen,
     load: &mut impl Load,
     total: Option<u64>,
-) -> Result<Served, Error> {
+    streams: usize,
+) -> Result<Run, Error> {
     let policy = sched::policy(&args.policy)
         .ok_or_else(|| Error::flag("--policy", &args.policy, "a policy of the table"))?;
     let drive = Drive::with_layout(&chosen.spec, chosen.layout.clone(), Angle::ZERO);
+    let extras = extras(args, streams)?;
     let mut watched = Watched {
         report: Report::new(args.warmup),
         backlog: Backlog::default(),
+        extras: extras.is_asked_for().then(|| Box::new(extras)),
         progress: Progress::new(total),
-        done: 0,
     };
     engine::run(&mut Host::new(drive, policy), load, &mut watched)?;
-    Ok(Served {
+    let extras = watched
+        .extras
+        .map_or_else(Extras::default, |extras| *extras);
+    if let Some(rows) = extras.rows {
+        rows.finish()?;
+    }
+    let windows = extras.windows.map(|windows| {
+        let expected = format!("windows of which {MOST_WINDOWS} reach over the run");
+        let found = args
+            .window
+            .map_or_else(String::new, |length| length.to_string());
+        let few = windows.finish();
+        few.ok_or_else(|| Error::flag("--window", found, expected))
+    });
+    Ok(Run {
         is_saturated: watched.backlog.is_growing(),
         report: watched.report,
+        streams: extras.streams,
+        windows: windows.transpose()?,
     })
 }
 
-/// A report, and the bar that shows how far it is.
-struct Watched {
-    report: Report,
-    backlog: Backlog,
-    progress: Progress,
-    done: u64,
-}
+/// More than anybody reads.
+const MOST_WINDOWS: usize = 100_000;
 
-/// Requests between two looks at the clock.
-const STRIDE: u64 = 1024;
-
-impl Observer for Watched {
-    #[inline]
-    fn arrived(&mut self, now: units::Instant) {
-        self.report.arrived(now);
-        self.backlog.arrived(now);
-    }
-
-    #[inline]
-    fn completed(&mut self, completion: &Completion) {
-        self.report.completed(completion);
-        self.backlog.completed(completion.at);
-        self.done += 1;
-        if self.done.is_multiple_of(STRIDE) {
-            self.progress.at(self.done);
-        }
-    }
+/// What `args` ask for beside the report, of a load of so many streams.
+fn extras(args: &Args, streams: usize) -> Result<Extras, Error> {
+    let rows = args.per_request.as_deref().map(Rows::create).transpose()?;
+    let of_streams = if streams > 1 { streams } else { 0 };
+    Ok(Extras {
+        streams: vec![Served::default(); of_streams],
+        windows: args.window.map(|length| Windows::new(length, MOST_WINDOWS)),
+        rows,
+    })
 }

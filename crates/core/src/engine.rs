@@ -3,13 +3,17 @@
 //! What arrives, and when, is a [`Load`]. A load hears of completions, because in closed
 //! systems they bring the next arrivals about.
 
+mod arriving;
 mod closed;
 mod open;
 mod replay;
+mod streams;
 
+pub use arriving::Arriving;
 pub use closed::Closed;
 pub use open::Open;
 pub use replay::{Replay, Step};
+pub use streams::Streams;
 
 use crate::drive::{Completion, Device, Refused};
 use crate::request::Request;

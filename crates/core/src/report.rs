@@ -1,14 +1,20 @@
-//! What a run is reported by: an observer that adds up, in flat memory, where time went.
+//! What a run is reported by: observers that add up, in flat memory, where time went.
 //!
 //! Hands over means, shares and time averages; how they are printed is decided elsewhere.
 
-use crate::drive::{Breakdown, Completion, Outcome};
-use crate::engine::Observer;
-use crate::stats::{OverTime, ResponseSummary};
-use crate::units::{Instant, Span};
+mod occupancy;
+mod served;
+mod windows;
 
-/// Parts of a breakdown without the queue wait.
-const SERVICE_PARTS: usize = Breakdown::NAMES.len() - 1;
+pub use served::Served;
+pub use windows::{Window, Windows};
+
+use crate::drive::Completion;
+use crate::engine::Observer;
+use crate::request::Op;
+use crate::stats::BatchMeans;
+use crate::units::{Instant, Span};
+use occupancy::Occupancy;
 
 /// Figures of a run on one device.
 ///
@@ -28,19 +34,11 @@ pub struct Report {
     start: Option<Instant>,
     /// The last completion.
     end: Instant,
-    /// Requests inside the device.
-    inside: u64,
-    /// 1 while any is inside.
-    busy: OverTime,
-    /// All that are inside but one.
-    waiting: OverTime,
-    responses: ResponseSummary,
-    /// Sums in nanoseconds of the parts of service, those of the breakdown but its first, the
-    /// queue wait. That one alone could outgrow 63 bits: on a saturated drive it has no bound,
-    /// while of service it takes 292 years.
-    parts: [i64; SERVICE_PARTS],
-    reads: u64,
-    hits: u64,
+    occupancy: Occupancy,
+    reads: Served,
+    writes: Served,
+    /// Response times of both in their order.
+    series: BatchMeans,
 }
 
 impl Report {
@@ -50,19 +48,34 @@ impl Report {
             warm_up: warm_up_requests,
             start: None,
             end: Instant::START,
-            inside: 0,
-            busy: OverTime::new(Instant::START, 0),
-            waiting: OverTime::new(Instant::START, 0),
-            responses: ResponseSummary::default(),
-            parts: [0; SERVICE_PARTS],
-            reads: 0,
-            hits: 0,
+            occupancy: Occupancy::new(Instant::START, 0),
+            reads: Served::default(),
+            writes: Served::default(),
+            series: BatchMeans::default(),
+        }
+    }
+
+    /// What was added up of all requests that count.
+    pub fn all(&self) -> Served {
+        Served::together(&self.reads, &self.writes, &self.series)
+    }
+
+    /// The same of those of one direction.
+    pub fn of(&self, op: Op) -> &Served {
+        match op {
+            Op::Read => &self.reads,
+            Op::Write => &self.writes,
         }
     }
 
     /// How many requests were counted.
     pub fn requests_count(&self) -> u64 {
-        self.responses.moments().count()
+        self.reads.requests_count() + self.writes.requests_count()
+    }
+
+    /// Whether the warm-up is over, so that the next completion counts.
+    pub const fn is_counting(&self) -> bool {
+        self.warm_up == 0
     }
 
     /// The length of the measured period.
@@ -73,58 +86,28 @@ impl Report {
         }
     }
 
-    /// Response times.
-    pub fn responses(&self) -> &ResponseSummary {
-        &self.responses
-    }
-
-    /// The mean breakdown, each part to the nearest nanosecond and all together the mean
-    /// response; `None` when nothing was counted.
-    pub fn mean_breakdown(&self) -> Option<Breakdown> {
-        let response = self.responses.moments().mean()?;
-        let mean = |sum: i64| self.mean_of(i128::from(sum));
-        let [owed, overhead, seek, settle, rotation, transfer, bus] = self.parts;
-        let service = Breakdown {
-            queue: Span::ZERO,
-            owed: mean(owed)?,
-            overhead: mean(overhead)?,
-            seek: mean(seek)?,
-            settle: mean(settle)?,
-            rotation: mean(rotation)?,
-            transfer: mean(transfer)?,
-            bus: mean(bus)?,
-        };
-        Some(Breakdown {
-            queue: response - service.total(),
-            ..service
-        })
-    }
-
-    /// The mean of response without queue wait, to the nearest nanosecond; `None` when nothing
-    /// was counted.
-    pub fn mean_service(&self) -> Option<Span> {
-        self.mean_of(self.parts.iter().copied().map(i128::from).sum())
-    }
-
     /// The share of reads that were served wholly from the buffer; `None` without reads. A
     /// partial hit is none.
     pub fn cache_hit_fraction(&self) -> Option<f64> {
-        (self.reads > 0).then(|| self.hits as f64 / self.reads as f64)
+        let reads = self.reads.requests_count();
+        (reads > 0).then(|| self.reads.hits_count() as f64 / reads as f64)
     }
 
     /// The share of the period in which some request was inside; `None` when it has no length.
     pub fn utilisation_fraction(&self) -> Option<f64> {
-        self.average(&self.busy)
+        self.start?;
+        self.occupancy.busy_fraction(self.end)
     }
 
     /// The average over time of the number of requests waiting; `None` as above.
     pub fn waiting_mean_count(&self) -> Option<f64> {
-        self.average(&self.waiting)
+        self.start?;
+        self.occupancy.waiting_mean_count(self.end)
     }
 
     /// The largest number of requests waiting.
     pub fn waiting_max_count(&self) -> u64 {
-        self.waiting.max()
+        self.occupancy.waiting_max_count()
     }
 
     /// Requests counted per second of the period; `None` as above.
@@ -133,35 +116,12 @@ impl Report {
         (elapsed > Span::ZERO).then(|| self.requests_count() as f64 / elapsed.as_s())
     }
 
-    fn mean_of(&self, sum_ns: i128) -> Option<Span> {
-        let count = i128::from(self.requests_count());
-        // Floor of twice the mean plus one, halved: the nearest, also of negative sums.
-        (count > 0).then(|| Span::from_ns((2 * sum_ns + count).div_euclid(2 * count) as i64))
-    }
-
-    fn average(&self, quantity: &OverTime) -> Option<f64> {
-        self.start.and_then(|_| quantity.average_count(self.end))
-    }
-
     /// Begins the measured period at `now`, with what is inside at that time.
     #[cold]
     fn begin(&mut self, now: Instant) {
         self.start = Some(now);
         self.end = now;
-        self.busy = OverTime::new(now, self.inside.min(1));
-        self.waiting = OverTime::new(now, self.inside.saturating_sub(1));
-    }
-
-    /// The number inside becomes `inside` at `now`. Only one of busy and waiting changes with it.
-    #[inline]
-    fn step(&mut self, now: Instant, inside: u64) {
-        let greater = inside.max(self.inside);
-        self.inside = inside;
-        if greater == 1 {
-            self.busy.set(now, inside);
-        } else {
-            self.waiting.set(now, inside - 1);
-        }
+        self.occupancy = self.occupancy.from(now);
     }
 }
 
@@ -171,12 +131,12 @@ impl Observer for Report {
         if self.start.is_none() {
             self.begin(now);
         }
-        self.step(now, self.inside + 1);
+        self.occupancy.enter(now);
     }
 
     #[inline]
     fn completed(&mut self, completion: &Completion) {
-        self.step(completion.at, self.inside - 1);
+        self.occupancy.leave(completion.at);
         self.end = completion.at;
         if self.warm_up > 0 {
             self.warm_up -= 1;
@@ -185,22 +145,24 @@ impl Observer for Report {
             }
             return;
         }
-        self.responses.record(completion.response());
-        let [_, service @ ..] = completion.breakdown.parts();
-        for (sum, part) in self.parts.iter_mut().zip(service) {
-            *sum += part.as_ns();
-        }
-        self.reads += u64::from(completion.request.op.is_read());
-        self.hits += u64::from(completion.outcome == Outcome::Hit);
+        self.series.record(completion.response());
+        // One piece of code for both directions.
+        let served = match completion.request.op {
+            Op::Read => &mut self.reads,
+            Op::Write => &mut self.writes,
+        };
+        served.record(completion);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::{Op, Request};
+    use crate::drive::{Breakdown, Outcome};
+    use crate::request::Request;
+    use crate::stats::ResponseSummary;
     use crate::units::{Lbn, SectorCount};
-    use crate::workload::Poisson;
+    use crate::workload::{Pauses, Times, arrivals::Poisson};
 
     /// A read that came and was completed at these instants; all but `service` it waited.
     fn read(arrived: Instant, at: Instant, service: Span) -> Completion {
@@ -223,7 +185,7 @@ mod tests {
     }
 
     /// Serves `arrivals` in their order, each for `service`.
-    fn serve(arrivals: &[Instant], service: Span, report: &mut Report) {
+    fn serve(arrivals: &[Instant], service: Span, report: &mut impl Observer) {
         let mut completions: Vec<Completion> = Vec::new();
         for &arrived in arrivals {
             let free = completions.last().map_or(Instant::START, |c| c.at);
@@ -261,10 +223,10 @@ mod tests {
         assert_eq!(report.waiting_max_count(), 1);
         assert_eq!(report.throughput_per_s(), Some(75.0));
         // Responses of 10, 16 and 10 ms.
-        let figures = report.responses().figures().unwrap();
+        let figures = report.all().responses().figures().unwrap();
         assert_eq!((figures.mean_ms, figures.max_ms), (12.0, 16.0));
-        assert_eq!(report.mean_service(), Some(Span::from_ms(10.0)));
-        let breakdown = report.mean_breakdown().unwrap();
+        assert_eq!(report.all().mean_service(), Some(Span::from_ms(10.0)));
+        let breakdown = report.all().mean_breakdown().unwrap();
         assert_eq!(breakdown.queue, Span::from_ms(2.0));
         assert_eq!(breakdown.transfer, Span::from_ms(10.0));
         assert_eq!(breakdown.total(), Span::from_ms(12.0));
@@ -279,17 +241,83 @@ mod tests {
         assert_eq!(report.utilisation_fraction(), Some(20.0 / 30.0));
         assert_eq!(report.waiting_mean_count(), Some(0.0));
         assert_eq!(report.waiting_max_count(), 0);
-        assert_eq!(report.responses().figures().unwrap().mean_ms, 13.0);
+        assert_eq!(report.all().responses().figures().unwrap().mean_ms, 13.0);
+    }
+
+    #[test]
+    fn windows_of_the_same_schedule() {
+        let mut windows = Windows::new(Span::from_ms(10.0), 5);
+        serve(&[5, 9, 35].map(at_ms), Span::from_ms(10.0), &mut windows);
+        let figures = |w: &Window| {
+            let mean_ms = w.responses.map(|r| r.mean_ms);
+            let averages = (w.utilisation_fraction, w.waiting_mean_count);
+            (w.start, w.arrived_count, mean_ms, averages)
+        };
+        let found: Vec<_> = windows.finish().unwrap().iter().map(figures).collect();
+        // The completions at 15, 25 and 45 ms are in the windows from 10, 20 and 40 on.
+        let expected = [
+            (at_ms(0), 2, None, (0.5, 0.1)),
+            (at_ms(10), 0, Some(10.0), (1.0, 0.5)),
+            (at_ms(20), 0, Some(16.0), (0.5, 0.0)),
+            (at_ms(30), 1, None, (0.5, 0.0)),
+            (at_ms(40), 0, Some(10.0), (0.5, 0.0)),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_completion_at_the_end_of_a_window_is_in_the_next() {
+        let serve_in = |length_ms: f64, most| {
+            let mut windows = Windows::new(Span::from_ms(length_ms), most);
+            serve(&[5, 9, 35].map(at_ms), Span::from_ms(10.0), &mut windows);
+            windows.finish()
+        };
+        let windows = serve_in(15.0, 4).unwrap();
+        let count = |w: &Window| w.responses.map_or(0, |r| r.count);
+        assert_eq!(windows.iter().map(count).collect::<Vec<_>>(), [0, 2, 0, 1]);
+        assert_eq!(windows[3].utilisation_fraction, 0.0);
+        // One window more than there may be, while events last and at their end.
+        assert_eq!(serve_in(15.0, 3), None);
+        assert_eq!(serve_in(1.0, 44), None);
+        assert_eq!(serve_in(1.0, 46).unwrap().len(), 46);
+    }
+
+    #[test]
+    fn reads_and_writes_add_up_to_all() {
+        let mut report = Report::new(2);
+        let mut series = ResponseSummary::default();
+        let mut apart = [Served::default(), Served::default()];
+        for i in 0..2_000u64 {
+            let wait = Span::from_ms((i * 7_919 % 1_009) as f64);
+            let (service, at) = (Span::from_ms(5.0), at_ms(5_000 + i));
+            let mut completion = read(at - wait - service, at, service);
+            let is_write = i % 3 == 0;
+            if is_write {
+                completion.request.op = Op::Write;
+            }
+            report.arrived(at);
+            report.completed(&completion);
+            if i >= 2 {
+                series.record(completion.response());
+                apart[usize::from(is_write)].record(&completion);
+            }
+        }
+        assert_eq!(report.of(Op::Read), &apart[0]);
+        assert_eq!(report.of(Op::Write), &apart[1]);
+        assert_eq!(report.all().responses(), &series);
+        assert_eq!(report.all().mean_service(), Some(Span::from_ms(5.0)));
+        assert_eq!(report.requests_count(), 1_998);
+        assert!(series.figures().unwrap().ci95_ms.is_some());
     }
 
     #[test]
     fn nothing_counted_has_no_figures() {
         for report in [Report::new(0), schedule(3), schedule(4)] {
             assert_eq!(report.requests_count(), 0);
-            assert_eq!(report.mean_breakdown(), None);
-            assert_eq!(report.mean_service(), None);
+            assert_eq!(report.all().mean_breakdown(), None);
+            assert_eq!(report.all().mean_service(), None);
             assert_eq!(report.cache_hit_fraction(), None);
-            assert!(report.responses().figures().is_none());
+            assert!(report.all().responses().figures().is_none());
         }
         assert_eq!(Report::new(0).utilisation_fraction(), None);
         assert_eq!(schedule(3).throughput_per_s(), None);
@@ -299,13 +327,15 @@ mod tests {
     fn littles_law_and_the_wait_of_a_random_queue() {
         const N: usize = 400_000;
         let service = Span::from_ms(10.0);
-        let arrivals: Vec<Instant> = Poisson::new(Span::from_ms(20.0), 3).take(N).collect();
+        let mean = Span::from_ms(20.0);
+        let times = Times::new(&Pauses::Poisson(Poisson { mean }), 3, 0);
+        let arrivals: Vec<Instant> = times.take(N).collect();
         let mut report = Report::new(0);
         serve(&arrivals, service, &mut report);
 
         // L = lambda W, without approximation: nothing is inside at either end.
         let inside = report.waiting_mean_count().unwrap() + report.utilisation_fraction().unwrap();
-        let mean_s = report.responses().figures().unwrap().mean_ms / 1e3;
+        let mean_s = report.all().responses().figures().unwrap().mean_ms / 1e3;
         let by_little = report.throughput_per_s().unwrap() * mean_s;
         // The mean response is rounded to the nanosecond, of 15 million.
         assert!(
@@ -350,9 +380,15 @@ mod tests {
             report.completed(&completion);
         }
         // -2.5 lies between; a third, 0, makes it -1.67.
-        assert_eq!(report.mean_breakdown().unwrap().settle, Span::from_ns(-2));
+        assert_eq!(
+            report.all().mean_breakdown().unwrap().settle,
+            Span::from_ns(-2)
+        );
         report.arrived(at_ms(1));
         report.completed(&read(at_ms(0), at_ms(1), Span::from_ms(1.0)));
-        assert_eq!(report.mean_breakdown().unwrap().settle, Span::from_ns(-2));
+        assert_eq!(
+            report.all().mean_breakdown().unwrap().settle,
+            Span::from_ns(-2)
+        );
     }
 }

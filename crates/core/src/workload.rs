@@ -1,187 +1,230 @@
-//! Synthetic requests: the uniformly random workload of the classic studies.
+//! Synthetic workloads: when requests come, where they go, how large they are, which of them
+//! read.
+//!
+//! A [`Workload`] is one or more streams, each with its arrivals, places and sizes. It is
+//! written as a string, `poisson(rate=60/s) uniform size=8KiB reads=67%`, several streams with a
+//! `+` between them, or as a TOML file with the same words:
+//!
+//! ```toml
+//! [[stream]]
+//! arrivals = "closed(clients=10, think=30ms)"
+//! places = "sequential(share=30%) local(share=30%, deviation=10000 sectors) uniform"
+//! size = "exponential(mean=8KiB)"
+//! reads = "67 %"
+//! ```
+//!
+//! What a workload gives is a function of it, the disk and the seed, to the bit. The three
+//! tables ([`Arrivals::infos`], [`Places::INFOS`], [`Sizes::INFOS`]) tell what can be named.
 
-use rand_core::{Rng, SeedableRng};
-use rand_pcg::Pcg64Mcg;
+mod args;
+mod document;
+mod draw;
+mod family;
+mod fault;
+mod grammar;
+mod requests;
 
-use crate::request::{Op, Request};
-use crate::units::{Instant, Lbn, SectorCount, Span};
+pub mod arrivals;
+pub mod places;
+pub mod sizes;
 
-/// What every random number of a run comes from: PCG XSL 128/64 (MCG), named here because runs
-/// are compared to the bit for years.
-type Generator = Pcg64Mcg;
+pub use arrivals::{Arrivals, Pauses, Thinking, Times};
+pub use draw::Part;
+pub use family::Info;
+pub use fault::Fault;
+pub use places::{PlaceMix, Places};
+pub use requests::Requests;
+pub use sizes::Sizes;
 
-/// The workload of worthington94 section 5 and what varies in it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Random {
-    /// Size of every request.
+use crate::request::Request;
+use crate::spec::quantity;
+use crate::units::{Bytes, SectorCount, Span};
+
+/// What a workload needs to know of the disk that it is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Disk {
+    /// Its sectors.
     pub sectors: SectorCount,
+    /// Size of one.
+    pub sector: Bytes,
+}
+
+impl Disk {
+    /// The largest request that the disk can hold and a command can name.
+    pub fn most_sectors(self) -> SectorCount {
+        self.sectors.min(Request::MOST_SECTORS)
+    }
+
+    /// Reads a size from one sector to `most`.
+    fn size(self, text: &str, most: SectorCount) -> Option<SectorCount> {
+        let size = quantity::sectors(text, self.sector);
+        size.filter(|size| (1..=most.0).contains(&size.0))
+    }
+
+    /// What [`Self::size`] expects, for errors.
+    fn size_expected(self, most: SectorCount) -> String {
+        let (most, bytes) = (most.0, self.sector.0);
+        format!("1 to {most} sectors of {bytes} bytes, with a unit, such as \"8 KiB\"")
+    }
+}
+
+/// Requests of one kind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stream {
+    /// When they come.
+    pub arrivals: Arrivals,
+    /// Where they go.
+    pub places: PlaceMix,
+    /// How large they are.
+    pub sizes: Sizes,
     /// Share of reads, from 0 to 1.
-    pub read_fraction: f64,
-    /// Blocks of the disk. Requests begin at multiples of their size, uniformly over the disk.
-    pub disk: SectorCount,
+    pub read_share: f64,
 }
 
-/// A stream of requests without times.
-#[derive(Clone, Debug)]
-pub struct Requests {
-    generator: Generator,
-    what: Random,
-    /// Places where a request may begin.
-    places: u64,
-    /// A draw of 64 bits below this is a read.
-    read_below: u64,
-    next_id: u64,
-}
-
-impl Random {
-    /// 8 KB in sectors of 512 bytes, reads to writes 2:1, over `disk` blocks.
-    pub fn worthington94(disk: SectorCount) -> Self {
+impl Stream {
+    /// The random workload of worthington94 section 5: 8 KB in sectors of 512 bytes, two reads
+    /// to a write, uniform over the disk at multiples of 8 KB; with arrivals 31.2 ms apart on
+    /// average, which keep the drives of that time busy but far from saturated.
+    pub fn worthington94() -> Self {
         Self {
-            sectors: SectorCount(16),
-            read_fraction: 2.0 / 3.0,
-            disk,
+            arrivals: Arrivals::Open(Pauses::Poisson(arrivals::Poisson {
+                mean: Span::from_ms(31.2),
+            })),
+            places: PlaceMix::of(Places::Uniform(places::Uniform)),
+            sizes: Sizes::Fixed(sizes::Fixed {
+                sectors: SectorCount(16),
+            }),
+            read_share: 2.0 / 3.0,
         }
     }
 
-    /// The stream that `seed` gives.
+    /// Its requests on `disk`, as `seed` gives them to the first stream of a workload.
     ///
     /// # Panics
-    /// When the disk has no room for a request, or the share of reads is not within 0 and 1.
-    pub fn requests(self, seed: u64) -> Requests {
+    /// When the disk has no room for a request, or a share is not within 0 and 1.
+    pub fn requests(&self, disk: Disk, seed: u64) -> Requests {
+        self.requests_of(disk, seed, 0, 1)
+    }
+
+    /// The same of stream `number` of so many. Requests are numbered through: the `k`-th of a
+    /// stream has the id `number + k * of`, which tells its stream.
+    fn requests_of(&self, disk: Disk, seed: u64, number: usize, of: usize) -> Requests {
         assert!(
-            (0.0..=1.0).contains(&self.read_fraction),
+            (0.0..=1.0).contains(&self.read_share),
             "share of reads: {self:?}"
         );
-        let places = self.disk.0 / self.sectors.0.max(1);
-        assert!(
-            self.sectors.0 > 0 && places > 0,
-            "no room for a request: {self:?}"
-        );
-        Requests {
-            generator: Generator::seed_from_u64(seed),
-            what: self,
-            places,
-            read_below: (self.read_fraction * 2f64.powi(64)) as u64,
-            next_id: 0,
+        if let Some(fault) = self.fault(disk) {
+            panic!("{fault}: {self:?} on {disk:?}");
         }
+        Requests::new(self, disk, seed, number, of)
+    }
+
+    /// What does not fit together or on the disk, if anything.
+    fn fault(&self, disk: Disk) -> Option<Fault> {
+        let bounds = self.sizes.bounds();
+        if bounds.unit.0 == 0 || bounds.most.0 == 0 || bounds.most > disk.most_sectors() {
+            let found = format!("{} sectors", bounds.most.0);
+            let expected = disk.size_expected(disk.most_sectors());
+            return Some(Fault::new("size", &found, expected));
+        }
+        self.places.fault(places::Room::new(disk, bounds))
     }
 }
 
-/// A uniform number in `[0, bound)`: the high half of a product, off by less than
-/// `bound / 2^64` in probability.
-#[inline]
-fn below(generator: &mut Generator, bound: u64) -> u64 {
-    ((u128::from(generator.next_u64()) * u128::from(bound)) >> 64) as u64
+/// Streams that run side by side, at least one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    /// The streams.
+    pub streams: Vec<Stream>,
 }
 
-impl Iterator for Requests {
-    type Item = Request;
-
-    #[inline]
-    fn next(&mut self) -> Option<Request> {
-        let Random {
-            sectors,
-            read_fraction,
-            ..
-        } = self.what;
-        let reads = self.generator.next_u64() < self.read_below || read_fraction >= 1.0;
-        let start = Lbn(below(&mut self.generator, self.places) * sectors.0);
-        let id = self.next_id;
-        self.next_id += 1;
-        Some(Request {
-            id,
-            op: if reads { Op::Read } else { Op::Write },
-            start,
-            sectors,
+impl Workload {
+    /// Reads a workload in one string, for `disk`. What it does not say is as in
+    /// [`Stream::worthington94`], except for arrivals, which begin each stream.
+    ///
+    /// # Errors
+    /// The first word that is none, or that does not fit on the disk.
+    ///
+    /// ```
+    /// use diskarm_core::units::{Bytes, SectorCount};
+    /// use diskarm_core::workload::{Disk, Workload};
+    /// let disk = Disk { sectors: SectorCount(2_054_864), sector: Bytes(512) };
+    /// let workload = Workload::parse("poisson(rate=60/s) uniform size=8KiB reads=67%", disk);
+    /// let reads = workload.unwrap().streams[0].requests(disk, 1).filter(|r| r.op.is_read());
+    /// assert_eq!(reads.take(3).count(), 3);
+    ///
+    /// let fault = Workload::parse("poison(rate=60/s)", disk).unwrap_err();
+    /// let told = "arrivals: found \"poison\", expected arrivals, perhaps \"poisson\"";
+    /// assert_eq!(fault.to_string(), told);
+    /// ```
+    pub fn parse(text: &str, disk: Disk) -> Result<Self, Fault> {
+        let words = grammar::words(text);
+        let streams = words.split(|word| *word == "+");
+        let streams = streams.map(|words| stream_of_words(words, disk));
+        Ok(Self {
+            streams: streams.collect::<Result<_, Fault>>()?,
         })
     }
-}
 
-/// Poisson arrivals: exponential pauses, independent of everything else.
-#[derive(Clone, Debug)]
-pub struct Poisson {
-    generator: Generator,
-    mean: Span,
-    now: Instant,
-}
+    /// Reads a workload from the text of a TOML file, for `disk`.
+    ///
+    /// # Errors
+    /// As [`Self::parse`], with the line; and what is not TOML.
+    pub fn parse_toml(text: &str, disk: Disk) -> Result<Self, Fault> {
+        document::read(text, disk)
+    }
 
-impl Poisson {
-    /// Arrivals `mean` apart on average, from the stream that `seed` gives (another than the
-    /// one of [`Random::requests`] with the same seed).
+    /// The requests of each stream, as `seed` gives them.
     ///
     /// # Panics
-    /// When the mean is not positive.
-    pub fn new(mean: Span, seed: u64) -> Self {
-        assert!(mean > Span::ZERO, "mean pause: {mean}");
-        let generator = Generator::seed_from_u64(seed ^ 0x5bd1_e995_9d1b_58d3);
-        Self {
-            generator,
-            mean,
-            now: Instant::START,
-        }
+    /// As [`Stream::requests`].
+    pub fn requests(&self, disk: Disk, seed: u64) -> impl Iterator<Item = (&Stream, Requests)> {
+        let of = self.streams.len();
+        let streams = self.streams.iter().enumerate();
+        streams.map(move |(number, stream)| (stream, stream.requests_of(disk, seed, number, of)))
     }
 }
 
-impl Iterator for Poisson {
-    type Item = Instant;
-
-    #[inline]
-    fn next(&mut self) -> Option<Instant> {
-        let pause: f64 = rand_distr::Distribution::sample(&rand_distr::Exp1, &mut self.generator);
-        self.now += Span::from_ns((pause * self.mean.as_ns() as f64) as i64);
-        Some(self.now)
+/// Reads arrivals, then places, and `size=` and `reads=` anywhere behind.
+fn stream_of_words(words: &[&str], disk: Disk) -> Result<Stream, Fault> {
+    let Some((first, rest)) = words.split_first() else {
+        let expected = "when requests come, such as poisson(rate=60/s)";
+        return Err(Fault::missing("arrivals".to_owned(), expected));
+    };
+    let mut stream = Stream::worthington94();
+    stream.arrivals = Arrivals::read(first, disk, "arrivals")?;
+    let (mut size, mut reads) = (None, None);
+    let mut places = Vec::new();
+    for word in rest {
+        match word.split_once('=') {
+            Some((key, value)) if !key.contains('(') => {
+                let slot = match key {
+                    "size" => &mut size,
+                    "reads" => &mut reads,
+                    _ => {
+                        let known = ["size", "reads"];
+                        return Err(Fault::unknown("key", key, "a known key", &known));
+                    }
+                };
+                if slot.replace(value).is_some() {
+                    return Err(Fault::new(key, value, "it once"));
+                }
+            }
+            _ => places.push(*word),
+        }
     }
+    if !places.is_empty() {
+        stream.places = PlaceMix::read(&places, disk, "places")?;
+    }
+    if let Some(text) = size {
+        stream.sizes = Sizes::of_text(text, disk, "size")?;
+    }
+    if let Some(text) = reads {
+        stream.read_share = read_reads(text, "reads")?;
+    }
+    stream.fault(disk).map_or(Ok(stream), Err)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const DISK: SectorCount = SectorCount(2_054_864);
-    const N: usize = 200_000;
-
-    #[test]
-    fn two_thirds_are_reads_and_places_are_uniform() {
-        let mut reads = 0;
-        let mut sum = 0.0;
-        for r in Random::worthington94(DISK).requests(1).take(N) {
-            reads += usize::from(r.op.is_read());
-            assert!(r.start.0 % 16 == 0 && r.end().0 <= DISK.0);
-            sum += r.start.0 as f64 / DISK.0 as f64;
-        }
-        // Five standard deviations of a binomial share and of a mean of uniforms.
-        let n = N as f64;
-        assert!((reads as f64 / n - 2.0 / 3.0).abs() < 5.0 * (2.0 / 9.0 / n).sqrt());
-        assert!((sum / n - 0.5).abs() < 5.0 * (1.0 / 12.0 / n).sqrt());
-    }
-
-    #[test]
-    fn pauses_are_exponential() {
-        let mean = Span::from_ms(31.2);
-        let mut last = Instant::START;
-        let (mut sum, mut squares) = (0.0, 0.0);
-        for at in Poisson::new(mean, 7).take(N) {
-            let pause = (at - last).as_ms() / mean.as_ms();
-            last = at;
-            sum += pause;
-            squares += pause * pause;
-        }
-        // Mean 1, second moment 2 with variance 24 - 4 = 20.
-        let n = N as f64;
-        assert!((sum / n - 1.0).abs() < 5.0 / n.sqrt());
-        assert!((squares / n - 2.0).abs() < 5.0 * (20.0 / n).sqrt());
-    }
-
-    #[test]
-    fn a_seed_gives_one_stream_for_good() {
-        // Drawn once and kept: a change here changes every recorded result.
-        let starts: Vec<u64> = Random::worthington94(DISK)
-            .requests(1)
-            .take(3)
-            .map(|r| r.start.0)
-            .collect();
-        assert_eq!(starts, FIRST_STARTS);
-    }
-
-    const FIRST_STARTS: [u64; 3] = [282_640, 1_492_336, 1_144_864];
+fn read_reads(text: &str, field: &str) -> Result<f64, Fault> {
+    args::share(text).ok_or_else(|| args::no_share(field, text))
 }

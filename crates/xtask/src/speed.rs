@@ -1,7 +1,8 @@
 //! Speed: the cases of the performance table, timed (`bench`) and counted (`counts`).
 //!
 //! Both run the release build of the command line, as a user would: HP C2247 with its full
-//! buffer model, 8 KB requests uniformly random, two reads to a write.
+//! buffer model, 8 KB requests uniformly random, two reads to a write. Workloads are drawn by an
+//! example of the model's crate that does nothing else.
 
 mod bench;
 mod counts;
@@ -58,18 +59,81 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// Builds the command line in release mode; where it is.
-fn build() -> Result<PathBuf, String> {
+/// A workload that is drawn and not served.
+struct Drawn {
+    /// What it is called in tables and in the file of recorded counts.
+    name: &'static str,
+    /// In the words of `--workload`.
+    workload: &'static str,
+}
+
+/// At least so many million requests a second are drawn on one core.
+const DRAWN_TARGET_MREQ_PER_S: f64 = 20.0;
+
+/// The workloads of the papers, and the generators that cost most.
+const DRAWN: &[Drawn] = &[
+    Drawn {
+        name: "draw-random",
+        workload: "poisson(mean=31.2ms)",
+    },
+    Drawn {
+        name: "draw-validation",
+        workload: "uniform(to=22ms) sequential(share=30%) \
+                   local(share=30%, deviation=10000sectors) uniform \
+                   size=exponential(mean=8KiB) reads=50%",
+    },
+    Drawn {
+        name: "draw-airline-hot",
+        workload: "hyperexponential(long=10%, ratio=9, rate=60/s) hot(at=0%, at=50%) \
+                   size=mixed(4KiB=96%, 24KiB=4%)",
+    },
+    Drawn {
+        name: "draw-two-streams",
+        workload: "erlang(k=4, rate=60/s) sequential(runs=8) + bursts(on=1s, off=9s, rate=600/s)",
+    },
+    Drawn {
+        name: "draw-zipf",
+        workload: "deterministic(rate=60/s) zipf(exponent=1)",
+    },
+];
+
+/// What is measured, in release mode.
+struct Programs {
+    /// The command line.
+    diskarm: PathBuf,
+    /// The example that draws workloads.
+    generate: PathBuf,
+}
+
+/// Builds both.
+fn build() -> Result<Programs, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built = Command::new(cargo)
-        .args(["build", "--release", "--quiet", "--package", "diskarm"])
-        .status()
-        .map_err(|error| format!("cargo: {error}"))?;
-    if !built.success() {
-        return Err(format!("the release build failed: {built}"));
+    for package in [
+        &["--package", "diskarm"][..],
+        &["--package", "diskarm-core", "--example", "generate"],
+    ] {
+        let built = Command::new(&cargo)
+            .args(["build", "--release", "--quiet"])
+            .args(package)
+            .status()
+            .map_err(|error| format!("cargo: {error}"))?;
+        if !built.success() {
+            return Err(format!("the release build failed: {built}"));
+        }
     }
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
-    Ok(target.join("release").join("diskarm"))
+    let release = target.join("release");
+    Ok(Programs {
+        diskarm: release.join("diskarm"),
+        generate: release.join("examples").join("generate"),
+    })
+}
+
+/// Adds what drawing so many requests of a workload says to `generate`.
+fn draw(command: &mut Command, drawn: &Drawn, requests: u64) {
+    command
+        .args([&requests.to_string(), drawn.workload])
+        .stdin(Stdio::null());
 }
 
 /// Adds what one run of a case says to `diskarm`, or to a tool that runs it.

@@ -1,5 +1,6 @@
 //! What is typed behind `diskarm simulate`.
 
+use std::fmt::Write;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
@@ -8,6 +9,7 @@ use diskarm_core::drive::Drive;
 use diskarm_core::sched;
 use diskarm_core::spec::quantity;
 use diskarm_core::units::Span;
+use diskarm_core::workload::{Arrivals, Info, Places, Sizes};
 use diskarm_trace::FORMATS;
 
 use crate::drive_arg;
@@ -17,8 +19,8 @@ use crate::drive_arg;
 /// Prints response and service times, utilisation, queue and throughput. The same inputs give
 /// the same figures, to the bit; only wall-clock times differ.
 #[derive(clap::Args)]
-#[command(group(clap::ArgGroup::new("workload").required(true).args(["trace", "random"])))]
-#[command(after_long_help = FIGURES)]
+#[command(group(clap::ArgGroup::new("load").required(true).args(["trace", "random", "workload"])))]
+#[command(override_usage = USAGE, after_long_help = FIGURES)]
 pub struct Args {
     /// Drive: a name of the catalogue, or a .toml file.
     #[arg(long, value_name = "NAME|FILE", long_help = drive_arg::long_help())]
@@ -37,6 +39,10 @@ pub struct Args {
     #[arg(long)]
     pub random: bool,
 
+    /// Requests of a workload that is described in words, or in a .toml file.
+    #[arg(long, value_name = "TEXT|FILE", long_help = workload_help())]
+    pub workload: Option<String>,
+
     /// Seed of all that is random; a trace has nothing random.
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=u64::MAX))]
@@ -47,41 +53,49 @@ pub struct Args {
     #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=u64::MAX))]
     pub warmup: u64,
 
+    /// Report each window of this length as well, from the start of the run on, warm-up and all.
+    #[arg(long, value_name = "TIME", value_parser = positive_time, allow_hyphen_values = true)]
+    pub window: Option<Span>,
+
+    /// Write a CSV row for each request, in the order of completion, warm-up and all.
+    #[arg(long, value_name = "FILE", long_help = ROWS)]
+    pub per_request: Option<String>,
+
     /// Print JSON: one object; names end in their unit; null for what cannot be computed.
     #[arg(long)]
     pub json: bool,
 
     /// Number of requests, the warm-up included [default: 100000].
     #[arg(long, value_name = "N", conflicts_with = "trace")]
-    #[arg(help_heading = "With --random")]
+    #[arg(help_heading = "With --random or --workload")]
     #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(1..=u64::MAX))]
     pub requests: Option<u64>,
 
     /// Size of a request, in sectors, B, KiB, MiB or GiB [default: "8 KiB"].
-    #[arg(long, value_name = "SIZE", conflicts_with = "trace")]
+    #[arg(long, value_name = "SIZE", conflicts_with_all = ["trace", "workload"])]
     #[arg(help_heading = "With --random", allow_hyphen_values = true)]
     pub size: Option<String>,
 
     /// Share of reads, from "0 %" to "100 %" [default: two thirds].
-    #[arg(long, value_name = "PERCENT", conflicts_with = "trace", value_parser = share)]
-    #[arg(help_heading = "With --random", allow_hyphen_values = true)]
+    #[arg(long, value_name = "PERCENT", conflicts_with_all = ["trace", "workload"])]
+    #[arg(help_heading = "With --random", allow_hyphen_values = true, value_parser = share)]
     pub reads: Option<f64>,
 
     /// Open: Poisson arrivals, this long apart on average, in ns, us, ms or s
     /// [default: "31.2 ms", unless --rate or --outstanding is given].
-    #[arg(long, value_name = "TIME", conflicts_with = "trace", value_parser = positive_time)]
-    #[arg(help_heading = "With --random", conflicts_with_all = ["rate", "outstanding", "trace"])]
-    #[arg(allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = positive_time, allow_hyphen_values = true)]
+    #[arg(help_heading = "With --random")]
+    #[arg(conflicts_with_all = ["rate", "outstanding", "trace", "workload"])]
     pub interarrival: Option<Span>,
 
     /// Open: the same as a rate, such as 32/s.
-    #[arg(long, value_name = "RATE", conflicts_with = "trace", value_parser = rate)]
-    #[arg(help_heading = "With --random", conflicts_with = "outstanding")]
-    #[arg(allow_hyphen_values = true)]
+    #[arg(long, value_name = "RATE", value_parser = rate, allow_hyphen_values = true)]
+    #[arg(help_heading = "With --random")]
+    #[arg(conflicts_with_all = ["outstanding", "trace", "workload"])]
     pub rate: Option<Span>,
 
     /// Closed: N clients, each of which asks again when its request is completed.
-    #[arg(long, value_name = "N", conflicts_with = "trace")]
+    #[arg(long, value_name = "N", conflicts_with_all = ["trace", "workload"])]
     #[arg(help_heading = "With --random")]
     #[arg(allow_negative_numbers = true, value_parser = whole::<u32>(1..=10_000_000))]
     pub outstanding: Option<u32>,
@@ -103,6 +117,47 @@ pub struct Args {
     pub device: Option<u32>,
 }
 
+/// The line that would be made for us is wider than a terminal.
+const USAGE: &str = "diskarm simulate [OPTIONS] --drive <NAME|FILE> --policy <POLICY>\n       \
+                     <--trace <FILE>|--random|--workload <TEXT|FILE>>";
+
+/// All that can stand in a workload, from the tables of its generators.
+fn workload_help() -> String {
+    let mut text = String::from(
+        "Requests of a workload that is described in words, or in the file of a name that ends \
+         in .toml:\n\n  \"poisson(rate=60/s) uniform size=8KiB reads=67%\"\n\nFirst when \
+         requests come, then where they go (with shares where there are several ways: \
+         \"sequential(share=30%) uniform\"), how large they are, and the share of reads. Places \
+         are uniform, sizes 8 KiB and two thirds reads when left out. A + parts streams \
+         that run side by side. A file has the keys arrivals, places, size and reads with the \
+         same words, or a list of tables [[stream]] with these keys.\n",
+    );
+    let families: [(&str, Vec<&Info>); 3] = [
+        ("Arrivals", Arrivals::infos().collect()),
+        ("Places", Places::INFOS.iter().collect()),
+        ("Sizes", Sizes::INFOS.iter().collect()),
+    ];
+    for (family, infos) in families {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "\n{family}:");
+        for info in infos {
+            let _ = writeln!(text, "- {}: {}", info.name, info.summary);
+            for (parameter, meaning) in info.parameters {
+                let _ = writeln!(text, "    {parameter}  {meaning}");
+            }
+        }
+    }
+    text
+}
+
+/// What stands in the file of `--per-request`.
+const ROWS: &str = "\
+Write a CSV row for each request, in the order of completion, warm-up and all, while the run goes
+on: id, op (R, W), lbn, sectors, outcome (miss, hit, partial, absorbed), and in microseconds
+arrived_us, completed_us, response_us and the parts of the response that add up to it: queue_us,
+owed_us, overhead_us, seek_us, settle_us, rotation_us, transfer_us, bus_us. With several streams
+the remainder of id by their number is the number of the stream, from 0";
+
 /// The end of `--help`.
 const FIGURES: &str = "\
 Figures (keys of --json):
@@ -121,12 +176,16 @@ Figures (keys of --json):
   utilisation          share of time with a request outstanding, 0 to 1
   queue                requests outstanding but the one in service: average over time, max
   throughput_per_s     requests per simulated second
+  reads, writes        requests, response_ms and service_ms of each direction
+  streams              the same of each stream of a workload, in their order; null for one stream
+  windows              with --window, of each window: start_s, requests that arrived, response_ms
+                       of the requests completed, utilisation, queue_mean
   drive, policy, workload, seed, version
                        what gives the same figures again; seed is null for a trace
 
-Saturation: where requests arrive by themselves (--interarrival, --rate, or a trace with arrivals)
-and throughput stays below 99 % of their rate, the queue grows without end, and the means with the
-length of the run. A note below the table says so; --json has none.";
+Saturation: where requests arrive by themselves (all but --outstanding, closed workloads and traces
+without arrivals) and throughput stays below 99 % of their rate, the queue grows without end, and
+the means with the length of the run. A note below the table says so; --json has none.";
 
 fn policies() -> PossibleValuesParser {
     let policies = sched::policies::<Drive>();

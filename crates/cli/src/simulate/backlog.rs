@@ -26,11 +26,12 @@ impl Backlog {
         self.at_last = self.arrived - self.completed;
     }
 
-    /// A request was completed.
+    /// A request was completed; how many now are.
     #[inline]
-    pub fn completed(&mut self, now: Instant) {
+    pub fn completed(&mut self, now: Instant) -> u64 {
         self.end = now;
         self.completed += 1;
+        self.completed
     }
 
     /// Whether throughput stayed below 99 % of the rate of arrivals: the same requests took that

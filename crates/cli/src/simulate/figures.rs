@@ -4,13 +4,15 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use diskarm_core::drive::Breakdown;
-use diskarm_core::report::Report;
+use diskarm_core::report::{Served, Window};
+use diskarm_core::request::Op;
+use diskarm_core::stats::ResponseFigures;
 use diskarm_core::units::Span;
 use serde::Serialize;
 
+use super::Run;
 use super::trace_rows::TraceRows;
-use super::workload::{Arrivals, Synthetic};
-use crate::drive_arg::Chosen;
+use super::workload::{FlagArrivals, Synthetic, Told};
 
 /// What gives the same figures again, beside the program's version.
 pub struct Inputs {
@@ -34,6 +36,13 @@ pub enum Workload {
         #[serde(flatten)]
         arrivals: ArrivalsInput,
     },
+    /// A workload in words, or in a file.
+    Written {
+        text: Option<String>,
+        file: Option<String>,
+        requests: u64,
+        warmup_requests: u64,
+    },
     /// A replay.
     Trace {
         file: String,
@@ -54,23 +63,46 @@ pub enum ArrivalsInput {
     Closed { outstanding: usize, think_ms: f64 },
 }
 
-impl Workload {
-    /// Of random requests.
-    pub fn of_random(random: &Synthetic, chosen: &Chosen, warmup: u64) -> Self {
-        Self::Random {
-            requests: random.requests,
-            warmup_requests: warmup,
-            size_bytes: random.what.sectors.0 * u64::from(chosen.spec.geometry.sector_bytes),
-            reads: random.what.read_fraction,
-            arrivals: match random.arrivals {
-                Arrivals::Poisson { mean } => ArrivalsInput::Poisson {
-                    interarrival_ms: mean.as_ms(),
-                },
-                Arrivals::Closed { outstanding, think } => ArrivalsInput::Closed {
-                    outstanding,
-                    think_ms: think.as_ms(),
-                },
+impl ArrivalsInput {
+    fn of(arrivals: FlagArrivals) -> Self {
+        match arrivals {
+            FlagArrivals::Poisson { mean } => Self::Poisson {
+                interarrival_ms: mean.as_ms(),
             },
+            FlagArrivals::Closed { outstanding, think } => Self::Closed {
+                outstanding,
+                think_ms: think.as_ms(),
+            },
+        }
+    }
+}
+
+impl Workload {
+    /// Of requests that are drawn.
+    pub fn of_synthetic(synthetic: &Synthetic, warmup: u64) -> Self {
+        let requests = synthetic.requests;
+        let (text, file) = match &synthetic.told {
+            Told::Flags {
+                sectors,
+                read_share,
+                arrivals,
+            } => {
+                return Self::Random {
+                    requests,
+                    warmup_requests: warmup,
+                    size_bytes: sectors.0 * synthetic.disk.sector.0,
+                    reads: *read_share,
+                    arrivals: ArrivalsInput::of(*arrivals),
+                };
+            }
+            Told::Text(text) => (Some(text.clone()), None),
+            Told::File(name) => (None, Some(name.clone())),
+        };
+        Self::Written {
+            text,
+            file,
+            requests,
+            warmup_requests: warmup,
         }
     }
 
@@ -106,6 +138,15 @@ impl Workload {
                 let percent = reads * 100.0;
                 format!("{requests} random, {size_bytes} bytes each, {percent:.1} % reads, {when}")
             }
+            Self::Written {
+                text,
+                file,
+                requests,
+                ..
+            } => {
+                let what = text.as_ref().or(file.as_ref());
+                format!("{requests} of {}", what.map_or("", String::as_str))
+            }
             Self::Trace {
                 file,
                 format,
@@ -124,6 +165,9 @@ impl Workload {
     fn warmup_requests(&self) -> u64 {
         match *self {
             Self::Random {
+                warmup_requests, ..
+            }
+            | Self::Written {
                 warmup_requests, ..
             }
             | Self::Trace {
@@ -152,6 +196,29 @@ pub struct Figures {
     utilisation: Option<f64>,
     queue: Queue,
     throughput_per_s: Option<f64>,
+    reads: Kind,
+    writes: Kind,
+    /// `null` for one stream.
+    streams: Option<Vec<Kind>>,
+    /// `null` where nobody asked for them.
+    windows: Option<Vec<WindowFigures>>,
+}
+
+/// Requests of one kind.
+#[derive(Serialize)]
+struct Kind {
+    requests: u64,
+    response_ms: ResponseMs,
+    service_ms: ServiceMs,
+}
+
+#[derive(Serialize)]
+struct WindowFigures {
+    start_s: f64,
+    requests: u64,
+    response_ms: ResponseMs,
+    utilisation: f64,
+    queue_mean: f64,
 }
 
 #[derive(Default, Serialize)]
@@ -186,10 +253,14 @@ struct Queue {
 }
 
 impl Figures {
-    /// Puts `report` into the words of the output. The run took `wall`.
-    pub fn new(inputs: Inputs, report: &Report, wall: Duration) -> Self {
+    /// Puts what came of a run into the words of the output. The run took `wall`.
+    pub fn new(inputs: Inputs, run: &Run, wall: Duration) -> Self {
         let wall_s = wall.as_secs_f64();
+        let report = &run.report;
         let requests = report.requests_count();
+        let all = Kind::of(&report.all());
+        let streams = run.streams.iter().map(Kind::of).collect::<Vec<Kind>>();
+        let windows = run.windows.as_ref();
         Self {
             drive: inputs.drive,
             policy: inputs.policy,
@@ -200,8 +271,8 @@ impl Figures {
             simulated_s: report.elapsed().as_s(),
             wall_s,
             requests_per_wall_s: (wall_s > 0.0).then(|| requests as f64 / wall_s),
-            response_ms: response(report),
-            service_ms: service(report),
+            response_ms: all.response_ms,
+            service_ms: all.service_ms,
             cache_hit_rate: report.cache_hit_fraction(),
             utilisation: report.utilisation_fraction(),
             queue: Queue {
@@ -209,6 +280,10 @@ impl Figures {
                 max: report.waiting_max_count(),
             },
             throughput_per_s: report.throughput_per_s(),
+            reads: Kind::of(report.of(Op::Read)),
+            writes: Kind::of(report.of(Op::Write)),
+            streams: (!streams.is_empty()).then_some(streams),
+            windows: windows.map(|windows| windows.iter().map(WindowFigures::of).collect()),
         }
     }
 
@@ -251,7 +326,32 @@ impl Figures {
         );
         t.row("waiting, mean", self.queue.mean, 3, "requests");
         t.count("waiting, max", self.queue.max, "requests");
+        t.gap();
+        self.kinds(&mut t);
+        if let Some(windows) = &self.windows {
+            t.gap();
+            t.cells(
+                "window from",
+                ["requests", "mean, ms", "95 %, ms", "busy, %", "waiting"],
+            );
+            for window in windows {
+                window.line(&mut t);
+            }
+        }
         t.lines
+    }
+
+    /// A line for each kind of requests.
+    fn kinds(&self, t: &mut Table) {
+        t.cells(
+            "",
+            ["requests", "mean, ms", "95 %, ms", "cv2", "service, ms"],
+        );
+        self.reads.line("reads", t);
+        self.writes.line("writes", t);
+        for (number, stream) in self.streams.iter().flatten().enumerate() {
+            stream.line(&format!("stream {number}"), t);
+        }
     }
 
     fn response(&self, t: &mut Table) {
@@ -283,35 +383,85 @@ impl Figures {
     }
 }
 
-fn response(report: &Report) -> ResponseMs {
-    let Some(figures) = report.responses().figures() else {
-        return ResponseMs::default();
-    };
-    ResponseMs {
-        mean: Some(figures.mean_ms),
-        ci95: figures.ci95_ms,
-        std: figures.std_ms,
-        cv2: figures.cv2,
-        p50: Some(figures.p50_ms),
-        p95: Some(figures.p95_ms),
-        p99: Some(figures.p99_ms),
-        p999: Some(figures.p999_ms),
-        max: Some(figures.max_ms),
+impl Kind {
+    fn of(served: &Served) -> Self {
+        Self {
+            requests: served.requests_count(),
+            response_ms: ResponseMs::of(served.responses().figures()),
+            service_ms: ServiceMs::of(served),
+        }
+    }
+
+    fn line(&self, label: &str, t: &mut Table) {
+        let r = &self.response_ms;
+        let cells = [r.mean, r.p95, r.cv2, self.service_ms.mean].map(decimals);
+        let [mean, p95, cv2, service] = cells.each_ref().map(String::as_str);
+        t.cells(label, [&self.requests.to_string(), mean, p95, cv2, service]);
     }
 }
 
-fn service(report: &Report) -> ServiceMs {
-    let breakdown = report.mean_breakdown();
-    let part = |of: fn(Breakdown) -> Span| breakdown.map(|b| of(b).as_ms());
-    ServiceMs {
-        mean: report.mean_service().map(Span::as_ms),
-        owed: part(|b| b.owed),
-        overhead: part(|b| b.overhead),
-        seek: part(|b| b.seek),
-        settle: part(|b| b.settle),
-        rotation: part(|b| b.rotation),
-        transfer: part(|b| b.transfer),
-        bus: part(|b| b.bus),
+impl WindowFigures {
+    fn of(window: &Window) -> Self {
+        Self {
+            start_s: window.start.as_s(),
+            requests: window.arrived_count,
+            response_ms: ResponseMs::of(window.responses),
+            utilisation: window.utilisation_fraction,
+            queue_mean: window.waiting_mean_count,
+        }
+    }
+
+    fn line(&self, t: &mut Table) {
+        let r = &self.response_ms;
+        let busy = Some(self.utilisation * 100.0);
+        let cells = [r.mean, r.p95, busy, Some(self.queue_mean)].map(decimals);
+        let [mean, p95, busy, waiting] = cells.each_ref().map(String::as_str);
+        let label = format!("{} s", self.start_s);
+        t.cells(
+            &label,
+            [&self.requests.to_string(), mean, p95, busy, waiting],
+        );
+    }
+}
+
+/// A number for a cell, or a dash.
+fn decimals(value: Option<f64>) -> String {
+    value.map_or("-".to_owned(), |value| format!("{value:.3}"))
+}
+
+impl ResponseMs {
+    fn of(figures: Option<ResponseFigures>) -> Self {
+        let Some(figures) = figures else {
+            return Self::default();
+        };
+        Self {
+            mean: Some(figures.mean_ms),
+            ci95: figures.ci95_ms,
+            std: figures.std_ms,
+            cv2: figures.cv2,
+            p50: Some(figures.p50_ms),
+            p95: Some(figures.p95_ms),
+            p99: Some(figures.p99_ms),
+            p999: Some(figures.p999_ms),
+            max: Some(figures.max_ms),
+        }
+    }
+}
+
+impl ServiceMs {
+    fn of(served: &Served) -> Self {
+        let breakdown = served.mean_breakdown();
+        let part = |of: fn(Breakdown) -> Span| breakdown.map(|b| of(b).as_ms());
+        Self {
+            mean: served.mean_service().map(Span::as_ms),
+            owed: part(|b| b.owed),
+            overhead: part(|b| b.overhead),
+            seek: part(|b| b.seek),
+            settle: part(|b| b.settle),
+            rotation: part(|b| b.rotation),
+            transfer: part(|b| b.transfer),
+            bus: part(|b| b.bus),
+        }
     }
 }
 
@@ -331,8 +481,28 @@ impl Table {
         self.lines.push('\n');
     }
 
+    /// Words, on as many lines as they need.
     fn text(&mut self, label: &str, text: &str) {
-        self.line(label, text);
+        const WIDTH: usize = 100 - 16;
+        let mut label = label;
+        let mut line = String::new();
+        for word in text.split(' ') {
+            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > WIDTH {
+                self.line(label, &line);
+                (label, line) = ("", String::new());
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line += word;
+        }
+        self.line(label, &line);
+    }
+
+    /// Cells in columns, right-aligned.
+    fn cells(&mut self, label: &str, cells: [&str; 5]) {
+        let cells: String = cells.iter().map(|cell| format!("{cell:>12}")).collect();
+        self.line(label, &cells);
     }
 
     fn count(&mut self, label: &str, count: u64, unit: &str) {

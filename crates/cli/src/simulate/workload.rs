@@ -1,9 +1,11 @@
-//! What the flags behind `--random` mean.
+//! What `--workload`, and the flags behind `--random`, mean.
 
-use diskarm_core::request::Request;
+use std::path::Path;
+
 use diskarm_core::spec::quantity;
 use diskarm_core::units::{Bytes, SectorCount, Span};
-use diskarm_core::workload::Random;
+use diskarm_core::workload::arrivals::{Closed, Deterministic, Poisson};
+use diskarm_core::workload::{Arrivals, Disk, Pauses, Sizes, Stream, Workload, sizes};
 
 use super::args::Args;
 use crate::drive_arg::Chosen;
@@ -22,16 +24,31 @@ const SIZE: &str = "8 KiB";
 /// The longest run that its clock is trusted with: 146 years.
 const LONGEST_NS: i128 = 1 << 62;
 
-/// Random requests and when they come.
+/// Requests that are drawn, not traced.
 pub struct Synthetic {
     pub requests: u64,
-    pub what: Random,
-    pub arrivals: Arrivals,
+    pub workload: Workload,
+    pub disk: Disk,
+    pub told: Told,
 }
 
-/// When random requests come.
+/// How a workload was asked for.
+pub enum Told {
+    /// By the flags behind `--random`.
+    Flags {
+        sectors: SectorCount,
+        read_share: f64,
+        arrivals: FlagArrivals,
+    },
+    /// As the text of `--workload`.
+    Text(String),
+    /// In the file of this name.
+    File(String),
+}
+
+/// When requests come that the flags ask for.
 #[derive(Clone, Copy)]
-pub enum Arrivals {
+pub enum FlagArrivals {
     /// Whatever the drive does.
     Poisson { mean: Span },
     /// When earlier ones are completed.
@@ -42,19 +59,20 @@ impl Synthetic {
     /// What `args` ask for, on the drive `chosen`.
     ///
     /// # Errors
-    /// A size that the drive has no room for; a warm-up or a run that is too long.
+    /// A workload that is wrong, or that the drive has no room for; a warm-up or a run that is
+    /// too long.
     pub fn new(args: &Args, chosen: &Chosen) -> Result<Self, Error> {
-        let arrivals = match args.outstanding {
-            Some(outstanding) => Arrivals::Closed {
-                outstanding: outstanding as usize,
-                think: args.think.unwrap_or_default(),
-            },
-            None => Arrivals::Poisson {
-                mean: args.interarrival.or(args.rate).unwrap_or(INTERARRIVAL),
-            },
+        let disk = Disk {
+            sectors: chosen.layout.sectors(),
+            sector: Bytes(u64::from(chosen.spec.geometry.sector_bytes)),
         };
-        let (Arrivals::Poisson { mean: pause } | Arrivals::Closed { think: pause, .. }) = arrivals;
+        let (workload, told) = match &args.workload {
+            Some(text) => written(text, disk)?,
+            None => of_flags(args, disk)?,
+        };
         let requests = args.requests.unwrap_or(REQUESTS);
+        let pauses = workload.streams.iter().map(|s| s.arrivals.mean_pause());
+        let pause = pauses.min().unwrap_or_default();
         if i128::from(requests) * i128::from(pause.as_ns()) > LONGEST_NS {
             let expected = format!("a run of less than 146 years at {pause} a request");
             return Err(Error::flag("--requests", requests.to_string(), expected));
@@ -70,29 +88,86 @@ impl Synthetic {
         }
         Ok(Self {
             requests,
-            what: Random {
-                sectors: size(args, chosen)?,
-                read_fraction: args.reads.unwrap_or(2.0 / 3.0),
-                disk: chosen.layout.sectors(),
-            },
-            arrivals,
+            workload,
+            disk,
+            told,
         })
+    }
+
+    /// Whether requests come by themselves, so that they can outrun the drive.
+    pub fn is_open(&self) -> bool {
+        let mut streams = self.workload.streams.iter();
+        streams.any(|stream| matches!(stream.arrivals, Arrivals::Open(_)))
     }
 }
 
-fn size(args: &Args, chosen: &Chosen) -> Result<SectorCount, Error> {
-    let most = chosen.layout.sectors().0.min(Request::MOST_SECTORS.0);
-    let sector = Bytes(u64::from(chosen.spec.geometry.sector_bytes));
+/// The workload that `--workload` gives: in the file of a name that ends in `.toml`, or itself.
+fn written(text: &str, disk: Disk) -> Result<(Workload, Told), Error> {
+    let at = |place: &str| {
+        let place = place.to_owned();
+        |fault| Error::Workload { place, fault }
+    };
+    if Path::new(text).extension().is_none_or(|end| end != "toml") {
+        let workload = Workload::parse(text, disk).map_err(at("--workload"))?;
+        return Ok((workload, Told::Text(text.to_owned())));
+    }
+    let content = std::fs::read_to_string(text).map_err(|source| Error::Io {
+        doing: "read",
+        path: text.to_owned(),
+        source,
+    })?;
+    let workload = Workload::parse_toml(&content, disk).map_err(at(text))?;
+    Ok((workload, Told::File(text.to_owned())))
+}
+
+/// The one stream that the flags describe.
+fn of_flags(args: &Args, disk: Disk) -> Result<(Workload, Told), Error> {
+    let told = match args.outstanding {
+        Some(outstanding) => FlagArrivals::Closed {
+            outstanding: outstanding as usize,
+            think: args.think.unwrap_or_default(),
+        },
+        None => FlagArrivals::Poisson {
+            mean: args.interarrival.or(args.rate).unwrap_or(INTERARRIVAL),
+        },
+    };
+    let arrivals = match told {
+        FlagArrivals::Poisson { mean } => Arrivals::Open(Pauses::Poisson(Poisson { mean })),
+        FlagArrivals::Closed { outstanding, think } => Arrivals::Closed(Closed {
+            clients: outstanding,
+            think: Pauses::Deterministic(Deterministic { mean: think }),
+        }),
+    };
+    let classic = Stream::worthington94();
+    let sectors = size(args, disk)?;
+    let read_share = args.reads.unwrap_or(classic.read_share);
+    let stream = Stream {
+        arrivals,
+        sizes: Sizes::Fixed(sizes::Fixed { sectors }),
+        read_share,
+        ..classic
+    };
+    let streams = vec![stream];
+    let told = Told::Flags {
+        sectors,
+        read_share,
+        arrivals: told,
+    };
+    Ok((Workload { streams }, told))
+}
+
+fn size(args: &Args, disk: Disk) -> Result<SectorCount, Error> {
+    let most = disk.most_sectors();
     let (flag, text) = match &args.size {
         Some(typed) => ("--size", typed.as_str()),
         None => ("--size (the default)", SIZE),
     };
-    let size = quantity::sectors(text, sector);
-    size.filter(|size| (1..=most).contains(&size.0))
+    let size = quantity::sectors(text, disk.sector);
+    size.filter(|size| (1..=most.0).contains(&size.0))
         .ok_or_else(|| {
             let expected = format!(
-                "1 to {most} sectors of {} bytes, with a unit, such as \"8 KiB\"",
-                sector.0
+                "1 to {} sectors of {} bytes, with a unit, such as \"8 KiB\"",
+                most.0, disk.sector.0
             );
             Error::flag(flag, text, expected)
         })

@@ -119,7 +119,8 @@ fn flags_that_exclude_each_other() {
     let fixed = ["simulate", "--drive", "hp-c2247", "--policy", "fcfs"];
     assert_eq!(
         error(&fixed),
-        "the following required arguments were not provided: <--trace <FILE>|--random>"
+        "the following required arguments were not provided: \
+         <--trace <FILE>|--random|--workload <TEXT|FILE>>"
     );
     let both = ["--trace", "x", "--requests", "5"];
     assert_eq!(
@@ -155,6 +156,69 @@ fn unknown_names() {
     assert_eq!(
         error(&[]),
         "found no command, expected one (diskarm --help lists them)"
+    );
+}
+
+/// The same of `simulate` with this workload.
+fn workload(text: &str) -> String {
+    error(&[
+        "simulate",
+        "--drive",
+        "hp-c2247",
+        "--policy",
+        "fcfs",
+        "--workload",
+        text,
+    ])
+}
+
+#[test]
+fn wrong_workloads() {
+    assert_eq!(
+        workload("poison(rate=60/s)"),
+        "--workload: arrivals: found \"poison\", expected arrivals, perhaps \"poisson\""
+    );
+    // The C2247 has 2,054,864 sectors.
+    assert_eq!(
+        workload("closed(clients=1) local(deviation=2GiB)"),
+        "--workload: local.deviation: found \"2GiB\", expected 1 to 2054864 sectors of 512 \
+         bytes, with a unit, such as \"8 KiB\""
+    );
+    let path = file_of(
+        "workload.toml",
+        "arrivals = \"closed(clients=4)\"\nsize = \"8\"\n",
+    );
+    let told = workload(&path);
+    std::fs::remove_file(&path).unwrap();
+    let expected = "size: found \"8\", expected 1 to 65536 sectors";
+    assert!(told.starts_with(&format!("{path}:2: {expected}")), "{told}");
+    let told = workload("no-such.toml");
+    assert!(told.starts_with("no-such.toml: cannot read: "), "{told}");
+    let fixed = ["simulate", "--drive", "hp-c2247", "--policy", "fcfs"];
+    let both = ["--workload", "closed(clients=1)", "--size", "4 KiB"];
+    assert_eq!(
+        error(&[&fixed[..], &both].concat()),
+        "the argument '--workload <TEXT|FILE>' cannot be used with '--size <SIZE>'"
+    );
+}
+
+#[test]
+fn windows_and_rows_that_cannot_be() {
+    assert_eq!(
+        random(&["--window", "0 s"]),
+        "--window: found \"0 s\", expected a time above 0, up to an hour, with its unit, such as \
+         \"31.2 ms\""
+    );
+    assert_eq!(
+        random(&["--window", "1 ms", "--requests", "4000"]),
+        "--window: found \"1 ms\", expected windows of which 100000 reach over the run"
+    );
+    let path = std::env::temp_dir().join("no-such-folder").join("rows.csv");
+    let path = path.to_str().unwrap();
+    let told = random(&["--per-request", path]);
+    assert!(
+        told.starts_with(&format!("{path}: cannot write: ")),
+        "{told}"
     );
 }
 

@@ -3,11 +3,12 @@
 use crate::{assert_narrow, printed};
 use diskarm_core::drive::Drive;
 use diskarm_core::sched;
+use diskarm_core::workload::{Arrivals, Places, Sizes};
 use diskarm_drives::CATALOGUE;
 use diskarm_trace::FORMATS;
 
 #[test]
-fn simulate_lists_every_policy_drive_and_format() {
+fn simulate_lists_every_policy_drive_format_and_generator() {
     let help = printed(&["simulate", "--help"]);
     assert_narrow(&help);
     for entry in sched::policies::<Drive>() {
@@ -15,6 +16,10 @@ fn simulate_lists_every_policy_drive_and_format() {
     }
     for entry in FORMATS {
         assert!(help.contains(entry.info.name) && help.contains(entry.info.summary));
+    }
+    let generators = Arrivals::infos().chain(Places::INFOS).chain(Sizes::INFOS);
+    for info in generators {
+        assert!(help.contains(&format!("- {}: {}", info.name, info.summary)));
     }
     // Names are broken over lines at their hyphens nowhere, or this would not find them.
     for entry in CATALOGUE {

@@ -30,9 +30,18 @@ fn the_json_has_exactly_these_keys() {
             "cache_hit_rate",
             "utilisation",
             "queue",
-            "throughput_per_s"
+            "throughput_per_s",
+            "reads",
+            "writes",
+            "streams",
+            "windows"
         ]
     );
+    let kind = ["requests", "response_ms", "service_ms"];
+    assert_eq!(keys(&figures["reads"]), kind);
+    assert_eq!(keys(&figures["writes"]), kind);
+    assert_eq!(figures["streams"], Value::Null);
+    assert_eq!(figures["windows"], Value::Null);
     assert_eq!(
         keys(&figures["response_ms"]),
         [
@@ -48,6 +57,194 @@ fn the_json_has_exactly_these_keys() {
     assert_eq!(keys(&figures["queue"]), ["mean", "max"]);
     assert_eq!(figures["requests"], 1000);
     assert_eq!(figures["workload"]["interarrival_ms"], 31.2);
+}
+
+/// The figures of a workload, without those of the wall clock and without its name.
+fn workload(text: &str) -> Value {
+    let fixed = [
+        "simulate",
+        "--drive",
+        "hp-c2247",
+        "--json",
+        "--policy",
+        "sptf",
+        "--requests",
+        "3000",
+    ];
+    let mut figures = json(&[&fixed[..], &["--workload", text]].concat());
+    let object = figures.as_object_mut().unwrap();
+    for key in ["wall_s", "requests_per_wall_s", "workload"] {
+        object.remove(key).unwrap();
+    }
+    figures
+}
+
+#[test]
+fn flags_and_words_and_files_give_the_same() {
+    let words = workload("closed(clients=64, think=3ms) size=4KiB reads=50%");
+    let file = "arrivals = \"closed(clients=64, think=3ms)\"\nsize = \"4 KiB\"\nreads = \"50 %\"\n";
+    let path = file_of("same.toml", file);
+    assert_eq!(workload(&path), words);
+    std::fs::remove_file(&path).unwrap();
+    let flags = [
+        "--outstanding",
+        "64",
+        "--think",
+        "3 ms",
+        "--size",
+        "4 KiB",
+        "--reads",
+        "50 %",
+        "--requests",
+        "3000",
+    ];
+    let mut flagged = random("sptf", &flags);
+    assert_eq!(flagged["workload"]["source"], "random");
+    for (key, value) in words.as_object().unwrap() {
+        assert_eq!(&flagged[key], value, "{key}");
+    }
+    flagged["seed"] = Value::Null;
+    assert_ne!(flagged, words);
+}
+
+#[test]
+fn the_workload_that_ships_is_that_of_the_papers() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../examples/validation-workload.toml"
+    );
+    let words = "uniform(to=22ms) sequential(share=30%) local(share=30%, deviation=10000sectors) \
+                 uniform size=exponential(mean=8KiB) reads=50%";
+    assert_eq!(workload(path), workload(words));
+}
+
+#[test]
+fn streams_side_by_side_are_all_served() {
+    let text = "poisson(rate=20/s) + closed(clients=2, think=poisson(mean=50ms)) sequential";
+    let figures = workload(text);
+    assert_eq!(figures["requests"], 3000);
+    assert!(figures["cache_hit_rate"].as_f64().unwrap() > 0.1);
+    let table = printed(&[
+        "simulate",
+        "--drive",
+        "hp-c2247",
+        "--policy",
+        "fcfs",
+        "--workload",
+        text,
+    ]);
+    assert_narrow(&table);
+    // Broken over two lines.
+    assert!(table.contains("\n                sequential\n"), "{table}");
+}
+
+#[test]
+fn directions_and_streams_add_up_to_all() {
+    let text = "poisson(rate=20/s) reads=100% + poisson(rate=15/s) reads=50%";
+    let figures = workload(text);
+    let mean = |kind: &Value| {
+        let requests = kind["requests"].as_f64().unwrap();
+        (
+            requests,
+            requests * kind["response_ms"]["mean"].as_f64().unwrap(),
+        )
+    };
+    let whole = mean(&figures);
+    let streams = figures["streams"].as_array().unwrap();
+    assert_eq!(streams.len(), 2);
+    for [a, b] in [
+        [&figures["reads"], &figures["writes"]],
+        [&streams[0], &streams[1]],
+    ] {
+        let (a, b) = (mean(a), mean(b));
+        assert_eq!(a.0 + b.0, whole.0);
+        assert!(((a.1 + b.1) / whole.1 - 1.0).abs() < 1e-6);
+    }
+    // Half of three in seven: 3000 * 3/14 = 643, deviation 22.
+    let writes = figures["writes"]["requests"].as_f64().unwrap();
+    assert!((writes - 643.0).abs() < 110.0, "{writes}");
+}
+
+#[test]
+fn windows_add_up_to_the_run() {
+    let fixed = ["--requests", "5000", "--rate", "40/s", "--window", "10 s"];
+    let figures = random("sptf", &fixed);
+    let windows = figures["windows"].as_array().unwrap();
+    let sum = |key: &str| {
+        windows
+            .iter()
+            .map(|w| w[key].as_f64().unwrap())
+            .sum::<f64>()
+    };
+    assert_eq!(sum("requests"), 5000.0);
+    // 5000 at 40/s are 125 s, deviation 1.8 s.
+    assert!((12..=14).contains(&windows.len()), "{}", windows.len());
+    assert_eq!(windows[3]["start_s"], 30.0);
+    let busy_s =
+        figures["utilisation"].as_f64().unwrap() * figures["simulated_s"].as_f64().unwrap();
+    assert!((sum("utilisation") * 10.0 / busy_s - 1.0).abs() < 1e-6);
+    // The longest response of all is that of some window.
+    let longest = windows
+        .iter()
+        .map(|w| w["response_ms"]["max"].as_f64().unwrap());
+    let all = figures["response_ms"]["max"].as_f64().unwrap();
+    assert_eq!(longest.fold(0.0, f64::max), all);
+    let flags = [
+        "simulate", "--drive", "hp-c2247", "--random", "--policy", "sptf",
+    ];
+    let table = printed(&[&flags[..], &fixed].concat());
+    assert_narrow(&table);
+    assert!(table.contains("\n30 s "), "{table}");
+}
+
+#[test]
+fn each_request_has_its_row() {
+    let path = file_of("rows.csv", "what stood here");
+    let flags = [
+        "--requests",
+        "2000",
+        "--warmup",
+        "500",
+        "--per-request",
+        &path,
+    ];
+    let figures = random("sptf", &flags);
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let mut lines = text.lines();
+    let names: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let column = |name: &str| names.iter().position(|n| *n == name).unwrap();
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows.len(), 2000);
+    let number = |row: &[&str], name: &str| row[column(name)].parse::<f64>().unwrap();
+    let mut ids: Vec<u64> = rows.iter().map(|row| row[0].parse().unwrap()).collect();
+    ids.sort_unstable();
+    assert!(ids.into_iter().eq(0..2000));
+    for row in &rows {
+        assert_eq!(row.len(), names.len());
+        let took = number(row, "completed_us") - number(row, "arrived_us");
+        let parts: f64 = (column("queue_us")..names.len())
+            .map(|i| row[i].parse::<f64>().unwrap())
+            .sum();
+        let response = number(row, "response_us");
+        assert!(
+            (took - response).abs() < 1e-3 && (parts - response).abs() < 1e-3,
+            "{row:?}"
+        );
+    }
+    let counted = &rows[500..];
+    let reads = counted
+        .iter()
+        .filter(|row| row[column("op")] == "R")
+        .count();
+    assert_eq!(figures["reads"]["requests"].as_u64(), Some(reads as u64));
+    let mean = counted
+        .iter()
+        .map(|row| number(row, "response_us"))
+        .sum::<f64>()
+        / 1500.0;
+    let reported = figures["response_ms"]["mean"].as_f64().unwrap() * 1e3;
+    assert!((mean - reported).abs() < 2e-3, "{mean} {reported}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! asks again.
 
 use std::collections::VecDeque;
+use std::iter::{Repeat, repeat};
 
 use super::Load;
 use crate::drive::Completion;
@@ -10,19 +11,27 @@ use crate::units::{Instant, Span};
 
 /// Requests from an iterator, a fixed number of them outstanding or being thought about.
 #[derive(Clone, Debug)]
-pub struct Closed<I: Iterator<Item = Request>> {
+pub struct Closed<I: Iterator<Item = Request>, T: Iterator<Item = Span> = Repeat<Span>> {
     rest: I,
     next: Option<Request>,
-    think: Span,
-    /// When the clients that think will ask. Thinking takes all the same time, so they ask in
-    /// the order in which they began.
+    think: T,
+    /// When the clients that think will ask, in ascending order. Where thinking takes all the
+    /// same time they ask in the order in which they began, and each goes to the end at once.
     asking: VecDeque<Instant>,
 }
 
 impl<I: Iterator<Item = Request>> Closed<I> {
     /// `clients` clients that ask for all that `requests` yields, thinking for `think` after
     /// each completion. All ask at the start.
-    pub fn new(mut requests: I, clients: usize, think: Span) -> Self {
+    pub fn new(requests: I, clients: usize, think: Span) -> Self {
+        Self::thinking(requests, clients, repeat(think))
+    }
+}
+
+impl<I: Iterator<Item = Request>, T: Iterator<Item = Span>> Closed<I, T> {
+    /// The same with a think time of its own for each completion, the next that `think` yields;
+    /// when that has ended, none asks again.
+    pub fn thinking(mut requests: I, clients: usize, think: T) -> Self {
         let next = requests.next();
         Self {
             rest: requests,
@@ -33,7 +42,7 @@ impl<I: Iterator<Item = Request>> Closed<I> {
     }
 }
 
-impl<I: Iterator<Item = Request>> Load for Closed<I> {
+impl<I: Iterator<Item = Request>, T: Iterator<Item = Span>> Load for Closed<I, T> {
     #[inline]
     fn next_arrival(&mut self) -> Option<Instant> {
         self.next.and(self.asking.front().copied())
@@ -50,6 +59,15 @@ impl<I: Iterator<Item = Request>> Load for Closed<I> {
 
     #[inline]
     fn completed(&mut self, completion: &Completion) {
-        self.asking.push_back(completion.at + self.think);
+        let Some(think) = self.think.next() else {
+            return;
+        };
+        let at = completion.at + think;
+        if self.asking.back().is_some_and(|last| *last > at) {
+            let place = self.asking.partition_point(|asks| *asks <= at);
+            self.asking.insert(place, at);
+        } else {
+            self.asking.push_back(at);
+        }
     }
 }

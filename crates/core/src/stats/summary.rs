@@ -68,6 +68,16 @@ impl ResponseSummary {
         self.batches.merge(&other.batches);
     }
 
+    /// The summary of a series of which two parts were recorded apart. They depend on one another,
+    /// so that the confidence interval is that of the whole `series`.
+    pub fn together(a: &Self, b: &Self, series: &BatchMeans) -> Self {
+        let mut both = a.clone();
+        both.moments.merge(&b.moments);
+        both.histogram.merge(&b.histogram);
+        both.batches = series.clone();
+        both
+    }
+
     /// Count, mean, deviation.
     pub const fn moments(&self) -> &Moments {
         &self.moments

@@ -8,8 +8,9 @@ use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::Op;
 use diskarm_core::sched::Fcfs;
 use diskarm_core::spec::{self, ReadAhead, Spec};
-use diskarm_core::units::{Angle, Cylinder, Lbn, SectorCount, Span};
-use diskarm_core::workload::{Poisson, Random};
+use diskarm_core::units::{Angle, Bytes, Cylinder, Lbn, SectorCount, Span};
+use diskarm_core::workload::arrivals::Poisson;
+use diskarm_core::workload::{Disk, Pauses, Requests, Sizes, Stream, Times, sizes};
 
 use super::tiny::{Seen, tiny};
 
@@ -23,18 +24,23 @@ fn c2247() -> Spec {
     spec
 }
 
-fn reads(disk: SectorCount) -> Random {
-    Random {
-        sectors: SectorCount(1),
-        read_fraction: 1.0,
-        disk,
-    }
+/// Reads of one sector.
+fn reads(sectors: SectorCount, seed: u64) -> Requests {
+    let stream = Stream {
+        sizes: Sizes::Fixed(sizes::Fixed {
+            sectors: SectorCount(1),
+        }),
+        read_share: 1.0,
+        ..Stream::worthington94()
+    };
+    let sector = Bytes(512);
+    stream.requests(Disk { sectors, sector }, seed)
 }
 
 /// `count` random reads, one at a time.
 fn one_by_one(spec: &Spec, count: usize) -> Vec<Completion> {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
-    let stream = reads(drive.sectors()).requests(11).take(count);
+    let stream = reads(drive.sectors(), 11).take(count);
     // A pause that has nothing to do with the revolution.
     let mut load = Closed::new(stream, 1, Span::from_ms(3.7));
     let mut seen = Seen::default();
@@ -104,8 +110,9 @@ fn poisson_arrivals_wait_as_pollaczek_and_khinchine_say() {
     let mean = service(&one_by_one(&spec, 5_000), 1);
     let pause = Span::from_ms(mean / 0.3);
     let drive = Drive::new(&spec, Angle::ZERO).expect("a sound layout");
-    let stream = reads(drive.sectors()).requests(5);
-    let arrivals = Poisson::new(pause, 6).zip(stream).take(60_000);
+    let stream = reads(drive.sectors(), 5);
+    let times = Times::new(&Pauses::Poisson(Poisson { mean: pause }), 6, 0);
+    let arrivals = times.zip(stream).take(60_000);
     let mut host = Host::new(drive, Box::new(Fcfs::default()));
     let mut seen = Seen::default();
     engine::run(&mut host, &mut Open::new(arrivals), &mut seen).expect("accepted requests");

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use super::{CASES, Case, build, counts, simulate};
+use super::simulate;
+use super::{CASES, Case, DRAWN, DRAWN_TARGET_MREQ_PER_S, Drawn, Programs, build, counts, draw};
 
 /// Requests of a timed run.
 const REQUESTS: u64 = 250_000;
@@ -31,7 +32,8 @@ pub fn run(arguments: &[String]) -> ExitCode {
 }
 
 fn table() -> Result<(), String> {
-    let binary = build()?;
+    let programs = build()?;
+    let binary = &programs.diskarm;
     println!("hp-c2247, 8 KB uniformly random, 2:1 reads to writes, {REQUESTS} requests;");
     println!("median of {RUNS} runs on one core, wall clock; instructions by callgrind\n");
     println!(
@@ -39,13 +41,8 @@ fn table() -> Result<(), String> {
         "case", "M req/s", "target", "DiskSim", "ratio", "instructions", "target"
     );
     for case in CASES {
-        let mut speeds = Vec::with_capacity(RUNS);
-        for _ in 0..RUNS {
-            speeds.push(requests_per_s(&binary, case)? / 1e6);
-        }
-        speeds.sort_by(f64::total_cmp);
-        let speed = speeds[RUNS / 2];
-        let count = counts::count(&binary, case).map_or("-".to_owned(), |n| n.to_string());
+        let speed = median(|| requests_per_s(binary, case))? / 1e6;
+        let count = counts::of_case(&programs, case).map_or("-".to_owned(), |n| n.to_string());
         println!(
             "{:<16} {speed:>10.2} {:>8.1} {:>9.3} {:>7.0}x {count:>13} {:>8}",
             case.name,
@@ -55,12 +52,47 @@ fn table() -> Result<(), String> {
             case.target_instructions,
         );
     }
-    let peak = peak_kib(&binary)?;
+    drawn(&programs)?;
+    let peak = peak_kib(binary)?;
     println!(
         "\n{MANY_REQUESTS} requests, {}: {peak} KiB at most",
         CASES[0].name
     );
     Ok(())
+}
+
+/// Prints the part of the table on requests that are drawn and not served.
+fn drawn(programs: &Programs) -> Result<(), String> {
+    println!("\n{DRAWN_REQUESTS} requests drawn, not served:");
+    for drawn in DRAWN {
+        let speed = median(|| drawn_per_s(programs, drawn))? / 1e6;
+        let count = counts::of_drawn(programs, drawn).map_or("-".to_owned(), |n| n.to_string());
+        println!(
+            "{:<16} {speed:>10.2} {DRAWN_TARGET_MREQ_PER_S:>8.1} {:>18} {count:>13}",
+            drawn.name, "",
+        );
+    }
+    Ok(())
+}
+
+/// The median of several timed runs.
+fn median(run: impl Fn() -> Result<f64, String>) -> Result<f64, String> {
+    let mut speeds = (0..RUNS).map(|_| run()).collect::<Result<Vec<f64>, _>>()?;
+    speeds.sort_by(f64::total_cmp);
+    Ok(speeds[RUNS / 2])
+}
+
+/// Requests of a timed run that draws only: half a second of them.
+const DRAWN_REQUESTS: u64 = 10_000_000;
+
+/// Speed as the example measures it.
+fn drawn_per_s(programs: &Programs, drawn: &Drawn) -> Result<f64, String> {
+    let mut command = Command::new(&programs.generate);
+    draw(&mut command, drawn, DRAWN_REQUESTS);
+    let output = command.output().map_err(|error| error.to_string())?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let speed = text.trim().parse();
+    speed.map_err(|_| format!("{}: no speed in {text:?}", drawn.name))
 }
 
 /// Speed as the command line itself measures it.

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use super::{CASES, Case, build, simulate};
+use super::{CASES, Case, DRAWN, Drawn, Programs, build, draw, simulate};
 
 /// The recorded values, beside this crate's manifest.
 const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/counts.toml");
@@ -42,15 +42,13 @@ pub fn run(arguments: &[String]) -> ExitCode {
 }
 
 fn write() -> Result<bool, String> {
-    let binary = build()?;
     let mut text = String::from(
         "# Instructions a request, measured by `cargo xtask counts --record` (callgrind,\n\
          # x86-64, release build). `cargo xtask counts` fails above these plus 5 %.\n",
     );
-    for case in CASES {
-        let count = count(&binary, case)?;
-        text += &format!("{} = {count}\n", case.name);
-        println!("counts: {} {count}", case.name);
+    for (name, count) in all()? {
+        text += &format!("{name} = {count}\n");
+        println!("counts: {name} {count}");
     }
     std::fs::write(RECORD, text).map_err(|error| format!("{RECORD}: {error}"))?;
     Ok(true)
@@ -61,45 +59,70 @@ fn compare() -> Result<bool, String> {
     let recorded: toml::de::DeTable<'_> = toml::de::DeTable::parse(&text)
         .map_err(|error| format!("{RECORD}: {error}"))?
         .into_inner();
-    let binary = build()?;
     let mut within = true;
-    for case in CASES {
+    for (name, count) in all()? {
         let recorded = recorded
-            .get(case.name)
+            .get(name)
             .and_then(|value| value.get_ref().as_integer())
             .and_then(|value| value.as_str().parse::<u64>().ok())
-            .ok_or_else(|| format!("{RECORD}: no count of {}", case.name))?;
-        let count = count(&binary, case)?;
+            .ok_or_else(|| format!("{RECORD}: no count of {name}"))?;
         let most = recorded * (100 + SLACK_PERCENT) / 100;
         let verdict = if count <= most { "ok" } else { "TOO MANY" };
         within &= count <= most;
         println!(
-            "counts: {:<16} {count:>6} instructions a request, recorded {recorded}, \
+            "counts: {name:<16} {count:>6} instructions a request, recorded {recorded}, \
              at most {most}: {verdict}",
-            case.name
         );
     }
     Ok(within)
 }
 
-/// Instructions a request of `case`.
-pub(super) fn count(binary: &Path, case: &Case) -> Result<u64, String> {
-    let [few, many] = REQUESTS;
-    let difference = collected(binary, case, many)?.saturating_sub(collected(binary, case, few)?);
-    Ok(difference / (many - few))
+/// The counts of all that is measured, in the order of the tables.
+fn all() -> Result<Vec<(&'static str, u64)>, String> {
+    let programs = build()?;
+    let cases = CASES
+        .iter()
+        .map(|case| Ok((case.name, of_case(&programs, case)?)));
+    let drawn = DRAWN
+        .iter()
+        .map(|drawn| Ok((drawn.name, of_drawn(&programs, drawn)?)));
+    cases.chain(drawn).collect()
 }
 
-/// Instructions of a whole run.
-fn collected(binary: &Path, case: &Case, requests: u64) -> Result<u64, String> {
-    let mut command = Command::new("valgrind");
-    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
-    command.arg(binary);
-    simulate(&mut command, case, requests);
+/// Instructions a request of `case`.
+pub(super) fn of_case(programs: &Programs, case: &Case) -> Result<u64, String> {
+    count(&programs.diskarm, case.name, |command, requests| {
+        simulate(command, case, requests);
+    })
+}
+
+/// Instructions a request that is drawn.
+pub(super) fn of_drawn(programs: &Programs, drawn: &Drawn) -> Result<u64, String> {
+    count(&programs.generate, drawn.name, |command, requests| {
+        draw(command, drawn, requests);
+    })
+}
+
+/// Instructions a request of what `say` tells `program` to do with so many.
+fn count(program: &Path, name: &str, say: impl Fn(&mut Command, u64)) -> Result<u64, String> {
+    let collected = |requests| {
+        let mut command = Command::new("valgrind");
+        command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+        command.arg(program);
+        say(&mut command, requests);
+        collected(command).map_err(|error| format!("{name}: {error}"))
+    };
+    let [few, many] = REQUESTS;
+    Ok(collected(many)?.saturating_sub(collected(few)?) / (many - few))
+}
+
+/// Instructions of a whole run under callgrind.
+fn collected(mut command: Command) -> Result<u64, String> {
     let output = command
         .output()
         .map_err(|error| format!("valgrind: {error}"))?;
     let said = String::from_utf8_lossy(&output.stderr);
     said.lines()
         .find_map(|line| line.split("Collected :").nth(1)?.trim().parse().ok())
-        .ok_or_else(|| format!("valgrind counted nothing for {}: {said}", case.name))
+        .ok_or_else(|| format!("valgrind counted nothing: {said}"))
 }

@@ -1,0 +1,163 @@
+//! One CSV row a request, written while the run goes on.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+
+use diskarm_core::drive::{Breakdown, Completion, Outcome};
+use diskarm_core::request::Op;
+
+use crate::error::Error;
+
+/// A file that grows beside its place and is put there when it is whole.
+pub struct Rows {
+    path: String,
+    beside: String,
+    out: BufWriter<File>,
+    /// What went wrong first; nothing is written after it.
+    failure: Option<io::Error>,
+}
+
+/// Room for the longest row: 13 numbers of 20 digits and what stands between.
+const ROW_BYTES: usize = 512;
+
+impl Rows {
+    /// Begins the file that is to be at `path`.
+    ///
+    /// # Errors
+    /// When it cannot be written there.
+    pub fn create(path: &str) -> Result<Self, Error> {
+        let beside = format!("{path}.{}.part", std::process::id());
+        let file = File::create(&beside).map_err(|source| cannot_write(path, source))?;
+        let mut rows = Self {
+            path: path.to_owned(),
+            beside,
+            out: BufWriter::new(file),
+            failure: None,
+        };
+        let parts = Breakdown::NAMES.map(|name| format!("{name}_us")).join(",");
+        let first = "id,op,lbn,sectors,outcome,arrived_us,completed_us,response_us";
+        rows.put(format!("{first},{parts}\n").as_bytes());
+        Ok(rows)
+    }
+
+    /// Adds the row of a request.
+    pub fn write(&mut self, completion: &Completion) {
+        let request = &completion.request;
+        let mut row = Vec::with_capacity(ROW_BYTES);
+        number(&mut row, request.id);
+        row.extend(match request.op {
+            Op::Read => b",R,",
+            Op::Write => b",W,",
+        });
+        number(&mut row, request.start.0);
+        row.push(b',');
+        number(&mut row, request.sectors.0);
+        row.extend(match completion.outcome {
+            Outcome::Miss => &b",miss"[..],
+            Outcome::Hit => b",hit",
+            Outcome::PartialHit => b",partial",
+            Outcome::Absorbed => b",absorbed",
+        });
+        let times = [
+            completion.arrived.as_ns() as i64,
+            completion.at.as_ns() as i64,
+            completion.response().as_ns(),
+        ];
+        let parts = completion.breakdown.parts().map(|part| part.as_ns());
+        for ns in times.into_iter().chain(parts) {
+            row.push(b',');
+            microseconds(&mut row, ns);
+        }
+        row.push(b'\n');
+        self.put(&row);
+    }
+
+    /// Puts the file in its place.
+    ///
+    /// # Errors
+    /// When anything of it could not be written; its place is then as it was.
+    pub fn finish(mut self) -> Result<(), Error> {
+        let written = match self.failure.take() {
+            Some(failure) => Err(failure),
+            None => self.out.flush(),
+        };
+        let placed = written.and_then(|()| fs::rename(&self.beside, &self.path));
+        placed.map_err(|source| cannot_write(&self.path, source))
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        if self.failure.is_none() {
+            self.failure = self.out.write_all(bytes).err();
+        }
+    }
+}
+
+/// What is left of a run that failed is removed.
+impl Drop for Rows {
+    fn drop(&mut self) {
+        // The reason why it failed is worth more than that of a leftover; after a success there
+        // is none.
+        let _ = fs::remove_file(&self.beside);
+    }
+}
+
+fn cannot_write(path: &str, source: io::Error) -> Error {
+    Error::Io {
+        doing: "write",
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// Appends a number in decimal; a third of the time that `write!` takes.
+fn number(row: &mut Vec<u8>, number: u64) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    let mut left = number;
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (left % 10) as u8;
+        left /= 10;
+        if left == 0 {
+            break;
+        }
+    }
+    row.extend(&digits[at..]);
+}
+
+/// Appends nanoseconds as microseconds with three decimals.
+fn microseconds(row: &mut Vec<u8>, ns: i64) {
+    if ns < 0 {
+        row.push(b'-');
+    }
+    let ns = ns.unsigned_abs();
+    number(row, ns / 1_000);
+    let rest = ns % 1_000;
+    row.push(b'.');
+    row.extend([rest / 100, rest / 10 % 10, rest % 10].map(|digit| b'0' + digit as u8));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_by_the_standard_library() {
+        for n in [0, 7, 10, 999, 1_000, 1_234_567_890, u64::MAX] {
+            let mut row = Vec::new();
+            number(&mut row, n);
+            assert_eq!(row, n.to_string().as_bytes());
+        }
+        for (ns, text) in [
+            (0, "0.000"),
+            (1, "0.001"),
+            (-483_000, "-483.000"),
+            (-20, "-0.020"),
+            (i64::MAX, "9223372036854775.807"),
+        ] {
+            let mut row = Vec::new();
+            microseconds(&mut row, ns);
+            assert_eq!(row, text.as_bytes());
+        }
+    }
+}

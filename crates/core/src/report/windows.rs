@@ -1,0 +1,135 @@
+//! The same figures for each of many windows of time.
+
+use super::occupancy::Occupancy;
+use crate::drive::Completion;
+use crate::engine::Observer;
+use crate::stats::{ResponseFigures, ResponseSummary};
+use crate::units::{Instant, Span};
+
+/// What happened in one window, half-open.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// When it began.
+    pub start: Instant,
+    /// Requests that entered the device within it.
+    pub arrived_count: u64,
+    /// Of the requests completed within it; `None` when there were none.
+    pub responses: Option<ResponseFigures>,
+    /// The share of it in which some request was inside.
+    pub utilisation_fraction: f64,
+    /// The average over it of the number of requests waiting.
+    pub waiting_mean_count: f64,
+}
+
+/// An observer that cuts a run into windows of one length, from the start of time on. A warm-up
+/// is in them, so that they show whether it was long enough.
+///
+/// Memory grows by some 150 bytes with each window, up to a number of them; what comes after is
+/// not observed.
+#[derive(Clone, Debug)]
+pub struct Windows {
+    length: Span,
+    most: usize,
+    done: Vec<Window>,
+    /// Begin and end of the window under way.
+    start: Instant,
+    end: Instant,
+    arrived: u64,
+    responses: ResponseSummary,
+    occupancy: Occupancy,
+    /// The last event.
+    last: Instant,
+    is_cut: bool,
+}
+
+impl Windows {
+    /// Windows of this length, so many at most.
+    ///
+    /// # Panics
+    /// When the length is not positive.
+    pub fn new(length: Span, most: usize) -> Self {
+        assert!(length > Span::ZERO, "windows of {length}");
+        Self {
+            length,
+            most,
+            done: Vec::new(),
+            start: Instant::START,
+            end: Instant::START + length,
+            arrived: 0,
+            responses: ResponseSummary::default(),
+            occupancy: Occupancy::new(Instant::START, 0),
+            last: Instant::START,
+            is_cut: false,
+        }
+    }
+
+    /// The windows up to that of the last event, which is whole too: nothing is inside after it.
+    /// `None` when there would be more than there may be.
+    pub fn finish(mut self) -> Option<Vec<Window>> {
+        let is_empty = self.last == self.start && self.arrived == 0 && self.completed_count() == 0;
+        if !is_empty {
+            self.close(self.end);
+        }
+        (!self.is_cut).then_some(self.done)
+    }
+
+    fn completed_count(&self) -> u64 {
+        self.responses.moments().count()
+    }
+
+    /// Closes all windows that ended by `now`.
+    #[inline]
+    fn advance(&mut self, now: Instant) {
+        self.last = now;
+        while now >= self.end && !self.is_cut {
+            self.close(self.end);
+        }
+    }
+
+    /// Ends the window under way at `end` and begins another.
+    #[cold]
+    fn close(&mut self, end: Instant) {
+        let averages = (
+            self.occupancy.busy_fraction(end),
+            self.occupancy.waiting_mean_count(end),
+        );
+        let (Some(utilisation_fraction), Some(waiting_mean_count)) = averages else {
+            panic!("a window of no time at {end:?}");
+        };
+        self.is_cut |= self.done.len() == self.most;
+        if self.is_cut {
+            return;
+        }
+        self.done.push(Window {
+            start: self.start,
+            arrived_count: std::mem::take(&mut self.arrived),
+            responses: self.responses.figures(),
+            utilisation_fraction,
+            waiting_mean_count,
+        });
+        if self.completed_count() > 0 {
+            self.responses = ResponseSummary::default();
+        }
+        self.occupancy = self.occupancy.from(end);
+        self.start = end;
+        self.end = end + self.length;
+    }
+}
+
+impl Observer for Windows {
+    fn arrived(&mut self, now: Instant) {
+        self.advance(now);
+        if !self.is_cut {
+            self.arrived += 1;
+            self.occupancy.enter(now);
+        }
+    }
+
+    fn completed(&mut self, completion: &Completion) {
+        self.advance(completion.at);
+        if !self.is_cut {
+            self.occupancy.leave(completion.at);
+            self.responses.record(completion.response());
+        }
+    }
+}

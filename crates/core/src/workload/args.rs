@@ -1,0 +1,216 @@
+//! The parameters of one generator, asked for one by one.
+
+use std::ops::RangeInclusive;
+
+use super::grammar::Call;
+use super::{Disk, Fault};
+use crate::spec::quantity;
+use crate::units::{SectorCount, Span};
+
+/// What was given to one generator, and what it has asked for so far.
+pub(super) struct Args<'t> {
+    /// What the workload is for.
+    pub(super) disk: Disk,
+    name: &'t str,
+    given: Vec<(&'t str, &'t str)>,
+    known: Vec<&'static str>,
+}
+
+const TIME: &str = "a time above 0, up to an hour, with its unit, such as \"31.2 ms\"";
+const TIME_OR_NONE: &str = "a time from 0 to an hour with its unit, such as \"5 ms\"";
+const RATE: &str = "a rate from 1 an hour to 1000000000/s, such as \"32/s\"";
+const SHARE: &str = "a percentage from 0 % to 100 %, such as \"67 %\"";
+
+impl<'t> Args<'t> {
+    pub(super) fn of(call: &Call<'t>, disk: Disk) -> Self {
+        Self {
+            disk,
+            name: call.name,
+            given: call.given.clone(),
+            known: Vec::new(),
+        }
+    }
+
+    /// The value of `key` that `read` understands; `None` when it is not given.
+    pub(super) fn maybe<T>(
+        &mut self,
+        key: &'static str,
+        expected: &str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, Fault> {
+        self.known.push(key);
+        let mut values = self.given.iter().filter(|(given, _)| *given == key);
+        let Some((_, value)) = values.next() else {
+            return Ok(None);
+        };
+        if values.next().is_some() {
+            return Err(Fault::new(&self.field(key), value, "it once"));
+        }
+        let meant = read(value);
+        meant
+            .map(Some)
+            .ok_or_else(|| Fault::new(&self.field(key), value, expected))
+    }
+
+    /// The same of what must be given.
+    pub(super) fn need<T>(
+        &mut self,
+        key: &'static str,
+        expected: &str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<T, Fault> {
+        // A misspelt key, and not that the right one is missing, is what went wrong.
+        let meant = self.maybe(key, expected, read)?;
+        meant.ok_or_else(|| {
+            let stranger = self.stranger();
+            stranger.unwrap_or_else(|| Fault::missing(self.field(key), expected))
+        })
+    }
+
+    /// The mean pause, given as `mean` or as `rate`.
+    pub(super) fn mean_or_rate(&mut self) -> Result<Span, Fault> {
+        let mean = self.maybe("mean", TIME, positive_span)?;
+        let rate = self.maybe("rate", RATE, quantity::interval)?;
+        match (mean, rate) {
+            (Some(pause), None) | (None, Some(pause)) => Ok(pause),
+            (Some(_), Some(_)) => {
+                let expected = "a rate or a mean, not both";
+                Err(Fault::new(&self.field("rate"), "both", expected))
+            }
+            (None, None) => self.need("rate", RATE, quantity::interval),
+        }
+    }
+
+    /// A time above zero.
+    pub(super) fn time(&mut self, key: &'static str) -> Result<Span, Fault> {
+        self.need(key, TIME, positive_span)
+    }
+
+    /// A time that may be zero, and is if not given.
+    pub(super) fn time_or_none(&mut self, key: &'static str) -> Result<Span, Fault> {
+        let read = |text: &str| quantity::span(text).filter(|span| *span >= Span::ZERO);
+        Ok(self.maybe(key, TIME_OR_NONE, read)?.unwrap_or_default())
+    }
+
+    /// A share from 0 to 1.
+    pub(super) fn share(&mut self, key: &'static str) -> Result<f64, Fault> {
+        self.need(key, SHARE, share)
+    }
+
+    /// The same where it may be left out.
+    pub(super) fn maybe_share(&mut self, key: &'static str) -> Result<Option<f64>, Fault> {
+        self.maybe(key, SHARE, share)
+    }
+
+    /// A whole number within `range`.
+    pub(super) fn count(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<u64>,
+    ) -> Result<u64, Fault> {
+        let expected = format!("a whole number from {} to {}", range.start(), range.end());
+        self.need(key, &expected, |text| whole(text, &range))
+    }
+
+    /// The same where it may be left out.
+    pub(super) fn maybe_count(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<u64>,
+    ) -> Result<Option<u64>, Fault> {
+        let expected = format!("a whole number from {} to {}", range.start(), range.end());
+        self.maybe(key, &expected, |text| whole(text, &range))
+    }
+
+    /// A number within `range`.
+    pub(super) fn number(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<f64>,
+    ) -> Result<f64, Fault> {
+        let expected = format!("a number from {} to {}", range.start(), range.end());
+        self.need(key, &expected, |text| {
+            text.parse().ok().filter(|number| range.contains(number))
+        })
+    }
+
+    /// A size from one sector to `most`.
+    pub(super) fn size(
+        &mut self,
+        key: &'static str,
+        most: SectorCount,
+    ) -> Result<SectorCount, Fault> {
+        let expected = self.disk.size_expected(most);
+        let disk = self.disk;
+        self.need(key, &expected, |text| disk.size(text, most))
+    }
+
+    /// The same where it may be left out.
+    pub(super) fn maybe_size(
+        &mut self,
+        key: &'static str,
+        most: SectorCount,
+    ) -> Result<Option<SectorCount>, Fault> {
+        let expected = self.disk.size_expected(most);
+        let disk = self.disk;
+        self.maybe(key, &expected, |text| disk.size(text, most))
+    }
+
+    /// All values of a key that may be given several times, at least once.
+    pub(super) fn shares(&mut self, key: &'static str) -> Result<Vec<f64>, Fault> {
+        self.known.push(key);
+        let values = self.given.iter().filter(|(given, _)| *given == key);
+        let shares = values
+            .map(|(_, value)| {
+                share(value).ok_or_else(|| Fault::new(&self.field(key), value, SHARE))
+            })
+            .collect::<Result<Vec<f64>, Fault>>()?;
+        match shares.first() {
+            Some(_) => Ok(shares),
+            None => Err(Fault::missing(self.field(key), SHARE)),
+        }
+    }
+
+    /// All that is given, where keys are values themselves.
+    pub(super) fn pairs(&mut self) -> Vec<(&'t str, &'t str)> {
+        std::mem::take(&mut self.given)
+    }
+
+    /// What errors call the parameter `key`.
+    pub(super) fn field(&self, key: &str) -> String {
+        format!("{}.{key}", self.name)
+    }
+
+    /// Ends the reading: a key that nobody asked for is a fault.
+    pub(super) fn finish(self) -> Result<(), Fault> {
+        self.stranger().map_or(Ok(()), Err)
+    }
+
+    fn stranger(&self) -> Option<Fault> {
+        let mut keys = self.given.iter().map(|(key, _)| *key);
+        let strange = keys.find(|key| !self.known.contains(key))?;
+        let none = "no parameters";
+        Some(match self.known.is_empty() {
+            true => Fault::new(self.name, strange, none),
+            false => Fault::unknown(self.name, strange, "a known parameter", &self.known),
+        })
+    }
+}
+
+fn positive_span(text: &str) -> Option<Span> {
+    quantity::span(text).filter(|span| *span > Span::ZERO)
+}
+
+fn whole(text: &str, range: &RangeInclusive<u64>) -> Option<u64> {
+    text.parse().ok().filter(|number| range.contains(number))
+}
+
+/// Reads a percentage from 0 % to 100 %.
+pub(super) fn share(text: &str) -> Option<f64> {
+    quantity::fraction(text).filter(|share| (0.0..=1.0).contains(share))
+}
+
+/// The fault that `found` is no share.
+pub(super) fn no_share(field: &str, found: &str) -> Fault {
+    Fault::new(field, found, SHARE)
+}

@@ -1,0 +1,211 @@
+//! When the requests of a stream come: by themselves, or when earlier ones are completed.
+
+mod bursts;
+mod closed;
+mod deterministic;
+mod erlang;
+mod hyperexponential;
+mod poisson;
+mod uniform;
+
+pub use bursts::Bursts;
+pub use closed::Closed;
+pub use deterministic::Deterministic;
+pub use erlang::Erlang;
+pub use hyperexponential::Hyperexponential;
+pub use poisson::Poisson;
+pub use uniform::Uniform;
+
+use super::args::Args;
+use super::draw::{Generator, Purpose, generator};
+use super::family::{Info, family};
+use super::grammar::Call;
+use super::{Disk, Fault};
+use crate::units::{Instant, Span};
+
+/// A distribution of the pauses between arrivals, each independent of the others.
+pub(super) trait Pause: Sized {
+    /// What it says about itself.
+    const INFO: Info;
+
+    /// It, ready to be drawn from.
+    type Draw: Pausing;
+
+    /// Reads its parameters.
+    fn read(args: &mut Args<'_>) -> Result<Self, Fault>;
+
+    /// The mean of its pauses.
+    fn mean(&self) -> Span;
+
+    /// Makes it ready.
+    fn ready(&self) -> Self::Draw;
+}
+
+/// A pause to draw from.
+pub(super) trait Pausing {
+    /// The next pause.
+    fn next(&mut self, generator: &mut Generator) -> Span;
+
+    /// The next few.
+    fn fill(&mut self, generator: &mut Generator, batch: &mut [Span]) {
+        // A copy stays in registers.
+        let mut own = generator.clone();
+        for pause in batch {
+            *pause = self.next(&mut own);
+        }
+        *generator = own;
+    }
+}
+
+family! {
+    /// Pauses between arrivals, independent of one another and all distributed alike.
+    Pauses: Pause [Poisson, Uniform, Deterministic, Erlang, Hyperexponential, Bursts]
+    fn mean() -> Span { () }
+    fn ready() -> PauseDraw { () }
+    fn fill(generator: &mut Generator, batch: &mut [Span]) { (generator, batch) }
+}
+
+/// When the requests of a stream come.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Arrivals {
+    /// After these pauses, whatever the device does.
+    Open(Pauses),
+    /// When earlier ones are completed.
+    Closed(Closed),
+}
+
+impl Arrivals {
+    /// The table: what each kind of arrivals says about itself.
+    pub fn infos() -> impl Iterator<Item = &'static Info> {
+        Pauses::INFOS.iter().chain([&Closed::INFO])
+    }
+
+    /// The mean time that a request adds to a run, at the least: the pause between arrivals, or
+    /// the think time.
+    pub fn mean_pause(&self) -> Span {
+        match self {
+            Self::Open(pauses) => pauses.mean(),
+            Self::Closed(closed) => closed.think.mean(),
+        }
+    }
+
+    /// Reads what one word says; `field` is what errors call a name that is unknown.
+    pub(super) fn read(text: &str, disk: Disk, field: &str) -> Result<Self, Fault> {
+        let call = Call::read(text, field)?;
+        let mut args = Args::of(&call, disk);
+        let read = if call.name == Closed::INFO.name {
+            Closed::read(&mut args).map(Self::Closed)?
+        } else {
+            let pauses = Pauses::read(&call, &mut args);
+            pauses
+                .unwrap_or_else(|| Err(unknown(field, call.name)))
+                .map(Self::Open)?
+        };
+        args.finish()?;
+        Ok(read)
+    }
+}
+
+fn unknown(field: &str, found: &str) -> Fault {
+    let known: Vec<&str> = Arrivals::infos().map(|info| info.name).collect();
+    Fault::unknown(field, found, "arrivals", &known)
+}
+
+/// Pauses drawn at a time: in a loop for each distribution, which spares them the choice among
+/// distributions and keeps the generator in registers.
+const BATCH: usize = 32;
+
+/// Pauses without end.
+#[derive(Clone, Debug)]
+struct Drawn {
+    /// Drawn, of which those from `next` on are still to be handed out.
+    batch: [Span; BATCH],
+    next: usize,
+    generator: Generator,
+    pause: PauseDraw,
+}
+
+impl Drawn {
+    fn new(pauses: &Pauses, generator: Generator) -> Self {
+        Self {
+            batch: [Span::ZERO; BATCH],
+            next: BATCH,
+            generator,
+            pause: pauses.ready(),
+        }
+    }
+
+    #[inline]
+    fn next(&mut self) -> Span {
+        if let Some(pause) = self.batch.get(self.next) {
+            self.next += 1;
+            return *pause;
+        }
+        self.refill()
+    }
+
+    /// Draws the next batch and hands out its first.
+    #[cold]
+    fn refill(&mut self) -> Span {
+        self.pause.fill(&mut self.generator, &mut self.batch);
+        self.next = 1;
+        self.batch[0]
+    }
+}
+
+/// Instants of arrival, in ascending order, without end.
+#[derive(Clone, Debug)]
+pub struct Times {
+    pauses: Drawn,
+    now: Instant,
+}
+
+impl Times {
+    /// Of these pauses, from what `seed` gives the `stream`-th stream of a workload. The first
+    /// arrival comes a pause after the start.
+    pub fn new(pauses: &Pauses, seed: u64, stream: usize) -> Self {
+        Self {
+            pauses: Drawn::new(pauses, generator(seed, stream, Purpose::Arrivals)),
+            now: Instant::START,
+        }
+    }
+
+    /// The next; there always is one.
+    #[inline]
+    pub fn next_instant(&mut self) -> Instant {
+        self.now += self.pauses.next();
+        self.now
+    }
+}
+
+impl Iterator for Times {
+    type Item = Instant;
+
+    #[inline]
+    fn next(&mut self) -> Option<Instant> {
+        Some(self.next_instant())
+    }
+}
+
+/// Think times, without end.
+#[derive(Clone, Debug)]
+pub struct Thinking(Drawn);
+
+impl Thinking {
+    /// Of these pauses, from what `seed` gives the `stream`-th stream of a workload.
+    pub fn new(pauses: &Pauses, seed: u64, stream: usize) -> Self {
+        Self(Drawn::new(
+            pauses,
+            generator(seed, stream, Purpose::Thinking),
+        ))
+    }
+}
+
+impl Iterator for Thinking {
+    type Item = Span;
+
+    #[inline]
+    fn next(&mut self) -> Option<Span> {
+        Some(self.0.next())
+    }
+}

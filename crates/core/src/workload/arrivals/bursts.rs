@@ -1,0 +1,84 @@
+//! Arrivals in bursts.
+
+use super::{Args, Fault, Generator, Info, Pause, Pausing};
+use crate::units::Span;
+use crate::workload::draw::exponential;
+
+/// A Poisson process that is switched on and off, both for exponential times: the interrupted
+/// Poisson process.
+///
+/// An arrival leaves the process on, and exponential times have no memory; so pauses are
+/// independent, and nothing need be remembered from one to the next. With rate `λ` within
+/// bursts, mean on time `a` and mean off time `b`, the mean pause is `(a + b) / (a λ)` and the
+/// squared coefficient of variation `1 + 2 λ a b² / (a + b)²`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bursts {
+    /// Mean pause within a burst; positive.
+    pub pause: Span,
+    /// Mean length of a burst; positive.
+    pub on: Span,
+    /// Mean time from the end of one to the beginning of the next; positive.
+    pub off: Span,
+}
+
+/// At least one arrival on average in so many bursts.
+const MOST_BURSTS: u64 = 1_000;
+
+impl Pause for Bursts {
+    const INFO: Info = Info {
+        name: "bursts",
+        summary: "poisson, switched on and off for exponential times",
+        parameters: &[
+            ("on=100ms", "mean length of a burst"),
+            ("off=900ms", "mean time between two"),
+            (
+                "rate=600/s",
+                "arrivals a second within a burst; or mean=TIME, the pause",
+            ),
+        ],
+        origin: "Kuczura, \"The interrupted Poisson process as an overflow process\", Bell \
+                 System Technical Journal 52(3), 1973",
+    };
+
+    type Draw = Self;
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+        let bursts = Self {
+            on: args.time("on")?,
+            off: args.time("off")?,
+            pause: args.mean_or_rate()?,
+        };
+        // Bursts are drawn one by one, until one has an arrival.
+        if bursts.on * MOST_BURSTS < bursts.pause {
+            let least = Span::from_ns(bursts.pause.as_ns() / MOST_BURSTS as i64);
+            let found = bursts.on.to_string();
+            let expected = format!("at least {least}, for one arrival in {MOST_BURSTS} bursts");
+            return Err(Fault::new(&args.field("on"), &found, expected));
+        }
+        Ok(bursts)
+    }
+
+    fn mean(&self) -> Span {
+        let (on, off) = (self.on.as_ns() as f64, self.off.as_ns() as f64);
+        Span::from_ns((self.pause.as_ns() as f64 * (on + off) / on).round() as i64)
+    }
+
+    fn ready(&self) -> Self {
+        *self
+    }
+}
+
+impl Pausing for Bursts {
+    #[inline]
+    fn next(&mut self, generator: &mut Generator) -> Span {
+        let mut pause = Span::ZERO;
+        loop {
+            let arrives = exponential(generator, self.pause);
+            let ends = exponential(generator, self.on);
+            if arrives <= ends {
+                return pause + arrives;
+            }
+            pause += ends + exponential(generator, self.off);
+        }
+    }
+}

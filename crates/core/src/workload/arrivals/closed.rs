@@ -1,0 +1,59 @@
+//! A closed system.
+
+use super::{Args, Call, Deterministic, Fault, Info, Pauses};
+use crate::spec::quantity;
+use crate::units::Span;
+
+/// Clients that each wait for their request, think, and ask again. All ask at the start.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Closed {
+    /// The multiprogramming level; at least one.
+    pub clients: usize,
+    /// Times from a completion to the client's next request.
+    pub think: Pauses,
+}
+
+const MOST_CLIENTS: u64 = 10_000_000;
+
+impl Closed {
+    pub(super) const INFO: Info = Info {
+        name: "closed",
+        summary: "clients, each of which asks again when its request is completed",
+        parameters: &[
+            ("clients=64", "the multiprogramming level"),
+            (
+                "think=3ms",
+                "pause before a client asks again, a time or pauses such as poisson(mean=3ms); \
+                 none when left out",
+            ),
+        ],
+        origin: "lumb01, experimental setup; worthington96 section 6",
+    };
+
+    pub(super) fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+        let clients = args.count("clients", 1..=MOST_CLIENTS)? as usize;
+        let disk = args.disk;
+        let field = args.field("think");
+        let think = args.maybe("think", "", |text| Some(text.to_owned()))?;
+        let think = match think.as_deref() {
+            None => Pauses::Deterministic(Deterministic { mean: Span::ZERO }),
+            Some(text) if text.contains('(') => {
+                let call = Call::read(text, &field)?;
+                let mut own = Args::of(&call, disk);
+                let known: Vec<&str> = Pauses::INFOS.iter().map(|info| info.name).collect();
+                let read = Pauses::read(&call, &mut own)
+                    .unwrap_or_else(|| Err(Fault::unknown(&field, call.name, "pauses", &known)))?;
+                own.finish()?;
+                read
+            }
+            Some(text) => {
+                let mean = quantity::span(text).filter(|span| *span >= Span::ZERO);
+                let expected = "a time from 0 to an hour with its unit, such as \"5 ms\", or \
+                                pauses such as poisson(mean=5ms)";
+                let mean = mean.ok_or_else(|| Fault::new(&field, text, expected))?;
+                Pauses::Deterministic(Deterministic { mean })
+            }
+        };
+        Ok(Self { clients, think })
+    }
+}

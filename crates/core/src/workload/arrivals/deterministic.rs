@@ -1,0 +1,42 @@
+//! Pauses that are all the same.
+
+use super::{Args, Fault, Generator, Info, Pause, Pausing};
+use crate::units::Span;
+
+/// One pause, always.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deterministic {
+    /// The pause; not negative.
+    pub mean: Span,
+}
+
+impl Pause for Deterministic {
+    const INFO: Info = Info {
+        name: "deterministic",
+        summary: "pauses all of one length",
+        parameters: &[("rate=60/s", "arrivals a second; or mean=TIME, the pause")],
+        origin: "the D of Kendall's notation",
+    };
+
+    type Draw = Self;
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+        let mean = args.mean_or_rate()?;
+        Ok(Self { mean })
+    }
+
+    fn mean(&self) -> Span {
+        self.mean
+    }
+
+    fn ready(&self) -> Self {
+        *self
+    }
+}
+
+impl Pausing for Deterministic {
+    #[inline]
+    fn next(&mut self, _: &mut Generator) -> Span {
+        self.mean
+    }
+}

@@ -1,0 +1,70 @@
+//! Pauses more even than exponential ones.
+
+use rand_distr::{Distribution, Gamma};
+
+use super::{Args, Fault, Generator, Info, Pause, Pausing};
+use crate::units::Span;
+use crate::workload::draw::scaled;
+
+/// Pauses that are sums of `stages` exponential ones: a squared coefficient of variation of
+/// `1 / stages`. Drawn from the Gamma distribution of that shape, in a time that does not grow
+/// with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Erlang {
+    /// Number of exponential stages; at least one.
+    pub stages: u32,
+    /// Mean pause; positive.
+    pub mean: Span,
+}
+
+const MOST_STAGES: u64 = 1_000_000;
+
+impl Pause for Erlang {
+    const INFO: Info = Info {
+        name: "erlang",
+        summary: "sums of k exponential pauses, more even than poisson",
+        parameters: &[
+            ("k=4", "stages; the squared coefficient of variation is 1/k"),
+            ("rate=60/s", "arrivals a second; or mean=TIME, the pause"),
+        ],
+        origin: "liu05 section 5.3.3 (four stages) and appendix B.5",
+    };
+
+    type Draw = ErlangDraw;
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+        let stages = args.count("k", 1..=MOST_STAGES)? as u32;
+        let mean = args.mean_or_rate()?;
+        Ok(Self { stages, mean })
+    }
+
+    fn mean(&self) -> Span {
+        self.mean
+    }
+
+    fn ready(&self) -> ErlangDraw {
+        let stages = f64::from(self.stages);
+        let Ok(unit) = Gamma::new(stages, 1.0 / stages) else {
+            panic!("no stages: {self:?}");
+        };
+        ErlangDraw {
+            unit,
+            mean: self.mean,
+        }
+    }
+}
+
+/// [`Erlang`], ready.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::workload) struct ErlangDraw {
+    /// Of mean 1.
+    unit: Gamma<f64>,
+    mean: Span,
+}
+
+impl Pausing for ErlangDraw {
+    #[inline]
+    fn next(&mut self, generator: &mut Generator) -> Span {
+        scaled(self.unit.sample(generator), self.mean)
+    }
+}

@@ -1,0 +1,78 @@
+//! Pauses less even than exponential ones.
+
+use super::{Args, Fault, Generator, Info, Pause, Pausing};
+use crate::units::Span;
+use crate::workload::draw::{Chance, exponential};
+
+/// Pauses of two kinds, both exponential: a share of them is longer by a ratio.
+///
+/// With share `p` and ratio `r`, the mean is `m (p r + 1 - p)` where `m` is that of the short
+/// ones, and the squared coefficient of variation
+/// `2 (p r² + 1 - p) / (p r + 1 - p)² - 1`. For liu05's `p = 0.1`, `r = 9` that is 41/9; the
+/// text there gives 50/9, which is the same without the `- 1`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hyperexponential {
+    /// Share of the long pauses, from 0 to 1.
+    pub long_share: f64,
+    /// How many times as long they are on average; at least 1.
+    pub ratio: f64,
+    /// Mean of all pauses; positive.
+    pub mean: Span,
+}
+
+impl Pause for Hyperexponential {
+    const INFO: Info = Info {
+        name: "hyperexponential",
+        summary: "exponential pauses, a share of them longer: less even than poisson",
+        parameters: &[
+            ("long=10%", "share of the long pauses"),
+            ("ratio=9", "how many times as long they are"),
+            ("rate=60/s", "arrivals a second; or mean=TIME, the pause"),
+        ],
+        origin: "liu05 section 5.3.3 (p = 0.1, a ratio of 9) and appendix B.5",
+    };
+
+    type Draw = HyperexponentialDraw;
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+        Ok(Self {
+            long_share: args.share("long")?,
+            ratio: args.number("ratio", 1.0..=1e6)?,
+            mean: args.mean_or_rate()?,
+        })
+    }
+
+    fn mean(&self) -> Span {
+        self.mean
+    }
+
+    fn ready(&self) -> HyperexponentialDraw {
+        let Self {
+            long_share,
+            ratio,
+            mean,
+        } = *self;
+        let short_ns = mean.as_ns() as f64 / (long_share * ratio + 1.0 - long_share);
+        HyperexponentialDraw {
+            is_long: Chance::of(long_share),
+            short: Span::from_ns(short_ns.round() as i64),
+            long: Span::from_ns((short_ns * ratio).round() as i64),
+        }
+    }
+}
+
+/// [`Hyperexponential`], ready.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::workload) struct HyperexponentialDraw {
+    is_long: Chance,
+    short: Span,
+    long: Span,
+}
+
+impl Pausing for HyperexponentialDraw {
+    #[inline]
+    fn next(&mut self, generator: &mut Generator) -> Span {
+        let is_long = self.is_long.hits(generator);
+        exponential(generator, if is_long { self.long } else { self.short })
+    }
+}

@@ -1,0 +1,124 @@
+//! Random numbers: where they come from, and the few forms that every generator needs.
+
+use rand_core::{Rng, SeedableRng};
+use rand_distr::{Distribution, Exp1};
+use rand_pcg::Pcg64Mcg;
+
+use crate::units::Span;
+
+/// What every random number of a run comes from: PCG XSL 128/64 (MCG), named here because runs
+/// are compared to the bit for years.
+pub type Generator = Pcg64Mcg;
+
+/// The generator of the `stream`-th stream of a workload for one `purpose`.
+pub(super) fn generator(seed: u64, stream: usize, purpose: Purpose) -> Generator {
+    // An odd factor: no two streams share a seed. The generator's own seeding scatters the bits.
+    let own = seed ^ (stream as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    Generator::seed_from_u64(own ^ purpose as u64)
+}
+
+/// What numbers of one stream are for. Times and requests are drawn apart, so that the same
+/// requests come whatever the load.
+#[derive(Clone, Copy)]
+#[repr(u64)]
+pub(super) enum Purpose {
+    /// Places, sizes and directions.
+    Requests = 0,
+    /// Pauses between arrivals.
+    Arrivals = 0x5bd1_e995_9d1b_58d3,
+    /// Think times.
+    Thinking = 0x2545_f491_4f6c_dd1d,
+}
+
+/// A uniform number in `[0, bound)`: the high half of a product, off by less than
+/// `bound / 2^64` in probability.
+#[inline]
+pub(super) fn below(generator: &mut Generator, bound: u64) -> u64 {
+    ((u128::from(generator.next_u64()) * u128::from(bound)) >> 64) as u64
+}
+
+/// A draw with a fixed probability.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Chance {
+    /// A draw of 64 bits below this is a hit.
+    below: u64,
+    is_certain: bool,
+}
+
+impl Chance {
+    /// A hit in this `share` of draws, from 0 to 1.
+    pub(super) fn of(share: f64) -> Self {
+        Self {
+            below: (share * 2f64.powi(64)) as u64,
+            is_certain: share >= 1.0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn hits(self, generator: &mut Generator) -> bool {
+        generator.next_u64() < self.below || self.is_certain
+    }
+}
+
+/// One of a few things, taken with its share.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Part<T> {
+    /// How often, from 0 to 1.
+    pub share: f64,
+    /// What is taken.
+    pub of: T,
+}
+
+/// A choice among a few things with fixed shares.
+#[derive(Clone, Debug)]
+pub(super) struct Choice<T> {
+    /// A draw of 64 bits below the number takes the thing, unless an earlier one was taken.
+    first: Vec<(u64, T)>,
+    /// Taken otherwise.
+    last: T,
+}
+
+impl<T> Choice<T> {
+    /// Among `parts`, whose shares add up to one. `None` of none.
+    pub(super) fn new(mut parts: Vec<Part<T>>) -> Option<Self> {
+        let last = parts.pop()?.of;
+        let mut sum = 0.0;
+        let first = parts.into_iter().map(|part| {
+            sum += part.share;
+            ((sum * 2f64.powi(64)) as u64, part.of)
+        });
+        Some(Self {
+            first: first.collect(),
+            last,
+        })
+    }
+
+    /// The only thing, where there is no choice.
+    pub(super) fn only(&self) -> Option<&T> {
+        self.first.is_empty().then_some(&self.last)
+    }
+
+    /// Takes one. A single thing costs no random number.
+    #[inline]
+    pub(super) fn take(&mut self, generator: &mut Generator) -> &mut T {
+        if self.first.is_empty() {
+            return &mut self.last;
+        }
+        let drawn = generator.next_u64();
+        let chosen = self.first.iter_mut().find(|(below, _)| drawn < *below);
+        chosen.map_or(&mut self.last, |(_, thing)| thing)
+    }
+}
+
+/// An exponential time with this mean.
+#[inline]
+pub(super) fn exponential(generator: &mut Generator, mean: Span) -> Span {
+    let unit: f64 = Exp1.sample(generator);
+    scaled(unit, mean)
+}
+
+/// `times` the `span`, rounded down to the nanosecond.
+#[inline]
+pub(super) fn scaled(times: f64, span: Span) -> Span {
+    Span::from_ns((times * span.as_ns() as f64) as i64)
+}

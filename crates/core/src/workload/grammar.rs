@@ -1,0 +1,116 @@
+//! How a workload is written: words, and calls such as `poisson(rate=60/s)`.
+//!
+//! Owns the marks (parentheses, commas, equals signs, the `+` between streams) and no meaning.
+
+use super::Fault;
+
+/// A name with its parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Call<'t> {
+    pub(super) name: &'t str,
+    /// In their order; the same key may stand there twice.
+    pub(super) given: Vec<(&'t str, &'t str)>,
+}
+
+impl<'t> Call<'t> {
+    /// Reads `name` or `name(key=value, ...)`; `field` is what errors call it.
+    pub(super) fn read(text: &'t str, field: &str) -> Result<Self, Fault> {
+        let text = text.trim();
+        let Some((name, rest)) = text.split_once('(') else {
+            let given = Vec::new();
+            return Ok(Self { name: text, given });
+        };
+        let inside = rest.strip_suffix(')');
+        let inside = inside.filter(|inside| is_balanced(inside));
+        let Some(inside) = inside else {
+            let expected = "a name with its parameters in parentheses, name(key=value, ...)";
+            return Err(Fault::new(field, text, expected));
+        };
+        let name = name.trim();
+        let parts = outside(inside, |c| c == ',').into_iter().map(str::trim);
+        let given = parts
+            .filter(|part| !part.is_empty())
+            .map(|part| match part.split_once('=') {
+                Some((key, value)) => Ok((key.trim(), value.trim())),
+                None => Err(Fault::new(name, part, "parameters as key=value")),
+            })
+            .collect::<Result<_, Fault>>()?;
+        Ok(Self { name, given })
+    }
+}
+
+/// The words of `text`, parted by spaces outside parentheses.
+pub(super) fn words(text: &str) -> Vec<&str> {
+    let mut words = outside(text, char::is_whitespace);
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// The pieces of `text` between marks that stand outside parentheses.
+fn outside(text: &str, is_mark: impl Fn(char) -> bool) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let (mut depth, mut start) = (0usize, 0);
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ if depth == 0 && is_mark(c) => {
+                pieces.push(&text[start..at]);
+                start = at + c.len_utf8();
+            }
+            _ => {}
+        }
+    }
+    pieces.push(&text[start..]);
+    pieces
+}
+
+fn is_balanced(text: &str) -> bool {
+    let mut depth = 0i64;
+    for c in text.chars() {
+        depth += match c {
+            '(' => 1,
+            ')' => -1,
+            _ => 0,
+        };
+        if depth < 0 {
+            return false;
+        }
+    }
+    depth == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spaces_part_words_outside_parentheses_only() {
+        let text = " poisson( rate = 60/s )  local(share=30%, deviation=10 sectors) reads=5% ";
+        let expected = [
+            "poisson( rate = 60/s )",
+            "local(share=30%, deviation=10 sectors)",
+            "reads=5%",
+        ];
+        assert_eq!(words(text), expected);
+    }
+
+    #[test]
+    fn calls_nest() {
+        let call = Call::read("closed(clients=4, think=erlang(k=2, mean=5 ms),)", "x");
+        let given = vec![("clients", "4"), ("think", "erlang(k=2, mean=5 ms)")];
+        let name = "closed";
+        assert_eq!(call, Ok(Call { name, given }));
+        assert_eq!(Call::read("uniform()", "x").unwrap().given, []);
+    }
+
+    #[test]
+    fn half_written_calls_are_faults() {
+        for text in [
+            "f(", "f(a=1", "f(a=1))", "f(a=1)b", "f(a)", "f)(", "f(=)(=)",
+        ] {
+            let call = Call::read(text, "x");
+            assert!(call.is_err() || text == "f)(", "{text}: {call:?}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Where requests go.
+//!
+//! Places are counted in units: the number of sectors of which all sizes of the stream are
+//! multiples, and at multiples of which its requests begin.
+
+mod hot;
+mod local;
+mod sequential;
+mod uniform;
+mod zipf;
+
+pub use hot::Hot;
+pub use local::Local;
+pub use sequential::Sequential;
+pub use uniform::Uniform;
+pub use zipf::Zipf;
+
+use super::args::Args;
+use super::draw::{Choice, Generator, Part, below};
+use super::family::{Info, family};
+use super::grammar::{Call, words};
+use super::sizes::Bounds;
+use super::{Disk, Fault};
+use crate::request::Op;
+
+/// A rule for the places of requests.
+pub(super) trait Place: Sized {
+    /// What it says about itself.
+    const INFO: Info;
+
+    /// It, ready to be drawn from.
+    type Draw;
+
+    /// Reads its parameters.
+    fn read(args: &mut Args<'_>) -> Result<Self, Fault>;
+
+    /// What it needs and the room does not offer, if anything.
+    fn fault(&self, room: Room) -> Option<Fault>;
+
+    /// Makes it ready for this room.
+    fn ready(&self, room: Room) -> Self::Draw;
+}
+
+/// The disk and the requests of a stream, in the stream's units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Room {
+    /// Units of the disk; what is left of the last, incomplete one is not used.
+    pub(super) units: u64,
+    /// Units of the largest request.
+    pub(super) most: u64,
+    /// Sectors of a unit.
+    pub(super) unit: u64,
+}
+
+impl Room {
+    /// Of a disk, for requests of these sizes.
+    pub(super) fn new(disk: Disk, bounds: Bounds) -> Self {
+        Self {
+            units: disk.sectors.0 / bounds.unit.0,
+            most: bounds.most.0 / bounds.unit.0,
+            unit: bounds.unit.0,
+        }
+    }
+}
+
+/// A request whose place is being drawn.
+pub(super) struct Asked {
+    /// Its size in units.
+    pub(super) size: u64,
+    /// Its direction, which a place that continues another request may change.
+    pub(super) op: Op,
+    /// The stream's request before it.
+    pub(super) last: Option<Placed>,
+}
+
+/// A request that has its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Placed {
+    /// First unit.
+    pub(super) start: u64,
+    /// One past the last unit.
+    pub(super) end: u64,
+    /// Its direction.
+    pub(super) op: Op,
+}
+
+/// A place in `[from, to)` at which a request of `size` lies within.
+#[inline]
+fn within(generator: &mut Generator, from: u64, to: u64, size: u64) -> u64 {
+    from + below(generator, to - from - size + 1)
+}
+
+family! {
+    /// Rules for the places of requests.
+    Places: Place [Uniform, Sequential, Local, Hot, Zipf]
+    fn fault(room: Room) -> Option<Fault> { (room) }
+    fn ready(room: Room) -> PlaceDraw { (room) }
+    fn next(generator: &mut Generator, asked: &mut Asked) -> u64 { (generator, asked) }
+}
+
+/// A rule for each request, drawn with its share.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlaceMix {
+    /// The rules; their shares add up to one.
+    pub parts: Vec<Part<Places>>,
+}
+
+impl PlaceMix {
+    /// One rule for all requests.
+    pub fn of(places: Places) -> Self {
+        Self {
+            parts: vec![Part {
+                share: 1.0,
+                of: places,
+            }],
+        }
+    }
+
+    /// Reads words, each a rule; of those but one the share is given as a parameter. `field` is
+    /// what errors call a name that is unknown.
+    pub(super) fn read(words: &[&str], disk: Disk, field: &str) -> Result<Self, Fault> {
+        let parts = words
+            .iter()
+            .map(|word| {
+                let call = Call::read(word, field)?;
+                let mut args = Args::of(&call, disk);
+                let share = args.maybe_share("share")?;
+                let places = Places::read(&call, &mut args);
+                let places = places.unwrap_or_else(|| Err(unknown(field, call.name)))?;
+                args.finish()?;
+                Ok((share, places))
+            })
+            .collect::<Result<Vec<(Option<f64>, Places)>, Fault>>()?;
+        let given: f64 = parts.iter().filter_map(|(share, _)| *share).sum::<f64>();
+        let without = parts.iter().filter(|(share, _)| share.is_none()).count();
+        if without > 1 {
+            let expected = "a share of each place but one, such as sequential(share=30%)";
+            return Err(Fault::new(field, &words.join(" "), expected));
+        }
+        if given > 1.0 + ROUNDING || (without == 0 && given < 1.0 - ROUNDING) {
+            let found = format!("{} %", given * 100.0);
+            let expected = "shares of 100 % in all, or a last place without";
+            return Err(Fault::new(field, &found, expected));
+        }
+        let rest = (1.0 - given).max(0.0);
+        let parts = parts.into_iter();
+        let parts = parts.map(|(share, of)| Part {
+            share: share.unwrap_or(rest),
+            of,
+        });
+        Ok(Self {
+            parts: parts.collect(),
+        })
+    }
+
+    /// The same of one text.
+    pub(super) fn of_text(text: &str, disk: Disk, field: &str) -> Result<Self, Fault> {
+        Self::read(&words(text), disk, field)
+    }
+
+    /// What the first rule that does not fit needs.
+    pub(super) fn fault(&self, room: Room) -> Option<Fault> {
+        let mut faults = self.parts.iter().map(|part| part.of.fault(room));
+        faults.find_map(|fault| fault)
+    }
+
+    pub(super) fn ready(&self, room: Room) -> Choice<PlaceDraw> {
+        let parts = self.parts.iter();
+        let parts = parts.map(|part| Part {
+            share: part.share,
+            of: part.of.ready(room),
+        });
+        let choice = Choice::new(parts.collect());
+        choice.unwrap_or_else(|| panic!("no places: {self:?}"))
+    }
+}
+
+/// Sums of written percentages miss a whole by less.
+const ROUNDING: f64 = 1e-9;
+
+fn unknown(field: &str, found: &str) -> Fault {
+    let known: Vec<&str> = Places::INFOS.iter().map(|info| info.name).collect();
+    Fault::unknown(field, found, "places", &known)
+}

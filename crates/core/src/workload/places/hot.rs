@@ -1,0 +1,85 @@
+//! In a few zones.
+
+use super::{Args, Asked, Fault, Generator, Info, Place, Room, below, within};
+
+/// Anywhere within one of a few zones of one width, each zone as likely.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hot {
+    /// Where each begins, as a share of the disk from 0 to 1.
+    pub at_share: Vec<f64>,
+    /// Width of each, as a share of the disk from 0 to 1.
+    pub width_share: f64,
+}
+
+/// liu05's.
+const WIDTH_SHARE: f64 = 0.01;
+
+impl Place for Hot {
+    const INFO: Info = Info {
+        name: "hot",
+        summary: "within a few zones",
+        parameters: &[
+            ("at=0%, at=50%", "where each zone begins"),
+            ("width=1%", "width of each; 1 % of the disk when left out"),
+        ],
+        origin: "liu05 figure 6.1 (two zones of 1 % each, the outermost and the central)",
+    };
+
+    type Draw = HotDraw;
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+        let at_share = args.shares("at")?;
+        let width_share = args.maybe_share("width")?.unwrap_or(WIDTH_SHARE);
+        let beyond = at_share.iter().find(|at| **at + width_share > 1.0 + 1e-9);
+        if let Some(at) = beyond {
+            let most = (1.0 - width_share) * 100.0;
+            let found = format!("{} %", at * 100.0);
+            let expected = format!("at most {most} %, as the zone is so wide");
+            return Err(Fault::new(&args.field("at"), &found, expected));
+        }
+        Ok(Self {
+            at_share,
+            width_share,
+        })
+    }
+
+    fn fault(&self, room: Room) -> Option<Fault> {
+        let is_narrow = |(from, to): (u64, u64)| to - from < room.most;
+        self.zones(room).into_iter().any(is_narrow).then(|| {
+            let found = format!("{} %", self.width_share * 100.0);
+            let least = room.most * room.unit;
+            let expected = format!("a zone wider than the largest request, {least} sectors");
+            Fault::new("hot.width", &found, expected)
+        })
+    }
+
+    fn ready(&self, room: Room) -> HotDraw {
+        HotDraw {
+            zones: self.zones(room),
+        }
+    }
+}
+
+impl Hot {
+    /// The units of each zone, half-open.
+    fn zones(&self, room: Room) -> Vec<(u64, u64)> {
+        let unit = |share: f64| ((share * room.units as f64).round() as u64).min(room.units);
+        let zone = |at: &f64| (unit(*at), unit(at + self.width_share));
+        self.at_share.iter().map(zone).collect()
+    }
+}
+
+/// [`Hot`], ready.
+#[derive(Clone, Debug)]
+pub(in crate::workload) struct HotDraw {
+    zones: Vec<(u64, u64)>,
+}
+
+impl HotDraw {
+    #[inline]
+    pub(in crate::workload) fn next(&mut self, generator: &mut Generator, asked: &Asked) -> u64 {
+        let zone = below(generator, self.zones.len() as u64) as usize;
+        let (from, to) = self.zones[zone];
+        within(generator, from, to, asked.size)
+    }
+}

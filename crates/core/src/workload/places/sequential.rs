@@ -1,0 +1,94 @@
+//! Where another request ended.
+
+use super::{Args, Asked, Fault, Generator, Info, Place, Placed, Room, below, within};
+
+/// Each request begins where another ended, and has its direction: where the stream's last
+/// request ended, whatever rule placed that, or where the last of one of several runs of its
+/// own did, each as likely. The first of a run, and one that would pass the end of the disk, go
+/// anywhere.
+///
+/// That the direction is kept is what the traces of worthington94 and worthington96 show (all
+/// 3,013 sequential requests on the HP C2247, all 2,494 on the Seagate ST41601N). So where all
+/// requests of a stream are sequential, its first one's direction is that of all, and where all
+/// are in runs, those of the runs are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sequential {
+    /// Number of runs of its own; `None` to continue the stream's last request.
+    pub runs: Option<usize>,
+}
+
+const MOST_RUNS: u64 = 1_000_000;
+
+impl Place for Sequential {
+    const INFO: Info = Info {
+        name: "sequential",
+        summary: "where the last request ended, in the same direction",
+        parameters: &[(
+            "runs=4",
+            "so many runs in turn at random, each where it ended itself; when left out, where \
+             the last request of the stream ended",
+        )],
+        origin: "worthington94 figure 2 and worthington96 section 6 (30 % sequential)",
+    };
+
+    type Draw = SequentialDraw;
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+        let runs = args.maybe_count("runs", 1..=MOST_RUNS)?;
+        Ok(Self {
+            runs: runs.map(|runs| runs as usize),
+        })
+    }
+
+    fn fault(&self, _: Room) -> Option<Fault> {
+        None
+    }
+
+    fn ready(&self, room: Room) -> SequentialDraw {
+        SequentialDraw {
+            units: room.units,
+            runs: vec![None; self.runs.unwrap_or(0)],
+        }
+    }
+}
+
+/// [`Sequential`], ready.
+#[derive(Clone, Debug)]
+pub(in crate::workload) struct SequentialDraw {
+    units: u64,
+    /// Where each run is; empty to continue the stream.
+    runs: Vec<Option<Placed>>,
+}
+
+impl SequentialDraw {
+    #[inline]
+    pub(in crate::workload) fn next(
+        &mut self,
+        generator: &mut Generator,
+        asked: &mut Asked,
+    ) -> u64 {
+        if self.runs.is_empty() {
+            return after(asked.last, self.units, generator, asked);
+        }
+        let run = below(generator, self.runs.len() as u64) as usize;
+        let start = after(self.runs[run], self.units, generator, asked);
+        self.runs[run] = Some(Placed {
+            start,
+            end: start + asked.size,
+            op: asked.op,
+        });
+        start
+    }
+}
+
+/// Where `before` ended, or anywhere.
+#[inline]
+fn after(before: Option<Placed>, units: u64, generator: &mut Generator, asked: &mut Asked) -> u64 {
+    match before {
+        Some(Placed { end, op, .. }) if end + asked.size <= units => {
+            asked.op = op;
+            end
+        }
+        _ => within(generator, 0, units, asked.size),
+    }
+}

@@ -1,0 +1,43 @@
+//! Anywhere.
+
+use super::{Args, Asked, Fault, Generator, Info, Place, Room, within};
+
+/// Every place on the disk alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Uniform;
+
+impl Place for Uniform {
+    const INFO: Info = Info {
+        name: "uniform",
+        summary: "every place alike",
+        parameters: &[],
+        origin: "worthington94 section 5; jacobson91 section 6; liu05 section 4.2",
+    };
+
+    type Draw = UniformDraw;
+
+    fn read(_: &mut Args<'_>) -> Result<Self, Fault> {
+        Ok(Self)
+    }
+
+    fn fault(&self, _: Room) -> Option<Fault> {
+        None
+    }
+
+    fn ready(&self, room: Room) -> UniformDraw {
+        UniformDraw { units: room.units }
+    }
+}
+
+/// [`Uniform`], ready.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::workload) struct UniformDraw {
+    units: u64,
+}
+
+impl UniformDraw {
+    #[inline]
+    pub(in crate::workload) fn next(&mut self, generator: &mut Generator, asked: &Asked) -> u64 {
+        within(generator, 0, self.units, asked.size)
+    }
+}

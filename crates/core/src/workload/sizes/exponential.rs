@@ -1,0 +1,83 @@
+//! Many small requests and a few large ones.
+
+use rand_distr::{Distribution, Exp1};
+
+use super::{Args, Bounds, Fault, Generator, Info, Size};
+use crate::units::SectorCount;
+
+/// Exponential sizes in whole units: the geometric distribution, `k` units with probability
+/// `q^(k - 1) (1 - q)`, whose mean `1 / (1 - q)` is exactly the one asked for. With `m` units for
+/// mean the variance is `m (m - 1)` square units.
+///
+/// A size above 16 times the mean is cut to that, as one of nine million is, so that there is a
+/// largest one for which a zone of the disk must have room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exponential {
+    /// The mean; at least the unit.
+    pub mean: SectorCount,
+    /// Sizes are multiples of this, and so are places; at least one.
+    pub unit: SectorCount,
+}
+
+/// The largest size over the mean.
+const REACH: u64 = 16;
+
+impl Size for Exponential {
+    const INFO: Info = Info {
+        name: "exponential",
+        summary: "exponential sizes, in whole units",
+        parameters: &[
+            ("mean=8KiB", "the mean"),
+            (
+                "unit=1sector",
+                "sizes and places are multiples of it; one sector when left out",
+            ),
+        ],
+        origin: "worthington94 figure 2 and worthington96 section 6 (8 KB); lumb01. Departure: \
+                 the sizes of the measured traces are rounded up, which makes their mean half a \
+                 sector more than that",
+    };
+
+    type Draw = ExponentialDraw;
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+        let most = args.disk.most_sectors();
+        let mean = args.size("mean", SectorCount((most.0 / REACH).max(1)))?;
+        let unit = args.maybe_size("unit", mean)?.unwrap_or(SectorCount(1));
+        Ok(Self { mean, unit })
+    }
+
+    fn bounds(&self) -> Bounds {
+        let units = self.mean.0 * REACH / self.unit.0;
+        Bounds {
+            unit: self.unit,
+            most: SectorCount(units * self.unit.0),
+        }
+    }
+
+    fn ready(&self, bounds: Bounds) -> ExponentialDraw {
+        let stop = self.unit.0 as f64 / self.mean.0 as f64;
+        ExponentialDraw {
+            // Not the standard library's, whose last bit differs from system to system. Zero
+            // where all sizes are one unit.
+            scale: -1.0 / libm::log1p(-stop),
+            most: bounds.most.0 / bounds.unit.0,
+        }
+    }
+}
+
+/// [`Exponential`], ready.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::workload) struct ExponentialDraw {
+    /// Mean of the exponential distribution whose values, rounded up, are the sizes in units.
+    scale: f64,
+    most: u64,
+}
+
+impl ExponentialDraw {
+    #[inline]
+    pub(super) fn next(&mut self, generator: &mut Generator) -> u64 {
+        let unit: f64 = Exp1.sample(generator);
+        (1 + (unit * self.scale) as u64).min(self.most)
+    }
+}

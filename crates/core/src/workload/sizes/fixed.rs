@@ -1,0 +1,45 @@
+//! Requests all of one size.
+
+use super::{Args, Bounds, Fault, Generator, Info, Size};
+use crate::units::SectorCount;
+
+/// One size, always.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fixed {
+    /// The size; at least one sector.
+    pub sectors: SectorCount,
+}
+
+impl Size for Fixed {
+    const INFO: Info = Info {
+        name: "fixed",
+        summary: "one size; a bare size such as 8KiB says the same",
+        parameters: &[("size=8KiB", "the size")],
+        origin: "worthington94 section 5; jacobson91 section 6 (8 KB)",
+    };
+
+    type Draw = Self;
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+        let sectors = args.size("size", args.disk.most_sectors())?;
+        Ok(Self { sectors })
+    }
+
+    fn bounds(&self) -> Bounds {
+        Bounds {
+            unit: self.sectors,
+            most: self.sectors,
+        }
+    }
+
+    fn ready(&self, _: Bounds) -> Self {
+        *self
+    }
+}
+
+impl Fixed {
+    #[inline]
+    pub(super) fn next(&mut self, _: &mut Generator) -> u64 {
+        1
+    }
+}

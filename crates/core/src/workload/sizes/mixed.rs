@@ -1,0 +1,82 @@
+//! A few sizes, each with its share.
+
+use super::{Args, Bounds, Fault, Generator, Info, Size};
+use crate::units::SectorCount;
+use crate::workload::args::{no_share, share};
+use crate::workload::draw::{Choice, Part};
+
+/// Sizes with their shares.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mixed {
+    /// The sizes; their shares add up to one.
+    pub parts: Vec<Part<SectorCount>>,
+}
+
+impl Size for Mixed {
+    const INFO: Info = Info {
+        name: "mixed",
+        summary: "a few sizes, each with its share",
+        parameters: &[("4KiB=96%, 24KiB=4%", "sizes and their shares, 100 % in all")],
+        origin: "liu05 section 4.2 (96 % of 4 KB, 4 % of 24 KB: airline reservations)",
+    };
+
+    type Draw = MixedDraw;
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+        let (disk, most) = (args.disk, args.disk.most_sectors());
+        let pairs = args.pairs();
+        let parts = pairs
+            .into_iter()
+            .map(|(size, text)| {
+                let sectors = disk.size(size, most);
+                let sectors =
+                    sectors.ok_or_else(|| Fault::new("mixed", size, disk.size_expected(most)))?;
+                let share = share(text).ok_or_else(|| no_share(&args.field(size), text))?;
+                Ok(Part { share, of: sectors })
+            })
+            .collect::<Result<Vec<_>, Fault>>()?;
+        let sum: f64 = parts.iter().map(|part| part.share).sum();
+        if (sum - 1.0).abs() > 1e-9 {
+            let found = format!("{} %", sum * 100.0);
+            return Err(Fault::new("mixed", &found, "shares of 100 % in all"));
+        }
+        Ok(Self { parts })
+    }
+
+    fn bounds(&self) -> Bounds {
+        let sizes = || self.parts.iter().map(|part| part.of.0);
+        Bounds {
+            unit: SectorCount(sizes().fold(0, gcd)),
+            most: SectorCount(sizes().max().unwrap_or(0)),
+        }
+    }
+
+    fn ready(&self, bounds: Bounds) -> MixedDraw {
+        let parts = self.parts.iter();
+        let parts = parts.map(|part| Part {
+            share: part.share,
+            of: part.of.0 / bounds.unit.0,
+        });
+        let Some(units) = Choice::new(parts.collect()) else {
+            panic!("no sizes: {self:?}");
+        };
+        MixedDraw { units }
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// [`Mixed`], ready.
+#[derive(Clone, Debug)]
+pub(in crate::workload) struct MixedDraw {
+    units: Choice<u64>,
+}
+
+impl MixedDraw {
+    #[inline]
+    pub(super) fn next(&mut self, generator: &mut Generator) -> u64 {
+        *self.units.take(generator)
+    }
+}

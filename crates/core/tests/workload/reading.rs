@@ -1,0 +1,285 @@
+//! What is written, what it means, and what is wrong with it.
+
+use diskarm_core::units::SectorCount;
+use diskarm_core::workload::places::{Local, Sequential, Uniform};
+use diskarm_core::workload::sizes::{Exponential, Fixed};
+use diskarm_core::workload::{Arrivals, Part, Places, Sizes, Stream, Workload};
+
+use crate::{DISK, stream};
+
+fn fault(text: &str) -> String {
+    let workload = Workload::parse(text, DISK);
+    let fault = workload.expect_err(&format!("no fault in {text:?}"));
+    assert_eq!(fault.line, None);
+    fault.to_string()
+}
+
+fn toml_fault(text: &str) -> String {
+    let workload = Workload::parse_toml(text, DISK);
+    let fault = workload.expect_err(&format!("no fault in {text:?}"));
+    format!("{}: {fault}", fault.line.expect("a line"))
+}
+
+#[test]
+fn what_is_left_out_is_the_classic_workload() {
+    assert_eq!(stream("poisson(mean=31.2ms)"), Stream::worthington94());
+    let same = "poisson(mean = 31.2 ms)  uniform() size=fixed(size=16 sectors)";
+    assert_eq!(stream(same), Stream::worthington94());
+}
+
+#[test]
+fn words_mean_what_they_say() {
+    let text = "uniform(to=22ms) sequential(share=30%) local(share=30%, deviation=10000 sectors) \
+                uniform size=exponential(mean=8KiB) reads=50%";
+    let read = stream(text);
+    let deviation = SectorCount(10_000);
+    let expected = [
+        (0.3, Places::Sequential(Sequential { runs: None })),
+        (0.3, Places::Local(Local { deviation })),
+        (0.4, Places::Uniform(Uniform)),
+    ];
+    let expected = expected.map(|(share, of)| Part { share, of });
+    assert_eq!(read.places.parts, expected);
+    let (mean, unit) = (SectorCount(16), SectorCount(1));
+    assert_eq!(read.sizes, Sizes::Exponential(Exponential { mean, unit }));
+    assert_eq!(read.read_share, 0.5);
+    let words: Vec<&str> = text.splitn(2, ' ').collect();
+    // Size and share of reads stand anywhere behind the arrivals.
+    let turned = "uniform(to=22ms) reads=50% sequential(share=30%) \
+                  size=exponential(mean=8KiB) local(share=30%, deviation=10000sectors) uniform";
+    assert_eq!(words[0], "uniform(to=22ms)");
+    assert_eq!(stream(turned), read);
+}
+
+#[test]
+fn a_file_says_the_same() {
+    let one = "arrivals = \"closed(clients=10, think=30ms)\"\nsize = \"4 KiB\"\nreads = \"67 %\"\n";
+    let by_file = Workload::parse_toml(one, DISK).unwrap();
+    let text = "closed(clients=10, think=30ms) size=4KiB reads=67%";
+    assert_eq!(by_file, Workload::parse(text, DISK).unwrap());
+
+    let two = "[[stream]]\narrivals = \"poisson(rate=60/s)\"\n\n[[stream]]\n\
+               places = \"sequential(share=30%) uniform\"\narrivals = \"poisson(rate=9/s)\"\n";
+    let by_file = Workload::parse_toml(two, DISK).unwrap();
+    let text = "poisson(rate=60/s) + poisson(rate=9/s) sequential(share=30%) uniform";
+    assert_eq!(by_file, Workload::parse(text, DISK).unwrap());
+}
+
+#[test]
+fn every_generator_reads_the_parameters_that_its_table_shows() {
+    let call = |name: &str, parameters: &[(&str, &str)]| {
+        let written: Vec<&str> = parameters.iter().map(|(written, _)| *written).collect();
+        format!("{name}({})", written.join(", "))
+    };
+    for info in Arrivals::infos() {
+        let text = call(info.name, info.parameters);
+        assert!(Workload::parse(&text, DISK).is_ok(), "{text}");
+    }
+    for info in Places::INFOS {
+        let text = format!("poisson(rate=1/s) {}", call(info.name, info.parameters));
+        assert!(Workload::parse(&text, DISK).is_ok(), "{text}");
+    }
+    for info in Sizes::INFOS {
+        let text = format!(
+            "poisson(rate=1/s) size={}",
+            call(info.name, info.parameters)
+        );
+        assert!(Workload::parse(&text, DISK).is_ok(), "{text}");
+    }
+    let size = SectorCount(16);
+    assert_eq!(
+        stream("closed(clients=1) size=8KiB").sizes,
+        Sizes::Fixed(Fixed { sectors: size })
+    );
+}
+
+#[test]
+fn misspelt_names_suggest_their_nearest() {
+    for (text, told) in [
+        (
+            "poison(rate=60/s)",
+            "arrivals: found \"poison\", expected arrivals, perhaps \"poisson\"",
+        ),
+        (
+            "poisson(rat=60/s)",
+            "poisson: found \"rat\", expected a known parameter, perhaps \"rate\"",
+        ),
+        (
+            "poisson(rate=60/s) sequentail",
+            "places: found \"sequentail\", expected places, perhaps \"sequential\"",
+        ),
+        (
+            "poisson(rate=60/s) sizes=4KiB",
+            "key: found \"sizes\", expected a known key, perhaps \"size\"",
+        ),
+        (
+            "poisson(rate=60/s) size=mixd(4KiB=1%)",
+            "size: found \"mixd\", expected a size such as 8KiB, or a distribution of sizes, \
+             perhaps \"mixed\"",
+        ),
+        (
+            "poisson(rate=60/s) anywhere",
+            "places: found \"anywhere\", expected places: uniform, sequential, local, hot, zipf",
+        ),
+        (
+            "poisson(rate=60/s) uniform(from=3)",
+            "uniform: found \"from\", expected a known parameter, perhaps \"share\"",
+        ),
+    ] {
+        let found = fault(text);
+        // The last has no likely neighbour: all are listed.
+        if text.ends_with("(from=3)") {
+            assert_eq!(
+                found,
+                "uniform: found \"from\", expected a known parameter: share"
+            );
+        } else {
+            assert_eq!(found, told);
+        }
+    }
+}
+
+/// Holds what is told of each text.
+fn hold(cases: &[(&str, &str)]) {
+    for (text, told) in cases {
+        assert_eq!(fault(text), *told, "{text}");
+    }
+}
+
+#[test]
+fn arrivals_that_cannot_be() {
+    let rate = "expected a rate from 1 an hour to 1000000000/s, such as \"32/s\"";
+    hold(&[
+        (
+            "",
+            "arrivals: found nothing, expected when requests come, such as poisson(rate=60/s)",
+        ),
+        (
+            "poisson(rate=60)",
+            &format!("poisson.rate: found \"60\", {rate}"),
+        ),
+        ("poisson", &format!("poisson.rate: found nothing, {rate}")),
+        (
+            "poisson(rate=1/s, mean=1s)",
+            "poisson.rate: found \"both\", expected a rate or a mean, not both",
+        ),
+        (
+            "poisson(rate=1/s, rate=2/s)",
+            "poisson.rate: found \"1/s\", expected it once",
+        ),
+        (
+            "poisson(rate=1/s",
+            "arrivals: found \"poisson(rate=1/s\", expected a name with its parameters in \
+             parentheses, name(key=value, ...)",
+        ),
+        (
+            "poisson(60/s)",
+            "poisson: found \"60/s\", expected parameters as key=value",
+        ),
+        (
+            "erlang(k=0, rate=1/s)",
+            "erlang.k: found \"0\", expected a whole number from 1 to 1000000",
+        ),
+        (
+            "uniform(from=5ms, to=3ms)",
+            "uniform.from: found \"5 ms\", expected at most 3 ms, which is uniform.to",
+        ),
+        (
+            "bursts(on=1us, off=1s, rate=1/s)",
+            "bursts.on: found \"0.001 ms\", expected at least 1 ms, for one arrival in 1000 bursts",
+        ),
+        (
+            "closed(clients=1, think=5)",
+            "closed.think: found \"5\", expected a time from 0 to an hour with its unit, such as \
+             \"5 ms\", or pauses such as poisson(mean=5ms)",
+        ),
+    ]);
+}
+
+#[test]
+fn requests_that_cannot_be() {
+    let share = "expected a percentage from 0 % to 100 %, such as \"67 %\"";
+    hold(&[
+        (
+            "poisson(rate=1/s) reads=2",
+            &format!("reads: found \"2\", {share}"),
+        ),
+        (
+            "poisson(rate=1/s) reads=1% reads=1%",
+            "reads: found \"1%\", expected it once",
+        ),
+        (
+            "poisson(rate=1/s) size=100B",
+            "size: found \"100B\", expected 1 to 65536 sectors of 512 bytes, with a unit, such as \
+             \"8 KiB\"",
+        ),
+        (
+            "poisson(rate=1/s) size=mixed(4KiB=96%, 24KiB=5%)",
+            "mixed: found \"101 %\", expected shares of 100 % in all",
+        ),
+        (
+            "poisson(rate=1/s) sequential uniform",
+            "places: found \"sequential uniform\", expected a share of each place but one, such \
+             as sequential(share=30%)",
+        ),
+        (
+            "poisson(rate=1/s) sequential(share=30%)",
+            "places: found \"30 %\", expected shares of 100 % in all, or a last place without",
+        ),
+        (
+            "poisson(rate=1/s) hot(at=99.5%)",
+            "hot.at: found \"99.5 %\", expected at most 99 %, as the zone is so wide",
+        ),
+        (
+            "poisson(rate=1/s) hot(at=0%, width=0%)",
+            "hot.width: found \"0 %\", expected a zone wider than the largest request, 16 sectors",
+        ),
+        (
+            "poisson(rate=1/s) zipf(exponent=1, extent=4KiB)",
+            "zipf.extent: found \"8 sectors\", expected an extent of the largest request at least, \
+             16 sectors",
+        ),
+    ]);
+}
+
+#[test]
+fn faults_in_files_have_their_line() {
+    for (text, told) in [
+        (
+            "",
+            "1: arrivals: found nothing, expected when requests come, such as ",
+        ),
+        (
+            "arrivals = 3\n",
+            "1: arrivals: found \"3\", expected text in quotes",
+        ),
+        (
+            "# x\narrivals = \"poisson(rate=1)\"\n",
+            "2: poisson.rate: found \"1\", expected a rate",
+        ),
+        (
+            "arrivals = \"poisson(rate=1/s)\"\nread = \"1 %\"\n",
+            "2: key: found \"read\", expected a known key, perhaps \"reads\"",
+        ),
+        (
+            "[[stream]]\narrivals = \"poisson(rate=1/s)\"\n[[stream]]\nsize = \"4 KiB\"\n",
+            "3: stream[1].arrivals: found nothing, expected when requests come",
+        ),
+        (
+            "[[stream]]\narrivals = \"poisson(rate=1/s)\"\nreads = \"101 %\"\n",
+            "3: stream[0].reads: found \"101 %\", expected a percentage",
+        ),
+        (
+            "stream = 3\n",
+            "1: stream: found nothing, expected tables, each [[stream]]",
+        ),
+        (
+            "size = \"4 KiB\"\n[[stream]]\n",
+            "1: size: found \"size\", expected [[stream]] alone",
+        ),
+        ("arrivals = \n", "1: syntax: found nothing, expected TOML ("),
+    ] {
+        let found = toml_fault(text);
+        assert!(found.starts_with(told), "{found}");
+    }
+}
