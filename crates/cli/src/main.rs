@@ -11,6 +11,7 @@ mod output;
 mod plot;
 mod progress;
 mod simulate;
+mod trace;
 mod validate;
 
 use std::process::ExitCode;
@@ -30,6 +31,7 @@ struct Cli {
 enum Command {
     Drives(drives::Args),
     Simulate(simulate::Args),
+    Trace(trace::Args),
     Validate(validate::Args),
 }
 
@@ -37,6 +39,7 @@ fn run(command: Command) -> Result<(), Error> {
     match command {
         Command::Drives(args) => drives::run(args),
         Command::Simulate(args) => simulate::run(args),
+        Command::Trace(args) => trace::run(args),
         Command::Validate(args) => validate::run(args),
     }
 }

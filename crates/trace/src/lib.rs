@@ -13,8 +13,9 @@
 //!
 //! Inside, from the ground: `record` < `error` < `compression`, `source` (bytes) < `time` <
 //! `lines`, `text` (rows and their fields), `pairing` (events) < `formats` < `order`, `plausible`,
-//! `skipped` < `reader`; `writer` stands beside it.
+//! `skipped` < `reader`; `writer` and `summary` (over `bins`) stand beside it.
 
+mod bins;
 mod compression;
 mod error;
 mod format;
@@ -27,10 +28,12 @@ mod reader;
 mod record;
 mod skipped;
 mod source;
+mod summary;
 mod text;
 mod time;
 mod writer;
 
+pub use bins::Bins;
 pub use error::{ErrorKind, TraceError};
 pub use format::{
     Entry, FORMATS, Format, Info, Moment, OnError, Opened, Options, Rows, Told, Zero,
@@ -39,5 +42,6 @@ pub use reader::{Reader, open, open_with, read, read_with};
 pub use record::{Observed, Place, Record, Urgency};
 pub use skipped::{Reason, Skipped};
 pub use source::Source;
+pub use summary::{DeviceSummary, Measured, Summary};
 pub use time::TimeUnit;
 pub use writer::{Emit, Unwritable, Writer, writable};

@@ -4,6 +4,7 @@ mod drives;
 mod errors;
 mod help;
 mod simulate;
+mod trace;
 mod validate;
 
 use std::process::{Command, Output, Stdio};

@@ -15,20 +15,22 @@ use crate::time::TimeUnit;
 ///
 /// # What it does
 ///
-/// Reads records of type 1 (an I/O) and 4 (a suspect one, with a word more). Word 0 is the size
-/// in bytes, so that later versions with more words are read, too; word 1 has version and type;
-/// words 2 and 3 say when the request entered the driver's queue, in seconds and microseconds
-/// since the trace's date, 4 and 5 when its service started and stopped, in microseconds after
-/// that. 6 is the size in bytes and 7 the address in the disk's sectors, of the size that the
-/// header gives, which are converted to blocks of 512 bytes. Bits 8 to 15 of word 8 are the unit,
-/// which becomes the device: sections of one disk share its addresses. Word 11 has flags: bit 0 a
-/// read, bit 8 asynchronous. Word 13, in version 4, is the queue's length on arrival. Records of
-/// other types are passed over, counted.
+/// Reads records of type 1 (an I/O) and 4 (a suspect one, with a word more). Word 0 is the size in
+/// bytes, so that later versions with more words are read, too; word 1 has version and type; words
+/// 2 and 3 say when the request entered the driver's queue, in seconds and microseconds since the
+/// trace's date, 4 and 5 when its service started and stopped, in microseconds after that. 6 is the
+/// size in bytes and 7 the address in the disk's sectors, of the size that the header gives, which
+/// are converted to blocks of 512 bytes. Bits 8 to 15 of word 8 are the unit, which becomes the
+/// device: sections of one disk share its addresses. Word 11 has flags: bit 0 a read, bit 8
+/// asynchronous. Word 13, in version 4, is the queue's length on arrival, the request itself
+/// included. Records of other types are passed over, counted.
 ///
 /// # Origin
 ///
 /// The traces of C. Ruemmler and J. Wilkes: UNIX disk access patterns (USENIX Winter 1993), of
 /// which worthington94 used cello and snake; the fields were checked with one week of hplajw.
+/// There, 44,482 of the 44,519 queue lengths are by one more than the requests that had arrived and
+/// were not completed.
 ///
 /// # Cost
 ///
@@ -286,7 +288,7 @@ fn record(
         device: words.at(8) >> 8 & 0xff,
         response: Some(us(stop_us)),
         service: Some(us(stop_us - start_us)),
-        queue: has_queue.then(|| words.at(13)),
+        queue: has_queue.then(|| words.at(13).saturating_sub(1)),
         urgency: Some(match is_asynchronous {
             true => Urgency::Asynchronous,
             false => Urgency::Synchronous,

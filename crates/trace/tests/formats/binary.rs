@@ -58,6 +58,7 @@ fn srt_records() {
     let waiting = Urgency::Synchronous;
     assert_eq!(urgencies, [waiting, Urgency::Asynchronous, waiting]);
     assert_eq!(read[0].service.unwrap().as_ns(), 25_000);
+    assert_eq!(read[0].queue, Some(1));
     let (_, notes) = skipping(&trace, None);
     let expected = [
         "1 row passed over: records of type 2, no read or write",
