@@ -11,12 +11,13 @@
 //! expected, or with [`OnError::Skip`] is counted; no row is ever dropped in silence, and
 //! [`Reader::notes`] says what else there is to know.
 //!
-//! Inside, from the ground: `record` < `error` < `compression`, `source` (bytes) < `time` <
-//! `lines`, `text` (rows and their fields), `pairing` (events) < `formats` < `order`, `plausible`,
-//! `skipped` < `reader`; `writer` and `summary` (over `bins`) stand beside it.
+//! Inside, from the ground: `record` < `error` < `compression`, `source` (bytes) < `digits` <
+//! `time` < `lines`, `text` (rows and their fields), `pairing` (events) < `formats` < `order`,
+//! `plausible`, `skipped` < `reader`; `writer` and `summary` (over `bins`) stand beside it.
 
 mod bins;
 mod compression;
+mod digits;
 mod error;
 mod format;
 pub mod formats;

@@ -6,6 +6,7 @@
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
+use crate::digits::{Split, Words, digits, words};
 use crate::error::{ErrorKind, Quoted, TraceError};
 use crate::format::Told;
 use crate::record::Place;
@@ -159,41 +160,41 @@ impl<'a> Row<'a> {
 
     /// The `fields`, as many as there are `names`, which are at most `N`; an error unless there
     /// are exactly that many.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn fields<const N: usize>(
         &'a self,
         mut fields: impl Iterator<Item = &'a [u8]>,
-        names: impl ExactSizeIterator<Item = &'static str> + Clone,
+        names: &[&'static str],
     ) -> Result<[Field<'a>; N], TraceError> {
-        let (array, count) = self.leading(&mut fields, names.clone());
-        let expected = names.len();
-        match fields.next() {
-            None if count == expected => Ok(array),
-            None => Err(self.wrong_count(count, names)),
-            Some(_) => Err(self.wrong_count(count + 1 + fields.count(), names)),
+        let (array, count) = self.leading(&mut fields, names);
+        let is_more = fields.next().is_some();
+        if count < names.len() || is_more {
+            let more = usize::from(is_more) + fields.count();
+            return Err(self.wrong_count(count + more, names));
         }
+        Ok(array)
     }
 
     /// The first `fields`, one for each of `names`, whatever follows them; an error where there
     /// are fewer.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn first_fields<const N: usize>(
         &'a self,
         mut fields: impl Iterator<Item = &'a [u8]>,
-        names: [&'static str; N],
+        names: &[&'static str; N],
     ) -> Result<[Field<'a>; N], TraceError> {
-        match self.leading(&mut fields, names.into_iter()) {
+        match self.leading(&mut fields, names) {
             (array, count) if count == N => Ok(array),
-            (_, count) => Err(self.wrong_count(count, names.into_iter())),
+            (_, count) => Err(self.wrong_count(count, names)),
         }
     }
 
     /// Takes a field for each name while there are some, and says how many.
-    #[inline]
+    #[inline(always)]
     fn leading<const N: usize>(
         &'a self,
         fields: &mut impl Iterator<Item = &'a [u8]>,
-        names: impl Iterator<Item = &'static str>,
+        names: &[&'static str],
     ) -> ([Field<'a>; N], usize) {
         let mut array = [self.field("", b""); N];
         let mut count = 0;
@@ -206,18 +207,19 @@ impl<'a> Row<'a> {
     }
 
     /// The fields between `separator`s.
-    #[inline]
-    pub(crate) fn split(&self, separator: u8) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        self.text.split(move |byte| *byte == separator)
+    #[inline(always)]
+    pub(crate) fn split(&self, separator: u8) -> Split<'a> {
+        Split::new(self.text, separator)
     }
 
     /// The fields apart by white space.
-    #[inline]
-    pub(crate) fn words(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+    #[inline(always)]
+    pub(crate) fn words(&self) -> Words<'a> {
         words(self.text)
     }
 
     /// The text as a field of its own.
+    #[inline(always)]
     pub(crate) fn field(&'a self, name: &'static str, text: &'a [u8]) -> Field<'a> {
         Field {
             row: self,
@@ -227,16 +229,12 @@ impl<'a> Row<'a> {
     }
 
     #[cold]
-    fn wrong_count(
-        &self,
-        count: usize,
-        mut names: impl ExactSizeIterator<Item = &'static str>,
-    ) -> TraceError {
+    fn wrong_count(&self, count: usize, names: &[&'static str]) -> TraceError {
         let expected = names.len();
         let plural = if count == 1 { "" } else { "s" };
         let mut detail = format!("found {count} field{plural}, expected {expected}");
         // A single field is rather a line that separates its fields in another way.
-        if let Some(missing) = names.nth(count).filter(|_| count > 1) {
+        if let Some(missing) = names.get(count).filter(|_| count > 1) {
             detail += &format!(": no {missing}");
         }
         if count < expected && !self.is_ended {
@@ -259,13 +257,6 @@ impl<'a> Row<'a> {
     pub(crate) fn error(&self, kind: ErrorKind, detail: String) -> TraceError {
         TraceError::new(kind, self.name, Some(self.place()), detail)
     }
-}
-
-/// The parts of `text` that white space separates.
-#[inline]
-pub(crate) fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    text.split(u8::is_ascii_whitespace)
-        .filter(|word| !word.is_empty())
 }
 
 /// The blocks that `count` bytes from the byte `first` touch; `None` where no request can.
@@ -415,32 +406,6 @@ impl Field<'_> {
     }
 }
 
-/// A whole number written in nothing but digits, at least one; `None` from 2^64 on.
-#[inline]
-pub(crate) fn digits(text: &[u8]) -> Option<u64> {
-    // Nineteen digits stay below 2^64.
-    if text.is_empty() || text.len() > 19 {
-        return long_digits(text);
-    }
-    let mut value = 0u64;
-    for byte in text {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
-        }
-        value = value * 10 + u64::from(digit);
-    }
-    Some(value)
-}
-
-#[cold]
-fn long_digits(text: &[u8]) -> Option<u64> {
-    if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    str::from_utf8(text).ok()?.parse().ok()
-}
-
 /// The lines of a file's head, without their ends; the last may be cut.
 pub(crate) fn head_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii)
@@ -468,32 +433,4 @@ pub(crate) fn is_decimal(text: &[u8]) -> bool {
         && text
             .iter()
             .all(|byte| byte.is_ascii_digit() || *byte == b'.')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn digits_up_to_the_last() {
-        assert_eq!(digits(b"0"), Some(0));
-        assert_eq!(
-            digits(b"9999999999999999999"),
-            Some(9_999_999_999_999_999_999)
-        );
-        assert_eq!(digits(b"18446744073709551615"), Some(u64::MAX));
-        assert_eq!(digits(b"18446744073709551616"), None);
-        assert_eq!(digits(b"0000000000000000000000007"), Some(7));
-        for wrong in [
-            &b""[..],
-            b"-1",
-            b"+1",
-            b"1 ",
-            b"1:",
-            b"1/",
-            b"123456789012345678901x",
-        ] {
-            assert_eq!(digits(wrong), None, "{wrong:?}");
-        }
-    }
 }

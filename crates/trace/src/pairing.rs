@@ -1,7 +1,7 @@
 //! Requests from the events of Linux's block layer: each begins with one event and ends with
 //! another.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Lbn, SectorCount};
@@ -40,15 +40,19 @@ pub(crate) struct Event {
 /// its completion was lost.
 const MOST_OUTSTANDING: usize = 4096;
 
+/// Places that are remembered; a power of two.
+const RECENT: usize = 4096;
+
 /// Hands out requests in the order in which they began, once they are completed.
 pub(crate) struct Pairing {
-    begins_at: Moment,
+    begins: Action,
     /// In the order of their beginnings; those behind the first may be completed.
     waiting: VecDeque<Waiting>,
-    /// Requests handed out before the first that waits.
+    /// Requests handed out before the first that waits: what number it has.
     done: u64,
-    /// By (device, first block, number): the requests that are not completed.
-    outstanding: BTreeMap<(u32, u64, u64), u64>,
+    /// For a hash of a device and a first block, the number of the last request that began there:
+    /// nearly always the one that a completion ends, so that the search is for the others.
+    recent: Vec<u64>,
 }
 
 struct Waiting {
@@ -59,36 +63,53 @@ struct Waiting {
     is_void: bool,
 }
 
+impl Waiting {
+    /// Whether it waits for a completion like `event`.
+    #[inline]
+    fn waits_for(&self, event: &Event) -> bool {
+        self.missing > 0 && self.record.device == event.device && self.record.op == event.op
+    }
+
+    /// So many blocks of it are completed.
+    #[inline]
+    fn end(&mut self, sectors: u64, at: Instant) {
+        self.missing = self.missing.saturating_sub(sectors);
+        if self.missing == 0 {
+            let arrival = self.record.arrival.unwrap_or(at);
+            self.record.response = Some(at.since_or_zero(arrival));
+        }
+    }
+}
+
 impl Pairing {
     /// For requests that begin with their issue, or when they are queued.
     pub(crate) fn new(begins_at: Moment) -> Self {
         Self {
-            begins_at,
+            begins: match begins_at {
+                Moment::Issue => Action::Issue,
+                Moment::Queue => Action::Queue,
+            },
             waiting: VecDeque::new(),
             done: 0,
-            outstanding: BTreeMap::new(),
+            recent: vec![0; RECENT],
         }
     }
 
     /// Takes notice of an event; they come in the order of their times.
+    #[inline]
     pub(crate) fn put(&mut self, event: &Event, told: &mut Told) {
-        let begins = match self.begins_at {
-            Moment::Issue => Action::Issue,
-            Moment::Queue => Action::Queue,
-        };
         match event.action {
             Action::Complete => self.complete(event, told),
             // Requeued, a request still waits for its issue, but no longer for its completion.
-            Action::Requeue if begins == Action::Issue => self.requeue(event, told),
-            action if action == begins => self.begin(event),
+            Action::Requeue if self.begins == Action::Issue => self.requeue(event, told),
+            action if action == self.begins => self.begin(event),
             Action::Queue | Action::Issue | Action::Requeue => {}
         }
     }
 
+    #[inline]
     fn begin(&mut self, event: &Event) {
-        let number = self.done + self.waiting.len() as u64;
-        let key = (event.device, event.start.0, number);
-        self.outstanding.insert(key, event.sectors.0);
+        self.recent[place(event)] = self.done + self.waiting.len() as u64;
         let record = Record {
             arrival: Some(event.at),
             device: event.device,
@@ -102,73 +123,48 @@ impl Pairing {
         });
     }
 
+    #[inline]
+    fn complete(&mut self, event: &Event, told: &mut Told) {
+        let index = self.recent[place(event)].wrapping_sub(self.done) as usize;
+        if let Some(waiting) = self.waiting.get_mut(index) {
+            let record = &waiting.record;
+            let is_it = record.start == event.start && record.sectors == event.sectors;
+            if is_it && waiting.waits_for(event) && waiting.missing == event.sectors.0 {
+                return waiting.end(event.sectors.0, event.at);
+            }
+        }
+        self.search(event, told);
+    }
+
     /// A completion ends all requests within it, for they may have been merged since they began;
     /// one within a request ends a part of that.
-    fn complete(&mut self, event: &Event, told: &mut Told) {
-        let (first, end) = (event.start.0, (event.start + event.sectors).0);
+    #[cold]
+    fn search(&mut self, event: &Event, told: &mut Told) {
+        let (start, end) = (event.start, event.start + event.sectors);
         let mut has_ended = false;
-        while let Some((&key, &sectors)) = self
-            .outstanding
-            .range((event.device, first, 0)..(event.device, end, 0))
-            .find(|(key, sectors)| {
-                key.1 + **sectors <= end && self.waiting_at(key.2).is_some_and(|w| w == event.op)
-            })
-        {
-            self.outstanding.remove(&key);
-            self.end(key.2, sectors, event);
-            has_ended = true;
+        for waiting in self.waiting.iter_mut().filter(|w| w.waits_for(event)) {
+            let record = &waiting.record;
+            if start <= record.start && record.end() <= end {
+                waiting.end(waiting.missing, event.at);
+                has_ended = true;
+            }
         }
-        if !has_ended && !self.complete_part(event) {
-            told.pass_over("completions without a beginning");
-        }
-    }
-
-    /// Whether there is a request of which `event` completes a part.
-    fn complete_part(&mut self, event: &Event) -> bool {
-        // A part is looked for where requests begin at most so far before it.
-        let least = event.start.0.saturating_sub(1 << 16);
-        let end = (event.start + event.sectors).0;
-        let range = (event.device, least, 0)..=(event.device, event.start.0, u64::MAX);
-        let found = self.outstanding.range(range).find(|(key, sectors)| {
-            key.1 + **sectors >= end && self.waiting_at(key.2) == Some(event.op)
-        });
-        let Some((&key, _)) = found else {
-            return false;
-        };
-        let number = key.2;
-        let sectors = event.sectors.0;
-        if self.end(number, sectors, event) {
-            self.outstanding.remove(&key);
-        }
-        true
-    }
-
-    fn waiting_at(&self, number: u64) -> Option<Op> {
-        let waiting = self.waiting.get((number - self.done) as usize)?;
-        Some(waiting.record.op)
-    }
-
-    /// So many blocks of a request are completed; whether that was the last of it.
-    fn end(&mut self, number: u64, sectors: u64, event: &Event) -> bool {
-        let index = (number - self.done) as usize;
-        let Some(waiting) = self.waiting.get_mut(index) else {
-            return true;
-        };
-        waiting.missing = waiting.missing.saturating_sub(sectors);
-        if waiting.missing == 0 {
-            let arrival = waiting.record.arrival.unwrap_or(event.at);
-            waiting.record.response = Some(event.at.since_or_zero(arrival));
-        }
-        waiting.missing == 0
-    }
-
-    fn requeue(&mut self, event: &Event, told: &mut Told) {
-        let range = (event.device, event.start.0, 0)..=(event.device, event.start.0, u64::MAX);
-        let Some((&key, _)) = self.outstanding.range(range).next_back() else {
+        if has_ended {
             return;
+        }
+        let holds = |w: &&mut Waiting| {
+            w.waits_for(event) && w.record.start <= start && end <= w.record.end()
         };
-        self.outstanding.remove(&key);
-        if let Some(waiting) = self.waiting.get_mut((key.2 - self.done) as usize) {
+        match self.waiting.iter_mut().find(holds) {
+            Some(waiting) => waiting.end(event.sectors.0, event.at),
+            None => told.pass_over("completions without a beginning"),
+        }
+    }
+
+    #[cold]
+    fn requeue(&mut self, event: &Event, told: &mut Told) {
+        let is_it = |w: &&mut Waiting| w.waits_for(event) && w.record.start == event.start;
+        if let Some(waiting) = self.waiting.iter_mut().rfind(is_it) {
             waiting.is_void = true;
             waiting.missing = 0;
             told.pass_over("issues taken back by a requeue");
@@ -176,23 +172,27 @@ impl Pairing {
     }
 
     /// The oldest request, if it is completed or given up; any if there `is_end` of events.
+    #[inline]
     pub(crate) fn take(&mut self, is_end: bool, told: &mut Told) -> Option<Record> {
         loop {
-            let first = self.waiting.front()?;
-            let is_lost = first.missing > 0;
+            let is_lost = self.waiting.front()?.missing > 0;
             if is_lost && !is_end && self.waiting.len() < MOST_OUTSTANDING {
                 return None;
             }
-            let key = (first.record.device, first.record.start.0, self.done);
             let first = self.waiting.pop_front()?;
             self.done += 1;
-            if is_lost {
-                self.outstanding.remove(&key);
-                told.unanswered += 1;
-            }
+            told.unanswered += u64::from(is_lost);
             if !first.is_void {
                 return Some(first.record);
             }
         }
     }
+}
+
+/// Where an event's request is remembered: the high bits of a product with 2^64 over the golden
+/// ratio, which spreads neighbours (Knuth, The Art of Computer Programming 3, section 6.4).
+#[inline]
+fn place(event: &Event) -> usize {
+    let key = event.start.0 ^ u64::from(event.device) << 40;
+    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - RECENT.trailing_zeros())) as usize
 }

@@ -1,5 +1,7 @@
 //! Units of time in trace files, and decimal numbers read exactly.
 
+use crate::digits::{digits, find, write_whole};
+
 /// The unit in which a format writes its times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TimeUnit {
@@ -61,30 +63,22 @@ impl TimeUnit {
         }
     }
 
-    /// A number of at most 18 digits whose last is no less than a nanosecond: nearly all.
+    /// A number whose last digit is no less than a nanosecond: nearly all.
     #[inline]
     fn parse_short(self, text: &[u8]) -> Option<i64> {
-        if text.len() > 18 {
-            return None;
-        }
-        let mut value = 0;
-        let mut point = None;
-        for (at, byte) in text.iter().enumerate() {
-            match byte.wrapping_sub(b'0') {
-                digit @ 0..=9 => value = value * 10 + i64::from(digit),
-                _ if *byte == b'.' && point.is_none() && at > 0 => point = Some(at),
-                _ => return None,
+        let (whole, fraction, decimals) = match find(b'.', text) {
+            Some(point) => {
+                let fraction = &text[point + 1..];
+                (digits(&text[..point])?, digits(fraction)?, fraction.len())
             }
-        }
-        let decimals = match point {
-            Some(point) => text.len() - point - 1,
-            None => 0,
+            None => (digits(text)?, 0, 0),
         };
-        let is_number = match point {
-            Some(_) => decimals > 0,
-            None => !text.is_empty(),
-        };
-        let missing = self.places().checked_sub(decimals).filter(|_| is_number)?;
+        let missing = self.places().checked_sub(decimals)?;
+        let whole = i64::try_from(whole).ok()?;
+        // At most nine decimals.
+        let value = whole
+            .checked_mul(POWERS_OF_TEN[decimals])?
+            .checked_add(fraction as i64)?;
         value.checked_mul(POWERS_OF_TEN[missing])
     }
 
@@ -149,21 +143,6 @@ const POWERS_OF_TEN: [i64; 10] = [
     100_000_000,
     1_000_000_000,
 ];
-
-/// Writes a whole number in decimal.
-pub(crate) fn write_whole(mut value: u64, out: &mut Vec<u8>) {
-    let mut digits = [0; 20];
-    let mut first = digits.len();
-    loop {
-        first -= 1;
-        digits[first] = b'0' + (value % 10) as u8;
-        value /= 10;
-        if value == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[first..]);
-}
 
 fn times_ten_plus(value: i64, digit: u8) -> Option<i64> {
     value.checked_mul(10)?.checked_add(i64::from(digit))

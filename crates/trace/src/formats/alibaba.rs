@@ -66,7 +66,7 @@ impl Format for Alibaba {
     fn open(source: Source, _: &Options<'_>) -> Opened {
         Ok(TextRows::boxed(source, |row, told| {
             let [device, op, offset, length, time]: [Field<'_>; 5] =
-                row.fields(row.split(b','), NAMES.into_iter())?;
+                row.fields(row.split(b','), &NAMES)?;
             let (start, sectors) = offset.bytes(&length, told)?;
             Ok(Some(Record {
                 arrival: Some(time.instant(Self::INFO.time_unit)?),

@@ -2,9 +2,10 @@
 
 use diskarm_core::request::Op;
 
+use crate::digits::words;
 use crate::error::TraceError;
 use crate::format::{Format, Info, Opened, Options, Rows, Told, Zero};
-use crate::lines::{Lines, Row, head_lines, is_decimal, words};
+use crate::lines::{Lines, Row, head_lines, is_decimal};
 use crate::pairing::{Action, Event, Pairing};
 use crate::record::{Record, Urgency};
 use crate::source::Source;
@@ -50,10 +51,6 @@ pub struct BlkParse;
 const NAMES: [&str; 7] = [
     "device", "cpu", "sequence", "time_s", "pid", "action", "rwbs",
 ];
-const BLOCKS: [&str; 10] = [
-    "device", "cpu", "sequence", "time_s", "pid", "action", "rwbs", "sector", "plus", "sectors",
-];
-
 impl Format for BlkParse {
     const INFO: Info = Info {
         name: "blkparse",
@@ -139,7 +136,8 @@ fn begins_summary(line: &[u8]) -> bool {
 }
 
 fn event(row: &Row<'_>, told: &mut Told) -> Result<Option<Event>, TraceError> {
-    let [device, _, _, time, _, action_field, rwbs] = row.first_fields(row.words(), NAMES)?;
+    let mut words = row.words();
+    let [device, _, _, time, _, action_field, rwbs] = row.first_fields(&mut words, &NAMES)?;
     let action = match action_field.text {
         b"Q" => Action::Queue,
         b"R" => Action::Requeue,
@@ -148,28 +146,25 @@ fn event(row: &Row<'_>, told: &mut Told) -> Result<Option<Event>, TraceError> {
         letters if letters.iter().all(u8::is_ascii_alphabetic) => return Ok(None),
         _ => return Err(action_field.reject("the letters of an action, such as D")),
     };
-    let is_flush_alone = !rwbs
-        .text
-        .iter()
-        .any(|letter| matches!(letter, b'R' | b'W' | b'D'));
-    let has_blocks = words(row.text).nth(8) == Some(b"+");
-    if rwbs.text.contains(&b'D') || is_flush_alone || !has_blocks {
-        if action == Action::Issue {
-            told.pass_over(match rwbs.text {
-                letters if letters.contains(&b'D') => "discard",
-                letters if letters.contains(&b'F') => "flush",
-                _ => "a request without data",
-            });
+    let blocks = (words.next(), words.next(), words.next());
+    let is_data = rwbs.text.iter().any(|letter| matches!(letter, b'R' | b'W'));
+    let (sector, sectors) = match blocks {
+        (Some(sector), Some(b"+"), Some(sectors))
+            if is_data && !rwbs.text.contains(&b'D') && sectors != b"0" =>
+        {
+            (row.field("sector", sector), row.field("sectors", sectors))
         }
-        return Ok(None);
-    }
-    let [.., sector, _, sectors] = row.first_fields(row.words(), BLOCKS)?;
-    if sectors.text == b"0" {
-        if action == Action::Issue {
-            told.pass_over("flush");
+        _ => {
+            if action == Action::Issue {
+                told.pass_over(match rwbs.text {
+                    letters if letters.contains(&b'D') => "discard",
+                    letters if letters.contains(&b'F') => "flush",
+                    _ => "a request without data",
+                });
+            }
+            return Ok(None);
         }
-        return Ok(None);
-    }
+    };
     let (start, sectors) = sector.blocks(&sectors)?;
     let has = |letter| rwbs.text.contains(&letter);
     let is_awaited = has(b'S') || (has(b'R') && !has(b'A'));

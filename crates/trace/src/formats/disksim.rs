@@ -3,13 +3,13 @@
 use diskarm_core::request::Op;
 use diskarm_core::units::Instant;
 
+use crate::digits::{digits, write_whole};
 use crate::error::TraceError;
 use crate::format::{Format, Info, Opened, Options, Zero};
-use crate::lines::{Field, Row, digits, head_lines};
+use crate::lines::{Field, Row, head_lines};
 use crate::record::Record;
 use crate::source::Source;
 use crate::text::TextRows;
-use crate::time::write_whole;
 use crate::writer::{Emit, Unwritable, arrival_of};
 
 /// DiskSim's ASCII: arrival in ms, device, first block, blocks, flags.
@@ -99,7 +99,7 @@ impl Format for DiskSim {
 
 fn record(row: &Row<'_>, previous: &mut Instant) -> Result<Record, TraceError> {
     let [at, device, block, blocks, flags]: [Field<'_>; FIELDS] =
-        row.fields(row.words(), NAMES.into_iter())?;
+        row.fields(row.words(), &NAMES)?;
     let arrival = at.instant(DiskSim::INFO.time_unit)?;
     if arrival < *previous {
         let ns = previous.as_ns();

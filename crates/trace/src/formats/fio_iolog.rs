@@ -4,13 +4,14 @@ use diskarm_core::request::Op;
 use diskarm_core::units::Instant;
 use memchr::memmem;
 
+use crate::digits::{Words, write_whole};
 use crate::error::{ErrorKind, TraceError};
 use crate::format::{Format, Info, Opened, Options, Told, Zero};
 use crate::lines::{BLOCK_BYTES, Field, Lines, Row, head_lines};
 use crate::record::Record;
 use crate::source::Source;
 use crate::text::TextRows;
-use crate::time::{TimeUnit, write_whole};
+use crate::time::TimeUnit;
 use crate::writer::{Emit, Unwritable, arrival_of};
 
 /// fio's iolog: file name, action, byte offset, bytes; version 3 with microseconds before them.
@@ -107,13 +108,13 @@ fn version(row: &Row<'_>) -> Result<Version, TraceError> {
 
 /// A row of version 3.
 fn timed(row: &Row<'_>, told: &mut Told) -> Result<Option<Record>, TraceError> {
-    let [time, file, action] = row.first_fields(row.words(), [TIME, FILE, ACTION])?;
+    let mut words = row.words();
+    let [time, file, action] = row.first_fields(&mut words, &[TIME, FILE, ACTION])?;
     let arrival = time.instant(Iolog::INFO.time_unit)?;
     let Some(op) = operation(&action, told)? else {
         return Ok(None);
     };
-    let names = [TIME, FILE, ACTION, OFFSET, LENGTH].into_iter();
-    let [_, _, _, offset, length]: [Field<'_>; 5] = row.fields(row.words(), names)?;
+    let [offset, length] = extent(row, words, &[TIME, FILE, ACTION, OFFSET, LENGTH])?;
     let (start, sectors) = offset.bytes(&length, told)?;
     Ok(Some(Record {
         arrival: Some(arrival),
@@ -128,9 +129,10 @@ fn untimed(
     waited: &mut Option<Instant>,
     told: &mut Told,
 ) -> Result<Option<Record>, TraceError> {
-    let [file, action] = row.first_fields(row.words(), [FILE, ACTION])?;
+    let mut words = row.words();
+    let [file, action] = row.first_fields(&mut words, &[FILE, ACTION])?;
     if action.text == b"wait" {
-        let [_, _, time] = row.first_fields(row.words(), [FILE, ACTION, "wait_us"])?;
+        let [_, _, time] = row.first_fields(row.words(), &[FILE, ACTION, "wait_us"])?;
         let span = time.span(Iolog::INFO.time_unit)?;
         let Some(now) = waited else {
             return Err(action.reject("no wait so late: there was none in the first 256 KiB"));
@@ -144,14 +146,27 @@ fn untimed(
     let Some(op) = operation(&action, told)? else {
         return Ok(None);
     };
-    let names = [FILE, ACTION, OFFSET, LENGTH].into_iter();
-    let [_, _, offset, length]: [Field<'_>; 4] = row.fields(row.words(), names)?;
+    let [offset, length] = extent(row, words, &[FILE, ACTION, OFFSET, LENGTH])?;
     let (start, sectors) = offset.bytes(&length, told)?;
     Ok(Some(Record {
         arrival: *waited,
         device: told.device(file.text),
         ..Record::new(row.place(), op, start, sectors)
     }))
+}
+
+/// The two fields that are left in `words`, of a row that has all of `names`.
+#[inline]
+fn extent<'a>(
+    row: &'a Row<'a>,
+    words: Words<'a>,
+    names: &[&'static str],
+) -> Result<[Field<'a>; 2], TraceError> {
+    row.fields(words, &[OFFSET, LENGTH]).or_else(|error| {
+        // Counted in the whole row.
+        row.fields::<5>(row.words(), names)?;
+        Err(error)
+    })
 }
 
 const LAST_NS: u64 = i64::MAX as u64;

@@ -3,6 +3,7 @@
 use diskarm_core::request::Op;
 use diskarm_core::units::Instant;
 
+use crate::digits::Split;
 use crate::error::{ErrorKind, TraceError};
 use crate::format::{Format, Info, Opened, Options, Told, Zero};
 use crate::lines::{Row, head_lines, is_whole};
@@ -81,15 +82,12 @@ impl Format for Latency {
 }
 
 fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    line.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
+    Split::new(line, b',').map(<[u8]>::trim_ascii_start)
 }
 
 fn record(row: &Row<'_>, told: &mut Told) -> Result<Option<Record>, TraceError> {
-    if fields(row.text).count() == NAMES.len() - 1 {
-        let detail = "found 5 fields, expected 6, as fio writes them with log_offset=1".to_owned();
-        return Err(row.error(ErrorKind::FieldCount, detail));
-    }
-    let [time, latency, direction, size, offset, _] = row.first_fields(fields(row.text), NAMES)?;
+    let fields = row.first_fields(fields(row.text), &NAMES);
+    let [time, latency, direction, size, offset, _] = fields.map_err(|e| without_offset(row, e))?;
     let op = match direction.text {
         b"0" => Op::Read,
         b"1" => Op::Write,
@@ -108,4 +106,14 @@ fn record(row: &Row<'_>, told: &mut Told) -> Result<Option<Record>, TraceError> 
         response: Some(response),
         ..Record::new(row.place(), op, start, sectors)
     }))
+}
+
+/// What is wrong with a row of too few fields: one less than needed says why.
+#[cold]
+fn without_offset(row: &Row<'_>, error: TraceError) -> TraceError {
+    if fields(row.text).count() != NAMES.len() - 1 {
+        return error;
+    }
+    let detail = "found 5 fields, expected 6, as fio writes them with log_offset=1".to_owned();
+    row.error(ErrorKind::FieldCount, detail)
 }

@@ -3,13 +3,13 @@
 use diskarm_core::request::Op;
 use diskarm_core::units::Span;
 
+use crate::digits::write_whole;
 use crate::error::TraceError;
 use crate::format::{Format, Info, Opened, Options, Zero};
 use crate::lines::{Field, Lines, Row, head_lines};
 use crate::record::{Observed, Record};
 use crate::source::Source;
 use crate::text::TextRows;
-use crate::time::write_whole;
 use crate::writer::{Emit, Unwritable};
 
 /// CSV of measured requests: `op,observed,lbn,sectors,response_us,think_us`.
@@ -115,11 +115,16 @@ fn columns(header: &Row<'_>) -> Result<Vec<usize>, TraceError> {
 }
 
 fn record(row: &Row<'_>, order: &[usize], elapsed_ns: &mut i64) -> Result<Record, TraceError> {
-    let names = order.iter().map(|column| COLUMNS[*column]);
-    let fields: [Field<'_>; COLUMNS.len()] = row.fields(row.split(b','), names)?;
     let mut values = [row.field("", b""); COLUMNS.len()];
-    for (column, field) in order.iter().zip(fields) {
-        values[*column] = field;
+    let (mut fields, mut count) = (row.split(b','), 0);
+    for column in order {
+        let Some(text) = fields.next() else { break };
+        values[*column] = row.field(COLUMNS[*column], text);
+        count += 1;
+    }
+    if count < order.len() || fields.next().is_some() {
+        let names: Vec<&str> = order.iter().map(|column| COLUMNS[*column]).collect();
+        row.fields::<{ COLUMNS.len() }>(row.split(b','), &names)?;
     }
     let [op_field, observed, lbn, sectors, response, think] = values;
     let op = op_field.op("R", "W")?;

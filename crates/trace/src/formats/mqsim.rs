@@ -1,7 +1,8 @@
 //! The ASCII input traces of MQSim.
 
+use crate::digits::{digits, words};
 use crate::format::{Format, Info, Opened, Options, Zero};
-use crate::lines::{Field, digits, head_lines, words};
+use crate::lines::{Field, head_lines};
 use crate::record::Record;
 use crate::source::Source;
 use crate::text::TextRows;
@@ -83,7 +84,7 @@ impl Format for MqSim {
     fn open(source: Source, _: &Options<'_>) -> Opened {
         Ok(TextRows::boxed(source, |row, _| {
             let [arrival, device, lba, sectors, op]: [Field<'_>; 5] =
-                row.fields(row.words(), NAMES.into_iter())?;
+                row.fields(row.words(), &NAMES)?;
             let (start, sectors) = lba.blocks(&sectors)?;
             Ok(Some(Record {
                 arrival: Some(arrival.instant(Self::INFO.time_unit)?),

@@ -1,12 +1,13 @@
 //! The traces of the servers of Microsoft Research Cambridge.
 
+use crate::digits::write_whole;
 use crate::error::TraceError;
 use crate::format::{Format, Info, Opened, Options, Told, Zero};
 use crate::lines::{BLOCK_BYTES, Field, Row, first_fields, is_whole};
 use crate::record::Record;
 use crate::source::Source;
 use crate::text::TextRows;
-use crate::time::{TimeUnit, write_whole};
+use crate::time::TimeUnit;
 use crate::writer::{Emit, Unwritable, arrival_of};
 use diskarm_core::units::Instant;
 
@@ -90,7 +91,7 @@ impl Format for Msr {
 
 fn record(row: &Row<'_>, told: &mut Told) -> Result<Record, TraceError> {
     let [time, host, disk, op, offset, size, response]: [Field<'_>; 7] =
-        row.fields(row.split(b','), NAMES.into_iter())?;
+        row.fields(row.split(b','), &NAMES)?;
     let (start, sectors) = offset.bytes(&size, told)?;
     let op = op.op("Read", "Write")?;
     let arrival = Some(unix(&time)?);

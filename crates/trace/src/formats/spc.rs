@@ -2,13 +2,14 @@
 
 use diskarm_core::request::Op;
 
+use crate::digits::write_whole;
 use crate::error::TraceError;
 use crate::format::{Format, Info, Opened, Options, Zero};
 use crate::lines::{BLOCK_BYTES, Field, first_fields, is_decimal, is_whole};
 use crate::record::Record;
 use crate::source::Source;
 use crate::text::TextRows;
-use crate::time::{TimeUnit, write_whole};
+use crate::time::TimeUnit;
 use crate::writer::{Emit, Unwritable, arrival_of};
 
 /// SPC: application storage unit, first block, bytes, direction, seconds.
@@ -67,7 +68,7 @@ impl Format for Spc {
 
     fn open(source: Source, _: &Options<'_>) -> Opened {
         Ok(TextRows::boxed(source, |row, told| {
-            let [asu, lba, size, op, time] = row.first_fields(row.split(b','), NAMES)?;
+            let [asu, lba, size, op, time] = row.first_fields(row.split(b','), &NAMES)?;
             let (start, sectors) = lba.blocks_and_bytes(&size, told)?;
             Ok(Some(Record {
                 arrival: Some(time.instant(Self::INFO.time_unit)?),

@@ -78,7 +78,7 @@ impl Format for Systor {
 
 fn record(row: &Row<'_>, told: &mut Told) -> Result<Option<Record>, TraceError> {
     let [time, response, op, lun, offset, size]: [Field<'_>; 6] =
-        row.fields(row.split(b','), NAMES.into_iter())?;
+        row.fields(row.split(b','), &NAMES)?;
     if op.text.is_empty() {
         told.pass_over("an empty IOType");
         return Ok(None);

@@ -63,7 +63,7 @@ impl Format for Tencent {
     fn open(source: Source, _: &Options<'_>) -> Opened {
         Ok(TextRows::boxed(source, |row, _| {
             let [time, offset, size, op, volume]: [Field<'_>; 5] =
-                row.fields(row.split(b','), NAMES.into_iter())?;
+                row.fields(row.split(b','), &NAMES)?;
             let (start, sectors) = offset.blocks(&size)?;
             Ok(Some(Record {
                 arrival: Some(time.instant(Self::INFO.time_unit)?),

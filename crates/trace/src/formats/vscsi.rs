@@ -63,11 +63,11 @@ impl Format for Vscsi {
 
     fn open(source: Source, _: &Options<'_>) -> Opened {
         Ok(match version(source.head()) {
-            Some(Version::Second) => Box::new(Records::<40> {
+            Some(Version::Second) => Box::new(Records::<40, _> {
                 source,
                 parse: second,
             }),
-            _ => Box::new(Records::<32> {
+            _ => Box::new(Records::<32, _> {
                 source,
                 parse: first,
             }),
@@ -96,10 +96,10 @@ fn version(head: &[u8]) -> Option<Version> {
     }
 }
 
-/// Records of `N` bytes.
-struct Records<const N: usize> {
+/// Records of `N` bytes, which `P` parses.
+struct Records<const N: usize, P: Fn(&[u8; N]) -> Raw> {
     source: Source,
-    parse: fn(&[u8; N]) -> Raw,
+    parse: P,
 }
 
 /// A record's fields, wherever they stand.
@@ -140,7 +140,7 @@ fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     part
 }
 
-impl<const N: usize> Rows for Records<N> {
+impl<const N: usize, P: Fn(&[u8; N]) -> Raw + Send> Rows for Records<N, P> {
     fn next(&mut self, told: &mut Told) -> Result<Option<Record>, TraceError> {
         loop {
             let place = Place::Byte(self.source.offset());
@@ -158,44 +158,67 @@ impl<const N: usize> Rows for Records<N> {
                 }
             };
             let record = record(&raw, op, place, told);
-            return record.map(Some).map_err(|(field, found, expected)| {
-                let found = found.to_string();
-                TraceError::value(self.source.name(), place, field, &found, &expected)
+            return record.map(Some).map_err(|wrong| {
+                let found = wrong.found.to_string();
+                TraceError::value(
+                    self.source.name(),
+                    place,
+                    wrong.field,
+                    &found,
+                    &wrong.expected,
+                )
             });
         }
     }
 }
 
-/// The record of `raw`; else which field is wrong, its value, and what was expected.
+/// A field that cannot be so. Boxed, for it is rare.
+struct Wrong {
+    field: &'static str,
+    found: u64,
+    expected: String,
+}
+
+#[cold]
+fn wrong(field: &'static str, found: u64, expected: &str) -> Box<Wrong> {
+    Box::new(Wrong {
+        field,
+        found,
+        expected: expected.to_owned(),
+    })
+}
+
+/// The record of `raw`.
 #[inline]
-fn record(
-    raw: &Raw,
-    op: Op,
-    place: Place,
-    told: &mut Told,
-) -> Result<Record, (&'static str, u64, String)> {
+fn record(raw: &Raw, op: Op, place: Place, told: &mut Told) -> Result<Record, Box<Wrong>> {
     let bytes = u64::from(raw.bytes);
     let sectors = bytes.div_ceil(BLOCK_BYTES);
     if !(1..=MAX_SECTORS).contains(&sectors) {
         let expected = format!("the bytes of 1 to {MAX_SECTORS} blocks");
-        return Err(("length", bytes, expected));
+        return Err(wrong("length", bytes, &expected));
     }
     if raw.lbn.checked_add(sectors).is_none() {
-        let expected = "the request to end below block 2^64".to_owned();
-        return Err(("lbn", raw.lbn, expected));
+        return Err(wrong("lbn", raw.lbn, "the request to end below block 2^64"));
     }
     told.widened += u64::from(!bytes.is_multiple_of(BLOCK_BYTES));
-    let ns = |field, us: u64| match us.checked_mul(1_000).map(i64::try_from) {
-        Some(Ok(ns)) => Ok(ns),
-        _ => Err((field, us, "microseconds below 2^63 ns".to_owned())),
+    let response = match raw.response_us {
+        Some(us) => Some(Span::from_ns(ns("response", us)?)),
+        None => None,
     };
-    let arrival = Instant::from_ns(ns("timestamp", raw.time_us)?.unsigned_abs());
-    let response = raw
-        .response_us
-        .map(|us| ns("response", us).map(Span::from_ns));
     Ok(Record {
-        arrival: Some(arrival),
-        response: response.transpose()?,
+        arrival: Some(Instant::from_ns(
+            ns("timestamp", raw.time_us)?.unsigned_abs(),
+        )),
+        response,
         ..Record::new(place, op, Lbn(raw.lbn), SectorCount(sectors))
     })
+}
+
+#[inline]
+fn ns(field: &'static str, us: u64) -> Result<i64, Box<Wrong>> {
+    const MOST_US: u64 = i64::MAX as u64 / 1_000;
+    match us {
+        0..=MOST_US => Ok(us as i64 * 1_000),
+        _ => Err(wrong(field, us, "microseconds below 2^63 ns")),
+    }
 }
