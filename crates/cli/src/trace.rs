@@ -1,5 +1,6 @@
 //! `diskarm trace`: what a trace holds, its first records, and the same in another format.
 
+mod adapt;
 mod chart;
 mod convert;
 mod head;

@@ -13,8 +13,10 @@
 //!
 //! Inside, from the ground: `record` < `error` < `compression`, `source` (bytes) < `digits` <
 //! `time` < `lines`, `text` (rows and their fields), `pairing` (events) < `formats` < `order`,
-//! `plausible`, `skipped` < `reader`; `writer` and `summary` (over `bins`) stand beside it.
+//! `plausible`, `skipped` < `reader`; `writer` and `summary` (over `bins`) stand beside it, `adapt`
+//! above.
 
+pub mod adapt;
 mod bins;
 mod compression;
 mod digits;

@@ -4,9 +4,11 @@ use std::fs::File;
 use std::io::{self, Write};
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use diskarm_trace::{Reader, Writer, writable};
+use diskarm_trace::adapt::Notes;
+use diskarm_trace::{Writer, writable};
 use serde::Serialize;
 
+use super::adapt::Adapt;
 use super::input::Input;
 use crate::error::Error;
 use crate::output;
@@ -16,7 +18,8 @@ use crate::progress::Progress;
 ///
 /// What the other format cannot hold ends the run: a request without an arrival or response that
 /// it needs. What it leaves out by nature (responses in SPC) is left out; times that it rounds are
-/// counted.
+/// counted. On request a part of the trace is taken, faster or slower, for a smaller or larger
+/// disk.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -29,6 +32,9 @@ pub struct Args {
     /// Format to write
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
     to: String,
+
+    #[command(flatten)]
+    adapt: Adapt,
 
     /// Print JSON: one object that says what was written (not with OUT -)
     #[arg(long)]
@@ -90,7 +96,7 @@ fn is_broken_pipe(error: &diskarm_trace::TraceError) -> bool {
 
 /// Copies all records to `out`, which errors call `name`.
 fn copy(args: &Args, out: impl Write, name: &str) -> Result<Written, Error> {
-    let mut trace: Reader = args.input.open()?;
+    let mut trace = args.adapt.open(&args.input)?;
     let mut writer = Writer::new(out, name, &args.to)?;
     let mut progress = Progress::new(None);
     for record in trace.by_ref() {

@@ -38,6 +38,11 @@ enum When {
 }
 
 impl Input {
+    /// Whether it cannot be opened twice.
+    pub fn is_read_once(&self) -> bool {
+        self.file == "-"
+    }
+
     /// Opens it.
     pub fn open(&self) -> Result<Reader, TraceError> {
         let options = Options {
@@ -51,7 +56,7 @@ impl Input {
                 When::Queue => Moment::Queue,
             },
         };
-        if self.file == "-" {
+        if self.is_read_once() {
             return diskarm_trace::read_with(std::io::stdin(), "standard input", &options);
         }
         diskarm_trace::open_with(&self.file, &options)

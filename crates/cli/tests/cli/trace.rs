@@ -125,3 +125,57 @@ fn standard_input_is_a_trace() {
     let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(found["requests"], 3);
 }
+
+/// A window of one device's requests, at half the rate, on a disk with half the blocks.
+#[test]
+fn convert_adapts_on_request() {
+    let path = file_of("adapt.spc", SPC);
+    let convert = |flags: &[&str]| {
+        printed(&[&["trace", "convert", &path, "-", "--to", "disksim"], flags].concat())
+    };
+    let window = ["--device", "0", "--from", "500 ms", "--faster", "0.5"];
+    assert_eq!(convert(&window), "500 0 72 8 1\n");
+    let scale = ["--room", "40 sectors", "--fit", "scale"];
+    assert_eq!(convert(&scale), "0 0 32 8 1\n250 1 0 16 0\n750 0 32 8 1\n");
+    let spread = [
+        "--room",
+        "40 sectors",
+        "--fit",
+        "spread",
+        "--disks",
+        "2",
+        "--until",
+        "1 s",
+    ];
+    assert_eq!(convert(&spread), "0 1 24 8 1\n250 2 0 16 0\n750 1 32 8 1\n");
+    let out = format!("{path}.out");
+    let fold = [
+        "--room",
+        "60 sectors",
+        "--fit",
+        "fold",
+        "--renumber",
+        "--json",
+    ];
+    let told = json(&[&["trace", "convert", &path, &out, "--to", "spc"], &fold[..]].concat());
+    let expected = serde_json::json!([
+        "devices 0, 1 became disks from 0 on",
+        "folded into 60 blocks, which moved 2 requests",
+    ]);
+    assert_eq!(told["notes"], expected);
+    let output = diskarm(&[
+        "trace",
+        "convert",
+        &path,
+        "-",
+        "--to",
+        "spc",
+        "--room",
+        "70 sectors",
+    ]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    let expected = "lbn: found \"8 sectors from 64\", expected at most 70 blocks";
+    assert_eq!(told, format!("error: {path}:1: {expected}\n"));
+    std::fs::remove_file(out).unwrap();
+    std::fs::remove_file(path).unwrap();
+}

@@ -1,5 +1,6 @@
 //! The formats beside the first two: fragments with the rows that go wrong, and real traces.
 
+mod adapt;
 mod binary;
 mod block_layer;
 mod real;
