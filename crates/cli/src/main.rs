@@ -14,6 +14,7 @@ mod progress;
 mod prose;
 mod rows;
 mod simulate;
+mod trace;
 mod validate;
 
 use std::process::ExitCode;
@@ -34,6 +35,7 @@ enum Command {
     Calibrate(calibrate::Args),
     Drives(drives::Args),
     Simulate(simulate::Args),
+    Trace(trace::Args),
     Validate(validate::Args),
 }
 
@@ -42,6 +44,7 @@ fn run(command: Command) -> Result<(), Error> {
         Command::Calibrate(args) => calibrate::run(args),
         Command::Drives(args) => drives::run(args),
         Command::Simulate(args) => simulate::run(args),
+        Command::Trace(args) => trace::run(args),
         Command::Validate(args) => validate::run(args),
     }
 }

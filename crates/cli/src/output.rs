@@ -1,5 +1,6 @@
 //! The way to standard output.
 
+use std::fs::File;
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -35,23 +36,44 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Error> {
 /// # Errors
 /// When the file or the one beside it cannot be written; `path` is then as it was.
 pub fn replace_file(path: &str, text: &str) -> Result<(), Error> {
-    let beside = format!("{path}.{}.part", std::process::id());
-    let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
-    written.map_err(|source| {
-        // The reason why it failed is worth more than that of a leftover.
-        let _ = std::fs::remove_file(&beside);
-        Error::Io {
-            doing: "write",
-            path: path.to_owned(),
-            source,
-        }
+    replace_file_with(path, |mut file| {
+        let written = file.write_all(text.as_bytes());
+        written.map_err(|source| cannot_write_to(path, source))
     })
 }
 
-fn cannot_write(source: io::Error) -> Error {
+/// Has the file at `path` written by `write` as a whole or not at all: beside it first, then
+/// renamed.
+///
+/// # Errors
+/// Those of `write`, and as [`replace_file`].
+pub fn replace_file_with<T>(
+    path: &str,
+    write: impl FnOnce(File) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let beside = format!("{path}.{}.part", std::process::id());
+    let created = File::create(&beside).map_err(|source| cannot_write_to(path, source));
+    let written = created.and_then(write);
+    let renamed = written.and_then(|written| {
+        let renamed = std::fs::rename(&beside, path);
+        renamed
+            .map(|()| written)
+            .map_err(|source| cannot_write_to(path, source))
+    });
+    renamed.inspect_err(|_| {
+        // The reason why it failed is worth more than that of a leftover.
+        let _ = std::fs::remove_file(&beside);
+    })
+}
+
+fn cannot_write_to(path: &str, source: io::Error) -> Error {
     Error::Io {
         doing: "write",
-        path: "standard output".to_owned(),
+        path: path.to_owned(),
         source,
     }
+}
+
+fn cannot_write(source: io::Error) -> Error {
+    cannot_write_to("standard output", source)
 }

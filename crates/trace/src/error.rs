@@ -4,25 +4,32 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 
-use crate::record::Line;
+use crate::record::Place;
 
-/// Why a trace could not be read.
+/// Why a trace could not be read or written.
 ///
 /// `Display` is one whole line, an underlying I/O error included:
 /// `x.csv:17: response_us: found "abc", expected microseconds as a decimal number`.
 #[derive(Debug)]
-pub struct TraceError {
+pub struct TraceError(Box<Inner>);
+
+/// Boxed, so that what is returned for every record stays small.
+#[derive(Debug)]
+struct Inner {
     kind: ErrorKind,
     name: String,
-    line: Option<Line>,
+    place: Option<Place>,
+    /// What in the row is wrong, where it is one field.
+    field: Option<String>,
     detail: String,
     source: Option<io::Error>,
 }
 
 /// The kinds of [`TraceError`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorKind {
-    /// The file could not be opened or read, or is a directory.
+    /// The file could not be opened, read or written, is a directory, or ends within compressed
+    /// data.
     Io,
     /// No requests in it.
     Empty,
@@ -32,30 +39,46 @@ pub enum ErrorKind {
     Undetected,
     /// Bytes that are no UTF-8, a line of absurd length, or a blank line between rows.
     Text,
-    /// A column is missing, unknown, or there twice.
+    /// A header is wrong: a column is missing, unknown, or there twice; a version is unknown.
     Header,
     /// A row has too few or too many fields.
     FieldCount,
     /// A field's value is not one that it can have.
     Value,
+    /// A binary record is cut short by the end of the file.
+    Truncated,
+    /// Where the next binary record begins is unknown.
+    Framing,
+    /// A record lacks what the format to be written needs.
+    Unwritable,
+}
+
+impl ErrorKind {
+    /// Whether the rows after the bad one can still be read.
+    pub fn is_skippable(self) -> bool {
+        matches!(
+            self,
+            Self::Text | Self::FieldCount | Self::Value | Self::Truncated
+        )
+    }
 }
 
 impl TraceError {
-    pub(crate) fn new(kind: ErrorKind, name: &str, line: Option<Line>, detail: String) -> Self {
-        Self {
+    pub(crate) fn new(kind: ErrorKind, name: &str, place: Option<Place>, detail: String) -> Self {
+        Self(Box::new(Inner {
             kind,
             name: name.to_owned(),
-            line,
+            place,
+            field: None,
             detail,
             source: None,
-        }
+        }))
     }
 
-    pub(crate) fn io(name: &str, line: Option<Line>, doing: &str, source: io::Error) -> Self {
-        Self {
-            source: Some(source),
-            ..Self::new(ErrorKind::Io, name, line, format!("cannot {doing}"))
-        }
+    pub(crate) fn io(name: &str, place: Option<Place>, doing: &str, source: io::Error) -> Self {
+        let mut error = Self::new(ErrorKind::Io, name, place, format!("cannot {doing}"));
+        error.0.source = Some(source);
+        error
     }
 
     pub(crate) fn empty(name: &str) -> Self {
@@ -67,34 +90,44 @@ impl TraceError {
     /// such as a request beyond the end of its disk. Of a long `found` only the head is shown.
     ///
     /// ```
-    /// use diskarm_trace::{Line, TraceError};
-    /// let error = TraceError::value("x.csv", Line(3), "lbn", "70", "a block below 64");
+    /// use diskarm_trace::{Place, TraceError};
+    /// let error = TraceError::value("x.csv", Place::Line(3), "lbn", "70", "a block below 64");
     /// assert_eq!(error.to_string(), "x.csv:3: lbn: found \"70\", expected a block below 64");
     /// ```
-    pub fn value(name: &str, line: Line, field: &str, found: &str, expected: &str) -> Self {
+    pub fn value(name: &str, place: Place, field: &str, found: &str, expected: &str) -> Self {
         let detail = format!("{field}: found {}, expected {expected}", Quoted(found));
-        Self::new(ErrorKind::Value, name, Some(line), detail)
+        let mut error = Self::new(ErrorKind::Value, name, Some(place), detail);
+        error.0.field = Some(field.to_owned());
+        error
     }
 
     /// What kind of error.
     pub fn kind(&self) -> ErrorKind {
-        self.kind
+        self.0.kind
     }
 
-    /// Where in the file, if at one line.
-    pub fn line(&self) -> Option<Line> {
-        self.line
+    /// Where in the file, if at one place.
+    pub fn place(&self) -> Option<Place> {
+        self.0.place
+    }
+
+    /// The field that is wrong, if it is one.
+    pub fn field(&self) -> Option<&str> {
+        self.0.field.as_deref()
     }
 }
 
 impl fmt::Display for TraceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)?;
-        if let Some(line) = self.line {
-            write!(f, ":{line}")?;
+        let inner = &self.0;
+        f.write_str(&inner.name)?;
+        match inner.place {
+            Some(place @ Place::Line(_)) => write!(f, ":{place}")?,
+            Some(place @ Place::Byte(_)) => write!(f, ": {place}")?,
+            None => {}
         }
-        write!(f, ": {}", self.detail)?;
-        match &self.source {
+        write!(f, ": {}", inner.detail)?;
+        match &inner.source {
             Some(source) => write!(f, ": {source}"),
             None => Ok(()),
         }
@@ -103,7 +136,7 @@ impl fmt::Display for TraceError {
 
 impl Error for TraceError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.source.as_ref().map(|source| source as _)
+        self.0.source.as_ref().map(|source| source as _)
     }
 }
 

@@ -1,20 +1,143 @@
 //! What a format is, and the table of those that are known.
 
-use std::io::BufRead;
+use std::path::{Path, PathBuf};
 
 use crate::error::TraceError;
-use crate::formats::{disksim::DiskSim, measured::Measured};
+use crate::formats::*;
 use crate::record::Record;
+use crate::source::Source;
 use crate::time::TimeUnit;
+use crate::writer::Emit;
 
 /// Every format, in the order in which help lists them.
-pub static FORMATS: &[Entry] = &[Entry::of::<Measured>(), Entry::of::<DiskSim>()];
+pub static FORMATS: &[Entry] = &[
+    Entry::of::<measured::Measured>(),
+    Entry::of::<disksim::DiskSim>(),
+    Entry::of::<mqsim::MqSim>(),
+    Entry::of::<spc::Spc>(),
+    Entry::of::<msr::Msr>(),
+    Entry::of::<systor::Systor>(),
+    Entry::of::<alibaba::Alibaba>(),
+    Entry::of::<tencent::Tencent>(),
+    Entry::of::<srt::Srt>(),
+    Entry::of::<vscsi::Vscsi>(),
+    Entry::of::<blktrace::BlkTrace>(),
+    Entry::of::<blkparse::BlkParse>(),
+    Entry::of::<fio_iolog::Iolog>(),
+    Entry::of::<fio_latency::Latency>(),
+];
 
-/// The bytes of a trace.
-pub type Input = Box<dyn BufRead + Send>;
+/// Parses the rows of one file, in their order.
+pub trait Rows: Send {
+    /// The next record, or `None` at the end. After an error that [is
+    /// skippable](crate::ErrorKind::is_skippable) the next call goes on behind it.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the row.
+    fn next(&mut self, told: &mut Told) -> Result<Option<Record>, TraceError>;
+}
 
-/// The records of a trace, one a request, in the order of the file. Nothing follows an error.
-pub type Records = Box<dyn Iterator<Item = Result<Record, TraceError>> + Send>;
+/// The rows of a trace, or what is wrong before the first.
+pub type Opened = Result<Box<dyn Rows>, TraceError>;
+
+/// What a reader has to say beside the records.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Rows that are sound but no reads or writes of data (flushes, trims, file names), by what
+    /// they are, in order of first appearance.
+    pub passed_over: Vec<(String, u64)>,
+    /// Requests whose bytes did not begin and end at blocks of 512, which were widened to those
+    /// that they touch.
+    pub widened: u64,
+    /// Names of the devices where the format has names: that of the device `n` at `n`.
+    pub device_names: Vec<String>,
+    /// Requests of which the trace has no completion, though it has those of others.
+    pub unanswered: u64,
+    /// The numbers of the kernel's devices whose names are in `device_names`.
+    block_devices: Vec<u32>,
+}
+
+impl Told {
+    /// Counts a row that is no request.
+    pub(crate) fn pass_over(&mut self, what: &str) {
+        match self.passed_over.iter_mut().find(|(name, _)| name == what) {
+            Some((_, count)) => *count += 1,
+            None => self.passed_over.push((what.to_owned(), 1)),
+        }
+    }
+
+    /// The number of the device called `name`.
+    #[inline]
+    pub(crate) fn device(&mut self, name: &[u8]) -> u32 {
+        // Traces have few devices, and mostly the same as in the row before.
+        let known = self.device_names.iter().position(|n| n.as_bytes() == name);
+        known.unwrap_or_else(|| self.new_device(name)) as u32
+    }
+
+    /// The number of the device that Linux's kernel gives this number: 20 bits of minor below 12
+    /// of major. Its name is `major,minor`.
+    #[inline]
+    pub(crate) fn block_device(&mut self, kernel: u32) -> u32 {
+        match self.block_devices.iter().position(|known| *known == kernel) {
+            Some(known) => known as u32,
+            None => {
+                self.block_devices.push(kernel);
+                let name = format!("{},{}", kernel >> 20, kernel & 0xf_ffff);
+                self.new_device(name.as_bytes()) as u32
+            }
+        }
+    }
+
+    #[cold]
+    fn new_device(&mut self, name: &[u8]) -> usize {
+        let name = String::from_utf8_lossy(name).into_owned();
+        self.device_names.push(name);
+        self.device_names.len() - 1
+    }
+}
+
+/// From what a format's times count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Zero {
+    /// The trace's own start, so that the first request may come after a while.
+    Start,
+    /// The first of January 1970, UTC.
+    Unix,
+    /// Something that says nothing, such as when the machine was switched on.
+    Elsewhere,
+}
+
+/// Which moment of a request is its arrival, where a trace has several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Moment {
+    /// When it was handed to the device.
+    #[default]
+    Issue,
+    /// When it entered the queue of the operating system.
+    Queue,
+}
+
+/// How to read a trace.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'a> {
+    /// The name of its format; `None` to let the content tell.
+    pub format: Option<&'a str>,
+    /// What a bad row does.
+    pub on_error: OnError,
+    /// What counts as the arrival in a trace of a block layer's events.
+    pub arrival: Moment,
+}
+
+/// What a bad row does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OnError {
+    /// It ends the trace with its error.
+    #[default]
+    Stop,
+    /// It is counted by reason, and reading goes on behind it.
+    Skip,
+}
 
 /// What a format says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +150,8 @@ pub struct Info {
     pub first_line: &'static str,
     /// The unit of its times.
     pub time_unit: TimeUnit,
+    /// From what its times count.
+    pub zero: Zero,
     /// What it gives beside direction, first block and number of blocks.
     pub carries: &'static str,
 }
@@ -36,17 +161,26 @@ pub trait Format {
     /// What it says of itself.
     const INFO: Info;
 
+    /// What writes it, where anything does.
+    const EMIT: Option<fn() -> Box<dyn Emit>> = None;
+
     /// Whether a file that begins with `head` looks like this format: a guess that must not take
     /// another format's file, while a broken file of this format may pass so as to be refused
     /// with a precise error. `head` is the whole of a short file and ends anywhere in a long one.
     fn sniff(head: &[u8]) -> bool;
 
-    /// Starts to read. `name` is the file's, for errors.
+    /// Starts to read.
     ///
     /// # Errors
     ///
     /// What is wrong before the first record, such as in a header.
-    fn open(input: Input, name: &str) -> Result<Records, TraceError>;
+    fn open(source: Source, options: &Options<'_>) -> Opened;
+
+    /// All files of the trace that the file at `path` is a part of, in their order; nothing where
+    /// a trace is one file.
+    fn parts(_path: &Path) -> Vec<PathBuf> {
+        Vec::new()
+    }
 }
 
 /// A [`Format`] in the table [`FORMATS`].
@@ -54,10 +188,14 @@ pub trait Format {
 pub struct Entry {
     /// [`Format::INFO`].
     pub info: Info,
+    /// [`Format::EMIT`].
+    pub emit: Option<fn() -> Box<dyn Emit>>,
     /// [`Format::sniff`].
     pub sniff: fn(&[u8]) -> bool,
     /// [`Format::open`].
-    pub open: fn(Input, &str) -> Result<Records, TraceError>,
+    pub open: fn(Source, &Options<'_>) -> Opened,
+    /// [`Format::parts`].
+    pub parts: fn(&Path) -> Vec<PathBuf>,
 }
 
 impl Entry {
@@ -65,8 +203,10 @@ impl Entry {
     pub const fn of<F: Format>() -> Self {
         Self {
             info: F::INFO,
+            emit: F::EMIT,
             sniff: F::sniff,
             open: F::open,
+            parts: F::parts,
         }
     }
 }

@@ -1,24 +1,50 @@
-//! Readers of block traces.
+//! Readers and writers of block traces.
 //!
 //! This crate owns the formats in which traces are written and hands over [`Record`]s, one a
-//! request, in the order of the file. It streams: memory stays flat whatever the size of the
-//! trace. It decides nothing about replay, and knows no drive: whether a record lies within a
-//! disk is for the caller to check, who finds the place to complain about in [`Record::line`].
+//! request, in the order of their arrivals, or of the file where there are none. It streams:
+//! memory stays flat whatever the size of the trace. It decides nothing about replay, and knows no
+//! drive: whether a record lies within a disk is for the caller to check, who finds the place to
+//! complain about in [`Record::place`].
 //!
 //! A format is one file in `formats`, which implements [`Format`], and one line in [`FORMATS`].
-//! Everything amiss in a file is an error that names file, line, field, value and what was
-//! expected; no row is ever dropped.
+//! Everything amiss in a file is an error that names file, place, field, value and what was
+//! expected, or with [`OnError::Skip`] is counted; no row is ever dropped in silence, and
+//! [`Reader::notes`] says what else there is to know.
+//!
+//! Inside, from the ground: `record` < `error` < `compression`, `source` (bytes) < `digits` <
+//! `time` < `lines`, `text` (rows and their fields), `pairing` (events) < `formats` < `order`,
+//! `plausible`, `skipped` < `reader`; `writer` and `summary` (over `bins`) stand beside it, `adapt`
+//! above.
 
+pub mod adapt;
+mod bins;
+mod compression;
+mod digits;
 mod error;
 mod format;
 pub mod formats;
 mod lines;
+mod order;
+mod pairing;
+mod plausible;
 mod reader;
 mod record;
+mod skipped;
+mod source;
+mod summary;
+mod text;
 mod time;
+mod writer;
 
+pub use bins::Bins;
 pub use error::{ErrorKind, TraceError};
-pub use format::{Entry, FORMATS, Format, Info, Input, Records};
-pub use reader::{Reader, open, read};
-pub use record::{Line, Observed, Record};
+pub use format::{
+    Entry, FORMATS, Format, Info, Moment, OnError, Opened, Options, Rows, Told, Zero,
+};
+pub use reader::{Reader, open, open_with, read, read_with};
+pub use record::{Observed, Place, Record, Urgency};
+pub use skipped::{Reason, Skipped};
+pub use source::Source;
+pub use summary::{DeviceSummary, Measured, Summary};
 pub use time::TimeUnit;
+pub use writer::{Emit, Unwritable, Writer, writable};

@@ -1,107 +1,144 @@
 //! Lines of a text trace, one at a time, and the fields in them.
 //!
-//! A [`Row`] knows where it stands, so that each check on a field is one call and its error
-//! names file, line, field, value and what was expected.
+//! A [`Field`] knows what it is called and where it stands, so that each check on it is one call
+//! and its error names file, line, field, value and what was expected.
 
-use std::fmt::Display;
-use std::io::{BufRead, Read};
-use std::str::FromStr;
+use diskarm_core::request::{Op, Request};
+use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
-use diskarm_core::request::Request;
-use diskarm_core::units::{Lbn, SectorCount};
-
+use crate::digits::{Split, Words, digits, words};
 use crate::error::{ErrorKind, Quoted, TraceError};
-use crate::format::Input;
-use crate::record::Line;
-use crate::time::{NotATime, TimeUnit, is_digits};
+use crate::format::Told;
+use crate::record::Place;
+use crate::source::{self, Source};
+use crate::time::{NotATime, TimeUnit};
 
 /// The longest line that is read, in bytes; keeps memory flat on files that are no text.
 const MAX_LINE: usize = 65_536;
 
-/// The most sectors that one request may have. More is a broken row.
-const MAX_SECTORS: u64 = Request::MOST_SECTORS.0;
+/// The most blocks that one request may have. More is a broken row.
+pub(crate) const MAX_SECTORS: u64 = Request::MOST_SECTORS.0;
+
+/// Bytes of a block.
+pub(crate) const BLOCK_BYTES: u64 = 512;
 
 /// The lines of a file. Blank lines may stand at its end only.
 pub(crate) struct Lines {
-    name: String,
-    input: Input,
-    buffer: Vec<u8>,
+    source: Source,
     line: u64,
+    /// Met behind blank lines, which are an error, and still to be handed out.
+    pending: Option<Vec<u8>>,
+    /// Handed out from there.
+    was_pending: Vec<u8>,
 }
 
 impl Lines {
-    pub(crate) fn new(input: Input, name: &str) -> Self {
+    pub(crate) fn new(source: Source) -> Self {
         Self {
-            name: name.to_owned(),
-            input,
-            buffer: Vec::new(),
+            source,
             line: 0,
+            pending: None,
+            was_pending: Vec::new(),
         }
     }
 
-    /// The name of the file, for errors.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
+    /// The file.
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
     }
 
-    /// The next line that is not blank; `None` at the end of the file.
+    /// The line behind blank ones that were just refused.
+    pub(crate) fn pending(&self) -> Option<&[u8]> {
+        self.pending.as_deref()
+    }
+
+    /// The next line that is not blank; `None` at the end of the file. After an error in a line
+    /// the next call goes on behind it.
+    #[inline]
     pub(crate) fn next_row(&mut self) -> Result<Option<Row<'_>>, TraceError> {
-        let mut blank = None;
-        loop {
-            if !self.fill()? {
-                return Ok(None);
-            }
-            if !self.buffer.iter().all(u8::is_ascii_whitespace) {
-                break;
-            }
-            blank.get_or_insert(self.line);
+        if self.pending.is_some() {
+            return self.next_pending();
         }
-        if let Some(blank) = blank {
-            let detail = "found a blank line, expected a row".to_owned();
-            return Err(self.error_at(blank, detail));
-        }
-        let (content, ended) = match self.buffer.strip_suffix(b"\n") {
-            Some(content) => (content.strip_suffix(b"\r").unwrap_or(content), true),
-            None => (&self.buffer[..], false),
-        };
-        match str::from_utf8(content) {
-            Ok(text) => Ok(Some(Row {
-                name: &self.name,
-                line: Line(self.line),
-                text,
-                ended,
-            })),
-            Err(error) => {
-                let at = error.valid_up_to();
-                let (byte, column) = (content[at], at + 1);
-                let detail = format!("found byte 0x{byte:02x} as byte {column}, expected UTF-8");
-                Err(self.error_at(self.line, detail))
-            }
+        match self.read_line()? {
+            None => Ok(None),
+            Some(length) if is_blank(self.source.taken(length)) => self.after_blanks(),
+            Some(length) => row(&self.source, self.line, self.source.taken(length)).map(Some),
         }
     }
 
-    /// Reads one line with its end into the buffer; `false` at the end of the file.
-    fn fill(&mut self) -> Result<bool, TraceError> {
-        self.buffer.clear();
+    #[cold]
+    fn next_pending(&mut self) -> Result<Option<Row<'_>>, TraceError> {
+        self.was_pending = self.pending.take().unwrap_or_default();
+        row(&self.source, self.line, &self.was_pending).map(Some)
+    }
+
+    /// Passes over the next line, whose length it gives.
+    #[inline]
+    fn read_line(&mut self) -> Result<Option<usize>, TraceError> {
         self.line += 1;
-        let mut limited = (&mut self.input).take(MAX_LINE as u64 + 1);
-        let read = limited.read_until(b'\n', &mut self.buffer);
-        match read {
-            Ok(0) => Ok(false),
-            Ok(length) if length > MAX_LINE => {
+        match self.source.line(MAX_LINE) {
+            Ok(None) => Ok(None),
+            Ok(Some(source::Line::Text(length))) => Ok(Some(length)),
+            Ok(Some(source::Line::TooLong)) => {
                 let detail = format!("found more, expected at most {MAX_LINE} bytes in a line");
                 Err(self.error_at(self.line, detail))
             }
-            Ok(_) => Ok(true),
             Err(error) => {
-                let line = Some(Line(self.line));
-                Err(TraceError::io(&self.name, line, "read", error))
+                let place = Some(Place::Line(self.line));
+                Err(TraceError::io(self.source.name(), place, "read", error))
             }
         }
     }
 
+    /// A blank line was met: it belongs to the file's end, or is wrong.
+    #[cold]
+    fn after_blanks(&mut self) -> Result<Option<Row<'_>>, TraceError> {
+        let blank = self.line;
+        while let Some(length) = self.read_line()? {
+            let line = self.source.taken(length);
+            if !is_blank(line) {
+                self.pending = Some(line.to_vec());
+                let detail = "found a blank line, expected a row".to_owned();
+                return Err(self.error_at(blank, detail));
+            }
+        }
+        Ok(None)
+    }
+
     fn error_at(&self, line: u64, detail: String) -> TraceError {
-        TraceError::new(ErrorKind::Text, &self.name, Some(Line(line)), detail)
+        let place = Some(Place::Line(line));
+        TraceError::new(ErrorKind::Text, self.source.name(), place, detail)
+    }
+}
+
+fn is_blank(line: &[u8]) -> bool {
+    line.iter().all(u8::is_ascii_whitespace)
+}
+
+/// The line `text`, if it is UTF-8.
+#[inline]
+fn row<'a>(source: &'a Source, line: u64, text: &'a [u8]) -> Result<Row<'a>, TraceError> {
+    let (text, is_ended) = match text {
+        [content @ .., b'\r', b'\n'] | [content @ .., b'\n'] => (content, true),
+        content => (content, false),
+    };
+    let row = Row {
+        name: source.name(),
+        line,
+        text,
+        is_ended,
+    };
+    if text.is_ascii() {
+        return Ok(row);
+    }
+    match str::from_utf8(text) {
+        Ok(_) => Ok(row),
+        Err(error) => {
+            let at = error.valid_up_to();
+            let (byte, column) = (text[at], at + 1);
+            let detail = format!("found byte 0x{byte:02x} as byte {column}, expected UTF-8");
+            Err(row.error(ErrorKind::Text, detail))
+        }
     }
 }
 
@@ -109,102 +146,105 @@ impl Lines {
 #[derive(Clone, Copy)]
 pub(crate) struct Row<'a> {
     name: &'a str,
-    pub(crate) line: Line,
-    pub(crate) text: &'a str,
+    line: u64,
+    pub(crate) text: &'a [u8],
     /// Whether a newline ends it; only a file's last line may lack one.
-    ended: bool,
+    is_ended: bool,
 }
 
 impl<'a> Row<'a> {
-    /// `fields` as an array, as many as there are `names` for; an error unless there are exactly
-    /// that many. There are at most `N` names.
+    /// Where it stands.
+    pub(crate) fn place(&self) -> Place {
+        Place::Line(self.line)
+    }
+
+    /// The `fields`, as many as there are `names`, which are at most `N`; an error unless there
+    /// are exactly that many.
+    #[inline(always)]
     pub(crate) fn fields<const N: usize>(
-        &self,
-        fields: impl Iterator<Item = &'a str>,
-        mut names: impl ExactSizeIterator<Item = &'static str>,
-    ) -> Result<[&'a str; N], TraceError> {
-        let expected = names.len();
-        let mut array = [""; N];
+        &'a self,
+        mut fields: impl Iterator<Item = &'a [u8]>,
+        names: &[&'static str],
+    ) -> Result<[Field<'a>; N], TraceError> {
+        let (array, count) = self.leading(&mut fields, names);
+        let is_more = fields.next().is_some();
+        if count < names.len() || is_more {
+            let more = usize::from(is_more) + fields.count();
+            return Err(self.wrong_count(count + more, names));
+        }
+        Ok(array)
+    }
+
+    /// The first `fields`, one for each of `names`, whatever follows them; an error where there
+    /// are fewer.
+    #[inline(always)]
+    pub(crate) fn first_fields<const N: usize>(
+        &'a self,
+        mut fields: impl Iterator<Item = &'a [u8]>,
+        names: &[&'static str; N],
+    ) -> Result<[Field<'a>; N], TraceError> {
+        match self.leading(&mut fields, names) {
+            (array, count) if count == N => Ok(array),
+            (_, count) => Err(self.wrong_count(count, names)),
+        }
+    }
+
+    /// Takes a field for each name while there are some, and says how many.
+    #[inline(always)]
+    fn leading<const N: usize>(
+        &'a self,
+        fields: &mut impl Iterator<Item = &'a [u8]>,
+        names: &[&'static str],
+    ) -> ([Field<'a>; N], usize) {
+        let mut array = [self.field("", b""); N];
         let mut count = 0;
-        for field in fields {
-            if count < expected {
-                array[count] = field;
-            }
+        for (place, name) in array.iter_mut().zip(names) {
+            let Some(text) = fields.next() else { break };
+            *place = self.field(name, text);
             count += 1;
         }
-        if count == expected {
-            return Ok(array);
+        (array, count)
+    }
+
+    /// The fields between `separator`s.
+    #[inline(always)]
+    pub(crate) fn split(&self, separator: u8) -> Split<'a> {
+        Split::new(self.text, separator)
+    }
+
+    /// The fields apart by white space.
+    #[inline(always)]
+    pub(crate) fn words(&self) -> Words<'a> {
+        words(self.text)
+    }
+
+    /// The text as a field of its own.
+    #[inline(always)]
+    pub(crate) fn field(&'a self, name: &'static str, text: &'a [u8]) -> Field<'a> {
+        Field {
+            row: self,
+            name,
+            text,
         }
+    }
+
+    #[cold]
+    fn wrong_count(&self, count: usize, names: &[&'static str]) -> TraceError {
+        let expected = names.len();
         let plural = if count == 1 { "" } else { "s" };
         let mut detail = format!("found {count} field{plural}, expected {expected}");
         // A single field is rather a line that separates its fields in another way.
-        if let Some(missing) = names.nth(count).filter(|_| count > 1) {
+        if let Some(missing) = names.get(count).filter(|_| count > 1) {
             detail += &format!(": no {missing}");
         }
-        if count < expected && !self.ended {
+        if count < expected && !self.is_ended {
             detail.push_str(" (the last line is cut short)");
         }
-        Err(self.error(ErrorKind::FieldCount, detail))
-    }
-
-    /// A whole number of an unsigned type, of which `max` is the greatest.
-    pub(crate) fn whole<T: FromStr + Display>(
-        &self,
-        field: &str,
-        text: &str,
-        max: T,
-    ) -> Result<T, TraceError> {
-        match text.parse() {
-            Ok(value) if is_digits(text) => Ok(value),
-            _ => Err(self.reject(field, text, &format!("a whole number from 0 to {max}"))),
-        }
-    }
-
-    /// The blocks of a request, from the texts of (field, value) for its first and its number.
-    pub(crate) fn blocks(
-        &self,
-        (start_field, start_text): (&str, &str),
-        (sectors_field, sectors_text): (&str, &str),
-    ) -> Result<(Lbn, SectorCount), TraceError> {
-        let start = self.whole(start_field, start_text, u64::MAX)?;
-        let sectors = match sectors_text.parse() {
-            Ok(sectors @ 1..=MAX_SECTORS) if is_digits(sectors_text) => sectors,
-            _ => {
-                let expected = format!("a whole number from 1 to {MAX_SECTORS}");
-                return Err(self.reject(sectors_field, sectors_text, &expected));
-            }
-        };
-        if start.checked_add(sectors).is_none() {
-            let expected = "the request to end below block 2^64";
-            return Err(self.reject(start_field, start_text, expected));
-        }
-        Ok((Lbn(start), SectorCount(sectors)))
-    }
-
-    /// A time in nanoseconds, in `[0, 2^63)`.
-    pub(crate) fn time_ns(
-        &self,
-        field: &str,
-        text: &str,
-        unit: TimeUnit,
-    ) -> Result<i64, TraceError> {
-        unit.parse_ns(text).map_err(|reason| {
-            let unit = unit.name();
-            let expected = match reason {
-                NotATime::NotDecimal => format!("{unit} as a decimal number"),
-                NotATime::Negative => format!("{unit} from 0 up"),
-                NotATime::TooLong => format!("{unit} below 2^63 ns"),
-            };
-            self.reject(field, text, &expected)
-        })
-    }
-
-    /// The error that `field` cannot be `found`.
-    pub(crate) fn reject(&self, field: &str, found: &str, expected: &str) -> TraceError {
-        TraceError::value(self.name, self.line, field, found, expected)
+        self.error(ErrorKind::FieldCount, detail)
     }
 
     /// The error that `what` was found of the header's `column`.
+    #[cold]
     pub(crate) fn reject_column(&self, what: &str, column: &str, expected: &str) -> TraceError {
         let detail = format!(
             "header: found {what} {}, expected {expected}",
@@ -213,7 +253,184 @@ impl<'a> Row<'a> {
         self.error(ErrorKind::Header, detail)
     }
 
-    fn error(&self, kind: ErrorKind, detail: String) -> TraceError {
-        TraceError::new(kind, self.name, Some(self.line), detail)
+    #[cold]
+    pub(crate) fn error(&self, kind: ErrorKind, detail: String) -> TraceError {
+        TraceError::new(kind, self.name, Some(self.place()), detail)
     }
+}
+
+/// The blocks that `count` bytes from the byte `first` touch; `None` where no request can.
+#[inline]
+pub(crate) fn touched(first: u64, count: u64, told: &mut Told) -> Option<(Lbn, SectorCount)> {
+    let end = first.checked_add(count)?;
+    if !first.is_multiple_of(BLOCK_BYTES) || !end.is_multiple_of(BLOCK_BYTES) {
+        told.widened += 1;
+    }
+    let start = first / BLOCK_BYTES;
+    let sectors = end.div_ceil(BLOCK_BYTES) - start;
+    (1..=MAX_SECTORS)
+        .contains(&sectors)
+        .then_some((Lbn(start), SectorCount(sectors)))
+}
+
+/// One value in a row, its name, and where it stands.
+#[derive(Clone, Copy)]
+pub(crate) struct Field<'a> {
+    row: &'a Row<'a>,
+    name: &'static str,
+    pub(crate) text: &'a [u8],
+}
+
+impl Field<'_> {
+    /// A whole number from 0 to `max`.
+    #[inline]
+    pub(crate) fn whole(&self, max: u64) -> Result<u64, TraceError> {
+        match digits(self.text) {
+            Some(value) if value <= max => Ok(value),
+            _ => Err(self.reject(&format!("a whole number from 0 to {max}"))),
+        }
+    }
+
+    /// The number of a device.
+    #[inline]
+    pub(crate) fn device(&self) -> Result<u32, TraceError> {
+        Ok(self.whole(u32::MAX.into())? as u32)
+    }
+
+    /// A direction, by its words.
+    #[inline]
+    pub(crate) fn op(&self, read: &str, write: &str) -> Result<Op, TraceError> {
+        if self.text == read.as_bytes() {
+            Ok(Op::Read)
+        } else if self.text == write.as_bytes() {
+            Ok(Op::Write)
+        } else {
+            Err(self.reject(&format!("{read} or {write}")))
+        }
+    }
+
+    /// The blocks of a request from its first one, this, and their number.
+    #[inline]
+    pub(crate) fn blocks(&self, count: &Field<'_>) -> Result<(Lbn, SectorCount), TraceError> {
+        let start = self.whole(u64::MAX)?;
+        let sectors = match digits(count.text) {
+            Some(sectors @ 1..=MAX_SECTORS) => sectors,
+            _ => return Err(count.reject(&format!("a whole number from 1 to {MAX_SECTORS}"))),
+        };
+        self.ending(start, sectors)
+    }
+
+    /// The blocks of a request from its first one, this, and its length in bytes.
+    #[inline]
+    pub(crate) fn blocks_and_bytes(
+        &self,
+        length: &Field<'_>,
+        told: &mut Told,
+    ) -> Result<(Lbn, SectorCount), TraceError> {
+        let start = self.whole(u64::MAX)?;
+        let bytes = length.length()?;
+        if !bytes.is_multiple_of(BLOCK_BYTES) {
+            told.widened += 1;
+        }
+        self.ending(start, bytes.div_ceil(BLOCK_BYTES))
+    }
+
+    /// The blocks that a request of so many bytes, from the byte that this is, touches.
+    #[inline]
+    pub(crate) fn bytes(
+        &self,
+        length: &Field<'_>,
+        told: &mut Told,
+    ) -> Result<(Lbn, SectorCount), TraceError> {
+        let first = self.whole(u64::MAX)?;
+        let bytes = length.length()?;
+        touched(first, bytes, told).ok_or_else(|| {
+            self.reject(&format!(
+                "a request within at most {MAX_SECTORS} blocks below byte 2^64"
+            ))
+        })
+    }
+
+    /// A length in bytes that a request can have.
+    #[inline]
+    fn length(&self) -> Result<u64, TraceError> {
+        const MOST: u64 = MAX_SECTORS * BLOCK_BYTES;
+        match digits(self.text) {
+            Some(bytes @ 1..=MOST) => Ok(bytes),
+            _ => Err(self.reject(&format!("a whole number of bytes from 1 to {MOST}"))),
+        }
+    }
+
+    #[inline]
+    fn ending(&self, start: u64, sectors: u64) -> Result<(Lbn, SectorCount), TraceError> {
+        if start.checked_add(sectors).is_none() {
+            return Err(self.reject("the request to end below block 2^64"));
+        }
+        Ok((Lbn(start), SectorCount(sectors)))
+    }
+
+    /// A time from 0 up, below 2^63 ns.
+    #[inline]
+    pub(crate) fn time_ns(&self, unit: TimeUnit) -> Result<i64, TraceError> {
+        unit.parse_ns(self.text)
+            .map_err(|reason| self.no_time(unit, reason))
+    }
+
+    /// A point in time, since the trace's zero.
+    #[inline]
+    pub(crate) fn instant(&self, unit: TimeUnit) -> Result<Instant, TraceError> {
+        Ok(Instant::from_ns(self.time_ns(unit)?.unsigned_abs()))
+    }
+
+    /// A length of time.
+    #[inline]
+    pub(crate) fn span(&self, unit: TimeUnit) -> Result<Span, TraceError> {
+        self.time_ns(unit).map(Span::from_ns)
+    }
+
+    #[cold]
+    fn no_time(&self, unit: TimeUnit, reason: NotATime) -> TraceError {
+        let unit = unit.name();
+        self.reject(&match reason {
+            NotATime::NotDecimal => format!("{unit} as a decimal number"),
+            NotATime::Negative => format!("{unit} from 0 up"),
+            NotATime::TooLong => format!("{unit} below 2^63 ns"),
+        })
+    }
+
+    /// The error that this cannot be so.
+    #[cold]
+    pub(crate) fn reject(&self, expected: &str) -> TraceError {
+        let found = String::from_utf8_lossy(self.text);
+        TraceError::value(self.row.name, self.row.place(), self.name, &found, expected)
+    }
+}
+
+/// The lines of a file's head, without their ends; the last may be cut.
+pub(crate) fn head_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
+    head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii)
+}
+
+/// The first `N` fields of a file's first line; `None` where it has fewer.
+pub(crate) fn first_fields<const N: usize>(head: &[u8], separator: u8) -> Option<[&[u8]; N]> {
+    let line = head_lines(head).next()?;
+    let mut fields = line.split(|byte| *byte == separator);
+    let mut array = [&b""[..]; N];
+    for place in &mut array {
+        *place = fields.next()?;
+    }
+    Some(array)
+}
+
+/// Whether a field looks like a whole number.
+pub(crate) fn is_whole(text: &[u8]) -> bool {
+    !text.is_empty() && text.iter().all(u8::is_ascii_digit)
+}
+
+/// Whether a field looks like a number with or without decimals.
+pub(crate) fn is_decimal(text: &[u8]) -> bool {
+    text.first().is_some_and(u8::is_ascii_digit)
+        && text
+            .iter()
+            .all(|byte| byte.is_ascii_digit() || *byte == b'.')
 }

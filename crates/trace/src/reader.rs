@@ -1,35 +1,37 @@
 //! Opens a trace: finds its format and streams its records.
 
 use std::fs::File;
-use std::io::{BufReader, Cursor, Read};
-use std::path::Path;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use diskarm_core::units::Instant;
 
 use crate::error::{ErrorKind, Quoted, TraceError};
-use crate::format::{Entry, FORMATS, Info, Records};
+use crate::format::{Entry, FORMATS, Info, OnError, Options, Rows, Told, Zero};
+use crate::order::Ordering;
+use crate::plausible;
 use crate::record::Record;
+use crate::skipped::Skipped;
+use crate::source::Source;
 
-/// How many bytes of a file the formats see to recognise it.
-const HEAD: usize = 4096;
-
-/// How many bytes are asked of the file at a time.
-const CHUNK: usize = 128 * 1024;
-
-/// What some spreadsheets write before UTF-8 (Unicode 16, section 23.8); no part of the text.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// The records of a trace in the order of its file. Ends after the first error.
+/// The records of a trace in the order of their arrivals, or of its file where it has none. Ends
+/// after an error.
 pub struct Reader {
     name: String,
     info: &'static Info,
-    records: Records,
-    state: State,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    BeforeFirst,
-    Within,
-    Ended,
+    rows: Box<dyn Rows>,
+    on_error: OnError,
+    told: Told,
+    ordering: Ordering,
+    /// No row is left, or none may be read after an error.
+    is_read: bool,
+    /// The error that ended it, until it is handed out.
+    failure: Option<TraceError>,
+    /// The first arrival, where that is the zero of the others.
+    origin: Option<Instant>,
+    has_begun: bool,
+    doubt: Option<String>,
+    skipped: Skipped,
 }
 
 impl Reader {
@@ -42,51 +44,186 @@ impl Reader {
     pub fn name(&self) -> &str {
         &self.name
     }
+
+    /// What there is to say beside the records read so far.
+    pub fn told(&self) -> &Told {
+        &self.told
+    }
+
+    /// The bad rows that were left out so far.
+    pub fn skipped(&self) -> &Skipped {
+        &self.skipped
+    }
+
+    /// The instant of the first record on the format's own clock ([`Info::zero`]), where records
+    /// count from that record.
+    pub fn origin(&self) -> Option<Instant> {
+        self.origin
+    }
+
+    /// All that someone who trusts the records should know, one line each: a unit that is
+    /// doubtful, rows that were left out, widened or moved. Complete when the records are read.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes: Vec<String> = self.doubt.iter().cloned().collect();
+        for (what, count) in &self.told.passed_over {
+            notes.push(format!(
+                "{} passed over: {what}, no read or write",
+                counted(*count, "row")
+            ));
+        }
+        if self.told.widened > 0 {
+            let count = self.told.widened;
+            notes.push(format!(
+                "{} widened to the blocks of 512 bytes touched",
+                counted(count, "request")
+            ));
+        }
+        if self.told.unanswered > 0 {
+            let count = self.told.unanswered;
+            notes.push(format!(
+                "{} without a completion in the trace",
+                counted(count, "request")
+            ));
+        }
+        if self.ordering.moved_count() > 0 {
+            let count = self.ordering.moved_count();
+            notes.push(format!(
+                "{} moved to the place of their time",
+                counted(count, "record")
+            ));
+        }
+        notes.extend(self.skipped.lines());
+        notes
+    }
+
+    /// Reads until enough records wait for one of them to be the next.
+    #[inline]
+    fn fill(&mut self) {
+        while !self.is_read && !self.ordering.is_full() {
+            match self.rows.next(&mut self.told) {
+                Ok(Some(record)) => {
+                    if let Err(latest) = self.ordering.put(record) {
+                        self.refuse(late(&self.name, &record, latest));
+                    }
+                }
+                Ok(None) => self.is_read = true,
+                Err(error) => self.refuse(error),
+            }
+        }
+    }
+
+    #[cold]
+    fn refuse(&mut self, error: TraceError) {
+        if self.on_error == OnError::Skip && error.kind().is_skippable() {
+            self.skipped.count(&error);
+        } else {
+            self.is_read = true;
+            self.failure = Some(error);
+        }
+    }
+
+    /// Looks at the records that come first.
+    #[cold]
+    fn begin(&mut self, first: &Record) {
+        self.has_begun = true;
+        if self.info.zero != Zero::Start {
+            self.origin = first.arrival;
+        }
+        self.doubt = plausible::doubt(
+            self.info.time_unit,
+            self.ordering.gaps(),
+            self.ordering.responses(),
+        );
+    }
+}
+
+/// So many of something, in words.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    }
+}
+
+#[cold]
+fn late(name: &str, record: &Record, latest: Instant) -> TraceError {
+    let found = record.arrival.unwrap_or_default().as_s();
+    let expected = format!(
+        "no time before {} s, of a record far above: such a trace must be sorted first",
+        latest.as_s()
+    );
+    TraceError::value(
+        name,
+        record.place,
+        "arrival",
+        &format!("{found} s"),
+        &expected,
+    )
 }
 
 impl Iterator for Reader {
     type Item = Result<Record, TraceError>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        if self.state == State::Ended {
-            return None;
+        self.fill();
+        let Some(mut record) = self.ordering.take() else {
+            let has_failed = self.failure.is_some();
+            if !self.has_begun && !has_failed {
+                self.has_begun = true;
+                return Some(Err(TraceError::empty(&self.name)));
+            }
+            self.has_begun = true;
+            return self.failure.take().map(Err);
+        };
+        if !self.has_begun {
+            self.begin(&record);
         }
-        let next = match self.records.next() {
-            None if self.state == State::BeforeFirst => Some(Err(TraceError::empty(&self.name))),
-            next => next,
-        };
-        self.state = match next {
-            Some(Ok(_)) => State::Within,
-            Some(Err(_)) | None => State::Ended,
-        };
-        next
+        if let (Some(origin), Some(arrival)) = (self.origin, &mut record.arrival) {
+            *arrival = Instant::START + (*arrival - origin);
+        }
+        Some(Ok(record))
     }
 }
 
 /// Opens the trace at `path`, in the format of the name `forced` or else in the one that its
-/// content shows.
+/// content shows; the first bad row ends it. The same as [`open_with`] these options.
+///
+/// # Errors
+///
+/// As [`open_with`].
+pub fn open(path: impl AsRef<Path>, forced: Option<&str>) -> Result<Reader, TraceError> {
+    let options = Options {
+        format: forced,
+        ..Options::default()
+    };
+    open_with(path, &options)
+}
+
+/// Opens the trace at `path`. gzip, zstd, xz and bzip2 are recognised by their first bytes. Where
+/// a trace is several files, such as one a processor, any of them opens all.
 ///
 /// # Errors
 ///
 /// A file that cannot be read, is a directory or empty; a name that is not in [`FORMATS`]; a
 /// content that fits no format, or several; what [`crate::Format::open`] finds wrong.
-pub fn open(path: impl AsRef<Path>, forced: Option<&str>) -> Result<Reader, TraceError> {
-    let path = path.as_ref();
-    let name = path.display().to_string();
-    let file = File::open(path).map_err(|error| TraceError::io(&name, None, "open", error))?;
-    // A directory opens as a file does, and would only fail when it is read.
-    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-        let detail = "found a directory, expected a trace file".to_owned();
-        return Err(TraceError::new(ErrorKind::Io, &name, None, detail));
+pub fn open_with(path: impl AsRef<Path>, options: &Options<'_>) -> Result<Reader, TraceError> {
+    let path = first_part(path.as_ref());
+    let mut source = source(&path)?;
+    let entry = choose(&source, options)?;
+    for part in (entry.parts)(&path) {
+        if part != path {
+            source.siblings.push(self::source(&part)?);
+        }
     }
-    read(file, &name, forced)
+    begin(source, entry, options)
 }
 
 /// Reads a trace from `input`, as [`open`] does. `name` stands for the file in errors.
 ///
 /// # Errors
 ///
-/// As [`open`].
+/// As [`open_with`].
 ///
 /// ```
 /// let bytes = &b"0.25 0 1200 8 1\n1.5 0 90 16 0\n"[..];
@@ -96,35 +233,88 @@ pub fn open(path: impl AsRef<Path>, forced: Option<&str>) -> Result<Reader, Trac
 /// # Ok::<(), diskarm_trace::TraceError>(())
 /// ```
 pub fn read(
-    mut input: impl Read + Send + 'static,
+    input: impl Read + Send + 'static,
     name: &str,
     forced: Option<&str>,
 ) -> Result<Reader, TraceError> {
-    let mut head = Vec::with_capacity(HEAD);
-    let read = input.by_ref().take(HEAD as u64).read_to_end(&mut head);
-    read.map_err(|error| TraceError::io(name, None, "read", error))?;
-    let forced = forced.map(|forced| find(forced, name)).transpose()?;
-    let is_all = head.len() < HEAD;
-    if head.starts_with(BYTE_ORDER_MARK) {
-        head.drain(..BYTE_ORDER_MARK.len());
-    }
-    if is_all && head.iter().all(u8::is_ascii_whitespace) {
-        return Err(TraceError::empty(name));
-    }
-    let entry = match forced {
-        Some(entry) => entry,
-        None => detect(FORMATS, &head, name)?,
+    let options = Options {
+        format: forced,
+        ..Options::default()
     };
-    let rest = BufReader::with_capacity(CHUNK, input);
-    let records = (entry.open)(Box::new(Cursor::new(head).chain(rest)), name)?;
+    read_with(input, name, &options)
+}
+
+/// Reads a trace from `input`, as [`open_with`] does.
+///
+/// # Errors
+///
+/// As [`open_with`].
+pub fn read_with(
+    input: impl Read + Send + 'static,
+    name: &str,
+    options: &Options<'_>,
+) -> Result<Reader, TraceError> {
+    let source = Source::new(input, name)?;
+    let entry = choose(&source, options)?;
+    begin(source, entry, options)
+}
+
+/// The file to begin with: `path`, or, where nothing is there, the first part of a trace of
+/// several files that is called so.
+fn first_part(path: &Path) -> PathBuf {
+    if path.exists() {
+        return path.to_owned();
+    }
+    let mut parts = FORMATS.iter().flat_map(|entry| (entry.parts)(path));
+    parts.next().unwrap_or_else(|| path.to_owned())
+}
+
+fn source(path: &Path) -> Result<Source, TraceError> {
+    let name = path.display().to_string();
+    let file = File::open(path).map_err(|error| TraceError::io(&name, None, "open", error))?;
+    // A directory opens as a file does, and would only fail when it is read.
+    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        let detail = "found a directory, expected a trace file".to_owned();
+        return Err(TraceError::new(ErrorKind::Io, &name, None, detail));
+    }
+    Source::new(file, &name)
+}
+
+fn choose(source: &Source, options: &Options<'_>) -> Result<&'static Entry, TraceError> {
+    let forced = options.format.map(|forced| find(forced, source.name()));
+    let forced = forced.transpose()?;
+    if source.is_blank() {
+        return Err(TraceError::empty(source.name()));
+    }
+    match forced {
+        Some(entry) => Ok(entry),
+        None => detect(FORMATS, source.head(), source.name()),
+    }
+}
+
+fn begin(
+    source: Source,
+    entry: &'static Entry,
+    options: &Options<'_>,
+) -> Result<Reader, TraceError> {
+    let name = source.name().to_owned();
     Ok(Reader {
-        name: name.to_owned(),
+        name,
         info: &entry.info,
-        records,
-        state: State::BeforeFirst,
+        rows: (entry.open)(source, options)?,
+        on_error: options.on_error,
+        told: Told::default(),
+        ordering: Ordering::new(),
+        is_read: false,
+        failure: None,
+        origin: None,
+        has_begun: false,
+        doubt: None,
+        skipped: Skipped::default(),
     })
 }
 
+/// The entry of the format called `forced`, for the file `name`.
 fn find(forced: &str, name: &str) -> Result<&'static Entry, TraceError> {
     let entry = FORMATS.iter().find(|entry| entry.info.name == forced);
     entry.ok_or_else(|| {
@@ -141,16 +331,13 @@ fn detect<'a>(table: &'a [Entry], head: &[u8], name: &str) -> Result<&'a Entry, 
     let detail = match fitting[..] {
         [entry] => return Ok(entry),
         [] => {
-            let expected = table
-                .iter()
-                .map(|entry| format!("{} ({})", entry.info.name, entry.info.first_line));
-            let expected: Vec<String> = expected.collect();
             let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
             let first = String::from_utf8_lossy(first.trim_ascii_end());
             format!(
-                "format not recognised: line 1 is {}, expected {} (name the format if it is one)",
+                "format not recognised: line 1 is {}, expected one of {} (name the format if it \
+                 is one)",
                 Quoted(&first),
-                expected.join(" or ")
+                names(table.iter())
             )
         }
         _ => {
@@ -172,7 +359,11 @@ mod tests {
 
     #[test]
     fn a_head_that_two_formats_take_is_refused() {
-        let table = [FORMATS[1], FORMATS[0], FORMATS[1]];
+        let disksim = *FORMATS
+            .iter()
+            .find(|e| e.info.name == "disksim")
+            .expect("in the table");
+        let table = [disksim, FORMATS[0], disksim];
         let error = detect(&table, b"0.5 0 1 1 1\n", "x").unwrap_err();
         let expected = "x: format: found what may be any of disksim, disksim, expected its name";
         assert_eq!(error.to_string(), expected);

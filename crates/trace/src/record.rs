@@ -8,15 +8,17 @@ use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 /// One request of a trace.
 ///
 /// Every format gives `op`, `start` and `sectors`; what it does not carry is `None`. A record
-/// always has at least one sector and at most 2^32, and [`Self::end`] does not overflow.
+/// always has at least one block and at most 65,536, and [`Self::end`] does not overflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Where in the file it stands.
-    pub line: Line,
-    /// When it reached the driver, since the trace's own zero; at most 2^63 - 1 ns, and never
-    /// before the arrival of an earlier record.
+    pub place: Place,
+    /// When it reached the driver, since the trace's own zero or, where the format counts from
+    /// elsewhere, since the first record; at most 2^63 - 1 ns, and never before the arrival of an
+    /// earlier record. Either all records of a trace have it or none.
     pub arrival: Option<Instant>,
-    /// The trace's number of the device; 0 where the format knows one device only.
+    /// The trace's number of the device; 0 where the format knows one device only. Where devices
+    /// have names, their numbers follow the order of first appearance.
     pub device: u32,
     /// Direction.
     pub op: Op,
@@ -24,20 +26,53 @@ pub struct Record {
     pub start: Lbn,
     /// Number of 512-byte blocks.
     pub sectors: SectorCount,
-    /// Measured, from issue to completion. All responses and pauses of a trace up to any record
-    /// add up to at most 2^63 - 1 ns.
+    /// Measured, from arrival to completion. In a trace without arrivals, all responses and
+    /// pauses up to any record add up to at most 2^63 - 1 ns.
     pub response: Option<Span>,
+    /// The last part of the response: measured from the start of the service to its completion.
+    pub service: Option<Span>,
     /// Pause from this completion to the next issue.
     pub think: Option<Span>,
+    /// Requests that were at the driver when this one arrived.
+    pub queue: Option<u32>,
+    /// Whether somebody waits for it.
+    pub urgency: Option<Urgency>,
     /// What the drive was seen to do.
     pub observed: Option<Observed>,
 }
 
 impl Record {
+    /// A record of which no more is known than what every format gives.
+    pub fn new(place: Place, op: Op, start: Lbn, sectors: SectorCount) -> Self {
+        Self {
+            place,
+            arrival: None,
+            device: 0,
+            op,
+            start,
+            sectors,
+            response: None,
+            service: None,
+            think: None,
+            queue: None,
+            urgency: None,
+            observed: None,
+        }
+    }
+
     /// One past the last block.
     pub fn end(&self) -> Lbn {
         self.start + self.sectors
     }
+}
+
+/// Whether somebody waits for a request to complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Urgency {
+    /// A process waits.
+    Synchronous,
+    /// Nobody does: read-ahead, delayed writes.
+    Asynchronous,
 }
 
 /// What was seen of a drive's handling of a request.
@@ -51,12 +86,20 @@ pub enum Observed {
     Disconnects(u8),
 }
 
-/// A line of a trace file, counted from one, the header included; in a binary format, a record.
+/// Where something stands in a trace file. Displays as `17`, or as `byte 4096`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Line(pub u64);
+pub enum Place {
+    /// A line, counted from one, the header included.
+    Line(u64),
+    /// In a binary format: bytes before it, in the file as it is when decompressed.
+    Byte(u64),
+}
 
-impl fmt::Display for Line {
+impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        match self {
+            Self::Line(number) => number.fmt(f),
+            Self::Byte(offset) => write!(f, "byte {offset}"),
+        }
     }
 }

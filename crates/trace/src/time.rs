@@ -1,12 +1,20 @@
 //! Units of time in trace files, and decimal numbers read exactly.
 
+use crate::digits::{digits, find, write_whole};
+
 /// The unit in which a format writes its times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TimeUnit {
+    /// 1 s.
+    Seconds,
     /// 10^-3 s.
     Milliseconds,
     /// 10^-6 s.
     Microseconds,
+    /// 10^-7 s, the tick of Windows.
+    Ticks,
+    /// 10^-9 s.
+    Nanoseconds,
 }
 
 /// Why a text is no time.
@@ -24,16 +32,22 @@ impl TimeUnit {
     /// The unit's word, in the plural.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Seconds => "seconds",
             Self::Milliseconds => "milliseconds",
             Self::Microseconds => "microseconds",
+            Self::Ticks => "units of 100 ns",
+            Self::Nanoseconds => "nanoseconds",
         }
     }
 
     /// Decimal places from this unit down to the nanosecond.
     const fn places(self) -> usize {
         match self {
+            Self::Seconds => 9,
             Self::Milliseconds => 6,
             Self::Microseconds => 3,
+            Self::Ticks => 2,
+            Self::Nanoseconds => 0,
         }
     }
 
@@ -41,42 +55,97 @@ impl TimeUnit {
     /// nanosecond round to the nearest, halves up.
     ///
     /// Not by way of `f64`: from 2^53 ns (104 days) on that would lose nanoseconds.
-    pub(crate) fn parse_ns(self, text: &str) -> Result<i64, NotATime> {
-        if let Some(rest) = text.strip_prefix('-') {
-            return Err(match self.parse_ns(rest) {
+    #[inline]
+    pub(crate) fn parse_ns(self, text: &[u8]) -> Result<i64, NotATime> {
+        match self.parse_short(text) {
+            Some(ns) => Ok(ns),
+            None => self.parse_any(text),
+        }
+    }
+
+    /// A number whose last digit is no less than a nanosecond: nearly all.
+    #[inline]
+    fn parse_short(self, text: &[u8]) -> Option<i64> {
+        let (whole, fraction, decimals) = match find(b'.', text) {
+            Some(point) => {
+                let fraction = &text[point + 1..];
+                (digits(&text[..point])?, digits(fraction)?, fraction.len())
+            }
+            None => (digits(text)?, 0, 0),
+        };
+        let missing = self.places().checked_sub(decimals)?;
+        let whole = i64::try_from(whole).ok()?;
+        // At most nine decimals.
+        let value = whole
+            .checked_mul(POWERS_OF_TEN[decimals])?
+            .checked_add(fraction as i64)?;
+        value.checked_mul(POWERS_OF_TEN[missing])
+    }
+
+    /// Any number, and why it is none.
+    fn parse_any(self, text: &[u8]) -> Result<i64, NotATime> {
+        if let Some(rest) = text.strip_prefix(b"-") {
+            return Err(match self.parse_any(rest) {
                 Err(NotATime::NotDecimal | NotATime::Negative) => NotATime::NotDecimal,
                 Ok(_) | Err(NotATime::TooLong) => NotATime::Negative,
             });
         }
-        let (whole, fraction) = match text.split_once('.') {
-            Some((whole, fraction)) => (whole, Some(fraction)),
-            None => (text, None),
+        let is_digits = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+        let (whole, fraction) = match text.iter().position(|byte| *byte == b'.') {
+            Some(point) => (&text[..point], &text[point + 1..]),
+            None => (text, &b"0"[..]),
         };
-        if !is_digits(whole) || !fraction.is_none_or(is_digits) {
+        if !is_digits(whole) || !is_digits(fraction) {
             return Err(NotATime::NotDecimal);
         }
-        let fraction = fraction.unwrap_or("").as_bytes();
         let kept = fraction.len().min(self.places());
         let mut ns: i64 = 0;
         let zeros = b"000000000"[..self.places() - kept].iter();
-        for digit in whole
-            .bytes()
-            .chain(fraction[..kept].iter().chain(zeros).copied())
-        {
+        for digit in whole.iter().chain(fraction[..kept].iter()).chain(zeros) {
             ns = times_ten_plus(ns, digit - b'0').ok_or(NotATime::TooLong)?;
         }
         let round_up = fraction.get(kept).is_some_and(|digit| *digit >= b'5');
         ns.checked_add(i64::from(round_up)).ok_or(NotATime::TooLong)
     }
+
+    /// Nanoseconds in one of the unit.
+    pub(crate) const fn ns(self) -> i64 {
+        POWERS_OF_TEN[self.places()]
+    }
+
+    /// Writes `ns` in the unit, to the last decimal place that is not zero.
+    pub(crate) fn write(self, ns: u64, out: &mut Vec<u8>) {
+        let unit = self.ns().unsigned_abs();
+        write_whole(ns / unit, out);
+        let mut rest = ns % unit;
+        if rest == 0 {
+            return;
+        }
+        out.push(b'.');
+        let mut scale = unit / 10;
+        while rest > 0 {
+            out.push(b'0' + (rest / scale) as u8);
+            rest %= scale;
+            scale /= 10;
+        }
+    }
 }
+
+const POWERS_OF_TEN: [i64; 10] = [
+    1,
+    10,
+    100,
+    1_000,
+    10_000,
+    100_000,
+    1_000_000,
+    10_000_000,
+    100_000_000,
+    1_000_000_000,
+];
 
 fn times_ten_plus(value: i64, digit: u8) -> Option<i64> {
     value.checked_mul(10)?.checked_add(i64::from(digit))
-}
-
-/// At least one digit, and nothing else.
-pub(crate) fn is_digits(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -86,8 +155,8 @@ mod tests {
 
     #[test]
     fn decimals_are_exact() {
-        let us = |text| TimeUnit::Microseconds.parse_ns(text);
-        let ms = |text| TimeUnit::Milliseconds.parse_ns(text);
+        let us = |text: &str| TimeUnit::Microseconds.parse_ns(text.as_bytes());
+        let ms = |text: &str| TimeUnit::Milliseconds.parse_ns(text.as_bytes());
         assert_eq!(us("18228.000"), Ok(18_228_000));
         assert_eq!(us("7"), Ok(7_000));
         assert_eq!(us("0.1"), Ok(100));
@@ -102,7 +171,7 @@ mod tests {
 
     #[test]
     fn the_last_nanosecond_is_the_last() {
-        let ms = |text| TimeUnit::Milliseconds.parse_ns(text);
+        let ms = |text: &str| TimeUnit::Milliseconds.parse_ns(text.as_bytes());
         assert_eq!(ms("9223372036854.775807"), Ok(i64::MAX));
         assert_eq!(ms("9223372036854.7758074"), Ok(i64::MAX));
         assert_eq!(ms("9223372036854.7758075"), Err(NotATime::TooLong));
@@ -116,11 +185,11 @@ mod tests {
             "", ".", "5.", ".5", "+5", "1e3", "NaN", "nan", "inf", "1,5", " 5", "5 ", "0x5",
             "1.2.3", "--5", "-", "-x", "1_000", "\u{0665}",
         ] {
-            let found = TimeUnit::Microseconds.parse_ns(text);
+            let found = TimeUnit::Microseconds.parse_ns(text.as_bytes());
             assert_eq!(found, Err(NotATime::NotDecimal), "{text:?}");
         }
         for text in ["-5", "-0.001", "-99999999999999999999"] {
-            let found = TimeUnit::Microseconds.parse_ns(text);
+            let found = TimeUnit::Microseconds.parse_ns(text.as_bytes());
             assert_eq!(found, Err(NotATime::Negative), "{text:?}");
         }
     }
@@ -131,13 +200,18 @@ mod tests {
         #[test]
         fn what_was_written_is_read(ns in 0..i64::MAX, tail in 0..1000i64) {
             for (unit, scale, places) in [
+                (TimeUnit::Seconds, 1_000_000_000, 9),
                 (TimeUnit::Milliseconds, 1_000_000, 6),
                 (TimeUnit::Microseconds, 1_000, 3),
+                (TimeUnit::Ticks, 100, 2),
             ] {
                 let (whole, part) = (ns / scale, ns % scale);
                 let text = format!("{whole}.{part:0places$}{tail:03}");
                 let expected = ns + i64::from(tail >= 500);
-                prop_assert_eq!(unit.parse_ns(&text), Ok(expected));
+                prop_assert_eq!(unit.parse_ns(text.as_bytes()), Ok(expected));
+                let mut written = Vec::new();
+                unit.write(ns.unsigned_abs(), &mut written);
+                prop_assert_eq!(unit.parse_ns(&written), Ok(ns));
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io::{self, Cursor, Read};
 
-use diskarm_trace::{ErrorKind, Line, TraceError, open, read};
+use diskarm_trace::{ErrorKind, FORMATS, Place, TraceError, open, read};
 
 const HEADER: &str = "op,observed,lbn,sectors,response_us,think_us\n";
 
@@ -317,22 +317,23 @@ fn files_without_rows() {
 #[test]
 fn formats_that_are_none() {
     let (_, error) = refuse(b"1.5 0 5 8 1\n", "x", Some("DiskSim"));
-    let expected = r#"x: format: found "DiskSim", expected one of measured, disksim"#;
+    let known: Vec<&str> = FORMATS.iter().map(|entry| entry.info.name).collect();
+    let known = known.join(", ");
+    let expected = format!(r#"x: format: found "DiskSim", expected one of {known}"#);
     assert_eq!(error.to_string(), expected);
     assert_eq!(error.kind(), ErrorKind::UnknownFormat);
     for (bytes, first) in [
         (&b"hello\r\n1.5 0 5 8 1\n"[..], "hello"),
         (b"\xff\xfe1 2", "\u{fffd}\u{fffd}1 2"),
         (b"\n1.5 0 5 8 1\n", ""),
-        (b"1,2,3,4,5\n", "1,2,3,4,5"),
+        (b"1,2,3,x,5\n", "1,2,3,x,5"),
         // May be nanoseconds as well as milliseconds.
         (b"17 0 5 8 1\n23 0 5 8 0\n", "17 0 5 8 1"),
     ] {
         let (_, error) = refuse(bytes, "x", None);
         let expected = format!(
-            "x: format not recognised: line 1 is {first:?}, expected measured \
-             (op,lbn,sectors,response_us,think_us) or disksim (arrival_ms device block blocks \
-             flags, as in 0.25 0 1200 8 1) (name the format if it is one)"
+            "x: format not recognised: line 1 is {first:?}, expected one of {known} (name the \
+             format if it is one)"
         );
         assert_eq!(error.to_string(), expected);
         assert_eq!(error.kind(), ErrorKind::Undetected);
@@ -387,8 +388,8 @@ fn a_failing_read_says_where() {
         "x.trace:1001: cannot read: the cable is out"
     );
     assert_eq!(
-        (error.kind(), error.line()),
-        (ErrorKind::Io, Some(Line(1001)))
+        (error.kind(), error.place()),
+        (ErrorKind::Io, Some(Place::Line(1001)))
     );
     assert!(trace.next().is_none());
 }

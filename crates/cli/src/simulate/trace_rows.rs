@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use diskarm_core::request::Request;
-use diskarm_trace::{Line, Reader, Record, TraceError};
+use diskarm_trace::{Place, Reader, Record, TraceError};
 
 use super::args::Args;
 use crate::blocks::Blocks;
@@ -103,7 +103,7 @@ impl TraceRows {
                 Device::Only(n) if n != record.device => {
                     let expected = format!("{n} as before, or --device to choose one");
                     let found = record.device.to_string();
-                    return Err(self.wrong(record.line, "device", &found, &expected));
+                    return Err(self.wrong(record.place, "device", &found, &expected));
                 }
                 Device::Chosen(_) | Device::Only(_) => {}
             }
@@ -118,8 +118,8 @@ impl TraceRows {
         Ok(request)
     }
 
-    fn wrong(&self, line: Line, field: &str, found: &str, expected: &str) -> Error {
-        TraceError::value(self.name(), line, field, found, expected).into()
+    fn wrong(&self, place: Place, field: &str, found: &str, expected: &str) -> Error {
+        TraceError::value(self.name(), place, field, found, expected).into()
     }
 }
 

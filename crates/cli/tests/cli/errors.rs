@@ -270,7 +270,7 @@ fn traces_that_do_not_fit() {
     assert_eq!(told, format!("{path}:1: {expected}"));
 
     let (path, told) = trace("strange", "a b c\n", &[]);
-    let expected = "format not recognised: line 1 is \"a b c\", expected measured (";
+    let expected = "format not recognised: line 1 is \"a b c\", expected one of measured, ";
     assert!(told.starts_with(&format!("{path}: {expected}")), "{told}");
 
     let two = "0.25 0 1200 8 1\n1.5 0 90 16 0\n";

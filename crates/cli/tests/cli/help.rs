@@ -30,13 +30,16 @@ fn simulate_lists_every_policy_drive_format_and_generator() {
 #[test]
 fn every_command_has_json_and_a_line_in_the_list() {
     let help = printed(&["--help"]);
-    for command in ["drives", "simulate", "validate"] {
+    for command in ["drives", "simulate", "trace", "validate"] {
         assert!(help.contains(command));
     }
     for command in [
         &["drives"][..],
         &["drives", "show"],
         &["simulate"],
+        &["trace", "info"],
+        &["trace", "head"],
+        &["trace", "convert"],
         &["validate"],
     ] {
         let help = printed(&[command, &["--help"]].concat());

@@ -5,6 +5,7 @@ mod errors;
 mod help;
 mod locked;
 mod simulate;
+mod trace;
 mod validate;
 
 use std::process::{Command, Output, Stdio};

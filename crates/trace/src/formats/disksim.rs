@@ -3,12 +3,14 @@
 use diskarm_core::request::Op;
 use diskarm_core::units::Instant;
 
-use super::head_lines;
+use crate::digits::{digits, write_whole};
 use crate::error::TraceError;
-use crate::format::{Format, Info, Input, Records};
-use crate::lines::{Lines, Row};
+use crate::format::{Format, Info, Opened, Options, Zero};
+use crate::lines::{Field, Row, head_lines};
 use crate::record::Record;
-use crate::time::is_digits;
+use crate::source::Source;
+use crate::text::TextRows;
+use crate::writer::{Emit, Unwritable, arrival_of};
 
 /// DiskSim's ASCII: arrival in ms, device, first block, blocks, flags.
 ///
@@ -60,8 +62,11 @@ impl Format for DiskSim {
         summary: "DiskSim ASCII: arrival in ms, device, block, blocks, flags",
         first_line: "arrival_ms device block blocks flags, as in 0.25 0 1200 8 1",
         time_unit: crate::TimeUnit::Milliseconds,
+        zero: Zero::Start,
         carries: "arrivals and devices; no responses",
     };
+
+    const EMIT: Option<fn() -> Box<dyn Emit>> = Some(|| Box::new(Writes));
 
     /// The first line is numbers apart by white space, and somewhere a decimal point or `0x`.
     fn sniff(head: &[u8]) -> bool {
@@ -84,68 +89,69 @@ impl Format for DiskSim {
             })
     }
 
-    fn open(input: Input, name: &str) -> Result<Records, TraceError> {
-        Ok(Box::new(Rows {
-            lines: Lines::new(input, name),
-            previous: Instant::START,
+    fn open(source: Source, _: &Options<'_>) -> Opened {
+        let mut previous = Instant::START;
+        Ok(TextRows::boxed(source, move |row, _| {
+            record(row, &mut previous).map(Some)
         }))
     }
 }
 
-struct Rows {
-    lines: Lines,
-    previous: Instant,
-}
-
-impl Iterator for Rows {
-    type Item = Result<Record, TraceError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let row = match self.lines.next_row() {
-            Ok(row) => row?,
-            Err(error) => return Some(Err(error)),
-        };
-        Some(record(&row, &mut self.previous))
-    }
-}
-
 fn record(row: &Row<'_>, previous: &mut Instant) -> Result<Record, TraceError> {
-    let fields = row.fields(row.text.split_ascii_whitespace(), NAMES.into_iter())?;
-    let [arrival_text, device, block, blocks, flags]: [&str; FIELDS] = fields;
-    let arrival_ns = row.time_ns(ARRIVAL, arrival_text, DiskSim::INFO.time_unit)?;
-    let arrival = Instant::from_ns(arrival_ns.unsigned_abs());
+    let [at, device, block, blocks, flags]: [Field<'_>; FIELDS] =
+        row.fields(row.words(), &NAMES)?;
+    let arrival = at.instant(DiskSim::INFO.time_unit)?;
     if arrival < *previous {
         let ns = previous.as_ns();
         let (whole, part) = (ns / 1_000_000, ns % 1_000_000);
         let expected = format!("no time before {whole}.{part:06}, of the line above");
-        return Err(row.reject(ARRIVAL, arrival_text, &expected));
+        return Err(at.reject(&expected));
     }
-    *previous = arrival;
-    let device = row.whole(DEVICE, device, u32::MAX)?;
-    let (start, sectors) = row.blocks((BLOCK, block), (BLOCKS, blocks))?;
-    let Some(flags) = parse_flags(flags) else {
-        let expected = "a number below 2^32, decimal or hexadecimal with 0x";
-        return Err(row.reject(FLAGS, flags, expected));
+    let device = device.device()?;
+    let (start, sectors) = block.blocks(&blocks)?;
+    let Some(word) = parse_flags(flags.text) else {
+        return Err(flags.reject("a number below 2^32, decimal or hexadecimal with 0x"));
     };
+    *previous = arrival;
+    let op = if word & 1 == 1 { Op::Read } else { Op::Write };
     Ok(Record {
-        line: row.line,
         arrival: Some(arrival),
         device,
-        op: if flags & 1 == 1 { Op::Read } else { Op::Write },
-        start,
-        sectors,
-        response: None,
-        think: None,
-        observed: None,
+        ..Record::new(row.place(), op, start, sectors)
     })
 }
 
-fn parse_flags(text: &str) -> Option<u32> {
-    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+fn parse_flags(text: &[u8]) -> Option<u64> {
+    let hexadecimal = text
+        .strip_prefix(b"0x")
+        .or_else(|| text.strip_prefix(b"0X"));
+    let value = match hexadecimal {
         // `from_str_radix` takes a sign, too.
-        Some(digits) if digits.starts_with('+') => None,
-        Some(digits) => u32::from_str_radix(digits, 16).ok(),
-        None if is_digits(text) => text.parse().ok(),
-        None => None,
+        Some(digits) if !digits.iter().all(u8::is_ascii_hexdigit) => None,
+        Some(digits) => u64::from_str_radix(str::from_utf8(digits).ok()?, 16).ok(),
+        None => digits(text),
+    };
+    value.filter(|flags| *flags <= u32::MAX.into())
+}
+
+/// Rows as DiskSim reads them, too.
+struct Writes;
+
+impl Emit for Writes {
+    fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Unwritable> {
+        let arrival = arrival_of(record)?;
+        DiskSim::INFO.time_unit.write(arrival.as_ns(), out);
+        let flags = u64::from(record.op.is_read());
+        for value in [
+            record.device.into(),
+            record.start.0,
+            record.sectors.0,
+            flags,
+        ] {
+            out.push(b' ');
+            write_whole(value, out);
+        }
+        out.push(b'\n');
+        Ok(())
     }
 }

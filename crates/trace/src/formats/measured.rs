@@ -3,11 +3,14 @@
 use diskarm_core::request::Op;
 use diskarm_core::units::Span;
 
-use super::head_lines;
+use crate::digits::write_whole;
 use crate::error::TraceError;
-use crate::format::{Format, Info, Input, Records};
-use crate::lines::{Lines, Row};
+use crate::format::{Format, Info, Opened, Options, Zero};
+use crate::lines::{Field, Lines, Row, head_lines};
 use crate::record::{Observed, Record};
+use crate::source::Source;
+use crate::text::TextRows;
+use crate::writer::{Emit, Unwritable};
 
 /// CSV of measured requests: `op,observed,lbn,sectors,response_us,think_us`.
 ///
@@ -61,8 +64,11 @@ impl Format for Measured {
         summary: "CSV of requests measured one at a time on a real drive",
         first_line: "op,lbn,sectors,response_us,think_us",
         time_unit: crate::TimeUnit::Microseconds,
+        zero: Zero::Start,
         carries: "responses, pauses between requests, hits and disconnects; no arrivals",
     };
+
+    const EMIT: Option<fn() -> Box<dyn Emit>> = Some(|| Box::<Writes>::default());
 
     /// Two of the column names in the first line: enough to tell, and a header that lacks some
     /// is still refused by name.
@@ -73,16 +79,15 @@ impl Format for Measured {
         known.count() >= 2
     }
 
-    fn open(input: Input, name: &str) -> Result<Records, TraceError> {
-        let mut lines = Lines::new(input, name);
+    fn open(source: Source, _: &Options<'_>) -> Opened {
+        let mut lines = Lines::new(source);
         let order = match lines.next_row()? {
             Some(header) => columns(&header)?,
-            None => return Err(TraceError::empty(lines.name())),
+            None => return Err(TraceError::empty(lines.source().name())),
         };
-        Ok(Box::new(Rows {
-            lines,
-            order,
-            elapsed_ns: 0,
+        let mut elapsed_ns = 0;
+        Ok(TextRows::after(lines, move |row, _| {
+            record(row, &order, &mut elapsed_ns).map(Some)
         }))
     }
 }
@@ -90,13 +95,14 @@ impl Format for Measured {
 /// For each of the file's columns, its place in [`COLUMNS`].
 fn columns(header: &Row<'_>) -> Result<Vec<usize>, TraceError> {
     let mut order = Vec::with_capacity(COLUMNS.len());
-    for name in header.text.split(',') {
+    for name in header.split(b',') {
+        let name = String::from_utf8_lossy(name);
         let Some(column) = COLUMNS.iter().position(|column| *column == name) else {
             let expected = format!("only {}", COLUMNS.join(", "));
-            return Err(header.reject_column("column", name, &expected));
+            return Err(header.reject_column("column", &name, &expected));
         };
         if order.contains(&column) {
-            return Err(header.reject_column("a second column", name, "it once"));
+            return Err(header.reject_column("a second column", &name, "it once"));
         }
         order.push(column);
     }
@@ -108,73 +114,129 @@ fn columns(header: &Row<'_>) -> Result<Vec<usize>, TraceError> {
     Ok(order)
 }
 
-struct Rows {
-    lines: Lines,
-    order: Vec<usize>,
-    /// All responses and pauses so far: an issue that is their sum stays within the clock.
-    elapsed_ns: i64,
-}
-
-impl Iterator for Rows {
-    type Item = Result<Record, TraceError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let row = match self.lines.next_row() {
-            Ok(row) => row?,
-            Err(error) => return Some(Err(error)),
-        };
-        Some(record(&row, &self.order, &mut self.elapsed_ns))
-    }
-}
-
 fn record(row: &Row<'_>, order: &[usize], elapsed_ns: &mut i64) -> Result<Record, TraceError> {
-    let names = order.iter().map(|column| COLUMNS[*column]);
-    let fields: [&str; COLUMNS.len()] = row.fields(row.text.split(','), names)?;
-    let mut values = [""; COLUMNS.len()];
-    for (column, field) in order.iter().zip(fields) {
-        values[*column] = field;
+    let mut values = [row.field("", b""); COLUMNS.len()];
+    let (mut fields, mut count) = (row.split(b','), 0);
+    for column in order {
+        let Some(text) = fields.next() else { break };
+        values[*column] = row.field(COLUMNS[*column], text);
+        count += 1;
     }
-    let [op, observed, lbn, sectors, response, think] = values;
-    let op = match op {
-        "R" => Op::Read,
-        "W" => Op::Write,
-        _ => return Err(row.reject(OP, op, "R or W")),
-    };
-    let (start, sectors) = row.blocks((LBN, lbn), (SECTORS, sectors))?;
+    if count < order.len() || fields.next().is_some() {
+        let names: Vec<&str> = order.iter().map(|column| COLUMNS[*column]).collect();
+        row.fields::<{ COLUMNS.len() }>(row.split(b','), &names)?;
+    }
+    let [op_field, observed, lbn, sectors, response, think] = values;
+    let op = op_field.op("R", "W")?;
+    let (start, sectors) = lbn.blocks(&sectors)?;
+    let mut elapsed = *elapsed_ns;
+    let response = Some(span(&response, &mut elapsed)?);
+    let think = Some(span(&think, &mut elapsed)?);
+    let observed = observation(op, &observed)?;
+    *elapsed_ns = elapsed;
     Ok(Record {
-        line: row.line,
-        arrival: None,
-        device: 0,
-        op,
-        start,
-        sectors,
-        response: Some(span(row, RESPONSE, response, elapsed_ns)?),
-        think: Some(span(row, THINK, think, elapsed_ns)?),
-        observed: observation(row, op, observed)?,
+        response,
+        think,
+        observed,
+        ..Record::new(row.place(), op, start, sectors)
     })
 }
 
-fn observation(row: &Row<'_>, op: Op, text: &str) -> Result<Option<Observed>, TraceError> {
-    Ok(Some(match (op, text) {
-        (_, "") => return Ok(None),
-        (Op::Read, "hit") => Observed::Hit,
-        (Op::Read, "miss") => Observed::Miss,
-        (Op::Write, "two_disconnects") => Observed::Disconnects(2),
-        (Op::Write, "three_disconnects") => Observed::Disconnects(3),
-        (Op::Read, _) => return Err(row.reject(OBSERVED, text, "hit or miss for a read")),
+fn observation(op: Op, field: &Field<'_>) -> Result<Option<Observed>, TraceError> {
+    Ok(Some(match (op, field.text) {
+        (_, b"") => return Ok(None),
+        (Op::Read, b"hit") => Observed::Hit,
+        (Op::Read, b"miss") => Observed::Miss,
+        (Op::Write, b"two_disconnects") => Observed::Disconnects(2),
+        (Op::Write, b"three_disconnects") => Observed::Disconnects(3),
+        (Op::Read, _) => return Err(field.reject("hit or miss for a read")),
         (Op::Write, _) => {
-            let expected = "two_disconnects or three_disconnects for a write";
-            return Err(row.reject(OBSERVED, text, expected));
+            return Err(field.reject("two_disconnects or three_disconnects for a write"));
         }
     }))
 }
 
-fn span(row: &Row<'_>, field: &str, text: &str, elapsed_ns: &mut i64) -> Result<Span, TraceError> {
-    let ns = row.time_ns(field, text, Measured::INFO.time_unit)?;
+fn span(field: &Field<'_>, elapsed_ns: &mut i64) -> Result<Span, TraceError> {
+    let ns = field.time_ns(Measured::INFO.time_unit)?;
     let Some(elapsed) = elapsed_ns.checked_add(ns) else {
-        let expected = "responses and pauses that add up to less than 2^63 ns";
-        return Err(row.reject(field, text, expected));
+        return Err(field.reject("responses and pauses that add up to less than 2^63 ns"));
     };
     *elapsed_ns = elapsed;
     Ok(Span::from_ns(ns))
+}
+
+/// Rows in the order of [`COLUMNS`]. A request that has an arrival in place of the pause before it
+/// is held back until the next one tells the pause behind it; behind the last there is none.
+#[derive(Default)]
+struct Writes {
+    has_begun: bool,
+    held: Option<Record>,
+}
+
+impl Emit for Writes {
+    fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Unwritable> {
+        if !self.has_begun {
+            out.extend_from_slice(COLUMNS.join(",").as_bytes());
+            out.push(b'\n');
+            self.has_begun = true;
+        }
+        if let Some(held) = self.held.take() {
+            row(&held, pause(&held, record)?, out)?;
+        }
+        match (record.think, record.arrival) {
+            (Some(think), _) => row(record, think, out),
+            (None, Some(_)) => {
+                self.held = Some(*record);
+                Ok(())
+            }
+            (None, None) => Err(Unwritable("it has no pause behind it".to_owned())),
+        }
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) -> Result<(), Unwritable> {
+        match self.held.take() {
+            Some(held) => row(&held, Span::ZERO, out),
+            None => Ok(()),
+        }
+    }
+}
+
+/// From the completion of `before` to the arrival of `next`.
+fn pause(before: &Record, next: &Record) -> Result<Span, Unwritable> {
+    let (Some(arrival), Some(response)) = (before.arrival, before.response) else {
+        return Err(Unwritable("the one before has no response".to_owned()));
+    };
+    let free = arrival + response;
+    match next.arrival {
+        Some(arrival) if arrival >= free => Ok(arrival - free),
+        _ => Err(Unwritable(
+            "it arrives before the one before it is completed".to_owned(),
+        )),
+    }
+}
+
+fn row(record: &Record, think: Span, out: &mut Vec<u8>) -> Result<(), Unwritable> {
+    let Some(response) = record.response else {
+        return Err(Unwritable("it has no response".to_owned()));
+    };
+    let observed: &[u8] = match record.observed {
+        None => b"",
+        Some(Observed::Hit) => b"hit",
+        Some(Observed::Miss) => b"miss",
+        Some(Observed::Disconnects(2)) => b"two_disconnects",
+        Some(Observed::Disconnects(_)) => b"three_disconnects",
+    };
+    out.extend_from_slice(if record.op.is_read() { b"R," } else { b"W," });
+    out.extend_from_slice(observed);
+    for value in [record.start.0, record.sectors.0] {
+        out.push(b',');
+        write_whole(value, out);
+    }
+    for time in [response, think] {
+        out.push(b',');
+        let ns = time.or_zero().as_ns().unsigned_abs();
+        Measured::INFO.time_unit.write(ns, out);
+    }
+    out.push(b'\n');
+    Ok(())
 }

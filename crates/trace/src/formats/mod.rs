@@ -1,9 +1,16 @@
 //! The formats, one file each. The table is [`crate::FORMATS`].
 
+pub mod alibaba;
+pub mod blkparse;
+pub mod blktrace;
 pub mod disksim;
+pub mod fio_iolog;
+pub mod fio_latency;
 pub mod measured;
-
-/// The lines of a file's head, without their ends; the last may be cut.
-fn head_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
-    head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii)
-}
+pub mod mqsim;
+pub mod msr;
+pub mod spc;
+pub mod srt;
+pub mod systor;
+pub mod tencent;
+pub mod vscsi;

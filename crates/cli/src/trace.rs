@@ -1,0 +1,36 @@
+//! `diskarm trace`: what a trace holds, its first records, and the same in another format.
+
+mod adapt;
+mod chart;
+mod convert;
+mod head;
+mod info;
+mod input;
+
+use crate::error::Error;
+
+/// Look into block traces, and convert them.
+///
+/// The format is told by the content, gzip, zstd, xz and bzip2 by theirs. Of a trace in several
+/// files, one a processor (blktrace), any of them opens all.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    Info(info::Args),
+    Head(head::Args),
+    Convert(convert::Args),
+}
+
+/// Runs the command.
+pub fn run(args: Args) -> Result<(), Error> {
+    match args.command {
+        Command::Info(args) => info::run(args),
+        Command::Head(args) => head::run(args),
+        Command::Convert(args) => convert::run(args),
+    }
+}

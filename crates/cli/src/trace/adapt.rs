@@ -1,0 +1,126 @@
+//! Which requests of a trace, when, and at which blocks.
+
+use clap::ValueEnum;
+use diskarm_core::spec::quantity;
+use diskarm_core::units::{Bytes, Instant, SectorCount};
+use diskarm_trace::adapt::{Disks, Factor, Fit, Fitted, Notes, Only, Paced, Window, parse_instant};
+
+use super::input::Input;
+use crate::error::Error;
+
+/// What is changed between the trace and what is written.
+#[derive(clap::Args)]
+pub struct Adapt {
+    /// Take this device's requests only; may be given several times
+    #[arg(long, value_name = "N")]
+    device: Vec<u32>,
+
+    /// Number the devices from 0 on, in the order of first appearance
+    #[arg(long)]
+    renumber: bool,
+
+    /// Take what arrives from this time on, in ns, us, ms, s, min or h, and count from it
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    from: Option<Instant>,
+
+    /// Take what arrives before this time
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    until: Option<Instant>,
+
+    /// Divide the times between requests by this: 2 is twice the rate, 0.5 half of it
+    #[arg(long, value_name = "FACTOR", value_parser = factor)]
+    faster: Option<Factor>,
+
+    /// Room of the disk for which the requests are meant, in sectors of 512 bytes, KiB, MiB or GiB
+    #[arg(long, value_name = "SIZE", value_parser = room)]
+    room: Option<SectorCount>,
+
+    /// What becomes of blocks where the traced disk has more or fewer than --room
+    #[arg(long, value_name = "HOW", value_enum, requires = "room", default_value_t = How::Refuse)]
+    fit: How,
+
+    /// Over how many disks --fit spread lays the blocks of each device
+    #[arg(long, value_name = "N", required_if_eq("fit", "spread"))]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    disks: Option<u32>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum How {
+    /// A request beyond the end ends the run
+    Refuse,
+    /// Blocks keep their share of the disk, whose last block is that of the trace (which is read
+    /// twice)
+    Scale,
+    /// Blocks beyond the end begin again at block 0
+    Fold,
+    /// Blocks beyond the end go on at block 0 of the next of --disks
+    Spread,
+}
+
+fn instant(text: &str) -> Result<Instant, &'static str> {
+    parse_instant(text).ok_or("expected a time with its unit, such as \"90 s\" or \"1.5 h\"")
+}
+
+fn factor(text: &str) -> Result<Factor, &'static str> {
+    Factor::parse(text).ok_or("expected a number above 0 with at most nine decimals, such as 1.5")
+}
+
+fn room(text: &str) -> Result<SectorCount, &'static str> {
+    const BLOCK: Bytes = Bytes(512);
+    let room = quantity::sectors(text, BLOCK).filter(|room| room.0 > 0);
+    room.ok_or("expected a size with its unit, such as \"2054864 sectors\" or \"1 GiB\"")
+}
+
+impl Adapt {
+    /// The trace of `input` with all that was asked for.
+    ///
+    /// # Errors
+    /// What is wrong with the trace before its first record, or for a scale anywhere.
+    pub fn open(&self, input: &Input) -> Result<Box<dyn Notes>, Error> {
+        let taken = self.taken(input)?;
+        let Some(room) = self.room else {
+            return Ok(taken);
+        };
+        let fit = match (self.fit, self.disks) {
+            (How::Refuse, _) => Fit::Refuse,
+            (How::Fold, _) => Fit::Fold,
+            (How::Spread, disks) => Fit::Spread(disks.unwrap_or(1)),
+            (How::Scale, _) => Fit::Scale(self.traced(input)?),
+        };
+        Ok(Box::new(Fitted::new(taken, room, fit)))
+    }
+
+    /// The requests that are taken, with their blocks as traced.
+    fn taken(&self, input: &Input) -> Result<Box<dyn Notes>, Error> {
+        let mut trace: Box<dyn Notes> = Box::new(input.open()?);
+        if !self.device.is_empty() {
+            trace = Box::new(Only::new(trace, self.device.iter().copied()));
+        }
+        if self.from.is_some() || self.until.is_some() {
+            let from = self.from.unwrap_or(Instant::START);
+            let until = self.until.unwrap_or(Instant::NEVER);
+            trace = Box::new(Window::new(trace, from, until));
+        }
+        if let Some(factor) = self.faster {
+            trace = Box::new(Paced::new(trace, factor));
+        }
+        if self.renumber {
+            trace = Box::new(Disks::new(trace));
+        }
+        Ok(trace)
+    }
+
+    /// How many blocks the traced disk had at least.
+    fn traced(&self, input: &Input) -> Result<SectorCount, Error> {
+        if input.is_read_once() {
+            let expected = "a trace in a file, which is read twice";
+            return Err(Error::flag("--fit", "scale", expected));
+        }
+        let mut end = 1;
+        for record in self.taken(input)? {
+            end = end.max(record?.end().0);
+        }
+        Ok(SectorCount(end))
+    }
+}

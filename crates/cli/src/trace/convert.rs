@@ -1,0 +1,117 @@
+//! `diskarm trace convert`: a trace in another format.
+
+use std::fs::File;
+use std::io::{self, Write};
+
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use diskarm_trace::adapt::Notes;
+use diskarm_trace::{Writer, writable};
+use serde::Serialize;
+
+use super::adapt::Adapt;
+use super::input::Input;
+use crate::error::Error;
+use crate::output;
+use crate::progress::Progress;
+
+/// Write a trace in another format
+///
+/// What the other format cannot hold ends the run: a request without an arrival or response that
+/// it needs. What it leaves out by nature (responses in SPC) is left out; times that it rounds are
+/// counted. On request a part of the trace is taken, faster or slower, for a smaller or larger
+/// disk.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    input: Input,
+
+    /// The file to write; - for standard output
+    #[arg(value_name = "OUT")]
+    out: String,
+
+    /// Format to write
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
+    to: String,
+
+    #[command(flatten)]
+    adapt: Adapt,
+
+    /// Print JSON: one object that says what was written (not with OUT -)
+    #[arg(long)]
+    json: bool,
+}
+
+fn formats() -> PossibleValuesParser {
+    PossibleValuesParser::new(
+        writable().map(|(entry, _)| PossibleValue::new(entry.info.name).help(entry.info.summary)),
+    )
+}
+
+/// What was written; the names are those of the JSON.
+#[derive(Serialize)]
+struct Written {
+    file: String,
+    format: String,
+    requests: u64,
+    notes: Vec<String>,
+}
+
+/// Records between two looks at the clock.
+const STRIDE: u64 = 1 << 16;
+
+/// Converts, and says what was written.
+pub fn run(args: Args) -> Result<(), Error> {
+    if args.out == "-" {
+        if args.json {
+            return Err(Error::flag("--json", "with OUT -", "an OUT that is a file"));
+        }
+        // A reader that went away early has had enough, as for all that is printed.
+        return match copy(&args, io::stdout().lock(), "standard output") {
+            Err(Error::Trace(error)) if is_broken_pipe(&error) => Ok(()),
+            done => done.map(drop),
+        };
+    }
+    let written = output::replace_file_with(&args.out, |file: File| copy(&args, file, &args.out))?;
+    if args.json {
+        return output::print_json(&written);
+    }
+    let Written {
+        file,
+        format,
+        requests,
+        notes,
+    } = written;
+    let mut text = format!("{file}: {requests} requests as {format}\n");
+    for note in notes {
+        text += &format!("note: {note}\n");
+    }
+    output::print(&text)
+}
+
+fn is_broken_pipe(error: &diskarm_trace::TraceError) -> bool {
+    let source = std::error::Error::source(error);
+    let source = source.and_then(|source| source.downcast_ref::<io::Error>());
+    source.is_some_and(|source| source.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Copies all records to `out`, which errors call `name`.
+fn copy(args: &Args, out: impl Write, name: &str) -> Result<Written, Error> {
+    let mut trace = args.adapt.open(&args.input)?;
+    let mut writer = Writer::new(out, name, &args.to)?;
+    let mut progress = Progress::new(None);
+    for record in trace.by_ref() {
+        writer.write(&record?)?;
+        if writer.records_count().is_multiple_of(STRIDE) {
+            progress.at(writer.records_count());
+        }
+    }
+    let requests = writer.records_count();
+    let mut notes = trace.notes();
+    notes.extend(writer.finish()?);
+    Ok(Written {
+        file: name.to_owned(),
+        format: args.to.clone(),
+        requests,
+        notes,
+    })
+}

@@ -1,0 +1,311 @@
+//! `diskarm trace info`: what the papers' tables say of a trace.
+
+use std::fmt::Write;
+
+use diskarm_core::units::{Bytes, Span};
+use diskarm_trace::{Reader, Summary};
+use serde::Serialize;
+
+use super::chart::{self, COLUMNS};
+use super::input::Input;
+use crate::error::Error;
+use crate::output;
+use crate::progress::Progress;
+
+/// Print what a trace holds
+///
+/// Length, requests, devices, directions, sizes, sequential share, times between arrivals, and
+/// where the trace tells, responses and queue lengths; charts of arrivals over time and of the
+/// addresses of the busiest device. A request is sequential when it begins where the request
+/// before, of the same device, ended.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    input: Input,
+
+    /// Print JSON: one object; names end in their unit; null for what the trace does not tell
+    #[arg(long)]
+    json: bool,
+}
+
+/// All that is printed; the names are those of the JSON.
+#[derive(Serialize)]
+struct Figures {
+    file: String,
+    format: &'static str,
+    /// Nanoseconds on the format's own clock of the first record, where others count from it.
+    origin_ns: Option<u64>,
+    length_s: Option<f64>,
+    requests: u64,
+    read_share: f64,
+    sequential_share: f64,
+    sequential_read_share: f64,
+    size_bytes_mean: Option<f64>,
+    /// The commonest first.
+    sizes: Vec<Size>,
+    interarrival_ms_mean: Option<f64>,
+    interarrival_cv: Option<f64>,
+    response_ms_mean: Option<f64>,
+    service_ms_mean: Option<f64>,
+    /// How many arrivals found 0, 1, 2 ... requests at their device.
+    queue_requests: Option<Vec<u64>>,
+    arrivals: Option<Arrivals>,
+    /// The busiest first.
+    devices: Vec<Device>,
+    notes: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Size {
+    bytes: u64,
+    share: f64,
+}
+
+/// Arrivals over time.
+#[derive(Serialize)]
+struct Arrivals {
+    interval_s: f64,
+    requests: Vec<u64>,
+}
+
+#[derive(Serialize)]
+struct Device {
+    number: u32,
+    name: Option<String>,
+    requests: u64,
+    read_share: f64,
+    /// One past the last block.
+    end_lbn: u64,
+    interval_sectors: u64,
+    /// Requests by their first block.
+    requests_by_lbn: Vec<u64>,
+}
+
+/// Records between two looks at the clock.
+const STRIDE: u64 = 1 << 16;
+
+/// Reads the trace and prints its figures.
+pub fn run(args: Args) -> Result<(), Error> {
+    let mut trace = args.input.open()?;
+    let mut summary = Summary::default();
+    let mut progress = Progress::new(None);
+    for record in trace.by_ref() {
+        summary.record(&record?);
+        if summary.requests_count.is_multiple_of(STRIDE) {
+            progress.at(summary.requests_count);
+        }
+    }
+    drop(progress);
+    let figures = Figures::of(&summary, &trace);
+    if args.json {
+        return output::print_json(&figures);
+    }
+    output::print(&figures.text(trace.format().summary))
+}
+
+impl Figures {
+    fn of(summary: &Summary, trace: &Reader) -> Self {
+        let share = |count: u64| count as f64 / summary.requests_count as f64;
+        let length = summary.arrivals.map(|(first, last)| last - first);
+        let mut sizes: Vec<_> = summary.sizes.iter().collect();
+        sizes.sort_by_key(|(sectors, count)| (u64::MAX - *count, **sectors));
+        let size = |(sectors, count): (&diskarm_core::units::SectorCount, &u64)| Size {
+            bytes: sectors.0 * 512,
+            share: share(*count),
+        };
+        Self {
+            file: trace.name().to_owned(),
+            format: trace.format().name,
+            origin_ns: trace.origin().map(|origin| origin.as_ns()),
+            length_s: length.map(Span::as_s),
+            requests: summary.requests_count,
+            read_share: share(summary.reads_count),
+            sequential_share: share(summary.sequential_count),
+            sequential_read_share: share(summary.sequential_reads_count),
+            size_bytes_mean: summary.size_bytes_mean(),
+            sizes: sizes.into_iter().take(SIZES).map(size).collect(),
+            interarrival_ms_mean: summary.interarrivals.mean().map(Span::as_ms),
+            interarrival_cv: summary.interarrivals.cv2().map(f64::sqrt),
+            response_ms_mean: summary.responses.mean().map(Span::as_ms),
+            service_ms_mean: summary.services.mean().map(Span::as_ms),
+            queue_requests: (!summary.queues.is_empty()).then(|| summary.queues.clone()),
+            arrivals: length.is_some().then(|| {
+                let (requests, interval_ns) = summary.over_time.columns(COLUMNS);
+                Arrivals {
+                    interval_s: interval_ns as f64 / 1e9,
+                    requests,
+                }
+            }),
+            devices: devices(summary, &trace.told().device_names),
+            notes: trace.notes(),
+        }
+    }
+}
+
+/// Sizes in the list.
+const SIZES: usize = 6;
+
+fn devices(summary: &Summary, names: &[String]) -> Vec<Device> {
+    let mut devices: Vec<Device> = summary
+        .devices
+        .iter()
+        .map(|(number, device)| {
+            let (requests_by_lbn, interval_sectors) = device.over_space.columns(COLUMNS);
+            Device {
+                number: *number,
+                name: names.get(*number as usize).cloned(),
+                requests: device.requests_count,
+                read_share: device.reads_count as f64 / device.requests_count as f64,
+                end_lbn: device.end.0,
+                interval_sectors,
+                requests_by_lbn,
+            }
+        })
+        .collect();
+    devices.sort_by_key(|device| (u64::MAX - device.requests, device.number));
+    devices
+}
+
+/// Devices in the list for people.
+const DEVICES: usize = 12;
+
+/// Longest queue that has a line of its own.
+const SHORT_QUEUES: usize = 4;
+
+impl Figures {
+    /// For people; `summary` is the format's.
+    fn text(&self, summary: &str) -> String {
+        let mut text = String::new();
+        line(&mut text, "trace", &self.file);
+        line(&mut text, "format", &format!("{} ({summary})", self.format));
+        if let Some(length_s) = self.length_s {
+            let hours = length_s / 3600.0;
+            line(
+                &mut text,
+                "length",
+                &format!("{length_s:.3} s ({hours:.2} hours)"),
+            );
+        }
+        let percent = |share: f64| format!("{:.2} %", share * 100.0);
+        line(&mut text, "requests", &self.requests.to_string());
+        line(&mut text, "reads", &percent(self.read_share));
+        let sequential = format!(
+            "{} of all, {} of all are reads that are",
+            percent(self.sequential_share),
+            percent(self.sequential_read_share)
+        );
+        line(&mut text, "sequential", &sequential);
+        if let Some(bytes) = self.size_bytes_mean {
+            line(
+                &mut text,
+                "size, mean",
+                &format!("{:.3} KiB", bytes / 1024.0),
+            );
+        }
+        let size = |size: &Size| format!("{} ({})", kib(Bytes(size.bytes)), percent(size.share));
+        let sizes: Vec<String> = self.sizes.iter().map(size).collect();
+        line(&mut text, "sizes", &sizes.join(", "));
+        self.times(&mut text);
+        self.queues(&mut text);
+        self.charts(&mut text);
+        for note in &self.notes {
+            text += &format!("note: {note}\n");
+        }
+        text
+    }
+
+    fn times(&self, text: &mut String) {
+        if let Some(mean) = self.interarrival_ms_mean {
+            let cv = match self.interarrival_cv {
+                Some(cv) => format!(", coefficient of variation {cv:.3}"),
+                None => String::new(),
+            };
+            line(text, "interarrival", &format!("{mean:.3} ms{cv}"));
+        }
+        for (name, mean) in [
+            ("response", self.response_ms_mean),
+            ("service", self.service_ms_mean),
+        ] {
+            if let Some(mean) = mean {
+                line(text, name, &format!("{mean:.3} ms"));
+            }
+        }
+    }
+
+    /// Single lengths, then ranges that double.
+    fn queues(&self, text: &mut String) {
+        let Some(counts) = &self.queue_requests else {
+            return;
+        };
+        let all: u64 = counts.iter().sum();
+        let mut parts = Vec::new();
+        let mut from = 0;
+        while from < counts.len() {
+            let end = if from < SHORT_QUEUES {
+                from + 1
+            } else {
+                from * 2
+            };
+            let sum: u64 = counts[from..end.min(counts.len())].iter().sum();
+            let name = match end - from {
+                1 => from.to_string(),
+                _ => format!("{from} to {}", end - 1),
+            };
+            parts.push(format!("{name}: {:.2} %", sum as f64 / all as f64 * 100.0));
+            from = end;
+        }
+        line(text, "queue found", &parts.join(", "));
+    }
+
+    fn charts(&self, text: &mut String) {
+        if let Some(arrivals) = &self.arrivals {
+            let tallest = arrivals.requests.iter().copied().max().unwrap_or(0);
+            let rate = tallest as f64 / arrivals.interval_s;
+            let end = arrivals.interval_s * arrivals.requests.len() as f64;
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "\narrivals from 0 to {end:.3} s, {:.6} s a column, up to {rate:.3} requests/s:",
+                arrivals.interval_s
+            );
+            *text += &chart::bars(&arrivals.requests);
+        }
+        let _ = writeln!(
+            text,
+            "\n{:>12} {:>12} {:>9} {:>16}  name",
+            "device", "requests", "reads", "end, blocks"
+        );
+        for device in self.devices.iter().take(DEVICES) {
+            let row = format!(
+                "{:>12} {:>12} {:>7.2} % {:>16}  {}",
+                device.number,
+                device.requests,
+                device.read_share * 100.0,
+                device.end_lbn,
+                device.name.as_deref().unwrap_or("")
+            );
+            let _ = writeln!(text, "{}", row.trim_end());
+        }
+        if self.devices.len() > DEVICES {
+            let _ = writeln!(text, "{:>12} more", self.devices.len() - DEVICES);
+        }
+        if let Some(device) = self.devices.first() {
+            let end = device.interval_sectors as f64 * device.requests_by_lbn.len() as f64;
+            let _ = writeln!(
+                text,
+                "\nfirst blocks on device {} from 0 to {end}, {} blocks a column:",
+                device.number, device.interval_sectors
+            );
+            *text += &chart::bars(&device.requests_by_lbn);
+        }
+    }
+}
+
+fn line(text: &mut String, label: &str, value: &str) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "{label:<13}{value}");
+}
+
+fn kib(bytes: Bytes) -> String {
+    format!("{} KiB", bytes.0 as f64 / 1024.0)
+}

@@ -1,0 +1,70 @@
+//! The trace that a command reads, and how.
+
+use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use diskarm_trace::{FORMATS, Moment, OnError, Options, Reader, TraceError};
+
+/// Which trace, and how to read it.
+#[derive(clap::Args)]
+pub struct Input {
+    /// The trace; - for standard input
+    #[arg(value_name = "FILE")]
+    file: String,
+
+    /// Format of the trace, where its content does not tell
+    #[arg(long, value_parser = formats())]
+    format: Option<String>,
+
+    /// What a bad row does: end the run, or be skipped and counted by reason
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Bad::Stop)]
+    on_error: Bad,
+
+    /// When a request arrives in a trace of Linux's block layer (blktrace, blkparse): when it is
+    /// handed to the device, or when it is queued
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Issue)]
+    arrival: When,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Bad {
+    Stop,
+    Skip,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum When {
+    Issue,
+    Queue,
+}
+
+impl Input {
+    /// Whether it cannot be opened twice.
+    pub fn is_read_once(&self) -> bool {
+        self.file == "-"
+    }
+
+    /// Opens it.
+    pub fn open(&self) -> Result<Reader, TraceError> {
+        let options = Options {
+            format: self.format.as_deref(),
+            on_error: match self.on_error {
+                Bad::Stop => OnError::Stop,
+                Bad::Skip => OnError::Skip,
+            },
+            arrival: match self.arrival {
+                When::Issue => Moment::Issue,
+                When::Queue => Moment::Queue,
+            },
+        };
+        if self.is_read_once() {
+            return diskarm_trace::read_with(std::io::stdin(), "standard input", &options);
+        }
+        diskarm_trace::open_with(&self.file, &options)
+    }
+}
+
+fn formats() -> PossibleValuesParser {
+    let value =
+        |entry: &diskarm_trace::Entry| PossibleValue::new(entry.info.name).help(entry.info.summary);
+    PossibleValuesParser::new(FORMATS.iter().map(value))
+}

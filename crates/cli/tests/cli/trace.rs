@@ -1,0 +1,181 @@
+//! `diskarm trace`.
+
+use std::process::Stdio;
+
+use crate::{assert_narrow, diskarm, file_of, json, keys, printed};
+
+/// Two devices; the third request continues the first, after 0.5 s without any.
+const SPC: &str = "0,64,4096,R,0.0\n1,0,8192,w,0.25\n0,72,4096,r,0.75\n";
+
+#[test]
+fn info_says_what_a_trace_holds() {
+    let path = file_of("info.spc", SPC);
+    let found = json(&["trace", "info", "--json", &path]);
+    assert_eq!(found["format"], "spc");
+    assert_eq!(found["requests"], 3);
+    assert_eq!(found["length_s"], 0.75);
+    assert_eq!(found["read_share"], 2.0 / 3.0);
+    assert_eq!(found["sequential_share"], 1.0 / 3.0);
+    assert_eq!(found["size_bytes_mean"], 16_384.0 / 3.0);
+    assert_eq!(found["sizes"][0]["bytes"], 4_096);
+    assert_eq!(found["interarrival_ms_mean"], 375.0);
+    // Gaps of 250 and 500 ms: their deviation is 250 / sqrt 2.
+    let cv = found["interarrival_cv"].as_f64().unwrap();
+    assert!((cv - 250.0 / 2f64.sqrt() / 375.0).abs() < 1e-9);
+    assert_eq!(found["response_ms_mean"], serde_json::Value::Null);
+    assert_eq!(found["devices"][0]["end_lbn"], 80);
+    assert_eq!(keys(&found)[..2], ["file", "format"]);
+    let text = printed(&["trace", "info", &path]);
+    assert_narrow(&text);
+    for part in [
+        "requests     3\n",
+        "reads        66.67 %\n",
+        "length       0.750 s",
+        "sizes        4 KiB (66.67 %), 8 KiB (33.33 %)\n",
+        "first blocks on device 0",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    std::fs::remove_file(path).unwrap();
+}
+
+/// Queue lengths found, from arrivals and responses; and the notes.
+#[test]
+fn info_tells_queues_and_notes() {
+    let rows = "128166372000000000,h,0,Read,0,512,20\n128166372000000010,h,0,Read,1,512,20\n\
+                128166372000000040,h,0,Read,0,512,20\nx\n";
+    let path = file_of("queues.csv", rows);
+    let found = json(&["trace", "info", "--json", "--on-error", "skip", &path]);
+    assert_eq!(found["queue_requests"], serde_json::json!([2, 1]));
+    assert_eq!(found["response_ms_mean"], 0.002);
+    assert_eq!(found["devices"][0]["name"], "h,0");
+    let text = printed(&["trace", "info", "--on-error", "skip", &path]);
+    assert!(
+        text.contains("queue found  0: 66.67 %, 1: 33.33 %\n"),
+        "{text}"
+    );
+    assert!(text.contains("note: 1 request widened to the blocks of 512 bytes touched\n"));
+    assert!(text.contains("note: 1 bad row skipped: too few or too many fields; the first: "));
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn head_prints_the_first_records() {
+    let path = file_of("head.spc", SPC);
+    let text = printed(&["trace", "head", "-n", "2", &path]);
+    let rows: Vec<Vec<&str>> = text
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(rows.len(), 3);
+    assert_eq!(
+        rows[2],
+        ["2", "250.000000", "1", "W", "0", "16", "-", "-", "-", "-"]
+    );
+    let found = json(&["trace", "head", "--json", &path]);
+    assert_eq!(found[2]["arrival_ms"], 750.0);
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn convert_writes_the_same_requests() {
+    let path = file_of("convert.spc", SPC);
+    let out = format!("{path}.trace");
+    let text = printed(&["trace", "convert", &path, &out, "--to", "disksim"]);
+    assert_eq!(text, format!("{out}: 3 requests as disksim\n"));
+    let expected = "0 0 64 8 1\n250 1 0 16 0\n750 0 72 8 1\n";
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), expected);
+    let back = printed(&[
+        "trace", "convert", "--format", "disksim", &out, "-", "--to", "spc",
+    ]);
+    assert_eq!(back, "0,64,4096,R,0\n1,0,8192,W,0.25\n0,72,4096,R,0.75\n");
+    std::fs::remove_file(out).unwrap();
+    std::fs::remove_file(path).unwrap();
+}
+
+/// What cannot be written leaves the file that was there.
+#[test]
+fn convert_writes_all_or_nothing() {
+    let path = file_of("whole.spc", SPC);
+    let out = file_of("kept.csv", "kept");
+    let output = diskarm(&["trace", "convert", &path, &out, "--to", "msr"]);
+    assert_eq!(output.status.code(), Some(2));
+    let told = String::from_utf8(output.stderr).unwrap();
+    let expected =
+        format!("error: {out}: cannot write the request at 1 as msr: it has no response\n");
+    assert_eq!(told, expected);
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), "kept");
+    std::fs::remove_file(out).unwrap();
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn standard_input_is_a_trace() {
+    use std::io::Write;
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_diskarm"))
+        .args(["trace", "info", "--json", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(SPC.as_bytes()).unwrap();
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["requests"], 3);
+}
+
+/// A window of one device's requests, at half the rate, on a disk with half the blocks.
+#[test]
+fn convert_adapts_on_request() {
+    let path = file_of("adapt.spc", SPC);
+    let convert = |flags: &[&str]| {
+        printed(&[&["trace", "convert", &path, "-", "--to", "disksim"], flags].concat())
+    };
+    let window = ["--device", "0", "--from", "500 ms", "--faster", "0.5"];
+    assert_eq!(convert(&window), "500 0 72 8 1\n");
+    let scale = ["--room", "40 sectors", "--fit", "scale"];
+    assert_eq!(convert(&scale), "0 0 32 8 1\n250 1 0 16 0\n750 0 32 8 1\n");
+    let spread = [
+        "--room",
+        "40 sectors",
+        "--fit",
+        "spread",
+        "--disks",
+        "2",
+        "--until",
+        "1 s",
+    ];
+    assert_eq!(convert(&spread), "0 1 24 8 1\n250 2 0 16 0\n750 1 32 8 1\n");
+    let out = format!("{path}.out");
+    let fold = [
+        "--room",
+        "60 sectors",
+        "--fit",
+        "fold",
+        "--renumber",
+        "--json",
+    ];
+    let told = json(&[&["trace", "convert", &path, &out, "--to", "spc"], &fold[..]].concat());
+    let expected = serde_json::json!([
+        "devices 0, 1 became disks from 0 on",
+        "folded into 60 blocks, which moved 2 requests",
+    ]);
+    assert_eq!(told["notes"], expected);
+    let output = diskarm(&[
+        "trace",
+        "convert",
+        &path,
+        "-",
+        "--to",
+        "spc",
+        "--room",
+        "70 sectors",
+    ]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    let expected = "lbn: found \"8 sectors from 64\", expected at most 70 blocks";
+    assert_eq!(told, format!("error: {path}:1: {expected}\n"));
+    std::fs::remove_file(out).unwrap();
+    std::fs::remove_file(path).unwrap();
+}

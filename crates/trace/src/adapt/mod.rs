@@ -1,0 +1,54 @@
+//! From a trace to drives: which of its requests, when, on which disk, at which blocks.
+//!
+//! Each change is an iterator of records around another one, so that they stack in any order, and
+//! says in its [`Notes`] what it did; nothing is changed unless it was asked for.
+
+mod devices;
+mod fit;
+mod pace;
+mod window;
+
+pub use devices::{Disks, Only};
+pub use fit::{Fit, Fitted};
+pub use pace::{Factor, Paced};
+pub use window::{Window, parse_instant};
+
+use crate::error::TraceError;
+use crate::reader::Reader;
+use crate::record::Record;
+
+/// Records, and what there is to say about them.
+pub trait Notes: Iterator<Item = Result<Record, TraceError>> {
+    /// The trace's name, as errors give it.
+    fn name(&self) -> &str;
+
+    /// What someone who trusts the records should know, one line each; complete when all are
+    /// read.
+    fn notes(&self) -> Vec<String>;
+}
+
+impl Notes for Reader {
+    fn name(&self) -> &str {
+        self.name()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes()
+    }
+}
+
+impl<N: Notes + ?Sized> Notes for Box<N> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        (**self).notes()
+    }
+}
+
+/// The notes of what lies below, and one more.
+fn and(mut notes: Vec<String>, note: Option<String>) -> Vec<String> {
+    notes.extend(note);
+    notes
+}

@@ -1,0 +1,72 @@
+//! Counts over a range that is not known beforehand.
+
+/// Counts of values in cells of equal width, a power of two that doubles whenever a value lies
+/// beyond the last cell. So memory is fixed, and one pass is enough.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bins {
+    counts: Vec<u64>,
+    /// At most so many cells; even.
+    most: usize,
+    width_log2: u32,
+}
+
+impl Bins {
+    /// For at most `most_count` cells, an even number of them.
+    pub fn new(most_count: usize) -> Self {
+        assert!(most_count.is_multiple_of(2) && most_count > 0);
+        Self {
+            counts: Vec::new(),
+            most: most_count,
+            width_log2: 0,
+        }
+    }
+
+    /// Counts a value.
+    #[inline]
+    pub fn record(&mut self, value: u64) {
+        while (value >> self.width_log2) as usize >= self.most {
+            self.widen();
+        }
+        let cell = (value >> self.width_log2) as usize;
+        if cell >= self.counts.len() {
+            self.counts.resize(cell + 1, 0);
+        }
+        self.counts[cell] += 1;
+    }
+
+    #[cold]
+    fn widen(&mut self) {
+        let pairs = self.counts.chunks(2).map(|pair| pair.iter().sum());
+        self.counts = pairs.collect();
+        self.width_log2 += 1;
+    }
+
+    /// The counts of the cells from 0 up to the last that is not empty, in at most
+    /// `most_count` columns, and the width of a column.
+    pub fn columns(&self, most_count: usize) -> (Vec<u64>, u64) {
+        let cells = self.counts.len().div_ceil(most_count).max(1);
+        let sums = self.counts.chunks(cells).map(|cells| cells.iter().sum());
+        (sums.collect(), (cells as u64) << self.width_log2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_widen_and_nothing_is_lost() {
+        let mut bins = Bins::new(4);
+        for value in [0, 1, 2, 3, 3] {
+            bins.record(value);
+        }
+        assert_eq!(bins.columns(4), (vec![1, 1, 1, 2], 1));
+        // 9 needs cells of 4: 0..4, 4..8, 8..12.
+        bins.record(9);
+        assert_eq!(bins.columns(4), (vec![5, 0, 1], 4));
+        assert_eq!(bins.columns(2), (vec![5, 1], 8));
+        bins.record(u64::MAX);
+        let (counts, width) = bins.columns(4);
+        assert_eq!((counts, width), (vec![6, 0, 0, 1], 1 << 62));
+    }
+}

@@ -1,0 +1,62 @@
+//! Compressed files, recognised by their first bytes whatever they are called.
+
+use std::io::{BufRead, Read, Result};
+
+use bzip2::bufread::MultiBzDecoder;
+use flate2::bufread::MultiGzDecoder;
+use lzma_rust2::XzReader;
+
+use crate::source::Bytes;
+
+/// A way in which files are compressed.
+struct Compression {
+    /// How its files begin.
+    magic: &'static [u8],
+    /// The bytes that were compressed, of all members that the file is a chain of.
+    open: fn(Compressed) -> Result<Bytes>,
+}
+
+/// What a decompressor reads.
+type Compressed = Box<dyn BufRead + Send>;
+
+/// RFC 1952, section 2.3.1 (deflate, the only method there is); RFC 8878, section 3.1.1; The .xz
+/// File Format 1.2, section 2.1.1.1; bzip2 1.0's `BZh`.
+const KNOWN: [Compression; 4] = [
+    Compression {
+        magic: b"\x1f\x8b\x08",
+        open: |input| Ok(Box::new(MultiGzDecoder::new(input))),
+    },
+    Compression {
+        magic: b"\x28\xb5\x2f\xfd",
+        open: |input| Ok(Box::new(zstd::Decoder::with_buffer(input)?)),
+    },
+    Compression {
+        magic: b"\xfd7zXZ\x00",
+        open: |input| Ok(Box::new(XzReader::new(input, true))),
+    },
+    Compression {
+        magic: b"BZh",
+        open: |input| Ok(Box::new(MultiBzDecoder::new(input))),
+    },
+];
+
+/// The content of `input`, decompressed if `head`, which begins it, says that it is compressed.
+pub(crate) fn decompressed(head: &[u8], input: Bytes, chunk: usize) -> Result<Bytes> {
+    match KNOWN.iter().find(|known| head.starts_with(known.magic)) {
+        Some(known) => {
+            let buffered = std::io::BufReader::with_capacity(chunk, input);
+            (known.open)(Box::new(buffered))
+        }
+        None => Ok(input),
+    }
+}
+
+/// The first bytes of `input`, at most `most`, which are then read no more.
+pub(crate) fn head(input: &mut Bytes, most: usize) -> Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(most);
+    input.by_ref().take(most as u64).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+/// More than the longest magic.
+pub(crate) const MAGIC_BYTES: usize = 8;

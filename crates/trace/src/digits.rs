@@ -1,0 +1,223 @@
+//! Numbers and separators in bytes, eight at a time.
+
+/// The lowest bit of each byte of a word.
+const LOW: u64 = 0x0101_0101_0101_0101;
+/// The highest bit of each byte.
+const HIGH: u64 = 0x8080_8080_8080_8080;
+
+/// Where `byte` first stands in `text`. For fields, which are short: there `memchr`, whose calls
+/// cost more than its vectors save, is slower.
+#[inline]
+pub(crate) fn find(byte: u8, text: &[u8]) -> Option<usize> {
+    let wanted = LOW * u64::from(byte);
+    let mut rest = text;
+    while let Some((chunk, behind)) = rest.split_first_chunk() {
+        // A byte of the difference is zero where the byte is found. Borrows of the subtraction
+        // reach only bytes above the lowest zero.
+        let apart = u64::from_le_bytes(*chunk) ^ wanted;
+        let zeros = apart.wrapping_sub(LOW) & !apart & HIGH;
+        if zeros != 0 {
+            let before = text.len() - rest.len();
+            return Some(before + (zeros.trailing_zeros() / 8) as usize);
+        }
+        rest = behind;
+    }
+    let before = text.len() - rest.len();
+    let found = rest.iter().position(|other| *other == byte)?;
+    Some(before + found)
+}
+
+/// The parts of a text between separators.
+#[derive(Clone)]
+pub(crate) struct Split<'a> {
+    rest: Option<&'a [u8]>,
+    separator: u8,
+}
+
+impl<'a> Split<'a> {
+    #[inline]
+    pub(crate) fn new(text: &'a [u8], separator: u8) -> Self {
+        Self {
+            rest: Some(text),
+            separator,
+        }
+    }
+}
+
+impl<'a> Iterator for Split<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let rest = self.rest?;
+        match find(self.separator, rest) {
+            Some(end) => {
+                self.rest = Some(&rest[end + 1..]);
+                Some(&rest[..end])
+            }
+            None => self.rest.take(),
+        }
+    }
+}
+
+/// The parts of a text between white space.
+#[derive(Clone)]
+pub(crate) struct Words<'a> {
+    rest: &'a [u8],
+}
+
+/// The parts of `text` that white space separates.
+#[inline]
+pub(crate) fn words(text: &[u8]) -> Words<'_> {
+    Words { rest: text }
+}
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        while let [first, behind @ ..] = self.rest {
+            if !first.is_ascii_whitespace() {
+                break;
+            }
+            self.rest = behind;
+        }
+        if self.rest.is_empty() {
+            return None;
+        }
+        let end = self.rest.iter().position(u8::is_ascii_whitespace);
+        let (word, behind) = self.rest.split_at(end.unwrap_or(self.rest.len()));
+        self.rest = behind;
+        Some(word)
+    }
+}
+
+/// A whole number written in nothing but digits, at least one; `None` from 2^64 on.
+#[inline]
+pub(crate) fn digits(text: &[u8]) -> Option<u64> {
+    // Nineteen digits stay below 2^64.
+    if text.is_empty() || text.len() > 19 {
+        return long_digits(text);
+    }
+    let mut value = 0u64;
+    let mut rest = text;
+    while let Some((chunk, behind)) = rest.split_first_chunk() {
+        value = value * 100_000_000 + eight_digits(u64::from_le_bytes(*chunk))?;
+        rest = behind;
+    }
+    for byte in rest {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value * 10 + u64::from(digit);
+    }
+    Some(value)
+}
+
+/// The number whose first digit is the lowest byte: neighbours are joined to pairs, pairs to
+/// fours, fours to eight.
+#[inline]
+fn eight_digits(word: u64) -> Option<u64> {
+    let values = word ^ (LOW * u64::from(b'0'));
+    // Seven bits at most, so that no sum carries into the next byte.
+    let above_nine = values.wrapping_add(LOW * (0x7f - 9)) | values;
+    if above_nine & HIGH != 0 {
+        return None;
+    }
+    let pairs = (values * 10 + (values >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    Some((fours * 10_000 + (fours >> 32)) & 0xffff_ffff)
+}
+
+#[cold]
+fn long_digits(text: &[u8]) -> Option<u64> {
+    if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// Writes a whole number in decimal.
+pub(crate) fn write_whole(mut value: u64, out: &mut Vec<u8>) {
+    let mut digits = [0; 20];
+    let mut first = digits.len();
+    loop {
+        first -= 1;
+        digits[first] = b'0' + (value % 10) as u8;
+        value /= 10;
+        if value == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[first..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn digits_up_to_the_last() {
+        assert_eq!(digits(b"0"), Some(0));
+        assert_eq!(
+            digits(b"9999999999999999999"),
+            Some(9_999_999_999_999_999_999)
+        );
+        assert_eq!(digits(b"18446744073709551615"), Some(u64::MAX));
+        assert_eq!(digits(b"18446744073709551616"), None);
+        assert_eq!(digits(b"0000000000000000000000007"), Some(7));
+    }
+
+    /// Separators, and what differs from them by a bit.
+    const MIXED: &[u8] = b",, \t\x00ab\xff\xac-+";
+
+    /// The library's own reading is the oracle; it takes a plus, too.
+    fn slowly(text: &[u8]) -> Option<u64> {
+        let is_signed = text.first() == Some(&b'+');
+        str::from_utf8(text)
+            .ok()?
+            .parse()
+            .ok()
+            .filter(|_| !is_signed)
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_are_what_they_are(value: u64, zeros in 0..4usize) {
+            let text = format!("{}{value}", "0".repeat(zeros));
+            prop_assert_eq!(digits(text.as_bytes()), Some(value));
+            let mut written = Vec::new();
+            write_whole(value, &mut written);
+            prop_assert_eq!(written, value.to_string().into_bytes());
+        }
+
+        /// Digits of which one is any byte.
+        #[test]
+        fn nothing_else_is_a_number(
+            text in "[0-9]{0,24}",
+            at: prop::sample::Index,
+            byte: u8,
+        ) {
+            let mut bytes = text.into_bytes();
+            prop_assert_eq!(digits(&bytes), slowly(&bytes));
+            if !bytes.is_empty() {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+                prop_assert_eq!(digits(&bytes), slowly(&bytes), "{:?}", bytes);
+            }
+        }
+
+        #[test]
+        fn parts_are_those_of_the_library(
+            bytes in prop::collection::vec(prop::sample::select(MIXED), 0..40),
+        ) {
+            let parts: Vec<&[u8]> = bytes.split(|byte| *byte == b',').collect();
+            prop_assert_eq!(Split::new(&bytes, b',').collect::<Vec<_>>(), parts);
+            let parts = bytes.split(u8::is_ascii_whitespace).filter(|part| !part.is_empty());
+            prop_assert_eq!(words(&bytes).collect::<Vec<_>>(), parts.collect::<Vec<_>>());
+        }
+    }
+}

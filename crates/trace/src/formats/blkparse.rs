@@ -1,0 +1,184 @@
+//! What `blkparse` prints of a block trace.
+
+use diskarm_core::request::Op;
+
+use crate::digits::words;
+use crate::error::TraceError;
+use crate::format::{Format, Info, Opened, Options, Rows, Told, Zero};
+use crate::lines::{Lines, Row, head_lines, is_decimal};
+use crate::pairing::{Action, Event, Pairing};
+use crate::record::{Record, Urgency};
+use crate::source::Source;
+use crate::time::TimeUnit;
+
+/// blkparse text: device, processor, sequence, seconds, process, action, direction, blocks.
+///
+/// # What it does
+///
+/// Reads the default output of `blkparse`: `8,0 3 11 0.009507758 697 D W 223490 + 56 [kjournald]`,
+/// of which it takes the device, the seconds, the action, the direction's letters and the blocks of
+/// 512 bytes. A request arrives with its issue to the device (`D`) and is completed with the first
+/// completion (`C`) that covers it; on request it arrives when it is queued (`Q`). An issue that is
+/// requeued (`R`) is taken back. Requests without data, discards and flushes among them, are passed
+/// over, counted; other events are no requests. The summary below the events, which begins with
+/// `CPU` or `Total`, ends the trace.
+///
+/// # Origin
+///
+/// blkparse(1) of blktrace 1.2.0, "Default output" and "Trace actions".
+///
+/// # Cost
+///
+/// One pass, no allocation a row; memory of the requests outstanding, at most 4,096.
+///
+/// # When it is bad
+///
+/// Output of another format (`blkparse -f`) is refused. A completion that was lost leaves its
+/// request without a response, counted.
+///
+/// # Example
+///
+/// ```
+/// let text = "  8,0    3   11   0.000050000   697  D   W 64 + 8 [dd]\n\
+///             8,0    3   12   0.000140000     0  C   W 64 + 8 [0]\n";
+/// let record = diskarm_trace::read(text.as_bytes(), "x.txt", None)?.next().unwrap()?;
+/// assert_eq!((record.start.0, record.sectors.0), (64, 8));
+/// assert_eq!(record.response.unwrap().as_ns(), 90_000);
+/// # Ok::<(), diskarm_trace::TraceError>(())
+/// ```
+pub struct BlkParse;
+
+const NAMES: [&str; 7] = [
+    "device", "cpu", "sequence", "time_s", "pid", "action", "rwbs",
+];
+impl Format for BlkParse {
+    const INFO: Info = Info {
+        name: "blkparse",
+        summary: "blkparse text, its default output",
+        first_line: "8,0 3 11 0.009507758 697 D W 223490 + 56 [kjournald]",
+        time_unit: TimeUnit::Seconds,
+        zero: Zero::Start,
+        carries: "arrivals, responses, urgency and devices",
+    };
+
+    /// A device, two numbers, seconds, a number and an action's letters.
+    fn sniff(head: &[u8]) -> bool {
+        let mut fields = words(head_lines(head).next().unwrap_or_default());
+        let mut next = || fields.next().unwrap_or_default();
+        let device = next();
+        let is_device = device.split(|byte| *byte == b',').count() == 2
+            && device
+                .iter()
+                .all(|byte| byte.is_ascii_digit() || *byte == b',');
+        let (_cpu, _sequence, time, _pid, action) = (next(), next(), next(), next(), next());
+        is_device
+            && is_decimal(time)
+            && time.contains(&b'.')
+            && (1..=2).contains(&action.len())
+            && action.iter().all(u8::is_ascii_alphabetic)
+    }
+
+    fn open(source: Source, options: &Options<'_>) -> Opened {
+        Ok(Box::new(Events {
+            lines: Lines::new(source),
+            pairing: Pairing::new(options.arrival),
+            is_end: false,
+        }))
+    }
+}
+
+struct Events {
+    lines: Lines,
+    pairing: Pairing,
+    is_end: bool,
+}
+
+impl Rows for Events {
+    fn next(&mut self, told: &mut Told) -> Result<Option<Record>, TraceError> {
+        loop {
+            if let Some(record) = self.pairing.take(self.is_end, told) {
+                return Ok(Some(record));
+            }
+            if self.is_end {
+                return Ok(None);
+            }
+            match self.lines.next_row() {
+                Ok(Some(row)) if !is_summary(&row) => {
+                    if let Some(event) = event(&row, told)? {
+                        self.pairing.put(&event, told);
+                    }
+                }
+                Ok(_) => self.is_end = true,
+                Err(error) => {
+                    // A blank line parts the events from the summary.
+                    if !self.is_summary_next() {
+                        return Err(error);
+                    }
+                    self.is_end = true;
+                }
+            }
+        }
+    }
+}
+
+impl Events {
+    fn is_summary_next(&self) -> bool {
+        self.lines.pending().is_some_and(begins_summary)
+    }
+}
+
+fn is_summary(row: &Row<'_>) -> bool {
+    row.text.first() > Some(&b'9') && begins_summary(row.text)
+}
+
+fn begins_summary(line: &[u8]) -> bool {
+    line.starts_with(b"CPU") || line.starts_with(b"Total")
+}
+
+fn event(row: &Row<'_>, told: &mut Told) -> Result<Option<Event>, TraceError> {
+    let mut words = row.words();
+    let [device, _, _, time, _, action_field, rwbs] = row.first_fields(&mut words, &NAMES)?;
+    let action = match action_field.text {
+        b"Q" => Action::Queue,
+        b"R" => Action::Requeue,
+        b"D" => Action::Issue,
+        b"C" => Action::Complete,
+        letters if letters.iter().all(u8::is_ascii_alphabetic) => return Ok(None),
+        _ => return Err(action_field.reject("the letters of an action, such as D")),
+    };
+    let blocks = (words.next(), words.next(), words.next());
+    let is_data = rwbs.text.iter().any(|letter| matches!(letter, b'R' | b'W'));
+    let (sector, sectors) = match blocks {
+        (Some(sector), Some(b"+"), Some(sectors))
+            if is_data && !rwbs.text.contains(&b'D') && sectors != b"0" =>
+        {
+            (row.field("sector", sector), row.field("sectors", sectors))
+        }
+        _ => {
+            if action == Action::Issue {
+                told.pass_over(match rwbs.text {
+                    letters if letters.contains(&b'D') => "discard",
+                    letters if letters.contains(&b'F') => "flush",
+                    _ => "a request without data",
+                });
+            }
+            return Ok(None);
+        }
+    };
+    let (start, sectors) = sector.blocks(&sectors)?;
+    let has = |letter| rwbs.text.contains(&letter);
+    let is_awaited = has(b'S') || (has(b'R') && !has(b'A'));
+    Ok(Some(Event {
+        action,
+        place: row.place(),
+        at: time.instant(BlkParse::INFO.time_unit)?,
+        device: told.device(device.text),
+        op: if has(b'W') { Op::Write } else { Op::Read },
+        urgency: Some(match is_awaited {
+            true => Urgency::Synchronous,
+            false => Urgency::Asynchronous,
+        }),
+        start,
+        sectors,
+    }))
+}

@@ -1,0 +1,373 @@
+//! The binary traces of Linux's block layer.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::path::{Path, PathBuf};
+
+use diskarm_core::request::Op;
+use diskarm_core::units::{Instant, Lbn, SectorCount};
+
+use crate::error::{ErrorKind, TraceError};
+use crate::format::{Format, Info, Opened, Options, Rows, Told, Zero};
+use crate::lines::{BLOCK_BYTES, MAX_SECTORS};
+use crate::pairing::{Action, Event, Pairing};
+use crate::record::{Place, Record, Urgency};
+use crate::source::Source;
+use crate::time::TimeUnit;
+
+/// blktrace, binary: the per-processor files of a trace, merged in the order of time.
+///
+/// # What it does
+///
+/// Reads records of 48 bytes in the byte order of their magic, each with so many bytes of payload
+/// as it says. A request arrives with its issue to the device (`D`) and is completed with the first
+/// completion (`C`) that covers it, or when completions of its parts have covered it; on request it
+/// arrives when it enters the block layer (`Q`). An issue that is requeued is taken back. Requests
+/// without data, discards and flushes among them, are passed over, counted; other events are no
+/// requests. Devices are named `major,minor`. Opening `x.blktrace.0`, or the name `x`, opens all of
+/// `x.blktrace.N`. Arrivals count from the first request.
+///
+/// # Origin
+///
+/// `struct blk_io_trace` and the action codes of Linux's `include/uapi/linux/blktrace_api.h`,
+/// version 7; blkparse 1.2.0 agrees on what is read.
+///
+/// # Cost
+///
+/// One pass; memory of the requests outstanding, at most 4,096.
+///
+/// # When it is bad
+///
+/// A completion that the kernel lost leaves its request without a response, counted. A record
+/// without the magic ends the trace, even where bad records are skipped.
+///
+/// # Example
+///
+/// ```
+/// let event = |action: u32, time: u64| {
+///     let mut bytes = 0x6561_7407u32.to_le_bytes().to_vec();
+///     bytes.extend(1u32.to_le_bytes());
+///     bytes.extend(time.to_le_bytes());
+///     bytes.extend(64u64.to_le_bytes());
+///     for word in [4096, action, 1, 8 << 20, 0] {
+///         bytes.extend(u32::to_le_bytes(word));
+///     }
+///     bytes.extend([0; 4]);
+///     bytes
+/// };
+/// let bytes = [event(7 | 1 << 16, 500), event(8 | 1 << 16, 90_500)].concat();
+/// let record = diskarm_trace::read(std::io::Cursor::new(bytes), "x", None)?.next().unwrap()?;
+/// assert_eq!((record.start.0, record.sectors.0), (64, 8));
+/// assert_eq!(record.response.unwrap().as_ns(), 90_000);
+/// # Ok::<(), diskarm_trace::TraceError>(())
+/// ```
+pub struct BlkTrace;
+
+/// Bytes of a record without its payload.
+const RECORD: usize = 48;
+
+/// "eat" and the version, 7.
+const MAGIC: u32 = 0x6561_7407;
+
+impl Format for BlkTrace {
+    const INFO: Info = Info {
+        name: "blktrace",
+        summary: "blktrace, binary; all processors' files are merged",
+        first_line: "binary: the magic 0x65617407",
+        time_unit: TimeUnit::Nanoseconds,
+        zero: Zero::Elsewhere,
+        carries: "arrivals, responses, urgency and devices",
+    };
+
+    fn sniff(head: &[u8]) -> bool {
+        head.len() >= RECORD && order(head).is_some()
+    }
+
+    fn open(mut source: Source, options: &Options<'_>) -> Opened {
+        let siblings = std::mem::take(&mut source.siblings);
+        let mut files = Vec::new();
+        for source in std::iter::once(source).chain(siblings) {
+            // A processor without events leaves an empty file.
+            if source.head().is_empty() {
+                continue;
+            }
+            let Some(order) = order(source.head()) else {
+                let detail = format!("magic: found another, expected 0x{MAGIC:x}");
+                let place = Some(Place::Byte(0));
+                return Err(TraceError::new(
+                    ErrorKind::Framing,
+                    source.name(),
+                    place,
+                    detail,
+                ));
+            };
+            files.push(Events { source, order });
+        }
+        Ok(Box::new(Merged {
+            files,
+            next: BinaryHeap::new(),
+            has_begun: false,
+            pairing: Pairing::new(options.arrival),
+            is_end: false,
+        }))
+    }
+
+    /// `x.blktrace.N`, in the order of N, for one of them or for `x`.
+    fn parts(path: &Path) -> Vec<PathBuf> {
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+            return Vec::new();
+        };
+        let base = match name.rsplit_once('.') {
+            Some((base, _)) if number(name, base).is_some() => base.to_owned(),
+            _ => format!("{name}.blktrace"),
+        };
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut parts: Vec<(u32, PathBuf)> = entries
+            .filter_map(|entry| {
+                let name = entry.file_name();
+                Some((number(name.to_str()?, &base)?, path.with_file_name(name)))
+            })
+            .collect();
+        parts.sort();
+        parts.into_iter().map(|(_, path)| path).collect()
+    }
+}
+
+/// The N of a file called `base.N`, where the base ends in `.blktrace`.
+fn number(name: &str, base: &str) -> Option<u32> {
+    let digits = name.strip_prefix(base)?.strip_prefix('.')?;
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+    (base.ends_with(".blktrace") && is_number)
+        .then(|| digits.parse().ok())
+        .flatten()
+}
+
+/// The order of bytes in a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    Little,
+    Big,
+}
+
+fn order(head: &[u8]) -> Option<Order> {
+    let magic = *head.first_chunk()?;
+    match (u32::from_le_bytes(magic), u32::from_be_bytes(magic)) {
+        (MAGIC, _) => Some(Order::Little),
+        (_, MAGIC) => Some(Order::Big),
+        _ => None,
+    }
+}
+
+impl Order {
+    #[inline]
+    fn u16(self, bytes: &[u8; RECORD], at: usize) -> u16 {
+        let part = [bytes[at], bytes[at + 1]];
+        match self {
+            Self::Little => u16::from_le_bytes(part),
+            Self::Big => u16::from_be_bytes(part),
+        }
+    }
+
+    #[inline]
+    fn u32(self, bytes: &[u8; RECORD], at: usize) -> u32 {
+        let mut part = [0; 4];
+        part.copy_from_slice(&bytes[at..at + 4]);
+        match self {
+            Self::Little => u32::from_le_bytes(part),
+            Self::Big => u32::from_be_bytes(part),
+        }
+    }
+
+    #[inline]
+    fn u64(self, bytes: &[u8; RECORD], at: usize) -> u64 {
+        let mut part = [0; 8];
+        part.copy_from_slice(&bytes[at..at + 8]);
+        match self {
+            Self::Little => u64::from_le_bytes(part),
+            Self::Big => u64::from_be_bytes(part),
+        }
+    }
+}
+
+/// One processor's file.
+struct Events {
+    source: Source,
+    order: Order,
+}
+
+impl Events {
+    /// When the next event happened; `None` at the end of the file.
+    #[inline]
+    fn next_time(&mut self) -> Result<Option<u64>, TraceError> {
+        let order = self.order;
+        if self.source.held().len() < RECORD && self.source.require(RECORD)? == 0 {
+            return Ok(None);
+        }
+        let Some(bytes) = self.source.held().first_chunk::<RECORD>() else {
+            return Ok(None);
+        };
+        if order.u32(bytes, 0) != MAGIC {
+            return Err(self.unframed());
+        }
+        Ok(Some(order.u64(bytes, 8)))
+    }
+
+    /// Takes the next event, which is there; `None` if it does not concern data.
+    #[inline]
+    fn take(&mut self, told: &mut Told) -> Result<Option<Event>, TraceError> {
+        let place = Place::Byte(self.source.offset());
+        let order = self.order;
+        let (payload, event) = match self.source.record::<RECORD>()? {
+            Some(bytes) => (
+                order.u16(bytes, 46).into(),
+                event(order, bytes, place, told),
+            ),
+            None => return Ok(None),
+        };
+        self.source.pass(payload)?;
+        event.map_err(|(field, found, expected)| {
+            let found = found.to_string();
+            TraceError::value(self.source.name(), place, field, &found, &expected)
+        })
+    }
+
+    #[cold]
+    fn unframed(&self) -> TraceError {
+        let detail = format!("magic: found another, expected 0x{MAGIC:x}");
+        let place = Some(Place::Byte(self.source.offset()));
+        TraceError::new(ErrorKind::Framing, self.source.name(), place, detail)
+    }
+}
+
+/// Categories of an action, the high half of its word.
+const READ: u32 = 1 << 16;
+const WRITE: u32 = 1 << 17;
+const FLUSH: u32 = 1 << 18;
+const SYNC: u32 = 1 << 19;
+const NOTIFY: u32 = 1 << 26;
+const AHEAD: u32 = 1 << 27;
+const DISCARD: u32 = 1 << 29;
+
+/// The event of a record, if it is one of a request for data; else which field is wrong, its
+/// value, and what was expected.
+#[inline]
+fn event(
+    order: Order,
+    bytes: &[u8; RECORD],
+    place: Place,
+    told: &mut Told,
+) -> Result<Option<Event>, (&'static str, u64, String)> {
+    let word = order.u32(bytes, 28);
+    let action = match word & 0xff {
+        1 => Action::Queue,
+        6 => Action::Requeue,
+        7 => Action::Issue,
+        8 => Action::Complete,
+        _ => return Ok(None),
+    };
+    if word & NOTIFY != 0 {
+        return Ok(None);
+    }
+    let length = u64::from(order.u32(bytes, 24));
+    if length == 0 || word & (READ | WRITE) == 0 || word & DISCARD != 0 {
+        if action == Action::Issue {
+            told.pass_over(match word {
+                _ if word & DISCARD != 0 => "discard",
+                _ if word & FLUSH != 0 => "flush",
+                _ => "a request without data",
+            });
+        }
+        return Ok(None);
+    }
+    let sectors = length.div_ceil(BLOCK_BYTES);
+    if sectors > MAX_SECTORS {
+        let expected = format!("the bytes of at most {MAX_SECTORS} blocks");
+        return Err(("bytes", length, expected));
+    }
+    let (start, time) = (order.u64(bytes, 16), order.u64(bytes, 8));
+    if start.checked_add(sectors).is_none() {
+        let expected = "the request to end below block 2^64".to_owned();
+        return Err(("sector", start, expected));
+    }
+    if i64::try_from(time).is_err() {
+        return Err(("time", time, "nanoseconds below 2^63".to_owned()));
+    }
+    let is_awaited = word & SYNC != 0 || word & (READ | AHEAD) == READ;
+    Ok(Some(Event {
+        action,
+        place,
+        at: Instant::from_ns(time),
+        device: told.block_device(order.u32(bytes, 36)),
+        op: if word & WRITE != 0 {
+            Op::Write
+        } else {
+            Op::Read
+        },
+        urgency: Some(match is_awaited {
+            true => Urgency::Synchronous,
+            false => Urgency::Asynchronous,
+        }),
+        start: Lbn(start),
+        sectors: SectorCount(sectors),
+    }))
+}
+
+/// All files of a trace as one.
+struct Merged {
+    files: Vec<Events>,
+    /// The time of each file's next event, and its place in `files`; ties go in that order.
+    next: BinaryHeap<Reverse<(u64, usize)>>,
+    has_begun: bool,
+    pairing: Pairing,
+    is_end: bool,
+}
+
+impl Merged {
+    /// Takes notice of the next event; at the end of all files there is none.
+    #[inline]
+    fn advance(&mut self, told: &mut Told) -> Result<(), TraceError> {
+        if !self.has_begun {
+            self.has_begun = true;
+            for index in 0..self.files.len() {
+                self.look(index)?;
+            }
+        }
+        let Some(Reverse((_, index))) = self.next.pop() else {
+            self.is_end = true;
+            return Ok(());
+        };
+        let event = self.files[index].take(told);
+        self.look(index)?;
+        if let Some(event) = event? {
+            self.pairing.put(&event, told);
+        }
+        Ok(())
+    }
+
+    /// Looks at the next event of a file.
+    #[inline]
+    fn look(&mut self, index: usize) -> Result<(), TraceError> {
+        if let Some(time) = self.files[index].next_time()? {
+            self.next.push(Reverse((time, index)));
+        }
+        Ok(())
+    }
+}
+
+impl Rows for Merged {
+    fn next(&mut self, told: &mut Told) -> Result<Option<Record>, TraceError> {
+        loop {
+            if let Some(record) = self.pairing.take(self.is_end, told) {
+                return Ok(Some(record));
+            }
+            if self.is_end {
+                return Ok(None);
+            }
+            self.advance(told)?;
+        }
+    }
+}

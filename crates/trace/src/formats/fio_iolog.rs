@@ -1,0 +1,233 @@
+//! The I/O logs of fio, versions 2 and 3.
+
+use diskarm_core::request::Op;
+use diskarm_core::units::Instant;
+use memchr::memmem;
+
+use crate::digits::{Words, write_whole};
+use crate::error::{ErrorKind, TraceError};
+use crate::format::{Format, Info, Opened, Options, Told, Zero};
+use crate::lines::{BLOCK_BYTES, Field, Lines, Row, head_lines};
+use crate::record::Record;
+use crate::source::Source;
+use crate::text::TextRows;
+use crate::time::TimeUnit;
+use crate::writer::{Emit, Unwritable, arrival_of};
+
+/// fio's iolog: file name, action, byte offset, bytes; version 3 with microseconds before them.
+///
+/// # What it does
+///
+/// Reads the first line, `fio version 2 iolog` or `fio version 3 iolog`, and below it rows
+/// `filename action` and `filename action offset length`, before which version 3 has a time in
+/// microseconds since the start of the run. Offset and length are bytes; files become devices, by
+/// name. In version 2 a `wait` tells the microseconds since the last one, and arrivals are their
+/// sum; without a `wait` in the first 256 KiB there are no arrivals, and none may come later.
+/// Rows that open or close files, flush or trim are passed over, counted.
+///
+/// # Origin
+///
+/// The manual of fio 3.33, "Trace file format v2" and "v3". It leaves the unit of version 3's times
+/// open; logs that fio 3.33 wrote of requests at a fixed rate show microseconds.
+///
+/// # Cost
+///
+/// One pass, no allocation a row; memory of one line.
+///
+/// # When it is bad
+///
+/// No responses. File names with white space are no rows of it, for fio neither.
+///
+/// # Example
+///
+/// ```
+/// let bytes = &b"fio version 3 iolog\n0 x.dat add\n4 x.dat open\n227 x.dat read 61440 4096\n"[..];
+/// let record = diskarm_trace::read(bytes, "one.log", None)?.next().unwrap()?;
+/// assert_eq!(record.arrival.unwrap().as_ns(), 227_000);
+/// assert_eq!((record.start.0, record.sectors.0), (120, 8));
+/// # Ok::<(), diskarm_trace::TraceError>(())
+/// ```
+pub struct Iolog;
+
+const TIME: &str = "time_us";
+const FILE: &str = "filename";
+const ACTION: &str = "action";
+const OFFSET: &str = "offset_bytes";
+const LENGTH: &str = "length_bytes";
+
+impl Format for Iolog {
+    const INFO: Info = Info {
+        name: "fio-iolog",
+        summary: "fio iolog, version 2 or 3",
+        first_line: "fio version 3 iolog",
+        time_unit: TimeUnit::Microseconds,
+        zero: Zero::Start,
+        carries: "arrivals (version 2: where it has waits) and devices; no responses",
+    };
+
+    const EMIT: Option<fn() -> Box<dyn Emit>> = Some(|| Box::<Writes>::default());
+
+    fn sniff(head: &[u8]) -> bool {
+        let first = head_lines(head).next().unwrap_or_default();
+        first.starts_with(b"fio version ") && first.ends_with(b" iolog")
+    }
+
+    fn open(source: Source, _: &Options<'_>) -> Opened {
+        let has_waits = memmem::find(source.held(), b" wait ").is_some();
+        let mut lines = Lines::new(source);
+        let is_third = match lines.next_row()? {
+            Some(row) => version(&row)? == Version::Third,
+            None => return Err(TraceError::empty(lines.source().name())),
+        };
+        let mut waited = has_waits.then_some(Instant::START);
+        Ok(TextRows::after(lines, move |row, told| match is_third {
+            true => timed(row, told),
+            false => untimed(row, &mut waited, told),
+        }))
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Version {
+    Second,
+    Third,
+}
+
+fn version(row: &Row<'_>) -> Result<Version, TraceError> {
+    match row.text {
+        b"fio version 2 iolog" => Ok(Version::Second),
+        b"fio version 3 iolog" => Ok(Version::Third),
+        found => {
+            let found = String::from_utf8_lossy(found);
+            let expected = "fio version 2 iolog or fio version 3 iolog";
+            let detail = format!("header: found {found:?}, expected {expected}");
+            Err(row.error(ErrorKind::Header, detail))
+        }
+    }
+}
+
+/// A row of version 3.
+fn timed(row: &Row<'_>, told: &mut Told) -> Result<Option<Record>, TraceError> {
+    let mut words = row.words();
+    let [time, file, action] = row.first_fields(&mut words, &[TIME, FILE, ACTION])?;
+    let arrival = time.instant(Iolog::INFO.time_unit)?;
+    let Some(op) = operation(&action, told)? else {
+        return Ok(None);
+    };
+    let [offset, length] = extent(row, words, &[TIME, FILE, ACTION, OFFSET, LENGTH])?;
+    let (start, sectors) = offset.bytes(&length, told)?;
+    Ok(Some(Record {
+        arrival: Some(arrival),
+        device: told.device(file.text),
+        ..Record::new(row.place(), op, start, sectors)
+    }))
+}
+
+/// A row of version 2; `waited` is the time so far, where there are waits.
+fn untimed(
+    row: &Row<'_>,
+    waited: &mut Option<Instant>,
+    told: &mut Told,
+) -> Result<Option<Record>, TraceError> {
+    let mut words = row.words();
+    let [file, action] = row.first_fields(&mut words, &[FILE, ACTION])?;
+    if action.text == b"wait" {
+        let [_, _, time] = row.first_fields(row.words(), &[FILE, ACTION, "wait_us"])?;
+        let span = time.span(Iolog::INFO.time_unit)?;
+        let Some(now) = waited else {
+            return Err(action.reject("no wait so late: there was none in the first 256 KiB"));
+        };
+        match now.as_ns().checked_add(span.as_ns().unsigned_abs()) {
+            Some(ns @ ..=LAST_NS) => *now = Instant::from_ns(ns),
+            _ => return Err(time.reject("waits that add up to less than 2^63 ns")),
+        }
+        return Ok(None);
+    }
+    let Some(op) = operation(&action, told)? else {
+        return Ok(None);
+    };
+    let [offset, length] = extent(row, words, &[FILE, ACTION, OFFSET, LENGTH])?;
+    let (start, sectors) = offset.bytes(&length, told)?;
+    Ok(Some(Record {
+        arrival: *waited,
+        device: told.device(file.text),
+        ..Record::new(row.place(), op, start, sectors)
+    }))
+}
+
+/// The two fields that are left in `words`, of a row that has all of `names`.
+#[inline]
+fn extent<'a>(
+    row: &'a Row<'a>,
+    words: Words<'a>,
+    names: &[&'static str],
+) -> Result<[Field<'a>; 2], TraceError> {
+    row.fields(words, &[OFFSET, LENGTH]).or_else(|error| {
+        // Counted in the whole row.
+        row.fields::<5>(row.words(), names)?;
+        Err(error)
+    })
+}
+
+const LAST_NS: u64 = i64::MAX as u64;
+
+/// The direction, or `None` for a row that is no request.
+fn operation(action: &Field<'_>, told: &mut Told) -> Result<Option<Op>, TraceError> {
+    match action.text {
+        b"read" => return Ok(Some(Op::Read)),
+        b"write" => return Ok(Some(Op::Write)),
+        b"add" | b"open" | b"close" => told.pass_over("add, open and close"),
+        b"sync" | b"datasync" | b"sync_file_range" => told.pass_over("sync"),
+        b"trim" => told.pass_over("trim"),
+        _ => return Err(action.reject("an action of fio's, such as read or write")),
+    }
+    Ok(None)
+}
+
+/// Version 3. Devices become files of their number, which are added when they first appear.
+#[derive(Default)]
+struct Writes {
+    has_begun: bool,
+    known: Vec<u32>,
+    rounded: u64,
+}
+
+impl Emit for Writes {
+    fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Unwritable> {
+        let ns = arrival_of(record)?.as_ns();
+        let Some(end) = record.end().0.checked_mul(BLOCK_BYTES) else {
+            return Err(Unwritable("it ends beyond byte 2^64".to_owned()));
+        };
+        if !std::mem::replace(&mut self.has_begun, true) {
+            out.extend_from_slice(b"fio version 3 iolog\n");
+        }
+        self.rounded += u64::from(!ns.is_multiple_of(1000));
+        let time_us = (ns + 500) / 1000;
+        let mut row = |action: &[u8]| {
+            write_whole(time_us, out);
+            out.extend_from_slice(b" device");
+            write_whole(record.device.into(), out);
+            out.extend_from_slice(action);
+        };
+        if !self.known.contains(&record.device) {
+            self.known.push(record.device);
+            row(b" add\n");
+            row(b" open\n");
+        }
+        row(if record.op.is_read() {
+            b" read "
+        } else {
+            b" write "
+        });
+        let bytes = record.sectors.0 * BLOCK_BYTES;
+        write_whole(end - bytes, out);
+        out.push(b' ');
+        write_whole(bytes, out);
+        out.push(b'\n');
+        Ok(())
+    }
+
+    fn rounded_count(&self) -> u64 {
+        self.rounded
+    }
+}

@@ -1,0 +1,162 @@
+//! The traces of the servers of Microsoft Research Cambridge.
+
+use crate::digits::write_whole;
+use crate::error::TraceError;
+use crate::format::{Format, Info, Opened, Options, Told, Zero};
+use crate::lines::{BLOCK_BYTES, Field, Row, first_fields, is_whole};
+use crate::record::Record;
+use crate::source::Source;
+use crate::text::TextRows;
+use crate::time::TimeUnit;
+use crate::writer::{Emit, Unwritable, arrival_of};
+use diskarm_core::units::Instant;
+
+/// MSR Cambridge CSV: file time, host, disk, type, byte offset, bytes, response.
+///
+/// # What it does
+///
+/// Reads comma-separated rows of seven fields: the arrival as a Windows file time, in units of
+/// 100 ns since 1601; host and disk, which together name the device; `Read` or `Write`; offset and
+/// size in bytes; the response in units of 100 ns. Arrivals count from the first record. A header
+/// line that begins with `Timestamp` is passed over.
+///
+/// # Origin
+///
+/// D. Narayanan, A. Donnelly, A. Rowstron: Write Off-Loading (FAST 2008), and the README of the
+/// traces at SNIA IOTTA. A request that does not begin and end at blocks of 512 bytes is widened
+/// to the blocks that it touches, and counted.
+///
+/// # Cost
+///
+/// One pass, no allocation a row; memory of one line.
+///
+/// # When it is bad
+///
+/// Times before 1970 are refused. A last row cut within its response looks whole.
+///
+/// # Example
+///
+/// ```
+/// let bytes = &b"128166372003061629,hm,1,Read,383496192,32768,413\n"[..];
+/// let record = diskarm_trace::read(bytes, "one.csv", None)?.next().unwrap()?;
+/// assert_eq!((record.start.0, record.sectors.0), (749016, 64));
+/// assert_eq!(record.response.unwrap().as_ns(), 41_300);
+/// # Ok::<(), diskarm_trace::TraceError>(())
+/// ```
+pub struct Msr;
+
+const NAMES: [&str; 7] = [
+    "timestamp",
+    "hostname",
+    "disk",
+    "type",
+    "offset_bytes",
+    "size_bytes",
+    "response",
+];
+
+/// Units of 100 ns from 1601 to 1970: 369 years of which 89 have a leap day.
+const UNIX_TICKS: u64 = (369 * 365 + 89) * 86_400 * 10_000_000;
+
+impl Format for Msr {
+    const INFO: Info = Info {
+        name: "msr",
+        summary: "MSR Cambridge CSV: file time, host, disk, type, offset, size, response",
+        first_line: "128166372003061629,hm,1,Read,383496192,32768,413",
+        time_unit: TimeUnit::Ticks,
+        zero: Zero::Unix,
+        carries: "arrivals, responses and devices",
+    };
+
+    const EMIT: Option<fn() -> Box<dyn Emit>> = Some(|| Box::<Writes>::default());
+
+    /// The header that some copies have, or `Read` or `Write` as the fourth of seven fields.
+    fn sniff(head: &[u8]) -> bool {
+        first_fields::<7>(head, b',').is_some_and(|[time, host, _, op, ..]| {
+            (time == b"Timestamp" && host == b"Hostname")
+                || (is_whole(time) && matches!(op, b"Read" | b"Write"))
+        })
+    }
+
+    fn open(source: Source, _: &Options<'_>) -> Opened {
+        let mut is_first = true;
+        Ok(TextRows::boxed(source, move |row, told| {
+            if std::mem::take(&mut is_first) && row.text.starts_with(b"Timestamp,") {
+                return Ok(None);
+            }
+            record(row, told).map(Some)
+        }))
+    }
+}
+
+fn record(row: &Row<'_>, told: &mut Told) -> Result<Record, TraceError> {
+    let [time, host, disk, op, offset, size, response]: [Field<'_>; 7] =
+        row.fields(row.split(b','), &NAMES)?;
+    let (start, sectors) = offset.bytes(&size, told)?;
+    let op = op.op("Read", "Write")?;
+    let arrival = Some(unix(&time)?);
+    let response = Some(response.span(Msr::INFO.time_unit)?);
+    // The device is named by what lies between the first comma and the third.
+    let name = &row.text[time.text.len() + 1..][..host.text.len() + 1 + disk.text.len()];
+    Ok(Record {
+        arrival,
+        device: told.device(name),
+        response,
+        ..Record::new(row.place(), op, start, sectors)
+    })
+}
+
+/// The instant since 1970 of a file time.
+fn unix(time: &Field<'_>) -> Result<Instant, TraceError> {
+    const LAST: u64 = i64::MAX as u64 / 100;
+    let ticks = time.whole(u64::MAX)?;
+    match ticks.checked_sub(UNIX_TICKS) {
+        Some(ticks @ ..=LAST) => Ok(Instant::from_ns(ticks * 100)),
+        _ => Err(time.reject("units of 100 ns since 1601, from 1970 to 2262")),
+    }
+}
+
+/// As if the trace had begun with the year 1970.
+#[derive(Default)]
+struct Writes {
+    rounded: u64,
+}
+
+impl Writes {
+    fn ticks(&mut self, ns: u64) -> u64 {
+        self.rounded += u64::from(!ns.is_multiple_of(100));
+        (ns + 50) / 100
+    }
+}
+
+impl Emit for Writes {
+    fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Unwritable> {
+        let arrival = arrival_of(record)?;
+        let Some(response) = record.response else {
+            return Err(Unwritable("it has no response".to_owned()));
+        };
+        let Some(offset) = record.end().0.checked_mul(BLOCK_BYTES) else {
+            return Err(Unwritable("it ends beyond byte 2^64".to_owned()));
+        };
+        let bytes = record.sectors.0 * BLOCK_BYTES;
+        write_whole(UNIX_TICKS + self.ticks(arrival.as_ns()), out);
+        out.extend_from_slice(b",host,");
+        write_whole(record.device.into(), out);
+        out.extend_from_slice(if record.op.is_read() {
+            b",Read,"
+        } else {
+            b",Write,"
+        });
+        write_whole(offset - bytes, out);
+        out.push(b',');
+        write_whole(bytes, out);
+        out.push(b',');
+        write_whole(self.ticks(response.or_zero().as_ns().unsigned_abs()), out);
+        out.push(b'\n');
+        Ok(())
+    }
+
+    fn rounded_count(&self) -> u64 {
+        self.rounded
+    }
+}

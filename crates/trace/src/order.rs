@@ -1,0 +1,128 @@
+//! Records in the order of their arrivals, from files that are nearly in it.
+
+use std::collections::VecDeque;
+
+use diskarm_core::units::{Instant, Span};
+
+use crate::record::Record;
+
+/// How many records may wait for an earlier one: more than any device has outstanding, so that
+/// traces in the order of completions come right, and few enough to stay in a cache.
+const WINDOW: usize = 4096;
+
+/// Sorts records that are at most [`WINDOW`] places from where they belong; ties stay as they are.
+pub(crate) struct Ordering {
+    waiting: VecDeque<Record>,
+    /// The last that was handed out.
+    latest: Option<Instant>,
+    /// Records that came after a later one.
+    moved: u64,
+}
+
+impl Ordering {
+    pub(crate) fn new() -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            latest: None,
+            moved: 0,
+        }
+    }
+
+    /// Whether one must be taken before the next can be put in.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.waiting.len() == WINDOW
+    }
+
+    /// How many came after a later one.
+    pub(crate) fn moved_count(&self) -> u64 {
+        self.moved
+    }
+
+    /// Puts a record in its place; gives the time after which it should have come if that has
+    /// passed already.
+    #[inline]
+    pub(crate) fn put(&mut self, record: Record) -> Result<(), Instant> {
+        match self.waiting.back() {
+            Some(last) if record.arrival < last.arrival => self.put_before(record),
+            Some(_) => {
+                self.waiting.push_back(record);
+                Ok(())
+            }
+            None => self.put_before(record),
+        }
+    }
+
+    #[cold]
+    fn put_before(&mut self, record: Record) -> Result<(), Instant> {
+        match self.latest {
+            Some(latest) if record.arrival < Some(latest) => return Err(latest),
+            _ => {}
+        }
+        let place = self
+            .waiting
+            .partition_point(|waiting| waiting.arrival <= record.arrival);
+        self.moved += u64::from(place < self.waiting.len());
+        self.waiting.insert(place, record);
+        Ok(())
+    }
+
+    /// The earliest.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Option<Record> {
+        let record = self.waiting.pop_front()?;
+        self.latest = record.arrival;
+        Some(record)
+    }
+
+    /// Nonzero gaps between the arrivals that wait.
+    pub(crate) fn gaps(&self) -> impl Iterator<Item = Span> {
+        let arrivals = || self.waiting.iter().filter_map(|record| record.arrival);
+        arrivals()
+            .zip(arrivals().skip(1))
+            .map(|(earlier, later)| later - earlier)
+            .filter(|gap| *gap > Span::ZERO)
+    }
+
+    /// Responses of those that wait.
+    pub(crate) fn responses(&self) -> impl Iterator<Item = Span> {
+        self.waiting.iter().filter_map(|record| record.response)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use diskarm_core::request::Op;
+    use diskarm_core::units::{Lbn, SectorCount};
+
+    use super::*;
+    use crate::record::Place;
+
+    fn at(ns: u64, line: u64) -> Record {
+        Record {
+            arrival: Some(Instant::from_ns(ns)),
+            ..Record::new(Place::Line(line), Op::Read, Lbn(0), SectorCount(1))
+        }
+    }
+
+    #[test]
+    fn late_records_move_up_and_ties_stay() {
+        let mut ordering = Ordering::new();
+        for (ns, line) in [(5, 1), (9, 2), (5, 3), (7, 4), (9, 5)] {
+            assert_eq!(ordering.put(at(ns, line)), Ok(()));
+        }
+        let order = std::iter::from_fn(|| ordering.take());
+        let places: Vec<Place> = order.map(|record| record.place).collect();
+        assert_eq!(places, [1, 3, 4, 2, 5].map(Place::Line));
+        assert_eq!(ordering.moved_count(), 2);
+    }
+
+    #[test]
+    fn what_comes_too_late_is_told() {
+        let mut ordering = Ordering::new();
+        assert_eq!(ordering.put(at(5, 1)), Ok(()));
+        assert!(ordering.take().is_some());
+        assert_eq!(ordering.put(at(4, 2)), Err(Instant::from_ns(5)));
+        assert_eq!(ordering.put(at(5, 3)), Ok(()));
+    }
+}

@@ -1,0 +1,198 @@
+//! Requests from the events of Linux's block layer: each begins with one event and ends with
+//! another.
+
+use std::collections::VecDeque;
+
+use diskarm_core::request::Op;
+use diskarm_core::units::{Instant, Lbn, SectorCount};
+
+use crate::format::{Moment, Told};
+use crate::record::{Place, Record, Urgency};
+
+/// What happened to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// It entered the block layer.
+    Queue,
+    /// It was handed to the device.
+    Issue,
+    /// The device could not take it; it will be issued again.
+    Requeue,
+    /// It was completed, or the part of it that the event names.
+    Complete,
+}
+
+/// One event that concerns a request for data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Event {
+    pub(crate) action: Action,
+    pub(crate) place: Place,
+    pub(crate) at: Instant,
+    pub(crate) device: u32,
+    pub(crate) op: Op,
+    pub(crate) urgency: Option<Urgency>,
+    pub(crate) start: Lbn,
+    /// At least one.
+    pub(crate) sectors: SectorCount,
+}
+
+/// How many requests may be outstanding before the oldest is handed out without its response:
+/// its completion was lost.
+const MOST_OUTSTANDING: usize = 4096;
+
+/// Places that are remembered; a power of two.
+const RECENT: usize = 4096;
+
+/// Hands out requests in the order in which they began, once they are completed.
+pub(crate) struct Pairing {
+    begins: Action,
+    /// In the order of their beginnings; those behind the first may be completed.
+    waiting: VecDeque<Waiting>,
+    /// Requests handed out before the first that waits: what number it has.
+    done: u64,
+    /// For a hash of a device and a first block, the number of the last request that began there:
+    /// nearly always the one that a completion ends, so that the search is for the others.
+    recent: Vec<u64>,
+}
+
+struct Waiting {
+    record: Record,
+    /// Blocks of it that are not completed; 0 when it may be handed out.
+    missing: u64,
+    /// It was taken back: there is no such request.
+    is_void: bool,
+}
+
+impl Waiting {
+    /// Whether it waits for a completion like `event`.
+    #[inline]
+    fn waits_for(&self, event: &Event) -> bool {
+        self.missing > 0 && self.record.device == event.device && self.record.op == event.op
+    }
+
+    /// So many blocks of it are completed.
+    #[inline]
+    fn end(&mut self, sectors: u64, at: Instant) {
+        self.missing = self.missing.saturating_sub(sectors);
+        if self.missing == 0 {
+            let arrival = self.record.arrival.unwrap_or(at);
+            self.record.response = Some(at.since_or_zero(arrival));
+        }
+    }
+}
+
+impl Pairing {
+    /// For requests that begin with their issue, or when they are queued.
+    pub(crate) fn new(begins_at: Moment) -> Self {
+        Self {
+            begins: match begins_at {
+                Moment::Issue => Action::Issue,
+                Moment::Queue => Action::Queue,
+            },
+            waiting: VecDeque::new(),
+            done: 0,
+            recent: vec![0; RECENT],
+        }
+    }
+
+    /// Takes notice of an event; they come in the order of their times.
+    #[inline]
+    pub(crate) fn put(&mut self, event: &Event, told: &mut Told) {
+        match event.action {
+            Action::Complete => self.complete(event, told),
+            // Requeued, a request still waits for its issue, but no longer for its completion.
+            Action::Requeue if self.begins == Action::Issue => self.requeue(event, told),
+            action if action == self.begins => self.begin(event),
+            Action::Queue | Action::Issue | Action::Requeue => {}
+        }
+    }
+
+    #[inline]
+    fn begin(&mut self, event: &Event) {
+        self.recent[place(event)] = self.done + self.waiting.len() as u64;
+        let record = Record {
+            arrival: Some(event.at),
+            device: event.device,
+            urgency: event.urgency,
+            ..Record::new(event.place, event.op, event.start, event.sectors)
+        };
+        self.waiting.push_back(Waiting {
+            record,
+            missing: event.sectors.0,
+            is_void: false,
+        });
+    }
+
+    #[inline]
+    fn complete(&mut self, event: &Event, told: &mut Told) {
+        let index = self.recent[place(event)].wrapping_sub(self.done) as usize;
+        if let Some(waiting) = self.waiting.get_mut(index) {
+            let record = &waiting.record;
+            let is_it = record.start == event.start && record.sectors == event.sectors;
+            if is_it && waiting.waits_for(event) && waiting.missing == event.sectors.0 {
+                return waiting.end(event.sectors.0, event.at);
+            }
+        }
+        self.search(event, told);
+    }
+
+    /// A completion ends all requests within it, for they may have been merged since they began;
+    /// one within a request ends a part of that.
+    #[cold]
+    fn search(&mut self, event: &Event, told: &mut Told) {
+        let (start, end) = (event.start, event.start + event.sectors);
+        let mut has_ended = false;
+        for waiting in self.waiting.iter_mut().filter(|w| w.waits_for(event)) {
+            let record = &waiting.record;
+            if start <= record.start && record.end() <= end {
+                waiting.end(waiting.missing, event.at);
+                has_ended = true;
+            }
+        }
+        if has_ended {
+            return;
+        }
+        let holds = |w: &&mut Waiting| {
+            w.waits_for(event) && w.record.start <= start && end <= w.record.end()
+        };
+        match self.waiting.iter_mut().find(holds) {
+            Some(waiting) => waiting.end(event.sectors.0, event.at),
+            None => told.pass_over("completions without a beginning"),
+        }
+    }
+
+    #[cold]
+    fn requeue(&mut self, event: &Event, told: &mut Told) {
+        let is_it = |w: &&mut Waiting| w.waits_for(event) && w.record.start == event.start;
+        if let Some(waiting) = self.waiting.iter_mut().rfind(is_it) {
+            waiting.is_void = true;
+            waiting.missing = 0;
+            told.pass_over("issues taken back by a requeue");
+        }
+    }
+
+    /// The oldest request, if it is completed or given up; any if there `is_end` of events.
+    #[inline]
+    pub(crate) fn take(&mut self, is_end: bool, told: &mut Told) -> Option<Record> {
+        loop {
+            let is_lost = self.waiting.front()?.missing > 0;
+            if is_lost && !is_end && self.waiting.len() < MOST_OUTSTANDING {
+                return None;
+            }
+            let first = self.waiting.pop_front()?;
+            self.done += 1;
+            told.unanswered += u64::from(is_lost);
+            if !first.is_void {
+                return Some(first.record);
+            }
+        }
+    }
+}
+
+/// Where an event's request is remembered: the high bits of a product with 2^64 over the golden
+/// ratio, which spreads neighbours (Knuth, The Art of Computer Programming 3, section 6.4).
+#[inline]
+fn place(event: &Event) -> usize {
+    let key = event.start.0 ^ u64::from(event.device) << 40;
+    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - RECENT.trailing_zeros())) as usize
+}

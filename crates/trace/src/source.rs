@@ -1,0 +1,246 @@
+//! The bytes of a trace file: decompressed, buffered, and cut into lines or records in place.
+
+use std::io::{Chain, Cursor, Read};
+
+use memchr::memchr;
+
+use crate::compression::{self, MAGIC_BYTES};
+use crate::error::{ErrorKind, TraceError};
+use crate::record::Place;
+
+/// A stream of bytes.
+pub type Bytes = Box<dyn Read + Send>;
+
+/// How many bytes are asked of a file at a time.
+const CHUNK: usize = 256 * 1024;
+
+/// How many bytes of a file the formats see to recognise it.
+const HEAD: usize = 4096;
+
+/// What some spreadsheets write before UTF-8 (Unicode 16, section 23.8); no part of the text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// A trace file that is being read, from its first byte to its last, in flat memory.
+pub struct Source {
+    name: String,
+    input: Bytes,
+    /// `buffer[start..end]` has been read from the input and not been handed out.
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Bytes before `buffer[start]`.
+    offset: u64,
+    is_exhausted: bool,
+    /// Further files of the same trace, such as those of other processors.
+    pub(crate) siblings: Vec<Source>,
+}
+
+impl Source {
+    /// A file called `name` in errors.
+    ///
+    /// # Errors
+    ///
+    /// When its first bytes cannot be read or decompressed.
+    pub fn new(input: impl Read + Send + 'static, name: &str) -> Result<Self, TraceError> {
+        let failed = |error| TraceError::io(name, None, "read", error);
+        let mut input: Bytes = Box::new(input);
+        let magic = compression::head(&mut input, MAGIC_BYTES).map_err(failed)?;
+        let whole: Chain<Cursor<Vec<u8>>, Bytes> = Cursor::new(magic.clone()).chain(input);
+        let whole = compression::decompressed(&magic, Box::new(whole), CHUNK).map_err(failed)?;
+        let mut source = Self {
+            name: name.to_owned(),
+            input: whole,
+            buffer: vec![0; CHUNK],
+            start: 0,
+            end: 0,
+            offset: 0,
+            is_exhausted: false,
+            siblings: Vec::new(),
+        };
+        while source.end < HEAD && source.refill().map_err(failed)? {}
+        if source.held().starts_with(BYTE_ORDER_MARK) {
+            source.start = BYTE_ORDER_MARK.len();
+        }
+        Ok(source)
+    }
+
+    /// Its name, for errors.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its first bytes: all of a short file.
+    pub(crate) fn head(&self) -> &[u8] {
+        let held = self.held();
+        &held[..held.len().min(HEAD)]
+    }
+
+    /// Whether it is nothing but white space, as far as has been read.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.is_exhausted && self.held().iter().all(u8::is_ascii_whitespace)
+    }
+
+    /// Bytes before the next one.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// What is in memory of the rest of the file; at least the head before anything is taken.
+    pub(crate) fn held(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// Passes over the next line with its end, which only the last may lack; `None` at the end of
+    /// the file.
+    pub(crate) fn line(&mut self, most: usize) -> std::io::Result<Option<Line>> {
+        let mut searched = 0;
+        let length = loop {
+            let held = &self.buffer[self.start..self.end];
+            if let Some(found) = memchr(b'\n', &held[searched..]) {
+                break searched + found + 1;
+            }
+            searched = held.len();
+            if searched > most {
+                self.pass_over_line()?;
+                return Ok(Some(Line::TooLong));
+            }
+            if !self.refill()? {
+                break searched;
+            }
+        };
+        if length == 0 {
+            return Ok(None);
+        }
+        self.consume(length);
+        Ok(Some(match length > most {
+            true => Line::TooLong,
+            false => Line::Text(length),
+        }))
+    }
+
+    /// The last `count` bytes that were passed over, all at once.
+    #[inline]
+    pub(crate) fn taken(&self, count: usize) -> &[u8] {
+        &self.buffer[self.start - count..self.start]
+    }
+
+    /// The next `count` bytes without taking them; fewer at the end of the file.
+    pub(crate) fn peek(&mut self, count: usize) -> std::io::Result<&[u8]> {
+        while self.end - self.start < count && self.refill()? {}
+        let held = self.held();
+        Ok(&held[..count.min(held.len())])
+    }
+
+    /// The next record of `N` bytes; `None` at the end of the file.
+    ///
+    /// # Errors
+    ///
+    /// An input that fails, or that ends within the record.
+    pub(crate) fn record<const N: usize>(&mut self) -> Result<Option<&[u8; N]>, TraceError> {
+        if self.end - self.start < N && self.require(N)? == 0 {
+            return Ok(None);
+        }
+        let at = self.start;
+        self.consume(N);
+        Ok(self.buffer[at..].first_chunk())
+    }
+
+    /// Sees to it that `count` bytes are held; how many are, which is none at the end of the file.
+    ///
+    /// # Errors
+    ///
+    /// An input that fails, or that ends before so many: the rest is passed over.
+    #[cold]
+    pub(crate) fn require(&mut self, count: usize) -> Result<usize, TraceError> {
+        let offset = self.offset;
+        let held = self.peek(count).map(<[u8]>::len);
+        let held = held.map_err(|error| self.failed("read", error))?;
+        if held == 0 || held == count {
+            return Ok(held);
+        }
+        self.consume(held);
+        let detail = format!("found {held} bytes, expected a record of {count}");
+        let place = Some(Place::Byte(offset));
+        Err(TraceError::new(
+            ErrorKind::Truncated,
+            &self.name,
+            place,
+            detail,
+        ))
+    }
+
+    /// Passes over `count` bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::require`].
+    #[inline]
+    pub(crate) fn pass(&mut self, count: usize) -> Result<(), TraceError> {
+        if count > self.end - self.start {
+            self.require(count)?;
+        }
+        self.consume(count.min(self.end - self.start));
+        Ok(())
+    }
+
+    /// The error that the input failed here.
+    pub(crate) fn failed(&self, doing: &str, error: std::io::Error) -> TraceError {
+        TraceError::io(&self.name, Some(Place::Byte(self.offset)), doing, error)
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.start += count;
+        self.offset += count as u64;
+    }
+
+    fn pass_over_line(&mut self) -> std::io::Result<()> {
+        loop {
+            let held = self.held();
+            if let Some(found) = memchr(b'\n', held) {
+                self.consume(found + 1);
+                return Ok(());
+            }
+            let passed = held.len();
+            self.consume(passed);
+            if !self.refill()? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads more, at the front what is held; whether there was more. Holds at most a chunk.
+    fn refill(&mut self) -> std::io::Result<bool> {
+        if self.is_exhausted {
+            return Ok(false);
+        }
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        assert!(
+            self.end < self.buffer.len(),
+            "asked for more than is ever held"
+        );
+        loop {
+            match self.input.read(&mut self.buffer[self.end..]) {
+                Ok(0) => {
+                    self.is_exhausted = true;
+                    return Ok(false);
+                }
+                Ok(count) => {
+                    self.end += count;
+                    return Ok(true);
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// A line of a file.
+pub(crate) enum Line {
+    /// Of so many bytes, its end included; [`Source::taken`] has them.
+    Text(usize),
+    /// It has more bytes than anybody wants.
+    TooLong,
+}

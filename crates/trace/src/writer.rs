@@ -1,0 +1,156 @@
+//! Writes traces down, in the formats that have an [`Emit`].
+
+use std::io::Write;
+
+use diskarm_core::units::Instant;
+
+use crate::error::{ErrorKind, Quoted, TraceError};
+use crate::format::{Entry, FORMATS, Info};
+use crate::reader::counted;
+use crate::record::Record;
+
+/// Writes the records of one trace in one format.
+pub trait Emit: Send {
+    /// Adds the record's row to `out`, after whatever must stand before it.
+    ///
+    /// # Errors
+    ///
+    /// A record that the format cannot hold.
+    fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Unwritable>;
+
+    /// Adds what stands behind the last row.
+    ///
+    /// # Errors
+    ///
+    /// A record that was still held back, and that the format cannot hold.
+    fn end(&mut self, _out: &mut Vec<u8>) -> Result<(), Unwritable> {
+        Ok(())
+    }
+
+    /// Times that were rounded so far because the format is too coarse for them.
+    fn rounded_count(&self) -> u64 {
+        0
+    }
+}
+
+/// Why a record cannot be written: what the format needs and the record lacks, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unwritable(pub String);
+
+/// The arrival that a format needs.
+pub(crate) fn arrival_of(record: &Record) -> Result<Instant, Unwritable> {
+    record
+        .arrival
+        .ok_or_else(|| Unwritable("it has no arrival".to_owned()))
+}
+
+/// A trace that is being written, in flat memory.
+pub struct Writer<W: Write> {
+    name: String,
+    info: &'static Info,
+    emit: Box<dyn Emit>,
+    output: W,
+    buffer: Vec<u8>,
+    count: u64,
+}
+
+/// Rows are written in pieces of about so many bytes.
+const CHUNK: usize = 128 * 1024;
+
+impl<W: Write> Writer<W> {
+    /// Writes to `output` in the format called `format`. `name` stands for the file in errors.
+    ///
+    /// # Errors
+    ///
+    /// A name of no format that can be written.
+    pub fn new(output: W, name: &str, format: &str) -> Result<Self, TraceError> {
+        let writable = || writable().map(|(entry, _)| entry.info.name);
+        let found = self::writable().find(|(entry, _)| entry.info.name == format);
+        let Some((entry, emit)) = found else {
+            let known: Vec<&str> = writable().collect();
+            let detail = format!(
+                "format: found {}, expected one that can be written: {}",
+                Quoted(format),
+                known.join(", ")
+            );
+            return Err(TraceError::new(
+                ErrorKind::UnknownFormat,
+                name,
+                None,
+                detail,
+            ));
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            info: &entry.info,
+            emit: emit(),
+            output,
+            buffer: Vec::with_capacity(2 * CHUNK),
+            count: 0,
+        })
+    }
+
+    /// Adds a record, which must not arrive before the one before it.
+    ///
+    /// # Errors
+    ///
+    /// A record that the format cannot hold; an output that cannot be written.
+    pub fn write(&mut self, record: &Record) -> Result<(), TraceError> {
+        let written = self.emit.record(record, &mut self.buffer);
+        written.map_err(|why| self.unwritable(why, Some(record)))?;
+        self.count += 1;
+        if self.buffer.len() >= CHUNK {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Ends the trace; what there is to say about it, one line each.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::write`].
+    pub fn finish(mut self) -> Result<Vec<String>, TraceError> {
+        let ended = self.emit.end(&mut self.buffer);
+        ended.map_err(|why| self.unwritable(why, None))?;
+        self.flush()?;
+        let flushed = self.output.flush();
+        flushed.map_err(|error| TraceError::io(&self.name, None, "write", error))?;
+        let rounded = self.emit.rounded_count();
+        let note = || {
+            let unit = self.info.time_unit.name();
+            format!(
+                "{} rounded to whole {unit}, which is all that the format holds",
+                counted(rounded, "time")
+            )
+        };
+        Ok((rounded > 0).then(note).into_iter().collect())
+    }
+
+    /// How many records were written.
+    pub fn records_count(&self) -> u64 {
+        self.count
+    }
+
+    fn flush(&mut self) -> Result<(), TraceError> {
+        let written = self.output.write_all(&self.buffer);
+        self.buffer.clear();
+        written.map_err(|error| TraceError::io(&self.name, None, "write", error))
+    }
+
+    fn unwritable(&self, Unwritable(why): Unwritable, record: Option<&Record>) -> TraceError {
+        let at = match record {
+            Some(record) => format!("the request at {}", record.place),
+            None => "the last request".to_owned(),
+        };
+        let detail = format!("cannot write {at} as {}: {why}", self.info.name);
+        TraceError::new(ErrorKind::Unwritable, &self.name, None, detail)
+    }
+}
+
+/// The formats that can be written, and what writes them.
+pub fn writable() -> impl Iterator<Item = (&'static Entry, fn() -> Box<dyn Emit>)> {
+    FORMATS
+        .iter()
+        .filter_map(|entry| Some((entry, entry.emit?)))
+}

@@ -1,0 +1,164 @@
+//! From trace to drive.
+
+use std::io::Cursor;
+
+use diskarm_core::units::{Instant, SectorCount};
+use diskarm_trace::adapt::{Disks, Factor, Fit, Fitted, Notes, Only, Paced, Window, parse_instant};
+use diskarm_trace::{Reader, Record, read};
+use proptest::prelude::*;
+
+fn trace(text: &str) -> Reader {
+    read(Cursor::new(text.as_bytes().to_vec()), "x", None).unwrap()
+}
+
+/// Arrival in ms, device, first block of each, and the notes.
+fn all(mut records: impl Notes) -> (Vec<(u64, u32, u64)>, Vec<String>) {
+    let short = |record: Record| {
+        let ms = record.arrival.unwrap().as_ns() / 1_000_000;
+        (ms, record.device, record.start.0)
+    };
+    let rows = records
+        .by_ref()
+        .map(|record| short(record.unwrap()))
+        .collect();
+    (rows, records.notes())
+}
+
+const TRACE: &str = "10.0 7 0 8 1\n20.0 3 90 10 1\n30.0 7 100 8 0\n40.0 9 199 8 1\n";
+
+#[test]
+fn some_devices_become_disks() {
+    let (rows, notes) = all(Disks::new(Only::new(trace(TRACE), [9, 7])));
+    assert_eq!(rows, [(10, 0, 0), (30, 0, 100), (40, 1, 199)]);
+    let expected = [
+        "1 request of other devices left out",
+        "devices 7, 9 became disks from 0 on",
+    ];
+    assert_eq!(notes, expected);
+}
+
+#[test]
+fn a_window_counts_from_its_begin() {
+    let at = |text| parse_instant(text).unwrap();
+    let (rows, notes) = all(Window::new(trace(TRACE), at("20 ms"), at("40 ms")));
+    assert_eq!(rows, [(0, 3, 90), (10, 7, 100)]);
+    let expected =
+        "1 request before 0.02 s left out, from which times now count; and all from 0.04 s on";
+    assert_eq!(notes, [expected]);
+    let (rows, _) = all(Window::new(trace(TRACE), Instant::START, Instant::NEVER));
+    assert_eq!(rows, all(trace(TRACE)).0);
+}
+
+#[test]
+fn a_window_needs_arrivals() {
+    let text = "op,lbn,sectors,response_us,think_us\nR,5,8,1.0,2.0\n";
+    let mut window = Window::new(trace(text), Instant::START, Instant::NEVER);
+    let error = window.next().unwrap().unwrap_err().to_string();
+    let expected =
+        "x:2: arrival: found \"\", expected arrivals, without which there is no window of time";
+    assert_eq!(error, expected);
+    assert!(window.next().is_none());
+}
+
+#[test]
+fn a_trace_runs_faster_and_slower() {
+    let paced = |factor| all(Paced::new(trace(TRACE), Factor::parse(factor).unwrap()));
+    let arrivals = |rows: Vec<(u64, u32, u64)>| rows.iter().map(|row| row.0).collect::<Vec<_>>();
+    let (rows, notes) = paced("2");
+    assert_eq!(arrivals(rows), [5, 10, 15, 20]);
+    assert_eq!(notes, ["times between requests divided by 2"]);
+    assert_eq!(arrivals(paced("0.25").0), [40, 80, 120, 160]);
+    let text = "op,lbn,sectors,response_us,think_us\nR,5,8,1.0,3.0\n";
+    let paced = Paced::new(trace(text), Factor::parse("2").unwrap()).next();
+    let record = paced.unwrap().unwrap();
+    assert_eq!(record.think.unwrap().as_ns(), 1_500);
+    assert_eq!(record.response.unwrap().as_ns(), 1_000);
+    let slow = Factor::parse("0.000000001").unwrap();
+    let error = Paced::new(trace("10000 0 1 8 0x1\n"), slow)
+        .next()
+        .unwrap()
+        .unwrap_err();
+    let expected = "x:1: arrival: found \"10 s\", expected a time below 2^63 ns when divided by \
+                    0.000000001";
+    assert_eq!(error.to_string(), expected);
+}
+
+fn fitted(room: u64, fit: Fit) -> (Vec<(u32, u64)>, Vec<String>) {
+    let (rows, notes) = all(Fitted::new(trace(TRACE), SectorCount(room), fit));
+    (rows.into_iter().map(|row| (row.1, row.2)).collect(), notes)
+}
+
+#[test]
+fn blocks_find_their_place() {
+    let as_traced = [(7, 0), (3, 90), (7, 100), (9, 199)];
+    assert_eq!(fitted(207, Fit::Refuse), (as_traced.to_vec(), vec![]));
+    // Half the disk; the last begins at 99 of 100 and has 8 blocks.
+    let (rows, notes) = fitted(100, Fit::Scale(SectorCount(207)));
+    assert_eq!(rows, [(7, 0), (3, 43), (7, 48), (9, 92)]);
+    let expected = "scaled from 207 blocks to 100, which moved 3 requests, 1 of them back from a \
+                    disk's end";
+    assert_eq!(notes, [expected]);
+    let (rows, notes) = fitted(100, Fit::Fold);
+    assert_eq!(rows, [(7, 0), (3, 90), (7, 0), (9, 92)]);
+    let expected = "folded into 100 blocks, which moved 2 requests, 1 of them back from a disk's \
+                    end";
+    assert_eq!(notes, [expected]);
+    let (rows, _) = fitted(100, Fit::Spread(2));
+    assert_eq!(rows, [(14, 0), (6, 90), (15, 0), (19, 92)]);
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let refused = |room, fit| {
+        let mut fitted = Fitted::new(trace(TRACE), SectorCount(room), fit);
+        fitted.find_map(Result::err).unwrap().to_string()
+    };
+    let found = "x:4: lbn: found \"8 sectors from 199\", expected";
+    assert_eq!(
+        refused(206, Fit::Refuse),
+        format!("{found} at most 206 blocks")
+    );
+    let scale = Fit::Scale(SectorCount(206));
+    let expected = format!("{found} at most the 206 blocks that were traced");
+    assert_eq!(refused(300, scale), expected);
+    let expected = format!("{found} at most 1 disks of 150 blocks");
+    assert_eq!(refused(150, Fit::Spread(1)), expected);
+    let expected =
+        "x:2: lbn: found \"10 sectors from 90\", expected at most the 9 blocks of the disk";
+    assert_eq!(refused(9, Fit::Fold), expected);
+}
+
+proptest! {
+    /// Whatever the disk, requests keep their size and end on it.
+    #[test]
+    fn requests_end_on_their_disk(
+        start in 0..1u64 << 40,
+        sectors in 1..=1u64 << 16,
+        room in 1u64 << 16..1u64 << 41,
+    ) {
+        let text = format!("0.0 0 {start} {sectors} 0x0\n");
+        for fit in [Fit::Fold, Fit::Scale(SectorCount(1 << 41)), Fit::Spread(1 << 30)] {
+            let fitted = Fitted::new(trace(&text), SectorCount(room), fit).next();
+            let record = fitted.unwrap().unwrap();
+            prop_assert_eq!(record.sectors.0, sectors);
+            prop_assert!(record.end().0 <= room);
+            if let Fit::Spread(_) = fit {
+                let place = u64::from(record.device) * room + record.start.0;
+                prop_assert!(place <= start && start - place < sectors);
+            }
+        }
+    }
+
+    /// Halved and doubled again, times are off by less than the factor.
+    #[test]
+    fn factors_are_exact(ms in 0..1u64 << 40, times in 1..1000u64) {
+        let text = format!("{ms}.5 0 1 1 1\n");
+        let mut there = Paced::new(trace(&text), Factor::parse(&times.to_string()).unwrap());
+        let arrival = |record: Option<_>| -> u64 {
+            let record: Result<Record, diskarm_trace::TraceError> = record.unwrap();
+            record.unwrap().arrival.unwrap().as_ns()
+        };
+        let ns = ms * 1_000_000 + 500_000;
+        prop_assert!((arrival(there.next()) * times).abs_diff(ns) <= times / 2);
+    }
+}

@@ -1,0 +1,210 @@
+//! HP SRT and VMware vscsi, written here field by field.
+
+use diskarm_core::request::Op;
+use diskarm_trace::Urgency;
+
+use crate::{Short, records, refused, short, skipping};
+
+/// An SRT record of the words that the format names, 14 of them.
+fn srt(words: [u32; 14]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_be_bytes()).collect()
+}
+
+const HEADER: &[u8] = b"$$TR_IOREC-1.3 (test)\ndisks = { 0 -> { sectorsize  = 256, } };\n\x0c";
+
+/// Read of 8 KB at sector 64 of unit 1, queued at 1.5 s, served from 10 to 35 us later.
+const READ: [u32; 14] = [
+    56,
+    4 << 16 | 1,
+    1,
+    500_000,
+    10,
+    35,
+    8_192,
+    64,
+    0x0800_0108,
+    4,
+    0,
+    1,
+    0,
+    2,
+];
+
+fn with(index: usize, value: u32) -> Vec<u8> {
+    let mut words = READ;
+    words[index] = value;
+    srt(words)
+}
+
+#[test]
+fn srt_records() {
+    let trace = [
+        HEADER,
+        &srt(READ),
+        // Of another type; then asynchronous, at an odd sector of 256 bytes.
+        &with(1, 4 << 16 | 2),
+        &with(11, 1 << 8),
+        &with(7, 65),
+    ]
+    .concat();
+    let read = records(&trace, "srt");
+    let expected: [Short; 3] = [
+        (Some(1_500_000_000), 1, Op::Read, 32, 16, Some(35_000)),
+        (Some(1_500_000_000), 1, Op::Write, 32, 16, Some(35_000)),
+        (Some(1_500_000_000), 1, Op::Read, 32, 17, Some(35_000)),
+    ];
+    assert_eq!(read.iter().map(short).collect::<Vec<_>>(), expected);
+    let urgencies: Vec<_> = read.iter().map(|record| record.urgency.unwrap()).collect();
+    let waiting = Urgency::Synchronous;
+    assert_eq!(urgencies, [waiting, Urgency::Asynchronous, waiting]);
+    assert_eq!(read[0].service.unwrap().as_ns(), 25_000);
+    assert_eq!(read[0].queue, Some(1));
+    let (_, notes) = skipping(&trace, None);
+    let expected = [
+        "1 row passed over: records of type 2, no read or write",
+        "1 request widened to the blocks of 512 bytes touched",
+    ];
+    assert_eq!(notes, expected);
+}
+
+#[test]
+fn srt_records_that_are_wrong() {
+    let at = HEADER.len() + 56;
+    let trace = |bad: &[u8]| [HEADER, &srt(READ), bad, &srt(READ)].concat();
+    for (bad, expected) in [
+        (
+            with(3, 1_000_000),
+            "microseconds: found \"1000000\", expected less than 1000000",
+        ),
+        (
+            with(5, 9),
+            "stop: found \"9\", expected no time before the start, 10 us",
+        ),
+        (
+            with(6, 0),
+            "size: found \"0\", expected the bytes of 1 to 65536 blocks",
+        ),
+    ] {
+        let trace = trace(&bad);
+        assert_eq!(refused(&trace, "srt"), format!("x: byte {at}: {expected}"));
+        assert_eq!(skipping(&trace, None).0.len(), 2);
+    }
+    let expected =
+        format!("x: byte {at}: record size: found 57, expected a multiple of 4 from 52 to 256");
+    assert_eq!(refused(&trace(&with(0, 57)), "srt"), expected);
+    let cut = [HEADER, &srt(READ), &srt(READ)[..30]].concat();
+    let expected = format!("x: byte {at}: found 30 bytes, expected a record of 56");
+    assert_eq!(refused(&cut, "srt"), expected);
+    assert_eq!(skipping(&cut, None).0.len(), 1);
+    let cut = [HEADER, &srt(READ), &srt(READ)[..3]].concat();
+    let expected = format!("x: byte {at}: found 3 bytes, expected a record of 4");
+    assert_eq!(refused(&cut, "srt"), expected);
+}
+
+#[test]
+fn srt_headers_that_are_wrong() {
+    let expected = "x: header: found no form feed, expected one behind the header";
+    assert_eq!(
+        refused(b"$$TR_IOREC-1.3\nsectorsize = 256", "srt"),
+        expected
+    );
+    let expected = "expected sectorsize = N of the same N for all disks";
+    for (header, found) in [
+        ("", "no sectorsize"),
+        ("sectorsize = x", "sectorsize \"\""),
+        ("sectorsize = 0", "sectorsize \"0\""),
+        (
+            "sectorsize = 256, sectorsize = 512",
+            "sectors of 256 and of 512 bytes",
+        ),
+    ] {
+        let bytes = format!("$$TR_IOREC-1.3\n{header}\x0c");
+        let error = refused(bytes.as_bytes(), "srt");
+        assert_eq!(error, format!("x: header: found {found}, {expected}"));
+    }
+}
+
+/// A record of version 1: bytes, command, first block, microseconds.
+fn first(bytes: u32, command: u16, lbn: u64, time_us: u64) -> Vec<u8> {
+    let mut record = Vec::new();
+    for word in [7, bytes, 1] {
+        record.extend(word.to_le_bytes());
+    }
+    record.extend(command.to_le_bytes());
+    record.extend(0x0100u16.to_le_bytes());
+    record.extend(lbn.to_le_bytes());
+    record.extend(time_us.to_le_bytes());
+    record
+}
+
+/// The same of version 2, with a response in microseconds.
+fn second(bytes: u32, command: u16, lbn: u64, time_us: u64, response_us: u64) -> Vec<u8> {
+    let mut record = Vec::new();
+    record.extend(command.to_le_bytes());
+    record.extend(0x0200u16.to_le_bytes());
+    for word in [7, bytes, 1] {
+        record.extend(word.to_le_bytes());
+    }
+    for long in [lbn, time_us, response_us] {
+        record.extend(long.to_le_bytes());
+    }
+    record
+}
+
+#[test]
+fn vscsi_records() {
+    let trace = [
+        first(4_096, 0x28, 42, 5_000_000),
+        first(0, 0x35, 0, 5_000_001),
+        first(513, 0x8a, 1 << 40, 5_000_002),
+    ]
+    .concat();
+    let expected: [Short; 2] = [
+        (Some(0), 0, Op::Read, 42, 8, None),
+        (Some(2_000), 0, Op::Write, 1 << 40, 2, None),
+    ];
+    let read: Vec<Short> = records(&trace, "vscsi").iter().map(short).collect();
+    assert_eq!(read, expected);
+    let (_, notes) = skipping(&trace, None);
+    let expected = [
+        "1 row passed over: SCSI command 0x35, no read or write",
+        "1 request widened to the blocks of 512 bytes touched",
+    ];
+    assert_eq!(notes, expected);
+    let trace = [
+        second(4_096, 0x2a, 42, 5_000_000, 130),
+        second(512, 0x88, 9, 5_000_070, 0),
+    ]
+    .concat();
+    let expected: [Short; 2] = [
+        (Some(0), 0, Op::Write, 42, 8, Some(130_000)),
+        (Some(70_000), 0, Op::Read, 9, 1, Some(0)),
+    ];
+    let read: Vec<Short> = records(&trace, "vscsi").iter().map(short).collect();
+    assert_eq!(read, expected);
+}
+
+#[test]
+fn vscsi_records_that_are_wrong() {
+    let good = first(4_096, 0x28, 42, 5_000_000);
+    for (bad, expected) in [
+        (
+            first(0, 0x28, 42, 5),
+            "length: found \"0\", expected the bytes of 1 to 65536 blocks",
+        ),
+        (
+            first(512, 0x28, u64::MAX, 5),
+            "lbn: found \"18446744073709551615\", expected the request to end below block 2^64",
+        ),
+        (
+            first(512, 0x28, 5, u64::MAX),
+            "timestamp: found \"18446744073709551615\", expected microseconds below 2^63 ns",
+        ),
+    ] {
+        let error = refused(&[good.clone(), bad].concat(), "vscsi");
+        assert_eq!(error, format!("x: byte 32: {expected}"));
+    }
+    let cut = [&good[..], &good[..31]].concat();
+    let expected = "x: byte 32: found 31 bytes, expected a record of 32";
+    assert_eq!(refused(&cut, "vscsi"), expected);
+}

@@ -1,0 +1,81 @@
+//! The formats beside the first two: fragments with the rows that go wrong, and real traces.
+
+mod adapt;
+mod binary;
+mod block_layer;
+mod real;
+mod roundtrip;
+mod streams;
+mod text;
+
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+
+use diskarm_core::request::Op;
+use diskarm_trace::{OnError, Options, Reader, Record, TraceError, read_with};
+
+/// A file of `../shared`; `None`, visibly, where it is absent.
+fn shared(file: &str) -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../shared")
+        .join(file);
+    if !path.exists() {
+        eprintln!("skipped: ../shared/{file} absent");
+        return None;
+    }
+    Some(path)
+}
+
+/// A file of this process's own among the temporary ones.
+fn temporary(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("diskarm-trace-{}-{name}", std::process::id()))
+}
+
+fn reader(bytes: &[u8], options: &Options<'_>) -> Result<Reader, TraceError> {
+    read_with(Cursor::new(bytes.to_vec()), "x", options)
+}
+
+/// The records of a trace that its content tells to be of `format`.
+fn records(bytes: &[u8], format: &str) -> Vec<Record> {
+    let trace = reader(bytes, &Options::default()).unwrap();
+    assert_eq!(trace.format().name, format);
+    trace.map(Result::unwrap).collect()
+}
+
+/// The error of a trace that begins as `format`.
+fn refused(bytes: &[u8], format: &str) -> String {
+    let options = Options {
+        format: Some(format),
+        ..Options::default()
+    };
+    let trace = reader(bytes, &options).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let error = trace.expect_err("a bad trace").to_string();
+    assert_eq!(error.lines().count(), 1);
+    error
+}
+
+/// All that a reader that skips bad rows gives: records and notes.
+fn skipping(bytes: &[u8], format: Option<&str>) -> (Vec<Record>, Vec<String>) {
+    let options = Options {
+        format,
+        on_error: OnError::Skip,
+        ..Options::default()
+    };
+    let mut trace = reader(bytes, &options).unwrap();
+    let records = trace.by_ref().map(Result::unwrap).collect();
+    (records, trace.notes())
+}
+
+/// What a record says, in one tuple: arrival in ns, device, direction, blocks, response in ns.
+type Short = (Option<u64>, u32, Op, u64, u64, Option<i64>);
+
+fn short(record: &Record) -> Short {
+    (
+        record.arrival.map(|arrival| arrival.as_ns()),
+        record.device,
+        record.op,
+        record.start.0,
+        record.sectors.0,
+        record.response.map(|response| response.as_ns()),
+    )
+}

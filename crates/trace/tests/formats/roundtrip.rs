@@ -1,0 +1,182 @@
+//! What is written reads back, in every format that can be written.
+
+use diskarm_core::request::Op;
+use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
+use diskarm_trace::{Options, Place, Record, Writer, writable};
+use proptest::prelude::*;
+
+use crate::reader;
+
+fn write(records: &[Record], format: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes, "out", format).unwrap();
+    for record in records {
+        writer.write(record).unwrap();
+    }
+    writer.finish().unwrap();
+    bytes
+}
+
+fn read(bytes: &[u8], format: &str) -> Vec<Record> {
+    let options = Options {
+        format: Some(format),
+        ..Options::default()
+    };
+    reader(bytes, &options)
+        .unwrap()
+        .map(Result::unwrap)
+        .collect()
+}
+
+prop_compose! {
+    /// In whole units of 1 us, which every format holds; one at a time, so that the measured
+    /// format can say it, too.
+    fn a_record()(
+        gap_us in 0..10_000_000i64,
+        response_us in 1..1_000_000i64,
+        device in 0..3u32,
+        is_read: bool,
+        start in prop_oneof![0..1u64 << 24, 0..1u64 << 50],
+        sectors in 1..=1u64 << 16,
+    ) -> (i64, Record) {
+        let op = if is_read { Op::Read } else { Op::Write };
+        (gap_us, Record {
+            device,
+            response: Some(Span::from_ns(response_us * 1_000)),
+            ..Record::new(Place::Line(1), op, Lbn(start), SectorCount(sectors))
+        })
+    }
+}
+
+/// Each arrives its gap after the completion of the one before.
+fn in_time(rows: Vec<(i64, Record)>) -> Vec<Record> {
+    let mut now = Instant::START;
+    let arrive = |(gap_us, record): (i64, Record)| {
+        let arrival = now + Span::from_ns(gap_us * 1_000);
+        now = arrival + record.response.unwrap_or_default();
+        Record {
+            arrival: Some(arrival),
+            ..record
+        }
+    };
+    rows.into_iter().map(arrive).collect()
+}
+
+/// What a format can hold of a record, wherever it stood.
+fn held(format: &str, record: &Record, first: Instant) -> Record {
+    let mut held = *record;
+    held.place = Place::Line(0);
+    match format {
+        "msr" => held.arrival = held.arrival.map(|at| Instant::START + (at - first)),
+        "measured" => {
+            held.arrival = None;
+            held.device = 0;
+        }
+        _ => held.response = None,
+    }
+    held.think = None;
+    held
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_reads_back(rows in prop::collection::vec(a_record(), 1..30)) {
+        let records = in_time(rows);
+        let first = records[0].arrival.unwrap();
+        for (entry, _) in writable() {
+            let format = entry.info.name;
+            let bytes = write(&records, format);
+            let again = read(&bytes, format);
+            let strip = |record: &Record| held(format, record, Instant::START);
+            let mut expected: Vec<Record> =
+                records.iter().map(|record| held(format, record, first)).collect();
+            if matches!(format, "msr" | "fio-iolog") {
+                number_by_appearance(&mut expected);
+            }
+            prop_assert_eq!(
+                again.iter().map(strip).collect::<Vec<_>>(),
+                expected,
+                "{}", format
+            );
+        }
+    }
+
+    /// The pauses of measured requests are those between their arrivals.
+    #[test]
+    fn pauses_come_from_arrivals(rows in prop::collection::vec(a_record(), 2..10)) {
+        let gaps: Vec<i64> = rows[1..].iter().map(|(gap_us, _)| gap_us * 1_000).collect();
+        let again = read(&write(&in_time(rows), "measured"), "measured");
+        let thinks: Vec<i64> = again.iter().map(|r| r.think.unwrap().as_ns()).collect();
+        prop_assert_eq!(&thinks[..gaps.len()], gaps);
+    }
+}
+
+fn number_by_appearance(records: &mut [Record]) {
+    let mut known = Vec::new();
+    for record in records {
+        if !known.contains(&record.device) {
+            known.push(record.device);
+        }
+        let place = known.iter().position(|device| *device == record.device);
+        record.device = place.unwrap() as u32;
+    }
+}
+
+#[test]
+fn every_format_that_is_asked_for_can_be_written() {
+    let names: Vec<&str> = writable().map(|(entry, _)| entry.info.name).collect();
+    assert_eq!(names, ["measured", "disksim", "spc", "msr", "fio-iolog"]);
+    let Err(error) = Writer::new(Vec::new(), "out", "vscsi") else {
+        panic!("wrote vscsi")
+    };
+    let expected = "out: format: found \"vscsi\", expected one that can be written: measured, \
+                    disksim, spc, msr, fio-iolog";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn what_a_format_cannot_hold_is_refused() {
+    let record = Record::new(Place::Line(7), Op::Read, Lbn(5), SectorCount(8));
+    let refused = |record: &Record, format| {
+        let mut writer = Writer::new(Vec::new(), "out", format).unwrap();
+        writer.write(record).unwrap_err().to_string()
+    };
+    let expected = "out: cannot write the request at 7 as spc: it has no arrival";
+    assert_eq!(refused(&record, "spc"), expected);
+    let arrived = Record {
+        arrival: Some(Instant::START),
+        ..record
+    };
+    let expected = "out: cannot write the request at 7 as msr: it has no response";
+    assert_eq!(refused(&arrived, "msr"), expected);
+    let mut writer = Writer::new(Vec::new(), "out", "measured").unwrap();
+    let answered = Record {
+        response: Some(Span::from_ns(5)),
+        ..arrived
+    };
+    writer.write(&answered).unwrap();
+    let error = writer.write(&answered).unwrap_err().to_string();
+    let expected = "out: cannot write the request at 7 as measured: it arrives before the one \
+                    before it is completed";
+    assert_eq!(error, expected);
+}
+
+#[test]
+fn what_is_rounded_is_told() {
+    let record = |ns| Record {
+        arrival: Some(Instant::from_ns(ns)),
+        ..Record::new(Place::Line(1), Op::Read, Lbn(5), SectorCount(8))
+    };
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes, "out", "fio-iolog").unwrap();
+    for ns in [0, 1_499, 1_500, 4_000] {
+        writer.write(&record(ns)).unwrap();
+    }
+    let expected = "2 times rounded to whole microseconds, which is all that the format holds";
+    assert_eq!(writer.finish().unwrap(), [expected]);
+    let arrivals: Vec<u64> = read(&bytes, "fio-iolog")
+        .iter()
+        .map(|record| record.arrival.unwrap().as_ns())
+        .collect();
+    assert_eq!(arrivals, [0, 1_000, 2_000, 4_000]);
+}

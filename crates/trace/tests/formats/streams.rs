@@ -1,0 +1,166 @@
+//! What readers do whatever the format: decompression, bad rows, order, units.
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use diskarm_trace::{ErrorKind, Options, open, read};
+
+use crate::{reader, records, refused, shared, skipping};
+
+fn disksim(rows: usize) -> String {
+    (0..rows)
+        .map(|row| format!("{row}.5 0 {} 8 1\n", row * 8))
+        .collect()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn bzip2(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn xz(bytes: &[u8]) -> Vec<u8> {
+    let options = lzma_rust2::XzOptions::with_preset(0);
+    let mut encoder = lzma_rust2::XzWriter::new(Vec::new(), options).unwrap();
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    zstd::encode_all(bytes, 1).unwrap()
+}
+
+/// Compresses whole.
+type Compress = fn(&[u8]) -> Vec<u8>;
+
+const COMPRESSIONS: [Compress; 4] = [gzip, bzip2, xz, zstd];
+
+/// Whole, in two members, and cut short.
+#[test]
+fn compressed_traces() {
+    let text = disksim(20_000);
+    let plain = records(text.as_bytes(), "disksim");
+    assert_eq!(plain.len(), 20_000);
+    let (first, second) = text.split_at(text.len() / 2);
+    for compress in COMPRESSIONS {
+        let whole = compress(text.as_bytes());
+        assert_eq!(records(&whole, "disksim"), plain);
+        let both = [compress(first.as_bytes()), compress(second.as_bytes())].concat();
+        assert_eq!(records(&both, "disksim"), plain);
+        let cut = &whole[..whole.len() / 2];
+        let trace = read(std::io::Cursor::new(cut.to_vec()), "x.gz", None);
+        let error = trace.and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        let error = error.expect_err("a file that was cut");
+        assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+    }
+}
+
+/// Counts what is asked of it, and never ends by itself.
+struct Endless {
+    row: &'static [u8],
+    at: usize,
+    read: Arc<AtomicUsize>,
+}
+
+impl Read for Endless {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        for byte in buffer.iter_mut() {
+            *byte = self.row[self.at % self.row.len()];
+            self.at += 1;
+        }
+        self.read.fetch_add(buffer.len(), Ordering::Relaxed);
+        Ok(buffer.len())
+    }
+}
+
+/// A trace without end gives its first records after a bounded part of it was read.
+#[test]
+fn reading_streams() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let input = Endless {
+        row: b"0,303567,3584,w,0.5\n",
+        at: 0,
+        read: count.clone(),
+    };
+    let mut trace = read(input, "x", None).unwrap();
+    assert_eq!(
+        trace.by_ref().take(100_000).filter(|r| r.is_ok()).count(),
+        100_000
+    );
+    // What was handed out, the records that may wait for an earlier one, and a chunk.
+    let most = (100_000 + 4_096) * 20 + 512 * 1024;
+    assert!(count.load(Ordering::Relaxed) <= most);
+}
+
+#[test]
+fn bad_rows_are_skipped_and_counted() {
+    let bytes = b"1.5 0 5 8 1\n2.5 0 5 8\n2.6 0 x 8 1\n2.6 0 y 8 1\n\n\xe9\n3.5 0 7 8 1\n\
+        3.0 0 7 8 1\n4.5 0 9 8 1\n";
+    let (records, notes) = skipping(bytes, Some("disksim"));
+    let starts: Vec<u64> = records.iter().map(|record| record.start.0).collect();
+    assert_eq!(starts, [5, 7, 9]);
+    let expected = [
+        "1 bad row skipped: too few or too many fields; the first: x:2: found 4 fields, expected \
+         5: no flags",
+        "2 bad rows skipped: block with a value that it cannot have; the first: x:3: block: found \
+         \"x\", expected a whole number from 0 to 18446744073709551615",
+        "2 bad rows skipped: no text of rows; the first: x:5: found a blank line, expected a row",
+        "1 bad row skipped: arrival_ms with a value that it cannot have; the first: x:8: \
+         arrival_ms: found \"3.0\", expected no time before 3.500000, of the line above",
+    ];
+    assert_eq!(notes, expected);
+}
+
+/// What makes the rest unreadable is no bad row.
+#[test]
+fn a_bad_header_is_not_skipped() {
+    let options = Options {
+        on_error: diskarm_trace::OnError::Skip,
+        ..Options::default()
+    };
+    let error = reader(b"op,lbn\nR,5\n", &options).map(|_| ()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Header);
+}
+
+#[test]
+fn rows_come_in_the_order_of_time() {
+    // Every pair is swapped: half of the records move.
+    let text: String = (0..10_000u64)
+        .map(|row| format!("0,{row},512,r,{}.0\n", row ^ 1))
+        .collect();
+    let (records, notes) = skipping(text.as_bytes(), None);
+    let starts: Vec<u64> = records.iter().map(|record| record.start.0).collect();
+    assert_eq!(starts, (0..10_000).map(|row| row ^ 1).collect::<Vec<u64>>());
+    assert_eq!(notes, ["5000 records moved to the place of their time"]);
+    let late = "0,1,512,r,9.0\n".repeat(5_000) + "0,1,512,r,8.0\n";
+    let expected = "x:5001: arrival: found \"8 s\", expected no time before 9 s, of a record far \
+                    above: such a trace must be sorted first";
+    assert_eq!(refused(late.as_bytes(), "spc"), expected);
+}
+
+#[test]
+fn a_unit_that_cannot_be_is_doubted() {
+    let Some(path) = shared("traces/websearch-60s.mqsim") else {
+        return;
+    };
+    let notes = |format| {
+        let mut trace = open(&path, Some(format)).unwrap();
+        assert!(trace.by_ref().all(|record| record.is_ok()));
+        trace.notes()
+    };
+    assert_eq!(notes("mqsim"), [""; 0]);
+    let told = notes("disksim");
+    assert_eq!(told.len(), 1);
+    assert!(
+        told[0].contains("milliseconds, as this format has them"),
+        "{told:?}"
+    );
+    assert!(told[0].contains("nanoseconds are likelier"), "{told:?}");
+}
