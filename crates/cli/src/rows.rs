@@ -132,7 +132,7 @@ fn pause(record: &Record, end: Instant, file: &str) -> Result<Span, Error> {
         let found = record.arrival.map_or(f64::NAN, Instant::as_s);
         TraceError::value(
             file,
-            record.line,
+            record.place,
             "arrival",
             &format!("{found} s"),
             expected,
