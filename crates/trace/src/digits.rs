@@ -171,6 +171,17 @@ mod tests {
         assert_eq!(digits(b"0000000000000000000000007"), Some(7));
     }
 
+    #[test]
+    fn no_other_byte_is_a_digit() {
+        for length in [1, 7, 8, 9, 16, 17] {
+            for (place, byte) in (0..length).flat_map(|at| (0..=u8::MAX).map(move |b| (at, b))) {
+                let mut text = vec![b'9'; length];
+                text[place] = byte;
+                assert_eq!(digits(&text).is_some(), byte.is_ascii_digit(), "{text:?}");
+            }
+        }
+    }
+
     /// Separators, and what differs from them by a bit.
     const MIXED: &[u8] = b",, \t\x00ab\xff\xac-+";
 

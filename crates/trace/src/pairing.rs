@@ -129,7 +129,7 @@ impl Pairing {
         if let Some(waiting) = self.waiting.get_mut(index) {
             let record = &waiting.record;
             let is_it = record.start == event.start && record.sectors == event.sectors;
-            if is_it && waiting.waits_for(event) && waiting.missing == event.sectors.0 {
+            if is_it && waiting.waits_for(event) {
                 return waiting.end(event.sectors.0, event.at);
             }
         }

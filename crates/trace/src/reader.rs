@@ -259,14 +259,18 @@ pub fn read_with(
     begin(source, entry, options)
 }
 
-/// The file to begin with: `path`, or, where nothing is there, the first part of a trace of
-/// several files that is called so.
+/// The file to begin with: `path`, or, where that is missing or empty, the first with content of
+/// the trace of several files that it is a part of, or that is called so.
 fn first_part(path: &Path) -> PathBuf {
-    if path.exists() {
+    let has_content = |path: &Path| path.metadata().is_ok_and(|file| file.len() > 0);
+    // What is no file (a pipe, a folder) has no length that says anything.
+    let is_other = path.exists() && !path.is_file();
+    if is_other || has_content(path) {
         return path.to_owned();
     }
     let mut parts = FORMATS.iter().flat_map(|entry| (entry.parts)(path));
-    parts.next().unwrap_or_else(|| path.to_owned())
+    let part = parts.find(|part| has_content(part));
+    part.unwrap_or_else(|| path.to_owned())
 }
 
 fn source(path: &Path) -> Result<Source, TraceError> {

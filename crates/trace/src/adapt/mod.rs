@@ -3,11 +3,13 @@
 //! Each change is an iterator of records around another one, so that they stack in any order, and
 //! says in its [`Notes`] what it did; nothing is changed unless it was asked for.
 
+mod closed;
 mod devices;
 mod fit;
 mod pace;
 mod window;
 
+pub use closed::Closed;
 pub use devices::{Disks, Only};
 pub use fit::{Fit, Fitted};
 pub use pace::{Factor, Paced};

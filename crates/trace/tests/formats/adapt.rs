@@ -3,7 +3,9 @@
 use std::io::Cursor;
 
 use diskarm_core::units::{Instant, SectorCount};
-use diskarm_trace::adapt::{Disks, Factor, Fit, Fitted, Notes, Only, Paced, Window, parse_instant};
+use diskarm_trace::adapt::{
+    Closed, Disks, Factor, Fit, Fitted, Notes, Only, Paced, Window, parse_instant,
+};
 use diskarm_trace::{Reader, Record, read};
 use proptest::prelude::*;
 
@@ -126,6 +128,27 @@ fn what_does_not_fit_is_refused() {
     let expected =
         "x:2: lbn: found \"10 sectors from 90\", expected at most the 9 blocks of the disk";
     assert_eq!(refused(9, Fit::Fold), expected);
+}
+
+/// Responses of 2 and 5 us; the second begins 3 us after the first is completed, the third 1 us
+/// before the second is.
+#[test]
+fn pauses_take_the_place_of_arrivals() {
+    let text = "128166372000000000,h,0,Read,0,512,20\n128166372000000050,h,0,Read,0,512,50\n\
+                128166372000000090,h,0,Read,0,512,20\n";
+    let mut closed = Closed::new(trace(text));
+    let records: Vec<Record> = closed.by_ref().map(Result::unwrap).collect();
+    assert!(records.iter().all(|record| record.arrival.is_none()));
+    let thinks: Vec<i64> = records.iter().map(|r| r.think.unwrap().as_ns()).collect();
+    assert_eq!(thinks, [3_000, 0, 0]);
+    let expected = "one request at a time; 1 request arrived before the one before was completed";
+    assert_eq!(closed.notes(), [expected]);
+    let mut closed = Closed::new(trace(TRACE));
+    let error = closed.next().unwrap().unwrap_err().to_string();
+    let expected =
+        "x:1: response: found \"\", expected arrival and response, without which there is no pause";
+    assert_eq!(error, expected);
+    assert!(closed.next().is_none());
 }
 
 proptest! {

@@ -190,7 +190,8 @@ fn processors_are_merged() {
         std::fs::write(folder.join(format!("sda.blktrace.{processor}")), bytes).unwrap();
     }
     std::fs::write(folder.join("sdb.blktrace.0"), all_binary(false)).unwrap();
-    for name in ["sda.blktrace.0", "sda.blktrace.3", "sda"] {
+    // The last has no events, and an empty file.
+    for name in ["sda.blktrace.0", "sda.blktrace.3", "sda.blktrace.10", "sda"] {
         let trace = open(folder.join(name), None).unwrap();
         let read: Vec<Record> = trace.map(Result::unwrap).collect();
         assert_eq!(shorts(&read), shifted(&issued(), 150), "{name}");
