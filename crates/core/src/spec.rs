@@ -17,6 +17,7 @@ mod error;
 mod field;
 mod geometry;
 mod mechanics;
+mod nearest;
 pub mod quantity;
 mod reader;
 
@@ -25,6 +26,8 @@ pub use electronics::POLICIES;
 pub use error::SpecError;
 
 use crate::units::{SectorCount, Span};
+
+pub(crate) use nearest::nearest;
 
 /// Reads and validates a specification. `file` is the name that errors give.
 ///

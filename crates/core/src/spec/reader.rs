@@ -8,6 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::error::SpecError;
+use super::nearest;
 
 /// What a file says, and its name: all that an error needs to point into it.
 #[derive(Clone, Copy)]
@@ -254,41 +255,5 @@ impl<'a> Table<'a> {
         } else {
             format!("{}.{key}", self.path)
         }
-    }
-}
-
-/// The known key that is at most a third of its letters away from what was written.
-fn nearest(written: &str, known: &[&'static str]) -> Option<&'static str> {
-    let distances = known.iter().map(|key| (edit_distance(written, key), *key));
-    let (distance, key) = distances.min()?;
-    (distance * 3 <= key.len()).then_some(key)
-}
-
-/// Letters to insert, drop or replace to turn one word into the other.
-fn edit_distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, a) in from.chars().enumerate() {
-        let mut diagonal = i;
-        row[0] = i + 1;
-        for (j, b) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[to.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn edit_distance_counts_letters() {
-        // kitten -> sitten -> sittin -> sitting.
-        assert_eq!(edit_distance("kitten", "sitting"), 3);
-        assert_eq!(edit_distance("", "abc"), 3);
-        assert_eq!(edit_distance("abc", "abc"), 0);
     }
 }

@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
+use crate::spec::nearest;
+
 /// One thing wrong with a workload. Displays as one line, without the file that it stands in:
 /// `poisson.rate: found "60", expected a rate ...`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,12 +64,3 @@ impl fmt::Display for Fault {
 }
 
 impl Error for Fault {}
-
-/// The known name that at most a third of its letters part from what was written.
-fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
-    let distances = known
-        .iter()
-        .map(|name| (strsim::osa_distance(written, name), *name));
-    let (distance, name) = distances.min()?;
-    (distance * 3 <= name.len()).then_some(name)
-}

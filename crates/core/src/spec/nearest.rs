@@ -1,0 +1,25 @@
+//! What somebody may have meant by a name that is unknown.
+
+/// The known name that at most a third of its letters part from what was written, where two
+/// letters in the wrong order count as one.
+pub(crate) fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
+    let distances = known
+        .iter()
+        .map(|name| (strsim::osa_distance(written, name), *name));
+    let (distance, name) = distances.min()?;
+    (distance * 3 <= name.len()).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_third_of_the_letters_may_differ() {
+        let known = ["rotation", "seek"];
+        assert_eq!(nearest("roattion", &known), Some("rotation"));
+        assert_eq!(nearest("rotat", &known), None);
+        assert_eq!(nearest("seak", &known), Some("seek"));
+        assert_eq!(nearest("suck", &known), None);
+    }
+}
