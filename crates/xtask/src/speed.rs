@@ -97,20 +97,55 @@ const DRAWN: &[Drawn] = &[
     },
 ];
 
+/// The formats whose readers are counted: all of which `trace` can make up a trace.
+const READ: &[Read] = &[
+    Read::of("read-measured", "measured"),
+    Read::of("read-disksim", "disksim"),
+    Read::of("read-spc", "spc"),
+    Read::of("read-msr", "msr"),
+    Read::of("read-fio-iolog", "fio-iolog"),
+    Read::of("read-mqsim", "mqsim"),
+    Read::of("read-systor17", "systor17"),
+    Read::of("read-alibaba", "alibaba"),
+    Read::of("read-tencent", "tencent"),
+    Read::of("read-fio-latency", "fio-latency"),
+    Read::of("read-blkparse", "blkparse"),
+    Read::of("read-srt", "srt"),
+    Read::of("read-vscsi", "vscsi"),
+    Read::of("read-blktrace", "blktrace"),
+];
+
+/// A trace that is read.
+struct Read {
+    /// What it is called in tables and in the file of recorded counts.
+    name: &'static str,
+    /// The name of its format.
+    format: &'static str,
+}
+
+impl Read {
+    const fn of(name: &'static str, format: &'static str) -> Self {
+        Self { name, format }
+    }
+}
+
 /// What is measured, in release mode.
 struct Programs {
     /// The command line.
     diskarm: PathBuf,
     /// The example that draws workloads.
     generate: PathBuf,
+    /// The example that reads traces.
+    readers: PathBuf,
 }
 
-/// Builds both.
+/// Builds all.
 fn build() -> Result<Programs, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     for package in [
         &["--package", "diskarm"][..],
         &["--package", "diskarm-core", "--example", "generate"],
+        &["--package", "diskarm-trace", "--example", "readers"],
     ] {
         let built = Command::new(&cargo)
             .args(["build", "--release", "--quiet"])
@@ -126,6 +161,7 @@ fn build() -> Result<Programs, String> {
     Ok(Programs {
         diskarm: release.join("diskarm"),
         generate: release.join("examples").join("generate"),
+        readers: release.join("examples").join("readers"),
     })
 }
 

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use super::{CASES, Case, DRAWN, Drawn, Programs, build, draw, simulate};
+use super::{CASES, Case, DRAWN, Drawn, Programs, READ, Read, build, draw, simulate};
 
 /// The recorded values, beside this crate's manifest.
 const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/counts.toml");
@@ -86,7 +86,10 @@ fn all() -> Result<Vec<(&'static str, u64)>, String> {
     let drawn = DRAWN
         .iter()
         .map(|drawn| Ok((drawn.name, of_drawn(&programs, drawn)?)));
-    cases.chain(drawn).collect()
+    let read = READ
+        .iter()
+        .map(|read| Ok((read.name, of_read(&programs, read)?)));
+    cases.chain(drawn).chain(read).collect()
 }
 
 /// Instructions a request of `case`.
@@ -101,6 +104,28 @@ pub(super) fn of_drawn(programs: &Programs, drawn: &Drawn) -> Result<u64, String
     count(&programs.generate, drawn.name, |command, requests| {
         draw(command, drawn, requests);
     })
+}
+
+/// Instructions a request that is read from a file.
+fn of_read(programs: &Programs, read: &Read) -> Result<u64, String> {
+    let folder = std::env::temp_dir().join(format!("diskarm-counts-{}", std::process::id()));
+    let failed = |error: std::io::Error| format!("{}: {error}", read.name);
+    std::fs::create_dir_all(&folder).map_err(failed)?;
+    let trace = |requests: u64| folder.join(format!("{}-{requests}", read.format));
+    let written = REQUESTS.iter().try_for_each(|requests| {
+        let mut write = Command::new(&programs.readers);
+        write.args(["write", read.format, &requests.to_string()]);
+        let status = write.arg(trace(*requests)).status().map_err(failed)?;
+        let problem = || format!("{}: no trace was written: {status}", read.name);
+        status.success().then_some(()).ok_or_else(problem)
+    });
+    let counted = written.and_then(|()| {
+        count(&programs.readers, read.name, |command, requests| {
+            command.args(["read", read.format]).arg(trace(requests));
+        })
+    });
+    std::fs::remove_dir_all(&folder).map_err(failed)?;
+    counted
 }
 
 /// Instructions a request of what `say` tells `program` to do with so many.

@@ -1,8 +1,11 @@
-//! Speed of every reader on a trace in memory: `cargo bench --package diskarm-trace`.
+//! What readers cost: `cargo run --release --package diskarm-trace --example readers`.
 //!
-//! Prints MB/s and records/s of the fastest of several runs, and beside them how many times longer
-//! reading takes than counting the same bytes' newlines, which other work on the machine moves
-//! less. Targets on one core: text 300 MB/s, binary 1,000 MB/s.
+//! Prints MB/s and records/s of every reader on a trace in memory, the fastest of several runs, and
+//! beside them how many times longer reading takes than counting the same bytes' newlines, which
+//! other work on the machine moves less. Targets on one core: text 300 MB/s, binary 1,000 MB/s.
+//!
+//! `write FORMAT REQUESTS FILE` writes such a trace, and `read FORMAT FILE` reads one and does
+//! nothing else: what `cargo xtask counts` counts.
 
 use std::fmt::Write;
 use std::hint::black_box;
@@ -11,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use diskarm_core::request::Op;
 use diskarm_core::units::{self, Lbn, SectorCount, Span};
-use diskarm_trace::{Place, Record, TraceError, Writer, read, writable};
+use diskarm_trace::{Place, Reader, Record, TraceError, Writer, open, read, writable};
 
 /// Requests of a trace.
 const REQUESTS: u64 = 300_000;
@@ -23,14 +26,27 @@ const RUNS: usize = 5;
 type Case = (&'static str, Vec<u8>);
 
 fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        [] => table(),
+        ["write", format, requests, file] => write(format, requests, file),
+        ["read", format, file] => println!("{}", sum(open(file, Some(format)))),
+        _ => panic!("expected nothing, or write FORMAT REQUESTS FILE, or read FORMAT FILE"),
+    }
+}
+
+fn table() {
     println!("{REQUESTS} requests, the fastest of {RUNS} runs\n");
     println!(
         "{:<12} {:>8} {:>12} {:>18}",
         "format", "MB/s", "M records/s", "newline counts"
     );
-    let requests = requests();
-    for (format, bytes) in written(&requests).into_iter().chain(others(&requests)) {
-        let reading = fastest(|| sum(&bytes, format));
+    for (format, bytes) in cases(&requests(REQUESTS)) {
+        let reading = fastest(|| {
+            let trace = read(Cursor::new(bytes.to_vec()), format, Some(format));
+            sum(trace)
+        });
         let counting = fastest(|| bytes.iter().filter(|byte| **byte == b'\n').count() as u64);
         println!(
             "{format:<12} {:>8.0} {:>12.2} {:>18.0}",
@@ -39,6 +55,23 @@ fn main() {
             reading.as_secs_f64() / counting.as_secs_f64(),
         );
     }
+}
+
+/// Writes the trace of one format.
+fn write(format: &str, requests: &str, file: &str) {
+    let count = requests
+        .parse()
+        .unwrap_or_else(|error| panic!("{requests}: {error}"));
+    let mut cases = cases(&self::requests(count)).into_iter();
+    let case = cases.find(|(name, _)| *name == format);
+    let (_, bytes) = case.unwrap_or_else(|| panic!("no format {format}"));
+    std::fs::write(file, bytes).unwrap_or_else(|error| panic!("{file}: {error}"));
+}
+
+fn cases(requests: &[Record]) -> Vec<Case> {
+    let mut cases = written(requests);
+    cases.extend(others(requests));
+    cases
 }
 
 fn fastest(work: impl Fn() -> u64) -> Duration {
@@ -50,8 +83,8 @@ fn fastest(work: impl Fn() -> u64) -> Duration {
     (0..RUNS).map(time).min().unwrap_or_default()
 }
 
-fn sum(bytes: &[u8], format: &str) -> u64 {
-    let trace = read(Cursor::new(bytes.to_vec()), format, Some(format));
+/// Of the first blocks, so that nothing can be left out.
+fn sum(trace: Result<Reader, TraceError>) -> u64 {
     let records = trace.unwrap_or_else(|error| panic!("{error}"));
     records
         .map(|record| record.unwrap_or_else(|error| panic!("{error}")).start.0)
@@ -59,7 +92,7 @@ fn sum(bytes: &[u8], format: &str) -> u64 {
 }
 
 /// Requests one after the other, at places that look random.
-fn requests() -> Vec<Record> {
+fn requests(count: u64) -> Vec<Record> {
     let request = |n: u64| Record {
         arrival: Some(units::Instant::from_ns(n * 1_234_567)),
         device: (n % 4) as u32,
@@ -75,7 +108,7 @@ fn requests() -> Vec<Record> {
             SectorCount(8 + n % 5 * 8),
         )
     };
-    (0..REQUESTS).map(request).collect()
+    (0..count).map(request).collect()
 }
 
 /// The formats that can be written.
