@@ -40,6 +40,11 @@ impl Blocks {
         })
     }
 
+    /// Blocks that the drive has room for.
+    pub fn room(self) -> SectorCount {
+        SectorCount(self.count)
+    }
+
     /// The request of `record`, a row of `file`, under the name `id`.
     ///
     /// # Errors

@@ -11,7 +11,8 @@ use crate::drive_arg;
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
-use crate::rows::{self, Rows};
+use crate::rows::{self, Rows, Taken};
+use crate::trace::input::Reading;
 
 /// Fit a drive's specification to a trace with measured response times.
 ///
@@ -39,6 +40,9 @@ pub struct Args {
     #[arg(allow_hyphen_values = true)]
     rows: Option<Rows>,
 
+    #[command(flatten)]
+    reading: Reading,
+
     /// Write the fitted specification into this file; its name becomes the drive's
     #[arg(short, long, value_name = "OUT.toml", value_parser = toml)]
     output: String,
@@ -63,7 +67,9 @@ fn toml(text: &str) -> Result<String, &'static str> {
 pub fn run(args: Args) -> Result<(), Error> {
     let drive = drive_arg::choose("--drive", &args.drive)?;
     let range = args.rows.unwrap_or_default();
-    let rows = rows::read(&args.trace, range, &drive)?;
+    let taken = rows::read(&args.trace, &args.reading, range, &drive)?;
+    taken.warn();
+    let Taken { rows, notes, .. } = taken;
     let mut progress: Option<Progress> = None;
     let told = |stage: Stage| {
         progress
@@ -84,7 +90,7 @@ pub fn run(args: Args) -> Result<(), Error> {
         eprintln!("warning: {warning}");
     }
     if args.json {
-        report::print_json(&args, rows.len(), &fitted)
+        report::print_json(&args, rows.len(), &fitted, &notes)
     } else {
         output::print(&report::text(&args, rows.len(), &fitted))
     }

@@ -42,8 +42,14 @@ pub fn replace_file(path: &str, text: &str) -> Result<(), Error> {
     })
 }
 
+/// Whether what is at `path`, if anything, may give way to another file: not a link, a device or
+/// a pipe, which would be gone from the system (`/dev/stdout` is a link).
+pub fn is_replaceable(path: &str) -> bool {
+    std::fs::symlink_metadata(path).map_or(true, |found| found.is_file())
+}
+
 /// Has the file at `path` written by `write` as a whole or not at all: beside it first, then
-/// renamed.
+/// renamed. A link, a device or a pipe is written to as it is.
 ///
 /// # Errors
 /// Those of `write`, and as [`replace_file`].
@@ -51,6 +57,10 @@ pub fn replace_file_with<T>(
     path: &str,
     write: impl FnOnce(File) -> Result<T, Error>,
 ) -> Result<T, Error> {
+    if !is_replaceable(path) {
+        let opened = File::options().write(true).truncate(true).open(path);
+        return write(opened.map_err(|source| cannot_write_to(path, source))?);
+    }
     let beside = format!("{path}.{}.part", std::process::id());
     let created = File::create(&beside).map_err(|source| cannot_write_to(path, source));
     let written = created.and_then(write);

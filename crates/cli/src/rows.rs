@@ -10,6 +10,7 @@ use diskarm_trace::{Reader, Record, TraceError};
 use crate::blocks::Blocks;
 use crate::drive_arg::Chosen;
 use crate::error::Error;
+use crate::trace::input::Reading;
 
 /// A half-open range of rows, counted from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,33 +48,57 @@ impl std::fmt::Display for Rows {
     }
 }
 
+/// Rows that were taken of a trace.
+pub struct Taken {
+    /// The rows, with those before them where these were asked for.
+    pub rows: Vec<Measured>,
+    /// Which of them were asked for.
+    pub range: Range<usize>,
+    /// What someone who trusts them should know, one line each.
+    pub notes: Vec<String>,
+}
+
+impl Taken {
+    /// Says on standard error what there is to know.
+    pub fn warn(&self) {
+        for note in &self.notes {
+            eprintln!("warning: {note}");
+        }
+    }
+}
+
 /// Reads `rows` of the trace in `file`, all of which the drive can serve.
 ///
 /// # Errors
 /// What is wrong with the trace; rows that it does not have; a trace without responses or
 /// pauses; a request beyond the end of the drive; a drive whose sectors do not divide blocks.
-pub fn read(file: &str, rows: Rows, drive: &Chosen) -> Result<Vec<Measured>, Error> {
-    read_from(rows.from, file, rows, drive)
+pub fn read(file: &str, reading: &Reading, rows: Rows, drive: &Chosen) -> Result<Taken, Error> {
+    read_from(rows.from, file, reading, rows, drive)
 }
 
-/// Reads `rows` of the trace in `file` and all rows before, and tells which of them are `rows`.
+/// Reads `rows` of the trace in `file` and all rows before.
 ///
 /// # Errors
 /// As [`read`].
 pub fn read_with_history(
     file: &str,
+    reading: &Reading,
     rows: Rows,
     drive: &Chosen,
-) -> Result<(Vec<Measured>, Range<usize>), Error> {
-    let taken = read_from(0, file, rows, drive)?;
-    let range = rows.from..taken.len();
-    Ok((taken, range))
+) -> Result<Taken, Error> {
+    read_from(0, file, reading, rows, drive)
 }
 
 /// Reads from the row `first`, no later than the first of `rows`, to the last of `rows`.
-fn read_from(first: usize, file: &str, rows: Rows, drive: &Chosen) -> Result<Vec<Measured>, Error> {
+fn read_from(
+    first: usize,
+    file: &str,
+    reading: &Reading,
+    rows: Rows,
+    drive: &Chosen,
+) -> Result<Taken, Error> {
     let blocks = Blocks::of(drive)?;
-    let mut trace = diskarm_trace::open(file, None)?;
+    let mut trace = reading.open(file)?;
     let mut taken: Vec<Measured> = Vec::new();
     let mut completed = None;
     let mut index = 0;
@@ -103,7 +128,14 @@ fn read_from(first: usize, file: &str, rows: Rows, drive: &Chosen) -> Result<Vec
         let expected = format!("a range within 0..{index}, the rows of {file}");
         return Err(Error::flag("--rows", rows.to_string(), expected));
     }
-    Ok(taken)
+    let notes = trace.notes().into_iter();
+    Ok(Taken {
+        range: rows.from - first..taken.len(),
+        rows: taken,
+        notes: notes
+            .map(|note| format!("{}: {note}", trace.name()))
+            .collect(),
+    })
 }
 
 fn measured(record: &Record, id: u64, trace: &Reader, blocks: Blocks) -> Result<Measured, Error> {

@@ -12,13 +12,15 @@ pub use args::Args;
 
 use std::time::Instant;
 
-use diskarm_core::drive::Drive;
+use diskarm_core::array::SideBySide;
+use diskarm_core::drive::{Device, Drive};
 use diskarm_core::engine::{self, Arriving, Closed, Load, Open, Replay, Step, Streams};
 use diskarm_core::host::Host;
-use diskarm_core::report::{Report, Served, Window, Windows};
+use diskarm_core::report::{Disks, Report, Served, Window, Windows};
 use diskarm_core::sched;
 use diskarm_core::units::{self, Angle};
 use diskarm_core::workload::{Arrivals, Thinking, Times};
+use diskarm_trace::Record;
 
 use crate::drive_arg::{self, Chosen};
 use crate::error::Error;
@@ -27,7 +29,7 @@ use crate::progress::Progress;
 use backlog::Backlog;
 use figures::{Figures, Inputs};
 use rows::Rows;
-use trace_rows::TraceRows;
+use trace_rows::{MOST_DISKS, Origin, TraceRows};
 use watched::{Extras, Watched};
 use workload::Synthetic;
 
@@ -35,18 +37,21 @@ use workload::Synthetic;
 pub fn run(args: Args) -> Result<(), Error> {
     let chosen = drive_arg::choose("--drive", &args.drive)?;
     let began = Instant::now();
-    let (workload, served) = match &args.trace {
-        Some(path) => run_trace(&args, &chosen, TraceRows::open(&args, path, &chosen)?)?,
-        None => run_synthetic(&args, &chosen, &Synthetic::new(&args, &chosen)?)?,
+    let (workload, served) = match &args.trace[..] {
+        [] => run_synthetic(&args, &chosen, &Synthetic::new(&args, &chosen)?)?,
+        files => run_trace(&args, &chosen, TraceRows::open(&args, files, &chosen)?)?,
     };
     let wall = began.elapsed();
     let inputs = Inputs {
         drive: chosen.name,
         policy: args.policy,
         workload,
-        seed: args.trace.is_none().then_some(args.seed),
+        seed: args.trace.is_empty().then_some(args.seed),
     };
     let figures = Figures::new(inputs, &served, wall);
+    for doubt in &served.doubts {
+        eprintln!("warning: {doubt}");
+    }
     if args.json {
         return output::print_json(&figures);
     }
@@ -69,6 +74,14 @@ struct Run {
     streams: Vec<Served>,
     /// Where they were asked for.
     windows: Option<Vec<Window>>,
+    /// Of the disks of a trace, in their order.
+    reports: Vec<Report>,
+    /// What each disk holds, and what came of it, where there are several.
+    disks: Vec<(Origin, Report)>,
+    /// What is doubtful about a trace.
+    doubts: Vec<String>,
+    /// What was changed of it on request.
+    changes: Vec<String>,
     /// Whether arrivals that wait for nothing came faster than the drive served them.
     is_saturated: bool,
 }
@@ -86,22 +99,23 @@ fn run_synthetic(
     };
     // A load of its own for a single stream spares it the choice among several, a sixth of the
     // time of a request.
+    let device = &mut Host::new(drive(chosen), (policy(args)?.make)());
+    let extras = extras(args, chosen, workload.streams.len())?;
     let served = match only {
         Some((requests, Arrivals::Open(pauses))) => {
             let times = Times::new(pauses, args.seed, 0);
             let mut load = Arriving::new(times, requests, total);
-            serve(args, chosen, &mut load, Some(total), 1)?
+            serve(args, device, &mut load, Some(total), extras)?
         }
         Some((requests, Arrivals::Closed(clients))) => {
             let thinking = Thinking::new(&clients.think, args.seed, 0);
             let requests = requests.take(total as usize);
             let mut load = Closed::thinking(requests, clients.clients, thinking);
-            serve(args, chosen, &mut load, Some(total), 1)?
+            serve(args, device, &mut load, Some(total), extras)?
         }
         None => {
             let mut load = Streams::new(workload, synthetic.disk, args.seed, total);
-            let streams = workload.streams.len();
-            serve(args, chosen, &mut load, Some(total), streams)?
+            serve(args, device, &mut load, Some(total), extras)?
         }
     };
     let workload = figures::Workload::of_synthetic(synthetic, args.warmup);
@@ -117,56 +131,100 @@ fn closed(run: Run) -> Run {
     }
 }
 
-/// Arrivals as traced where the trace has them; else one request at a time, with its pauses.
+/// So many outstanding where that was asked for; else arrivals as traced where the trace has them;
+/// else one request at a time, with its pauses.
 fn run_trace(
     args: &Args,
     chosen: &Chosen,
     mut rows: TraceRows,
 ) -> Result<(figures::Workload, Run), Error> {
-    let is_open = rows.has_arrivals();
-    let served = if is_open {
-        let arrivals = rows
-            .by_ref()
-            .map(|(record, request)| (record.arrival.unwrap_or(units::Instant::START), request));
-        serve(args, chosen, &mut Open::new(arrivals), None, 1)
-    } else {
-        let steps = rows.by_ref().map(|(record, request)| Step {
-            request,
-            think: record.think.unwrap_or_default(),
-        });
-        let mut load = Replay::new(steps, units::Instant::START);
-        serve(args, chosen, &mut load, None, 1).map(closed)
+    let size = chosen.layout.sectors();
+    let entry = policy(args)?;
+    let make = || Host::new(drive(chosen), (entry.make)());
+    let mut disks = SideBySide::new(size, MOST_DISKS, make);
+    let mut extras = extras(args, chosen, 1)?;
+    extras.disks = Some(Disks::new(size, args.warmup));
+    let mode = match args.outstanding {
+        Some(clients) => Mode::Outstanding(clients as usize),
+        None if rows.has_arrivals() => Mode::Open,
+        None => Mode::Pauses,
+    };
+    let requests = rows.by_ref();
+    let served = match mode {
+        Mode::Outstanding(clients) => {
+            let requests = requests.map(|(_, request)| request);
+            let mut load = Closed::new(requests, clients, args.think.unwrap_or_default());
+            serve(args, &mut disks, &mut load, None, extras).map(closed)
+        }
+        Mode::Open => {
+            let arrival = |record: &Record| record.arrival.unwrap_or(units::Instant::START);
+            let arrivals = requests.map(|(record, request)| (arrival(&record), request));
+            serve(args, &mut disks, &mut Open::new(arrivals), None, extras)
+        }
+        Mode::Pauses => {
+            let steps = requests.map(|(record, request)| Step {
+                request,
+                think: record.think.unwrap_or_default(),
+            });
+            let mut load = Replay::new(steps, units::Instant::START);
+            serve(args, &mut disks, &mut load, None, extras).map(closed)
+        }
     };
     rows.finish()?;
-    let served = served?;
+    let mut served = served?;
     if served.report.requests_count() == 0 {
-        let (count, name) = (rows.requests_count(), rows.name());
-        let expected = format!("less than the {count} requests of {name}");
+        let expected = format!(
+            "less than the {} requests of --trace",
+            rows.requests_count()
+        );
         return Err(Error::flag("--warmup", args.warmup.to_string(), expected));
     }
-    let workload = figures::Workload::of_trace(&rows, is_open, args.warmup);
+    let reports = std::mem::take(&mut served.reports);
+    if reports.len() > 1 {
+        served.disks = rows.origins().into_iter().zip(reports).collect();
+    }
+    served.doubts = rows.doubts();
+    served.changes = rows.changes();
+    let workload = figures::Workload::of_trace(&rows, mode, args);
     Ok((workload, served))
 }
 
-/// Runs `load`, of which `total` requests are known to come, on the drive behind the host queue.
+/// How a trace was replayed.
+#[derive(Clone, Copy)]
+enum Mode {
+    /// At its arrivals.
+    Open,
+    /// One at a time, with its pauses.
+    Pauses,
+    /// So many at a time.
+    Outstanding(usize),
+}
+
+fn policy(args: &Args) -> Result<sched::Entry<Drive>, Error> {
+    let mut policies = sched::policies::<Drive>().into_iter();
+    let entry = policies.find(|entry| entry.info.name == args.policy);
+    entry.ok_or_else(|| Error::flag("--policy", &args.policy, "a policy of the table"))
+}
+
+fn drive(chosen: &Chosen) -> Drive {
+    Drive::with_layout(&chosen.spec, chosen.layout.clone(), Angle::ZERO)
+}
+
+/// Runs `load`, of which `total` requests are known to come, on `device`.
 fn serve(
     args: &Args,
-    chosen: &Chosen,
+    device: &mut impl Device,
     load: &mut impl Load,
     total: Option<u64>,
-    streams: usize,
+    extras: Extras,
 ) -> Result<Run, Error> {
-    let policy = sched::policy(&args.policy)
-        .ok_or_else(|| Error::flag("--policy", &args.policy, "a policy of the table"))?;
-    let drive = Drive::with_layout(&chosen.spec, chosen.layout.clone(), Angle::ZERO);
-    let extras = extras(args, streams)?;
     let mut watched = Watched {
         report: Report::new(args.warmup),
         backlog: Backlog::default(),
         extras: extras.is_asked_for().then(|| Box::new(extras)),
         progress: Progress::new(total),
     };
-    engine::run(&mut Host::new(drive, policy), load, &mut watched)?;
+    engine::run(device, load, &mut watched)?;
     let extras = watched
         .extras
         .map_or_else(Extras::default, |extras| *extras);
@@ -185,7 +243,11 @@ fn serve(
         is_saturated: watched.backlog.is_growing(),
         report: watched.report,
         streams: extras.streams,
+        reports: extras.disks.map(Disks::finish).unwrap_or_default(),
         windows: windows.transpose()?,
+        disks: Vec::new(),
+        doubts: Vec::new(),
+        changes: Vec::new(),
     })
 }
 
@@ -193,12 +255,14 @@ fn serve(
 const MOST_WINDOWS: usize = 100_000;
 
 /// What `args` ask for beside the report, of a load of so many streams.
-fn extras(args: &Args, streams: usize) -> Result<Extras, Error> {
-    let rows = args.per_request.as_deref().map(Rows::create).transpose()?;
+fn extras(args: &Args, chosen: &Chosen, streams: usize) -> Result<Extras, Error> {
+    let path = args.per_request.as_deref();
+    let rows = path.map(|path| Rows::create(path, chosen.layout.sectors()));
     let of_streams = if streams > 1 { streams } else { 0 };
     Ok(Extras {
         streams: vec![Served::default(); of_streams],
         windows: args.window.map(|length| Windows::new(length, MOST_WINDOWS)),
-        rows,
+        disks: None,
+        rows: rows.transpose()?,
     })
 }

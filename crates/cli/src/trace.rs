@@ -1,11 +1,11 @@
 //! `diskarm trace`: what a trace holds, its first records, and the same in another format.
 
-mod adapt;
+pub mod adapt;
 mod chart;
 mod convert;
 mod head;
 mod info;
-mod input;
+pub mod input;
 
 use crate::error::Error;
 

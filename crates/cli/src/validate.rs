@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::output;
 use crate::plot;
 use crate::rows::{self, Rows};
+use crate::trace::input::Reading;
 
 /// Compare a drive's model with response times measured on the real drive.
 ///
@@ -62,12 +63,16 @@ pub struct Args {
     #[arg(long)]
     locked: bool,
 
+    #[command(flatten)]
+    reading: Reading,
+
     /// Draw both distributions into this file; with --locked, the errors of the predictions (one
     /// FILE only)
     #[arg(long, value_name = "FILE.svg", value_parser = svg)]
     plot: Option<String>,
 
-    /// Print JSON: an object; with several FILEs, an object whose `files` are such objects
+    /// Print JSON: an object, what is doubtful about the trace in its notes; with several FILEs, an
+    /// object whose `files` are such objects
     #[arg(long)]
     json: bool,
 }
@@ -87,6 +92,8 @@ struct Compared {
     measured: Sorted,
     /// From angle zero.
     simulated: Sorted,
+    /// What is doubtful about the trace.
+    notes: Vec<String>,
 }
 
 /// Compares, draws, and prints.
@@ -102,7 +109,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     let compared: Result<Vec<Compared>, Error> = args
         .files
         .iter()
-        .map(|file| compare(&drive, file, rows))
+        .map(|file| compare(&drive, file, &args.reading, rows))
         .collect();
     let compared = compared?;
     if let (Some(path), [one]) = (&args.plot, &compared[..]) {
@@ -115,15 +122,17 @@ pub fn run(args: Args) -> Result<(), Error> {
     }
 }
 
-fn compare(drive: &Chosen, file: &str, rows: Rows) -> Result<Compared, Error> {
-    let rows = rows::read(file, rows, drive)?;
-    let validation = Validation::new(&drive.spec, drive.layout.clone(), rows);
+fn compare(drive: &Chosen, file: &str, reading: &Reading, rows: Rows) -> Result<Compared, Error> {
+    let taken = rows::read(file, reading, rows, drive)?;
+    taken.warn();
+    let validation = Validation::new(&drive.spec, drive.layout.clone(), taken.rows);
     let replays = replays::all(&validation)?;
     Ok(Compared {
         file: file.to_owned(),
         figures: Figures::of(&validation, &replays),
         measured: validation.measured(),
         simulated: responses(&replays[0]),
+        notes: taken.notes,
     })
 }
 

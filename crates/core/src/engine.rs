@@ -57,7 +57,7 @@ impl std::error::Error for Rejected {}
 /// What an observer of a run sees.
 pub trait Observer {
     /// A request entered the device.
-    fn arrived(&mut self, now: Instant);
+    fn arrived(&mut self, now: Instant, request: &Request);
 
     /// A request was completed.
     fn completed(&mut self, completion: &Completion);
@@ -87,7 +87,7 @@ pub fn run(
                 device
                     .submit(at, request)
                     .map_err(|why| Rejected { request, why })?;
-                observer.arrived(at);
+                observer.arrived(at, &request);
             }
             (_, None) => return Ok(()),
         }

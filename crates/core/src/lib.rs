@@ -2,8 +2,9 @@
 //!
 //! The modules stand on one another in this order, and an import goes down only:
 //! `units` < `request` < `stats` < `spec` < `geometry` < `mechanics` < `sched` < `buffer` <
-//! `drive` < `predict` < `host` < `workload` < `engine` < `report` < `validate`.
+//! `drive` < `predict` < `host` < `array` < `workload` < `engine` < `report` < `validate`.
 
+pub mod array;
 pub mod buffer;
 pub mod drive;
 pub mod engine;

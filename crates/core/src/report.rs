@@ -2,16 +2,18 @@
 //!
 //! Hands over means, shares and time averages; how they are printed is decided elsewhere.
 
+mod disks;
 mod occupancy;
 mod served;
 mod windows;
 
+pub use disks::Disks;
 pub use served::Served;
 pub use windows::{Window, Windows};
 
 use crate::drive::Completion;
 use crate::engine::Observer;
-use crate::request::Op;
+use crate::request::{Op, Request};
 use crate::stats::BatchMeans;
 use crate::units::{Instant, Span};
 use occupancy::Occupancy;
@@ -127,7 +129,7 @@ impl Report {
 
 impl Observer for Report {
     #[inline]
-    fn arrived(&mut self, now: Instant) {
+    fn arrived(&mut self, now: Instant, _: &Request) {
         if self.start.is_none() {
             self.begin(now);
         }
@@ -159,7 +161,6 @@ impl Observer for Report {
 mod tests {
     use super::*;
     use crate::drive::{Breakdown, Outcome};
-    use crate::request::Request;
     use crate::stats::ResponseSummary;
     use crate::units::{Lbn, SectorCount};
     use crate::workload::{Pauses, Times, arrivals::Poisson};
@@ -196,7 +197,7 @@ mod tests {
             while let Some(completion) = done.next_if(|c| c.at <= arrived) {
                 report.completed(completion);
             }
-            report.arrived(arrived);
+            report.arrived(arrived, &read(arrived, arrived, Span::ZERO).request);
         }
         done.for_each(|completion| report.completed(completion));
     }
@@ -295,7 +296,7 @@ mod tests {
             if is_write {
                 completion.request.op = Op::Write;
             }
-            report.arrived(at);
+            report.arrived(at, &completion.request);
             report.completed(&completion);
             if i >= 2 {
                 series.record(completion.response());
@@ -364,7 +365,7 @@ mod tests {
             let mut completion = read(at_ms(i), at_ms(i + 1), Span::from_ms(1.0));
             completion.request.op = op;
             completion.outcome = outcome;
-            report.arrived(at_ms(i));
+            report.arrived(at_ms(i), &completion.request);
             report.completed(&completion);
         }
         assert_eq!(report.cache_hit_fraction(), Some(0.25));
@@ -376,7 +377,7 @@ mod tests {
         for settle in [-3, -2] {
             let mut completion = read(at_ms(0), at_ms(1), Span::from_ms(1.0));
             completion.breakdown.settle = Span::from_ns(settle);
-            report.arrived(at_ms(1));
+            report.arrived(at_ms(1), &completion.request);
             report.completed(&completion);
         }
         // -2.5 lies between; a third, 0, makes it -1.67.
@@ -384,11 +385,56 @@ mod tests {
             report.all().mean_breakdown().unwrap().settle,
             Span::from_ns(-2)
         );
-        report.arrived(at_ms(1));
-        report.completed(&read(at_ms(0), at_ms(1), Span::from_ms(1.0)));
+        let completion = read(at_ms(0), at_ms(1), Span::from_ms(1.0));
+        report.arrived(at_ms(1), &completion.request);
+        report.completed(&completion);
         assert_eq!(
             report.all().mean_breakdown().unwrap().settle,
             Span::from_ns(-2)
         );
+    }
+
+    /// Three requests of 10 ms to two disks of 100 blocks: the first at 5 ms, the second from 7 ms
+    /// and with a wait from 17 ms on.
+    fn two_disks(warm_up: u64) -> Vec<Report> {
+        let mut disks = Disks::new(SectorCount(100), warm_up);
+        let served = |start: u64, arrived, at| {
+            let mut completion = read(at_ms(arrived), at_ms(at), Span::from_ms(10.0));
+            completion.request.start = Lbn(start);
+            completion
+        };
+        let [a, b, c] = [served(99, 5, 15), served(100, 7, 17), served(150, 9, 27)];
+        for arriving in [&a, &b, &c] {
+            disks.arrived(arriving.arrived, &arriving.request);
+        }
+        for completed in [&a, &b, &c] {
+            disks.completed(completed);
+        }
+        disks.finish()
+    }
+
+    #[test]
+    fn disks_are_reported_over_the_time_of_all() {
+        let reports = two_disks(0);
+        // From 5 to 27 ms: the one is busy for 10, the other for 20, with one waiting for 8.
+        let busy = reports.iter().map(Report::utilisation_fraction);
+        assert!(busy.eq([Some(10.0 / 22.0), Some(20.0 / 22.0)]));
+        let waiting = reports.iter().map(Report::waiting_mean_count);
+        assert!(waiting.eq([Some(0.0), Some(8.0 / 22.0)]));
+        let counts = reports.iter().map(Report::requests_count);
+        assert!(counts.eq([1, 2]));
+        assert_eq!(reports[1].waiting_max_count(), 1);
+    }
+
+    #[test]
+    fn disks_leave_the_warm_up_of_all_out() {
+        // From 15 ms on, when the first disk is idle and the second serves two more.
+        let reports = two_disks(1);
+        let counts = reports.iter().map(Report::requests_count);
+        assert!(counts.eq([0, 2]));
+        let busy = reports.iter().map(Report::utilisation_fraction);
+        assert!(busy.eq([Some(0.0), Some(1.0)]));
+        let waiting = reports.iter().map(Report::waiting_mean_count);
+        assert!(waiting.eq([Some(0.0), Some(2.0 / 12.0)]));
     }
 }

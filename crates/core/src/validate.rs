@@ -40,6 +40,7 @@ use rand_pcg::Pcg64Mcg;
 use crate::drive::{Completion, Drive, Outcome};
 use crate::engine::{self, Observer, Rejected, Replay, Step};
 use crate::geometry::Layout;
+use crate::request::Request;
 use crate::spec::Spec;
 use crate::stats::Sorted;
 use crate::units::{Angle, Instant, Span};
@@ -155,7 +156,7 @@ impl<'a> Validation<'a> {
 
 /// One request at a time is outstanding, so that completions come in the order of the trace.
 impl Observer for Replayed {
-    fn arrived(&mut self, _: Instant) {}
+    fn arrived(&mut self, _: Instant, _: &Request) {}
 
     fn completed(&mut self, completion: &Completion) {
         self.responses.push(completion.response());

@@ -29,6 +29,8 @@ struct Printed<'a> {
     behaviours: &'a [String],
     fitted: Vec<Number>,
     not_determined: Vec<String>,
+    /// What is doubtful about the trace.
+    notes: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -48,7 +50,12 @@ fn key(quantity: &Quantity) -> String {
 }
 
 /// Prints all that was found.
-pub fn print_json(args: &Args, rows: usize, fitted: &Calibration) -> Result<(), Error> {
+pub fn print_json(
+    args: &Args,
+    rows: usize,
+    fitted: &Calibration,
+    notes: &[String],
+) -> Result<(), Error> {
     let number = |number: &Fitted| Number {
         key: key(&number.quantity),
         given_ms: number.given_ms,
@@ -83,6 +90,7 @@ pub fn print_json(args: &Args, rows: usize, fitted: &Calibration) -> Result<(), 
         behaviours: &fitted.behaviours,
         fitted: fitted.fitted.iter().map(number).collect(),
         not_determined: fitted.left.iter().map(key).collect(),
+        notes,
     })
 }
 

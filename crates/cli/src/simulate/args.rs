@@ -2,17 +2,18 @@
 
 use std::fmt::Write;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
 
+use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use diskarm_core::drive::Drive;
 use diskarm_core::sched;
 use diskarm_core::spec::quantity;
 use diskarm_core::units::Span;
 use diskarm_core::workload::{Arrivals, Info, Places, Sizes};
-use diskarm_trace::FORMATS;
 
 use crate::drive_arg;
+use crate::trace::adapt::{Fitting, Part};
+use crate::trace::input::Reading;
 
 /// Simulate one drive under one workload and one host policy.
 ///
@@ -20,6 +21,9 @@ use crate::drive_arg;
 /// the same figures, to the bit; only wall-clock times differ.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("load").required(true).args(["trace", "random", "workload"])))]
+#[command(mut_group("Part", |group| group.conflicts_with_all(DRAWN)))]
+#[command(mut_group("Fitting", |group| group.conflicts_with_all(DRAWN)))]
+#[command(mut_group("Reading", |group| group.conflicts_with_all(DRAWN)))]
 #[command(override_usage = USAGE, after_long_help = FIGURES)]
 pub struct Args {
     /// Drive: a name of the catalogue, or a .toml file.
@@ -30,10 +34,10 @@ pub struct Args {
     #[arg(long, value_parser = policies())]
     pub policy: String,
 
-    /// Replay a trace: its arrivals where it has them, else one request at a time with the
-    /// pauses that were measured between them.
-    #[arg(long, value_name = "FILE")]
-    pub trace: Option<PathBuf>,
+    /// Replay a trace, or several merged; - for standard input. Each device of each is a drive of
+    /// its own.
+    #[arg(long, value_name = "FILE", num_args = 1.., long_help = TRACE)]
+    pub trace: Vec<String>,
 
     /// Requests at random places, uniform over the disk, at multiples of their size.
     #[arg(long)]
@@ -95,31 +99,49 @@ pub struct Args {
     pub rate: Option<Span>,
 
     /// Closed: N clients, each of which asks again when its request is completed.
-    #[arg(long, value_name = "N", conflicts_with_all = ["trace", "workload"])]
-    #[arg(help_heading = "With --random")]
+    #[arg(long, value_name = "N", conflicts_with = "workload")]
+    #[arg(help_heading = "With --random or --trace")]
     #[arg(allow_negative_numbers = true, value_parser = whole::<u32>(1..=10_000_000))]
     pub outstanding: Option<u32>,
 
     /// Closed: pause of a client before it asks again [default: "0 ms"].
     #[arg(long, value_name = "TIME", requires = "outstanding", value_parser = time)]
-    #[arg(help_heading = "With --random", allow_hyphen_values = true)]
+    #[arg(help_heading = "With --random or --trace", allow_hyphen_values = true)]
     pub think: Option<Span>,
 
-    /// Format of the trace, where its content does not tell.
-    #[arg(long, requires = "trace", value_parser = formats())]
+    /// When the requests of a trace are issued, without --outstanding.
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = Replay::Traced)]
     #[arg(help_heading = "With --trace")]
-    pub format: Option<String>,
+    #[arg(conflicts_with_all = ["random", "workload", "outstanding"])]
+    pub replay: Replay,
 
-    /// Replay this device's requests only; must be given if the trace has several devices.
-    #[arg(long, value_name = "N", requires = "trace")]
-    #[arg(help_heading = "With --trace")]
-    #[arg(allow_negative_numbers = true, value_parser = whole::<u32>(0..=u64::from(u32::MAX)))]
-    pub device: Option<u32>,
+    #[command(flatten, next_help_heading = "With --trace")]
+    pub part: Part,
+
+    #[command(flatten, next_help_heading = "With --trace")]
+    pub fitting: Fitting,
+
+    #[command(flatten, next_help_heading = "With --trace")]
+    pub reading: Reading,
 }
+
+/// How a trace is replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Replay {
+    /// At its arrivals; where it has none, one at a time with the pauses that were measured
+    Traced,
+    /// One at a time, with the pauses between each completion and the next arrival that were
+    /// measured
+    Pauses,
+}
+
+/// What draws requests, and has no use for the flags of a trace. (That these require `--trace` is
+/// not enough: clap waives a requirement that conflicts with a flag given.)
+const DRAWN: [&str; 2] = ["random", "workload"];
 
 /// The line that would be made for us is wider than a terminal.
 const USAGE: &str = "diskarm simulate [OPTIONS] --drive <NAME|FILE> --policy <POLICY>\n       \
-                     <--trace <FILE>|--random|--workload <TEXT|FILE>>";
+                     <--trace <FILE>...|--random|--workload <TEXT|FILE>>";
 
 /// All that can stand in a workload, from the tables of its generators.
 fn workload_help() -> String {
@@ -150,10 +172,24 @@ fn workload_help() -> String {
     text
 }
 
+/// What `--trace` does.
+const TRACE: &str = "\
+Replay a trace, or several merged; - for standard input. `diskarm trace info` tells what is in it.
+
+Each device of each trace is a drive of its own, of the same model with a host queue of its own, and
+the figures are those of all with a line for each. Several traces that count from 1970 keep their
+distance; others begin together. Requests come at their arrivals; or with --outstanding N so many
+are outstanding at all drives together, in the order of the trace, whatever its times; or with
+--replay pauses one is outstanding, and the next comes after the pause that was measured.
+
+A request beyond the end of the drive ends the run, unless --fit says where it goes. What was
+changed is told with the figures; what is doubtful about the trace (its unit, rows left out) on
+standard error, and in --json in notes";
+
 /// What stands in the file of `--per-request`.
 const ROWS: &str = "\
 Write a CSV row for each request, in the order of completion, warm-up and all, while the run goes
-on: id, op (R, W), lbn, sectors, outcome (miss, hit, partial, absorbed), and in microseconds
+on: id, disk, op (R, W), lbn, sectors, outcome (miss, hit, partial, absorbed), and in microseconds
 arrived_us, completed_us, response_us and the parts of the response that add up to it: queue_us,
 owed_us, overhead_us, seek_us, settle_us, rotation_us, transfer_us, bus_us. With several streams
 the remainder of id by their number is the number of the stream, from 0";
@@ -173,15 +209,22 @@ Figures (keys of --json):
   service_ms           response without queue wait: mean, and the parts that it is the sum of
   cache_hit_rate       share of reads served wholly from the drive's buffer, 0 to 1; a partial
                        hit counts as a miss
-  utilisation          share of time with a request outstanding, 0 to 1
-  queue                requests outstanding but the one in service: average over time, max
+  utilisation          share of time with a request outstanding, 0 to 1; of several drives the mean
+  queue                requests outstanding but the one in service: average over time, max; of
+                       several drives the sum of the averages, and the largest at any
   throughput_per_s     requests per simulated second
   reads, writes        requests, response_ms and service_ms of each direction
   streams              the same of each stream of a workload, in their order; null for one stream
+  disks                with several drives, of each: disk (from 0), trace (place of its file, from
+                       0), device, part (of a device spread over several), requests, response_ms,
+                       service_ms, cache_hit_rate, utilisation, queue, throughput_per_s, all over
+                       the time of the run; null for one
   windows              with --window, of each window: start_s, requests that arrived, response_ms
-                       of the requests completed, utilisation, queue_mean
+                       of the requests completed, utilisation, queue_mean; several drives are
+                       one here, so that these are of requests at any
   drive, policy, workload, seed, version
                        what gives the same figures again; seed is null for a trace
+  notes                of a trace: what is doubtful about it and what was changed on request
 
 Saturation: where requests arrive by themselves (all but --outstanding, closed workloads and traces
 without arrivals) and throughput stays below 99 % of their rate, the queue grows without end, and
@@ -191,12 +234,6 @@ fn policies() -> PossibleValuesParser {
     let policies = sched::policies::<Drive>();
     let values = policies.map(|entry| PossibleValue::new(entry.info.name).help(entry.info.summary));
     PossibleValuesParser::new(values)
-}
-
-fn formats() -> PossibleValuesParser {
-    let value =
-        |entry: &diskarm_trace::Entry| PossibleValue::new(entry.info.name).help(entry.info.summary);
-    PossibleValuesParser::new(FORMATS.iter().map(value))
 }
 
 /// Reads a whole number within `range`, all of which fits into `T`.

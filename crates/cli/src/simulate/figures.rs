@@ -1,18 +1,23 @@
 //! The figures of a simulation as they are printed: JSON, or a table for people.
 
-use std::fmt::Write;
+mod disk;
+mod table;
+
 use std::time::Duration;
 
 use diskarm_core::drive::Breakdown;
-use diskarm_core::report::{Served, Window};
+use diskarm_core::report::{Report, Served, Window};
 use diskarm_core::request::Op;
 use diskarm_core::stats::ResponseFigures;
 use diskarm_core::units::Span;
 use serde::Serialize;
 
-use super::Run;
-use super::trace_rows::TraceRows;
+use super::args::Args;
+use super::trace_rows::{Origin, TraceRows};
 use super::workload::{FlagArrivals, Synthetic, Told};
+use super::{Mode, Run};
+use disk::Disk;
+use table::{Table, decimals};
 
 /// What gives the same figures again, beside the program's version.
 pub struct Inputs {
@@ -45,12 +50,22 @@ pub enum Workload {
     },
     /// A replay.
     Trace {
-        file: String,
-        format: &'static str,
+        files: Vec<File>,
+        /// `null` for several.
         device: Option<u32>,
         arrivals: &'static str,
+        /// `null` where the trace tells when requests come, like the next.
+        outstanding: Option<usize>,
+        think_ms: Option<f64>,
         warmup_requests: u64,
     },
+}
+
+/// A trace that is replayed.
+#[derive(Serialize)]
+pub struct File {
+    file: String,
+    format: &'static str,
 }
 
 /// When random requests come.
@@ -106,14 +121,28 @@ impl Workload {
         }
     }
 
-    /// Of a trace.
-    pub fn of_trace(rows: &TraceRows, is_open: bool, warmup: u64) -> Self {
+    /// Of a trace that was replayed so.
+    pub fn of_trace(rows: &TraceRows, mode: Mode, args: &Args) -> Self {
+        let files = rows.files().map(|(file, format)| File {
+            file: file.to_owned(),
+            format,
+        });
+        let (arrivals, outstanding) = match mode {
+            Mode::Open => ("traced", None),
+            Mode::Pauses => ("closed", None),
+            Mode::Outstanding(clients) => ("outstanding", Some(clients)),
+        };
+        let think = args.think.unwrap_or_default();
         Self::Trace {
-            file: rows.name().to_owned(),
-            format: rows.format(),
-            device: rows.device(),
-            arrivals: if is_open { "traced" } else { "closed" },
-            warmup_requests: warmup,
+            files: files.collect(),
+            device: match rows.origins()[..] {
+                [Origin { device, .. }] => Some(device),
+                _ => None,
+            },
+            arrivals,
+            outstanding,
+            think_ms: outstanding.map(|_| think.as_ms()),
+            warmup_requests: args.warmup,
         }
     }
 
@@ -148,16 +177,23 @@ impl Workload {
                 format!("{requests} of {}", what.map_or("", String::as_str))
             }
             Self::Trace {
-                file,
-                format,
+                files,
                 arrivals,
+                outstanding,
+                think_ms,
                 ..
             } => {
-                let when = match *arrivals {
-                    "traced" => "arrivals as traced",
-                    _ => "one at a time, with its pauses",
+                let when = match (*arrivals, outstanding) {
+                    (_, Some(clients)) => {
+                        let think_ms = think_ms.unwrap_or_default();
+                        format!("{clients} outstanding, {think_ms} ms of think time")
+                    }
+                    ("traced", _) => "arrivals as traced".to_owned(),
+                    _ => "one at a time, with its pauses".to_owned(),
                 };
-                format!("{file} ({format}), {when}")
+                let name = |file: &File| format!("{} ({})", file.file, file.format);
+                let names: Vec<String> = files.iter().map(name).collect();
+                format!("{}, {when}", names.join(" and "))
             }
         }
     }
@@ -200,8 +236,15 @@ pub struct Figures {
     writes: Kind,
     /// `null` for one stream.
     streams: Option<Vec<Kind>>,
+    /// `null` for one disk.
+    disks: Option<Vec<Disk>>,
     /// `null` where nobody asked for them.
     windows: Option<Vec<WindowFigures>>,
+    /// What is doubtful about a trace, and what was changed of it on request.
+    notes: Vec<String>,
+    /// The latter, which the table has too; warnings have told of the rest.
+    #[serde(skip)]
+    changes: Vec<String>,
 }
 
 /// Requests of one kind.
@@ -252,6 +295,30 @@ struct Queue {
     max: u64,
 }
 
+impl Queue {
+    fn of(report: &Report) -> Self {
+        Self {
+            mean: report.waiting_mean_count(),
+            max: report.waiting_max_count(),
+        }
+    }
+}
+
+/// Utilisation and queue; of several disks their mean utilisation, and the sum of what waits.
+fn load(run: &Run) -> (Option<f64>, Queue) {
+    if run.disks.is_empty() {
+        let report = &run.report;
+        return (report.utilisation_fraction(), Queue::of(report));
+    }
+    let reports = || run.disks.iter().map(|(_, report)| report);
+    let busy: Option<f64> = reports().map(Report::utilisation_fraction).sum();
+    let queue = Queue {
+        mean: reports().map(Report::waiting_mean_count).sum(),
+        max: reports().map(Report::waiting_max_count).max().unwrap_or(0),
+    };
+    (busy.map(|busy| busy / run.disks.len() as f64), queue)
+}
+
 impl Figures {
     /// Puts what came of a run into the words of the output. The run took `wall`.
     pub fn new(inputs: Inputs, run: &Run, wall: Duration) -> Self {
@@ -261,6 +328,8 @@ impl Figures {
         let all = Kind::of(&report.all());
         let streams = run.streams.iter().map(Kind::of).collect::<Vec<Kind>>();
         let windows = run.windows.as_ref();
+        let disks = Disk::all(run);
+        let (utilisation, queue) = load(run);
         Self {
             drive: inputs.drive,
             policy: inputs.policy,
@@ -274,16 +343,16 @@ impl Figures {
             response_ms: all.response_ms,
             service_ms: all.service_ms,
             cache_hit_rate: report.cache_hit_fraction(),
-            utilisation: report.utilisation_fraction(),
-            queue: Queue {
-                mean: report.waiting_mean_count(),
-                max: report.waiting_max_count(),
-            },
+            utilisation,
+            queue,
             throughput_per_s: report.throughput_per_s(),
             reads: Kind::of(report.of(Op::Read)),
             writes: Kind::of(report.of(Op::Write)),
             streams: (!streams.is_empty()).then_some(streams),
+            disks: (!disks.is_empty()).then_some(disks),
             windows: windows.map(|windows| windows.iter().map(WindowFigures::of).collect()),
+            notes: [&run.doubts[..], &run.changes].concat(),
+            changes: run.changes.clone(),
         }
     }
 
@@ -293,6 +362,9 @@ impl Figures {
         t.text("drive", &self.drive);
         t.text("policy", &self.policy);
         t.text("workload", &self.workload.sentence());
+        for (number, change) in self.changes.iter().enumerate() {
+            t.text(if number == 0 { "changed" } else { "" }, change);
+        }
         if let Some(seed) = self.seed {
             t.text("seed", &seed.to_string());
         }
@@ -328,6 +400,10 @@ impl Figures {
         t.count("waiting, max", self.queue.max, "requests");
         t.gap();
         self.kinds(&mut t);
+        if let Some(disks) = &self.disks {
+            t.gap();
+            disk::lines(disks, &mut t);
+        }
         if let Some(windows) = &self.windows {
             t.gap();
             t.cells(
@@ -424,11 +500,6 @@ impl WindowFigures {
     }
 }
 
-/// A number for a cell, or a dash.
-fn decimals(value: Option<f64>) -> String {
-    value.map_or("-".to_owned(), |value| format!("{value:.3}"))
-}
-
 impl ResponseMs {
     fn of(figures: Option<ResponseFigures>) -> Self {
         let Some(figures) = figures else {
@@ -462,61 +533,5 @@ impl ServiceMs {
             transfer: part(|b| b.transfer),
             bus: part(|b| b.bus),
         }
-    }
-}
-
-/// Lines of a label, a number in a column, and its unit.
-#[derive(Default)]
-struct Table {
-    lines: String,
-}
-
-impl Table {
-    fn line(&mut self, label: &str, rest: &str) {
-        // Writing to a string cannot fail.
-        let _ = writeln!(self.lines, "{}", format!("{label:<16}{rest}").trim_end());
-    }
-
-    fn gap(&mut self) {
-        self.lines.push('\n');
-    }
-
-    /// Words, on as many lines as they need.
-    fn text(&mut self, label: &str, text: &str) {
-        const WIDTH: usize = 100 - 16;
-        let mut label = label;
-        let mut line = String::new();
-        for word in text.split(' ') {
-            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > WIDTH {
-                self.line(label, &line);
-                (label, line) = ("", String::new());
-            }
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line += word;
-        }
-        self.line(label, &line);
-    }
-
-    /// Cells in columns, right-aligned.
-    fn cells(&mut self, label: &str, cells: [&str; 5]) {
-        let cells: String = cells.iter().map(|cell| format!("{cell:>12}")).collect();
-        self.line(label, &cells);
-    }
-
-    fn count(&mut self, label: &str, count: u64, unit: &str) {
-        // In a column with the whole parts of the numbers with three decimals.
-        self.line(label, &format!("{count:>12}     {unit}"));
-    }
-
-    /// A number, its decimal point in the column; a dash where there is none.
-    fn row(&mut self, label: &str, value: Option<f64>, decimals: usize, unit: &str) {
-        let Some(value) = value else {
-            return self.line(label, &format!("{:>12}", "-"));
-        };
-        let width = 12 + if decimals > 0 { decimals + 1 } else { 0 };
-        let number = format!("{value:>width$.decimals$}");
-        self.line(label, &format!("{number:<16} {unit}"));
     }
 }

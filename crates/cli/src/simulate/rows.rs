@@ -5,37 +5,47 @@ use std::io::{self, BufWriter, Write};
 
 use diskarm_core::drive::{Breakdown, Completion, Outcome};
 use diskarm_core::request::Op;
+use diskarm_core::units::SectorCount;
 
 use crate::error::Error;
+use crate::output;
 
 /// A file that grows beside its place and is put there when it is whole.
 pub struct Rows {
+    /// Sectors of one of the disks side by side.
+    disk_size: SectorCount,
     path: String,
+    /// The same where what is there cannot give way.
     beside: String,
     out: BufWriter<File>,
     /// What went wrong first; nothing is written after it.
     failure: Option<io::Error>,
 }
 
-/// Room for the longest row: 13 numbers of 20 digits and what stands between.
+/// Room for the longest row: 14 numbers of 20 digits and what stands between.
 const ROW_BYTES: usize = 512;
 
 impl Rows {
-    /// Begins the file that is to be at `path`.
+    /// Begins the file that is to be at `path`, of requests to disks of so many sectors.
     ///
     /// # Errors
     /// When it cannot be written there.
-    pub fn create(path: &str) -> Result<Self, Error> {
-        let beside = format!("{path}.{}.part", std::process::id());
+    pub fn create(path: &str, disk_size: SectorCount) -> Result<Self, Error> {
+        let beside = if output::is_replaceable(path) {
+            format!("{path}.{}.part", std::process::id())
+        } else {
+            path.to_owned()
+        };
         let file = File::create(&beside).map_err(|source| cannot_write(path, source))?;
         let mut rows = Self {
+            disk_size,
             path: path.to_owned(),
             beside,
             out: BufWriter::new(file),
             failure: None,
         };
         let parts = Breakdown::NAMES.map(|name| format!("{name}_us")).join(",");
-        let first = "id,op,lbn,sectors,outcome,arrived_us,completed_us,response_us";
+        let first = "id,disk,op,lbn,sectors,outcome,arrived_us,completed_us,response_us";
         rows.put(format!("{first},{parts}\n").as_bytes());
         Ok(rows)
     }
@@ -44,12 +54,15 @@ impl Rows {
     pub fn write(&mut self, completion: &Completion) {
         let request = &completion.request;
         let mut row = Vec::with_capacity(ROW_BYTES);
+        let size = self.disk_size.0;
         number(&mut row, request.id);
+        row.push(b',');
+        number(&mut row, request.start.0 / size);
         row.extend(match request.op {
             Op::Read => b",R,",
             Op::Write => b",W,",
         });
-        number(&mut row, request.start.0);
+        number(&mut row, request.start.0 % size);
         row.push(b',');
         number(&mut row, request.sectors.0);
         row.extend(match completion.outcome {
@@ -81,7 +94,10 @@ impl Rows {
             Some(failure) => Err(failure),
             None => self.out.flush(),
         };
-        let placed = written.and_then(|()| fs::rename(&self.beside, &self.path));
+        let placed = match written {
+            Ok(()) if self.beside != self.path => fs::rename(&self.beside, &self.path),
+            written => written,
+        };
         placed.map_err(|source| cannot_write(&self.path, source))
     }
 
@@ -97,7 +113,9 @@ impl Drop for Rows {
     fn drop(&mut self) {
         // The reason why it failed is worth more than that of a leftover; after a success there
         // is none.
-        let _ = fs::remove_file(&self.beside);
+        if self.beside != self.path {
+            let _ = fs::remove_file(&self.beside);
+        }
     }
 }
 

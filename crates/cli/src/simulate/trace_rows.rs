@@ -1,47 +1,58 @@
-//! The rows of a trace as requests to one drive.
-
-use std::path::Path;
+//! The rows of traces as requests to disks side by side.
 
 use diskarm_core::request::Request;
-use diskarm_trace::{Place, Reader, Record, TraceError};
+use diskarm_core::units::{Lbn, SectorCount};
+use diskarm_trace::adapt::{Closed, Disks, Merged, Notes};
+use diskarm_trace::{Record, TraceError};
 
-use super::args::Args;
+use super::args::{Args, Replay};
 use crate::blocks::Blocks;
 use crate::drive_arg::Chosen;
 use crate::error::Error;
 
-/// Streams a trace. It ends at the first row that is wrong; [`Self::finish`] tells.
+/// Streams traces, each device on a disk of its own. It ends at the first row that is wrong;
+/// [`Self::finish`] tells.
 pub struct TraceRows {
-    reader: Reader,
-    /// The device that `--device` chose, or that the first row is of.
-    device: Device,
+    trace: Disks<Box<dyn Notes>>,
+    files: Vec<String>,
+    /// How many disks each device is spread over.
+    disks_a_device: u32,
     blocks: Blocks,
+    /// Sectors of a disk.
+    size: SectorCount,
     /// Read to learn of what kind the trace is, not handed out yet.
     first: Option<(Record, Request)>,
     next_id: u64,
     failure: Option<Error>,
 }
 
-#[derive(Clone, Copy)]
-enum Device {
-    /// Others are left out.
-    Chosen(u32),
-    /// Others are an error.
-    Only(u32),
-    /// The next row tells.
-    Unknown,
+/// What a disk holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The trace, by its place on the command line from 0 on.
+    pub trace: u32,
+    /// The trace's number of the device.
+    pub device: u32,
+    /// Of a device that is spread over several disks, which of them.
+    pub part: u32,
 }
 
+/// More disks than this are refused: the trace numbers something else in the place of devices.
+pub const MOST_DISKS: u32 = 4096;
+
 impl TraceRows {
-    /// Opens the trace at `path`, to be replayed on the drive `chosen`.
+    /// Opens the traces `files`, to be replayed on drives like `chosen`.
     ///
     /// # Errors
-    /// What the reader finds wrong up to the first row for the drive; no such row.
-    pub fn open(args: &Args, path: &Path, chosen: &Chosen) -> Result<Self, Error> {
+    /// What the readers find wrong up to the first row for a drive; no such row.
+    pub fn open(args: &Args, files: &[String], chosen: &Chosen) -> Result<Self, Error> {
+        let blocks = Blocks::of(chosen)?;
         let mut rows = Self {
-            reader: diskarm_trace::open(path, args.format.as_deref())?,
-            device: args.device.map_or(Device::Unknown, Device::Chosen),
-            blocks: Blocks::of(chosen)?,
+            trace: Disks::new(changed(args, files, blocks.room())?),
+            files: files.to_vec(),
+            disks_a_device: args.fitting.disks_a_device(),
+            blocks,
+            size: chosen.layout.sectors(),
             first: None,
             next_id: 0,
             failure: None,
@@ -51,9 +62,18 @@ impl TraceRows {
             return Ok(rows);
         }
         rows.finish()?;
-        let found = args.device.map_or_else(String::new, |n| n.to_string());
-        let expected = format!("a device with requests in {}", rows.name());
-        Err(Error::flag("--device", found, expected))
+        let name = rows.trace.name();
+        Err(match args.part.chosen() {
+            [] => Error::flag(
+                "--trace",
+                name,
+                "a trace with requests from --from to --until",
+            ),
+            [first, ..] => {
+                let expected = format!("a device with requests in {name}");
+                Error::flag("--device", first.to_string(), expected)
+            }
+        })
     }
 
     /// Whether its rows say when they arrived.
@@ -62,9 +82,11 @@ impl TraceRows {
         first.is_some_and(|(record, _)| record.arrival.is_some())
     }
 
-    /// The file, as typed.
-    pub fn name(&self) -> &str {
-        self.reader.name()
+    /// The files, as typed, and the names of their formats.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        let readers = self.trace.readers().into_iter();
+        let formats = readers.map(|reader| reader.format().name);
+        self.files.iter().map(String::as_str).zip(formats)
     }
 
     /// How many requests it has handed out.
@@ -72,17 +94,31 @@ impl TraceRows {
         self.next_id
     }
 
-    /// The format's name.
-    pub fn format(&self) -> &'static str {
-        self.reader.format().name
+    /// What each disk holds, of those that came up so far.
+    pub fn origins(&self) -> Vec<Origin> {
+        let traces = self.files.len() as u32;
+        let origin = |number: &u32| Origin {
+            trace: number % traces,
+            device: number / traces / self.disks_a_device,
+            part: number / traces % self.disks_a_device,
+        };
+        self.trace.devices().iter().map(origin).collect()
     }
 
-    /// The number of the device that is replayed.
-    pub fn device(&self) -> Option<u32> {
-        match self.device {
-            Device::Chosen(n) | Device::Only(n) => Some(n),
-            Device::Unknown => None,
-        }
+    /// What someone who trusts the traces should know, one line each.
+    pub fn doubts(&self) -> Vec<String> {
+        let readers = self.trace.readers().into_iter();
+        let notes = readers.flat_map(|reader| {
+            let notes = reader.notes().into_iter();
+            notes.map(|note| format!("{}: {note}", reader.name()))
+        });
+        notes.collect()
+    }
+
+    /// What was changed on request, one line each.
+    pub fn changes(&self) -> Vec<String> {
+        // Without the note on the disks, which have figures of their own.
+        self.trace.inner().changes()
     }
 
     /// Whether the rows ended where the trace does.
@@ -93,34 +129,47 @@ impl TraceRows {
         self.failure.take().map_or(Ok(()), Err)
     }
 
-    /// The next row for the drive.
-    fn read(&mut self) -> Result<Option<(Record, Request)>, Error> {
-        while let Some(record) = self.reader.next() {
-            let record = record?;
-            match self.device {
-                Device::Unknown => self.device = Device::Only(record.device),
-                Device::Chosen(n) if n != record.device => continue,
-                Device::Only(n) if n != record.device => {
-                    let expected = format!("{n} as before, or --device to choose one");
-                    let found = record.device.to_string();
-                    return Err(self.wrong(record.place, "device", &found, &expected));
-                }
-                Device::Chosen(_) | Device::Only(_) => {}
-            }
-            return self.request(&record).map(|request| Some((record, request)));
-        }
-        Ok(None)
-    }
-
     fn request(&mut self, record: &Record) -> Result<Request, Error> {
-        let request = self.blocks.request(record, self.next_id, self.name())?;
+        let name = self.trace.name();
+        if record.device >= MOST_DISKS {
+            let expected = format!("at most {MOST_DISKS} devices, or --device to choose");
+            let found = self
+                .trace
+                .devices()
+                .last()
+                .map_or_else(String::new, u32::to_string);
+            return Err(TraceError::value(name, record.place, "device", &found, &expected).into());
+        }
+        let request = self.blocks.request(record, self.next_id, name)?;
+        let base = u64::from(record.device) * self.size.0;
         self.next_id += 1;
-        Ok(request)
+        Ok(Request {
+            start: Lbn(base + request.start.0),
+            ..request
+        })
     }
+}
 
-    fn wrong(&self, place: Place, field: &str, found: &str, expected: &str) -> Error {
-        TraceError::value(self.name(), place, field, found, expected).into()
-    }
+/// The requests of `files` with all that `args` ask to change, on disks with `room` blocks.
+fn changed(args: &Args, files: &[String], room: SectorCount) -> Result<Box<dyn Notes>, Error> {
+    let fitted = |file: &String| {
+        let taken =
+            || -> Result<Box<dyn Notes>, Error> { Ok(args.part.devices(args.reading.open(file)?)) };
+        args.fitting.fit(Some(room), file, taken)
+    };
+    let mut traces = files
+        .iter()
+        .map(fitted)
+        .collect::<Result<Vec<_>, Error>>()?;
+    let merged: Box<dyn Notes> = match traces.pop() {
+        Some(only) if traces.is_empty() => only,
+        last => Box::new(Merged::new(traces.into_iter().chain(last))),
+    };
+    let taken = args.part.window(merged);
+    Ok(args.part.pace(match args.replay {
+        Replay::Traced => taken,
+        Replay::Pauses => Box::new(Closed::new(taken)),
+    }))
 }
 
 impl Iterator for TraceRows {
@@ -133,12 +182,8 @@ impl Iterator for TraceRows {
         if self.failure.is_some() {
             return None;
         }
-        match self.read() {
-            Ok(row) => row,
-            Err(error) => {
-                self.failure = Some(error);
-                None
-            }
-        }
+        let row = self.trace.next()?.map_err(Error::from);
+        let row = row.and_then(|record| Ok((record, self.request(&record)?)));
+        row.map_err(|error| self.failure = Some(error)).ok()
     }
 }

@@ -2,7 +2,8 @@
 
 use diskarm_core::drive::Completion;
 use diskarm_core::engine::Observer;
-use diskarm_core::report::{Report, Served, Windows};
+use diskarm_core::report::{Disks, Report, Served, Windows};
+use diskarm_core::request::Request;
 use diskarm_core::units::Instant;
 
 use super::backlog::Backlog;
@@ -24,20 +25,28 @@ pub struct Extras {
     /// Of each stream of a workload, where there are several.
     pub streams: Vec<Served>,
     pub windows: Option<Windows>,
+    /// Where there may be several.
+    pub disks: Option<Disks>,
     pub rows: Option<Rows>,
 }
 
 impl Extras {
     /// Whether anything is in it.
     pub fn is_asked_for(&self) -> bool {
-        !self.streams.is_empty() || self.windows.is_some() || self.rows.is_some()
+        !self.streams.is_empty()
+            || self.windows.is_some()
+            || self.disks.is_some()
+            || self.rows.is_some()
     }
 
     /// A request arrived.
     #[cold]
-    fn arrived(&mut self, now: Instant) {
+    fn arrived(&mut self, now: Instant, request: &Request) {
         if let Some(windows) = &mut self.windows {
-            windows.arrived(now);
+            windows.arrived(now, request);
+        }
+        if let Some(disks) = &mut self.disks {
+            disks.arrived(now, request);
         }
     }
 
@@ -52,6 +61,9 @@ impl Extras {
         if let Some(windows) = &mut self.windows {
             windows.completed(completion);
         }
+        if let Some(disks) = &mut self.disks {
+            disks.completed(completion);
+        }
         if let Some(rows) = &mut self.rows {
             rows.write(completion);
         }
@@ -63,11 +75,11 @@ const STRIDE: u64 = 1024;
 
 impl Observer for Watched {
     #[inline]
-    fn arrived(&mut self, now: Instant) {
-        self.report.arrived(now);
+    fn arrived(&mut self, now: Instant, request: &Request) {
+        self.report.arrived(now, request);
         self.backlog.arrived(now);
         if let Some(extras) = &mut self.extras {
-            extras.arrived(now);
+            extras.arrived(now, request);
         }
     }
 

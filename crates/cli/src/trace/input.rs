@@ -11,6 +11,13 @@ pub struct Input {
     #[arg(value_name = "FILE")]
     file: String,
 
+    #[command(flatten)]
+    reading: Reading,
+}
+
+/// How to read a trace.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Reading {
     /// Format of the trace, where its content does not tell
     #[arg(long, value_parser = formats())]
     format: Option<String>,
@@ -25,26 +32,36 @@ pub struct Input {
     arrival: When,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum Bad {
     Stop,
     Skip,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum When {
     Issue,
     Queue,
 }
 
 impl Input {
-    /// Whether it cannot be opened twice.
-    pub fn is_read_once(&self) -> bool {
-        self.file == "-"
+    /// Its name, as typed.
+    pub fn file(&self) -> &str {
+        &self.file
     }
 
     /// Opens it.
     pub fn open(&self) -> Result<Reader, TraceError> {
+        self.reading.open(&self.file)
+    }
+}
+
+/// The name that stands for standard input.
+pub const STANDARD_INPUT: &str = "-";
+
+impl Reading {
+    /// Opens the trace in `file`.
+    pub fn open(&self, file: &str) -> Result<Reader, TraceError> {
         let options = Options {
             format: self.format.as_deref(),
             on_error: match self.on_error {
@@ -56,10 +73,10 @@ impl Input {
                 When::Queue => Moment::Queue,
             },
         };
-        if self.is_read_once() {
+        if file == STANDARD_INPUT {
             return diskarm_trace::read_with(std::io::stdin(), "standard input", &options);
         }
-        diskarm_trace::open_with(&self.file, &options)
+        diskarm_trace::open_with(file, &options)
     }
 }
 

@@ -14,7 +14,8 @@ use crate::drive_arg::Chosen;
 use crate::error::Error;
 use crate::output;
 use crate::plot;
-use crate::rows::{self, Rows};
+use crate::rows::{self, Rows, Taken};
+use crate::trace::input::Reading;
 
 /// One trace that a drive's model has followed.
 struct Judgement {
@@ -23,6 +24,8 @@ struct Judgement {
     /// The rows that are judged.
     range: Range<usize>,
     figures: LockedFigures,
+    /// What is doubtful about the trace.
+    notes: Vec<String>,
 }
 
 /// Predicts, draws, and prints.
@@ -30,7 +33,7 @@ pub fn run(drive: &Chosen, args: &Args, rows: Rows) -> Result<(), Error> {
     let judged: Result<Vec<Judgement>, Error> = args
         .files
         .iter()
-        .map(|file| judge(drive, file, rows))
+        .map(|file| judge(drive, file, &args.reading, rows))
         .collect();
     let judged = judged?;
     if let (Some(path), [one]) = (&args.plot, &judged[..]) {
@@ -45,8 +48,10 @@ pub fn run(drive: &Chosen, args: &Args, rows: Rows) -> Result<(), Error> {
     output::print(&report::text(&drive.name, &judged))
 }
 
-fn judge(drive: &Chosen, file: &str, rows: Rows) -> Result<Judgement, Error> {
-    let (rows, range) = rows::read_with_history(file, rows, drive)?;
+fn judge(drive: &Chosen, file: &str, reading: &Reading, rows: Rows) -> Result<Judgement, Error> {
+    let taken = rows::read_with_history(file, reading, rows, drive)?;
+    taken.warn();
+    let Taken { rows, range, notes } = taken;
     let layout = drive.layout.clone();
     let locked = Locked::follow(&drive.spec, layout, &rows, Continuity::Unbroken)?;
     let Some(figures) = LockedFigures::of(&locked, range.clone()) else {
@@ -57,6 +62,7 @@ fn judge(drive: &Chosen, file: &str, rows: Rows) -> Result<Judgement, Error> {
         locked,
         range,
         figures,
+        notes,
     })
 }
 

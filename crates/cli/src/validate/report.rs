@@ -28,6 +28,7 @@ struct File<'a> {
     /// `null` without writes.
     writes: Option<Side>,
     residuals: Tables,
+    notes: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -117,6 +118,7 @@ fn file<'a>(drive: &'a str, compared: &'a Compared) -> File<'a> {
         reads: reads.as_ref().map(side),
         writes: writes.as_ref().map(side),
         residuals: tables(residuals),
+        notes: &compared.notes,
     }
 }
 

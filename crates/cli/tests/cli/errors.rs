@@ -3,7 +3,7 @@
 use crate::{diskarm, file_of};
 
 /// What the program says of these arguments, without `error: ` and the newline.
-fn error(arguments: &[&str]) -> String {
+pub fn error(arguments: &[&str]) -> String {
     let output = diskarm(arguments);
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
@@ -120,12 +120,36 @@ fn flags_that_exclude_each_other() {
     assert_eq!(
         error(&fixed),
         "the following required arguments were not provided: \
-         <--trace <FILE>|--random|--workload <TEXT|FILE>>"
+         <--trace <FILE>...|--random|--workload <TEXT|FILE>>"
     );
     let both = ["--trace", "x", "--requests", "5"];
     assert_eq!(
         error(&[&fixed[..], &both].concat()),
-        "the argument '--trace <FILE>' cannot be used with '--requests <N>'"
+        "the argument '--trace <FILE>...' cannot be used with '--requests <N>'"
+    );
+}
+
+#[test]
+fn flags_of_a_trace_without_one() {
+    for (flag, value) in [
+        ("--device <N>", "3"),
+        ("--faster <FACTOR>", "2"),
+        ("--fit <HOW>", "fold"),
+        ("--on-error <WHAT>", "skip"),
+        ("--replay <HOW>", "pauses"),
+    ] {
+        let name = flag.split(' ').next().unwrap();
+        let told = random(&[name, value]);
+        // The flags of one group are told together.
+        let begins = told.starts_with("the argument '--random' cannot be used with");
+        let other = told == format!("the argument '{flag}' cannot be used with '--random'");
+        assert!(other || begins && told.contains(flag), "{told}");
+    }
+    let both = ["--replay", "pauses", "--outstanding", "3", "--trace", "x"];
+    let fixed = ["simulate", "--drive", "hp-c2247", "--policy", "fcfs"];
+    assert_eq!(
+        error(&[&fixed[..], &both].concat()),
+        "the argument '--replay <HOW>' cannot be used with '--outstanding <N>'"
     );
 }
 
@@ -252,9 +276,10 @@ fn wrong_specifications() {
 
 #[test]
 fn traces_that_do_not_fit() {
-    let (path, told) = trace("two", "0.25 0 1200 8 1\n1.5 1 90 16 0\n", &[]);
-    let expected = "device: found \"1\", expected 0 as before, or --device to choose one";
-    assert_eq!(told, format!("{path}:2: {expected}"));
+    let many: String = (0..4097).map(|n| format!("{n}.0 {n} 1200 8 1\n")).collect();
+    let (path, told) = trace("many", &many, &[]);
+    let expected = "device: found \"4096\", expected at most 4096 devices, or --device to choose";
+    assert_eq!(told, format!("{path}:4097: {expected}"));
 
     let (path, told) = trace("seven", "0.25 0 1200 8 1\n", &["--device", "7"]);
     let expected = format!("--device: found \"7\", expected a device with requests in {path}");
@@ -274,7 +299,7 @@ fn traces_that_do_not_fit() {
     assert!(told.starts_with(&format!("{path}: {expected}")), "{told}");
 
     let two = "0.25 0 1200 8 1\n1.5 0 90 16 0\n";
-    let (path, told) = trace("warm", two, &["--warmup", "2"]);
-    let expected = "--warmup: found \"2\", expected less than the 2 requests of";
-    assert_eq!(told, format!("{expected} {path}"));
+    let (_, told) = trace("warm", two, &["--warmup", "2"]);
+    let expected = "--warmup: found \"2\", expected less than the 2 requests of --trace";
+    assert_eq!(told, expected);
 }

@@ -179,3 +179,23 @@ fn convert_adapts_on_request() {
     std::fs::remove_file(out).unwrap();
     std::fs::remove_file(path).unwrap();
 }
+
+/// A link, as /dev/stdout is one, leads on to where it led.
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_does_not_give_way_to_one() {
+    let input = file_of("linked-in", "0.25 0 1200 8 1\n1.5 0 90 16 0\n");
+    let target = file_of(
+        "linked-to",
+        "longer than what is written, so that a rest would show",
+    );
+    let link = format!("{target}-link");
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    printed(&["trace", "convert", "--to", "disksim", &input, &link]);
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    let text = std::fs::read_to_string(&target).unwrap();
+    for path in [&input, &target, &link] {
+        std::fs::remove_file(path).unwrap();
+    }
+    assert_eq!(text.lines().count(), 2, "{text}");
+}

@@ -3,6 +3,7 @@
 use super::occupancy::Occupancy;
 use crate::drive::Completion;
 use crate::engine::Observer;
+use crate::request::Request;
 use crate::stats::{ResponseFigures, ResponseSummary};
 use crate::units::{Instant, Span};
 
@@ -117,7 +118,7 @@ impl Windows {
 }
 
 impl Observer for Windows {
-    fn arrived(&mut self, now: Instant) {
+    fn arrived(&mut self, now: Instant, _: &Request) {
         self.advance(now);
         if !self.is_cut {
             self.arrived += 1;

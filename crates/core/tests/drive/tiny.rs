@@ -74,7 +74,7 @@ pub fn request(id: u64, op: Op, start: u64, sectors: u64) -> Request {
 pub struct Seen(pub Vec<Completion>);
 
 impl Observer for Seen {
-    fn arrived(&mut self, _: Instant) {}
+    fn arrived(&mut self, _: Instant, _: &Request) {}
 
     fn completed(&mut self, completion: &Completion) {
         self.0.push(*completion);

@@ -4,7 +4,7 @@ use diskarm_core::units::Span;
 
 use super::{Notes, and};
 use crate::error::TraceError;
-use crate::reader::counted;
+use crate::reader::{Reader, counted};
 use crate::record::Record;
 
 /// The requests without their arrivals, each with the pause from its completion to the arrival of
@@ -78,11 +78,15 @@ impl<I: Notes> Notes for Closed<I> {
         self.inner.name()
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn readers(&self) -> Vec<&Reader> {
+        self.inner.readers()
+    }
+
+    fn changes(&self) -> Vec<String> {
         let note = format!(
             "one request at a time; {} arrived before the one before was completed",
             counted(self.overlapping, "request")
         );
-        and(self.inner.notes(), Some(note))
+        and(self.inner.changes(), Some(note))
     }
 }

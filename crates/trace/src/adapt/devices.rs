@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Notes, and};
 use crate::error::TraceError;
-use crate::reader::counted;
+use crate::reader::{Reader, counted};
 use crate::record::Record;
 
 /// The requests of some devices only.
@@ -43,10 +43,14 @@ impl<I: Notes> Notes for Only<I> {
         self.inner.name()
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn readers(&self) -> Vec<&Reader> {
+        self.inner.readers()
+    }
+
+    fn changes(&self) -> Vec<String> {
         let requests = counted(self.left_out, "request");
         let note = format!("{requests} of other devices left out");
-        and(self.inner.notes(), (self.left_out > 0).then_some(note))
+        and(self.inner.changes(), (self.left_out > 0).then_some(note))
     }
 }
 
@@ -64,6 +68,16 @@ impl<I: Notes> Disks<I> {
             inner,
             devices: Vec::new(),
         }
+    }
+
+    /// What they are numbered of.
+    pub fn inner(&self) -> &I {
+        &self.inner
+    }
+
+    /// The device of each disk, of those read so far.
+    pub fn devices(&self) -> &[u32] {
+        &self.devices
     }
 
     fn disk(&mut self, device: u32) -> u32 {
@@ -93,9 +107,13 @@ impl<I: Notes> Notes for Disks<I> {
         self.inner.name()
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn readers(&self) -> Vec<&Reader> {
+        self.inner.readers()
+    }
+
+    fn changes(&self) -> Vec<String> {
         let devices: Vec<String> = self.devices.iter().map(u32::to_string).collect();
         let note = format!("devices {} became disks from 0 on", devices.join(", "));
-        and(self.inner.notes(), (!devices.is_empty()).then_some(note))
+        and(self.inner.changes(), (!devices.is_empty()).then_some(note))
     }
 }

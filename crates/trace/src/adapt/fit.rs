@@ -4,7 +4,7 @@ use diskarm_core::units::{Lbn, SectorCount};
 
 use super::{Notes, and};
 use crate::error::TraceError;
-use crate::reader::counted;
+use crate::reader::{Reader, counted};
 use crate::record::Record;
 
 /// What becomes of the blocks of a traced disk on a disk with room for fewer or more.
@@ -112,10 +112,14 @@ impl<I: Notes> Notes for Fitted<I> {
         self.inner.name()
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn readers(&self) -> Vec<&Reader> {
+        self.inner.readers()
+    }
+
+    fn changes(&self) -> Vec<String> {
         let (room, moved) = (self.room.0, counted(self.moved, "request"));
         let how = match self.fit {
-            Fit::Refuse => return self.inner.notes(),
+            Fit::Refuse => return self.inner.changes(),
             Fit::Scale(traced) => format!("scaled from {} blocks to {room}", traced.0),
             Fit::Fold => format!("folded into {room} blocks"),
             Fit::Spread(disks) => format!("spread over {disks} disks of {room} blocks a device"),
@@ -124,6 +128,6 @@ impl<I: Notes> Notes for Fitted<I> {
         if self.pulled > 0 {
             note += &format!(", {} of them back from a disk's end", self.pulled);
         }
-        and(self.inner.notes(), Some(note))
+        and(self.inner.changes(), Some(note))
     }
 }

@@ -6,12 +6,14 @@
 mod closed;
 mod devices;
 mod fit;
+mod merged;
 mod pace;
 mod window;
 
 pub use closed::Closed;
 pub use devices::{Disks, Only};
 pub use fit::{Fit, Fitted};
+pub use merged::Merged;
 pub use pace::{Factor, Paced};
 pub use window::{Window, parse_instant};
 
@@ -24,9 +26,20 @@ pub trait Notes: Iterator<Item = Result<Record, TraceError>> {
     /// The trace's name, as errors give it.
     fn name(&self) -> &str;
 
-    /// What someone who trusts the records should know, one line each; complete when all are
-    /// read.
-    fn notes(&self) -> Vec<String>;
+    /// The traces that the records come from.
+    fn readers(&self) -> Vec<&Reader>;
+
+    /// What was changed on request, one line each; complete when all are read.
+    fn changes(&self) -> Vec<String>;
+
+    /// What someone who trusts the records should know, one line each: what the readers say, then
+    /// the changes.
+    fn notes(&self) -> Vec<String> {
+        let readers = self.readers();
+        let mut notes: Vec<String> = readers.iter().flat_map(|reader| reader.notes()).collect();
+        notes.extend(self.changes());
+        notes
+    }
 }
 
 impl Notes for Reader {
@@ -34,8 +47,12 @@ impl Notes for Reader {
         self.name()
     }
 
-    fn notes(&self) -> Vec<String> {
-        self.notes()
+    fn readers(&self) -> Vec<&Reader> {
+        vec![self]
+    }
+
+    fn changes(&self) -> Vec<String> {
+        Vec::new()
     }
 }
 
@@ -44,8 +61,12 @@ impl<N: Notes + ?Sized> Notes for Box<N> {
         (**self).name()
     }
 
-    fn notes(&self) -> Vec<String> {
-        (**self).notes()
+    fn readers(&self) -> Vec<&Reader> {
+        (**self).readers()
+    }
+
+    fn changes(&self) -> Vec<String> {
+        (**self).changes()
     }
 }
 

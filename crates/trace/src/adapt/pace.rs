@@ -7,6 +7,7 @@ use diskarm_core::units::{Instant, Span};
 use super::{Notes, and};
 use crate::digits::digits;
 use crate::error::TraceError;
+use crate::reader::Reader;
 use crate::record::Record;
 
 /// By how much a trace's rate of arrivals grows: a decimal number above 0, exactly.
@@ -105,8 +106,12 @@ impl<I: Notes> Notes for Paced<I> {
         self.inner.name()
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn readers(&self) -> Vec<&Reader> {
+        self.inner.readers()
+    }
+
+    fn changes(&self) -> Vec<String> {
         let note = format!("times between requests divided by {}", self.factor);
-        and(self.inner.notes(), Some(note))
+        and(self.inner.changes(), Some(note))
     }
 }

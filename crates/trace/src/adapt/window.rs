@@ -4,7 +4,7 @@ use diskarm_core::units::Instant;
 
 use super::{Notes, and};
 use crate::error::TraceError;
-use crate::reader::counted;
+use crate::reader::{Reader, counted};
 use crate::record::Record;
 use crate::time::TimeUnit;
 
@@ -67,7 +67,11 @@ impl<I: Notes> Notes for Window<I> {
         self.inner.name()
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn readers(&self) -> Vec<&Reader> {
+        self.inner.readers()
+    }
+
+    fn changes(&self) -> Vec<String> {
         let mut note = format!(
             "{} before {} s left out, from which times now count",
             counted(self.before, "request"),
@@ -76,7 +80,7 @@ impl<I: Notes> Notes for Window<I> {
         if self.is_over {
             note += &format!("; and all from {} s on", self.until.as_s());
         }
-        and(self.inner.notes(), Some(note))
+        and(self.inner.changes(), Some(note))
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use diskarm_core::units::{Instant, SectorCount};
 use diskarm_trace::adapt::{
-    Closed, Disks, Factor, Fit, Fitted, Notes, Only, Paced, Window, parse_instant,
+    Closed, Disks, Factor, Fit, Fitted, Merged, Notes, Only, Paced, Window, parse_instant,
 };
 use diskarm_trace::{Reader, Record, read};
 use proptest::prelude::*;
@@ -184,4 +184,56 @@ proptest! {
         let ns = ms * 1_000_000 + 500_000;
         prop_assert!((arrival(there.next()) * times).abs_diff(ns) <= times / 2);
     }
+}
+
+#[test]
+fn traces_without_a_common_clock_begin_together() {
+    let other = "5.0 1 300 8 1\n20.0 0 400 8 0\n";
+    let (rows, notes) = all(Merged::new([trace(TRACE), trace(other)]));
+    // Device d of trace i becomes 2 d + i; at 20 ms the first trace goes first.
+    let expected = [
+        (5, 3, 300),
+        (10, 14, 0),
+        (20, 6, 90),
+        (20, 1, 400),
+        (30, 14, 100),
+        (40, 18, 199),
+    ];
+    assert_eq!(rows, expected);
+    let expected = "2 traces merged, all from the same start, as they share no clock";
+    assert_eq!(notes, [expected]);
+}
+
+/// Windows counts 100 ns from 1601: the second trace begins 3 ms before the first.
+#[test]
+fn traces_that_count_from_an_epoch_keep_their_distance() {
+    let first = "128166372003061629,web,0,Read,512,4096,100\n";
+    let second = "128166372003031629,web,1,Read,1024,4096,100\n\
+                  128166372003071629,web,1,Read,1536,4096,100\n";
+    let (rows, notes) = all(Merged::new([trace(first), trace(second)]));
+    assert_eq!(rows, [(0, 1, 2), (3, 0, 1), (4, 1, 3)]);
+    assert_eq!(notes, ["2 traces merged, on the clock that they share"]);
+}
+
+#[test]
+fn traces_without_arrivals_are_not_merged() {
+    let text = "op,lbn,sectors,response_us,think_us\nR,5,8,1.0,2.0\n";
+    let mut merged = Merged::new([trace(TRACE), trace(text)]);
+    let error = merged.next().unwrap().unwrap_err().to_string();
+    let expected =
+        "x:2: arrival: found \"\", expected arrivals, without which traces cannot be merged";
+    assert_eq!(error, expected);
+    assert!(merged.next().is_none());
+}
+
+#[test]
+fn changes_are_told_apart_from_what_the_reader_says() {
+    let only = Only::new(trace(TRACE), [7]);
+    let mut merged = Merged::new([Box::new(only) as Box<dyn Notes>, Box::new(trace(TRACE))]);
+    assert_eq!(merged.by_ref().count(), 6);
+    assert_eq!(merged.readers().len(), 2);
+    let changes = merged.changes();
+    assert_eq!(changes[0], "x: 2 requests of other devices left out");
+    assert_eq!(changes.len(), 2);
+    assert_eq!(merged.notes(), changes);
 }

@@ -26,6 +26,7 @@ const ORDER: &[&str] = &[
     "drive",
     "predict",
     "host",
+    "array",
     "workload",
     "engine",
     "report",

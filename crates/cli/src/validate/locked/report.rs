@@ -31,6 +31,7 @@ struct File<'a> {
     writes: Option<Side>,
     by_served: Vec<Class>,
     by_size: Vec<Class>,
+    notes: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -108,6 +109,7 @@ fn file<'a>(drive: &'a str, judged: &'a Judgement) -> File<'a> {
         writes: of(Op::Write).map(|(_, judged)| side(judged)),
         by_served: by_served.collect(),
         by_size: by_size.collect(),
+        notes: &judged.notes,
     }
 }
 

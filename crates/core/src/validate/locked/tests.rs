@@ -87,7 +87,7 @@ fn request(id: u64, op: Op, start: u64, sectors: u64) -> Request {
 struct Responses(Vec<Span>);
 
 impl Observer for Responses {
-    fn arrived(&mut self, _: Instant) {}
+    fn arrived(&mut self, _: Instant, _: &Request) {}
 
     fn completed(&mut self, completion: &Completion) {
         self.0.push(completion.response());

@@ -1,0 +1,67 @@
+//! Figures in columns, for people.
+
+use std::fmt::Write;
+
+/// A number for a cell, or a dash.
+pub fn decimals(value: Option<f64>) -> String {
+    value.map_or("-".to_owned(), |value| format!("{value:.3}"))
+}
+
+/// Lines of a label, a number in a column, and its unit.
+#[derive(Default)]
+pub struct Table {
+    pub lines: String,
+}
+
+impl Table {
+    /// A label and what stands behind it.
+    pub fn line(&mut self, label: &str, rest: &str) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.lines, "{}", format!("{label:<16}{rest}").trim_end());
+    }
+
+    /// An empty line.
+    pub fn gap(&mut self) {
+        self.lines.push('\n');
+    }
+
+    /// Words, on as many lines as they need.
+    pub fn text(&mut self, label: &str, text: &str) {
+        const WIDTH: usize = 100 - 16;
+        let mut label = label;
+        let mut line = String::new();
+        for word in text.split(' ') {
+            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > WIDTH {
+                self.line(label, &line);
+                (label, line) = ("", String::new());
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line += word;
+        }
+        self.line(label, &line);
+    }
+
+    /// Cells in columns, right-aligned.
+    pub fn cells(&mut self, label: &str, cells: [&str; 5]) {
+        let cells: String = cells.iter().map(|cell| format!("{cell:>12}")).collect();
+        self.line(label, &cells);
+    }
+
+    /// A whole number.
+    pub fn count(&mut self, label: &str, count: u64, unit: &str) {
+        // In a column with the whole parts of the numbers with three decimals.
+        self.line(label, &format!("{count:>12}     {unit}"));
+    }
+
+    /// A number, its decimal point in the column; a dash where there is none.
+    pub fn row(&mut self, label: &str, value: Option<f64>, decimals: usize, unit: &str) {
+        let Some(value) = value else {
+            return self.line(label, &format!("{:>12}", "-"));
+        };
+        let width = 12 + if decimals > 0 { decimals + 1 } else { 0 };
+        let number = format!("{value:>width$.decimals$}");
+        self.line(label, &format!("{number:<16} {unit}"));
+    }
+}

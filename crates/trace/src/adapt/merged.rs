@@ -1,0 +1,173 @@
+//! Several traces as one.
+
+use diskarm_core::units::{Instant, Span};
+
+use super::{Notes, and};
+use crate::error::TraceError;
+use crate::format::Zero;
+use crate::reader::Reader;
+use crate::record::Record;
+
+/// The requests of several traces in the order of their arrivals; at one instant the trace that
+/// was named first goes first. Device `d` of trace `i` of `n` becomes device `d * n + i`.
+///
+/// Where all of them count from the Unix epoch, each keeps its distance from the earliest; else
+/// all begin at the same time. Which of the two it is, is one of the changes told.
+pub struct Merged<I> {
+    /// Those of all, in their order.
+    name: String,
+    traces: Vec<Lane<I>>,
+    has_begun: bool,
+    is_over: bool,
+    /// Whether their distances are known.
+    is_aligned: bool,
+}
+
+/// One of the traces.
+struct Lane<I> {
+    inner: I,
+    /// Its next record.
+    head: Option<Record>,
+    /// What its times are late by.
+    offset: Span,
+}
+
+impl<I: Notes> Merged<I> {
+    /// All of `traces`.
+    pub fn new(traces: impl IntoIterator<Item = I>) -> Self {
+        let lane = |inner| Lane {
+            inner,
+            head: None,
+            offset: Span::ZERO,
+        };
+        let traces: Vec<Lane<I>> = traces.into_iter().map(lane).collect();
+        let names: Vec<&str> = traces.iter().map(|lane| lane.inner.name()).collect();
+        Self {
+            name: names.join(" and "),
+            traces,
+            has_begun: false,
+            is_over: false,
+            is_aligned: false,
+        }
+    }
+
+    /// Reads the first record of each.
+    fn begin(&mut self) -> Result<(), TraceError> {
+        for lane in &mut self.traces {
+            lane.head = lane.inner.next().transpose()?;
+        }
+        let origins: Option<Vec<Instant>> = self.traces.iter().map(Lane::origin).collect();
+        let origins = origins.unwrap_or_default();
+        if let Some(first) = origins.iter().min() {
+            for (lane, origin) in self.traces.iter_mut().zip(&origins) {
+                lane.offset = *origin - *first;
+            }
+            self.is_aligned = true;
+        }
+        for number in 0..self.traces.len() {
+            self.place(number)?;
+        }
+        Ok(())
+    }
+
+    /// Gives the next record of a trace its device and its time.
+    fn place(&mut self, number: usize) -> Result<(), TraceError> {
+        let of = self.traces.len() as u64;
+        let lane = &mut self.traces[number];
+        let Some(record) = &mut lane.head else {
+            return Ok(());
+        };
+        let wrong = |field, found: &str, expected: &str| {
+            TraceError::value(lane.inner.name(), record.place, field, found, expected)
+        };
+        let device = u64::from(record.device) * of + number as u64;
+        let Ok(device) = u32::try_from(device) else {
+            let expected = format!("devices of which {of} traces can be numbered");
+            return Err(wrong("device", &record.device.to_string(), &expected));
+        };
+        let Some(arrival) = record.arrival else {
+            let expected = "arrivals, without which traces cannot be merged";
+            return Err(wrong("arrival", "", expected));
+        };
+        let ns = (arrival - Instant::START)
+            .as_ns()
+            .checked_add(lane.offset.as_ns());
+        let Some(ns) = ns else {
+            let expected = "a time below 2^63 ns when traces are merged";
+            return Err(wrong("arrival", &format!("{} s", arrival.as_s()), expected));
+        };
+        record.device = device;
+        record.arrival = Some(Instant::START + Span::from_ns(ns));
+        Ok(())
+    }
+
+    /// The next record of all.
+    fn take(&mut self) -> Result<Option<Record>, TraceError> {
+        if !self.has_begun {
+            self.has_begun = true;
+            self.begin()?;
+        }
+        let heads = self.traces.iter().enumerate();
+        let earliest = heads
+            .filter_map(|(number, lane)| Some((lane.head?.arrival, number)))
+            .min();
+        let Some((_, number)) = earliest else {
+            return Ok(None);
+        };
+        let lane = &mut self.traces[number];
+        let next = lane.inner.next().transpose()?;
+        let taken = std::mem::replace(&mut lane.head, next);
+        self.place(number)?;
+        Ok(taken)
+    }
+}
+
+impl<I: Notes> Lane<I> {
+    /// When it began, where it counts from the Unix epoch.
+    fn origin(&self) -> Option<Instant> {
+        match self.inner.readers()[..] {
+            [reader] if reader.format().zero == Zero::Unix => reader.origin(),
+            _ => None,
+        }
+    }
+}
+
+impl<I: Notes> Iterator for Merged<I> {
+    type Item = Result<Record, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_over {
+            return None;
+        }
+        let taken = self.take().transpose();
+        self.is_over = !matches!(taken, Some(Ok(_)));
+        taken
+    }
+}
+
+impl<I: Notes> Notes for Merged<I> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn readers(&self) -> Vec<&Reader> {
+        let lanes = self.traces.iter();
+        lanes.flat_map(|lane| lane.inner.readers()).collect()
+    }
+
+    fn changes(&self) -> Vec<String> {
+        let how = if self.is_aligned {
+            "on the clock that they share"
+        } else {
+            "all from the same start, as they share no clock"
+        };
+        let note = format!("{} traces merged, {how}", self.traces.len());
+        let lanes = self.traces.iter();
+        let below = lanes.flat_map(|lane| {
+            let name = lane.inner.name();
+            let changes = lane.inner.changes().into_iter();
+            changes.map(move |change| format!("{name}: {change}"))
+        });
+        and(below.collect(), Some(note))
+    }
+}
