@@ -530,7 +530,8 @@ fn a_part_of_a_trace_is_replayed_faster_on_a_smaller_drive() {
     let scale = replay(&[&path], &["--fit", "scale"]);
     assert_eq!(
         scale["notes"][0],
-        "scaled from 4109740 blocks to 2054864, which moved 3 requests, 1 of them back from a disk's end"
+        "scaled from 4109740 blocks to 2054864, which moved 3 requests, 1 of them back from a \
+         disk's end"
     );
     let table = printed(&[
         "simulate", "--drive", "hp-c2247", "--policy", "fcfs", "--fit", "fold", "--trace", &path,
