@@ -1,5 +1,6 @@
 //! The behaviours of a specification that a trace can choose among.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use diskarm_core::geometry::Layout;
@@ -16,6 +17,8 @@ use crate::candidate::Candidate;
 pub struct Choice {
     /// The keys that it sets.
     pub what: String,
+    /// Whether it only takes back what was taken before.
+    pub returns: bool,
     spec: Spec,
 }
 
@@ -26,19 +29,24 @@ const MARKS: [u64; 12] = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 48];
 const LARGE: [u64; 6] = [16, 24, 32, 40, 48, 64];
 
 impl Choice {
-    /// What a drive may do that differs from `spec` in one respect.
-    pub fn all(spec: &Spec) -> Vec<Self> {
+    /// What a drive may do that differs from `spec` in one respect, and what of `given` is not
+    /// so any more.
+    pub fn all(spec: &Spec, given: &Spec) -> Vec<Self> {
         let mut all = Vec::new();
+        let returns = Cell::new(true);
         let mut add = |what: String, change: &dyn Fn(&mut Spec)| {
             let mut changed = spec.clone();
             change(&mut changed);
             if changed != *spec {
                 all.push(Self {
                     what,
+                    returns: returns.get(),
                     spec: changed,
                 });
             }
         };
+        as_given(given, &mut add);
+        returns.set(false);
         flags(spec, &mut add);
         words(&mut add);
         marks(spec, &mut add);
@@ -121,6 +129,27 @@ const READING_FLAGS: &[Flag] = &[
 /// All flags that can be chosen.
 pub fn all_flags() -> impl Iterator<Item = &'static Flag> {
     FLAGS.iter().chain(READING_FLAGS)
+}
+
+/// Values that were given and that no other choice leads back to.
+fn as_given(given: &Spec, add: &mut Add<'_>) {
+    add("overheads.write_start as given".to_owned(), &|s| {
+        s.overheads.write_start = given.overheads.write_start;
+    });
+    add("buffer.read_watermark as given".to_owned(), &|s| {
+        let of = (given.buffer.read_watermark, given.buffer.watermark_of);
+        (s.buffer.read_watermark, s.buffer.watermark_of) = of;
+    });
+    add("buffer segments as given".to_owned(), &|s| {
+        let Buffer {
+            segments,
+            segment,
+            read_ahead_max,
+            ..
+        } = given.buffer;
+        s.buffer.segments = segments;
+        (s.buffer.segment, s.buffer.read_ahead_max) = (segment, read_ahead_max);
+    });
 }
 
 fn flags(spec: &Spec, add: &mut Add<'_>) {
