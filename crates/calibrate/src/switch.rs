@@ -37,7 +37,7 @@ impl Choice {
         let mut add = |what: String, change: &dyn Fn(&mut Spec)| {
             let mut changed = spec.clone();
             change(&mut changed);
-            if changed != *spec {
+            if changed != *spec && is_sound(&changed.buffer) {
                 all.push(Self {
                     what,
                     returns: returns.get(),
@@ -68,6 +68,21 @@ impl Choice {
         changed.spec = self.spec.clone();
         changed
     }
+}
+
+/// Whether a specification may have such a buffer; see `diskarm_core::spec`.
+fn is_sound(buffer: &Buffer) -> bool {
+    let Buffer {
+        caching,
+        read_ahead,
+        write_cache,
+        ..
+    } = *buffer;
+    let cached = read_ahead != ReadAhead::None || write_cache != WriteCache::Off;
+    (buffer.segments > 1 || !buffer.dedicated_write_segment)
+        && (caching || !cached)
+        && buffer.read_ahead_max <= buffer.segment
+        && buffer.read_ahead_min <= buffer.read_ahead_max
 }
 
 const READ_AHEADS: [ReadAhead; 5] = [
@@ -216,12 +231,8 @@ fn marks(spec: &Spec, add: &mut Add<'_>) {
     for fraction in [0.0, 0.25, 0.5, 0.75, 1.0] {
         watermark(fraction, WatermarkOf::Request);
     }
-    for sectors in MARKS.iter().filter(|&&sectors| sectors < segment) {
-        // The mark is rounded down: a quarter of a percent more makes sure of it.
-        watermark(
-            (*sectors as f64 + 0.0025) / segment as f64,
-            WatermarkOf::Segment,
-        );
+    for &sectors in MARKS.iter().filter(|&&sectors| sectors < segment) {
+        watermark(mark(sectors as f64, segment), WatermarkOf::Segment);
     }
     let mut start = |what: &str, sectors: u64, set: fn(&mut WriteStart, SectorCount)| {
         add(
@@ -245,6 +256,13 @@ fn marks(spec: &Spec, add: &mut Add<'_>) {
     }
 }
 
+/// The fraction of a segment whose whole sectors are those of `sectors`: a percentage of at most
+/// four decimals, as it will be written, and none too small, as marks are rounded down.
+fn mark(sectors: f64, segment: u64) -> f64 {
+    let percent = ((sectors / segment as f64).min(1.0) * 1e6).ceil() / 1e4;
+    percent / 100.0
+}
+
 /// As much memory in fewer, larger segments, or in more and smaller ones.
 fn segments(spec: &Spec, add: &mut Add<'_>) {
     let Buffer {
@@ -257,8 +275,7 @@ fn segments(spec: &Spec, add: &mut Add<'_>) {
                 let b = &mut s.buffer;
                 let all = b.read_ahead_max == b.segment;
                 if b.watermark_of == WatermarkOf::Segment {
-                    let mark = b.read_watermark * b.segment.0 as f64;
-                    b.read_watermark = (mark / sectors as f64 * 1e6).round() / 1e6;
+                    b.read_watermark = mark(b.read_watermark * b.segment.0 as f64, sectors);
                 }
                 (b.segments, b.segment) = (count, SectorCount(sectors));
                 if all || b.read_ahead_max > b.segment {
@@ -304,3 +321,6 @@ fn reading(spec: &Spec, add: &mut Add<'_>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

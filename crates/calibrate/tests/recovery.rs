@@ -245,11 +245,19 @@ fn a_drive_is_found_again_where_pauses_are_nominal() {
         variant: Variant::Phases { seed: 3 },
     }
     .fitted(&given, &real);
-    assert!(matches!(found.clock, Clock::Nominal { .. }), "{:?}", found.clock);
+    assert!(
+        matches!(found.clock, Clock::Nominal { .. }),
+        "{:?}",
+        found.clock
+    );
     assert_eq!(found.spec.mechanics.period_ns, given.mechanics.period_ns);
     assert_eq!(found.spec.buffer, real.buffer);
     assert_eq!(found.spec.overheads.write_start, real.overheads.write_start);
-    assert!(found.explained_fraction > 0.98, "{}", found.explained_fraction);
+    assert!(
+        found.explained_fraction > 0.98,
+        "{}",
+        found.explained_fraction
+    );
     check(&found.spec, &real, [0.02, 0.02, 0.02, 0.1, 0.2, 0.2], 0.25);
 }
 
