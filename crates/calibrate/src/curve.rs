@@ -87,3 +87,6 @@ impl Curve {
         SeekCurve::Table(points)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -196,7 +196,8 @@ fn clock(given: &Spec, layout: &Arc<Layout>, rows: &[Measured]) -> (Continuity, 
 }
 
 /// The stages of a search, in their order.
-const STAGES: [&str; 9] = [
+const STAGES: [&str; 10] = [
+    "overheads",
     "behaviours",
     "overheads",
     "behaviours",
@@ -218,21 +219,22 @@ fn run(search: &mut Search<'_>, progress: &mut impl FnMut(Progress)) -> Vec<Stri
             stage,
         });
         match (done, stage) {
+            (0, _) => search.sweep(&only_parameters(&search.candidate), 1.5, 5, 4),
             (_, "behaviours") => taken.extend(search.choose()),
             (_, "overheads") => {
                 search.sweep(&only_parameters(&search.candidate), 2.0, 9, 5);
                 search.learn_noise();
             }
             (_, "seeks before writes") => search.try_write_seek(),
-            (3, _) => {
+            (4, _) => {
                 search.sweep(&search.candidate.directions(), 1.5, 7, 5);
                 search.learn_noise();
             }
-            (5, _) => {
+            (6, _) => {
                 search.sweep(&search.candidate.directions(), 0.5, 1, 6);
                 search.learn_noise();
             }
-            (7, _) => {
+            (8, _) => {
                 search.sweep(&search.candidate.directions(), 0.5, 1, 6);
                 search.sweep(&search.candidate.directions(), 0.3, 1, 6);
             }

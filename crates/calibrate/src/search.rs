@@ -126,7 +126,7 @@ impl<'a> Search<'a> {
         let mut taken = Vec::new();
         let mut hopeless: Vec<String> = Vec::new();
         loop {
-            let choices = Choice::all(&self.candidate.spec).into_iter();
+            let choices = Choice::all(&self.candidate.spec, self.objective.given()).into_iter();
             let mut hopeful: Vec<(f64, Choice)> = choices
                 .filter(|choice| !hopeless.contains(&choice.what))
                 .map(|choice| (self.objective.of(&choice.apply(&self.candidate)), choice))
@@ -143,13 +143,16 @@ impl<'a> Search<'a> {
                 if score < self.score - HOPELESS {
                     hopeless.push(choice.what.clone());
                 }
-                if best.as_ref().is_none_or(|(most, ..)| score > *most) {
-                    best = Some((score, choice.what, candidate));
+                // What was given needs no evidence.
+                let gain = score - if choice.returns { 0.0 } else { EVIDENCE };
+                if best.as_ref().is_none_or(|(most, ..)| gain > *most) {
+                    best = Some((gain, choice.what, candidate));
                 }
             }
             match best {
-                Some((score, what, candidate)) if score > self.score + EVIDENCE => {
-                    (self.candidate, self.score) = (candidate, score);
+                Some((gain, what, candidate)) if gain > self.score => {
+                    self.score = self.objective.of(&candidate);
+                    self.candidate = candidate;
                     taken.push(what);
                 }
                 _ => return taken,
