@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use diskarm_core::engine::Step;
 use diskarm_core::validate::Measured;
-use diskarm_trace::{Reader, Record};
+use diskarm_trace::{Reader, Record, TraceError};
 
 use crate::blocks::Blocks;
 use crate::drive_arg::Chosen;
@@ -95,10 +95,11 @@ fn read_from(first: usize, file: &str, rows: Rows, drive: &Chosen) -> Result<Vec
 fn measured(record: &Record, id: u64, trace: &Reader, blocks: Blocks) -> Result<Measured, Error> {
     let (Some(response), Some(think)) = (record.response, record.think) else {
         let expected = format!(
-            "a trace with measured responses and pauses, which its format ({}) does not carry",
+            "a measured response and pause, which the format {} does not carry",
             trace.format().name
         );
-        return Err(Error::flag("FILE", trace.name(), expected));
+        let error = TraceError::value(trace.name(), record.line, "response", "none", &expected);
+        return Err(error.into());
     };
     let request = blocks.request(record, id, trace.name())?;
     Ok(Measured {
