@@ -35,12 +35,14 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::predict::Continuity;
 use diskarm_core::spec::Spec;
 use diskarm_core::units::Angle;
-use diskarm_core::validate::{Locked, LockedFigures, Measured};
+use diskarm_core::validate::{self, Locked, LockedFigures, Measured};
 
 pub use candidate::Coordinate;
 pub use certainty::{Fitted, Quantity};
 pub use edits::edits;
 pub use rewrite::rewrite;
+
+use rewrite::{Edit, Value};
 
 use candidate::{Candidate, Direction};
 use objective::Objective;
@@ -56,8 +58,7 @@ pub struct Calibration {
     pub layout: Arc<Layout>,
     /// What clock the trace had.
     pub clock: Clock,
-    /// Behaviours that were taken instead of the given ones, in words, in the order in which they
-    /// were found; a later one may have replaced an earlier one.
+    /// Behaviours that were taken instead of the given ones, as lines of a specification.
     pub behaviours: Vec<String>,
     /// Numbers that the trace determines.
     pub fitted: Vec<Fitted>,
@@ -144,7 +145,7 @@ pub fn calibrate(
     let (continuity, concentration, breaks) = clock(given, layout, rows);
     let trace = Trace::new(rows.to_vec(), layout);
     let mut search = Search::new(Objective::new(&trace, given, continuity), first);
-    let behaviours = run(&mut search, &mut progress);
+    run(&mut search, &mut progress);
     let (fitted, left) = certainty::weigh(&mut search);
     let mut spec = search.candidate.build();
     let layout = Arc::clone(&search.candidate.layout);
@@ -154,7 +155,7 @@ pub fn calibrate(
             spec.mechanics.period_ns = predictor.clock().period_ns();
             Clock::Unbroken {
                 concentration,
-                phase: predictor.angle(trace::FIRST),
+                phase: predictor.angle(validate::FIRST),
                 breaks,
             }
         }
@@ -164,6 +165,18 @@ pub fn calibrate(
     if explained_fraction < LEAST_EXPLAINED {
         return Err(Unfit::OtherDrive { explained_fraction });
     }
+    let numbers = |edit: &Edit| {
+        matches!(
+            edit.value,
+            Value::Time(_) | Value::Period(_) | Value::SeekTable(_)
+        )
+    };
+    let changes = edits(given, &spec);
+    let behaviours = changes
+        .iter()
+        .filter(|edit| !numbers(edit))
+        .map(Edit::to_string)
+        .collect();
     Ok(Calibration {
         spec,
         layout,
@@ -209,9 +222,8 @@ const STAGES: [&str; 10] = [
     "certainty",
 ];
 
-/// Searches; returns the behaviours taken.
-fn run(search: &mut Search<'_>, progress: &mut impl FnMut(Progress)) -> Vec<String> {
-    let mut taken = Vec::new();
+/// Searches.
+fn run(search: &mut Search<'_>, progress: &mut impl FnMut(Progress)) {
     for (done, stage) in STAGES.into_iter().enumerate() {
         progress(Progress {
             done: done as u64,
@@ -220,7 +232,7 @@ fn run(search: &mut Search<'_>, progress: &mut impl FnMut(Progress)) -> Vec<Stri
         });
         match (done, stage) {
             (0, _) => search.sweep(&only_parameters(&search.candidate), 1.5, 5, 4),
-            (_, "behaviours") => taken.extend(search.choose()),
+            (_, "behaviours") => search.choose(),
             (_, "overheads") => {
                 search.sweep(&only_parameters(&search.candidate), 2.0, 9, 5);
                 search.learn_noise();
@@ -241,7 +253,6 @@ fn run(search: &mut Search<'_>, progress: &mut impl FnMut(Progress)) -> Vec<Stri
             _ => {}
         }
     }
-    taken
 }
 
 fn only_parameters(candidate: &Candidate) -> Vec<Direction> {

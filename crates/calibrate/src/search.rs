@@ -121,11 +121,10 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Takes the behaviours that make the trace likelier, the best first; returns their names.
-    pub fn choose(&mut self) -> Vec<String> {
-        let mut taken = Vec::new();
+    /// Takes the behaviours that make the trace likelier, the best first.
+    pub fn choose(&mut self) {
         let mut hopeless: Vec<String> = Vec::new();
-        loop {
+        for _ in 0..ROUNDS {
             let choices = Choice::all(&self.candidate.spec, self.objective.given()).into_iter();
             let mut hopeful: Vec<(f64, Choice)> = choices
                 .filter(|choice| !hopeless.contains(&choice.what))
@@ -134,7 +133,7 @@ impl<'a> Search<'a> {
                 .filter(|(score, _)| *score != self.score)
                 .collect();
             hopeful.sort_by(|a, b| b.0.total_cmp(&a.0));
-            let mut best: Option<(f64, String, Candidate)> = None;
+            let mut best: Option<(f64, Candidate)> = None;
             for (nth, (raw, choice)) in hopeful.into_iter().enumerate() {
                 if nth >= REFITTED && raw < self.score {
                     break;
@@ -145,17 +144,16 @@ impl<'a> Search<'a> {
                 }
                 // What was given needs no evidence.
                 let gain = score - if choice.returns { 0.0 } else { EVIDENCE };
-                if best.as_ref().is_none_or(|(most, ..)| gain > *most) {
-                    best = Some((gain, choice.what, candidate));
+                if best.as_ref().is_none_or(|(most, _)| gain > *most) {
+                    best = Some((gain, candidate));
                 }
             }
             match best {
-                Some((gain, what, candidate)) if gain > self.score => {
+                Some((gain, candidate)) if gain > self.score => {
                     self.score = self.objective.of(&candidate);
                     self.candidate = candidate;
-                    taken.push(what);
                 }
-                _ => return taken,
+                _ => return,
             }
         }
     }
@@ -178,6 +176,9 @@ impl<'a> Search<'a> {
         (tried.score, tried.candidate)
     }
 }
+
+/// How many behaviours are taken in one go at most.
+const ROUNDS: usize = 12;
 
 /// How many behaviours are refitted in a round though they are no better as they stand.
 const REFITTED: usize = 16;

@@ -97,7 +97,7 @@ impl Experiment {
             let mut row = *row;
             row.response = response + late;
             // Errors of time stamps do not add up: the clock is right.
-            row.step.think = row.step.think - late;
+            row.step.think -= late;
             row
         };
         let both = model.rows().iter().zip(responses.responses);
@@ -217,7 +217,7 @@ fn a_drive_is_found_again_where_the_clock_is_unbroken() {
         variant: Variant::From(origin),
     }
     .fitted(&given, &real);
-    assert_eq!(found.behaviours, ["buffer.delivered = Kept"]);
+    assert_eq!(found.behaviours, ["buffer.delivered = \"kept\""]);
     assert_eq!(found.spec.buffer, real.buffer);
     assert_eq!(found.spec.geometry, real.geometry);
     assert_eq!(found.explained_fraction, 1.0);

@@ -3,6 +3,7 @@
 mod outcome;
 mod report;
 
+use std::io;
 use std::path::Path;
 
 use diskarm_calibrate::{Progress as Stage, calibrate};
@@ -50,17 +51,39 @@ pub struct Args {
 
 /// A specification is what its name says it is.
 fn toml(text: &str) -> Result<String, &'static str> {
-    let named = Path::new(text)
-        .extension()
-        .is_some_and(|kind| kind == "toml");
-    let stem = Path::new(text).file_stem().is_some();
-    (named && stem)
+    let kind = Path::new(text).extension();
+    // A path knows no difference between `x.toml` and the folder `x.toml/`.
+    let file = !text.ends_with(std::path::is_separator);
+    (file && kind.is_some_and(|kind| kind == "toml"))
         .then(|| text.to_owned())
         .ok_or("expected a name ending in .toml")
 }
 
+/// Whether a file can stand at `path`: told before a fit of minutes, not after.
+fn check_place(path: &str) -> Result<(), Error> {
+    let folder = match Path::new(path).parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let there = std::fs::metadata(folder).and_then(|folder| {
+        if !folder.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        if Path::new(path).is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        Ok(())
+    });
+    there.map_err(|source| Error::Io {
+        doing: "write",
+        path: path.to_owned(),
+        source,
+    })
+}
+
 /// Fits, writes the specification, prints what was found.
 pub fn run(args: Args) -> Result<(), Error> {
+    check_place(&args.output)?;
     let drive = drive_arg::choose("--drive", &args.drive)?;
     let range = args.rows.unwrap_or_default();
     let rows = rows::read(&args.trace, range, &drive)?;

@@ -36,7 +36,8 @@ pub fn warnings(fitted: &Calibration, rows: usize, trace: &str) -> Vec<String> {
     match fitted.clock {
         Clock::Nominal { .. } => warnings.push(format!(
             "{trace}: completions fit no angle of the platter: the times between requests are \
-             nominal, or the layout is another drive's; period and phase are left as given"
+             nominal, or the layout is another drive's, which then explains much all the same; \
+             period and phase are left as given"
         )),
         Clock::Unbroken { breaks, .. } if breaks > 0 => warnings.push(format!(
             "{trace}: the clock steps; the angle was lost and found again {breaks} times"
