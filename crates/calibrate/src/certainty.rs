@@ -49,6 +49,8 @@ pub fn weigh(search: &mut Search<'_>) -> (Vec<Fitted>, Vec<Quantity>) {
             }),
             _ => {
                 search.candidate.set(at, given_ms);
+                // The curvatures that follow are those about the candidate as it is now.
+                search.score = search.objective.of(&search.candidate);
                 left.push(quantity);
             }
         }
