@@ -95,7 +95,7 @@ fn read_from(first: usize, file: &str, rows: Rows, drive: &Chosen) -> Result<Vec
 fn measured(record: &Record, id: u64, trace: &Reader, blocks: Blocks) -> Result<Measured, Error> {
     let (Some(response), Some(think)) = (record.response, record.think) else {
         let expected = format!(
-            "a measured response and pause, which the format {} does not carry",
+            "measured responses and pauses, which the format {} does not carry",
             trace.format().name
         );
         let error = TraceError::value(trace.name(), record.line, "response", "none", &expected);

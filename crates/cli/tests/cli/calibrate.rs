@@ -105,7 +105,7 @@ fn traces_that_cannot_be_fitted_leave_the_output_as_it_was() {
     let output = folder.path("out.toml");
 
     let ascii = folder.file("ascii.trace", "0.25 0 1200 8 1\n1.5 0 90 16 0\n");
-    let expected = "expected a measured response and pause, which the format disksim does \
+    let expected = "expected measured responses and pauses, which the format disksim does \
                     not carry";
     assert_eq!(
         folder.refused(&ascii, &output, &[]),
