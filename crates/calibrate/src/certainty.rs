@@ -31,6 +31,10 @@ pub struct Fitted {
 /// A number counts as determined when the trace halves its uncertainty, at least.
 const DETERMINED: f64 = 0.5;
 
+/// A number stays as fitted if the given one makes the trace less likely by more than this
+/// (natural logarithm).
+const WORTH_KEEPING: f64 = 2.0;
+
 /// No deviation is told below this: the likelihood has steps, where a sector is just caught.
 pub const LEAST_MS: f64 = 0.001;
 
@@ -51,11 +55,24 @@ pub fn weigh(search: &mut Search<'_>) -> (Vec<Fitted>, Vec<Quantity>) {
                 fitted_ms,
                 sd_ms,
             }),
-            _ => {
-                if matches!(at, Coordinate::Parameter(_)) {
-                    settled.set(at, given_ms);
+            certainty => {
+                let mut without = settled.clone();
+                without.set(at, given_ms);
+                let told = search.objective.of(&settled) - search.objective.of(&without);
+                match at {
+                    // Off its maximum, perhaps, but not for nothing.
+                    Coordinate::Parameter(_) if told > WORTH_KEEPING => fitted.push(Fitted {
+                        quantity,
+                        given_ms,
+                        fitted_ms,
+                        sd_ms: certainty.unwrap_or(Candidate::prior_ms(at)),
+                    }),
+                    Coordinate::Parameter(_) => {
+                        settled = without;
+                        left.push(quantity);
+                    }
+                    Coordinate::ReadSeek(_) | Coordinate::WriteSeek(_) => left.push(quantity),
                 }
-                left.push(quantity);
             }
         }
     }

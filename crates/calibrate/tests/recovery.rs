@@ -268,7 +268,7 @@ fn what_no_read_shows_is_left_and_the_same_trace_gives_the_same_drive() {
     let mut real = given.clone();
     real.geometry.slips_turn_tracks = true;
     let writes = Experiment {
-        rows: 1000,
+        rows: 700,
         reads: 0.0,
         variant: Variant::From(Angle::of(2, 7)),
     };

@@ -105,7 +105,7 @@ fn traces_that_cannot_be_fitted_leave_the_output_as_it_was() {
     let output = folder.path("out.toml");
 
     let ascii = folder.file("ascii.trace", "0.25 0 1200 8 1\n1.5 0 90 16 0\n");
-    let expected = "expected a measured response and pause, which the format disksim does \
+    let expected = "expected measured responses and pauses, which the format disksim does \
                     not carry";
     assert_eq!(
         folder.refused(&ascii, &output, &[]),
@@ -192,24 +192,8 @@ fn places_where_no_file_can_stand_are_told_before_the_fit() {
     }
 }
 
-/// Fewer rows than make a good fit: this is of what is written and printed, not of what is found.
-#[test]
-fn a_good_run_writes_a_drive_and_says_what_it_found() {
-    let folder = Folder::new("good");
-    let output = folder.path("my c2247.toml");
-    fs::write(&output, BEFORE).unwrap_or_else(|error| panic!("{error}"));
-    let fixed = [
-        "calibrate",
-        "--drive",
-        "hp-c2247",
-        "--rows",
-        "..450",
-        SYNTHETIC,
-        "-o",
-        &output,
-    ];
-
-    let report = json(&[&fixed[..], &["--json"]].concat());
+/// What a run prints as JSON has the documented fields, and says what was put into the trace.
+fn check_report(report: &Value, output: &str) {
     let fields = [
         "drive",
         "trace",
@@ -226,67 +210,66 @@ fn a_good_run_writes_a_drive_and_says_what_it_found() {
         "fitted",
         "left_as_given",
     ];
-    assert_eq!(keys(&report), fields);
-    assert_eq!(
-        (
-            &report["drive"],
-            &report["trace"],
-            &report["rows"],
-            &report["output"]
-        ),
-        (
-            &"hp-c2247".into(),
-            &SYNTHETIC.into(),
-            &450.into(),
-            &Value::from(&output[..])
-        )
-    );
-    assert_eq!(
-        (&report["clock"], &report["clock_breaks"]),
-        (&"unbroken".into(), &0.into())
-    );
-    let number = |object: &Value, key: &str| {
-        let value = object[key].as_f64();
-        value.unwrap_or_else(|| panic!("{key} in {object}"))
-    };
+    assert_eq!(keys(report), fields);
+    assert_eq!(report["drive"], "hp-c2247");
+    assert_eq!(report["trace"], SYNTHETIC);
+    assert_eq!(report["rows"], 450);
+    assert_eq!(report["output"], output);
+    assert_eq!(report["clock"], "unbroken");
+    assert_eq!(report["clock_breaks"], 0);
     // The trace was made at 5398.2 rpm, and begins a third of a revolution on.
-    let period_ns = number(&report, "period_ns");
+    let period_ns = number(report, "period_ns");
     assert!(
         (period_ns * 5398.2 / 60e9 - 1.0).abs() < 1e-5,
         "{period_ns}"
     );
-    assert!((number(&report, "phase") - 1.0 / 3.0).abs() < 0.02);
-    assert!(number(&report, "phase_concentration") > 0.98);
-    assert!(number(&report, "explained_fraction") > 0.99);
-    let fitted = report["fitted"].as_array().map_or(&[][..], Vec::as_slice);
+    assert!((number(report, "phase") - 1.0 / 3.0).abs() < 0.02);
+    assert!(number(report, "phase_concentration") > 0.98);
+    assert!(number(report, "explained_fraction") > 0.99);
+    let fitted = report["fitted"].as_array().unwrap();
     assert!(!fitted.is_empty());
     for one in fitted {
         assert_eq!(keys(one), ["key", "given_ms", "fitted_ms", "sd_ms"]);
         assert!(number(one, "sd_ms") > 0.0, "{one}");
     }
+}
 
-    let written = fs::read_to_string(&output).unwrap_or_else(|error| panic!("{error}"));
-    let spec = diskarm_core::spec::parse(&written, &output).unwrap_or_else(|e| panic!("{e}"));
+fn number(object: &Value, key: &str) -> f64 {
+    let value = object[key].as_f64();
+    value.unwrap_or_else(|| panic!("{key} in {object}"))
+}
+
+/// Fewer rows than make a good fit: this is of what is written and printed, not of what is found.
+#[test]
+fn a_good_run_writes_a_drive_and_says_what_it_found() {
+    let folder = Folder::new("good");
+    let output = folder.file("my c2247.toml", BEFORE);
+    let drive = ["calibrate", "--drive", "hp-c2247", "--rows", "..450"];
+    let fixed = [&drive[..], &[SYNTHETIC, "-o", &output]].concat();
+
+    let report = json(&[&fixed[..], &["--json"]].concat());
+    check_report(&report, &output);
+    let written = fs::read_to_string(&output).unwrap();
+    let spec = diskarm_core::spec::parse(&written, &output).unwrap();
     assert_eq!(spec.name, "my c2247");
-    assert_eq!(spec.mechanics.period_ns, period_ns);
-    let origin = spec.source.origin;
+    assert_eq!(spec.mechanics.period_ns, number(&report, "period_ns"));
+    let origin = spec.source.origin.replace('\n', " ");
     let range = "Fitted with `diskarm calibrate` to 450 rows (0..450) of the trace \
                  synthetic-hp-c2247.csv, beginning with hp-c2247.";
-    assert!(origin.replace('\n', " ").starts_with(range), "{origin}");
+    assert!(origin.starts_with(range), "{origin}");
     assert!(printed(&["drives", "show", &output]).contains("my c2247"));
 
     // The same again, to people; and the same is written.
-    fs::write(&output, BEFORE).unwrap_or_else(|error| panic!("{error}"));
-    let ended = diskarm(&fixed);
-    assert!(ended.status.success());
-    let text = String::from_utf8(ended.stdout).unwrap();
+    folder.file("my c2247.toml", BEFORE);
+    let text = printed(&fixed);
     let (_, table) = text.split_once("\n\n").unwrap();
     let (table, wrote) = table.rsplit_once("\n\n").unwrap();
     assert_within(table, 80);
     assert_eq!(wrote, format!("wrote {output}\n"));
-    for row in fitted {
-        let key = row["key"].as_str().unwrap_or_default();
-        assert!(table.lines().any(|line| line.starts_with(key)), "{key}");
+    for one in report["fitted"].as_array().unwrap() {
+        let key = one["key"].as_str().unwrap();
+        let line = |line: &str| line.starts_with(key);
+        assert!(table.lines().any(line), "{key}");
     }
     assert_eq!(fs::read_to_string(&output).unwrap(), written);
     assert_eq!(folder.contents().len(), 2, "nothing lies beside the output");
