@@ -110,11 +110,7 @@ fn measured(record: &Record, id: u64, trace: &Reader, blocks: Blocks) -> Result<
     let known = record.think.is_some() || record.arrival.is_some();
     let Some(response) = record.response.filter(|_| known) else {
         let expected = format!(
-<<<<<<< HEAD
-            "a measured response, and a pause or an arrival, which the format {} does not carry",
-=======
-            "measured responses and pauses, which the format {} does not carry",
->>>>>>> caltest
+            "measured responses, and pauses or arrivals, which the format {} does not carry",
             trace.format().name
         );
         let error = TraceError::value(trace.name(), record.line, "response", "none", &expected);
