@@ -31,11 +31,12 @@ pub struct Fitted {
 /// A number counts as determined when the trace halves its uncertainty, at least.
 const DETERMINED: f64 = 0.5;
 
-/// Tells the numbers that the trace determines from those that it does not, and sets these back
-/// to what is given.
+/// Tells the numbers that the trace determines from those that it does not. Keys among these are
+/// set back to what is given; seek times stay where their neighbours, and the prior, hold them.
 pub fn weigh(search: &mut Search<'_>) -> (Vec<Fitted>, Vec<Quantity>) {
     let (mut fitted, mut left) = (Vec::new(), Vec::new());
     let given = Candidate::new(search.objective.given(), search.candidate.layout.clone());
+    let mut settled = search.candidate.clone();
     for at in search.candidate.coordinates() {
         let quantity = quantity(&search.candidate, at);
         let given_ms = given.get(at);
@@ -48,11 +49,15 @@ pub fn weigh(search: &mut Search<'_>) -> (Vec<Fitted>, Vec<Quantity>) {
                 sd_ms,
             }),
             _ => {
-                search.candidate.set(at, given_ms);
+                if matches!(at, Coordinate::Parameter(_)) {
+                    settled.set(at, given_ms);
+                }
                 left.push(quantity);
             }
         }
     }
+    search.score = search.objective.of(&settled);
+    search.candidate = settled;
     (fitted, left)
 }
 

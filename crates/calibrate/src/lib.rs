@@ -61,7 +61,7 @@ pub struct Calibration {
     pub behaviours: Vec<String>,
     /// Numbers that the trace determines.
     pub fitted: Vec<Fitted>,
-    /// Numbers that it does not; they are as given.
+    /// Numbers that it does not: keys are as given, seek times as their neighbours suggest.
     pub left: Vec<Quantity>,
     /// Share of the requests that the fitted drive explains: the rest go their own way.
     pub explained_fraction: f64,

@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use diskarm_core::engine::Step;
+use diskarm_core::units::{Instant, Span};
 use diskarm_core::validate::Measured;
-use diskarm_trace::{Reader, Record};
+use diskarm_trace::{Reader, Record, TraceError};
 
 use crate::blocks::Blocks;
 use crate::drive_arg::Chosen;
@@ -73,14 +74,27 @@ pub fn read_with_history(
 fn read_from(first: usize, file: &str, rows: Rows, drive: &Chosen) -> Result<Vec<Measured>, Error> {
     let blocks = Blocks::of(drive)?;
     let mut trace = diskarm_trace::open(file, None)?;
-    let mut taken = Vec::new();
+    let mut taken: Vec<Measured> = Vec::new();
+    let mut completed = None;
     let mut index = 0;
     while rows.end.is_none_or(|end| index < end) {
         let Some(record) = trace.next().transpose()? else {
             break;
         };
         if index >= first {
-            taken.push(measured(&record, index as u64, &trace, blocks)?);
+            if let Some(end) = completed.take() {
+                let pause = pause(&record, end, trace.name())?;
+                if let Some(row) = taken.last_mut() {
+                    row.step.think = pause;
+                }
+            }
+            let row = measured(&record, index as u64, &trace, blocks)?;
+            // Without measured pauses, the next arrival tells.
+            completed = match (record.think, record.arrival) {
+                (None, Some(arrival)) => Some(arrival + row.response),
+                _ => None,
+            };
+            taken.push(row);
         }
         index += 1;
     }
@@ -93,17 +107,37 @@ fn read_from(first: usize, file: &str, rows: Rows, drive: &Chosen) -> Result<Vec
 }
 
 fn measured(record: &Record, id: u64, trace: &Reader, blocks: Blocks) -> Result<Measured, Error> {
-    let (Some(response), Some(think)) = (record.response, record.think) else {
+    let known = record.think.is_some() || record.arrival.is_some();
+    let Some(response) = record.response.filter(|_| known) else {
         let expected = format!(
-            "a trace with measured responses and pauses, which its format ({}) does not carry",
+            "a trace with measured responses and with pauses or arrivals, which its format ({}) \
+             does not carry",
             trace.format().name
         );
         return Err(Error::flag("FILE", trace.name(), expected));
     };
     let request = blocks.request(record, id, trace.name())?;
+    let think = record.think.unwrap_or(Span::ZERO);
     Ok(Measured {
         step: Step { request, think },
         response,
+    })
+}
+
+/// The pause between a completion at `end` and the arrival of the next request, `record`.
+fn pause(record: &Record, end: Instant, file: &str) -> Result<Span, Error> {
+    let pause = record.arrival.map(|arrival| arrival.after(end));
+    pause.filter(|&pause| pause >= Span::ZERO).ok_or_else(|| {
+        let expected = "an arrival after the completion of the request before: one at a time";
+        let found = record.arrival.map_or(f64::NAN, Instant::as_s);
+        TraceError::value(
+            file,
+            record.line,
+            "arrival",
+            &format!("{found} s"),
+            expected,
+        )
+        .into()
     })
 }
 

@@ -18,6 +18,14 @@ use crate::request::Request;
 use crate::spec::Spec;
 use crate::units::{Angle, Instant, Span};
 
+/// How much less an explanation must leave unexplained to be believed although the buffer did
+/// other than thought, in revolutions: some half a millisecond.
+const SURPRISE: f64 = 0.05;
+
+/// How much a lost or gained revolution counts as unexplained, in revolutions. An arm that comes
+/// a little early or late does that every day.
+const SLIP: f64 = 0.05;
+
 /// A model that follows a real drive.
 #[derive(Clone, Debug)]
 pub struct Predictor {
@@ -160,12 +168,6 @@ impl Predictor {
         (revolutions as i64, Span::from_ns(rest.round() as i64))
     }
 }
-
-/// What it takes to believe that the buffer did other than thought, in revolutions.
-const SURPRISE: f64 = 0.05;
-
-/// What it takes to believe that a revolution was lost, in revolutions.
-const SLIP: f64 = 0.05;
 
 fn times(span: Span, n: i64) -> Span {
     Span::from_ns(span.as_ns() * n)

@@ -78,7 +78,7 @@ fn source_and_geometry_arrive() {
         order: TrackOrder::Serpentine,
         sparing: Sparing::SectorsPerRange(5),
         zones: vec![zone(0, 10, 30), inner],
-        slips_turn_tracks: false,
+        slips_turn_tracks: true,
         grown_defects: GrownDefects { count: 3, seed: 7 },
     };
     assert_eq!(spec.geometry, geometry);
@@ -100,7 +100,7 @@ fn mechanics_arrive() {
         seek: SeekCurve::TwoPieceAndTable(piece, vec![ms(1.5), ms(1.75)]),
         write_seek: Some(SeekCurve::Table(writes)),
         head_switch: Span::from_ns(800_000),
-        inward_seek: Span::ZERO,
+        inward_seek: Span::from_ns(100_000),
         write_settle: Span::from_ns(-25_000),
     };
     assert_eq!(read(GOOD).mechanics, mechanics);
@@ -147,7 +147,7 @@ fn electronics_arrive() {
     let bus = Bus {
         read_sector: ms(0.1),
         write_sector: ms(0.2),
-        read_restart: Span::ZERO,
+        read_restart: Span::from_ns(300_000),
         hold_read: true,
         ..plain_bus()
     };

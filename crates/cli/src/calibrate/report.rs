@@ -28,7 +28,7 @@ struct Printed<'a> {
     evaluations: u64,
     behaviours: &'a [String],
     fitted: Vec<Number>,
-    left_as_given: Vec<String>,
+    not_determined: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -42,8 +42,8 @@ struct Number {
 fn key(quantity: &Quantity) -> String {
     match quantity {
         Quantity::Key(key) => (*key).to_owned(),
-        Quantity::ReadSeek(distance) => format!("seek of reads over {distance}, added"),
-        Quantity::WriteSeek(distance) => format!("seek of writes over {distance}, added"),
+        Quantity::ReadSeek(distance) => format!("seek over {distance} cylinders, added"),
+        Quantity::WriteSeek(distance) => format!("write seek over {distance} cylinders, added"),
     }
 }
 
@@ -82,7 +82,7 @@ pub fn print_json(args: &Args, rows: usize, fitted: &Calibration) -> Result<(), 
         evaluations: fitted.evaluations,
         behaviours: &fitted.behaviours,
         fitted: fitted.fitted.iter().map(number).collect(),
-        left_as_given: fitted.left.iter().map(key).collect(),
+        not_determined: fitted.left.iter().map(key).collect(),
     })
 }
 
@@ -113,9 +113,21 @@ pub fn text(args: &Args, rows: usize, fitted: &Calibration) -> String {
             number.sd_ms
         );
     }
-    if !fitted.left.is_empty() {
-        text += "\nleft as given, because the trace does not tell\n";
-        for quantity in &fitted.left {
+    let (keys, seeks): (Vec<&Quantity>, Vec<&Quantity>) = fitted
+        .left
+        .iter()
+        .partition(|quantity| matches!(quantity, Quantity::Key(_)));
+    for (quantities, why) in [
+        (keys, "left as given, because the trace does not tell"),
+        (
+            seeks,
+            "not told by the trace, carried on from their neighbours",
+        ),
+    ] {
+        if !quantities.is_empty() {
+            let _ = writeln!(text, "\n{why}");
+        }
+        for quantity in quantities {
             let _ = writeln!(text, "  {}", key(quantity));
         }
     }

@@ -140,3 +140,90 @@ impl Clock {
         self.both = 0.0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 5400 rpm.
+    const PERIOD_NS: f64 = 60e9 / 5400.0;
+
+    /// A completion every 30 ms of a platter that is `phase` late at first and turns slower by
+    /// `slower`; `noise` is added to what is seen. What is left of the lateness after each.
+    fn followed(clock: &mut Clock, phase: f64, slower: f64, noise: &[f64]) -> Vec<(Seen, f64)> {
+        let mut late = phase;
+        let mut before = Instant::START;
+        let step = |(n, noise): (u64, &f64)| {
+            let at = Instant::from_ns(30_000_000 * (n + 1));
+            // The platter falls behind what the clock believes.
+            let believed = clock.period_ns() / PERIOD_NS - 1.0;
+            late += (at - before).as_ns() as f64 * (slower - believed);
+            before = at;
+            let seen = clock.observe(at, Span::from_ns((late + noise).round() as i64));
+            if let Seen::Late(by) | Seen::Found(by) = seen {
+                late -= by.as_ns() as f64;
+            }
+            (seen, late)
+        };
+        (0..).zip(noise).map(step).collect()
+    }
+
+    #[test]
+    fn a_slow_spindle_is_followed_to_a_thousandth_of_a_revolution() {
+        let mut clock = Clock::new(PERIOD_NS, Continuity::Unbroken);
+        let left = followed(&mut clock, 3e6, 4e-4, &[0.0; 400]);
+        assert!(matches!(left[0].0, Seen::Found(_)));
+        assert!(
+            left[1..]
+                .iter()
+                .all(|(seen, _)| matches!(seen, Seen::Late(_)))
+        );
+        let (_, last) = left[399];
+        assert!(last.abs() < 1e-3 * PERIOD_NS, "{last} ns");
+        let rate = clock.period_ns() / PERIOD_NS - 1.0;
+        assert!((rate - 4e-4).abs() < 1e-6, "{rate}");
+    }
+
+    #[test]
+    fn noise_moves_it_far_less_than_itself() {
+        let mut clock = Clock::new(PERIOD_NS, Continuity::Unbroken);
+        // Alternately early and late by one percent of a revolution.
+        let noise: Vec<f64> = (0..400).map(|n| [1.1e5, -1.1e5][n % 2]).collect();
+        let left = followed(&mut clock, 0.0, 0.0, &noise);
+        let worst = left[200..].iter().map(|(_, late)| late.abs());
+        let worst = worst.fold(0.0, f64::max);
+        assert!(worst < 0.1e5, "{worst} ns");
+    }
+
+    #[test]
+    fn a_surprise_does_not_move_it_and_eight_in_a_row_lose_it() {
+        let mut clock = Clock::new(PERIOD_NS, Continuity::Unbroken);
+        followed(&mut clock, 0.0, 0.0, &[0.0; 50]);
+        assert!(clock.is_locked());
+        let period = clock.period_ns();
+        let at = |n: u64| Instant::from_ns(30_000_000 * (51 + n));
+        for n in 0..u64::from(LOST_AFTER) {
+            assert!(clock.is_locked(), "{n}");
+            assert_eq!(clock.observe(at(n), Span::from_ms(3.0)), Seen::Surprise);
+        }
+        assert_eq!(clock.period_ns(), period);
+        assert!(!clock.is_locked());
+        let found = clock.observe(at(9), Span::from_ms(3.0));
+        assert!(
+            matches!(found, Seen::Found(late) if late > Span::from_ms(2.9)),
+            "{found:?}"
+        );
+        assert!(clock.is_locked());
+    }
+
+    #[test]
+    fn where_pauses_are_nominal_each_completion_tells_the_angle_anew() {
+        let mut clock = Clock::new(PERIOD_NS, Continuity::Unknown);
+        for ms in [3.0, -4.0, 0.1] {
+            let off = Span::from_ms(ms);
+            assert_eq!(clock.observe(Instant::START, off), Seen::Found(off));
+            assert!(!clock.is_locked());
+        }
+        assert_eq!(clock.period_ns(), PERIOD_NS);
+    }
+}
