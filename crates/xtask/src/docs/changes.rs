@@ -85,7 +85,10 @@ fn seeks(given: &Sheet, fitted: &Sheet) -> String {
         let pairs = given.seek.iter().zip(&fitted.seek);
         range(pairs.map(|(was, is)| (was.distance_cylinders, of(is) - of(was))))
     });
-    format!("Seeks inward, with what settling adds: before reads {reads};\nbefore writes {writes}.")
+    format!(
+        "Seeks inward, with what settling adds, by their distance in cylinders: before reads\n\
+         {reads}; before writes {writes}."
+    )
 }
 
 /// From the greatest decrease to the greatest increase, in milliseconds, each with its distance.
@@ -94,7 +97,7 @@ fn range(changes: impl Iterator<Item = (u32, f64)>) -> String {
     let by_change = |a: &&(u32, f64), b: &&(u32, f64)| a.1.total_cmp(&b.1);
     match (all.iter().min_by(by_change), all.iter().max_by(by_change)) {
         (Some((short, least)), Some((long, most))) => {
-            format!("{least:+.2} ms (over {short} cylinders) to {most:+.2} ms (over {long})")
+            format!("{least:+.2} ms (at {short}) to {most:+.2} ms (at {long})")
         }
         _ => "no distance".to_owned(),
     }
@@ -133,7 +136,7 @@ mod tests {
         // Below what is shown, nothing has changed.
         let alike = sheet(1.000_04, true, [1.0, 5.0]);
         assert!(changed(&was, &alike).is_empty());
-        let reads = "before reads -1.00 ms (over 9 cylinders) to +0.50 ms (over 1);";
+        let reads = "before reads\n-1.00 ms (at 9) to +0.50 ms (at 1);";
         assert!(seeks(&was, &is).contains(reads), "{}", seeks(&was, &is));
     }
 }

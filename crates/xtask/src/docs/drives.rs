@@ -54,11 +54,10 @@ off the other. About the two curves arms arrive with a scatter of 0.15 ms, and w
 straddles a sector a request gains or loses a whole revolution; no predictor can tell which.
 
 The drive drifts. In the second half arms arrive some 0.08 ms later than in the first (before reads
-0.06 ± 0.03, before writes 0.09 ± 0.04). No number fitted to the first half can know that, and as
-many more requests lose a revolution, a replay of the second half is too short in the mean. A fit
-to the second half shows the same from the other side: its replay of the first half is 0.05 ms
-too long. Drift is not all, though: that fit, whose mean on the second half is right, still has a
-demerit of 0.10 there.",
+0.06 ± 0.03, before writes 0.09 ± 0.04). No number fitted to the first half can know that; as
+so many more requests lose a revolution, a replay of the second half is too short in the mean. A fit
+to the second half errs the other way: its replay of the first is some 0.06 ms too long. Drift is
+not all, though: even that fit has a demerit of 0.10 on the second half, from which it was made.",
     },
     Drive {
         name: "seagate-st41601n",
@@ -105,10 +104,11 @@ the next track: 0.41. No parameter of the set was changed; what a fit changes st
         half_bound_us: 200.0,
         single: None,
         cause: "\
-Some 2,000 of 10,000 rows are missing, and yet the phase holds over the whole trace: the clock was
-not broken where they went. A read goes over the bus when 16 of its sectors are buffered
-(`read_watermark`), and pauses some 0.6 ms when the bus has emptied the buffer (`read_restart`).
-A write waits for nearly all its data before its media write (`write_start`).
+Some 2,000 of 10,000 rows are missing, and yet the phase of the platter holds over the whole trace.
+A read goes over the bus when 16 of its sectors are buffered (`read_watermark`), and pauses when the
+bus has emptied the buffer (`read_restart`): reads of up to 22 sectors, where it does not, end some
+0.6 ms sooner behind their last sector than longer ones. A write waits for most of its data before
+its media write, not for the first sector (`write_start`).
 
 What is left is a settle that varies. Seeks of 160 to 700 cylinders take 2 to 6 ms longer before a
 write than before a read and scatter widely: of the writes over these distances that had 4 ms in
@@ -127,8 +127,8 @@ and a few reads over 1 to 600 cylinders that differ by up to 0.4 ms.",
         single: None,
         cause: "\
 Its pauses are nominal, so of seeks and overheads only the edges of distributions tell: the shortest
-response over a distance, and how the rest spreads over a revolution behind it. What is known
-with certainty needs no angle: absorbed writes, which take a little longer than the set says.",
+response over a distance, and how the rest spreads over a revolution behind it. What
+needs no angle is plain: absorbed writes take a little longer than the set says.",
     },
     Drive {
         name: "seagate-barracuda-st32171w",
@@ -145,10 +145,10 @@ keep to unbroken streams.",
         half_bound_us: 160.0,
         single: None,
         cause: "\
-Its pauses are nominal, so of seeks only the edges of distributions tell. Read hits take 0.2 ms longer
-than the set says, and misses near the request before 0.7 ms. Writes are absorbed whether they
-continue a stream or not (`write_cache`). As none waits for the media, seeks before writes show only
-where a read behind them has to wait: the fitted curve of writes is not to be taken at its word.",
+Its pauses are nominal, so of seeks only the edges of distributions tell. Read hits take 0.2 ms
+longer than the set says, and misses near the request before 0.7 ms. Writes are absorbed whether
+they continue a stream or not (`write_cache`). As none waits for the media, seeks before writes show
+only where a read behind them has to wait: do not take the fitted curve of writes at its word.",
     },
     Drive {
         name: "seagate-cheetah-st34501n",
