@@ -238,7 +238,7 @@ pub fn of_drive(one: &Predicted) -> String {
     let head = [&["type", "outcome", "requests"], &HEAD[3..7]].concat();
     format!(
         "\
-![Errors of single predictions on {name}](validation/{plot})
+![Errors on {name}](validation/{plot})
 
 By type and by what the model expected of the buffer ({unlocked} of {all} requests were predicted
 without knowing the angle):
