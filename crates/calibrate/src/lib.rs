@@ -76,7 +76,7 @@ pub enum Clock {
     /// The times between requests were measured: the platter's angle can be followed.
     Unbroken {
         /// Mean resultant length of the angles of media completions about the predicted ones,
-        /// with the given specification; from 0 to 1.
+        /// from 0 to 1.
         concentration: f64,
         /// What passed under the heads when the first request was issued, against the fitted
         /// layout.
@@ -142,7 +142,7 @@ pub fn calibrate(
         let rows = rows.len();
         return Err(Unfit::TooShort { rows, numbers });
     }
-    let (continuity, concentration, breaks) = clock(given, layout, rows);
+    let (continuity, concentration, _) = clock(given, layout, rows);
     let trace = Trace::new(rows.to_vec(), layout);
     let mut search = Search::new(Objective::new(&trace, given, continuity), first);
     run(&mut search, &mut progress);
@@ -153,6 +153,7 @@ pub fn calibrate(
     let clock = match continuity {
         Continuity::Unbroken => {
             spec.mechanics.period_ns = predictor.clock().period_ns();
+            let (_, concentration, breaks) = self::clock(&spec, &layout, rows);
             Clock::Unbroken {
                 concentration,
                 phase: predictor.angle(validate::FIRST),

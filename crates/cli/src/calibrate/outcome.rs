@@ -66,6 +66,9 @@ const ROWS_A_NUMBER: usize = 10;
 /// A drive that explains less is doubtful.
 const WELL_EXPLAINED: f64 = 0.8;
 
+/// What the summary of a fitted drive ends with.
+const FITTED: &str = "; fitted to a trace";
+
 /// The fitted specification's text.
 ///
 /// # Errors
@@ -84,10 +87,8 @@ pub fn text(
         edits.push(Edit { key, value });
     };
     set("name", stem.to_string_lossy().into_owned());
-    set(
-        "summary",
-        format!("{}; fitted to a trace", drive.spec.summary),
-    );
+    let summary = drive.spec.summary.trim_end_matches(FITTED);
+    set("summary", format!("{summary}{FITTED}"));
     set("source.origin", format!("{made}\n{}", source.origin.trim()));
     let text = rewrite(&drive.text, &edits).map_err(|error| {
         Error::flag(
