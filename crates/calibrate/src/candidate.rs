@@ -206,8 +206,8 @@ impl Candidate {
             // Robust: a step that the data insist on costs no more than its logarithm.
             sum += steps.map(|step| 2.0 * (step * step).ln_1p()).sum::<f64>();
         }
-        // A longer seek takes no less. Before a write it may, if the trace insists: the RZ26 settles
-        // long after seeks of 160 to 700 cylinders, and after no others.
+        // A longer seek takes no less. Before a write it may, if the trace insists: the RZ26
+        // settles long after seeks of 160 to 700 cylinders, and after no others.
         let squares = |curve: &Curve| curve.falls_ms().map(|ms| (ms / FALL_MS).powi(2)).collect();
         let reads: Vec<f64> = squares(&self.read_seek);
         sum += reads.iter().sum::<f64>();
