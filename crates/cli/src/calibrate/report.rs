@@ -131,6 +131,7 @@ pub fn text(args: &Args, rows: usize, fitted: &Calibration) -> String {
             let _ = writeln!(text, "  {}", key(quantity));
         }
     }
+    text += "\nsd: with all other numbers held; 0.001 or less where the likelihood has a step.\n";
     let _ = writeln!(text, "\nwrote {}", args.output);
     text
 }

@@ -105,8 +105,8 @@ fn traces_that_cannot_be_fitted_leave_the_output_as_it_was() {
     let output = folder.path("out.toml");
 
     let ascii = folder.file("ascii.trace", "0.25 0 1200 8 1\n1.5 0 90 16 0\n");
-    let expected = "expected measured responses and pauses, which the format disksim does \
-                    not carry";
+    let expected = "expected measured responses, and pauses or arrivals, which the format disksim \
+                    does not carry";
     assert_eq!(
         folder.refused(&ascii, &output, &[]),
         format!("{ascii}:1: response: found \"none\", {expected}")
@@ -208,7 +208,7 @@ fn check_report(report: &Value, output: &str) {
         "evaluations",
         "behaviours",
         "fitted",
-        "left_as_given",
+        "not_determined",
     ];
     assert_eq!(keys(report), fields);
     assert_eq!(report["drive"], "hp-c2247");
