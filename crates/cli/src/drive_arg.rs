@@ -1,5 +1,6 @@
 //! `--drive`: a name of the catalogue, or a specification in a file.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use diskarm_core::geometry::Layout;
@@ -12,6 +13,8 @@ use crate::error::Error;
 pub struct Chosen {
     /// As typed.
     pub name: String,
+    /// Its specification, as written.
+    pub text: Cow<'static, str>,
     /// What the drive is.
     pub spec: Spec,
     /// Where its blocks lie.
@@ -24,19 +27,21 @@ pub struct Chosen {
 /// # Errors
 /// An unknown name; a file that cannot be read; a specification that is wrong.
 pub fn choose(flag: &'static str, name: &str) -> Result<Chosen, Error> {
-    let (spec, layout) = if name.ends_with(".toml") {
+    let text: Cow<'static, str> = if name.ends_with(".toml") {
         let text = std::fs::read_to_string(name).map_err(|source| Error::Io {
             doing: "read",
             path: name.to_owned(),
             source,
         })?;
-        read(&text, name)?
+        text.into()
     } else {
         let entry = diskarm_drives::find(name).ok_or_else(|| unknown(flag, name))?;
-        read(entry.text, entry.name)?
+        entry.text.into()
     };
+    let (spec, layout) = read(&text, name)?;
     Ok(Chosen {
         name: name.to_owned(),
+        text,
         spec,
         layout: Arc::new(layout),
     })

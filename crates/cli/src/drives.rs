@@ -1,7 +1,6 @@
 //! `diskarm drives`: the catalogue, and one drive of it.
 
 mod list;
-mod prose;
 mod seek_plot;
 mod sheet;
 mod show;

@@ -4,12 +4,15 @@
 //! [`Command`] and one in [`run`].
 
 mod blocks;
+mod calibrate;
 mod drive_arg;
 mod drives;
 mod error;
 mod output;
 mod plot;
 mod progress;
+mod prose;
+mod rows;
 mod simulate;
 mod validate;
 
@@ -28,6 +31,7 @@ struct Cli {
 
 #[derive(clap::Subcommand)]
 enum Command {
+    Calibrate(calibrate::Args),
     Drives(drives::Args),
     Simulate(simulate::Args),
     Validate(validate::Args),
@@ -35,6 +39,7 @@ enum Command {
 
 fn run(command: Command) -> Result<(), Error> {
     match command {
+        Command::Calibrate(args) => calibrate::run(args),
         Command::Drives(args) => drives::run(args),
         Command::Simulate(args) => simulate::run(args),
         Command::Validate(args) => validate::run(args),

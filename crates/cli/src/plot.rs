@@ -1,7 +1,11 @@
-//! Plots of two response-time distributions, as SVG.
+//! Plots, as SVG: two response-time distributions; the errors of predictions.
 //!
 //! Written by hand: a plotting library that draws on whole pixels (plotters 0.3) turns a steep
 //! distribution into a staircase of its own.
+
+mod errors;
+
+pub use errors::errors;
 
 use std::fmt::Write;
 
@@ -43,19 +47,7 @@ struct Curve {
 pub fn distributions(title: &str, subtitle: &str, measured: &Sorted, simulated: &Sorted) -> String {
     let longest = nearly_longest(measured).max(nearly_longest(simulated));
     let x = Axis::to(longest.as_ms());
-    let mut svg = String::new();
-    // Writing to a string cannot fail.
-    let _ = write!(
-        svg,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
-         width=\"{WIDTH}\" height=\"{HEIGHT}\" font-family=\"Helvetica, Arial, sans-serif\" \
-         font-size=\"13\" fill=\"#1a1a1a\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
-         <text x=\"{LEFT}\" y=\"24\" font-size=\"16\" font-weight=\"bold\">{}</text>\n\
-         <text x=\"{LEFT}\" y=\"43\" fill=\"#555\">{}</text>\n",
-        escaped(title),
-        escaped(subtitle),
-    );
+    let mut svg = opened(HEIGHT, title, subtitle);
     x.draw(&mut svg);
     draw_fractions(&mut svg);
     for (curve, sample) in [(MEASURED, measured), (SIMULATED, simulated)] {
@@ -76,6 +68,20 @@ pub fn distributions(title: &str, subtitle: &str, measured: &Sorted, simulated: 
     svg
 }
 
+/// The beginning of a drawing of such a height, up to its two lines of title.
+fn opened(height: f64, title: &str, subtitle: &str) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
+         width=\"{WIDTH}\" height=\"{height}\" font-family=\"Helvetica, Arial, sans-serif\" \
+         font-size=\"13\" fill=\"#1a1a1a\">\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
+         <text x=\"{LEFT}\" y=\"24\" font-size=\"16\" font-weight=\"bold\">{}</text>\n\
+         <text x=\"{LEFT}\" y=\"43\" fill=\"#555\">{}</text>\n",
+        escaped(title),
+        escaped(subtitle),
+    )
+}
+
 /// The axis of milliseconds.
 struct Axis {
     /// Between two ticks.
@@ -87,12 +93,7 @@ impl Axis {
     /// From zero to `longest_ms` or a little beyond, five to thirteen ticks away.
     fn to(longest_ms: f64) -> Self {
         let longest_ms = longest_ms.max(1e-3);
-        let mut step_ms = 10f64.powf((longest_ms / 5.0).log10().floor());
-        if longest_ms / step_ms > 25.0 {
-            step_ms *= 5.0;
-        } else if longest_ms / step_ms > 10.0 {
-            step_ms *= 2.0;
-        }
+        let step_ms = round_step(longest_ms);
         Self {
             step_ms,
             ticks: (longest_ms / step_ms).ceil() as u32,
@@ -108,10 +109,11 @@ impl Axis {
     }
 
     fn draw(&self, svg: &mut String) {
-        let decimals = (-self.step_ms.log10().floor()).max(0.0) as usize;
+        let decimals = decimals(self.step_ms);
         for tick in 0..=self.ticks {
             let ms = self.step_ms * f64::from(tick);
             let x = self.at(ms);
+            // Writing to a string cannot fail.
             let _ = writeln!(
                 svg,
                 "<path d=\"M{x:.1} {TOP}V{BOTTOM}\" stroke=\"#e4e4e4\"/>\
@@ -126,6 +128,23 @@ impl Axis {
             BOTTOM + 41.0
         );
     }
+}
+
+/// A round number that goes five to thirteen times into `length`, the last time perhaps in part.
+fn round_step(length: f64) -> f64 {
+    let step = 10f64.powf((length / 5.0).log10().floor());
+    if length / step > 25.0 {
+        5.0 * step
+    } else if length / step > 10.0 {
+        2.0 * step
+    } else {
+        step
+    }
+}
+
+/// That a multiple of `step` needs.
+fn decimals(step: f64) -> usize {
+    (-step.log10().floor()).max(0.0) as usize
 }
 
 fn height(fraction: f64) -> f64 {

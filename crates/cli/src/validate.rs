@@ -1,6 +1,6 @@
 //! `diskarm validate`: a model beside measurements on the real drive.
 
-mod input;
+mod locked;
 mod replays;
 mod report;
 
@@ -11,7 +11,7 @@ use crate::drive_arg::{self, Chosen};
 use crate::error::Error;
 use crate::output;
 use crate::plot;
-use input::Rows;
+use crate::rows::{self, Rows};
 
 /// Compare a drive's model with response times measured on the real drive.
 ///
@@ -42,7 +42,28 @@ pub struct Args {
     #[arg(allow_hyphen_values = true)]
     rows: Option<Rows>,
 
-    /// Draw both distributions into this file (one FILE only)
+    /// Predict each response before seeing it, from all that was measured before
+    ///
+    /// Instead of a replay, the model follows the measured drive: it is told each response after
+    /// it has predicted it, and sets its platter, its period, its buffer and its arm right by
+    /// that. Printed are the fraction of requests whose error is under half a revolution, the
+    /// median and the 95th percentile of the errors of those, without their signs, and the
+    /// fraction of all requests whose error is at most 0.25 ms: overall, by type, by hit or miss
+    /// (as the model thought beforehand) and by size. Beside each stands what the trivial
+    /// predictor reaches, the mean response of the earlier requests of the same type and size.
+    ///
+    /// Rows before those of --rows are history: the predictors learn of them, and they are not
+    /// judged. So --rows 5000.. judges the later rows with the first 5000 for history.
+    ///
+    /// This wants a trace whose clock is unbroken, so that responses and pauses add up to the
+    /// time that passed. phase_concentration tells whether it is: over the n requests that the
+    /// media timed it is 1 when all come at the predicted angle of the platter, and about
+    /// 1 / sqrt(n) by chance. Below 0.5 the clock counts as broken.
+    #[arg(long)]
+    locked: bool,
+
+    /// Draw both distributions into this file; with --locked, the errors of the predictions (one
+    /// FILE only)
     #[arg(long, value_name = "FILE.svg", value_parser = svg)]
     plot: Option<String>,
 
@@ -75,6 +96,9 @@ pub fn run(args: Args) -> Result<(), Error> {
         return Err(Error::flag("--plot", path, "one FILE to draw, not several"));
     }
     let rows = args.rows.unwrap_or_default();
+    if args.locked {
+        return locked::run(&drive, &args, rows);
+    }
     let compared: Result<Vec<Compared>, Error> = args
         .files
         .iter()
@@ -92,7 +116,7 @@ pub fn run(args: Args) -> Result<(), Error> {
 }
 
 fn compare(drive: &Chosen, file: &str, rows: Rows) -> Result<Compared, Error> {
-    let rows = input::read(file, rows, drive)?;
+    let rows = rows::read(file, rows, drive)?;
     let validation = Validation::new(&drive.spec, drive.layout.clone(), rows);
     let replays = replays::all(&validation)?;
     Ok(Compared {

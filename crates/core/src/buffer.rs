@@ -140,6 +140,15 @@ impl Buffer {
         segment.first = segment.first.max(first.min(segment.end));
     }
 
+    /// Drops every segment that holds blocks of `request`.
+    pub fn forget(&mut self, request: &Request) {
+        for s in &mut self.segments {
+            if s.first < request.end() && request.start < s.end {
+                s.end = s.first;
+            }
+        }
+    }
+
     /// Drops what a write makes stale.
     pub fn invalidate(&mut self, write: &Request) {
         for s in &mut self.segments {

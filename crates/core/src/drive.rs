@@ -9,6 +9,7 @@ mod completion;
 mod core;
 mod costs;
 mod device;
+mod follow;
 mod read;
 mod reading;
 mod stall;

@@ -173,7 +173,7 @@ impl Layout {
             cylinder: place.cylinder,
             head: place.head,
             sector: place.sector,
-            start: place.start,
+            start: place.start + grid.sector_angle * u64::from(piece.turned),
             sector_angle: grid.sector_angle,
         }
     }
@@ -259,6 +259,7 @@ mod tests {
             order: TrackOrder::SerpentinePerZone,
             sparing: Sparing::SectorsPerZone,
             zones: zones.collect(),
+            slips_turn_tracks: false,
             grown_defects: GrownDefects {
                 count: 4_000,
                 seed: 1,

@@ -2,7 +2,7 @@
 //!
 //! The modules stand on one another in this order, and an import goes down only:
 //! `units` < `request` < `stats` < `spec` < `geometry` < `mechanics` < `sched` < `buffer` <
-//! `drive` < `host` < `workload` < `engine` < `report` < `validate`.
+//! `drive` < `predict` < `host` < `workload` < `engine` < `report` < `validate`.
 
 pub mod buffer;
 pub mod drive;
@@ -10,6 +10,7 @@ pub mod engine;
 pub mod geometry;
 pub mod host;
 pub mod mechanics;
+pub mod predict;
 pub mod report;
 pub mod request;
 pub mod sched;

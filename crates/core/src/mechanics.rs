@@ -77,8 +77,8 @@ impl Mechanism {
     /// pending request.
     #[inline]
     pub fn positioning(&self, from: Position, op: Op, extent: &Extent, ready: Instant) -> Span {
-        let distance = from.cylinder.distance(extent.cylinder);
-        let moved = self.seek.total(op, distance, from.head != extent.head);
+        let way = (from.cylinder, extent.cylinder);
+        let moved = self.seek.total(op, way, from.head != extent.head);
         let there = (from.since + moved).max(ready);
         there + self.rotation.wait(there, extent.start) - from.since
     }
@@ -86,8 +86,8 @@ impl Mechanism {
     /// How a head at `from` gets to the start of `extent`, not to begin before `ready`.
     #[inline]
     pub fn approach(&self, from: Position, op: Op, extent: &Extent, ready: Instant) -> Approach {
-        let distance = from.cylinder.distance(extent.cylinder);
-        let (seek, settle) = self.seek.parts(op, distance, from.head != extent.head);
+        let way = (from.cylinder, extent.cylinder);
+        let (seek, settle) = self.seek.parts(op, way, from.head != extent.head);
         let there = from.since + (seek + settle);
         let hold = ready.since_or_zero(there);
         Approach {

@@ -89,6 +89,10 @@ pub struct Geometry {
     /// Zones, outermost first, covering ascending ranges of cylinders. Cylinders between two
     /// zones hold no data.
     pub zones: Vec<Zone>,
+    /// A slipped place turns every track behind its region of the sparing scheme, to the end of
+    /// the zone, by as much: skews are counted from where the data before end. On the ST41601N
+    /// the completions behind each of 28 slips come one sector later, to within a tenth of one.
+    pub slips_turn_tracks: bool,
     /// Sectors (or tracks, when sparing is by track) that grew defective in use, at random
     /// places, and were reallocated (worthington94 section 5.2).
     pub grown_defects: GrownDefects,
@@ -175,6 +179,9 @@ pub struct Mechanics {
     /// Time to another head of the same cylinder. It overlaps a seek: positioning takes the
     /// longer of the two.
     pub head_switch: Span,
+    /// Added to a seek inward (to a higher cylinder), taken off one outward. On the HP C2247
+    /// this is half a millisecond at all distances.
+    pub inward_seek: Span,
     /// Added to any seek or head switch before a write; negative when *effective* (reads wait
     /// to settle too, or the write's setup overlaps), by no more than the shortest movement.
     pub write_settle: Span,
@@ -426,6 +433,10 @@ pub struct Bus {
     pub write_sector: Span,
     /// A read keeps the bus once it sends, even when the buffer runs empty.
     pub hold_read: bool,
+    /// How long a read that keeps the bus pauses when the buffer has run empty, after the next
+    /// sector is there. On the RZ26 it is some 0.6 ms: reads of up to 22 sectors, whose bus does
+    /// not catch up with the media, end that much sooner behind their last sector.
+    pub read_restart: Span,
     /// A write keeps the bus even when the buffer is full.
     pub hold_write: bool,
     /// The drive keeps the bus from command to completion.

@@ -35,6 +35,18 @@ impl Instant {
         self.0 as f64 / 1e9
     }
 
+    /// The time from `other` to here, negative when `other` is later.
+    #[inline]
+    pub const fn after(self, other: Self) -> Span {
+        Span(self.0 - other.0)
+    }
+
+    /// This instant moved by `by`, but not to before the start.
+    #[inline]
+    pub const fn shifted(self, by: Span) -> Self {
+        Self(Span(self.0 + by.0).or_zero().0)
+    }
+
     /// The time from `earlier` to here, or zero when `earlier` is in fact later.
     #[inline]
     pub const fn since_or_zero(self, earlier: Self) -> Span {

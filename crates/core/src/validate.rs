@@ -19,11 +19,19 @@
 //! A [`Validation`] names its replays ([`Validation::variants`]); each is a unit of work of its
 //! own ([`Validation::replay`]), which a caller may give to any thread, and [`Figures::of`]
 //! combines them.
+//!
+//! # Request by request
+//! Where a trace's clock is unbroken, a model can be told what the drive did so far and asked what
+//! it will do next: [`Locked`] follows a trace so, and [`LockedFigures`] judges the predictions.
 
 mod figures;
+mod locked;
 mod residuals;
 
 pub use figures::{Comparison, Figures};
+pub use locked::{
+    Accuracy, FIRST, Followed, Judged, Locked, LockedFigures, Served, UNBROKEN_RATIO, follow,
+};
 pub use residuals::{Distances, NEAR, Relation, Residual, Residuals, Sizes};
 
 use std::sync::Arc;

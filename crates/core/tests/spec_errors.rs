@@ -4,7 +4,7 @@
 use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::Op;
 use diskarm_core::spec::{self, Document, quantity};
-use diskarm_core::units::Span;
+use diskarm_core::units::{Cylinder, Span};
 
 /// A small drive that has every kind of field; what it means is checked in `spec_values`.
 const GOOD: &str = include_str!("spec/good.toml");
@@ -68,6 +68,41 @@ fn a_later_stage_reports_with_the_line_of_the_field() {
     );
 }
 
+/// An inward seek is no more uneven than the shortest seek takes, of reads or of writes.
+#[test]
+fn an_inward_seek_takes_no_more_than_the_shortest_seek() {
+    let told = |inward: &str, write: &str| {
+        let text = format!(
+            "name = \"x\"\nsummary = \"x\"\nsource.origin = \"x\"\n[geometry]\nsurfaces = 1\n\
+             cylinders = 10\nsectors = 100\nsector_bytes = 512\n\
+             zones = [{{ cylinders = [0, 10], sectors_per_track = 10 }}]\n\
+             [mechanics]\nrotation = \"10 ms\"\ninward_seek = \"{inward}\"\n\
+             seek = {{ form = \"table\", cylinders_ms = [[1, 2], [9, 5]] }}\n{write}"
+        );
+        match spec::parse(&text, "x.toml") {
+            Ok(_) => "nothing".to_owned(),
+            Err(error) => error.to_string(),
+        }
+    };
+    let writes = "write_seek = { form = \"table\", cylinders_ms = [[1, 1.5], [9, 5]] }\n";
+    for (inward, write, shortest) in [
+        ("2 ms", "", None),
+        ("-2 ms", "", None),
+        ("2.001 ms", "", Some("2 ms")),
+        ("-2.001 ms", "", Some("2 ms")),
+        ("1.5 ms", writes, None),
+        ("-1.6 ms", writes, Some("1.5 ms")),
+    ] {
+        let expected = shortest.map_or("nothing".to_owned(), |shortest| {
+            format!(
+                "x.toml:12: mechanics.inward_seek: found {inward:?}, expected a time from \
+                 -{shortest} to {shortest}, which is the shortest seek"
+            )
+        });
+        assert_eq!(told(inward, write), expected);
+    }
+}
+
 /// Each seek curve's shortest time, by hand and by the table that the model moves by, bounds an
 /// effective write settle where there is no head switch; the bound itself is taken.
 #[test]
@@ -116,7 +151,7 @@ fn a_write_settle_takes_no_more_than_the_shortest_seek() {
         let spec = spec::parse(&drive(&curve, "0 ms"), "x.toml").expect("a sound drive");
         let seeks = SeekTimes::new(&spec.mechanics, 10);
         let shortest = (1..10)
-            .map(|distance| seeks.total(Op::Write, distance, false))
+            .map(|distance| seeks.total(Op::Write, (Cylinder(0), Cylinder(distance)), false))
             .min();
         assert_eq!(shortest.map(|time| -time), quantity::span(bound), "{curve}");
         assert_eq!(told(&curve, bound), "nothing", "{curve}");

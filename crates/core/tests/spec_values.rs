@@ -78,6 +78,7 @@ fn source_and_geometry_arrive() {
         order: TrackOrder::Serpentine,
         sparing: Sparing::SectorsPerRange(5),
         zones: vec![zone(0, 10, 30), inner],
+        slips_turn_tracks: true,
         grown_defects: GrownDefects { count: 3, seed: 7 },
     };
     assert_eq!(spec.geometry, geometry);
@@ -99,6 +100,7 @@ fn mechanics_arrive() {
         seek: SeekCurve::TwoPieceAndTable(piece, vec![ms(1.5), ms(1.75)]),
         write_seek: Some(SeekCurve::Table(writes)),
         head_switch: Span::from_ns(800_000),
+        inward_seek: Span::from_ns(100_000),
         write_settle: Span::from_ns(-25_000),
     };
     assert_eq!(read(GOOD).mechanics, mechanics);
@@ -145,6 +147,7 @@ fn electronics_arrive() {
     let bus = Bus {
         read_sector: ms(0.1),
         write_sector: ms(0.2),
+        read_restart: Span::from_ns(300_000),
         hold_read: true,
         ..plain_bus()
     };
@@ -171,6 +174,7 @@ fn what_is_left_out_is_off_or_zero() {
         order: TrackOrder::CylinderMajor,
         sparing: Sparing::None,
         zones: vec![zone(0, 10, 10)],
+        slips_turn_tracks: false,
         grown_defects: GrownDefects::default(),
     };
     assert_eq!(spec.geometry, geometry);
@@ -183,6 +187,7 @@ fn what_is_left_out_is_off_or_zero() {
         },
         write_seek: None,
         head_switch: Span::ZERO,
+        inward_seek: Span::ZERO,
         write_settle: Span::ZERO,
     };
     assert_eq!(spec.mechanics, mechanics);
@@ -229,6 +234,7 @@ fn plain_bus() -> Bus {
     Bus {
         read_sector: Span::ZERO,
         write_sector: Span::ZERO,
+        read_restart: Span::ZERO,
         hold_read: false,
         hold_write: false,
         never_disconnect: false,

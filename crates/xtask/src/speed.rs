@@ -9,7 +9,6 @@ mod counts;
 pub use bench::run as bench;
 pub use counts::run as counts;
 
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// One row of the performance table.
@@ -57,20 +56,6 @@ const CASES: &[Case] = &[
         disksim_mreq_per_s: 0.014,
     },
 ];
-
-/// Builds the command line in release mode; where it is.
-fn build() -> Result<PathBuf, String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built = Command::new(cargo)
-        .args(["build", "--release", "--quiet", "--package", "diskarm"])
-        .status()
-        .map_err(|error| format!("cargo: {error}"))?;
-    if !built.success() {
-        return Err(format!("the release build failed: {built}"));
-    }
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
-    Ok(target.join("release").join("diskarm"))
-}
 
 /// Adds what one run of a case says to `diskarm`, or to a tool that runs it.
 fn simulate(command: &mut Command, case: &Case, requests: u64) {

@@ -98,6 +98,7 @@ fn geometry(spec: &Spec) -> Section {
         ("cylinders", g.cylinders.into()),
         ("order", word(g.order)),
         ("sparing", word(g.sparing)),
+        ("slips_turn_tracks", g.slips_turn_tracks.into()),
         ("grown_defects", g.grown_defects.count.into()),
     ]
 }
@@ -108,6 +109,7 @@ fn mechanics(spec: &Spec) -> Section {
         ("rotation_rpm", (60e9 / m.period_ns).into()),
         ("revolution_ms", (m.period_ns / 1e6).into()),
         ("head_switch_ms", ms(m.head_switch)),
+        ("inward_seek_ms", ms(m.inward_seek)),
         ("write_settle_ms", ms(m.write_settle)),
         ("write_seek_curve_of_its_own", m.write_seek.is_some().into()),
     ]
@@ -198,6 +200,7 @@ fn bus(b: &spec::Bus) -> Section {
         ("read_sector_ms", ms(b.read_sector)),
         ("write_sector_ms", ms(b.write_sector)),
         ("hold_read", b.hold_read.into()),
+        ("read_restart_ms", ms(b.read_restart)),
         ("hold_write", b.hold_write.into()),
         ("never_disconnect", b.never_disconnect.into()),
         ("write_leaves", word(b.write_leaves)),

@@ -3,13 +3,15 @@
 use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::Op;
 use diskarm_core::spec::Spec;
+use diskarm_core::units::Cylinder;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{prose, seek_plot, sheet, zones};
+use super::{seek_plot, sheet, zones};
 use crate::drive_arg;
 use crate::error::Error;
 use crate::output;
+use crate::prose;
 
 /// Show a drive: zones, seek curve, buffer, overheads, bus, queue, and where the figures are from.
 #[derive(clap::Args)]
@@ -33,7 +35,8 @@ pub fn run(args: Args) -> Result<(), Error> {
 }
 
 fn total_ms(seek: &SeekTimes, op: Op, distance: u32) -> f64 {
-    let (arm, settle) = seek.parts(op, distance, false);
+    let way = (Cylinder(0), Cylinder(distance));
+    let (arm, settle) = seek.parts(op, way, false);
     (arm + settle).as_ms()
 }
 

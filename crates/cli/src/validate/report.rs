@@ -81,13 +81,17 @@ enum What {
 }
 
 #[derive(Serialize)]
-struct Several<'a> {
-    files: Vec<File<'a>>,
+struct Several<T> {
+    files: Vec<T>,
 }
 
-/// Prints all figures of one trace as an object, of several as an object of `files`.
+/// Prints all figures.
 pub fn print_json(drive: &str, compared: &[Compared]) -> Result<(), Error> {
-    let mut files: Vec<File<'_>> = compared.iter().map(|one| file(drive, one)).collect();
+    print_files(compared.iter().map(|one| file(drive, one)).collect())
+}
+
+/// Prints what is said of one trace as an object, of several as an object of `files`.
+pub fn print_files(mut files: Vec<impl Serialize>) -> Result<(), Error> {
     match files.pop() {
         Some(one) if files.is_empty() => output::print_json(&one),
         last => {
@@ -171,13 +175,17 @@ fn tables(residuals: &Residuals) -> Tables {
 
 fn class(op: Op, what: What, residual: &Residual) -> Class {
     Class {
-        op: if op.is_read() { "read" } else { "write" },
+        op: op_name(op),
         what,
         requests: residual.count,
         measured_mean_ms: residual.measured_mean.as_ms(),
         simulated_mean_ms: residual.simulated_mean.as_ms(),
         demerit_ms: residual.demerit.as_ms(),
     }
+}
+
+pub fn op_name(op: Op) -> &'static str {
+    if op.is_read() { "read" } else { "write" }
 }
 
 fn relation_name(relation: Relation) -> &'static str {

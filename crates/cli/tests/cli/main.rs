@@ -1,8 +1,10 @@
 //! Runs the program and reads what it prints.
 
+mod calibrate;
 mod drives;
 mod errors;
 mod help;
+mod locked;
 mod simulate;
 mod validate;
 

@@ -17,6 +17,8 @@ pub(super) struct HostPath {
     pub preparation: Span,
     /// A read that has begun to send keeps the bus.
     pub hold_read: bool,
+    /// How long such a read pauses when the buffer has run empty.
+    pub read_restart: Span,
 }
 
 /// Blocks of a read on their way: `first` to `end`, of which those before `pieces` begin are in
@@ -59,6 +61,7 @@ impl HostPath {
             reselect,
             preparation: o.data_preparation,
             hold_read: spec.bus.hold_read || connected || free,
+            read_restart: spec.bus.read_restart,
         }
     }
 
@@ -69,6 +72,9 @@ impl HostPath {
     /// latest with respect to the media at the first or at the last sector of each piece.
     #[inline]
     pub fn delivered(&self, data: &Arrivals<'_>, start: Instant) -> Instant {
+        if self.read_restart > Span::ZERO {
+            return self.sent(data, Sending::from(start));
+        }
         let rate = self.read_sector;
         let mut done = start + rate * (data.end - data.first).0;
         if let [piece] = data.pieces
@@ -107,11 +113,16 @@ impl HostPath {
         watermark: SectorCount,
         connections: usize,
     ) -> Instant {
-        let mut sending = Sending {
+        let sending = Sending {
             watermark: Some(watermark),
             connections,
             ..Sending::from(start)
         };
+        self.sent(data, sending)
+    }
+
+    /// When all of `data` is sent, sector by sector.
+    fn sent(&self, data: &Arrivals<'_>, mut sending: Sending) -> Instant {
         while sending.sent < data.end - data.first {
             self.send_next(data, &mut sending);
         }
@@ -123,7 +134,7 @@ impl HostPath {
         let next = sending.sent + SectorCount(1);
         if let Some(there) = data.after(next).filter(|&there| there > sending.now) {
             sending.now = match sending.watermark {
-                None => there,
+                None => there + self.read_restart,
                 Some(watermark) => {
                     let want = (sending.sent + watermark).min(data.end - data.first);
                     let back = self.reselect[sending.connections.min(1)];

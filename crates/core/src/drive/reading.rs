@@ -6,7 +6,7 @@ use crate::geometry::Extent;
 use crate::mechanics::{Mechanism, Piece, Position};
 use crate::request::Op;
 use crate::spec::ReadAhead;
-use crate::units::{Cylinder, Head, Instant, Lbn, SectorCount};
+use crate::units::{Cylinder, Head, Instant, Lbn, SectorCount, Span};
 
 /// A pass that reads into a segment, and on when nobody asks for anything else.
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +94,13 @@ impl Reading {
             in_place,
             resumed: Instant::START,
             reach,
+        }
+    }
+
+    /// All of it happens `by` later.
+    pub fn delay(&mut self, by: Span) {
+        for at in [&mut self.piece.begin, &mut self.in_place, &mut self.resumed] {
+            *at = at.shifted(by);
         }
     }
 

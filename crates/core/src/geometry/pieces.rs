@@ -7,17 +7,26 @@ pub(super) struct Piece {
     pub(super) end: u64,
     pub(super) shift: u64,
     pub(super) grid: u32,
+    /// Sectors by which slips before it turned its tracks.
+    pub(super) turned: u32,
 }
 
 impl Piece {
-    /// Blocks `start..end`, the first of which is sector `x` of `grid`.
-    pub(super) fn new(start: u64, end: u64, x: u64, grid: u32) -> Self {
+    /// Blocks `start..end`, the first of which is sector `x` of `grid`, on tracks `turned` by so
+    /// many sectors.
+    pub(super) fn new((start, end): (u64, u64), x: u64, grid: u32, turned: u32) -> Self {
         Self {
             start,
             end,
             shift: x.wrapping_sub(start),
             grid,
+            turned,
         }
+    }
+
+    /// Whether the same arithmetic holds for `next`, which begins where this ends.
+    fn is_continued_by(&self, next: &Self) -> bool {
+        (self.shift, self.grid, self.turned) == (next.shift, next.grid, next.turned)
     }
 
     /// The sector of the grid that block `lbn` is.
@@ -35,7 +44,7 @@ impl PieceList {
     /// Appends a piece, or lets the last one go on where the new one only continues it.
     pub(super) fn push(&mut self, piece: Piece) {
         match self.0.last_mut() {
-            Some(last) if (last.shift, last.grid) == (piece.shift, piece.grid) => {
+            Some(last) if last.is_continued_by(&piece) => {
                 last.end = piece.end;
             }
             _ => self.0.push(piece),

@@ -53,6 +53,8 @@ pub(super) struct ZonePlan {
     spares_in_front: bool,
     /// In ascending order, in units.
     pub(super) slips: Vec<u64>,
+    /// Slips turn the tracks of the regions behind theirs.
+    slips_turn_tracks: bool,
     reserved: u64,
     /// Block of the first place that is mapped and not reserved.
     first_block: u64,
@@ -69,7 +71,8 @@ enum Stretch {
 
 impl ZonePlan {
     /// Takes the zone's numbers as they are: `check` has been over them.
-    fn new(zone: &Zone, surfaces: u32, by: Sparing) -> Self {
+    fn new(zone: &Zone, g: &Geometry) -> Self {
+        let (surfaces, by) = (g.surfaces, g.sparing);
         let spt = u64::from(zone.sectors_per_track);
         let cylinder = u64::from(surfaces) * spt;
         let places = cylinder * u64::from(zone.end_cylinder - zone.first_cylinder);
@@ -101,6 +104,7 @@ impl ZonePlan {
             spares,
             spares_in_front: by == Sparing::SectorsPerCylinderFront,
             slips,
+            slips_turn_tracks: g.slips_turn_tracks,
             reserved: zone.reserved_sectors.0,
             first_block: 0,
         }
@@ -117,6 +121,15 @@ impl ZonePlan {
         let from = self.slips.partition_point(|&s| s < first / self.unit);
         let to = self.slips.partition_point(|&s| s < end / self.unit);
         &self.slips[from..to]
+    }
+
+    /// By how many sectors the tracks of the region that `place` lies in are turned.
+    pub(super) fn turned(&self, place: u64) -> u32 {
+        if !self.slips_turn_tracks {
+            return 0;
+        }
+        let region = place / self.region * self.region;
+        (self.slipped(0, region).len() as u64 * self.unit) as u32
     }
 
     /// Places that hold data, the reserved ones among them.
@@ -224,11 +237,7 @@ pub(super) struct Plan {
 impl Plan {
     /// The plan of a geometry whose zones `check` has found sound.
     pub(super) fn new(g: &Geometry) -> Result<Self, LayoutError> {
-        let mut zones: Vec<_> = g
-            .zones
-            .iter()
-            .map(|zone| ZonePlan::new(zone, g.surfaces, g.sparing))
-            .collect();
+        let mut zones: Vec<_> = g.zones.iter().map(|zone| ZonePlan::new(zone, g)).collect();
         let mut block = 0;
         for (index, zone) in zones.iter_mut().enumerate() {
             let mapped = zone.mapped();
@@ -337,16 +346,22 @@ impl Plan {
         for (index, zone) in self.zones.iter().enumerate() {
             let mut reserved = zone.reserved;
             for stretch in zone.stretches() {
-                let (grid, first, sectors) = match stretch {
-                    Stretch::Data { first, sectors } => (data_grid(index), first, sectors),
-                    Stretch::Places { first, sectors } => (places_grid(index), first, sectors),
+                let (grid, first, sectors, place) = match stretch {
+                    Stretch::Data { first, sectors } => {
+                        let region = first / (zone.region - zone.spares).max(1);
+                        (data_grid(index), first, sectors, region * zone.region)
+                    }
+                    Stretch::Places { first, sectors } => {
+                        (places_grid(index), first, sectors, first)
+                    }
                 };
                 let dropped = reserved.min(sectors);
                 reserved -= dropped;
                 let sectors = (sectors - dropped).min(self.capacity - block);
                 if sectors > 0 {
                     let end = block + sectors;
-                    list.push(Piece::new(block, end, first + dropped, grid));
+                    let turned = zone.turned(place);
+                    list.push(Piece::new((block, end), first + dropped, grid, turned));
                     block = end;
                 }
             }

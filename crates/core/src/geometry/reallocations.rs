@@ -47,7 +47,9 @@ impl Reallocations {
             .filter_map(|&(from, to)| {
                 let (start, end, skipped) = plan.blocks_of_unit(from)?;
                 let grid = places_grid(to.zone);
-                Some(Piece::new(start.0, end.0, to.place + skipped, grid))
+                let turned = plan.zones[to.zone].turned(to.place);
+                let blocks = (start.0, end.0);
+                Some(Piece::new(blocks, to.place + skipped, grid, turned))
             })
             .collect();
         pieces.sort_unstable_by_key(|piece| piece.start);

@@ -40,6 +40,20 @@ impl Rotation {
         }
     }
 
+    /// The same platter seen anew at `at`: `late` behind where it was thought to be, and turning
+    /// with another period from there on.
+    ///
+    /// # Panics
+    /// As [`Rotation::new`].
+    pub fn corrected(&self, at: Instant, late: Span, period_ns: f64) -> Self {
+        let there = self.angle(at) - Angle::from_raw(self.rate.wrapping_mul(late.as_ns() as u64));
+        let new = Self::new(period_ns, Angle::ZERO);
+        Self {
+            origin: there - new.angle(at),
+            ..new
+        }
+    }
+
     /// One revolution, to the nanosecond.
     pub fn period(&self) -> Span {
         Span::from_ns((self.period >> FRACTION_BITS) as i64)

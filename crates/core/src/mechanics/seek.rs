@@ -1,19 +1,23 @@
 //! Seek times by distance, tabulated once from the curve that a specification gives.
 
+use std::sync::Arc;
+
 use crate::request::Op;
 use crate::spec::{Mechanics, SeekCurve, TwoPiece};
-use crate::units::Span;
+use crate::units::{Cylinder, Span};
 
-/// Arm movement, head switch and write settle for every distance, direction and head change.
+/// Arm movement, head switch and write settle for every way, direction and head change.
 #[derive(Clone, Debug)]
 pub struct SeekTimes {
-    /// By distance.
-    rows: Vec<Row>,
+    /// By cylinders inward, the longest way outward first.
+    rows: Arc<[Row]>,
+    /// Cylinders but one: the row of no way at all.
+    rest: u32,
     /// The shortest movement of any kind for this distance or more, by distance.
-    least: Vec<u32>,
+    least: Arc<[u32]>,
 }
 
-/// Nanoseconds for one distance.
+/// Nanoseconds for one way.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
     /// The arm alone, before a read and before a write.
@@ -23,26 +27,50 @@ struct Row {
 }
 
 impl SeekTimes {
-    /// Tabulates distances of a drive with `cylinders` cylinders.
+    /// Tabulates the ways of a drive with `cylinders` cylinders.
     pub fn new(mechanics: &Mechanics, cylinders: u32) -> Self {
-        let rows: Vec<Row> = (0..cylinders)
-            .map(|d| Row::new(mechanics, d, cylinders))
+        let rest = cylinders - 1;
+        let outward = (1..cylinders).rev().map(|d| (d, -mechanics.inward_seek));
+        let inward = (1..cylinders).map(|d| (d, mechanics.inward_seek));
+        let ways = outward.chain([(0, Span::ZERO)]).chain(inward);
+        let rows: Arc<[Row]> = ways
+            .map(|(d, uneven)| Row::new(mechanics, d, uneven, cylinders))
             .collect();
-        let mut least: Vec<u32> = rows
-            .iter()
-            .map(|r| r.total.into_iter().flatten().fold(u32::MAX, u32::min))
+        let shortest = |way: usize| {
+            rows[way]
+                .total
+                .into_iter()
+                .flatten()
+                .fold(u32::MAX, u32::min)
+        };
+        let mut least: Vec<u32> = (0..cylinders as usize)
+            .map(|d| shortest(rest as usize + d).min(shortest(rest as usize - d)))
             .collect();
         for d in (0..least.len().saturating_sub(1)).rev() {
             least[d] = least[d].min(least[d + 1]);
         }
-        Self { rows, least }
+        Self {
+            rows,
+            rest,
+            least: least.into(),
+        }
     }
 
-    /// Movement over `distance` cylinders: (arm, what head switch and settle add to it). The
+    #[inline]
+    fn row(&self, from: Cylinder, to: Cylinder) -> &Row {
+        &self.rows[(self.rest + to.0 - from.0) as usize]
+    }
+
+    /// Movement from one cylinder to another: (arm, what head switch and settle add to it). The
     /// sum is never negative.
     #[inline]
-    pub fn parts(&self, op: Op, distance: u32, head_changes: bool) -> (Span, Span) {
-        let row = &self.rows[distance as usize];
+    pub fn parts(
+        &self,
+        op: Op,
+        (from, to): (Cylinder, Cylinder),
+        head_changes: bool,
+    ) -> (Span, Span) {
+        let row = self.row(from, to);
         let op = usize::from(!op.is_read());
         let seek = i64::from(row.seek[op]);
         let total = i64::from(row.total[op][usize::from(head_changes)]);
@@ -51,8 +79,8 @@ impl SeekTimes {
 
     /// The sum of [`SeekTimes::parts`].
     #[inline]
-    pub fn total(&self, op: Op, distance: u32, head_changes: bool) -> Span {
-        let row = &self.rows[distance as usize];
+    pub fn total(&self, op: Op, (from, to): (Cylinder, Cylinder), head_changes: bool) -> Span {
+        let row = self.row(from, to);
         let total = row.total[usize::from(!op.is_read())][usize::from(head_changes)];
         Span::from_ns(i64::from(total))
     }
@@ -65,9 +93,11 @@ impl SeekTimes {
 }
 
 impl Row {
-    fn new(mechanics: &Mechanics, d: u32, cylinders: u32) -> Self {
+    /// Over distance `d`, which takes `uneven` more than the curves say.
+    fn new(mechanics: &Mechanics, d: u32, uneven: Span, cylinders: u32) -> Self {
         let write = mechanics.write_seek.as_ref().unwrap_or(&mechanics.seek);
-        let seek = [&mechanics.seek, write].map(|curve| at(curve, d, cylinders));
+        let seek =
+            [&mechanics.seek, write].map(|curve| (at(curve, d, cylinders) + uneven).or_zero());
         let total = |op: usize, head_changes: bool| {
             let switch = if head_changes {
                 mechanics.head_switch
@@ -167,13 +197,15 @@ mod tests {
             period_ns: 1e7,
             seek,
             write_seek: None,
+            inward_seek: Span::ZERO,
             head_switch: Span::from_ms(head_switch),
             write_settle: Span::from_ms(write_settle),
         }
     }
 
     fn total(times: &SeekTimes, op: Op, distance: u32, head_changes: bool) -> f64 {
-        let (seek, settle) = times.parts(op, distance, head_changes);
+        let way = (Cylinder(0), Cylinder(distance));
+        let (seek, settle) = times.parts(op, way, head_changes);
         (seek + settle).as_ms()
     }
 
@@ -239,7 +271,8 @@ mod tests {
             for e in d..10 {
                 for op in [Op::Read, Op::Write] {
                     for head in [false, true] {
-                        let (seek, settle) = times.parts(op, e, head);
+                        let way = (Cylinder(0), Cylinder(e));
+                        let (seek, settle) = times.parts(op, way, head);
                         assert!(times.least(d) <= seek + settle);
                     }
                 }

@@ -68,6 +68,7 @@ pub(super) fn bus(mut table: Table<'_>) -> Result<Bus, SpecError> {
     let bus = Bus {
         read_sector: table.or("read_sector", Span::ZERO, field::time)?,
         write_sector: table.or("write_sector", Span::ZERO, field::time)?,
+        read_restart: table.or("read_restart", Span::ZERO, field::time)?,
         hold_read: table.or("hold_read", false, field::flag)?,
         hold_write: table.or("hold_write", false, field::flag)?,
         never_disconnect: table.or("never_disconnect", false, field::flag)?,

@@ -31,6 +31,7 @@ pub(super) fn read(mut table: Table<'_>) -> Result<Geometry, SpecError> {
     let order = table.or("order", TrackOrder::CylinderMajor, order)?;
     let sparing = sparing(&mut table)?;
     let zones = table.need("zones", |v| zones(v, cylinders))?;
+    let slips_turn_tracks = table.or("slips_turn_tracks", false, field::flag)?;
     let grown = table.value("grown_defects").table()?;
     let geometry = Geometry {
         surfaces,
@@ -41,6 +42,7 @@ pub(super) fn read(mut table: Table<'_>) -> Result<Geometry, SpecError> {
         order,
         sparing,
         zones,
+        slips_turn_tracks,
         grown_defects: grown_defects(grown)?,
     };
     table.finish()?;

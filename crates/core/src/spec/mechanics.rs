@@ -13,8 +13,11 @@ pub(super) fn read(mut table: Table<'_>, cylinders: u32) -> Result<Mechanics, Sp
         seek: table.need("seek", |v| seek(v.table()?))?,
         write_seek: table.maybe("write_seek", |v| seek(v.table()?))?,
         head_switch: table.or("head_switch", Span::ZERO, field::time)?,
+        inward_seek: table.or("inward_seek", Span::ZERO, field::signed_time)?,
         write_settle: table.or("write_settle", Span::ZERO, field::signed_time)?,
     };
+    let uneven = unevenness(&mechanics, cylinders);
+    let uneven = uneven.map(|expected| table.value("inward_seek").error(expected));
     let least = -shortest_movement(&mechanics, cylinders);
     let too_little = (mechanics.write_settle < least).then(|| {
         let expected =
@@ -22,7 +25,16 @@ pub(super) fn read(mut table: Table<'_>, cylinders: u32) -> Result<Mechanics, Sp
         table.value("write_settle").error(expected)
     });
     table.finish()?;
-    too_little.map_or(Ok(mechanics), Err)
+    too_little.or(uneven).map_or(Ok(mechanics), Err)
+}
+
+/// What is expected of `inward_seek` if it makes a seek take less than no time.
+fn unevenness(mechanics: &Mechanics, cylinders: u32) -> Option<String> {
+    let last = cylinders.saturating_sub(1).max(1);
+    let curves = std::iter::once(&mechanics.seek).chain(&mechanics.write_seek);
+    let shortest = curves.map(|curve| shortest_seek(curve, last)).min()?;
+    let fits = mechanics.inward_seek <= shortest && mechanics.inward_seek >= -shortest;
+    (!fits).then(|| format!("a time from -{shortest} to {shortest}, which is the shortest seek"))
 }
 
 /// The shortest seek or head switch before a write: a settle cannot take more than all of it.

@@ -68,7 +68,7 @@ pub struct Residuals {
     pub by_distance: Vec<(Op, Distances, Residual)>,
 }
 
-const OPS: [Op; 2] = [Op::Read, Op::Write];
+pub(super) const OPS: [Op; 2] = [Op::Read, Op::Write];
 const RELATIONS: [Relation; 3] = [Relation::Sequential, Relation::Near, Relation::Far];
 const OUTCOMES: [Outcome; 4] = [
     Outcome::Hit,
@@ -105,11 +105,7 @@ impl Residuals {
                     by_outcome.extend(residual.map(|found| (op, relation, outcome, found)));
                 }
             }
-            for (i, &from) in SIZES.iter().enumerate() {
-                let sizes = Sizes {
-                    from: SectorCount(from),
-                    end: SIZES.get(i + 1).copied().map(SectorCount),
-                };
+            for sizes in Sizes::classes() {
                 let class = |p: &Pair| p.op == op && sizes.contain(p.sectors);
                 by_size.extend(Residual::of(&pairs, class).map(|found| (op, sizes, found)));
             }
@@ -131,7 +127,15 @@ impl Residuals {
 }
 
 impl Sizes {
-    fn contain(&self, sectors: SectorCount) -> bool {
+    /// The ranges that requests are classed by, from the smallest up.
+    pub(super) fn classes() -> impl Iterator<Item = Self> {
+        SIZES.iter().enumerate().map(|(i, &from)| Self {
+            from: SectorCount(from),
+            end: SIZES.get(i + 1).copied().map(SectorCount),
+        })
+    }
+
+    pub(super) fn contain(&self, sectors: SectorCount) -> bool {
         sectors >= self.from && self.end.is_none_or(|end| sectors < end)
     }
 }

@@ -8,7 +8,7 @@ use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::Op;
 use diskarm_core::sched::Fcfs;
 use diskarm_core::spec::{self, ReadAhead, Spec};
-use diskarm_core::units::{Angle, Lbn, SectorCount, Span};
+use diskarm_core::units::{Angle, Cylinder, Lbn, SectorCount, Span};
 use diskarm_core::workload::{Poisson, Random};
 
 use super::tiny::{Seen, tiny};
@@ -73,7 +73,12 @@ fn random_seeks_take_the_mean_over_all_pairs_of_cylinders() {
     }
     let table = SeekTimes::new(&spec.mechanics, spec.geometry.cylinders);
     let time: Vec<f64> = (0..cylinders)
-        .map(|d| table.parts(Op::Read, d as u32, false).0.as_ms())
+        .map(|d| {
+            table
+                .parts(Op::Read, (Cylinder(0), Cylinder(d as u32)), false)
+                .0
+                .as_ms()
+        })
         .collect();
     let mut exact = 0.0;
     for (a, from) in share.iter().enumerate() {

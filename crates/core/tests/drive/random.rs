@@ -76,6 +76,7 @@ fn geometry() -> impl Strategy<Value = Geometry> {
             order,
             sparing: Sparing::SectorsPerZone,
             zones,
+            slips_turn_tracks: false,
             grown_defects: GrownDefects {
                 count: grown.min(free.unwrap_or(0)).min(sectors / 2),
                 seed: 5,
@@ -99,13 +100,15 @@ fn mechanics() -> impl Strategy<Value = Mechanics> {
         proptest::option::of(curve()),
         us(1..2000),
         -700..1000i64,
+        -700..700i64,
     )
         .prop_map(
-            |(period, seek, write_seek, head_switch, settle)| Mechanics {
+            |(period, seek, write_seek, head_switch, settle, inward)| Mechanics {
                 period_ns: f64::from(period) + 0.3,
                 seek,
                 write_seek,
                 head_switch,
+                inward_seek: Span::from_us(inward as f64),
                 write_settle: Span::from_us(settle as f64),
             },
         )
@@ -220,9 +223,12 @@ fn overheads() -> impl Strategy<Value = Overheads> {
 }
 
 fn bus() -> impl Strategy<Value = Bus> {
-    (us(1..2000), us(1..2000), vec(any::<bool>(), 4)).prop_map(|(read, write, flags)| Bus {
+    let restart = prop_oneof![Just(Span::ZERO), us(1..900)];
+    let rates = (us(1..2000), us(1..2000), restart);
+    (rates, vec(any::<bool>(), 4)).prop_map(|((read, write, restart), flags)| Bus {
         read_sector: read,
         write_sector: write,
+        read_restart: restart,
         hold_read: flags[0],
         hold_write: flags[1],
         never_disconnect: flags[2],

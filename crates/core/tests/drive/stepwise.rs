@@ -65,7 +65,6 @@ impl<'a> Stepwise<'a> {
         let m = &self.spec.mechanics;
         let distance = self.cylinder.abs_diff(extent.cylinder.0);
         let switches = self.head != extent.head.0;
-        (self.cylinder, self.head) = (extent.cylinder.0, extent.head.0);
         if distance == 0 && !switches {
             return now;
         }
@@ -73,10 +72,15 @@ impl<'a> Stepwise<'a> {
             (Op::Write, Some(curve)) => curve,
             _ => &m.seek,
         };
+        let inward = if extent.cylinder.0 > self.cylinder {
+            ms(m.inward_seek)
+        } else {
+            -ms(m.inward_seek)
+        };
         let mut time = if distance == 0 {
             0.0
         } else {
-            Self::seek(curve, distance)
+            (Self::seek(curve, distance) + inward).max(0.0)
         };
         if switches {
             time = time.max(ms(m.head_switch));
@@ -84,6 +88,7 @@ impl<'a> Stepwise<'a> {
         if op == Op::Write {
             time = (time + ms(m.write_settle)).max(0.0);
         }
+        (self.cylinder, self.head) = (extent.cylinder.0, extent.head.0);
         now + time
     }
 
@@ -151,7 +156,13 @@ impl<'a> Stepwise<'a> {
                     + reselect
                     + ms(o.data_preparation);
                 let before = sent.last().copied().unwrap_or(connected);
-                sent.push(f64::max(before, there[sent.len()]) + ms(bus.read_sector));
+                let next = there[sent.len()];
+                let from = if next > before {
+                    next + ms(bus.read_restart)
+                } else {
+                    before
+                };
+                sent.push(from + ms(bus.read_sector));
             }
         }
         sent[sent.len() - 1] + ms(o.read_completion)

@@ -36,6 +36,7 @@ fn geometry(surfaces: u32, sparing: Sparing, zones: Vec<Zone>, sectors: u64) -> 
         order: TrackOrder::CylinderMajor,
         sparing,
         zones,
+        slips_turn_tracks: false,
         grown_defects: GrownDefects::default(),
     }
 }

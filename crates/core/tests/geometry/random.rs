@@ -69,10 +69,12 @@ fn disk() -> impl Strategy<Value = Geometry> {
         sparing(),
         vec(raw_zone(), 1..4),
         any::<u64>(),
+        any::<bool>(),
     )
-        .prop_map(|(surfaces, order, sparing, raw, capacity)| {
+        .prop_map(|(surfaces, order, sparing, raw, capacity, turn)| {
             let mut g = geometry(surfaces, sparing, Vec::new(), 0);
             g.order = order;
+            g.slips_turn_tracks = turn;
             for z in &raw {
                 add_zone(&mut g, z);
             }

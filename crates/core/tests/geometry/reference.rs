@@ -119,7 +119,13 @@ fn walk(g: &Geometry) -> Vec<Sector> {
                         }
                         _ => 0,
                     };
-                    let turned = (start + f64::from(sector)) / f64::from(z.sectors_per_track);
+                    let slips = if g.slips_turn_tracks {
+                        turned_by(g, &sectors, zone, region)
+                    } else {
+                        0.0
+                    };
+                    let turned = start + slips + f64::from(sector);
+                    let turned = turned / f64::from(z.sectors_per_track);
                     sectors.push(Sector {
                         pba: Pba {
                             cylinder: Cylinder(cylinder),
@@ -138,6 +144,15 @@ fn walk(g: &Geometry) -> Vec<Sector> {
         }
     }
     sectors
+}
+
+/// Slipped places of the zone in regions before `region`.
+fn turned_by(g: &Geometry, before: &[Sector], zone: usize, region: u64) -> f64 {
+    let slipped = |s: &&Sector| g.zones[zone].slips.contains(&(s.place / unit(g, zone)));
+    let earlier = before
+        .iter()
+        .filter(|s| s.zone == zone && s.region < region);
+    earlier.filter(slipped).count() as f64
 }
 
 fn slip(g: &Geometry, sectors: &mut [Sector]) {

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use super::{CASES, Case, build, counts, simulate};
+use super::{CASES, Case, counts, simulate};
+use crate::binary::build;
 
 /// Requests of a timed run.
 const REQUESTS: u64 = 250_000;

@@ -6,7 +6,8 @@
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use super::{CASES, Case, build, simulate};
+use super::{CASES, Case, simulate};
+use crate::binary::build;
 
 /// The recorded values, beside this crate's manifest.
 const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/counts.toml");

@@ -24,6 +24,7 @@ const ORDER: &[&str] = &[
     "sched",
     "buffer",
     "drive",
+    "predict",
     "host",
     "workload",
     "engine",

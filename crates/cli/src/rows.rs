@@ -1,8 +1,11 @@
-//! The rows of a measured trace that a validation takes.
+//! The rows of a measured trace that a command takes.
+
+use std::ops::Range;
 
 use diskarm_core::engine::Step;
+use diskarm_core::units::{Instant, Span};
 use diskarm_core::validate::Measured;
-use diskarm_trace::{Reader, Record};
+use diskarm_trace::{Reader, Record, TraceError};
 
 use crate::blocks::Blocks;
 use crate::drive_arg::Chosen;
@@ -50,21 +53,53 @@ impl std::fmt::Display for Rows {
 /// What is wrong with the trace; rows that it does not have; a trace without responses or
 /// pauses; a request beyond the end of the drive; a drive whose sectors do not divide blocks.
 pub fn read(file: &str, rows: Rows, drive: &Chosen) -> Result<Vec<Measured>, Error> {
+    read_from(rows.from, file, rows, drive)
+}
+
+/// Reads `rows` of the trace in `file` and all rows before, and tells which of them are `rows`.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with_history(
+    file: &str,
+    rows: Rows,
+    drive: &Chosen,
+) -> Result<(Vec<Measured>, Range<usize>), Error> {
+    let taken = read_from(0, file, rows, drive)?;
+    let range = rows.from..taken.len();
+    Ok((taken, range))
+}
+
+/// Reads from the row `first`, no later than the first of `rows`, to the last of `rows`.
+fn read_from(first: usize, file: &str, rows: Rows, drive: &Chosen) -> Result<Vec<Measured>, Error> {
     let blocks = Blocks::of(drive)?;
     let mut trace = diskarm_trace::open(file, None)?;
-    let mut taken = Vec::new();
+    let mut taken: Vec<Measured> = Vec::new();
+    let mut completed = None;
     let mut index = 0;
     while rows.end.is_none_or(|end| index < end) {
         let Some(record) = trace.next().transpose()? else {
             break;
         };
-        if index >= rows.from {
-            taken.push(measured(&record, index as u64, &trace, blocks)?);
+        if index >= first {
+            if let Some(end) = completed.take() {
+                let pause = pause(&record, end, trace.name())?;
+                if let Some(row) = taken.last_mut() {
+                    row.step.think = pause;
+                }
+            }
+            let row = measured(&record, index as u64, &trace, blocks)?;
+            // Without measured pauses, the next arrival tells.
+            completed = match (record.think, record.arrival) {
+                (None, Some(arrival)) => Some(arrival + row.response),
+                _ => None,
+            };
+            taken.push(row);
         }
         index += 1;
     }
     // The trace ended before the range did, or before it began.
-    if rows.end.is_some_and(|end| index < end) || taken.is_empty() {
+    if rows.end.is_some_and(|end| index < end) || index <= rows.from {
         let expected = format!("a range within 0..{index}, the rows of {file}");
         return Err(Error::flag("--rows", rows.to_string(), expected));
     }
@@ -72,17 +107,37 @@ pub fn read(file: &str, rows: Rows, drive: &Chosen) -> Result<Vec<Measured>, Err
 }
 
 fn measured(record: &Record, id: u64, trace: &Reader, blocks: Blocks) -> Result<Measured, Error> {
-    let (Some(response), Some(think)) = (record.response, record.think) else {
+    let known = record.think.is_some() || record.arrival.is_some();
+    let Some(response) = record.response.filter(|_| known) else {
         let expected = format!(
-            "a trace with measured responses and pauses, which its format ({}) does not carry",
+            "measured responses, and pauses or arrivals, which the format {} does not carry",
             trace.format().name
         );
-        return Err(Error::flag("FILE", trace.name(), expected));
+        let error = TraceError::value(trace.name(), record.line, "response", "none", &expected);
+        return Err(error.into());
     };
     let request = blocks.request(record, id, trace.name())?;
+    let think = record.think.unwrap_or(Span::ZERO);
     Ok(Measured {
         step: Step { request, think },
         response,
+    })
+}
+
+/// The pause between a completion at `end` and the arrival of the next request, `record`.
+fn pause(record: &Record, end: Instant, file: &str) -> Result<Span, Error> {
+    let pause = record.arrival.map(|arrival| arrival.after(end));
+    pause.filter(|&pause| pause >= Span::ZERO).ok_or_else(|| {
+        let expected = "an arrival after the completion of the request before: one at a time";
+        let found = record.arrival.map_or(f64::NAN, Instant::as_s);
+        TraceError::value(
+            file,
+            record.line,
+            "arrival",
+            &format!("{found} s"),
+            expected,
+        )
+        .into()
     })
 }
 

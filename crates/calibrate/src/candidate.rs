@@ -1,0 +1,221 @@
+//! A specification in the making.
+
+use std::sync::Arc;
+
+use diskarm_core::geometry::Layout;
+use diskarm_core::request::Op;
+use diskarm_core::spec::Spec;
+use diskarm_core::units::Span;
+
+use crate::curve::Curve;
+use crate::parameter::PARAMETERS;
+
+/// What is being fitted.
+#[derive(Clone)]
+pub struct Candidate {
+    /// All but the seek curves.
+    pub spec: Spec,
+    /// Where blocks lie.
+    pub layout: Arc<Layout>,
+    /// Seek times of reads, and of writes where these have none of their own.
+    pub read_seek: Curve,
+    /// Seek times of writes, where they differ.
+    pub write_seek: Option<Curve>,
+}
+
+/// One number of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coordinate {
+    /// A parameter, by its place in [`PARAMETERS`].
+    Parameter(usize),
+    /// What is added to the seek time of reads, by knot.
+    ReadSeek(usize),
+    /// The same for writes.
+    WriteSeek(usize),
+}
+
+/// How much the seek time may fall from one knot to the next, in milliseconds.
+const FALL_MS: f64 = 0.05;
+
+/// Coordinates that move together, each so many times as far as the direction says.
+pub type Direction = Vec<(Coordinate, f64)>;
+
+/// How far a seek time may be off at a knot, in milliseconds.
+const SEEK_PRIOR_MS: f64 = 1.0;
+
+/// How much it may be more off at one knot than at the next.
+const SEEK_STEP_MS: f64 = 0.2;
+
+impl Candidate {
+    /// What is given.
+    pub fn new(spec: &Spec, layout: Arc<Layout>) -> Self {
+        let cylinders = spec.geometry.cylinders;
+        let write = spec.mechanics.write_seek.is_some();
+        Self {
+            spec: spec.clone(),
+            layout,
+            read_seek: Curve::new(&spec.mechanics, Op::Read, cylinders),
+            write_seek: write.then(|| Curve::new(&spec.mechanics, Op::Write, cylinders)),
+        }
+    }
+
+    /// Gives writes seek times of their own, which begin as those of reads.
+    pub fn part_write_seek(&mut self) {
+        let mechanics = self.build().mechanics;
+        let cylinders = self.spec.geometry.cylinders;
+        self.write_seek = Some(Curve::new(&mechanics, Op::Write, cylinders));
+    }
+
+    /// The specification as it stands.
+    pub fn build(&self) -> Spec {
+        let mut spec = self.spec.clone();
+        if self.read_seek.added_ms.iter().any(|&ms| ms != 0.0) {
+            spec.mechanics.seek = self.read_seek.corrected();
+        }
+        if let Some(write) = &self.write_seek
+            && (write.added_ms.iter().any(|&ms| ms != 0.0) || spec.mechanics.write_seek.is_none())
+        {
+            spec.mechanics.write_seek = Some(write.corrected());
+        }
+        self.keep_movements_positive(&mut spec);
+        spec
+    }
+
+    /// Neither settle nor unevenness may make a movement shorter than nothing.
+    fn keep_movements_positive(&self, spec: &mut Spec) {
+        let mechanics = &mut spec.mechanics;
+        let reads = self.read_seek.shortest();
+        let writes = self.write_seek.as_ref().map_or(reads, Curve::shortest);
+        let switch = match mechanics.head_switch {
+            Span::ZERO => writes,
+            switch => switch,
+        };
+        mechanics.write_settle = mechanics.write_settle.max(-writes.min(switch));
+        let even = reads.min(writes);
+        mechanics.inward_seek = mechanics.inward_seek.clamp(-even, even);
+    }
+
+    /// All coordinates that it has.
+    pub fn coordinates(&self) -> Vec<Coordinate> {
+        let has = |&i: &usize| PARAMETERS[i].get(&self.spec).is_some();
+        let parameters = (0..PARAMETERS.len()).filter(has).map(Coordinate::Parameter);
+        let reads = (0..self.read_seek.knots.len()).map(Coordinate::ReadSeek);
+        let writes = self
+            .write_seek
+            .iter()
+            .flat_map(|curve| 0..curve.knots.len());
+        parameters
+            .chain(reads)
+            .chain(writes.map(Coordinate::WriteSeek))
+            .collect()
+    }
+
+    /// The directions in which to search: each coordinate, and what only shows together. An inward
+    /// seek that is slower at all distances but one cylinder, the crossing to the next track: the
+    /// shortest seeks make up for it. All seeks of a kind, or all overheads.
+    pub fn directions(&self) -> Vec<Direction> {
+        let all = self.coordinates();
+        let named = |key: &str| {
+            let at = PARAMETERS.iter().position(|p| p.key == key);
+            at.map(Coordinate::Parameter)
+        };
+        let mut directions: Vec<Direction> = all.iter().map(|&at| vec![(at, 1.0)]).collect();
+        if let Some(inward) = named("mechanics.inward_seek") {
+            let mut first = vec![(inward, 1.0), (Coordinate::ReadSeek(0), -1.0)];
+            if self.write_seek.is_some() {
+                first.push((Coordinate::WriteSeek(0), -1.0));
+            }
+            directions.push(first);
+        }
+        // A stretch of distances: no knot of it could go alone.
+        for curve in [
+            Coordinate::ReadSeek as fn(usize) -> Coordinate,
+            Coordinate::WriteSeek,
+        ] {
+            let knots: Vec<_> = (0..).map(curve).take_while(|at| all.contains(at)).collect();
+            for three in knots.windows(3) {
+                directions.push(three.iter().map(|&at| (at, 1.0)).collect());
+            }
+        }
+        let whole = |is: fn(&Coordinate) -> bool| -> Direction {
+            all.iter().copied().filter(is).map(|at| (at, 1.0)).collect()
+        };
+        directions.push(whole(|at| matches!(at, Coordinate::ReadSeek(_))));
+        let writes = whole(|at| matches!(at, Coordinate::WriteSeek(_)));
+        if !writes.is_empty() {
+            directions.push(writes);
+        }
+        directions
+    }
+
+    /// Where it is `ms` further along a direction.
+    pub fn moved(&self, along: &Direction, ms: f64) -> Self {
+        let mut moved = self.clone();
+        for &(at, times) in along {
+            moved.set(at, self.get(at) + times * ms);
+        }
+        moved
+    }
+
+    /// A coordinate's value, in milliseconds.
+    pub fn get(&self, at: Coordinate) -> f64 {
+        match at {
+            Coordinate::Parameter(i) => PARAMETERS[i].get(&self.spec).unwrap_or(0.0),
+            Coordinate::ReadSeek(k) => self.read_seek.added_ms[k],
+            Coordinate::WriteSeek(k) => self.write_seek.as_ref().map_or(0.0, |c| c.added_ms[k]),
+        }
+    }
+
+    /// Sets a coordinate.
+    pub fn set(&mut self, at: Coordinate, ms: f64) {
+        match at {
+            Coordinate::Parameter(i) => PARAMETERS[i].set(&mut self.spec, ms),
+            Coordinate::ReadSeek(k) => self.read_seek.added_ms[k] = ms,
+            Coordinate::WriteSeek(k) => {
+                if let Some(curve) = &mut self.write_seek {
+                    curve.added_ms[k] = ms;
+                }
+            }
+        }
+    }
+
+    /// How far a coordinate may be off what is given: a standard deviation, in milliseconds.
+    pub fn prior_ms(at: Coordinate) -> f64 {
+        match at {
+            Coordinate::Parameter(i) => PARAMETERS[i].prior_ms,
+            Coordinate::ReadSeek(_) | Coordinate::WriteSeek(_) => SEEK_PRIOR_MS,
+        }
+    }
+
+    /// Logarithm of the prior density, but for a constant: everything is near what is `given`,
+    /// and corrections of seek times change little from knot to knot.
+    pub fn ln_prior(&self, given: &Spec) -> f64 {
+        let mut sum = 0.0;
+        for parameter in PARAMETERS {
+            if let (Some(ms), Some(was)) = (parameter.get(&self.spec), parameter.get(given)) {
+                sum += ((ms - was) / parameter.prior_ms).powi(2);
+            }
+        }
+        for curve in std::iter::once(&self.read_seek).chain(&self.write_seek) {
+            let added = &curve.added_ms;
+            sum += added
+                .iter()
+                .map(|ms| (ms / SEEK_PRIOR_MS).powi(2))
+                .sum::<f64>();
+            let steps = added.windows(2).map(|two| (two[1] - two[0]) / SEEK_STEP_MS);
+            // Robust: a step that the data insist on costs no more than its logarithm.
+            sum += steps.map(|step| 2.0 * (step * step).ln_1p()).sum::<f64>();
+        }
+        // A longer seek takes no less. Before a write it may, if the trace insists: the RZ26
+        // settles long after seeks of 160 to 700 cylinders, and after no others.
+        let squares = |curve: &Curve| curve.falls_ms().map(|ms| (ms / FALL_MS).powi(2)).collect();
+        let reads: Vec<f64> = squares(&self.read_seek);
+        sum += reads.iter().sum::<f64>();
+        let writes: Vec<f64> = self.write_seek.as_ref().map(squares).unwrap_or_default();
+        sum += writes
+            .iter()
+            .map(|square| 2.0 * square.ln_1p())
+            .sum::<f64>();
+        -0.5 * sum
+    }
+}

@@ -1,0 +1,263 @@
+//! Fits a drive's specification to a measured trace.
+//!
+//! [`calibrate()`] looks for the specification under which the responses of a trace are likeliest.
+//! A [`Predictor`] follows the trace with a candidate; `likelihood` says how likely each response
+//! was; `search` moves the candidate's numbers ([`Coordinate`]: overheads, bus rates, corrections
+//! of the seek curves) and takes behaviours that explain more (`switch`). What the trace cannot
+//! tell stays as given, and the [`Calibration`] says so. [`rewrite()`] sets what was found in the
+//! text of the given specification.
+//!
+//! Two kinds of traces are told apart ([`Clock`]). Where the times between requests were measured
+//! too, completions tell the platter's angle all along, and every response says whether the arm
+//! came before or after its sector. Where they are nominal, the angle of each request is unknown:
+//! its wait is uniform over a revolution, and what overheads and seeks take shows in the edges.
+//!
+//! Nothing here is random, and one thread does it all: the same trace gives the same numbers.
+//!
+//! [`Predictor`]: diskarm_core::predict::Predictor
+
+mod candidate;
+mod certainty;
+mod curve;
+mod edits;
+mod likelihood;
+mod means;
+mod objective;
+mod parameter;
+pub mod rewrite;
+mod search;
+mod switch;
+mod trace;
+
+use std::sync::Arc;
+
+use diskarm_core::geometry::Layout;
+use diskarm_core::predict::Continuity;
+use diskarm_core::spec::Spec;
+use diskarm_core::units::Angle;
+use diskarm_core::validate::{self, Locked, LockedFigures, Measured};
+
+pub use candidate::Coordinate;
+pub use certainty::{Fitted, Quantity};
+pub use edits::edits;
+pub use rewrite::rewrite;
+
+use rewrite::{Edit, Value};
+
+use candidate::{Candidate, Direction};
+use objective::Objective;
+use search::Search;
+use trace::Trace;
+
+/// What a trace told of a drive.
+#[derive(Clone, Debug)]
+pub struct Calibration {
+    /// The fitted specification. Its name and its source are those of the given one.
+    pub spec: Spec,
+    /// Where its blocks lie.
+    pub layout: Arc<Layout>,
+    /// What clock the trace had.
+    pub clock: Clock,
+    /// Behaviours that were taken instead of the given ones, as lines of a specification.
+    pub behaviours: Vec<String>,
+    /// Numbers that the trace determines.
+    pub fitted: Vec<Fitted>,
+    /// Numbers that it does not: keys are as given, seek times as their neighbours suggest.
+    pub left: Vec<Quantity>,
+    /// Share of the requests that the fitted drive explains: the rest go their own way.
+    pub explained_fraction: f64,
+    /// How often the trace was followed.
+    pub evaluations: u64,
+}
+
+/// What clock a trace has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Clock {
+    /// The times between requests were measured: the platter's angle can be followed.
+    Unbroken {
+        /// Mean resultant length of the angles of media completions about the predicted ones,
+        /// from 0 to 1.
+        concentration: f64,
+        /// What passed under the heads when the first request was issued, against the fitted
+        /// layout.
+        phase: Angle,
+        /// How often the angle was lost and found anew.
+        breaks: u64,
+    },
+    /// They were not, or blocks lie elsewhere than the layout says: no angle is known.
+    Nominal {
+        /// As above.
+        concentration: f64,
+    },
+}
+
+/// Why a trace tells nothing of a drive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Unfit {
+    /// It has fewer rows than the specification has numbers to fit.
+    TooShort {
+        /// Its rows.
+        rows: usize,
+        /// The numbers.
+        numbers: usize,
+    },
+    /// The drive explains so few of its requests, however its numbers are set, that they must
+    /// have been made to another one.
+    OtherDrive {
+        /// The share that it explains.
+        explained_fraction: f64,
+    },
+}
+
+/// What a search is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Stages that are done.
+    pub done: u64,
+    /// All stages.
+    pub stages: u64,
+    /// What is being fitted.
+    pub stage: &'static str,
+}
+
+/// The least share of requests that a drive must explain to be the one that was measured.
+const LEAST_EXPLAINED: f64 = 0.5;
+
+/// Fits `given`, whose blocks lie as `layout` says, to `rows`; tells `progress` of each stage.
+///
+/// # Errors
+/// A trace that is too short, or of another drive.
+///
+/// # Panics
+/// When the drive has no such blocks.
+pub fn calibrate(
+    given: &Spec,
+    layout: &Arc<Layout>,
+    rows: &[Measured],
+    mut progress: impl FnMut(Progress),
+) -> Result<Calibration, Unfit> {
+    let first = Candidate::new(given, Arc::clone(layout));
+    let numbers = first.coordinates().len();
+    if rows.len() < numbers {
+        let rows = rows.len();
+        return Err(Unfit::TooShort { rows, numbers });
+    }
+    let (continuity, concentration, _) = clock(given, layout, rows);
+    let trace = Trace::new(rows.to_vec(), layout);
+    let mut search = Search::new(Objective::new(&trace, given, continuity), first);
+    run(&mut search, &mut progress);
+    let (fitted, left) = certainty::weigh(&mut search);
+    let mut spec = search.candidate.build();
+    let layout = Arc::clone(&search.candidate.layout);
+    let predictor = trace.follow(&spec, &layout, continuity, |_, _| {});
+    let clock = match continuity {
+        Continuity::Unbroken => {
+            spec.mechanics.period_ns = predictor.clock().period_ns();
+            let (_, concentration, breaks) = self::clock(&spec, &layout, rows);
+            Clock::Unbroken {
+                concentration,
+                phase: predictor.angle(validate::FIRST),
+                breaks,
+            }
+        }
+        Continuity::Unknown => Clock::Nominal { concentration },
+    };
+    let explained_fraction = search.objective.explained(&search.candidate);
+    if explained_fraction < LEAST_EXPLAINED {
+        return Err(Unfit::OtherDrive { explained_fraction });
+    }
+    let numbers = |edit: &Edit| {
+        matches!(
+            edit.value,
+            Value::Time(_) | Value::Period(_) | Value::SeekTable(_)
+        )
+    };
+    let changes = edits(given, &spec);
+    let behaviours = changes
+        .iter()
+        .filter(|edit| !numbers(edit))
+        .map(Edit::to_string)
+        .collect();
+    Ok(Calibration {
+        spec,
+        layout,
+        clock,
+        behaviours,
+        fitted,
+        left,
+        explained_fraction,
+        evaluations: search.objective.asked.get(),
+    })
+}
+
+/// Which clock the trace has, how concentrated its angles are, and how often it breaks.
+fn clock(given: &Spec, layout: &Arc<Layout>, rows: &[Measured]) -> (Continuity, f64, u64) {
+    let nothing = (Continuity::Unknown, 0.0, 0);
+    let layout = Arc::clone(layout);
+    let Ok(locked) = Locked::follow(given, layout, rows, Continuity::Unbroken) else {
+        return nothing;
+    };
+    let Some(figures) = LockedFigures::of(&locked, 0..rows.len()) else {
+        return nothing;
+    };
+    let concentration = figures.phase_concentration_ratio.unwrap_or(0.0);
+    if figures.clock_is_unbroken() != Some(true) {
+        return (Continuity::Unknown, concentration, 0);
+    }
+    let pairs = locked.rows().windows(2);
+    let lost = pairs.filter(|two| two[0].locked && !two[1].locked);
+    (Continuity::Unbroken, concentration, lost.count() as u64)
+}
+
+/// The stages of a search, in their order.
+const STAGES: [&str; 10] = [
+    "overheads",
+    "behaviours",
+    "overheads",
+    "behaviours",
+    "all numbers",
+    "seeks before writes",
+    "all numbers",
+    "behaviours",
+    "all numbers",
+    "certainty",
+];
+
+/// Searches.
+fn run(search: &mut Search<'_>, progress: &mut impl FnMut(Progress)) {
+    for (done, stage) in STAGES.into_iter().enumerate() {
+        progress(Progress {
+            done: done as u64,
+            stages: STAGES.len() as u64,
+            stage,
+        });
+        match (done, stage) {
+            (0, _) => search.sweep(&only_parameters(&search.candidate), 1.5, 5, 4),
+            (_, "behaviours") => search.choose(),
+            (_, "overheads") => {
+                search.sweep(&only_parameters(&search.candidate), 2.0, 9, 5);
+                search.learn_noise();
+            }
+            (_, "seeks before writes") => search.try_write_seek(),
+            (4, _) => {
+                search.sweep(&search.candidate.directions(), 1.5, 7, 5);
+                search.learn_noise();
+            }
+            (6, _) => {
+                search.sweep(&search.candidate.directions(), 0.5, 1, 6);
+                search.learn_noise();
+            }
+            (8, _) => {
+                search.sweep(&search.candidate.directions(), 0.5, 1, 6);
+                search.sweep(&search.candidate.directions(), 0.3, 1, 6);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn only_parameters(candidate: &Candidate) -> Vec<Direction> {
+    let all = candidate.directions().into_iter();
+    all.filter(|along| matches!(along[0].0, Coordinate::Parameter(_)))
+        .collect()
+}

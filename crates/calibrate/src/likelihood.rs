@@ -1,0 +1,115 @@
+//! How likely a measured trace is, were the drive as a specification says.
+//!
+//! Each request is predicted from the rows before it; its response then has a density:
+//!
+//! * Where the buffer answers, errors are Laplace-distributed: sharp, with heavy tails.
+//! * Where the media answer and the platter's angle is known, the same holds about the predicted
+//!   instant, and about one revolution before and after it. How likely these are follows from the
+//!   predicted rotational wait: an arm that scatters by [`Noise::arm`] and is in place just
+//!   before its sector comes round misses it almost half the time.
+//! * Where the angle is unknown, the wait is uniform over a revolution, with edges as soft as the
+//!   arm scatters. All that tells of overheads and seeks is in these edges.
+//!
+//! A few requests in a hundred do what no model knows; they are given a flat density, so that none
+//! of them outweighs the rest.
+
+use diskarm_core::drive::{Completion, Outcome};
+use diskarm_core::units::Span;
+
+/// Share of requests that go their own way.
+const STRAY: f64 = 0.02;
+
+/// Chance that a request that waits for no sector of its own loses or gains a revolution.
+const SLIP: f64 = 0.02;
+
+/// How measurements scatter about a right prediction, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Noise {
+    /// Of responses from the buffer: mean absolute error.
+    pub buffer_ms: f64,
+    /// Of completions of media accesses about their angle: mean absolute error.
+    pub media_ms: f64,
+    /// Of the arm's arrival: standard deviation.
+    pub arm_ms: f64,
+}
+
+impl Noise {
+    /// Before anything is known.
+    pub const UNKNOWN: Self = Self {
+        buffer_ms: 0.15,
+        media_ms: 0.15,
+        arm_ms: 0.3,
+    };
+
+    /// Logarithm of the density (per millisecond) of a `response` that was `predicted`, on a
+    /// platter of `period_ms` whose angle is known or not.
+    pub fn ln_density(
+        &self,
+        predicted: &Completion,
+        response: Span,
+        locked: bool,
+        period_ms: f64,
+    ) -> f64 {
+        let explained = self.density(predicted, response, locked, period_ms);
+        ((1.0 - STRAY) * explained + stray_density(period_ms)).ln()
+    }
+
+    /// Whether a `response` is likelier to be what was `predicted` than to go its own way.
+    pub fn explains(
+        &self,
+        predicted: &Completion,
+        response: Span,
+        locked: bool,
+        period_ms: f64,
+    ) -> bool {
+        let explained = self.density(predicted, response, locked, period_ms);
+        (1.0 - STRAY) * explained > stray_density(period_ms)
+    }
+
+    /// Density of a response that does not go its own way.
+    fn density(&self, predicted: &Completion, response: Span, locked: bool, period_ms: f64) -> f64 {
+        let error_ms = (response - predicted.response()).as_ms();
+        match predicted.outcome {
+            Outcome::Hit | Outcome::Absorbed => laplace(error_ms, self.buffer_ms),
+            Outcome::PartialHit if locked => self.about_an_angle(error_ms, period_ms, [SLIP; 2]),
+            Outcome::Miss if locked => {
+                let wait_ms = predicted.breakdown.rotation.as_ms();
+                let late = normal(-wait_ms / self.arm_ms);
+                let early = normal((wait_ms - period_ms) / self.arm_ms);
+                let slip = |chance: f64| (1.0 - 2.0 * SLIP) * chance + SLIP / 2.0;
+                self.about_an_angle(error_ms, period_ms, [slip(early), slip(late)])
+            }
+            Outcome::Miss | Outcome::PartialHit => {
+                let waited_ms = error_ms + predicted.breakdown.rotation.as_ms();
+                let begun = normal(waited_ms / self.arm_ms);
+                let over = normal((waited_ms - period_ms) / self.arm_ms);
+                (begun - over).max(0.0) / period_ms
+            }
+        }
+    }
+
+    /// Density about the predicted angle, and a revolution before and after it.
+    fn about_an_angle(&self, error_ms: f64, period_ms: f64, [early, late]: [f64; 2]) -> f64 {
+        let density = |off: f64| laplace(error_ms - off, self.media_ms);
+        (1.0 - early - late) * density(0.0)
+            + early * density(-period_ms)
+            + late * density(period_ms)
+    }
+}
+
+/// Density of those that go their own way: even over four revolutions.
+fn stray_density(period_ms: f64) -> f64 {
+    STRAY / (4.0 * period_ms)
+}
+
+fn laplace(x: f64, scale: f64) -> f64 {
+    (-x.abs() / scale).exp() / (2.0 * scale)
+}
+
+/// The normal distribution's cumulative probability.
+fn normal(z: f64) -> f64 {
+    0.5 * libm::erfc(-z * std::f64::consts::FRAC_1_SQRT_2)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! Sets values in the text of a specification and leaves all else as it was written: comments,
+//! order, spaces.
+//!
+//! What is set is not judged here: `diskarm_core::spec::parse` reads the outcome and says what is
+//! wrong with it.
+
+mod error;
+mod write;
+
+use std::fmt;
+
+use diskarm_core::units::{SectorCount, Span};
+use toml_edit::{DocumentMut, Item, Table, TableLike};
+
+pub use error::RewriteError;
+
+/// One value to set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edit {
+    /// Where: keys of `diskarm_core::spec` joined by dots, `overheads.read_completion`.
+    pub key: &'static str,
+    /// What.
+    pub value: Value,
+}
+
+impl fmt::Display for Edit {
+    /// As a line of TOML, its key dotted.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} = {}",
+            self.key,
+            write::written(self.key, &self.value, false)
+        )
+    }
+}
+
+/// What a key can be set to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Milliseconds, exact to the nanosecond: `"0.12345 ms"`. Digits that a fit does not know are
+    /// for its caller to round off.
+    Time(Span),
+    /// Nanoseconds in a revolution, finite, to the bit: `"11111111.25 ns"`. Not in milliseconds,
+    /// as its decimals, read back, can be another number than the one written.
+    Period(f64),
+    /// `true` or `false`.
+    Flag(bool),
+    /// One of the words that the key knows: `"until-full"`.
+    Word(&'static str),
+    /// A bare number.
+    Count(u64),
+    /// `"57 sectors"`.
+    Sectors(SectorCount),
+    /// A finite fraction, in percent of at most four decimals: `"75 %"`.
+    Fraction(f64),
+    /// The key is a seek curve, `mechanics.seek` or `mechanics.write_seek`. The whole of it gives
+    /// way to these pairs of distance in cylinders and time.
+    SeekTable(Vec<(u32, Span)>),
+    /// A line, or several of them. In a string of several lines, or of one too long for that, one
+    /// of 100 columns and more is broken at its spaces.
+    Text(String),
+}
+
+/// The text `base` with each value set, in their order.
+///
+/// A comment above or behind a value stays; a key that is absent comes last in its table, and a
+/// table that is absent comes last among its neighbours. Line ends are those of the first line;
+/// the last line has one too.
+///
+/// # Errors
+/// `base` is not TOML; or it has a value where an edit needs a table, or the other way round.
+pub fn rewrite(base: &str, edits: &[Edit]) -> Result<String, RewriteError> {
+    let not_toml = |error| RewriteError::not_toml(base, &error);
+    let mut document: DocumentMut = base.parse().map_err(not_toml)?;
+    for edit in edits {
+        apply(document.as_table_mut(), edit)?;
+    }
+    // `toml_edit` ends every line with a line feed alone.
+    let unix = document.to_string().replace("\r\n", "\n");
+    let windows = base
+        .lines()
+        .next()
+        .is_some_and(|first| base[first.len()..].starts_with('\r'));
+    Ok(if windows {
+        unix.replace('\n', "\r\n")
+    } else {
+        unix
+    })
+}
+
+fn apply(root: &mut Table, edit: &Edit) -> Result<(), RewriteError> {
+    let misplaced = || RewriteError::Misplaced { key: edit.key };
+    let (path, key) = match &edit.value {
+        Value::SeekTable(_) => (edit.key, "cylinders_ms"),
+        _ => edit.key.rsplit_once('.').unwrap_or(("", edit.key)),
+    };
+    let table = table_at(root, path).ok_or_else(misplaced)?;
+    if let Value::SeekTable(_) = edit.value {
+        let keys: Vec<String> = table.iter().map(|(key, _)| key.to_owned()).collect();
+        for other in keys.iter().filter(|k| !["form", key].contains(&k.as_str())) {
+            table.remove(other);
+        }
+        set(table, "form", &Value::Word("table")).ok_or_else(misplaced)?;
+    }
+    set(table, key, &edit.value).ok_or_else(misplaced)
+}
+
+/// The table at the end of a dotted path, made where it is absent; `None` where a value stands in
+/// the way.
+fn table_at<'t>(root: &'t mut Table, path: &str) -> Option<&'t mut dyn TableLike> {
+    let mut table: &mut dyn TableLike = root;
+    for step in path.split('.').filter(|step| !step.is_empty()) {
+        // Implicit: it has a heading only if it comes to hold a value of its own.
+        let empty = || {
+            let mut empty = Table::new();
+            empty.set_implicit(true);
+            Item::Table(empty)
+        };
+        table = table
+            .entry(step)
+            .or_insert_with(empty)
+            .as_table_like_mut()?;
+    }
+    Some(table)
+}
+
+/// Sets one value, between the spaces and comments that stood around the old one; `None` where a
+/// table with a heading stands instead.
+fn set(table: &mut dyn TableLike, key: &str, value: &Value) -> Option<()> {
+    match table.get_mut(key) {
+        Some(item) => {
+            let old = item.as_value_mut()?;
+            let was = old.to_string();
+            let was = was.trim_start();
+            let several_lines = was.starts_with("\"\"\"") || was.starts_with("'''");
+            let mut new = write::value(key, value, several_lines);
+            *new.decor_mut() = old.decor().clone();
+            *old = new;
+        }
+        None => {
+            table.insert(key, Item::Value(write::value(key, value, false)));
+        }
+    }
+    Some(())
+}

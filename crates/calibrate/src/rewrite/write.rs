@@ -1,0 +1,122 @@
+//! Values as the catalogue writes them.
+
+use std::fmt::Write;
+
+use diskarm_core::units::Span;
+
+use super::Value;
+
+/// No line that can be broken is longer, here as in the catalogue.
+const MOST_COLUMNS: usize = 99;
+
+/// A value of `key` in TOML; a text in a string of `several_lines` even where it would fit one.
+pub(super) fn value(key: &str, value: &Value, several_lines: bool) -> toml_edit::Value {
+    let written = written(key, value, several_lines);
+    written.parse().expect("what is written here is TOML")
+}
+
+/// The same as text.
+pub(super) fn written(key: &str, value: &Value, several_lines: bool) -> String {
+    match value {
+        Value::Time(span) => format!("\"{} ms\"", ms(*span)),
+        Value::Period(ns) => {
+            assert!(ns.is_finite(), "a period of {ns} ns");
+            format!("\"{ns} ns\"")
+        }
+        Value::Flag(flag) => flag.to_string(),
+        Value::Word(word) => line(word),
+        Value::Count(count) => count.to_string(),
+        Value::Sectors(sectors) if sectors.0 == 1 => "\"1 sector\"".to_owned(),
+        Value::Sectors(sectors) => format!("\"{} sectors\"", sectors.0),
+        Value::Fraction(fraction) => {
+            assert!(fraction.is_finite(), "a fraction of {fraction}");
+            format!("\"{} %\"", (fraction * 1e6).round() / 1e4)
+        }
+        Value::SeekTable(points) => seek_table(points),
+        Value::Text(text) => match line(text) {
+            line if !several_lines && fits_one_line(key, text, &line) => line,
+            _ => lines(text),
+        },
+    }
+}
+
+/// Milliseconds in plain decimals, to the nanosecond and without idle zeros. In integers: a
+/// fraction of a second has no exact binary form.
+fn ms(span: Span) -> String {
+    let ns = span.as_ns();
+    let sign = if ns < 0 { "-" } else { "" };
+    let (whole, rest) = (ns.unsigned_abs() / 1_000_000, ns.unsigned_abs() % 1_000_000);
+    let decimal = format!("{sign}{whole}.{rest:06}");
+    decimal
+        .trim_end_matches('0')
+        .trim_end_matches('.')
+        .to_owned()
+}
+
+fn seek_table(points: &[(u32, Span)]) -> String {
+    let pairs = points
+        .iter()
+        .map(|(distance, time)| format!("[{distance}, {}],", ms(*time)));
+    format!("[\n{}\n]", filled(pairs, "    "))
+}
+
+fn fits_one_line(key: &str, text: &str, line: &str) -> bool {
+    let columns = key.len() + " = ".len() + line.chars().count();
+    !text.contains('\n') && columns <= MOST_COLUMNS
+}
+
+/// A string on one line.
+fn line(text: &str) -> String {
+    format!(
+        "\"{}\"",
+        escaped(text).replace('"', "\\\"").replace('\n', "\\n")
+    )
+}
+
+/// A string over several lines, the first of them below the key.
+fn lines(text: &str) -> String {
+    // Three quotes would end the string; one or two may stand, even before its end.
+    let text = escaped(text).replace("\"\"\"", "\"\"\\\"") + "\"\"\"";
+    let lines: Vec<String> = text
+        .split('\n')
+        .map(|line| filled(line.split(' '), ""))
+        .collect();
+    format!("\"\"\"\n{}", lines.join("\n"))
+}
+
+/// What no string may hold as it is, but for quotes and line ends.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in text.chars() {
+        match c {
+            '\\' => escaped.push_str("\\\\"),
+            '\n' | '\t' => escaped.push(c),
+            c if c.is_control() => {
+                let _ = write!(escaped, "\\u{:04X}", u32::from(c));
+            }
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// Words with a space between them, on as few lines as take them in order.
+fn filled(words: impl Iterator<Item = impl AsRef<str>>, indent: &str) -> String {
+    let mut filled = String::from(indent);
+    let mut column = indent.len();
+    for (index, word) in words.enumerate() {
+        let word = word.as_ref();
+        let columns = word.chars().count();
+        if index > 0 && column + 1 + columns > MOST_COLUMNS {
+            filled.push('\n');
+            filled.push_str(indent);
+            column = indent.len();
+        } else if index > 0 {
+            filled.push(' ');
+            column += 1;
+        }
+        filled.push_str(word);
+        column += columns;
+    }
+    filled
+}

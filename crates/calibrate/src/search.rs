@@ -1,0 +1,190 @@
+//! The search for the likeliest specification.
+
+use argmin::core::{CostFunction, Error as SolverError, Executor, State};
+use argmin::solver::brent::BrentOpt;
+
+use crate::candidate::{Candidate, Coordinate, Direction};
+use crate::objective::Objective;
+use crate::switch::Choice;
+
+/// By how much a behaviour must make the trace likelier (natural logarithm) to be taken.
+const EVIDENCE: f64 = 10.0;
+
+/// A candidate along one direction: how far from where it is, in milliseconds.
+struct Line<'a, 'b> {
+    objective: &'b Objective<'a>,
+    candidate: &'b Candidate,
+    along: &'b Direction,
+}
+
+impl CostFunction for Line<'_, '_> {
+    type Param = f64;
+    type Output = f64;
+
+    fn cost(&self, ms: &f64) -> Result<f64, SolverError> {
+        Ok(-self.objective.of(&self.candidate.moved(self.along, *ms)))
+    }
+}
+
+/// A candidate and its score.
+pub struct Search<'a> {
+    /// What is maximised.
+    pub objective: Objective<'a>,
+    /// The best so far.
+    pub candidate: Candidate,
+    /// Its score.
+    pub score: f64,
+}
+
+impl<'a> Search<'a> {
+    /// Begins at `candidate`.
+    pub fn new(objective: Objective<'a>, candidate: Candidate) -> Self {
+        let score = objective.of(&candidate);
+        Self {
+            objective,
+            candidate,
+            score,
+        }
+    }
+
+    /// Scores anew, after the noise was learnt.
+    pub fn learn_noise(&mut self) {
+        self.objective.learn_noise(&self.candidate);
+        self.score = self.objective.of(&self.candidate);
+    }
+
+    /// Moves along a direction to where the score is best within `reach`, looking first at
+    /// `points` evenly spaced places.
+    fn move_along(&mut self, along: &Direction, reach: f64, points: i32, iterations: u64) {
+        let line = || Line {
+            objective: &self.objective,
+            candidate: &self.candidate,
+            along,
+        };
+        let mut best = (self.score, 0.0);
+        let half = f64::from(points / 2).max(1.0);
+        let spacing = reach / half;
+        for k in (-points / 2..=points / 2).filter(|&k| k != 0) {
+            let ms = f64::from(k) * spacing;
+            if let Ok(cost) = line().cost(&ms)
+                && -cost > best.0
+            {
+                best = (-cost, ms);
+            }
+        }
+        let solver = BrentOpt::new(best.1 - spacing, best.1 + spacing).set_tolerance(1e-4, 1e-3);
+        let run = Executor::new(line(), solver)
+            .configure(|state| state.max_iters(iterations))
+            .run();
+        if let Ok(done) = run
+            && let Some(&ms) = done.state().get_best_param()
+            && -done.state().get_best_cost() > best.0
+        {
+            best = (-done.state().get_best_cost(), ms);
+        }
+        if best.0 > self.score {
+            self.score = best.0;
+            self.candidate = self.candidate.moved(along, best.1);
+        }
+    }
+
+    /// One pass over `directions`, each within `scale` of its prior's deviation.
+    pub fn sweep(&mut self, directions: &[Direction], scale: f64, points: i32, iterations: u64) {
+        for along in directions {
+            let reach = Candidate::prior_ms(along[0].0) * scale;
+            self.move_along(along, reach, points, iterations);
+        }
+    }
+
+    /// Gives writes seek times of their own if they need them: first looks whether some stretch of
+    /// distances takes longer or shorter by a lot, or all of them by a little.
+    pub fn try_write_seek(&mut self) {
+        if self.candidate.write_seek.is_some() {
+            return;
+        }
+        let (before, score) = (self.candidate.clone(), self.score);
+        self.candidate.part_write_seek();
+        self.score = self.objective.of(&self.candidate);
+        let own = |along: &Direction| matches!(along[0].0, Coordinate::WriteSeek(_));
+        let directions: Vec<Direction> = self
+            .candidate
+            .directions()
+            .into_iter()
+            .filter(own)
+            .collect();
+        self.sweep(&directions, 6.0, 13, 5);
+        if self.score > score + EVIDENCE {
+            self.sweep(&directions, 4.0, 9, 5);
+            self.sweep(&directions, 1.0, 1, 5);
+        } else {
+            (self.candidate, self.score) = (before, score);
+        }
+    }
+
+    /// Takes the behaviours that make the trace likelier, the best first.
+    pub fn choose(&mut self) {
+        let mut hopeless: Vec<String> = Vec::new();
+        for _ in 0..ROUNDS {
+            let choices = Choice::all(&self.candidate.spec, self.objective.given()).into_iter();
+            let mut hopeful: Vec<(f64, Choice)> = choices
+                .filter(|choice| !hopeless.contains(&choice.what))
+                .map(|choice| (self.objective.of(&choice.apply(&self.candidate)), choice))
+                // Where nothing changes at all, the trace does not show it.
+                .filter(|(score, _)| *score != self.score)
+                .collect();
+            hopeful.sort_by(|a, b| b.0.total_cmp(&a.0));
+            let mut best: Option<(f64, Candidate)> = None;
+            for (nth, (raw, choice)) in hopeful.into_iter().enumerate() {
+                if nth >= REFITTED && raw < self.score {
+                    break;
+                }
+                let (score, candidate) = self.refitted(&choice);
+                if score < self.score - HOPELESS {
+                    hopeless.push(choice.what.clone());
+                }
+                // What was given needs no evidence.
+                let gain = score - if choice.returns { 0.0 } else { EVIDENCE };
+                if best.as_ref().is_none_or(|(most, _)| gain > *most) {
+                    best = Some((gain, candidate));
+                }
+            }
+            match best {
+                Some((gain, candidate)) if gain > self.score => {
+                    self.score = self.objective.of(&candidate);
+                    self.candidate = candidate;
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// What a behaviour is worth when the times that it shows in are fitted to it.
+    fn refitted(&self, choice: &Choice) -> (f64, Candidate) {
+        let candidate = choice.apply(&self.candidate);
+        let score = self.objective.of(&candidate);
+        let objective = self.objective.again();
+        let mut tried = Search {
+            objective,
+            candidate,
+            score,
+        };
+        let times = (0..SHOWN_IN).map(|i| vec![(Coordinate::Parameter(i), 1.0)]);
+        tried.sweep(&times.collect::<Vec<_>>(), 0.7, 1, 5);
+        self.objective
+            .asked
+            .set(self.objective.asked.get() + tried.objective.asked.get());
+        (tried.score, tried.candidate)
+    }
+}
+
+/// How many behaviours are taken in one go at most.
+const ROUNDS: usize = 12;
+
+/// How many behaviours are refitted in a round though they are no better as they stand.
+const REFITTED: usize = 16;
+
+/// A behaviour that is so much worse after a refit is not looked at again.
+const HOPELESS: f64 = 200.0;
+
+/// How many of the first parameters a behaviour of buffer and bus shows in.
+const SHOWN_IN: usize = 7;

@@ -1,0 +1,326 @@
+//! The behaviours of a specification that a trace can choose among.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use diskarm_core::geometry::Layout;
+use diskarm_core::spec::{
+    Buffer, Delivered, Invalidation, ReadAhead, Spec, WatermarkOf, WriteCache, WriteLeaves,
+    WriteStart,
+};
+use diskarm_core::units::SectorCount;
+
+use crate::candidate::Candidate;
+
+/// A behaviour that a drive may have instead of the given one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// The keys that it sets.
+    pub what: String,
+    /// Whether it only takes back what was taken before.
+    pub returns: bool,
+    spec: Spec,
+}
+
+/// Sizes, in sectors, at which drives are known to begin a transfer.
+const MARKS: [u64; 12] = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 48];
+
+/// Smallest requests that drives are known to treat as large, in sectors.
+const LARGE: [u64; 6] = [16, 24, 32, 40, 48, 64];
+
+impl Choice {
+    /// What a drive may do that differs from `spec` in one respect, and what of `given` is not
+    /// so any more.
+    pub fn all(spec: &Spec, given: &Spec) -> Vec<Self> {
+        let mut all = Vec::new();
+        let returns = Cell::new(true);
+        let mut add = |what: String, change: &dyn Fn(&mut Spec)| {
+            let mut changed = spec.clone();
+            change(&mut changed);
+            if changed != *spec && is_sound(&changed.buffer) {
+                all.push(Self {
+                    what,
+                    returns: returns.get(),
+                    spec: changed,
+                });
+            }
+        };
+        as_given(given, &mut add);
+        returns.set(false);
+        flags(spec, &mut add);
+        words(&mut add);
+        marks(spec, &mut add);
+        reading(spec, &mut add);
+        segments(spec, &mut add);
+        all
+    }
+
+    /// Lets `candidate` have it.
+    pub fn apply(&self, candidate: &Candidate) -> Candidate {
+        let mut changed = candidate.clone();
+        if self.spec.geometry != candidate.spec.geometry {
+            // A geometry that has been laid out with a flag the other way can be laid out again.
+            match Layout::new(&self.spec.geometry) {
+                Ok(layout) => changed.layout = Arc::new(layout),
+                Err(_) => return changed,
+            }
+        }
+        changed.spec = self.spec.clone();
+        changed
+    }
+}
+
+/// Whether a specification may have such a buffer; see `diskarm_core::spec`.
+fn is_sound(buffer: &Buffer) -> bool {
+    let Buffer {
+        caching,
+        read_ahead,
+        write_cache,
+        ..
+    } = *buffer;
+    let cached = read_ahead != ReadAhead::None || write_cache != WriteCache::Off;
+    (buffer.segments > 1 || !buffer.dedicated_write_segment)
+        && (caching || !cached)
+        && buffer.read_ahead_max <= buffer.segment
+        && buffer.read_ahead_min <= buffer.read_ahead_max
+}
+
+const READ_AHEADS: [ReadAhead; 5] = [
+    ReadAhead::None,
+    ReadAhead::TrackEnd,
+    ReadAhead::CylinderEnd,
+    ReadAhead::UntilFull,
+    ReadAhead::OneTrack,
+];
+
+type Add<'a> = dyn FnMut(String, &dyn Fn(&mut Spec)) + 'a;
+
+/// A flag's name and where it stands.
+pub type Flag = (&'static str, fn(&mut Spec) -> &mut bool);
+
+/// Flags, each of which can be the other way by itself.
+const FLAGS: &[Flag] = &[
+    ("geometry.slips_turn_tracks", |s| {
+        &mut s.geometry.slips_turn_tracks
+    }),
+    ("buffer.read_ahead_on_hit", |s| {
+        &mut s.buffer.read_ahead_on_hit
+    }),
+    ("buffer.write_stops_read_ahead", |s| {
+        &mut s.buffer.write_stops_read_ahead
+    }),
+    ("buffer.read_before_requested", |s| {
+        &mut s.buffer.read_before_requested
+    }),
+    ("buffer.arriving_hits", |s| &mut s.buffer.arriving_hits),
+    ("buffer.partial_hits_at_once", |s| {
+        &mut s.buffer.partial_hits_at_once
+    }),
+    ("buffer.hits_on_written", |s| &mut s.buffer.hits_on_written),
+    ("buffer.read_on_arrival", |s| &mut s.buffer.read_on_arrival),
+    ("buffer.write_on_arrival", |s| {
+        &mut s.buffer.write_on_arrival
+    }),
+    ("buffer.combine_writes", |s| &mut s.buffer.combine_writes),
+    ("buffer.dedicated_write_segment", |s| {
+        &mut s.buffer.dedicated_write_segment
+    }),
+    ("bus.hold_read", |s| &mut s.bus.hold_read),
+    ("bus.hold_write", |s| &mut s.bus.hold_write),
+    ("bus.never_disconnect", |s| &mut s.bus.never_disconnect),
+];
+
+/// Flags that are chosen with the way of reading ahead.
+const READING_FLAGS: &[Flag] = &[
+    ("buffer.read_ahead_on_hit", |s| {
+        &mut s.buffer.read_ahead_on_hit
+    }),
+    ("buffer.arriving_hits", |s| &mut s.buffer.arriving_hits),
+    ("buffer.partial_hits_at_once", |s| {
+        &mut s.buffer.partial_hits_at_once
+    }),
+];
+
+/// All flags that can be chosen.
+pub fn all_flags() -> impl Iterator<Item = &'static Flag> {
+    FLAGS.iter().chain(READING_FLAGS)
+}
+
+/// Values that were given and that no other choice leads back to.
+fn as_given(given: &Spec, add: &mut Add<'_>) {
+    add("overheads.write_start as given".to_owned(), &|s| {
+        s.overheads.write_start = given.overheads.write_start;
+    });
+    add("buffer.read_watermark as given".to_owned(), &|s| {
+        let of = (given.buffer.read_watermark, given.buffer.watermark_of);
+        (s.buffer.read_watermark, s.buffer.watermark_of) = of;
+    });
+    add("buffer segments as given".to_owned(), &|s| {
+        let Buffer {
+            segments,
+            segment,
+            read_ahead_max,
+            ..
+        } = given.buffer;
+        s.buffer.segments = segments;
+        (s.buffer.segment, s.buffer.read_ahead_max) = (segment, read_ahead_max);
+    });
+}
+
+fn flags(spec: &Spec, add: &mut Add<'_>) {
+    for (key, flag) in FLAGS {
+        let mut changed = spec.clone();
+        let value = !*flag(&mut changed);
+        add(format!("{key} = {value}"), &|s| *flag(s) = value);
+    }
+}
+
+fn words(add: &mut Add<'_>) {
+    for scheme in [
+        ReadAhead::None,
+        ReadAhead::TrackEnd,
+        ReadAhead::CylinderEnd,
+        ReadAhead::UntilFull,
+        ReadAhead::OneTrack,
+    ] {
+        add(format!("buffer.read_ahead = {scheme:?}"), &|s| {
+            s.buffer.read_ahead = scheme
+        });
+    }
+    for delivered in [Delivered::Kept, Delivered::Dropped] {
+        add(format!("buffer.delivered = {delivered:?}"), &|s| {
+            s.buffer.delivered = delivered
+        });
+    }
+    for rule in [
+        Invalidation::Overlap,
+        Invalidation::Segment,
+        Invalidation::All,
+    ] {
+        add(format!("buffer.write_invalidates = {rule:?}"), &|s| {
+            s.buffer.write_invalidates = rule
+        });
+    }
+    for cache in [WriteCache::Off, WriteCache::Streams, WriteCache::Always] {
+        add(format!("buffer.write_cache = {cache:?}"), &|s| {
+            s.buffer.write_cache = cache
+        });
+    }
+    for leaves in [WriteLeaves::AfterData, WriteLeaves::IfSeeking] {
+        add(format!("bus.write_leaves = {leaves:?}"), &|s| {
+            s.bus.write_leaves = leaves
+        });
+    }
+}
+
+fn marks(spec: &Spec, add: &mut Add<'_>) {
+    let segment = spec.buffer.segment.0;
+    let mut watermark = |fraction: f64, of: WatermarkOf| {
+        add(
+            format!("buffer.read_watermark = {fraction} of {of:?}"),
+            &|s| {
+                let Buffer {
+                    read_watermark,
+                    watermark_of,
+                    ..
+                } = &mut s.buffer;
+                (*read_watermark, *watermark_of) = (fraction, of);
+            },
+        );
+    };
+    for fraction in [0.0, 0.25, 0.5, 0.75, 1.0] {
+        watermark(fraction, WatermarkOf::Request);
+    }
+    for &sectors in MARKS.iter().filter(|&&sectors| sectors < segment) {
+        watermark(mark(sectors as f64, segment), WatermarkOf::Segment);
+    }
+    let mut start = |what: &str, sectors: u64, set: fn(&mut WriteStart, SectorCount)| {
+        add(
+            format!("overheads.write_start.{what} = {sectors} sectors"),
+            &|s| {
+                set(&mut s.overheads.write_start, SectorCount(sectors));
+            },
+        );
+    };
+    for &sectors in MARKS.iter().filter(|&&sectors| sectors <= segment) {
+        start("small", sectors, |start, sectors| start.small = sectors);
+        start("large", sectors, |start, sectors| start.large = sectors);
+        start("all", sectors, |start, sectors| {
+            (start.small, start.large) = (sectors, sectors)
+        });
+    }
+    for sectors in LARGE {
+        start("large_from", sectors, |start, sectors| {
+            start.large_from = sectors
+        });
+    }
+}
+
+/// The fraction of a segment whose whole sectors are those of `sectors`: a percentage of at most
+/// four decimals, as it will be written, and none too small, as marks are rounded down.
+fn mark(sectors: f64, segment: u64) -> f64 {
+    let percent = ((sectors / segment as f64).min(1.0) * 1e6).ceil() / 1e4;
+    percent / 100.0
+}
+
+/// As much memory in fewer, larger segments, or in more and smaller ones.
+fn segments(spec: &Spec, add: &mut Add<'_>) {
+    let Buffer {
+        segments, segment, ..
+    } = spec.buffer;
+    let mut set = |count: u32, sectors: u64| {
+        add(
+            format!("buffer of {count} segments of {sectors} sectors"),
+            &|s| {
+                let b = &mut s.buffer;
+                let all = b.read_ahead_max == b.segment;
+                if b.watermark_of == WatermarkOf::Segment {
+                    b.read_watermark = mark(b.read_watermark * b.segment.0 as f64, sectors);
+                }
+                (b.segments, b.segment) = (count, SectorCount(sectors));
+                if all || b.read_ahead_max > b.segment {
+                    b.read_ahead_max = b.segment;
+                }
+            },
+        );
+    };
+    for times in [2, 4] {
+        if segments >= times {
+            set(segments / times, segment.0 * u64::from(times));
+        }
+        if segment.0 > 16 * u64::from(times) {
+            set(segments * times, segment.0 / u64::from(times));
+        }
+    }
+}
+
+/// Every way of reading ahead and of using what was read: these only show their worth together.
+fn reading(spec: &Spec, add: &mut Add<'_>) {
+    for ahead in READ_AHEADS {
+        for bits in 0..16 {
+            let [kept, on_hit, arriving, at_once] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
+            let what = format!(
+                "read-ahead {ahead:?}, kept {kept}, on hits {on_hit}, arriving hits {arriving}, \
+                 partial hits at once {at_once}"
+            );
+            let caching = spec.buffer.caching;
+            add(what, &|s| {
+                let b = &mut s.buffer;
+                if caching {
+                    b.read_ahead = ahead;
+                }
+                b.delivered = if kept {
+                    Delivered::Kept
+                } else {
+                    Delivered::Dropped
+                };
+                b.read_ahead_on_hit = on_hit;
+                b.arriving_hits = arriving;
+                b.partial_hits_at_once = at_once;
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

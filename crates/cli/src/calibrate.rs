@@ -1,0 +1,114 @@
+//! `diskarm calibrate`: a specification fitted to a measured trace.
+
+mod outcome;
+mod report;
+
+use std::io;
+use std::path::Path;
+
+use diskarm_calibrate::{Progress as Stage, calibrate};
+
+use crate::drive_arg;
+use crate::error::Error;
+use crate::output;
+use crate::progress::Progress;
+use crate::rows::{self, Rows};
+
+/// Fit a drive's specification to a trace with measured response times.
+///
+/// Begins with the specification of the drive and changes what the trace can tell: the rotation
+/// period, overheads by type, hit or miss and previous command, completions, bus rates, corrections
+/// to the seek curve, head switch and settle, and how the buffer behaves. What the trace cannot
+/// tell stays as given. Prints each number with its standard deviation and what was left.
+///
+/// Where the times between requests were measured too, the platter's angle is followed through the
+/// whole trace. Where they are nominal, the angle of each request is unknown, and only
+/// distributions can be fitted; which of the two it is is found out and said.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Drive to begin with: a name of the catalogue, or a .toml file
+    #[arg(long, value_name = "NAME|FILE", long_help = drive_arg::long_help())]
+    drive: String,
+
+    /// Trace with measured response times and pauses
+    #[arg(value_name = "TRACE")]
+    trace: String,
+
+    /// Fit to these rows only: half-open, from 0 (the first row below the header); 0..5000 are the
+    /// first 5000, and either end may be left out
+    #[arg(long, value_name = "A..B", value_parser = Rows::parse)]
+    #[arg(allow_hyphen_values = true)]
+    rows: Option<Rows>,
+
+    /// Write the fitted specification into this file; its name becomes the drive's
+    #[arg(short, long, value_name = "OUT.toml", value_parser = toml)]
+    output: String,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A specification is what its name says it is.
+fn toml(text: &str) -> Result<String, &'static str> {
+    let kind = Path::new(text).extension();
+    // A path knows no difference between `x.toml` and the folder `x.toml/`.
+    let file = !text.ends_with(std::path::is_separator);
+    (file && kind.is_some_and(|kind| kind == "toml"))
+        .then(|| text.to_owned())
+        .ok_or("expected a name ending in .toml")
+}
+
+/// Whether a file can stand at `path`: told before a fit of minutes, not after.
+fn check_place(path: &str) -> Result<(), Error> {
+    let folder = match Path::new(path).parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let there = std::fs::metadata(folder).and_then(|folder| {
+        if !folder.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        if Path::new(path).is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        Ok(())
+    });
+    there.map_err(|source| Error::Io {
+        doing: "write",
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Fits, writes the specification, prints what was found.
+pub fn run(args: Args) -> Result<(), Error> {
+    check_place(&args.output)?;
+    let drive = drive_arg::choose("--drive", &args.drive)?;
+    let range = args.rows.unwrap_or_default();
+    let rows = rows::read(&args.trace, range, &drive)?;
+    let mut progress: Option<Progress> = None;
+    let told = |stage: Stage| {
+        progress
+            .get_or_insert_with(|| Progress::new(Some(stage.stages)))
+            .at(stage.done);
+    };
+    let fitted = calibrate(&drive.spec, &drive.layout, &rows, told);
+    drop(progress);
+    let fitted = fitted.map_err(|unfit| outcome::error(unfit, &args.trace, &args.drive))?;
+    let text = outcome::text(
+        &drive,
+        &fitted,
+        &args.output,
+        &outcome::made_from(&args, rows.len()),
+    )?;
+    output::replace_file(&args.output, &text)?;
+    for warning in outcome::warnings(&fitted, rows.len(), &args.trace) {
+        eprintln!("warning: {warning}");
+    }
+    if args.json {
+        report::print_json(&args, rows.len(), &fitted)
+    } else {
+        output::print(&report::text(&args, rows.len(), &fitted))
+    }
+}

@@ -1,0 +1,115 @@
+//! What becomes of a calibration: a specification's text, an error, warnings.
+
+use std::path::Path;
+
+use diskarm_calibrate::rewrite::{Edit, Value};
+use diskarm_calibrate::{Calibration, Clock, Unfit, edits, rewrite};
+
+use super::Args;
+use crate::drive_arg::{self, Chosen};
+use crate::error::Error;
+
+/// Why nothing was fitted to `trace`.
+pub fn error(unfit: Unfit, trace: &str, drive: &str) -> Error {
+    match unfit {
+        Unfit::TooShort { rows, numbers } => {
+            let expected = format!(
+                "a trace, or --rows, of {numbers} rows or more: so many numbers \
+                 are fitted"
+            );
+            Error::flag("TRACE", format!("{trace} ({rows} rows)"), expected)
+        }
+        Unfit::OtherDrive { explained_fraction } => {
+            let percent = 100.0 * explained_fraction;
+            let expected = format!(
+                "a trace of the drive {drive}: it explains {percent:.0} % of the requests, \
+                 however its numbers are set"
+            );
+            Error::flag("TRACE", trace, expected)
+        }
+    }
+}
+
+/// What a reader of the result should know before trusting it.
+pub fn warnings(fitted: &Calibration, rows: usize, trace: &str) -> Vec<String> {
+    let mut warnings = Vec::new();
+    match fitted.clock {
+        Clock::Nominal { .. } => warnings.push(format!(
+            "{trace}: completions fit no angle of the platter: the times between requests are \
+             nominal, or the layout is another drive's, which then explains much all the same; \
+             period and phase are left as given"
+        )),
+        Clock::Unbroken { breaks, .. } if breaks > 0 => warnings.push(format!(
+            "{trace}: the clock steps; the angle was lost and found again {breaks} times"
+        )),
+        Clock::Unbroken { .. } => {}
+    }
+    let numbers = fitted.fitted.len() + fitted.left.len();
+    if rows < ROWS_A_NUMBER * numbers {
+        warnings.push(format!(
+            "{trace}: {rows} rows for {numbers} numbers: see their standard deviations"
+        ));
+    }
+    if fitted.explained_fraction < WELL_EXPLAINED {
+        let percent = 100.0 * fitted.explained_fraction;
+        warnings.push(format!(
+            "{trace}: the fitted drive explains {percent:.0} % of the requests only: the trace \
+             may be another drive's"
+        ));
+    }
+    warnings
+}
+
+/// Fewer rows than this for each number make a poor fit.
+const ROWS_A_NUMBER: usize = 10;
+
+/// A drive that explains less is doubtful.
+const WELL_EXPLAINED: f64 = 0.8;
+
+/// What the summary of a fitted drive ends with.
+const FITTED: &str = "; fitted to a trace";
+
+/// The fitted specification's text.
+///
+/// # Errors
+/// A base that cannot be read again; a fitted text that is wrong, which is a defect of ours.
+pub fn text(
+    drive: &Chosen,
+    fitted: &Calibration,
+    output: &str,
+    made: &str,
+) -> Result<String, Error> {
+    let mut edits = edits(&drive.spec, &fitted.spec);
+    let source = &drive.spec.source;
+    let stem = Path::new(output).file_stem().unwrap_or_default();
+    let mut set = |key, text: String| {
+        let value = Value::Text(text);
+        edits.push(Edit { key, value });
+    };
+    set("name", stem.to_string_lossy().into_owned());
+    let summary = drive.spec.summary.trim_end_matches(FITTED);
+    set("summary", format!("{summary}{FITTED}"));
+    set("source.origin", format!("{made}\n{}", source.origin.trim()));
+    let text = rewrite(&drive.text, &edits).map_err(|error| {
+        Error::flag(
+            "--drive",
+            &drive.name,
+            format!("a specification to change ({error})"),
+        )
+    })?;
+    // Nothing is written that cannot be read again.
+    drive_arg::read(&text, output)?;
+    Ok(text)
+}
+
+/// One sentence on where the numbers come from.
+pub fn made_from(args: &Args, rows: usize) -> String {
+    let range = args.rows.unwrap_or_default();
+    let trace = Path::new(&args.trace).file_name().unwrap_or_default();
+    format!(
+        "Fitted with `diskarm calibrate` to {rows} rows ({range}) of the trace {}, beginning with \
+         {}. What that was made from:",
+        trace.to_string_lossy(),
+        args.drive
+    )
+}

@@ -1,0 +1,266 @@
+//! How far predictions are off, over time and in all.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use diskarm_core::stats::Sorted;
+use diskarm_core::units::{Instant, Span};
+
+use super::{LEFT, RIGHT, decimals, nearly_longest, opened, round_step};
+
+const HEIGHT: f64 = 580.0;
+
+/// The points lie in the upper panel, the bars in the lower one.
+const POINTS: Panel = Panel {
+    top: 58.0,
+    bottom: 290.0,
+    below: "Time in the trace (s)",
+};
+const BARS: Panel = Panel {
+    top: 366.0,
+    bottom: 526.0,
+    below: "Error (ms)",
+};
+
+const GRID: &str = "stroke=\"#e4e4e4\"";
+
+/// Bars in the histogram, an even number: none straddles zero.
+const BINS: usize = 200;
+
+/// Points in one cell of this size in pixels are drawn once, so that a drawing of many requests
+/// stays small.
+const CELL: f64 = 0.8;
+
+struct Panel {
+    top: f64,
+    bottom: f64,
+    /// Along its lower axis.
+    below: &'static str,
+}
+
+/// A range of values, and where its ends lie in pixels.
+struct Scale {
+    values: [f64; 2],
+    pixels: [f64; 2],
+    /// Between two lines of the grid.
+    step: f64,
+}
+
+/// The errors (measured minus predicted) of requests issued at these instants: as points over
+/// time, and as a histogram of the errors within half a revolution. `title` and `subtitle` are one
+/// line each.
+///
+/// The points' axis of errors ends beyond 99.9 % of them, and beyond a whole revolution.
+pub fn errors(title: &str, subtitle: &str, errors: &[(Instant, Span)], period: Span) -> String {
+    let mut svg = opened(HEIGHT, title, subtitle);
+    draw_points(&mut svg, errors, period);
+    draw_bars(&mut svg, errors, period);
+    svg += "</svg>\n";
+    svg
+}
+
+fn draw_points(svg: &mut String, errors: &[(Instant, Span)], period: Span) {
+    let sizes: Sorted = errors
+        .iter()
+        .map(|(_, error)| Span::from_ns(error.as_ns().abs()))
+        .collect();
+    // A little beyond, so that no point lies on the rim.
+    let limit_ms = 1.05 * nearly_longest(&sizes).max(period).as_ms();
+    let y = POINTS.vertical([-limit_ms, limit_ms], round_step(4.0 * limit_ms));
+    let from = errors.first().map_or(0.0, |(at, _)| at.as_s());
+    let end = errors.last().map_or(0.0, |(at, _)| at.as_s());
+    let x = Scale::horizontal([from, end.max(from + 1e-3)]);
+    POINTS.draw(svg, &x, &y, "Error (ms)", "measured \u{2212} predicted");
+    let cells: BTreeSet<(i64, i64)> = errors
+        .iter()
+        .filter(|(_, error)| error.as_ms().abs() <= limit_ms)
+        .map(|(at, error)| (cell(x.at(at.as_s())), cell(y.at(error.as_ms()))))
+        .collect();
+    // A line of no length with round ends is a dot.
+    let _ = write!(
+        svg,
+        "<path fill=\"none\" stroke=\"#2a6db0\" stroke-width=\"1.6\" stroke-linecap=\"round\" d=\""
+    );
+    for (x, y) in cells {
+        let _ = write!(svg, "M{:.1} {:.1}h0", x as f64 * CELL, y as f64 * CELL);
+    }
+    *svg += "\"/>\n";
+}
+
+fn cell(pixels: f64) -> i64 {
+    (pixels / CELL).round() as i64
+}
+
+fn draw_bars(svg: &mut String, errors: &[(Instant, Span)], period: Span) {
+    let percents = histogram(errors, period);
+    let highest = percents.iter().copied().fold(0.0, f64::max).max(1e-3);
+    let step = round_step(2.0 * highest);
+    let y = BARS.vertical([0.0, step * (highest / step).ceil()], step);
+    let half_ms = period.as_ms() / 2.0;
+    let x = Scale::horizontal([-half_ms, half_ms]);
+    let width_ms = period.as_ms() / BINS as f64;
+    let per_bar = format!("per {width_ms:.3} ms");
+    BARS.draw(svg, &x, &y, "Requests (%)", &per_bar);
+    let _ = write!(svg, "<path fill=\"#2a6db0\" d=\"");
+    for (bin, &percent) in percents
+        .iter()
+        .enumerate()
+        .filter(|(_, percent)| **percent > 0.0)
+    {
+        let edge = |bin: usize| x.at(bin as f64 * width_ms - half_ms);
+        let _ = write!(
+            svg,
+            "M{:.1} {}V{:.1}H{:.1}V{}z",
+            edge(bin),
+            BARS.bottom,
+            y.at(percent),
+            edge(bin + 1),
+            BARS.bottom
+        );
+    }
+    *svg += "\"/>\n";
+}
+
+/// The percentage of all requests in each of [`BINS`] equal parts of the revolution about zero.
+fn histogram(errors: &[(Instant, Span)], period: Span) -> Vec<f64> {
+    let mut counts = vec![0u64; BINS];
+    for (_, error) in errors {
+        let turned = error.as_ms() / period.as_ms() + 0.5;
+        if (0.0..1.0).contains(&turned) {
+            counts[(turned * BINS as f64) as usize] += 1;
+        }
+    }
+    let percent = |count: u64| 100.0 * count as f64 / errors.len() as f64;
+    counts.into_iter().map(percent).collect()
+}
+
+impl Panel {
+    fn vertical(&self, values: [f64; 2], step: f64) -> Scale {
+        Scale {
+            values,
+            pixels: [self.bottom, self.top],
+            step,
+        }
+    }
+
+    /// The grid, its numbers, and the names of the axes: of the upright one in two lines.
+    fn draw(&self, svg: &mut String, x: &Scale, y: &Scale, left: &str, more: &str) {
+        let (top, bottom) = (self.top, self.bottom);
+        for (at, value) in x.ticks() {
+            let _ = writeln!(
+                svg,
+                "<path d=\"M{at:.1} {top}V{bottom}\" {GRID}/>\
+                 <text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{value}</text>",
+                bottom + 18.0
+            );
+        }
+        for (at, value) in y.ticks() {
+            let _ = writeln!(
+                svg,
+                "<path d=\"M{LEFT} {at:.1}H{RIGHT}\" {GRID}/>\
+                 <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{value}</text>",
+                LEFT - 6.0,
+                at + 4.5
+            );
+        }
+        let (middle, centre) = ((top + bottom) / 2.0, (LEFT + RIGHT) / 2.0);
+        let _ = writeln!(
+            svg,
+            "<text text-anchor=\"middle\" transform=\"translate(14 {middle}) rotate(-90)\">{left}\
+             <tspan x=\"0\" dy=\"13\" font-size=\"11\" fill=\"#555\">{more}</tspan></text>\n\
+             <text x=\"{centre}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n\
+             <path d=\"M{LEFT} {top}V{bottom}H{RIGHT}\" fill=\"none\" stroke=\"#1a1a1a\"/>",
+            bottom + 39.0,
+            self.below
+        );
+    }
+}
+
+impl Scale {
+    fn horizontal(values: [f64; 2]) -> Self {
+        Self {
+            values,
+            pixels: [LEFT, RIGHT],
+            step: round_step(values[1] - values[0]),
+        }
+    }
+
+    fn at(&self, value: f64) -> f64 {
+        let ([from, end], [start, stop]) = (self.values, self.pixels);
+        start + (stop - start) * (value - from) / (end - from)
+    }
+
+    /// Where the multiples of the step lie within the range, and their numbers.
+    fn ticks(&self) -> impl Iterator<Item = (f64, String)> {
+        let [from, end] = self.values.map(|value| value / self.step);
+        // Of ends that are multiples, rounding must not lose one.
+        let (first, last) = ((from - 1e-9).ceil() as i64, (end + 1e-9).floor() as i64);
+        let decimals = decimals(self.step);
+        (first..=last).map(move |tick| {
+            let value = tick as f64 * self.step;
+            (
+                self.at(value),
+                format!("{value:.decimals$}").replace('-', "\u{2212}"),
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: i64, error_us: i64) -> (Instant, Span) {
+        let issued = Instant::START + Span::from_ms(ms as f64);
+        (issued, Span::from_us(error_us as f64))
+    }
+
+    #[test]
+    fn bars_are_parts_of_a_revolution_and_of_all_requests() {
+        // Bars 0.05 ms wide; -5 ms is the first bar's, 5 ms beyond the last, half of all outside.
+        let errors = [
+            -5_000, -1, 0, 49, 50, 4_999, 5_000, -5_001, 10_000, 20_000, -10_000, 7_000,
+        ];
+        let percents = histogram(&errors.map(|us| at(0, us)), Span::from_ms(10.0));
+        let filled = percents.iter().enumerate().filter(|(_, p)| **p > 0.0);
+        let found: Vec<(usize, i64)> = filled.map(|(bin, p)| (bin, (p * 12.0) as i64)).collect();
+        assert_eq!(
+            found,
+            [(0, 100), (99, 100), (100, 200), (101, 100), (199, 100)]
+        );
+    }
+
+    #[test]
+    fn ticks_are_the_round_numbers_within() {
+        let scale = Scale {
+            values: [-11.0, 4.9],
+            pixels: [0.0, 159.0],
+            step: 5.0,
+        };
+        let found: Vec<(i64, String)> = scale
+            .ticks()
+            .map(|(at, n)| (at.round() as i64, n))
+            .collect();
+        let expected = [(10, "\u{2212}10"), (60, "\u{2212}5"), (110, "0")];
+        assert_eq!(found, expected.map(|(at, number)| (at, number.to_owned())));
+    }
+
+    #[test]
+    fn points_are_drawn_once_a_place_and_one_request_will_do() {
+        let period = Span::from_ms(10.0);
+        let dots = |errors: &[(Instant, Span)]| {
+            let svg = errors_plot(errors, period);
+            assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+            svg.matches("h0").count()
+        };
+        assert_eq!(dots(&[at(5, 100)]), 1);
+        assert_eq!(
+            dots(&[at(0, 100), at(0, 100), at(900, 100), at(900, -9_000)]),
+            3
+        );
+    }
+
+    fn errors_plot(rows: &[(Instant, Span)], period: Span) -> String {
+        errors("a", "b", rows, period)
+    }
+}

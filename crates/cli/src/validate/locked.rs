@@ -1,0 +1,94 @@
+//! `diskarm validate --locked`: each response predicted before it is seen.
+
+mod report;
+
+use std::ops::Range;
+
+use diskarm_core::predict::Continuity;
+use diskarm_core::units::{Instant, Span};
+use diskarm_core::validate::{Followed, Locked, LockedFigures, UNBROKEN_RATIO};
+
+use super::Args;
+
+use crate::drive_arg::Chosen;
+use crate::error::Error;
+use crate::output;
+use crate::plot;
+use crate::rows::{self, Rows};
+
+/// One trace that a drive's model has followed.
+struct Judgement {
+    file: String,
+    locked: Locked,
+    /// The rows that are judged.
+    range: Range<usize>,
+    figures: LockedFigures,
+}
+
+/// Predicts, draws, and prints.
+pub fn run(drive: &Chosen, args: &Args, rows: Rows) -> Result<(), Error> {
+    let judged: Result<Vec<Judgement>, Error> = args
+        .files
+        .iter()
+        .map(|file| judge(drive, file, rows))
+        .collect();
+    let judged = judged?;
+    if let (Some(path), [one]) = (&args.plot, &judged[..]) {
+        output::replace_file(path, &drawn(drive, one))?;
+    }
+    if args.json {
+        return report::print_json(&drive.name, &judged);
+    }
+    for one in &judged {
+        warn(one);
+    }
+    output::print(&report::text(&drive.name, &judged))
+}
+
+fn judge(drive: &Chosen, file: &str, rows: Rows) -> Result<Judgement, Error> {
+    let (rows, range) = rows::read_with_history(file, rows, drive)?;
+    let layout = drive.layout.clone();
+    let locked = Locked::follow(&drive.spec, layout, &rows, Continuity::Unbroken)?;
+    let Some(figures) = LockedFigures::of(&locked, range.clone()) else {
+        panic!("{file}: a range without rows");
+    };
+    Ok(Judgement {
+        file: file.to_owned(),
+        locked,
+        range,
+        figures,
+    })
+}
+
+/// Says so where figures of single requests mean little.
+fn warn(judged: &Judgement) {
+    let found = judged.figures.phase_concentration_ratio;
+    if let Some(found) = found.filter(|found| *found < UNBROKEN_RATIO) {
+        eprintln!(
+            "warning: {}: phase_concentration {found:.4}: the clock is broken or the pauses are \
+             nominal, so figures of single requests mean little",
+            judged.file
+        );
+    }
+}
+
+fn drawn(drive: &Chosen, judged: &Judgement) -> String {
+    let all = &judged.figures.all;
+    let percent = |rate: f64| 100.0 * rate;
+    let title = format!(
+        "{}: {:.2} % in the same revolution",
+        drive.name,
+        percent(all.model.same_revolution_fraction)
+    );
+    let ms = |span: Option<Span>| span.map_or(f64::NAN, Span::as_ms);
+    let subtitle = format!(
+        "{} requests; error of those: median {:.3} ms, 95th percentile {:.3} ms",
+        all.count,
+        ms(all.model.median_abs_error),
+        ms(all.model.p95_abs_error),
+    );
+    let rows = &judged.locked.rows()[judged.range.clone()];
+    let point = |row: &Followed| (row.predicted.arrived, row.error());
+    let errors: Vec<(Instant, Span)> = rows.iter().map(point).collect();
+    plot::errors(&title, &subtitle, &errors, judged.locked.period())
+}

@@ -1,0 +1,193 @@
+//! `diskarm validate --locked`: predictions of a trace that the model made itself, of one whose
+//! clock is broken, and of the measured drives.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::{assert_within, diskarm, file_of, json, keys, printed};
+
+/// 3,000 requests, their responses the model's own, from another angle of the platter.
+const SYNTHETIC: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../examples/synthetic-hp-c2247.csv"
+);
+
+fn arguments<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&["validate", "--locked", "--drive", "hp-c2247"], more].concat()
+}
+
+fn judged(more: &[&str]) -> Value {
+    json(&arguments(&[more, &["--json"]].concat()))
+}
+
+fn number(object: &Value, key: &str) -> f64 {
+    let value = object[key].as_f64();
+    value.unwrap_or_else(|| panic!("{key} in {object}"))
+}
+
+#[test]
+fn what_the_model_made_itself_is_predicted() {
+    let report = judged(&[SYNTHETIC]);
+    assert!(number(&report, "same_revolution_rate") >= 0.999);
+    assert!(number(&report, "within_0_25ms_rate") >= 0.999);
+    assert!(number(&report, "p95_abs_error_ms") < 0.05);
+    assert!(number(&report, "phase_concentration") > 0.99);
+    assert_eq!(report["clock"], "unbroken");
+    // Only the first is predicted at an unknown angle.
+    assert_eq!(
+        (number(&report, "unlocked"), number(&report, "history")),
+        (1.0, 0.0)
+    );
+    for side in [&report, &report["reads"], &report["writes"]] {
+        let trivial = &side["trivial"];
+        assert!(number(trivial, "same_revolution_rate") < 0.7, "{trivial}");
+        assert!(number(trivial, "within_0_25ms_rate") < 0.1, "{trivial}");
+        assert!(number(trivial, "median_abs_error_ms") > 1.0, "{trivial}");
+    }
+    for table in ["by_served", "by_size"] {
+        let classes = report[table].as_array();
+        let counts = classes
+            .into_iter()
+            .flatten()
+            .map(|class| number(class, "requests"));
+        assert_eq!(counts.sum::<f64>(), 3000.0, "{table}");
+    }
+    let class = &report["by_served"][0];
+    let figures = [
+        "same_revolution_rate",
+        "median_abs_error_ms",
+        "p95_abs_error_ms",
+        "within_0_25ms_rate",
+    ];
+    let expected = [&["op", "served", "requests"], &figures[..], &["trivial"]].concat();
+    assert_eq!(keys(class), expected);
+    assert_eq!(keys(&class["trivial"]), figures);
+}
+
+#[test]
+fn rows_before_the_range_are_history() {
+    let whole = judged(&[SYNTHETIC]);
+    let first = judged(&["--rows", "..1000", SYNTHETIC]);
+    let rest = judged(&["--rows", "1000..", SYNTHETIC]);
+    assert_eq!(
+        (number(&rest, "requests"), number(&rest, "history")),
+        (2000.0, 1000.0)
+    );
+    assert_eq!(number(&rest, "unlocked"), 0.0);
+    // Neither predictor looks ahead or forgets: the parts' counts add up to the whole's.
+    let both = |path: &dyn Fn(&Value) -> &Value| {
+        let hits = |part: &Value| {
+            let rate = number(path(part), "within_0_25ms_rate");
+            (rate * number(part, "requests")).round()
+        };
+        assert_eq!(hits(&first) + hits(&rest), hits(&whole));
+    };
+    both(&|part| part);
+    both(&|part| &part["trivial"]);
+    for wrong in ["3000..", "0..3001"] {
+        let output = diskarm(&arguments(&["--rows", wrong, SYNTHETIC]));
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        let expected = format!("--rows: found {wrong:?}, expected a range within 0..3000");
+        assert!(
+            !output.status.success() && told.contains(&expected),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn a_broken_clock_is_told() {
+    let text = fs::read_to_string(SYNTHETIC).unwrap();
+    let mut lines = text.lines();
+    let mut broken = lines.next().unwrap().to_owned() + "\n";
+    for (i, line) in lines.enumerate() {
+        // Pauses that have nothing to do with those of the measurement.
+        let (row, _) = line.rsplit_once(',').unwrap();
+        broken += &format!("{row},{}\n", i * 7_919 % 20_011);
+    }
+    let broken = file_of("broken.csv", &broken);
+    let report = judged(&[&broken]);
+    assert_eq!(report["clock"], "broken");
+    assert!(number(&report, "phase_concentration") < 0.3);
+    let output = diskarm(&arguments(&[&broken]));
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success());
+    assert!(
+        told.starts_with("warning: ") && told.lines().count() == 1,
+        "{told}"
+    );
+    assert!(told.contains("clock is broken"), "{told}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains(": clock broken\n"), "{text}");
+    fs::remove_file(broken).unwrap();
+}
+
+#[test]
+fn the_table_is_narrow_and_the_plot_has_both_panels() {
+    let plot = file_of("errors.svg", "");
+    let text = printed(&arguments(&["--plot", &plot, SYNTHETIC]));
+    let (_, table) = text.split_once("\n\n").unwrap();
+    assert_within(table, 80);
+    assert!(table.contains("3000 requests judged after 0 of history\n"));
+    for name in [
+        "all",
+        "read hits",
+        "write misses",
+        "reads 1..5",
+        "writes 65..",
+        "trivial",
+    ] {
+        assert!(table.contains(name), "{name} in {table}");
+    }
+    let svg = fs::read_to_string(&plot).unwrap();
+    for text in [
+        "hp-c2247: 100.00 % in the same revolution",
+        "Time in the trace (s)",
+        "Error (ms)",
+        "Requests (%)",
+    ] {
+        assert!(svg.contains(text), "{text}");
+    }
+    let output = diskarm(&arguments(&["--plot", &plot, SYNTHETIC, SYNTHETIC]));
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.contains("expected one FILE"), "{told}");
+    fs::remove_file(plot).unwrap();
+}
+
+#[test]
+fn several_files_and_a_single_row_are_judged() {
+    let one = file_of(
+        "one.csv",
+        "op,lbn,sectors,response_us,think_us\nR,1000,8,15000.5,20000\n",
+    );
+    let both = judged(&[&one, SYNTHETIC]);
+    assert_eq!(both["files"][0], judged(&[&one]));
+    assert_eq!(both["files"][1], judged(&[SYNTHETIC]));
+    assert_eq!(both["files"][0]["requests"], 1);
+    assert_eq!(both["files"][0]["writes"], Value::Null);
+    fs::remove_file(one).unwrap();
+}
+
+/// Bounds: what the predictor reached on the two traces with an unbroken clock, rounded down.
+#[test]
+fn measured_drives_are_predicted_in_the_same_revolution() {
+    let measured = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/validation");
+    if !measured.is_dir() {
+        eprintln!("skipped: ../shared/validation absent");
+        return;
+    }
+    for (drive, bound) in [("hp-c2247", 0.95), ("seagate-st41601n", 0.97)] {
+        let trace = measured.join(format!("{drive}.csv")).display().to_string();
+        let report = json(&["validate", "--locked", "--json", "--drive", drive, &trace]);
+        let rate = number(&report, "same_revolution_rate");
+        assert!(rate >= bound, "{drive}: {rate}");
+        assert_eq!(report["clock"], "unbroken");
+        assert!(rate > number(&report["trivial"], "same_revolution_rate") + 0.3);
+    }
+    let drive = "quantum-atlas-10k";
+    let trace = measured.join(format!("{drive}.csv")).display().to_string();
+    let report = json(&["validate", "--locked", "--json", "--drive", drive, &trace]);
+    assert_eq!(report["clock"], "broken", "its pauses are nominal");
+}

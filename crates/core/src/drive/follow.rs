@@ -1,0 +1,79 @@
+//! A model that runs beside a real drive: served one command at a time, and set right by what
+//! the real drive was seen to do.
+
+use std::sync::Arc;
+
+use super::arm::Arm;
+use super::core::{Command, Core};
+use super::{Completion, Outcome};
+use crate::geometry::Layout;
+use crate::mechanics::{Mechanism, Rotation};
+use crate::request::Request;
+use crate::spec::Spec;
+use crate::units::{Angle, Instant, Span};
+
+impl Core {
+    /// The drive of `spec` over its layout, its platter at angle zero at [`Instant::START`].
+    pub fn of(spec: &Spec, layout: Arc<Layout>) -> Self {
+        Self::new(spec, Mechanism::new(spec, layout, Angle::ZERO))
+    }
+
+    /// Serves a command that reaches an idle drive at `arrived`, no earlier than the last
+    /// completion.
+    pub fn serve_alone(&mut self, request: Request, arrived: Instant) -> Completion {
+        let command = Command {
+            request,
+            arrived,
+            open: arrived,
+        };
+        self.serve(&command).completion
+    }
+
+    /// How its platter turns.
+    pub fn rotation(&self) -> &Rotation {
+        &self.mechanism.rotation
+    }
+
+    /// Its platter is found to be `late` behind at `at`, and to turn with another period: what
+    /// is under way over the media is late with it.
+    pub fn correct_rotation(&mut self, at: Instant, late: Span, period_ns: f64) {
+        self.mechanism.rotation = self.mechanism.rotation.corrected(at, late, period_ns);
+        self.delay_media(late);
+    }
+
+    /// What is under way over the media happens `by` later.
+    pub fn delay_media(&mut self, by: Span) {
+        match &mut self.arm {
+            Arm::Free(position) => position.since = position.since.shifted(by),
+            Arm::Reading(reading) => reading.delay(by),
+        }
+    }
+
+    /// The command served last completed at `at`: unless the write cache took it, all that it
+    /// waited for is on the media by then.
+    pub fn completed_at(&mut self, at: Instant, outcome: Outcome) {
+        self.bus_free = at;
+        if outcome != Outcome::Absorbed && self.dirty.on_media > at {
+            self.dirty.on_media = at;
+            self.dirty.runs.clear();
+        }
+    }
+
+    /// The buffer is found at `at` to hold nothing of `request`.
+    pub fn forget(&mut self, request: &Request, at: Instant) {
+        self.arm = Arm::Free(self.call(at));
+        self.buffer.forget(request);
+    }
+
+    /// The buffer is found at `at` to hold all of `request`.
+    pub fn remember(&mut self, request: &Request, at: Instant) {
+        self.arm = Arm::Free(self.call(at));
+        let segment = self.buffer.claim_for_read(request.start);
+        self.buffer.fill(segment, request.end());
+    }
+
+    /// Whether a completion's instant is tied to the platter's angle.
+    pub fn tells_the_angle(completion: &Completion) -> bool {
+        matches!(completion.outcome, Outcome::Miss | Outcome::PartialHit)
+    }
+}

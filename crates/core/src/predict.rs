@@ -1,0 +1,179 @@
+//! Predicts single requests on a real drive, from its model and what was seen of it so far.
+//!
+//! A [`Predictor`] runs the model of a drive beside the drive, one request at a time. Each
+//! completion tells where the platter stands, whether a revolution was lost, and whether the
+//! buffer had the data; the model is set right by that before the next request. It never looks
+//! ahead: a prediction depends on the requests and completions before it alone, so the same
+//! component serves live scheduling (lumb01, section 3) and judging a finished trace.
+
+mod clock;
+
+pub use clock::{Clock, Continuity, Seen};
+
+use std::sync::Arc;
+
+use crate::drive::{Completion, Core, Outcome};
+use crate::geometry::Layout;
+use crate::request::Request;
+use crate::spec::Spec;
+use crate::units::{Angle, Instant, Span};
+
+/// How much less an explanation must leave unexplained to be believed although the buffer did
+/// other than thought, in revolutions: some half a millisecond.
+const SURPRISE: f64 = 0.05;
+
+/// How much a lost or gained revolution counts as unexplained, in revolutions. An arm that comes
+/// a little early or late does that every day.
+const SLIP: f64 = 0.05;
+
+/// A model that follows a real drive.
+#[derive(Clone, Debug)]
+pub struct Predictor {
+    /// As it was before the request that is outstanding.
+    before: Core,
+    /// As it will be if that goes as predicted.
+    after: Core,
+    clock: Clock,
+    outstanding: Option<Completion>,
+}
+
+/// What an observation told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Observed {
+    /// The prediction.
+    pub predicted: Completion,
+    /// Measured minus predicted response.
+    pub error: Span,
+    /// What it says about the platter.
+    pub seen: Seen,
+    /// The explanation taken: how the request was served after all.
+    pub explained: Completion,
+}
+
+impl Predictor {
+    /// Follows a drive like `spec`, nothing being known of where its platter stands.
+    pub fn new(spec: &Spec, layout: Arc<Layout>, continuity: Continuity) -> Self {
+        let core = Core::of(spec, layout);
+        Self {
+            before: core.clone(),
+            after: core,
+            clock: Clock::new(spec.mechanics.period_ns, continuity),
+            outstanding: None,
+        }
+    }
+
+    /// What the platter is believed to do.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// What passes under the heads at `at`, as far as is known.
+    pub fn angle(&self, at: Instant) -> Angle {
+        self.after.rotation().angle(at)
+    }
+
+    /// Predicts the completion of a request that the drive gets at `at`.
+    ///
+    /// # Panics
+    /// When the request before it has not been observed; when the drive has no such blocks.
+    pub fn predict(&mut self, at: Instant, request: Request) -> Completion {
+        assert!(self.outstanding.is_none(), "one request at a time");
+        self.before.clone_from(&self.after);
+        let completion = self.after.serve_alone(request, at);
+        self.outstanding = Some(completion);
+        completion
+    }
+
+    /// The request predicted last completed at `at`.
+    ///
+    /// # Panics
+    /// When nothing is outstanding.
+    pub fn observe(&mut self, at: Instant) -> Observed {
+        let Some(predicted) = self.outstanding.take() else {
+            panic!("nothing is outstanding");
+        };
+        let explained = self.explain(&predicted, at);
+        let mut seen = Seen::Nothing;
+        if Core::tells_the_angle(&explained) {
+            let (revolutions, off) = self.lag(&explained, at);
+            self.after
+                .delay_media(times(self.clock.period(), revolutions));
+            seen = self.clock.observe(at, off);
+            let late = match seen {
+                Seen::Late(late) | Seen::Found(late) => late,
+                // The platter is where it was thought to be, but the arm was not.
+                Seen::Surprise => {
+                    self.after.delay_media(off);
+                    Span::ZERO
+                }
+                Seen::Nothing => Span::ZERO,
+            };
+            let period_ns = self.clock.period_ns();
+            self.after.correct_rotation(at, late, period_ns);
+        }
+        self.after.completed_at(at, explained.outcome);
+        Observed {
+            predicted,
+            error: at.after(predicted.at),
+            explained,
+            seen,
+        }
+    }
+
+    /// How a request that was thought to be served as `predicted` and completed at `at` was
+    /// served after all: as thought, or by the media where the buffer was thought to have the
+    /// data, or the other way round. The likeliest is what leaves the least to explain.
+    fn explain(&mut self, predicted: &Completion, at: Instant) -> Completion {
+        let mut best = (*predicted, self.cost(predicted, at));
+        if best.1 <= SURPRISE {
+            return best.0;
+        }
+        let request = predicted.request;
+        let arrived = predicted.arrived;
+        let mut other = self.before.clone();
+        match predicted.outcome {
+            Outcome::Hit | Outcome::PartialHit => other.forget(&request, arrived),
+            Outcome::Miss if request.op.is_read() => other.remember(&request, arrived),
+            Outcome::Miss | Outcome::Absorbed => return best.0,
+        }
+        let instead = other.serve_alone(request, arrived);
+        let cost = self.cost(&instead, at) + SURPRISE;
+        if cost < best.1 {
+            best = (instead, cost);
+            self.after = other;
+        }
+        best.0
+    }
+
+    /// How much an explanation leaves unexplained, as a fraction of a revolution; a lost or a
+    /// gained revolution counts as [`SLIP`].
+    fn cost(&self, explained: &Completion, at: Instant) -> f64 {
+        let period = self.clock.period_ns();
+        let off = at.after(explained.at).as_ns() as f64;
+        if !Core::tells_the_angle(explained) {
+            return off.abs() / period;
+        }
+        if !self.clock.is_locked(at) {
+            // Any phase would do, as long as the rest of its time fits.
+            let least = explained.at.as_ns() as f64 - explained.breakdown.rotation.as_ns() as f64;
+            let wait = (at.as_ns() as f64 - least) / period;
+            return (wait - 1.0).max(-wait).max(0.0);
+        }
+        let (revolutions, off) = self.lag(explained, at);
+        off.as_ns().unsigned_abs() as f64 / period + SLIP * revolutions.unsigned_abs() as f64
+    }
+
+    /// By how much `at` is later than explained: whole revolutions, and the rest, less than half
+    /// of one.
+    fn lag(&self, explained: &Completion, at: Instant) -> (i64, Span) {
+        let period = self.clock.period_ns();
+        let off = at.after(explained.at).as_ns() as f64;
+        let revolutions = (off / period).round();
+        let rest = off - revolutions * period;
+        (revolutions as i64, Span::from_ns(rest.round() as i64))
+    }
+}
+
+fn times(span: Span, n: i64) -> Span {
+    Span::from_ns(span.as_ns() * n)
+}

@@ -1,0 +1,254 @@
+//! Where a real drive's platter stands, as far as completions tell.
+
+use crate::units::{Instant, Span};
+
+/// How far a media completion scatters about its angle, in revolutions (standard deviation).
+/// On the HP C2247 and the ST41601N it is 0.3 to 1 %, the model's own errors included.
+const SCATTER: f64 = 0.01;
+
+/// An observation further off than this many standard deviations says nothing of the angle: the
+/// request went another way than the model thought.
+const GATE: f64 = 4.0;
+
+/// The angle counts as known when its standard deviation is below this, in revolutions.
+const KNOWN: f64 = 0.1;
+
+/// After this many such observations in a row the angle counts as lost.
+const LOST_AFTER: u32 = 8;
+
+/// How far a spindle may be off its nominal period, as a fraction (standard deviation).
+const PERIOD_OFF: f64 = 5e-4;
+
+/// How the phase wanders by itself: variance in revolutions squared per second.
+const WANDER: f64 = 1e-6;
+
+/// How the period wanders: variance of its fraction per second.
+const DRIFT: f64 = 1e-16;
+
+/// What is known of the clock by which a trace's angles are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Continuity {
+    /// Times between completions are measured: the angle can be followed.
+    Unbroken,
+    /// They are not: each completion tells the angle anew, for as long as the drive is busy.
+    Unknown,
+}
+
+/// The platter's angle and period, estimated from completions: a Kalman filter of two states,
+/// how late the platter is against the model's and at which rate it falls further behind.
+#[derive(Clone, Debug)]
+pub struct Clock {
+    continuity: Continuity,
+    nominal_ns: f64,
+    period_ns: f64,
+    /// Variance of the lateness, ns squared.
+    late: f64,
+    /// Covariance of lateness and rate, ns.
+    both: f64,
+    /// Variance of the rate.
+    rate: f64,
+    updated: Instant,
+    /// Observations in a row that were beyond the gate.
+    beyond: u32,
+}
+
+/// What a completion told about the platter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// Nothing: the buffer served it.
+    Nothing,
+    /// The platter is this much later than thought.
+    Late(Span),
+    /// The angle fits no sector that the request could have waited for.
+    Surprise,
+    /// The angle was not known before.
+    Found(Span),
+}
+
+impl Clock {
+    /// A platter of `period_ns` nanoseconds, more or less, at an unknown angle.
+    pub fn new(period_ns: f64, continuity: Continuity) -> Self {
+        let mut clock = Self {
+            continuity,
+            nominal_ns: period_ns,
+            period_ns,
+            late: 0.0,
+            both: 0.0,
+            rate: 0.0,
+            updated: Instant::START,
+            beyond: 0,
+        };
+        clock.lose();
+        clock
+    }
+
+    /// The period, as estimated, in nanoseconds.
+    pub fn period_ns(&self) -> f64 {
+        self.period_ns
+    }
+
+    /// The same as a span.
+    pub fn period(&self) -> Span {
+        Span::from_ns(self.period_ns.round() as i64)
+    }
+
+    /// Whether the angle is known well enough to predict with it at `at`.
+    pub fn is_locked(&self, at: Instant) -> bool {
+        self.grown(at).0.sqrt() < KNOWN * self.nominal_ns
+    }
+
+    /// Variance of the lateness and covariance with the rate, grown until `at`.
+    fn grown(&self, at: Instant) -> (f64, f64) {
+        let dt = at.since_or_zero(self.updated).as_ns() as f64;
+        let wander = WANDER * dt / 1e9 * self.nominal_ns * self.nominal_ns;
+        let late = self.late + dt * (2.0 * self.both + dt * self.rate) + wander;
+        (late, self.both + dt * self.rate)
+    }
+
+    /// A completion at `at` was `off` later, by less than half a revolution, than the model's
+    /// platter allows.
+    pub fn observe(&mut self, at: Instant, off: Span) -> Seen {
+        if self.continuity == Continuity::Unknown {
+            return Seen::Found(off);
+        }
+        let known = self.is_locked(at);
+        (self.late, self.both) = self.grown(at);
+        self.rate += DRIFT * at.since_or_zero(self.updated).as_s();
+        self.updated = at;
+        let noise = SCATTER * self.nominal_ns;
+        let variance = self.late + noise * noise;
+        let off_ns = off.as_ns() as f64;
+        if !known {
+            // The lateness is known but for whole revolutions: it says nothing of the rate.
+            self.beyond = 0;
+            self.late = noise * noise;
+            self.both = 0.0;
+            return Seen::Found(off);
+        }
+        if off_ns.abs() > GATE * variance.sqrt() {
+            self.beyond += 1;
+            if self.beyond >= LOST_AFTER {
+                self.lose();
+            }
+            return Seen::Surprise;
+        }
+        self.beyond = 0;
+        let gain = [self.late / variance, self.both / variance];
+        self.rate -= gain[1] * self.both;
+        self.both -= gain[0] * self.both;
+        self.late -= gain[0] * self.late;
+        self.period_ns *= 1.0 + gain[1] * off_ns;
+        Seen::Late(Span::from_ns((gain[0] * off_ns).round() as i64))
+    }
+
+    /// The angle may be any.
+    fn lose(&mut self) {
+        self.beyond = 0;
+        self.late = self.nominal_ns * self.nominal_ns / 12.0;
+        self.both = 0.0;
+        self.rate = PERIOD_OFF * PERIOD_OFF;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 5400 rpm.
+    const PERIOD_NS: f64 = 60e9 / 5400.0;
+
+    /// A completion every 30 ms of a platter that is `phase` late at first and turns slower by
+    /// `slower`; `noise` is added to what is seen. What is left of the lateness after each.
+    fn followed(clock: &mut Clock, phase: f64, slower: f64, noise: &[f64]) -> Vec<(Seen, f64)> {
+        let mut late = phase;
+        let mut before = Instant::START;
+        let step = |(n, noise): (u64, &f64)| {
+            let at = Instant::from_ns(30_000_000 * (n + 1));
+            // The platter falls behind what the clock believes.
+            let believed = clock.period_ns() / PERIOD_NS - 1.0;
+            late += (at - before).as_ns() as f64 * (slower - believed);
+            before = at;
+            let seen = clock.observe(at, Span::from_ns((late + noise).round() as i64));
+            if let Seen::Late(by) | Seen::Found(by) = seen {
+                late -= by.as_ns() as f64;
+            }
+            (seen, late)
+        };
+        (0..).zip(noise).map(step).collect()
+    }
+
+    #[test]
+    fn a_slow_spindle_is_followed_to_a_thousandth_of_a_revolution() {
+        let mut clock = Clock::new(PERIOD_NS, Continuity::Unbroken);
+        let left = followed(&mut clock, 3e6, 4e-4, &[0.0; 400]);
+        assert!(matches!(left[0].0, Seen::Found(_)));
+        assert!(
+            left[1..]
+                .iter()
+                .all(|(seen, _)| matches!(seen, Seen::Late(_)))
+        );
+        let (_, last) = left[399];
+        assert!(last.abs() < 1e-3 * PERIOD_NS, "{last} ns");
+        let rate = clock.period_ns() / PERIOD_NS - 1.0;
+        assert!((rate - 4e-4).abs() < 1e-6, "{rate}");
+    }
+
+    #[test]
+    fn noise_moves_it_far_less_than_itself() {
+        let mut clock = Clock::new(PERIOD_NS, Continuity::Unbroken);
+        // Alternately early and late by one percent of a revolution.
+        let noise: Vec<f64> = (0..400).map(|n| [1.1e5, -1.1e5][n % 2]).collect();
+        let left = followed(&mut clock, 0.0, 0.0, &noise);
+        let worst = left[200..].iter().map(|(_, late)| late.abs());
+        let worst = worst.fold(0.0, f64::max);
+        assert!(worst < 0.1e5, "{worst} ns");
+    }
+
+    #[test]
+    fn a_surprise_does_not_move_it_and_eight_in_a_row_lose_it() {
+        let mut clock = Clock::new(PERIOD_NS, Continuity::Unbroken);
+        followed(&mut clock, 0.0, 0.0, &[0.0; 50]);
+        let now = Instant::from_ns(1_500_000_000);
+        assert!(clock.is_locked(now));
+        let period = clock.period_ns();
+        let at = |n: u64| Instant::from_ns(30_000_000 * (51 + n));
+        for n in 0..u64::from(LOST_AFTER) {
+            assert!(clock.is_locked(at(n)), "{n}");
+            assert_eq!(clock.observe(at(n), Span::from_ms(3.0)), Seen::Surprise);
+        }
+        assert_eq!(clock.period_ns(), period);
+        assert!(!clock.is_locked(at(9)));
+        let found = clock.observe(at(9), Span::from_ms(3.0));
+        assert!(
+            matches!(found, Seen::Found(late) if late > Span::from_ms(2.9)),
+            "{found:?}"
+        );
+        let now = Instant::from_ns(1_500_000_000);
+        assert!(clock.is_locked(now));
+    }
+
+    #[test]
+    fn after_a_long_pause_the_angle_is_unknown_and_tells_nothing_of_the_period() {
+        let mut clock = Clock::new(PERIOD_NS, Continuity::Unbroken);
+        followed(&mut clock, 0.0, 0.0, &[0.0; 3]);
+        let soon = Instant::from_ns(120_000_000);
+        // A period off by 5e-4 turns the platter by a tenth of a revolution in two seconds.
+        let late = Instant::from_ns(600_000_000_000);
+        assert!(clock.is_locked(soon) && !clock.is_locked(late));
+        let period = clock.period_ns();
+        let off = Span::from_ms(4.0);
+        assert_eq!(clock.observe(late, off), Seen::Found(off));
+        assert_eq!(clock.period_ns(), period);
+    }
+
+    #[test]
+    fn where_pauses_are_nominal_each_completion_tells_the_angle_anew() {
+        let mut clock = Clock::new(PERIOD_NS, Continuity::Unknown);
+        for ms in [3.0, -4.0, 0.1] {
+            let off = Span::from_ms(ms);
+            assert_eq!(clock.observe(Instant::START, off), Seen::Found(off));
+            assert!(!clock.is_locked(Instant::START));
+        }
+        assert_eq!(clock.period_ns(), PERIOD_NS);
+    }
+}

@@ -1,0 +1,45 @@
+//! What can be predicted without knowing the drive.
+
+use std::collections::BTreeMap;
+
+use crate::request::{Op, Request};
+use crate::stats::Moments;
+use crate::units::{SectorCount, Span};
+
+/// The mean response of the requests seen so far, by type and size.
+#[derive(Clone, Debug, Default)]
+pub struct RunningMeans {
+    reads: Means,
+    writes: Means,
+}
+
+/// Of one type.
+#[derive(Clone, Debug, Default)]
+struct Means {
+    all: Moments,
+    by_size: BTreeMap<SectorCount, Moments>,
+}
+
+impl RunningMeans {
+    /// The mean of the type and size; where there was none such, of the type; zero when there was
+    /// none of the type either.
+    pub fn expect(&self, request: &Request) -> Span {
+        let means = match request.op {
+            Op::Read => &self.reads,
+            Op::Write => &self.writes,
+        };
+        let alike = means.by_size.get(&request.sectors);
+        alike.unwrap_or(&means.all).mean().unwrap_or_default()
+    }
+
+    /// Counts a response in.
+    pub fn observe(&mut self, request: &Request, response: Span) {
+        let means = match request.op {
+            Op::Read => &mut self.reads,
+            Op::Write => &mut self.writes,
+        };
+        means.all.record(response);
+        let alike = means.by_size.entry(request.sectors).or_default();
+        alike.record(response);
+    }
+}
