@@ -130,20 +130,9 @@ const FLAGS: &[Flag] = &[
     ("bus.never_disconnect", |s| &mut s.bus.never_disconnect),
 ];
 
-/// Flags that are chosen with the way of reading ahead.
-const READING_FLAGS: &[Flag] = &[
-    ("buffer.read_ahead_on_hit", |s| {
-        &mut s.buffer.read_ahead_on_hit
-    }),
-    ("buffer.arriving_hits", |s| &mut s.buffer.arriving_hits),
-    ("buffer.partial_hits_at_once", |s| {
-        &mut s.buffer.partial_hits_at_once
-    }),
-];
-
 /// All flags that can be chosen.
 pub fn all_flags() -> impl Iterator<Item = &'static Flag> {
-    FLAGS.iter().chain(READING_FLAGS)
+    FLAGS.iter()
 }
 
 /// Values that were given and that no other choice leads back to.

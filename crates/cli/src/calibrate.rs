@@ -4,7 +4,7 @@ mod outcome;
 mod report;
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use diskarm_calibrate::{Progress as Stage, calibrate};
 
@@ -81,9 +81,21 @@ fn check_place(path: &str) -> Result<(), Error> {
     })
 }
 
+/// The drive that a fit begins with is not what it writes.
+fn check_apart(output: &str, drive: &str) -> Result<(), Error> {
+    let same =
+        |a: io::Result<PathBuf>, b: io::Result<PathBuf>| matches!((a, b), (Ok(a), Ok(b)) if a == b);
+    if same(std::fs::canonicalize(output), std::fs::canonicalize(drive)) {
+        let expected = "another file than that of --drive, which the fit begins with";
+        return Err(Error::flag("--output", output, expected));
+    }
+    Ok(())
+}
+
 /// Fits, writes the specification, prints what was found.
 pub fn run(args: Args) -> Result<(), Error> {
     check_place(&args.output)?;
+    check_apart(&args.output, &args.drive)?;
     let drive = drive_arg::choose("--drive", &args.drive)?;
     let range = args.rows.unwrap_or_default();
     let rows = rows::read(&args.trace, range, &drive)?;

@@ -239,6 +239,22 @@ fn number(object: &Value, key: &str) -> f64 {
     value.unwrap_or_else(|| panic!("{key} in {object}"))
 }
 
+#[test]
+fn the_drive_that_a_fit_begins_with_is_not_written_over() {
+    let folder = Folder::new("own");
+    let given = diskarm_drives::find("hp-c2247").unwrap().text;
+    let drive = folder.file("mine.toml", given);
+    let run = diskarm(&["calibrate", "--drive", &drive, SYNTHETIC, "-o", &drive]);
+    assert_eq!(run.status.code(), Some(2));
+    let told = String::from_utf8(run.stderr).unwrap();
+    let expected = "expected another file than that of --drive, which the fit begins with";
+    assert_eq!(
+        told,
+        format!("error: --output: found {drive:?}, {expected}\n")
+    );
+    assert_eq!(fs::read_to_string(&drive).unwrap(), given);
+}
+
 /// Fewer rows than make a good fit: this is of what is written and printed, not of what is found.
 #[test]
 fn a_good_run_writes_a_drive_and_says_what_it_found() {
