@@ -31,6 +31,13 @@ pub struct Fitted {
 /// A number counts as determined when the trace halves its uncertainty, at least.
 const DETERMINED: f64 = 0.5;
 
+/// A number stays as fitted if the given one makes the trace less likely by more than this
+/// (natural logarithm).
+const WORTH_KEEPING: f64 = 2.0;
+
+/// No deviation is told below this: the likelihood has steps, where a sector is just caught.
+pub const LEAST_MS: f64 = 0.001;
+
 /// Tells the numbers that the trace determines from those that it does not. Keys among these are
 /// set back to what is given; seek times stay where their neighbours, and the prior, hold them.
 pub fn weigh(search: &mut Search<'_>) -> (Vec<Fitted>, Vec<Quantity>) {
@@ -48,11 +55,24 @@ pub fn weigh(search: &mut Search<'_>) -> (Vec<Fitted>, Vec<Quantity>) {
                 fitted_ms,
                 sd_ms,
             }),
-            _ => {
-                if matches!(at, Coordinate::Parameter(_)) {
-                    settled.set(at, given_ms);
+            certainty => {
+                let mut without = settled.clone();
+                without.set(at, given_ms);
+                let told = search.objective.of(&settled) - search.objective.of(&without);
+                match at {
+                    // Off its maximum, perhaps, but not for nothing.
+                    Coordinate::Parameter(_) if told > WORTH_KEEPING => fitted.push(Fitted {
+                        quantity,
+                        given_ms,
+                        fitted_ms,
+                        sd_ms: certainty.unwrap_or(Candidate::prior_ms(at)),
+                    }),
+                    Coordinate::Parameter(_) => {
+                        settled = without;
+                        left.push(quantity);
+                    }
+                    Coordinate::ReadSeek(_) | Coordinate::WriteSeek(_) => left.push(quantity),
                 }
-                left.push(quantity);
             }
         }
     }
@@ -75,21 +95,23 @@ fn quantity(candidate: &Candidate, at: Coordinate) -> Quantity {
     }
 }
 
-/// The standard deviation of a coordinate, or `None` where the score does not fall to both sides.
+/// The standard deviation of a coordinate, from the curvature of the likelihood alone: what the
+/// prior knows is not what the trace tells. `None` where there is none.
 fn deviation(search: &Search<'_>, at: Coordinate) -> Option<f64> {
+    let along = vec![(at, 1.0)];
+    let score = |ms: f64| {
+        let moved = search.candidate.moved(&along, ms);
+        search.objective.ln_likelihood(&moved)
+    };
+    let here = score(0.0);
     let mut step = Candidate::prior_ms(at) / 8.0;
     // A curvature over a step much unlike the deviation is that of something else.
     for _ in 0..3 {
-        let score = |ms: f64| {
-            search
-                .objective
-                .of(&search.candidate.moved(&vec![(at, 1.0)], ms))
-        };
-        let fall = 2.0 * search.score - score(step) - score(-step);
+        let fall = 2.0 * here - score(step) - score(-step);
         if fall <= 0.0 {
             return None;
         }
-        step = (step / fall.sqrt()).clamp(0.001, Candidate::prior_ms(at));
+        step = (step / fall.sqrt()).clamp(LEAST_MS, Candidate::prior_ms(at));
     }
     Some(step)
 }

@@ -74,6 +74,18 @@ impl Curve {
         times.min().unwrap_or(Span::ZERO)
     }
 
+    /// By how many milliseconds the corrected curve falls from each knot to the next, where it
+    /// falls more than the given one.
+    pub fn falls_ms(&self) -> impl Iterator<Item = f64> {
+        let time = |of: &dyn Fn(u32) -> Span, k: usize| of(self.knots[k]).as_ms();
+        (1..self.knots.len()).map(move |k| {
+            let given = |d: u32| self.given[d as usize];
+            let fall = time(&|d| self.time(d), k - 1) - time(&|d| self.time(d), k);
+            let given_fall = time(&given, k - 1) - time(&given, k);
+            (fall - given_fall.max(0.0)).max(0.0)
+        })
+    }
+
     /// The corrected curve: every distance up to twenty, then ever fewer.
     pub fn corrected(&self) -> SeekCurve {
         let last = self.given.len() as u32 - 1;
@@ -87,3 +99,6 @@ impl Curve {
         SeekCurve::Table(points)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -142,3 +142,6 @@ fn write_cache(cache: WriteCache) -> &'static str {
         WriteCache::Always => "always",
     }
 }
+
+#[cfg(test)]
+pub mod tests;

@@ -35,12 +35,14 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::predict::Continuity;
 use diskarm_core::spec::Spec;
 use diskarm_core::units::Angle;
-use diskarm_core::validate::{Locked, LockedFigures, Measured};
+use diskarm_core::validate::{self, Locked, LockedFigures, Measured};
 
 pub use candidate::Coordinate;
 pub use certainty::{Fitted, Quantity};
 pub use edits::edits;
 pub use rewrite::rewrite;
+
+use rewrite::{Edit, Value};
 
 use candidate::{Candidate, Direction};
 use objective::Objective;
@@ -56,8 +58,7 @@ pub struct Calibration {
     pub layout: Arc<Layout>,
     /// What clock the trace had.
     pub clock: Clock,
-    /// Behaviours that were taken instead of the given ones, in words, in the order in which they
-    /// were found; a later one may have replaced an earlier one.
+    /// Behaviours that were taken instead of the given ones, as lines of a specification.
     pub behaviours: Vec<String>,
     /// Numbers that the trace determines.
     pub fitted: Vec<Fitted>,
@@ -75,7 +76,7 @@ pub enum Clock {
     /// The times between requests were measured: the platter's angle can be followed.
     Unbroken {
         /// Mean resultant length of the angles of media completions about the predicted ones,
-        /// with the given specification; from 0 to 1.
+        /// from 0 to 1.
         concentration: f64,
         /// What passed under the heads when the first request was issued, against the fitted
         /// layout.
@@ -141,10 +142,10 @@ pub fn calibrate(
         let rows = rows.len();
         return Err(Unfit::TooShort { rows, numbers });
     }
-    let (continuity, concentration, breaks) = clock(given, layout, rows);
+    let (continuity, concentration, _) = clock(given, layout, rows);
     let trace = Trace::new(rows.to_vec(), layout);
     let mut search = Search::new(Objective::new(&trace, given, continuity), first);
-    let behaviours = run(&mut search, &mut progress);
+    run(&mut search, &mut progress);
     let (fitted, left) = certainty::weigh(&mut search);
     let mut spec = search.candidate.build();
     let layout = Arc::clone(&search.candidate.layout);
@@ -152,9 +153,10 @@ pub fn calibrate(
     let clock = match continuity {
         Continuity::Unbroken => {
             spec.mechanics.period_ns = predictor.clock().period_ns();
+            let (_, concentration, breaks) = self::clock(&spec, &layout, rows);
             Clock::Unbroken {
                 concentration,
-                phase: predictor.angle(trace::FIRST),
+                phase: predictor.angle(validate::FIRST),
                 breaks,
             }
         }
@@ -164,6 +166,18 @@ pub fn calibrate(
     if explained_fraction < LEAST_EXPLAINED {
         return Err(Unfit::OtherDrive { explained_fraction });
     }
+    let numbers = |edit: &Edit| {
+        matches!(
+            edit.value,
+            Value::Time(_) | Value::Period(_) | Value::SeekTable(_)
+        )
+    };
+    let changes = edits(given, &spec);
+    let behaviours = changes
+        .iter()
+        .filter(|edit| !numbers(edit))
+        .map(Edit::to_string)
+        .collect();
     Ok(Calibration {
         spec,
         layout,
@@ -196,7 +210,8 @@ fn clock(given: &Spec, layout: &Arc<Layout>, rows: &[Measured]) -> (Continuity, 
 }
 
 /// The stages of a search, in their order.
-const STAGES: [&str; 9] = [
+const STAGES: [&str; 10] = [
+    "overheads",
     "behaviours",
     "overheads",
     "behaviours",
@@ -208,9 +223,8 @@ const STAGES: [&str; 9] = [
     "certainty",
 ];
 
-/// Searches; returns the behaviours taken.
-fn run(search: &mut Search<'_>, progress: &mut impl FnMut(Progress)) -> Vec<String> {
-    let mut taken = Vec::new();
+/// Searches.
+fn run(search: &mut Search<'_>, progress: &mut impl FnMut(Progress)) {
     for (done, stage) in STAGES.into_iter().enumerate() {
         progress(Progress {
             done: done as u64,
@@ -218,28 +232,28 @@ fn run(search: &mut Search<'_>, progress: &mut impl FnMut(Progress)) -> Vec<Stri
             stage,
         });
         match (done, stage) {
-            (_, "behaviours") => taken.extend(search.choose()),
+            (0, _) => search.sweep(&only_parameters(&search.candidate), 1.5, 5, 4),
+            (_, "behaviours") => search.choose(),
             (_, "overheads") => {
                 search.sweep(&only_parameters(&search.candidate), 2.0, 9, 5);
                 search.learn_noise();
             }
             (_, "seeks before writes") => search.try_write_seek(),
-            (3, _) => {
+            (4, _) => {
                 search.sweep(&search.candidate.directions(), 1.5, 7, 5);
                 search.learn_noise();
             }
-            (5, _) => {
+            (6, _) => {
                 search.sweep(&search.candidate.directions(), 0.5, 1, 6);
                 search.learn_noise();
             }
-            (7, _) => {
+            (8, _) => {
                 search.sweep(&search.candidate.directions(), 0.5, 1, 6);
                 search.sweep(&search.candidate.directions(), 0.3, 1, 6);
             }
             _ => {}
         }
     }
-    taken
 }
 
 fn only_parameters(candidate: &Candidate) -> Vec<Direction> {

@@ -110,3 +110,6 @@ fn laplace(x: f64, scale: f64) -> f64 {
 fn normal(z: f64) -> f64 {
     0.5 * libm::erfc(-z * std::f64::consts::FRAC_1_SQRT_2)
 }
+
+#[cfg(test)]
+mod tests;

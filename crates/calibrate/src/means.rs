@@ -49,3 +49,47 @@ impl Means {
         each + direction(0) + direction(1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PERIOD_MS: f64 = 10.0;
+
+    fn of(errors_ms: &[(usize, f64)], continuity: Continuity) -> f64 {
+        let mut means = Means::default();
+        for &(kind, error_ms) in errors_ms {
+            means.record(kind, error_ms);
+        }
+        means.ln_density(continuity, PERIOD_MS)
+    }
+
+    /// A sum of `n` errors has `n` times the variance of one: 2 % of a squared period where the
+    /// angle is known, a sixth of it otherwise.
+    #[test]
+    fn means_have_the_density_of_a_normal_distribution() {
+        let (known, unknown) = (Continuity::Unbroken, Continuity::Unknown);
+        let near = |is: f64, should: f64| assert!((is - should).abs() < 1e-12, "{is} {should}");
+        near(of(&[], known), 0.0);
+        // 3^2 / (2 * 2), once for its kind and once for its direction.
+        near(of(&[(4, 3.0)], known), 2.0 * -9.0 / 4.0);
+        near(of(&[(4, 3.0)], unknown), 2.0 * -9.0 * 3.0 / 100.0);
+        // Four of 1.5 ms: 6^2 / (2 * 4 * 2).
+        near(of(&[(4, 1.5); 4], known), 2.0 * -36.0 / 16.0);
+    }
+
+    #[test]
+    fn kinds_of_one_direction_add_up_and_directions_do_not() {
+        let known = Continuity::Unbroken;
+        let near = |is: f64, should: f64| assert!((is - should).abs() < 1e-12, "{is} {should}");
+        // Each kind is off, the direction is not.
+        near(of(&[(2, 3.0), (6, -3.0)], known), 2.0 * -9.0 / 4.0);
+        near(of(&[(2, 3.0), (5, -3.0)], known), 4.0 * -9.0 / 4.0);
+        near(
+            of(&[(3, 3.0), (5, 3.0)], known),
+            2.0 * -9.0 / 4.0 - 36.0 / 8.0,
+        );
+        let last = KINDS - 1;
+        near(of(&[(last, 2.0), (1, -2.0)], known), 2.0 * -4.0 / 4.0);
+    }
+}

@@ -11,6 +11,10 @@ use crate::likelihood::Noise;
 use crate::means::Means;
 use crate::trace::Trace;
 
+/// An error counts in a mean as no more than this, so that a single retry of a second does not
+/// outweigh all others.
+const MOST_REVOLUTIONS: f64 = 2.0;
+
 /// What is maximised: the likelihood of a trace under a candidate, and the candidate's prior.
 pub struct Objective<'a> {
     trace: &'a Trace,
@@ -44,22 +48,30 @@ impl<'a> Objective<'a> {
 
     /// Logarithm of the posterior density, but for a constant.
     pub fn of(&self, candidate: &Candidate) -> f64 {
+        self.ln_likelihood(candidate) + candidate.ln_prior(self.given)
+    }
+
+    /// Logarithm of the likelihood of the trace.
+    pub fn ln_likelihood(&self, candidate: &Candidate) -> f64 {
         self.asked.set(self.asked.get() + 1);
         let spec = candidate.build();
         let mut sum = 0.0;
         let layout = &candidate.layout;
         let period_ms = spec.mechanics.period_ns / 1e6;
         let mut means = Means::default();
+        let most_ms = MOST_REVOLUTIONS * period_ms;
         let mut kinds = self.trace.kinds().iter();
-        self.trace.follow(&spec, layout, self.continuity, |_, row| {
-            sum += self
-                .noise
-                .ln_density(&row.predicted, row.response, row.locked, period_ms);
-            if let Some(&kind) = kinds.next() {
-                means.record(kind, row.observed.error.as_ms());
-            }
-        });
-        sum + means.ln_density(self.continuity, period_ms) + candidate.ln_prior(self.given)
+        self.trace
+            .follow(&spec, layout, self.continuity, |locked, row| {
+                let response = row.predicted.response() + row.error;
+                sum += self
+                    .noise
+                    .ln_density(&row.predicted, response, locked, period_ms);
+                if let Some(&kind) = kinds.next() {
+                    means.record(kind, row.error.as_ms().clamp(-most_ms, most_ms));
+                }
+            });
+        sum + means.ln_density(self.continuity, period_ms)
     }
 
     /// Share of the requests that `candidate` explains.
@@ -68,9 +80,11 @@ impl<'a> Objective<'a> {
         let period_ms = spec.mechanics.period_ns / 1e6;
         let (mut explained, mut all) = (0u64, 0u64);
         self.trace
-            .follow(&spec, &candidate.layout, self.continuity, |_, row| {
-                let noise = self.noise;
-                let explains = noise.explains(&row.predicted, row.response, row.locked, period_ms);
+            .follow(&spec, &candidate.layout, self.continuity, |locked, row| {
+                let response = row.predicted.response() + row.error;
+                let explains = self
+                    .noise
+                    .explains(&row.predicted, response, locked, period_ms);
                 explained += u64::from(explains);
                 all += 1;
             });
@@ -88,11 +102,11 @@ impl<'a> Objective<'a> {
         let (mut buffer, mut media) = (Vec::new(), Vec::new());
         let period_ms = spec.mechanics.period_ns / 1e6;
         self.trace
-            .follow(&spec, &candidate.layout, self.continuity, |_, row| {
-                let error = row.observed.error.as_ms().abs();
+            .follow(&spec, &candidate.layout, self.continuity, |locked, row| {
+                let error = row.error.as_ms().abs();
                 match row.predicted.outcome {
                     Outcome::Hit | Outcome::Absorbed => buffer.push(error),
-                    Outcome::Miss | Outcome::PartialHit if row.locked => {
+                    Outcome::Miss | Outcome::PartialHit if locked => {
                         media.push(error.min((error - period_ms).abs()));
                     }
                     Outcome::Miss | Outcome::PartialHit => {}

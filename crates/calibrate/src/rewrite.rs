@@ -7,6 +7,8 @@
 mod error;
 mod write;
 
+use std::fmt;
+
 use diskarm_core::units::{SectorCount, Span};
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
@@ -19,6 +21,18 @@ pub struct Edit {
     pub key: &'static str,
     /// What.
     pub value: Value,
+}
+
+impl fmt::Display for Edit {
+    /// As a line of TOML, its key dotted.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} = {}",
+            self.key,
+            write::written(self.key, &self.value, false)
+        )
+    }
 }
 
 /// What a key can be set to.

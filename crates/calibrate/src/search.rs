@@ -121,12 +121,11 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Takes the behaviours that make the trace likelier, the best first; returns their names.
-    pub fn choose(&mut self) -> Vec<String> {
-        let mut taken = Vec::new();
+    /// Takes the behaviours that make the trace likelier, the best first.
+    pub fn choose(&mut self) {
         let mut hopeless: Vec<String> = Vec::new();
-        loop {
-            let choices = Choice::all(&self.candidate.spec).into_iter();
+        for _ in 0..ROUNDS {
+            let choices = Choice::all(&self.candidate.spec, self.objective.given()).into_iter();
             let mut hopeful: Vec<(f64, Choice)> = choices
                 .filter(|choice| !hopeless.contains(&choice.what))
                 .map(|choice| (self.objective.of(&choice.apply(&self.candidate)), choice))
@@ -134,7 +133,7 @@ impl<'a> Search<'a> {
                 .filter(|(score, _)| *score != self.score)
                 .collect();
             hopeful.sort_by(|a, b| b.0.total_cmp(&a.0));
-            let mut best: Option<(f64, String, Candidate)> = None;
+            let mut best: Option<(f64, Candidate)> = None;
             for (nth, (raw, choice)) in hopeful.into_iter().enumerate() {
                 if nth >= REFITTED && raw < self.score {
                     break;
@@ -143,16 +142,18 @@ impl<'a> Search<'a> {
                 if score < self.score - HOPELESS {
                     hopeless.push(choice.what.clone());
                 }
-                if best.as_ref().is_none_or(|(most, ..)| score > *most) {
-                    best = Some((score, choice.what, candidate));
+                // What was given needs no evidence.
+                let gain = score - if choice.returns { 0.0 } else { EVIDENCE };
+                if best.as_ref().is_none_or(|(most, _)| gain > *most) {
+                    best = Some((gain, candidate));
                 }
             }
             match best {
-                Some((score, what, candidate)) if score > self.score + EVIDENCE => {
-                    (self.candidate, self.score) = (candidate, score);
-                    taken.push(what);
+                Some((gain, candidate)) if gain > self.score => {
+                    self.score = self.objective.of(&candidate);
+                    self.candidate = candidate;
                 }
-                _ => return taken,
+                _ => return,
             }
         }
     }
@@ -175,6 +176,9 @@ impl<'a> Search<'a> {
         (tried.score, tried.candidate)
     }
 }
+
+/// How many behaviours are taken in one go at most.
+const ROUNDS: usize = 12;
 
 /// How many behaviours are refitted in a round though they are no better as they stand.
 const REFITTED: usize = 16;

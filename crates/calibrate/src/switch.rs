@@ -1,5 +1,6 @@
 //! The behaviours of a specification that a trace can choose among.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use diskarm_core::geometry::Layout;
@@ -16,6 +17,8 @@ use crate::candidate::Candidate;
 pub struct Choice {
     /// The keys that it sets.
     pub what: String,
+    /// Whether it only takes back what was taken before.
+    pub returns: bool,
     spec: Spec,
 }
 
@@ -26,19 +29,24 @@ const MARKS: [u64; 12] = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 48];
 const LARGE: [u64; 6] = [16, 24, 32, 40, 48, 64];
 
 impl Choice {
-    /// What a drive may do that differs from `spec` in one respect.
-    pub fn all(spec: &Spec) -> Vec<Self> {
+    /// What a drive may do that differs from `spec` in one respect, and what of `given` is not
+    /// so any more.
+    pub fn all(spec: &Spec, given: &Spec) -> Vec<Self> {
         let mut all = Vec::new();
+        let returns = Cell::new(true);
         let mut add = |what: String, change: &dyn Fn(&mut Spec)| {
             let mut changed = spec.clone();
             change(&mut changed);
-            if changed != *spec {
+            if changed != *spec && is_sound(&changed.buffer) {
                 all.push(Self {
                     what,
+                    returns: returns.get(),
                     spec: changed,
                 });
             }
         };
+        as_given(given, &mut add);
+        returns.set(false);
         flags(spec, &mut add);
         words(&mut add);
         marks(spec, &mut add);
@@ -60,6 +68,21 @@ impl Choice {
         changed.spec = self.spec.clone();
         changed
     }
+}
+
+/// Whether a specification may have such a buffer; see `diskarm_core::spec`.
+fn is_sound(buffer: &Buffer) -> bool {
+    let Buffer {
+        caching,
+        read_ahead,
+        write_cache,
+        ..
+    } = *buffer;
+    let cached = read_ahead != ReadAhead::None || write_cache != WriteCache::Off;
+    (buffer.segments > 1 || !buffer.dedicated_write_segment)
+        && (caching || !cached)
+        && buffer.read_ahead_max <= buffer.segment
+        && buffer.read_ahead_min <= buffer.read_ahead_max
 }
 
 const READ_AHEADS: [ReadAhead; 5] = [
@@ -107,20 +130,30 @@ const FLAGS: &[Flag] = &[
     ("bus.never_disconnect", |s| &mut s.bus.never_disconnect),
 ];
 
-/// Flags that are chosen with the way of reading ahead.
-const READING_FLAGS: &[Flag] = &[
-    ("buffer.read_ahead_on_hit", |s| {
-        &mut s.buffer.read_ahead_on_hit
-    }),
-    ("buffer.arriving_hits", |s| &mut s.buffer.arriving_hits),
-    ("buffer.partial_hits_at_once", |s| {
-        &mut s.buffer.partial_hits_at_once
-    }),
-];
-
 /// All flags that can be chosen.
 pub fn all_flags() -> impl Iterator<Item = &'static Flag> {
-    FLAGS.iter().chain(READING_FLAGS)
+    FLAGS.iter()
+}
+
+/// Values that were given and that no other choice leads back to.
+fn as_given(given: &Spec, add: &mut Add<'_>) {
+    add("overheads.write_start as given".to_owned(), &|s| {
+        s.overheads.write_start = given.overheads.write_start;
+    });
+    add("buffer.read_watermark as given".to_owned(), &|s| {
+        let of = (given.buffer.read_watermark, given.buffer.watermark_of);
+        (s.buffer.read_watermark, s.buffer.watermark_of) = of;
+    });
+    add("buffer segments as given".to_owned(), &|s| {
+        let Buffer {
+            segments,
+            segment,
+            read_ahead_max,
+            ..
+        } = given.buffer;
+        s.buffer.segments = segments;
+        (s.buffer.segment, s.buffer.read_ahead_max) = (segment, read_ahead_max);
+    });
 }
 
 fn flags(spec: &Spec, add: &mut Add<'_>) {
@@ -187,12 +220,8 @@ fn marks(spec: &Spec, add: &mut Add<'_>) {
     for fraction in [0.0, 0.25, 0.5, 0.75, 1.0] {
         watermark(fraction, WatermarkOf::Request);
     }
-    for sectors in MARKS.iter().filter(|&&sectors| sectors < segment) {
-        // The mark is rounded down: a quarter of a percent more makes sure of it.
-        watermark(
-            (*sectors as f64 + 0.0025) / segment as f64,
-            WatermarkOf::Segment,
-        );
+    for &sectors in MARKS.iter().filter(|&&sectors| sectors < segment) {
+        watermark(mark(sectors as f64, segment), WatermarkOf::Segment);
     }
     let mut start = |what: &str, sectors: u64, set: fn(&mut WriteStart, SectorCount)| {
         add(
@@ -216,6 +245,13 @@ fn marks(spec: &Spec, add: &mut Add<'_>) {
     }
 }
 
+/// The fraction of a segment whose whole sectors are those of `sectors`: a percentage of at most
+/// four decimals, as it will be written, and none too small, as marks are rounded down.
+fn mark(sectors: f64, segment: u64) -> f64 {
+    let percent = ((sectors / segment as f64).min(1.0) * 1e6).ceil() / 1e4;
+    percent / 100.0
+}
+
 /// As much memory in fewer, larger segments, or in more and smaller ones.
 fn segments(spec: &Spec, add: &mut Add<'_>) {
     let Buffer {
@@ -228,8 +264,7 @@ fn segments(spec: &Spec, add: &mut Add<'_>) {
                 let b = &mut s.buffer;
                 let all = b.read_ahead_max == b.segment;
                 if b.watermark_of == WatermarkOf::Segment {
-                    let mark = b.read_watermark * b.segment.0 as f64;
-                    b.read_watermark = (mark / sectors as f64 * 1e6).round() / 1e6;
+                    b.read_watermark = mark(b.read_watermark * b.segment.0 as f64, sectors);
                 }
                 (b.segments, b.segment) = (count, SectorCount(sectors));
                 if all || b.read_ahead_max > b.segment {
@@ -275,3 +310,6 @@ fn reading(spec: &Spec, add: &mut Add<'_>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

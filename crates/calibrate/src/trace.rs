@@ -2,16 +2,11 @@
 
 use std::sync::Arc;
 
-use diskarm_core::drive::Completion;
 use diskarm_core::geometry::Layout;
 use diskarm_core::predict::{Continuity, Observed, Predictor};
 use diskarm_core::spec::Spec;
-use diskarm_core::units::{Instant, Lbn, Span};
-use diskarm_core::validate::Measured;
-
-/// When the first request is issued: late enough that nothing set right by an observation falls
-/// before the start of time.
-pub const FIRST: Instant = Instant::from_ns(1_000_000_000);
+use diskarm_core::units::Lbn;
+use diskarm_core::validate::{self, Measured};
 
 /// Rows of a measured trace.
 #[derive(Clone)]
@@ -24,19 +19,6 @@ pub struct Trace {
 
 /// How many kinds of rows there are.
 pub const KINDS: usize = 2 * 33;
-
-/// What following a row gave.
-#[derive(Clone, Copy, Debug)]
-pub struct Followed {
-    /// Whether the platter's angle was known.
-    pub locked: bool,
-    /// What was expected, before the row's response was seen.
-    pub predicted: Completion,
-    /// What its response told.
-    pub observed: Observed,
-    /// Measured response.
-    pub response: Span,
-}
 
 impl Trace {
     /// `rows`, on a drive whose blocks lie as `layout` says.
@@ -61,34 +43,15 @@ impl Trace {
         &self.kinds
     }
 
-    /// Follows all rows with a drive of `spec` over `layout`; hands each row's outcome to `each`.
-    /// Returns the period that the clock came to, in nanoseconds.
+    /// Follows all rows with a drive of `spec` over `layout`; hands each observation, and whether
+    /// the platter's angle was known before, to `each`.
     pub fn follow(
         &self,
         spec: &Spec,
         layout: &Arc<Layout>,
         continuity: Continuity,
-        mut each: impl FnMut(&Measured, &Followed),
+        each: impl FnMut(bool, &Observed),
     ) -> Predictor {
-        let mut predictor = Predictor::new(spec, Arc::clone(layout), continuity);
-        let mut at = FIRST;
-        for row in &self.rows {
-            let locked = predictor.clock().is_locked();
-            let predicted = predictor.predict(at, row.step.request);
-            let end = at + row.response;
-            let observed = predictor.observe(end);
-            let response = row.response;
-            each(
-                row,
-                &Followed {
-                    locked,
-                    predicted,
-                    observed,
-                    response,
-                },
-            );
-            at = end + row.step.think;
-        }
-        predictor
+        validate::follow(spec, Arc::clone(layout), &self.rows, continuity, each)
     }
 }

@@ -190,6 +190,12 @@ fn any_points() -> impl Strategy<Value = Vec<(u32, Span)>> {
 }
 
 /// The seed of a failing case is printed, and kept nowhere.
+/// The drives that were written by hand: the fitted ones were written by what is tested here.
+fn given() -> Vec<&'static Entry> {
+    let by_hand = |drive: &&Entry| !drive.name.ends_with("-calibrated");
+    CATALOGUE.iter().filter(by_hand).collect()
+}
+
 fn cases() -> ProptestConfig {
     ProptestConfig {
         failure_persistence: None,
@@ -202,7 +208,7 @@ proptest! {
 
     #[test]
     fn edits_set_their_fields_and_touch_nothing_else(
-        drive in prop::sample::select(CATALOGUE),
+        drive in prop::sample::select(given()),
         changes in prop::collection::vec(any_change(), 1..8),
     ) {
         let mut expected = parsed(drive.text);
@@ -219,7 +225,7 @@ proptest! {
 
     #[test]
     fn a_table_takes_the_place_of_any_curve(
-        drive in prop::sample::select(CATALOGUE),
+        drive in prop::sample::select(given()),
         points in any_points(),
     ) {
         let mut expected = parsed(drive.text);
@@ -237,7 +243,7 @@ proptest! {
 
     #[test]
     fn a_table_for_writes_comes_behind_the_one_for_reads(
-        drive in prop::sample::select(CATALOGUE),
+        drive in prop::sample::select(given()),
         points in any_points(),
     ) {
         let settle = edit("mechanics.write_settle", Value::Time(Span::ZERO));
@@ -285,7 +291,7 @@ proptest! {
 #[test]
 fn the_catalogues_own_tables_are_written_as_they_stand() {
     let mut same = Vec::new();
-    for drive in CATALOGUE {
+    for drive in given() {
         let spec = parsed(drive.text);
         let SeekCurve::Table(points) = &spec.mechanics.seek else {
             continue;
@@ -311,7 +317,7 @@ fn the_catalogues_own_tables_are_written_as_they_stand() {
 #[test]
 fn the_catalogues_own_prose_is_written_as_it_stands() {
     let mut same = 0;
-    for drive in CATALOGUE {
+    for drive in given() {
         let spec = parsed(drive.text);
         let standing = text_edit("source.origin", &spec.source.origin);
         assert_eq!(
@@ -323,7 +329,7 @@ fn the_catalogues_own_prose_is_written_as_it_stands() {
         let unbroken = text_edit("source.origin", &spec.source.origin.replace('\n', " "));
         same += usize::from(rewritten(drive.text, &[unbroken]) == drive.text);
     }
-    assert_eq!(same, CATALOGUE.len() - 1);
+    assert_eq!(same, given().len() - 1);
 }
 
 #[test]

@@ -3,7 +3,8 @@
 mod outcome;
 mod report;
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use diskarm_calibrate::{Progress as Stage, calibrate};
 
@@ -54,17 +55,51 @@ pub struct Args {
 
 /// A specification is what its name says it is.
 fn toml(text: &str) -> Result<String, &'static str> {
-    let named = Path::new(text)
-        .extension()
-        .is_some_and(|kind| kind == "toml");
-    let stem = Path::new(text).file_stem().is_some();
-    (named && stem)
+    let kind = Path::new(text).extension();
+    // A path knows no difference between `x.toml` and the folder `x.toml/`.
+    let file = !text.ends_with(std::path::is_separator);
+    (file && kind.is_some_and(|kind| kind == "toml"))
         .then(|| text.to_owned())
         .ok_or("expected a name ending in .toml")
 }
 
+/// Whether a file can stand at `path`: told before a fit of minutes, not after.
+fn check_place(path: &str) -> Result<(), Error> {
+    let folder = match Path::new(path).parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let there = std::fs::metadata(folder).and_then(|folder| {
+        if !folder.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        if Path::new(path).is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        Ok(())
+    });
+    there.map_err(|source| Error::Io {
+        doing: "write",
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// The drive that a fit begins with is not what it writes.
+fn check_apart(output: &str, drive: &str) -> Result<(), Error> {
+    let same =
+        |a: io::Result<PathBuf>, b: io::Result<PathBuf>| matches!((a, b), (Ok(a), Ok(b)) if a == b);
+    if same(std::fs::canonicalize(output), std::fs::canonicalize(drive)) {
+        let expected = "another file than that of --drive, which the fit begins with";
+        return Err(Error::flag("--output", output, expected));
+    }
+    Ok(())
+}
+
 /// Fits, writes the specification, prints what was found.
 pub fn run(args: Args) -> Result<(), Error> {
+    check_place(&args.output)?;
+    check_apart(&args.output, &args.drive)?;
     let drive = drive_arg::choose("--drive", &args.drive)?;
     let range = args.rows.unwrap_or_default();
     let taken = rows::read(&args.trace, &args.reading, range, &drive)?;

@@ -142,11 +142,11 @@ fn measured(record: &Record, id: u64, trace: &Reader, blocks: Blocks) -> Result<
     let known = record.think.is_some() || record.arrival.is_some();
     let Some(response) = record.response.filter(|_| known) else {
         let expected = format!(
-            "a trace with measured responses and with pauses or arrivals, which its format ({}) \
-             does not carry",
+            "measured responses, and pauses or arrivals, which the format {} does not carry",
             trace.format().name
         );
-        return Err(Error::flag("FILE", trace.name(), expected));
+        let error = TraceError::value(trace.name(), record.line, "response", "none", &expected);
+        return Err(error.into());
     };
     let request = blocks.request(record, id, trace.name())?;
     let think = record.think.unwrap_or(Span::ZERO);

@@ -101,12 +101,17 @@ impl Predictor {
             seen = self.clock.observe(at, off);
             let late = match seen {
                 Seen::Late(late) | Seen::Found(late) => late,
-                Seen::Nothing | Seen::Surprise => Span::ZERO,
+                // The platter is where it was thought to be, but the arm was not.
+                Seen::Surprise => {
+                    self.after.delay_media(off);
+                    Span::ZERO
+                }
+                Seen::Nothing => Span::ZERO,
             };
             let period_ns = self.clock.period_ns();
             self.after.correct_rotation(at, late, period_ns);
         }
-        self.after.completed_at(at);
+        self.after.completed_at(at, explained.outcome);
         Observed {
             predicted,
             error: at.after(predicted.at),
@@ -148,7 +153,7 @@ impl Predictor {
         if !Core::tells_the_angle(explained) {
             return off.abs() / period;
         }
-        if !self.clock.is_locked() {
+        if !self.clock.is_locked(at) {
             // Any phase would do, as long as the rest of its time fits.
             let least = explained.at.as_ns() as f64 - explained.breakdown.rotation.as_ns() as f64;
             let wait = (at.as_ns() as f64 - least) / period;

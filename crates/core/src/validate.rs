@@ -29,7 +29,9 @@ mod locked;
 mod residuals;
 
 pub use figures::{Comparison, Figures};
-pub use locked::{Accuracy, Followed, Judged, Locked, LockedFigures, Served, UNBROKEN_RATIO};
+pub use locked::{
+    Accuracy, FIRST, Followed, Judged, Locked, LockedFigures, Served, UNBROKEN_RATIO, follow,
+};
 pub use residuals::{Distances, NEAR, Relation, Residual, Residuals, Sizes};
 
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! The catalogue of drive specifications, as data: one TOML file a drive, in `data/`.
 //!
 //! This crate only carries the text; `diskarm-core` reads it. A new drive is one file and one
-//! line of [`CATALOGUE`].
+//! line of [`CATALOGUE`]. Those named `-calibrated` are the drive of the name before, fitted to the
+//! first half of a measured trace; `cargo xtask calibrate` writes them.
 
 /// A drive of the catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,22 +26,28 @@ macro_rules! entry {
 /// All drives, in alphabetic order.
 pub static CATALOGUE: &[Entry] = &[
     entry!("dec-rz26"),
+    entry!("dec-rz26-calibrated"),
     entry!("hp-335h"),
     entry!("hp-97560"),
     entry!("hp-c2247"),
     entry!("hp-c2247-5p"),
     entry!("hp-c2247-9p"),
+    entry!("hp-c2247-calibrated"),
     entry!("hp-c2490a"),
     entry!("hp-c3323a"),
     entry!("ibm-dnes-309170w"),
     entry!("ibm-lightning"),
     entry!("quantum-atlas-10k"),
+    entry!("quantum-atlas-10k-calibrated"),
     entry!("quantum-atlas-iii"),
     entry!("sata-4tb-7200"),
     entry!("seagate-barracuda-st32171w"),
+    entry!("seagate-barracuda-st32171w-calibrated"),
     entry!("seagate-cheetah-st34501n"),
+    entry!("seagate-cheetah-st34501n-calibrated"),
     entry!("seagate-cheetah-st39102lw"),
     entry!("seagate-st41601n"),
+    entry!("seagate-st41601n-calibrated"),
 ];
 
 /// The drive of this name, if there is one.

@@ -5,7 +5,16 @@ use std::collections::BTreeSet;
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{self, Document, SeekCurve, Sparing, Spec};
 use diskarm_core::units::SectorCount;
-use diskarm_drives::{CATALOGUE, find, nearest};
+use diskarm_drives::{CATALOGUE, Entry, find, nearest};
+
+/// What follows the name of a drive in that of its variant which is fitted to a trace.
+const FITTED: &str = "-calibrated";
+
+/// The drive that an entry is a fitted variant of.
+fn base(entry: &Entry) -> Option<&'static Entry> {
+    let name = entry.name.strip_suffix(FITTED)?;
+    Some(find(name).unwrap_or_else(|| panic!("{}: no {name}", entry.name)))
+}
 
 fn read(name: &str) -> Spec {
     let entry = find(name).unwrap_or_else(|| panic!("{name} is not in the catalogue"));
@@ -95,7 +104,9 @@ fn drives_are_the_size_and_speed_that_papers_and_data_sheets_print() {
         ("seagate-cheetah-st39102lw", 12, 6962, 9.1, 10045.0),
         ("sata-4tb-7200", 8, 451_902, 4000.787, 7200.0),
     ];
-    assert_eq!(printed.len(), CATALOGUE.len());
+    // Of fitted variants, the test of what they differ in says the same.
+    let given = CATALOGUE.iter().filter(|entry| base(entry).is_none());
+    assert_eq!(printed.len(), given.count());
     for (name, surfaces, cylinders, gb, rpm) in printed {
         let spec = read(name);
         assert_eq!(spec.geometry.surfaces, surfaces, "{name}");
@@ -152,7 +163,55 @@ fn zones_add_up_to_the_capacity() {
         assert_eq!(zones.sum::<u64>(), geometry.sectors.0, "{}", entry.name);
         tried += 1;
     }
-    assert_eq!(tried, 9);
+    // Nine given drives, and the variant of one of them.
+    assert_eq!(tried, 10);
+}
+
+/// A trace tells neither how large a drive is nor where its blocks lie, and a spindle does not turn
+/// a thousandth faster than its specification says.
+#[test]
+fn fitted_variants_differ_in_what_a_trace_tells_only() {
+    let mut variants = 0;
+    for entry in CATALOGUE {
+        let Some(base) = base(entry) else { continue };
+        let (mut spec, base) = (read(entry.name), read(base.name));
+        let name = entry.name;
+        spec.geometry.slips_turn_tracks = base.geometry.slips_turn_tracks;
+        assert_eq!(spec.geometry, base.geometry, "{name}");
+        assert_eq!(spec.queue, base.queue, "{name}");
+        let faster = base.mechanics.period_ns / spec.mechanics.period_ns - 1.0;
+        assert!(faster.abs() < 1e-3, "{name}: {faster:+e}");
+        assert_ne!(spec.overheads, base.overheads, "{name}");
+        variants += 1;
+    }
+    assert_eq!(variants, 6);
+}
+
+/// By which command, to which rows of which trace, beginning with what, made from what.
+#[test]
+fn fitted_variants_say_how_they_were_made() {
+    // The first half of what each drive's trace has.
+    let halves = [
+        ("dec-rz26", 3990),
+        ("hp-c2247", 4999),
+        ("quantum-atlas-10k", 5000),
+        ("seagate-barracuda-st32171w", 5000),
+        ("seagate-cheetah-st34501n", 5000),
+        ("seagate-st41601n", 4999),
+    ];
+    for (name, half) in halves {
+        let (spec, base) = (read(&format!("{name}{FITTED}")), read(name));
+        assert_eq!(spec.summary, format!("{}; fitted to a trace", base.summary));
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let made = format!(
+            "Fitted with `diskarm calibrate` to {half} rows (0..{half}) of the trace {name}.csv, \
+             beginning with {name}. What that was made from: {}",
+            words(&base.source.origin)
+        );
+        assert_eq!(words(&spec.source.origin), made);
+        assert_eq!(spec.source.choices, base.source.choices, "{name}");
+        assert!(!spec.source.nominal, "{name}");
+    }
 }
 
 /// liu05 section 4.1.1, with the 2.0 ms that its mean of 12.69 ms asks for.

@@ -4,23 +4,29 @@
 //! from the reference data; texts and published figures stand in [`drives`] and [`causes`].
 
 mod causes;
+mod changes;
 mod drives;
+mod halves;
 mod measured;
 mod model;
 mod random;
 mod reference;
+mod single;
+
+pub use drives::DRIVES;
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use crate::traces::MEASUREMENTS;
+
 /// The document, and the folder of its plots, from the root of the workspace.
 const DOCUMENT: &str = "docs/validation.md";
 const PLOTS: &str = "docs/validation";
 
-/// What the document is made from, from the root of the workspace.
-const MEASUREMENTS: &str = "../shared/validation";
+/// What the document is made from beside the traces, from the root of the workspace.
 const REFERENCE: &str = "../shared/reference";
 
 const HEAD: &str = "\
@@ -37,7 +43,7 @@ pub fn run(arguments: &[String]) -> ExitCode {
         eprintln!("usage: cargo xtask docs");
         return ExitCode::from(crate::USAGE);
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = crate::root();
     for folder in [MEASUREMENTS, REFERENCE] {
         if !root.join(folder).is_dir() {
             println!("docs: {folder} is absent: {DOCUMENT} stays as it is");
@@ -60,9 +66,10 @@ fn write(root: &Path) -> Result<(), String> {
     let plots = root.join(PLOTS);
     fs::create_dir_all(&plots).map_err(|error| at(&plots, error))?;
     let measured = measured::section(root)?;
+    let halves = halves::section(root)?;
     let random = random::section(root)?;
     let document = root.join(DOCUMENT);
-    let text = format!("{HEAD}\n{measured}\n{random}");
+    let text = format!("{HEAD}\n{measured}\n{halves}\n{random}");
     fs::write(&document, text).map_err(|error| at(&document, error))
 }
 

@@ -1,9 +1,13 @@
 //! Checks and generated documents of the workspace, run as `cargo xtask <command>`.
 
+mod binary;
+mod calibrate;
 mod docs;
 mod speed;
 mod tidy;
+mod traces;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Something that `cargo xtask` does.
@@ -29,6 +33,11 @@ const COMMANDS: &[Command] = &[
         run: docs::run,
     },
     Command {
+        name: "calibrate",
+        summary: "fit the measured drives of the catalogue to the traces of ../shared",
+        run: calibrate::run,
+    },
+    Command {
         name: "counts",
         summary: "hold instructions a request against their record (--record: renew it)",
         run: speed::counts,
@@ -43,6 +52,11 @@ const COMMANDS: &[Command] = &[
 /// Exit status of a command line that says nothing we know.
 const USAGE: u8 = 2;
 
+/// The root of the workspace.
+fn root() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let Some((name, rest)) = arguments.split_first()
@@ -52,7 +66,7 @@ fn main() -> ExitCode {
     }
     eprintln!("usage: cargo xtask <command>");
     for command in COMMANDS {
-        eprintln!("  {:<8} {}", command.name, command.summary);
+        eprintln!("  {:<9} {}", command.name, command.summary);
     }
     ExitCode::from(USAGE)
 }

@@ -11,7 +11,13 @@ const MOST_COLUMNS: usize = 99;
 
 /// A value of `key` in TOML; a text in a string of `several_lines` even where it would fit one.
 pub(super) fn value(key: &str, value: &Value, several_lines: bool) -> toml_edit::Value {
-    let written = match value {
+    let written = written(key, value, several_lines);
+    written.parse().expect("what is written here is TOML")
+}
+
+/// The same as text.
+pub(super) fn written(key: &str, value: &Value, several_lines: bool) -> String {
+    match value {
         Value::Time(span) => format!("\"{} ms\"", ms(*span)),
         Value::Period(ns) => {
             assert!(ns.is_finite(), "a period of {ns} ns");
@@ -31,8 +37,7 @@ pub(super) fn value(key: &str, value: &Value, several_lines: bool) -> toml_edit:
             line if !several_lines && fits_one_line(key, text, &line) => line,
             _ => lines(text),
         },
-    };
-    written.parse().expect("what is written here is TOML")
+    }
 }
 
 /// Milliseconds in plain decimals, to the nanosecond and without idle zeros. In integers: a

@@ -36,7 +36,8 @@ pub fn warnings(fitted: &Calibration, rows: usize, trace: &str) -> Vec<String> {
     match fitted.clock {
         Clock::Nominal { .. } => warnings.push(format!(
             "{trace}: completions fit no angle of the platter: the times between requests are \
-             nominal, or the layout is another drive's; period and phase are left as given"
+             nominal, or the layout is another drive's, which then explains much all the same; \
+             period and phase are left as given"
         )),
         Clock::Unbroken { breaks, .. } if breaks > 0 => warnings.push(format!(
             "{trace}: the clock steps; the angle was lost and found again {breaks} times"
@@ -65,6 +66,9 @@ const ROWS_A_NUMBER: usize = 10;
 /// A drive that explains less is doubtful.
 const WELL_EXPLAINED: f64 = 0.8;
 
+/// What the summary of a fitted drive ends with.
+const FITTED: &str = "; fitted to a trace";
+
 /// The fitted specification's text.
 ///
 /// # Errors
@@ -83,10 +87,8 @@ pub fn text(
         edits.push(Edit { key, value });
     };
     set("name", stem.to_string_lossy().into_owned());
-    set(
-        "summary",
-        format!("{}; fitted to a trace", drive.spec.summary),
-    );
+    let summary = drive.spec.summary.trim_end_matches(FITTED);
+    set("summary", format!("{summary}{FITTED}"));
     set("source.origin", format!("{made}\n{}", source.origin.trim()));
     let text = rewrite(&drive.text, &edits).map_err(|error| {
         Error::flag(

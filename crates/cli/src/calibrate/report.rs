@@ -101,7 +101,7 @@ pub fn text(args: &Args, rows: usize, fitted: &Calibration) -> String {
     let percent = 100.0 * fitted.explained_fraction;
     let _ = writeln!(text, "explained   {percent:.1} % of the requests");
     if !fitted.behaviours.is_empty() {
-        text += "\nbehaviours taken instead of those given, in the order found\n";
+        text += "\nbehaviours taken instead of those given\n";
         for behaviour in &fitted.behaviours {
             let _ = writeln!(text, "  {}", prose::wrapped(behaviour, 4).trim());
         }
@@ -139,6 +139,7 @@ pub fn text(args: &Args, rows: usize, fitted: &Calibration) -> String {
             let _ = writeln!(text, "  {}", key(quantity));
         }
     }
+    text += "\nsd: with all other numbers held; 0.001 or less where the likelihood has a step.\n";
     let _ = writeln!(text, "\nwrote {}", args.output);
     text
 }

@@ -52,7 +52,7 @@ fn row(name: &'static str, spec: Spec) -> Row {
 /// Two lines a drive: summaries are too long for a column.
 fn table(rows: &[Row]) -> String {
     let mut text = format!(
-        "{:<27}{:>10}{:>10}{:>10}{:>11}{:>7}\n",
+        "{:<37}{:>9}{:>8}{:>9}{:>10}{:>6}\n",
         "name", "GB", "rpm", "surfaces", "cylinders", "zones"
     );
     for row in rows {
@@ -60,7 +60,7 @@ fn table(rows: &[Row]) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "{:<27}{gb:>10.3}{:>10.1}{:>10}{:>11}{:>7}",
+            "{:<37}{gb:>9.3}{:>8.1}{:>9}{:>10}{:>6}",
             row.name, row.rotation_rpm, row.surfaces, row.cylinders, row.zones
         );
         text += &prose::wrapped(&row.summary, 4);

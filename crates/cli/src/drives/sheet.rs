@@ -200,6 +200,7 @@ fn bus(b: &spec::Bus) -> Section {
         ("read_sector_ms", ms(b.read_sector)),
         ("write_sector_ms", ms(b.write_sector)),
         ("hold_read", b.hold_read.into()),
+        ("read_restart_ms", ms(b.read_restart)),
         ("hold_write", b.hold_write.into()),
         ("never_disconnect", b.never_disconnect.into()),
         ("write_leaves", word(b.write_leaves)),

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use diskarm_core::predict::Continuity;
 use diskarm_core::units::{Instant, Span};
-use diskarm_core::validate::{Followed, Locked, LockedFigures, UNBROKEN_RATIO};
+use diskarm_core::validate::{FIRST, Followed, Locked, LockedFigures, UNBROKEN_RATIO};
 
 use super::Args;
 
@@ -83,7 +83,7 @@ fn drawn(drive: &Chosen, judged: &Judgement) -> String {
     let percent = |rate: f64| 100.0 * rate;
     let title = format!(
         "{}: {:.2} % in the same revolution",
-        drive.name,
+        drive.spec.name,
         percent(all.model.same_revolution_fraction)
     );
     let ms = |span: Option<Span>| span.map_or(f64::NAN, Span::as_ms);
@@ -94,7 +94,9 @@ fn drawn(drive: &Chosen, judged: &Judgement) -> String {
         ms(all.model.p95_abs_error),
     );
     let rows = &judged.locked.rows()[judged.range.clone()];
-    let point = |row: &Followed| (row.predicted.arrived, row.error());
+    // The trace's own time.
+    let since = |at: Instant| Instant::START + (at - FIRST);
+    let point = |row: &Followed| (since(row.predicted.arrived), row.error());
     let errors: Vec<(Instant, Span)> = rows.iter().map(point).collect();
     plot::errors(&title, &subtitle, &errors, judged.locked.period())
 }

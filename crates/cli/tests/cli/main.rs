@@ -1,5 +1,6 @@
 //! Runs the program and reads what it prints.
 
+mod calibrate;
 mod drives;
 mod errors;
 mod help;

@@ -49,9 +49,14 @@ impl Core {
         }
     }
 
-    /// The command served last completed at `at`.
-    pub fn completed_at(&mut self, at: Instant) {
+    /// The command served last completed at `at`: unless the write cache took it, all that it
+    /// waited for is on the media by then.
+    pub fn completed_at(&mut self, at: Instant, outcome: Outcome) {
         self.bus_free = at;
+        if outcome != Outcome::Absorbed && self.dirty.on_media > at {
+            self.dirty.on_media = at;
+            self.dirty.runs.clear();
+        }
     }
 
     /// The buffer is found at `at` to hold nothing of `request`.

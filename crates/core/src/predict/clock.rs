@@ -10,6 +10,9 @@ const SCATTER: f64 = 0.01;
 /// request went another way than the model thought.
 const GATE: f64 = 4.0;
 
+/// The angle counts as known when its standard deviation is below this, in revolutions.
+const KNOWN: f64 = 0.1;
+
 /// After this many such observations in a row the angle counts as lost.
 const LOST_AFTER: u32 = 8;
 
@@ -76,7 +79,6 @@ impl Clock {
             beyond: 0,
         };
         clock.lose();
-        clock.rate = PERIOD_OFF * PERIOD_OFF;
         clock
     }
 
@@ -90,9 +92,17 @@ impl Clock {
         Span::from_ns(self.period_ns.round() as i64)
     }
 
-    /// Whether the angle is known well enough to predict with it.
-    pub fn is_locked(&self) -> bool {
-        self.late.sqrt() < 0.1 * self.nominal_ns
+    /// Whether the angle is known well enough to predict with it at `at`.
+    pub fn is_locked(&self, at: Instant) -> bool {
+        self.grown(at).0.sqrt() < KNOWN * self.nominal_ns
+    }
+
+    /// Variance of the lateness and covariance with the rate, grown until `at`.
+    fn grown(&self, at: Instant) -> (f64, f64) {
+        let dt = at.since_or_zero(self.updated).as_ns() as f64;
+        let wander = WANDER * dt / 1e9 * self.nominal_ns * self.nominal_ns;
+        let late = self.late + dt * (2.0 * self.both + dt * self.rate) + wander;
+        (late, self.both + dt * self.rate)
     }
 
     /// A completion at `at` was `off` later, by less than half a revolution, than the model's
@@ -101,18 +111,21 @@ impl Clock {
         if self.continuity == Continuity::Unknown {
             return Seen::Found(off);
         }
-        let dt = at.since_or_zero(self.updated).as_ns() as f64;
+        let known = self.is_locked(at);
+        (self.late, self.both) = self.grown(at);
+        self.rate += DRIFT * at.since_or_zero(self.updated).as_s();
         self.updated = at;
-        let second = dt / 1e9;
-        self.late += dt * (2.0 * self.both + dt * self.rate)
-            + WANDER * second * self.nominal_ns * self.nominal_ns;
-        self.both += dt * self.rate;
-        self.rate += DRIFT * second;
         let noise = SCATTER * self.nominal_ns;
         let variance = self.late + noise * noise;
         let off_ns = off.as_ns() as f64;
-        let known = self.is_locked();
-        if known && off_ns.abs() > GATE * variance.sqrt() {
+        if !known {
+            // The lateness is known but for whole revolutions: it says nothing of the rate.
+            self.beyond = 0;
+            self.late = noise * noise;
+            self.both = 0.0;
+            return Seen::Found(off);
+        }
+        if off_ns.abs() > GATE * variance.sqrt() {
             self.beyond += 1;
             if self.beyond >= LOST_AFTER {
                 self.lose();
@@ -125,12 +138,7 @@ impl Clock {
         self.both -= gain[0] * self.both;
         self.late -= gain[0] * self.late;
         self.period_ns *= 1.0 + gain[1] * off_ns;
-        let late = Span::from_ns((gain[0] * off_ns).round() as i64);
-        if known {
-            Seen::Late(late)
-        } else {
-            Seen::Found(late)
-        }
+        Seen::Late(Span::from_ns((gain[0] * off_ns).round() as i64))
     }
 
     /// The angle may be any.
@@ -138,6 +146,7 @@ impl Clock {
         self.beyond = 0;
         self.late = self.nominal_ns * self.nominal_ns / 12.0;
         self.both = 0.0;
+        self.rate = PERIOD_OFF * PERIOD_OFF;
     }
 }
 
@@ -199,21 +208,37 @@ mod tests {
     fn a_surprise_does_not_move_it_and_eight_in_a_row_lose_it() {
         let mut clock = Clock::new(PERIOD_NS, Continuity::Unbroken);
         followed(&mut clock, 0.0, 0.0, &[0.0; 50]);
-        assert!(clock.is_locked());
+        let now = Instant::from_ns(1_500_000_000);
+        assert!(clock.is_locked(now));
         let period = clock.period_ns();
         let at = |n: u64| Instant::from_ns(30_000_000 * (51 + n));
         for n in 0..u64::from(LOST_AFTER) {
-            assert!(clock.is_locked(), "{n}");
+            assert!(clock.is_locked(at(n)), "{n}");
             assert_eq!(clock.observe(at(n), Span::from_ms(3.0)), Seen::Surprise);
         }
         assert_eq!(clock.period_ns(), period);
-        assert!(!clock.is_locked());
+        assert!(!clock.is_locked(at(9)));
         let found = clock.observe(at(9), Span::from_ms(3.0));
         assert!(
             matches!(found, Seen::Found(late) if late > Span::from_ms(2.9)),
             "{found:?}"
         );
-        assert!(clock.is_locked());
+        let now = Instant::from_ns(1_500_000_000);
+        assert!(clock.is_locked(now));
+    }
+
+    #[test]
+    fn after_a_long_pause_the_angle_is_unknown_and_tells_nothing_of_the_period() {
+        let mut clock = Clock::new(PERIOD_NS, Continuity::Unbroken);
+        followed(&mut clock, 0.0, 0.0, &[0.0; 3]);
+        let soon = Instant::from_ns(120_000_000);
+        // A period off by 5e-4 turns the platter by a tenth of a revolution in two seconds.
+        let late = Instant::from_ns(600_000_000_000);
+        assert!(clock.is_locked(soon) && !clock.is_locked(late));
+        let period = clock.period_ns();
+        let off = Span::from_ms(4.0);
+        assert_eq!(clock.observe(late, off), Seen::Found(off));
+        assert_eq!(clock.period_ns(), period);
     }
 
     #[test]
@@ -222,7 +247,7 @@ mod tests {
         for ms in [3.0, -4.0, 0.1] {
             let off = Span::from_ms(ms);
             assert_eq!(clock.observe(Instant::START, off), Seen::Found(off));
-            assert!(!clock.is_locked());
+            assert!(!clock.is_locked(Instant::START));
         }
         assert_eq!(clock.period_ns(), PERIOD_NS);
     }

@@ -12,7 +12,7 @@ use super::Measured;
 use crate::drive::{self, Completion};
 use crate::engine::Rejected;
 use crate::geometry::Layout;
-use crate::predict::{Continuity, Predictor};
+use crate::predict::{Continuity, Observed, Predictor};
 use crate::spec::Spec;
 use crate::units::{Instant, Span};
 use trivial::RunningMeans;
@@ -43,6 +43,35 @@ impl Followed {
     }
 }
 
+/// When the first request of a followed trace is issued: late enough that nothing which an
+/// observation sets right falls before the start of time.
+pub const FIRST: Instant = Instant::from_ns(1_000_000_000);
+
+/// Follows `rows` with a drive of `spec`: each row is issued the measured pause after the measured
+/// completion of the one before, the first at [`FIRST`]. Hands each observation, and whether the
+/// platter's angle was known when its request was issued, to `each`.
+///
+/// # Panics
+/// When the drive has no such blocks.
+pub fn follow(
+    spec: &Spec,
+    layout: Arc<Layout>,
+    rows: &[Measured],
+    continuity: Continuity,
+    mut each: impl FnMut(bool, &Observed),
+) -> Predictor {
+    let mut predictor = Predictor::new(spec, layout, continuity);
+    let mut issued = FIRST;
+    for Measured { step, response } in rows {
+        let locked = predictor.clock().is_locked(issued);
+        predictor.predict(issued, step.request);
+        let completed = issued + *response;
+        each(locked, &predictor.observe(completed));
+        issued = completed + step.think;
+    }
+    predictor
+}
+
 /// A trace that a [`Predictor`] has followed from its first row to its last.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Locked {
@@ -63,25 +92,23 @@ impl Locked {
         continuity: Continuity,
     ) -> Result<Self, Rejected> {
         let sectors = layout.sectors();
-        let mut predictor = Predictor::new(spec, layout, continuity);
+        for row in rows {
+            let request = row.step.request;
+            drive::check(&request, sectors).map_err(|why| Rejected { request, why })?;
+        }
         let mut means = RunningMeans::default();
         let mut followed = Vec::with_capacity(rows.len());
-        let mut issued = Instant::START;
-        for &Measured { step, response } in rows {
-            let request = step.request;
-            drive::check(&request, sectors).map_err(|why| Rejected { request, why })?;
-            let locked = predictor.clock().is_locked();
+        follow(spec, layout, rows, continuity, |locked, seen| {
+            let request = seen.predicted.request;
+            let measured = seen.predicted.response() + seen.error;
             followed.push(Followed {
-                predicted: predictor.predict(issued, request),
+                predicted: seen.predicted,
                 trivial: means.expect(&request),
-                measured: response,
+                measured,
                 locked,
             });
-            let completed = issued + response;
-            predictor.observe(completed);
-            means.observe(&request, response);
-            issued = completed + step.think;
-        }
+            means.observe(&request, measured);
+        });
         Ok(Self {
             period_ns: spec.mechanics.period_ns,
             rows: followed,

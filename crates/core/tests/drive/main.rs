@@ -6,6 +6,7 @@ mod closed_forms;
 mod hits;
 mod larger_than_segment;
 mod policies;
+mod predictions;
 mod properties;
 mod queue;
 mod random;

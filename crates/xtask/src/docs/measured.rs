@@ -5,7 +5,8 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::drives::{DRIVES, Drive};
-use super::{MEASUREMENTS, PLOTS, model, table};
+use super::{PLOTS, model, table};
+use crate::traces::{MEASUREMENTS, trace};
 
 /// What `diskarm validate --json` prints, as far as it is shown.
 #[derive(Deserialize)]
@@ -57,7 +58,7 @@ struct Class {
 pub fn section(root: &Path) -> Result<String, String> {
     let mut reports = Vec::new();
     for drive in &DRIVES {
-        let trace = format!("{MEASUREMENTS}/{}.csv", drive.name);
+        let trace = trace(drive.name);
         let plot = format!("{PLOTS}/{}.svg", drive.name);
         let arguments = ["validate", "--drive", drive.name, &trace, "--plot", &plot];
         reports.push((drive, model::run::<Report>(root, &arguments)?));
@@ -149,7 +150,7 @@ fn shortest(ms: f64) -> String {
     }
 }
 
-fn verdict(demerit_ms: f64, bound_ms: f64) -> String {
+pub fn verdict(demerit_ms: f64, bound_ms: f64) -> String {
     if demerit_ms <= bound_ms {
         "within the bound".to_owned()
     } else {

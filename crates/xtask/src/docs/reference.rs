@@ -77,6 +77,18 @@ fn load(workload: &str, load: &str) -> Result<Load, String> {
     }
 }
 
+/// The demerit on the second half of a measured drive's trace; `None` where it could not be run.
+pub fn second_half_ms(root: &Path, drive: &str) -> Result<Option<f64>, String> {
+    let file = "disksim-demerit.csv";
+    let table = Table::parse(file, &read(root, REFERENCE, file)?)?;
+    for row in 0..table.rows.len() {
+        if table.cell(row, "drive")? == drive && table.cell(row, "rows")? == "second half" {
+            return table.number(row, "demerit_ms").map(Some);
+        }
+    }
+    Ok(None)
+}
+
 fn half_width(widths: &Table, load: &str, policy: &str) -> Result<Option<f64>, String> {
     for row in 0..widths.rows.len() {
         if widths.cell(row, "load")? == load && widths.cell(row, "policy")? == policy {

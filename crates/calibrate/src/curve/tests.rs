@@ -1,0 +1,104 @@
+//! Corrections against what was put in.
+
+use diskarm_core::spec;
+
+use super::*;
+
+const CYLINDERS: u32 = 2051;
+
+fn mechanics() -> Mechanics {
+    let entry = diskarm_drives::find("hp-c2247").expect("a drive of the catalogue");
+    let spec = spec::parse(entry.text, entry.name).expect("a valid specification");
+    spec.mechanics
+}
+
+/// Knot `k` takes `(k mod 5 - 2)` tenths of a millisecond more.
+fn bent() -> Curve {
+    let mut curve = Curve::new(&mechanics(), Op::Write, CYLINDERS);
+    for (k, ms) in curve.added_ms.iter_mut().enumerate() {
+        *ms = 0.1 * ((k % 5) as f64 - 2.0);
+    }
+    curve
+}
+
+/// What is added at `d` by the two knots around it.
+fn between(curve: &Curve, d: u32) -> f64 {
+    let ends: Vec<(f64, f64)> = curve
+        .knots
+        .iter()
+        .map(|&k| f64::from(k))
+        .zip(curve.added_ms.clone())
+        .collect();
+    let d = f64::from(d);
+    let around = ends.windows(2).find(|two| two[0].0 <= d && d <= two[1].0);
+    let two = around.expect("every distance lies between two knots");
+    two[0].1 + (two[1].1 - two[0].1) * (d - two[0].0) / (two[1].0 - two[0].0)
+}
+
+#[test]
+fn knots_lie_two_an_octave_from_one_cylinder_to_all() {
+    let curve = bent();
+    assert_eq!(curve.knots[..9], [1, 2, 3, 4, 6, 8, 11, 16, 23]);
+    assert_eq!(curve.knots.last(), Some(&(CYLINDERS - 1)));
+    assert!(curve.knots.windows(2).all(|two| two[0] < two[1]));
+    assert_eq!(curve.knots.len(), curve.added_ms.len());
+}
+
+#[test]
+fn corrections_are_straight_between_knots() {
+    let curve = bent();
+    for (&knot, &ms) in curve.knots.iter().zip(&curve.added_ms) {
+        assert_eq!(curve.added(knot), ms);
+    }
+    for d in 1..CYLINDERS {
+        let (is, should) = (curve.added(d), between(&curve, d));
+        assert!((is - should).abs() < 1e-12, "{d}: {is}, not {should}");
+    }
+}
+
+/// The given curve is that of the specification: without settle and unevenness, which come on top.
+#[test]
+fn the_corrected_table_is_what_is_given_and_what_is_added() {
+    let curve = bent();
+    let mut uneven = mechanics();
+    uneven.inward_seek = Span::from_ms(0.3);
+    assert_eq!(Curve::new(&uneven, Op::Write, CYLINDERS).given, curve.given);
+    let SeekCurve::Table(points) = curve.corrected() else {
+        panic!("a table")
+    };
+    let listed: Vec<u32> = points.iter().map(|&(d, _)| d).collect();
+    assert!(listed[..20].iter().copied().eq(1..=20));
+    assert_eq!(listed.last(), Some(&(CYLINDERS - 1)));
+    assert!(
+        listed
+            .windows(2)
+            .all(|two| two[0] < two[1] && two[1] <= two[0] + two[0].div_ceil(16))
+    );
+    // worthington94 table A.3: a table of ten, a root below 300 cylinders, straight above.
+    let given_ms = |d: u32| match d {
+        1 => 2.89,
+        10 => 4.99,
+        11..300 => 3.81 + 0.33 * f64::from(d).sqrt(),
+        _ => 7.75 + 0.0059 * f64::from(d),
+    };
+    for (d, time) in points.into_iter().filter(|&(d, _)| d == 1 || d >= 10) {
+        let should = given_ms(d) + between(&curve, d);
+        assert!(
+            (time.as_ms() - should).abs() < 2e-6,
+            "{d}: {time}, not {should} ms"
+        );
+    }
+}
+
+#[test]
+fn the_shortest_seek_is_the_least_over_all_distances() {
+    let mut curve = bent();
+    // 2.89 - 0.2, against 3.68 and more.
+    assert_eq!(curve.shortest(), Span::from_ms(2.69));
+    curve.added_ms[7] = -2.5;
+    // Knot 7 is 16 cylinders: 3.81 + 0.33 * 4 - 2.5.
+    assert_eq!(curve.knots[7], 16);
+    assert_eq!(curve.shortest(), Span::from_ms(2.63));
+    curve.added_ms[7] = -9.0;
+    assert_eq!(curve.shortest(), Span::ZERO);
+}

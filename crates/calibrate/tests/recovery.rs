@@ -1,0 +1,311 @@
+//! A trace made by a drive that is known, to see whether the fit finds that drive.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use diskarm_calibrate::{Calibration, Clock, Fitted, Quantity, calibrate};
+use diskarm_core::engine::Step;
+use diskarm_core::geometry::Layout;
+use diskarm_core::mechanics::SeekTimes;
+use diskarm_core::request::{Op, Request};
+use diskarm_core::spec::{self, Delivered, SeekCurve, Spec};
+use diskarm_core::units::{Angle, Cylinder, Lbn, SectorCount, Span};
+use diskarm_core::validate::{Measured, Validation, Variant};
+
+/// Completions are stamped early or late by at most this.
+const STAMPED_WITHIN_MS: f64 = 0.02;
+
+/// How long a trace is, and how it comes about.
+struct Experiment {
+    rows: usize,
+    /// Share of reads.
+    reads: f64,
+    /// How the drive begins, and whether it is issued requests when the trace says.
+    variant: Variant,
+}
+
+/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), so that a trace is the same everywhere.
+struct Generator(u64);
+
+impl Generator {
+    /// Uniform in `[0, 1)`.
+    fn fraction(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / 2f64.powi(53)
+    }
+
+    /// Uniform among the whole numbers below `end`.
+    fn below(&mut self, end: u64) -> u64 {
+        (self.fraction() * end as f64) as u64
+    }
+}
+
+impl Experiment {
+    /// A quarter of the requests continue the one before, a tenth ask for its blocks again, a
+    /// quarter go to blocks nearby and the rest anywhere. Pauses are of 5 to 30 ms.
+    fn steps(&self, disk: SectorCount) -> Vec<Step> {
+        let mut generator = Generator(7);
+        let mut last = 0..1;
+        let step = |id| {
+            let op = if generator.fraction() < self.reads {
+                Op::Read
+            } else {
+                Op::Write
+            };
+            let sectors = 1 + generator.below(32);
+            let kind = generator.fraction();
+            let start = if kind < 0.25 {
+                last.end
+            } else if kind < 0.35 {
+                last.start
+            } else if kind < 0.6 {
+                (last.start + generator.below(2000)).saturating_sub(1000)
+            } else {
+                generator.below(disk.0)
+            };
+            let start = start.min(disk.0 - sectors);
+            last = start..start + sectors;
+            let request = Request {
+                id: id as u64,
+                op,
+                start: Lbn(start),
+                sectors: SectorCount(sectors),
+            };
+            let think = Span::from_ms(5.0 + 25.0 * generator.fraction());
+            Step { request, think }
+        };
+        (0..self.rows).map(step).collect()
+    }
+
+    /// What is measured on a drive of `spec`.
+    fn measured(&self, spec: &Spec) -> Vec<Measured> {
+        let layout = layout(spec);
+        let steps = self.steps(layout.sectors()).into_iter();
+        let unanswered = steps.map(|step| Measured {
+            step,
+            response: Span::ZERO,
+        });
+        let model = Validation::new(spec, layout, unanswered.collect());
+        let responses = model.replay(self.variant).expect("blocks of the drive");
+        let mut generator = Generator(11);
+        let stamped = |(row, response): (&Measured, Span)| {
+            let off = (2.0 * generator.fraction() - 1.0) * STAMPED_WITHIN_MS;
+            let late = Span::from_ms(off);
+            let mut row = *row;
+            row.response = response + late;
+            // Errors of time stamps do not add up: the clock is right.
+            row.step.think -= late;
+            row
+        };
+        let both = model.rows().iter().zip(responses.responses);
+        both.map(stamped).collect()
+    }
+
+    /// What the fit makes of these measurements when it begins with `given`.
+    fn fitted(&self, given: &Spec, real: &Spec) -> Calibration {
+        let rows = self.measured(real);
+        calibrate(given, &layout(given), &rows, |_| {}).expect("a trace of this drive")
+    }
+}
+
+fn layout(spec: &Spec) -> Arc<Layout> {
+    Arc::new(Layout::new(&spec.geometry).expect("a sound layout"))
+}
+
+fn drive(name: &str) -> Spec {
+    let entry = diskarm_drives::find(name).expect("a drive of the catalogue");
+    spec::parse(entry.text, entry.name).expect("a valid specification")
+}
+
+/// Distances over which seeks take half a millisecond longer than given.
+const STEP: RangeInclusive<u32> = 200..=600;
+
+/// A drive as given, and as it is: misses, completions and some seeks take longer, the platter
+/// turns slower, seeks inward take longer than outward, and delivered data stay in the buffer.
+fn given_and_real() -> (Spec, Spec) {
+    let given = drive("hp-c2247");
+    let mut real = given.clone();
+    for miss in [
+        &mut real.overheads.read_miss_after_read,
+        &mut real.overheads.read_miss_after_write,
+    ] {
+        *miss += Span::from_ms(0.3);
+    }
+    real.overheads.write_completion += Span::from_ms(0.1);
+    let more = |d| if STEP.contains(&d) { 0.5 } else { 0.0 };
+    let longer = |d| (d, Span::from_ms(seek_ms(&given, Op::Read, d) + more(d)));
+    real.mechanics.seek = SeekCurve::Table((1..given.geometry.cylinders).map(longer).collect());
+    real.mechanics.inward_seek = Span::from_ms(0.4);
+    real.mechanics.period_ns *= 1.0002;
+    real.buffer.delivered = Delivered::Kept;
+    (given, real)
+}
+
+/// Inward over `d` cylinders, to the same head.
+fn seek_ms(spec: &Spec, op: Op, d: u32) -> f64 {
+    let times = SeekTimes::new(&spec.mechanics, spec.geometry.cylinders);
+    times.total(op, (Cylinder(0), Cylinder(d)), false).as_ms()
+}
+
+/// A sum of times that shows in a trace, in milliseconds. Its terms do not show alone: a longer
+/// completion looks like a platter that is ahead, an arm that comes later.
+type Shown = (&'static str, fn(&Spec) -> f64);
+
+const SHOWN: [Shown; 6] = [
+    ("a hit after a read", |s| {
+        (s.overheads.read_hit_after_read + s.overheads.read_completion).as_ms()
+    }),
+    ("a hit after a write", |s| {
+        (s.overheads.read_hit_after_write + s.overheads.read_completion).as_ms()
+    }),
+    ("a sector read over the bus, ten times", |s| {
+        10.0 * s.bus.read_sector.as_ms()
+    }),
+    ("a sector written over the bus, ten times", |s| {
+        10.0 * s.bus.write_sector.as_ms()
+    }),
+    ("the completion of a write against a read's", |s| {
+        (s.overheads.write_completion - s.overheads.read_completion).as_ms()
+    }),
+    ("a seek inward against one outward", |s| {
+        s.mechanics.inward_seek.as_ms()
+    }),
+];
+
+/// All of a miss but rotation and transfer, over `d` cylinders inward.
+fn miss_ms(spec: &Spec, op: Op, d: u32) -> f64 {
+    let o = &spec.overheads;
+    let (before, after) = match op {
+        Op::Read => (o.read_miss_after_read, o.read_completion),
+        Op::Write => (o.write_miss_after_read, o.write_completion),
+    };
+    (before + after).as_ms() + seek_ms(spec, op, d)
+}
+
+/// `found` is off what is real by less than these many milliseconds: the sums of [`SHOWN`], and
+/// misses; twice as many where seeks take longer, a step that a smooth correction rounds off.
+#[track_caller]
+fn check(found: &Spec, real: &Spec, bounds: [f64; SHOWN.len()], miss_bound: f64) {
+    for ((what, of), bound) in SHOWN.into_iter().zip(bounds) {
+        let (is, should) = (of(found), of(real));
+        assert!((is - should).abs() < bound, "{what}: {is}, not {should}");
+    }
+    for op in [Op::Read, Op::Write] {
+        for d in [16, 64, 256, 362, 512, 900, 1400] {
+            let (is, should) = (miss_ms(found, op, d), miss_ms(real, op, d));
+            let off = (is - should).abs();
+            let bound = if STEP.contains(&d) {
+                2.0 * miss_bound
+            } else {
+                miss_bound
+            };
+            assert!(off < bound, "{op:?} over {d}: {is}, not {should}");
+        }
+    }
+}
+
+#[test]
+fn a_drive_is_found_again_where_the_clock_is_unbroken() {
+    let (given, real) = given_and_real();
+    let origin = Angle::of(2, 7);
+    let found = Experiment {
+        rows: 1500,
+        reads: 0.6,
+        variant: Variant::From(origin),
+    }
+    .fitted(&given, &real);
+    assert_eq!(found.behaviours, ["buffer.delivered = \"kept\""]);
+    assert_eq!(found.spec.buffer, real.buffer);
+    assert_eq!(found.spec.geometry, real.geometry);
+    assert_eq!(found.explained_fraction, 1.0);
+    let Clock::Unbroken { phase, breaks, .. } = found.clock else {
+        panic!("{:?}", found.clock)
+    };
+    assert_eq!(breaks, 0);
+    // A hundredth of a revolution, 0.1 ms, is what the completion may be off.
+    let off = (phase - origin).as_revolutions();
+    assert!(off.min(1.0 - off) < 0.01, "{off} of a revolution");
+    let ratio = found.spec.mechanics.period_ns / real.mechanics.period_ns;
+    assert!((ratio - 1.0).abs() < 1e-6, "{ratio}");
+    let bounds = [0.02, 0.02, 0.02, 0.1, 0.02, 0.1];
+    check(&found.spec, &real, bounds, 0.2);
+}
+
+/// Only the edges of the distributions tell anything: misses are told to a few tenths of a
+/// millisecond, and whether a write's completion or its bus takes longer is hardly told at all.
+#[test]
+fn a_drive_is_found_again_where_pauses_are_nominal() {
+    let (given, real) = given_and_real();
+    let found = Experiment {
+        rows: 1500,
+        reads: 0.6,
+        variant: Variant::Phases { seed: 3 },
+    }
+    .fitted(&given, &real);
+    assert!(
+        matches!(found.clock, Clock::Nominal { .. }),
+        "{:?}",
+        found.clock
+    );
+    assert_eq!(found.spec.mechanics.period_ns, given.mechanics.period_ns);
+    assert_eq!(found.spec.buffer, real.buffer);
+    assert_eq!(found.spec.overheads.write_start, real.overheads.write_start);
+    assert!(
+        found.explained_fraction > 0.98,
+        "{}",
+        found.explained_fraction
+    );
+    check(&found.spec, &real, [0.02, 0.02, 0.02, 0.1, 0.2, 0.2], 0.25);
+}
+
+/// Writes alone, on a drive whose slipped sectors turn the tracks behind them.
+#[test]
+fn what_no_read_shows_is_left_and_the_same_trace_gives_the_same_drive() {
+    let given = drive("seagate-st41601n");
+    let mut real = given.clone();
+    real.geometry.slips_turn_tracks = true;
+    let writes = Experiment {
+        rows: 700,
+        reads: 0.0,
+        variant: Variant::From(Angle::of(2, 7)),
+    };
+    let found = writes.fitted(&given, &real);
+    assert_eq!(found.behaviours, ["geometry.slips_turn_tracks = true"]);
+    assert_eq!(found.spec.geometry, real.geometry);
+    let turned = layout(&real);
+    for block in (0..turned.sectors().0).step_by(100_003).map(Lbn) {
+        assert_eq!(found.layout.extent(block), turned.extent(block));
+    }
+    for key in [
+        "overheads.read_hit_after_read",
+        "overheads.read_hit_after_write",
+        "overheads.read_miss_after_read",
+        "overheads.read_miss_after_write",
+        "overheads.read_completion",
+        "bus.read_sector",
+        "bus.read_restart",
+    ] {
+        assert!(found.left.contains(&Quantity::Key(key)), "{key}");
+        let fitted = |number: &Fitted| number.quantity == Quantity::Key(key);
+        assert!(!found.fitted.iter().any(fitted), "{key}");
+    }
+    let (is, was) = (&found.spec.overheads, &given.overheads);
+    assert_eq!(is.read_hit_after_read, was.read_hit_after_read);
+    assert_eq!(is.read_hit_after_write, was.read_hit_after_write);
+    assert_eq!(is.read_miss_after_read, was.read_miss_after_read);
+    assert_eq!(is.read_miss_after_write, was.read_miss_after_write);
+    assert_eq!(is.read_completion, was.read_completion);
+    assert_eq!(found.spec.bus.read_sector, given.bus.read_sector);
+    assert_eq!(found.spec.bus.read_restart, given.bus.read_restart);
+
+    let again = writes.fitted(&given, &real);
+    assert_eq!(found.spec, again.spec);
+    assert_eq!(found.clock, again.clock);
+    assert_eq!(found.behaviours, again.behaviours);
+    assert_eq!((found.fitted, found.left), (again.fitted, again.left));
+    assert_eq!(found.evaluations, again.evaluations);
+    assert_eq!(found.explained_fraction, again.explained_fraction);
+}

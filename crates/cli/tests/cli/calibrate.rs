@@ -1,0 +1,316 @@
+//! `diskarm calibrate`: what it writes and prints, and that what fails leaves the output alone.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::{assert_within, diskarm, json, keys, printed};
+
+/// 3,000 requests, their responses the model's own, on a platter that turns a little slower.
+const SYNTHETIC: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../examples/synthetic-hp-c2247.csv"
+);
+
+const HEADER: &str = "op,lbn,sectors,response_us,think_us\n";
+
+/// A file that somebody else made.
+const BEFORE: &str = "# as it was\r\n\tno drive\n";
+
+/// A folder of one test's own, with an output in it that was there before.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(test: &str) -> Self {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("calibrate-{test}"));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("{error}"));
+        let folder = Self(folder);
+        folder.file("out.toml", BEFORE);
+        folder
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+
+    fn file(&self, name: &str, text: &str) -> String {
+        let path = self.path(name);
+        fs::write(&path, text).unwrap_or_else(|error| panic!("{error}"));
+        path
+    }
+
+    /// The one line of the error that a calibration into `output` ends with. It leaves all files
+    /// as they were and makes none.
+    fn refused(&self, trace: &str, output: &str, more: &[&str]) -> String {
+        let before = self.contents();
+        let fixed = ["calibrate", "--drive", "hp-c2247", trace, "-o", output];
+        let arguments = [&fixed, more].concat();
+        let ended = diskarm(&arguments);
+        let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!(ended.status.code(), Some(2), "{arguments:?}: {told}");
+        assert!(ended.stdout.is_empty(), "{arguments:?}");
+        assert_eq!(told.lines().count(), 1, "{told}");
+        assert_eq!(self.contents(), before, "{arguments:?}");
+        let told = told
+            .strip_prefix("error: ")
+            .unwrap_or_else(|| panic!("{told}"));
+        told.trim_end().to_owned()
+    }
+
+    /// Names and contents of all files; folders are empty ones.
+    fn contents(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let entries = fs::read_dir(&self.0).unwrap_or_else(|error| panic!("{error}"));
+        let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+        let read = |path: Result<PathBuf, _>| {
+            let path = path?;
+            let bytes = if path.is_dir() {
+                Vec::new()
+            } else {
+                fs::read(&path)?
+            };
+            Ok((path, bytes))
+        };
+        let all: Result<Vec<_>, std::io::Error> = paths.map(read).collect();
+        let mut all = all.unwrap_or_else(|error| panic!("{error}"));
+        all.sort();
+        all
+    }
+}
+
+/// The first rows of the synthetic trace, with responses made of theirs in microseconds.
+fn rows(count: usize, response_us: impl Fn(usize, f64) -> f64) -> String {
+    let text = fs::read_to_string(SYNTHETIC).unwrap_or_else(|error| panic!("{error}"));
+    let mut made = HEADER.to_owned();
+    for (i, line) in text.lines().skip(1).take(count).enumerate() {
+        let fields: Vec<&str> = line.split(',').collect();
+        let [op, lbn, sectors, response, think] = fields[..] else {
+            panic!("{line}")
+        };
+        let response = response.parse().unwrap_or_else(|_| panic!("{line}"));
+        made += &format!(
+            "{op},{lbn},{sectors},{},{think}\n",
+            response_us(i, response)
+        );
+    }
+    made
+}
+
+#[test]
+fn traces_that_cannot_be_fitted_leave_the_output_as_it_was() {
+    let folder = Folder::new("traces");
+    let output = folder.path("out.toml");
+
+    let ascii = folder.file("ascii.trace", "0.25 0 1200 8 1\n1.5 0 90 16 0\n");
+    let expected = "expected measured responses, and pauses or arrivals, which the format disksim \
+                    does not carry";
+    assert_eq!(
+        folder.refused(&ascii, &output, &[]),
+        format!("{ascii}:1: response: found \"none\", {expected}")
+    );
+
+    let short = folder.file("short.csv", &rows(30, |_, us| us));
+    let told = folder.refused(&short, &output, &[]);
+    let found = format!("TRACE: found \"{short} (30 rows)\", expected a trace, or --rows, of ");
+    assert!(told.starts_with(&found), "{told}");
+    assert_eq!(
+        told.replace(&short, ""),
+        folder
+            .refused(SYNTHETIC, &output, &["--rows", "100..130"])
+            .replace(SYNTHETIC, "")
+    );
+
+    let beyond = ["--rows", "0..3001"];
+    assert_eq!(
+        folder.refused(SYNTHETIC, &output, &beyond),
+        format!(
+            "--rows: found \"0..3001\", expected a range within 0..3000, the rows of {SYNTHETIC}"
+        )
+    );
+
+    let far = folder.file(
+        "far.csv",
+        &(rows(60, |_, us| us) + "R,2054864,1,9000,5000\n"),
+    );
+    let told = folder.refused(&far, &output, &[]);
+    let expected = "lbn: found \"1 sectors from 2054864\", expected at most 2054864 blocks";
+    assert_eq!(told, format!("{far}:62: {expected}"));
+
+    let absent = folder.path("absent.csv");
+    let told = folder.refused(&absent, &output, &[]);
+    assert!(told.starts_with(&format!("{absent}: cannot ")), "{told}");
+
+    let empty = folder.file("empty.csv", HEADER);
+    let told = folder.refused(&empty, &output, &[]);
+    assert!(told.contains(&empty), "{told}");
+}
+
+/// No request of an HP C2247 takes between a quarter of a second and half of one.
+#[test]
+fn a_trace_of_another_drive_is_refused() {
+    let folder = Folder::new("other");
+    let slow = rows(70, |i, _| 250_000.0 + (i * 7_919 % 251) as f64 * 1_000.0);
+    let slow = folder.file("slow.csv", &slow);
+    let told = folder.refused(&slow, &folder.path("out.toml"), &[]);
+    let expected = "a trace of the drive hp-c2247: it explains ";
+    assert!(
+        told.starts_with(&format!("TRACE: found {slow:?}, expected {expected}")),
+        "{told}"
+    );
+}
+
+#[test]
+fn outputs_that_cannot_be_written_are_refused_before_the_fit() {
+    let folder = Folder::new("outputs");
+    for wrong in ["out.tom", "out", ".toml", "toml", "out.toml/"] {
+        let output = folder.path(wrong);
+        let told = folder.refused(SYNTHETIC, &output, &[]);
+        assert_eq!(
+            told,
+            format!("--output: found {output:?}, expected a name ending in .toml")
+        );
+    }
+}
+
+#[test]
+fn places_where_no_file_can_stand_are_told_before_the_fit() {
+    let folder = Folder::new("places");
+    fs::create_dir(folder.path("folder.toml")).unwrap_or_else(|error| panic!("{error}"));
+    for place in ["absent/out.toml", "out.toml/out.toml", "folder.toml"] {
+        let output = folder.path(place);
+        let before = Instant::now();
+        let told = folder.refused(SYNTHETIC, &output, &[]);
+        assert!(
+            told.starts_with(&format!("{output}: cannot write: ")),
+            "{told}"
+        );
+        // A fit to 3,000 rows takes many times as long.
+        assert!(before.elapsed() < Duration::from_secs(3), "{place}");
+    }
+}
+
+/// What a run prints as JSON has the documented fields, and says what was put into the trace.
+fn check_report(report: &Value, output: &str) {
+    let fields = [
+        "drive",
+        "trace",
+        "rows",
+        "output",
+        "clock",
+        "phase_concentration",
+        "period_ns",
+        "phase",
+        "clock_breaks",
+        "explained_fraction",
+        "evaluations",
+        "behaviours",
+        "fitted",
+        "not_determined",
+    ];
+    assert_eq!(keys(report), fields);
+    assert_eq!(report["drive"], "hp-c2247");
+    assert_eq!(report["trace"], SYNTHETIC);
+    assert_eq!(report["rows"], 450);
+    assert_eq!(report["output"], output);
+    assert_eq!(report["clock"], "unbroken");
+    assert_eq!(report["clock_breaks"], 0);
+    // The trace was made at 5398.2 rpm, and begins a third of a revolution on.
+    let period_ns = number(report, "period_ns");
+    assert!(
+        (period_ns * 5398.2 / 60e9 - 1.0).abs() < 1e-5,
+        "{period_ns}"
+    );
+    assert!((number(report, "phase") - 1.0 / 3.0).abs() < 0.02);
+    assert!(number(report, "phase_concentration") > 0.98);
+    assert!(number(report, "explained_fraction") > 0.99);
+    let fitted = report["fitted"].as_array().unwrap();
+    assert!(!fitted.is_empty());
+    for one in fitted {
+        assert_eq!(keys(one), ["key", "given_ms", "fitted_ms", "sd_ms"]);
+        assert!(number(one, "sd_ms") > 0.0, "{one}");
+    }
+}
+
+fn number(object: &Value, key: &str) -> f64 {
+    let value = object[key].as_f64();
+    value.unwrap_or_else(|| panic!("{key} in {object}"))
+}
+
+#[test]
+fn the_drive_that_a_fit_begins_with_is_not_written_over() {
+    let folder = Folder::new("own");
+    let given = diskarm_drives::find("hp-c2247").unwrap().text;
+    let drive = folder.file("mine.toml", given);
+    let run = diskarm(&["calibrate", "--drive", &drive, SYNTHETIC, "-o", &drive]);
+    assert_eq!(run.status.code(), Some(2));
+    let told = String::from_utf8(run.stderr).unwrap();
+    let expected = "expected another file than that of --drive, which the fit begins with";
+    assert_eq!(
+        told,
+        format!("error: --output: found {drive:?}, {expected}\n")
+    );
+    assert_eq!(fs::read_to_string(&drive).unwrap(), given);
+}
+
+/// Fewer rows than make a good fit: this is of what is written and printed, not of what is found.
+#[test]
+fn a_good_run_writes_a_drive_and_says_what_it_found() {
+    let folder = Folder::new("good");
+    let output = folder.file("my c2247.toml", BEFORE);
+    let drive = ["calibrate", "--drive", "hp-c2247", "--rows", "..450"];
+    let fixed = [&drive[..], &[SYNTHETIC, "-o", &output]].concat();
+
+    let report = json(&[&fixed[..], &["--json"]].concat());
+    check_report(&report, &output);
+    let written = fs::read_to_string(&output).unwrap();
+    let spec = diskarm_core::spec::parse(&written, &output).unwrap();
+    assert_eq!(spec.name, "my c2247");
+    assert_eq!(spec.mechanics.period_ns, number(&report, "period_ns"));
+    let origin = spec.source.origin.replace('\n', " ");
+    let range = "Fitted with `diskarm calibrate` to 450 rows (0..450) of the trace \
+                 synthetic-hp-c2247.csv, beginning with hp-c2247.";
+    assert!(origin.starts_with(range), "{origin}");
+    assert!(printed(&["drives", "show", &output]).contains("my c2247"));
+
+    // The same again, to people; and the same is written.
+    folder.file("my c2247.toml", BEFORE);
+    let text = printed(&fixed);
+    let (_, table) = text.split_once("\n\n").unwrap();
+    let (table, wrote) = table.rsplit_once("\n\n").unwrap();
+    assert_within(table, 80);
+    assert_eq!(wrote, format!("wrote {output}\n"));
+    for one in report["fitted"].as_array().unwrap() {
+        let key = one["key"].as_str().unwrap();
+        let line = |line: &str| line.starts_with(key);
+        assert!(table.lines().any(line), "{key}");
+    }
+    assert_eq!(fs::read_to_string(&output).unwrap(), written);
+    assert_eq!(folder.contents().len(), 2, "nothing lies beside the output");
+}
+
+/// By a person (SIGINT) and by a system that shuts down (SIGTERM), in the midst of the fit.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_leaves_the_output_as_it_was() {
+    use std::os::unix::process::ExitStatusExt;
+    let folder = Folder::new("interrupted");
+    let output = folder.path("out.toml");
+    let before = folder.contents();
+    for (name, signal) in [("-INT", 2), ("-TERM", 15)] {
+        let mut run = Command::new(env!("CARGO_BIN_EXE_diskarm"))
+            .args(["calibrate", "--drive", "hp-c2247", SYNTHETIC, "-o", &output])
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{error}"));
+        std::thread::sleep(Duration::from_millis(300));
+        let id = run.id().to_string();
+        let killed = Command::new("kill").args([name, &id]).status();
+        assert!(killed.is_ok_and(|status| status.success()));
+        let status = run.wait().unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(status.signal(), Some(signal), "it was still at it");
+        assert_eq!(folder.contents(), before);
+    }
+}
