@@ -145,7 +145,7 @@ fn measured(record: &Record, id: u64, trace: &Reader, blocks: Blocks) -> Result<
             "measured responses, and pauses or arrivals, which the format {} does not carry",
             trace.format().name
         );
-        let error = TraceError::value(trace.name(), record.line, "response", "none", &expected);
+        let error = TraceError::value(trace.name(), record.place, "response", "none", &expected);
         return Err(error.into());
     };
     let request = blocks.request(record, id, trace.name())?;

@@ -10,6 +10,7 @@ mod counts;
 pub use bench::run as bench;
 pub use counts::run as counts;
 
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// One row of the performance table.
