@@ -32,6 +32,7 @@ use crate::time::TimeUnit;
 ///
 /// A file whose dictionaries stand behind the batches that use them, which the format allows, is
 /// refused. A stream that is cut between two batches looks whole: its end mark may be left out.
+/// The library may panic on a file whose bytes were damaged; one that is only cut is refused.
 ///
 /// # Example
 ///
@@ -39,8 +40,8 @@ use crate::time::TimeUnit;
 pub struct Arrow;
 
 const MAGIC: &[u8; 6] = b"ARROW1";
-/// Bytes before the stream in a file: the magic, padded.
-const PADDED_MAGIC: usize = 8;
+/// Bytes to whose multiples everything is padded.
+const WORD: usize = 8;
 /// What stands before each message of a stream.
 const CONTINUATION: [u8; 4] = [0xff; 4];
 
@@ -67,7 +68,11 @@ impl Format for Arrow {
         let name = source.name().to_owned();
         let is_file = source.head().starts_with(MAGIC);
         if is_file {
-            source.pass(PADDED_MAGIC)?;
+            source.pass(WORD)?;
+            // Padded to 8 bytes by the specification, to 64 by the writer in Rust.
+            while is_padding(&mut source)? {
+                source.pass(WORD)?;
+            }
         }
         let stream = StreamReader::try_new(source, None);
         let stream = stream.map_err(|error| undecoded(&name, "schema", &error))?;
@@ -79,6 +84,14 @@ impl Format for Arrow {
             count: 0,
         };
         ColumnRows::boxed(&name, &schema, messages)
+    }
+}
+
+/// Whether the next word is one of zeros.
+fn is_padding(source: &mut Source) -> Result<bool, TraceError> {
+    match source.peek(WORD) {
+        Ok(word) => Ok(word == [0; WORD]),
+        Err(error) => Err(source.failed("read", error)),
     }
 }
 

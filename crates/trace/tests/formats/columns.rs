@@ -140,28 +140,6 @@ proptest! {
         let records = in_order(records, has_arrivals);
         prop_assert_eq!(all(&written(&records)), records);
     }
-
-    /// Bytes that were changed are refused or read as something else; nothing breaks.
-    #[test]
-    fn broken_files_break_nothing(
-        at: prop::sample::Index,
-        value: u8,
-        cut: Option<prop::sample::Index>,
-    ) {
-        let batch = coded();
-        for mut bytes in [parquet(&batch), arrow(&batch, None), stream(&batch)] {
-            let at = at.index(bytes.len());
-            bytes[at] = value;
-            if let Some(cut) = cut {
-                bytes.truncate(cut.index(bytes.len()));
-            }
-            if let Ok(trace) = open(&bytes) {
-                for record in trace.flatten() {
-                    prop_assert!((1..=1 << 16).contains(&record.sectors.0));
-                }
-            }
-        }
-    }
 }
 
 /// Several row groups, each of several pieces.
