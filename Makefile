@@ -33,6 +33,7 @@ demo: ## build, set a model against a trace, simulate a long workload
 test: ## everything that must hold before a merge
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --package diskarm-trace --features parquet --all-targets -- -D warnings
 	$(CARGO) xtask tidy
 	$(CARGO) test --workspace
 	@if [ -d "$$(rustc --print target-libdir --target $(WASM))" ]; then \

@@ -40,6 +40,11 @@ const KNOWN: [Compression; 4] = [
     },
 ];
 
+/// Whether a file that begins with `head` is compressed.
+pub(crate) fn is_compressed(head: &[u8]) -> bool {
+    KNOWN.iter().any(|known| head.starts_with(known.magic))
+}
+
 /// The content of `input`, decompressed if `head`, which begins it, says that it is compressed.
 pub(crate) fn decompressed(head: &[u8], input: Bytes, chunk: usize) -> Result<Bytes> {
     match KNOWN.iter().find(|known| head.starts_with(known.magic)) {

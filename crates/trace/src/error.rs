@@ -39,7 +39,8 @@ pub enum ErrorKind {
     Undetected,
     /// Bytes that are no UTF-8, a line of absurd length, or a blank line between rows.
     Text,
-    /// A header is wrong: a column is missing, unknown, or there twice; a version is unknown.
+    /// A header is wrong: a column is missing, unknown, there twice, or of another type; a
+    /// version is unknown.
     Header,
     /// A row has too few or too many fields.
     FieldCount,
@@ -47,7 +48,7 @@ pub enum ErrorKind {
     Value,
     /// A binary record is cut short by the end of the file.
     Truncated,
-    /// Where the next binary record begins is unknown.
+    /// Where the next binary record begins is unknown, or a block of them cannot be decoded.
     Framing,
     /// A record lacks what the format to be written needs.
     Unwritable,
@@ -123,7 +124,7 @@ impl fmt::Display for TraceError {
         f.write_str(&inner.name)?;
         match inner.place {
             Some(place @ Place::Line(_)) => write!(f, ":{place}")?,
-            Some(place @ Place::Byte(_)) => write!(f, ": {place}")?,
+            Some(place @ (Place::Byte(_) | Place::Row(_))) => write!(f, ": {place}")?,
             None => {}
         }
         write!(f, ": {}", inner.detail)?;

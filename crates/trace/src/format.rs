@@ -25,7 +25,14 @@ pub static FORMATS: &[Entry] = &[
     Entry::of::<blkparse::BlkParse>(),
     Entry::of::<fio_iolog::Iolog>(),
     Entry::of::<fio_latency::Latency>(),
+    #[cfg(feature = "parquet")]
+    Entry::of::<parquet::Parquet>(),
+    #[cfg(feature = "parquet")]
+    Entry::of::<arrow::Arrow>(),
 ];
+
+/// How files begin that only builds with the feature `parquet` read, and what they are.
+pub(crate) const IN_COLUMNS: [(&[u8], &str); 2] = [(b"PAR1", "Parquet"), (b"ARROW1", "Arrow")];
 
 /// Parses the rows of one file, in their order.
 pub trait Rows: Send {

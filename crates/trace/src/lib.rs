@@ -12,12 +12,15 @@
 //! [`Reader::notes`] says what else there is to know.
 //!
 //! Inside, from the ground: `record` < `error` < `compression`, `source` (bytes) < `digits` <
-//! `time` < `lines`, `text` (rows and their fields), `pairing` (events) < `formats` < `order`,
+//! `time` < `lines`, `text` (rows and their fields), `pairing` (events), `columns` < `formats` <
+//! `order`,
 //! `plausible`, `skipped` < `reader`; `writer` and `summary` (over `bins`) stand beside it, `adapt`
 //! above.
 
 pub mod adapt;
 mod bins;
+#[cfg(feature = "parquet")]
+mod columns;
 mod compression;
 mod digits;
 mod error;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use diskarm_core::units::Instant;
 
 use crate::error::{ErrorKind, Quoted, TraceError};
-use crate::format::{Entry, FORMATS, Info, OnError, Options, Rows, Told, Zero};
+use crate::format::{Entry, FORMATS, IN_COLUMNS, Info, OnError, Options, Rows, Told, Zero};
 use crate::order::Ordering;
 use crate::plausible;
 use crate::record::Record;
@@ -281,7 +281,7 @@ fn source(path: &Path) -> Result<Source, TraceError> {
         let detail = "found a directory, expected a trace file".to_owned();
         return Err(TraceError::new(ErrorKind::Io, &name, None, detail));
     }
-    Source::new(file, &name)
+    Source::of_file(file, &name)
 }
 
 fn choose(source: &Source, options: &Options<'_>) -> Result<&'static Entry, TraceError> {
@@ -334,6 +334,7 @@ fn detect<'a>(table: &'a [Entry], head: &[u8], name: &str) -> Result<&'a Entry, 
     let fitting: Vec<&Entry> = table.iter().filter(|entry| (entry.sniff)(head)).collect();
     let detail = match fitting[..] {
         [entry] => return Ok(entry),
+        [] if let Some(detail) = left_out(head) => detail,
         [] => {
             let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
             let first = String::from_utf8_lossy(first.trim_ascii_end());
@@ -350,6 +351,16 @@ fn detect<'a>(table: &'a [Entry], head: &[u8], name: &str) -> Result<&'a Entry, 
         }
     };
     Err(TraceError::new(ErrorKind::Undetected, name, None, detail))
+}
+
+/// What to say of a file that other builds read.
+fn left_out(head: &[u8]) -> Option<String> {
+    let (_, name) = IN_COLUMNS
+        .iter()
+        .find(|(magic, _)| head.starts_with(magic))?;
+    Some(format!(
+        "format: found {name}, which this build leaves out: build it with --features parquet"
+    ))
 }
 
 fn names<'a>(entries: impl Iterator<Item = &'a Entry>) -> String {

@@ -86,13 +86,15 @@ pub enum Observed {
     Disconnects(u8),
 }
 
-/// Where something stands in a trace file. Displays as `17`, or as `byte 4096`.
+/// Where something stands in a trace file. Displays as `17`, as `byte 4096`, or as `row 17`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
     /// A line, counted from one, the header included.
     Line(u64),
     /// In a binary format: bytes before it, in the file as it is when decompressed.
     Byte(u64),
+    /// In a format of columns: a row, counted from one.
+    Row(u64),
 }
 
 impl fmt::Display for Place {
@@ -100,6 +102,7 @@ impl fmt::Display for Place {
         match self {
             Self::Line(number) => number.fmt(f),
             Self::Byte(offset) => write!(f, "byte {offset}"),
+            Self::Row(number) => write!(f, "row {number}"),
         }
     }
 }

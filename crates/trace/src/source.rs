@@ -1,6 +1,7 @@
 //! The bytes of a trace file: decompressed, buffered, and cut into lines or records in place.
 
-use std::io::{Chain, Cursor, Read};
+use std::fs::File;
+use std::io::{self, Chain, Cursor, Read};
 
 use memchr::memchr;
 
@@ -31,6 +32,8 @@ pub struct Source {
     /// Bytes before `buffer[start]`.
     offset: u64,
     is_exhausted: bool,
+    /// The same file, where it is on a disk and not compressed.
+    file: Option<File>,
     /// Further files of the same trace, such as those of other processors.
     pub(crate) siblings: Vec<Source>,
 }
@@ -42,6 +45,27 @@ impl Source {
     ///
     /// When its first bytes cannot be read or decompressed.
     pub fn new(input: impl Read + Send + 'static, name: &str) -> Result<Self, TraceError> {
+        Self::with_file(input, None, name)
+    }
+
+    /// The file `file`, called `name` in errors.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::new`].
+    pub fn of_file(file: File, name: &str) -> Result<Self, TraceError> {
+        // A pipe has no places to go to.
+        let is_on_disk = file.metadata().is_ok_and(|metadata| metadata.is_file());
+        let again = is_on_disk.then(|| file.try_clone()).transpose();
+        let again = again.map_err(|error| TraceError::io(name, None, "open", error))?;
+        Self::with_file(file, again, name)
+    }
+
+    fn with_file(
+        input: impl Read + Send + 'static,
+        file: Option<File>,
+        name: &str,
+    ) -> Result<Self, TraceError> {
         let failed = |error| TraceError::io(name, None, "read", error);
         let mut input: Bytes = Box::new(input);
         let magic = compression::head(&mut input, MAGIC_BYTES).map_err(failed)?;
@@ -55,6 +79,7 @@ impl Source {
             end: 0,
             offset: 0,
             is_exhausted: false,
+            file: file.filter(|_| !compression::is_compressed(&magic)),
             siblings: Vec::new(),
         };
         while source.end < HEAD && source.refill().map_err(failed)? {}
@@ -67,6 +92,12 @@ impl Source {
     /// Its name, for errors.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The file itself, for a format that is not read from its first byte to its last; `None` for
+    /// what is no plain file on a disk. Who moves about in it reads nothing of the source.
+    pub fn file(&self) -> Option<&File> {
+        self.file.as_ref()
     }
 
     /// Its first bytes: all of a short file.
@@ -234,6 +265,17 @@ impl Source {
                 Err(error) => return Err(error),
             }
         }
+    }
+}
+
+impl Read for Source {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.start == self.end {
+            self.refill()?;
+        }
+        let count = self.held().read(out)?;
+        self.consume(count);
+        Ok(count)
     }
 }
 

@@ -340,6 +340,20 @@ fn formats_that_are_none() {
     }
 }
 
+/// A build without the feature says what it would take.
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn formats_that_are_left_out() {
+    for (bytes, name) in [(&b"PAR1\x15\x04"[..], "Parquet"), (b"ARROW1\0\0", "Arrow")] {
+        let (_, error) = refuse(bytes, "x", None);
+        let expected = format!(
+            "x: format: found {name}, which this build leaves out: build it with --features parquet"
+        );
+        assert_eq!(error.to_string(), expected);
+        assert_eq!(error.kind(), ErrorKind::Undetected);
+    }
+}
+
 #[test]
 fn paths_that_lead_nowhere() {
     let folder = env!("CARGO_MANIFEST_DIR");

@@ -3,6 +3,8 @@
 mod adapt;
 mod binary;
 mod block_layer;
+#[cfg(feature = "parquet")]
+mod columns;
 mod real;
 mod roundtrip;
 mod streams;
@@ -10,9 +12,10 @@ mod text;
 
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use diskarm_core::request::Op;
-use diskarm_trace::{OnError, Options, Reader, Record, TraceError, read_with};
+use diskarm_trace::{OnError, Options, Reader, Record, TraceError, open_with, read_with};
 
 /// A file of `../shared`; `None`, visibly, where it is absent.
 fn shared(file: &str) -> Option<PathBuf> {
@@ -33,6 +36,16 @@ fn temporary(name: &str) -> PathBuf {
 
 fn reader(bytes: &[u8], options: &Options<'_>) -> Result<Reader, TraceError> {
     read_with(Cursor::new(bytes.to_vec()), "x", options)
+}
+
+/// The same through a file on the disk, which is gone again once it is open.
+fn through_a_file(bytes: &[u8], options: &Options<'_>) -> Result<Reader, TraceError> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let path = temporary(&format!("{}", COUNT.fetch_add(1, Ordering::Relaxed)));
+    std::fs::write(&path, bytes).unwrap();
+    let trace = open_with(&path, options);
+    std::fs::remove_file(&path).unwrap();
+    trace
 }
 
 /// The records of a trace that its content tells to be of `format`.

@@ -1,0 +1,459 @@
+//! Records in columns, as Parquet and Arrow files hold them.
+//!
+//! [`COLUMNS`] says what each column is called and holds. A reader finds them by name
+//! ([`Columns::find`]) and takes them piece by piece ([`ColumnRows`]), so that memory does not grow
+//! with the pieces in which a file was written.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{
+    Array, ArrayRef, LargeStringArray, RecordBatch, StringArray, StringViewArray,
+    downcast_integer_array,
+};
+use arrow_schema::{DataType, Field, Schema};
+use diskarm_core::request::Op;
+use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
+
+use crate::error::{ErrorKind, Quoted, TraceError};
+use crate::format::{Opened, Rows, Told};
+use crate::lines::MAX_SECTORS;
+use crate::record::{Observed, Place, Record, Urgency};
+
+/// What a column is called and holds.
+pub(crate) struct Column {
+    pub(crate) name: &'static str,
+    /// The type that is written; what is read may be any of its kind, whole numbers or words.
+    data_type: DataType,
+    /// Whether a trace must have the column.
+    is_needed: bool,
+    /// Whether it may have rows without a value.
+    is_nullable: bool,
+}
+
+/// The columns, at the places that the constants below name.
+pub(crate) static COLUMNS: [Column; COUNT] = [
+    Column::nullable("arrival_ns", DataType::Int64),
+    Column::full("device", DataType::UInt32, false),
+    Column::full("op", DataType::Utf8, true),
+    Column::full("lbn", DataType::UInt64, true),
+    Column::full("blocks", DataType::UInt32, true),
+    Column::nullable("response_ns", DataType::Int64),
+    Column::nullable("service_ns", DataType::Int64),
+    Column::nullable("think_ns", DataType::Int64),
+    Column::nullable("queue", DataType::UInt32),
+    Column::nullable("urgency", DataType::Utf8),
+    Column::nullable("observed", DataType::Utf8),
+];
+const COUNT: usize = 11;
+const ARRIVAL: usize = 0;
+const DEVICE: usize = 1;
+const OP: usize = 2;
+const LBN: usize = 3;
+const BLOCKS: usize = 4;
+const RESPONSE: usize = 5;
+const SERVICE: usize = 6;
+const THINK: usize = 7;
+const QUEUE: usize = 8;
+const URGENCY: usize = 9;
+const OBSERVED: usize = 10;
+
+impl Column {
+    const fn full(name: &'static str, data_type: DataType, is_needed: bool) -> Self {
+        Self {
+            name,
+            data_type,
+            is_needed,
+            is_nullable: false,
+        }
+    }
+
+    const fn nullable(name: &'static str, data_type: DataType) -> Self {
+        Self {
+            name,
+            data_type,
+            is_needed: false,
+            is_nullable: true,
+        }
+    }
+
+    /// As a file that is written declares it.
+    pub(crate) fn field(&self) -> Field {
+        Field::new(self.name, self.data_type.clone(), self.is_nullable)
+    }
+
+    fn holds_words(&self) -> bool {
+        self.data_type == DataType::Utf8
+    }
+
+    /// Whether values of `found` can be read as this column's.
+    fn takes(&self, found: &DataType) -> bool {
+        match found {
+            DataType::Dictionary(_, words) => self.holds_words() && is_text(words),
+            _ if self.holds_words() => is_text(found),
+            _ => found.is_integer(),
+        }
+    }
+}
+
+fn is_text(found: &DataType) -> bool {
+    matches!(
+        found,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
+    )
+}
+
+/// Where a file has each of [`COLUMNS`].
+pub(crate) struct Columns([Option<usize>; COUNT]);
+
+impl Columns {
+    /// Finds them in the `schema` of the file called `name`.
+    ///
+    /// # Errors
+    ///
+    /// A column that is missing, of another type, there twice, or unknown: ignored, a misspelt
+    /// `response_ns` would pass as absent.
+    pub(crate) fn find(schema: &Schema, name: &str) -> Result<Self, TraceError> {
+        let wrong = |column: &str, found: &str, expected: &str| {
+            let column = Quoted(column);
+            let detail = format!("header: found {found} {column}, expected {expected}");
+            Err(TraceError::new(ErrorKind::Header, name, None, detail))
+        };
+        let mut places = [None; COUNT];
+        for (index, field) in schema.fields().iter().enumerate() {
+            let Some(at) = COLUMNS.iter().position(|c| c.name == field.name()) else {
+                let expected = format!("only {}", COLUMNS.each_ref().map(|c| c.name).join(", "));
+                return wrong(field.name(), "column", &expected);
+            };
+            if !COLUMNS[at].takes(field.data_type()) {
+                let kind = match COLUMNS[at].holds_words() {
+                    true => "strings",
+                    false => "whole numbers",
+                };
+                let found = field.data_type().to_string();
+                let expected = format!("{kind} in it, not values of type {}", Quoted(&found));
+                return wrong(field.name(), "column", &expected);
+            }
+            if places[at].replace(index).is_some() {
+                return wrong(field.name(), "a second column", "it once");
+            }
+        }
+        for (column, place) in COLUMNS.iter().zip(&places) {
+            if column.is_needed && place.is_none() {
+                return wrong(column.name, "no column", "it once");
+            }
+        }
+        Ok(Self(places))
+    }
+}
+
+/// Gives the rows of a file, so many at a time as it pleases.
+pub(crate) trait Batches: Send {
+    /// The next rows, `None` at the end.
+    ///
+    /// # Errors
+    ///
+    /// Rows that cannot be decoded.
+    fn next(&mut self) -> Result<Option<RecordBatch>, TraceError>;
+}
+
+/// How many rows are unpacked at a time.
+pub(crate) const PIECE: usize = 8192;
+
+/// The rows of a file in columns as records.
+pub(crate) struct ColumnRows<B> {
+    name: String,
+    batches: B,
+    columns: Columns,
+    /// What is not yet unpacked of the batch.
+    rest: Option<RecordBatch>,
+    piece: Option<Piece>,
+    /// The next row in the piece.
+    next: usize,
+    /// Rows before the piece.
+    rows_before: u64,
+    clock: Clock,
+}
+
+impl<B: Batches + 'static> ColumnRows<B> {
+    /// The rows that `batches` gives, with these columns, of the file called `name`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Columns::find`].
+    pub(crate) fn boxed(name: &str, schema: &Schema, batches: B) -> Opened {
+        Ok(Box::new(Self {
+            name: name.to_owned(),
+            batches,
+            columns: Columns::find(schema, name)?,
+            rest: None,
+            piece: None,
+            next: 0,
+            rows_before: 0,
+            clock: Clock::default(),
+        }))
+    }
+}
+
+impl<B: Batches> ColumnRows<B> {
+    /// Unpacks more rows; whether there are any.
+    fn fill(&mut self) -> Result<bool, TraceError> {
+        let batch = match self.rest.take() {
+            Some(batch) => batch,
+            None => match self.batches.next()? {
+                Some(batch) => batch,
+                None => return Ok(false),
+            },
+        };
+        let count = batch.num_rows().min(PIECE);
+        let left = batch.num_rows() - count;
+        self.rest = (left > 0).then(|| batch.slice(count, left));
+        self.rows_before += self.piece.take().map_or(0, |piece| piece.rows as u64);
+        self.piece = Some(Piece::of(&batch.slice(0, count), &self.columns));
+        self.next = 0;
+        Ok(true)
+    }
+}
+
+impl<B: Batches> Rows for ColumnRows<B> {
+    fn next(&mut self, _: &mut Told) -> Result<Option<Record>, TraceError> {
+        while self
+            .piece
+            .as_ref()
+            .is_none_or(|piece| self.next == piece.rows)
+        {
+            if !self.fill()? {
+                return Ok(None);
+            }
+        }
+        let Some(piece) = &self.piece else {
+            return Ok(None);
+        };
+        let row = Row {
+            name: &self.name,
+            place: Place::Row(self.rows_before + self.next as u64 + 1),
+            piece,
+            index: self.next,
+        };
+        self.next += 1;
+        row.record(&mut self.clock).map(Some)
+    }
+}
+
+/// What the rows before say about the times of the next.
+#[derive(Default)]
+struct Clock {
+    has_arrivals: Option<bool>,
+    /// All responses and pauses, where there are no arrivals.
+    elapsed: Span,
+}
+
+/// Some rows, unpacked.
+struct Piece {
+    rows: usize,
+    values: [Values; COUNT],
+}
+
+impl Piece {
+    fn of(batch: &RecordBatch, columns: &Columns) -> Self {
+        Self {
+            rows: batch.num_rows(),
+            values: columns.0.map(|place| match place {
+                Some(place) => Values::of(batch.column(place)),
+                None => Values::Absent,
+            }),
+        }
+    }
+}
+
+/// The values of one column.
+enum Values {
+    /// There is no such column.
+    Absent,
+    /// Whole numbers; those where the array has none mean nothing.
+    Whole(ArrayRef, Vec<i128>),
+    Text(StringArray),
+    LargeText(LargeStringArray),
+    TextView(StringViewArray),
+    /// For each row its place among the words.
+    Coded(ArrayRef, Vec<usize>, Box<Values>),
+}
+
+impl Values {
+    /// Unpacks an array of a type that [`Column::takes`].
+    fn of(array: &ArrayRef) -> Self {
+        downcast_integer_array!(
+            array => {
+                let values = array.values().iter().map(|value| i128::from(*value));
+                Self::Whole(Arc::new(array.clone()), values.collect())
+            },
+            DataType::LargeUtf8 => Self::LargeText(array.as_string().clone()),
+            DataType::Utf8View => Self::TextView(array.as_string_view().clone()),
+            DataType::Dictionary(..) => {
+                let coded = array.as_any_dictionary();
+                // Where there are no words, no row has one.
+                let keys = match coded.values().is_empty() {
+                    true => Vec::new(),
+                    false => coded.normalized_keys(),
+                };
+                Self::Coded(array.clone(), keys, Box::new(Self::of(coded.values())))
+            },
+            _ => Self::Text(array.as_string().clone()),
+        )
+    }
+
+    /// The whole number of a row, if it has one.
+    fn whole(&self, row: usize) -> Option<i128> {
+        match self {
+            Self::Whole(array, values) if !array.is_null(row) => Some(values[row]),
+            _ => None,
+        }
+    }
+
+    /// The word of a row, if it has one.
+    fn word(&self, row: usize) -> Option<&str> {
+        match self {
+            Self::Text(array) if !array.is_null(row) => Some(array.value(row)),
+            Self::LargeText(array) if !array.is_null(row) => Some(array.value(row)),
+            Self::TextView(array) if !array.is_null(row) => Some(array.value(row)),
+            Self::Coded(array, keys, words) if !array.is_null(row) => words.word(*keys.get(row)?),
+            _ => None,
+        }
+    }
+}
+
+/// One row, and where it stands.
+struct Row<'a> {
+    name: &'a str,
+    place: Place,
+    piece: &'a Piece,
+    index: usize,
+}
+
+impl Row<'_> {
+    fn record(&self, clock: &mut Clock) -> Result<Record, TraceError> {
+        let op = match self.word(OP) {
+            Some("R") => Op::Read,
+            Some("W") => Op::Write,
+            _ => return Err(self.reject(OP, "R or W")),
+        };
+        let (start, sectors) = self.blocks()?;
+        let mut record = Record {
+            arrival: self.time(ARRIVAL)?.map(|ns| Instant::START + ns),
+            response: self.time(RESPONSE)?,
+            service: self.time(SERVICE)?,
+            think: self.time(THINK)?,
+            urgency: self.urgency()?,
+            observed: self.observed(op)?,
+            ..Record::new(self.place, op, start, sectors)
+        };
+        // In range of what was asked for.
+        record.device = self.whole(DEVICE, 0, u32::MAX.into())?.unwrap_or(0) as u32;
+        record.queue = self.whole(QUEUE, 0, u32::MAX.into())?.map(|n| n as u32);
+        self.check_times(&record, clock)?;
+        Ok(record)
+    }
+
+    fn blocks(&self) -> Result<(Lbn, SectorCount), TraceError> {
+        let start = self.whole(LBN, 0, u64::MAX)?.unwrap_or_default();
+        let sectors = self.whole(BLOCKS, 1, MAX_SECTORS)?.unwrap_or_default();
+        match start.checked_add(sectors) {
+            Some(_) => Ok((Lbn(start), SectorCount(sectors))),
+            None => Err(self.reject(LBN, "the request to end below block 2^64")),
+        }
+    }
+
+    fn urgency(&self) -> Result<Option<Urgency>, TraceError> {
+        Ok(match self.word(URGENCY) {
+            None => None,
+            Some("synchronous") => Some(Urgency::Synchronous),
+            Some("asynchronous") => Some(Urgency::Asynchronous),
+            Some(_) => return Err(self.reject(URGENCY, "synchronous or asynchronous")),
+        })
+    }
+
+    fn observed(&self, op: Op) -> Result<Option<Observed>, TraceError> {
+        Ok(match (op, self.word(OBSERVED)) {
+            (_, None) => None,
+            (Op::Read, Some("hit")) => Some(Observed::Hit),
+            (Op::Read, Some("miss")) => Some(Observed::Miss),
+            (Op::Write, Some("two_disconnects")) => Some(Observed::Disconnects(2)),
+            (Op::Write, Some("three_disconnects")) => Some(Observed::Disconnects(3)),
+            (Op::Read, Some(_)) => return Err(self.reject(OBSERVED, "hit or miss for a read")),
+            (Op::Write, Some(_)) => {
+                let expected = "two_disconnects or three_disconnects for a write";
+                return Err(self.reject(OBSERVED, expected));
+            }
+        })
+    }
+
+    /// What a [`Record`] promises of its times.
+    fn check_times(&self, record: &Record, clock: &mut Clock) -> Result<(), TraceError> {
+        let has_arrival = record.arrival.is_some();
+        if clock.has_arrivals.unwrap_or(has_arrival) != has_arrival {
+            return Err(self.reject(ARRIVAL, "a time in all rows or in none"));
+        }
+        let response = record.response.unwrap_or_default();
+        if record.service.is_some_and(|service| service > response) {
+            return Err(self.reject(SERVICE, "at most the response"));
+        }
+        let (before, pause) = match record.arrival {
+            Some(arrival) => (arrival - Instant::START, Span::ZERO),
+            None => (clock.elapsed, record.think.unwrap_or_default()),
+        };
+        let completed = before.as_ns().checked_add(response.as_ns());
+        let Some(completed) = completed else {
+            return Err(self.reject(RESPONSE, "a completion before 2^63 ns"));
+        };
+        let Some(elapsed) = completed.checked_add(pause.as_ns()) else {
+            return Err(self.reject(THINK, "an end before 2^63 ns"));
+        };
+        clock.has_arrivals = Some(has_arrival);
+        clock.elapsed = Span::from_ns(elapsed);
+        Ok(())
+    }
+
+    /// A length of time, if the row has it.
+    fn time(&self, column: usize) -> Result<Option<Span>, TraceError> {
+        let ns = self.whole(column, 0, i64::MAX.unsigned_abs())?;
+        // In range of what was asked for.
+        Ok(ns.map(|ns| Span::from_ns(ns as i64)))
+    }
+
+    /// A whole number in the range, if the row has it.
+    fn whole(&self, column: usize, least: u64, most: u64) -> Result<Option<u64>, TraceError> {
+        let values = &self.piece.values[column];
+        let value = values.whole(self.index);
+        let is_absent = matches!(values, Values::Absent);
+        if value.is_none() && (is_absent || COLUMNS[column].is_nullable) {
+            return Ok(None);
+        }
+        match value.and_then(|value| u64::try_from(value).ok()) {
+            Some(value) if (least..=most).contains(&value) => Ok(Some(value)),
+            _ => {
+                let expected = format!("a whole number from {least} to {most}");
+                Err(self.reject(column, &expected))
+            }
+        }
+    }
+
+    fn word(&self, column: usize) -> Option<&str> {
+        self.piece.values[column].word(self.index)
+    }
+
+    #[cold]
+    fn reject(&self, column: usize, expected: &str) -> TraceError {
+        let values = &self.piece.values[column];
+        let whole = values.whole(self.index).map(|value| value.to_string());
+        let found = whole.or_else(|| self.word(column).map(str::to_owned));
+        let found = found.as_deref().unwrap_or("null");
+        TraceError::value(self.name, self.place, COLUMNS[column].name, found, expected)
+    }
+}
+
+/// A library's error in one line.
+pub(crate) fn undecoded(name: &str, what: &str, error: &dyn std::error::Error) -> TraceError {
+    let why = error.to_string().replace('\n', " ");
+    let detail = format!("{what}: cannot be read: {why}");
+    TraceError::new(ErrorKind::Framing, name, None, detail)
+}

@@ -1,0 +1,148 @@
+//! Arrow's own files, and streams of them.
+
+use std::io::Read;
+
+use arrow_array::RecordBatch;
+use arrow_ipc::reader::StreamReader;
+
+use crate::columns::{Batches, ColumnRows, undecoded};
+use crate::error::{ErrorKind, TraceError};
+use crate::format::{Format, Info, Opened, Options, Zero};
+use crate::source::Source;
+use crate::time::TimeUnit;
+
+/// Arrow IPC files (Feather version 2) and streams, with the columns of
+/// [Parquet](super::parquet::Parquet).
+///
+/// # What it does
+///
+/// Reads the record batches in their order. A file is a stream between a magic and a footer, and is
+/// read as that stream, so that a pipe will do; the footer is not used, but its end must be there.
+/// Buffers may be compressed with LZ4 or zstd.
+///
+/// # Origin
+///
+/// Apache Arrow, Columnar Format, sections IPC Streaming Format and IPC File Format.
+///
+/// # Cost
+///
+/// One pass; memory of one record batch, whatever size its writer gave it.
+///
+/// # When it is bad
+///
+/// A file whose dictionaries stand behind the batches that use them, which the format allows, is
+/// refused. A stream that is cut between two batches looks whole: its end mark may be left out.
+/// The library may panic on a file whose bytes were damaged; one that is only cut is refused.
+///
+/// # Example
+///
+/// `df.to_feather("trace.arrow")` in pandas, then `diskarm trace info trace.arrow`.
+pub struct Arrow;
+
+const MAGIC: &[u8; 6] = b"ARROW1";
+/// Bytes to whose multiples everything is padded.
+const WORD: usize = 8;
+/// What stands before each message of a stream.
+const CONTINUATION: [u8; 4] = [0xff; 4];
+
+impl Format for Arrow {
+    const INFO: Info = Info {
+        name: "arrow",
+        summary: "Arrow IPC, a file or a stream: columns by name",
+        first_line: "ARROW1",
+        time_unit: TimeUnit::Nanoseconds,
+        zero: Zero::Start,
+        carries: "all that a record can have",
+    };
+
+    /// The magic of a file, or a first message of a length that can be: a multiple of 8.
+    fn sniff(head: &[u8]) -> bool {
+        let length = head
+            .strip_prefix(&CONTINUATION)
+            .and_then(<[u8]>::first_chunk);
+        let length = length.map(|bytes| i32::from_le_bytes(*bytes));
+        head.starts_with(MAGIC) || length.is_some_and(|length| length > 0 && length % 8 == 0)
+    }
+
+    fn open(mut source: Source, _: &Options<'_>) -> Opened {
+        let name = source.name().to_owned();
+        let is_file = source.head().starts_with(MAGIC);
+        if is_file {
+            source.pass(WORD)?;
+            // Padded to 8 bytes by the specification, to 64 by the writer in Rust.
+            while is_padding(&mut source)? {
+                source.pass(WORD)?;
+            }
+        }
+        let stream = StreamReader::try_new(source, None);
+        let stream = stream.map_err(|error| undecoded(&name, "schema", &error))?;
+        let schema = stream.schema();
+        let messages = Messages {
+            name: name.clone(),
+            stream,
+            is_file,
+            count: 0,
+        };
+        ColumnRows::boxed(&name, &schema, messages)
+    }
+}
+
+/// Whether the next word is one of zeros.
+fn is_padding(source: &mut Source) -> Result<bool, TraceError> {
+    match source.peek(WORD) {
+        Ok(word) => Ok(word == [0; WORD]),
+        Err(error) => Err(source.failed("read", error)),
+    }
+}
+
+struct Messages {
+    name: String,
+    stream: StreamReader<Source>,
+    is_file: bool,
+    /// Batches that were read.
+    count: u64,
+}
+
+impl Messages {
+    /// Sees to it that a file ends as files do: the library takes the end of the input for the
+    /// end of the stream wherever a message could begin.
+    fn check_end(&mut self) -> Result<(), TraceError> {
+        let source = self.stream.get_mut();
+        let mut last = Vec::new();
+        loop {
+            let fresh = source.by_ref().take(4096).read_to_end(&mut last);
+            let fresh = fresh.map_err(|error| source.failed("read", error))?;
+            if fresh == 0 {
+                break;
+            }
+            last.drain(..last.len().saturating_sub(MAGIC.len()));
+        }
+        if last == MAGIC {
+            return Ok(());
+        }
+        let detail = "found no ARROW1 at the end, expected a whole file".to_owned();
+        Err(TraceError::new(
+            ErrorKind::Framing,
+            &self.name,
+            None,
+            detail,
+        ))
+    }
+}
+
+impl Batches for Messages {
+    fn next(&mut self) -> Result<Option<RecordBatch>, TraceError> {
+        match self.stream.next() {
+            Some(Ok(batch)) => {
+                self.count += 1;
+                Ok(Some(batch))
+            }
+            Some(Err(error)) => {
+                let what = format!("record batch {}", self.count + 1);
+                Err(undecoded(&self.name, &what, &error))
+            }
+            None if self.is_file => self.check_end().map(|()| None),
+            None => Ok(None),
+        }
+    }
+}
