@@ -209,6 +209,7 @@ fn check_report(report: &Value, output: &str) {
         "behaviours",
         "fitted",
         "not_determined",
+        "notes",
     ];
     assert_eq!(keys(report), fields);
     assert_eq!(report["drive"], "hp-c2247");
