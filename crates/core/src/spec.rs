@@ -94,7 +94,7 @@ pub struct Geometry {
     pub zones: Vec<Zone>,
     /// A slipped place turns every track behind its region of the sparing scheme, to the end of
     /// the zone, by as much: skews are counted from where the data before end. On the ST41601N
-    /// the completions behind each of 28 slips come one sector later, to within a tenth of one.
+    /// the completions behind each of 26 slips come one sector later.
     pub slips_turn_tracks: bool,
     /// Sectors (or tracks, when sparing is by track) that grew defective in use, at random
     /// places, and were reallocated (worthington94 section 5.2).

@@ -191,3 +191,67 @@ fn measured_drives_are_predicted_in_the_same_revolution() {
     let report = json(&["validate", "--locked", "--json", "--drive", drive, &trace]);
     assert_eq!(report["clock"], "broken", "its pauses are nominal");
 }
+
+/// A figure of the first half of a drive's trace, its specification as the catalogue has it and
+/// with lines changed: (before, after). `None`, visibly, without the reference data.
+fn figure_of_changes(drive: &str, figure: &str, changes: &[(&str, &str)]) -> Option<(f64, f64)> {
+    let measured = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/validation");
+    if !measured.is_dir() {
+        eprintln!("skipped: ../shared/validation absent");
+        return None;
+    }
+    let trace = measured.join(format!("{drive}.csv")).display().to_string();
+    let judge = |drive: &str| {
+        let rows = ["--rows", "..4000", "--json", "--drive", drive, &trace];
+        let report = json(&[&["validate", "--locked"], &rows[..]].concat());
+        number(&report, figure)
+    };
+    let mut text = diskarm_drives::find(drive)?.text.to_owned();
+    for (line, other) in changes {
+        assert_eq!(text.matches(line).count(), 1, "{line}");
+        text = text.replace(line, other);
+    }
+    let changed = file_of(&format!("{drive}-changed.toml"), &text);
+    let figures = (judge(drive), judge(&changed));
+    fs::remove_file(changed).unwrap();
+    Some(figures)
+}
+
+/// ARCHITECTURE.md, "Behaviours settled by measurement": the three that only the angles of single
+/// completions tell.
+#[test]
+fn what_single_completions_settle() {
+    let slips = [("order = ", "slips_turn_tracks = true\norder = ")];
+    let angles = figure_of_changes("seagate-st41601n", "phase_concentration", &slips);
+    if let Some((before, after)) = angles {
+        assert!(before < 0.986 && after > 0.994, "{before} {after}");
+    }
+    // A crossing to the next cylinder takes what it took: 2.89 less 0.49.
+    let inward = [
+        (
+            "head_switch = ",
+            "inward_seek = \"0.49 ms\"\nhead_switch = ",
+        ),
+        ("first_ms = [2.89,", "first_ms = [2.4,"),
+    ];
+    let turns = figure_of_changes("hp-c2247", "same_revolution_rate", &inward);
+    if let Some((before, after)) = turns {
+        assert!(1.0 - after < 0.55 * (1.0 - before), "{before} {after}");
+    }
+    let mark = "read_on_arrival = true\nread_watermark = \"28.08 %\"\nwatermark_of = \"segment\"";
+    let chunk = [("read_on_arrival = true", mark)];
+    let restart = [
+        chunk[0],
+        (
+            "hold_read = true",
+            "hold_read = true\nread_restart = \"0.6 ms\"",
+        ),
+    ];
+    let near = |changes| figure_of_changes("dec-rz26", "within_0_25ms_rate", changes);
+    if let (Some((given, chunk)), Some((_, both))) = (near(&chunk), near(&restart)) {
+        assert!(
+            chunk > 1.5 * given && both > chunk + 0.01,
+            "{given} {chunk} {both}"
+        );
+    }
+}

@@ -76,7 +76,7 @@ not the arm: it is the overhead of writes ([below](#seagate-st41601n-calibrated)
         cause: "\
 Every slipped sector turns all tracks behind it, to the end of its zone, by one sector: the drive
 counts skews from where the data of the track before end, so that a slip shifts them too
-(`slips_turn_tracks`). The completions behind each of the 28 slips come one sector, 0.13 to 0.15 ms,
+(`slips_turn_tracks`). The completions behind each of the 26 slips come one sector, 0.13 to 0.15 ms,
 later than a layout says whose skews are those of whole tracks. And a write after a read costs some
 0.5 ms less than the set says.",
     },
