@@ -116,8 +116,6 @@ pub struct Progress {
     pub done: u64,
     /// All stages.
     pub stages: u64,
-    /// What is being fitted.
-    pub stage: &'static str,
 }
 
 /// The least share of requests that a drive must explain to be the one that was measured.
@@ -209,50 +207,37 @@ fn clock(given: &Spec, layout: &Arc<Layout>, rows: &[Measured]) -> (Continuity, 
     (Continuity::Unbroken, concentration, lost.count() as u64)
 }
 
-/// The stages of a search, in their order.
-const STAGES: [&str; 10] = [
-    "overheads",
-    "behaviours",
-    "overheads",
-    "behaviours",
-    "all numbers",
-    "seeks before writes",
-    "all numbers",
-    "behaviours",
-    "all numbers",
-    "certainty",
+/// The stages of a search, in their order: first rough, then fine.
+const STAGES: [fn(&mut Search<'_>); 9] = [
+    |search| search.sweep(&only_parameters(&search.candidate), 1.5, 5, 4),
+    |search| search.choose(),
+    |search| {
+        search.sweep(&only_parameters(&search.candidate), 2.0, 9, 5);
+        search.learn_noise();
+    },
+    |search| search.choose(),
+    |search| {
+        search.sweep(&search.candidate.directions(), 1.5, 7, 5);
+        search.learn_noise();
+    },
+    |search| search.try_write_seek(),
+    |search| {
+        search.sweep(&search.candidate.directions(), 0.5, 1, 6);
+        search.learn_noise();
+    },
+    |search| search.choose(),
+    |search| {
+        search.sweep(&search.candidate.directions(), 0.5, 1, 6);
+        search.sweep(&search.candidate.directions(), 0.3, 1, 6);
+    },
 ];
 
-/// Searches.
+/// Searches, stage by stage.
 fn run(search: &mut Search<'_>, progress: &mut impl FnMut(Progress)) {
-    for (done, stage) in STAGES.into_iter().enumerate() {
-        progress(Progress {
-            done: done as u64,
-            stages: STAGES.len() as u64,
-            stage,
-        });
-        match (done, stage) {
-            (0, _) => search.sweep(&only_parameters(&search.candidate), 1.5, 5, 4),
-            (_, "behaviours") => search.choose(),
-            (_, "overheads") => {
-                search.sweep(&only_parameters(&search.candidate), 2.0, 9, 5);
-                search.learn_noise();
-            }
-            (_, "seeks before writes") => search.try_write_seek(),
-            (4, _) => {
-                search.sweep(&search.candidate.directions(), 1.5, 7, 5);
-                search.learn_noise();
-            }
-            (6, _) => {
-                search.sweep(&search.candidate.directions(), 0.5, 1, 6);
-                search.learn_noise();
-            }
-            (8, _) => {
-                search.sweep(&search.candidate.directions(), 0.5, 1, 6);
-                search.sweep(&search.candidate.directions(), 0.3, 1, 6);
-            }
-            _ => {}
-        }
+    for (done, stage) in (0..).zip(STAGES) {
+        let stages = STAGES.len() as u64;
+        progress(Progress { done, stages });
+        stage(search);
     }
 }
 

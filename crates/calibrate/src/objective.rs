@@ -124,15 +124,8 @@ impl<'a> Objective<'a> {
         self.noise.media_ms = scale(&mut media, Noise::UNKNOWN.media_ms);
         let arms = [0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6];
         let scored = arms.map(|arm_ms| {
-            let noise = Noise {
-                arm_ms,
-                ..self.noise
-            };
-            let tried = Self {
-                noise,
-                asked: 0.into(),
-                ..*self
-            };
+            let mut tried = self.again();
+            tried.noise.arm_ms = arm_ms;
             (tried.of(candidate), arm_ms)
         });
         let best = scored.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));

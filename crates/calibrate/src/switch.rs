@@ -37,7 +37,7 @@ impl Choice {
         let mut add = |what: String, change: &dyn Fn(&mut Spec)| {
             let mut changed = spec.clone();
             change(&mut changed);
-            if changed != *spec && is_sound(&changed.buffer) {
+            if changed != *spec && changed.buffer.is_sound() {
                 all.push(Self {
                     what,
                     returns: returns.get(),
@@ -68,21 +68,6 @@ impl Choice {
         changed.spec = self.spec.clone();
         changed
     }
-}
-
-/// Whether a specification may have such a buffer; see `diskarm_core::spec`.
-fn is_sound(buffer: &Buffer) -> bool {
-    let Buffer {
-        caching,
-        read_ahead,
-        write_cache,
-        ..
-    } = *buffer;
-    let cached = read_ahead != ReadAhead::None || write_cache != WriteCache::Off;
-    (buffer.segments > 1 || !buffer.dedicated_write_segment)
-        && (caching || !cached)
-        && buffer.read_ahead_max <= buffer.segment
-        && buffer.read_ahead_min <= buffer.read_ahead_max
 }
 
 const READ_AHEADS: [ReadAhead; 5] = [

@@ -44,8 +44,6 @@ pub struct Observed {
     pub predicted: Completion,
     /// Measured minus predicted response.
     pub error: Span,
-    /// What it says about the platter.
-    pub seen: Seen,
     /// The explanation taken: how the request was served after all.
     pub explained: Completion,
 }
@@ -93,20 +91,17 @@ impl Predictor {
             panic!("nothing is outstanding");
         };
         let explained = self.explain(&predicted, at);
-        let mut seen = Seen::Nothing;
         if Core::tells_the_angle(&explained) {
             let (revolutions, off) = self.lag(&explained, at);
             self.after
                 .delay_media(times(self.clock.period(), revolutions));
-            seen = self.clock.observe(at, off);
-            let late = match seen {
+            let late = match self.clock.observe(at, off) {
                 Seen::Late(late) | Seen::Found(late) => late,
                 // The platter is where it was thought to be, but the arm was not.
                 Seen::Surprise => {
                     self.after.delay_media(off);
                     Span::ZERO
                 }
-                Seen::Nothing => Span::ZERO,
             };
             let period_ns = self.clock.period_ns();
             self.after.correct_rotation(at, late, period_ns);
@@ -116,7 +111,6 @@ impl Predictor {
             predicted,
             error: at.after(predicted.at),
             explained,
-            seen,
         }
     }
 

@@ -55,8 +55,6 @@ pub struct Clock {
 /// What a completion told about the platter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// Nothing: the buffer served it.
-    Nothing,
     /// The platter is this much later than thought.
     Late(Span),
     /// The angle fits no sector that the request could have waited for.

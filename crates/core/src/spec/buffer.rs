@@ -44,6 +44,13 @@ pub(super) fn read(mut table: Table<'_>, sector: Bytes) -> Result<Buffer, SpecEr
     contradiction.map_or(Ok(buffer), Err)
 }
 
+impl Buffer {
+    /// Whether no field forbids another: what the reader of specifications asks for.
+    pub fn is_sound(&self) -> bool {
+        contradiction(self).is_none()
+    }
+}
+
 /// The first field that another one forbids, and what it may be.
 fn contradiction(buffer: &Buffer) -> Option<(&'static str, String)> {
     let at_most = |sectors: SectorCount| format!("at most {} sectors", sectors.0);
