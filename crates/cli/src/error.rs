@@ -5,7 +5,7 @@ use std::io;
 
 use diskarm_core::engine::Rejected;
 use diskarm_core::spec::SpecError;
-use diskarm_core::workload::Fault;
+use diskarm_core::text::Fault;
 use diskarm_trace::TraceError;
 
 /// Why a command did not do what it was asked. Displays as one line, without `error:`.
@@ -24,6 +24,13 @@ pub enum Error {
     },
     /// A drive specification is wrong.
     Spec(SpecError),
+    /// A policy is wrong.
+    Policy {
+        /// With its dashes; also what the fault calls a policy that is unknown.
+        flag: &'static str,
+        /// What is wrong.
+        fault: Fault,
+    },
     /// A workload is wrong, or does not fit the drive.
     Workload {
         /// The flag, or the file.
@@ -67,6 +74,8 @@ impl fmt::Display for Error {
                 expected,
             } => write!(f, "{flag}: found {found:?}, expected {expected}"),
             Self::Spec(error) => error.fmt(f),
+            Self::Policy { flag, fault } if fault.field == *flag => fault.fmt(f),
+            Self::Policy { flag, fault } => write!(f, "{flag}: {fault}"),
             Self::Workload { place, fault } => match fault.line {
                 Some(line) => write!(f, "{place}:{line}: {fault}"),
                 None => write!(f, "{place}: {fault}"),
@@ -87,7 +96,7 @@ impl std::error::Error for Error {
         match self {
             Self::Usage(_) | Self::Flag { .. } => None,
             Self::Spec(error) => Some(error),
-            Self::Workload { fault, .. } => Some(fault),
+            Self::Policy { fault, .. } | Self::Workload { fault, .. } => Some(fault),
             Self::Trace(error) => Some(error),
             Self::Rejected(error) => Some(error),
             Self::Io { source, .. } => Some(source),

@@ -10,6 +10,8 @@ mod drives;
 mod error;
 mod output;
 mod plot;
+mod policies;
+mod policy_arg;
 mod progress;
 mod prose;
 mod rows;
@@ -34,6 +36,7 @@ struct Cli {
 enum Command {
     Calibrate(calibrate::Args),
     Drives(drives::Args),
+    Policies(policies::Args),
     Simulate(simulate::Args),
     Trace(trace::Args),
     Validate(validate::Args),
@@ -43,6 +46,7 @@ fn run(command: Command) -> Result<(), Error> {
     match command {
         Command::Calibrate(args) => calibrate::run(args),
         Command::Drives(args) => drives::run(args),
+        Command::Policies(args) => policies::run(args),
         Command::Simulate(args) => simulate::run(args),
         Command::Trace(args) => trace::run(args),
         Command::Validate(args) => validate::run(args),

@@ -17,7 +17,7 @@ use diskarm_core::drive::{Device, Drive};
 use diskarm_core::engine::{self, Arriving, Closed, Load, Open, Replay, Step, Streams};
 use diskarm_core::host::Host;
 use diskarm_core::report::{Disks, Report, Served, Window, Windows};
-use diskarm_core::sched;
+use diskarm_core::sched::Choice;
 use diskarm_core::units::{self, Angle};
 use diskarm_core::workload::{Arrivals, Thinking, Times};
 use diskarm_trace::Record;
@@ -25,6 +25,7 @@ use diskarm_trace::Record;
 use crate::drive_arg::{self, Chosen};
 use crate::error::Error;
 use crate::output;
+use crate::policy_arg;
 use crate::progress::Progress;
 use backlog::Backlog;
 use figures::{Figures, Inputs};
@@ -36,15 +37,21 @@ use workload::Synthetic;
 /// Runs the simulation and prints its figures.
 pub fn run(args: Args) -> Result<(), Error> {
     let chosen = drive_arg::choose("--drive", &args.drive)?;
+    let policy = policy_arg::choose("--policy", &args.policy)?;
     let began = Instant::now();
     let (workload, served) = match &args.trace[..] {
-        [] => run_synthetic(&args, &chosen, &Synthetic::new(&args, &chosen)?)?,
-        files => run_trace(&args, &chosen, TraceRows::open(&args, files, &chosen)?)?,
+        [] => run_synthetic(&args, &chosen, &policy, &Synthetic::new(&args, &chosen)?)?,
+        files => run_trace(
+            &args,
+            &chosen,
+            &policy,
+            TraceRows::open(&args, files, &chosen)?,
+        )?,
     };
     let wall = began.elapsed();
     let inputs = Inputs {
         drive: chosen.name,
-        policy: args.policy,
+        policy: policy.to_string(),
         workload,
         seed: args.trace.is_empty().then_some(args.seed),
     };
@@ -90,6 +97,7 @@ struct Run {
 fn run_synthetic(
     args: &Args,
     chosen: &Chosen,
+    policy: &Choice,
     synthetic: &Synthetic,
 ) -> Result<(figures::Workload, Run), Error> {
     let (workload, total) = (&synthetic.workload, synthetic.requests);
@@ -99,7 +107,7 @@ fn run_synthetic(
     };
     // A load of its own for a single stream spares it the choice among several, a sixth of the
     // time of a request.
-    let device = &mut Host::new(drive(chosen), (policy(args)?.make)());
+    let device = &mut host(chosen, policy);
     let extras = extras(args, chosen, workload.streams.len())?;
     let served = match only {
         Some((requests, Arrivals::Open(pauses))) => {
@@ -136,12 +144,11 @@ fn closed(run: Run) -> Run {
 fn run_trace(
     args: &Args,
     chosen: &Chosen,
+    policy: &Choice,
     mut rows: TraceRows,
 ) -> Result<(figures::Workload, Run), Error> {
     let size = chosen.layout.sectors();
-    let entry = policy(args)?;
-    let make = || Host::new(drive(chosen), (entry.make)());
-    let mut disks = SideBySide::new(size, MOST_DISKS, make);
+    let mut disks = SideBySide::new(size, MOST_DISKS, || host(chosen, policy));
     let mut extras = extras(args, chosen, 1)?;
     extras.disks = Some(Disks::new(size, args.warmup));
     let mode = match args.outstanding {
@@ -200,10 +207,11 @@ enum Mode {
     Outstanding(usize),
 }
 
-fn policy(args: &Args) -> Result<sched::Entry<Drive>, Error> {
-    let mut policies = sched::policies::<Drive>().into_iter();
-    let entry = policies.find(|entry| entry.info.name == args.policy);
-    entry.ok_or_else(|| Error::flag("--policy", &args.policy, "a policy of the table"))
+/// The drive behind its host's queue.
+fn host(chosen: &Chosen, policy: &Choice) -> Host<Drive> {
+    let drive = drive(chosen);
+    let policy = policy.policy(&drive);
+    Host::new(drive, policy)
 }
 
 fn drive(chosen: &Chosen) -> Drive {

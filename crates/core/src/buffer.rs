@@ -29,6 +29,26 @@ struct Segment {
     used: u64,
 }
 
+impl Segment {
+    #[inline]
+    fn holds(&self, at: Lbn) -> bool {
+        self.first <= at && at < self.end
+    }
+
+    #[inline]
+    fn fill(&mut self, end: Lbn, capacity: SectorCount) {
+        if end > self.end {
+            self.end = end;
+            self.first = self.first.max(Lbn(end.0.saturating_sub(capacity.0)));
+        }
+    }
+
+    #[inline]
+    fn drop_before(&mut self, first: Lbn) {
+        self.first = self.first.max(first.min(self.end));
+    }
+}
+
 /// One segment of a [`Buffer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentId(usize);
@@ -48,10 +68,7 @@ impl Buffer {
     /// The segment that holds block `at`, and one past the last block it holds.
     #[inline]
     pub fn holding(&self, at: Lbn) -> Option<(SegmentId, Lbn)> {
-        let i = self
-            .segments
-            .iter()
-            .position(|s| s.first <= at && at < s.end)?;
+        let i = self.segments.iter().position(|s| s.holds(at))?;
         Some((SegmentId(i), self.segments[i].end))
     }
 
@@ -112,13 +129,19 @@ impl Buffer {
     /// Lets a segment hold its blocks up to `end`, the oldest making room if need be.
     #[inline]
     pub fn fill(&mut self, id: SegmentId, end: Lbn) {
-        let segment = &mut self.segments[id.0];
-        if end > segment.end {
-            segment.end = end;
-            segment.first = segment
-                .first
-                .max(Lbn(end.0.saturating_sub(self.capacity.0)));
+        self.segments[id.0].fill(end, self.capacity);
+    }
+
+    /// Whether block `at` would be in the buffer after [`Buffer::fill`] and, where `before` is
+    /// given, [`Buffer::drop_before`] of a segment.
+    pub fn would_hold(&self, at: Lbn, (id, end): (SegmentId, Lbn), before: Option<Lbn>) -> bool {
+        let mut filled = self.segments[id.0];
+        filled.fill(end, self.capacity);
+        if let Some(before) = before {
+            filled.drop_before(before);
         }
+        let mut others = self.segments.iter().enumerate();
+        filled.holds(at) || others.any(|(i, s)| i != id.0 && s.holds(at))
     }
 
     /// Lets a segment hold the blocks from `first` to its own first one too, as far as there is
@@ -136,8 +159,7 @@ impl Buffer {
     /// Drops a segment's blocks before `first`.
     #[inline]
     pub fn drop_before(&mut self, id: SegmentId, first: Lbn) {
-        let segment = &mut self.segments[id.0];
-        segment.first = segment.first.max(first.min(segment.end));
+        self.segments[id.0].drop_before(first);
     }
 
     /// Drops every segment that holds blocks of `request`.

@@ -12,20 +12,23 @@ mod device;
 mod follow;
 mod read;
 mod reading;
+mod rehearsal;
 mod stall;
 mod write;
 
 pub use self::core::{Core, View};
 pub use completion::{Breakdown, Completion, Outcome};
 pub use device::{Device, Refused, check};
+pub use rehearsal::Rehearsal;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::geometry::{Extent, Layout, LayoutError};
+use crate::extent::Extent;
+use crate::geometry::{Layout, LayoutError};
 use crate::mechanics::Mechanism;
 use crate::request::Request;
-use crate::sched::{self, Estimate, Pending, Policy};
+use crate::sched::{Estimate, Pending, Policy, Shape};
 use crate::spec::Spec;
 use crate::units::{Angle, Instant, SectorCount};
 
@@ -55,9 +58,6 @@ impl Drive {
     ///
     /// # Errors
     /// When the geometry is inconsistent.
-    ///
-    /// # Panics
-    /// When the spec names an unknown policy, which a parsed one does not.
     pub fn new(spec: &Spec, origin: Angle) -> Result<Self, LayoutError> {
         Ok(Self::with_layout(
             spec,
@@ -67,16 +67,11 @@ impl Drive {
     }
 
     /// The same over a layout made before, which many drives can share.
-    ///
-    /// # Panics
-    /// As [`Drive::new`].
     pub fn with_layout(spec: &Spec, layout: Arc<Layout>, origin: Angle) -> Self {
-        let Some(queue) = sched::policy(&spec.queue.policy) else {
-            panic!("unknown policy {}", spec.queue.policy);
-        };
+        let core = Core::new(spec, Mechanism::new(spec, layout, origin));
         Self {
-            core: Core::new(spec, Mechanism::new(spec, layout, origin)),
-            queue,
+            queue: spec.queue.policy.policy(&core),
+            core,
             depth: spec.queue.depth as usize,
             inside: 0,
             queued: 0,
@@ -162,7 +157,7 @@ impl Device for Drive {
         // What begins before this command arrives is chosen without it.
         self.begin(now);
         if self.queued == 0 && self.open <= now {
-            self.queue.passed(&request);
+            self.queue.passed(&request, &self.core);
             self.begin_one(request, now);
         } else {
             let pending = Pending {
@@ -205,6 +200,11 @@ impl Device for Drive {
 
 impl Estimate for Drive {
     type Outlook<'a> = View<'a>;
+    type Rehearsal = Rehearsal;
+
+    fn shape(&self) -> Shape {
+        self.core.shape()
+    }
 
     #[inline]
     fn locate(&self, request: &Request) -> Extent {
@@ -214,5 +214,9 @@ impl Estimate for Drive {
     #[inline]
     fn outlook(&self, now: Instant) -> View<'_> {
         self.core.view(now, now)
+    }
+
+    fn rehearse(&self) -> Rehearsal {
+        Rehearsal::outside(&self.core)
     }
 }

@@ -47,10 +47,11 @@ mod pieces;
 mod plan;
 mod reallocations;
 
+pub use crate::extent::Extent;
 pub use error::LayoutError;
 
 use crate::spec::Geometry;
-use crate::units::{Angle, Cylinder, Head, Lbn, SectorCount};
+use crate::units::{Cylinder, Head, Lbn, SectorCount};
 use grid::Grid;
 use pieces::{Piece, Pieces};
 use plan::{Plan, Role};
@@ -65,27 +66,6 @@ pub struct Pba {
     pub head: Head,
     /// The sector, counted along the track from the track's start, not from the index mark.
     pub sector: u32,
-}
-
-/// Blocks that lie one behind another on one track, with no gap.
-///
-/// It ends with the track's data, before a slipped sector, and where reallocated blocks begin or
-/// end, even if these happen to adjoin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
-    /// Blocks from the one asked for to the end of the run; at least 1.
-    pub sectors: SectorCount,
-    /// Cylinder of the run.
-    pub cylinder: Cylinder,
-    /// Surface of the run.
-    pub head: Head,
-    /// Sector of the block asked for, counted as in [`Pba::sector`].
-    pub sector: u32,
-    /// Where the block asked for begins.
-    pub start: Angle,
-    /// Width of one sector, rounded down; zero stands for the whole turn of a track with one
-    /// sector.
-    pub sector_angle: Angle,
 }
 
 /// The layout of a drive.

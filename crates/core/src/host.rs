@@ -74,7 +74,7 @@ impl<D: Device + Estimate> Device for Host<D> {
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
         check(&request, self.device.sectors())?;
         if self.waiting == 0 && self.device.accepts() {
-            self.policy.passed(&request);
+            self.policy.passed(&request, &self.device);
             self.hand_over(now, request, now);
         } else {
             let pending = Pending {

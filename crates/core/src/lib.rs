@@ -1,13 +1,14 @@
 //! A sans-I/O model of mechanical disk drives, its schedulers and its engine.
 //!
 //! The modules stand on one another in this order, and an import goes down only:
-//! `units` < `request` < `stats` < `spec` < `geometry` < `mechanics` < `sched` < `buffer` <
-//! `drive` < `predict` < `host` < `array` < `workload` < `engine` < `report` < `validate`.
+//! `units` < `request` < `stats` < `text` < `extent` < `sched` < `spec` < `geometry` <
+//! `mechanics` < `buffer` < `drive` < `predict` < `host` < `array` < `workload` < `engine` < `report` < `validate`.
 
 pub mod array;
 pub mod buffer;
 pub mod drive;
 pub mod engine;
+pub mod extent;
 pub mod geometry;
 pub mod host;
 pub mod mechanics;
@@ -17,6 +18,7 @@ pub mod request;
 pub mod sched;
 pub mod spec;
 pub mod stats;
+pub mod text;
 pub mod units;
 pub mod validate;
 pub mod workload;

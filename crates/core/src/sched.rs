@@ -4,24 +4,33 @@
 //! of the drive it learns through [`Estimate`], which answers "how long would this request take
 //! from here?"; inside a drive the answer is exact. Policies stand below the drive, because a
 //! drive's on-board queue holds one.
+//!
+//! A policy is written as its name, with parameters where it has any: `vscan(r=0.2, by=map)`.
+//! A [`Choice`] is one that was read; it makes the policy for the drive at hand.
 
+mod choice;
 mod clook;
 mod fcfs;
+mod line;
 mod sorted;
 mod sptf;
+mod waiting;
 
+pub use choice::{Choice, INFOS};
 pub use clook::CLook;
 pub use fcfs::Fcfs;
+pub use line::Line;
 pub use sptf::Sptf;
 
-use crate::geometry::Extent;
+use crate::extent::Extent;
 use crate::request::Request;
-use crate::units::{Cylinder, Instant, Span};
+use crate::text::{Args, Fault};
+use crate::units::{Cylinder, Instant, SectorCount, Span};
 
 /// A request that waits to be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pending {
-    /// What is asked.
+    /// What is asked. No two that wait have the same name.
     pub request: Request,
     /// When it entered the queue.
     pub arrived: Instant,
@@ -34,79 +43,128 @@ pub trait Estimate {
     where
         Self: 'a;
 
+    /// A copy of the drive on which requests can be tried.
+    type Rehearsal: Rehearse;
+
+    /// Its size and its pace.
+    fn shape(&self) -> Shape;
+
     /// Where a request's first block lies. A policy that wants to know asks once, on arrival.
     fn locate(&self, request: &Request) -> Extent;
 
     /// The state that a request chosen at `now` would meet.
     fn outlook(&self, now: Instant) -> Self::Outlook<'_>;
+
+    /// The drive as it is, to look several requests ahead.
+    fn rehearse(&self) -> Self::Rehearsal;
 }
 
-/// Positioning times from one state of a drive.
+/// What never changes of a drive, as far as policies ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Its blocks.
+    pub sectors: SectorCount,
+    /// Its cylinders.
+    pub cylinders: u32,
+    /// One revolution of its platter.
+    pub revolution: Span,
+}
+
+/// Times from one state of a drive, each counted from the instant at which the arm is free for
+/// the request.
 pub trait Outlook {
     /// The cylinder under the heads.
     fn cylinder(&self) -> Cylinder;
 
-    /// Time until the media transfer of a request at `place` would begin, counted from the
-    /// instant at which the arm is free for it.
+    /// Time until the media transfer of a request at `place` would begin.
     fn positioning(&self, request: &Request, place: &Extent) -> Span;
+
+    /// Time until the media transfer of a request at `place` would end: positioning, the
+    /// transfer, and the changes of track within it.
+    fn access(&self, request: &Request, place: &Extent) -> Span;
+
+    /// The part of positioning that the arm takes, with head switch and settle.
+    fn seek(&self, request: &Request, place: &Extent) -> Span;
+
+    /// Whether the buffer has the beginning of the request's data, or is just getting it.
+    fn is_buffered(&self, request: &Request) -> bool;
 
     /// No request `distance` cylinders away or more takes less to position for.
     fn least(&self, distance: u32) -> Span;
 }
 
+/// A drive to try requests on, one at a time.
+pub trait Rehearse: Estimate + Clone {
+    /// Serves a request chosen at `now`, no earlier than the instant that the call before gave;
+    /// gives the instant at which the next can be chosen.
+    fn serve(&mut self, now: Instant, request: &Request) -> Instant;
+}
+
 /// An order of service.
-pub trait Policy<E: Estimate + ?Sized> {
+pub trait Policy<E: Estimate> {
     /// Takes a request in.
     fn add(&mut self, pending: Pending, drive: &E);
 
-    /// Hears of a request that found the drive free and nothing pending, and did not wait here.
-    fn passed(&mut self, _: &Request) {}
+    /// Hears of a request that is served next and was not chosen here: it found the drive free
+    /// and nothing pending, or was taken out of turn.
+    fn passed(&mut self, _: &Request, _: &E) {}
 
     /// Takes out the request to serve next, if any waits. Among equals the one that came first.
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending>;
+
+    /// Takes out the request called `id`, if it waits here.
+    fn take(&mut self, id: u64) -> Option<Pending>;
 }
 
-/// What one entry of [`policies`] says about itself.
+/// What an entry of the table says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
     /// What specifications and command lines call it.
     pub name: &'static str,
     /// One line for a list.
     pub summary: &'static str,
+    /// Its parameters as they are written with their defaults, such as `r=0.2`, and what each
+    /// means.
+    pub parameters: &'static [(&'static str, &'static str)],
+    /// What it must know of the drive.
+    pub knowledge: Knowledge,
     /// Where it was published.
     pub origin: &'static str,
 }
 
-/// An entry of the table: a policy's description and its constructor.
-pub struct Entry<E: Estimate + ?Sized> {
+/// How much a policy must know of the drive (worthington94 section 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Knowledge {
+    /// Nothing but when requests arrived.
+    Nothing,
+    /// Block numbers; the mapping to cylinders where `by=map` is written.
+    Blocks,
+    /// Positioning times.
+    Times,
+    /// Positioning times and the buffer's contents.
+    TimesAndBuffer,
+}
+
+impl Knowledge {
+    /// For lists.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Blocks => "blocks",
+            Self::Times => "times",
+            Self::TimesAndBuffer => "times, buffer",
+        }
+    }
+}
+
+/// An entry of the table: a policy with its parameters.
+pub(crate) trait Rule: Sized {
     /// What it says about itself.
-    pub info: Info,
-    /// Makes one with nothing pending.
-    pub make: fn() -> Box<dyn Policy<E>>,
-}
+    const INFO: Info;
 
-/// The table of policies: a new one is its file, its `mod` line and its line here.
-pub fn policies<E: Estimate + ?Sized>() -> [Entry<E>; 3] {
-    [
-        Entry {
-            info: fcfs::INFO,
-            make: || Box::new(Fcfs::default()),
-        },
-        Entry {
-            info: clook::INFO,
-            make: || Box::new(CLook::default()),
-        },
-        Entry {
-            info: sptf::INFO,
-            make: || Box::new(Sptf::default()),
-        },
-    ]
-}
+    /// Reads its parameters.
+    fn read(args: &mut Args<'_>) -> Result<Self, Fault>;
 
-/// The policy called `name`, or `None`.
-pub fn policy<E: Estimate + ?Sized>(name: &str) -> Option<Box<dyn Policy<E>>> {
-    policies()
-        .into_iter()
-        .find(|e| e.info.name == name)
-        .map(|e| (e.make)())
+    /// One for `drive`, with nothing pending.
+    fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>>;
 }

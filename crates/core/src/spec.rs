@@ -17,17 +17,13 @@ mod error;
 mod field;
 mod geometry;
 mod mechanics;
-mod nearest;
-pub mod quantity;
 mod reader;
 
 pub use document::Document;
-pub use electronics::POLICIES;
 pub use error::SpecError;
 
+use crate::sched::Choice;
 use crate::units::{SectorCount, Span};
-
-pub(crate) use nearest::nearest;
 
 /// Reads and validates a specification. `file` is the name that errors give.
 ///
@@ -458,12 +454,12 @@ pub enum WriteLeaves {
 }
 
 /// The on-board command queue.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Queue {
     /// Commands that the drive accepts at one time, the one in service included.
     pub depth: u32,
-    /// Name of the policy that orders them.
-    pub policy: String,
+    /// The policy that orders them.
+    pub policy: Choice,
     /// When the arm may move on to the next command.
     pub preseek: PreSeek,
 }

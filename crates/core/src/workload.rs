@@ -16,12 +16,9 @@
 //! What a workload gives is a function of it, the disk and the seed, to the bit. The three
 //! tables ([`Arrivals::infos`], [`Places::INFOS`], [`Sizes::INFOS`]) tell what can be named.
 
-mod args;
 mod document;
 mod draw;
 mod family;
-mod fault;
-mod grammar;
 mod requests;
 
 pub mod arrivals;
@@ -31,14 +28,16 @@ pub mod sizes;
 pub use arrivals::{Arrivals, Pauses, Thinking, Times};
 pub use draw::Part;
 pub use family::Info;
-pub use fault::Fault;
 pub use places::{PlaceMix, Places};
 pub use requests::Requests;
 pub use sizes::Sizes;
 
 use crate::request::Request;
-use crate::spec::quantity;
+use crate::text::{self, Fault, quantity, words};
 use crate::units::{Bytes, SectorCount, Span};
+
+/// The parameters of one generator, for a disk.
+type Args<'t> = text::Args<'t, Disk>;
 
 /// What a workload needs to know of the disk that it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +64,26 @@ impl Disk {
     fn size_expected(self, most: SectorCount) -> String {
         let (most, bytes) = (most.0, self.sector.0);
         format!("1 to {most} sectors of {bytes} bytes, with a unit, such as \"8 KiB\"")
+    }
+}
+
+impl Args<'_> {
+    /// A size from one sector to `most`.
+    fn size(&mut self, key: &'static str, most: SectorCount) -> Result<SectorCount, Fault> {
+        let expected = self.context.size_expected(most);
+        let disk = self.context;
+        self.need(key, &expected, |text| disk.size(text, most))
+    }
+
+    /// The same where it may be left out.
+    fn maybe_size(
+        &mut self,
+        key: &'static str,
+        most: SectorCount,
+    ) -> Result<Option<SectorCount>, Fault> {
+        let expected = self.context.size_expected(most);
+        let disk = self.context;
+        self.maybe(key, &expected, |text| disk.size(text, most))
     }
 }
 
@@ -158,7 +177,7 @@ impl Workload {
     /// assert_eq!(fault.to_string(), told);
     /// ```
     pub fn parse(text: &str, disk: Disk) -> Result<Self, Fault> {
-        let words = grammar::words(text);
+        let words = words(text);
         let streams = words.split(|word| *word == "+");
         let streams = streams.map(|words| stream_of_words(words, disk));
         Ok(Self {
@@ -226,5 +245,5 @@ fn stream_of_words(words: &[&str], disk: Disk) -> Result<Stream, Fault> {
 }
 
 fn read_reads(text: &str, field: &str) -> Result<f64, Fault> {
-    args::share(text).ok_or_else(|| args::no_share(field, text))
+    text::share(text).ok_or_else(|| text::no_share(field, text))
 }

@@ -3,7 +3,8 @@
 
 use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::Op;
-use diskarm_core::spec::{self, Document, quantity};
+use diskarm_core::spec::{self, Document};
+use diskarm_core::text::quantity;
 use diskarm_core::units::{Cylinder, Span};
 
 /// A small drive that has every kind of field; what it means is checked in `spec_values`.
@@ -38,7 +39,11 @@ fn each_error_names_file_line_field_value_and_expectation() {
             Ok(_) => "no error".to_owned(),
             Err(error) => error.to_string(),
         };
-        if found != expected {
+        let is_expected = match expected.strip_suffix("...") {
+            Some(begin) => found.starts_with(begin),
+            None => found == expected,
+        };
+        if !is_expected {
             wrong += &format!("{paragraph}\nfound    {found}\nexpected {expected}\n\n");
         }
         tried += 1;

@@ -154,7 +154,7 @@ fn electronics_arrive() {
     assert_eq!(spec.bus, bus);
     let queue = Queue {
         depth: 4,
-        policy: "sptf".to_owned(),
+        policy: "sptf".parse().expect("a policy"),
         preseek: PreSeek::CompletionReady,
     };
     assert_eq!(spec.queue, queue);
@@ -196,7 +196,7 @@ fn what_is_left_out_is_off_or_zero() {
     assert_eq!(spec.bus, plain_bus());
     let queue = Queue {
         depth: 1,
-        policy: "fcfs".to_owned(),
+        policy: "fcfs".parse().expect("a policy"),
         preseek: PreSeek::Acknowledged,
     };
     assert_eq!(spec.queue, queue);

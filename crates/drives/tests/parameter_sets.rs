@@ -352,7 +352,7 @@ fn check_bus_and_queue(name: &str, spec: &Spec, set: &Set<'_>, path: &Set<'_>) {
         set.count("max_queue_length"),
         "{name}"
     );
-    assert_eq!(spec.queue.policy, "fcfs", "{name}");
+    assert_eq!(spec.queue.policy.to_string(), "fcfs", "{name}");
     let preseek = match spec.queue.preseek {
         PreSeek::Acknowledged => 0,
         PreSeek::CompletionReady => 1,

@@ -210,7 +210,7 @@ fn bus(b: &spec::Bus) -> Section {
 fn queue(q: &spec::Queue) -> Section {
     vec![
         ("depth", json!(q.depth)),
-        ("policy", json!(q.policy)),
+        ("policy", json!(q.policy.to_string())),
         ("preseek", word(q.preseek)),
     ]
 }

@@ -4,10 +4,7 @@ use std::fmt::Write;
 use std::ops::RangeInclusive;
 
 use clap::ValueEnum;
-use clap::builder::{PossibleValue, PossibleValuesParser};
-use diskarm_core::drive::Drive;
-use diskarm_core::sched;
-use diskarm_core::spec::quantity;
+use diskarm_core::text::quantity;
 use diskarm_core::units::Span;
 use diskarm_core::workload::{Arrivals, Info, Places, Sizes};
 
@@ -31,7 +28,8 @@ pub struct Args {
     pub drive: String,
 
     /// Order of service in the host's queue, in front of the drive.
-    #[arg(long, value_parser = policies())]
+    /// `diskarm policies` lists them.
+    #[arg(long)]
     pub policy: String,
 
     /// Replay a trace, or several merged; - for standard input. Each device of each is a drive of
@@ -229,12 +227,6 @@ Figures (keys of --json):
 Saturation: where requests arrive by themselves (all but --outstanding, closed workloads and traces
 without arrivals) and throughput stays below 99 % of their rate, the queue grows without end, and
 the means with the length of the run. A note below the table says so; --json has none.";
-
-fn policies() -> PossibleValuesParser {
-    let policies = sched::policies::<Drive>();
-    let values = policies.map(|entry| PossibleValue::new(entry.info.name).help(entry.info.summary));
-    PossibleValuesParser::new(values)
-}
 
 /// Reads a whole number within `range`, all of which fits into `T`.
 fn whole<T: TryFrom<u64>>(

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use diskarm_core::spec::quantity;
+use diskarm_core::text::quantity;
 use diskarm_core::units::{Bytes, SectorCount, Span};
 use diskarm_core::workload::arrivals::{Closed, Deterministic, Poisson};
 use diskarm_core::workload::{Arrivals, Disk, Pauses, Sizes, Stream, Workload, sizes};

@@ -1,7 +1,7 @@
 //! Which requests of a trace, when, and at which blocks.
 
 use clap::ValueEnum;
-use diskarm_core::spec::quantity;
+use diskarm_core::text::quantity;
 use diskarm_core::units::{Bytes, Instant, SectorCount};
 use diskarm_trace::adapt::{Disks, Factor, Fit, Fitted, Notes, Only, Paced, Window, parse_instant};
 

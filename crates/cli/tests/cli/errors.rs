@@ -168,7 +168,7 @@ fn unknown_names() {
     let policy = error(&[
         "simulate", "--drive", "hp-c2247", "--random", "--policy", "spft",
     ]);
-    let told = "--policy: found \"spft\", expected one of ";
+    let told = "--policy: found \"spft\", expected \"sptf\" or one of ";
     assert!(policy.starts_with(told), "{policy}");
     assert!(
         policy.contains("fcfs") && policy.contains("sptf"),

@@ -7,12 +7,12 @@
 use super::arm::Arm;
 use super::bus::HostPath;
 use super::costs::Costs;
-use super::{Breakdown, Completion, Outcome};
+use super::{Breakdown, Completion, Outcome, Rehearsal};
 use crate::buffer::Buffer;
-use crate::geometry::Extent;
+use crate::extent::Extent;
 use crate::mechanics::{Mechanism, Piece, Position};
 use crate::request::{Op, Request};
-use crate::sched::{Estimate, Outlook};
+use crate::sched::{Estimate, Outlook, Shape};
 use crate::spec::{self, Overheads, PreSeek, Spec, WriteCache, WriteLeaves};
 use crate::units::{Cylinder, Head, Instant, Lbn, SectorCount, Span};
 
@@ -211,10 +211,22 @@ pub struct View<'a> {
     apart: u32,
     /// When the bus begins to carry a write's data.
     write_data: Instant,
+    /// When the drive turns to it.
+    begin: Instant,
 }
 
 impl Estimate for Core {
     type Outlook<'a> = View<'a>;
+    type Rehearsal = Rehearsal;
+
+    fn shape(&self) -> Shape {
+        let layout = &self.mechanism.layout;
+        Shape {
+            sectors: layout.sectors(),
+            cylinders: layout.cylinders(),
+            revolution: self.mechanism.rotation.period(),
+        }
+    }
 
     #[inline]
     fn locate(&self, request: &Request) -> Extent {
@@ -224,6 +236,10 @@ impl Estimate for Core {
     /// What waits in the drive has been processed meanwhile: its overhead is over.
     fn outlook(&self, now: Instant) -> View<'_> {
         self.view(Instant::START, now)
+    }
+
+    fn rehearse(&self) -> Rehearsal {
+        Rehearsal::inside(self)
     }
 }
 
@@ -253,6 +269,21 @@ impl Core {
             write_from,
             apart: read_from.cylinder.distance(write_from.cylinder),
             write_data: write.data,
+            begin: command.begin(),
+        }
+    }
+}
+
+impl View<'_> {
+    /// Where the head is for a request, and when its data are there.
+    #[inline]
+    fn start(&self, request: &Request) -> (Position, Instant) {
+        match request.op {
+            Op::Read => (self.read_from, Instant::START),
+            Op::Write => {
+                let ready = self.core.write_ready(request.sectors, self.write_data);
+                (self.write_from, ready)
+            }
         }
     }
 }
@@ -265,15 +296,35 @@ impl Outlook for View<'_> {
 
     #[inline]
     fn positioning(&self, request: &Request, place: &Extent) -> Span {
-        let (from, ready) = match request.op {
-            Op::Read => (self.read_from, Instant::START),
-            Op::Write => {
-                let ready = self.core.write_ready(request.sectors, self.write_data);
-                (self.write_from, ready)
-            }
-        };
+        let (from, ready) = self.start(request);
         let mechanism = &self.core.mechanism;
         mechanism.positioning(from, request.op, place, ready)
+    }
+
+    fn access(&self, request: &Request, place: &Extent) -> Span {
+        let (from, ready) = self.start(request);
+        let mechanism = &self.core.mechanism;
+        let (op, end) = (request.op, request.end());
+        let (_, mut piece) = mechanism.piece_of(from, op, (request.start, end), place, ready);
+        while piece.end_lbn() < end {
+            let rest = (piece.end_lbn(), end);
+            (_, piece) = mechanism.piece(piece.position_after(), op, rest, ready);
+        }
+        piece.end() - from.since
+    }
+
+    fn seek(&self, request: &Request, place: &Extent) -> Span {
+        let (from, _) = self.start(request);
+        let way = (from.cylinder, place.cylinder);
+        let head_changes = from.head != place.head;
+        self.core
+            .mechanism
+            .seek
+            .total(request.op, way, head_changes)
+    }
+
+    fn is_buffered(&self, request: &Request) -> bool {
+        request.op.is_read() && self.core.has_start_of(request, self.begin)
     }
 
     #[inline]

@@ -67,6 +67,31 @@ impl Core {
         }
     }
 
+    /// Whether the buffer would serve the first block of a read begun at `begin`, or what is
+    /// being read just then: [`Self::source`], for one who only asks.
+    pub(super) fn has_start_of(&self, request: &Request, begin: Instant) -> bool {
+        let start = request.start;
+        if !self.rules.caching {
+            return false;
+        }
+        let Arm::Reading(reading) = &self.arm else {
+            return self.buffer.holds(start);
+        };
+        let mut later = *reading;
+        if start < reading.end && self.buffer.begins_by(reading.segment, start) {
+            later.go_on(&self.mechanism, begin);
+            let filled = (later.segment, later.reached(begin));
+            let is_dropped = self.rules.delivered == Delivered::Dropped;
+            let dropped = is_dropped.then_some(later.requested);
+            if self.buffer.would_hold(start, filled, dropped) {
+                return true;
+            }
+        } else if self.buffer.holds(start) {
+            return true;
+        }
+        self.rules.arriving_hits && later.is_at(start, begin)
+    }
+
     /// One past the last block that the drive would read on to, behind a read.
     #[inline]
     pub(super) fn read_ahead_end(&self, request: &Request) -> Lbn {

@@ -15,35 +15,55 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched;
-//! use diskarm_core::drive::Drive;
-//! assert!(sched::policy::<Drive>("fcfs").is_some());
+//! use diskarm_core::sched::Choice;
+//! assert!(Choice::parse("fcfs", "policy").is_ok());
 //! ```
 
 use std::collections::VecDeque;
 
-use super::{Estimate, Info, Pending, Policy};
+use super::{Estimate, Info, Knowledge, Pending, Policy, Rule};
+use crate::text::{Args, Fault};
 use crate::units::Instant;
 
-/// How the table describes it.
-pub const INFO: Info = Info {
-    name: "fcfs",
-    summary: "first come, first served",
-    origin: "worthington94 section 3",
-};
-
 /// See the module's documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fcfs;
+
+impl Rule for Fcfs {
+    const INFO: Info = Info {
+        name: "fcfs",
+        summary: "first come, first served",
+        parameters: &[],
+        knowledge: Knowledge::Nothing,
+        origin: "worthington94 section 3",
+    };
+
+    fn read(_: &mut Args<'_>) -> Result<Self, Fault> {
+        Ok(Self)
+    }
+
+    fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
+        Box::new(Queue::default())
+    }
+}
+
+/// In order of arrival.
 #[derive(Debug, Default)]
-pub struct Fcfs {
+struct Queue {
     queue: VecDeque<Pending>,
 }
 
-impl<E: Estimate + ?Sized> Policy<E> for Fcfs {
+impl<E: Estimate> Policy<E> for Queue {
     fn add(&mut self, pending: Pending, _: &E) {
         self.queue.push_back(pending);
     }
 
     fn next(&mut self, _: Instant, _: &E) -> Option<Pending> {
         self.queue.pop_front()
+    }
+
+    fn take(&mut self, id: u64) -> Option<Pending> {
+        let place = self.queue.iter().position(|p| p.request.id == id)?;
+        self.queue.remove(place)
     }
 }

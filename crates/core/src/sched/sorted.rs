@@ -56,6 +56,21 @@ impl<K: Ord + Copy, T: Copy> Sorted<K, T> {
         self.keys[index].0
     }
 
+    /// How many have keys below `key`.
+    #[inline]
+    pub fn before(&self, key: K) -> usize {
+        self.keys.partition_point(|&(k, _)| k < key)
+    }
+
+    /// The index of the first entry that `is_it`.
+    pub fn find(&self, is_it: impl Fn(&T) -> bool) -> Option<usize> {
+        let entries = self
+            .keys
+            .iter()
+            .map(|&(_, place)| &self.entries[place as usize]);
+        entries.into_iter().position(is_it)
+    }
+
     /// Takes out the entry at `index`.
     #[inline]
     pub fn remove(&mut self, index: usize) -> T {

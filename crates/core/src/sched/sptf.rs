@@ -20,26 +20,41 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched;
-//! use diskarm_core::drive::Drive;
-//! assert!(sched::policy::<Drive>("sptf").is_some());
+//! use diskarm_core::sched::Choice;
+//! assert!(Choice::parse("sptf", "policy").is_ok());
 //! ```
 
 use super::sorted::Sorted;
-use super::{Estimate, Info, Outlook, Pending, Policy};
-use crate::geometry::Extent;
+use super::{Estimate, Info, Knowledge, Outlook, Pending, Policy, Rule};
+use crate::extent::Extent;
+use crate::text::{Args, Fault};
 use crate::units::{Cylinder, Instant, Span};
 
-/// How the table describes it.
-pub const INFO: Info = Info {
-    name: "sptf",
-    summary: "shortest positioning time first",
-    origin: "worthington94 section 3.2, jacobson91 section 4.2",
-};
-
 /// See the module's documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sptf;
+
+impl Rule for Sptf {
+    const INFO: Info = Info {
+        name: "sptf",
+        summary: "shortest positioning time first",
+        parameters: &[],
+        knowledge: Knowledge::Times,
+        origin: "worthington94 section 3.2, jacobson91 section 4.2",
+    };
+
+    fn read(_: &mut Args<'_>) -> Result<Self, Fault> {
+        Ok(Self)
+    }
+
+    fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
+        Box::new(Nearest::default())
+    }
+}
+
+/// Looks outward from the arm.
 #[derive(Debug, Default)]
-pub struct Sptf {
+struct Nearest {
     pending: Sorted<Cylinder, Candidate>,
     arrivals: u64,
 }
@@ -58,7 +73,7 @@ struct Best {
     arrival: u64,
 }
 
-impl Sptf {
+impl Nearest {
     /// The index of the candidate to serve; there must be one.
     #[inline]
     fn best<O: Outlook>(&self, outlook: &O) -> usize {
@@ -86,7 +101,7 @@ impl Sptf {
     }
 }
 
-impl<E: Estimate + ?Sized> Policy<E> for Sptf {
+impl<E: Estimate> Policy<E> for Nearest {
     fn add(&mut self, pending: Pending, drive: &E) {
         let place = drive.locate(&pending.request);
         let candidate = Candidate {
@@ -103,6 +118,11 @@ impl<E: Estimate + ?Sized> Policy<E> for Sptf {
             return None;
         }
         let index = self.best(&drive.outlook(now));
+        Some(self.pending.remove(index).pending)
+    }
+
+    fn take(&mut self, id: u64) -> Option<Pending> {
+        let index = self.pending.find(|c| c.pending.request.id == id)?;
         Some(self.pending.remove(index).pending)
     }
 }

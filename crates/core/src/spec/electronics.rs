@@ -4,10 +4,9 @@ use super::error::SpecError;
 use super::field;
 use super::reader::{Table, Value};
 use super::{Bus, ExtraWriteDisconnect, Overheads, PreSeek, Queue, WriteLeaves, WriteStart};
+use crate::sched::Choice;
+use crate::text::Fault;
 use crate::units::{Bytes, Span};
-
-/// Names of the policies that can order a drive's own queue.
-pub const POLICIES: [&str; 3] = ["clook", "fcfs", "sptf"];
 
 pub(super) fn overheads(mut table: Table<'_>, sector: Bytes) -> Result<Overheads, SpecError> {
     let extra_write_disconnect = table.maybe("extra_write_disconnect", |v| extra(v.table()?))?;
@@ -87,16 +86,27 @@ fn write_leaves(value: &Value<'_>) -> Result<WriteLeaves, SpecError> {
 }
 
 pub(super) fn queue(mut table: Table<'_>) -> Result<Queue, SpecError> {
-    let policies = POLICIES.map(|name| (name, name));
     let queue = Queue {
         depth: table.or("depth", 1, |v| field::count_u32(v, 1..=1_000_000))?,
-        policy: table
-            .or("policy", "fcfs", |v| field::word(v, &policies))?
-            .to_owned(),
+        policy: table.or("policy", Choice::default(), policy)?,
         preseek: table.or("preseek", PreSeek::Acknowledged, preseek)?,
     };
     table.finish()?;
     Ok(queue)
+}
+
+fn policy(value: &Value<'_>) -> Result<Choice, SpecError> {
+    let expected = "a policy, such as \"sptf\"";
+    let text = value.string().ok_or_else(|| value.error(expected))?;
+    text.parse().map_err(|fault: Fault| {
+        let Fault {
+            field, expected, ..
+        } = fault;
+        value.error(match field.as_str() {
+            "policy" => expected,
+            _ => format!("of {field} {expected}"),
+        })
+    })
 }
 
 fn preseek(value: &Value<'_>) -> Result<PreSeek, SpecError> {

@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 
 use super::error::SpecError;
 use super::geometry::MOST_CYLINDERS;
-use super::quantity;
 use super::reader::Value;
+use crate::text::quantity;
 use crate::units::{Bytes, SectorCount, Span};
 
 /// Any text that is not empty.

@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::error::SpecError;
-use super::nearest;
+use crate::text::nearest;
 
 /// What a file says, and its name: all that an error needs to point into it.
 #[derive(Clone, Copy)]

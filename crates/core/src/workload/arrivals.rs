@@ -16,11 +16,10 @@ pub use hyperexponential::Hyperexponential;
 pub use poisson::Poisson;
 pub use uniform::Uniform;
 
-use super::args::Args;
 use super::draw::{Generator, Purpose, generator};
 use super::family::{Info, family};
-use super::grammar::Call;
-use super::{Disk, Fault};
+use super::{Args, Disk};
+use crate::text::{Call, Fault};
 use crate::units::{Instant, Span};
 
 /// A distribution of the pauses between arrivals, each independent of the others.

@@ -6,7 +6,8 @@ use toml::de::{DeTable, DeValue};
 use super::arrivals::Arrivals;
 use super::places::PlaceMix;
 use super::sizes::Sizes;
-use super::{Disk, Fault, Stream, Workload, read_reads};
+use super::{Disk, Stream, Workload, read_reads};
+use crate::text::Fault;
 
 /// Reads the text of such a file; faults have their line.
 pub(super) fn read(text: &str, disk: Disk) -> Result<Workload, Fault> {

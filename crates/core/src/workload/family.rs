@@ -44,9 +44,9 @@ macro_rules! family {
 
             /// Reads the member that `call` names, if there is one.
             pub(in crate::workload) fn read(
-                call: &$crate::workload::grammar::Call<'_>,
-                args: &mut $crate::workload::args::Args<'_>,
-            ) -> Option<Result<Self, $crate::workload::Fault>> {
+                call: &$crate::text::Call<'_>,
+                args: &mut $crate::workload::Args<'_>,
+            ) -> Option<Result<Self, $crate::text::Fault>> {
                 $(
                     if call.name == <$member as $member_trait>::INFO.name {
                         return Some(<$member as $member_trait>::read(args).map(Self::$member));

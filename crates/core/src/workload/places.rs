@@ -15,13 +15,12 @@ pub use sequential::Sequential;
 pub use uniform::Uniform;
 pub use zipf::Zipf;
 
-use super::args::Args;
 use super::draw::{Choice, Generator, Part, below};
 use super::family::{Info, family};
-use super::grammar::{Call, words};
 use super::sizes::Bounds;
-use super::{Disk, Fault};
+use super::{Args, Disk};
 use crate::request::Op;
+use crate::text::{Call, Fault, words};
 
 /// A rule for the places of requests.
 pub(super) trait Place: Sized {

@@ -8,11 +8,10 @@ pub use exponential::Exponential;
 pub use fixed::Fixed;
 pub use mixed::Mixed;
 
-use super::args::Args;
 use super::draw::Generator;
 use super::family::{Info, family};
-use super::grammar::Call;
-use super::{Disk, Fault};
+use super::{Args, Disk};
+use crate::text::{Call, Fault};
 use crate::units::SectorCount;
 
 /// A distribution of sizes.

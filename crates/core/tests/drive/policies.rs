@@ -4,7 +4,7 @@ use diskarm_core::drive::{Completion, Device, Drive, Outcome};
 use diskarm_core::engine::{self, Open};
 use diskarm_core::host::Host;
 use diskarm_core::request::{Op, Request};
-use diskarm_core::sched::{CLook, Estimate, Outlook, Pending, Policy, Sptf};
+use diskarm_core::sched::{Choice, Estimate, Outlook, Pending, Policy, Rehearse};
 use diskarm_core::spec::{PreSeek, Spec};
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use proptest::prelude::*;
@@ -19,6 +19,11 @@ struct BruteSptf(Vec<Pending>);
 impl<E: Estimate> Policy<E> for BruteSptf {
     fn add(&mut self, pending: Pending, _: &E) {
         self.0.push(pending);
+    }
+
+    fn take(&mut self, id: u64) -> Option<Pending> {
+        let place = self.0.iter().position(|p| p.request.id == id)?;
+        Some(self.0.remove(place))
     }
 
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
@@ -44,8 +49,13 @@ impl<E: Estimate> Policy<E> for BruteCLook {
         self.pending.push(pending);
     }
 
-    fn passed(&mut self, request: &Request) {
+    fn passed(&mut self, request: &Request, _: &E) {
         self.last = request.start;
+    }
+
+    fn take(&mut self, id: u64) -> Option<Pending> {
+        let place = self.pending.iter().position(|p| p.request.id == id)?;
+        Some(self.pending.remove(place))
     }
 
     fn next(&mut self, _: Instant, _: &E) -> Option<Pending> {
@@ -63,7 +73,17 @@ impl<E: Estimate> Policy<E> for BruteCLook {
     }
 }
 
-fn through(spec: &Spec, raw: &[Raw], policy: Box<dyn Policy<Drive>>) -> Vec<Completion> {
+/// A policy of the table, for any drive.
+fn known(name: &str) -> impl Fn(&Drive) -> Box<dyn Policy<Drive>> {
+    let choice: Choice = name.parse().expect("a policy");
+    move |drive| choice.policy(drive)
+}
+
+fn through(
+    spec: &Spec,
+    raw: &[Raw],
+    policy: impl Fn(&Drive) -> Box<dyn Policy<Drive>>,
+) -> Vec<Completion> {
     let mut spec = spec.clone();
     spec.queue.depth = 1;
     let drive = Drive::new(&spec, Angle::of(2, 7)).expect("a sound layout");
@@ -75,14 +95,24 @@ fn through(spec: &Spec, raw: &[Raw], policy: Box<dyn Policy<Drive>>) -> Vec<Comp
         (now, request(id, op, start, n))
     });
     let mut seen = Seen::default();
+    let policy = policy(&drive);
     let mut host = Host::new(drive, policy);
     engine::run(&mut host, &mut Open::new(arrivals), &mut seen).expect("accepted requests");
     seen.0
 }
 
+/// What a scheduler is told of a request.
+struct Estimated {
+    positioning: Span,
+    seek: Span,
+    is_buffered: bool,
+    /// When a rehearsal completes it.
+    done: Instant,
+}
+
 /// The breakdown of `op` at `start`, submitted when the drive is idle, and what the estimate
 /// said, counted from the end of the command overhead.
-fn estimated(spec: &Spec, before: &[Raw], op: Op, start: u64) -> (Span, Completion) {
+fn estimated(spec: &Spec, before: &[Raw], op: Op, start: u64) -> (Estimated, Completion) {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
     let mut done = Vec::new();
     let mut now = Instant::START;
@@ -97,14 +127,19 @@ fn estimated(spec: &Spec, before: &[Raw], op: Op, start: u64) -> (Span, Completi
         }
     }
     let asked = request(1, op, start, 1);
-    let positioning = drive
-        .outlook(now)
-        .positioning(&asked, &drive.locate(&asked));
+    let (outlook, place) = (drive.outlook(now), drive.locate(&asked));
+    let mut rehearsal = drive.rehearse();
+    let estimated = Estimated {
+        positioning: outlook.positioning(&asked, &place),
+        seek: outlook.seek(&asked, &place),
+        is_buffered: outlook.is_buffered(&asked),
+        done: rehearsal.serve(now, &asked),
+    };
     drive.submit(now, asked).expect("an idle drive");
     done.extend(std::iter::from_fn(|| {
         drive.advance(now + Span::from_s(100.0))
     }));
-    (positioning, *done.last().expect("a completion"))
+    (estimated, *done.last().expect("a completion"))
 }
 
 proptest! {
@@ -114,14 +149,14 @@ proptest! {
     fn looking_outward_from_the_arm_finds_what_looking_at_all_finds(
         spec in drive(), raw in requests(60),
     ) {
-        let expected = through(&spec, &raw, Box::new(BruteSptf::default()));
-        prop_assert_eq!(through(&spec, &raw, Box::new(Sptf::default())), expected);
+        let expected = through(&spec, &raw, |_| Box::new(BruteSptf::default()));
+        prop_assert_eq!(through(&spec, &raw, known("sptf")), expected);
     }
 
     #[test]
     fn clook_serves_a_sorted_list(spec in drive(), raw in requests(60)) {
-        let expected = through(&spec, &raw, Box::new(BruteCLook::default()));
-        prop_assert_eq!(through(&spec, &raw, Box::new(CLook::default())), expected);
+        let expected = through(&spec, &raw, |_| Box::new(BruteCLook::default()));
+        prop_assert_eq!(through(&spec, &raw, known("clook")), expected);
     }
 
     #[test]
@@ -136,13 +171,18 @@ proptest! {
         // The estimate is for a write that does not continue the one before.
         prop_assume!(read || last != Some(start));
         let op = if read { Op::Read } else { Op::Write };
-        let (estimate, c) = estimated(&spec, &before, op, start);
+        let (estimated, c) = estimated(&spec, &before, op, start);
+        prop_assert_eq!(estimated.done, c.at);
+        if read {
+            prop_assert_eq!(estimated.is_buffered, c.outcome != Outcome::Miss, "{:#?}", c);
+        }
         if c.outcome != Outcome::Miss {
             return Ok(());
         }
         let b = c.breakdown;
         let hold = if read { Span::ZERO } else { b.bus };
-        prop_assert_eq!(estimate, b.seek + b.settle + hold + b.rotation, "{:#?}", c);
+        prop_assert_eq!(estimated.seek, b.seek + b.settle, "{:#?}", c);
+        prop_assert_eq!(estimated.positioning, b.seek + b.settle + hold + b.rotation, "{:#?}", c);
         prop_assert_eq!(c.request.sectors, SectorCount(1));
     }
 }

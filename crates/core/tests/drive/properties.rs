@@ -7,7 +7,7 @@ use diskarm_core::engine::{self, Closed, Load};
 use diskarm_core::geometry::Layout;
 use diskarm_core::host::Host;
 use diskarm_core::request::Request;
-use diskarm_core::sched;
+use diskarm_core::sched::{Choice, INFOS};
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Angle, Instant, Span};
 use proptest::prelude::*;
@@ -120,14 +120,16 @@ proptest! {
     #[test]
     fn closed_systems_come_back_whole(
         spec in drive(), raw in requests(40), clients in 1..9usize, think in 0..3_000_000i64,
-        policy in 0..3usize,
+        policy in 0..INFOS.len(),
     ) {
         let asked = fitted(&raw, spec.geometry.sectors.0);
         let stream = asked.iter().enumerate()
             .map(|(id, &(_, op, start, n))| request(id as u64, op, start, n));
         let mut load = Closed::new(stream, clients, Span::from_ns(think));
-        let entry = &sched::policies::<Drive>()[policy];
-        let mut host = Host::new(made(&spec), (entry.make)());
+        let choice: Choice = INFOS[policy].name.parse().expect("a policy");
+        let drive = made(&spec);
+        let policy = choice.policy(&drive);
+        let mut host = Host::new(drive, policy);
         let mut seen = Seen::default();
         engine::run(&mut host, &mut load, &mut seen).unwrap();
         prop_assert_eq!(load.next_arrival(), None);

@@ -75,7 +75,7 @@ fn the_policy_orders_what_waits() {
         let mut tiny = queued("acknowledged", "");
         tiny.queue = diskarm_core::spec::Queue {
             depth: 4,
-            policy: policy.to_owned(),
+            policy: policy.parse().expect("a policy"),
             ..spec
         };
         let done = served(&tiny, &asked);

@@ -249,7 +249,7 @@ fn queue() -> impl Strategy<Value = Queue> {
     let policy = prop_oneof![Just("fcfs"), Just("clook"), Just("sptf")];
     (1..6u32, policy, preseek).prop_map(|(depth, policy, preseek)| Queue {
         depth,
-        policy: policy.to_owned(),
+        policy: policy.parse().expect("a policy"),
         preseek,
     })
 }

@@ -13,15 +13,17 @@ pub const CHECK: Check = Check {
 /// The modules of `core`, from the ground.
 ///
 /// `stats` needs units and requests only, and stands right above them. `sched` stands below
-/// `drive`, because a drive's on-board queue holds a policy.
+/// `spec`, because a specification names the policy of a drive's on-board queue.
 const ORDER: &[&str] = &[
     "units",
     "request",
     "stats",
+    "text",
+    "extent",
+    "sched",
     "spec",
     "geometry",
     "mechanics",
-    "sched",
     "buffer",
     "drive",
     "predict",

@@ -145,7 +145,9 @@ proptest! {
 
     /// A drive that is the model, at another angle and with another period, is followed once its
     /// angle and period are known: to 1 % of a revolution, but for the rare request whose sector
-    /// comes so close after the head that less than that decides between now and a turn later.
+    /// comes so close after the head that less than that decides between now and a turn later,
+    /// and the rare write that comes as the cache's data reach the media, which decides between
+    /// absorbed at once and waiting for them.
     #[test]
     fn a_drive_like_the_model_is_followed(
         steps in stream(400..401),
@@ -153,15 +155,17 @@ proptest! {
     ) {
         let (spec, layout) = followed_drive(BUFFERS[buffer]);
         let locked = follow(&spec, &layout, &measured(&spec, &layout, &steps));
-        for (i, row) in locked.rows().iter().enumerate().skip(100) {
-            let turns = row.error().as_ms() / 10.0;
-            prop_assert!((turns - turns.round()).abs() < 0.01, "{}: {:?}", i, row);
-        }
+        let is_whole = |turns: f64| (turns - turns.round()).abs() < 0.01;
+        let rows = locked.rows()[100..].iter();
+        let off: Vec<_> = rows.filter(|row| !is_whole(row.error().as_ms() / 10.0)).collect();
+        let is_cached_write = |row: &&Followed| !row.predicted.request.op.is_read();
+        prop_assert!(off.len() <= 2 && off.iter().all(is_cached_write), "{:#?}", off);
         let figures = LockedFigures::of(&locked, 100..400);
         let figures = figures.unwrap_or_else(|| panic!("300 rows"));
         let model = figures.all.model;
         prop_assert!(model.same_revolution_fraction >= 298.0 / 300.0, "{:?}", model);
-        prop_assert_eq!(model.same_revolution_fraction, model.within_0_25ms_fraction);
+        let waited = model.same_revolution_fraction - model.within_0_25ms_fraction;
+        prop_assert!(waited <= off.len() as f64 / 300.0 + 1e-9, "{:?}", model);
         prop_assert!(figures.phase_concentration_ratio > Some(0.999));
         prop_assert_eq!(figures.clock_is_unbroken(), Some(true));
         prop_assert_eq!(figures.unlocked, 0);

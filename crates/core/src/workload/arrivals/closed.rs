@@ -1,7 +1,7 @@
 //! A closed system.
 
 use super::{Args, Call, Deterministic, Fault, Info, Pauses};
-use crate::spec::quantity;
+use crate::text::quantity;
 use crate::units::Span;
 
 /// Clients that each wait for their request, think, and ask again. All ask at the start.
@@ -32,7 +32,7 @@ impl Closed {
 
     pub(super) fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
         let clients = args.count("clients", 1..=MOST_CLIENTS)? as usize;
-        let disk = args.disk;
+        let disk = args.context;
         let field = args.field("think");
         let think = args.maybe("think", "", |text| Some(text.to_owned()))?;
         let think = match think.as_deref() {

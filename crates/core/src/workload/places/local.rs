@@ -32,7 +32,7 @@ impl Place for Local {
     fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
         // Within its own width a normal distribution hits the disk a third of the time even from
         // its end, so that few places are drawn again.
-        let deviation = args.size("deviation", args.disk.sectors)?;
+        let deviation = args.size("deviation", args.context.sectors)?;
         Ok(Self { deviation })
     }
 

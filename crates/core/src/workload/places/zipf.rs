@@ -42,7 +42,7 @@ impl Place for Zipf {
 
     fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
         let exponent = args.number("exponent", 0.0..=10.0)?;
-        let disk = args.disk;
+        let disk = args.context;
         let default = SectorCount((EXTENT.0 / disk.sector.0).clamp(1, disk.sectors.0));
         let extent = args.maybe_size("extent", disk.sectors)?.unwrap_or(default);
         Ok(Self { exponent, extent })

@@ -41,7 +41,7 @@ impl Size for Exponential {
     type Draw = ExponentialDraw;
 
     fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
-        let most = args.disk.most_sectors();
+        let most = args.context.most_sectors();
         let mean = args.size("mean", SectorCount((most.0 / REACH).max(1)))?;
         let unit = args.maybe_size("unit", mean)?.unwrap_or(SectorCount(1));
         Ok(Self { mean, unit })

@@ -21,7 +21,7 @@ impl Size for Fixed {
     type Draw = Self;
 
     fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
-        let sectors = args.size("size", args.disk.most_sectors())?;
+        let sectors = args.size("size", args.context.most_sectors())?;
         Ok(Self { sectors })
     }
 

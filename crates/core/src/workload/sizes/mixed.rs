@@ -1,8 +1,8 @@
 //! A few sizes, each with its share.
 
 use super::{Args, Bounds, Fault, Generator, Info, Size};
+use crate::text::{no_share, share};
 use crate::units::SectorCount;
-use crate::workload::args::{no_share, share};
 use crate::workload::draw::{Choice, Part};
 
 /// Sizes with their shares.
@@ -23,7 +23,7 @@ impl Size for Mixed {
     type Draw = MixedDraw;
 
     fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
-        let (disk, most) = (args.disk, args.disk.most_sectors());
+        let (disk, most) = (args.context, args.context.most_sectors());
         let pairs = args.pairs();
         let parts = pairs
             .into_iter()

@@ -1,16 +1,14 @@
-//! The parameters of one generator, asked for one by one.
+//! The parameters of one call, asked for one by one.
 
 use std::ops::RangeInclusive;
 
-use super::grammar::Call;
-use super::{Disk, Fault};
-use crate::spec::quantity;
-use crate::units::{SectorCount, Span};
+use super::{Call, Fault, quantity};
+use crate::units::Span;
 
-/// What was given to one generator, and what it has asked for so far.
-pub(super) struct Args<'t> {
-    /// What the workload is for.
-    pub(super) disk: Disk,
+/// What was given to one call, and what its reader has asked for so far.
+pub(crate) struct Args<'t, C = ()> {
+    /// What the reader needs to know beside it.
+    pub(crate) context: C,
     name: &'t str,
     given: Vec<(&'t str, &'t str)>,
     known: Vec<&'static str>,
@@ -21,10 +19,10 @@ const TIME_OR_NONE: &str = "a time from 0 to an hour with its unit, such as \"5 
 const RATE: &str = "a rate from 1 an hour to 1000000000/s, such as \"32/s\"";
 const SHARE: &str = "a percentage from 0 % to 100 %, such as \"67 %\"";
 
-impl<'t> Args<'t> {
-    pub(super) fn of(call: &Call<'t>, disk: Disk) -> Self {
+impl<'t, C> Args<'t, C> {
+    pub(crate) fn of(call: &Call<'t>, context: C) -> Self {
         Self {
-            disk,
+            context,
             name: call.name,
             given: call.given.clone(),
             known: Vec::new(),
@@ -32,7 +30,7 @@ impl<'t> Args<'t> {
     }
 
     /// The value of `key` that `read` understands; `None` when it is not given.
-    pub(super) fn maybe<T>(
+    pub(crate) fn maybe<T>(
         &mut self,
         key: &'static str,
         expected: &str,
@@ -53,7 +51,7 @@ impl<'t> Args<'t> {
     }
 
     /// The same of what must be given.
-    pub(super) fn need<T>(
+    pub(crate) fn need<T>(
         &mut self,
         key: &'static str,
         expected: &str,
@@ -68,7 +66,7 @@ impl<'t> Args<'t> {
     }
 
     /// The mean pause, given as `mean` or as `rate`.
-    pub(super) fn mean_or_rate(&mut self) -> Result<Span, Fault> {
+    pub(crate) fn mean_or_rate(&mut self) -> Result<Span, Fault> {
         let mean = self.maybe("mean", TIME, positive_span)?;
         let rate = self.maybe("rate", RATE, quantity::interval)?;
         match (mean, rate) {
@@ -82,28 +80,28 @@ impl<'t> Args<'t> {
     }
 
     /// A time above zero.
-    pub(super) fn time(&mut self, key: &'static str) -> Result<Span, Fault> {
+    pub(crate) fn time(&mut self, key: &'static str) -> Result<Span, Fault> {
         self.need(key, TIME, positive_span)
     }
 
     /// A time that may be zero, and is if not given.
-    pub(super) fn time_or_none(&mut self, key: &'static str) -> Result<Span, Fault> {
+    pub(crate) fn time_or_none(&mut self, key: &'static str) -> Result<Span, Fault> {
         let read = |text: &str| quantity::span(text).filter(|span| *span >= Span::ZERO);
         Ok(self.maybe(key, TIME_OR_NONE, read)?.unwrap_or_default())
     }
 
     /// A share from 0 to 1.
-    pub(super) fn share(&mut self, key: &'static str) -> Result<f64, Fault> {
+    pub(crate) fn share(&mut self, key: &'static str) -> Result<f64, Fault> {
         self.need(key, SHARE, share)
     }
 
     /// The same where it may be left out.
-    pub(super) fn maybe_share(&mut self, key: &'static str) -> Result<Option<f64>, Fault> {
+    pub(crate) fn maybe_share(&mut self, key: &'static str) -> Result<Option<f64>, Fault> {
         self.maybe(key, SHARE, share)
     }
 
     /// A whole number within `range`.
-    pub(super) fn count(
+    pub(crate) fn count(
         &mut self,
         key: &'static str,
         range: RangeInclusive<u64>,
@@ -113,7 +111,7 @@ impl<'t> Args<'t> {
     }
 
     /// The same where it may be left out.
-    pub(super) fn maybe_count(
+    pub(crate) fn maybe_count(
         &mut self,
         key: &'static str,
         range: RangeInclusive<u64>,
@@ -123,7 +121,7 @@ impl<'t> Args<'t> {
     }
 
     /// A number within `range`.
-    pub(super) fn number(
+    pub(crate) fn number(
         &mut self,
         key: &'static str,
         range: RangeInclusive<f64>,
@@ -134,30 +132,8 @@ impl<'t> Args<'t> {
         })
     }
 
-    /// A size from one sector to `most`.
-    pub(super) fn size(
-        &mut self,
-        key: &'static str,
-        most: SectorCount,
-    ) -> Result<SectorCount, Fault> {
-        let expected = self.disk.size_expected(most);
-        let disk = self.disk;
-        self.need(key, &expected, |text| disk.size(text, most))
-    }
-
-    /// The same where it may be left out.
-    pub(super) fn maybe_size(
-        &mut self,
-        key: &'static str,
-        most: SectorCount,
-    ) -> Result<Option<SectorCount>, Fault> {
-        let expected = self.disk.size_expected(most);
-        let disk = self.disk;
-        self.maybe(key, &expected, |text| disk.size(text, most))
-    }
-
     /// All values of a key that may be given several times, at least once.
-    pub(super) fn shares(&mut self, key: &'static str) -> Result<Vec<f64>, Fault> {
+    pub(crate) fn shares(&mut self, key: &'static str) -> Result<Vec<f64>, Fault> {
         self.known.push(key);
         let values = self.given.iter().filter(|(given, _)| *given == key);
         let shares = values
@@ -172,17 +148,17 @@ impl<'t> Args<'t> {
     }
 
     /// All that is given, where keys are values themselves.
-    pub(super) fn pairs(&mut self) -> Vec<(&'t str, &'t str)> {
+    pub(crate) fn pairs(&mut self) -> Vec<(&'t str, &'t str)> {
         std::mem::take(&mut self.given)
     }
 
     /// What errors call the parameter `key`.
-    pub(super) fn field(&self, key: &str) -> String {
+    pub(crate) fn field(&self, key: &str) -> String {
         format!("{}.{key}", self.name)
     }
 
     /// Ends the reading: a key that nobody asked for is a fault.
-    pub(super) fn finish(self) -> Result<(), Fault> {
+    pub(crate) fn finish(self) -> Result<(), Fault> {
         self.stranger().map_or(Ok(()), Err)
     }
 
@@ -206,11 +182,11 @@ fn whole(text: &str, range: &RangeInclusive<u64>) -> Option<u64> {
 }
 
 /// Reads a percentage from 0 % to 100 %.
-pub(super) fn share(text: &str) -> Option<f64> {
+pub(crate) fn share(text: &str) -> Option<f64> {
     quantity::fraction(text).filter(|share| (0.0..=1.0).contains(share))
 }
 
 /// The fault that `found` is no share.
-pub(super) fn no_share(field: &str, found: &str) -> Fault {
+pub(crate) fn no_share(field: &str, found: &str) -> Fault {
     Fault::new(field, found, SHARE)
 }

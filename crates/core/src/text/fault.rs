@@ -1,11 +1,11 @@
-//! What is wrong with a written workload.
+//! What is wrong with what somebody wrote.
 
 use std::error::Error;
 use std::fmt;
 
-use crate::spec::nearest;
+use super::nearest;
 
-/// One thing wrong with a workload. Displays as one line, without the file that it stands in:
+/// One thing wrong with a written workload or policy. Displays as one line, without the file that it stands in:
 /// `poisson.rate: found "60", expected a rate ...`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
@@ -20,7 +20,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    pub(super) fn new(field: &str, found: &str, expected: impl Into<String>) -> Self {
+    pub(crate) fn new(field: &str, found: &str, expected: impl Into<String>) -> Self {
         Self {
             line: None,
             field: field.to_owned(),
@@ -29,7 +29,7 @@ impl Fault {
         }
     }
 
-    pub(super) fn missing(field: String, expected: impl Into<String>) -> Self {
+    pub(crate) fn missing(field: String, expected: impl Into<String>) -> Self {
         Self {
             line: None,
             field,
@@ -39,7 +39,7 @@ impl Fault {
     }
 
     /// `found` is none of the `known` names; the nearest is suggested, or all are listed.
-    pub(super) fn unknown(field: &str, found: &str, what: &str, known: &[&str]) -> Self {
+    pub(crate) fn unknown(field: &str, found: &str, what: &str, known: &[&str]) -> Self {
         let expected = match nearest(found, known) {
             Some(near) => format!("{what}, perhaps \"{near}\""),
             None => format!("{what}: {}", known.join(", ")),

@@ -1,4 +1,4 @@
-//! How a workload is written: words, and calls such as `poisson(rate=60/s)`.
+//! How workloads and policies are written: words, and calls such as `poisson(rate=60/s)`.
 //!
 //! Owns the marks (parentheses, commas, equals signs, the `+` between streams) and no meaning.
 
@@ -6,15 +6,15 @@ use super::Fault;
 
 /// A name with its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Call<'t> {
-    pub(super) name: &'t str,
+pub(crate) struct Call<'t> {
+    pub(crate) name: &'t str,
     /// In their order; the same key may stand there twice.
-    pub(super) given: Vec<(&'t str, &'t str)>,
+    pub(crate) given: Vec<(&'t str, &'t str)>,
 }
 
 impl<'t> Call<'t> {
     /// Reads `name` or `name(key=value, ...)`; `field` is what errors call it.
-    pub(super) fn read(text: &'t str, field: &str) -> Result<Self, Fault> {
+    pub(crate) fn read(text: &'t str, field: &str) -> Result<Self, Fault> {
         let text = text.trim();
         let Some((name, rest)) = text.split_once('(') else {
             let given = Vec::new();
@@ -40,7 +40,7 @@ impl<'t> Call<'t> {
 }
 
 /// The words of `text`, parted by spaces outside parentheses.
-pub(super) fn words(text: &str) -> Vec<&str> {
+pub(crate) fn words(text: &str) -> Vec<&str> {
     let mut words = outside(text, char::is_whitespace);
     words.retain(|word| !word.is_empty());
     words

@@ -1,0 +1,151 @@
+//! The table of policies, and the choice of one by its written name.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::{CLook, Estimate, Fcfs, Info, Policy, Rule, Sptf};
+use crate::text::{Args, Call, Fault, nearest};
+
+/// Makes, of the policies, the table of what they say about themselves, and the enumeration of
+/// their parameters with its reader. A new policy is its file, its `mod` line, its name here.
+macro_rules! table {
+    ($($rule:ident),+ $(,)?) => {
+        /// The table: what each policy says about itself.
+        pub const INFOS: &[Info] = &[$(<$rule as Rule>::INFO),+];
+
+        /// A policy with its parameters.
+        #[derive(Clone, Debug, PartialEq)]
+        enum Known {
+            $($rule($rule)),+
+        }
+
+        impl Known {
+            fn read(name: &str, args: &mut Args<'_>) -> Option<Result<Self, Fault>> {
+                $(
+                    if name == <$rule as Rule>::INFO.name {
+                        return Some($rule::read(args).map(Self::$rule));
+                    }
+                )+
+                None
+            }
+
+            fn info(&self) -> &'static Info {
+                match self {
+                    $(Self::$rule(_) => &<$rule as Rule>::INFO),+
+                }
+            }
+
+            fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
+                match self {
+                    $(Self::$rule(rule) => rule.policy(drive)),+
+                }
+            }
+        }
+    };
+}
+
+table![Fcfs, CLook, Sptf];
+
+/// A policy that was named, with its parameters. Displays as it was written.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    text: String,
+    known: Known,
+}
+
+impl Choice {
+    /// Reads a policy, such as `sptf` or `vscan(r=0.2, by=map)`.
+    ///
+    /// # Errors
+    /// When the table has no such policy, or the policy no such parameter or value; `field` is
+    /// what the error calls an unknown policy.
+    pub fn parse(text: &str, field: &str) -> Result<Self, Fault> {
+        let call = Call::read(text, field)?;
+        let mut args = Args::of(&call, ());
+        let known = Known::read(call.name, &mut args);
+        let known = known.unwrap_or_else(|| Err(unknown(field, call.name)))?;
+        args.finish()?;
+        Ok(Self {
+            text: text.trim().to_owned(),
+            known,
+        })
+    }
+
+    /// What its entry of the table says.
+    pub fn info(&self) -> &'static Info {
+        self.known.info()
+    }
+
+    /// One for `drive`, with nothing pending.
+    pub fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
+        self.known.policy(drive)
+    }
+}
+
+/// Tells the nearest policy, and all that there are.
+fn unknown(field: &str, found: &str) -> Fault {
+    let names: Vec<&str> = INFOS.iter().map(|info| info.name).collect();
+    let near = nearest(found, &names).map_or_else(String::new, |near| format!("\"{near}\" or "));
+    let expected = format!("{near}one of {}", names.join(", "));
+    Fault::new(field, found, expected)
+}
+
+/// As [`Choice::parse`], for a field called `policy`.
+impl FromStr for Choice {
+    type Err = Fault;
+
+    fn from_str(text: &str) -> Result<Self, Fault> {
+        Self::parse(text, "policy")
+    }
+}
+
+impl Default for Choice {
+    /// First come, first served.
+    fn default() -> Self {
+        Self {
+            text: Fcfs::INFO.name.to_owned(),
+            known: Known::Fcfs(Fcfs),
+        }
+    }
+}
+
+/// Choices of the same policy with the same parameters are equal, however they are written.
+impl PartialEq for Choice {
+    fn eq(&self, other: &Self) -> bool {
+        self.known == other.known
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_policy_is_told_its_nearest() {
+        let fault = Choice::parse("spft", "--policy").unwrap_err();
+        let told = "--policy: found \"spft\", expected \"sptf\" or one of fcfs, ";
+        assert!(fault.to_string().starts_with(told), "{fault}");
+    }
+
+    #[test]
+    fn an_unknown_parameter_is_told_those_that_exist() {
+        let fault = Choice::parse("fcfs(w=6)", "--policy").unwrap_err();
+        assert_eq!(
+            fault.to_string(),
+            "fcfs: found \"w\", expected no parameters"
+        );
+    }
+
+    #[test]
+    fn names_are_told_apart() {
+        for (at, info) in INFOS.iter().enumerate() {
+            assert!(INFOS[..at].iter().all(|other| other.name != info.name));
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The line on which seek-reducing policies measure distances.
+
+use super::Estimate;
+use crate::request::{Op, Request};
+use crate::text::{Args, Fault};
+use crate::units::{Lbn, SectorCount};
+
+/// How blocks are put on a line: the two levels of knowledge below positioning times
+/// (worthington94 sections 5.1, 5.2 and 6.2), and a crude one between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Line {
+    /// Block numbers themselves.
+    #[default]
+    Lbn,
+    /// Block numbers by so many to a cylinder.
+    Fixed(SectorCount),
+    /// Cylinders, exactly.
+    Map,
+}
+
+impl Line {
+    /// What lists say of the parameter.
+    pub(super) const PARAMETER: (&'static str, &'static str) = (
+        "by=lbn",
+        "distances by block number; by so many blocks to a cylinder (by=1024); by the drive's \
+         cylinders (by=map). Within a cylinder blocks ascend",
+    );
+
+    /// Reads the parameter `by`.
+    pub(super) fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+        let expected = "lbn, map, or a number of blocks to a cylinder, from 1 to 1000000000";
+        let read = |text: &str| match text {
+            "lbn" => Some(Self::Lbn),
+            "map" => Some(Self::Map),
+            _ => {
+                let blocks = text.parse().ok();
+                blocks
+                    .filter(|blocks| (1..=1_000_000_000).contains(blocks))
+                    .map(|blocks| Self::Fixed(SectorCount(blocks)))
+            }
+        };
+        Ok(args.maybe("by", expected, read)?.unwrap_or_default())
+    }
+
+    /// Where block `at` is on the line.
+    #[inline]
+    pub(super) fn of<E: Estimate + ?Sized>(self, at: Lbn, drive: &E) -> u64 {
+        match self {
+            Self::Lbn => at.0,
+            Self::Fixed(blocks) => at.0 / blocks.0,
+            Self::Map => {
+                let request = Request {
+                    id: 0,
+                    op: Op::Read,
+                    start: at,
+                    sectors: SectorCount(1),
+                };
+                u64::from(drive.locate(&request).cylinder.0)
+            }
+        }
+    }
+
+    /// The length of the line.
+    pub(super) fn length<E: Estimate + ?Sized>(self, drive: &E) -> u64 {
+        let shape = drive.shape();
+        match self {
+            Self::Lbn => shape.sectors.0,
+            Self::Fixed(blocks) => shape.sectors.0.div_ceil(blocks.0),
+            Self::Map => u64::from(shape.cylinders),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Pending requests in order of arrival, with their places: for policies that look at all of
+//! them at every decision.
+
+use super::{Estimate, Pending};
+use crate::extent::Extent;
+
+/// A pending request and where it lies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate {
+    pub pending: Pending,
+    /// Of its first block.
+    pub place: Extent,
+}
+
+/// Candidates in order of arrival.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Waiting(Vec<Candidate>);
+
+impl Waiting {
+    /// Takes a request in.
+    pub fn add<E: Estimate>(&mut self, pending: Pending, drive: &E) {
+        let place = drive.locate(&pending.request);
+        self.0.push(Candidate { pending, place });
+    }
+
+    /// All of them, the oldest first.
+    pub fn all(&self) -> &[Candidate] {
+        &self.0
+    }
+
+    /// The index of the candidate with the least `cost`; of several the first.
+    pub fn least<K: PartialOrd>(&self, mut cost: impl FnMut(&Candidate) -> K) -> Option<usize> {
+        let mut all = self.0.iter().enumerate();
+        let (mut least, first) = all.next()?;
+        let mut lowest = cost(first);
+        for (index, candidate) in all {
+            let own = cost(candidate);
+            if own < lowest {
+                (least, lowest) = (index, own);
+            }
+        }
+        Some(least)
+    }
+
+    /// Takes out the candidate at `index`.
+    pub fn remove(&mut self, index: usize) -> Pending {
+        self.0.remove(index).pending
+    }
+
+    /// Takes out the request called `id`.
+    pub fn take(&mut self, id: u64) -> Option<Pending> {
+        let index = self.0.iter().position(|c| c.pending.request.id == id)?;
+        Some(self.remove(index))
+    }
+}

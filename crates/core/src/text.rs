@@ -1,0 +1,15 @@
+//! How people write things: quantities with their units, names, and calls with parameters.
+//!
+//! Specifications, workloads and policies are written in these; what the words mean is decided
+//! where they are read.
+
+mod args;
+mod call;
+mod fault;
+mod nearest;
+pub mod quantity;
+
+pub(crate) use args::{Args, no_share, share};
+pub(crate) use call::{Call, words};
+pub use fault::Fault;
+pub(crate) use nearest::nearest;
