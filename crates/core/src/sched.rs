@@ -8,19 +8,54 @@
 //! A policy is written as its name, with parameters where it has any: `vscan(r=0.2, by=map)`.
 //! A [`Choice`] is one that was read; it makes the policy for the drive at hand.
 
+mod asatf;
+mod aspctf;
+mod asptf;
+mod bsatf;
 mod choice;
 mod clook;
 mod fcfs;
+mod gstf;
+mod hol;
+mod lbsatf;
+mod limited;
 mod line;
+mod mq_deadline;
+mod saptf;
+mod satf;
+mod scan;
 mod sorted;
+mod spctf;
 mod sptf;
+mod sptf_cp;
+mod sptf_sw;
+mod sw_sptf;
 mod waiting;
+mod wb_sptf;
+mod wstf;
 
+pub use asatf::Asatf;
+pub use aspctf::Aspctf;
+pub use asptf::Asptf;
+pub use bsatf::Bsatf;
 pub use choice::{Choice, INFOS};
 pub use clook::CLook;
 pub use fcfs::Fcfs;
+pub use gstf::Gstf;
+pub use hol::Hol;
+pub use lbsatf::Lbsatf;
+pub use limited::Limited;
 pub use line::Line;
+pub use mq_deadline::MqDeadline;
+pub use saptf::Saptf;
+pub use satf::Satf;
+pub use spctf::Spctf;
 pub use sptf::Sptf;
+pub use sptf_cp::SptfCp;
+pub use sptf_sw::SptfSw;
+pub use sw_sptf::SwSptf;
+pub use wb_sptf::WbSptf;
+pub use wstf::Wstf;
 
 use crate::extent::Extent;
 use crate::request::Request;
@@ -36,8 +71,9 @@ pub struct Pending {
     pub arrived: Instant,
 }
 
-/// What a drive tells a scheduler about the time a request would take.
-pub trait Estimate {
+/// What a drive tells a scheduler about the time a request would take. It borrows nothing, so that
+/// a policy for it can hold another.
+pub trait Estimate: 'static {
     /// The drive's state at the moment of a decision.
     type Outlook<'a>: Outlook
     where

@@ -3,7 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{CLook, Estimate, Fcfs, Info, Policy, Rule, Sptf};
+use super::{
+    Asatf, Aspctf, Asptf, Bsatf, CLook, Estimate, Fcfs, Gstf, Hol, Info, Lbsatf, Limited,
+    MqDeadline, Policy, Rule, Saptf, Satf, Spctf, Sptf, SptfCp, SptfSw, SwSptf, WbSptf, Wstf,
+};
 use crate::text::{Args, Call, Fault, nearest};
 
 /// Makes, of the policies, the table of what they say about themselves, and the enumeration of
@@ -44,7 +47,10 @@ macro_rules! table {
     };
 }
 
-table![Fcfs, CLook, Sptf];
+table![
+    Fcfs, CLook, Sptf, Satf, SptfSw, Asptf, Asatf, Wstf, Saptf, Spctf, Aspctf, Hol, SptfCp, Gstf,
+    Bsatf, Lbsatf, SwSptf, WbSptf, Limited, MqDeadline,
+];
 
 /// A policy that was named, with its parameters. Displays as it was written.
 #[derive(Clone, Debug)]

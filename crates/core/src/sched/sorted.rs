@@ -56,6 +56,12 @@ impl<K: Ord + Copy, T: Copy> Sorted<K, T> {
         self.keys[index].0
     }
 
+    /// The entry at `index`.
+    #[inline]
+    pub fn get(&self, index: usize) -> &T {
+        &self.entries[self.keys[index].1 as usize]
+    }
+
     /// How many have keys below `key`.
     #[inline]
     pub fn before(&self, key: K) -> usize {

@@ -23,14 +23,38 @@ impl Waiting {
         self.0.push(Candidate { pending, place });
     }
 
+    /// Takes in a candidate behind all others.
+    pub fn push(&mut self, candidate: Candidate) {
+        self.0.push(candidate);
+    }
+
+    /// Takes in all of `others` behind these, and leaves none there.
+    pub fn append(&mut self, others: &mut Self) {
+        self.0.append(&mut others.0);
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// All of them, the oldest first.
     pub fn all(&self) -> &[Candidate] {
         &self.0
     }
 
     /// The index of the candidate with the least `cost`; of several the first.
-    pub fn least<K: PartialOrd>(&self, mut cost: impl FnMut(&Candidate) -> K) -> Option<usize> {
-        let mut all = self.0.iter().enumerate();
+    pub fn least<K: PartialOrd>(&self, cost: impl FnMut(&Candidate) -> K) -> Option<usize> {
+        self.least_of(self.0.len(), cost)
+    }
+
+    /// The same among the `count` oldest.
+    pub fn least_of<K: PartialOrd>(
+        &self,
+        count: usize,
+        mut cost: impl FnMut(&Candidate) -> K,
+    ) -> Option<usize> {
+        let mut all = self.0.iter().take(count).enumerate();
         let (mut least, first) = all.next()?;
         let mut lowest = cost(first);
         for (index, candidate) in all {

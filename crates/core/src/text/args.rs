@@ -36,6 +36,18 @@ impl<'t, C> Args<'t, C> {
         expected: &str,
         read: impl Fn(&str) -> Option<T>,
     ) -> Result<Option<T>, Fault> {
+        self.maybe_read(key, |value, field| {
+            read(value).ok_or_else(|| Fault::new(field, value, expected))
+        })
+    }
+
+    /// The value of `key`, read by what has faults of its own and is told what they should call
+    /// it; `None` when it is not given.
+    pub(crate) fn maybe_read<T>(
+        &mut self,
+        key: &'static str,
+        read: impl Fn(&str, &str) -> Result<T, Fault>,
+    ) -> Result<Option<T>, Fault> {
         self.known.push(key);
         let mut values = self.given.iter().filter(|(given, _)| *given == key);
         let Some((_, value)) = values.next() else {
@@ -44,10 +56,7 @@ impl<'t, C> Args<'t, C> {
         if values.next().is_some() {
             return Err(Fault::new(&self.field(key), value, "it once"));
         }
-        let meant = read(value);
-        meant
-            .map(Some)
-            .ok_or_else(|| Fault::new(&self.field(key), value, expected))
+        read(value, &self.field(key)).map(Some)
     }
 
     /// The same of what must be given.
@@ -86,8 +95,13 @@ impl<'t, C> Args<'t, C> {
 
     /// A time that may be zero, and is if not given.
     pub(crate) fn time_or_none(&mut self, key: &'static str) -> Result<Span, Fault> {
+        Ok(self.maybe_time(key)?.unwrap_or_default())
+    }
+
+    /// A time that may be zero, where it may be left out.
+    pub(crate) fn maybe_time(&mut self, key: &'static str) -> Result<Option<Span>, Fault> {
         let read = |text: &str| quantity::span(text).filter(|span| *span >= Span::ZERO);
-        Ok(self.maybe(key, TIME_OR_NONE, read)?.unwrap_or_default())
+        self.maybe(key, TIME_OR_NONE, read)
     }
 
     /// A share from 0 to 1.
@@ -128,6 +142,18 @@ impl<'t, C> Args<'t, C> {
     ) -> Result<f64, Fault> {
         let expected = format!("a number from {} to {}", range.start(), range.end());
         self.need(key, &expected, |text| {
+            text.parse().ok().filter(|number| range.contains(number))
+        })
+    }
+
+    /// The same where it may be left out.
+    pub(crate) fn maybe_number(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<f64>,
+    ) -> Result<Option<f64>, Fault> {
+        let expected = format!("a number from {} to {}", range.start(), range.end());
+        self.maybe(key, &expected, |text| {
             text.parse().ok().filter(|number| range.contains(number))
         })
     }

@@ -1,0 +1,78 @@
+//! Batched shortest access time first.
+//!
+//! # What it does
+//! Takes all that waits as a batch and serves it by shortest access time; what arrives meanwhile
+//! waits for the next batch.
+//!
+//! # Origin
+//! jacobson91 section 5.2, with the greedy order within a batch; liu05 section 6.1, where the two
+//! batches are two queues.
+//!
+//! # Cost
+//! The access time of every request left in the batch at each decision.
+//!
+//! # When it is bad
+//! Towards the end of a batch it has little to choose from, so that it serves fewer requests a
+//! second than SATF (liu05 section 6.1). A request is overtaken only by those that waited when
+//! its batch was taken.
+//!
+//! # Example
+//! ```
+//! use diskarm_core::sched::Choice;
+//! assert!(Choice::parse("bsatf", "policy").is_ok());
+//! ```
+
+use super::waiting::Waiting;
+use super::{Estimate, Info, Knowledge, Outlook, Pending, Policy, Rule};
+use crate::text::{Args, Fault};
+use crate::units::Instant;
+
+/// See the module's documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bsatf;
+
+impl Rule for Bsatf {
+    const INFO: Info = Info {
+        name: "bsatf",
+        summary: "shortest access time first, batch after batch",
+        parameters: &[],
+        knowledge: Knowledge::Times,
+        origin: "jacobson91 section 5.2",
+    };
+
+    fn read(_: &mut Args<'_>) -> Result<Self, Fault> {
+        Ok(Self)
+    }
+
+    fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
+        Box::new(Batches::default())
+    }
+}
+
+/// The batch, and what waits for the next.
+#[derive(Default)]
+struct Batches {
+    batch: Waiting,
+    later: Waiting,
+}
+
+impl<E: Estimate> Policy<E> for Batches {
+    fn add(&mut self, pending: Pending, drive: &E) {
+        self.later.add(pending, drive);
+    }
+
+    fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
+        if self.batch.is_empty() {
+            self.batch.append(&mut self.later);
+        }
+        let outlook = drive.outlook(now);
+        let access = self
+            .batch
+            .least(|c| outlook.access(&c.pending.request, &c.place));
+        access.map(|index| self.batch.remove(index))
+    }
+
+    fn take(&mut self, id: u64) -> Option<Pending> {
+        self.batch.take(id).or_else(|| self.later.take(id))
+    }
+}

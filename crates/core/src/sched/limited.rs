@@ -1,0 +1,132 @@
+//! A maximum wait around another policy.
+//!
+//! # What it does
+//! While no request has waited longer than the limit, the inner policy decides. From then on the
+//! oldest goes next, and the inner policy hears of it as of one that was served out of turn.
+//!
+//! # Origin
+//! What drives' firmware does; the two modes of jacobson91 section 5.2 with FCFS as the second.
+//! A limit that is never reached changes nothing: the order is the inner policy's to the bit.
+//!
+//! # Cost
+//! The inner policy's, and its cost of giving up a request by name once the limit is reached;
+//! beside that a list in order of arrival.
+//!
+//! # When it is bad
+//! When the load is such that most waits reach the limit it is FCFS, and saturates as that does.
+//! A request that has waited so long is overtaken by none; until then by any.
+//!
+//! # Example
+//! ```
+//! use diskarm_core::sched::Choice;
+//! assert!(Choice::parse("limited(wait=500 ms, policy=asptf(w=6))", "policy").is_ok());
+//! ```
+
+use std::collections::VecDeque;
+
+use super::{Choice, Estimate, Info, Knowledge, Pending, Policy, Rule};
+use crate::request::Request;
+use crate::text::{Args, Call, Fault};
+use crate::units::{Instant, Span};
+
+/// See the module's documentation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limited {
+    /// How long a request waits at most before it goes next.
+    pub wait: Span,
+    /// What decides until then.
+    pub policy: Box<Choice>,
+}
+
+const DEFAULT_WAIT_MS: f64 = 1000.0;
+const DEFAULT_POLICY: &str = "sptf";
+
+impl Rule for Limited {
+    const INFO: Info = Info {
+        name: "limited",
+        summary: "another policy; what has waited too long goes next",
+        parameters: &[
+            ("wait=1 s", "the longest wait, from 0 to an hour"),
+            (
+                "policy=sptf",
+                "the policy that decides until then, with its parameters",
+            ),
+        ],
+        knowledge: Knowledge::Nothing,
+        origin: "drives' firmware; jacobson91 section 5.2",
+    };
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+        let wait = args.maybe_time("wait")?;
+        let given = args.maybe_read("policy", inner)?;
+        let policy = match given {
+            Some(policy) => policy,
+            None => inner(DEFAULT_POLICY, "policy")?,
+        };
+        Ok(Self {
+            wait: wait.unwrap_or_else(|| Span::from_ms(DEFAULT_WAIT_MS)),
+            policy: Box::new(policy),
+        })
+    }
+
+    fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
+        Box::new(Within {
+            wait: self.wait,
+            inner: self.policy.policy(drive),
+            order: VecDeque::new(),
+        })
+    }
+}
+
+/// Reads any policy but this one: of two limits only the smaller would matter.
+fn inner(text: &str, field: &str) -> Result<Choice, Fault> {
+    // Before the whole is read, so that nesting has an end.
+    if Call::read(text, field)?.name == Limited::INFO.name {
+        return Err(Fault::new(field, text, "a policy without a limit"));
+    }
+    Choice::parse(text, field)
+}
+
+/// The inner policy and the order of arrival.
+struct Within<E: Estimate> {
+    wait: Span,
+    inner: Box<dyn Policy<E>>,
+    /// What waits, the oldest first.
+    order: VecDeque<Pending>,
+}
+
+impl<E: Estimate> Within<E> {
+    fn forget(&mut self, id: u64) {
+        let place = self.order.iter().position(|p| p.request.id == id);
+        place.and_then(|place| self.order.remove(place));
+    }
+}
+
+impl<E: Estimate> Policy<E> for Within<E> {
+    fn add(&mut self, pending: Pending, drive: &E) {
+        self.order.push_back(pending);
+        self.inner.add(pending, drive);
+    }
+
+    fn passed(&mut self, request: &Request, drive: &E) {
+        self.inner.passed(request, drive);
+    }
+
+    fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
+        let oldest = self.order.front()?;
+        let chosen = if now.since_or_zero(oldest.arrived) > self.wait {
+            let taken = self.inner.take(oldest.request.id)?;
+            self.inner.passed(&taken.request, drive);
+            taken
+        } else {
+            self.inner.next(now, drive)?
+        };
+        self.forget(chosen.request.id);
+        Some(chosen)
+    }
+
+    fn take(&mut self, id: u64) -> Option<Pending> {
+        self.forget(id);
+        self.inner.take(id)
+    }
+}

@@ -1,0 +1,222 @@
+//! The rules of Linux's mq-deadline.
+//!
+//! # What it does
+//! Reads and writes wait apart, each in order of arrival and in order of blocks. Requests go in
+//! batches of one direction, ascending from the block served last in that direction, up to
+//! `batch` of them. A new batch is of reads if any wait, unless writes wait too and have been
+//! passed over `starved` times. It begins with the oldest of its direction if that has
+//! expired or nothing lies ahead of the block served last; else with the next ahead.
+//!
+//! # Origin
+//! The scheduler `mq-deadline` of the Linux kernel as it behaves with its default settings, for
+//! comparison; its parameters are called read_expire, write_expire, fifo_batch and writes_starved
+//! there. Requests have one priority class here, and are not merged. The kernel keeps several
+//! requests inside the drive; how many is the drive's queue here. The first batch is of reads if
+//! any wait.
+//!
+//! # Cost
+//! A binary search for an arrival; for a decision up to a pass over the waiting requests to take
+//! one out of the order of arrival.
+//!
+//! # When it is bad
+//! It ignores rotation and jumps back for each expired request. Expiry is looked at between
+//! batches only: an expired request that is the oldest of its direction waits for at most batch
+//! (starved + 1) services more, one behind k others of its direction for k + 1 times as many.
+//!
+//! # Example
+//! ```
+//! use diskarm_core::sched::Choice;
+//! assert!(Choice::parse("mq-deadline(batch=1)", "policy").is_ok());
+//! ```
+
+use std::collections::VecDeque;
+
+use super::sorted::Sorted;
+use super::{Estimate, Info, Knowledge, Pending, Policy, Rule};
+use crate::request::{Op, Request};
+use crate::text::{Args, Fault};
+use crate::units::{Instant, Lbn, Span};
+
+/// See the module's documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MqDeadline {
+    /// The wait after which a read has expired.
+    pub reads: Span,
+    /// The wait after which a write has expired.
+    pub writes: Span,
+    /// The most requests in a batch; at least one.
+    pub batch: u64,
+    /// How often writes are passed over; at least once.
+    pub starved: u64,
+}
+
+impl Rule for MqDeadline {
+    const INFO: Info = Info {
+        name: "mq-deadline",
+        summary: "ascending batches of reads and of writes, from what has expired",
+        parameters: &[
+            ("reads=500 ms", "when a read expires, from 0 to an hour"),
+            ("writes=5 s", "when a write expires, from 0 to an hour"),
+            ("batch=16", "requests in a batch, from 1 to 1000000"),
+            (
+                "starved=2",
+                "batches of reads while writes wait, from 1 to 1000000",
+            ),
+        ],
+        knowledge: Knowledge::Blocks,
+        origin: "the Linux kernel's scheduler of this name",
+    };
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+        let (reads, writes) = (args.maybe_time("reads")?, args.maybe_time("writes")?);
+        Ok(Self {
+            reads: reads.unwrap_or_else(|| Span::from_ms(500.0)),
+            writes: writes.unwrap_or_else(|| Span::from_s(5.0)),
+            batch: args.maybe_count("batch", 1..=1_000_000)?.unwrap_or(16),
+            starved: args.maybe_count("starved", 1..=1_000_000)?.unwrap_or(2),
+        })
+    }
+
+    fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
+        Box::new(Deadline {
+            rule: *self,
+            reads: Direction::expiring_after(self.reads),
+            writes: Direction::expiring_after(self.writes),
+            last: Op::Read,
+            served: 0,
+            passed_over: 0,
+        })
+    }
+}
+
+/// What waits in one direction.
+struct Direction {
+    expiry: Span,
+    /// In order of arrival.
+    fifo: VecDeque<Pending>,
+    /// In order of blocks.
+    sorted: Sorted<Lbn, Pending>,
+    /// First block of the request served last.
+    latest: Lbn,
+}
+
+impl Direction {
+    fn expiring_after(expiry: Span) -> Self {
+        Self {
+            expiry,
+            fifo: VecDeque::new(),
+            sorted: Sorted::default(),
+            latest: Lbn(0),
+        }
+    }
+
+    fn add(&mut self, pending: Pending) {
+        self.fifo.push_back(pending);
+        self.sorted.insert(pending.request.start, pending);
+    }
+
+    /// The next at or beyond the block served last.
+    fn ahead(&self) -> Option<u64> {
+        let index = self.sorted.before(self.latest);
+        (index < self.sorted.len()).then(|| self.sorted.get(index).request.id)
+    }
+
+    /// What a new batch begins with.
+    fn first(&self, now: Instant) -> Option<u64> {
+        let oldest = self.fifo.front()?;
+        let has_expired = now.since_or_zero(oldest.arrived) >= self.expiry;
+        let ahead = self.ahead().filter(|_| !has_expired);
+        Some(ahead.unwrap_or(oldest.request.id))
+    }
+
+    fn take(&mut self, id: u64) -> Option<Pending> {
+        let place = self.fifo.iter().position(|p| p.request.id == id)?;
+        let index = self.sorted.find(|p| p.request.id == id)?;
+        self.sorted.remove(index);
+        self.fifo.remove(place)
+    }
+}
+
+/// Batch after batch.
+struct Deadline {
+    rule: MqDeadline,
+    reads: Direction,
+    writes: Direction,
+    /// Direction of the batch.
+    last: Op,
+    /// Requests of the batch that were served.
+    served: u64,
+    /// Batches of reads since one of writes, while writes waited.
+    passed_over: u64,
+}
+
+impl Deadline {
+    fn of(&mut self, op: Op) -> &mut Direction {
+        match op {
+            Op::Read => &mut self.reads,
+            Op::Write => &mut self.writes,
+        }
+    }
+
+    /// The next of this batch, if it goes on.
+    fn continued(&mut self) -> Option<u64> {
+        let goes_on = self.served < self.rule.batch;
+        let last = self.last;
+        self.of(last).ahead().filter(|_| goes_on)
+    }
+
+    /// Begins a batch, and names its first request.
+    fn begun(&mut self, now: Instant) -> Option<u64> {
+        let (has_reads, has_writes) = (!self.reads.fifo.is_empty(), !self.writes.fifo.is_empty());
+        let is_write = has_writes && (!has_reads || self.passed_over >= self.rule.starved);
+        self.passed_over += u64::from(has_writes);
+        let op = if is_write { Op::Write } else { Op::Read };
+        let first = self.of(op).first(now)?;
+        self.begin(op);
+        Some(first)
+    }
+
+    fn begin(&mut self, op: Op) {
+        self.last = op;
+        self.served = 0;
+        if op == Op::Write {
+            self.passed_over = 0;
+        }
+    }
+
+    fn serve(&mut self, request: &Request) {
+        self.served += 1;
+        self.of(request.op).latest = request.start;
+    }
+}
+
+impl<E: Estimate> Policy<E> for Deadline {
+    fn add(&mut self, pending: Pending, _: &E) {
+        self.of(pending.request.op).add(pending);
+    }
+
+    /// It continues the batch if it could have been the next of it, and else begins one.
+    fn passed(&mut self, request: &Request, _: &E) {
+        let latest = self.of(request.op).latest;
+        let is_next = request.op == self.last && request.start >= latest;
+        if !is_next || self.served >= self.rule.batch {
+            self.begin(request.op);
+        }
+        self.serve(request);
+    }
+
+    fn next(&mut self, now: Instant, _: &E) -> Option<Pending> {
+        let id = match self.continued() {
+            Some(id) => id,
+            None => self.begun(now)?,
+        };
+        let last = self.last;
+        let chosen = self.of(last).take(id)?;
+        self.serve(&chosen.request);
+        Some(chosen)
+    }
+
+    fn take(&mut self, id: u64) -> Option<Pending> {
+        self.reads.take(id).or_else(|| self.writes.take(id))
+    }
+}

@@ -1,0 +1,123 @@
+//! Shortest adjusted processing time first.
+//!
+//! # What it does
+//! Serves the pending request with the least positioning time times t^i, where i is the level of
+//! its wait among those that wait: 0 up to their mean, 1 up to one standard deviation above it, 2
+//! up to two, 3 up to three, 4 beyond.
+//!
+//! # Origin
+//! liu05 section 6.1 and table 6.1. Mean and deviation are those of the requests that wait at the
+//! decision; liu05 updates them "every few time units". Waits count in whole microseconds here.
+//! liu05 names no t; the default is ours. SAPTF(1) is SPTF.
+//!
+//! # Cost
+//! Two looks at every waiting request at each decision, one of them for its positioning time.
+//!
+//! # When it is bad
+//! It promises no bound: a request of the last level still needs a positioning time that is below
+//! t^-4 times another's.
+//!
+//! # Example
+//! ```
+//! use diskarm_core::sched::Choice;
+//! assert!(Choice::parse("saptf(t=0.7)", "policy").is_ok());
+//! ```
+
+use super::scan::{Scan, Select};
+use super::waiting::{Candidate, Waiting};
+use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule};
+use crate::text::{Args, Fault};
+use crate::units::Instant;
+
+/// See the module's documentation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Saptf {
+    /// t: the factor from one level to the next, from 0 to 1.
+    pub discount_factor: f64,
+}
+
+impl Rule for Saptf {
+    const INFO: Info = Info {
+        name: "saptf",
+        summary: "shortest positioning time first, discounted by how unusual the wait is",
+        parameters: &[("t=0.8", "the factor from level to level, from 0 to 1")],
+        knowledge: Knowledge::Times,
+        origin: "liu05 section 6.1",
+    };
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+        let t = args.maybe_number("t", 0.0..=1.0)?;
+        Ok(Self {
+            discount_factor: t.unwrap_or(0.8),
+        })
+    }
+
+    fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
+        Box::new(Scan::by(*self))
+    }
+}
+
+impl Select for Saptf {
+    fn select<O: Outlook>(&self, now: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
+        let levels = Levels::of(waiting, now);
+        waiting.least(|c| {
+            let positioning = outlook.positioning(&c.pending.request, &c.place);
+            let discount = self.discount_factor.powi(levels.of_wait(waited_us(c, now)));
+            positioning.as_ns() as f64 * discount
+        })
+    }
+}
+
+fn waited_us(c: &Candidate, now: Instant) -> i128 {
+    i128::from(now.since_or_zero(c.pending.arrived).as_ns() / 1000)
+}
+
+/// Mean and variance of waits, as integers: squares compare exactly.
+struct Levels {
+    count: i128,
+    /// Of the waits, in us.
+    sum: i128,
+    /// The square of `count` standard deviations.
+    deviation_squared: i128,
+}
+
+impl Levels {
+    fn of(waiting: &Waiting, now: Instant) -> Self {
+        let waits = || waiting.all().iter().map(|c| waited_us(c, now));
+        let count = waiting.all().len() as i128;
+        let sum: i128 = waits().sum();
+        let squares: i128 = waits().map(|wait| wait * wait).sum();
+        Self {
+            count,
+            sum,
+            deviation_squared: count * squares - sum * sum,
+        }
+    }
+
+    /// The level of table 6.1.
+    fn of_wait(&self, wait_us: i128) -> i32 {
+        let above = self.count * wait_us - self.sum;
+        if above <= 0 {
+            return 0;
+        }
+        let beyond = |k: &i128| above * above > k * k * self.deviation_squared;
+        1 + (1..=3).filter(beyond).count() as i32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_those_of_the_table() {
+        // Mean 10 us, standard deviation 2 us: count 4, sum 40, deviation (4 * 2)^2.
+        let levels = Levels {
+            count: 4,
+            sum: 40,
+            deviation_squared: 64,
+        };
+        let all = [0, 10, 11, 12, 13, 14, 15, 16, 17, 100].map(|us| levels.of_wait(us));
+        assert_eq!(all, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]);
+    }
+}

@@ -1,0 +1,44 @@
+//! Policies that look at every waiting request at each decision, and remember nothing else.
+
+use super::waiting::Waiting;
+use super::{Estimate, Outlook, Pending, Policy};
+use crate::units::Instant;
+
+/// Which of the waiting requests goes next.
+pub(super) trait Select {
+    /// The index of one, if any waits.
+    fn select<O: Outlook>(&self, now: Instant, outlook: &O, waiting: &Waiting) -> Option<usize>;
+}
+
+/// Serves what `rule` selects.
+pub(super) struct Scan<S> {
+    rule: S,
+    waiting: Waiting,
+}
+
+impl<S> Scan<S> {
+    /// With nothing pending.
+    pub fn by(rule: S) -> Self {
+        let waiting = Waiting::default();
+        Self { rule, waiting }
+    }
+}
+
+impl<E: Estimate, S: Select> Policy<E> for Scan<S> {
+    fn add(&mut self, pending: Pending, drive: &E) {
+        self.waiting.add(pending, drive);
+    }
+
+    fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        let outlook = drive.outlook(now);
+        let index = self.rule.select(now, &outlook, &self.waiting)?;
+        Some(self.waiting.remove(index))
+    }
+
+    fn take(&mut self, id: u64) -> Option<Pending> {
+        self.waiting.take(id)
+    }
+}

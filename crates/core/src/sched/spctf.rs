@@ -1,0 +1,66 @@
+//! Shortest positioning with cache time first.
+//!
+//! # What it does
+//! SPTF with knowledge of the buffer: a request whose data are at least partly there, from their
+//! beginning, has a positioning time of zero. Of several such the one that came first is served.
+//!
+//! # Origin
+//! worthington94 section 6.3.
+//!
+//! # Cost
+//! A look into the buffer for every waiting request at each decision, and the positioning time
+//! of those that are not there.
+//!
+//! # When it is bad
+//! It starves requests as SPTF does. On sequential reads it is behind C-LOOK (worthington94
+//! section 6.3), because it serves only parts of a stream in order.
+//!
+//! # Example
+//! ```
+//! use diskarm_core::sched::Choice;
+//! assert!(Choice::parse("spctf", "policy").is_ok());
+//! ```
+
+use super::scan::{Scan, Select};
+use super::waiting::{Candidate, Waiting};
+use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule};
+use crate::text::{Args, Fault};
+use crate::units::{Instant, Span};
+
+/// See the module's documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spctf;
+
+impl Rule for Spctf {
+    const INFO: Info = Info {
+        name: "spctf",
+        summary: "shortest positioning time first; none for what the buffer has",
+        parameters: &[],
+        knowledge: Knowledge::TimesAndBuffer,
+        origin: "worthington94 section 6.3",
+    };
+
+    fn read(_: &mut Args<'_>) -> Result<Self, Fault> {
+        Ok(Self)
+    }
+
+    fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
+        Box::new(Scan::by(*self))
+    }
+}
+
+impl Select for Spctf {
+    fn select<O: Outlook>(&self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
+        waiting.least(|c| positioning_with_cache(outlook, c))
+    }
+}
+
+/// The positioning time, none for what the buffer has.
+pub(super) fn positioning_with_cache<O: Outlook>(outlook: &O, c: &Candidate) -> Span {
+    let request = &c.pending.request;
+    if outlook.is_buffered(request) {
+        Span::ZERO
+    } else {
+        outlook.positioning(request, &c.place)
+    }
+}

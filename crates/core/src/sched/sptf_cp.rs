@@ -1,0 +1,75 @@
+//! Shortest positioning time first with conditional priorities.
+//!
+//! # What it does
+//! If the request with the shortest positioning time is a read, it is served. If it is a write, it
+//! is served only when its positioning time is below t times that of the best read, else that
+//! read is.
+//!
+//! # Origin
+//! liu05 section 6.1, with reads as the class of high priority as in section 7.4. The same rule is
+//! here "the least positioning time, those of reads times t": of a write and a read that come out
+//! equal the earlier is served, where the paper serves the read. So SPTF-CP(1) is SPTF to the bit.
+//!
+//! # Cost
+//! The positioning time of every waiting request at each decision.
+//!
+//! # When it is bad
+//! With a small t writes starve and throughput falls (liu05 section 8.2.1); with any t requests
+//! can starve as under SPTF.
+//!
+//! # Example
+//! ```
+//! use diskarm_core::sched::Choice;
+//! assert!(Choice::parse("sptf-cp(t=0.6)", "policy").is_ok());
+//! ```
+
+use super::scan::{Scan, Select};
+use super::waiting::Waiting;
+use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule};
+use crate::request::Op;
+use crate::text::{Args, Fault};
+use crate::units::Instant;
+
+/// See the module's documentation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SptfCp {
+    /// t, from 0 (reads first) to 1 (SPTF).
+    pub threshold_factor: f64,
+}
+
+impl Rule for SptfCp {
+    const INFO: Info = Info {
+        name: "sptf-cp",
+        summary: "shortest positioning time first, in favour of reads",
+        parameters: &[(
+            "t=0.6",
+            "a write must be shorter than this part of the best read, from 0 to 1",
+        )],
+        knowledge: Knowledge::Times,
+        origin: "liu05 section 6.1",
+    };
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+        let t = args.maybe_number("t", 0.0..=1.0)?;
+        Ok(Self {
+            threshold_factor: t.unwrap_or(0.6),
+        })
+    }
+
+    fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
+        Box::new(Scan::by(*self))
+    }
+}
+
+impl Select for SptfCp {
+    fn select<O: Outlook>(&self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
+        waiting.least(|c| {
+            let request = &c.pending.request;
+            let factor = match request.op {
+                Op::Read => self.threshold_factor,
+                Op::Write => 1.0,
+            };
+            outlook.positioning(request, &c.place).as_ns() as f64 * factor
+        })
+    }
+}

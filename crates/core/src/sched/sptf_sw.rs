@@ -1,0 +1,79 @@
+//! Of the nearly shortest positioning times, the one with the least seek.
+//!
+//! # What it does
+//! Of the pending requests whose positioning time is at most n percent above the shortest, it
+//! serves the one that takes the least seek, so that more of the time is rotational wait, in
+//! which background work can be done.
+//!
+//! # Origin
+//! lumb01, where foreground schedulers are compared, as SPTF-SWn%. The seek is the arm's part of
+//! positioning, with head switch and settle. Requests of equal seek are served in the order of
+//! their arrival. SPTF-SW(0%) is SPTF but where two requests take equally long to position for:
+//! SPTF serves the one that came first, this the one with less seek. The default of n is ours.
+//!
+//! # Cost
+//! Two looks at every waiting request at each decision.
+//!
+//! # When it is bad
+//! Foreground requests wait up to n percent of a positioning time longer than with SPTF. It
+//! starves requests as SPTF does.
+//!
+//! # Example
+//! ```
+//! use diskarm_core::sched::Choice;
+//! assert!(Choice::parse("sptf-sw(n=40%)", "policy").is_ok());
+//! ```
+
+use super::scan::{Scan, Select};
+use super::waiting::{Candidate, Waiting};
+use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule};
+use crate::text::{Args, Fault, quantity};
+use crate::units::Instant;
+
+/// See the module's documentation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SptfSw {
+    /// How far above the shortest positioning time another may be, as a share of it.
+    pub slack_share: f64,
+}
+
+impl Rule for SptfSw {
+    const INFO: Info = Info {
+        name: "sptf-sw",
+        summary: "the least seek among the nearly shortest positioning times",
+        parameters: &[(
+            "n=60%",
+            "how far above the shortest positioning time, up to 1000 %",
+        )],
+        knowledge: Knowledge::Times,
+        origin: "lumb01, SPTF-SWn%",
+    };
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+        let expected = "a percentage from 0 % to 1000 %, such as \"60 %\"";
+        let read = |text: &str| quantity::fraction(text).filter(|n| (0.0..=10.0).contains(n));
+        let slack_share = args.maybe("n", expected, read)?.unwrap_or(0.6);
+        Ok(Self { slack_share })
+    }
+
+    fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
+        Box::new(Scan::by(*self))
+    }
+}
+
+impl Select for SptfSw {
+    fn select<O: Outlook>(&self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
+        // Exact in a double: no positioning time comes near 2^53 ns.
+        let positioning = |c: &Candidate| {
+            let span = outlook.positioning(&c.pending.request, &c.place);
+            span.as_ns() as f64
+        };
+        let all = waiting.all();
+        let shortest = all.iter().map(positioning).fold(f64::INFINITY, f64::min);
+        let most = shortest + self.slack_share * shortest.max(0.0);
+        waiting.least(|c| {
+            let is_out = positioning(c) > most;
+            (is_out, outlook.seek(&c.pending.request, &c.place))
+        })
+    }
+}

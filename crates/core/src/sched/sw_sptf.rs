@@ -1,0 +1,64 @@
+//! SPTF in a sliding window of so many requests.
+//!
+//! # What it does
+//! Serves, of the n requests that have waited longest, the one with the shortest positioning time.
+//!
+//! # Origin
+//! liu05 section 6.1 (SW-SPTF). n of 10 was the best on one of liu05's bursts (table 6.2). SW(1) is
+//! FCFS; with n at least the number that waits it is SPTF.
+//!
+//! # Cost
+//! The positioning time of n requests at each decision.
+//!
+//! # When it is bad
+//! Requests outside the window are passed over however near they are, so that throughput hardly
+//! grows with load. It promises no bound but at n = 1: the oldest stays in the window, but
+//! newer ones that slide in can be nearer for ever.
+//!
+//! # Example
+//! ```
+//! use diskarm_core::sched::Choice;
+//! assert!(Choice::parse("sw-sptf(n=10)", "policy").is_ok());
+//! ```
+
+use super::scan::{Scan, Select};
+use super::waiting::Waiting;
+use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule};
+use crate::text::{Args, Fault};
+use crate::units::Instant;
+
+/// See the module's documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SwSptf {
+    /// How many requests are looked at; at least one.
+    pub window: usize,
+}
+
+impl Rule for SwSptf {
+    const INFO: Info = Info {
+        name: "sw-sptf",
+        summary: "shortest positioning time first among the n oldest",
+        parameters: &[("n=10", "the requests in the window, from 1 to 1000000000")],
+        knowledge: Knowledge::Times,
+        origin: "liu05 section 6.1",
+    };
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+        let n = args.maybe_count("n", 1..=1_000_000_000)?;
+        Ok(Self {
+            window: n.unwrap_or(10) as usize,
+        })
+    }
+
+    fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
+        Box::new(Scan::by(*self))
+    }
+}
+
+impl Select for SwSptf {
+    fn select<O: Outlook>(&self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
+        waiting.least_of(self.window, |c| {
+            outlook.positioning(&c.pending.request, &c.place)
+        })
+    }
+}
