@@ -5,8 +5,7 @@
 //!
 //! # Origin
 //! liu05 sections 6.1, 7.4 and 8.2.1, with reads as the class of high priority. There each class
-//! may be FCFS; SPTF makes it the limit of SPTF-CP(t) at t = 0. It differs from SPTF-CP(0) only
-//! where a write's positioning time is exactly zero.
+//! may be FCFS; SPTF makes it SPTF-CP(0).
 //!
 //! # Cost
 //! The positioning time of every waiting request at each decision.

@@ -14,6 +14,8 @@ mod read_ahead;
 mod reads;
 mod stepwise;
 mod stepwise_agrees;
+mod times;
+mod times_bounds;
 mod tiny;
 mod write_cache;
 mod writes;

@@ -17,10 +17,12 @@ const SEEDS: [&str; 5] = ["1", "2", "3", "4", "5"];
 const T95: f64 = 2.776_445;
 
 /// Policies by their names in the reference data, and here.
-const POLICIES: [(&str, &str); 3] = [
+const POLICIES: [(&str, &str); 5] = [
     ("FCFS", "fcfs"),
     ("C-LOOK by LBN", "clook"),
     ("SPTF", "sptf"),
+    ("ASPTF(6)", "asptf(w=6)"),
+    ("SPCTF", "spctf"),
 ];
 
 /// The means that are compared. Seek includes head switches and write settle.
