@@ -49,7 +49,7 @@ impl Rule for WbSptf {
             ("t=50 ms", "the window, from 0 to an hour"),
             (
                 "dynamic=no",
-                "yes: the window is t for each request that waits",
+                "with yes the window is t for each request that waits",
             ),
         ],
         knowledge: Knowledge::Times,

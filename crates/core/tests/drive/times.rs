@@ -526,6 +526,18 @@ fn mq_deadline_goes_by_its_rules() {
 }
 
 #[test]
+fn writes_are_passed_over_anew_after_each_batch_of_them() {
+    let reads = [0, 10, 20, 30, 40, 50].map(|block| (R, block));
+    let both = reads.into_iter().chain([(W, 100), (W, 110)]);
+    let asked: Vec<_> = (0..)
+        .zip(both)
+        .map(|(i, (op, b))| (f64::from(i) / 10.0, op, b))
+        .collect();
+    let expected = [0, 10, 20, 100, 30, 40, 110, 50];
+    assert_eq!(order("mq-deadline(batch=1)", &asked), expected);
+}
+
+#[test]
 fn limits_do_not_nest_and_faults_name_the_parameter() {
     let fault = |text: &str| text.parse::<Choice>().expect_err("a fault").to_string();
     let nested = fault("limited(policy=limited(wait=1 s))");
@@ -568,4 +580,15 @@ fn limits_do_not_nest_and_faults_name_the_parameter() {
             .parse::<Choice>()
             .is_ok()
     );
+}
+
+#[test]
+fn defaults_are_those_that_the_list_shows() {
+    for info in INFOS {
+        let plain: Choice = info.name.parse().expect("a policy");
+        for (written, _) in info.parameters {
+            let full = format!("{}({written})", info.name);
+            assert_eq!(full.parse(), Ok(plain.clone()), "{full}");
+        }
+    }
 }

@@ -3,7 +3,10 @@
 use diskarm_core::drive::Completion;
 use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Span};
+use proptest::prelude::*;
 
+use super::policies::{known, through};
+use super::random::{cases, requests};
 use super::tiny::{Asked, R, W, served, tiny};
 
 /// The far request, which arrives when so many near ones wait.
@@ -125,4 +128,38 @@ fn mq_deadline_serves_an_expired_write_within_three_batches() {
     let served = stream("mq-deadline(writes=100 ms, batch=4, starved=30)", W);
     let chosen = chosen_after(&served, ms(1.0 + 100.0));
     assert!(0 < chosen && chosen < 4 * 31, "{chosen}");
+}
+
+/// A request, the later ones that were served before it, and when each of these was chosen.
+fn overtaken(served: &[Completion]) -> impl Iterator<Item = (Completion, Completion, Instant)> {
+    (1..served.len()).flat_map(move |at| {
+        let own = served[at];
+        let later = (1..at).filter(move |&i| served[i].arrived > own.arrived);
+        later.map(move |i| (own, served[i], served[i - 1].at))
+    })
+}
+
+proptest! {
+    #![proptest_config(cases(3000))]
+
+    #[test]
+    fn bounds_hold_on_random_requests(raw in requests(60)) {
+        let run = |policy: &str| through(&tiny(""), &raw, known(policy));
+        // 21 ms of positioning at most, by 600 ms a second.
+        for (policy, bound_ms) in [
+            ("asptf(w=600)", 35.0), ("asatf(w=600)", 35.0), ("aspctf(w=600)", 35.0),
+            ("wb-sptf(t=20 ms)", 20.0), ("wb-sptf(t=1 ms, dynamic=yes)", 60.0),
+        ] {
+            for (own, other, _) in overtaken(&run(policy)) {
+                let after = other.arrived - own.arrived;
+                prop_assert!(after <= Span::from_ms(bound_ms), "{} {:?}", policy, after);
+            }
+        }
+        for policy in ["wstf(m=50 ms)", "limited(wait=50 ms, policy=satf)"] {
+            for (own, _, chosen) in overtaken(&run(policy)) {
+                let waited = chosen.since_or_zero(own.arrived);
+                prop_assert!(waited <= Span::from_ms(50.0), "{} {:?}", policy, waited);
+            }
+        }
+    }
 }
