@@ -10,6 +10,7 @@
 
 mod asatf;
 mod aspctf;
+mod aspctf_seq;
 mod asptf;
 mod bsatf;
 mod choice;
@@ -36,6 +37,7 @@ mod wstf;
 
 pub use asatf::Asatf;
 pub use aspctf::Aspctf;
+pub use aspctf_seq::AspctfSeq;
 pub use asptf::Asptf;
 pub use bsatf::Bsatf;
 pub use choice::{Choice, INFOS};

@@ -57,6 +57,9 @@ impl Rule for Aspctf {
 
 impl Select for Aspctf {
     fn select<O: Outlook>(&self, now: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
-        waiting.least(|c| aged(positioning_with_cache(outlook, c), c, now, self.credit))
+        waiting.least(|c| {
+            let time = positioning_with_cache(outlook, c);
+            aged(time, c.pending.arrived, now, self.credit)
+        })
     }
 }

@@ -26,7 +26,7 @@
 //! ```
 
 use super::scan::{Scan, Select};
-use super::waiting::{Candidate, Waiting};
+use super::waiting::Waiting;
 use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule};
 use crate::text::{Args, Fault};
 use crate::units::{Instant, Span};
@@ -63,7 +63,7 @@ impl Select for Asptf {
     fn select<O: Outlook>(&self, now: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
         waiting.least(|c| {
             let positioning = outlook.positioning(&c.pending.request, &c.place);
-            aged(positioning, c, now, self.credit)
+            aged(positioning, c.pending.arrived, now, self.credit)
         })
     }
 }
@@ -81,8 +81,8 @@ pub(super) fn read_credit(args: &mut Args<'_>) -> Result<Span, Fault> {
     ))
 }
 
-/// `time` less the credit for waiting until `now`, in units of 10^-18 s.
-pub(super) fn aged(time: Span, c: &Candidate, now: Instant, credit: Span) -> i128 {
-    let waited = now.since_or_zero(c.pending.arrived);
+/// `time` less the credit for waiting from `arrived` until `now`, in units of 10^-18 s.
+pub(super) fn aged(time: Span, arrived: Instant, now: Instant, credit: Span) -> i128 {
+    let waited = now.since_or_zero(arrived);
     i128::from(time.as_ns()) * NS_PER_S - i128::from(credit.as_ns()) * i128::from(waited.as_ns())
 }

@@ -4,8 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{
-    Asatf, Aspctf, Asptf, Bsatf, CLook, Estimate, Fcfs, Gstf, Hol, Info, Lbsatf, Limited,
-    MqDeadline, Policy, Rule, Saptf, Satf, Spctf, Sptf, SptfCp, SptfSw, SwSptf, WbSptf, Wstf,
+    Asatf, Aspctf, AspctfSeq, Asptf, Bsatf, CLook, Estimate, Fcfs, Gstf, Hol, Info, Lbsatf,
+    Limited, MqDeadline, Policy, Rule, Saptf, Satf, Spctf, Sptf, SptfCp, SptfSw, SwSptf, WbSptf,
+    Wstf,
 };
 use crate::text::{Args, Call, Fault, nearest};
 
@@ -49,7 +50,7 @@ macro_rules! table {
 
 table![
     Fcfs, CLook, Sptf, Satf, SptfSw, Asptf, Asatf, Wstf, Saptf, Spctf, Aspctf, Hol, SptfCp, Gstf,
-    Bsatf, Lbsatf, SwSptf, WbSptf, Limited, MqDeadline,
+    Bsatf, Lbsatf, SwSptf, WbSptf, Limited, MqDeadline, AspctfSeq,
 ];
 
 /// A policy that was named, with its parameters. Displays as it was written.
