@@ -181,6 +181,18 @@ fn unknown_names() {
         error(&[]),
         "found no command, expected one (diskarm --help lists them)"
     );
+    assert_eq!(
+        error(&["trace"]),
+        "found no command, expected one (diskarm trace --help lists them)"
+    );
+    assert_eq!(
+        error(&["trace", "head", "x.csv", "--lines", "3"]),
+        "unexpected argument '--lines' found"
+    );
+    assert_eq!(
+        error(&["trace", "convert", "a", "b", "--to", "spc", "--device", "x"]),
+        "--device: found \"x\", expected a whole number (invalid digit found in string)"
+    );
 }
 
 /// The same of `simulate` with this workload.
