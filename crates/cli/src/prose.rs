@@ -15,6 +15,15 @@ pub fn wrapped(text: &str, indent: usize) -> String {
     paragraphs.join("\n")
 }
 
+/// The paragraphs of `text`, each in one line, for whoever wraps them by themselves.
+pub fn flowing(text: &str) -> String {
+    let paragraphs: Vec<String> = text
+        .split("\n\n")
+        .map(|words| words.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    paragraphs.join("\n\n")
+}
+
 fn paragraph(text: &str, margin: &str) -> String {
     let (mut lines, mut line) = (String::new(), String::new());
     for word in text.split_whitespace() {
@@ -50,5 +59,6 @@ mod tests {
             format!("  {ab}\n  abcd\n")
         );
         assert_eq!(wrapped("a\n\nb\n", 1), " a\n\n b\n");
+        assert_eq!(flowing("a\nb\n\nc d\n"), "a b\n\nc d");
     }
 }

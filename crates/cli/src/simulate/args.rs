@@ -12,6 +12,7 @@ use diskarm_core::units::Span;
 use diskarm_core::workload::{Arrivals, Info, Places, Sizes};
 
 use crate::drive_arg;
+use crate::prose;
 use crate::trace::adapt::{Fitting, Part};
 use crate::trace::input::Reading;
 
@@ -36,7 +37,7 @@ pub struct Args {
 
     /// Replay a trace, or several merged; - for standard input. Each device of each is a drive of
     /// its own.
-    #[arg(long, value_name = "FILE", num_args = 1.., long_help = TRACE)]
+    #[arg(long, value_name = "FILE", num_args = 1.., long_help = prose::flowing(TRACE))]
     pub trace: Vec<String>,
 
     /// Requests at random places, uniform over the disk, at multiples of their size.
@@ -62,7 +63,7 @@ pub struct Args {
     pub window: Option<Span>,
 
     /// Write a CSV row for each request, in the order of completion, warm-up and all.
-    #[arg(long, value_name = "FILE", long_help = ROWS)]
+    #[arg(long, value_name = "FILE", long_help = prose::flowing(ROWS))]
     pub per_request: Option<String>,
 
     /// Print JSON: one object; names end in their unit; null for what cannot be computed.
