@@ -110,6 +110,74 @@ impl<T> Choice<T> {
     }
 }
 
+/// A table of things with weights, from which one is taken in a time that does not grow with it:
+/// each entry is as likely as any other, and stands for its own thing up to a threshold and for
+/// another's above. (Walker's alias method; Zipf's places cite it.)
+#[derive(Clone, Debug)]
+pub(super) struct Alias<T> {
+    entries: Vec<Entry<T>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry<T> {
+    /// A draw of 64 bits below this takes the entry's own thing.
+    below: u64,
+    own: T,
+    /// The other's place in the table, and the other.
+    other: (usize, T),
+}
+
+impl<T: Copy> Alias<T> {
+    /// Of things with these weights, at least one, none negative; `thing` makes the one at each
+    /// place.
+    pub(super) fn new(weights: &[f64], thing: impl Fn(usize) -> T) -> Self {
+        let mean = weights.iter().sum::<f64>() / weights.len() as f64;
+        let mut left: Vec<f64> = weights.iter().map(|weight| weight / mean).collect();
+        let entry = |place| Entry {
+            below: u64::MAX,
+            own: thing(place),
+            other: (place, thing(place)),
+        };
+        let mut entries: Vec<Entry<T>> = (0..left.len()).map(entry).collect();
+        let (mut small, mut large): (Vec<usize>, Vec<usize>) =
+            (0..left.len()).partition(|place| left[*place] < 1.0);
+        while let (Some(poor), Some(rich)) = (small.pop(), large.pop()) {
+            entries[poor].below = (left[poor] * 2f64.powi(64)) as u64;
+            entries[poor].other = (rich, entries[rich].own);
+            // In this order, so that nothing is lost where the rich one has much.
+            left[rich] = (left[rich] + left[poor]) - 1.0;
+            let next = if left[rich] < 1.0 {
+                &mut small
+            } else {
+                &mut large
+            };
+            next.push(rich);
+        }
+        // What is left over has a share of one but for rounding.
+        Self { entries }
+    }
+
+    /// Takes one, with its place. The high half of a product chooses the entry, what is left of
+    /// it between its two things.
+    #[inline]
+    pub(super) fn take(&self, generator: &mut Generator) -> (usize, T) {
+        let product = u128::from(generator.next_u64()) * self.entries.len() as u128;
+        let place = (product >> 64) as usize;
+        let entry = &self.entries[place];
+        if (product as u64) < entry.below {
+            (place, entry.own)
+        } else {
+            entry.other
+        }
+    }
+}
+
+/// A uniform number in `[0, 1)`, a multiple of `2^-53`.
+#[inline]
+pub(super) fn unit(generator: &mut Generator) -> f64 {
+    (generator.next_u64() >> 11) as f64 * 2f64.powi(-53)
+}
+
 /// An exponential time with this mean.
 #[inline]
 pub(super) fn exponential(generator: &mut Generator, mean: Span) -> Span {
