@@ -5,9 +5,11 @@ mod drives;
 mod errors;
 mod help;
 mod locked;
+mod replay;
 mod simulate;
 mod trace;
 mod validate;
+mod workload;
 
 use std::process::{Command, Output, Stdio};
 

@@ -5,8 +5,9 @@ use serde::Serialize;
 
 use super::super::Run;
 use super::super::trace_rows::Origin;
+use super::Queue;
+use super::kind::Kind;
 use super::table::{Table, decimals};
-use super::{Kind, Queue};
 
 /// One disk; the names are those of the JSON.
 #[derive(Serialize)]
