@@ -4,12 +4,14 @@
 
 mod disks;
 mod occupancy;
+mod replications;
 mod served;
 #[cfg(test)]
 mod tests;
 mod windows;
 
 pub use disks::Disks;
+pub use replications::{Alike, Replications};
 pub use served::Served;
 pub use windows::{Window, Windows};
 

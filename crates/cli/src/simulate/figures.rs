@@ -2,6 +2,7 @@
 
 mod disk;
 mod kind;
+mod replication;
 mod table;
 mod window;
 mod workload;
@@ -10,14 +11,16 @@ pub use workload::Workload;
 
 use std::time::Duration;
 
-use diskarm_core::report::Report;
+use diskarm_core::report::{Alike, Replications, Report, Served};
 use diskarm_core::request::Op;
 use serde::Serialize;
 
 use super::Run;
+use super::trace_rows::Origin;
 use disk::Disk;
 use kind::{Kind, ResponseMs, ServiceMs};
-use table::Table;
+use replication::{Ci95, Replication};
+use table::{Table, known};
 use window::WindowFigures;
 
 /// What gives the same figures again, beside the program's version.
@@ -56,6 +59,9 @@ pub struct Figures {
     disks: Option<Vec<Disk>>,
     /// `null` where nobody asked for them.
     windows: Option<Vec<WindowFigures>>,
+    /// `null` for one run, like the next.
+    replications: Option<Vec<Replication>>,
+    ci95: Option<Ci95>,
     /// What is doubtful about a trace, and what was changed of it on request.
     notes: Vec<String>,
     /// The latter, which the table has too; warnings have told of the rest.
@@ -79,31 +85,48 @@ impl Queue {
 }
 
 /// Utilisation and queue; of several disks their mean utilisation, and the sum of what waits.
-fn load(run: &Run) -> (Option<f64>, Queue) {
-    if run.disks.is_empty() {
-        let report = &run.report;
-        return (report.utilisation_fraction(), Queue::of(report));
+fn load(runs: &Replications<'_>, disks: &[(Origin, Report)]) -> (Option<f64>, Queue) {
+    if disks.is_empty() {
+        let queue = Queue {
+            mean: runs.waiting_mean_count(),
+            max: runs.waiting_max_count(),
+        };
+        return (runs.utilisation_fraction(), queue);
     }
-    let reports = || run.disks.iter().map(|(_, report)| report);
+    let reports = || disks.iter().map(|(_, report)| report);
     let busy: Option<f64> = reports().map(Report::utilisation_fraction).sum();
     let queue = Queue {
         mean: reports().map(Report::waiting_mean_count).sum(),
         max: reports().map(Report::waiting_max_count).max().unwrap_or(0),
     };
-    (busy.map(|busy| busy / run.disks.len() as f64), queue)
+    (busy.map(|busy| busy / disks.len() as f64), queue)
+}
+
+/// The requests of one kind in each run.
+fn alike(runs: &[Run], of: impl Fn(&Run) -> Served) -> Alike {
+    Alike::new(runs.iter().map(of).collect())
 }
 
 impl Figures {
-    /// Puts what came of a run into the words of the output. The run took `wall`.
-    pub fn new(inputs: Inputs, run: &Run, wall: Duration) -> Self {
+    /// Puts what came of one run or several replications into the words of the output. All took
+    /// `wall`.
+    ///
+    /// # Panics
+    /// Without a run.
+    pub fn new(inputs: Inputs, runs: &[Run], wall: Duration) -> Self {
         let wall_s = wall.as_secs_f64();
-        let report = &run.report;
-        let requests = report.requests_count();
-        let all = Kind::of(&report.all());
-        let streams = run.streams.iter().map(Kind::of).collect::<Vec<Kind>>();
-        let windows = run.windows.as_ref();
-        let disks = Disk::all(run);
-        let (utilisation, queue) = load(run);
+        let reports = Replications::new(runs.iter().map(|run| &run.report));
+        let requests = reports.requests_count();
+        let every = alike(runs, |run| run.report.all());
+        let all = Kind::of(&every);
+        let direction = |op| Kind::of(&alike(runs, |run| run.report.of(op).clone()));
+        let first = &runs[0];
+        let stream = |number: usize| Kind::of(&alike(runs, |run| run.streams[number].clone()));
+        let streams: Vec<Kind> = (0..first.streams.len()).map(stream).collect();
+        let windows = first.windows.as_ref();
+        let disks = Disk::all(first);
+        let (utilisation, queue) = load(&reports, &first.disks);
+        let is_one = runs.len() == 1;
         Self {
             drive: inputs.drive,
             policy: inputs.policy,
@@ -111,22 +134,24 @@ impl Figures {
             seed: inputs.seed,
             version: env!("CARGO_PKG_VERSION"),
             requests,
-            simulated_s: report.elapsed().as_s(),
+            simulated_s: reports.elapsed().as_s(),
             wall_s,
             requests_per_wall_s: (wall_s > 0.0).then(|| requests as f64 / wall_s),
             response_ms: all.response_ms,
             service_ms: all.service_ms,
-            cache_hit_rate: report.cache_hit_fraction(),
+            cache_hit_rate: reports.cache_hit_fraction(),
             utilisation,
             queue,
-            throughput_per_s: report.throughput_per_s(),
-            reads: Kind::of(report.of(Op::Read)),
-            writes: Kind::of(report.of(Op::Write)),
+            throughput_per_s: reports.throughput_per_s(),
+            reads: direction(Op::Read),
+            writes: direction(Op::Write),
             streams: (!streams.is_empty()).then_some(streams),
             disks: (!disks.is_empty()).then_some(disks),
             windows: windows.map(|windows| windows.iter().map(WindowFigures::of).collect()),
-            notes: [&run.doubts[..], &run.changes].concat(),
-            changes: run.changes.clone(),
+            replications: (!is_one).then(|| runs.iter().map(Replication::of).collect()),
+            ci95: (!is_one).then(|| Ci95::of(&reports, &every)),
+            notes: [&first.doubts[..], &first.changes].concat(),
+            changes: first.changes.clone(),
         }
     }
 
@@ -143,9 +168,12 @@ impl Figures {
             t.text("seed", &seed.to_string());
         }
         t.gap();
-        let counted = match self.workload.warmup_requests() {
-            0 => String::new(),
-            warmup => format!("after {warmup} of warm-up"),
+        let runs = self.replications.as_ref().map(Vec::len);
+        let counted = match (self.workload.warmup_requests(), runs) {
+            (0, None) => String::new(),
+            (0, Some(runs)) => format!("in {runs} runs"),
+            (warmup, None) => format!("after {warmup} of warm-up"),
+            (warmup, Some(runs)) => format!("in {runs} runs, each after {warmup} of warm-up"),
         };
         t.count("requests", self.requests, &counted);
         t.row("simulated time", Some(self.simulated_s), 3, "s");
@@ -159,19 +187,10 @@ impl Figures {
         t.gap();
         self.response_ms.lines(&mut t);
         t.gap();
-        self.service_ms.lines(&mut t);
+        let ci95 = self.ci95.unwrap_or_default();
+        self.service_ms.lines(ci95.service_ms, &mut t);
         t.gap();
-        let percent = |share: Option<f64>| share.map(|share| share * 100.0);
-        t.row("throughput", self.throughput_per_s, 3, "requests/s");
-        t.row("utilisation", percent(self.utilisation), 2, "%");
-        t.row(
-            "cache hit rate",
-            percent(self.cache_hit_rate),
-            2,
-            "% of reads",
-        );
-        t.row("waiting, mean", self.queue.mean, 3, "requests");
-        t.count("waiting, max", self.queue.max, "requests");
+        self.load(ci95, &mut t);
         t.gap();
         self.kinds(&mut t);
         if let Some(disks) = &self.disks {
@@ -188,7 +207,25 @@ impl Figures {
                 window.line(&mut t);
             }
         }
+        if let Some(replications) = &self.replications {
+            t.gap();
+            replication::lines(replications, &mut t);
+        }
         t.lines
+    }
+
+    /// What the drive was loaded with.
+    fn load(&self, ci95: Ci95, t: &mut Table) {
+        let percent = |share: Option<f64>| share.map(|share| share * 100.0);
+        let row = known("requests/s", ci95.throughput_per_s);
+        t.row("throughput", self.throughput_per_s, 3, &row);
+        let row = known("%", percent(ci95.utilisation));
+        t.row("utilisation", percent(self.utilisation), 2, &row);
+        let row = known("% of reads", percent(ci95.cache_hit_rate));
+        t.row("cache hit rate", percent(self.cache_hit_rate), 2, &row);
+        let row = known("requests", ci95.queue);
+        t.row("waiting, mean", self.queue.mean, 3, &row);
+        t.count("waiting, max", self.queue.max, "requests");
     }
 
     /// A line for each kind of requests.

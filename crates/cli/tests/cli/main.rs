@@ -6,6 +6,7 @@ mod errors;
 mod help;
 mod locked;
 mod replay;
+mod replications;
 mod simulate;
 mod trace;
 mod validate;

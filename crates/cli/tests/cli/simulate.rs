@@ -36,6 +36,8 @@ fn the_json_has_exactly_these_keys() {
             "streams",
             "disks",
             "windows",
+            "replications",
+            "ci95",
             "notes"
         ]
     );

@@ -278,3 +278,55 @@ fn disks_leave_the_warm_up_of_all_out() {
     let waiting = reports.iter().map(Report::waiting_mean_count);
     assert!(waiting.eq([Some(0.0), Some(2.0 / 12.0)]));
 }
+
+#[test]
+fn two_runs_have_the_interval_of_two_values() {
+    let (a, b) = (schedule(0), schedule(1));
+    let both = Replications::new([&a, &b]);
+    assert_eq!(both.requests_count(), 5);
+    assert_eq!(both.elapsed(), Span::from_ms(70.0));
+    assert_eq!(both.waiting_max_count(), 1);
+    // Of two values the standard error is half their distance; t of one degree is 12.706205.
+    let close = |found: Option<f64>, expected: f64| {
+        let found = found.unwrap();
+        assert!((found / expected - 1.0).abs() < 1e-12, "{found} {expected}");
+    };
+    let t = 12.706_205;
+    close(both.utilisation_fraction(), (3.0 / 4.0 + 2.0 / 3.0) / 2.0);
+    close(
+        both.utilisation_ci95_fraction(),
+        t * (3.0 / 4.0 - 2.0 / 3.0) / 2.0,
+    );
+    close(both.waiting_mean_count(), 0.15 / 2.0);
+    close(both.waiting_ci95_count(), t * 0.15 / 2.0);
+    close(both.throughput_per_s(), (75.0 + 2.0 / 0.03) / 2.0);
+    close(both.throughput_ci95_per_s(), t * (75.0 - 2.0 / 0.03) / 2.0);
+    assert_eq!(both.cache_hit_fraction(), Some(0.0));
+    // Responses of 10, 16, 10 and of 16, 10 ms: means 12 and 13, of all 12.4.
+    let alike = Alike::new(vec![a.all(), b.all()]);
+    let figures = alike.figures().unwrap();
+    assert_eq!((figures.count, figures.mean_ms), (5, 12.4));
+    close(figures.ci95_ms, t * 0.5);
+    assert_eq!(alike.all().mean_service(), Some(Span::from_ms(10.0)));
+    assert_eq!(alike.service_ci95_ms(), Some(0.0));
+    // A run in which nothing was counted has no mean.
+    let none = Alike::new(vec![a.all(), Served::default()]);
+    assert_eq!(none.figures().unwrap().ci95_ms, None);
+}
+
+#[test]
+fn a_single_run_keeps_its_own_figures() {
+    let report = schedule(0);
+    let one = Replications::new([&report]);
+    assert_eq!(one.utilisation_fraction(), report.utilisation_fraction());
+    assert_eq!(one.waiting_mean_count(), report.waiting_mean_count());
+    assert_eq!(one.throughput_per_s(), report.throughput_per_s());
+    assert_eq!(one.utilisation_ci95_fraction(), None);
+    let mut series = Served::default();
+    for ms in 0..600 {
+        series.record(&read(at_ms(ms), at_ms(ms + 1 + ms % 7), Span::from_ms(1.0)));
+    }
+    let figures = Alike::new(vec![series.clone()]).figures();
+    assert_eq!(figures, series.responses().figures());
+    assert!(figures.unwrap().ci95_ms.is_some());
+}

@@ -1,6 +1,6 @@
 //! The figures of one of several disks.
 
-use diskarm_core::report::Report;
+use diskarm_core::report::{Alike, Report};
 use serde::Serialize;
 
 use super::super::Run;
@@ -44,7 +44,7 @@ impl Disk {
             trace,
             device,
             part,
-            all: Kind::of(&report.all()),
+            all: Kind::of(&Alike::new(vec![report.all()])),
             cache_hit_rate: report.cache_hit_fraction(),
             utilisation: report.utilisation_fraction(),
             queue: Queue::of(report),

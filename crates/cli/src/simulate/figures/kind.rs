@@ -1,12 +1,12 @@
 //! Times of the requests of one kind.
 
 use diskarm_core::drive::Breakdown;
-use diskarm_core::report::Served;
+use diskarm_core::report::{Alike, Served};
 use diskarm_core::stats::ResponseFigures;
 use diskarm_core::units::Span;
 use serde::Serialize;
 
-use super::table::{Table, decimals};
+use super::table::{Table, decimals, known};
 
 /// Requests of one kind.
 #[derive(Serialize)]
@@ -44,12 +44,13 @@ pub struct ServiceMs {
 }
 
 impl Kind {
-    /// Of what was added up.
-    pub fn of(served: &Served) -> Self {
+    /// Of what was added up in one run or several.
+    pub fn of(runs: &Alike) -> Self {
+        let all = runs.all();
         Self {
-            requests: served.requests_count(),
-            response_ms: ResponseMs::of(served.responses().figures()),
-            service_ms: ServiceMs::of(served),
+            requests: all.requests_count(),
+            response_ms: ResponseMs::of(runs.figures()),
+            service_ms: ServiceMs::of(&all),
         }
     }
 
@@ -84,11 +85,7 @@ impl ResponseMs {
     /// For people.
     pub fn lines(&self, t: &mut Table) {
         let r = self;
-        let ci95 = match r.ci95 {
-            Some(ci95) => format!("ms  ± {ci95:.3} (95 % confidence)"),
-            None => "ms".to_owned(),
-        };
-        t.row("response, mean", r.mean, 3, &ci95);
+        t.row("response, mean", r.mean, 3, &known("ms", r.ci95));
         t.row("  std", r.std, 3, "ms");
         t.row("  cv2", r.cv2, 3, "(std / mean) squared");
         t.row("  median", r.p50, 3, "ms");
@@ -116,9 +113,9 @@ impl ServiceMs {
     }
 
     /// For people.
-    pub fn lines(&self, t: &mut Table) {
+    pub fn lines(&self, ci95: Option<f64>, t: &mut Table) {
         let s = self;
-        t.row("service, mean", s.mean, 3, "ms");
+        t.row("service, mean", s.mean, 3, &known("ms", ci95));
         t.row("  owed", s.owed, 3, "ms");
         t.row("  overhead", s.overhead, 3, "ms");
         t.row("  seek", s.seek, 3, "ms");

@@ -7,6 +7,14 @@ pub fn decimals(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), |value| format!("{value:.3}"))
 }
 
+/// A unit, and how well the number before it is known.
+pub fn known(unit: &str, ci95: Option<f64>) -> String {
+    match ci95 {
+        Some(ci95) => format!("{unit}  ± {ci95:.3} (95 % confidence)"),
+        None => unit.to_owned(),
+    }
+}
+
 /// Lines of a label, a number in a column, and its unit.
 #[derive(Default)]
 pub struct Table {
