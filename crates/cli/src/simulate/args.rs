@@ -180,38 +180,38 @@ fn workload_help() -> String {
 
 /// What `--trace` does.
 const TRACE: &str = "\
-Replay a trace, or several merged; - for standard input. `diskarm trace info` tells what is in it.
-
-Each device of each trace is a drive of its own, of the same model with a host queue of its own, and
-the figures are those of all with a line for each. Several traces that count from 1970 keep their
-distance; others begin together. Requests come at their arrivals; or with --outstanding N so many
-are outstanding at all drives together, in the order of the trace, whatever its times; or with
---replay pauses one is outstanding, and the next comes after the pause that was measured.
-
-A request beyond the end of the drive ends the run, unless --fit says where it goes. What was
-changed is told with the figures; what is doubtful about the trace (its unit, rows left out) on
-standard error, and in --json in notes";
+Replay a trace, or several merged; - for standard input. `diskarm trace info` tells what is \
+in it.\n\n\
+Each device of each trace is a drive of its own, of the same model with a host queue of its \
+own, and the figures are those of all with a line for each. Several traces that count from \
+1970 keep their distance; others begin together. Requests come at their arrivals; or with \
+--outstanding N so many are outstanding at all drives together, in the order of the trace, \
+whatever its times; or with --replay pauses one is outstanding, and the next comes after \
+the pause that was measured.\n\n\
+A request beyond the end of the drive ends the run, unless --fit says where it goes. What \
+was changed is told with the figures; what is doubtful about the trace (its unit, rows left \
+out) on standard error, and in --json in notes";
 
 /// Each keeps some 200 KiB until all are done.
 const MOST_REPLICATIONS: u64 = 1_000;
 
 /// What `--replications` does.
 const REPLICATIONS: &str = "\
-Run N times, each with a seed of its own, on every processor. Each run has --requests requests and
-its own warm-up.
-
-The first run has --seed, the others seeds that follow from it; all are told, and each with --seed
-gives that run again. Requests of all runs count together; shares, rates and queues are means of the
-runs. Confidence intervals are Student's over the means of the runs, which are independent: unlike
-those of one run, by batch means, they hold near saturation too";
+Run N times, each with a seed of its own, on every processor. Each run has --requests \
+requests and its own warm-up.\n\n\
+The first run has --seed, the others seeds that follow from it; all are told, and each with \
+--seed gives that run again. Requests of all runs count together; shares, rates and queues \
+are means of the runs. Confidence intervals are Student's over the means of the runs, which \
+are independent: unlike those of one run, by batch means, they hold near saturation too";
 
 /// What stands in the file of `--per-request`.
 const ROWS: &str = "\
-Write a CSV row for each request, in the order of completion, warm-up and all, while the run goes
-on: id, disk, op (R, W), lbn, sectors, outcome (miss, hit, partial, absorbed), and in microseconds
-arrived_us, completed_us, response_us and the parts of the response that add up to it: queue_us,
-owed_us, overhead_us, seek_us, settle_us, rotation_us, transfer_us, bus_us. With several streams
-the remainder of id by their number is the number of the stream, from 0";
+Write a CSV row for each request, in the order of completion, warm-up and all, while the \
+run goes on: id, disk, op (R, W), lbn, sectors, outcome (miss, hit, partial, absorbed), and \
+in microseconds arrived_us, completed_us, response_us and the parts of the response that \
+add up to it: queue_us, owed_us, overhead_us, seek_us, settle_us, rotation_us, transfer_us, \
+bus_us. With several streams the remainder of id by their number is the number of the \
+stream, from 0";
 
 /// The end of `--help`.
 const FIGURES: &str = "\
@@ -224,8 +224,8 @@ Figures (keys of --json):
   response_ms          from arrival to completion: mean, half width of its 95 % confidence
                        interval (ci95; by batch means, null below 512 requests; of several
                        replications by Student's t over their means), std, squared coefficient of
-                       variation (cv2, no unit), percentiles (from a histogram whose cells are
-                       at most 0.1 % wide), max
+                       variation (cv2, no unit), percentiles (to within 0.1 % or 64 ns),
+                       max
   service_ms           response without queue wait: mean, and the parts that it is the sum of
   cache_hit_rate       share of reads served wholly from the drive's buffer, 0 to 1; a partial
                        hit counts as a miss
