@@ -15,6 +15,13 @@ pub fn wrapped(text: &str, indent: usize) -> String {
     paragraphs.join("\n")
 }
 
+/// A label, and the words of `text` in lines beside it, `indent` columns from the left.
+pub fn labelled(label: &str, text: &str, indent: usize) -> String {
+    let text = wrapped(text, indent);
+    // The margin gives way to the label.
+    format!("{label:<indent$}{}", text.trim_start())
+}
+
 fn paragraph(text: &str, margin: &str) -> String {
     let (mut lines, mut line) = (String::new(), String::new());
     for word in text.split_whitespace() {
@@ -50,5 +57,14 @@ mod tests {
             format!("  {ab}\n  abcd\n")
         );
         assert_eq!(wrapped("a\n\nb\n", 1), " a\n\n b\n");
+    }
+
+    #[test]
+    fn a_label_stands_in_the_margin() {
+        // 4 + 12 * 6 - 1 are 75 columns, one more word makes 81.
+        let line = ["words"; 12].join(" ");
+        let expected = format!("a   {line}\n    words\n");
+        assert_eq!(labelled("a", &format!("{line} words"), 4), expected);
+        assert_eq!(labelled("", "b", 2), "  b\n");
     }
 }

@@ -11,6 +11,7 @@ use super::input::Input;
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
+use crate::prose;
 
 /// Print what a trace holds
 ///
@@ -302,8 +303,7 @@ impl Figures {
 }
 
 fn line(text: &mut String, label: &str, value: &str) {
-    // Writing to a string cannot fail.
-    let _ = writeln!(text, "{label:<13}{value}");
+    *text += &prose::labelled(label, value, 13);
 }
 
 fn kib(bytes: Bytes) -> String {

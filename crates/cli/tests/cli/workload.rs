@@ -92,7 +92,10 @@ fn streams_side_by_side_are_all_served() {
     ]);
     assert_narrow(&table);
     // Broken over two lines.
-    assert!(table.contains("\n                sequential\n"), "{table}");
+    assert!(
+        table.contains("\n                think=poisson(mean=50ms)) sequential\n"),
+        "{table}"
+    );
 }
 
 #[test]
