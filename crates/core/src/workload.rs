@@ -29,7 +29,7 @@ pub mod places;
 pub mod sizes;
 
 pub use arrivals::{Arrivals, Pauses, Thinking, Times};
-pub use draw::Part;
+pub use draw::{Part, replication_seeds};
 pub use family::Info;
 pub use fault::Fault;
 pub use places::{PlaceMix, Places};

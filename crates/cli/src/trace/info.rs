@@ -11,6 +11,7 @@ use super::input::Input;
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
+use crate::prose;
 
 /// Print what a trace holds
 ///
@@ -304,20 +305,9 @@ impl Figures {
     }
 }
 
-/// A value with its label, on lines of at most 80 columns where it has commas to break at.
+/// A value with its label, on lines of at most 80 columns.
 fn line(text: &mut String, label: &str, value: &str) {
-    const INDENT: usize = 13;
-    *text += &format!("{label:<INDENT$}");
-    let mut column = INDENT;
-    for part in value.split_inclusive(", ") {
-        if column > INDENT && column + part.trim_end().chars().count() > 80 {
-            *text = format!("{}\n{:INDENT$}", text.trim_end(), "");
-            column = INDENT;
-        }
-        *text += part;
-        column += part.chars().count();
-    }
-    text.push('\n');
+    *text += &prose::labelled(label, value, 13);
 }
 
 fn kib(bytes: Bytes) -> String {

@@ -39,6 +39,20 @@ fn info_says_what_a_trace_holds() {
     std::fs::remove_file(path).unwrap();
 }
 
+/// Six sizes and queues of up to 200 take more than a line each.
+#[test]
+fn info_keeps_within_a_terminal() {
+    let row = |n: u64| {
+        let (arrival, sectors) = (128_166_372_000_000_000 + n * 10, 1 + n % 7);
+        format!("{arrival},h,0,Read,{},{},2000\n", n * 512, sectors * 512)
+    };
+    let path = file_of("wide.csv", &(0..1_000).map(row).collect::<String>());
+    let text = printed(&["trace", "info", &path]);
+    std::fs::remove_file(path).unwrap();
+    crate::assert_within(&text, 80);
+    assert!(text.contains("128 to 255: "), "{text}");
+}
+
 /// Queue lengths found, from arrivals and responses; and the notes.
 #[test]
 fn info_tells_queues_and_notes() {

@@ -210,6 +210,11 @@ pub(super) fn share(text: &str) -> Option<f64> {
     quantity::fraction(text).filter(|share| (0.0..=1.0).contains(share))
 }
 
+/// A share as it is written, without what binary fractions add to it.
+pub(super) fn percent(share: f64) -> String {
+    format!("{} %", (share * 1e8).round() / 1e6)
+}
+
 /// The fault that `found` is no share.
 pub(super) fn no_share(field: &str, found: &str) -> Fault {
     Fault::new(field, found, SHARE)

@@ -15,7 +15,7 @@ pub use sequential::Sequential;
 pub use uniform::Uniform;
 pub use zipf::Zipf;
 
-use super::args::Args;
+use super::args::{Args, percent};
 use super::draw::{Choice, Generator, Part, below};
 use super::family::{Info, family};
 use super::grammar::{Call, words};
@@ -138,9 +138,8 @@ impl PlaceMix {
             return Err(Fault::new(field, &words.join(" "), expected));
         }
         if given > 1.0 + ROUNDING || (without == 0 && given < 1.0 - ROUNDING) {
-            let found = format!("{} %", given * 100.0);
             let expected = "shares of 100 % in all, or a last place without";
-            return Err(Fault::new(field, &found, expected));
+            return Err(Fault::new(field, &percent(given), expected));
         }
         let rest = (1.0 - given).max(0.0);
         let parts = parts.into_iter();

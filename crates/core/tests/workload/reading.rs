@@ -232,7 +232,12 @@ fn requests_that_cannot_be() {
         ),
         (
             "poisson(rate=1/s) hot(at=0%, width=0%)",
-            "hot.width: found \"0 %\", expected a zone wider than the largest request, 16 sectors",
+            "hot.width: found \"0 %\", expected a zone as wide as the largest request, 16 sectors",
+        ),
+        (
+            "poisson(rate=1/s) hot(at=0%, width=0.0001%)",
+            "hot.width: found \"0.0001 %\", expected a zone as wide as the largest request, 16 \
+             sectors",
         ),
         (
             "poisson(rate=1/s) zipf(exponent=1, extent=4KiB)",

@@ -2,7 +2,7 @@
 
 use super::{Args, Bounds, Fault, Generator, Info, Size};
 use crate::units::SectorCount;
-use crate::workload::args::{no_share, share};
+use crate::workload::args::{no_share, percent, share};
 use crate::workload::draw::{Choice, Part};
 
 /// Sizes with their shares.
@@ -37,8 +37,7 @@ impl Size for Mixed {
             .collect::<Result<Vec<_>, Fault>>()?;
         let sum: f64 = parts.iter().map(|part| part.share).sum();
         if (sum - 1.0).abs() > 1e-9 {
-            let found = format!("{} %", sum * 100.0);
-            return Err(Fault::new("mixed", &found, "shares of 100 % in all"));
+            return Err(Fault::new("mixed", &percent(sum), "shares of 100 % in all"));
         }
         Ok(Self { parts })
     }
