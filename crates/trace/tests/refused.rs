@@ -240,12 +240,12 @@ fn disksim_values() {
         "0x",
         "0x+1",
         "0xg",
-        "1f",
+        "g",
         "1.0",
-        "4294967296",
+        "123456789",
         "0x100000000",
     ] {
-        let expected = "expected a number below 2^32, decimal or hexadecimal with 0x";
+        let expected = "expected a hexadecimal number below 2^32";
         disksim_row(
             &format!("2.5 0 5 8 {text}"),
             &format!("flags: found {text:?}, {expected}"),
