@@ -33,7 +33,8 @@ use crate::time::TimeUnit;
 ///
 /// A file whose dictionaries stand behind the batches that use them, which the format allows, is
 /// refused. A stream that is cut between two batches looks whole: its end mark may be left out.
-/// The library may panic on a file whose bytes were damaged; one that is only cut is refused.
+/// The library may panic on a file whose bytes were damaged, which ends the program; one that is
+/// only cut is refused.
 ///
 /// # Example
 ///

@@ -63,8 +63,8 @@ use crate::writer::{Emit, Unwritable};
 ///
 /// A file's table of contents stands at its end, so that no pipe and no compressed file is read.
 /// Times with fractions, dates and floating point numbers (which pandas makes of integers with
-/// gaps) are refused. The library may panic on a file whose bytes were damaged; one that is only
-/// cut is refused.
+/// gaps) are refused. The library may panic on a file whose bytes were damaged, which ends the
+/// program; one that is only cut is refused.
 ///
 /// # Example
 ///
