@@ -13,8 +13,8 @@
 //!
 //! Inside, from the ground: `record` < `error` < `compression`, `source` (bytes) < `digits` <
 //! `time` < `lines`, `text` (rows and their fields), `pairing` (events), `columns`, `left_out` <
-//! `formats` < `order`, `plausible`, `skipped` < `reader`; `writer` and `summary` (over `bins`) stand beside it, `adapt`
-//! above.
+//! `formats` < `order`, `plausible`, `skipped` < `reader`; `writer` and `summary` (over `bins`)
+//! stand beside it, `adapt` above.
 
 pub mod adapt;
 mod bins;

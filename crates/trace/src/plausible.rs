@@ -8,8 +8,8 @@ use diskarm_core::units::Span;
 
 use crate::time::TimeUnit;
 
-/// How far apart by median requests to a busy disk are. The band is narrow enough for a unit that is
-/// wrong by a thousand to lead out of it: from the 15 us of an array under TPC-C to a disk that
+/// How far apart by median requests to a busy disk are. The band is narrow enough for a unit that
+/// is wrong by a thousand to lead out of it: from the 15 us of an array under TPC-C to a disk that
 /// hardly works.
 const GAPS: Band = Band {
     what: "gap between requests",

@@ -102,6 +102,9 @@ impl Reader {
     fn fill(&mut self) {
         while !self.is_read && !self.ordering.is_full() {
             match self.rows.next(&mut self.told) {
+                Ok(Some(record)) if !is_completed(&record) => {
+                    self.refuse(endless(&self.name, &record));
+                }
                 Ok(Some(record)) => {
                     if let Err(latest) = self.ordering.put(record) {
                         self.refuse(late(&self.name, &record, latest));
@@ -145,6 +148,25 @@ pub(crate) fn counted(count: u64, noun: &str) -> String {
         1 => format!("1 {noun}"),
         _ => format!("{count} {noun}s"),
     }
+}
+
+/// Whether the completion is an instant, where the trace has it.
+#[inline]
+fn is_completed(record: &Record) -> bool {
+    let (Some(arrival), Some(response)) = (record.arrival, record.response) else {
+        return true;
+    };
+    let completed = arrival
+        .as_ns()
+        .saturating_add(response.as_ns().unsigned_abs());
+    completed <= i64::MAX.unsigned_abs()
+}
+
+#[cold]
+fn endless(name: &str, record: &Record) -> TraceError {
+    let found = format!("{} s", record.response.unwrap_or_default().as_s());
+    let expected = "a completion before 2^63 ns";
+    TraceError::value(name, record.place, "response", &found, expected)
 }
 
 #[cold]

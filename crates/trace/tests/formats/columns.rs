@@ -218,8 +218,9 @@ fn other_types_of_the_kind_are_read() {
     }
 }
 
-/// Written by pyarrow 26.0.1: `arrival_ns` and `response_ns` of int64 (one response is null), `op` of
-/// strings in a dictionary, `lbn` and `sectors` of int64; no statistics, no schema of Arrow's own.
+/// Written by pyarrow 26.0.1: `arrival_ns` and `response_ns` of int64 (one response is null), `op`
+/// of strings in a dictionary, `lbn` and `sectors` of int64; no statistics and no schema of
+/// Arrow's own.
 #[test]
 fn a_file_of_another_writer_is_read() {
     let records = all(include_bytes!("pyarrow.parquet"));

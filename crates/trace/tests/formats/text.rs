@@ -294,3 +294,11 @@ fn first_lines_are_told_apart() {
         assert_eq!(taken, [name]);
     }
 }
+
+/// Arrival and response can each be, but not the completion.
+#[test]
+fn completions_that_are_no_instants() {
+    let text = b"1455592401.5,8000000000.0,R,3,8192,4096\n";
+    let expected = "x:1: response: found \"8000000000 s\", expected a completion before 2^63 ns";
+    assert_eq!(refused(text, "systor17"), expected);
+}
