@@ -14,7 +14,7 @@ use crate::time::TimeUnit;
 const GAPS: Band = Band {
     what: "gap between requests",
     least: Span::from_ns(5_000),
-    most: Span::from_ns(1_500_000_000),
+    most: Span::from_ns(500_000_000),
     usual: 1e6,
 };
 
