@@ -121,6 +121,10 @@ fn record(row: &Row<'_>, previous: &mut Instant) -> Result<Record, TraceError> {
 }
 
 fn parse_flags(text: &[u8]) -> Option<u32> {
+    // Nearly all flags.
+    if let [digit @ b'0'..=b'9'] = text {
+        return Some((digit - b'0').into());
+    }
     let prefixed = text
         .strip_prefix(b"0x")
         .or_else(|| text.strip_prefix(b"0X"));
