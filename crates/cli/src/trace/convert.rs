@@ -9,7 +9,7 @@ use diskarm_trace::{Writer, writable};
 use serde::Serialize;
 
 use super::adapt::Adapt;
-use super::input::Input;
+use super::input::{self, Input};
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
@@ -42,9 +42,10 @@ pub struct Args {
 }
 
 fn formats() -> PossibleValuesParser {
-    PossibleValuesParser::new(
-        writable().map(|(entry, _)| PossibleValue::new(entry.info.name).help(entry.info.summary)),
-    )
+    let value = |(entry, _): (&diskarm_trace::Entry, _)| {
+        PossibleValue::new(entry.info.name).help(entry.info.summary)
+    };
+    PossibleValuesParser::new(writable().map(value).chain(input::missing()))
 }
 
 /// What was written; the names are those of the JSON.

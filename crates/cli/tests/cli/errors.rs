@@ -315,3 +315,19 @@ fn traces_that_do_not_fit() {
     let expected = "--warmup: found \"2\", expected less than the 2 requests of --trace";
     assert_eq!(told, expected);
 }
+
+/// Names of formats that need a feature are no misspellings.
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn formats_that_this_build_leaves_out() {
+    let path = file_of("left-out.spc", "0,64,4096,R,0.0\n");
+    let missing = "format: found \"parquet\", which this build leaves out: build it with \
+                   --features parquet";
+    let told = error(&["trace", "info", "--format", "parquet", &path]);
+    assert_eq!(told, format!("{path}: {missing}"));
+    let out = format!("{path}.parquet");
+    let told = error(&["trace", "convert", &path, &out, "--to", "parquet"]);
+    assert_eq!(told, format!("{out}: {missing}"));
+    assert!(!std::path::Path::new(&out).exists());
+    std::fs::remove_file(path).unwrap();
+}
