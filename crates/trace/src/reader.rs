@@ -195,7 +195,10 @@ impl Iterator for Reader {
             let has_failed = self.failure.is_some();
             if !self.has_begun && !has_failed {
                 self.has_begun = true;
-                return Some(Err(TraceError::empty(&self.name)));
+                return Some(Err(match self.skipped.reasons() {
+                    [] => TraceError::empty(&self.name),
+                    _ => TraceError::all_skipped(&self.name, self.skipped.lines()),
+                }));
             }
             self.has_begun = true;
             return self.failure.take().map(Err);

@@ -34,11 +34,11 @@ pub struct Part {
     device: Vec<u32>,
 
     /// Take what arrives from this time on, in ns, us, ms, s, min or h, and count from it
-    #[arg(long, value_name = "TIME", value_parser = instant)]
+    #[arg(long, value_name = "TIME", value_parser = instant, allow_hyphen_values = true)]
     from: Option<Instant>,
 
     /// Take what arrives before this time
-    #[arg(long, value_name = "TIME", value_parser = instant)]
+    #[arg(long, value_name = "TIME", value_parser = instant, allow_hyphen_values = true)]
     until: Option<Instant>,
 
     /// Divide the times between requests by this: 2 is twice the rate, 0.5 half of it

@@ -260,7 +260,8 @@ fn convert_adapts_on_request() {
         "70 sectors",
     ]);
     let told = String::from_utf8(output.stderr).unwrap();
-    let expected = "lbn: found \"8 sectors from 64\", expected at most 70 blocks";
+    let expected = "lbn: found \"8 sectors from 64\", expected at most 70 blocks, or another fit \
+                    than refuse";
     assert_eq!(told, format!("error: {path}:1: {expected}\n"));
     std::fs::remove_file(out).unwrap();
     std::fs::remove_file(path).unwrap();

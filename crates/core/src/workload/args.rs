@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::grammar::Call;
 use super::{Disk, Fault};
-use crate::spec::quantity;
+use crate::spec::{nearest, quantity};
 use crate::units::{SectorCount, Span};
 
 /// What was given to one generator, and what it has asked for so far.
@@ -59,11 +59,10 @@ impl<'t> Args<'t> {
         expected: &str,
         read: impl Fn(&str) -> Option<T>,
     ) -> Result<T, Fault> {
-        // A misspelt key, and not that the right one is missing, is what went wrong.
         let meant = self.maybe(key, expected, read)?;
-        meant.ok_or_else(|| {
-            let stranger = self.stranger();
-            stranger.unwrap_or_else(|| Fault::missing(self.field(key), expected))
+        meant.ok_or_else(|| match self.misspelt(key) {
+            Some(written) => Fault::unknown(self.name, written, "a known parameter", &[key]),
+            None => Fault::missing(self.field(key), expected),
         })
     }
 
@@ -184,6 +183,13 @@ impl<'t> Args<'t> {
     /// Ends the reading: a key that nobody asked for is a fault.
     pub(super) fn finish(self) -> Result<(), Fault> {
         self.stranger().map_or(Ok(()), Err)
+    }
+
+    /// What was given instead of `key`, by the look of it: what went wrong is not that `key` is
+    /// missing.
+    fn misspelt(&self, key: &str) -> Option<&'t str> {
+        let mut keys = self.given.iter().map(|(given, _)| *given);
+        keys.find(|given| !self.known.contains(given) && nearest(given, &[key]).is_some())
     }
 
     fn stranger(&self) -> Option<Fault> {

@@ -3,7 +3,7 @@
 use std::io::{Cursor, Read};
 
 use diskarm_core::request::Op;
-use diskarm_trace::{FORMATS, Options};
+use diskarm_trace::{FORMATS, OnError, Options};
 
 use crate::{Short, reader, records, refused, short, skipping};
 
@@ -301,4 +301,18 @@ fn completions_that_are_no_instants() {
     let text = b"1455592401.5,8000000000.0,R,3,8192,4096\n";
     let expected = "x:1: response: found \"8000000000 s\", expected a completion before 2^63 ns";
     assert_eq!(refused(text, "systor17"), expected);
+}
+
+#[test]
+fn a_trace_of_which_all_rows_are_skipped_tells_why() {
+    let options = Options {
+        format: Some("spc"),
+        on_error: OnError::Skip,
+        ..Options::default()
+    };
+    let mut trace = reader(b"0,1,512,r\n0,1,512,x,0.5\n", &options).unwrap();
+    let error = trace.next().expect("an error").expect_err("no record");
+    let told = error.to_string();
+    assert!(told.starts_with("x: found no sound row, expected at least one (1 bad row skipped: "));
+    assert!(told.contains("; 1 bad row skipped: "), "{told}");
 }
