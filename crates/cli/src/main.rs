@@ -9,6 +9,7 @@ mod drive_arg;
 mod drives;
 mod error;
 mod output;
+mod parallel;
 mod plot;
 mod policies;
 mod policy_arg;

@@ -19,12 +19,13 @@ use diskarm_core::host::Host;
 use diskarm_core::report::{Disks, Report, Served, Window, Windows};
 use diskarm_core::sched::Choice;
 use diskarm_core::units::{self, Angle};
-use diskarm_core::workload::{Arrivals, Thinking, Times};
+use diskarm_core::workload::{Arrivals, Thinking, Times, replication_seeds};
 use diskarm_trace::Record;
 
 use crate::drive_arg::{self, Chosen};
 use crate::error::Error;
 use crate::output;
+use crate::parallel;
 use crate::policy_arg;
 use crate::progress::Progress;
 use backlog::Backlog;
@@ -39,14 +40,13 @@ pub fn run(args: Args) -> Result<(), Error> {
     let chosen = drive_arg::choose("--drive", &args.drive)?;
     let policy = policy_arg::choose("--policy", &args.policy)?;
     let began = Instant::now();
-    let (workload, served) = match &args.trace[..] {
+    let (workload, runs) = match &args.trace[..] {
         [] => run_synthetic(&args, &chosen, &policy, &Synthetic::new(&args, &chosen)?)?,
-        files => run_trace(
-            &args,
-            &chosen,
-            &policy,
-            TraceRows::open(&args, files, &chosen)?,
-        )?,
+        files => {
+            let rows = TraceRows::open(&args, files, &chosen)?;
+            let (workload, run) = run_trace(&args, &chosen, &policy, rows)?;
+            (workload, vec![run])
+        }
     };
     let wall = began.elapsed();
     let inputs = Inputs {
@@ -55,15 +55,15 @@ pub fn run(args: Args) -> Result<(), Error> {
         workload,
         seed: args.trace.is_empty().then_some(args.seed),
     };
-    let figures = Figures::new(inputs, &served, wall);
-    for doubt in &served.doubts {
+    let figures = Figures::new(inputs, &runs, wall);
+    for doubt in runs.iter().flat_map(|run| &run.doubts) {
         eprintln!("warning: {doubt}");
     }
     if args.json {
         return output::print_json(&figures);
     }
     let mut text = figures.table();
-    if served.is_saturated {
+    if runs.iter().any(|run| run.is_saturated) {
         text += SATURATED;
     }
     output::print(&text)
@@ -76,6 +76,8 @@ note: requests arrive faster than they are served; the means grow with the lengt
 
 /// What came of a run.
 struct Run {
+    /// `None` where nothing is random.
+    seed: Option<u64>,
     report: Report,
     /// Of each stream of the workload, where there are several.
     streams: Vec<Served>,
@@ -93,16 +95,36 @@ struct Run {
     is_saturated: bool,
 }
 
-/// Requests as the seed gives them.
+/// Requests as the seed gives them, in as many runs as were asked for.
 fn run_synthetic(
     args: &Args,
     chosen: &Chosen,
     policy: &Choice,
     synthetic: &Synthetic,
-) -> Result<(figures::Workload, Run), Error> {
+) -> Result<(figures::Workload, Vec<Run>), Error> {
+    let runs = match args.replications {
+        None => vec![replication((args, chosen, policy), synthetic, args.seed)?],
+        Some(count) => {
+            let seeds = replication_seeds(args.seed).take(count as usize);
+            let seeds: Vec<u64> = seeds.collect();
+            let run = |number: usize| replication((args, chosen, policy), synthetic, seeds[number]);
+            let runs = parallel::map(seeds.len(), run);
+            runs.into_iter().collect::<Result<_, Error>>()?
+        }
+    };
+    let workload = figures::Workload::of_synthetic(synthetic, args.warmup);
+    Ok((workload, runs))
+}
+
+/// One run with the requests that `seed` gives.
+fn replication(
+    (args, chosen, policy): (&Args, &Chosen, &Choice),
+    synthetic: &Synthetic,
+    seed: u64,
+) -> Result<Run, Error> {
     let (workload, total) = (&synthetic.workload, synthetic.requests);
     let only = match &workload.streams[..] {
-        [only] => Some((only.requests(synthetic.disk, args.seed), &only.arrivals)),
+        [only] => Some((only.requests(synthetic.disk, seed), &only.arrivals)),
         _ => None,
     };
     // A load of its own for a single stream spares it the choice among several, a sixth of the
@@ -111,24 +133,26 @@ fn run_synthetic(
     let extras = extras(args, chosen, workload.streams.len())?;
     let served = match only {
         Some((requests, Arrivals::Open(pauses))) => {
-            let times = Times::new(pauses, args.seed, 0);
+            let times = Times::new(pauses, seed, 0);
             let mut load = Arriving::new(times, requests, total);
             serve(args, device, &mut load, Some(total), extras)?
         }
         Some((requests, Arrivals::Closed(clients))) => {
-            let thinking = Thinking::new(&clients.think, args.seed, 0);
+            let thinking = Thinking::new(&clients.think, seed, 0);
             let requests = requests.take(total as usize);
             let mut load = Closed::thinking(requests, clients.clients, thinking);
             serve(args, device, &mut load, Some(total), extras)?
         }
         None => {
-            let mut load = Streams::new(workload, synthetic.disk, args.seed, total);
+            let mut load = Streams::new(workload, synthetic.disk, seed, total);
             serve(args, device, &mut load, Some(total), extras)?
         }
     };
-    let workload = figures::Workload::of_synthetic(synthetic, args.warmup);
-    let is_open = synthetic.is_open();
-    Ok((workload, if is_open { served } else { closed(served) }))
+    Ok(Run {
+        seed: Some(seed),
+        is_saturated: served.is_saturated && synthetic.is_open(),
+        ..served
+    })
 }
 
 /// Clients that wait for their requests cannot outrun the drive.
@@ -230,7 +254,10 @@ fn serve(
         report: Report::new(args.warmup),
         backlog: Backlog::default(),
         extras: extras.is_asked_for().then(|| Box::new(extras)),
-        progress: Progress::new(total),
+        progress: match args.replications {
+            Some(_) => Progress::none(),
+            None => Progress::new(total),
+        },
     };
     engine::run(device, load, &mut watched)?;
     let extras = watched
@@ -248,6 +275,7 @@ fn serve(
         few.ok_or_else(|| Error::flag("--window", found, expected))
     });
     Ok(Run {
+        seed: None,
         is_saturated: watched.backlog.is_growing(),
         report: watched.report,
         streams: extras.streams,

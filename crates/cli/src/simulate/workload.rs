@@ -73,8 +73,13 @@ impl Synthetic {
         let requests = args.requests.unwrap_or(REQUESTS);
         let pauses = workload.streams.iter().map(|s| s.arrivals.mean_pause());
         let pause = pauses.min().unwrap_or_default();
-        if i128::from(requests) * i128::from(pause.as_ns()) > LONGEST_NS {
-            let expected = format!("a run of less than 146 years at {pause} a request");
+        let all = i128::from(requests) * i128::from(args.replications.unwrap_or(1));
+        if all.saturating_mul(pause.as_ns().into()) > LONGEST_NS {
+            let together = match args.replications {
+                Some(_) => ", all replications together",
+                None => "",
+            };
+            let expected = format!("a run of less than 146 years at {pause} a request{together}");
             return Err(Error::flag("--requests", requests.to_string(), expected));
         }
         if args.warmup >= requests {

@@ -5,9 +5,12 @@ mod drives;
 mod errors;
 mod help;
 mod locked;
+mod replay;
+mod replications;
 mod simulate;
 mod trace;
 mod validate;
+mod workload;
 
 use std::process::{Command, Output, Stdio};
 
