@@ -36,6 +36,7 @@ struct Cli {
 #[derive(clap::Subcommand)]
 enum Command {
     Calibrate(calibrate::Args),
+    Compare(simulate::compare::Args),
     Drives(drives::Args),
     Policies(policies::Args),
     Simulate(simulate::Args),
@@ -46,6 +47,7 @@ enum Command {
 fn run(command: Command) -> Result<(), Error> {
     match command {
         Command::Calibrate(args) => calibrate::run(args),
+        Command::Compare(args) => simulate::compare::run(args),
         Command::Drives(args) => drives::run(args),
         Command::Policies(args) => policies::run(args),
         Command::Simulate(args) => simulate::run(args),

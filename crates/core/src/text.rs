@@ -10,6 +10,7 @@ mod nearest;
 pub mod quantity;
 
 pub(crate) use args::{Args, no_share, percent, share};
+pub use call::list;
 pub(crate) use call::{Call, words};
 pub use fault::Fault;
 pub(crate) use nearest::nearest;

@@ -18,20 +18,31 @@ use crate::trace::input::Reading;
 /// Prints response and service times, utilisation, queue and throughput. The same inputs give
 /// the same figures, to the bit; only wall-clock times differ.
 #[derive(clap::Args)]
+#[command(override_usage = USAGE, after_long_help = FIGURES)]
+pub struct Args {
+    /// Order of service in the host's queue, in front of the drive; `diskarm policies` lists them.
+    #[arg(long)]
+    pub policy: String,
+
+    /// Write a CSV row for each request, in the order of completion, warm-up and all.
+    #[arg(long, value_name = "FILE", long_help = prose::flowing(ROWS))]
+    #[arg(conflicts_with = "replications")]
+    pub per_request: Option<String>,
+
+    #[command(flatten)]
+    pub setting: Setting,
+}
+
+/// A drive and its workload, and what is wanted of them.
+#[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("load").required(true).args(["trace", "random", "workload"])))]
 #[command(mut_group("Part", |group| group.conflicts_with_all(DRAWN)))]
 #[command(mut_group("Fitting", |group| group.conflicts_with_all(DRAWN)))]
 #[command(mut_group("Reading", |group| group.conflicts_with_all(DRAWN)))]
-#[command(override_usage = USAGE, after_long_help = FIGURES)]
-pub struct Args {
+pub struct Setting {
     /// Drive: a name of the catalogue, or a .toml file.
     #[arg(long, value_name = "NAME|FILE", long_help = drive_arg::long_help())]
     pub drive: String,
-
-    /// Order of service in the host's queue, in front of the drive.
-    /// `diskarm policies` lists them.
-    #[arg(long)]
-    pub policy: String,
 
     /// Replay a trace, or several merged; - for standard input. Each device of each is a drive of
     /// its own.
@@ -60,10 +71,6 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = positive_time, allow_hyphen_values = true)]
     pub window: Option<Span>,
 
-    /// Write a CSV row for each request, in the order of completion, warm-up and all.
-    #[arg(long, value_name = "FILE", long_help = prose::flowing(ROWS))]
-    pub per_request: Option<String>,
-
     /// Print JSON: one object; names end in their unit; null for what cannot be computed.
     #[arg(long)]
     pub json: bool,
@@ -75,7 +82,7 @@ pub struct Args {
     pub requests: Option<u64>,
 
     /// Run N times, each with a seed of its own, on every processor.
-    #[arg(long, value_name = "N", conflicts_with_all = ["trace", "window", "per_request"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["trace", "window"])]
     #[arg(help_heading = "With --random or --workload", long_help = REPLICATIONS)]
     #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(2..=MOST_REPLICATIONS))]
     pub replications: Option<u64>,

@@ -20,7 +20,7 @@ use super::trace_rows::Origin;
 use disk::Disk;
 use kind::{Kind, ResponseMs, ServiceMs};
 use replication::{Ci95, Replication};
-use table::{Table, known};
+use table::{Table, decimals, known};
 use window::WindowFigures;
 
 /// What gives the same figures again, beside the program's version.
@@ -155,11 +155,36 @@ impl Figures {
         }
     }
 
-    /// For people.
-    pub fn table(&self) -> String {
+    /// What a policy is compared by: mean response and its confidence, squared coefficient of
+    /// variation, 95th percentile and longest, throughput.
+    pub fn cells(&self) -> [String; 6] {
+        let r = &self.response_ms;
+        [
+            decimals(r.mean),
+            decimals(r.ci95),
+            decimals(r.cv2),
+            decimals(r.p95),
+            decimals(r.max),
+            decimals(self.throughput_per_s),
+        ]
+    }
+
+    /// The policy as it was written.
+    pub fn policy(&self) -> &str {
+        &self.policy
+    }
+
+    /// What several policies have in common.
+    pub fn heading(&self) -> String {
         let mut t = Table::default();
         t.text("drive", &self.drive);
-        t.text("policy", &self.policy);
+        self.asked(&mut t);
+        t.gap();
+        t.lines
+    }
+
+    /// The workload, and what was counted of it.
+    fn asked(&self, t: &mut Table) {
         t.text("workload", &self.workload.sentence());
         for (number, change) in self.changes.iter().enumerate() {
             t.text(if number == 0 { "changed" } else { "" }, change);
@@ -176,6 +201,14 @@ impl Figures {
             (warmup, Some(runs)) => format!("in {runs} runs, each after {warmup} of warm-up"),
         };
         t.count("requests", self.requests, &counted);
+    }
+
+    /// For people.
+    pub fn table(&self) -> String {
+        let mut t = Table::default();
+        t.text("drive", &self.drive);
+        t.text("policy", &self.policy);
+        self.asked(&mut t);
         t.row("simulated time", Some(self.simulated_s), 3, "s");
         t.row("wall time", Some(self.wall_s), 3, "s");
         t.row(

@@ -1,6 +1,7 @@
 //! Runs the program and reads what it prints.
 
 mod calibrate;
+mod compare;
 mod drives;
 mod errors;
 mod help;

@@ -20,14 +20,14 @@ pub struct Kind {
 #[derive(Default, Serialize)]
 pub struct ResponseMs {
     pub mean: Option<f64>,
-    ci95: Option<f64>,
+    pub ci95: Option<f64>,
     std: Option<f64>,
-    cv2: Option<f64>,
+    pub cv2: Option<f64>,
     p50: Option<f64>,
     pub p95: Option<f64>,
     p99: Option<f64>,
     p999: Option<f64>,
-    max: Option<f64>,
+    pub max: Option<f64>,
 }
 
 /// Of service.

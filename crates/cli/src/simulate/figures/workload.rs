@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::super::Mode;
-use super::super::args::Args;
+use super::super::args::Setting;
 use super::super::trace_rows::{Origin, TraceRows};
 use super::super::workload::{FlagArrivals, Synthetic, Told};
 
@@ -101,7 +101,7 @@ impl Workload {
     }
 
     /// Of a trace that was replayed so.
-    pub fn of_trace(rows: &TraceRows, mode: Mode, args: &Args) -> Self {
+    pub fn of_trace(rows: &TraceRows, mode: Mode, setting: &Setting) -> Self {
         let files = rows.files().map(|(file, format)| File {
             file: file.to_owned(),
             format,
@@ -111,7 +111,7 @@ impl Workload {
             Mode::Pauses => ("closed", None),
             Mode::Outstanding(clients) => ("outstanding", Some(clients)),
         };
-        let think = args.think.unwrap_or_default();
+        let think = setting.think.unwrap_or_default();
         Self::Trace {
             files: files.collect(),
             device: match rows.origins()[..] {
@@ -121,7 +121,7 @@ impl Workload {
             arrivals,
             outstanding,
             think_ms: outstanding.map(|_| think.as_ms()),
-            warmup_requests: args.warmup,
+            warmup_requests: setting.warmup,
         }
     }
 
