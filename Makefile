@@ -36,6 +36,7 @@ test: ## everything that must hold before a merge
 	$(CARGO) clippy --package diskarm-trace --features parquet --all-targets -- -D warnings
 	$(CARGO) xtask tidy
 	$(CARGO) test --workspace
+	$(CARGO) test --package diskarm-trace --features parquet --lib --tests
 	@if [ -d "$$(rustc --print target-libdir --target $(WASM))" ]; then \
 		echo "$(CARGO) check --package diskarm-core --target $(WASM)"; \
 		$(CARGO) check --quiet --package diskarm-core --target $(WASM); \

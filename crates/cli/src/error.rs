@@ -128,9 +128,13 @@ pub fn usage(error: clap::Error) -> Result<(), Error> {
     use clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand as HelpInstead;
     let text = error.to_string();
     if error.kind() == HelpInstead {
-        return Err(Error::Usage(
-            "found no command, expected one (diskarm --help lists them)".to_owned(),
-        ));
+        // The text is the help of the command that has none of its own.
+        let usage = text.lines().find_map(|line| line.strip_prefix("Usage: "));
+        let command = usage.and_then(|usage| usage.split_once(" <"));
+        let command = command.map_or("diskarm", |(command, _)| command);
+        return Err(Error::Usage(format!(
+            "found no command, expected one ({command} --help lists them)"
+        )));
     }
     if !error.use_stderr() {
         return crate::output::print(&text);
@@ -153,17 +157,26 @@ fn bad_value(error: &clap::Error) -> Option<String> {
         Some(ContextValue::Strings(names)) if !found.is_empty() => {
             format!("expected one of {}", names.join(", "))
         }
-        // None where no value was typed. Our own parsers of values begin with "expected".
-        _ => std::error::Error::source(error)?.to_string(),
+        // None where no value was typed. Our own parsers of values begin with "expected"; those
+        // of the parser of flags are of whole numbers.
+        _ => {
+            let told = std::error::Error::source(error)?.to_string();
+            match told.starts_with("expected") {
+                true => told,
+                false => format!("expected a whole number ({told})"),
+            }
+        }
     };
     Some(format!("{flag}: found {found:?}, {expected}"))
 }
 
-/// The paragraphs before the usage and the pointer to the help, parted by semicolons.
+/// The paragraphs before the usage and the pointer to the help, parted by semicolons, without the
+/// advice to pass a misspelt flag as a file.
 fn one_line(text: &str) -> String {
     let told = text.split("\n\n").take_while(|paragraph| {
         !paragraph.starts_with("Usage:") && !paragraph.starts_with("For more information")
     });
+    let told = told.filter(|paragraph| !paragraph.trim_start().starts_with("tip: to pass "));
     let paragraphs: Vec<String> = told
         .map(|paragraph| {
             let words: Vec<&str> = paragraph.split_whitespace().collect();

@@ -9,6 +9,7 @@ mod drive_arg;
 mod drives;
 mod error;
 mod output;
+mod parallel;
 mod plot;
 mod policies;
 mod policy_arg;
@@ -35,6 +36,7 @@ struct Cli {
 #[derive(clap::Subcommand)]
 enum Command {
     Calibrate(calibrate::Args),
+    Compare(simulate::compare::Args),
     Drives(drives::Args),
     Policies(policies::Args),
     Simulate(simulate::Args),
@@ -45,6 +47,7 @@ enum Command {
 fn run(command: Command) -> Result<(), Error> {
     match command {
         Command::Calibrate(args) => calibrate::run(args),
+        Command::Compare(args) => simulate::compare::run(args),
         Command::Drives(args) => drives::run(args),
         Command::Policies(args) => policies::run(args),
         Command::Simulate(args) => simulate::run(args),

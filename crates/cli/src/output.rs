@@ -20,6 +20,13 @@ pub fn print(text: &str) -> Result<(), Error> {
     }
 }
 
+/// Says on standard error what belongs to a result that is no place for it.
+pub fn warn(notes: &[String]) {
+    for note in notes {
+        eprintln!("note: {note}");
+    }
+}
+
 /// Prints `value` as JSON, indented, fields in the order of their declaration. Numbers that are
 /// not finite come out as `null`.
 ///

@@ -26,6 +26,14 @@ impl Progress {
         }
     }
 
+    /// Of a part of work that has a bar of its own.
+    pub fn none() -> Self {
+        Self {
+            bar: None,
+            began: Instant::now(),
+        }
+    }
+
     /// `done` steps are behind us. Reads the clock: not for every one of a million steps.
     pub fn at(&mut self, done: u64) {
         let Some(bar) = &self.bar else { return };

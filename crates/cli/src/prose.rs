@@ -15,6 +15,22 @@ pub fn wrapped(text: &str, indent: usize) -> String {
     paragraphs.join("\n")
 }
 
+/// The paragraphs of `text`, each in one line, for whoever wraps them by themselves.
+pub fn flowing(text: &str) -> String {
+    let paragraphs: Vec<String> = text
+        .split("\n\n")
+        .map(|words| words.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    paragraphs.join("\n\n")
+}
+
+/// A label, and the words of `text` in lines beside it, `indent` columns from the left.
+pub fn labelled(label: &str, text: &str, indent: usize) -> String {
+    let text = wrapped(text, indent);
+    // The margin gives way to the label.
+    format!("{label:<indent$}{}", text.trim_start())
+}
+
 fn paragraph(text: &str, margin: &str) -> String {
     let (mut lines, mut line) = (String::new(), String::new());
     for word in text.split_whitespace() {
@@ -50,5 +66,15 @@ mod tests {
             format!("  {ab}\n  abcd\n")
         );
         assert_eq!(wrapped("a\n\nb\n", 1), " a\n\n b\n");
+        assert_eq!(flowing("a\nb\n\nc d\n"), "a b\n\nc d");
+    }
+
+    #[test]
+    fn a_label_stands_in_the_margin() {
+        // 4 + 12 * 6 - 1 are 75 columns, one more word makes 81.
+        let line = ["words"; 12].join(" ");
+        let expected = format!("a   {line}\n    words\n");
+        assert_eq!(labelled("a", &format!("{line} words"), 4), expected);
+        assert_eq!(labelled("", "b", 2), "  b\n");
     }
 }

@@ -16,6 +16,7 @@ mod bsatf;
 mod choice;
 mod clook;
 mod fcfs;
+mod field;
 mod gstf;
 mod hol;
 mod lbsatf;
@@ -60,9 +61,9 @@ pub use wb_sptf::WbSptf;
 pub use wstf::Wstf;
 
 use crate::extent::Extent;
-use crate::request::Request;
+use crate::request::{Op, Request};
 use crate::text::{Args, Fault};
-use crate::units::{Cylinder, Instant, SectorCount, Span};
+use crate::units::{Angle, Cylinder, Instant, SectorCount, Span};
 
 /// A request that waits to be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,6 +114,9 @@ pub struct Shape {
 pub trait Outlook {
     /// The cylinder under the heads.
     fn cylinder(&self) -> Cylinder;
+
+    /// What passes under the heads at the instant from which the times of a read or a write count.
+    fn angle(&self, op: Op) -> Angle;
 
     /// Time until the media transfer of a request at `place` would begin.
     fn positioning(&self, request: &Request, place: &Extent) -> Span;

@@ -9,7 +9,8 @@ mod fault;
 mod nearest;
 pub mod quantity;
 
-pub(crate) use args::{Args, no_share, share};
+pub(crate) use args::{Args, no_share, percent, share};
+pub use call::list;
 pub(crate) use call::{Call, words};
 pub use fault::Fault;
 pub(crate) use nearest::nearest;

@@ -26,7 +26,7 @@ pub mod places;
 pub mod sizes;
 
 pub use arrivals::{Arrivals, Pauses, Thinking, Times};
-pub use draw::Part;
+pub use draw::{Part, replication_seeds};
 pub use family::Info;
 pub use places::{PlaceMix, Places};
 pub use requests::Requests;

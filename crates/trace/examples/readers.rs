@@ -124,7 +124,12 @@ fn bytes_of(requests: &[Record], format: &str) -> Result<Vec<u8>, TraceError> {
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes, format, format)?;
     for request in requests {
-        writer.write(request)?;
+        let device = match format {
+            // It knows one only.
+            "measured" => 0,
+            _ => request.device,
+        };
+        writer.write(&Record { device, ..*request })?;
     }
     writer.finish()?;
     Ok(bytes)

@@ -37,7 +37,7 @@ pub(crate) static COLUMNS: [Column; COUNT] = [
     Column::full("device", DataType::UInt32, false),
     Column::full("op", DataType::Utf8, true),
     Column::full("lbn", DataType::UInt64, true),
-    Column::full("blocks", DataType::UInt32, true),
+    Column::full("sectors", DataType::UInt32, true),
     Column::nullable("response_ns", DataType::Int64),
     Column::nullable("service_ns", DataType::Int64),
     Column::nullable("think_ns", DataType::Int64),
@@ -50,7 +50,7 @@ const ARRIVAL: usize = 0;
 const DEVICE: usize = 1;
 const OP: usize = 2;
 const LBN: usize = 3;
-const BLOCKS: usize = 4;
+const SECTORS: usize = 4;
 const RESPONSE: usize = 5;
 const SERVICE: usize = 6;
 const THINK: usize = 7;
@@ -356,7 +356,7 @@ impl Row<'_> {
 
     fn blocks(&self) -> Result<(Lbn, SectorCount), TraceError> {
         let start = self.whole(LBN, 0, u64::MAX)?.unwrap_or_default();
-        let sectors = self.whole(BLOCKS, 1, MAX_SECTORS)?.unwrap_or_default();
+        let sectors = self.whole(SECTORS, 1, MAX_SECTORS)?.unwrap_or_default();
         match start.checked_add(sectors) {
             Some(_) => Ok((Lbn(start), SectorCount(sectors))),
             None => Err(self.reject(LBN, "the request to end below block 2^64")),

@@ -87,6 +87,16 @@ impl TraceError {
         Self::new(ErrorKind::Empty, name, None, detail)
     }
 
+    /// No row is left of those that were skipped; each of `skipped` tells of some of them.
+    pub(crate) fn all_skipped(name: &str, skipped: impl Iterator<Item = String>) -> Self {
+        let skipped: Vec<String> = skipped.collect();
+        let detail = format!(
+            "found no sound row, expected at least one ({})",
+            skipped.join("; ")
+        );
+        Self::new(ErrorKind::Empty, name, None, detail)
+    }
+
     /// A value that its field cannot have; for complaints that only the caller can make, too,
     /// such as a request beyond the end of its disk. Of a long `found` only the head is shown.
     ///

@@ -31,9 +31,6 @@ pub static FORMATS: &[Entry] = &[
     Entry::of::<arrow::Arrow>(),
 ];
 
-/// How files begin that only builds with the feature `parquet` read, and what they are.
-pub(crate) const IN_COLUMNS: [(&[u8], &str); 2] = [(b"PAR1", "Parquet"), (b"ARROW1", "Arrow")];
-
 /// Parses the rows of one file, in their order.
 pub trait Rows: Send {
     /// The next record, or `None` at the end. After an error that [is

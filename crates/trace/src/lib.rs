@@ -12,10 +12,9 @@
 //! [`Reader::notes`] says what else there is to know.
 //!
 //! Inside, from the ground: `record` < `error` < `compression`, `source` (bytes) < `digits` <
-//! `time` < `lines`, `text` (rows and their fields), `pairing` (events), `columns` < `formats` <
-//! `order`,
-//! `plausible`, `skipped` < `reader`; `writer` and `summary` (over `bins`) stand beside it, `adapt`
-//! above.
+//! `time` < `lines`, `text` (rows and their fields), `pairing` (events), `columns`, `left_out` <
+//! `formats` < `order`, `plausible`, `skipped` < `reader`; `writer` and `summary` (over `bins`)
+//! stand beside it, `adapt` above.
 
 pub mod adapt;
 mod bins;
@@ -26,6 +25,7 @@ mod digits;
 mod error;
 mod format;
 pub mod formats;
+mod left_out;
 mod lines;
 mod order;
 mod pairing;
@@ -44,6 +44,7 @@ pub use error::{ErrorKind, TraceError};
 pub use format::{
     Entry, FORMATS, Format, Info, Moment, OnError, Opened, Options, Rows, Told, Zero,
 };
+pub use left_out::{LeftOut, left_out};
 pub use reader::{Reader, open, open_with, read, read_with};
 pub use record::{Observed, Place, Record, Urgency};
 pub use skipped::{Reason, Skipped};

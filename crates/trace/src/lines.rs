@@ -196,13 +196,16 @@ impl<'a> Row<'a> {
         fields: &mut impl Iterator<Item = &'a [u8]>,
         names: &[&'static str],
     ) -> ([Field<'a>; N], usize) {
-        let mut array = [self.field("", b""); N];
+        let mut texts = [&b""[..]; N];
         let mut count = 0;
-        for (place, name) in array.iter_mut().zip(names) {
+        for (place, _) in texts.iter_mut().zip(names) {
             let Some(text) = fields.next() else { break };
-            *place = self.field(name, text);
+            *place = text;
             count += 1;
         }
+        // Fields are made last, where they need not be moved.
+        let name = |index: usize| names.get(index).copied().unwrap_or_default();
+        let array = std::array::from_fn(|index| self.field(name(index), texts[index]));
         (array, count)
     }
 

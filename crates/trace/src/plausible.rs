@@ -8,20 +8,29 @@ use diskarm_core::units::Span;
 
 use crate::time::TimeUnit;
 
-/// What nobody's requests are apart by median: from a device that does a million a second up to
-/// a machine at rest, whose requests still come in bursts.
+/// How far apart by median requests to a busy disk are. The band is narrow enough for a unit that
+/// is wrong by a thousand to lead out of it: from the 15 us of an array under TPC-C to a disk that
+/// hardly works.
 const GAPS: Band = Band {
     what: "gap between requests",
+    least: Span::from_ns(5_000),
+    most: Span::from_ns(500_000_000),
+    usual: 1e6,
+};
+
+/// The same where something else vouches for the unit: from a device that does a million a second
+/// up to a machine at rest, whose requests still come in bursts.
+const ANY_GAPS: Band = Band {
     least: Span::from_ns(1_000),
     most: Span::from_ns(100_000_000_000),
-    usual: 1e6,
+    ..GAPS
 };
 
 /// From the fastest flash to a disk behind a long queue.
 const RESPONSES: Band = Band {
     what: "response",
     least: Span::from_ns(1_000),
-    most: Span::from_ns(100_000_000_000),
+    most: Span::from_ns(10_000_000_000),
     usual: 3e6,
 };
 
@@ -37,19 +46,25 @@ struct Band {
     usual: f64,
 }
 
-/// A doubt about `unit`, in which the times of a trace were read.
+/// A doubt about `unit`, in which the times of a trace were read. `is_dated` where they count from
+/// a known day, which vouches for the unit, as do responses.
 pub(crate) fn doubt(
     unit: TimeUnit,
+    is_dated: bool,
     gaps: impl Iterator<Item = Span>,
     responses: impl Iterator<Item = Span>,
 ) -> Option<String> {
-    GAPS.doubt(unit, gaps)
+    let responses: Vec<Span> = responses.collect();
+    let band = match is_dated || responses.len() >= LEAST_COUNT {
+        true => ANY_GAPS,
+        false => GAPS,
+    };
+    band.doubt(unit, gaps.collect())
         .or_else(|| RESPONSES.doubt(unit, responses))
 }
 
 impl Band {
-    fn doubt(&self, unit: TimeUnit, spans: impl Iterator<Item = Span>) -> Option<String> {
-        let mut spans: Vec<Span> = spans.collect();
+    fn doubt(&self, unit: TimeUnit, mut spans: Vec<Span>) -> Option<String> {
         if spans.len() < LEAST_COUNT {
             return None;
         }
@@ -78,11 +93,11 @@ impl Band {
     }
 }
 
-const UNITS: [TimeUnit; 5] = [
+/// Those in which traces are written by mistake; Windows's ticks are not.
+const UNITS: [TimeUnit; 4] = [
     TimeUnit::Seconds,
     TimeUnit::Milliseconds,
     TimeUnit::Microseconds,
-    TimeUnit::Ticks,
     TimeUnit::Nanoseconds,
 ];
 
@@ -113,24 +128,44 @@ mod tests {
         let none = std::iter::empty;
         // 2.4 ms, written in ns and read as ms: 2.4e6 ms.
         let read = gaps(2_400_000 * 1_000_000);
-        let told = doubt(TimeUnit::Milliseconds, read, none()).unwrap();
-        assert!(told.contains("2.40e3") || told.contains("2400 s"), "{told}");
+        let told = doubt(TimeUnit::Milliseconds, false, read, none()).unwrap();
         assert!(
-            told.contains("nanoseconds are likelier (0.00240 s)"),
+            told.contains("would be 2.40e3 s") || told.contains("would be 2400 s"),
             "{told}"
         );
+        let likelier = "nanoseconds are likelier (0.00240 s)";
+        assert!(told.contains(likelier), "{told}");
         // 2 s, written in s and read as ns: 2 ns.
-        let told = doubt(TimeUnit::Nanoseconds, gaps(2), none()).unwrap();
+        let told = doubt(TimeUnit::Nanoseconds, false, gaps(2), none()).unwrap();
         assert!(told.contains("milliseconds are likelier"), "{told}");
-        assert_eq!(doubt(TimeUnit::Milliseconds, gaps(2_400_000), none()), None);
+        let sound = doubt(TimeUnit::Milliseconds, false, gaps(2_400_000), none());
+        assert_eq!(sound, None);
         // Sound gaps, and responses of 80 ns.
-        let told = doubt(TimeUnit::Nanoseconds, gaps(1_000_000), gaps(80)).unwrap();
+        let told = doubt(TimeUnit::Nanoseconds, false, gaps(1_000_000), gaps(80)).unwrap();
         assert!(told.contains("response"), "{told}");
+    }
+
+    /// 2.4 ms, by a thousand too short and too long: what a date or a response tells otherwise.
+    #[test]
+    fn a_thousand_is_seen() {
+        let none = std::iter::empty;
+        for (ns, likelier) in [
+            (2_400, "milliseconds are likelier (0.00240 s)"),
+            (2_400_000_000, "nanoseconds are likelier (0.00240 s)"),
+        ] {
+            let told = doubt(TimeUnit::Microseconds, false, gaps(ns), none()).unwrap();
+            assert!(told.contains(likelier), "{told}");
+            let dated = doubt(TimeUnit::Microseconds, true, gaps(ns), none());
+            assert_eq!(dated, None);
+            let answered = doubt(TimeUnit::Microseconds, false, gaps(ns), gaps(10_000_000));
+            assert_eq!(answered, None);
+        }
     }
 
     #[test]
     fn a_few_gaps_prove_nothing() {
         let few = gaps(1).take(LEAST_COUNT - 1);
-        assert_eq!(doubt(TimeUnit::Nanoseconds, few, std::iter::empty()), None);
+        let told = doubt(TimeUnit::Nanoseconds, false, few, std::iter::empty());
+        assert_eq!(told, None);
     }
 }

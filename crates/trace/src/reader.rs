@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use diskarm_core::units::Instant;
 
 use crate::error::{ErrorKind, Quoted, TraceError};
-use crate::format::{Entry, FORMATS, IN_COLUMNS, Info, OnError, Options, Rows, Told, Zero};
+use crate::format::{Entry, FORMATS, Info, OnError, Options, Rows, Told, Zero};
+use crate::left_out::{left_out, missing};
 use crate::order::Ordering;
 use crate::plausible;
 use crate::record::Record;
@@ -101,6 +102,9 @@ impl Reader {
     fn fill(&mut self) {
         while !self.is_read && !self.ordering.is_full() {
             match self.rows.next(&mut self.told) {
+                Ok(Some(record)) if !is_completed(&record) => {
+                    self.refuse(endless(&self.name, &record));
+                }
                 Ok(Some(record)) => {
                     if let Err(latest) = self.ordering.put(record) {
                         self.refuse(late(&self.name, &record, latest));
@@ -131,6 +135,7 @@ impl Reader {
         }
         self.doubt = plausible::doubt(
             self.info.time_unit,
+            self.info.zero == Zero::Unix,
             self.ordering.gaps(),
             self.ordering.responses(),
         );
@@ -143,6 +148,25 @@ pub(crate) fn counted(count: u64, noun: &str) -> String {
         1 => format!("1 {noun}"),
         _ => format!("{count} {noun}s"),
     }
+}
+
+/// Whether the completion is an instant, where the trace has it.
+#[inline]
+fn is_completed(record: &Record) -> bool {
+    let (Some(arrival), Some(response)) = (record.arrival, record.response) else {
+        return true;
+    };
+    let completed = arrival
+        .as_ns()
+        .saturating_add(response.as_ns().unsigned_abs());
+    completed <= i64::MAX.unsigned_abs()
+}
+
+#[cold]
+fn endless(name: &str, record: &Record) -> TraceError {
+    let found = format!("{} s", record.response.unwrap_or_default().as_s());
+    let expected = "a completion before 2^63 ns";
+    TraceError::value(name, record.place, "response", &found, expected)
 }
 
 #[cold]
@@ -171,7 +195,10 @@ impl Iterator for Reader {
             let has_failed = self.failure.is_some();
             if !self.has_begun && !has_failed {
                 self.has_begun = true;
-                return Some(Err(TraceError::empty(&self.name)));
+                return Some(Err(match self.skipped.reasons() {
+                    [] => TraceError::empty(&self.name),
+                    _ => TraceError::all_skipped(&self.name, self.skipped.lines()),
+                }));
             }
             self.has_begun = true;
             return self.failure.take().map(Err);
@@ -322,8 +349,13 @@ fn begin(
 fn find(forced: &str, name: &str) -> Result<&'static Entry, TraceError> {
     let entry = FORMATS.iter().find(|entry| entry.info.name == forced);
     entry.ok_or_else(|| {
-        let (forced, known) = (Quoted(forced), names(FORMATS.iter()));
-        let detail = format!("format: found {forced}, expected one of {known}");
+        let detail = match left_out().iter().find(|format| format.name == forced) {
+            Some(format) => missing(format),
+            None => {
+                let (forced, known) = (Quoted(forced), names(FORMATS.iter()));
+                format!("format: found {forced}, expected one of {known}")
+            }
+        };
         TraceError::new(ErrorKind::UnknownFormat, name, None, detail)
     })
 }
@@ -334,7 +366,7 @@ fn detect<'a>(table: &'a [Entry], head: &[u8], name: &str) -> Result<&'a Entry, 
     let fitting: Vec<&Entry> = table.iter().filter(|entry| (entry.sniff)(head)).collect();
     let detail = match fitting[..] {
         [entry] => return Ok(entry),
-        [] if let Some(detail) = left_out(head) => detail,
+        [] if let Some(format) = left_out().iter().find(|f| (f.sniff)(head)) => missing(format),
         [] => {
             let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
             let first = String::from_utf8_lossy(first.trim_ascii_end());
@@ -351,16 +383,6 @@ fn detect<'a>(table: &'a [Entry], head: &[u8], name: &str) -> Result<&'a Entry, 
         }
     };
     Err(TraceError::new(ErrorKind::Undetected, name, None, detail))
-}
-
-/// What to say of a file that other builds read.
-fn left_out(head: &[u8]) -> Option<String> {
-    let (_, name) = IN_COLUMNS
-        .iter()
-        .find(|(magic, _)| head.starts_with(magic))?;
-    Some(format!(
-        "format: found {name}, which this build leaves out: build it with --features parquet"
-    ))
 }
 
 fn names<'a>(entries: impl Iterator<Item = &'a Entry>) -> String {

@@ -26,8 +26,8 @@ pub struct Record {
     pub start: Lbn,
     /// Number of 512-byte blocks.
     pub sectors: SectorCount,
-    /// Measured, from arrival to completion. In a trace without arrivals, all responses and
-    /// pauses up to any record add up to at most 2^63 - 1 ns.
+    /// Measured, from arrival to completion, which is at most 2^63 - 1 ns. In a trace without
+    /// arrivals, all responses and pauses up to any record add up to no more.
     pub response: Option<Span>,
     /// The last part of the response: measured from the start of the service to its completion.
     pub service: Option<Span>,

@@ -6,6 +6,7 @@ use diskarm_core::units::Instant;
 
 use crate::error::{ErrorKind, Quoted, TraceError};
 use crate::format::{Entry, FORMATS, Info};
+use crate::left_out::{left_out, missing};
 use crate::reader::counted;
 use crate::record::Record;
 
@@ -67,12 +68,14 @@ impl<W: Write> Writer<W> {
         let writable = || writable().map(|(entry, _)| entry.info.name);
         let found = self::writable().find(|(entry, _)| entry.info.name == format);
         let Some((entry, emit)) = found else {
-            let known: Vec<&str> = writable().collect();
-            let detail = format!(
-                "format: found {}, expected one that can be written: {}",
-                Quoted(format),
-                known.join(", ")
-            );
+            let detail = match left_out().iter().find(|other| other.name == format) {
+                Some(other) => missing(other),
+                None => format!(
+                    "format: found {}, expected one that can be written: {}",
+                    Quoted(format),
+                    writable().collect::<Vec<_>>().join(", ")
+                ),
+            };
             return Err(TraceError::new(
                 ErrorKind::UnknownFormat,
                 name,

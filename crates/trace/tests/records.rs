@@ -200,7 +200,7 @@ struct Written {
     think_ns: i64,
     observed: u8,
     flags: u32,
-    hexadecimal: bool,
+    prefixed: bool,
 }
 
 prop_compose! {
@@ -213,9 +213,9 @@ prop_compose! {
         think_ns in 0..1i64 << 53,
         observed in 0..3u8,
         flags: u32,
-        hexadecimal: bool,
+        prefixed: bool,
     ) -> Written {
-        Written { read, start, sectors, device, first_ns, think_ns, observed, flags, hexadecimal }
+        Written { read, start, sectors, device, first_ns, think_ns, observed, flags, prefixed }
     }
 }
 
@@ -322,9 +322,9 @@ proptest! {
             let flags = request.flags & !1 | u32::from(request.read);
             let arrival = decimal(arrival_ns, 6);
             write!(text, "{arrival} {device} {start} {sectors} ").unwrap();
-            match request.hexadecimal {
+            match request.prefixed {
                 true => writeln!(text, "0x{flags:x}").unwrap(),
-                false => writeln!(text, "{flags}").unwrap(),
+                false => writeln!(text, "{flags:x}").unwrap(),
             }
             expected.push(Record {
                 arrival: Some(Instant::from_ns(arrival_ns as u64)),

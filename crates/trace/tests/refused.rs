@@ -240,12 +240,12 @@ fn disksim_values() {
         "0x",
         "0x+1",
         "0xg",
-        "1f",
+        "g",
         "1.0",
-        "4294967296",
+        "123456789",
         "0x100000000",
     ] {
-        let expected = "expected a number below 2^32, decimal or hexadecimal with 0x";
+        let expected = "expected a hexadecimal number below 2^32";
         disksim_row(
             &format!("2.5 0 5 8 {text}"),
             &format!("flags: found {text:?}, {expected}"),
@@ -344,14 +344,27 @@ fn formats_that_are_none() {
 #[cfg(not(feature = "parquet"))]
 #[test]
 fn formats_that_are_left_out() {
-    for (bytes, name) in [(&b"PAR1\x15\x04"[..], "Parquet"), (b"ARROW1\0\0", "Arrow")] {
-        let (_, error) = refuse(bytes, "x", None);
+    for (bytes, name) in [
+        (&b"PAR1\x15\x04"[..], "parquet"),
+        (b"ARROW1\0\0", "arrow"),
+        (b"\xff\xff\xff\xff\x98\x01\0\0\x10", "arrow"),
+    ] {
         let expected = format!(
-            "x: format: found {name}, which this build leaves out: build it with --features parquet"
+            "x: format: found {name:?}, which this build leaves out: build it with --features \
+             parquet"
         );
+        let (_, error) = refuse(bytes, "x", None);
         assert_eq!(error.to_string(), expected);
         assert_eq!(error.kind(), ErrorKind::Undetected);
+        let (_, error) = refuse(b"0.5 0 1 1 1\n", "x", Some(name));
+        assert_eq!(error.to_string(), expected);
+        assert_eq!(error.kind(), ErrorKind::UnknownFormat);
+        let error = diskarm_trace::Writer::new(Vec::new(), "x", name).err();
+        assert_eq!(error.map(|error| error.to_string()), Some(expected));
     }
+    // No multiple of 8, as the first message of a stream is.
+    let (_, error) = refuse(b"\xff\xff\xff\xff\x99\x01\0\0\x10", "x", None);
+    assert!(error.to_string().contains("not recognised"), "{error}");
 }
 
 #[test]

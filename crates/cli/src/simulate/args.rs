@@ -9,6 +9,7 @@ use diskarm_core::units::Span;
 use diskarm_core::workload::{Arrivals, Info, Places, Sizes};
 
 use crate::drive_arg;
+use crate::prose;
 use crate::trace::adapt::{Fitting, Part};
 use crate::trace::input::Reading;
 
@@ -17,24 +18,35 @@ use crate::trace::input::Reading;
 /// Prints response and service times, utilisation, queue and throughput. The same inputs give
 /// the same figures, to the bit; only wall-clock times differ.
 #[derive(clap::Args)]
+#[command(override_usage = USAGE, after_long_help = FIGURES)]
+pub struct Args {
+    /// Order of service in the host's queue, in front of the drive; `diskarm policies` lists them.
+    #[arg(long)]
+    pub policy: String,
+
+    /// Write a CSV row for each request, in the order of completion, warm-up and all.
+    #[arg(long, value_name = "FILE", long_help = prose::flowing(ROWS))]
+    #[arg(conflicts_with = "replications")]
+    pub per_request: Option<String>,
+
+    #[command(flatten)]
+    pub setting: Setting,
+}
+
+/// A drive and its workload, and what is wanted of them.
+#[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("load").required(true).args(["trace", "random", "workload"])))]
 #[command(mut_group("Part", |group| group.conflicts_with_all(DRAWN)))]
 #[command(mut_group("Fitting", |group| group.conflicts_with_all(DRAWN)))]
 #[command(mut_group("Reading", |group| group.conflicts_with_all(DRAWN)))]
-#[command(override_usage = USAGE, after_long_help = FIGURES)]
-pub struct Args {
+pub struct Setting {
     /// Drive: a name of the catalogue, or a .toml file.
     #[arg(long, value_name = "NAME|FILE", long_help = drive_arg::long_help())]
     pub drive: String,
 
-    /// Order of service in the host's queue, in front of the drive.
-    /// `diskarm policies` lists them.
-    #[arg(long)]
-    pub policy: String,
-
     /// Replay a trace, or several merged; - for standard input. Each device of each is a drive of
     /// its own.
-    #[arg(long, value_name = "FILE", num_args = 1.., long_help = TRACE)]
+    #[arg(long, value_name = "FILE", num_args = 1.., long_help = prose::flowing(TRACE))]
     pub trace: Vec<String>,
 
     /// Requests at random places, uniform over the disk, at multiples of their size.
@@ -59,10 +71,6 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = positive_time, allow_hyphen_values = true)]
     pub window: Option<Span>,
 
-    /// Write a CSV row for each request, in the order of completion, warm-up and all.
-    #[arg(long, value_name = "FILE", long_help = ROWS)]
-    pub per_request: Option<String>,
-
     /// Print JSON: one object; names end in their unit; null for what cannot be computed.
     #[arg(long)]
     pub json: bool,
@@ -72,6 +80,12 @@ pub struct Args {
     #[arg(help_heading = "With --random or --workload")]
     #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(1..=u64::MAX))]
     pub requests: Option<u64>,
+
+    /// Run N times, each with a seed of its own, on every processor.
+    #[arg(long, value_name = "N", conflicts_with_all = ["trace", "window"])]
+    #[arg(help_heading = "With --random or --workload", long_help = REPLICATIONS)]
+    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(2..=MOST_REPLICATIONS))]
+    pub replications: Option<u64>,
 
     /// Size of a request, in sectors, B, KiB, MiB or GiB [default: "8 KiB"].
     #[arg(long, value_name = "SIZE", conflicts_with_all = ["trace", "workload"])]
@@ -172,38 +186,52 @@ fn workload_help() -> String {
 
 /// What `--trace` does.
 const TRACE: &str = "\
-Replay a trace, or several merged; - for standard input. `diskarm trace info` tells what is in it.
+Replay a trace, or several merged; - for standard input. `diskarm trace info` tells what is \
+in it.\n\n\
+Each device of each trace is a drive of its own, of the same model with a host queue of its \
+own, and the figures are those of all with a line for each. Several traces that count from \
+1970 keep their distance; others begin together. Requests come at their arrivals; or with \
+--outstanding N so many are outstanding at all drives together, in the order of the trace, \
+whatever its times; or with --replay pauses one is outstanding, and the next comes after \
+the pause that was measured.\n\n\
+A request beyond the end of the drive ends the run, unless --fit says where it goes. What \
+was changed is told with the figures; what is doubtful about the trace (its unit, rows left \
+out) on standard error, and in --json in notes";
 
-Each device of each trace is a drive of its own, of the same model with a host queue of its own, and
-the figures are those of all with a line for each. Several traces that count from 1970 keep their
-distance; others begin together. Requests come at their arrivals; or with --outstanding N so many
-are outstanding at all drives together, in the order of the trace, whatever its times; or with
---replay pauses one is outstanding, and the next comes after the pause that was measured.
+/// Each keeps some 200 KiB until all are done.
+const MOST_REPLICATIONS: u64 = 1_000;
 
-A request beyond the end of the drive ends the run, unless --fit says where it goes. What was
-changed is told with the figures; what is doubtful about the trace (its unit, rows left out) on
-standard error, and in --json in notes";
+/// What `--replications` does.
+const REPLICATIONS: &str = "\
+Run N times, each with a seed of its own, on every processor. Each run has --requests \
+requests and its own warm-up.\n\n\
+The first run has --seed, the others seeds that follow from it; all are told, and each with \
+--seed gives that run again. Requests of all runs count together; shares, rates and queues \
+are means of the runs. Confidence intervals are Student's over the means of the runs, which \
+are independent: unlike those of one run, by batch means, they hold near saturation too";
 
 /// What stands in the file of `--per-request`.
 const ROWS: &str = "\
-Write a CSV row for each request, in the order of completion, warm-up and all, while the run goes
-on: id, disk, op (R, W), lbn, sectors, outcome (miss, hit, partial, absorbed), and in microseconds
-arrived_us, completed_us, response_us and the parts of the response that add up to it: queue_us,
-owed_us, overhead_us, seek_us, settle_us, rotation_us, transfer_us, bus_us. With several streams
-the remainder of id by their number is the number of the stream, from 0";
+Write a CSV row for each request, in the order of completion, warm-up and all, while the \
+run goes on: id, disk, op (R, W), lbn, sectors, outcome (miss, hit, partial, absorbed), and \
+in microseconds arrived_us, completed_us, response_us and the parts of the response that \
+add up to it: queue_us, owed_us, overhead_us, seek_us, settle_us, rotation_us, transfer_us, \
+bus_us. With several streams the remainder of id by their number is the number of the \
+stream, from 0";
 
 /// The end of `--help`.
 const FIGURES: &str = "\
 Figures (keys of --json):
   requests             requests counted
   simulated_s          simulated time, from the first arrival (or the end of the warm-up) to the
-                       last completion
+                       last completion; of several replications the sum
   wall_s, requests_per_wall_s
                        time that the simulation took, and its speed
   response_ms          from arrival to completion: mean, half width of its 95 % confidence
-                       interval (ci95; null below 512 requests), std, squared coefficient of
-                       variation (cv2, no unit), percentiles (from a histogram whose cells are
-                       at most 0.1 % wide), max
+                       interval (ci95; by batch means, null below 512 requests; of several
+                       replications by Student's t over their means), std, squared coefficient of
+                       variation (cv2, no unit), percentiles (to within 0.1 % or 64 ns),
+                       max
   service_ms           response without queue wait: mean, and the parts that it is the sum of
   cache_hit_rate       share of reads served wholly from the drive's buffer, 0 to 1; a partial
                        hit counts as a miss
@@ -220,6 +248,11 @@ Figures (keys of --json):
   windows              with --window, of each window: start_s, requests that arrived, response_ms
                        of the requests completed, utilisation, queue_mean; several drives are
                        one here, so that these are of requests at any
+  replications         with --replications, of each: seed, requests, response_ms, service_ms,
+                       cache_hit_rate, utilisation, queue, throughput_per_s; null for one run
+  ci95                 with --replications, half widths of the 95 % confidence intervals of the
+                       means: service_ms, cache_hit_rate, utilisation, queue, throughput_per_s;
+                       null for one run
   drive, policy, workload, seed, version
                        what gives the same figures again; seed is null for a trace
   notes                of a trace: what is doubtful about it and what was changed on request

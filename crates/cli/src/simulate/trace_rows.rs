@@ -5,7 +5,7 @@ use diskarm_core::units::{Lbn, SectorCount};
 use diskarm_trace::adapt::{Closed, Disks, Merged, Notes};
 use diskarm_trace::{Record, TraceError};
 
-use super::args::{Args, Replay};
+use super::args::{Replay, Setting};
 use crate::blocks::Blocks;
 use crate::drive_arg::Chosen;
 use crate::error::Error;
@@ -45,12 +45,12 @@ impl TraceRows {
     ///
     /// # Errors
     /// What the readers find wrong up to the first row for a drive; no such row.
-    pub fn open(args: &Args, files: &[String], chosen: &Chosen) -> Result<Self, Error> {
+    pub fn open(setting: &Setting, files: &[String], chosen: &Chosen) -> Result<Self, Error> {
         let blocks = Blocks::of(chosen)?;
         let mut rows = Self {
-            trace: Disks::new(changed(args, files, blocks.room())?),
+            trace: Disks::new(changed(setting, files, blocks.room())?),
             files: files.to_vec(),
-            disks_a_device: args.fitting.disks_a_device(),
+            disks_a_device: setting.fitting.disks_a_device(),
             blocks,
             size: chosen.layout.sectors(),
             first: None,
@@ -63,7 +63,7 @@ impl TraceRows {
         }
         rows.finish()?;
         let name = rows.trace.name();
-        Err(match args.part.chosen() {
+        Err(match setting.part.chosen() {
             [] => Error::flag(
                 "--trace",
                 name,
@@ -150,12 +150,17 @@ impl TraceRows {
     }
 }
 
-/// The requests of `files` with all that `args` ask to change, on disks with `room` blocks.
-fn changed(args: &Args, files: &[String], room: SectorCount) -> Result<Box<dyn Notes>, Error> {
+/// The requests of `files` with all that `setting` asks to change, on disks with `room` blocks.
+fn changed(
+    setting: &Setting,
+    files: &[String],
+    room: SectorCount,
+) -> Result<Box<dyn Notes>, Error> {
     let fitted = |file: &String| {
-        let taken =
-            || -> Result<Box<dyn Notes>, Error> { Ok(args.part.devices(args.reading.open(file)?)) };
-        args.fitting.fit(Some(room), file, taken)
+        let taken = || -> Result<Box<dyn Notes>, Error> {
+            Ok(setting.part.devices(setting.reading.open(file)?))
+        };
+        setting.fitting.fit(Some(room), file, taken)
     };
     let mut traces = files
         .iter()
@@ -165,8 +170,8 @@ fn changed(args: &Args, files: &[String], room: SectorCount) -> Result<Box<dyn N
         Some(only) if traces.is_empty() => only,
         last => Box::new(Merged::new(traces.into_iter().chain(last))),
     };
-    let taken = args.part.window(merged);
-    Ok(args.part.pace(match args.replay {
+    let taken = setting.part.window(merged);
+    Ok(setting.part.pace(match setting.replay {
         Replay::Traced => taken,
         Replay::Pauses => Box::new(Closed::new(taken)),
     }))

@@ -7,7 +7,7 @@ use diskarm_core::units::{Bytes, SectorCount, Span};
 use diskarm_core::workload::arrivals::{Closed, Deterministic, Poisson};
 use diskarm_core::workload::{Arrivals, Disk, Pauses, Sizes, Stream, Workload, sizes};
 
-use super::args::Args;
+use super::args::Setting;
 use crate::drive_arg::Chosen;
 use crate::error::Error;
 
@@ -56,35 +56,44 @@ pub enum FlagArrivals {
 }
 
 impl Synthetic {
-    /// What `args` ask for, on the drive `chosen`.
+    /// What `setting` asks for, on the drive `chosen`.
     ///
     /// # Errors
     /// A workload that is wrong, or that the drive has no room for; a warm-up or a run that is
     /// too long.
-    pub fn new(args: &Args, chosen: &Chosen) -> Result<Self, Error> {
+    pub fn new(setting: &Setting, chosen: &Chosen) -> Result<Self, Error> {
         let disk = Disk {
             sectors: chosen.layout.sectors(),
             sector: Bytes(u64::from(chosen.spec.geometry.sector_bytes)),
         };
-        let (workload, told) = match &args.workload {
+        let (workload, told) = match &setting.workload {
             Some(text) => written(text, disk)?,
-            None => of_flags(args, disk)?,
+            None => of_flags(setting, disk)?,
         };
-        let requests = args.requests.unwrap_or(REQUESTS);
+        let requests = setting.requests.unwrap_or(REQUESTS);
         let pauses = workload.streams.iter().map(|s| s.arrivals.mean_pause());
         let pause = pauses.min().unwrap_or_default();
-        if i128::from(requests) * i128::from(pause.as_ns()) > LONGEST_NS {
-            let expected = format!("a run of less than 146 years at {pause} a request");
+        let all = i128::from(requests) * i128::from(setting.replications.unwrap_or(1));
+        if all.saturating_mul(pause.as_ns().into()) > LONGEST_NS {
+            let together = match setting.replications {
+                Some(_) => ", all replications together",
+                None => "",
+            };
+            let expected = format!("a run of less than 146 years at {pause} a request{together}");
             return Err(Error::flag("--requests", requests.to_string(), expected));
         }
-        if args.warmup >= requests {
-            let default = if args.requests.is_none() {
+        if setting.warmup >= requests {
+            let default = if setting.requests.is_none() {
                 " (the default)"
             } else {
                 ""
             };
             let expected = format!("less than the {requests} of --requests{default}");
-            return Err(Error::flag("--warmup", args.warmup.to_string(), expected));
+            return Err(Error::flag(
+                "--warmup",
+                setting.warmup.to_string(),
+                expected,
+            ));
         }
         Ok(Self {
             requests,
@@ -121,14 +130,17 @@ fn written(text: &str, disk: Disk) -> Result<(Workload, Told), Error> {
 }
 
 /// The one stream that the flags describe.
-fn of_flags(args: &Args, disk: Disk) -> Result<(Workload, Told), Error> {
-    let told = match args.outstanding {
+fn of_flags(setting: &Setting, disk: Disk) -> Result<(Workload, Told), Error> {
+    let told = match setting.outstanding {
         Some(outstanding) => FlagArrivals::Closed {
             outstanding: outstanding as usize,
-            think: args.think.unwrap_or_default(),
+            think: setting.think.unwrap_or_default(),
         },
         None => FlagArrivals::Poisson {
-            mean: args.interarrival.or(args.rate).unwrap_or(INTERARRIVAL),
+            mean: setting
+                .interarrival
+                .or(setting.rate)
+                .unwrap_or(INTERARRIVAL),
         },
     };
     let arrivals = match told {
@@ -139,8 +151,8 @@ fn of_flags(args: &Args, disk: Disk) -> Result<(Workload, Told), Error> {
         }),
     };
     let classic = Stream::worthington94();
-    let sectors = size(args, disk)?;
-    let read_share = args.reads.unwrap_or(classic.read_share);
+    let sectors = size(setting, disk)?;
+    let read_share = setting.reads.unwrap_or(classic.read_share);
     let stream = Stream {
         arrivals,
         sizes: Sizes::Fixed(sizes::Fixed { sectors }),
@@ -156,9 +168,9 @@ fn of_flags(args: &Args, disk: Disk) -> Result<(Workload, Told), Error> {
     Ok((Workload { streams }, told))
 }
 
-fn size(args: &Args, disk: Disk) -> Result<SectorCount, Error> {
+fn size(setting: &Setting, disk: Disk) -> Result<SectorCount, Error> {
     let most = disk.most_sectors();
-    let (flag, text) = match &args.size {
+    let (flag, text) = match &setting.size {
         Some(typed) => ("--size", typed.as_str()),
         None => ("--size (the default)", SIZE),
     };

@@ -29,16 +29,16 @@ pub struct Adapt {
 /// Which requests, and when.
 #[derive(clap::Args)]
 pub struct Part {
-    /// Take this device's requests only; may be given several times
-    #[arg(long, value_name = "N")]
+    /// Take this device's requests only; several as 0,2 or each with a flag of its own
+    #[arg(long, value_name = "N", value_delimiter = ',')]
     device: Vec<u32>,
 
     /// Take what arrives from this time on, in ns, us, ms, s, min or h, and count from it
-    #[arg(long, value_name = "TIME", value_parser = instant)]
+    #[arg(long, value_name = "TIME", value_parser = instant, allow_hyphen_values = true)]
     from: Option<Instant>,
 
     /// Take what arrives before this time
-    #[arg(long, value_name = "TIME", value_parser = instant)]
+    #[arg(long, value_name = "TIME", value_parser = instant, allow_hyphen_values = true)]
     until: Option<Instant>,
 
     /// Divide the times between requests by this: 2 is twice the rate, 0.5 half of it
@@ -161,7 +161,7 @@ impl Fitting {
         match room {
             Some(room) => Ok(Box::new(Fitted::new(taken()?, room, fit))),
             None if fit == Fit::Refuse => taken(),
-            None => Err(Error::flag("--room", "", "a size, for --fit")),
+            None => Err(Error::flag("--room", "", "the size of the disk, for --fit")),
         }
     }
 

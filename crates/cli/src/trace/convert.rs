@@ -9,7 +9,7 @@ use diskarm_trace::{Writer, writable};
 use serde::Serialize;
 
 use super::adapt::Adapt;
-use super::input::Input;
+use super::input::{self, Input};
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
@@ -25,7 +25,7 @@ pub struct Args {
     #[command(flatten)]
     input: Input,
 
-    /// The file to write; - for standard output
+    /// The file to write, not compressed; - for standard output (then notes go to standard error)
     #[arg(value_name = "OUT")]
     out: String,
 
@@ -42,9 +42,10 @@ pub struct Args {
 }
 
 fn formats() -> PossibleValuesParser {
-    PossibleValuesParser::new(
-        writable().map(|(entry, _)| PossibleValue::new(entry.info.name).help(entry.info.summary)),
-    )
+    let value = |(entry, _): (&diskarm_trace::Entry, _)| {
+        PossibleValue::new(entry.info.name).help(entry.info.summary)
+    };
+    PossibleValuesParser::new(writable().map(value).chain(input::missing()))
 }
 
 /// What was written; the names are those of the JSON.
@@ -68,8 +69,12 @@ pub fn run(args: Args) -> Result<(), Error> {
         // A reader that went away early has had enough, as for all that is printed.
         return match copy(&args, io::stdout().lock(), "standard output") {
             Err(Error::Trace(error)) if is_broken_pipe(&error) => Ok(()),
-            done => done.map(drop),
+            done => done.map(|written| output::warn(&written.notes)),
         };
+    }
+    if is_same(args.input.file(), &args.out) {
+        let expected = "a file other than the trace, which would be lost";
+        return Err(Error::flag("OUT", args.out, expected));
     }
     let written = output::replace_file_with(&args.out, |file: File| copy(&args, file, &args.out))?;
     if args.json {
@@ -86,6 +91,16 @@ pub fn run(args: Args) -> Result<(), Error> {
         text += &format!("note: {note}\n");
     }
     output::print(&text)
+}
+
+/// Whether both paths lead to one file. (A device such as /dev/null may well be both.)
+fn is_same(file: &str, out: &str) -> bool {
+    let real = |path| {
+        std::fs::canonicalize(path)
+            .ok()
+            .filter(|real| real.is_file())
+    };
+    real(file).is_some_and(|file| real(out) == Some(file))
 }
 
 fn is_broken_pipe(error: &diskarm_trace::TraceError) -> bool {
@@ -106,6 +121,10 @@ fn copy(args: &Args, out: impl Write, name: &str) -> Result<Written, Error> {
         }
     }
     let requests = writer.records_count();
+    if requests == 0 {
+        let expected = "a trace with requests of --device, and from --from to --until";
+        return Err(Error::flag("FILE", args.input.file(), expected));
+    }
     let mut notes = trace.notes();
     notes.extend(writer.finish()?);
     Ok(Written {

@@ -12,7 +12,8 @@ use crate::output;
 /// Print the first records of a trace, whatever its format
 ///
 /// Times are milliseconds since the trace's own zero, or since its first record where a format
-/// counts from elsewhere. Blocks are of 512 bytes.
+/// counts from elsewhere. Blocks are of 512 bytes. Columns for which these records have nothing are
+/// left out. Rows that were skipped are told on standard error.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -20,7 +21,8 @@ pub struct Args {
 
     /// How many records
     #[arg(long, short = 'n', value_name = "N", default_value_t = 10)]
-    requests: usize,
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    requests: u32,
 
     /// Print JSON: an array of objects; null for what the trace does not carry
     #[arg(long)]
@@ -61,45 +63,54 @@ impl Row {
 
 /// Prints them.
 pub fn run(args: Args) -> Result<(), Error> {
-    let trace = args.input.open()?;
+    let mut trace = args.input.open()?;
     let rows: Result<Vec<Row>, _> = trace
-        .take(args.requests)
+        .by_ref()
+        .take(args.requests as usize)
         .map(|record| record.map(|record| Row::of(&record)))
         .collect();
     let rows = rows?;
     if args.json {
-        return output::print_json(&rows);
+        output::print_json(&rows)?;
+    } else {
+        output::print(&table(&rows))?;
     }
-    let mut text = format!(
-        "{:>14} {:>16} {:>10} op {:>14} {:>7} {:>12} {:>12} {:>12} {:>5}\n",
-        "at",
-        "arrival_ms",
-        "device",
-        "lbn",
-        "sectors",
-        "response_ms",
-        "service_ms",
-        "think_ms",
-        "queue"
-    );
+    output::warn(&trace.notes());
+    Ok(())
+}
+
+/// Columns as wide as what is in them, without those that no row has anything for.
+fn table(rows: &[Row]) -> String {
     let time = |ms: Option<f64>| ms.map_or("-".to_owned(), |ms| format!("{ms:.6}"));
-    for row in &rows {
-        let queue = row.queue.map_or("-".to_owned(), |queue| queue.to_string());
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "{:>14} {:>16} {:>10} {:>2} {:>14} {:>7} {:>12} {:>12} {:>12} {:>5}",
-            row.place,
-            time(row.arrival_ms),
-            row.device,
-            row.op,
-            row.lbn,
-            row.sectors,
-            time(row.response_ms),
-            time(row.service_ms),
-            time(row.think_ms),
-            queue,
-        );
+    let column = |name: &str, cell: &dyn Fn(&Row) -> String| -> Vec<String> {
+        let cells = rows.iter().map(cell);
+        std::iter::once(name.to_owned()).chain(cells).collect()
+    };
+    let columns = [
+        column("at", &|row| row.place.clone()),
+        column("arrival_ms", &|row| time(row.arrival_ms)),
+        column("device", &|row| row.device.to_string()),
+        column("op", &|row| row.op.to_owned()),
+        column("lbn", &|row| row.lbn.to_string()),
+        column("sectors", &|row| row.sectors.to_string()),
+        column("response_ms", &|row| time(row.response_ms)),
+        column("service_ms", &|row| time(row.service_ms)),
+        column("think_ms", &|row| time(row.think_ms)),
+        column("queue", &|row| {
+            row.queue.map_or("-".to_owned(), |queue| queue.to_string())
+        }),
+    ];
+    let mut lines = vec![String::new(); rows.len() + 1];
+    for cells in columns {
+        if cells.iter().skip(1).all(|cell| cell == "-") {
+            continue;
+        }
+        let width = cells.iter().map(String::len).max().unwrap_or(0);
+        for (line, cell) in lines.iter_mut().zip(&cells) {
+            // Writing to a string cannot fail.
+            let _ = write!(line, "{cell:>width$} ");
+        }
     }
-    output::print(&text)
+    let lines = lines.iter().map(|line| format!("{}\n", line.trim_end()));
+    lines.collect()
 }

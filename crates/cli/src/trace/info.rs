@@ -11,6 +11,7 @@ use super::input::Input;
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
+use crate::prose;
 
 /// Print what a trace holds
 ///
@@ -179,18 +180,17 @@ impl Figures {
         line(&mut text, "trace", &self.file);
         line(&mut text, "format", &format!("{} ({summary})", self.format));
         if let Some(length_s) = self.length_s {
-            let hours = length_s / 3600.0;
-            line(
-                &mut text,
-                "length",
-                &format!("{length_s:.3} s ({hours:.2} hours)"),
-            );
+            let hours = match length_s / 3600.0 {
+                hours if hours < 1.0 => String::new(),
+                hours => format!(" ({hours:.2} hours)"),
+            };
+            line(&mut text, "length", &format!("{length_s:.3} s{hours}"));
         }
         let percent = |share: f64| format!("{:.2} %", share * 100.0);
         line(&mut text, "requests", &self.requests.to_string());
         line(&mut text, "reads", &percent(self.read_share));
         let sequential = format!(
-            "{} of all, {} of all are reads that are",
+            "{} of requests; {} are sequential reads",
             percent(self.sequential_share),
             percent(self.sequential_read_share)
         );
@@ -203,7 +203,11 @@ impl Figures {
             );
         }
         let size = |size: &Size| format!("{} ({})", kib(Bytes(size.bytes)), percent(size.share));
-        let sizes: Vec<String> = self.sizes.iter().map(size).collect();
+        let mut sizes: Vec<String> = self.sizes.iter().map(size).collect();
+        let listed: f64 = self.sizes.iter().map(|size| size.share).sum();
+        if self.sizes.len() == SIZES && listed < 1.0 - 5e-5 {
+            sizes.push(format!("others ({})", percent(1.0 - listed)));
+        }
         line(&mut text, "sizes", &sizes.join(", "));
         self.times(&mut text);
         self.queues(&mut text);
@@ -301,9 +305,9 @@ impl Figures {
     }
 }
 
+/// A value with its label, on lines of at most 80 columns.
 fn line(text: &mut String, label: &str, value: &str) {
-    // Writing to a string cannot fail.
-    let _ = writeln!(text, "{label:<13}{value}");
+    *text += &prose::labelled(label, value, 13);
 }
 
 fn kib(bytes: Bytes) -> String {

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use diskarm_trace::{FORMATS, Moment, OnError, Options, Reader, TraceError};
+use diskarm_trace::{FORMATS, Moment, OnError, Options, Reader, TraceError, left_out};
 
 /// Which trace, and how to read it.
 #[derive(clap::Args)]
@@ -83,5 +83,11 @@ impl Reading {
 fn formats() -> PossibleValuesParser {
     let value =
         |entry: &diskarm_trace::Entry| PossibleValue::new(entry.info.name).help(entry.info.summary);
-    PossibleValuesParser::new(FORMATS.iter().map(value))
+    PossibleValuesParser::new(FORMATS.iter().map(value).chain(missing()))
+}
+
+/// Names of formats that this build leaves out, which the library answers with what is missing.
+pub fn missing() -> impl Iterator<Item = PossibleValue> {
+    let names = left_out().iter().map(|format| format.name);
+    names.map(|name| PossibleValue::new(name).hide(true))
 }

@@ -1,55 +1,18 @@
 //! A validation's replays, spread over threads.
 
-use std::num::NonZero;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::thread;
-
 use diskarm_core::engine::Rejected;
 use diskarm_core::validate::{Replayed, Validation, Variant};
 
-use crate::progress::Progress;
+use crate::parallel;
 
 /// All replays in the order of [`Validation::variants`], on every processor.
 ///
 /// # Errors
 /// The first refusal, in that order.
 pub fn all(validation: &Validation<'_>) -> Result<Vec<Replayed>, Rejected> {
-    let threads = thread::available_parallelism().map_or(1, NonZero::get);
-    on_threads(validation, threads)
-}
-
-/// The same on so many threads.
-fn on_threads(validation: &Validation<'_>, threads: usize) -> Result<Vec<Replayed>, Rejected> {
     let variants: Vec<Variant> = Validation::variants().collect();
-    let mut progress = Progress::new(Some(variants.len() as u64));
-    let next = AtomicUsize::new(0);
-    let (sender, finished) = mpsc::channel();
-    let mut replays = thread::scope(|scope| {
-        for _ in 0..threads.min(variants.len()) {
-            let (sender, next, variants) = (sender.clone(), &next, &variants);
-            scope.spawn(move || {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(&variant) = variants.get(index) else {
-                        return;
-                    };
-                    // The receiver lives as long as this scope.
-                    let _ = sender.send((index, validation.replay(variant)));
-                }
-            });
-        }
-        drop(sender);
-        let mut replays = Vec::with_capacity(variants.len());
-        for replay in finished {
-            replays.push(replay);
-            progress.at(replays.len() as u64);
-        }
-        replays
-    });
-    // Threads finish in any order.
-    replays.sort_by_key(|(index, _)| *index);
-    replays.into_iter().map(|(_, replay)| replay).collect()
+    let replays = parallel::map(variants.len(), |number| validation.replay(variants[number]));
+    replays.into_iter().collect()
 }
 
 #[cfg(test)]
@@ -83,7 +46,12 @@ mod tests {
         };
         let rows = (0..500).map(row).collect();
         let validation = Validation::new(&drive.spec, drive.layout.clone(), rows);
-        let replays = |threads| on_threads(&validation, threads).unwrap_or_else(|e| panic!("{e}"));
+        let variants: Vec<Variant> = Validation::variants().collect();
+        let replay = |number: usize| {
+            let replayed = validation.replay(variants[number]);
+            replayed.unwrap_or_else(|e| panic!("{e}"))
+        };
+        let replays = |threads| parallel::map_on(threads, variants.len(), replay);
         let one = replays(1);
         assert_ne!(one[0], one[16]);
         for threads in [2, 5, 100] {

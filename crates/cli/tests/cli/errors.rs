@@ -181,6 +181,18 @@ fn unknown_names() {
         error(&[]),
         "found no command, expected one (diskarm --help lists them)"
     );
+    assert_eq!(
+        error(&["trace"]),
+        "found no command, expected one (diskarm trace --help lists them)"
+    );
+    assert_eq!(
+        error(&["trace", "head", "x.csv", "--lines", "3"]),
+        "unexpected argument '--lines' found"
+    );
+    assert_eq!(
+        error(&["trace", "convert", "a", "b", "--to", "spc", "--device", "x"]),
+        "--device: found \"x\", expected a whole number (invalid digit found in string)"
+    );
 }
 
 /// The same of `simulate` with this workload.
@@ -287,7 +299,8 @@ fn traces_that_do_not_fit() {
 
     // The drive has 2,054,864 blocks; the second request ends at the 2,054,865th.
     let (path, told) = trace("end", "0.25 0 2054848 16 1\n1.5 0 2054849 16 0\n", &[]);
-    let expected = "lbn: found \"16 sectors from 2054849\", expected at most 2054864 blocks";
+    let expected = "lbn: found \"16 sectors from 2054849\", expected at most 2054864 blocks, or \
+                    another fit than refuse";
     assert_eq!(told, format!("{path}:2: {expected}"));
 
     let (path, told) = trace("empty-request", "0.25 0 16 0 1\n", &[]);
@@ -302,4 +315,20 @@ fn traces_that_do_not_fit() {
     let (_, told) = trace("warm", two, &["--warmup", "2"]);
     let expected = "--warmup: found \"2\", expected less than the 2 requests of --trace";
     assert_eq!(told, expected);
+}
+
+/// Names of formats that need a feature are no misspellings.
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn formats_that_this_build_leaves_out() {
+    let path = file_of("left-out.spc", "0,64,4096,R,0.0\n");
+    let missing = "format: found \"parquet\", which this build leaves out: build it with \
+                   --features parquet";
+    let told = error(&["trace", "info", "--format", "parquet", &path]);
+    assert_eq!(told, format!("{path}: {missing}"));
+    let out = format!("{path}.parquet");
+    let told = error(&["trace", "convert", &path, &out, "--to", "parquet"]);
+    assert_eq!(told, format!("{out}: {missing}"));
+    assert!(!std::path::Path::new(&out).exists());
+    std::fs::remove_file(path).unwrap();
 }

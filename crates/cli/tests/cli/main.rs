@@ -1,13 +1,17 @@
 //! Runs the program and reads what it prints.
 
 mod calibrate;
+mod compare;
 mod drives;
 mod errors;
 mod help;
 mod locked;
+mod replay;
+mod replications;
 mod simulate;
 mod trace;
 mod validate;
+mod workload;
 
 use std::process::{Command, Output, Stdio};
 

@@ -39,6 +39,20 @@ fn info_says_what_a_trace_holds() {
     std::fs::remove_file(path).unwrap();
 }
 
+/// Six sizes and queues of up to 200 take more than a line each.
+#[test]
+fn info_keeps_within_a_terminal() {
+    let row = |n: u64| {
+        let (arrival, sectors) = (128_166_372_000_000_000 + n * 10, 1 + n % 7);
+        format!("{arrival},h,0,Read,{},{},2000\n", n * 512, sectors * 512)
+    };
+    let path = file_of("wide.csv", &(0..1_000).map(row).collect::<String>());
+    let text = printed(&["trace", "info", &path]);
+    std::fs::remove_file(path).unwrap();
+    crate::assert_within(&text, 80);
+    assert!(text.contains("128 to 255: "), "{text}");
+}
+
 /// Queue lengths found, from arrivals and responses; and the notes.
 #[test]
 fn info_tells_queues_and_notes() {
@@ -68,12 +82,74 @@ fn head_prints_the_first_records() {
         .map(|line| line.split_whitespace().collect())
         .collect();
     assert_eq!(rows.len(), 3);
-    assert_eq!(
-        rows[2],
-        ["2", "250.000000", "1", "W", "0", "16", "-", "-", "-", "-"]
-    );
+    assert_eq!(rows[2], ["2", "250.000000", "1", "W", "0", "16"]);
     let found = json(&["trace", "head", "--json", &path]);
     assert_eq!(found[2]["arrival_ms"], 750.0);
+    std::fs::remove_file(path).unwrap();
+}
+
+/// Where the records are all that is printed, rows left out are told on standard error.
+#[test]
+fn skipped_rows_are_told_beside_the_records() {
+    let path = file_of("head-skip.spc", &SPC.replace("1,0,", "1,x,"));
+    let skipped = format!(
+        "note: 1 bad row skipped: lba with a value that it cannot have; the first: {path}:2: lba: "
+    );
+    let head = &["trace", "head", "--on-error", "skip", &path][..];
+    let convert = ["trace", "convert", "--on-error", "skip", "--to", "spc"];
+    for args in [head, &[&convert[..], &[&path, "-"]].concat()] {
+        let output = diskarm(args);
+        assert!(output.status.success(), "{args:?}");
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.starts_with(&skipped), "{told}");
+    }
+    std::fs::remove_file(path).unwrap();
+}
+
+/// All columns, and sizes of any kind, on a terminal of 80 columns.
+#[test]
+fn pages_fit_a_terminal() {
+    let row = |second: u64, rest: &str| format!("128166{:012},host,{rest}\n", second * 10_000_000);
+    let mut rows = String::new();
+    for second in 0..4 {
+        rows += &row(second, "0,Read,0,512,99999999999");
+    }
+    for size in 1..9 {
+        let bytes = size * 512_000;
+        rows += &row(60_000 + size, &format!("1,Write,1048576000,{bytes},20"));
+    }
+    let path = file_of("wide.csv", &rows);
+    let text = printed(&["trace", "info", &path]);
+    crate::assert_within(&text, 80);
+    assert!(
+        text.contains(" others (") && text.contains(" hours)"),
+        "{text}"
+    );
+    let format = "format       msr (MSR Cambridge CSV: file time, host, disk, type, offset, size,\n\
+                  \x20            response)\n";
+    assert!(text.contains(format), "{text}");
+    crate::assert_within(&printed(&["trace", "head", "-n", "12", &path]), 80);
+    std::fs::remove_file(path).unwrap();
+}
+
+/// Neither the trace itself nor an empty one.
+#[test]
+fn convert_leaves_the_trace_and_writes_no_empty_one() {
+    let path = file_of("itself.spc", SPC);
+    let told = |flags: &[&str]| {
+        let output = diskarm(&[&["trace", "convert", &path, "--to", "spc"], flags].concat());
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let itself = told(&[&path]);
+    let expected = "expected a file other than the trace, which would be lost\n";
+    assert!(itself.ends_with(expected), "{itself}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), SPC);
+    let out = format!("{path}.out");
+    let empty = told(&[&out, "--device", "7"]);
+    let expected = "expected a trace with requests of --device, and from --from to --until\n";
+    assert!(empty.ends_with(expected), "{empty}");
+    assert!(!std::path::Path::new(&out).exists());
     std::fs::remove_file(path).unwrap();
 }
 
@@ -130,11 +206,21 @@ fn standard_input_is_a_trace() {
 #[test]
 fn convert_adapts_on_request() {
     let path = file_of("adapt.spc", SPC);
-    let convert = |flags: &[&str]| {
-        printed(&[&["trace", "convert", &path, "-", "--to", "disksim"], flags].concat())
+    let both = |flags: &[&str]| {
+        let args = [&["trace", "convert", &path, "-", "--to", "disksim"], flags].concat();
+        let output = diskarm(&args);
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap())
     };
-    let window = ["--device", "0", "--from", "500 ms", "--faster", "0.5"];
-    assert_eq!(convert(&window), "500 0 72 8 1\n");
+    let convert = |flags: &[&str]| both(flags)[0].clone();
+    let window = ["--device", "0,7", "--from", "500 ms", "--faster", "0.5"];
+    let [rows, notes] = both(&window);
+    assert_eq!(rows, "500 0 72 8 1\n");
+    assert_eq!(
+        notes,
+        "note: 1 request of other devices left out\n\
+         note: 1 request before 0.5 s left out, from which times now count\n\
+         note: times between requests divided by 0.5\n"
+    );
     let scale = ["--room", "40 sectors", "--fit", "scale"];
     assert_eq!(convert(&scale), "0 0 32 8 1\n250 1 0 16 0\n750 0 32 8 1\n");
     let spread = [
@@ -174,7 +260,8 @@ fn convert_adapts_on_request() {
         "70 sectors",
     ]);
     let told = String::from_utf8(output.stderr).unwrap();
-    let expected = "lbn: found \"8 sectors from 64\", expected at most 70 blocks";
+    let expected = "lbn: found \"8 sectors from 64\", expected at most 70 blocks, or another fit \
+                    than refuse";
     assert_eq!(told, format!("error: {path}:1: {expected}\n"));
     std::fs::remove_file(out).unwrap();
     std::fs::remove_file(path).unwrap();

@@ -14,7 +14,7 @@ use crate::mechanics::{Mechanism, Piece, Position};
 use crate::request::{Op, Request};
 use crate::sched::{Estimate, Outlook, Shape};
 use crate::spec::{self, Overheads, PreSeek, Spec, WriteCache, WriteLeaves};
-use crate::units::{Cylinder, Head, Instant, Lbn, SectorCount, Span};
+use crate::units::{Angle, Cylinder, Head, Instant, Lbn, SectorCount, Span};
 
 /// Mechanism, buffer and host path of a drive, without its command queue.
 #[derive(Clone, Debug)]
@@ -292,6 +292,16 @@ impl Outlook for View<'_> {
     #[inline]
     fn cylinder(&self) -> Cylinder {
         self.read_from.cylinder
+    }
+
+    #[inline]
+    fn angle(&self, op: Op) -> Angle {
+        let from = if op.is_read() {
+            self.read_from
+        } else {
+            self.write_from
+        };
+        self.core.mechanism.rotation.angle(from.since)
     }
 
     #[inline]

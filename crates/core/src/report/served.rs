@@ -44,6 +44,15 @@ impl Served {
         }
     }
 
+    /// Counts in all requests of an independent run.
+    pub fn merge(&mut self, other: &Self) {
+        self.responses.merge(&other.responses);
+        for (sum, part) in self.parts.iter_mut().zip(other.parts) {
+            *sum += part;
+        }
+        self.hits += other.hits;
+    }
+
     /// How many were reads that were served wholly from the buffer; a partial hit is none.
     pub fn hits_count(&self) -> u64 {
         self.hits

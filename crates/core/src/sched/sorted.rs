@@ -5,8 +5,6 @@
 //! departure moves a few bytes per waiting request and a search touches keys only. A balanced
 //! tree, which moves nothing, is slower up to some ten thousand waiting requests.
 
-use crate::units::Cylinder;
-
 /// Entries of `T` in ascending order of `K`; of equal keys the earlier arrival comes first.
 #[derive(Clone, Debug)]
 pub(super) struct Sorted<K, T> {
@@ -86,52 +84,6 @@ impl<K: Ord + Copy, T: Copy> Sorted<K, T> {
     }
 }
 
-impl<T> Sorted<Cylinder, T> {
-    /// All entries, the nearest to `arm` first.
-    #[inline]
-    pub fn outward_from(&self, arm: Cylinder) -> Outward<'_, T> {
-        let ahead = self.keys.partition_point(|&(cylinder, _)| cylinder < arm);
-        let (below, above) = self.keys.split_at(ahead);
-        Outward {
-            sorted: self,
-            arm,
-            below,
-            above,
-        }
-    }
-}
-
-/// A walk from a cylinder outward.
-pub(super) struct Outward<'a, T> {
-    sorted: &'a Sorted<Cylinder, T>,
-    arm: Cylinder,
-    /// Keys still to come, of lower cylinders and of the others.
-    below: &'a [(Cylinder, u32)],
-    above: &'a [(Cylinder, u32)],
-}
-
-impl<'a, T> Iterator for Outward<'a, T> {
-    /// Index, distance in cylinders, entry.
-    type Item = (usize, u32, &'a T);
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        let Sorted { keys, entries, .. } = self.sorted;
-        let down = self.below.last().map(|&(at, _)| self.arm.0 - at.0);
-        let up = self.above.first().map(|&(at, _)| at.0 - self.arm.0);
-        if down.unwrap_or(u32::MAX) < up.unwrap_or(u32::MAX) {
-            let (&(_, place), rest) = self.below.split_last()?;
-            self.below = rest;
-            Some((rest.len(), down?, &entries[place as usize]))
-        } else {
-            let (&(_, place), rest) = self.above.split_first()?;
-            let index = keys.len() - self.above.len();
-            self.above = rest;
-            Some((index, up?, &entries[place as usize]))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,30 +100,5 @@ mod tests {
         assert_eq!(sorted.key(2), 4);
         let order: String = (0..sorted.len()).map(|_| sorted.remove(0)).collect();
         assert_eq!(order, "befac");
-    }
-
-    #[test]
-    fn a_walk_outward_meets_every_entry_once_and_the_nearest_first() {
-        let mut sorted = Sorted::default();
-        for cylinder in [9, 4, 7, 7, 0, 12] {
-            sorted.insert(Cylinder(cylinder), cylinder);
-        }
-        let from = |arm| -> Vec<_> {
-            let walk = sorted.outward_from(Cylinder(arm));
-            walk.map(|(index, distance, &at)| (index, distance, at))
-                .collect()
-        };
-        let expected = [
-            (2, 0, 7),
-            (3, 0, 7),
-            (4, 2, 9),
-            (1, 3, 4),
-            (5, 5, 12),
-            (0, 7, 0),
-        ];
-        assert_eq!(from(7), expected);
-        let distances = |arm| from(arm).into_iter().map(|(_, d, _)| d);
-        assert!(distances(0).eq([0, 4, 7, 7, 9, 12]));
-        assert!(distances(20).eq([8, 11, 13, 13, 16, 20]));
     }
 }

@@ -1,5 +1,6 @@
 //! Everything that is reported of response times.
 
+use super::student::half_width_95;
 use super::{BatchMeans, Histogram, Moments};
 use crate::units::Span;
 
@@ -49,6 +50,23 @@ pub struct ResponseFigures {
     pub p999_ms: f64,
     /// The longest response, exactly.
     pub max_ms: f64,
+}
+
+impl ResponseFigures {
+    /// Those of independent replications, all their responses together. The confidence interval
+    /// is Student's over the means of those that have any, and `None` below two of them.
+    pub fn of_replications<'s>(runs: impl Iterator<Item = &'s ResponseSummary>) -> Option<Self> {
+        let mut all = ResponseSummary::default();
+        let mut means_ms = Vec::new();
+        for run in runs {
+            all.merge(run);
+            means_ms.extend(run.moments.mean().map(Span::as_ms));
+        }
+        Some(Self {
+            ci95_ms: half_width_95(&means_ms),
+            ..all.figures()?
+        })
+    }
 }
 
 impl ResponseSummary {

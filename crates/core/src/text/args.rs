@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Call, Fault, quantity};
+use super::{Call, Fault, nearest, quantity};
 use crate::units::Span;
 
 /// What was given to one call, and what its reader has asked for so far.
@@ -66,11 +66,10 @@ impl<'t, C> Args<'t, C> {
         expected: &str,
         read: impl Fn(&str) -> Option<T>,
     ) -> Result<T, Fault> {
-        // A misspelt key, and not that the right one is missing, is what went wrong.
         let meant = self.maybe(key, expected, read)?;
-        meant.ok_or_else(|| {
-            let stranger = self.stranger();
-            stranger.unwrap_or_else(|| Fault::missing(self.field(key), expected))
+        meant.ok_or_else(|| match self.misspelt(key) {
+            Some(written) => Fault::unknown(self.name, written, "a known parameter", &[key]),
+            None => Fault::missing(self.field(key), expected),
         })
     }
 
@@ -188,6 +187,13 @@ impl<'t, C> Args<'t, C> {
         self.stranger().map_or(Ok(()), Err)
     }
 
+    /// What was given instead of `key`, by the look of it: what went wrong is not that `key` is
+    /// missing.
+    fn misspelt(&self, key: &str) -> Option<&'t str> {
+        let mut keys = self.given.iter().map(|(given, _)| *given);
+        keys.find(|given| !self.known.contains(given) && nearest(given, &[key]).is_some())
+    }
+
     fn stranger(&self) -> Option<Fault> {
         let mut keys = self.given.iter().map(|(key, _)| *key);
         let strange = keys.find(|key| !self.known.contains(key))?;
@@ -210,6 +216,11 @@ fn whole(text: &str, range: &RangeInclusive<u64>) -> Option<u64> {
 /// Reads a percentage from 0 % to 100 %.
 pub(crate) fn share(text: &str) -> Option<f64> {
     quantity::fraction(text).filter(|share| (0.0..=1.0).contains(share))
+}
+
+/// A share as it is written, without what binary fractions add to it.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{} %", (share * 1e8).round() / 1e6)
 }
 
 /// The fault that `found` is no share.

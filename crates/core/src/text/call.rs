@@ -27,8 +27,8 @@ impl<'t> Call<'t> {
             return Err(Fault::new(field, text, expected));
         };
         let name = name.trim();
-        let parts = outside(inside, |c| c == ',').into_iter().map(str::trim);
-        let given = parts
+        let given = list(inside)
+            .into_iter()
             .filter(|part| !part.is_empty())
             .map(|part| match part.split_once('=') {
                 Some((key, value)) => Ok((key.trim(), value.trim())),
@@ -37,6 +37,12 @@ impl<'t> Call<'t> {
             .collect::<Result<_, Fault>>()?;
         Ok(Self { name, given })
     }
+}
+
+/// The entries of `text`, parted by commas outside parentheses.
+pub fn list(text: &str) -> Vec<&str> {
+    let entries = outside(text, |c| c == ',').into_iter();
+    entries.map(str::trim).collect()
 }
 
 /// The words of `text`, parted by spaces outside parentheses.

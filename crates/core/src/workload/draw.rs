@@ -28,6 +28,17 @@ pub(super) enum Purpose {
     Arrivals = 0x5bd1_e995_9d1b_58d3,
     /// Think times.
     Thinking = 0x2545_f491_4f6c_dd1d,
+    /// Seeds of other runs.
+    Replications = 0x9fb2_1c65_1e98_df25,
+}
+
+/// The seeds of independent runs of one model, without end. The first is `seed` itself; the
+/// others are drawn, so that the runs of neighbouring seeds have none in common, and below `2^53`,
+/// so that they pass unharmed through programs that take all numbers for floats.
+pub fn replication_seeds(seed: u64) -> impl Iterator<Item = u64> {
+    let mut generator = generator(seed, 0, Purpose::Replications);
+    let others = std::iter::repeat_with(move || generator.next_u64() >> 11);
+    std::iter::once(seed).chain(others)
 }
 
 /// A uniform number in `[0, bound)`: the high half of a product, off by less than
@@ -110,6 +121,74 @@ impl<T> Choice<T> {
     }
 }
 
+/// A table of things with weights, from which one is taken in a time that does not grow with it:
+/// each entry is as likely as any other, and stands for its own thing up to a threshold and for
+/// another's above. (Walker's alias method; Zipf's places cite it.)
+#[derive(Clone, Debug)]
+pub(super) struct Alias<T> {
+    entries: Vec<Entry<T>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry<T> {
+    /// A draw of 64 bits below this takes the entry's own thing.
+    below: u64,
+    own: T,
+    /// The other's place in the table, and the other.
+    other: (usize, T),
+}
+
+impl<T: Copy> Alias<T> {
+    /// Of things with these weights, at least one, none negative; `thing` makes the one at each
+    /// place.
+    pub(super) fn new(weights: &[f64], thing: impl Fn(usize) -> T) -> Self {
+        let mean = weights.iter().sum::<f64>() / weights.len() as f64;
+        let mut left: Vec<f64> = weights.iter().map(|weight| weight / mean).collect();
+        let entry = |place| Entry {
+            below: u64::MAX,
+            own: thing(place),
+            other: (place, thing(place)),
+        };
+        let mut entries: Vec<Entry<T>> = (0..left.len()).map(entry).collect();
+        let (mut small, mut large): (Vec<usize>, Vec<usize>) =
+            (0..left.len()).partition(|place| left[*place] < 1.0);
+        while let (Some(poor), Some(rich)) = (small.pop(), large.pop()) {
+            entries[poor].below = (left[poor] * 2f64.powi(64)) as u64;
+            entries[poor].other = (rich, entries[rich].own);
+            // In this order, so that nothing is lost where the rich one has much.
+            left[rich] = (left[rich] + left[poor]) - 1.0;
+            let next = if left[rich] < 1.0 {
+                &mut small
+            } else {
+                &mut large
+            };
+            next.push(rich);
+        }
+        // What is left over has a share of one but for rounding.
+        Self { entries }
+    }
+
+    /// Takes one, with its place. The high half of a product chooses the entry, what is left of
+    /// it between its two things.
+    #[inline]
+    pub(super) fn take(&self, generator: &mut Generator) -> (usize, T) {
+        let product = u128::from(generator.next_u64()) * self.entries.len() as u128;
+        let place = (product >> 64) as usize;
+        let entry = &self.entries[place];
+        if (product as u64) < entry.below {
+            (place, entry.own)
+        } else {
+            entry.other
+        }
+    }
+}
+
+/// A uniform number in `[0, 1)`, a multiple of `2^-53`.
+#[inline]
+pub(super) fn unit(generator: &mut Generator) -> f64 {
+    (generator.next_u64() >> 11) as f64 * 2f64.powi(-53)
+}
+
 /// An exponential time with this mean.
 #[inline]
 pub(super) fn exponential(generator: &mut Generator, mean: Span) -> Span {
@@ -121,4 +200,38 @@ pub(super) fn exponential(generator: &mut Generator, mean: Span) -> Span {
 #[inline]
 pub(super) fn scaled(times: f64, span: Span) -> Span {
     Span::from_ns((times * span.as_ns() as f64) as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbouring_seeds_share_no_replication() {
+        let first = |seed| replication_seeds(seed).take(1_000).collect::<Vec<u64>>();
+        let mut all = [first(0), first(1), first(2), first(u64::MAX)].concat();
+        // Drawn once and kept: a change here changes every recorded result.
+        let kept = [7, 2_696_458_974_202_583, 1_168_061_179_187_503];
+        assert_eq!(first(7)[..3], kept);
+        assert!(first(1).iter().all(|seed| *seed < 1 << 53));
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 4_000);
+    }
+
+    #[test]
+    fn an_alias_table_gives_each_thing_its_weight() {
+        // Of 12 parts: 1, 0, 8 and 3; exactly, as a table of four entries splits twelfths so.
+        let table = Alias::new(&[1.0, 0.0, 8.0, 3.0], |place| place);
+        let mut shares = [0.0; 4];
+        for (place, entry) in table.entries.iter().enumerate() {
+            let own = entry.below as f64 / 2f64.powi(64);
+            assert_eq!((entry.own, entry.other.0), (place, entry.other.1));
+            shares[place] += own / 4.0;
+            shares[entry.other.1] += (1.0 - own) / 4.0;
+        }
+        for (share, parts) in shares.into_iter().zip([1.0, 0.0, 8.0, 3.0]) {
+            assert!((share - parts / 12.0).abs() < 1e-15, "{shares:?}");
+        }
+    }
 }

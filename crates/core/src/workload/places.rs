@@ -20,7 +20,7 @@ use super::family::{Info, family};
 use super::sizes::Bounds;
 use super::{Args, Disk};
 use crate::request::Op;
-use crate::text::{Call, Fault, words};
+use crate::text::{Call, Fault, percent, words};
 
 /// A rule for the places of requests.
 pub(super) trait Place: Sized {
@@ -137,9 +137,8 @@ impl PlaceMix {
             return Err(Fault::new(field, &words.join(" "), expected));
         }
         if given > 1.0 + ROUNDING || (without == 0 && given < 1.0 - ROUNDING) {
-            let found = format!("{} %", given * 100.0);
             let expected = "shares of 100 % in all, or a last place without";
-            return Err(Fault::new(field, &found, expected));
+            return Err(Fault::new(field, &percent(given), expected));
         }
         let rest = (1.0 - given).max(0.0);
         let parts = parts.into_iter();

@@ -1,6 +1,8 @@
 //! Places against closed forms, and against the traces of those who made such requests before.
 
 use diskarm_core::request::Request;
+use diskarm_core::units::{Bytes, SectorCount};
+use diskarm_core::workload::{Disk, Workload};
 
 use crate::{DISK, N, drawn, hold_mean, hold_share};
 
@@ -66,8 +68,6 @@ fn uniform() {
 #[test]
 fn the_last_place_on_a_disk_is_met() {
     // 40 sectors of which five units of 8 are used alike; a request of two has four places.
-    use diskarm_core::units::{Bytes, SectorCount};
-    use diskarm_core::workload::{Disk, Workload};
     let (sectors, sector) = (SectorCount(43), Bytes(512));
     let disk = Disk { sectors, sector };
     let workload = Workload::parse("closed(clients=1) size=mixed(4KiB=50%, 8KiB=50%)", disk);
@@ -217,6 +217,55 @@ fn zipf() {
                 off <= bound,
                 "{exponent} {rank}: {found} for {expected} ± {bound}"
             );
+        }
+    }
+}
+
+/// As [`drawn`], on a disk with so many extents of one sector.
+fn ranks(exponent: f64, extents: u64) -> impl Iterator<Item = u64> {
+    let disk = Disk {
+        sectors: SectorCount(extents),
+        sector: Bytes(512),
+    };
+    let text = format!("closed(clients=1) zipf(exponent={exponent}, extent=1sector) size=1sector");
+    let workload = Workload::parse(&text, disk).expect("a sound workload");
+    // Undoes the scattering: the inverse of the step by Fermat, extents being prime.
+    let golden = (extents as f64 * 0.618_033_988_749_894_9) as u64;
+    let inverse = (0..extents.ilog2() + 1).rev().fold(1u128, |power, bit| {
+        let square = power * power % u128::from(extents);
+        let times = if (extents - 2) >> bit & 1 == 1 {
+            golden
+        } else {
+            1
+        };
+        square * u128::from(times) % u128::from(extents)
+    });
+    let requests = workload.streams[0].requests(disk, 1);
+    requests.map(move |r| (u128::from(r.start.0) * inverse % u128::from(extents)) as u64 + 1)
+}
+
+#[test]
+fn zipf_of_more_extents_than_its_table_lists() {
+    // A prime; the table lists 16,384 of them. Shares by the sum of all terms.
+    const EXTENTS: u64 = 1_000_003;
+    for exponent in [0.0f64, 0.7, 1.0, 1.000_000_000_000_001, 1.2] {
+        let found: Vec<u64> = ranks(exponent, EXTENTS).take(N).collect();
+        let sum = |ranks: std::ops::RangeInclusive<u64>| -> f64 {
+            ranks.map(|k| (k as f64).powf(-exponent)).sum()
+        };
+        let all = sum(1..=EXTENTS);
+        for (from, to) in [
+            (1, 1),
+            (2, 100),
+            (101, 16_384),
+            (16_385, 16_385),
+            (16_386, 20_000),
+            (20_001, 300_000),
+            (300_001, EXTENTS),
+        ] {
+            let hits = found.iter().map(|rank| (from..=to).contains(rank));
+            let what = format!("{exponent}: ranks {from} to {to}");
+            hold_share(&what, hits, sum(from..=to) / all);
         }
     }
 }

@@ -52,7 +52,7 @@ impl<I: Notes> Fitted<I> {
         }
         let (disk, start) = match self.fit {
             Fit::Refuse if record.end().0 > room => {
-                let expected = format!("at most {room} blocks");
+                let expected = format!("at most {room} blocks, or another fit than refuse");
                 return Err(self.wrong(&record, &expected));
             }
             Fit::Refuse => return Ok(record),
@@ -93,7 +93,8 @@ impl<I: Notes> Fitted<I> {
 
     #[cold]
     fn wrong(&self, record: &Record, expected: &str) -> TraceError {
-        let found = format!("{} sectors from {}", record.sectors.0, record.start.0);
+        let sectors = counted(record.sectors.0, "sector");
+        let found = format!("{sectors} from {}", record.start.0);
         TraceError::value(self.inner.name(), record.place, "lbn", &found, expected)
     }
 }

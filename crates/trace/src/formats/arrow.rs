@@ -8,6 +8,7 @@ use arrow_ipc::reader::StreamReader;
 use crate::columns::{Batches, ColumnRows, undecoded};
 use crate::error::{ErrorKind, TraceError};
 use crate::format::{Format, Info, Opened, Options, Zero};
+use crate::left_out::{ARROW_MAGIC, is_arrow};
 use crate::source::Source;
 use crate::time::TimeUnit;
 
@@ -32,18 +33,16 @@ use crate::time::TimeUnit;
 ///
 /// A file whose dictionaries stand behind the batches that use them, which the format allows, is
 /// refused. A stream that is cut between two batches looks whole: its end mark may be left out.
-/// The library may panic on a file whose bytes were damaged; one that is only cut is refused.
+/// The library may panic on a file whose bytes were damaged, which ends the program; one that is
+/// only cut is refused.
 ///
 /// # Example
 ///
 /// `df.to_feather("trace.arrow")` in pandas, then `diskarm trace info trace.arrow`.
 pub struct Arrow;
 
-const MAGIC: &[u8; 6] = b"ARROW1";
 /// Bytes to whose multiples everything is padded.
 const WORD: usize = 8;
-/// What stands before each message of a stream.
-const CONTINUATION: [u8; 4] = [0xff; 4];
 
 impl Format for Arrow {
     const INFO: Info = Info {
@@ -55,18 +54,13 @@ impl Format for Arrow {
         carries: "all that a record can have",
     };
 
-    /// The magic of a file, or a first message of a length that can be: a multiple of 8.
     fn sniff(head: &[u8]) -> bool {
-        let length = head
-            .strip_prefix(&CONTINUATION)
-            .and_then(<[u8]>::first_chunk);
-        let length = length.map(|bytes| i32::from_le_bytes(*bytes));
-        head.starts_with(MAGIC) || length.is_some_and(|length| length > 0 && length % 8 == 0)
+        is_arrow(head)
     }
 
     fn open(mut source: Source, _: &Options<'_>) -> Opened {
         let name = source.name().to_owned();
-        let is_file = source.head().starts_with(MAGIC);
+        let is_file = source.head().starts_with(ARROW_MAGIC);
         if is_file {
             source.pass(WORD)?;
             // Padded to 8 bytes by the specification, to 64 by the writer in Rust.
@@ -115,9 +109,9 @@ impl Messages {
             if fresh == 0 {
                 break;
             }
-            last.drain(..last.len().saturating_sub(MAGIC.len()));
+            last.drain(..last.len().saturating_sub(ARROW_MAGIC.len()));
         }
-        if last == MAGIC {
+        if last == ARROW_MAGIC {
             return Ok(());
         }
         let detail = "found no ARROW1 at the end, expected a whole file".to_owned();

@@ -104,9 +104,9 @@ impl Format for BlkTrace {
             files.push(Events { source, order });
         }
         Ok(Box::new(Merged {
+            next: BinaryHeap::with_capacity(files.len()),
+            unseen: (0..files.len()).rev().collect(),
             files,
-            next: BinaryHeap::new(),
-            has_begun: false,
             pairing: Pairing::new(options.arrival),
             is_end: false,
         }))
@@ -248,6 +248,7 @@ const READ: u32 = 1 << 16;
 const WRITE: u32 = 1 << 17;
 const FLUSH: u32 = 1 << 18;
 const SYNC: u32 = 1 << 19;
+const PASSTHROUGH: u32 = 1 << 25;
 const NOTIFY: u32 = 1 << 26;
 const AHEAD: u32 = 1 << 27;
 const DISCARD: u32 = 1 << 29;
@@ -273,9 +274,11 @@ fn event(
         return Ok(None);
     }
     let length = u64::from(order.u32(bytes, 24));
-    if length == 0 || word & (READ | WRITE) == 0 || word & DISCARD != 0 {
+    // A command that a process sent by itself names no blocks.
+    if length == 0 || word & (READ | WRITE) == 0 || word & (DISCARD | PASSTHROUGH) != 0 {
         if action == Action::Issue {
             told.pass_over(match word {
+                _ if word & PASSTHROUGH != 0 => "a command passed through",
                 _ if word & DISCARD != 0 => "discard",
                 _ if word & FLUSH != 0 => "flush",
                 _ => "a request without data",
@@ -321,28 +324,26 @@ struct Merged {
     files: Vec<Events>,
     /// The time of each file's next event, and its place in `files`; ties go in that order.
     next: BinaryHeap<Reverse<(u64, usize)>>,
-    has_begun: bool,
+    /// The files whose next event is not in `next` yet.
+    unseen: Vec<usize>,
     pairing: Pairing,
     is_end: bool,
 }
 
 impl Merged {
-    /// Takes notice of the next event; at the end of all files there is none.
+    /// Takes notice of the next event; at the end of all files there is none. An error concerns
+    /// one event or the end of one file: the next call goes on with all others.
     #[inline]
     fn advance(&mut self, told: &mut Told) -> Result<(), TraceError> {
-        if !self.has_begun {
-            self.has_begun = true;
-            for index in 0..self.files.len() {
-                self.look(index)?;
-            }
+        while let Some(index) = self.unseen.pop() {
+            self.look(index)?;
         }
         let Some(Reverse((_, index))) = self.next.pop() else {
             self.is_end = true;
             return Ok(());
         };
-        let event = self.files[index].take(told);
-        self.look(index)?;
-        if let Some(event) = event? {
+        self.unseen.push(index);
+        if let Some(event) = self.files[index].take(told)? {
             self.pairing.put(&event, told);
         }
         Ok(())

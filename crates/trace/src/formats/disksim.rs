@@ -3,7 +3,7 @@
 use diskarm_core::request::Op;
 use diskarm_core::units::Instant;
 
-use crate::digits::{digits, write_whole};
+use crate::digits::write_whole;
 use crate::error::TraceError;
 use crate::format::{Format, Info, Opened, Options, Zero};
 use crate::lines::{Field, Row, head_lines};
@@ -18,14 +18,13 @@ use crate::writer::{Emit, Unwritable, arrival_of};
 ///
 /// Reads rows of five fields, separated by spaces or tabs: arrival in milliseconds with decimals,
 /// in ascending order; device; first block and number of blocks, in 512-byte sectors; flags,
-/// decimal or with `0x` hexadecimal, of which bit 0 says read. The other flags (DiskSim's time
+/// hexadecimal with or without `0x`, of which bit 0 says read. The other flags (DiskSim's time
 /// limits and mapping) say nothing about the request and must only be a number below 2^32.
 ///
 /// # Origin
 ///
-/// The default input format of DiskSim 4.0. Departure: DiskSim takes flags for hexadecimal
-/// with or without `0x`. The two readings of bare digits agree in bit 0, since 10 and 16 are both
-/// even; bare letters are refused here.
+/// The default input format of DiskSim 4.0, which reads flags as C's `%x`. Flags that somebody
+/// wrote in decimal agree in bit 0, since 10 and 16 are both even.
 ///
 /// # Cost
 ///
@@ -110,7 +109,7 @@ fn record(row: &Row<'_>, previous: &mut Instant) -> Result<Record, TraceError> {
     let device = device.device()?;
     let (start, sectors) = block.blocks(&blocks)?;
     let Some(word) = parse_flags(flags.text) else {
-        return Err(flags.reject("a number below 2^32, decimal or hexadecimal with 0x"));
+        return Err(flags.reject("a hexadecimal number below 2^32"));
     };
     *previous = arrival;
     let op = if word & 1 == 1 { Op::Read } else { Op::Write };
@@ -121,17 +120,20 @@ fn record(row: &Row<'_>, previous: &mut Instant) -> Result<Record, TraceError> {
     })
 }
 
-fn parse_flags(text: &[u8]) -> Option<u64> {
-    let hexadecimal = text
+fn parse_flags(text: &[u8]) -> Option<u32> {
+    // Nearly all flags.
+    if let [digit @ b'0'..=b'9'] = text {
+        return Some((digit - b'0').into());
+    }
+    let prefixed = text
         .strip_prefix(b"0x")
         .or_else(|| text.strip_prefix(b"0X"));
-    let value = match hexadecimal {
-        // `from_str_radix` takes a sign, too.
-        Some(digits) if !digits.iter().all(u8::is_ascii_hexdigit) => None,
-        Some(digits) => u64::from_str_radix(str::from_utf8(digits).ok()?, 16).ok(),
-        None => digits(text),
-    };
-    value.filter(|flags| *flags <= u32::MAX.into())
+    let digits = prefixed.unwrap_or(text);
+    // `from_str_radix` takes a sign, too.
+    match digits.iter().all(u8::is_ascii_hexdigit) {
+        true => u32::from_str_radix(str::from_utf8(digits).ok()?, 16).ok(),
+        false => None,
+    }
 }
 
 /// Rows as DiskSim reads them, too.

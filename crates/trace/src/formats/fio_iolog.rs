@@ -55,6 +55,9 @@ const ACTION: &str = "action";
 const OFFSET: &str = "offset_bytes";
 const LENGTH: &str = "length_bytes";
 
+/// In so many bytes a trace of version 2 that has any waits has the first.
+const WAITS_WITHIN: usize = 256 * 1024;
+
 impl Format for Iolog {
     const INFO: Info = Info {
         name: "fio-iolog",
@@ -72,8 +75,11 @@ impl Format for Iolog {
         first.starts_with(b"fio version ") && first.ends_with(b" iolog")
     }
 
-    fn open(source: Source, _: &Options<'_>) -> Opened {
-        let has_waits = memmem::find(source.held(), b" wait ").is_some();
+    fn open(mut source: Source, _: &Options<'_>) -> Opened {
+        let has_waits = match source.peek(WAITS_WITHIN) {
+            Ok(head) => memmem::find(head, b" wait ").is_some(),
+            Err(error) => return Err(source.failed("read", error)),
+        };
         let mut lines = Lines::new(source);
         let is_third = match lines.next_row()? {
             Some(row) => version(&row)? == Version::Third,

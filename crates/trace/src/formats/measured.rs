@@ -170,11 +170,17 @@ fn span(field: &Field<'_>, elapsed_ns: &mut i64) -> Result<Span, TraceError> {
 #[derive(Default)]
 struct Writes {
     has_begun: bool,
+    /// Of all records.
+    device: Option<u32>,
     held: Option<Record>,
 }
 
 impl Emit for Writes {
     fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Unwritable> {
+        if *self.device.get_or_insert(record.device) != record.device {
+            let why = "it is of another device than the first, and the format knows one only";
+            return Err(Unwritable(why.to_owned()));
+        }
         if !self.has_begun {
             out.extend_from_slice(COLUMNS.join(",").as_bytes());
             out.push(b'\n');

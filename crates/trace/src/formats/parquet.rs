@@ -19,6 +19,7 @@ use parquet::schema::types::ColumnPath;
 use crate::columns::{Batches, COLUMNS, ColumnRows, PIECE, undecoded};
 use crate::error::{ErrorKind, TraceError};
 use crate::format::{Format, Info, Opened, Options, Zero};
+use crate::left_out::is_parquet;
 use crate::record::{Observed, Record, Urgency};
 use crate::source::Source;
 use crate::time::TimeUnit;
@@ -36,7 +37,7 @@ use crate::writer::{Emit, Unwritable};
 /// | `device` | uint32, no nulls | 0 | the trace's number of the device |
 /// | `op` | string, no nulls | refused | `R` or `W` |
 /// | `lbn` | uint64, no nulls | refused | first block, of 512 bytes |
-/// | `blocks` | uint32, no nulls | refused | number of blocks, 1 to 65,536 |
+/// | `sectors` | uint32, no nulls | refused | number of blocks, 1 to 65,536 |
 /// | `response_ns` | int64 | not known | from arrival to completion |
 /// | `service_ns` | int64 | not known | the last part of the response |
 /// | `think_ns` | int64 | not known | pause from the completion to the next issue |
@@ -62,8 +63,8 @@ use crate::writer::{Emit, Unwritable};
 ///
 /// A file's table of contents stands at its end, so that no pipe and no compressed file is read.
 /// Times with fractions, dates and floating point numbers (which pandas makes of integers with
-/// gaps) are refused. The library may panic on a file whose bytes were damaged; one that is only
-/// cut is refused.
+/// gaps) are refused. The library may panic on a file whose bytes were damaged, which ends the
+/// program; one that is only cut is refused.
 ///
 /// # Example
 ///
@@ -81,8 +82,6 @@ use crate::writer::{Emit, Unwritable};
 /// ```
 pub struct Parquet;
 
-const MAGIC: &[u8] = b"PAR1";
-
 /// Rows of a group that is written: some megabytes.
 const GROUP: usize = 1 << 17;
 
@@ -99,7 +98,7 @@ impl Format for Parquet {
     const EMIT: Option<fn() -> Box<dyn Emit>> = Some(|| Box::<Writes>::default());
 
     fn sniff(head: &[u8]) -> bool {
-        head.starts_with(MAGIC)
+        is_parquet(head)
     }
 
     fn open(source: Source, _: &Options<'_>) -> Opened {

@@ -118,7 +118,7 @@ fn what_does_not_fit_is_refused() {
     let found = "x:4: lbn: found \"8 sectors from 199\", expected";
     assert_eq!(
         refused(206, Fit::Refuse),
-        format!("{found} at most 206 blocks")
+        format!("{found} at most 206 blocks, or another fit than refuse")
     );
     let scale = Fit::Scale(SectorCount(206));
     let expected = format!("{found} at most the 206 blocks that were traced");

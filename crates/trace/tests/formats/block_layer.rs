@@ -1,7 +1,7 @@
 //! blktrace and blkparse: the same events as records and as text.
 
 use diskarm_core::request::Op;
-use diskarm_trace::{Moment, Options, Record, open};
+use diskarm_trace::{Moment, OnError, Options, Record, open, open_with};
 
 use crate::{Short, reader, records, refused, short, skipping, temporary};
 
@@ -29,6 +29,7 @@ fn categories(letters: &str) -> u32 {
             'W' => 1 << 17,
             'F' => 1 << 18,
             'S' => 1 << 19,
+            'P' => 1 << 25,
             'A' => 1 << 27,
             'D' => 1 << 29,
             _ => panic!("{letter}"),
@@ -197,6 +198,51 @@ fn processors_are_merged() {
         assert_eq!(shorts(&read), shifted(&issued(), 150), "{name}");
     }
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// The file of one processor is cut, before or behind its first event, or has an event that is
+/// wrong: all other events are read, and each error is counted.
+#[test]
+fn bad_events_take_no_others_along() {
+    let [issue, complete] =
+        [(100, 'D', "R", 64, 8), (300, 'C', "R", 64, 8)].map(|e| binary(&e, false));
+    let large = binary(&(200, 'D', "W", 5, 65_537), false);
+    let options = Options {
+        on_error: OnError::Skip,
+        ..Options::default()
+    };
+    for (first, bad_count) in [
+        (large[..20].to_vec(), 1),
+        ([&issue[..], &large[..47]].concat(), 1),
+        ([&large[..], &large[..47]].concat(), 2),
+    ] {
+        let folder = temporary(&format!("cut-{}-{bad_count}", first.len()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let second = match first.starts_with(&issue) {
+            true => complete.clone(),
+            false => [&issue[..], &complete].concat(),
+        };
+        std::fs::write(folder.join("x.blktrace.0"), first).unwrap();
+        std::fs::write(folder.join("x.blktrace.1"), second).unwrap();
+        let mut trace = open_with(folder.join("x.blktrace.1"), &options).unwrap();
+        let read: Vec<Record> = trace.by_ref().map(Result::unwrap).collect();
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(shorts(&read), [(Some(0), 0, Op::Read, 64, 8, Some(200))]);
+        let counts = trace.skipped().reasons().iter().map(|reason| reason.count);
+        assert_eq!(counts.sum::<u64>(), bad_count);
+    }
+}
+
+/// A command from a process has bytes and no place; the kernel writes 0 for it.
+#[test]
+fn commands_passed_through_are_no_requests() {
+    let command = binary(&(90, 'D', "RP", 0, 8), false);
+    let (records, notes) = skipping(&[command, all_binary(false)].concat(), None);
+    assert_eq!(shorts(&records), shifted(&issued(), 150));
+    assert_eq!(
+        notes[0],
+        "1 row passed over: a command passed through, no read or write"
+    );
 }
 
 #[test]

@@ -170,7 +170,7 @@ fn coded() -> RecordBatch {
     let observed = StringViewArray::from(vec![Some("hit"), Some("two_disconnects"), None]);
     batch([
         ("observed", Arc::new(observed)),
-        ("blocks", Arc::new(UInt8Array::from(vec![1, 2, 255]))),
+        ("sectors", Arc::new(UInt8Array::from(vec![1, 2, 255]))),
         ("lbn", longs([7, 1 << 40, 9])),
         ("urgency", Arc::new(urgency)),
         ("op", Arc::new(op)),
@@ -218,8 +218,9 @@ fn other_types_of_the_kind_are_read() {
     }
 }
 
-/// Written by pyarrow 26.0: `arrival_ns` and `response_ns` of int64 (one response is null), `op` of
-/// strings in a dictionary, `lbn` and `blocks` of int64; no statistics, no schema of Arrow's own.
+/// Written by pyarrow 26.0.1: `arrival_ns` and `response_ns` of int64 (one response is null), `op`
+/// of strings in a dictionary, `lbn` and `sectors` of int64; no statistics and no schema of
+/// Arrow's own.
 #[test]
 fn a_file_of_another_writer_is_read() {
     let records = all(include_bytes!("pyarrow.parquet"));
@@ -244,7 +245,7 @@ fn two() -> [(&'static str, ArrayRef); 3] {
     [
         ("op", words(["R", "W"])),
         ("lbn", longs([5, 6])),
-        ("blocks", longs([8, 8])),
+        ("sectors", longs([8, 8])),
     ]
 }
 
@@ -263,7 +264,7 @@ fn with<const N: usize>(others: [(&'static str, ArrayRef); N]) -> RecordBatch {
 #[test]
 fn columns_that_are_wrong() {
     let fractions: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 2.5]));
-    let known = "arrival_ns, device, op, lbn, blocks, response_ns, service_ns, think_ns, queue, \
+    let known = "arrival_ns, device, op, lbn, sectors, response_ns, service_ns, think_ns, queue, \
                  urgency, observed";
     let [op, lbn, _] = two();
     for (batch, expected) in [
@@ -284,7 +285,7 @@ fn columns_that_are_wrong() {
         ),
         (
             batch([op, lbn]),
-            "header: found no column \"blocks\", expected it once".to_owned(),
+            "header: found no column \"sectors\", expected it once".to_owned(),
         ),
     ] {
         assert_eq!(refused(&parquet(&batch)), expected);
@@ -338,12 +339,12 @@ fn values_that_are_wrong() {
             r#"lbn: found "18446744073709551608", expected the request to end below block 2^64"#,
         ),
         (
-            with([("blocks", longs([65_536, 65_537]))]),
-            r#"blocks: found "65537", expected a whole number from 1 to 65536"#,
+            with([("sectors", longs([65_536, 65_537]))]),
+            r#"sectors: found "65537", expected a whole number from 1 to 65536"#,
         ),
         (
-            with([("blocks", longs([1, 0]))]),
-            r#"blocks: found "0", expected a whole number from 1 to 65536"#,
+            with([("sectors", longs([1, 0]))]),
+            r#"sectors: found "0", expected a whole number from 1 to 65536"#,
         ),
         (
             with([("device", longs([u32::MAX.into(), 1 << 32]))]),
@@ -403,12 +404,12 @@ fn times_that_are_wrong() {
 /// Behind the first row group's first piece, too, a row is at its own number.
 #[test]
 fn bad_rows_are_skipped_and_counted() {
-    let mut blocks = vec![8; 20_000];
-    (blocks[9_000], blocks[19_999]) = (0, -1);
+    let mut sectors = vec![8; 20_000];
+    (sectors[9_000], sectors[19_999]) = (0, -1);
     let batch = batch([
         ("op", Arc::new(StringArray::from(vec!["R"; 20_000]))),
         ("lbn", Arc::new(Int64Array::from_iter_values(0..20_000))),
-        ("blocks", Arc::new(Int64Array::from(blocks))),
+        ("sectors", Arc::new(Int64Array::from(sectors))),
     ]);
     for bytes in [parquet(&batch), stream(&batch)] {
         let options = Options {
@@ -422,7 +423,7 @@ fn bad_rows_are_skipped_and_counted() {
         assert_eq!(records[9_000].start, Lbn(9_001));
         let reasons = trace.skipped().reasons();
         assert_eq!((reasons.len(), reasons[0].count), (1, 2));
-        let first = "row 9001: blocks: found \"0\", expected a whole number from 1 to 65536";
+        let first = "row 9001: sectors: found \"0\", expected a whole number from 1 to 65536";
         assert!(reasons[0].first.ends_with(first), "{}", reasons[0].first);
     }
 }

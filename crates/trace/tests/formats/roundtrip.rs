@@ -84,10 +84,15 @@ fn held(format: &str, record: &Record, first: Instant) -> Record {
 proptest! {
     #[test]
     fn what_is_written_reads_back(rows in prop::collection::vec(a_record(), 1..30)) {
-        let records = in_time(rows);
-        let first = records[0].arrival.unwrap();
+        let all = in_time(rows);
+        let of_one = |record: &Record| Record { device: 7, ..*record };
+        let first = all[0].arrival.unwrap();
         for (entry, _) in writable() {
             let format = entry.info.name;
+            let records = match format {
+                "measured" => all.iter().map(of_one).collect(),
+                _ => all.clone(),
+            };
             let bytes = write(&records, format);
             let again = read(&bytes, format);
             let strip = |record: &Record| held(format, record, Instant::START);
@@ -107,6 +112,10 @@ proptest! {
     /// The pauses of measured requests are those between their arrivals.
     #[test]
     fn pauses_come_from_arrivals(rows in prop::collection::vec(a_record(), 2..10)) {
+        let rows: Vec<(i64, Record)> = rows
+            .into_iter()
+            .map(|(gap_us, record)| (gap_us, Record { device: 7, ..record }))
+            .collect();
         let gaps: Vec<i64> = rows[1..].iter().map(|(gap_us, _)| gap_us * 1_000).collect();
         let again = read(&write(&in_time(rows), "measured"), "measured");
         let thinks: Vec<i64> = again.iter().map(|r| r.think.unwrap().as_ns()).collect();
@@ -166,6 +175,14 @@ fn what_a_format_cannot_hold_is_refused() {
     let error = writer.write(&answered).unwrap_err().to_string();
     let expected = "out: cannot write the request at 7 as measured: it arrives before the one \
                     before it is completed";
+    assert_eq!(error, expected);
+    let other = Record {
+        device: 1,
+        ..answered
+    };
+    let error = writer.write(&other).unwrap_err().to_string();
+    let expected = "out: cannot write the request at 7 as measured: it is of another device than \
+                    the first, and the format knows one only";
     assert_eq!(error, expected);
 }
 

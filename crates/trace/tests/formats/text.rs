@@ -1,7 +1,9 @@
 //! Text formats: a fragment each, and the rows that are wrong.
 
+use std::io::{Cursor, Read};
+
 use diskarm_core::request::Op;
-use diskarm_trace::{FORMATS, Options};
+use diskarm_trace::{FORMATS, OnError, Options};
 
 use crate::{Short, reader, records, refused, short, skipping};
 
@@ -214,6 +216,15 @@ fn fio_iologs() {
     let untimed = second.replace("/dev/sda wait 1500 0\n", "");
     let arrivals = |rows: Vec<Short>| rows.into_iter().map(|row| row.0).collect::<Vec<_>>();
     assert_eq!(arrivals(shorts(&untimed, "fio-iolog")), [None, None]);
+    // The first wait stands behind what one read of a pipe gives.
+    let late = "fio version 2 iolog\n".to_owned()
+        + &"/dev/sda read 0 512\n".repeat(10_000)
+        + "/dev/sda wait 1500 0\n/dev/sda write 512 512\n";
+    let (head, rest) = late.split_at(5_000);
+    let pipe = Cursor::new(head.to_owned()).chain(Cursor::new(rest.to_owned()));
+    let trace = diskarm_trace::read(pipe, "x", None).unwrap();
+    let last = trace.map(Result::unwrap).last().unwrap();
+    assert_eq!(last.arrival.map(|at| at.as_ns()), Some(1_500_000));
     let error = refused(b"fio version 4 iolog\n", "fio-iolog");
     let expected = "x:1: header: found \"fio version 4 iolog\", expected fio version 2 iolog or \
                     fio version 3 iolog";
@@ -282,4 +293,26 @@ fn first_lines_are_told_apart() {
         let taken: Vec<&str> = taken.map(|entry| entry.info.name).collect();
         assert_eq!(taken, [name]);
     }
+}
+
+/// Arrival and response can each be, but not the completion.
+#[test]
+fn completions_that_are_no_instants() {
+    let text = b"1455592401.5,8000000000.0,R,3,8192,4096\n";
+    let expected = "x:1: response: found \"8000000000 s\", expected a completion before 2^63 ns";
+    assert_eq!(refused(text, "systor17"), expected);
+}
+
+#[test]
+fn a_trace_of_which_all_rows_are_skipped_tells_why() {
+    let options = Options {
+        format: Some("spc"),
+        on_error: OnError::Skip,
+        ..Options::default()
+    };
+    let mut trace = reader(b"0,1,512,r\n0,1,512,x,0.5\n", &options).unwrap();
+    let error = trace.next().expect("an error").expect_err("no record");
+    let told = error.to_string();
+    assert!(told.starts_with("x: found no sound row, expected at least one (1 bad row skipped: "));
+    assert!(told.contains("; 1 bad row skipped: "), "{told}");
 }

@@ -1,12 +1,13 @@
 //! The figures of one of several disks.
 
-use diskarm_core::report::Report;
+use diskarm_core::report::{Alike, Report};
 use serde::Serialize;
 
 use super::super::Run;
 use super::super::trace_rows::Origin;
+use super::Queue;
+use super::kind::Kind;
 use super::table::{Table, decimals};
-use super::{Kind, Queue};
 
 /// One disk; the names are those of the JSON.
 #[derive(Serialize)]
@@ -43,7 +44,7 @@ impl Disk {
             trace,
             device,
             part,
-            all: Kind::of(&report.all()),
+            all: Kind::of(&Alike::new(vec![report.all()])),
             cache_hit_rate: report.cache_hit_fraction(),
             utilisation: report.utilisation_fraction(),
             queue: Queue::of(report),

@@ -2,9 +2,22 @@
 
 use std::fmt::Write;
 
+use crate::prose;
+
+/// Columns of a label.
+const LABEL: usize = 16;
+
 /// A number for a cell, or a dash.
 pub fn decimals(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), |value| format!("{value:.3}"))
+}
+
+/// A unit, and how well the number before it is known.
+pub fn known(unit: &str, ci95: Option<f64>) -> String {
+    match ci95 {
+        Some(ci95) => format!("{unit}  ± {ci95:.3} (95 % confidence)"),
+        None => unit.to_owned(),
+    }
 }
 
 /// Lines of a label, a number in a column, and its unit.
@@ -17,7 +30,11 @@ impl Table {
     /// A label and what stands behind it.
     pub fn line(&mut self, label: &str, rest: &str) {
         // Writing to a string cannot fail.
-        let _ = writeln!(self.lines, "{}", format!("{label:<16}{rest}").trim_end());
+        let _ = writeln!(
+            self.lines,
+            "{}",
+            format!("{label:<LABEL$}{rest}").trim_end()
+        );
     }
 
     /// An empty line.
@@ -27,20 +44,7 @@ impl Table {
 
     /// Words, on as many lines as they need.
     pub fn text(&mut self, label: &str, text: &str) {
-        const WIDTH: usize = 100 - 16;
-        let mut label = label;
-        let mut line = String::new();
-        for word in text.split(' ') {
-            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > WIDTH {
-                self.line(label, &line);
-                (label, line) = ("", String::new());
-            }
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line += word;
-        }
-        self.line(label, &line);
+        self.lines += &prose::labelled(label, text, LABEL);
     }
 
     /// Cells in columns, right-aligned.

@@ -21,7 +21,9 @@ impl Pause for Uniform {
             ("to=22ms", "the longest pause"),
             ("from=0ms", "the shortest; 0 when left out"),
         ],
-        origin: "worthington94 figure 2 and worthington96 section 6, 0 to 22 ms",
+        origin: "worthington94 figure 2 and worthington96 section 6, 0 to 22 ms: there, as their \
+                 traces show, the pause behind each completion, closed(clients=1, \
+                 think=uniform(to=22ms))",
     };
 
     type Draw = Self;

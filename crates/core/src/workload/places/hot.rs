@@ -1,6 +1,7 @@
 //! In a few zones.
 
 use super::{Args, Asked, Fault, Generator, Info, Place, Room, below, within};
+use crate::text::percent;
 
 /// Anywhere within one of a few zones of one width, each zone as likely.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,10 +33,9 @@ impl Place for Hot {
         let width_share = args.maybe_share("width")?.unwrap_or(WIDTH_SHARE);
         let beyond = at_share.iter().find(|at| **at + width_share > 1.0 + 1e-9);
         if let Some(at) = beyond {
-            let most = (1.0 - width_share) * 100.0;
-            let found = format!("{} %", at * 100.0);
-            let expected = format!("at most {most} %, as the zone is so wide");
-            return Err(Fault::new(&args.field("at"), &found, expected));
+            let most = percent(1.0 - width_share);
+            let expected = format!("at most {most}, as the zone is so wide");
+            return Err(Fault::new(&args.field("at"), &percent(*at), expected));
         }
         Ok(Self {
             at_share,
@@ -46,9 +46,9 @@ impl Place for Hot {
     fn fault(&self, room: Room) -> Option<Fault> {
         let is_narrow = |(from, to): (u64, u64)| to - from < room.most;
         self.zones(room).into_iter().any(is_narrow).then(|| {
-            let found = format!("{} %", self.width_share * 100.0);
+            let found = percent(self.width_share);
             let least = room.most * room.unit;
-            let expected = format!("a zone wider than the largest request, {least} sectors");
+            let expected = format!("a zone as wide as the largest request, {least} sectors");
             Fault::new("hot.width", &found, expected)
         })
     }

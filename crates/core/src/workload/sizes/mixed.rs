@@ -1,7 +1,7 @@
 //! A few sizes, each with its share.
 
 use super::{Args, Bounds, Fault, Generator, Info, Size};
-use crate::text::{no_share, share};
+use crate::text::{no_share, percent, share};
 use crate::units::SectorCount;
 use crate::workload::draw::{Choice, Part};
 
@@ -37,8 +37,7 @@ impl Size for Mixed {
             .collect::<Result<Vec<_>, Fault>>()?;
         let sum: f64 = parts.iter().map(|part| part.share).sum();
         if (sum - 1.0).abs() > 1e-9 {
-            let found = format!("{} %", sum * 100.0);
-            return Err(Fault::new("mixed", &found, "shares of 100 % in all"));
+            return Err(Fault::new("mixed", &percent(sum), "shares of 100 % in all"));
         }
         Ok(Self { parts })
     }

@@ -1,0 +1,123 @@
+//! `diskarm compare`: one drive and one workload under several host policies.
+
+use diskarm_core::sched::Choice;
+use diskarm_core::text;
+use serde::Serialize;
+
+use super::args::Setting;
+use super::{Cell, Figures, Simulated, simulate, warn};
+use crate::drive_arg;
+use crate::error::Error;
+use crate::output;
+use crate::parallel;
+use crate::policy_arg;
+use crate::prose;
+
+/// Compare host policies on one drive and one workload.
+///
+/// Every policy gets the same requests. Prints a line a policy; `diskarm policies` lists them.
+#[derive(clap::Args)]
+#[command(override_usage = USAGE)]
+pub struct Args {
+    /// Policies, with commas between them: 'fcfs,sptf,vscan(r=0.2)'.
+    #[arg(long, value_name = "POLICY,...")]
+    policies: String,
+
+    #[command(flatten)]
+    setting: Setting,
+}
+
+const USAGE: &str = "diskarm compare [OPTIONS] --drive <NAME|FILE> --policies <POLICY,...>\n       \
+                     <--trace <FILE>...|--random|--workload <TEXT|FILE>>";
+
+/// Runs the workload under each policy and prints their figures side by side.
+pub fn run(args: Args) -> Result<(), Error> {
+    let setting = &args.setting;
+    let chosen = drive_arg::choose("--drive", &setting.drive)?;
+    let policies = text::list(&args.policies);
+    let policies = policies.into_iter();
+    let policies = policies.map(|policy| policy_arg::choose("--policies", policy));
+    let policies: Vec<Choice> = policies.collect::<Result<_, Error>>()?;
+    if setting.trace.iter().any(|file| file == "-") {
+        let expected = "a file, as every policy reads it anew";
+        return Err(Error::flag("--trace", "-", expected));
+    }
+    let simulated = parallel::map(policies.len(), |number| {
+        simulate(Cell {
+            setting,
+            chosen: &chosen,
+            policy: &policies[number],
+            rows: None,
+            shows_progress: false,
+        })
+    });
+    let simulated: Vec<Simulated> = simulated.into_iter().collect::<Result<_, Error>>()?;
+    if let Some(first) = simulated.first() {
+        warn(&first.runs);
+    }
+    let rows = simulated
+        .into_iter()
+        .zip(&policies)
+        .map(|(simulated, policy)| Row {
+            is_saturated: simulated.is_saturated(),
+            figures: simulated.figures(setting, &chosen, policy),
+        });
+    let rows: Vec<Row> = rows.collect();
+    if setting.json {
+        return output::print_json(&rows);
+    }
+    output::print(&table(&rows))
+}
+
+/// One policy's.
+#[derive(Serialize)]
+struct Row {
+    #[serde(flatten)]
+    figures: Figures,
+    /// Requests arrived faster than they were served.
+    is_saturated: bool,
+}
+
+/// A line a policy, below what is the same for all.
+fn table(rows: &[Row]) -> String {
+    let head = ["mean, ms", "±", "cv2", "95 %, ms", "max, ms", "req/s"].map(str::to_owned);
+    let head = ("policy".to_owned(), head, "");
+    let lines = rows.iter().map(|row| {
+        let mark = if row.is_saturated { " *" } else { "" };
+        (row.figures.policy().to_owned(), row.figures.cells(), mark)
+    });
+    let lines: Vec<_> = std::iter::once(head).chain(lines).collect();
+    let labels = lines.iter().map(|(label, ..)| label.chars().count());
+    let label = labels.filter(|&wide| wide <= MOST_LABEL).max();
+    let label = label.unwrap_or(MOST_LABEL);
+    let widths: [usize; 6] = std::array::from_fn(|column| {
+        let cells = lines
+            .iter()
+            .map(|(_, cells, _)| cells[column].chars().count());
+        cells.max().unwrap_or(0) + 2
+    });
+    let heading = rows.first().map(|row| row.figures.heading());
+    let mut text = heading.unwrap_or_default();
+    for (name, cells, mark) in &lines {
+        // A long name has a line of its own.
+        let name = match name.chars().count() > label {
+            true => format!("{name}\n{:label$}", ""),
+            false => format!("{name:<label$}"),
+        };
+        let cells = cells.iter().zip(widths);
+        let cells: String = cells
+            .map(|(cell, width)| format!("{cell:>width$}"))
+            .collect();
+        text += &format!("{name}{cells}{mark}\n");
+    }
+    if rows.iter().any(|row| row.is_saturated) {
+        text += &prose::wrapped(SATURATED, 0);
+    }
+    text
+}
+
+/// Columns of the longest policy that stands in one line with its figures.
+const MOST_LABEL: usize = 20;
+
+const SATURATED: &str = "* requests arrive faster than they are served: the figures grow with the \
+                         length of the run";

@@ -1,0 +1,76 @@
+//! The figures of one of several replications, and how well those of all are known.
+
+use diskarm_core::report::{Alike, Replications};
+use serde::Serialize;
+
+use super::super::Run;
+use super::Queue;
+use super::kind::Kind;
+use super::table::{Table, decimals};
+
+/// One run; the names are those of the JSON.
+#[derive(Serialize)]
+pub struct Replication {
+    seed: Option<u64>,
+    #[serde(flatten)]
+    all: Kind,
+    cache_hit_rate: Option<f64>,
+    utilisation: Option<f64>,
+    queue: Queue,
+    throughput_per_s: Option<f64>,
+}
+
+impl Replication {
+    /// Of a run.
+    pub fn of(run: &Run) -> Self {
+        let report = &run.report;
+        Self {
+            seed: run.seed,
+            all: Kind::of(&Alike::new(vec![report.all()])),
+            cache_hit_rate: report.cache_hit_fraction(),
+            utilisation: report.utilisation_fraction(),
+            queue: Queue::of(report),
+            throughput_per_s: report.throughput_per_s(),
+        }
+    }
+}
+
+/// A line for each, named after its seed.
+pub fn lines(replications: &[Replication], t: &mut Table) {
+    t.cells(
+        "seed",
+        ["requests", "mean, ms", "95 %, ms", "busy, %", "waiting"],
+    );
+    for run in replications {
+        let label = run.seed.map_or_else(String::new, |seed| seed.to_string());
+        let response = &run.all.response_ms;
+        let busy = run.utilisation.map(|share| share * 100.0);
+        let cells = [response.mean, response.p95, busy, run.queue.mean].map(decimals);
+        let [mean, p95, busy, waiting] = cells.each_ref().map(String::as_str);
+        let requests = run.all.requests.to_string();
+        t.cells(&label, [&requests, mean, p95, busy, waiting]);
+    }
+}
+
+/// Half widths of confidence intervals; the names are those of the means.
+#[derive(Clone, Copy, Default, Serialize)]
+pub struct Ci95 {
+    pub service_ms: Option<f64>,
+    pub cache_hit_rate: Option<f64>,
+    pub utilisation: Option<f64>,
+    pub queue: Option<f64>,
+    pub throughput_per_s: Option<f64>,
+}
+
+impl Ci95 {
+    /// Of several runs.
+    pub fn of(runs: &Replications<'_>, all: &Alike) -> Self {
+        Self {
+            service_ms: all.service_ci95_ms(),
+            cache_hit_rate: runs.cache_hit_ci95_fraction(),
+            utilisation: runs.utilisation_ci95_fraction(),
+            queue: runs.waiting_ci95_count(),
+            throughput_per_s: runs.throughput_ci95_per_s(),
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The workload of a run as it is printed.
+
+use serde::Serialize;
+
+use super::super::Mode;
+use super::super::args::Setting;
+use super::super::trace_rows::{Origin, TraceRows};
+use super::super::workload::{FlagArrivals, Synthetic, Told};
+
+/// The workload, in the words of the flags.
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase", tag = "source")]
+pub enum Workload {
+    /// Random requests.
+    Random {
+        requests: u64,
+        warmup_requests: u64,
+        size_bytes: u64,
+        reads: f64,
+        #[serde(flatten)]
+        arrivals: ArrivalsInput,
+    },
+    /// A workload in words, or in a file.
+    Written {
+        text: Option<String>,
+        file: Option<String>,
+        requests: u64,
+        warmup_requests: u64,
+    },
+    /// A replay.
+    Trace {
+        files: Vec<File>,
+        /// `null` for several.
+        device: Option<u32>,
+        arrivals: &'static str,
+        /// `null` where the trace tells when requests come, like the next.
+        outstanding: Option<usize>,
+        think_ms: Option<f64>,
+        warmup_requests: u64,
+    },
+}
+
+/// A trace that is replayed.
+#[derive(Serialize)]
+pub struct File {
+    file: String,
+    format: &'static str,
+}
+
+/// When random requests come.
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase", tag = "arrivals")]
+pub enum ArrivalsInput {
+    /// Open.
+    Poisson { interarrival_ms: f64 },
+    /// Closed.
+    Closed { outstanding: usize, think_ms: f64 },
+}
+
+impl ArrivalsInput {
+    fn of(arrivals: FlagArrivals) -> Self {
+        match arrivals {
+            FlagArrivals::Poisson { mean } => Self::Poisson {
+                interarrival_ms: mean.as_ms(),
+            },
+            FlagArrivals::Closed { outstanding, think } => Self::Closed {
+                outstanding,
+                think_ms: think.as_ms(),
+            },
+        }
+    }
+}
+
+impl Workload {
+    /// Of requests that are drawn.
+    pub fn of_synthetic(synthetic: &Synthetic, warmup: u64) -> Self {
+        let requests = synthetic.requests;
+        let (text, file) = match &synthetic.told {
+            Told::Flags {
+                sectors,
+                read_share,
+                arrivals,
+            } => {
+                return Self::Random {
+                    requests,
+                    warmup_requests: warmup,
+                    size_bytes: sectors.0 * synthetic.disk.sector.0,
+                    reads: *read_share,
+                    arrivals: ArrivalsInput::of(*arrivals),
+                };
+            }
+            Told::Text(text) => (Some(text.clone()), None),
+            Told::File(name) => (None, Some(name.clone())),
+        };
+        Self::Written {
+            text,
+            file,
+            requests,
+            warmup_requests: warmup,
+        }
+    }
+
+    /// Of a trace that was replayed so.
+    pub fn of_trace(rows: &TraceRows, mode: Mode, setting: &Setting) -> Self {
+        let files = rows.files().map(|(file, format)| File {
+            file: file.to_owned(),
+            format,
+        });
+        let (arrivals, outstanding) = match mode {
+            Mode::Open => ("traced", None),
+            Mode::Pauses => ("closed", None),
+            Mode::Outstanding(clients) => ("outstanding", Some(clients)),
+        };
+        let think = setting.think.unwrap_or_default();
+        Self::Trace {
+            files: files.collect(),
+            device: match rows.origins()[..] {
+                [Origin { device, .. }] => Some(device),
+                _ => None,
+            },
+            arrivals,
+            outstanding,
+            think_ms: outstanding.map(|_| think.as_ms()),
+            warmup_requests: setting.warmup,
+        }
+    }
+
+    /// For people.
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::Random {
+                requests,
+                size_bytes,
+                reads,
+                arrivals,
+                ..
+            } => {
+                let when = match arrivals {
+                    ArrivalsInput::Poisson { interarrival_ms } => {
+                        format!("Poisson arrivals {interarrival_ms} ms apart")
+                    }
+                    ArrivalsInput::Closed {
+                        outstanding,
+                        think_ms,
+                    } => format!("{outstanding} outstanding, {think_ms} ms of think time"),
+                };
+                let percent = reads * 100.0;
+                format!("{requests} random, {size_bytes} bytes each, {percent:.1} % reads, {when}")
+            }
+            Self::Written {
+                text,
+                file,
+                requests,
+                ..
+            } => {
+                let what = text.as_ref().or(file.as_ref());
+                format!("{requests} of {}", what.map_or("", String::as_str))
+            }
+            Self::Trace {
+                files,
+                arrivals,
+                outstanding,
+                think_ms,
+                ..
+            } => {
+                let when = match (*arrivals, outstanding) {
+                    (_, Some(clients)) => {
+                        let think_ms = think_ms.unwrap_or_default();
+                        format!("{clients} outstanding, {think_ms} ms of think time")
+                    }
+                    ("traced", _) => "arrivals as traced".to_owned(),
+                    _ => "one at a time, with its pauses".to_owned(),
+                };
+                let name = |file: &File| format!("{} ({})", file.file, file.format);
+                let names: Vec<String> = files.iter().map(name).collect();
+                format!("{}, {when}", names.join(" and "))
+            }
+        }
+    }
+
+    /// Completions that were left out.
+    pub fn warmup_requests(&self) -> u64 {
+        match *self {
+            Self::Random {
+                warmup_requests, ..
+            }
+            | Self::Written {
+                warmup_requests, ..
+            }
+            | Self::Trace {
+                warmup_requests, ..
+            } => warmup_requests,
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! `diskarm compare`: every policy as `simulate` has it.
+
+use serde_json::Value;
+
+use crate::errors::error;
+use crate::{assert_narrow, json, printed};
+
+const LOAD: [&str; 8] = [
+    "--drive",
+    "hp-c2247",
+    "--random",
+    "--requests",
+    "2000",
+    "--outstanding",
+    "20",
+    "--seed=7",
+];
+
+#[test]
+fn every_policy_has_the_figures_that_simulate_gives() {
+    let policies = "fcfs, clook(by=map),sptf";
+    let compared = json(&[&["compare", "--json", "--policies", policies], &LOAD[..]].concat());
+    let rows = compared.as_array().expect("a row a policy");
+    assert_eq!(rows.len(), 3);
+    for (row, policy) in rows.iter().zip(["fcfs", "clook(by=map)", "sptf"]) {
+        let alone = json(&[&["simulate", "--json", "--policy", policy], &LOAD[..]].concat());
+        for (name, value) in alone.as_object().expect("an object") {
+            if !name.contains("wall") {
+                assert_eq!(&row[name], value, "{policy}: {name}");
+            }
+        }
+        assert_eq!(row["is_saturated"], Value::Bool(false));
+    }
+}
+
+#[test]
+fn policies_that_do_not_keep_up_are_marked() {
+    let arguments = [
+        "compare",
+        "--drive",
+        "hp-c2247",
+        "--random",
+        "--rate=200/s",
+        "--requests",
+        "5000",
+        "--policies",
+        "fcfs,clook( by = 1000000000 )",
+    ];
+    let text = printed(&arguments);
+    assert_narrow(&text);
+    let line = |begin: &str| {
+        text.lines()
+            .find(|line| line.starts_with(begin))
+            .expect("a line")
+    };
+    assert!(line("fcfs ").ends_with(" *"), "{text}");
+    // Too long for its column: the figures stand below it.
+    assert_eq!(line("clook"), "clook( by = 1000000000 )");
+    assert!(text.contains("\n* requests arrive faster"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_compared() {
+    let compare = |policies, load: &[&str]| {
+        error(
+            &[
+                &["compare", "--drive", "hp-c2247", "--policies", policies],
+                load,
+            ]
+            .concat(),
+        )
+    };
+    let told = compare("fcfs,,sptf", &["--random"]);
+    assert!(
+        told.starts_with("--policies: found \"\", expected one of "),
+        "{told}"
+    );
+    let told = compare("fcfs", &["--trace", "-"]);
+    let expected = "--trace: found \"-\", expected a file, as every policy reads it anew";
+    assert_eq!(told, expected);
+}

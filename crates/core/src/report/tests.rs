@@ -1,0 +1,332 @@
+//! Schedules worked by hand, and laws that hold of any.
+
+use super::*;
+use crate::drive::{Breakdown, Outcome};
+use crate::stats::ResponseSummary;
+use crate::units::{Lbn, SectorCount};
+use crate::workload::{Pauses, Times, arrivals::Poisson};
+
+/// A read that came and was completed at these instants; all but `service` it waited.
+fn read(arrived: Instant, at: Instant, service: Span) -> Completion {
+    Completion {
+        request: Request {
+            id: 0,
+            op: Op::Read,
+            start: Lbn(0),
+            sectors: SectorCount(1),
+        },
+        arrived,
+        at,
+        breakdown: Breakdown {
+            queue: at - arrived - service,
+            transfer: service,
+            ..Breakdown::default()
+        },
+        outcome: Outcome::Miss,
+    }
+}
+
+/// Serves `arrivals` in their order, each for `service`.
+fn serve(arrivals: &[Instant], service: Span, report: &mut impl Observer) {
+    let mut completions: Vec<Completion> = Vec::new();
+    for &arrived in arrivals {
+        let free = completions.last().map_or(Instant::START, |c| c.at);
+        completions.push(read(arrived, free.max(arrived) + service, service));
+    }
+    let mut done = completions.iter().peekable();
+    for &arrived in arrivals {
+        while let Some(completion) = done.next_if(|c| c.at <= arrived) {
+            report.completed(completion);
+        }
+        report.arrived(arrived, &read(arrived, arrived, Span::ZERO).request);
+    }
+    done.for_each(|completion| report.completed(completion));
+}
+
+fn at_ms(ms: u64) -> Instant {
+    Instant::from_ns(ms * 1_000_000)
+}
+
+/// Service of 10 ms; arrivals at 5, 9 and 35 ms, and so completions at 15, 25 and 45 ms.
+fn schedule(warm_up: u64) -> Report {
+    let mut report = Report::new(warm_up);
+    serve(&[5, 9, 35].map(at_ms), Span::from_ms(10.0), &mut report);
+    report
+}
+
+#[test]
+fn a_schedule_worked_by_hand() {
+    let report = schedule(0);
+    // From 5 to 45: busy 5 to 25 and 35 to 45, one waiting from 9 to 15.
+    assert_eq!(report.requests_count(), 3);
+    assert_eq!(report.elapsed(), Span::from_ms(40.0));
+    assert_eq!(report.utilisation_fraction(), Some(30.0 / 40.0));
+    assert_eq!(report.waiting_mean_count(), Some(6.0 / 40.0));
+    assert_eq!(report.waiting_max_count(), 1);
+    assert_eq!(report.throughput_per_s(), Some(75.0));
+    // Responses of 10, 16 and 10 ms.
+    let figures = report.all().responses().figures().unwrap();
+    assert_eq!((figures.mean_ms, figures.max_ms), (12.0, 16.0));
+    assert_eq!(report.all().mean_service(), Some(Span::from_ms(10.0)));
+    let breakdown = report.all().mean_breakdown().unwrap();
+    assert_eq!(breakdown.queue, Span::from_ms(2.0));
+    assert_eq!(breakdown.transfer, Span::from_ms(10.0));
+    assert_eq!(breakdown.total(), Span::from_ms(12.0));
+}
+
+#[test]
+fn a_warm_up_is_left_out_with_its_time() {
+    // From 15 on, when the first is completed and the second is served: busy 10 + 10 of 30.
+    let report = schedule(1);
+    assert_eq!(report.requests_count(), 2);
+    assert_eq!(report.elapsed(), Span::from_ms(30.0));
+    assert_eq!(report.utilisation_fraction(), Some(20.0 / 30.0));
+    assert_eq!(report.waiting_mean_count(), Some(0.0));
+    assert_eq!(report.waiting_max_count(), 0);
+    assert_eq!(report.all().responses().figures().unwrap().mean_ms, 13.0);
+}
+
+#[test]
+fn windows_of_the_same_schedule() {
+    let mut windows = Windows::new(Span::from_ms(10.0), 5);
+    serve(&[5, 9, 35].map(at_ms), Span::from_ms(10.0), &mut windows);
+    let figures = |w: &Window| {
+        let mean_ms = w.responses.map(|r| r.mean_ms);
+        let averages = (w.utilisation_fraction, w.waiting_mean_count);
+        (w.start, w.arrived_count, mean_ms, averages)
+    };
+    let found: Vec<_> = windows.finish().unwrap().iter().map(figures).collect();
+    // The completions at 15, 25 and 45 ms are in the windows from 10, 20 and 40 on.
+    let expected = [
+        (at_ms(0), 2, None, (0.5, 0.1)),
+        (at_ms(10), 0, Some(10.0), (1.0, 0.5)),
+        (at_ms(20), 0, Some(16.0), (0.5, 0.0)),
+        (at_ms(30), 1, None, (0.5, 0.0)),
+        (at_ms(40), 0, Some(10.0), (0.5, 0.0)),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_completion_at_the_end_of_a_window_is_in_the_next() {
+    let serve_in = |length_ms: f64, most| {
+        let mut windows = Windows::new(Span::from_ms(length_ms), most);
+        serve(&[5, 9, 35].map(at_ms), Span::from_ms(10.0), &mut windows);
+        windows.finish()
+    };
+    let windows = serve_in(15.0, 4).unwrap();
+    let count = |w: &Window| w.responses.map_or(0, |r| r.count);
+    assert_eq!(windows.iter().map(count).collect::<Vec<_>>(), [0, 2, 0, 1]);
+    assert_eq!(windows[3].utilisation_fraction, 0.0);
+    // One window more than there may be, while events last and at their end.
+    assert_eq!(serve_in(15.0, 3), None);
+    assert_eq!(serve_in(1.0, 44), None);
+    assert_eq!(serve_in(1.0, 46).unwrap().len(), 46);
+}
+
+#[test]
+fn reads_and_writes_add_up_to_all() {
+    let mut report = Report::new(2);
+    let mut series = ResponseSummary::default();
+    let mut apart = [Served::default(), Served::default()];
+    for i in 0..2_000u64 {
+        let wait = Span::from_ms((i * 7_919 % 1_009) as f64);
+        let (service, at) = (Span::from_ms(5.0), at_ms(5_000 + i));
+        let mut completion = read(at - wait - service, at, service);
+        let is_write = i % 3 == 0;
+        if is_write {
+            completion.request.op = Op::Write;
+        }
+        report.arrived(at, &completion.request);
+        report.completed(&completion);
+        if i >= 2 {
+            series.record(completion.response());
+            apart[usize::from(is_write)].record(&completion);
+        }
+    }
+    assert_eq!(report.of(Op::Read), &apart[0]);
+    assert_eq!(report.of(Op::Write), &apart[1]);
+    assert_eq!(report.all().responses(), &series);
+    assert_eq!(report.all().mean_service(), Some(Span::from_ms(5.0)));
+    assert_eq!(report.requests_count(), 1_998);
+    assert!(series.figures().unwrap().ci95_ms.is_some());
+}
+
+#[test]
+fn nothing_counted_has_no_figures() {
+    for report in [Report::new(0), schedule(3), schedule(4)] {
+        assert_eq!(report.requests_count(), 0);
+        assert_eq!(report.all().mean_breakdown(), None);
+        assert_eq!(report.all().mean_service(), None);
+        assert_eq!(report.cache_hit_fraction(), None);
+        assert!(report.all().responses().figures().is_none());
+    }
+    assert_eq!(Report::new(0).utilisation_fraction(), None);
+    assert_eq!(schedule(3).throughput_per_s(), None);
+}
+
+#[test]
+fn littles_law_and_the_wait_of_a_random_queue() {
+    const N: usize = 400_000;
+    let service = Span::from_ms(10.0);
+    let mean = Span::from_ms(20.0);
+    let times = Times::new(&Pauses::Poisson(Poisson { mean }), 3, 0);
+    let arrivals: Vec<Instant> = times.take(N).collect();
+    let mut report = Report::new(0);
+    serve(&arrivals, service, &mut report);
+
+    // L = lambda W, without approximation: nothing is inside at either end.
+    let inside = report.waiting_mean_count().unwrap() + report.utilisation_fraction().unwrap();
+    let mean_s = report.all().responses().figures().unwrap().mean_ms / 1e3;
+    let by_little = report.throughput_per_s().unwrap() * mean_s;
+    // The mean response is rounded to the nanosecond, of 15 million.
+    assert!(
+        (inside / by_little - 1.0).abs() < 1e-7,
+        "{inside} {by_little}"
+    );
+
+    // M/D/1 at half load (Pollaczek and Khinchine): rho^2 / (2 (1 - rho)) = 0.25 waiting.
+    // The worst of eight other streams of this length strays by 1.5 %.
+    let waiting = report.waiting_mean_count().unwrap();
+    assert!((waiting / 0.25 - 1.0).abs() < 0.02, "{waiting}");
+    assert!((report.utilisation_fraction().unwrap() / 0.5 - 1.0).abs() < 0.01);
+}
+
+#[test]
+fn hits_are_a_share_of_reads_alone() {
+    let mut report = Report::new(0);
+    let outcomes = [
+        (Op::Read, Outcome::Hit),
+        (Op::Read, Outcome::Miss),
+        (Op::Write, Outcome::Absorbed),
+        (Op::Read, Outcome::PartialHit),
+        (Op::Read, Outcome::Miss),
+    ];
+    for (i, (op, outcome)) in (0..).zip(outcomes) {
+        let mut completion = read(at_ms(i), at_ms(i + 1), Span::from_ms(1.0));
+        completion.request.op = op;
+        completion.outcome = outcome;
+        report.arrived(at_ms(i), &completion.request);
+        report.completed(&completion);
+    }
+    assert_eq!(report.cache_hit_fraction(), Some(0.25));
+}
+
+#[test]
+fn means_round_to_the_nearest_nanosecond_below_zero_too() {
+    let mut report = Report::new(0);
+    for settle in [-3, -2] {
+        let mut completion = read(at_ms(0), at_ms(1), Span::from_ms(1.0));
+        completion.breakdown.settle = Span::from_ns(settle);
+        report.arrived(at_ms(1), &completion.request);
+        report.completed(&completion);
+    }
+    // -2.5 lies between; a third, 0, makes it -1.67.
+    assert_eq!(
+        report.all().mean_breakdown().unwrap().settle,
+        Span::from_ns(-2)
+    );
+    let completion = read(at_ms(0), at_ms(1), Span::from_ms(1.0));
+    report.arrived(at_ms(1), &completion.request);
+    report.completed(&completion);
+    assert_eq!(
+        report.all().mean_breakdown().unwrap().settle,
+        Span::from_ns(-2)
+    );
+}
+
+/// Three requests of 10 ms to two disks of 100 blocks: the first at 5 ms, the second from 7 ms
+/// and with a wait from 17 ms on.
+fn two_disks(warm_up: u64) -> Vec<Report> {
+    let mut disks = Disks::new(SectorCount(100), warm_up);
+    let served = |start: u64, arrived, at| {
+        let mut completion = read(at_ms(arrived), at_ms(at), Span::from_ms(10.0));
+        completion.request.start = Lbn(start);
+        completion
+    };
+    let [a, b, c] = [served(99, 5, 15), served(100, 7, 17), served(150, 9, 27)];
+    for arriving in [&a, &b, &c] {
+        disks.arrived(arriving.arrived, &arriving.request);
+    }
+    for completed in [&a, &b, &c] {
+        disks.completed(completed);
+    }
+    disks.finish()
+}
+
+#[test]
+fn disks_are_reported_over_the_time_of_all() {
+    let reports = two_disks(0);
+    // From 5 to 27 ms: the one is busy for 10, the other for 20, with one waiting for 8.
+    let busy = reports.iter().map(Report::utilisation_fraction);
+    assert!(busy.eq([Some(10.0 / 22.0), Some(20.0 / 22.0)]));
+    let waiting = reports.iter().map(Report::waiting_mean_count);
+    assert!(waiting.eq([Some(0.0), Some(8.0 / 22.0)]));
+    let counts = reports.iter().map(Report::requests_count);
+    assert!(counts.eq([1, 2]));
+    assert_eq!(reports[1].waiting_max_count(), 1);
+}
+
+#[test]
+fn disks_leave_the_warm_up_of_all_out() {
+    // From 15 ms on, when the first disk is idle and the second serves two more.
+    let reports = two_disks(1);
+    let counts = reports.iter().map(Report::requests_count);
+    assert!(counts.eq([0, 2]));
+    let busy = reports.iter().map(Report::utilisation_fraction);
+    assert!(busy.eq([Some(0.0), Some(1.0)]));
+    let waiting = reports.iter().map(Report::waiting_mean_count);
+    assert!(waiting.eq([Some(0.0), Some(2.0 / 12.0)]));
+}
+
+#[test]
+fn two_runs_have_the_interval_of_two_values() {
+    let (a, b) = (schedule(0), schedule(1));
+    let both = Replications::new([&a, &b]);
+    assert_eq!(both.requests_count(), 5);
+    assert_eq!(both.elapsed(), Span::from_ms(70.0));
+    assert_eq!(both.waiting_max_count(), 1);
+    // Of two values the standard error is half their distance; t of one degree is 12.706205.
+    let close = |found: Option<f64>, expected: f64| {
+        let found = found.unwrap();
+        assert!((found / expected - 1.0).abs() < 1e-12, "{found} {expected}");
+    };
+    let t = 12.706_205;
+    close(both.utilisation_fraction(), (3.0 / 4.0 + 2.0 / 3.0) / 2.0);
+    close(
+        both.utilisation_ci95_fraction(),
+        t * (3.0 / 4.0 - 2.0 / 3.0) / 2.0,
+    );
+    close(both.waiting_mean_count(), 0.15 / 2.0);
+    close(both.waiting_ci95_count(), t * 0.15 / 2.0);
+    close(both.throughput_per_s(), (75.0 + 2.0 / 0.03) / 2.0);
+    close(both.throughput_ci95_per_s(), t * (75.0 - 2.0 / 0.03) / 2.0);
+    assert_eq!(both.cache_hit_fraction(), Some(0.0));
+    // Responses of 10, 16, 10 and of 16, 10 ms: means 12 and 13, of all 12.4.
+    let alike = Alike::new(vec![a.all(), b.all()]);
+    let figures = alike.figures().unwrap();
+    assert_eq!((figures.count, figures.mean_ms), (5, 12.4));
+    close(figures.ci95_ms, t * 0.5);
+    assert_eq!(alike.all().mean_service(), Some(Span::from_ms(10.0)));
+    assert_eq!(alike.service_ci95_ms(), Some(0.0));
+    // A run in which nothing was counted has no mean.
+    let none = Alike::new(vec![a.all(), Served::default()]);
+    assert_eq!(none.figures().unwrap().ci95_ms, None);
+}
+
+#[test]
+fn a_single_run_keeps_its_own_figures() {
+    let report = schedule(0);
+    let one = Replications::new([&report]);
+    assert_eq!(one.utilisation_fraction(), report.utilisation_fraction());
+    assert_eq!(one.waiting_mean_count(), report.waiting_mean_count());
+    assert_eq!(one.throughput_per_s(), report.throughput_per_s());
+    assert_eq!(one.utilisation_ci95_fraction(), None);
+    let mut series = Served::default();
+    for ms in 0..600 {
+        series.record(&read(at_ms(ms), at_ms(ms + 1 + ms % 7), Span::from_ms(1.0)));
+    }
+    let figures = Alike::new(vec![series.clone()]).figures();
+    assert_eq!(figures, series.responses().figures());
+    assert!(figures.unwrap().ci95_ms.is_some());
+}

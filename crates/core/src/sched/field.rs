@@ -1,0 +1,305 @@
+//! Pending requests by cylinder and angle: the structure behind policies that look for the least
+//! positioning time, so that a decision need not look at all of them.
+//!
+//! jacobson91 (section 4.2, figures 4 and 5) divides the disk into cells and searches them in an
+//! order that is computed beforehand. Here a cell is a ring of cylinders. Rings are searched from
+//! the arm outward, until no movement so long can be as good as the best found. Within a ring a
+//! request is asked for its exact time only if its phase allows it to be better: the time until
+//! its sector next comes round, and a revolution more where the arm cannot be there by then. That
+//! takes a subtraction and two comparisons, and most requests fail it.
+
+use super::{Estimate, Outlook, Pending, Shape};
+use crate::extent::Extent;
+use crate::request::Op;
+use crate::units::{Angle, Span};
+
+/// Rings: as many as a word has bits, so that the next one that holds a request is found in a few
+/// steps.
+const RINGS: u32 = 64;
+
+/// A revolution, in the units of phases.
+const TURN: i64 = 1 << 32;
+
+/// Of what a nanosecond is in units of phases.
+const FRACTION_BITS: u32 = 8;
+
+/// A pending request and where it lies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate {
+    pub pending: Pending,
+    /// Of its first block.
+    pub place: Extent,
+    /// Counts arrivals.
+    arrival: u64,
+}
+
+/// What decides whether a candidate is worth asking, in few bytes.
+#[derive(Clone, Copy, Debug)]
+struct Spot {
+    /// Where its first block begins, in units of 2^-32 revolutions.
+    angle: u32,
+    /// Where it lies.
+    cylinder: u32,
+    /// 0 for a read, 1 for a write.
+    op: u32,
+    /// What its cost is above its positioning time, at the least, in units of phases.
+    more: i64,
+    /// Its place among the candidates.
+    slot: u32,
+}
+
+/// Pending requests by cylinder and angle.
+#[derive(Debug)]
+pub(super) struct Field {
+    rings: Vec<Vec<Spot>>,
+    /// A bit for each ring that holds a request.
+    held: u64,
+    /// Cylinders of a ring.
+    width: u32,
+    candidates: Vec<Candidate>,
+    /// Unused places among the candidates.
+    free: Vec<u32>,
+    arrivals: u64,
+    /// Units of phases in a nanosecond.
+    per_ns: f64,
+    /// The same with [`FRACTION_BITS`] bits of fraction, rounded down.
+    per_ns_fixed: u64,
+    /// How far phases may be wrong: the drive catches a sector that has just begun, and instants
+    /// are rounded to nanoseconds.
+    margin: i64,
+}
+
+/// What a candidate costs: a time, or a difference of times.
+pub(super) trait Cost: Copy + PartialOrd {
+    fn ns(self) -> f64;
+}
+
+impl Cost for Span {
+    #[inline]
+    fn ns(self) -> f64 {
+        self.as_ns() as f64
+    }
+}
+
+impl Cost for f64 {
+    #[inline]
+    fn ns(self) -> f64 {
+        self
+    }
+}
+
+/// Where a candidate is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    ring: usize,
+    index: usize,
+}
+
+impl Field {
+    /// For a drive of this shape.
+    pub fn new(shape: Shape) -> Self {
+        let per_ns = TURN as f64 / shape.revolution.as_ns() as f64;
+        Self {
+            rings: vec![Vec::new(); RINGS as usize],
+            held: 0,
+            width: shape.cylinders.div_ceil(RINGS).max(1),
+            candidates: Vec::new(),
+            free: Vec::new(),
+            arrivals: 0,
+            per_ns,
+            per_ns_fixed: (per_ns * f64::from(1 << FRACTION_BITS)) as u64,
+            margin: (TURN >> 19) + (4.0 * per_ns).ceil() as i64,
+        }
+    }
+
+    /// Takes a request in whose cost is at least `more_ns` above its positioning time.
+    #[inline]
+    pub fn add<E: Estimate>(&mut self, pending: Pending, drive: &E, more_ns: f64) {
+        let place = drive.locate(&pending.request);
+        let candidate = Candidate {
+            pending,
+            place,
+            arrival: self.arrivals,
+        };
+        self.arrivals += 1;
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.candidates[slot as usize] = candidate;
+                slot
+            }
+            None => {
+                self.candidates.push(candidate);
+                (self.candidates.len() - 1) as u32
+            }
+        };
+        let ring = (place.cylinder.0 / self.width) as usize;
+        let spot = Spot {
+            angle: upper(place.start),
+            cylinder: place.cylinder.0,
+            op: u32::from(!pending.request.op.is_read()),
+            more: self.units(more_ns),
+            slot,
+        };
+        self.rings[ring].push(spot);
+        self.held |= 1 << ring;
+    }
+
+    /// The candidate with the least `cost`, of several the first. Costs count from the same
+    /// instant as positioning times, and lie above them by what [`Field::add`] was told less
+    /// `less_ns`; by `floor_ns` less that at the least.
+    #[inline]
+    pub fn least<O: Outlook, K: Cost>(
+        &self,
+        outlook: &O,
+        (floor_ns, less_ns): (f64, f64),
+        cost: impl Fn(&Candidate) -> K,
+    ) -> Option<Found> {
+        let from = [Op::Read, Op::Write]
+            .map(|op| upper(outlook.angle(op)).wrapping_sub(self.margin as u32));
+        let (floor, less) = (self.units(floor_ns), self.units(less_ns));
+        let mut best: Option<(K, u64, Found)> = None;
+        // No candidate is worth asking whose phase lies beyond.
+        let mut bound = i64::MAX;
+        let arm = outlook.cylinder().0;
+        let mut rings = Outward::from(self.held, arm / self.width);
+        while let Some(ring) = rings.next() {
+            let moved = self.moved(outlook.least(self.distance(ring, arm)));
+            if moved + floor > bound {
+                break;
+            }
+            let ring = ring as usize;
+            for (index, spot) in self.rings[ring].iter().enumerate() {
+                let phase = i64::from(spot.angle.wrapping_sub(from[spot.op as usize]));
+                let turned = if phase < moved { phase + TURN } else { phase };
+                if turned + spot.more > bound {
+                    continue;
+                }
+                // The same with the request's own cylinder.
+                let moved = self.moved(outlook.least(spot.cylinder.abs_diff(arm)));
+                let turned = if phase < moved { phase + TURN } else { phase };
+                if turned + spot.more > bound {
+                    continue;
+                }
+                let candidate = &self.candidates[spot.slot as usize];
+                let own = cost(candidate);
+                let is_better = best.is_none_or(|(least, arrival, _)| {
+                    own < least || (own == least && candidate.arrival < arrival)
+                });
+                if is_better {
+                    best = Some((own, candidate.arrival, Found { ring, index }));
+                    bound = self.units(own.ns()) + less + 2 * self.margin;
+                }
+            }
+        }
+        best.map(|(_, _, found)| found)
+    }
+
+    /// Takes out what was found.
+    #[inline]
+    pub fn remove(&mut self, found: Found) -> Pending {
+        let ring = &mut self.rings[found.ring];
+        let spot = ring.swap_remove(found.index);
+        if ring.is_empty() {
+            self.held &= !(1 << found.ring);
+        }
+        self.free.push(spot.slot);
+        self.candidates[spot.slot as usize].pending
+    }
+
+    /// Takes out the request called `id`.
+    pub fn take(&mut self, id: u64) -> Option<Pending> {
+        let named = |spot: &Spot| self.candidates[spot.slot as usize].pending.request.id == id;
+        let mut rings = self.rings.iter().enumerate();
+        let found = rings.find_map(|(ring, spots)| {
+            let index = spots.iter().position(named)?;
+            Some(Found { ring, index })
+        })?;
+        Some(self.remove(found))
+    }
+
+    /// Cylinders from `arm` to the nearest of `ring`.
+    #[inline]
+    fn distance(&self, ring: u32, arm: u32) -> u32 {
+        let first = ring * self.width;
+        let last = first + (self.width - 1);
+        first.saturating_sub(arm).max(arm.saturating_sub(last))
+    }
+
+    /// A movement's time in units of phases, at the most.
+    #[inline]
+    fn moved(&self, span: Span) -> i64 {
+        // Below 2^62: a movement takes some 2^31 ns at the most, and as a revolution takes a
+        // microsecond at the least, a nanosecond is 2^23 units.
+        ((span.as_ns() as u64 * self.per_ns_fixed) >> FRACTION_BITS) as i64
+    }
+
+    /// A time in units of phases.
+    #[inline]
+    fn units(&self, ns: f64) -> i64 {
+        (ns * self.per_ns) as i64
+    }
+}
+
+/// The upper half of an angle.
+#[inline]
+fn upper(angle: Angle) -> u32 {
+    (angle.as_raw() >> 32) as u32
+}
+
+/// A walk over the rings that hold requests, the nearest first.
+struct Outward {
+    home: u32,
+    /// Rings from home inward, home in the lowest bit.
+    above: u64,
+    /// Rings before home, the nearest in the highest bit.
+    below: u64,
+}
+
+impl Outward {
+    #[inline]
+    fn from(held: u64, home: u32) -> Self {
+        Self {
+            home,
+            above: held >> home,
+            // In two steps, as a word cannot be shifted by all its bits.
+            below: held << 1 << (RINGS - 1 - home),
+        }
+    }
+}
+
+impl Iterator for Outward {
+    type Item = u32;
+
+    #[inline]
+    fn next(&mut self) -> Option<u32> {
+        let (up, down) = (self.above.trailing_zeros(), self.below.leading_zeros());
+        if up <= down {
+            if self.above == 0 {
+                return None;
+            }
+            self.above &= self.above - 1;
+            Some(self.home + up)
+        } else {
+            self.below &= !(1 << 63 >> down);
+            Some(self.home - 1 - down)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_walk_meets_every_ring_once_and_the_nearest_first() {
+        let held = [0u32, 3, 4, 40, 63]
+            .iter()
+            .fold(0u64, |bits, at| bits | 1 << at);
+        let from = |home| Outward::from(held, home).collect::<Vec<_>>();
+        assert_eq!(from(3), [3, 4, 0, 40, 63]);
+        assert_eq!(from(0), [0, 3, 4, 40, 63]);
+        assert_eq!(from(63), [63, 40, 4, 3, 0]);
+        assert_eq!(from(2), [3, 0, 4, 40, 63]);
+        assert_eq!(Outward::from(0, 5).next(), None);
+    }
+}
