@@ -25,7 +25,7 @@ mod line;
 mod mq_deadline;
 mod saptf;
 mod satf;
-mod scan;
+mod select;
 mod sorted;
 mod spctf;
 mod sptf;

@@ -22,7 +22,7 @@
 //! ```
 
 use super::asptf::{CREDIT, aged, read_credit};
-use super::scan::{Scan, Select};
+use super::select::{Select, Selector};
 use super::spctf::positioning_with_cache;
 use super::waiting::Waiting;
 use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule};
@@ -51,7 +51,7 @@ impl Rule for Aspctf {
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
-        Box::new(Scan::by(*self))
+        Box::new(Selector::by(*self))
     }
 }
 

@@ -25,7 +25,7 @@
 //! assert!(Choice::parse("asptf(w=6.3)", "policy").is_ok());
 //! ```
 
-use super::scan::{Scan, Select};
+use super::select::{Select, Selector};
 use super::waiting::Waiting;
 use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule};
 use crate::text::{Args, Fault};
@@ -55,7 +55,7 @@ impl Rule for Asptf {
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
-        Box::new(Scan::by(*self))
+        Box::new(Selector::by(*self))
     }
 }
 

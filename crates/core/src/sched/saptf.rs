@@ -23,7 +23,7 @@
 //! assert!(Choice::parse("saptf(t=0.7)", "policy").is_ok());
 //! ```
 
-use super::scan::{Scan, Select};
+use super::select::{Select, Selector};
 use super::waiting::{Candidate, Waiting};
 use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule};
 use crate::text::{Args, Fault};
@@ -53,7 +53,7 @@ impl Rule for Saptf {
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
-        Box::new(Scan::by(*self))
+        Box::new(Selector::by(*self))
     }
 }
 

@@ -24,7 +24,7 @@
 //! assert!(Choice::parse("sptf-cp(t=0.6)", "policy").is_ok());
 //! ```
 
-use super::scan::{Scan, Select};
+use super::select::{Select, Selector};
 use super::waiting::{Candidate, Waiting};
 use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule};
 use crate::text::{Args, Fault};
@@ -57,7 +57,7 @@ impl Rule for SptfCp {
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
-        Box::new(Scan::by(*self))
+        Box::new(Selector::by(*self))
     }
 }
 

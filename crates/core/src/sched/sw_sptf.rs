@@ -21,7 +21,7 @@
 //! assert!(Choice::parse("sw-sptf(n=10)", "policy").is_ok());
 //! ```
 
-use super::scan::{Scan, Select};
+use super::select::{Select, Selector};
 use super::waiting::Waiting;
 use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule};
 use crate::text::{Args, Fault};
@@ -51,7 +51,7 @@ impl Rule for SwSptf {
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
-        Box::new(Scan::by(*self))
+        Box::new(Selector::by(*self))
     }
 }
 

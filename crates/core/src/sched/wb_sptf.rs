@@ -24,7 +24,7 @@
 //! assert!(Choice::parse("wb-sptf(t=60 ms, dynamic=yes)", "policy").is_ok());
 //! ```
 
-use super::scan::{Scan, Select};
+use super::select::{Select, Selector};
 use super::waiting::Waiting;
 use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule};
 use crate::text::{Args, Fault};
@@ -70,7 +70,7 @@ impl Rule for WbSptf {
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
-        Box::new(Scan::by(*self))
+        Box::new(Selector::by(*self))
     }
 }
 

@@ -11,12 +11,12 @@ pub(super) trait Select {
 }
 
 /// Serves what `rule` selects.
-pub(super) struct Scan<S> {
+pub(super) struct Selector<S> {
     rule: S,
     waiting: Waiting,
 }
 
-impl<S> Scan<S> {
+impl<S> Selector<S> {
     /// With nothing pending.
     pub fn by(rule: S) -> Self {
         let waiting = Waiting::default();
@@ -24,7 +24,7 @@ impl<S> Scan<S> {
     }
 }
 
-impl<E: Estimate, S: Select> Policy<E> for Scan<S> {
+impl<E: Estimate, S: Select> Policy<E> for Selector<S> {
     fn add(&mut self, pending: Pending, drive: &E) {
         self.waiting.add(pending, drive);
     }
