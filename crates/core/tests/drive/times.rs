@@ -301,7 +301,7 @@ proptest! {
             let all = list.iter().map(|p| positioning(drive, now, p).as_ns());
             let shortest = all.min().unwrap_or(0);
             let own = positioning(drive, now, p).as_ns();
-            let is_out = i128::from(own) * 100 > i128::from(shortest) * i128::from(100 + i32::from(n));
+            let is_out = own * 100 > shortest * (100 + i64::from(n));
             (is_out, drive.outlook(now).seek(&p.request, &drive.locate(&p.request)))
         });
         let ours = through(&spec, &raw, known(&format!("sptf-sw(n={n}%)")));

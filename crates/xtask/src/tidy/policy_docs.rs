@@ -23,7 +23,7 @@ const HEADINGS: &[&str] = &[
 fn run(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (file, rust) in tree.core() {
-        if !file.path.starts_with(POLICIES) || !rust.items.items.iter().any(is_policy) {
+        if !file.path.starts_with(POLICIES) || !rust.items.items.iter().any(is_entry) {
             continue;
         }
         let found = headings(&rust.items.attrs);
@@ -40,8 +40,9 @@ fn run(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Whether `item` is an `impl` of the trait `Policy`, wherever the trait is named from.
-fn is_policy(item: &Item) -> bool {
+/// Whether `item` makes an entry of the table: an `impl` of the trait `Rule`, wherever the trait is
+/// named from. What implements `Policy` may serve several entries.
+fn is_entry(item: &Item) -> bool {
     let Item::Impl(block) = item else {
         return false;
     };
@@ -49,7 +50,7 @@ fn is_policy(item: &Item) -> bool {
         .trait_
         .as_ref()
         .and_then(|(_, path, _)| path.segments.last());
-    !is_test_only(&block.attrs) && implemented.is_some_and(|name| name.ident == "Policy")
+    !is_test_only(&block.attrs) && implemented.is_some_and(|name| name.ident == "Rule")
 }
 
 /// Headings of a module's documentation; what stands in code blocks is none.
@@ -87,7 +88,7 @@ mod tests {
 
     const DOC: &str = "//! In order.\n//! # What it does\n//! # Origin\n//! # Cost\n\
                        //! # When it is bad\n//! # Example\n//! ```\n//! # hidden();\n//! ```\n";
-    const IMPL: &str = "impl<T> super::Policy for Fcfs<T> {}\n";
+    const IMPL: &str = "impl<T> super::Rule for Fcfs<T> {}\n";
 
     fn found(path: &str, text: &str) -> Vec<String> {
         let findings = run(&Tree::of(&[(path, text)]));
@@ -117,7 +118,7 @@ mod tests {
     #[test]
     fn good() {
         assert!(found("crates/core/src/sched/fcfs.rs", &(DOC.to_owned() + IMPL)).is_empty());
-        assert!(found("crates/core/src/sched/queue.rs", "impl Policies for X {}\n").is_empty());
+        assert!(found("crates/core/src/sched/queue.rs", "impl Policy for X {}\n").is_empty());
         assert!(found("crates/core/src/sched.rs", IMPL).is_empty());
     }
 }
