@@ -8,19 +8,37 @@
 //! A policy is written as its name, with parameters where it has any: `vscan(r=0.2, by=map)`.
 //! A [`Choice`] is one that was read; it makes the policy for the drive at hand.
 
+mod along;
 mod choice;
 mod clook;
+mod cscan;
+mod cscan_la;
+mod cvscan;
 mod fcfs;
 mod line;
+mod look;
+mod scan;
 mod sorted;
 mod sptf;
+mod sstf;
+mod two_way;
+mod vscan;
 mod waiting;
+mod wscan;
 
 pub use choice::{Choice, INFOS};
 pub use clook::CLook;
+pub use cscan::CScan;
+pub use cscan_la::CScanLa;
+pub use cvscan::CvScan;
 pub use fcfs::Fcfs;
-pub use line::Line;
+pub use line::{Line, Mark, Measure};
+pub use look::Look;
+pub use scan::Scan;
 pub use sptf::Sptf;
+pub use sstf::Sstf;
+pub use vscan::VScan;
+pub use wscan::WScan;
 
 use crate::extent::Extent;
 use crate::request::Request;

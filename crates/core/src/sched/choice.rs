@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{CLook, Estimate, Fcfs, Info, Policy, Rule, Sptf};
+use super::{CLook, CScan, CScanLa, CvScan, Look, Scan, Sstf, VScan, WScan};
+use super::{Estimate, Fcfs, Info, Policy, Rule, Sptf};
 use crate::text::{Args, Call, Fault, nearest};
 
 /// Makes, of the policies, the table of what they say about themselves, and the enumeration of
@@ -44,7 +45,9 @@ macro_rules! table {
     };
 }
 
-table![Fcfs, CLook, Sptf];
+table![
+    Fcfs, Sstf, Scan, Look, CScan, CLook, VScan, CvScan, WScan, CScanLa, Sptf
+];
 
 /// A policy that was named, with its parameters. Displays as it was written.
 #[derive(Clone, Debug)]

@@ -132,6 +132,18 @@ impl<'t, C> Args<'t, C> {
         })
     }
 
+    /// The same where it may be left out.
+    pub(crate) fn maybe_number(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<f64>,
+    ) -> Result<Option<f64>, Fault> {
+        let expected = format!("a number from {} to {}", range.start(), range.end());
+        self.maybe(key, &expected, |text| {
+            text.parse().ok().filter(|number| range.contains(number))
+        })
+    }
+
     /// All values of a key that may be given several times, at least once.
     pub(crate) fn shares(&mut self, key: &'static str) -> Result<Vec<f64>, Fault> {
         self.known.push(key);
