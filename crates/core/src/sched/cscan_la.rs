@@ -15,13 +15,15 @@
 //! transfer. The sweep is C-LOOK's (see C-SCAN). With `i=1` it is C-LOOK.
 //!
 //! # Cost
-//! For a decision, up to i + i(i-1) + ... + i! requests served on copies of the drive (4 with i =
-//! 2, 15 with i = 3), each some microseconds.
+//! For a decision, up to i + i(i-1) + ... + i! requests served on copies of the drive: 4 with i =
+//! 2, 15 with i = 3, 64 with i = 4. With 64 outstanding on the HP C2247 a simulated request then
+//! takes about 2, 6 and 19 µs in all, where C-LOOK's takes less than one.
 //!
 //! # When it is bad
-//! It reorders neighbours only, so that it gains where rotation decides between them and stays far
-//! behind SPTF. It breaks up sequential streams where the buffer does not hold them. Bounds are
-//! C-LOOK's.
+//! It reorders neighbours only, so that it gains where rotation decides between them and stays
+//! behind SPTF: on the same workload service takes 13.5, 13.1 and 12.9 ms with i = 2, 3 and 4,
+//! between C-LOOK's 15.3 and SPTF's 12.4. It breaks up sequential streams where the buffer does
+//! not hold them. Its bounds are C-LOOK's.
 //!
 //! # Example
 //! ```

@@ -95,8 +95,8 @@ impl Mark {
     /// The same where the last is.
     pub(super) const LAST: (&'static str, &'static str) = ("from=last", Self::MEANING);
 
-    const MEANING: &'static str = "distances from the first block of the request served last, or \
-         from just beyond its last (from=last)";
+    const MEANING: &'static str = "distances from the first block of the request served last \
+         (from=first) or from just beyond its last (from=last)";
 }
 
 /// How a policy measures: the line and the position on it.

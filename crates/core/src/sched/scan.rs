@@ -10,8 +10,8 @@
 //! time; and as nothing can arrive during no time, the next request is that which LOOK serves. So
 //! the order is LOOK's, and so are all times: this entry understates what SCAN costs by the way to
 //! the edge and back at each turn. Studies that compare the two (liu05 section 5.2) can be
-//! repeated in their order, not in that cost. jacobson91 simulates SCAN as VSCAN(1), which is LOOK
-//! as well.
+//! repeated in their order, not in that cost. Where jacobson91 says that VSCAN(1) is SCAN, it
+//! means LOOK too.
 //!
 //! # Cost
 //! A binary search for an arrival, up to three for a decision, and for each 16 bytes (24 by

@@ -624,3 +624,31 @@ fn orders_worked_by_hand() {
     // A window of 20 blocks from 100 on, that is up to 119; the next opens at 131, up to 150.
     assert_eq!(served("wscan(f=10%)", &blocks), look);
 }
+
+#[test]
+fn parameters_out_of_range_are_one_clear_error() {
+    let number = "expected a number from 0 to 1";
+    for (written, told) in [
+        (
+            "vscan(r=1.01)",
+            format!("vscan.r: found \"1.01\", {number}"),
+        ),
+        ("vscan(r=NaN)", format!("vscan.r: found \"NaN\", {number}")),
+        ("cvscan(r=-1)", format!("cvscan.r: found \"-1\", {number}")),
+        (
+            "cvscan(n=0)",
+            "cvscan.n: found \"0\", expected a whole number from 1 to 1000".to_owned(),
+        ),
+        (
+            "cscan-la(i=6)",
+            "cscan-la.i: found \"6\", expected a whole number from 1 to 5".to_owned(),
+        ),
+        (
+            "sstf(from=end)",
+            "sstf.from: found \"end\", expected first or last".to_owned(),
+        ),
+    ] {
+        let fault = written.parse::<Choice>().unwrap_err();
+        assert_eq!(fault.to_string(), told);
+    }
+}
