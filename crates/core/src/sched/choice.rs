@@ -4,9 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{
-    Asatf, Aspctf, AspctfSeq, Asptf, Bsatf, CLook, Estimate, Fcfs, Gstf, Hol, Info, Lbsatf,
-    Limited, MqDeadline, Policy, Rule, Saptf, Satf, Spctf, Sptf, SptfCp, SptfSw, SwSptf, WbSptf,
-    Wstf,
+    Asatf, Aspctf, AspctfSeq, Asptf, Bsatf, CLook, CScan, CScanLa, CvScan, Estimate, Fcfs, Gstf,
+    Hol, Info, Lbsatf, Limited, Look, MqDeadline, Policy, Rule, Saptf, Satf, Scan, Spctf, Sptf,
+    SptfCp, SptfSw, Sstf, SwSptf, VScan, WScan, WbSptf, Wstf,
 };
 use crate::text::{Args, Call, Fault, nearest};
 
@@ -49,8 +49,9 @@ macro_rules! table {
 }
 
 table![
-    Fcfs, CLook, Sptf, Satf, SptfSw, Asptf, Asatf, Wstf, Saptf, Spctf, Aspctf, Hol, SptfCp, Gstf,
-    Bsatf, Lbsatf, SwSptf, WbSptf, Limited, MqDeadline, AspctfSeq,
+    Fcfs, Sstf, Scan, Look, CScan, CLook, VScan, CvScan, WScan, CScanLa, Sptf, Satf, SptfSw, Asptf,
+    Asatf, Wstf, Saptf, Spctf, Aspctf, AspctfSeq, Gstf, Bsatf, Lbsatf, SwSptf, WbSptf, Hol, SptfCp,
+    Limited, MqDeadline,
 ];
 
 /// A policy that was named, with its parameters. Displays as it was written.

@@ -2,21 +2,23 @@
 //!
 //! # What it does
 //! Serves pending requests in ascending order of their first block; when none lies at or beyond
-//! the block served last, it starts again from the lowest. By cylinders it goes on to the next
-//! cylinder when no request is left ahead in this one, blocks ascending within each.
+//! the block served last, it starts again from the lowest. By cylinders it serves all requests for
+//! the cylinder under the heads, those ahead of the block served last and then the others from the
+//! lowest, before it goes to the next.
 //!
 //! # Origin
 //! worthington94 sections 3.1, 5.1 and 5.2. The sweep's position is the first block of the request
-//! served last, not its end, so that requests to one place are not starved (section 6.2).
-//! Requests for the same block are served in the order of their arrival.
+//! served last, not its end (`from=last`), so that requests to one place are not starved (section
+//! 6.2). Requests for the same block are served in the order of their arrival.
 //!
 //! # Cost
-//! A binary search for an arrival, and for an arrival and a decision 16 bytes moved for each
-//! request that waits with a higher block.
+//! Two heaps, of what is ahead in this sweep and of what is left for the next: for an arrival a
+//! few comparisons, for a decision as many as the number of waiting requests has binary digits.
 //!
 //! # When it is bad
-//! On random workloads its mean response is 5 to 10 % above SSTF's (worthington94 section
-//! 5.1), and it ignores rotation altogether.
+//! On random workloads its mean response is 5 to 10 % above SSTF's (worthington94 section 5.1),
+//! and it ignores rotation altogether. No request waits for more than one sweep, but requests for
+//! the very place of the arm hold it there: a block, or by cylinders a cylinder (section 6.2).
 //!
 //! # Example
 //! ```
@@ -24,8 +26,12 @@
 //! assert!(Choice::parse("clook(by=map)", "policy").is_ok());
 //! ```
 
-use super::sorted::Sorted;
-use super::{Estimate, Info, Knowledge, Line, Pending, Policy, Rule};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::along::{InCylinder, Key};
+use super::line::{Line, Mark, Measure};
+use super::{Estimate, Info, Knowledge, Pending, Policy, Rule};
 use crate::request::Request;
 use crate::text::{Args, Fault};
 use crate::units::{Instant, Lbn};
@@ -34,80 +40,164 @@ use crate::units::{Instant, Lbn};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CLook {
     /// The line of the sweep.
-    pub by: Line,
+    pub measure: Measure,
 }
 
 impl Rule for CLook {
     const INFO: Info = Info {
         name: "clook",
         summary: "cyclical LOOK: always ascending, then from the lowest again",
-        parameters: &[Line::PARAMETER],
+        parameters: &[Line::PARAMETER, Mark::FIRST],
         knowledge: Knowledge::Blocks,
         origin: "worthington94 section 3.1",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
-        let by = Line::read(args)?;
-        Ok(Self { by })
+        let measure = Measure::read(args, Mark::First)?;
+        Ok(Self { measure })
     }
 
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
-        Box::new(Sweep {
-            by: self.by,
-            pending: Sorted::default(),
-            sweep: (self.by.of(Lbn(0), drive), Lbn(0)),
-            ahead: 0,
-        })
+        let measure = self.measure;
+        match measure.by {
+            Line::Lbn => Box::new(Sweep::<Lbn>::new(measure, drive)),
+            Line::Fixed(_) | Line::Map => Box::new(Sweep::<InCylinder>::new(measure, drive)),
+        }
     }
 }
 
-/// Ascending, and again.
+/// Ascending, and again. A sorted list would do, but moves all that lies behind an arrival.
 #[derive(Debug)]
-struct Sweep {
-    by: Line,
-    /// By place on the line, then by block.
-    pending: Sorted<(u64, Lbn), Pending>,
-    /// First block of the request served last, and its place on the line.
-    sweep: (u64, Lbn),
-    /// Index of the first request at or beyond it.
-    ahead: usize,
+struct Sweep<K> {
+    measure: Measure,
+    /// The position of the sweep.
+    at: K,
+    /// At or beyond the position; with `from=last` also what its last step left behind.
+    ahead: BinaryHeap<Reverse<Entry<K>>>,
+    /// Behind it at the same place of the line.
+    here: Vec<Reverse<Entry<K>>>,
+    /// Behind it at lower places.
+    behind: BinaryHeap<Reverse<Entry<K>>>,
+    /// Requests, by [`Entry::slot`].
+    pending: Vec<Pending>,
+    /// Unused slots.
+    free: Vec<usize>,
+    arrivals: u64,
 }
 
-impl Sweep {
+/// A waiting request. Equal keys go in order of arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry<K> {
+    key: K,
+    arrival: u64,
+    slot: usize,
+}
+
+impl<K: Key> Sweep<K> {
+    fn new<E: Estimate>(measure: Measure, drive: &E) -> Self {
+        Self {
+            measure,
+            at: K::of(measure.by, Lbn(0), drive),
+            ahead: BinaryHeap::new(),
+            here: Vec::new(),
+            behind: BinaryHeap::new(),
+            pending: Vec::new(),
+            free: Vec::new(),
+            arrivals: 0,
+        }
+    }
+
     #[inline]
-    fn key<E: Estimate>(&self, request: &Request, drive: &E) -> (u64, Lbn) {
-        (self.by.of(request.start, drive), request.start)
+    fn put(&mut self, entry: Reverse<Entry<K>>) {
+        let Reverse(Entry { key, .. }) = entry;
+        if key >= self.at {
+            self.ahead.push(entry);
+        } else if key.place() == self.at.place() {
+            self.here.push(entry);
+        } else {
+            self.behind.push(entry);
+        }
+    }
+
+    fn move_to(&mut self, at: K) {
+        // What is behind stays behind, and what was ahead is looked at when its turn comes.
+        let is_simple = at >= self.at && (self.here.is_empty() || at.place() == self.at.place());
+        self.at = at;
+        if is_simple {
+            return;
+        }
+        let mut all = std::mem::take(&mut self.here);
+        all.extend(self.ahead.drain().chain(self.behind.drain()));
+        all.into_iter().for_each(|entry| self.put(entry));
+    }
+
+    /// Takes out the entry to serve next.
+    #[inline]
+    fn pop(&mut self) -> Option<Entry<K>> {
+        while let Some(Reverse(entry)) = self.ahead.pop() {
+            if entry.key < self.at {
+                self.put(Reverse(entry));
+            } else if self.here.is_empty() || entry.key.place() == self.at.place() {
+                return Some(entry);
+            } else {
+                self.ahead.push(Reverse(entry));
+                break;
+            }
+        }
+        if self.here.is_empty() {
+            std::mem::swap(&mut self.ahead, &mut self.behind);
+        } else {
+            // Once more through this place, below all that is ahead.
+            self.ahead.extend(self.here.drain(..));
+        }
+        self.ahead.pop().map(|Reverse(entry)| entry)
+    }
+
+    #[inline]
+    fn release(&mut self, slot: usize) -> Pending {
+        self.free.push(slot);
+        self.pending[slot]
     }
 }
 
-impl<E: Estimate> Policy<E> for Sweep {
+impl<E: Estimate, K: Key> Policy<E> for Sweep<K> {
     #[inline]
     fn add(&mut self, pending: Pending, drive: &E) {
-        let key = self.key(&pending.request, drive);
-        self.ahead += usize::from(key < self.sweep);
-        self.pending.insert(key, pending);
+        let slot = self.free.pop().unwrap_or(self.pending.len());
+        if slot == self.pending.len() {
+            self.pending.push(pending);
+        } else {
+            self.pending[slot] = pending;
+        }
+        let key = K::of(self.measure.by, pending.request.start, drive);
+        let arrival = self.arrivals;
+        self.arrivals += 1;
+        self.put(Reverse(Entry { key, arrival, slot }));
     }
 
     fn passed(&mut self, request: &Request, drive: &E) {
-        self.sweep = self.key(request, drive);
-        self.ahead = self.pending.before(self.sweep);
+        self.move_to(self.measure.position_after(request, drive));
     }
 
     #[inline]
-    fn next(&mut self, _: Instant, _: &E) -> Option<Pending> {
-        if self.pending.len() == 0 {
-            return None;
+    fn next(&mut self, _: Instant, drive: &E) -> Option<Pending> {
+        let Entry { key, slot, .. } = self.pop()?;
+        let pending = self.release(slot);
+        self.at = key;
+        if self.measure.from == Mark::Last {
+            self.move_to(self.measure.position_after(&pending.request, drive));
         }
-        if self.ahead == self.pending.len() {
-            self.ahead = 0;
-        }
-        self.sweep = self.pending.key(self.ahead);
-        Some(self.pending.remove(self.ahead))
+        Some(pending)
     }
 
     fn take(&mut self, id: u64) -> Option<Pending> {
-        let index = self.pending.find(|p| p.request.id == id)?;
-        self.ahead -= usize::from(index < self.ahead);
-        Some(self.pending.remove(index))
+        let all = self.ahead.iter().chain(&self.here).chain(&self.behind);
+        let mut slots = all.map(|Reverse(entry)| entry.slot);
+        let slot = slots.find(|&slot| self.pending[slot].request.id == id)?;
+        let others = |Reverse(entry): &Reverse<Entry<K>>| entry.slot != slot;
+        self.ahead.retain(others);
+        self.here.retain(others);
+        self.behind.retain(others);
+        Some(self.release(slot))
     }
 }

@@ -1,4 +1,4 @@
-//! The line on which seek-reducing policies measure distances.
+//! The line on which seek-reducing policies measure distances, and where on it the arm is.
 
 use super::Estimate;
 use crate::request::{Op, Request};
@@ -42,9 +42,9 @@ impl Line {
         Ok(args.maybe("by", expected, read)?.unwrap_or_default())
     }
 
-    /// Where block `at` is on the line.
+    /// The place of block `at` on the line.
     #[inline]
-    pub(super) fn of<E: Estimate + ?Sized>(self, at: Lbn, drive: &E) -> u64 {
+    pub(super) fn place_of<E: Estimate + ?Sized>(self, at: Lbn, drive: &E) -> u64 {
         match self {
             Self::Lbn => at.0,
             Self::Fixed(blocks) => at.0 / blocks.0,
@@ -68,5 +68,59 @@ impl Line {
             Self::Fixed(blocks) => shape.sectors.0.div_ceil(blocks.0),
             Self::Map => u64::from(shape.cylinders),
         }
+    }
+
+    /// A share of its length. A line has far fewer than 2^53 places, so that it is exact where
+    /// the share is 0 or 1.
+    pub(super) fn share<E: Estimate + ?Sized>(self, share: f64, drive: &E) -> f64 {
+        share * self.length(drive) as f64
+    }
+}
+
+/// Which block of the request served last is the position that the next is measured from
+/// (worthington94 section 6.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// Its first block: requests for the same or for overlapping blocks are then not behind a
+    /// sweep that is on its way up.
+    First,
+    /// Just beyond its last block.
+    Last,
+}
+
+impl Mark {
+    /// What lists say of the parameter where the first block is the default.
+    pub(super) const FIRST: (&'static str, &'static str) = ("from=first", Self::MEANING);
+
+    /// The same where the last is.
+    pub(super) const LAST: (&'static str, &'static str) = ("from=last", Self::MEANING);
+
+    const MEANING: &'static str = "distances from the first block of the request served last \
+         (from=first) or from just beyond its last (from=last)";
+}
+
+/// How a policy measures: the line and the position on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measure {
+    /// The line.
+    pub by: Line,
+    /// The position.
+    pub from: Mark,
+}
+
+impl Measure {
+    /// Reads the parameters `by` and `from`.
+    pub(super) fn read(args: &mut Args<'_>, from: Mark) -> Result<Self, Fault> {
+        let by = Line::read(args)?;
+        let read = |text: &str| match text {
+            "first" => Some(Mark::First),
+            "last" => Some(Mark::Last),
+            _ => None,
+        };
+        let given = args.maybe("from", "first or last", read)?;
+        Ok(Self {
+            by,
+            from: given.unwrap_or(from),
+        })
     }
 }

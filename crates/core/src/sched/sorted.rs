@@ -60,6 +60,12 @@ impl<K: Ord + Copy, T: Copy> Sorted<K, T> {
         &self.entries[self.keys[index].1 as usize]
     }
 
+    /// The index of the first key that is `enough`, as all after it are, or how many there are.
+    #[inline]
+    pub fn first_where(&self, enough: impl Fn(K) -> bool) -> usize {
+        self.keys.partition_point(|&(k, _)| !enough(k))
+    }
+
     /// How many have keys below `key`.
     #[inline]
     pub fn before(&self, key: K) -> usize {

@@ -12,6 +12,7 @@ mod queue;
 mod random;
 mod read_ahead;
 mod reads;
+mod seek;
 mod stepwise;
 mod stepwise_agrees;
 mod times;

@@ -3,7 +3,7 @@
 
 /// A known cause, under whatever load the difference is flagged.
 pub struct Cause {
-    /// The policy, as the reference data write it: `FCFS`, `C-LOOK by LBN`, `SPTF`.
+    /// The policy, as the reference data write it: such as `C-LOOK by LBN`.
     pub policy: &'static str,
     /// Which of the means: `response`, `service`, `seek`, `rotational wait`.
     pub quantity: &'static str,
@@ -13,6 +13,15 @@ pub struct Cause {
 
 /// One entry a cause. What is flagged and not here is called unexplained.
 pub const CAUSES: &[Cause] = &[
+    Cause {
+        policy: "SSTF by LBN",
+        quantity: "response",
+        text: concat!(
+            "requests come faster than they are served, so that the queue grows to the\n",
+            "  end of the run and the mean response multiplies what each service takes\n",
+            "  more. Half the width of the interval of ours is as large as the difference.",
+        ),
+    },
     Cause {
         policy: "SPTF",
         quantity: "response",

@@ -19,6 +19,8 @@ const T95: f64 = 2.776_445;
 /// Policies by their names in the reference data, and here.
 const POLICIES: [(&str, &str); 5] = [
     ("FCFS", "fcfs"),
+    ("SSTF by LBN", "sstf"),
+    ("VSCAN(0.2) by LBN", "vscan(r=0.2)"),
     ("C-LOOK by LBN", "clook"),
     ("SPTF", "sptf"),
     ("ASPTF(6)", "asptf(w=6)"),

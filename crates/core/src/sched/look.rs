@@ -1,0 +1,68 @@
+//! LOOK, the elevator.
+//!
+//! # What it does
+//! Goes on in the direction in which the arm last moved as long as any request lies there, then
+//! turns. By cylinders it serves all requests for the cylinder under the heads, as C-LOOK does,
+//! before it moves on. A request that found the drive idle gives the direction too, if it moved
+//! the arm.
+//!
+//! # Origin
+//! worthington94 sections 3.1, 5.1 and 5.2. The position is the first block of the request before
+//! (section 6.2); with `from=last` a repeated request waits for the way back.
+//!
+//! # Cost
+//! A binary search for an arrival, up to three for a decision, and for each 16 bytes (24 by
+//! cylinders) moved for every request that waits at a higher block.
+//!
+//! # When it is bad
+//! Requests near the edges wait up to twice as long as under C-LOOK. On the way down it serves
+//! sequential requests backwards by block number (worthington94 section 6.1). No request waits for
+//! more than two sweeps, but requests for the very place of the arm hold it there: a block, or by
+//! cylinders a cylinder (section 6.2 says so of all policies by cylinders).
+//!
+//! # Example
+//! ```
+//! use diskarm_core::sched::Choice;
+//! assert!(Choice::parse("look(by=1024)", "policy").is_ok());
+//! ```
+
+use super::along::{Along, Key, Way};
+use super::line::{Line, Mark, Measure};
+use super::two_way::{Turn, two_way};
+use super::{Estimate, Info, Knowledge, Policy, Rule};
+use crate::text::{Args, Fault};
+
+/// See the module's documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// The line of the sweeps.
+    pub measure: Measure,
+}
+
+impl Rule for Look {
+    const INFO: Info = Info {
+        name: "look",
+        summary: "up and down, turning where no request is left ahead",
+        parameters: &[Line::PARAMETER, Mark::FIRST],
+        knowledge: Knowledge::Blocks,
+        origin: "worthington94 section 3.1",
+    };
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+        let measure = Measure::read(args, Mark::First)?;
+        Ok(Self { measure })
+    }
+
+    fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
+        two_way(self.measure, Onward, drive)
+    }
+}
+
+#[derive(Debug)]
+struct Onward;
+
+impl Turn for Onward {
+    fn turn<K: Key>(&self, _: &Along<K>, way: Way, _: usize, _: usize) -> Way {
+        way
+    }
+}

@@ -1,0 +1,72 @@
+//! Shortest seek time first.
+//!
+//! # What it does
+//! Serves the pending request that is nearest to the arm along the line. By cylinders it serves
+//! all requests for the cylinder under the heads, as C-LOOK does, and then goes to the nearest one
+//! that has any, beginning there with the lowest block. Of two that are equally near it goes to
+//! that whose next request came first.
+//!
+//! # Origin
+//! worthington94 sections 3.1, 5.1 and 5.2; jacobson91 section 2. Seek time is taken for a growing
+//! function of distance, as both say is usual. The position is just beyond the last block of the
+//! request before (worthington94 section 6.2); `from=first` is the variant tried there, which
+//! serves overlapping and repeated requests as well as the scanning policies do. By cylinders the
+//! arm is then where the last block is, even if the block after it is in the next cylinder: the
+//! paper does not say.
+//!
+//! # Cost
+//! A binary search for an arrival, up to three for a decision, and for each 16 bytes (24 by
+//! cylinders) moved for every request that waits at a higher block.
+//!
+//! # When it is bad
+//! Starvation: as long as requests keep coming near the arm, those far from it wait without bound.
+//! By block number it serves a sequential stream backwards when the last of its requests is
+//! nearest (worthington94 section 6.1).
+//!
+//! # Example
+//! ```
+//! use diskarm_core::sched::Choice;
+//! assert!(Choice::parse("sstf(by=map, from=first)", "policy").is_ok());
+//! ```
+
+use super::along::{Along, Key, Way};
+use super::line::{Line, Mark, Measure};
+use super::two_way::{Turn, cheaper, two_way};
+use super::{Estimate, Info, Knowledge, Policy, Rule};
+use crate::text::{Args, Fault};
+
+/// See the module's documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sstf {
+    /// What is near.
+    pub measure: Measure,
+}
+
+impl Rule for Sstf {
+    const INFO: Info = Info {
+        name: "sstf",
+        summary: "shortest seek time first, by distance",
+        parameters: &[Line::PARAMETER, Mark::LAST],
+        knowledge: Knowledge::Blocks,
+        origin: "worthington94 section 3.1",
+    };
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+        let measure = Measure::read(args, Mark::Last)?;
+        Ok(Self { measure })
+    }
+
+    fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
+        two_way(self.measure, Nearer, drive)
+    }
+}
+
+#[derive(Debug)]
+struct Nearer;
+
+impl Turn for Nearer {
+    fn turn<K: Key>(&self, along: &Along<K>, _: Way, above: usize, below: usize) -> Way {
+        let cost = |index| (along.distance(index), index);
+        cheaper(along, cost(above), cost(below))
+    }
+}

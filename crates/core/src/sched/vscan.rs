@@ -1,0 +1,92 @@
+//! VSCAN(R): between SSTF and LOOK.
+//!
+//! # What it does
+//! Serves the nearest request, where one that makes the arm turn counts as farther away by `r`
+//! times the length of the line. By cylinders it serves all requests for the cylinder under the
+//! heads, as C-LOOK does, before it moves on. Of two that are equally near it goes to that whose
+//! next request came first.
+//!
+//! # Origin
+//! jacobson91 section 2 (V(R): a penalty of R times the number of cylinders for reversing);
+//! worthington94 sections 3.1, 5.1, 5.2. By block number the length is the number of blocks. The
+//! position is the first block of the request before (section 6.2 there); VSCAN(0) is SSTF with
+//! the same `from`, VSCAN(1) is LOOK. A request that found the drive idle gives the direction too,
+//! if it moved the arm.
+//!
+//! # Cost
+//! A binary search for an arrival, up to three for a decision, and for each 16 bytes (24 by
+//! cylinders) moved for every request that waits at a higher block.
+//!
+//! # When it is bad
+//! With `r` below 1 a request can starve: requests that keep coming near the arm on both sides,
+//! nearer than the penalty, keep it turning.
+//!
+//! # Example
+//! ```
+//! use diskarm_core::sched::Choice;
+//! assert!(Choice::parse("vscan(r=0.2, by=map)", "policy").is_ok());
+//! ```
+
+use super::along::{Along, Key, Way};
+use super::line::{Line, Mark, Measure};
+use super::two_way::{Turn, cheaper, turns, two_way};
+use super::{Estimate, Info, Knowledge, Policy, Rule};
+use crate::text::{Args, Fault};
+
+/// See the module's documentation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VScan {
+    /// What turning costs, as a share of the line.
+    r: f64,
+    /// What is near.
+    pub measure: Measure,
+}
+
+impl VScan {
+    /// What lists say of the parameter.
+    pub(super) const R: (&'static str, &'static str) = (
+        "r=0.2",
+        "what turning counts, from 0 to 1 times the length of the line",
+    );
+
+    /// Reads the parameter `r`.
+    pub(super) fn read_r(args: &mut Args<'_>) -> Result<f64, Fault> {
+        Ok(args.maybe_number("r", 0.0..=1.0)?.unwrap_or(0.2))
+    }
+}
+
+impl Rule for VScan {
+    const INFO: Info = Info {
+        name: "vscan",
+        summary: "nearest first, but turning counts as a share of the line: between sstf and look",
+        parameters: &[Self::R, Line::PARAMETER, Mark::FIRST],
+        knowledge: Knowledge::Blocks,
+        origin: "jacobson91 section 2, worthington94 section 3.1",
+    };
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+        Ok(Self {
+            r: Self::read_r(args)?,
+            measure: Measure::read(args, Mark::First)?,
+        })
+    }
+
+    fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
+        let turning = self.measure.by.share(self.r, drive);
+        two_way(self.measure, Reluctant { turning }, drive)
+    }
+}
+
+#[derive(Debug)]
+struct Reluctant {
+    /// What turning counts.
+    turning: f64,
+}
+
+impl Turn for Reluctant {
+    fn turn<K: Key>(&self, along: &Along<K>, way: Way, above: usize, below: usize) -> Way {
+        let cost = |to, index| along.distance(index) as f64 + self.turning * turns(way, to);
+        let up = (cost(Way::Up, above), above);
+        cheaper(along, up, (cost(Way::Down, below), below))
+    }
+}
