@@ -8,10 +8,20 @@
 //! A policy is written as its name, with parameters where it has any: `vscan(r=0.2, by=map)`.
 //! A [`Choice`] is one that was read; it makes the policy for the drive at hand.
 
+mod area;
 mod choice;
 mod clook;
 mod fcfs;
+mod forced;
 mod line;
+mod oat;
+mod oat_batch;
+mod oat_window;
+mod orders;
+mod satf_la;
+mod satfdf;
+mod satfgdf;
+mod satfuf;
 mod sorted;
 mod sptf;
 mod waiting;
@@ -20,6 +30,13 @@ pub use choice::{Choice, INFOS};
 pub use clook::CLook;
 pub use fcfs::Fcfs;
 pub use line::Line;
+pub use oat::Oat;
+pub use oat_batch::OatBatch;
+pub use oat_window::OatWindow;
+pub use satf_la::SatfLa;
+pub use satfdf::SatfDf;
+pub use satfgdf::SatfGdf;
+pub use satfuf::SatfUf;
 pub use sptf::Sptf;
 
 use crate::extent::Extent;

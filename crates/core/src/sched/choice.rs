@@ -3,7 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{CLook, Estimate, Fcfs, Info, Policy, Rule, Sptf};
+use super::{
+    CLook, Estimate, Fcfs, Info, Oat, OatBatch, OatWindow, Policy, Rule, SatfDf, SatfGdf, SatfLa,
+    SatfUf, Sptf,
+};
 use crate::text::{Args, Call, Fault, nearest};
 
 /// Makes, of the policies, the table of what they say about themselves, and the enumeration of
@@ -44,7 +47,9 @@ macro_rules! table {
     };
 }
 
-table![Fcfs, CLook, Sptf];
+table![
+    Fcfs, CLook, Sptf, SatfUf, SatfDf, SatfGdf, SatfLa, Oat, OatBatch, OatWindow
+];
 
 /// A policy that was named, with its parameters. Displays as it was written.
 #[derive(Clone, Debug)]

@@ -74,12 +74,12 @@ impl<E: Estimate> Policy<E> for BruteCLook {
 }
 
 /// A policy of the table, for any drive.
-fn known(name: &str) -> impl Fn(&Drive) -> Box<dyn Policy<Drive>> {
+pub fn known(name: &str) -> impl Fn(&Drive) -> Box<dyn Policy<Drive>> {
     let choice: Choice = name.parse().expect("a policy");
     move |drive| choice.policy(drive)
 }
 
-fn through(
+pub fn through(
     spec: &Spec,
     raw: &[Raw],
     policy: impl Fn(&Drive) -> Box<dyn Policy<Drive>>,

@@ -1,0 +1,60 @@
+//! Shortest access time first with urgent forcing.
+//!
+//! # What it does
+//! Shortest access time first, until the oldest request has waited for `age`. Then the n oldest
+//! are forced: they are to be served at once, in greedy order; before each goes what does not delay
+//! it, shortest access time first.
+//!
+//! # Origin
+//! jacobson91 section 5.1, figure 6: SATFUF, and SATFUF(N). Departures: the paper gives no "too
+//! old", the default is ours; nor the order of N forced requests, which is greedy here as in
+//! its batches (section 5.2); and "delay" is told by trying on a copy of the drive, to the
+//! nanosecond and with the buffer's contents, not by sums of access times.
+//!
+//! # Cost
+//! SATF's scan; while it forces, for each waiting request one tried on a copy of the drive, and up
+//! to n more.
+//!
+//! # When it is bad
+//! Under load: once the oldest are always too old little is spliced in, and it becomes FCFS with
+//! the queue that this leaves (jacobson91 section 5.1). A forced request is delayed by nothing
+//! that is not forced; one that has become too old waits for those forced before it.
+//!
+//! # Example
+//! ```
+//! use diskarm_core::sched::Choice;
+//! assert!(Choice::parse("satfuf(n=4, age=500ms)", "policy").is_ok());
+//! ```
+
+use super::forced::{AGE, Forcing, Greedy, age};
+use super::{Estimate, Info, Knowledge, Policy, Rule};
+use crate::text::{Args, Fault};
+use crate::units::Span;
+
+/// See the module's documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SatfUf {
+    /// How many are forced at a time.
+    pub n: usize,
+    /// How old the oldest becomes before it is forced.
+    pub age: Span,
+}
+
+impl Rule for SatfUf {
+    const INFO: Info = Info {
+        name: "satfuf",
+        summary: "SATF, but at once the oldest when they are too old",
+        parameters: &[("n=1", "requests forced at a time, 1 to 1000"), AGE],
+        knowledge: Knowledge::TimesAndBuffer,
+        origin: "jacobson91 section 5.1",
+    };
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+        let n = args.maybe_count("n", 1..=1000)?.unwrap_or(1) as usize;
+        Ok(Self { n, age: age(args)? })
+    }
+
+    fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
+        Box::new(Forcing::new(self.n, self.age, Span::ZERO, Greedy))
+    }
+}
