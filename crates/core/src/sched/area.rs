@@ -4,15 +4,14 @@ use super::{Outlook, Shape};
 use crate::units::Span;
 
 /// Remaining times that are told apart, in a revolution.
-const STEPS: u64 = 32;
+const STEPS: u64 = 64;
 /// Starting places and places on the way that a fit looks at, at most.
 const STARTS: u32 = 16;
 const PLACES: u32 = 64;
 
-/// The share of the disk whose every part can be passed between now and a deadline, by the time
-/// until then and the distance to where the head must be (jacobson91 section 5.1, figures 8
-/// and 9): for each remaining time a quadratic in the distance, without a linear term, fitted to
-/// what the drive's seek times say.
+/// How much of the disk can pass a head that must be elsewhere by a deadline, by the time until
+/// then and the distance (jacobson91 section 5.1, figures 8 and 9): for each time left a quadratic
+/// in the distance, without a linear term, fitted to what the drive's seek times say.
 #[derive(Clone, Debug)]
 pub(super) struct Area {
     step: Span,
@@ -20,7 +19,7 @@ pub(super) struct Area {
     fits: Vec<Quadratic>,
 }
 
-/// `level + bend * distance²`, a share of the disk; distances in cylinders.
+/// `level + bend * distance²`, in whole disks; distances in cylinders.
 #[derive(Clone, Copy, Debug)]
 struct Quadratic {
     level: f64,
@@ -46,9 +45,9 @@ impl Area {
         }
     }
 
-    /// The share, from `distance` cylinders away with `left` to go: at most about 1, and below 0
-    /// where the fit leaves what it was made from.
-    pub fn reachable(&self, left: Span, distance: u32) -> f64 {
+    /// From `distance` cylinders away with `left` to go, in whole disks; below 0 where the fit
+    /// leaves what it was made from.
+    pub(super) fn reachable(&self, left: Span, distance: u32) -> f64 {
         let steps = (left.or_zero().as_ns() / self.step.as_ns()) as usize;
         let fit = self.fits[steps.min(self.fits.len() - 1)];
         fit.level + fit.bend * f64::from(distance).powi(2)
@@ -68,10 +67,10 @@ fn fit(seeks: &[f64], left: f64, revolution: f64) -> Quadratic {
     let cylinders = seeks.len() as u32;
     let starts = spread(cylinders.div_ceil(2), STARTS);
     let points = starts.map(|distance| {
-        let share = share(seeks, left, revolution, distance);
-        (f64::from(distance).powi(2), share)
+        let area = area(seeks, left, revolution, distance);
+        (f64::from(distance).powi(2), area)
     });
-    let points: Vec<(f64, f64)> = points.filter(|&(_, share)| share > 0.0).collect();
+    let points: Vec<(f64, f64)> = points.filter(|&(_, area)| area > 0.0).collect();
     let count = points.len().max(1) as f64;
     let mean = |of: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
     let (x, y) = (mean(&|p| p.0), mean(&|p| p.1));
@@ -88,16 +87,17 @@ fn fit(seeks: &[f64], left: f64, revolution: f64) -> Quadratic {
     }
 }
 
-/// The area itself: of each place on the way, the part of a revolution that the head can spend
-/// there between arriving and leaving in time.
-fn share(seeks: &[f64], left: f64, revolution: f64, distance: u32) -> f64 {
+/// The area itself: of each place on the way, the revolutions that the head can spend there
+/// between arriving and leaving in time. A stay of several revolutions counts in full: it passes
+/// nothing new, but leaves so much the more chances.
+fn area(seeks: &[f64], left: f64, revolution: f64, distance: u32) -> f64 {
     let cylinders = seeks.len() as u32;
     let end = cylinders / 2;
     let start = end - distance.min(end);
     let seek = |from: u32, to: u32| seeks[from.abs_diff(to) as usize];
     let stays = spread(cylinders, PLACES).map(|place| {
         let stay = left - seek(start, place) - seek(place, end);
-        (stay / revolution).clamp(0.0, 1.0)
+        (stay / revolution).max(0.0)
     });
     let places = cylinders.min(PLACES);
     stays.sum::<f64>() / f64::from(places)
@@ -117,12 +117,13 @@ mod tests {
         // From the end itself with 6 ms to go: 6 ms less 0.2 ms for each cylinder away, up to 29
         // to either side: (6 + 2 * (5.8 + 5.6 + ... + 0.2)) / 10 / 101, were all looked at.
         let exact = (6.0 + 2.0 * (0.2 * 29.0 * 30.0 / 2.0)) / 10.0 / 101.0;
-        let found = share(&seeks(), 6e6, 1e7, 0);
+        let found = area(&seeks(), 6e6, 1e7, 0);
         assert!((found - exact).abs() < 0.005, "{found}, {exact}");
-        // With time for the farthest place and a revolution there, all of it.
-        assert_eq!(share(&seeks(), 2.1e7, 1e7, 0), 1.0);
+        // Each revolution more adds the whole disk once there is time for the farthest place.
+        let more = area(&seeks(), 3.1e7, 1e7, 0) - area(&seeks(), 2.1e7, 1e7, 0);
+        assert!((more - 1.0).abs() < 1e-9, "{more}");
         // No time but for the way there.
-        assert_eq!(share(&seeks(), 1e6, 1e7, 10), 0.0);
+        assert_eq!(area(&seeks(), 1e6, 1e7, 10), 0.0);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What the forcing policies share: shortest access time first until the oldest request is too
-//! old, then promises to the oldest, and only what keeps them in between.
+//! What the forcing policies share: promises to the oldest requests, and the choice of what is
+//! served before them without breaking any.
 //!
 //! A promise is an instant by which the drive is through with a request. Whether a request served
 //! first would break it is tried on a copy of the drive, buffer and all, so that promises are kept
@@ -9,8 +9,8 @@
 
 use std::collections::VecDeque;
 
-use super::waiting::{Candidate, Waiting};
-use super::{Estimate, Outlook, Pending, Policy, Rehearse};
+use super::waiting::Candidate;
+use super::{Outlook, Rehearse};
 use crate::text::{Args, Fault, quantity};
 use crate::units::{Instant, Span};
 
@@ -37,95 +37,11 @@ pub(super) trait Splice {
     fn choose<R: Rehearse>(&self, gap: &Gap<'_, R>) -> Option<usize>;
 }
 
-/// What is promised, to whom, and how the time until then is used.
-#[derive(Debug)]
-pub(super) struct Forcing<S> {
-    /// How many are forced at a time.
-    pub n: usize,
-    /// How old the oldest becomes before it is forced.
-    pub age: Span,
-    /// What a promise leaves beyond the soonest.
-    pub slack: Span,
-    pub splice: S,
-    pub waiting: Waiting,
-    pub promises: VecDeque<Promise>,
-}
-
 /// The instant by which the drive is to be through with a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Promise {
     pub candidate: Candidate,
     pub due: Instant,
-}
-
-impl<S> Forcing<S> {
-    pub fn new(n: usize, age: Span, slack: Span, splice: S) -> Self {
-        Self {
-            n,
-            age,
-            slack,
-            splice,
-            waiting: Waiting::default(),
-            promises: VecDeque::new(),
-        }
-    }
-
-    /// Promises the oldest what they would get at once and in greedy order, and the slack.
-    fn promise<R: Rehearse>(&mut self, mut drive: R, mut now: Instant) {
-        let mut oldest = self.waiting.oldest(self.n).to_vec();
-        loop {
-            let nearest = {
-                let outlook = drive.outlook(now);
-                let access = |c: &Candidate| outlook.access(&c.pending.request, &c.place);
-                (0..oldest.len()).min_by_key(|&index| access(&oldest[index]))
-            };
-            let Some(nearest) = nearest else { break };
-            let candidate = oldest.remove(nearest);
-            now = drive.serve(now, &candidate.pending.request);
-            let due = now + self.slack;
-            self.promises.push_back(Promise { candidate, due });
-        }
-    }
-}
-
-impl<E: Estimate, S: Splice> Policy<E> for Forcing<S> {
-    fn add(&mut self, pending: Pending, drive: &E) {
-        self.waiting.add(pending, drive);
-    }
-
-    fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
-        let oldest = self.waiting.all().first()?;
-        let is_too_old = now - oldest.pending.arrived >= self.age;
-        if self.promises.is_empty() && is_too_old {
-            self.promise(drive.rehearse(), now);
-        }
-        let Some(first) = self.promises.front() else {
-            let outlook = drive.outlook(now);
-            let access = |c: &Candidate| outlook.access(&c.pending.request, &c.place);
-            let index = self.waiting.least(access)?;
-            return Some(self.waiting.remove(index));
-        };
-        let forced = first.candidate.pending.request.id;
-        let gap = Gap {
-            now,
-            drive: drive.rehearse(),
-            all: self.waiting.all(),
-            promises: &self.promises,
-        };
-        match self.splice.choose(&gap) {
-            Some(index) => Some(self.waiting.remove(index)),
-            None => {
-                self.promises.pop_front();
-                self.waiting.take(forced)
-            }
-        }
-    }
-
-    fn take(&mut self, id: u64) -> Option<Pending> {
-        self.promises
-            .retain(|p| p.candidate.pending.request.id != id);
-        self.waiting.take(id)
-    }
 }
 
 /// The time until the promised requests must be served, and what could be served in it.

@@ -5,17 +5,17 @@
 //! soonest; then the next request enters the window and it looks again.
 //!
 //! # Origin
-//! jacobson91 section 4.1, "sliding window OAT" with windows of 6; SW-OAT in liu05 section 6.1. The
-//! order is that of `oat`, with its departures.
+//! jacobson91 section 4.1, "sliding window OAT" with windows of 6; SW-OAT in liu05 section 6.1.
+//! The order is that of `oat`, with its departures.
 //!
 //! # Cost
-//! For each decision up to e times n! requests tried on copies of the drive (1,957 for 6), each
-//! at the cost of one simulated request.
+//! For each decision up to e times n! requests tried on copies of the drive (1,957 for 6), each at
+//! the cost of one simulated request.
 //!
 //! # When it is bad
 //! Under load: 1.75 times as slow as SATF over the whole queue on the HP 97560, and no better than
-//! SATF over the same window (jacobson91 section 4.1, liu05 section 6.1). A request may stay in the
-//! window for good while better ones pass through it.
+//! SATF over the same window (jacobson91 section 4.1, liu05 section 6.1). A request may stay in
+//! the window for good while better ones pass through it.
 //!
 //! # Example
 //! ```

@@ -7,14 +7,13 @@
 //!
 //! # Origin
 //! liu05 section 6.1: SATF-LAi, or SPTF-LAi. `i=1` and `alpha=0` are SATF. Departures: the k-th
-//! request counts alpha to the power of k - 1 (the sum that is printed there skips one power at its
-//! end); the thesis names no best alpha, so the default is ours; up to 4 requests, where it stops
-//! at 2. Of equal sums the one that begins with the earliest arrival is taken.
+//! request counts alpha to the power of k - 1 (the sum that is printed there skips one power at
+//! its end); the thesis names no best alpha, so the default is ours; up to 4 requests, where it
+//! stops at 2. Of equal sums the one that begins with the earliest arrival is taken.
 //!
 //! # Cost
 //! n to the power of i estimates at worst, and one request tried on a copy of the drive for each
-//! choice but the last. A request whose access alone takes longer than the best sum is not tried:
-//! for i = 2 and 64 random requests on the HP C2247 a third of them is.
+//! choice but the last. A request whose access alone takes longer than the best sum is not tried.
 //!
 //! # When it is bad
 //! Under arrivals that spoil the second step: then it gave up the better first one for nothing; it
@@ -40,7 +39,7 @@ pub struct SatfLa {
     /// How many requests it looks ahead.
     pub i: usize,
     /// What the next one counts, as a share of the one before.
-    pub alpha: f64,
+    alpha: f64,
     /// Serves all of them before it looks again.
     pub strict: bool,
 }

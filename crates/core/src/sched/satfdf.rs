@@ -14,8 +14,8 @@
 //! late, not at the deadline itself, so that it is kept; the way from a request to the one behind
 //! it is estimated from where the drive would be had it served the first at once; and joined
 //! orders are tried on a copy of the drive before they are believed. Of joints equally good the
-//! one whose forced requests are over first is taken, then the one with the shorter beginning.
-//! The joint is found anew for each decision, so that newcomers are seen.
+//! one whose forced requests are over first is taken, then the one with the shorter beginning. The
+//! joint is found anew for each decision, so that newcomers are seen.
 //!
 //! # Cost
 //! Forward as `satfuf`. Spliced, while it forces: for k requests in the gap and n waiting, about k
@@ -35,7 +35,8 @@
 
 use std::cmp::Reverse;
 
-use super::forced::{AGE, After, Forcing, Gap, Greedy, Splice, age};
+use super::forced::{AGE, After, Gap, Greedy, Splice, age};
+use super::satfuf::Forcing;
 use super::{Estimate, Info, Knowledge, Policy, Rehearse, Rule};
 use crate::text::{Args, Fault};
 use crate::units::{Instant, Span};

@@ -4,25 +4,29 @@
 //! As `satfdf` with one request forced: once the oldest has waited for `age`, it gets a deadline d
 //! revolutions after the soonest. Until then the next request is, of those after which the
 //! deadline can still be met, the one that leaves the most of the disk within reach on the way:
-//! the share that the head can pass between its end and the deadline.
+//! the sum, over all cylinders, of the time that the head could spend there between the request's
+//! end and the deadline.
 //!
 //! # Origin
-//! jacobson91 section 5.1, figures 7 to 9: SATFGDF. The share depends on the time left and on the
-//! distance to the forced request's cylinder; for each time left it is a quadratic fitted from the
-//! drive's least seek times when the policy is made, with no linear term and as if no edge were
-//! near. Departures: the paper gives no "too old", the default is ours, and its figure, which forces
-//! always, is `age=0s`; the forced request itself is taken only when nothing else fits (the figure
-//! compares its share too, and does not say from where); the time left is told apart to a 32nd of
-//! a revolution, not to a sector, as sectors differ between zones; and whether the deadline can
-//! be met is tried on a copy of the drive.
+//! jacobson91 section 5.1, figures 7 to 9: SATFGDF. This "area" depends on the time left and on
+//! the distance to the forced request's cylinder; for each time left it is a quadratic fitted from
+//! the drive's least seek times when the policy is made, with no linear term and as if no edge
+//! were near. Departures: the paper gives no "too old", the default is ours, and its figure, which
+//! forces always, is `age=0s`; the forced request itself is taken only when nothing else fits (the
+//! figure compares its area too, and does not say from where); a stay of several revolutions
+//! counts in full (the paper does not say; counted once, the area of a long gap is the whole disk
+//! wherever the head goes, and a third fewer requests fit into it); the time left is told apart to
+//! a 64th of a revolution, not to a sector, as sectors differ between zones; and whether the
+//! deadline can be met is tried on a copy of the drive.
 //!
 //! # Cost
 //! SATF's scan; while it forces, two requests tried on copies of the drive for each that waits.
-//! Memory: 16 bytes for each 32nd of d revolutions.
+//! Memory: 16 bytes for each 64th of d revolutions.
 //!
 //! # When it is bad
-//! It sustains less throughput than SATF and ASATF (jacobson91 section 6.1); early in a long gap the
-//! share is nearly the whole disk wherever the head goes, and it guides little.
+//! It sustains less throughput than SATF and ASATF (jacobson91 section 6.1). The paper finds it
+//! better than `satfdf`; here it fits fewer requests into the gap, as `satfdf` does not take what
+//! makes the forced request late either, and the arm is coaxed to it sooner than need be.
 //!
 //! # Example
 //! ```
@@ -31,7 +35,8 @@
 //! ```
 
 use super::area::Area;
-use super::forced::{AGE, Forcing, Gap, Splice, age};
+use super::forced::{AGE, Gap, Splice, age};
+use super::satfuf::Forcing;
 use super::{Estimate, Info, Knowledge, Policy, Rehearse, Rule};
 use crate::text::{Args, Fault};
 use crate::units::{Instant, Span};

@@ -156,7 +156,8 @@ proptest! {
 
     #[test]
     fn promises_are_kept_and_the_time_until_then_is_used(
-        spec in drive(), raw in requests(40), n in 1..4usize, age in 0..60u64, revolutions in 0..4u64,
+        spec in drive(), raw in requests(40),
+        n in 1..4usize, age in 0..60u64, revolutions in 0..4u64,
     ) {
         let written = format!("age={age}ms");
         let age = Span::from_ms(age as f64);
