@@ -188,6 +188,8 @@ fn join<R: Rehearse>(
         let end: Vec<usize> = end.filter(|index| !begun.contains(index)).collect();
         let &first = begun.first().or(end.first())?;
         let over = gap.kept(&after.through(end.iter().map(|&index| &gap.all[index])))?;
+        // Nor may the promises hang on what comes behind the first: it may be taken out of turn.
+        gap.kept(&start.served(&gap.all[first]))?;
         let useful = begun.iter().chain(&end).map(|&index| {
             let (access, positioning) = start.access(&gap.all[index]);
             access - positioning

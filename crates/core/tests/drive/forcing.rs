@@ -152,7 +152,7 @@ fn watch(spec: &Spec, raw: &[Raw], name: &str, n: usize, age: Span, revolutions:
 }
 
 proptest! {
-    #![proptest_config(cases(150))]
+    #![proptest_config(cases(500))]
 
     #[test]
     fn promises_are_kept_and_the_time_until_then_is_used(
