@@ -217,6 +217,6 @@ impl Estimate for Drive {
     }
 
     fn rehearse(&self) -> Rehearsal {
-        Rehearsal::outside(&self.core)
+        Rehearsal::outside(&self.core, self.open)
     }
 }

@@ -27,12 +27,13 @@ impl Rehearsal {
         }
     }
 
-    /// For a scheduler that hands over a request when the drive has completed the one before.
-    pub(super) fn outside(core: &Core) -> Self {
+    /// For a scheduler that hands over a request when the drive has completed the one before. The
+    /// drive may not begin before `open`: a write that it completed early keeps it busy longer.
+    pub(super) fn outside(core: &Core, open: Instant) -> Self {
         Self {
             core: core.clone(),
             is_inside: false,
-            open: Instant::START,
+            open,
         }
     }
 }
@@ -63,15 +64,11 @@ impl Estimate for Rehearsal {
 
 impl Rehearse for Rehearsal {
     fn serve(&mut self, now: Instant, request: &Request) -> Instant {
-        let begin = now.max(self.open);
+        let arrived = if self.is_inside { Instant::START } else { now };
         let served = self.core.serve(&Command {
             request: *request,
-            arrived: if self.is_inside {
-                Instant::START
-            } else {
-                begin
-            },
-            open: begin,
+            arrived,
+            open: now.max(self.open),
         });
         self.open = served.open;
         if self.is_inside {

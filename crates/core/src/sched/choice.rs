@@ -5,8 +5,9 @@ use std::str::FromStr;
 
 use super::{
     Asatf, Aspctf, AspctfSeq, Asptf, Bsatf, CLook, CScan, CScanLa, CvScan, Estimate, Fcfs, Gstf,
-    Hol, Info, Lbsatf, Limited, Look, MqDeadline, Policy, Rule, Saptf, Satf, Scan, Spctf, Sptf,
-    SptfCp, SptfSw, Sstf, SwSptf, VScan, WScan, WbSptf, Wstf,
+    Hol, Info, Lbsatf, Limited, Look, MqDeadline, Oat, OatBatch, OatWindow, Policy, Rule, Saptf,
+    Satf, SatfDf, SatfGdf, SatfLa, SatfUf, Scan, Spctf, Sptf, SptfCp, SptfSw, Sstf, SwSptf, VScan,
+    WScan, WbSptf, Wstf,
 };
 use crate::text::{Args, Call, Fault, nearest};
 
@@ -50,8 +51,8 @@ macro_rules! table {
 
 table![
     Fcfs, Sstf, Scan, Look, CScan, CLook, VScan, CvScan, WScan, CScanLa, Sptf, Satf, SptfSw, Asptf,
-    Asatf, Wstf, Saptf, Spctf, Aspctf, AspctfSeq, Gstf, Bsatf, Lbsatf, SwSptf, WbSptf, Hol, SptfCp,
-    Limited, MqDeadline,
+    Asatf, Wstf, Saptf, Spctf, Aspctf, AspctfSeq, SatfUf, SatfDf, SatfGdf, Gstf, Bsatf, Lbsatf,
+    SwSptf, WbSptf, SatfLa, Hol, SptfCp, Oat, OatBatch, OatWindow, Limited, MqDeadline,
 ];
 
 /// A policy that was named, with its parameters. Displays as it was written.

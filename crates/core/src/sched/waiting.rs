@@ -43,6 +43,11 @@ impl Waiting {
         &self.0
     }
 
+    /// The `n` oldest, or all where fewer wait.
+    pub fn oldest(&self, n: usize) -> &[Candidate] {
+        &self.0[..n.min(self.0.len())]
+    }
+
     /// The index of the candidate with the least `cost`; of several the first.
     pub fn least<K: PartialOrd>(&self, cost: impl FnMut(&Candidate) -> K) -> Option<usize> {
         self.least_of(self.0.len(), cost)

@@ -1,8 +1,11 @@
 //! Tests of the drive, the policies and the engine: examples worked by hand, a slow second
 //! implementation, properties of random drives, and closed forms.
 
+mod bounds;
 mod bus;
+
 mod closed_forms;
+mod forcing;
 mod hits;
 mod larger_than_segment;
 mod policies;

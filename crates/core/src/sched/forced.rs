@@ -1,0 +1,154 @@
+//! What the forcing policies share: promises to the oldest requests, and the choice of what is
+//! served before them without breaking any.
+//!
+//! A promise is an instant by which the drive is through with a request. Whether a request served
+//! first would break it is tried on a copy of the drive, buffer and all, so that promises are kept
+//! to the nanosecond wherever the copy is exact: at a host's queue, unless requests are taken out
+//! of turn. In the drive's own queue a command that came only just now may need processing that
+//! the copy takes for done.
+
+use std::collections::VecDeque;
+
+use super::waiting::Candidate;
+use super::{Outlook, Rehearse};
+use crate::text::{Args, Fault, quantity};
+use crate::units::{Instant, Span};
+
+/// What lists say of the parameter that [`age`] reads.
+pub(super) const AGE: (&str, &str) = (
+    "age=1s",
+    "forces once the oldest has waited so long: a time from 0 to an hour",
+);
+
+/// Reads the parameter `age`. The paper says only "too old"; a second is where its comparison of
+/// 95th percentiles ends (jacobson91 section 6.1).
+pub(super) fn age(args: &mut Args<'_>) -> Result<Span, Fault> {
+    let expected = "a time from 0 to an hour with its unit, such as \"1 s\"";
+    let read = |text: &str| quantity::span(text).filter(|age| *age >= Span::ZERO);
+    Ok(args
+        .maybe("age", expected, read)?
+        .unwrap_or(Span::from_s(1.0)))
+}
+
+/// Chooses what is served before the promised requests.
+pub(super) trait Splice {
+    /// The index of a request that is not promised and breaks no promise; `None` to go on with
+    /// the first promised one.
+    fn choose<R: Rehearse>(&self, gap: &Gap<'_, R>) -> Option<usize>;
+}
+
+/// The instant by which the drive is to be through with a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Promise {
+    pub candidate: Candidate,
+    pub due: Instant,
+}
+
+/// The time until the promised requests must be served, and what could be served in it.
+pub(super) struct Gap<'a, R> {
+    pub now: Instant,
+    /// The drive as it is now.
+    pub drive: R,
+    /// All that wait, promised ones too.
+    pub all: &'a [Candidate],
+    /// At least one.
+    pub promises: &'a VecDeque<Promise>,
+}
+
+/// A copy of the drive that is through with something.
+pub(super) struct After<R> {
+    pub drive: R,
+    pub at: Instant,
+}
+
+impl<R: Rehearse> After<R> {
+    /// The same when it is through with `candidate` as well.
+    pub fn served(&self, candidate: &Candidate) -> Self {
+        self.through([candidate])
+    }
+
+    /// The same when it is through with all `candidates` as well, served in this order.
+    pub fn through<'c>(&self, candidates: impl IntoIterator<Item = &'c Candidate>) -> Self {
+        let mut drive = self.drive.clone();
+        let mut at = self.at;
+        for candidate in candidates {
+            at = drive.serve(at, &candidate.pending.request);
+        }
+        Self { drive, at }
+    }
+
+    /// Time until the media transfer of `candidate` would end, and until it would begin.
+    pub fn access(&self, candidate: &Candidate) -> (Span, Span) {
+        let (request, place) = (&candidate.pending.request, &candidate.place);
+        let outlook = self.drive.outlook(self.at);
+        let positioning = outlook.positioning(request, place);
+        (outlook.access(request, place), positioning)
+    }
+}
+
+impl<R: Rehearse> Gap<'_, R> {
+    /// The drive as it is now.
+    pub fn start(&self) -> After<R> {
+        After {
+            drive: self.drive.clone(),
+            at: self.now,
+        }
+    }
+
+    /// The request that is forced next, and by when.
+    pub fn end(&self) -> &Promise {
+        &self.promises[0]
+    }
+
+    /// What is not promised, by its indices.
+    pub fn free(&self) -> Vec<usize> {
+        let id = |c: &Candidate| c.pending.request.id;
+        let is_promised = |c| self.promises.iter().any(|p| id(&p.candidate) == id(c));
+        let free = (0..self.all.len()).filter(|&index| !is_promised(&self.all[index]));
+        free.collect()
+    }
+
+    /// Whether all promises are kept if they are served from now on: when the last is, if so.
+    pub fn kept(&self, after: &After<R>) -> Option<Instant> {
+        let mut drive = after.drive.clone();
+        let mut at = after.at;
+        for promise in self.promises {
+            // Instants only grow.
+            if at > promise.due {
+                return None;
+            }
+            at = drive.serve(at, &promise.candidate.pending.request);
+            if at > promise.due {
+                return None;
+            }
+        }
+        Some(at)
+    }
+
+    /// The request of shortest access time, the oldest of equals, that is among `free` and breaks
+    /// no promise if it is served after what has been: its index, and the drive after it.
+    pub fn nearest_that_fits(&self, after: &After<R>, free: &[usize]) -> Option<(usize, After<R>)> {
+        let outlook = after.drive.outlook(after.at);
+        let access = |&index: &usize| {
+            let c = &self.all[index];
+            (outlook.access(&c.pending.request, &c.place), index)
+        };
+        let mut nearest: Vec<(Span, usize)> = free.iter().map(access).collect();
+        nearest.sort_unstable();
+        nearest.into_iter().find_map(|(_, index)| {
+            let then = after.served(&self.all[index]);
+            self.kept(&then).map(|_| (index, then))
+        })
+    }
+}
+
+/// Shortest access time first among what breaks no promise.
+#[derive(Debug)]
+pub(super) struct Greedy;
+
+impl Splice for Greedy {
+    fn choose<R: Rehearse>(&self, gap: &Gap<'_, R>) -> Option<usize> {
+        let fits = gap.nearest_that_fits(&gap.start(), &gap.free());
+        fits.map(|(index, _)| index)
+    }
+}

@@ -1,0 +1,120 @@
+//! Optimal access time: the bound of all policies on a closed batch.
+//!
+//! # What it does
+//! Serves all that waits in the order whose last request is over soonest. The order is exact: it
+//! is found by trying orders on copies of the drive, buffer and all, and found anew when a request
+//! arrives. That costs factorially, so it is done for `most` requests and fewer; while more wait,
+//! the one of shortest access time goes next, and the order is no bound.
+//!
+//! # Origin
+//! jacobson91 section 4.1; liu05 appendix C. Departures: what is minimal is the instant at which
+//! the drive is through with the last request, as its host sees it (inside a drive: at which the
+//! next could begin), not a sum of access times, which would leave out overheads and the buffer;
+//! and the largest batch, as the papers' ran for up to 10 requests only, off line. Of orders that
+//! are equally good, the one that comes first when compared by age is taken.
+//!
+//! # Cost
+//! For n waiting requests up to e times n! requests tried (110,000 for 8), each at the cost of one
+//! simulated request, though mostly a few percent of these; none while nothing arrives.
+//!
+//! # When it is bad
+//! With arrivals: it goes far for a first request to gain time later, which newcomers then spoil
+//! (jacobson91 section 4.1). It minimises neither the mean response nor the longest wait.
+//!
+//! # Example
+//! ```
+//! use diskarm_core::sched::Choice;
+//! assert!(Choice::parse("oat(most=7)", "policy").is_ok());
+//! ```
+
+use std::collections::VecDeque;
+
+use super::orders::optimal;
+use super::waiting::{Candidate, Waiting};
+use super::{Estimate, Info, Knowledge, Outlook, Pending, Policy, Rule};
+use crate::request::Request;
+use crate::text::{Args, Fault};
+use crate::units::Instant;
+
+/// See the module's documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Oat {
+    /// The most requests that are ordered exactly.
+    pub most: usize,
+}
+
+impl Rule for Oat {
+    const INFO: Info = Info {
+        name: "oat",
+        summary: "optimal order of all that waits, where few enough do: a bound",
+        parameters: &[(
+            "most=8",
+            "orders so many exactly, 1 to 10; while more wait, the shortest access time goes first",
+        )],
+        knowledge: Knowledge::TimesAndBuffer,
+        origin: "jacobson91 section 4.1",
+    };
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+        let most = args.maybe_count("most", 1..=10)?.unwrap_or(8) as usize;
+        Ok(Self { most })
+    }
+
+    fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
+        Box::new(Optimal {
+            most: self.most,
+            waiting: Waiting::default(),
+            planned: VecDeque::new(),
+        })
+    }
+}
+
+/// Follows its plan until something happens that the plan does not know of.
+#[derive(Debug)]
+struct Optimal {
+    most: usize,
+    waiting: Waiting,
+    /// All that waits, in the best order: by name, and when each is chosen.
+    planned: VecDeque<(u64, Instant)>,
+}
+
+impl Optimal {
+    fn plan<E: Estimate>(&mut self, now: Instant, drive: &E) {
+        let all = self.waiting.all();
+        let order = optimal(&drive.rehearse(), now, all);
+        let named = order
+            .iter()
+            .map(|step| (all[step.index].pending.request.id, step.at));
+        self.planned = named.collect();
+    }
+}
+
+impl<E: Estimate> Policy<E> for Optimal {
+    fn add(&mut self, pending: Pending, drive: &E) {
+        self.planned.clear();
+        self.waiting.add(pending, drive);
+    }
+
+    fn passed(&mut self, _: &Request, _: &E) {
+        self.planned.clear();
+    }
+
+    fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
+        if self.waiting.all().len() > self.most {
+            let outlook = drive.outlook(now);
+            let access = |c: &Candidate| outlook.access(&c.pending.request, &c.place);
+            let index = self.waiting.least(access)?;
+            return Some(self.waiting.remove(index));
+        }
+        if self.planned.front().is_none_or(|&(_, at)| at != now) {
+            self.plan(now, drive);
+        }
+        let (id, _) = self.planned.pop_front()?;
+        self.waiting.take(id)
+    }
+
+    fn take(&mut self, id: u64) -> Option<Pending> {
+        self.planned.clear();
+        self.waiting.take(id)
+    }
+}

@@ -1,0 +1,93 @@
+//! Short-sighted optimal access time: the optimal order of one batch after another.
+//!
+//! # What it does
+//! Takes the n oldest requests, fewer where fewer wait, and serves all of them in the order whose
+//! last is over soonest; only then it looks at the queue again.
+//!
+//! # Origin
+//! jacobson91 section 4.1, "short-sighted" OAT with batches of 6. The order is that of `oat`, with
+//! its departures. A batch is taken when a decision is due, so a short queue gives a small batch.
+//!
+//! # Cost
+//! For each batch up to e times n! requests tried on copies of the drive (1,957 for 6), each at
+//! the cost of one simulated request; constant time for the decisions between.
+//!
+//! # When it is bad
+//! Under load: 1.84 times as slow as SATF over the whole queue on the HP 97560 (jacobson91 section
+//! 4.1), because it chooses among few. No request waits for more than those ahead of it and n - 1
+//! others.
+//!
+//! # Example
+//! ```
+//! use diskarm_core::sched::Choice;
+//! assert!(Choice::parse("oat-batch(n=6)", "policy").is_ok());
+//! ```
+
+use std::collections::VecDeque;
+
+use super::orders::optimal;
+use super::waiting::Waiting;
+use super::{Estimate, Info, Knowledge, Pending, Policy, Rule};
+use crate::text::{Args, Fault};
+use crate::units::Instant;
+
+/// See the module's documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OatBatch {
+    /// The most requests of a batch.
+    pub n: usize,
+}
+
+impl Rule for OatBatch {
+    const INFO: Info = Info {
+        name: "oat-batch",
+        summary: "short-sighted OAT: the optimal order of one batch after another",
+        parameters: &[("n=6", "the most requests of a batch, 1 to 10")],
+        knowledge: Knowledge::TimesAndBuffer,
+        origin: "jacobson91 section 4.1",
+    };
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+        let n = args.maybe_count("n", 1..=10)?.unwrap_or(6) as usize;
+        Ok(Self { n })
+    }
+
+    fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
+        Box::new(Batches {
+            n: self.n,
+            waiting: Waiting::default(),
+            batch: VecDeque::new(),
+        })
+    }
+}
+
+/// One batch after another.
+#[derive(Debug)]
+struct Batches {
+    n: usize,
+    waiting: Waiting,
+    /// What is left of the batch, by name, in the order of service.
+    batch: VecDeque<u64>,
+}
+
+impl<E: Estimate> Policy<E> for Batches {
+    fn add(&mut self, pending: Pending, drive: &E) {
+        self.waiting.add(pending, drive);
+    }
+
+    fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
+        if self.batch.is_empty() {
+            let oldest = self.waiting.oldest(self.n);
+            let order = optimal(&drive.rehearse(), now, oldest);
+            let named = order.iter().map(|s| oldest[s.index].pending.request.id);
+            self.batch = named.collect();
+        }
+        let id = self.batch.pop_front()?;
+        self.waiting.take(id)
+    }
+
+    fn take(&mut self, id: u64) -> Option<Pending> {
+        self.batch.retain(|&of_batch| of_batch != id);
+        self.waiting.take(id)
+    }
+}

@@ -1,0 +1,89 @@
+//! The order in which requests are all served soonest, found by trying orders on copies of the
+//! drive: the core of the bounds.
+
+use super::Rehearse;
+use super::waiting::Candidate;
+use crate::units::Instant;
+
+/// One request of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Step {
+    /// Its index among those to be ordered.
+    pub index: usize,
+    /// When it is chosen.
+    pub at: Instant,
+}
+
+/// The order of `requests`, from `now` on, whose last is over soonest; of several such the one
+/// that comes first when compared by age, request by request.
+///
+/// Exact, by branch and bound: the drive's state after a prefix is known, a prefix is given up
+/// when it alone takes longer than the best whole order, and prefixes are tried soonest first, so
+/// that the first whole order is the greedy one. At worst it serves e times n! requests.
+pub(super) fn optimal<R: Rehearse>(drive: &R, now: Instant, requests: &[Candidate]) -> Vec<Step> {
+    let mut search = Search {
+        requests,
+        left: vec![true; requests.len()],
+        prefix: Vec::new(),
+        best: None,
+    };
+    search.deepen(drive, now);
+    search.best.map_or_else(Vec::new, |(_, order)| order)
+}
+
+struct Search<'a> {
+    requests: &'a [Candidate],
+    /// Which are not in `prefix`.
+    left: Vec<bool>,
+    prefix: Vec<Step>,
+    /// The best whole order so far, and when it is over.
+    best: Option<(Instant, Vec<Step>)>,
+}
+
+impl Search<'_> {
+    /// Tries all ways to go on from `drive`, which is through with the prefix at `at`.
+    fn deepen<R: Rehearse>(&mut self, drive: &R, at: Instant) {
+        if self.prefix.len() == self.requests.len() {
+            self.finish(at);
+            return;
+        }
+        let mut ways = self.ways(drive, at);
+        ways.sort_by_key(|&(over, index, _)| (over, index));
+        for (over, index, after) in ways {
+            if self.is_worse(over) {
+                break;
+            }
+            self.left[index] = false;
+            self.prefix.push(Step { index, at });
+            self.deepen(&after, over);
+            self.prefix.pop();
+            self.left[index] = true;
+        }
+    }
+
+    /// Each request that may be next: when it is over, its index, and the drive then.
+    fn ways<R: Rehearse>(&self, drive: &R, at: Instant) -> Vec<(Instant, usize, R)> {
+        let indices = (0..self.requests.len()).filter(|&index| self.left[index]);
+        let ways = indices.map(|index| {
+            let mut after = drive.clone();
+            let over = after.serve(at, &self.requests[index].pending.request);
+            (over, index, after)
+        });
+        ways.filter(|&(over, ..)| !self.is_worse(over)).collect()
+    }
+
+    /// Instants only grow along an order, so none that goes on from here can be better.
+    fn is_worse(&self, over: Instant) -> bool {
+        self.best.as_ref().is_some_and(|&(best, _)| over > best)
+    }
+
+    fn finish(&mut self, over: Instant) {
+        let by_age = |order: &[Step]| -> Vec<usize> { order.iter().map(|s| s.index).collect() };
+        let is_better = self.best.as_ref().is_none_or(|(best, order)| {
+            over < *best || (over == *best && by_age(&self.prefix) < by_age(order))
+        });
+        if is_better {
+            self.best = Some((over, self.prefix.clone()));
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Shortest access time first with delayed forcing.
+//!
+//! # What it does
+//! As `satfuf`, but what is forced gets some revolutions of slack, in which as much as possible is
+//! served that does not delay it beyond that. Forward: always the shortest access time that fits.
+//! Spliced: a second greedy order is found backward from the forced request, each time the one
+//! from which the way to the next is shortest; the beginning of the forward order and the end of
+//! the backward one are joined where the time without data passing is least.
+//!
+//! # Origin
+//! jacobson91 section 5.1: SATFDF(N), variations 2 (`splice=forward`) and 3 (`splice=both`).
+//! Departures: the paper gives no "too old", the default is ours; N is taken to be the number of
+//! requests forced, as with SATFUF(N); variation 2 ends where the forced request would come too
+//! late, not at the deadline itself, so that it is kept; the way from a request to the one behind
+//! it is estimated from where the drive would be had it served the first at once; and joined
+//! orders are tried on a copy of the drive before they are believed. Of joints equally good the
+//! one whose forced requests are over first is taken, then the one with the shorter beginning. The
+//! joint is found anew for each decision, so that newcomers are seen.
+//!
+//! # Cost
+//! Forward as `satfuf`. Spliced, while it forces: for k requests in the gap and n waiting, about k
+//! times n requests tried on copies of the drive, as many estimates, and up to k times k orders of
+//! k requests tried.
+//!
+//! # When it is bad
+//! It sustains less throughput than SATF and ASATF, and its tail is longer than that of `satfgdf`
+//! (jacobson91 section 6.1), because the forward order leaves the head anywhere.
+//!
+//! # Example
+//! ```
+//! use diskarm_core::sched::Choice;
+//! let text = "satfdf(n=2, revolutions=3, age=500ms, splice=both)";
+//! assert!(Choice::parse(text, "policy").is_ok());
+//! ```
+
+use std::cmp::Reverse;
+
+use super::forced::{AGE, After, Gap, Greedy, Splice, age};
+use super::satfuf::Forcing;
+use super::{Estimate, Info, Knowledge, Policy, Rehearse, Rule};
+use crate::text::{Args, Fault};
+use crate::units::{Instant, Span};
+
+/// See the module's documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SatfDf {
+    /// How many are forced at a time.
+    pub n: usize,
+    /// The slack, in revolutions.
+    pub revolutions: u64,
+    /// How old the oldest becomes before it is forced.
+    pub age: Span,
+    /// Joins a forward and a backward order.
+    pub both: bool,
+}
+
+impl Rule for SatfDf {
+    const INFO: Info = Info {
+        name: "satfdf",
+        summary: "SATF, but some revolutions later the oldest when they are too old",
+        parameters: &[
+            ("n=1", "requests forced at a time, 1 to 1000"),
+            ("revolutions=5", "slack before a forced request, 0 to 1000"),
+            AGE,
+            (
+                "splice=forward",
+                "how the slack is used: greedily (forward), or also backward from the end (both)",
+            ),
+        ],
+        knowledge: Knowledge::TimesAndBuffer,
+        origin: "jacobson91 section 5.1",
+    };
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+        let n = args.maybe_count("n", 1..=1000)?.unwrap_or(1) as usize;
+        let revolutions = args.maybe_count("revolutions", 0..=1000)?.unwrap_or(5);
+        let both = args.maybe("splice", "forward or both", |text| match text {
+            "forward" => Some(false),
+            "both" => Some(true),
+            _ => None,
+        })?;
+        Ok(Self {
+            n,
+            revolutions,
+            age: age(args)?,
+            both: both.unwrap_or(false),
+        })
+    }
+
+    fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
+        let slack = drive.shape().revolution * self.revolutions;
+        if self.both {
+            Box::new(Forcing::new(self.n, self.age, slack, Both))
+        } else {
+            Box::new(Forcing::new(self.n, self.age, slack, Greedy))
+        }
+    }
+}
+
+/// A forward and a backward greedy order, joined.
+#[derive(Debug)]
+struct Both;
+
+/// The beginning and the end of an order, joined so that promises are kept.
+struct Joint {
+    /// Time in which data pass, before the forced requests: the rest of the gap is dead.
+    useful: Span,
+    /// When the last forced request is over.
+    over: Instant,
+    first: usize,
+}
+
+impl Splice for Both {
+    fn choose<R: Rehearse>(&self, gap: &Gap<'_, R>) -> Option<usize> {
+        let forward = forward(gap);
+        let backward = backward(gap);
+        let mut best: Option<Joint> = None;
+        for taken in 0..=forward.len() {
+            let Some(joint) = join(gap, &forward[..taken], &backward) else {
+                continue;
+            };
+            let is_better = |best: &Joint| {
+                let order = |joint: &Joint| (Reverse(joint.useful), joint.over);
+                order(&joint) < order(best)
+            };
+            if best.as_ref().is_none_or(is_better) {
+                best = Some(joint);
+            }
+        }
+        best.map(|joint| joint.first)
+    }
+}
+
+/// Greedily from now on, as long as promises are kept.
+fn forward<R: Rehearse>(gap: &Gap<'_, R>) -> Vec<(usize, After<R>)> {
+    let mut free = gap.free();
+    let mut forward: Vec<(usize, After<R>)> = Vec::new();
+    let start = gap.start();
+    loop {
+        let last = forward.last().map_or(&start, |(_, after)| after);
+        let Some((index, after)) = gap.nearest_that_fits(last, &free) else {
+            return forward;
+        };
+        free.retain(|&other| other != index);
+        forward.push((index, after));
+    }
+}
+
+/// Greedily backward from the forced request, the last first, as far as the gap reaches.
+fn backward<R: Rehearse>(gap: &Gap<'_, R>) -> Vec<usize> {
+    let start = gap.start();
+    let free = gap.free().into_iter();
+    let mut left: Vec<(usize, After<R>)> = free
+        .map(|index| (index, start.served(&gap.all[index])))
+        .collect();
+    // Negative when a request taken out of turn has broken the promise.
+    let mut room = gap.end().due.after(gap.now);
+    let mut target = gap.end().candidate;
+    let mut backward = Vec::new();
+    while !left.is_empty() {
+        let ways = left.iter().map(|(_, after)| after.access(&target).0);
+        let Some((nearest, way)) = ways.enumerate().min_by_key(|&(_, way)| way) else {
+            break;
+        };
+        room -= way;
+        if room < Span::ZERO {
+            break;
+        }
+        let (index, _) = left.remove(nearest);
+        target = gap.all[index];
+        backward.push(index);
+    }
+    backward
+}
+
+/// Joins the beginning `begin` to as much of the end of the backward order as keeps promises, each
+/// request served once.
+fn join<R: Rehearse>(
+    gap: &Gap<'_, R>,
+    begin: &[(usize, After<R>)],
+    backward: &[usize],
+) -> Option<Joint> {
+    let start = gap.start();
+    let after = begin.last().map_or(&start, |(_, after)| after);
+    let begun: Vec<usize> = begin.iter().map(|&(index, _)| index).collect();
+    (0..=backward.len()).rev().find_map(|taken| {
+        let end = backward[..taken].iter().rev().copied();
+        let end: Vec<usize> = end.filter(|index| !begun.contains(index)).collect();
+        let &first = begun.first().or(end.first())?;
+        let over = gap.kept(&after.through(end.iter().map(|&index| &gap.all[index])))?;
+        // Nor may the promises hang on what comes behind the first: it may be taken out of turn.
+        gap.kept(&start.served(&gap.all[first]))?;
+        let useful = begun.iter().chain(&end).map(|&index| {
+            let (access, positioning) = start.access(&gap.all[index]);
+            access - positioning
+        });
+        Some(Joint {
+            useful: useful.sum(),
+            over,
+            first,
+        })
+    })
+}

@@ -1,0 +1,193 @@
+//! The forcing policies: what is promised to old requests is kept, and nothing but that.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use diskarm_core::drive::Drive;
+use diskarm_core::request::Request;
+use diskarm_core::sched::{Estimate, Outlook, Pending, Policy, Rehearse};
+use diskarm_core::spec::Spec;
+use diskarm_core::units::{Instant, Span};
+use proptest::prelude::*;
+
+use super::bounds::batch;
+use super::policies::{known, through};
+use super::random::{Raw, cases, drive, requests};
+use super::tiny::{R, request, tiny};
+
+/// What was promised: to whom, by when.
+type Promises = Rc<RefCell<Vec<(u64, Instant)>>>;
+
+/// Watches a policy's decisions from outside, and what figure 6 of jacobson91 says of them.
+struct Spy {
+    inner: Box<dyn Policy<Drive>>,
+    n: usize,
+    age: Span,
+    slack: Span,
+    /// Takes the shortest access time of what fits.
+    greedy: bool,
+    pending: Vec<Pending>,
+    /// Promises not served yet, in their order.
+    open: Vec<(Request, Instant)>,
+    all: Promises,
+}
+
+impl Spy {
+    /// Promises the oldest what they would get at once, served greedily, and the slack.
+    fn promise(&mut self, mut now: Instant, drive: &Drive) {
+        let mut oldest: Vec<Request> = self
+            .pending
+            .iter()
+            .take(self.n)
+            .map(|p| p.request)
+            .collect();
+        let mut rehearsal = drive.rehearse();
+        while !oldest.is_empty() {
+            let (nearest, _) = (0..oldest.len())
+                .map(|i| (i, access(&rehearsal, now, &oldest[i])))
+                .min_by_key(|&(_, access)| access)
+                .expect("one at least");
+            let request = oldest.remove(nearest);
+            now = rehearsal.serve(now, &request);
+            self.open.push((request, now + self.slack));
+            self.all.borrow_mut().push((request.id, now + self.slack));
+        }
+    }
+
+    /// Whether serving `request` first leaves all promises kept.
+    fn fits(&self, now: Instant, drive: &Drive, request: &Request) -> bool {
+        let mut rehearsal = drive.rehearse();
+        let mut at = rehearsal.serve(now, request);
+        self.open.iter().all(|(promised, due)| {
+            at = rehearsal.serve(at, promised);
+            at <= *due
+        })
+    }
+
+    fn check(&mut self, now: Instant, drive: &Drive, chosen: &Request) {
+        let is_open = |p: &&Pending| self.open.iter().all(|(r, _)| r.id != p.request.id);
+        let free = self.pending.iter().filter(is_open).map(|p| p.request);
+        let fitting: Vec<Request> = free.filter(|r| self.fits(now, drive, r)).collect();
+        if fitting.is_empty() {
+            assert_eq!(
+                *chosen, self.open[0].0,
+                "nothing fits: the promise is served"
+            );
+            self.open.remove(0);
+            return;
+        }
+        assert!(
+            fitting.contains(chosen),
+            "{chosen:?} breaks a promise: {:?}",
+            self.open
+        );
+        if self.greedy {
+            let least = fitting.iter().min_by_key(|r| access(drive, now, r));
+            assert_eq!(Some(chosen), least);
+        }
+    }
+}
+
+fn access<E: Estimate>(drive: &E, now: Instant, request: &Request) -> Span {
+    drive.outlook(now).access(request, &drive.locate(request))
+}
+
+impl Policy<Drive> for Spy {
+    fn add(&mut self, pending: Pending, drive: &Drive) {
+        self.pending.push(pending);
+        self.inner.add(pending, drive);
+    }
+
+    fn passed(&mut self, request: &Request, drive: &Drive) {
+        self.inner.passed(request, drive);
+    }
+
+    fn next(&mut self, now: Instant, drive: &Drive) -> Option<Pending> {
+        let chosen = self.inner.next(now, drive)?;
+        if self.open.is_empty() && now - self.pending[0].arrived >= self.age {
+            self.promise(now, drive);
+        }
+        if self.open.is_empty() {
+            let all = self.pending.iter();
+            let least = all.min_by_key(|p| access(drive, now, &p.request));
+            assert_eq!(
+                Some(&chosen),
+                least,
+                "nobody is too old: shortest access time"
+            );
+        } else {
+            self.check(now, drive, &chosen.request);
+        }
+        self.pending.retain(|p| p.request.id != chosen.request.id);
+        Some(chosen)
+    }
+
+    fn take(&mut self, _: u64) -> Option<Pending> {
+        unreachable!("nobody asks")
+    }
+}
+
+/// Runs a policy under watch, and holds it to what was promised.
+fn watch(spec: &Spec, raw: &[Raw], name: &str, n: usize, age: Span, revolutions: u64) {
+    let all = Promises::default();
+    let done = through(spec, raw, |drive| {
+        Box::new(Spy {
+            inner: known(name)(drive),
+            n,
+            age,
+            slack: drive.shape().revolution * revolutions,
+            greedy: !name.contains("both") && !name.contains("gdf"),
+            pending: Vec::new(),
+            open: Vec::new(),
+            all: all.clone(),
+        })
+    });
+    for &(id, due) in all.borrow().iter() {
+        let completion = done
+            .iter()
+            .find(|c| c.request.id == id)
+            .expect("it was served");
+        assert!(completion.at <= due, "{name}: {completion:?} after {due:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(500))]
+
+    #[test]
+    fn promises_are_kept_and_the_time_until_then_is_used(
+        spec in drive(), raw in requests(40),
+        n in 1..4usize, age in 0..60u64, revolutions in 0..4u64,
+    ) {
+        let written = format!("age={age}ms");
+        let age = Span::from_ms(age as f64);
+        let uf = format!("satfuf(n={n}, {written})");
+        watch(&spec, &raw, &uf, n, age, 0);
+        for splice in ["forward", "both"] {
+            let df =
+                format!("satfdf(n={n}, revolutions={revolutions}, {written}, splice={splice})");
+            watch(&spec, &raw, &df, n, age, revolutions);
+        }
+        let gdf = format!("satfgdf(d={}, {written})", revolutions + 1);
+        watch(&spec, &raw, &gdf, 1, age, revolutions + 1);
+    }
+}
+
+/// Block 100 is reached at 10 ms and over at 11. Block 27 is over at 4 ms, and block 100 can still
+/// be reached at 9. Block 20 is over at 7 ms at the soonest, and then block 100 cannot be reached
+/// before 12: it waits until 20.
+#[test]
+fn what_delays_the_oldest_waits_and_what_does_not_goes_first() {
+    let spec = tiny("");
+    let requests = [100, 27, 20].map(|start| request(start, R, start, 1));
+    let order = |name: &str| batch(&spec, &requests, known(name)).0;
+    assert_eq!(order("satf-la(i=1)"), [27, 20, 100]);
+    assert_eq!(order("satfuf(age=0s)"), [27, 100, 20]);
+    assert_eq!(
+        order("satfdf(revolutions=0, age=0s, splice=both)"),
+        [27, 100, 20]
+    );
+    for name in ["satfdf(revolutions=1, age=0s)", "satfgdf(d=1, age=0s)"] {
+        assert_eq!(order(name), [27, 20, 100], "{name}");
+    }
+}
