@@ -12,7 +12,9 @@
 //! by positioning time under any W. Differences are computed exactly, in integers.
 //!
 //! # Cost
-//! The positioning time of every waiting request at each decision.
+//! As SPTF's, but that a decision looks at more: no ring of cylinders can be left out while a
+//! request as old as the oldest might lie there. Above W = 100 all that waits is asked for its
+//! time at each decision.
 //!
 //! # When it is bad
 //! A large W turns it into FCFS when the drive saturates (worthington94 figure 5a). A request is
@@ -25,9 +27,10 @@
 //! assert!(Choice::parse("asptf(w=6.3)", "policy").is_ok());
 //! ```
 
+use super::field::{Candidate, Field};
 use super::select::{Select, Selector};
 use super::waiting::Waiting;
-use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule};
+use super::{Estimate, Info, Knowledge, Outlook, Pending, Policy, Rule};
 use crate::text::{Args, Fault};
 use crate::units::{Instant, Span};
 
@@ -54,8 +57,56 @@ impl Rule for Asptf {
         Ok(Self { credit })
     }
 
-    fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
-        Box::new(Selector::by(*self))
+    fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
+        if self.credit > MOST_SEARCHED {
+            return Box::new(Selector::by(*self));
+        }
+        Box::new(Nearest {
+            credit: self.credit,
+            pending: Field::of_ages(drive.shape()),
+        })
+    }
+}
+
+/// Up to this credit, costs stay within the range of a search for years of simulated time.
+const MOST_SEARCHED: Span = Span::from_ns(100_000_000);
+
+/// Looks outward from the arm.
+#[derive(Debug)]
+struct Nearest {
+    credit: Span,
+    pending: Field,
+}
+
+impl Nearest {
+    /// What a request that came at `at` has less of a credit than one that came at the start, in
+    /// nanoseconds.
+    fn credit_ns(&self, at: Instant) -> f64 {
+        self.credit.as_ns() as f64 * at.as_s()
+    }
+}
+
+impl<E: Estimate> Policy<E> for Nearest {
+    #[inline]
+    fn add(&mut self, pending: Pending, drive: &E) {
+        let less_credit_ns = self.credit_ns(pending.arrived);
+        self.pending.add(pending, drive, less_credit_ns);
+    }
+
+    #[inline]
+    fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
+        let outlook = drive.outlook(now);
+        let (credit, all_credit_ns) = (self.credit, self.credit_ns(now));
+        let cost = |c: &Candidate| {
+            let positioning = outlook.positioning(&c.pending.request, &c.place);
+            aged(positioning, c.pending.arrived, now, credit)
+        };
+        let found = self.pending.least(&outlook, all_credit_ns, cost)?;
+        Some(self.pending.remove(found))
+    }
+
+    fn take(&mut self, id: u64) -> Option<Pending> {
+        self.pending.take(id)
     }
 }
 

@@ -8,6 +8,8 @@
 //! its sector next comes round, and a revolution more where the arm cannot be there by then. That
 //! takes a subtraction and two comparisons, and most requests fail it.
 
+use std::collections::VecDeque;
+
 use super::{Estimate, Outlook, Pending, Shape};
 use crate::extent::Extent;
 use crate::request::Op;
@@ -20,6 +22,9 @@ const RINGS: u32 = 64;
 /// A revolution, in the units of phases.
 const TURN: i64 = 1 << 32;
 
+/// Sums of costs stay far from the end of the range.
+const MOST_UNITS: i64 = 1 << 61;
+
 /// Of what a nanosecond is in units of phases.
 const FRACTION_BITS: u32 = 8;
 
@@ -29,9 +34,11 @@ pub(super) struct Candidate {
     pub pending: Pending,
     /// Of its first block.
     pub place: Extent,
-    /// Counts arrivals.
+    /// Counts arrivals; [`GONE`] once it is taken out.
     arrival: u64,
 }
+
+const GONE: u64 = u64::MAX;
 
 /// What decides whether a candidate is worth asking, in few bytes.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +67,9 @@ pub(super) struct Field {
     /// Unused places among the candidates.
     free: Vec<u32>,
     arrivals: u64,
+    /// Where costs grow with the arrival: slot, arrival and [`Spot::more`] of all that came since
+    /// the oldest that waits.
+    ages: Option<VecDeque<(u32, u64, i64)>>,
     /// Units of phases in a nanosecond.
     per_ns: f64,
     /// The same with [`FRACTION_BITS`] bits of fraction, rounded down.
@@ -81,10 +91,11 @@ impl Cost for Span {
     }
 }
 
-impl Cost for f64 {
+/// In units of 10^-18 s.
+impl Cost for i128 {
     #[inline]
     fn ns(self) -> f64 {
-        self
+        self as f64 / 1e9
     }
 }
 
@@ -106,13 +117,25 @@ impl Field {
             candidates: Vec::new(),
             free: Vec::new(),
             arrivals: 0,
+            ages: None,
             per_ns,
             per_ns_fixed: (per_ns * f64::from(1 << FRACTION_BITS)) as u64,
             margin: (TURN >> 19) + (4.0 * per_ns).ceil() as i64,
         }
     }
 
+    /// The same for costs that lie the further above positioning times the later a request came.
+    pub fn of_ages(shape: Shape) -> Self {
+        Self {
+            ages: Some(VecDeque::new()),
+            ..Self::new(shape)
+        }
+    }
+
     /// Takes a request in whose cost is at least `more_ns` above its positioning time.
+    ///
+    /// # Panics
+    /// Where that is more than some thirty years.
     #[inline]
     pub fn add<E: Estimate>(&mut self, pending: Pending, drive: &E, more_ns: f64) {
         let place = drive.locate(&pending.request);
@@ -132,12 +155,17 @@ impl Field {
                 (self.candidates.len() - 1) as u32
             }
         };
+        let more = self.units(more_ns);
+        assert!(more.abs() < MOST_UNITS, "a cost out of range: {more_ns} ns");
+        if let Some(ages) = &mut self.ages {
+            ages.push_back((slot, candidate.arrival, more));
+        }
         let ring = (place.cylinder.0 / self.width) as usize;
         let spot = Spot {
             angle: upper(place.start),
             cylinder: place.cylinder.0,
             op: u32::from(!pending.request.op.is_read()),
-            more: self.units(more_ns),
+            more,
             slot,
         };
         self.rings[ring].push(spot);
@@ -145,18 +173,19 @@ impl Field {
     }
 
     /// The candidate with the least `cost`, of several the first. Costs count from the same
-    /// instant as positioning times, and lie above them by what [`Field::add`] was told less
-    /// `less_ns`; by `floor_ns` less that at the least.
+    /// instant as positioning times, and lie above them by what [`Field::add`] was told, at the
+    /// least, less `less_ns`.
     #[inline]
     pub fn least<O: Outlook, K: Cost>(
-        &self,
+        &mut self,
         outlook: &O,
-        (floor_ns, less_ns): (f64, f64),
+        less_ns: f64,
         cost: impl Fn(&Candidate) -> K,
     ) -> Option<Found> {
         let from = [Op::Read, Op::Write]
             .map(|op| upper(outlook.angle(op)).wrapping_sub(self.margin as u32));
-        let (floor, less) = (self.units(floor_ns), self.units(less_ns));
+        let less = self.units(less_ns);
+        let floor = self.least_more();
         let mut best: Option<(K, u64, Found)> = None;
         // No candidate is worth asking whose phase lies beyond.
         let mut bound = i64::MAX;
@@ -203,7 +232,9 @@ impl Field {
             self.held &= !(1 << found.ring);
         }
         self.free.push(spot.slot);
-        self.candidates[spot.slot as usize].pending
+        let candidate = &mut self.candidates[spot.slot as usize];
+        candidate.arrival = GONE;
+        candidate.pending
     }
 
     /// Takes out the request called `id`.
@@ -215,6 +246,21 @@ impl Field {
             Some(Found { ring, index })
         })?;
         Some(self.remove(found))
+    }
+
+    /// What the cost of every candidate is above its positioning time, at the least.
+    #[inline]
+    fn least_more(&mut self) -> i64 {
+        let Some(ages) = &mut self.ages else {
+            return 0;
+        };
+        while let Some(&(slot, arrival, more)) = ages.front() {
+            if self.candidates[slot as usize].arrival == arrival {
+                return more;
+            }
+            ages.pop_front();
+        }
+        0
     }
 
     /// Cylinders from `arm` to the nearest of `ring`.

@@ -11,7 +11,7 @@
 //! is SPTF here. With several sizes the transfer makes small requests go before large ones.
 //!
 //! # Cost
-//! The access time of every waiting request at each decision.
+//! As SPTF's; an access time takes a little longer to tell than a positioning time.
 //!
 //! # When it is bad
 //! As SPTF it starves requests, large ones above all.
@@ -22,11 +22,12 @@
 //! assert!(Choice::parse("satf", "policy").is_ok());
 //! ```
 
-use super::select::{Select, Selector};
-use super::waiting::Waiting;
-use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule};
+use super::field::{Candidate, Field};
+use super::{Estimate, Info, Knowledge, Outlook, Pending, Policy, Rule};
+use crate::extent::Extent;
+use crate::request::Request;
 use crate::text::{Args, Fault};
-use crate::units::Instant;
+use crate::units::{Instant, Span};
 
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,13 +46,48 @@ impl Rule for Satf {
         Ok(Self)
     }
 
-    fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
-        Box::new(Selector::by(*self))
+    fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
+        let shape = drive.shape();
+        Box::new(Nearest {
+            pending: Field::new(shape),
+            revolution: shape.revolution,
+        })
     }
 }
 
-impl Select for Satf {
-    fn select<O: Outlook>(&self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
-        waiting.least(|c| outlook.access(&c.pending.request, &c.place))
+/// Looks outward from the arm.
+#[derive(Debug)]
+struct Nearest {
+    pending: Field,
+    revolution: Span,
+}
+
+impl Nearest {
+    /// What of a request's transfer is sure, in nanoseconds: that of the blocks on its first track.
+    fn transfer_ns(&self, request: &Request, place: &Extent) -> f64 {
+        let sectors = place.sectors.min(request.sectors).0;
+        let revolutions = place.sector_angle.as_revolutions() * sectors as f64;
+        revolutions * self.revolution.as_ns() as f64
+    }
+}
+
+impl<E: Estimate> Policy<E> for Nearest {
+    #[inline]
+    fn add(&mut self, pending: Pending, drive: &E) {
+        let request = &pending.request;
+        let transfer_ns = self.transfer_ns(request, &drive.locate(request));
+        self.pending.add(pending, drive, transfer_ns);
+    }
+
+    #[inline]
+    fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
+        let outlook = drive.outlook(now);
+        let access = |c: &Candidate| outlook.access(&c.pending.request, &c.place);
+        let found = self.pending.least(&outlook, 0.0, access)?;
+        Some(self.pending.remove(found))
+    }
+
+    fn take(&mut self, id: u64) -> Option<Pending> {
+        self.pending.take(id)
     }
 }

@@ -68,7 +68,7 @@ impl<E: Estimate> Policy<E> for Nearest {
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
         let outlook = drive.outlook(now);
         let positioning = |c: &Candidate| outlook.positioning(&c.pending.request, &c.place);
-        let found = self.pending.least(&outlook, (0.0, 0.0), positioning)?;
+        let found = self.pending.least(&outlook, 0.0, positioning)?;
         Some(self.pending.remove(found))
     }
 
