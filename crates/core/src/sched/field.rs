@@ -194,7 +194,8 @@ impl Field {
         while let Some(ring) = rings.next() {
             let moved = self.moved(outlook.least(self.distance(ring, arm)));
             if moved + floor > bound {
-                break;
+                rings.end_beyond(ring);
+                continue;
             }
             let ring = ring as usize;
             for (index, spot) in self.rings[ring].iter().enumerate() {
@@ -309,6 +310,18 @@ impl Outward {
             above: held >> home,
             // In two steps, as a word cannot be shifted by all its bits.
             below: held << 1 << (RINGS - 1 - home),
+        }
+    }
+
+    /// Leaves out what lies beyond `ring`. On the other side of home there may be a nearer one yet:
+    /// home's own cylinders lie between the arm and the next ring on one side more than on the
+    /// other.
+    #[inline]
+    fn end_beyond(&mut self, ring: u32) {
+        if ring >= self.home {
+            self.above = 0;
+        } else {
+            self.below = 0;
         }
     }
 }
