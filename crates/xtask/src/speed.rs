@@ -20,11 +20,11 @@ struct Case {
     /// What `diskarm simulate` is told beside drive and number of requests.
     arguments: &'static [&'static str],
     /// At least so many million requests a second on one core.
-    target_mreq_per_s: f64,
+    target_mreq_per_s: Option<f64>,
     /// At most so many instructions a request.
-    target_instructions: u64,
+    target_instructions: Option<u64>,
     /// DiskSim 4.0, optimised build, on a machine of the same kind: million requests a second.
-    disksim_mreq_per_s: f64,
+    disksim_mreq_per_s: Option<f64>,
 }
 
 /// The performance table.
@@ -32,31 +32,76 @@ const CASES: &[Case] = &[
     Case {
         name: "fcfs-open",
         arguments: &["--policy", "fcfs", "--interarrival", "31.2 ms"],
-        target_mreq_per_s: 6.0,
-        target_instructions: 700,
-        disksim_mreq_per_s: 0.129,
+        target_mreq_per_s: Some(6.0),
+        target_instructions: Some(700),
+        disksim_mreq_per_s: Some(0.129),
+    },
+    Case {
+        name: "fcfs-closed-64",
+        arguments: &["--policy", "fcfs", "--outstanding", "64"],
+        target_mreq_per_s: None,
+        target_instructions: None,
+        disksim_mreq_per_s: None,
     },
     Case {
         name: "clook-closed-64",
         arguments: &["--policy", "clook", "--outstanding", "64"],
-        target_mreq_per_s: 5.0,
-        target_instructions: 900,
-        disksim_mreq_per_s: 0.105,
+        target_mreq_per_s: Some(5.0),
+        target_instructions: Some(900),
+        disksim_mreq_per_s: Some(0.105),
+    },
+    Case {
+        name: "clook-closed-1000",
+        arguments: &["--policy", "clook", "--outstanding", "1000"],
+        target_mreq_per_s: None,
+        target_instructions: Some(1000),
+        disksim_mreq_per_s: Some(0.0107),
     },
     Case {
         name: "sptf-closed-64",
         arguments: &["--policy", "sptf", "--outstanding", "64"],
-        target_mreq_per_s: 2.5,
-        target_instructions: 1600,
-        disksim_mreq_per_s: 0.045,
+        target_mreq_per_s: Some(2.5),
+        target_instructions: Some(1400),
+        disksim_mreq_per_s: Some(0.045),
     },
     Case {
         name: "sptf-closed-256",
         arguments: &["--policy", "sptf", "--outstanding", "256"],
-        target_mreq_per_s: 1.2,
-        target_instructions: 4000,
-        disksim_mreq_per_s: 0.014,
+        target_mreq_per_s: Some(1.2),
+        target_instructions: Some(2200),
+        disksim_mreq_per_s: Some(0.014),
     },
+    Case {
+        name: "sptf-closed-1000",
+        arguments: &["--policy", "sptf", "--outstanding", "1000"],
+        target_mreq_per_s: None,
+        target_instructions: Some(4500),
+        disksim_mreq_per_s: Some(0.0041),
+    },
+    Case {
+        name: "sptf-closed-4096",
+        arguments: &["--policy", "sptf", "--outstanding", "4096"],
+        target_mreq_per_s: None,
+        target_instructions: None,
+        disksim_mreq_per_s: None,
+    },
+    Case {
+        name: "asptf-closed-64",
+        arguments: &["--policy", "asptf(w=6)", "--outstanding", "64"],
+        target_mreq_per_s: None,
+        target_instructions: Some(2000),
+        disksim_mreq_per_s: Some(0.044),
+    },
+];
+
+/// The case without a decision to make, and those whose decisions show how the time for one grows
+/// with the queue.
+const WITHOUT_DECISION: &str = "fcfs-closed-64";
+const DECISIONS: [(&str, u32); 4] = [
+    ("sptf-closed-64", 64),
+    ("sptf-closed-256", 256),
+    ("sptf-closed-1000", 1000),
+    ("sptf-closed-4096", 4096),
 ];
 
 /// A workload that is drawn and not served.

@@ -5,7 +5,10 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use super::simulate;
-use super::{CASES, Case, DRAWN, DRAWN_TARGET_MREQ_PER_S, Drawn, Programs, build, counts, draw};
+use super::{
+    CASES, Case, DECISIONS, DRAWN, DRAWN_TARGET_MREQ_PER_S, Drawn, Programs, WITHOUT_DECISION,
+    build, counts, draw,
+};
 
 /// Requests of a timed run.
 const REQUESTS: u64 = 250_000;
@@ -37,21 +40,28 @@ fn table() -> Result<(), String> {
     println!("hp-c2247, 8 KB uniformly random, 2:1 reads to writes, {REQUESTS} requests;");
     println!("median of {RUNS} runs on one core, wall clock; instructions by callgrind\n");
     println!(
-        "{:<16} {:>10} {:>8} {:>9} {:>8} {:>13} {:>8}",
+        "{:<18} {:>8} {:>7} {:>8} {:>6} {:>13} {:>7}",
         "case", "M req/s", "target", "DiskSim", "ratio", "instructions", "target"
     );
+    let mut counted = Vec::new();
     for case in CASES {
         let speed = median(|| requests_per_s(binary, case))? / 1e6;
-        let count = counts::of_case(&programs, case).map_or("-".to_owned(), |n| n.to_string());
+        let count = counts::of_case(&programs, case).ok();
+        counted.extend(count.map(|count| (case.name, count)));
         println!(
-            "{:<16} {speed:>10.2} {:>8.1} {:>9.3} {:>7.0}x {count:>13} {:>8}",
+            "{:<18} {speed:>8.2} {:>7} {:>8} {:>6} {:>13} {:>7}",
             case.name,
-            case.target_mreq_per_s,
-            case.disksim_mreq_per_s,
-            speed / case.disksim_mreq_per_s,
-            case.target_instructions,
+            or_dash(case.target_mreq_per_s.map(|target| format!("{target:.1}"))),
+            or_dash(case.disksim_mreq_per_s.map(|theirs| format!("{theirs:.4}"))),
+            or_dash(
+                case.disksim_mreq_per_s
+                    .map(|theirs| format!("{:.0}x", speed / theirs))
+            ),
+            or_dash(count),
+            or_dash(case.target_instructions),
         );
     }
+    growth(&counted);
     drawn(&programs)?;
     read(&programs)?;
     let peak = peak_kib(binary)?;
@@ -60,6 +70,34 @@ fn table() -> Result<(), String> {
         CASES[0].name
     );
     Ok(())
+}
+
+fn or_dash(cell: Option<impl ToString>) -> String {
+    cell.map_or("-".to_owned(), |cell| cell.to_string())
+}
+
+/// Prints how many instructions a decision takes with so many requests to choose from: what a
+/// request takes more than where there is nothing to decide.
+fn growth(counted: &[(&str, u64)]) {
+    let count = |name: &str| {
+        counted
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|&(_, n)| n)
+    };
+    let Some(without) = count(WITHOUT_DECISION) else {
+        return;
+    };
+    println!("\nAn SPTF decision, above {WITHOUT_DECISION}:");
+    let all = DECISIONS
+        .iter()
+        .filter_map(|&(name, waiting)| Some((waiting, count(name)?)));
+    for (waiting, count) in all {
+        println!(
+            "{waiting:>6} outstanding {:>8} instructions",
+            count - without
+        );
+    }
 }
 
 /// Prints the part of the table on requests that are drawn and not served.
