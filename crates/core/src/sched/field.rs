@@ -15,9 +15,18 @@ use crate::extent::Extent;
 use crate::request::Op;
 use crate::units::{Angle, Span};
 
-/// Rings: as many as a word has bits, so that the next one that holds a request is found in a few
-/// steps.
+/// Rings at the most: as many as a word has bits, so that the next one that holds a request is
+/// found in a few steps.
 const RINGS: u32 = 64;
+
+/// Rings of a short queue. Each that is looked at costs as much as two requests in it.
+const FEW_RINGS: u32 = 16;
+
+/// From so many requests on there are [`RINGS`].
+const LONG: usize = 192;
+
+/// From so few on there are [`FEW_RINGS`] again.
+const SHORT: usize = 96;
 
 /// A revolution, in the units of phases.
 const TURN: i64 = 1 << 32;
@@ -63,6 +72,10 @@ pub(super) struct Field {
     held: u64,
     /// Cylinders of a ring.
     width: u32,
+    /// Cylinders of the drive.
+    cylinders: u32,
+    /// Requests that wait here.
+    waiting: usize,
     candidates: Vec<Candidate>,
     /// Unused places among the candidates.
     free: Vec<u32>,
@@ -113,7 +126,9 @@ impl Field {
         Self {
             rings: vec![Vec::new(); RINGS as usize],
             held: 0,
-            width: shape.cylinders.div_ceil(RINGS).max(1),
+            width: shape.cylinders.div_ceil(FEW_RINGS).max(1),
+            cylinders: shape.cylinders,
+            waiting: 0,
             candidates: Vec::new(),
             free: Vec::new(),
             arrivals: 0,
@@ -160,7 +175,10 @@ impl Field {
         if let Some(ages) = &mut self.ages {
             ages.push_back((slot, candidate.arrival, more));
         }
-        let ring = (place.cylinder.0 / self.width) as usize;
+        self.waiting += 1;
+        if self.waiting == LONG {
+            self.divide(RINGS);
+        }
         let spot = Spot {
             angle: upper(place.start),
             cylinder: place.cylinder.0,
@@ -168,8 +186,33 @@ impl Field {
             more,
             slot,
         };
+        self.put(spot);
+    }
+
+    #[inline]
+    fn put(&mut self, spot: Spot) {
+        let ring = (spot.cylinder / self.width) as usize;
         self.rings[ring].push(spot);
         self.held |= 1 << ring;
+    }
+
+    /// Divides the drive into so many rings.
+    #[cold]
+    fn divide(&mut self, rings: u32) {
+        let width = self.cylinders.div_ceil(rings).max(1);
+        if width == self.width {
+            return;
+        }
+        self.width = width;
+        self.held = 0;
+        let spots: Vec<Spot> = self
+            .rings
+            .iter_mut()
+            .flat_map(|ring| ring.drain(..))
+            .collect();
+        for spot in spots {
+            self.put(spot);
+        }
     }
 
     /// The candidate with the least `cost`, of several the first. Costs count from the same
@@ -235,7 +278,12 @@ impl Field {
         self.free.push(spot.slot);
         let candidate = &mut self.candidates[spot.slot as usize];
         candidate.arrival = GONE;
-        candidate.pending
+        let pending = candidate.pending;
+        self.waiting -= 1;
+        if self.waiting == SHORT {
+            self.divide(FEW_RINGS);
+        }
+        pending
     }
 
     /// Takes out the request called `id`.
