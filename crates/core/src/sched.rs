@@ -220,6 +220,8 @@ pub enum Knowledge {
     Times,
     /// Positioning times and the buffer's contents.
     TimesAndBuffer,
+    /// What the policy knows that it holds.
+    Held,
 }
 
 impl Knowledge {
@@ -230,6 +232,7 @@ impl Knowledge {
             Self::Blocks => "blocks",
             Self::Times => "times",
             Self::TimesAndBuffer => "times, buffer",
+            Self::Held => "its policy's",
         }
     }
 }

@@ -49,7 +49,8 @@ impl Rule for Oat {
         summary: "optimal order of all that waits, where few enough do: a bound",
         parameters: &[(
             "most=8",
-            "orders so many exactly, 1 to 10; while more wait, the shortest access time goes first",
+            "orders so many exactly, from 1 to 10; while more wait, the shortest access time goes \
+             first",
         )],
         knowledge: Knowledge::TimesAndBuffer,
         origin: "jacobson91 section 4.1",
