@@ -175,6 +175,10 @@ pub trait Rehearse: Estimate + Clone {
     /// Serves a request chosen at `now`, no earlier than the instant that the call before gave;
     /// gives the instant at which the next can be chosen.
     fn serve(&mut self, now: Instant, request: &Request) -> Instant;
+
+    /// When the host has the completion of the request served last. Inside a drive the next may
+    /// be chosen before that.
+    fn over(&self) -> Instant;
 }
 
 /// An order of service.
