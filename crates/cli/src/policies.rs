@@ -21,7 +21,11 @@ pub struct Args {
 const WRITTEN: &str = "\
 A policy is written as its name, with parameters in parentheses where others than the defaults
 are wanted: --policy clook, --policy 'clook(by=map)'. In a drive's specification it is
-queue.policy, for the drive's own queue.";
+queue.policy, for the drive's own queue.
+
+The list shows parameters with their defaults. A policy knows nothing but when requests came; their
+blocks, or with by=map their cylinders too; how long each would take to position for; or that and
+what the buffer holds. Every drive that can be simulated tells all of it.";
 
 #[derive(Serialize)]
 struct Row {
@@ -59,12 +63,20 @@ pub fn run(args: Args) -> Result<(), Error> {
         return output::print_json(&INFOS.iter().map(Row::of).collect::<Vec<Row>>());
     }
     let mut text = format!("{:<16}{:<15}{}\n", "policy", "knows", "origin");
+    // What parameters mean, and the policy that was the first to have one of this meaning.
+    let mut told: Vec<(&str, &str)> = Vec::new();
     for info in INFOS {
         let knowledge = info.knowledge.name();
         let _ = writeln!(text, "{:<16}{knowledge:<15}{}", info.name, info.origin);
         text += &wrapped(info.summary, 4);
-        for (written, meaning) in info.parameters {
-            text += &wrapped(&format!("{written}: {meaning}"), 8);
+        for &(written, meaning) in info.parameters {
+            let first = told.iter().find(|(known, _)| *known == meaning);
+            let line = match first {
+                Some((_, first)) => format!("{written}: as {first}'s"),
+                None => format!("{written}: {meaning}"),
+            };
+            text += &wrapped(&line, 8);
+            told.push((meaning, info.name));
         }
     }
     output::print(&text)

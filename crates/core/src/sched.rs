@@ -175,6 +175,10 @@ pub trait Rehearse: Estimate + Clone {
     /// Serves a request chosen at `now`, no earlier than the instant that the call before gave;
     /// gives the instant at which the next can be chosen.
     fn serve(&mut self, now: Instant, request: &Request) -> Instant;
+
+    /// When the host has the completion of the request served last. Inside a drive the next may
+    /// be chosen before that.
+    fn over(&self) -> Instant;
 }
 
 /// An order of service.
@@ -220,6 +224,8 @@ pub enum Knowledge {
     Times,
     /// Positioning times and the buffer's contents.
     TimesAndBuffer,
+    /// What the policy knows that it holds.
+    Held,
 }
 
 impl Knowledge {
@@ -230,6 +236,7 @@ impl Knowledge {
             Self::Blocks => "blocks",
             Self::Times => "times",
             Self::TimesAndBuffer => "times, buffer",
+            Self::Held => "its policy's",
         }
     }
 }

@@ -9,7 +9,7 @@ mod fault;
 mod nearest;
 pub mod quantity;
 
-pub(crate) use args::{Args, no_share, percent, share};
+pub(crate) use args::{Args, NO_PARAMETERS, no_share, percent, share};
 pub use call::list;
 pub(crate) use call::{Call, words};
 pub use fault::Fault;

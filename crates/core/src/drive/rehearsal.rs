@@ -15,6 +15,8 @@ pub struct Rehearsal {
     is_inside: bool,
     /// When the next may begin.
     open: Instant,
+    /// When the last completed.
+    over: Instant,
 }
 
 impl Rehearsal {
@@ -24,6 +26,7 @@ impl Rehearsal {
             core: core.clone(),
             is_inside: true,
             open: Instant::START,
+            over: Instant::START,
         }
     }
 
@@ -34,6 +37,7 @@ impl Rehearsal {
             core: core.clone(),
             is_inside: false,
             open,
+            over: Instant::START,
         }
     }
 }
@@ -71,10 +75,11 @@ impl Rehearse for Rehearsal {
             open: now.max(self.open),
         });
         self.open = served.open;
-        if self.is_inside {
-            served.open
-        } else {
-            served.completion.at
-        }
+        self.over = served.completion.at;
+        if self.is_inside { self.open } else { self.over }
+    }
+
+    fn over(&self) -> Instant {
+        self.over
     }
 }

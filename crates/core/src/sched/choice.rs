@@ -9,7 +9,7 @@ use super::{
     Satf, SatfDf, SatfGdf, SatfLa, SatfUf, Scan, Spctf, Sptf, SptfCp, SptfSw, Sstf, SwSptf, VScan,
     WScan, WbSptf, Wstf,
 };
-use crate::text::{Args, Call, Fault, nearest};
+use crate::text::{Args, Call, Fault, NO_PARAMETERS, nearest};
 
 /// Makes, of the policies, the table of what they say about themselves, and the enumeration of
 /// their parameters with its reader. A new policy is its file, its `mod` line, its name here.
@@ -25,10 +25,12 @@ macro_rules! table {
         }
 
         impl Known {
-            fn read(name: &str, args: &mut Args<'_>) -> Option<Result<Self, Fault>> {
+            /// What the entry called `name` says about itself, and its reader.
+            fn entry(name: &str) -> Option<(&'static Info, Read)> {
                 $(
                     if name == <$rule as Rule>::INFO.name {
-                        return Some($rule::read(args).map(Self::$rule));
+                        let read: Read = |args| $rule::read(args).map(Self::$rule);
+                        return Some((&<$rule as Rule>::INFO, read));
                     }
                 )+
                 None
@@ -55,6 +57,9 @@ table![
     SwSptf, WbSptf, SatfLa, Hol, SptfCp, Oat, OatBatch, OatWindow, Limited, MqDeadline,
 ];
 
+/// Reads the parameters of one policy.
+type Read = fn(&mut Args<'_>) -> Result<Known, Fault>;
+
 /// A policy that was named, with its parameters. Displays as it was written.
 #[derive(Clone, Debug)]
 pub struct Choice {
@@ -69,10 +74,11 @@ impl Choice {
     /// When the table has no such policy, or the policy no such parameter or value; `field` is
     /// what the error calls an unknown policy.
     pub fn parse(text: &str, field: &str) -> Result<Self, Fault> {
-        let call = Call::read(text, field)?;
+        let name = Call::name_of(text);
+        let (info, read) = Known::entry(name).ok_or_else(|| unknown(field, name))?;
+        let call = Call::read(text, field).map_err(|fault| exemplified(fault, info))?;
         let mut args = Args::of(&call, ());
-        let known = Known::read(call.name, &mut args);
-        let known = known.unwrap_or_else(|| Err(unknown(field, call.name)))?;
+        let known = read(&mut args)?;
         args.finish()?;
         Ok(Self {
             text: text.trim().to_owned(),
@@ -91,12 +97,25 @@ impl Choice {
     }
 }
 
-/// Tells the nearest policy, and all that there are.
+/// Tells the nearest policy, and all that there are. Papers write names in capitals.
 fn unknown(field: &str, found: &str) -> Fault {
     let names: Vec<&str> = INFOS.iter().map(|info| info.name).collect();
-    let near = nearest(found, &names).map_or_else(String::new, |near| format!("\"{near}\" or "));
+    let near = nearest(&found.to_lowercase(), &names);
+    let near = near.map_or_else(String::new, |near| format!("\"{near}\" or "));
     let expected = format!("{near}one of {}", names.join(", "));
     Fault::new(field, found, expected)
+}
+
+/// Where a parameter of `info` lacks its name, as in the papers' VSCAN(0.2), shows how one is
+/// written.
+fn exemplified(mut fault: Fault, info: &Info) -> Fault {
+    if fault.field == info.name {
+        match info.parameters.first() {
+            Some((written, _)) => fault.expected += &format!(", such as {written}"),
+            None => fault.expected = NO_PARAMETERS.to_owned(),
+        }
+    }
+    fault
 }
 
 /// As [`Choice::parse`], for a field called `policy`.
@@ -149,6 +168,25 @@ mod tests {
             fault.to_string(),
             "fcfs: found \"w\", expected no parameters"
         );
+    }
+
+    #[test]
+    fn what_papers_write_is_told_how_it_is_written_here() {
+        let told = |text| Choice::parse(text, "--policy").unwrap_err().to_string();
+        for (written, near) in [
+            ("C-LOOK", "clook"),
+            ("SPTF", "sptf"),
+            ("VSCAN(0.2)", "vscan"),
+        ] {
+            let name = Call::name_of(written);
+            let begin = format!("--policy: found \"{name}\", expected \"{near}\" or one of fcfs");
+            assert!(told(written).starts_with(&begin), "{}", told(written));
+        }
+        assert_eq!(
+            told("vscan(0.2)"),
+            "vscan: found \"0.2\", expected parameters as key=value, such as r=0.2"
+        );
+        assert_eq!(told("sptf(1)"), "sptf: found \"1\", expected no parameters");
     }
 
     #[test]

@@ -13,8 +13,7 @@
 //! ways, once a sweep.
 //!
 //! # Cost
-//! A binary search for an arrival, and for both an arrival and a decision 16 bytes (24 by
-//! cylinders) moved for every request that waits at a higher block.
+//! C-LOOK's.
 //!
 //! # When it is bad
 //! As C-LOOK. A real arm under C-SCAN also loses a full stroke a sweep, which weighs most at light

@@ -11,23 +11,19 @@ use std::collections::VecDeque;
 
 use super::waiting::Candidate;
 use super::{Outlook, Rehearse};
-use crate::text::{Args, Fault, quantity};
+use crate::text::{Args, Fault};
 use crate::units::{Instant, Span};
 
 /// What lists say of the parameter that [`age`] reads.
 pub(super) const AGE: (&str, &str) = (
-    "age=1s",
-    "forces once the oldest has waited so long: a time from 0 to an hour",
+    "age=1 s",
+    "forces once the oldest has waited so long, from 0 to an hour",
 );
 
 /// Reads the parameter `age`. The paper says only "too old"; a second is where its comparison of
 /// 95th percentiles ends (jacobson91 section 6.1).
 pub(super) fn age(args: &mut Args<'_>) -> Result<Span, Fault> {
-    let expected = "a time from 0 to an hour with its unit, such as \"1 s\"";
-    let read = |text: &str| quantity::span(text).filter(|age| *age >= Span::ZERO);
-    Ok(args
-        .maybe("age", expected, read)?
-        .unwrap_or(Span::from_s(1.0)))
+    Ok(args.maybe_time("age")?.unwrap_or(Span::from_s(1.0)))
 }
 
 /// Chooses what is served before the promised requests.

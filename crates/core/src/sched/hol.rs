@@ -1,46 +1,62 @@
 //! Head of line: reads before writes.
 //!
 //! # What it does
-//! While a read waits, no write is served. Each class goes by shortest positioning time.
+//! While a read waits, no write is served. Within each class requests go in order of arrival, or
+//! with `within=sptf` by shortest positioning time.
 //!
 //! # Origin
-//! liu05 sections 6.1, 7.4 and 8.2.1, with reads as the class of high priority. There each class
-//! may be FCFS; SPTF makes it SPTF-CP(0).
+//! liu05 sections 7.4 and 8.2.1 and appendix B.4: reads are the class of high priority, and each
+//! class is FCFS. With `within=sptf` it is SPTF-CP(0), which section 7.4 calls a read priority
+//! policy; its table 6.3 calls that row SPTF, which is SPTF-CP(1) by its text.
 //!
 //! # Cost
-//! The positioning time of every waiting request at each decision.
+//! A look at every waiting request at each decision, with `within=sptf` at its positioning time.
 //!
 //! # When it is bad
-//! Writes starve as soon as reads alone keep the drive busy, and within either class a request
-//! can starve as under SPTF. Its throughput is far below SPTF's (liu05 section 6.1).
+//! Writes starve as soon as reads alone keep the drive busy; reads do not, but with `within=sptf`
+//! either can as under SPTF. Its throughput is no more than that of FCFS (liu05 section 8.2.1).
 //!
 //! # Example
 //! ```
 //! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("hol", "policy").is_ok());
+//! assert!(Choice::parse("hol(within=sptf)", "policy").is_ok());
 //! ```
 
 use super::select::{Select, Selector};
 use super::waiting::Waiting;
 use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule};
 use crate::text::{Args, Fault};
-use crate::units::Instant;
+use crate::units::{Instant, Span};
 
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hol;
+pub struct Hol {
+    /// Requests of a class go by shortest positioning time, not in order of arrival.
+    pub is_within_by_time: bool,
+}
 
 impl Rule for Hol {
     const INFO: Info = Info {
         name: "hol",
-        summary: "reads before writes, each by shortest positioning time",
-        parameters: &[],
+        summary: "head of line: reads before writes",
+        parameters: &[(
+            "within=fcfs",
+            "the order of reads and of writes: of arrival (fcfs), or by shortest positioning time \
+             (sptf)",
+        )],
         knowledge: Knowledge::Times,
-        origin: "liu05 section 8.2.1",
+        origin: "liu05 sections 7.4 and 8.2.1",
     };
 
-    fn read(_: &mut Args<'_>) -> Result<Self, Fault> {
-        Ok(Self)
+    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+        let within = args.maybe("within", "fcfs or sptf", |text| match text {
+            "fcfs" => Some(false),
+            "sptf" => Some(true),
+            _ => None,
+        })?;
+        Ok(Self {
+            is_within_by_time: within.unwrap_or(false),
+        })
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
@@ -52,8 +68,12 @@ impl Select for Hol {
     fn select<O: Outlook>(&self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
         waiting.least(|c| {
             let request = &c.pending.request;
-            let positioning = outlook.positioning(request, &c.place);
-            (!request.op.is_read(), positioning)
+            let time = if self.is_within_by_time {
+                outlook.positioning(request, &c.place)
+            } else {
+                Span::ZERO
+            };
+            (!request.op.is_read(), time)
         })
     }
 }

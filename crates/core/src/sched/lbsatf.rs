@@ -39,7 +39,7 @@ impl Rule for Lbsatf {
         name: "lbsatf",
         summary: "BSATF; what does not make a batch end later may join it",
         parameters: &[],
-        knowledge: Knowledge::Times,
+        knowledge: Knowledge::TimesAndBuffer,
         origin: "jacobson91 section 5.2",
     };
 

@@ -10,7 +10,7 @@
 //!
 //! # Cost
 //! The inner policy's, and its cost of giving up a request by name once the limit is reached;
-//! beside that a list in order of arrival.
+//! beside that a pass over the list in order of arrival, up to the request that was chosen.
 //!
 //! # When it is bad
 //! When the load is such that most waits reach the limit it is FCFS, and saturates as that does.
@@ -52,7 +52,7 @@ impl Rule for Limited {
                 "the policy that decides until then, with its parameters",
             ),
         ],
-        knowledge: Knowledge::Nothing,
+        knowledge: Knowledge::Held,
         origin: "drives' firmware; jacobson91 section 5.2",
     };
 
@@ -81,7 +81,7 @@ impl Rule for Limited {
 /// Reads any policy but this one: of two limits only the smaller would matter.
 fn inner(text: &str, field: &str) -> Result<Choice, Fault> {
     // Before the whole is read, so that nesting has an end.
-    if Call::read(text, field)?.name == Limited::INFO.name {
+    if Call::name_of(text) == Limited::INFO.name {
         return Err(Fault::new(field, text, "a policy without a limit"));
     }
     Choice::parse(text, field)

@@ -1,17 +1,16 @@
 //! Optimal access time: the bound of all policies on a closed batch.
 //!
 //! # What it does
-//! Serves all that waits in the order whose last request is over soonest. The order is exact: it
+//! Serves all that waits in the order whose last request completes soonest. The order is exact: it
 //! is found by trying orders on copies of the drive, buffer and all, and found anew when a request
 //! arrives. That costs factorially, so it is done for `most` requests and fewer; while more wait,
 //! the one of shortest access time goes next, and the order is no bound.
 //!
 //! # Origin
 //! jacobson91 section 4.1; liu05 appendix C. Departures: what is minimal is the instant at which
-//! the drive is through with the last request, as its host sees it (inside a drive: at which the
-//! next could begin), not a sum of access times, which would leave out overheads and the buffer;
-//! and the largest batch, as the papers' ran for up to 10 requests only, off line. Of orders that
-//! are equally good, the one that comes first when compared by age is taken.
+//! the last request completes, not a sum of access times, which would leave out overheads and the
+//! buffer; and the largest batch, as the papers' ran for up to 10 requests only, off line. Of
+//! orders that are equally good, the one that comes first when compared by age is taken.
 //!
 //! # Cost
 //! For n waiting requests up to e times n! requests tried (110,000 for 8), each at the cost of one
@@ -49,7 +48,8 @@ impl Rule for Oat {
         summary: "optimal order of all that waits, where few enough do: a bound",
         parameters: &[(
             "most=8",
-            "orders so many exactly, 1 to 10; while more wait, the shortest access time goes first",
+            "orders so many exactly, from 1 to 10; while more wait, the shortest access time goes \
+             first",
         )],
         knowledge: Knowledge::TimesAndBuffer,
         origin: "jacobson91 section 4.1",

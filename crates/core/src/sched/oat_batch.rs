@@ -42,7 +42,7 @@ impl Rule for OatBatch {
     const INFO: Info = Info {
         name: "oat-batch",
         summary: "short-sighted OAT: the optimal order of one batch after another",
-        parameters: &[("n=6", "the most requests of a batch, 1 to 10")],
+        parameters: &[("n=6", "the most requests of a batch, from 1 to 10")],
         knowledge: Knowledge::TimesAndBuffer,
         origin: "jacobson91 section 4.1",
     };

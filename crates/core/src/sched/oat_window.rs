@@ -40,7 +40,7 @@ impl Rule for OatWindow {
     const INFO: Info = Info {
         name: "oat-window",
         summary: "sliding-window OAT: the first of the optimal order of the oldest",
-        parameters: &[("n=6", "the most requests of a window, 1 to 10")],
+        parameters: &[("n=6", "the most requests of a window, from 1 to 10")],
         knowledge: Knowledge::TimesAndBuffer,
         origin: "jacobson91 section 4.1",
     };

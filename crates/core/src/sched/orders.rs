@@ -14,7 +14,7 @@ pub(super) struct Step {
     pub at: Instant,
 }
 
-/// The order of `requests`, from `now` on, whose last is over soonest; of several such the one
+/// The order of `requests`, from `now` on, whose last completes soonest; of several such the one
 /// that comes first when compared by age, request by request.
 ///
 /// Exact, by branch and bound: the drive's state after a prefix is known, a prefix is given up
@@ -41,40 +41,45 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Tries all ways to go on from `drive`, which is through with the prefix at `at`.
+    /// Tries all ways to go on from `drive`, which served the prefix: at `at` the next can be
+    /// chosen, or the last of all completes.
     fn deepen<R: Rehearse>(&mut self, drive: &R, at: Instant) {
         if self.prefix.len() == self.requests.len() {
             self.finish(at);
             return;
         }
         let mut ways = self.ways(drive, at);
-        ways.sort_by_key(|&(over, index, _)| (over, index));
-        for (over, index, after) in ways {
-            if self.is_worse(over) {
+        ways.sort_by_key(|&(then, index, _)| (then, index));
+        for (then, index, after) in ways {
+            if self.is_worse(then) {
                 break;
             }
             self.left[index] = false;
             self.prefix.push(Step { index, at });
-            self.deepen(&after, over);
+            self.deepen(&after, then);
             self.prefix.pop();
             self.left[index] = true;
         }
     }
 
-    /// Each request that may be next: when it is over, its index, and the drive then.
+    /// Each request that may be next: when the one after it can be chosen (behind the last, when
+    /// that completes), its index, and the drive then.
     fn ways<R: Rehearse>(&self, drive: &R, at: Instant) -> Vec<(Instant, usize, R)> {
         let indices = (0..self.requests.len()).filter(|&index| self.left[index]);
+        let is_last = self.prefix.len() + 1 == self.requests.len();
         let ways = indices.map(|index| {
             let mut after = drive.clone();
-            let over = after.serve(at, &self.requests[index].pending.request);
-            (over, index, after)
+            let next = after.serve(at, &self.requests[index].pending.request);
+            let then = if is_last { after.over() } else { next };
+            (then, index, after)
         });
-        ways.filter(|&(over, ..)| !self.is_worse(over)).collect()
+        ways.filter(|&(then, ..)| !self.is_worse(then)).collect()
     }
 
-    /// Instants only grow along an order, so none that goes on from here can be better.
-    fn is_worse(&self, over: Instant) -> bool {
-        self.best.as_ref().is_some_and(|&(best, _)| over > best)
+    /// What is chosen then or later cannot complete before, so none that goes on from there can be
+    /// better.
+    fn is_worse(&self, then: Instant) -> bool {
+        self.best.as_ref().is_some_and(|&(best, _)| then > best)
     }
 
     fn finish(&mut self, over: Instant) {

@@ -49,30 +49,24 @@ impl Rule for SatfLa {
         name: "satf-la",
         summary: "SATF with look-ahead: the least sum of the next access times",
         parameters: &[
-            ("i=2", "requests that it looks ahead, 1 to 4"),
+            ("i=2", "requests that it looks ahead, from 1 to 4"),
             (
                 "alpha=0.5",
-                "what each next one counts beside the one before, 0 to 1; 1 if strict",
+                "what each next one counts beside the one before, from 0 to 1; 1 if strict",
             ),
-            ("strict=no", "serves all i before it looks again: yes or no"),
+            (
+                "strict=no",
+                "with yes it serves all i before it looks again",
+            ),
         ],
-        knowledge: Knowledge::Times,
+        knowledge: Knowledge::TimesAndBuffer,
         origin: "liu05 section 6.1",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
         let i = args.maybe_count("i", 1..=4)?.unwrap_or(2) as usize;
-        let alpha = args.maybe("alpha", "a number from 0 to 1", |text| {
-            text.parse()
-                .ok()
-                .filter(|alpha| (0.0..=1.0).contains(alpha))
-        })?;
-        let strict = args.maybe("strict", "yes or no", |text| match text {
-            "yes" => Some(true),
-            "no" => Some(false),
-            _ => None,
-        })?;
-        let strict = strict.unwrap_or(false);
+        let alpha = args.maybe_number("alpha", 0.0..=1.0)?;
+        let strict = args.maybe_yes("strict")?.unwrap_or(false);
         Ok(Self {
             i,
             alpha: alpha.unwrap_or(if strict { 1.0 } else { 0.5 }),

@@ -59,8 +59,11 @@ impl Rule for SatfDf {
         name: "satfdf",
         summary: "SATF, but some revolutions later the oldest when they are too old",
         parameters: &[
-            ("n=1", "requests forced at a time, 1 to 1000"),
-            ("revolutions=5", "slack before a forced request, 0 to 1000"),
+            ("n=1", "requests forced at a time, from 1 to 1000"),
+            (
+                "revolutions=5",
+                "slack before a forced request, from 0 to 1000",
+            ),
             AGE,
             (
                 "splice=forward",

@@ -1,8 +1,8 @@
 //! Shortest access time first with guided delayed forcing.
 //!
 //! # What it does
-//! As `satfdf` with one request forced: once the oldest has waited for `age`, it gets a deadline d
-//! revolutions after the soonest. Until then the next request is, of those after which the
+//! As `satfdf` with one request forced: once the oldest has waited for `age`, it gets a deadline,
+//! some revolutions after the soonest. Until then the next request is, of those after which the
 //! deadline can still be met, the one that leaves the most of the disk within reach on the way:
 //! the sum, over all cylinders, of the time that the head could spend there between the request's
 //! end and the deadline.
@@ -21,7 +21,7 @@
 //!
 //! # Cost
 //! SATF's scan; while it forces, two requests tried on copies of the drive for each that waits.
-//! Memory: 16 bytes for each 64th of d revolutions.
+//! Memory: 16 bytes for each 64th of a revolution of slack.
 //!
 //! # When it is bad
 //! It sustains less throughput than SATF and ASATF (jacobson91 section 6.1). The paper finds it
@@ -31,7 +31,7 @@
 //! # Example
 //! ```
 //! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("satfgdf(d=4, age=500ms)", "policy").is_ok());
+//! assert!(Choice::parse("satfgdf(revolutions=4, age=500 ms)", "policy").is_ok());
 //! ```
 
 use super::area::Area;
@@ -45,7 +45,7 @@ use crate::units::{Instant, Span};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SatfGdf {
     /// The slack, in revolutions.
-    pub d: u64,
+    pub revolutions: u64,
     /// How old the oldest becomes before it is forced.
     pub age: Span,
 }
@@ -56,8 +56,8 @@ impl Rule for SatfGdf {
         summary: "SATF, but the oldest when it is too old, the arm coaxed to it",
         parameters: &[
             (
-                "d=5",
-                "revolutions of slack before the forced request, 1 to 20",
+                "revolutions=5",
+                "slack before the forced request, from 1 to 20",
             ),
             AGE,
         ],
@@ -66,14 +66,17 @@ impl Rule for SatfGdf {
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
-        let d = args.maybe_count("d", 1..=20)?.unwrap_or(5);
-        Ok(Self { d, age: age(args)? })
+        let revolutions = args.maybe_count("revolutions", 1..=20)?.unwrap_or(5);
+        Ok(Self {
+            revolutions,
+            age: age(args)?,
+        })
     }
 
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
         let shape = drive.shape();
-        let area = Area::new(shape, &drive.outlook(Instant::START), self.d);
-        let slack = shape.revolution * self.d;
+        let area = Area::new(shape, &drive.outlook(Instant::START), self.revolutions);
+        let slack = shape.revolution * self.revolutions;
         Box::new(Forcing::new(1, self.age, slack, Guided { area }))
     }
 }

@@ -47,7 +47,7 @@ impl Rule for SatfUf {
     const INFO: Info = Info {
         name: "satfuf",
         summary: "SATF, but at once the oldest when they are too old",
-        parameters: &[("n=1", "requests forced at a time, 1 to 1000"), AGE],
+        parameters: &[("n=1", "requests forced at a time, from 1 to 1000"), AGE],
         knowledge: Knowledge::TimesAndBuffer,
         origin: "jacobson91 section 5.1",
     };
@@ -115,7 +115,7 @@ impl<E: Estimate, S: Splice> Policy<E> for Forcing<S> {
 
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
         let oldest = self.waiting.all().first()?;
-        let is_too_old = now - oldest.pending.arrived >= self.age;
+        let is_too_old = now.since_or_zero(oldest.pending.arrived) >= self.age;
         if self.promises.is_empty() && is_too_old {
             self.promise(drive.rehearse(), now);
         }

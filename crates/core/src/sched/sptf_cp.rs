@@ -7,8 +7,8 @@
 //!
 //! # Origin
 //! liu05 section 6.1, with reads as the class of high priority as in section 7.4. SPTF-CP(0) is
-//! HOL. SPTF-CP(1) is SPTF to the bit: of a write and a read that take equally long the earlier is
-//! served, where by the inequality alone it would be the read.
+//! HOL with SPTF within each class. SPTF-CP(1) is SPTF to the bit: of a write and a read that take
+//! equally long the earlier is served, where by the inequality alone it would be the read.
 //!
 //! # Cost
 //! The positioning time of every waiting request at each decision; twice where a write has the

@@ -43,7 +43,7 @@ impl Rule for SptfSw {
         summary: "the least seek among the nearly shortest positioning times",
         parameters: &[(
             "n=60%",
-            "how far above the shortest positioning time, up to 1000 %",
+            "how far above the shortest positioning time, from 0 % to 1000 %",
         )],
         knowledge: Knowledge::Times,
         origin: "lumb01, SPTF-SWn%",

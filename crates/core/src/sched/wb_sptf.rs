@@ -58,14 +58,9 @@ impl Rule for WbSptf {
 
     fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
         let window = args.maybe_time("t")?;
-        let is_dynamic = args.maybe("dynamic", "yes or no", |text| match text {
-            "yes" => Some(true),
-            "no" => Some(false),
-            _ => None,
-        })?;
         Ok(Self {
             window: window.unwrap_or_else(|| Span::from_ms(DEFAULT_MS)),
-            is_dynamic: is_dynamic.unwrap_or(false),
+            is_dynamic: args.maybe_yes("dynamic")?.unwrap_or(false),
         })
     }
 
@@ -78,9 +73,13 @@ impl Select for WbSptf {
     fn select<O: Outlook>(&self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
         let all = waiting.all();
         let oldest = all.first()?.pending.arrived;
-        let times = if self.is_dynamic { all.len() as u64 } else { 1 };
-        let last = oldest + self.window * times;
-        let inside = all.partition_point(|c| c.pending.arrived <= last);
+        let times = if self.is_dynamic { all.len() } else { 1 };
+        // An hour for each of millions would leave 64 bits.
+        let window = i128::from(self.window.as_ns()) * times as i128;
+        let inside = all.partition_point(|c| {
+            let after = c.pending.arrived.since_or_zero(oldest);
+            i128::from(after.as_ns()) <= window
+        });
         waiting.least_of(inside, |c| {
             outlook.positioning(&c.pending.request, &c.place)
         })

@@ -5,7 +5,9 @@
 //! it has waited, M the longest wait allowed.
 //!
 //! # Origin
-//! liu05 section 6.1, after Seltzer and others 1990; M of 3 s served liu05's real workload best
+//! liu05 section 6.1, after Seltzer and others 1990. What is weighted is called the positioning
+//! time there, but WSTF is said to become SATF with a large M, so the transfer is in it, as in
+//! SATF's access time. M of 3 s served liu05's real workload best
 //! (section 6.2.2). Requests that have waited M or longer have no weight left and are served in
 //! the order of their arrival, not in a random one as liu05 has it: then the bound holds. The
 //! product with M is compared, in integers. With M above T dw / 1 ns, T being the longest access

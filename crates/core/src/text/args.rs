@@ -14,6 +14,9 @@ pub(crate) struct Args<'t, C = ()> {
     known: Vec<&'static str>,
 }
 
+/// What is expected of a call that takes none.
+pub(crate) const NO_PARAMETERS: &str = "no parameters";
+
 const TIME: &str = "a time above 0, up to an hour, with its unit, such as \"31.2 ms\"";
 const TIME_OR_NONE: &str = "a time from 0 to an hour with its unit, such as \"5 ms\"";
 const RATE: &str = "a rate from 1 an hour to 1000000000/s, such as \"32/s\"";
@@ -157,6 +160,15 @@ impl<'t, C> Args<'t, C> {
         })
     }
 
+    /// Yes or no, where it may be left out.
+    pub(crate) fn maybe_yes(&mut self, key: &'static str) -> Result<Option<bool>, Fault> {
+        self.maybe(key, "yes or no", |text| match text {
+            "yes" => Some(true),
+            "no" => Some(false),
+            _ => None,
+        })
+    }
+
     /// All values of a key that may be given several times, at least once.
     pub(crate) fn shares(&mut self, key: &'static str) -> Result<Vec<f64>, Fault> {
         self.known.push(key);
@@ -197,9 +209,8 @@ impl<'t, C> Args<'t, C> {
     fn stranger(&self) -> Option<Fault> {
         let mut keys = self.given.iter().map(|(key, _)| *key);
         let strange = keys.find(|key| !self.known.contains(key))?;
-        let none = "no parameters";
         Some(match self.known.is_empty() {
-            true => Fault::new(self.name, strange, none),
+            true => Fault::new(self.name, strange, NO_PARAMETERS),
             false => Fault::unknown(self.name, strange, "a known parameter", &self.known),
         })
     }

@@ -13,6 +13,11 @@ pub(crate) struct Call<'t> {
 }
 
 impl<'t> Call<'t> {
+    /// The name alone, whatever follows.
+    pub(crate) fn name_of(text: &'t str) -> &'t str {
+        text.split_once('(').map_or(text, |(name, _)| name).trim()
+    }
+
     /// Reads `name` or `name(key=value, ...)`; `field` is what errors call it.
     pub(crate) fn read(text: &'t str, field: &str) -> Result<Self, Fault> {
         let text = text.trim();

@@ -5,8 +5,8 @@ use std::fmt;
 
 use super::nearest;
 
-/// One thing wrong with a written workload or policy. Displays as one line, without the file that it stands in:
-/// `poisson.rate: found "60", expected a rate ...`.
+/// One thing wrong with a written workload or policy. Displays as one line, without the file that
+/// it stands in: `poisson.rate: found "60", expected a rate ...`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The line in a file, from 1; `None` for a workload in one string.

@@ -58,6 +58,24 @@ pub fn batch(
     (order, now)
 }
 
+/// When the last of a closed batch completes that waits in the drive's own queue.
+fn inside(spec: &Spec, requests: &[Request], policy: &str) -> Instant {
+    let mut spec = spec.clone();
+    spec.queue.depth = 100;
+    spec.queue.policy = policy.parse().expect("a policy");
+    let mut drive = Drive::new(&spec, Angle::ZERO).expect("a sound layout");
+    for &request in requests {
+        drive.submit(Instant::START, request).expect("room");
+    }
+    let mut last = Instant::START;
+    while let Some(event) = drive.next_event() {
+        while let Some(completion) = drive.advance(event) {
+            last = last.max(completion.at);
+        }
+    }
+    last
+}
+
 /// All orders of `rest` behind `begun`, in ascending order.
 fn orders(begun: &[u64], rest: &[u64]) -> Vec<Vec<u64>> {
     if rest.is_empty() {
@@ -203,6 +221,16 @@ proptest! {
         for name in all() {
             let (order, over) = batch(&spec, &requests, known(name));
             prop_assert!(over >= bound, "{}: {:?} {:?} {:?}", name, order, over, bound);
+        }
+    }
+
+    #[test]
+    fn none_beats_it_in_the_drives_own_queue(spec in drive(), raw in requests(6)) {
+        let requests = waiting(&spec, &raw);
+        let bound = inside(&spec, &requests, "oat");
+        for name in all() {
+            let over = inside(&spec, &requests, name);
+            prop_assert!(over >= bound, "{}: {:?} {:?}", name, over, bound);
         }
     }
 

@@ -168,7 +168,7 @@ proptest! {
                 format!("satfdf(n={n}, revolutions={revolutions}, {written}, splice={splice})");
             watch(&spec, &raw, &df, n, age, revolutions);
         }
-        let gdf = format!("satfgdf(d={}, {written})", revolutions + 1);
+        let gdf = format!("satfgdf(revolutions={}, {written})", revolutions + 1);
         watch(&spec, &raw, &gdf, 1, age, revolutions + 1);
     }
 }
@@ -187,7 +187,10 @@ fn what_delays_the_oldest_waits_and_what_does_not_goes_first() {
         order("satfdf(revolutions=0, age=0s, splice=both)"),
         [27, 100, 20]
     );
-    for name in ["satfdf(revolutions=1, age=0s)", "satfgdf(d=1, age=0s)"] {
+    for name in [
+        "satfdf(revolutions=1, age=0s)",
+        "satfgdf(revolutions=1, age=0s)",
+    ] {
         assert_eq!(order(name), [27, 20, 100], "{name}");
     }
 }

@@ -268,9 +268,11 @@ proptest! {
             let class = match p.request.op { Op::Read => 1, Op::Write => 2 };
             (class, positioning(drive, now, p))
         });
-        let hol = through(&spec, &raw, known("hol"));
+        let hol = through(&spec, &raw, known("hol(within=sptf)"));
         prop_assert_eq!(&hol, &through(&spec, &raw, expected));
         prop_assert_eq!(&hol, &through(&spec, &raw, known("sptf-cp(t=0)")));
+        let expected = brute(|_, _, _, p| match p.request.op { Op::Read => 1, Op::Write => 2 });
+        prop_assert_eq!(through(&spec, &raw, known("hol")), through(&spec, &raw, expected));
     }
 
     #[test]
