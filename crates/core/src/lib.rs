@@ -2,7 +2,8 @@
 //!
 //! The modules stand on one another in this order, and an import goes down only:
 //! `units` < `request` < `stats` < `text` < `extent` < `sched` < `spec` < `geometry` <
-//! `mechanics` < `buffer` < `drive` < `predict` < `host` < `array` < `workload` < `engine` < `report` < `validate`.
+//! `mechanics` < `buffer` < `drive` < `predict` < `host` < `array` < `workload` < `engine` <
+//! `report` < `validate`.
 
 pub mod array;
 pub mod buffer;
