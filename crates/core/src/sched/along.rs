@@ -100,7 +100,7 @@ pub(super) enum Way {
 #[derive(Debug)]
 pub(super) struct Along<K> {
     measure: Measure,
-    pending: Sorted<K, Candidate>,
+    pending: Sorted<K, Entry>,
     /// The position of the arm.
     at: K,
     /// Index of the first request at or beyond it.
@@ -109,7 +109,7 @@ pub(super) struct Along<K> {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Candidate {
+struct Entry {
     pending: Pending,
     arrival: u64,
 }
@@ -139,7 +139,7 @@ impl<K: Key> Along<K> {
         self.ahead += usize::from(key < self.at);
         let arrival = self.arrivals;
         self.arrivals += 1;
-        self.pending.insert(key, Candidate { pending, arrival });
+        self.pending.insert(key, Entry { pending, arrival });
     }
 
     /// Where a request begins.
@@ -238,7 +238,7 @@ impl<K: Key> Along<K> {
 
     /// Takes out the request called `id`.
     pub fn take(&mut self, id: u64) -> Option<Pending> {
-        let index = self.pending.find(|c| c.pending.request.id == id)?;
+        let index = self.pending.find(|entry| entry.pending.request.id == id)?;
         Some(self.remove(index))
     }
 
