@@ -138,12 +138,16 @@ proptest! {
 
     // Each case for every policy.
     #[test]
-    fn under_every_policy_identical_requests_complete_in_order_of_arrival(
+    fn but_where_the_oldest_is_postponed_identical_requests_complete_in_order_of_arrival(
         spec in drive(), raw in requests(40), place in places(),
         again in prop::collection::vec(proptest::option::of(any::<prop::sample::Index>()), 40),
     ) {
         let asked = repeated(&spec, &raw, &again);
-        for policy in policies() {
+        // A forced request waits till it is due, while younger ones like it are served.
+        let postponing = |policy: &String| {
+            policy.starts_with("satfdf") || policy.starts_with("satfgdf")
+        };
+        for policy in policies().into_iter().filter(|policy| !postponing(policy)) {
             let done = through(&spec, &policy, place, asked.clone());
             prop_assert_eq!(done.len(), asked.len());
             in_order(&done).map_err(|e| TestCaseError::fail(format!("{policy}: {e}")))?;
