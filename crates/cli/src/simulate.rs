@@ -20,7 +20,7 @@ use diskarm_core::engine::{self, Arriving, Closed, Load, Open, Replay, Step, Str
 use diskarm_core::host::Host;
 use diskarm_core::report::{Disks, Report, Served, Window, Windows};
 use diskarm_core::sched::Choice;
-use diskarm_core::units::{self, Angle};
+use diskarm_core::units::{self, Angle, SectorCount};
 use diskarm_core::workload::{Arrivals, Thinking, Times, replication_seeds};
 use diskarm_trace::Record;
 
@@ -42,16 +42,19 @@ pub fn run(args: Args) -> Result<(), Error> {
     let setting = &args.setting;
     let chosen = drive_arg::choose("--drive", &setting.drive)?;
     let policy = policy_arg::choose("--policy", &args.policy)?;
-    let simulated = simulate(Cell {
+    let merge = merge(setting, &chosen)?;
+    let cell = Cell {
         setting,
         chosen: &chosen,
         policy: &policy,
+        merge,
         rows: args.per_request.as_deref(),
         shows_progress: setting.replications.is_none(),
-    })?;
+    };
+    let simulated = simulate(cell)?;
     warn(&simulated.runs);
     let is_saturated = simulated.is_saturated();
-    let figures = simulated.figures(setting, &chosen, &policy);
+    let figures = simulated.figures(cell);
     if setting.json {
         return output::print_json(&figures);
     }
@@ -75,6 +78,8 @@ struct Cell<'a> {
     setting: &'a Setting,
     chosen: &'a Chosen,
     policy: &'a Choice,
+    /// The largest command that the host's queue makes of sequential requests, if it does.
+    merge: Option<SectorCount>,
     /// The file that gets a row for each request.
     rows: Option<&'a str>,
     /// Nothing else runs beside it, and it tells how far it has come.
@@ -94,15 +99,26 @@ impl Simulated {
         self.runs.iter().any(|run| run.is_saturated)
     }
 
-    fn figures(self, setting: &Setting, chosen: &Chosen, policy: &Choice) -> Figures {
+    fn figures(self, cell: Cell<'_>) -> Figures {
+        let setting = cell.setting;
         let inputs = Inputs {
-            drive: chosen.name.clone(),
-            policy: policy.to_string(),
+            drive: cell.chosen.name.clone(),
+            policy: cell.policy.to_string(),
+            merge: cell.merge,
             workload: self.workload,
             seed: setting.trace.is_empty().then_some(setting.seed),
         };
         Figures::new(inputs, &self.runs, self.wall)
     }
+}
+
+/// What `--merge` means on this drive.
+///
+/// # Errors
+/// When that is no size, or none that a command has.
+fn merge(setting: &Setting, chosen: &Chosen) -> Result<Option<SectorCount>, Error> {
+    let read = |text: &String| workload::size("--merge", text, workload::disk(chosen));
+    setting.merge.as_ref().map(read).transpose()
 }
 
 /// Simulates once, or as often as replications are asked for.
@@ -288,7 +304,11 @@ fn host(cell: Cell<'_>) -> Host<Drive> {
     let Chosen { spec, layout, .. } = cell.chosen;
     let drive = Drive::with_layout(spec, layout.clone(), Angle::ZERO);
     let policy = cell.policy.policy(&drive);
-    Host::new(drive, policy)
+    let host = Host::new(drive, policy);
+    match cell.merge {
+        Some(most) => host.merging(most),
+        None => host,
+    }
 }
 
 /// Runs `load`, of which `total` requests are known to come, on `device`.

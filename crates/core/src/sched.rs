@@ -7,6 +7,26 @@
 //!
 //! A policy is written as its name, with parameters where it has any: `vscan(r=0.2, by=map)`.
 //! A [`Choice`] is one that was read; it makes the policy for the drive at hand.
+//!
+//! # Ties, identical and overlapping requests
+//! Of requests that a policy cannot tell apart the one that came first goes first. Identical ones
+//! (direction, first block, number of blocks) differ in age alone, which favours the older: they
+//! complete in order of arrival, in the host's queue, merging or not, and in the drive's. All but
+//! `satfdf` and `satfgdf` keep that: these postpone an old request till it is due and meanwhile
+//! serve others, of which a younger one may be like it. Those that only begin at the same block
+//! are equals to policies that know no more than blocks; transfer, direction and buffer tell them
+//! apart for others.
+//!
+//! Nothing protects requests that overlap. As in the classic studies, whose requests carry no
+//! data, no policy looks for overlap: wherever the policy's measure says so, a read passes an
+//! earlier write of the same blocks, and of two writes the later reaches the media first. Only
+//! order of arrival (`fcfs`) never does that. It is a drive's unrestricted reordering (SPC, Control
+//! mode page, QUEUE ALGORITHM MODIFIER 1), under which a host that cares completes the first
+//! before it submits the second. Order by overlap would make each policy another than its paper's.
+//!
+//! Sequential requests stay apart unless the host's queue merges them ([`Host::merging`]).
+//!
+//! [`Host::merging`]: crate::host::Host::merging
 
 mod along;
 mod area;

@@ -57,6 +57,12 @@ pub struct Setting {
     #[arg(long, value_name = "TEXT|FILE", long_help = workload_help())]
     pub workload: Option<String>,
 
+    /// Merge sequential requests that wait in the host's queue into commands of up to this size
+    /// [default: none are merged].
+    #[arg(long, value_name = "SIZE", long_help = prose::flowing(MERGE))]
+    #[arg(allow_hyphen_values = true)]
+    pub merge: Option<String>,
+
     /// Seed of all that is random; a trace has nothing random.
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=u64::MAX))]
@@ -184,6 +190,16 @@ fn workload_help() -> String {
     text
 }
 
+/// What `--merge` does.
+const MERGE: &str = "\
+Merge sequential requests in the host's queue into commands of up to this size, in sectors, B, \
+KiB, MiB or GiB [default: none are merged].\n\n\
+When the policy chooses a request, those waiting in the same direction that begin right behind \
+its end, and behind theirs, go to the drive with it as one command. Figures stay those of the \
+requests as they came: each completes when the command does, with its own queue wait, and the \
+other parts of its response, and what the buffer did, are the command's. So the services of \
+one command overlap, and all its requests but one count as waiting";
+
 /// What `--trace` does.
 const TRACE: &str = "\
 Replay a trace, or several merged; - for standard input. `diskarm trace info` tells what is \
@@ -253,6 +269,7 @@ Figures (keys of --json):
   ci95                 with --replications, half widths of the 95 % confidence intervals of the
                        means: service_ms, cache_hit_rate, utilisation, queue, throughput_per_s;
                        null for one run
+  merge_max_sectors    with --merge, sectors of the largest merged command; null without
   drive, policy, workload, seed, version
                        what gives the same figures again; seed is null for a trace
   notes                of a trace: what is doubtful about it and what was changed on request

@@ -5,7 +5,7 @@ use diskarm_core::text;
 use serde::Serialize;
 
 use super::args::Setting;
-use super::{Cell, Figures, Simulated, simulate, warn};
+use super::{Cell, Figures, Simulated, merge, simulate, warn};
 use crate::drive_arg;
 use crate::error::Error;
 use crate::output;
@@ -42,15 +42,16 @@ pub fn run(args: Args) -> Result<(), Error> {
         let expected = "a file, as every policy reads it anew";
         return Err(Error::flag("--trace", "-", expected));
     }
-    let simulated = parallel::map(policies.len(), |number| {
-        simulate(Cell {
-            setting,
-            chosen: &chosen,
-            policy: &policies[number],
-            rows: None,
-            shows_progress: false,
-        })
-    });
+    let merge = merge(setting, &chosen)?;
+    let cell = |policy| Cell {
+        setting,
+        chosen: &chosen,
+        policy,
+        merge,
+        rows: None,
+        shows_progress: false,
+    };
+    let simulated = parallel::map(policies.len(), |number| simulate(cell(&policies[number])));
     let simulated: Vec<Simulated> = simulated.into_iter().collect::<Result<_, Error>>()?;
     if let Some(first) = simulated.first() {
         warn(&first.runs);
@@ -60,7 +61,7 @@ pub fn run(args: Args) -> Result<(), Error> {
         .zip(&policies)
         .map(|(simulated, policy)| Row {
             is_saturated: simulated.is_saturated(),
-            figures: simulated.figures(setting, &chosen, policy),
+            figures: simulated.figures(cell(policy)),
         });
     let rows: Vec<Row> = rows.collect();
     if setting.json {

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use diskarm_core::report::{Alike, Replications, Report, Served};
 use diskarm_core::request::Op;
+use diskarm_core::units::SectorCount;
 use serde::Serialize;
 
 use super::Run;
@@ -27,6 +28,8 @@ use window::WindowFigures;
 pub struct Inputs {
     pub drive: String,
     pub policy: String,
+    /// `None` where nothing is merged.
+    pub merge: Option<SectorCount>,
     pub workload: Workload,
     /// `None` where nothing is random.
     pub seed: Option<u64>,
@@ -37,6 +40,8 @@ pub struct Inputs {
 pub struct Figures {
     drive: String,
     policy: String,
+    /// `null` where nothing is merged.
+    merge_max_sectors: Option<u64>,
     workload: Workload,
     /// `null` for a trace.
     seed: Option<u64>,
@@ -130,6 +135,7 @@ impl Figures {
         Self {
             drive: inputs.drive,
             policy: inputs.policy,
+            merge_max_sectors: inputs.merge.map(|most| most.0),
             workload: inputs.workload,
             seed: inputs.seed,
             version: env!("CARGO_PKG_VERSION"),
@@ -183,8 +189,15 @@ impl Figures {
         t.lines
     }
 
-    /// The workload, and what was counted of it.
+    /// The workload, and what was merged and counted of it.
     fn asked(&self, t: &mut Table) {
+        if let Some(most) = self.merge_max_sectors {
+            let s = if most == 1 { "" } else { "s" };
+            t.text(
+                "merged",
+                &format!("sequential requests, up to {most} sector{s}"),
+            );
+        }
         t.text("workload", &self.workload.sentence());
         for (number, change) in self.changes.iter().enumerate() {
             t.text(if number == 0 { "changed" } else { "" }, change);

@@ -62,10 +62,7 @@ impl Synthetic {
     /// A workload that is wrong, or that the drive has no room for; a warm-up or a run that is
     /// too long.
     pub fn new(setting: &Setting, chosen: &Chosen) -> Result<Self, Error> {
-        let disk = Disk {
-            sectors: chosen.layout.sectors(),
-            sector: Bytes(u64::from(chosen.spec.geometry.sector_bytes)),
-        };
+        let disk = disk(chosen);
         let (workload, told) = match &setting.workload {
             Some(text) => written(text, disk)?,
             None => of_flags(setting, disk)?,
@@ -151,7 +148,11 @@ fn of_flags(setting: &Setting, disk: Disk) -> Result<(Workload, Told), Error> {
         }),
     };
     let classic = Stream::worthington94();
-    let sectors = size(setting, disk)?;
+    let (flag, text) = match &setting.size {
+        Some(typed) => ("--size", typed.as_str()),
+        None => ("--size (the default)", SIZE),
+    };
+    let sectors = size(flag, text, disk)?;
     let read_share = setting.reads.unwrap_or(classic.read_share);
     let stream = Stream {
         arrivals,
@@ -168,12 +169,20 @@ fn of_flags(setting: &Setting, disk: Disk) -> Result<(Workload, Told), Error> {
     Ok((Workload { streams }, told))
 }
 
-fn size(setting: &Setting, disk: Disk) -> Result<SectorCount, Error> {
+/// What requests on a drive can be.
+pub fn disk(chosen: &Chosen) -> Disk {
+    Disk {
+        sectors: chosen.layout.sectors(),
+        sector: Bytes(u64::from(chosen.spec.geometry.sector_bytes)),
+    }
+}
+
+/// The size that `flag` gives, of a command for `disk`.
+///
+/// # Errors
+/// When `text` is no such size.
+pub fn size(flag: &'static str, text: &str, disk: Disk) -> Result<SectorCount, Error> {
     let most = disk.most_sectors();
-    let (flag, text) = match &setting.size {
-        Some(typed) => ("--size", typed.as_str()),
-        None => ("--size (the default)", SIZE),
-    };
     let size = quantity::sectors(text, disk.sector);
     size.filter(|size| (1..=most.0).contains(&size.0))
         .ok_or_else(|| {

@@ -43,6 +43,10 @@ fn flags_with_bad_values() {
             random(&["--size", found]),
             format!("--size: found {found:?}, {size}")
         );
+        assert_eq!(
+            random(&["--merge", found]),
+            format!("--merge: found {found:?}, {size}")
+        );
     }
     assert_eq!(
         random(&["--warmup", "7", "--requests", "7"]),

@@ -6,6 +6,7 @@ mod drives;
 mod errors;
 mod help;
 mod locked;
+mod merging;
 mod replay;
 mod replications;
 mod simulate;

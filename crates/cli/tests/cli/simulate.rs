@@ -18,6 +18,7 @@ fn the_json_has_exactly_these_keys() {
         [
             "drive",
             "policy",
+            "merge_max_sectors",
             "workload",
             "seed",
             "version",

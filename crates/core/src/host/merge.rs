@@ -1,0 +1,130 @@
+//! Sequential requests made one command, and its completion made theirs.
+//!
+//! Owns where waiting requests begin, which commands inside the device are several requests, and
+//! completions that are still to be told.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::drive::Completion;
+use crate::request::{Op, Request};
+use crate::sched::{Estimate, Pending, Policy};
+use crate::units::{Instant, Lbn, SectorCount};
+
+/// See [`super::Host::merging`].
+pub(super) struct Merger {
+    /// Blocks of a merged command, at most.
+    most: SectorCount,
+    /// Waiting reads by their first block, those of one block in order of arrival.
+    reads: BTreeMap<Lbn, VecDeque<Request>>,
+    /// The same of writes.
+    writes: BTreeMap<Lbn, VecDeque<Request>>,
+    /// The requests of each merged command inside the device, in order of their blocks. The first
+    /// has the command's name.
+    merged: Vec<Vec<Pending>>,
+    /// Completed with a command that was told of.
+    done: VecDeque<Completion>,
+}
+
+impl Merger {
+    pub fn new(most: SectorCount) -> Self {
+        Self {
+            most,
+            reads: BTreeMap::new(),
+            writes: BTreeMap::new(),
+            merged: Vec::new(),
+            done: VecDeque::new(),
+        }
+    }
+
+    /// Hears of a request that waits.
+    #[cold]
+    pub fn add(&mut self, request: Request) {
+        let begins = self.begins(request.op).entry(request.start);
+        begins.or_default().push_back(request);
+    }
+
+    /// The command that the policy's choice and what continues it make, and how many continue it;
+    /// these are taken out of the policy.
+    #[cold]
+    pub fn gather<E: Estimate>(
+        &mut self,
+        chosen: Pending,
+        policy: &mut dyn Policy<E>,
+        drive: &E,
+    ) -> (Request, usize) {
+        self.forget(&chosen.request);
+        let mut whole = chosen.request;
+        let mut parts = vec![chosen];
+        while let Some(next) = self.behind(&whole) {
+            let Some(taken) = policy.take(next.id) else {
+                panic!("the policy lost {next:?}");
+            };
+            policy.passed(&taken.request, drive);
+            self.forget(&taken.request);
+            whole.sectors = SectorCount(whole.sectors.0 + taken.request.sectors.0);
+            parts.push(taken);
+        }
+        let others = parts.len() - 1;
+        if others > 0 {
+            self.merged.push(parts);
+        }
+        (whole, others)
+    }
+
+    /// Makes the device's completion of a command that of its first request, and keeps those of
+    /// the others.
+    #[cold]
+    pub fn split(&mut self, completion: &mut Completion) {
+        let id = completion.request.id;
+        let mut merged = self.merged.iter();
+        let Some(index) = merged.position(|parts| parts[0].request.id == id) else {
+            return;
+        };
+        let parts = self.merged.swap_remove(index);
+        completion.request = parts[0].request;
+        for &Pending { request, arrived } in &parts[1..] {
+            let mut own = Completion {
+                request,
+                arrived,
+                ..*completion
+            };
+            own.breakdown.queue += completion.arrived - arrived;
+            self.done.push_back(own);
+        }
+    }
+
+    /// When the next completion that is kept came about.
+    pub fn next_event(&self) -> Option<Instant> {
+        self.done.front().map(|done| done.at)
+    }
+
+    /// The next completion that is kept.
+    pub fn advance(&mut self) -> Option<Completion> {
+        self.done.pop_front()
+    }
+
+    /// The waiting request that continues `whole` and leaves it small enough.
+    fn behind(&mut self, whole: &Request) -> Option<Request> {
+        let most = self.most.0;
+        let first = self.begins(whole.op).get(&whole.end())?.front().copied();
+        first.filter(|next| whole.sectors.0 + next.sectors.0 <= most)
+    }
+
+    fn begins(&mut self, op: Op) -> &mut BTreeMap<Lbn, VecDeque<Request>> {
+        match op {
+            Op::Read => &mut self.reads,
+            Op::Write => &mut self.writes,
+        }
+    }
+
+    /// Forgets a request that waits no more.
+    fn forget(&mut self, request: &Request) {
+        let begins = self.begins(request.op);
+        if let Some(same) = begins.get_mut(&request.start) {
+            same.retain(|waiting| waiting.id != request.id);
+            if same.is_empty() {
+                begins.remove(&request.start);
+            }
+        }
+    }
+}

@@ -1,0 +1,418 @@
+//! Merging in the host's queue: worked by hand, against a second implementation, and under every
+//! policy of the table.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use diskarm_core::drive::{Completion, Device, Drive, Refused};
+use diskarm_core::engine::{self, Open};
+use diskarm_core::extent::Extent;
+use diskarm_core::host::Host;
+use diskarm_core::request::Request;
+use diskarm_core::sched::{Choice, Estimate, Pending, Policy, Shape};
+use diskarm_core::spec::Spec;
+use diskarm_core::units::{Angle, Instant, SectorCount, Span};
+use proptest::prelude::*;
+
+use super::random::{Raw, cases, drive, fitted, requests};
+use super::ties::policies;
+use super::tiny::{Asked, R, Seen, W, check, request, tiny};
+
+/// A drive that writes down what it is handed.
+struct Recorded {
+    drive: Drive,
+    commands: Rc<RefCell<Vec<Request>>>,
+}
+
+impl Device for Recorded {
+    fn sectors(&self) -> SectorCount {
+        self.drive.sectors()
+    }
+
+    fn accepts(&self) -> bool {
+        self.drive.accepts()
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+        self.commands.borrow_mut().push(request);
+        self.drive.submit(now, request)
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        self.drive.next_event()
+    }
+
+    fn advance(&mut self, now: Instant) -> Option<Completion> {
+        self.drive.advance(now)
+    }
+}
+
+impl Estimate for Recorded {
+    type Outlook<'a> = <Drive as Estimate>::Outlook<'a>;
+    type Rehearsal = <Drive as Estimate>::Rehearsal;
+
+    fn shape(&self) -> Shape {
+        self.drive.shape()
+    }
+
+    fn locate(&self, request: &Request) -> Extent {
+        self.drive.locate(request)
+    }
+
+    fn outlook(&self, now: Instant) -> Self::Outlook<'_> {
+        self.drive.outlook(now)
+    }
+
+    fn rehearse(&self) -> Self::Rehearsal {
+        self.drive.rehearse()
+    }
+}
+
+/// The merging queue once more, by looking at everything that waits.
+struct Brute {
+    drive: Drive,
+    policy: Box<dyn Policy<Drive>>,
+    most: u64,
+    /// In order of arrival.
+    waiting: Vec<Pending>,
+    /// What each command inside the drive consists of.
+    inside: Vec<Vec<Pending>>,
+    done: Vec<Completion>,
+}
+
+impl Brute {
+    fn feed(&mut self, now: Instant) {
+        while self.drive.accepts() && !self.waiting.is_empty() {
+            let chosen = self.policy.next(now, &self.drive).expect("a choice");
+            self.waiting.retain(|p| *p != chosen);
+            let mut parts = vec![chosen];
+            let size = |parts: &[Pending]| parts.iter().map(|p| p.request.sectors.0).sum::<u64>();
+            loop {
+                let last = parts[parts.len() - 1].request;
+                let follows = |p: &&Pending| {
+                    p.request.op == last.op && p.request.start.0 == last.start.0 + last.sectors.0
+                };
+                let Some(next) = self.waiting.iter().find(follows).copied() else {
+                    break;
+                };
+                if size(&parts) + next.request.sectors.0 > self.most {
+                    break;
+                }
+                self.waiting.retain(|p| *p != next);
+                assert_eq!(self.policy.take(next.request.id), Some(next));
+                self.policy.passed(&next.request, &self.drive);
+                parts.push(next);
+            }
+            let sectors = SectorCount(size(&parts));
+            let whole = Request {
+                sectors,
+                ..chosen.request
+            };
+            self.drive.submit(now, whole).expect("room for a command");
+            self.inside.push(parts);
+        }
+    }
+}
+
+impl Device for Brute {
+    fn sectors(&self) -> SectorCount {
+        self.drive.sectors()
+    }
+
+    fn accepts(&self) -> bool {
+        true
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+        let arrived = now;
+        if self.waiting.is_empty() && self.drive.accepts() {
+            self.policy.passed(&request, &self.drive);
+            self.inside.push(vec![Pending { request, arrived }]);
+            return self.drive.submit(now, request);
+        }
+        self.waiting.push(Pending { request, arrived });
+        self.policy.add(Pending { request, arrived }, &self.drive);
+        Ok(())
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        let mut told = self.done.iter().map(|c| c.at);
+        told.next().or_else(|| self.drive.next_event())
+    }
+
+    fn advance(&mut self, now: Instant) -> Option<Completion> {
+        if self.done.is_empty() {
+            let whole = self.drive.advance(now);
+            if let Some(whole) = whole {
+                let mut inside = self.inside.iter();
+                let id = whole.request.id;
+                let index = inside.position(|parts| parts[0].request.id == id);
+                let parts = self.inside.remove(index.expect("what was handed over"));
+                self.done = parts.iter().map(|part| of_part(&whole, part)).collect();
+            }
+            self.feed(now);
+        }
+        (!self.done.is_empty()).then(|| self.done.remove(0))
+    }
+}
+
+/// A part's own response is its wait until the hand-over and the whole's response.
+fn of_part(whole: &Completion, part: &Pending) -> Completion {
+    let mut own = Completion {
+        request: part.request,
+        arrived: part.arrived,
+        ..*whole
+    };
+    own.breakdown.queue = own.response() - (whole.response() - whole.breakdown.queue);
+    own
+}
+
+/// The requests and when they come, all reads on request.
+fn arrivals(spec: &Spec, raw: &[Raw], one_way: bool) -> Vec<(Instant, Request)> {
+    let mut now = Instant::START;
+    let asked = fitted(raw, spec.geometry.sectors.0);
+    let requests = (0..).zip(asked).map(|(id, (pause, op, start, n))| {
+        // Close together, so that many wait.
+        now += Span::from_ns(pause.as_ns() / 16);
+        (now, request(id, if one_way { R } else { op }, start, n))
+    });
+    requests.collect()
+}
+
+fn made(spec: &Spec, depth: u32) -> Drive {
+    let mut spec = spec.clone();
+    spec.queue.depth = depth;
+    Drive::new(&spec, Angle::of(2, 7)).expect("a sound layout")
+}
+
+fn run(device: &mut impl Device, arrivals: &[(Instant, Request)]) -> Vec<Completion> {
+    let mut seen = Seen::default();
+    let mut load = Open::new(arrivals.iter().copied());
+    engine::run(device, &mut load, &mut seen).expect("accepted requests");
+    seen.0
+}
+
+/// Through a host's queue that merges up to so many sectors, or nothing; with the commands that
+/// the drive got.
+fn through(
+    drive: Drive,
+    policy: &str,
+    most: Option<u64>,
+    arrivals: &[(Instant, Request)],
+) -> (Vec<Completion>, Vec<Request>) {
+    let commands = Rc::new(RefCell::new(Vec::new()));
+    let recorded = Recorded {
+        drive,
+        commands: commands.clone(),
+    };
+    let choice: Choice = policy.parse().expect("a policy");
+    let policy = choice.policy(&recorded);
+    let host = Host::new(recorded, policy);
+    let mut host = match most {
+        Some(most) => host.merging(SectorCount(most)),
+        None => host,
+    };
+    let done = run(&mut host, arrivals);
+    let commands = commands.borrow().clone();
+    (done, commands)
+}
+
+/// Of requests at an idle tiny drive in ms.
+fn on_tiny(policy: &str, most: Option<u64>, asked: &[Asked]) -> (Vec<Completion>, Vec<Request>) {
+    let asked = asked.iter().enumerate().map(|(id, &(at, op, start, n))| {
+        let at = Instant::START + Span::from_ms(at);
+        (at, request(id as u64, op, start, n))
+    });
+    let asked: Vec<_> = asked.collect();
+    let drive = Drive::new(&tiny(""), Angle::ZERO).expect("a sound layout");
+    through(drive, policy, most, &asked)
+}
+
+fn ids(done: &[Completion]) -> Vec<u64> {
+    done.iter().map(|c| c.request.id).collect()
+}
+
+/// While block 9 is read from 9.0 to 10.0, blocks 20 to 25 come in three requests, the middle one
+/// first. The arm takes 2 ms, and block 20 lies at tenth 6.
+const THREE: [Asked; 5] = [
+    (0.0, R, 9, 1),
+    (1.0, R, 22, 2),
+    (2.0, R, 20, 2),
+    (3.0, R, 100, 1),
+    (4.0, R, 24, 2),
+];
+
+#[test]
+fn sequential_requests_are_one_command() {
+    let (done, commands) = on_tiny("clook", Some(128), &THREE);
+    assert_eq!(ids(&done), [0, 2, 1, 4, 3]);
+    let sizes: Vec<(u64, u64)> = commands.iter().map(|c| (c.start.0, c.sectors.0)).collect();
+    assert_eq!(sizes, [(9, 1), (20, 6), (100, 1)]);
+    // Block 20 comes round at 16.0, and block 25 is over at 22.0. All three complete then, with
+    // waits from their own arrivals till 10.0.
+    check(&done[1], 22.0, [8.0, 0.0, 2.0, 0.0, 4.0, 6.0, 0.0]);
+    check(&done[2], 22.0, [9.0, 0.0, 2.0, 0.0, 4.0, 6.0, 0.0]);
+    check(&done[3], 22.0, [6.0, 0.0, 2.0, 0.0, 4.0, 6.0, 0.0]);
+    for (c, n) in done.iter().zip([1, 2, 2, 2, 1]) {
+        assert_eq!(c.request.sectors, SectorCount(n));
+    }
+}
+
+#[test]
+fn what_came_before_the_choice_on_the_disk_is_left() {
+    // 22 came first; 24 continues it, 20 does not.
+    let (done, commands) = on_tiny("fcfs", Some(128), &THREE);
+    assert_eq!(ids(&done), [0, 1, 4, 2, 3]);
+    assert_eq!(commands[1].sectors, SectorCount(4));
+    // The arm is there at 12.0, and block 22 at tenth 8 at 18.0.
+    check(&done[1], 22.0, [9.0, 0.0, 2.0, 0.0, 6.0, 4.0, 0.0]);
+}
+
+#[test]
+fn a_command_grows_to_the_limit_and_no_further() {
+    let sizes = |most| {
+        let (_, commands) = on_tiny("clook", most, &THREE);
+        let sizes: Vec<u64> = commands.iter().map(|c| c.sectors.0).collect();
+        sizes
+    };
+    assert_eq!(sizes(None), [1, 2, 2, 2, 1]);
+    assert_eq!(sizes(Some(1)), [1, 2, 2, 2, 1]);
+    assert_eq!(sizes(Some(3)), [1, 2, 2, 2, 1]);
+    assert_eq!(sizes(Some(4)), [1, 4, 2, 1]);
+    assert_eq!(sizes(Some(5)), [1, 4, 2, 1]);
+    assert_eq!(sizes(Some(6)), [1, 6, 1]);
+}
+
+#[test]
+fn only_what_begins_behind_and_goes_the_same_way_is_merged() {
+    // Behind the read of 20 and 21: the same again, what overlaps it, what leaves a gap, a write.
+    for (op, start, n) in [(R, 20, 2), (R, 21, 2), (R, 23, 1), (W, 22, 2), (R, 19, 1)] {
+        let asked = [(0.0, R, 9, 1), (1.0, R, 20, 2), (2.0, op, start, n)];
+        let (done, commands) = on_tiny("fcfs", Some(128), &asked);
+        assert_eq!((commands.len(), done.len()), (3, 3), "{op:?} {start}");
+    }
+}
+
+#[test]
+fn of_two_that_begin_behind_the_first_to_come_is_merged() {
+    let asked = [
+        (0.0, R, 9, 1),
+        (1.0, R, 20, 2),
+        (2.0, R, 22, 5),
+        (3.0, R, 22, 1),
+        (4.0, R, 22, 5),
+    ];
+    let sizes = |most| {
+        let (done, commands) = on_tiny("fcfs", Some(most), &asked);
+        let sizes: Vec<u64> = commands.iter().map(|c| c.sectors.0).collect();
+        (ids(&done), sizes)
+    };
+    assert_eq!(sizes(128), (vec![0, 1, 2, 3, 4], vec![1, 7, 1, 5]));
+    // The smaller one, which came later, does not pass it.
+    assert_eq!(sizes(6), (vec![0, 1, 2, 3, 4], vec![1, 2, 5, 1, 5]));
+}
+
+#[test]
+#[should_panic(expected = "commands of at most")]
+fn a_limit_beyond_all_commands_is_refused() {
+    on_tiny("fcfs", Some(Request::MOST_SECTORS.0 + 1), &[]);
+}
+
+/// Without what begins where something of its direction ends.
+fn scattered(arrivals: &[(Instant, Request)]) -> Vec<(Instant, Request)> {
+    let mut kept: Vec<(Instant, Request)> = Vec::new();
+    for &(at, asked) in arrivals {
+        let touches = |other: &(Instant, Request)| {
+            other.1.op == asked.op && (other.1.end() == asked.start || asked.end() == other.1.start)
+        };
+        if !kept.iter().any(touches) {
+            kept.push((at, asked));
+        }
+    }
+    kept
+}
+
+/// That the completions, in their order, are the commands cut into what was asked.
+fn cut(
+    commands: &[Request],
+    done: &[Completion],
+    most: u64,
+    asked: &[(Instant, Request)],
+) -> Result<(), TestCaseError> {
+    let mut rest = done.iter().peekable();
+    for command in commands {
+        let mut next = command.start;
+        let mut parts = 0;
+        let mut at = None;
+        while next < command.end() {
+            let part = rest.next().expect("a completion");
+            prop_assert_eq!(part.request.start, next);
+            prop_assert_eq!(part.request.op, command.op);
+            prop_assert!(parts > 0 || part.request.id == command.id);
+            prop_assert_eq!(*at.get_or_insert(part.at), part.at);
+            next = part.request.end();
+            parts += 1;
+        }
+        prop_assert_eq!(next, command.end());
+        prop_assert!(parts == 1 || command.sectors.0 <= most, "{command:?}");
+    }
+    prop_assert!(rest.next().is_none());
+    let mut came: Vec<(Instant, Request)> = done.iter().map(|c| (c.arrived, c.request)).collect();
+    came.sort_by_key(|(_, request)| request.id);
+    prop_assert_eq!(&came[..], asked);
+    for c in done {
+        prop_assert_eq!(c.breakdown.total(), c.response());
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(cases(60))]
+
+    // Each case for every policy.
+    #[test]
+    fn under_every_policy_each_request_completes_once_with_its_command(
+        spec in drive(), raw in requests(40), one_way in any::<bool>(), most in 1..80u64,
+    ) {
+        let asked = arrivals(&spec, &raw, one_way);
+        for policy in policies() {
+            let (done, commands) = through(made(&spec, 1), &policy, Some(most), &asked);
+            cut(&commands, &done, most, &asked)?;
+        }
+    }
+
+    #[test]
+    fn under_every_policy_merging_is_what_looking_at_all_makes(
+        spec in drive(), raw in requests(40), one_way in any::<bool>(), most in 1..80u64,
+        depth in 1..4u32,
+    ) {
+        let asked = arrivals(&spec, &raw, one_way);
+        for policy in policies() {
+            let choice: Choice = policy.parse().expect("a policy");
+            let drive = made(&spec, depth);
+            let mut brute = Brute {
+                policy: choice.policy(&drive),
+                drive,
+                most,
+                waiting: Vec::new(),
+                inside: Vec::new(),
+                done: Vec::new(),
+            };
+            let expected = run(&mut brute, &asked);
+            let (done, _) = through(made(&spec, depth), &policy, Some(most), &asked);
+            prop_assert_eq!(done, expected, "{}", policy);
+        }
+    }
+
+    #[test]
+    fn under_every_policy_what_is_not_sequential_is_served_as_without_merging(
+        spec in drive(), raw in requests(60), depth in 1..4u32,
+    ) {
+        let asked = scattered(&arrivals(&spec, &raw, false));
+        for policy in policies() {
+            let plain = through(made(&spec, depth), &policy, None, &asked);
+            let merging = through(made(&spec, depth), &policy, Some(65_536), &asked);
+            prop_assert_eq!(merging, plain, "{}", policy);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Identical and overlapping requests, as the documentation of `sched` promises for all policies.
+
+use diskarm_core::drive::{Completion, Drive};
+use diskarm_core::engine::{self, Open};
+use diskarm_core::host::Host;
+use diskarm_core::request::Request;
+use diskarm_core::sched::{Choice, INFOS};
+use diskarm_core::spec::{Queue, Spec};
+use diskarm_core::units::{Angle, Instant, SectorCount, Span};
+use proptest::prelude::*;
+
+use super::random::{Raw, cases, drive, fitted, requests};
+use super::tiny::{Asked, R, Seen, W, request, tiny};
+
+/// The policies of the table, and some with parameters that change how they decide.
+pub fn policies() -> Vec<String> {
+    let plain = INFOS.iter().map(|info| info.name.to_owned());
+    let sweeps = [
+        "sstf", "scan", "look", "cscan", "clook", "vscan", "cvscan", "wscan", "cscan-la",
+    ];
+    let swept = sweeps.iter().flat_map(|name| {
+        ["by=map", "by=8", "from=last", "by=map, from=last"].map(|with| format!("{name}({with})"))
+    });
+    let others = [
+        "asptf(w=1000)",
+        "saptf(t=0.1)",
+        "wstf(m=10 ms)",
+        "satfuf(n=4)",
+        "satfdf(n=3)",
+        "sw-sptf(n=3)",
+        "wb-sptf(t=5 ms)",
+        "satf-la(i=3, strict=yes)",
+        "limited(wait=5 ms, policy=clook)",
+        "mq-deadline(reads=5 ms, writes=20 ms, batch=2)",
+    ];
+    plain
+        .chain(swept)
+        .chain(others.map(str::to_owned))
+        .collect()
+}
+
+/// Where the policy serves.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Host,
+    /// The host's queue, with merging up to so many blocks.
+    Merging(u64),
+    Drive,
+}
+
+/// What becomes of requests at their instants, in the order of completion.
+fn through(
+    spec: &Spec,
+    policy: &str,
+    place: Place,
+    arrivals: Vec<(Instant, Request)>,
+) -> Vec<Completion> {
+    let choice: Choice = policy.parse().expect("a policy");
+    let mut seen = Seen::default();
+    let mut spec = spec.clone();
+    spec.queue = match place {
+        Place::Drive => Queue {
+            depth: arrivals.len().max(1) as u32,
+            policy: choice.clone(),
+            ..spec.queue
+        },
+        Place::Host | Place::Merging(_) => Queue {
+            depth: 1,
+            ..spec.queue
+        },
+    };
+    let mut drive = Drive::new(&spec, Angle::of(2, 7)).expect("a sound layout");
+    let mut load = Open::new(arrivals.into_iter());
+    let run = match place {
+        Place::Drive => engine::run(&mut drive, &mut load, &mut seen),
+        Place::Host | Place::Merging(_) => {
+            let policy = choice.policy(&drive);
+            let host = Host::new(drive, policy);
+            let mut host = match place {
+                Place::Merging(most) => host.merging(SectorCount(most)),
+                _ => host,
+            };
+            engine::run(&mut host, &mut load, &mut seen)
+        }
+    };
+    run.expect("accepted requests");
+    seen.0
+}
+
+/// Requests close together, of which one in two is as an earlier one was.
+fn repeated(
+    spec: &Spec,
+    raw: &[Raw],
+    again: &[Option<prop::sample::Index>],
+) -> Vec<(Instant, Request)> {
+    let mut now = Instant::START;
+    let mut all: Vec<(Instant, Request)> = Vec::new();
+    for ((pause, op, start, n), again) in
+        fitted(raw, spec.geometry.sectors.0).into_iter().zip(again)
+    {
+        now += Span::from_ns(pause.as_ns() / 64);
+        let id = all.len() as u64;
+        let own = request(id, op, start, n);
+        let asked = match again {
+            Some(index) if id > 0 => Request {
+                id,
+                ..index.get(&all).1
+            },
+            _ => own,
+        };
+        all.push((now, asked));
+    }
+    all
+}
+
+/// That identical requests completed in the order of their names, which is that of arrival.
+fn in_order(done: &[Completion]) -> Result<(), TestCaseError> {
+    for (index, later) in done.iter().enumerate() {
+        for earlier in &done[..index] {
+            let (a, b) = (earlier.request, later.request);
+            let is_same = Request { id: b.id, ..a } == b;
+            prop_assert!(!is_same || a.id < b.id, "{a:?} before {b:?}");
+        }
+    }
+    Ok(())
+}
+
+fn places() -> impl Strategy<Value = Place> {
+    prop_oneof![
+        Just(Place::Host),
+        (1..60u64).prop_map(Place::Merging),
+        Just(Place::Drive),
+    ]
+}
+
+proptest! {
+    #![proptest_config(cases(60))]
+
+    // Each case for every policy.
+    #[test]
+    fn but_where_the_oldest_is_postponed_identical_requests_complete_in_order_of_arrival(
+        spec in drive(), raw in requests(40), place in places(),
+        again in prop::collection::vec(proptest::option::of(any::<prop::sample::Index>()), 40),
+    ) {
+        let asked = repeated(&spec, &raw, &again);
+        // A forced request waits till it is due, while younger ones like it are served.
+        let postponing = |policy: &String| {
+            policy.starts_with("satfdf") || policy.starts_with("satfgdf")
+        };
+        for policy in policies().into_iter().filter(|policy| !postponing(policy)) {
+            let done = through(&spec, &policy, place, asked.clone());
+            prop_assert_eq!(done.len(), asked.len());
+            in_order(&done).map_err(|e| TestCaseError::fail(format!("{policy}: {e}")))?;
+        }
+    }
+}
+
+/// Names in the order of completion, of requests at the tiny drive.
+fn order(policy: &str, asked: &[Asked]) -> Vec<u64> {
+    let arrivals = (0..).zip(asked).map(|(id, &(at, op, start, n))| {
+        (
+            Instant::START + Span::from_ms(at),
+            request(id, op, start, n),
+        )
+    });
+    let done = through(&tiny(""), policy, Place::Host, arrivals.collect());
+    done.iter().map(|c| c.request.id).collect()
+}
+
+/// While block 9 is read, a write of blocks 45 to 54 comes, then another request for some of them
+/// that is nearer by number, by cylinder and by angle: 40 to 49.
+#[test]
+fn what_overlaps_a_write_passes_it_where_the_policy_says_so() {
+    for op in [W, R] {
+        let asked = [(0.0, R, 9, 1), (1.0, W, 45, 10), (2.0, op, 40, 10)];
+        assert_eq!(order("fcfs", &asked), [0, 1, 2]);
+        for policy in ["sstf", "clook", "look", "clook(by=map)"] {
+            assert_eq!(order(policy, &asked), [0, 2, 1], "{policy} {op:?}");
+        }
+    }
+}
+
+/// Blocks 20 and 21 come three times, in different lengths: policies that order by the first
+/// block know no difference.
+#[test]
+fn requests_of_one_first_block_are_equals_to_what_orders_by_it() {
+    let asked = [
+        (0.0, R, 9, 1),
+        (1.0, R, 20, 2),
+        (2.0, W, 20, 1),
+        (3.0, R, 20, 1),
+    ];
+    for policy in ["fcfs", "sstf", "clook", "look", "scan", "cscan", "vscan"] {
+        assert_eq!(order(policy, &asked), [0, 1, 2, 3], "{policy}");
+    }
+}
