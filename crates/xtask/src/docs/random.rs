@@ -17,7 +17,7 @@ const SEEDS: [&str; 5] = ["1", "2", "3", "4", "5"];
 const T95: f64 = 2.776_445;
 
 /// Policies by their names in the reference data, and here.
-const POLICIES: [(&str, &str); 5] = [
+const POLICIES: [(&str, &str); 7] = [
     ("FCFS", "fcfs"),
     ("SSTF by LBN", "sstf"),
     ("VSCAN(0.2) by LBN", "vscan(r=0.2)"),
