@@ -83,7 +83,7 @@ fn at(path: &Path, error: io::Error) -> String {
 }
 
 /// A table in Markdown: the first `texts` columns to the left, the others, numbers, to the right.
-fn table(texts: usize, head: &[&str], rows: &[Vec<String>]) -> String {
+pub fn table(texts: usize, head: &[&str], rows: &[Vec<String>]) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let rule: Vec<String> = (0..head.len())
         .map(|column| if column < texts { "---" } else { "---:" }.to_owned())

@@ -1,5 +1,6 @@
 //! Checks and generated documents of the workspace, run as `cargo xtask <command>`.
 
+mod aspctf_seq;
 mod binary;
 mod calibrate;
 mod docs;
@@ -31,6 +32,11 @@ const COMMANDS: &[Command] = &[
         name: "docs",
         summary: "generate docs/validation.md from ../shared",
         run: docs::run,
+    },
+    Command {
+        name: "aspctf-seq",
+        summary: "run the study of docs/aspctf-seq.md (with ../shared/traces)",
+        run: aspctf_seq::run,
     },
     Command {
         name: "calibrate",
@@ -66,7 +72,7 @@ fn main() -> ExitCode {
     }
     eprintln!("usage: cargo xtask <command>");
     for command in COMMANDS {
-        eprintln!("  {:<9} {}", command.name, command.summary);
+        eprintln!("  {:<10} {}", command.name, command.summary);
     }
     ExitCode::from(USAGE)
 }

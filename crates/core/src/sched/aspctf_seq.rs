@@ -2,23 +2,26 @@
 //!
 //! # What it does
 //! Parts the pending reads into runs: in the order of their first blocks (of equal ones in order
-//! of arrival) a read belongs to the run of the one before it if it begins no more than `gap`
-//! blocks behind all that the run has asked for so far, else it begins a run. Of each run only the
-//! first read may go next; every write is a run of its own. Among those ASPCTF decides, where a run
-//! has waited as long as the oldest of its reads.
+//! of arrival) a read belongs to the run of the one before it if it begins where that ends or up to
+//! `gap` blocks behind, else it begins a run; so reads that overlap are not sequential. Of each run
+//! only the first read may go next; every write is a run of its own. Among those ASPCTF decides,
+//! where a run has waited as long as the oldest of its reads.
 //!
 //! # Origin
 //! worthington94 section 6.3 ends with the conjecture that an ASPCTF which schedules sequential
 //! requests in ascending order beats C-LOOK in all cases, and leaves it to future research; it
 //! does not say how. The rules are ours. Writes are left out, because no buffer serves them: the
-//! paper's reason is the prefetching cache. With no two reads closer than `gap` it is ASPCTF.
+//! paper's reason is the prefetching cache. Reads that overlap are left apart, because a request
+//! among many that overlap is better chosen by its angle. Where no read begins up to `gap` blocks
+//! behind the end of another it is ASPCTF.
 //!
 //! # Cost
 //! The positioning time of every run at each decision, and a sort of the pending requests.
 //!
 //! # When it is bad
-//! Where sequential reads are few it is ASPCTF at a higher cost. docs/aspctf-seq.md shows where it
-//! beats C-LOOK and where not.
+//! Where sequential reads are few it is ASPCTF at a higher cost, and far beyond saturation the
+//! credit turns it into FCFS. Where a drive's write cache joins sequential writes it is behind
+//! C-LOOK. docs/aspctf-seq.md shows where it beats which policy.
 //!
 //! # Example
 //! ```
@@ -105,6 +108,7 @@ impl Runs {
                 best = Some(own);
             }
         };
+        let gap = self.rule.gap;
         let mut run: Option<Run> = None;
         for &index in &self.order {
             let first = index as usize;
@@ -119,8 +123,8 @@ impl Runs {
                 continue;
             }
             match &mut run {
-                Some(run) if request.start <= run.end + self.rule.gap => {
-                    run.end = run.end.max(request.end());
+                Some(run) if run.end <= request.start && request.start <= run.end + gap => {
+                    run.end = request.end();
                     run.oldest = run.oldest.min(arrived);
                 }
                 _ => {

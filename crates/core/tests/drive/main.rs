@@ -1,6 +1,7 @@
 //! Tests of the drive, the policies and the engine: examples worked by hand, a slow second
 //! implementation, properties of random drives, and closed forms.
 
+mod aspctf_seq;
 mod bounds;
 mod bus;
 

@@ -1,0 +1,151 @@
+//! Sequential reads in ascending order: against ASPCTF, a second implementation, and by hand.
+
+use diskarm_core::drive::Drive;
+use diskarm_core::request::{Op, Request};
+use diskarm_core::sched::{Estimate, Outlook, Pending, Policy};
+use diskarm_core::units::{Instant, SectorCount};
+use proptest::prelude::*;
+
+use super::bounds::batch;
+use super::policies::{known, through};
+use super::random::{cases, drive, requests};
+use super::tiny::{R, W, request, tiny};
+
+/// The rule looked up read by read: who stands before it, and so who is first of its run.
+struct Brute {
+    /// In order of arrival.
+    pending: Vec<Pending>,
+    gap: SectorCount,
+    /// Nanoseconds of credit for each second of waiting.
+    credit_ns: i128,
+}
+
+impl Brute {
+    /// The read before `index` in ascending order, equal ones in order of arrival.
+    fn before(&self, index: usize) -> Option<usize> {
+        let key = |i: usize| (self.pending[i].request.start, i);
+        let is_read = |&i: &usize| self.pending[i].request.op.is_read();
+        let reads = (0..self.pending.len()).filter(is_read);
+        let lower = reads.filter(|&i| key(i) < key(index));
+        lower.max_by_key(|&i| key(i))
+    }
+
+    /// The read that a read continues, if any.
+    fn continued(&self, index: usize) -> Option<usize> {
+        let own = &self.pending[index].request;
+        let before = self.before(index).filter(|_| own.op.is_read())?;
+        let left_out = own.start.0 as i64 - self.pending[before].request.end().0 as i64;
+        (0..=self.gap.0 as i64)
+            .contains(&left_out)
+            .then_some(before)
+    }
+
+    /// The first of the run that a request belongs to.
+    fn head(&self, index: usize) -> usize {
+        let mut head = index;
+        while let Some(before) = self.continued(head) {
+            head = before;
+        }
+        head
+    }
+
+    /// When the oldest of a run came.
+    fn oldest(&self, head: usize) -> Instant {
+        let members = (0..self.pending.len()).filter(|&i| self.head(i) == head);
+        let arrivals = members.map(|i| self.pending[i].arrived);
+        arrivals.min().expect("itself")
+    }
+}
+
+impl Policy<Drive> for Brute {
+    fn add(&mut self, pending: Pending, _: &Drive) {
+        self.pending.push(pending);
+    }
+
+    fn next(&mut self, now: Instant, drive: &Drive) -> Option<Pending> {
+        let outlook = drive.outlook(now);
+        let cost = |head: usize| {
+            let request: &Request = &self.pending[head].request;
+            let positioning = match outlook.is_buffered(request) {
+                true => 0,
+                false => outlook.positioning(request, &drive.locate(request)).as_ns(),
+            };
+            let waited = (now - self.oldest(head)).as_ns();
+            i128::from(positioning) * 1_000_000_000 - self.credit_ns * i128::from(waited)
+        };
+        let heads = (0..self.pending.len()).filter(|&i| self.head(i) == i);
+        // The first of the least: in order of arrival.
+        let best = heads.min_by_key(|&head| cost(head))?;
+        Some(self.pending.remove(best))
+    }
+
+    fn take(&mut self, _: u64) -> Option<Pending> {
+        unreachable!("nobody asks")
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(1500))]
+
+    #[test]
+    fn it_is_the_rule_looked_up_read_by_read_and_serves_all_once(
+        spec in drive(), raw in requests(60), reads in any::<bool>(),
+        gap in prop_oneof![Just(0), 0..40u64], w in prop_oneof![Just(0), 0..2000u64],
+    ) {
+        let mut raw = raw;
+        if reads {
+            raw.iter_mut().for_each(|raw| raw.op = Op::Read);
+        }
+        let expected = through(&spec, &raw, |_| Box::new(Brute {
+            pending: Vec::new(),
+            gap: SectorCount(gap),
+            credit_ns: i128::from(w) * 1_000_000,
+        }));
+        let done = through(&spec, &raw, known(&format!("aspctf-seq(w={w}, gap={gap})")));
+        prop_assert_eq!(&done, &expected);
+        let mut served: Vec<u64> = done.iter().map(|c| c.request.id).collect();
+        served.sort_unstable();
+        prop_assert_eq!(served, (0..raw.len() as u64).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn without_sequential_reads_it_is_aspctf(
+        spec in drive(), raw in requests(60), writes in any::<bool>(), w in 0..200u64,
+    ) {
+        let mut raw = raw;
+        for raw in &mut raw {
+            if writes {
+                raw.op = Op::Write;
+            } else {
+                // They begin on even blocks and end on odd ones.
+                raw.place = raw.place % (spec.geometry.sectors.0 / 2).max(1) * 2;
+                (raw.sectors, raw.continues) = (1, false);
+            }
+        }
+        let expected = through(&spec, &raw, known(&format!("aspctf(w={w})")));
+        prop_assert_eq!(through(&spec, &raw, known(&format!("aspctf-seq(w={w})"))), expected);
+    }
+}
+
+/// Cylinder 1 is reached at 2 ms. Block 27 passes at 3 ms and block 25 at 11, block 100 on
+/// cylinder 5 at 10. So ASPCTF takes 27, then 100, then 25; one that must read 25 and 26 before 27
+/// takes 100, then 25, and then 27, which follows at once.
+#[test]
+fn the_first_of_a_run_goes_before_the_nearest() {
+    let spec = tiny("");
+    let order = |name: &str, asked: [Request; 3]| batch(&spec, &asked, known(name)).0;
+    let asked = |op: Op, sectors: u64| {
+        [
+            request(25, op, 25, sectors),
+            request(27, op, 27, 1),
+            request(100, op, 100, 1),
+        ]
+    };
+    assert_eq!(order("aspctf(w=0)", asked(R, 2)), [27, 100, 25]);
+    assert_eq!(order("aspctf-seq(w=0)", asked(R, 2)), [100, 25, 27]);
+    // Reads with a block between them, reads that overlap, and writes.
+    assert_eq!(order("aspctf-seq(w=0)", asked(R, 1)), [27, 100, 25]);
+    assert_eq!(order("aspctf-seq(w=0, gap=1)", asked(R, 1)), [100, 25, 27]);
+    assert_eq!(order("aspctf-seq(w=0)", asked(R, 3)), [27, 100, 25]);
+    assert_eq!(order("aspctf-seq(w=0)", asked(W, 2)), [27, 100, 25]);
+}
