@@ -45,6 +45,14 @@ fn apart(raw: &[Raw]) -> Vec<Raw> {
     raw
 }
 
+/// As many requests as a policy that tries orders can be asked to order thousands of times.
+fn affordable<'r>(raw: &'r [Raw], policy: &str) -> &'r [Raw] {
+    match policy {
+        "oat" | "oat-batch" | "oat-window" | "satf-la" => &raw[..raw.len().min(8)],
+        _ => raw,
+    }
+}
+
 /// Requests through the drive's own queue instead of the host's.
 fn inside(spec: &Spec, raw: &[Raw], policy: &str) -> Vec<Completion> {
     let mut spec = spec.clone();
@@ -137,6 +145,10 @@ proptest! {
             run(&spec, &raw, a, is_inside), run(&spec, &raw, b, is_inside), "{} {}", a, b
         );
     }
+}
+
+proptest! {
+    #![proptest_config(cases(3000))]
 
     #[test]
     fn a_limit_that_is_never_reached_changes_nothing(
@@ -144,9 +156,10 @@ proptest! {
     ) {
         // Limits do not nest.
         let inner = Some(INFOS[which].name).filter(|&name| name != "limited").unwrap_or("sptf");
+        let raw = affordable(&raw, inner);
         let limited = format!("limited(wait=3600 s, policy={inner})");
         prop_assert_eq!(
-            run(&spec, &raw, &limited, is_inside), run(&spec, &raw, inner, is_inside), "{}", inner
+            run(&spec, raw, &limited, is_inside), run(&spec, raw, inner, is_inside), "{}", inner
         );
     }
 
@@ -154,15 +167,12 @@ proptest! {
     fn every_request_is_served_exactly_once(
         spec in drive(), raw in requests(40), which in 0..INFOS.len(), is_inside in any::<bool>(),
     ) {
-        let served = run(&spec, &raw, INFOS[which].name, is_inside);
+        let raw = affordable(&raw, INFOS[which].name);
+        let served = run(&spec, raw, INFOS[which].name, is_inside);
         let mut ids: Vec<u64> = served.iter().map(|c| c.request.id).collect();
         ids.sort_unstable();
         prop_assert!(ids.into_iter().eq(0..raw.len() as u64), "{}", INFOS[which].name);
     }
-}
-
-proptest! {
-    #![proptest_config(cases(3000))]
 
     #[test]
     fn one_request_at_a_time_goes_as_it_comes(
