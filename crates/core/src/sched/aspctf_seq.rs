@@ -1,22 +1,20 @@
 //! Aged shortest positioning with cache time first, sequential reads in ascending order.
 //!
 //! # What it does
-//! Parts the pending reads into runs: in the order of their first blocks (of equal ones in order
-//! of arrival) a read belongs to the run of the one before it if it begins where that ends or up to
-//! `gap` blocks behind, else it begins a run; so reads that overlap are not sequential. Of each run
-//! only the first read may go next; every write is a run of its own. Among those ASPCTF decides,
-//! where a run has waited as long as the oldest of its reads.
+//! ASPCTF, but a read is held back while an older one waits that it continues: one that ends where
+//! it begins, or up to `gap` blocks before. Writes are not held back.
 //!
 //! # Origin
 //! worthington94 section 6.3 ends with the conjecture that an ASPCTF which schedules sequential
 //! requests in ascending order beats C-LOOK in all cases, and leaves it to future research; it
 //! does not say how. The rules are ours. Writes are left out, because no buffer serves them: the
-//! paper's reason is the prefetching cache. Reads that overlap are left apart, because a request
-//! among many that overlap is better chosen by its angle. Where no read begins up to `gap` blocks
-//! behind the end of another it is ASPCTF.
+//! paper's reason is the prefetching cache. Reads that overlap are not sequential here, because a
+//! request among many that overlap is better chosen by its angle. Only an older read holds another
+//! back, so that newcomers cannot starve it. Where no read continues an older one it is ASPCTF.
 //!
 //! # Cost
-//! The positioning time of every run at each decision, and a sort of the pending requests.
+//! The positioning time of every request that is not held back at each decision, and a sort of
+//! the pending requests.
 //!
 //! # When it is bad
 //! Where sequential reads are few it is ASPCTF at a higher cost, and far beyond saturation the
@@ -68,80 +66,59 @@ impl Rule for AspctfSeq {
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
-        Box::new(Runs {
+        Box::new(Ascending {
             rule: *self,
             waiting: Waiting::default(),
-            order: Vec::new(),
+            ends: Vec::new(),
         })
     }
 }
 
-/// Pending requests by run.
-struct Runs {
+/// Pending requests in order of arrival.
+struct Ascending {
     rule: AspctfSeq,
     waiting: Waiting,
-    /// Indices of the pending requests in ascending order, kept for its memory.
-    order: Vec<u32>,
+    /// One past the last block and index of every read that waits, in ascending order; kept for
+    /// its memory.
+    ends: Vec<(Lbn, usize)>,
 }
 
-/// A run: the read that may go next, and since when the oldest of its reads has waited.
-struct Run {
-    first: usize,
-    end: Lbn,
-    oldest: Instant,
-}
-
-impl Runs {
-    /// The index of the request to serve next, if any waits.
+impl Ascending {
+    /// The index of the request to serve next, if any waits. Of equals the one that came first.
     fn select<O: Outlook>(&mut self, now: Instant, outlook: &O) -> Option<usize> {
         let all = self.waiting.all();
-        self.order.clear();
-        self.order.extend(0..all.len() as u32);
-        let start = |&index: &u32| all[index as usize].pending.request.start;
-        self.order.sort_by_key(start);
+        let reads = all.iter().map(|c| &c.pending.request).enumerate();
+        let reads = reads.filter(|(_, request)| request.op.is_read());
+        self.ends.clear();
+        self.ends
+            .extend(reads.map(|(index, request)| (request.end(), index)));
+        self.ends.sort_unstable();
         let mut best: Option<(i128, usize)> = None;
-        let mut consider = |run: &Run| {
-            let time = positioning_with_cache(outlook, &all[run.first]);
-            let own = (aged(time, run.oldest, now, self.rule.credit), run.first);
-            // Of equals the one whose first read came first.
-            if best.is_none_or(|least| own < least) {
-                best = Some(own);
-            }
-        };
-        let gap = self.rule.gap;
-        let mut run: Option<Run> = None;
-        for &index in &self.order {
-            let first = index as usize;
-            let Pending { request, arrived } = all[first].pending;
-            let single = Run {
-                first,
-                end: request.end(),
-                oldest: arrived,
-            };
-            if !request.op.is_read() {
-                consider(&single);
+        for (index, candidate) in all.iter().enumerate() {
+            let Pending { request, arrived } = candidate.pending;
+            if request.op.is_read() && self.is_held_back(request.start, index) {
                 continue;
             }
-            match &mut run {
-                Some(run) if run.end <= request.start && request.start <= run.end + gap => {
-                    run.end = request.end();
-                    run.oldest = run.oldest.min(arrived);
-                }
-                _ => {
-                    if let Some(done) = run.replace(single) {
-                        consider(&done);
-                    }
-                }
+            let time = positioning_with_cache(outlook, candidate);
+            let own = aged(time, arrived, now, self.rule.credit);
+            if best.is_none_or(|(least, _)| own < least) {
+                best = Some((own, index));
             }
-        }
-        if let Some(last) = run {
-            consider(&last);
         }
         best.map(|(_, index)| index)
     }
+
+    /// Whether a read that waits at `index` and begins at `start` continues an older one.
+    fn is_held_back(&self, start: Lbn, index: usize) -> bool {
+        let earliest = Lbn(start.0.saturating_sub(self.rule.gap.0));
+        let from = self.ends.partition_point(|&(end, _)| end < earliest);
+        let near = self.ends[from..].iter();
+        let near = near.take_while(|&&(end, _)| end <= start);
+        near.into_iter().any(|&(_, older)| older < index)
+    }
 }
 
-impl<E: Estimate> Policy<E> for Runs {
+impl<E: Estimate> Policy<E> for Ascending {
     fn add(&mut self, pending: Pending, drive: &E) {
         self.waiting.add(pending, drive);
     }

@@ -11,7 +11,7 @@ use super::policies::{known, through};
 use super::random::{cases, drive, requests};
 use super::tiny::{R, W, request, tiny};
 
-/// The rule looked up read by read: who stands before it, and so who is first of its run.
+/// The rule looked up request by request.
 struct Brute {
     /// In order of arrival.
     pending: Vec<Pending>,
@@ -21,39 +21,14 @@ struct Brute {
 }
 
 impl Brute {
-    /// The read before `index` in ascending order, equal ones in order of arrival.
-    fn before(&self, index: usize) -> Option<usize> {
-        let key = |i: usize| (self.pending[i].request.start, i);
-        let is_read = |&i: &usize| self.pending[i].request.op.is_read();
-        let reads = (0..self.pending.len()).filter(is_read);
-        let lower = reads.filter(|&i| key(i) < key(index));
-        lower.max_by_key(|&i| key(i))
-    }
-
-    /// The read that a read continues, if any.
-    fn continued(&self, index: usize) -> Option<usize> {
+    /// Whether an older read waits that this one continues.
+    fn is_held_back(&self, index: usize) -> bool {
         let own = &self.pending[index].request;
-        let before = self.before(index).filter(|_| own.op.is_read())?;
-        let left_out = own.start.0 as i64 - self.pending[before].request.end().0 as i64;
-        (0..=self.gap.0 as i64)
-            .contains(&left_out)
-            .then_some(before)
-    }
-
-    /// The first of the run that a request belongs to.
-    fn head(&self, index: usize) -> usize {
-        let mut head = index;
-        while let Some(before) = self.continued(head) {
-            head = before;
-        }
-        head
-    }
-
-    /// When the oldest of a run came.
-    fn oldest(&self, head: usize) -> Instant {
-        let members = (0..self.pending.len()).filter(|&i| self.head(i) == head);
-        let arrivals = members.map(|i| self.pending[i].arrived);
-        arrivals.min().expect("itself")
+        let is_continued = |older: &Pending| {
+            let left_out = own.start.0 as i64 - older.request.end().0 as i64;
+            older.request.op.is_read() && (0..=self.gap.0 as i64).contains(&left_out)
+        };
+        own.op.is_read() && self.pending[..index].iter().any(is_continued)
     }
 }
 
@@ -64,18 +39,18 @@ impl Policy<Drive> for Brute {
 
     fn next(&mut self, now: Instant, drive: &Drive) -> Option<Pending> {
         let outlook = drive.outlook(now);
-        let cost = |head: usize| {
-            let request: &Request = &self.pending[head].request;
+        let cost = |index: usize| {
+            let Pending { request, arrived } = &self.pending[index];
             let positioning = match outlook.is_buffered(request) {
                 true => 0,
                 false => outlook.positioning(request, &drive.locate(request)).as_ns(),
             };
-            let waited = (now - self.oldest(head)).as_ns();
+            let waited = (now - *arrived).as_ns();
             i128::from(positioning) * 1_000_000_000 - self.credit_ns * i128::from(waited)
         };
-        let heads = (0..self.pending.len()).filter(|&i| self.head(i) == i);
+        let free = (0..self.pending.len()).filter(|&i| !self.is_held_back(i));
         // The first of the least: in order of arrival.
-        let best = heads.min_by_key(|&head| cost(head))?;
+        let best = free.min_by_key(|&index| cost(index))?;
         Some(self.pending.remove(best))
     }
 
@@ -88,7 +63,7 @@ proptest! {
     #![proptest_config(cases(1500))]
 
     #[test]
-    fn it_is_the_rule_looked_up_read_by_read_and_serves_all_once(
+    fn it_is_the_rule_looked_up_request_by_request_and_serves_all_once(
         spec in drive(), raw in requests(60), reads in any::<bool>(),
         gap in prop_oneof![Just(0), 0..40u64], w in prop_oneof![Just(0), 0..2000u64],
     ) {
@@ -131,7 +106,7 @@ proptest! {
 /// cylinder 5 at 10. So ASPCTF takes 27, then 100, then 25; one that must read 25 and 26 before 27
 /// takes 100, then 25, and then 27, which follows at once.
 #[test]
-fn the_first_of_a_run_goes_before_the_nearest() {
+fn the_read_that_is_continued_goes_before_the_nearest() {
     let spec = tiny("");
     let order = |name: &str, asked: [Request; 3]| batch(&spec, &asked, known(name)).0;
     let asked = |op: Op, sectors: u64| {

@@ -85,8 +85,7 @@ const BOUNDS: &[(&str, Op, Bound)] = &[
     ("saptf", R, Bound::None),
     ("spctf", R, Bound::None),
     ("aspctf(w=60)", R, Bound::Arrived(350.0)),
-    // What comes for the first blocks of a run goes before its oldest, whose age the run keeps.
-    ("aspctf-seq(w=60)", R, Bound::None),
+    ("aspctf-seq(w=60)", R, Bound::Arrived(350.0)),
     ("satfuf(age=100 ms)", R, Bound::Forced(44.0)),
     ("satfdf(age=100 ms, revolutions=5)", R, Bound::Forced(94.0)),
     (
