@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn good() {
         for text in [
-            "use crate::mechanics::Mechanics;",
+            "use crate::extent::Extent;",
             "use crate::sched::fcfs;",
             "/// As [`crate::drive::Drive`] does.\nfn f() {}",
             "mod tests { use super::*; use super::drive::Drive; }",
