@@ -61,6 +61,7 @@ mod satfdf;
 mod satfgdf;
 mod satfuf;
 mod scan;
+mod search;
 mod select;
 mod sorted;
 mod spctf;

@@ -27,10 +27,10 @@
 //! assert!(Choice::parse("asptf(w=6.3)", "policy").is_ok());
 //! ```
 
-use super::field::{Candidate, Field};
+use super::search::{Least, Search};
 use super::select::{Select, Selector};
-use super::waiting::Waiting;
-use super::{Estimate, Info, Knowledge, Outlook, Pending, Policy, Rule};
+use super::waiting::{Candidate, Waiting};
+use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule, Shape};
 use crate::text::{Args, Fault};
 use crate::units::{Instant, Span};
 
@@ -61,61 +61,47 @@ impl Rule for Asptf {
         if self.credit > MOST_SEARCHED {
             return Box::new(Selector::by(*self));
         }
-        Box::new(Nearest {
-            credit: self.credit,
-            pending: Field::of_ages(drive.shape()),
-        })
+        Box::new(Search::by(*self, drive.shape()))
     }
 }
 
 /// Up to this credit, costs stay within the range of a search for years of simulated time.
 const MOST_SEARCHED: Span = Span::from_ns(100_000_000);
 
-/// Looks outward from the arm.
-#[derive(Debug)]
-struct Nearest {
-    credit: Span,
-    pending: Field,
-}
-
-impl Nearest {
+impl Asptf {
     /// What a request that came at `at` has less of a credit than one that came at the start, in
     /// nanoseconds.
     fn credit_ns(&self, at: Instant) -> f64 {
         self.credit.as_ns() as f64 * at.as_s()
     }
+
+    fn effective<O: Outlook>(&self, now: Instant, outlook: &O, c: &Candidate) -> i128 {
+        aged(c.positioning(outlook), c.pending.arrived, now, self.credit)
+    }
 }
 
-impl<E: Estimate> Policy<E> for Nearest {
-    #[inline]
-    fn add(&mut self, pending: Pending, drive: &E) {
-        let less_credit_ns = self.credit_ns(pending.arrived);
-        self.pending.add(pending, drive, less_credit_ns);
+impl Least for Asptf {
+    type Cost = i128;
+
+    const GROWS_WITH_ARRIVAL: bool = true;
+
+    fn more_ns(&self, _: Shape, candidate: &Candidate) -> f64 {
+        self.credit_ns(candidate.pending.arrived)
+    }
+
+    fn less_ns(&self, now: Instant) -> f64 {
+        self.credit_ns(now)
     }
 
     #[inline]
-    fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
-        let outlook = drive.outlook(now);
-        let (credit, all_credit_ns) = (self.credit, self.credit_ns(now));
-        let cost = |c: &Candidate| {
-            let positioning = outlook.positioning(&c.pending.request, &c.place);
-            aged(positioning, c.pending.arrived, now, credit)
-        };
-        let found = self.pending.least(&outlook, all_credit_ns, cost)?;
-        Some(self.pending.remove(found))
-    }
-
-    fn take(&mut self, id: u64) -> Option<Pending> {
-        self.pending.take(id)
+    fn cost<O: Outlook>(&self, now: Instant, outlook: &O, candidate: &Candidate) -> i128 {
+        self.effective(now, outlook, candidate)
     }
 }
 
 impl Select for Asptf {
     fn select<O: Outlook>(&self, now: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
-        waiting.least(|c| {
-            let positioning = outlook.positioning(&c.pending.request, &c.place);
-            aged(positioning, c.pending.arrived, now, self.credit)
-        })
+        waiting.least(|c| self.effective(now, outlook, c))
     }
 }
 

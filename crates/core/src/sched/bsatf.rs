@@ -23,7 +23,7 @@
 //! ```
 
 use super::waiting::Waiting;
-use super::{Estimate, Info, Knowledge, Outlook, Pending, Policy, Rule};
+use super::{Estimate, Info, Knowledge, Pending, Policy, Rule};
 use crate::text::{Args, Fault};
 use crate::units::Instant;
 
@@ -66,9 +66,7 @@ impl<E: Estimate> Policy<E> for Batches {
             self.batch.append(&mut self.later);
         }
         let outlook = drive.outlook(now);
-        let access = self
-            .batch
-            .least(|c| outlook.access(&c.pending.request, &c.place));
+        let access = self.batch.least(|c| c.access(&outlook));
         access.map(|index| self.batch.remove(index))
     }
 

@@ -10,8 +10,8 @@
 
 use std::collections::VecDeque;
 
-use super::{Estimate, Outlook, Pending, Shape};
-use crate::extent::Extent;
+use super::waiting::Candidate;
+use super::{Outlook, Pending, Shape};
 use crate::request::Op;
 use crate::units::{Angle, Span};
 
@@ -37,12 +37,10 @@ const MOST_UNITS: i64 = 1 << 61;
 /// Of what a nanosecond is in units of phases.
 const FRACTION_BITS: u32 = 8;
 
-/// A pending request and where it lies.
+/// A candidate in its place.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Candidate {
-    pub pending: Pending,
-    /// Of its first block.
-    pub place: Extent,
+struct Slot {
+    candidate: Candidate,
     /// Counts arrivals; [`GONE`] once it is taken out.
     arrival: u64,
 }
@@ -60,7 +58,7 @@ struct Spot {
     op: u32,
     /// What its cost is above its positioning time, at the least, in units of phases.
     more: i64,
-    /// Its place among the candidates.
+    /// The index of its slot.
     slot: u32,
 }
 
@@ -76,8 +74,8 @@ pub(super) struct Field {
     cylinders: u32,
     /// Requests that wait here.
     waiting: usize,
-    candidates: Vec<Candidate>,
-    /// Unused places among the candidates.
+    slots: Vec<Slot>,
+    /// Unused slots.
     free: Vec<u32>,
     arrivals: u64,
     /// Where costs grow with the arrival: slot, arrival and [`Spot::more`] of all that came since
@@ -120,8 +118,9 @@ pub(super) struct Found {
 }
 
 impl Field {
-    /// For a drive of this shape.
-    pub fn new(shape: Shape) -> Self {
+    /// For a drive of this shape. `has_ages`: costs lie the further above positioning times the
+    /// later a request came.
+    pub fn new(shape: Shape, has_ages: bool) -> Self {
         let per_ns = TURN as f64 / shape.revolution.as_ns() as f64;
         Self {
             rings: vec![Vec::new(); RINGS as usize],
@@ -129,21 +128,13 @@ impl Field {
             width: shape.cylinders.div_ceil(FEW_RINGS).max(1),
             cylinders: shape.cylinders,
             waiting: 0,
-            candidates: Vec::new(),
+            slots: Vec::new(),
             free: Vec::new(),
             arrivals: 0,
-            ages: None,
+            ages: has_ages.then(VecDeque::new),
             per_ns,
             per_ns_fixed: (per_ns * f64::from(1 << FRACTION_BITS)) as u64,
             margin: (TURN >> 19) + (4.0 * per_ns).ceil() as i64,
-        }
-    }
-
-    /// The same for costs that lie the further above positioning times the later a request came.
-    pub fn of_ages(shape: Shape) -> Self {
-        Self {
-            ages: Some(VecDeque::new()),
-            ..Self::new(shape)
         }
     }
 
@@ -152,33 +143,30 @@ impl Field {
     /// # Panics
     /// Where that is more than some thirty years.
     #[inline]
-    pub fn add<E: Estimate>(&mut self, pending: Pending, drive: &E, more_ns: f64) {
-        let place = drive.locate(&pending.request);
-        let candidate = Candidate {
-            pending,
-            place,
-            arrival: self.arrivals,
-        };
+    pub fn add(&mut self, candidate: Candidate, more_ns: f64) {
+        let arrival = self.arrivals;
         self.arrivals += 1;
+        let taken = Slot { candidate, arrival };
         let slot = match self.free.pop() {
             Some(slot) => {
-                self.candidates[slot as usize] = candidate;
+                self.slots[slot as usize] = taken;
                 slot
             }
             None => {
-                self.candidates.push(candidate);
-                (self.candidates.len() - 1) as u32
+                self.slots.push(taken);
+                (self.slots.len() - 1) as u32
             }
         };
         let more = self.units(more_ns);
         assert!(more.abs() < MOST_UNITS, "a cost out of range: {more_ns} ns");
         if let Some(ages) = &mut self.ages {
-            ages.push_back((slot, candidate.arrival, more));
+            ages.push_back((slot, arrival, more));
         }
         self.waiting += 1;
         if self.waiting == LONG {
             self.divide(RINGS);
         }
+        let Candidate { pending, place } = candidate;
         let spot = Spot {
             angle: upper(place.start),
             cylinder: place.cylinder.0,
@@ -253,13 +241,13 @@ impl Field {
                 if turned + spot.more > bound {
                     continue;
                 }
-                let candidate = &self.candidates[spot.slot as usize];
-                let own = cost(candidate);
+                let slot = &self.slots[spot.slot as usize];
+                let own = cost(&slot.candidate);
                 let is_better = best.is_none_or(|(least, arrival, _)| {
-                    own < least || (own == least && candidate.arrival < arrival)
+                    own < least || (own == least && slot.arrival < arrival)
                 });
                 if is_better {
-                    best = Some((own, candidate.arrival, Found { ring, index }));
+                    best = Some((own, slot.arrival, Found { ring, index }));
                     bound = self.units(own.ns()) + less + 2 * self.margin;
                 }
             }
@@ -276,9 +264,9 @@ impl Field {
             self.held &= !(1 << found.ring);
         }
         self.free.push(spot.slot);
-        let candidate = &mut self.candidates[spot.slot as usize];
-        candidate.arrival = GONE;
-        let pending = candidate.pending;
+        let slot = &mut self.slots[spot.slot as usize];
+        slot.arrival = GONE;
+        let pending = slot.candidate.pending;
         self.waiting -= 1;
         if self.waiting == SHORT {
             self.divide(FEW_RINGS);
@@ -288,7 +276,8 @@ impl Field {
 
     /// Takes out the request called `id`.
     pub fn take(&mut self, id: u64) -> Option<Pending> {
-        let named = |spot: &Spot| self.candidates[spot.slot as usize].pending.request.id == id;
+        let candidate = |spot: &Spot| self.slots[spot.slot as usize].candidate;
+        let named = |spot: &Spot| candidate(spot).pending.request.id == id;
         let mut rings = self.rings.iter().enumerate();
         let found = rings.find_map(|(ring, spots)| {
             let index = spots.iter().position(named)?;
@@ -304,7 +293,7 @@ impl Field {
             return 0;
         };
         while let Some(&(slot, arrival, more)) = ages.front() {
-            if self.candidates[slot as usize].arrival == arrival {
+            if self.slots[slot as usize].arrival == arrival {
                 return more;
             }
             ages.pop_front();

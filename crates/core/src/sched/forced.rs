@@ -9,8 +9,8 @@
 
 use std::collections::VecDeque;
 
-use super::waiting::Candidate;
-use super::{Outlook, Rehearse};
+use super::waiting::{Candidate, Waiting};
+use super::{Estimate, Pending, Policy, Rehearse};
 use crate::text::{Args, Fault};
 use crate::units::{Instant, Span};
 
@@ -75,10 +75,8 @@ impl<R: Rehearse> After<R> {
 
     /// Time until the media transfer of `candidate` would end, and until it would begin.
     pub fn access(&self, candidate: &Candidate) -> (Span, Span) {
-        let (request, place) = (&candidate.pending.request, &candidate.place);
         let outlook = self.drive.outlook(self.at);
-        let positioning = outlook.positioning(request, place);
-        (outlook.access(request, place), positioning)
+        (candidate.access(&outlook), candidate.positioning(&outlook))
     }
 }
 
@@ -127,7 +125,7 @@ impl<R: Rehearse> Gap<'_, R> {
         let outlook = after.drive.outlook(after.at);
         let access = |&index: &usize| {
             let c = &self.all[index];
-            (outlook.access(&c.pending.request, &c.place), index)
+            (c.access(&outlook), index)
         };
         let mut nearest: Vec<(Span, usize)> = free.iter().map(access).collect();
         nearest.sort_unstable();
@@ -146,5 +144,91 @@ impl Splice for Greedy {
     fn choose<R: Rehearse>(&self, gap: &Gap<'_, R>) -> Option<usize> {
         let fits = gap.nearest_that_fits(&gap.start(), &gap.free());
         fits.map(|(index, _)| index)
+    }
+}
+
+/// Shortest access time first, until the oldest is too old; then promises to the oldest, and what
+/// keeps them in between. The other forcing policies are this with more slack, or with another
+/// choice.
+#[derive(Debug)]
+pub(super) struct Forcing<S> {
+    /// How many are forced at a time.
+    n: usize,
+    /// How old the oldest becomes before it is forced.
+    age: Span,
+    /// What a promise leaves beyond the soonest.
+    slack: Span,
+    splice: S,
+    waiting: Waiting,
+    promises: VecDeque<Promise>,
+}
+
+impl<S> Forcing<S> {
+    pub fn new(n: usize, age: Span, slack: Span, splice: S) -> Self {
+        Self {
+            n,
+            age,
+            slack,
+            splice,
+            waiting: Waiting::default(),
+            promises: VecDeque::new(),
+        }
+    }
+
+    /// Promises the oldest what they would get at once and in greedy order, and the slack.
+    fn promise<R: Rehearse>(&mut self, mut drive: R, mut now: Instant) {
+        let mut oldest = self.waiting.oldest(self.n).to_vec();
+        loop {
+            let nearest = {
+                let outlook = drive.outlook(now);
+                let access = |c: &Candidate| c.access(&outlook);
+                (0..oldest.len()).min_by_key(|&index| access(&oldest[index]))
+            };
+            let Some(nearest) = nearest else { break };
+            let candidate = oldest.remove(nearest);
+            now = drive.serve(now, &candidate.pending.request);
+            let due = now + self.slack;
+            self.promises.push_back(Promise { candidate, due });
+        }
+    }
+}
+
+impl<E: Estimate, S: Splice> Policy<E> for Forcing<S> {
+    fn add(&mut self, pending: Pending, drive: &E) {
+        self.waiting.add(pending, drive);
+    }
+
+    fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
+        let oldest = self.waiting.all().first()?;
+        let is_too_old = now.since_or_zero(oldest.pending.arrived) >= self.age;
+        if self.promises.is_empty() && is_too_old {
+            self.promise(drive.rehearse(), now);
+        }
+        let Some(first) = self.promises.front() else {
+            let outlook = drive.outlook(now);
+            let access = |c: &Candidate| c.access(&outlook);
+            let index = self.waiting.least(access)?;
+            return Some(self.waiting.remove(index));
+        };
+        let forced = first.candidate.pending.request.id;
+        let gap = Gap {
+            now,
+            drive: drive.rehearse(),
+            all: self.waiting.all(),
+            promises: &self.promises,
+        };
+        match self.splice.choose(&gap) {
+            Some(index) => Some(self.waiting.remove(index)),
+            None => {
+                self.promises.pop_front();
+                self.waiting.take(forced)
+            }
+        }
+    }
+
+    fn take(&mut self, id: u64) -> Option<Pending> {
+        self.promises
+            .retain(|p| p.candidate.pending.request.id != id);
+        self.waiting.take(id)
     }
 }

@@ -23,7 +23,7 @@
 //! ```
 
 use super::waiting::{Candidate, Waiting};
-use super::{Estimate, Info, Knowledge, Outlook, Pending, Policy, Rule};
+use super::{Estimate, Info, Knowledge, Pending, Policy, Rule};
 use crate::request::Request;
 use crate::text::{Args, Fault};
 use crate::units::{Cylinder, Instant, Span};
@@ -96,7 +96,7 @@ impl<E: Estimate> Policy<E> for Groups {
             let access = if is_out {
                 Span::ZERO
             } else {
-                outlook.access(&c.pending.request, &c.place)
+                c.access(&outlook)
             };
             (is_out, access)
         })?;

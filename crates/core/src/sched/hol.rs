@@ -67,13 +67,12 @@ impl Rule for Hol {
 impl Select for Hol {
     fn select<O: Outlook>(&self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
         waiting.least(|c| {
-            let request = &c.pending.request;
             let time = if self.is_within_by_time {
-                outlook.positioning(request, &c.place)
+                c.positioning(outlook)
             } else {
                 Span::ZERO
             };
-            (!request.op.is_read(), time)
+            (!c.pending.request.op.is_read(), time)
         })
     }
 }

@@ -26,7 +26,7 @@
 //! ```
 
 use super::waiting::Waiting;
-use super::{Estimate, Info, Knowledge, Outlook, Pending, Policy, Rehearse, Rule};
+use super::{Estimate, Info, Knowledge, Pending, Policy, Rehearse, Rule};
 use crate::text::{Args, Fault};
 use crate::units::Instant;
 
@@ -96,7 +96,7 @@ fn end<E: Estimate>(mut rest: Waiting, mut now: Instant, drive: &E) -> Instant {
 
 fn nearest<E: Estimate>(waiting: &Waiting, now: Instant, drive: &E) -> Option<usize> {
     let outlook = drive.outlook(now);
-    waiting.least(|c| outlook.access(&c.pending.request, &c.place))
+    waiting.least(|c| c.access(&outlook))
 }
 
 impl<E: Estimate> Policy<E> for Leaky {

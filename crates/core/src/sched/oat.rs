@@ -30,7 +30,7 @@ use std::collections::VecDeque;
 
 use super::orders::optimal;
 use super::waiting::{Candidate, Waiting};
-use super::{Estimate, Info, Knowledge, Outlook, Pending, Policy, Rule};
+use super::{Estimate, Info, Knowledge, Pending, Policy, Rule};
 use crate::request::Request;
 use crate::text::{Args, Fault};
 use crate::units::Instant;
@@ -102,7 +102,7 @@ impl<E: Estimate> Policy<E> for Optimal {
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
         if self.waiting.all().len() > self.most {
             let outlook = drive.outlook(now);
-            let access = |c: &Candidate| outlook.access(&c.pending.request, &c.place);
+            let access = |c: &Candidate| c.access(&outlook);
             let index = self.waiting.least(access)?;
             return Some(self.waiting.remove(index));
         }

@@ -22,10 +22,9 @@
 //! assert!(Choice::parse("satf", "policy").is_ok());
 //! ```
 
-use super::field::{Candidate, Field};
-use super::{Estimate, Info, Knowledge, Outlook, Pending, Policy, Rule};
-use crate::extent::Extent;
-use crate::request::Request;
+use super::search::{Least, Search};
+use super::waiting::Candidate;
+use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule, Shape};
 use crate::text::{Args, Fault};
 use crate::units::{Instant, Span};
 
@@ -47,47 +46,23 @@ impl Rule for Satf {
     }
 
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
-        let shape = drive.shape();
-        Box::new(Nearest {
-            pending: Field::new(shape),
-            revolution: shape.revolution,
-        })
+        Box::new(Search::by(*self, drive.shape()))
     }
 }
 
-/// Looks outward from the arm.
-#[derive(Debug)]
-struct Nearest {
-    pending: Field,
-    revolution: Span,
-}
+impl Least for Satf {
+    type Cost = Span;
 
-impl Nearest {
-    /// What of a request's transfer is sure, in nanoseconds: that of the blocks on its first track.
-    fn transfer_ns(&self, request: &Request, place: &Extent) -> f64 {
-        let sectors = place.sectors.min(request.sectors).0;
+    /// The transfer of the blocks on the first track, which is sure.
+    fn more_ns(&self, shape: Shape, candidate: &Candidate) -> f64 {
+        let Candidate { pending, place } = candidate;
+        let sectors = place.sectors.min(pending.request.sectors).0;
         let revolutions = place.sector_angle.as_revolutions() * sectors as f64;
-        revolutions * self.revolution.as_ns() as f64
-    }
-}
-
-impl<E: Estimate> Policy<E> for Nearest {
-    #[inline]
-    fn add(&mut self, pending: Pending, drive: &E) {
-        let request = &pending.request;
-        let transfer_ns = self.transfer_ns(request, &drive.locate(request));
-        self.pending.add(pending, drive, transfer_ns);
+        revolutions * shape.revolution.as_ns() as f64
     }
 
     #[inline]
-    fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
-        let outlook = drive.outlook(now);
-        let access = |c: &Candidate| outlook.access(&c.pending.request, &c.place);
-        let found = self.pending.least(&outlook, 0.0, access)?;
-        Some(self.pending.remove(found))
-    }
-
-    fn take(&mut self, id: u64) -> Option<Pending> {
-        self.pending.take(id)
+    fn cost<O: Outlook>(&self, _: Instant, outlook: &O, candidate: &Candidate) -> Span {
+        candidate.access(outlook)
     }
 }

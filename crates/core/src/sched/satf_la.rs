@@ -29,7 +29,7 @@
 use std::collections::VecDeque;
 
 use super::waiting::Waiting;
-use super::{Estimate, Info, Knowledge, Outlook, Pending, Policy, Rehearse, Rule};
+use super::{Estimate, Info, Knowledge, Pending, Policy, Rehearse, Rule};
 use crate::text::{Args, Fault};
 use crate::units::{Instant, Span};
 
@@ -105,7 +105,7 @@ impl Ahead {
         let outlook = drive.outlook(now);
         let access = |&index: &usize| {
             let c = &self.waiting.all()[index];
-            (outlook.access(&c.pending.request, &c.place), index)
+            (c.access(&outlook), index)
         };
         let mut nearest: Vec<(Span, usize)> = left.iter().map(access).collect();
         nearest.sort_unstable();

@@ -35,8 +35,7 @@
 
 use std::cmp::Reverse;
 
-use super::forced::{AGE, After, Gap, Greedy, Splice, age};
-use super::satfuf::Forcing;
+use super::forced::{AGE, After, Forcing, Gap, Greedy, Splice, age};
 use super::{Estimate, Info, Knowledge, Policy, Rehearse, Rule};
 use crate::text::{Args, Fault};
 use crate::units::{Instant, Span};

@@ -35,8 +35,7 @@
 //! ```
 
 use super::area::Area;
-use super::forced::{AGE, Gap, Splice, age};
-use super::satfuf::Forcing;
+use super::forced::{AGE, Forcing, Gap, Splice, age};
 use super::{Estimate, Info, Knowledge, Policy, Rehearse, Rule};
 use crate::text::{Args, Fault};
 use crate::units::{Instant, Span};

@@ -57,10 +57,9 @@ impl Select for Spctf {
 
 /// The positioning time, none for what the buffer has.
 pub(super) fn positioning_with_cache<O: Outlook>(outlook: &O, c: &Candidate) -> Span {
-    let request = &c.pending.request;
-    if outlook.is_buffered(request) {
+    if outlook.is_buffered(&c.pending.request) {
         Span::ZERO
     } else {
-        outlook.positioning(request, &c.place)
+        c.positioning(outlook)
     }
 }

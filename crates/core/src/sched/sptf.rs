@@ -24,10 +24,11 @@
 //! assert!(Choice::parse("sptf", "policy").is_ok());
 //! ```
 
-use super::field::{Candidate, Field};
-use super::{Estimate, Info, Knowledge, Outlook, Pending, Policy, Rule};
+use super::search::{Least, Search};
+use super::waiting::Candidate;
+use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule, Shape};
 use crate::text::{Args, Fault};
-use crate::units::Instant;
+use crate::units::{Instant, Span};
 
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,32 +48,19 @@ impl Rule for Sptf {
     }
 
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
-        let pending = Field::new(drive.shape());
-        Box::new(Nearest { pending })
+        Box::new(Search::by(*self, drive.shape()))
     }
 }
 
-/// Looks outward from the arm.
-#[derive(Debug)]
-struct Nearest {
-    pending: Field,
-}
+impl Least for Sptf {
+    type Cost = Span;
 
-impl<E: Estimate> Policy<E> for Nearest {
-    #[inline]
-    fn add(&mut self, pending: Pending, drive: &E) {
-        self.pending.add(pending, drive, 0.0);
+    fn more_ns(&self, _: Shape, _: &Candidate) -> f64 {
+        0.0
     }
 
     #[inline]
-    fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
-        let outlook = drive.outlook(now);
-        let positioning = |c: &Candidate| outlook.positioning(&c.pending.request, &c.place);
-        let found = self.pending.least(&outlook, 0.0, positioning)?;
-        Some(self.pending.remove(found))
-    }
-
-    fn take(&mut self, id: u64) -> Option<Pending> {
-        self.pending.take(id)
+    fn cost<O: Outlook>(&self, _: Instant, outlook: &O, candidate: &Candidate) -> Span {
+        candidate.positioning(outlook)
     }
 }

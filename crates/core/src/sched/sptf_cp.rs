@@ -63,7 +63,7 @@ impl Rule for SptfCp {
 
 impl Select for SptfCp {
     fn select<O: Outlook>(&self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
-        let positioning = |c: &Candidate| outlook.positioning(&c.pending.request, &c.place);
+        let positioning = |c: &Candidate| c.positioning(outlook);
         let is_write = |c: &Candidate| !c.pending.request.op.is_read();
         let all = waiting.all();
         let winner = waiting.least(positioning)?;

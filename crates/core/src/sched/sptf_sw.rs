@@ -65,7 +65,7 @@ impl Select for SptfSw {
     fn select<O: Outlook>(&self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
         // Exact in a double: no positioning time comes near 2^53 ns.
         let positioning = |c: &Candidate| {
-            let span = outlook.positioning(&c.pending.request, &c.place);
+            let span = c.positioning(outlook);
             span.as_ns() as f64
         };
         let all = waiting.all();

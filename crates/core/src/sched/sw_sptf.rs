@@ -57,8 +57,6 @@ impl Rule for SwSptf {
 
 impl Select for SwSptf {
     fn select<O: Outlook>(&self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
-        waiting.least_of(self.window, |c| {
-            outlook.positioning(&c.pending.request, &c.place)
-        })
+        waiting.least_of(self.window, |c| c.positioning(outlook))
     }
 }

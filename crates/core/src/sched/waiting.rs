@@ -1,8 +1,9 @@
 //! Pending requests in order of arrival, with their places: for policies that look at all of
 //! them at every decision.
 
-use super::{Estimate, Pending};
+use super::{Estimate, Outlook, Pending};
 use crate::extent::Extent;
+use crate::units::Span;
 
 /// A pending request and where it lies.
 #[derive(Clone, Copy, Debug)]
@@ -12,6 +13,27 @@ pub(super) struct Candidate {
     pub place: Extent,
 }
 
+impl Candidate {
+    /// A request and where `drive` has it.
+    #[inline]
+    pub fn of<E: Estimate>(pending: Pending, drive: &E) -> Self {
+        let place = drive.locate(&pending.request);
+        Self { pending, place }
+    }
+
+    /// See [`Outlook::positioning`].
+    #[inline]
+    pub fn positioning<O: Outlook>(&self, outlook: &O) -> Span {
+        outlook.positioning(&self.pending.request, &self.place)
+    }
+
+    /// See [`Outlook::access`].
+    #[inline]
+    pub fn access<O: Outlook>(&self, outlook: &O) -> Span {
+        outlook.access(&self.pending.request, &self.place)
+    }
+}
+
 /// Candidates in order of arrival.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waiting(Vec<Candidate>);
@@ -19,8 +41,7 @@ pub(super) struct Waiting(Vec<Candidate>);
 impl Waiting {
     /// Takes a request in.
     pub fn add<E: Estimate>(&mut self, pending: Pending, drive: &E) {
-        let place = drive.locate(&pending.request);
-        self.0.push(Candidate { pending, place });
+        self.0.push(Candidate::of(pending, drive));
     }
 
     /// Takes in a candidate behind all others.

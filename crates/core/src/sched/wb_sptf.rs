@@ -80,8 +80,6 @@ impl Select for WbSptf {
             let after = c.pending.arrived.since_or_zero(oldest);
             i128::from(after.as_ns()) <= window
         });
-        waiting.least_of(inside, |c| {
-            outlook.positioning(&c.pending.request, &c.place)
-        })
+        waiting.least_of(inside, |c| c.positioning(outlook))
     }
 }

@@ -70,7 +70,7 @@ impl Rule for Wstf {
 impl Select for Wstf {
     fn select<O: Outlook>(&self, now: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
         waiting.least(|c| {
-            let access = outlook.access(&c.pending.request, &c.place);
+            let access = c.access(outlook);
             let left = (self.most_wait - now.since_or_zero(c.pending.arrived)).or_zero();
             i128::from(access.as_ns()) * i128::from(left.as_ns())
         })

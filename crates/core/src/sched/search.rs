@@ -1,0 +1,67 @@
+//! Policies that serve the least of a cost that lies above the positioning time, and remember
+//! nothing else.
+
+use super::field::{Cost, Field};
+use super::waiting::Candidate;
+use super::{Estimate, Outlook, Pending, Policy, Shape};
+use crate::units::Instant;
+
+/// A cost that [`Field`] can look for the least of.
+pub(super) trait Least: 'static {
+    type Cost: Cost;
+
+    /// Costs lie the further above positioning times the later a request came.
+    const GROWS_WITH_ARRIVAL: bool = false;
+
+    /// How far a candidate's cost lies above its positioning time at the least, before
+    /// [`Least::less_ns`] is taken off: the same at all times, in nanoseconds.
+    fn more_ns(&self, shape: Shape, candidate: &Candidate) -> f64;
+
+    /// What is taken off all costs at `now`, in nanoseconds.
+    fn less_ns(&self, _: Instant) -> f64 {
+        0.0
+    }
+
+    /// The cost at `now`.
+    fn cost<O: Outlook>(&self, now: Instant, outlook: &O, candidate: &Candidate) -> Self::Cost;
+}
+
+/// Serves the least by `rule`, of several the first.
+pub(super) struct Search<L> {
+    rule: L,
+    shape: Shape,
+    field: Field,
+}
+
+impl<L: Least> Search<L> {
+    /// With nothing pending.
+    pub fn by(rule: L, shape: Shape) -> Self {
+        Self {
+            rule,
+            shape,
+            field: Field::new(shape, L::GROWS_WITH_ARRIVAL),
+        }
+    }
+}
+
+impl<E: Estimate, L: Least> Policy<E> for Search<L> {
+    #[inline]
+    fn add(&mut self, pending: Pending, drive: &E) {
+        let candidate = Candidate::of(pending, drive);
+        let more_ns = self.rule.more_ns(self.shape, &candidate);
+        self.field.add(candidate, more_ns);
+    }
+
+    #[inline]
+    fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
+        let outlook = drive.outlook(now);
+        let rule = &self.rule;
+        let cost = |candidate: &Candidate| rule.cost(now, &outlook, candidate);
+        let found = self.field.least(&outlook, rule.less_ns(now), cost)?;
+        Some(self.field.remove(found))
+    }
+
+    fn take(&mut self, id: u64) -> Option<Pending> {
+        self.field.take(id)
+    }
+}
