@@ -84,7 +84,10 @@ pub fn text(
     let stem = Path::new(output).file_stem().unwrap_or_default();
     let mut set = |key, text: String| {
         let value = Value::Text(text);
-        edits.push(Edit { key, value });
+        edits.push(Edit {
+            key: key.into(),
+            value,
+        });
     };
     set("name", stem.to_string_lossy().into_owned());
     let summary = drive.spec.summary.trim_end_matches(FITTED);
