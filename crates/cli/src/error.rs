@@ -6,6 +6,7 @@ use std::io;
 use diskarm_core::engine::Rejected;
 use diskarm_core::spec::SpecError;
 use diskarm_core::text::Fault;
+use diskarm_study::StudyError;
 use diskarm_trace::TraceError;
 
 /// Why a command did not do what it was asked. Displays as one line, without `error:`.
@@ -42,6 +43,13 @@ pub enum Error {
     Trace(TraceError),
     /// A device refused a request that nobody had checked before.
     Rejected(Rejected),
+    /// A study is wrong or cannot be run.
+    Study(StudyError),
+    /// Claims of a study do not come out.
+    Claims {
+        /// How many.
+        count: usize,
+    },
     /// A file cannot be read or written.
     Io {
         /// `read` or `write`.
@@ -60,6 +68,14 @@ impl Error {
             flag,
             found: found.into(),
             expected: expected.into(),
+        }
+    }
+
+    /// What a shell learns: 1 where a question was answered with no, else 2.
+    pub fn code(&self) -> u8 {
+        match self {
+            Self::Claims { .. } => 1,
+            _ => 2,
         }
     }
 }
@@ -82,6 +98,9 @@ impl fmt::Display for Error {
             },
             Self::Trace(error) => error.fmt(f),
             Self::Rejected(error) => error.fmt(f),
+            Self::Study(error) => error.fmt(f),
+            Self::Claims { count: 1 } => f.write_str("a claim fails"),
+            Self::Claims { count } => write!(f, "{count} claims fail"),
             Self::Io {
                 doing,
                 path,
@@ -94,11 +113,12 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Usage(_) | Self::Flag { .. } => None,
+            Self::Usage(_) | Self::Flag { .. } | Self::Claims { .. } => None,
             Self::Spec(error) => Some(error),
             Self::Policy { fault, .. } | Self::Workload { fault, .. } => Some(fault),
             Self::Trace(error) => Some(error),
             Self::Rejected(error) => Some(error),
+            Self::Study(error) => Some(error),
             Self::Io { source, .. } => Some(source),
         }
     }
@@ -107,6 +127,18 @@ impl std::error::Error for Error {
 impl From<SpecError> for Error {
     fn from(error: SpecError) -> Self {
         Self::Spec(error)
+    }
+}
+
+impl From<StudyError> for Error {
+    fn from(error: StudyError) -> Self {
+        Self::Study(error)
+    }
+}
+
+impl From<diskarm_study::error::FileError> for Error {
+    fn from(error: diskarm_study::error::FileError) -> Self {
+        Self::Study(error.into())
     }
 }
 

@@ -17,6 +17,7 @@ mod progress;
 mod prose;
 mod rows;
 mod simulate;
+mod study;
 mod trace;
 mod validate;
 
@@ -40,6 +41,7 @@ enum Command {
     Drives(drives::Args),
     Policies(policies::Args),
     Simulate(simulate::Args),
+    Study(study::Args),
     Trace(trace::Args),
     Validate(validate::Args),
 }
@@ -51,13 +53,11 @@ fn run(command: Command) -> Result<(), Error> {
         Command::Drives(args) => drives::run(args),
         Command::Policies(args) => policies::run(args),
         Command::Simulate(args) => simulate::run(args),
+        Command::Study(args) => study::run(args),
         Command::Trace(args) => trace::run(args),
         Command::Validate(args) => validate::run(args),
     }
 }
-
-/// What a shell learns of bad input, from the parser of flags as from ourselves.
-const BAD_INPUT: u8 = 2;
 
 fn main() -> ExitCode {
     let outcome = match Cli::try_parse() {
@@ -68,7 +68,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
-            ExitCode::from(BAD_INPUT)
+            ExitCode::from(error.code())
         }
     }
 }

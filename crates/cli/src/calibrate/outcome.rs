@@ -82,7 +82,7 @@ pub fn text(
     let mut edits = edits(&drive.spec, &fitted.spec);
     let source = &drive.spec.source;
     let stem = Path::new(output).file_stem().unwrap_or_default();
-    let mut set = |key, text: String| {
+    let mut set = |key: &'static str, text: String| {
         let value = Value::Text(text);
         edits.push(Edit {
             key: key.into(),

@@ -1,0 +1,65 @@
+//! The blocks in which traces count, as sectors of a drive.
+
+use diskarm_core::request::Request;
+use diskarm_core::units::{Lbn, SectorCount};
+use diskarm_trace::{Record, TraceError};
+
+use crate::error::Error;
+use crate::model::Model;
+
+/// Bytes of a trace's block.
+const BLOCK_BYTES: u32 = 512;
+
+/// Turns rows of a trace into requests to one drive.
+#[derive(Clone, Copy)]
+pub struct Blocks {
+    /// Blocks that the drive has room for.
+    count: u64,
+    /// Sectors of the drive in a block; at least one.
+    sectors_per_block: u64,
+}
+
+impl Blocks {
+    /// For the drive `model`.
+    ///
+    /// # Errors
+    /// When a block is no whole number of the drive's sectors.
+    pub fn of(model: &Model) -> Result<Self, Error> {
+        let sector_bytes = model.spec.geometry.sector_bytes;
+        if !BLOCK_BYTES.is_multiple_of(sector_bytes) {
+            let expected = format!(
+                "a drive whose sectors divide a trace's blocks of {BLOCK_BYTES} bytes; its have \
+                 {sector_bytes}"
+            );
+            return Err(Error::argument("--drive", &model.name, expected));
+        }
+        let sectors_per_block = u64::from(BLOCK_BYTES / sector_bytes);
+        Ok(Self {
+            count: model.layout.sectors().0 / sectors_per_block,
+            sectors_per_block,
+        })
+    }
+
+    /// Blocks that the drive has room for.
+    pub fn room(self) -> SectorCount {
+        SectorCount(self.count)
+    }
+
+    /// The request of `record`, a row of `file`, under the name `id`.
+    ///
+    /// # Errors
+    /// A request beyond the end of the drive.
+    pub fn request(self, record: &Record, id: u64, file: &str) -> Result<Request, Error> {
+        if record.end().0 > self.count {
+            let found = format!("{} sectors from {}", record.sectors.0, record.start.0);
+            let expected = format!("at most {} blocks", self.count);
+            return Err(TraceError::value(file, record.place, "lbn", &found, &expected).into());
+        }
+        Ok(Request {
+            id,
+            op: record.op,
+            start: Lbn(record.start.0 * self.sectors_per_block),
+            sectors: SectorCount(record.sectors.0 * self.sectors_per_block),
+        })
+    }
+}

@@ -1,0 +1,192 @@
+//! The rows of traces as requests to disks side by side.
+
+use diskarm_core::request::Request;
+use diskarm_core::units::{Lbn, SectorCount};
+use diskarm_trace::adapt::{Closed, Disks, Merged, Notes};
+use diskarm_trace::{Reader, Record, TraceError};
+
+use crate::blocks::Blocks;
+use crate::error::Error;
+use crate::input::{Issue, Traced};
+use crate::model::Model;
+use crate::run::TracedFile;
+
+/// Streams traces, each device on a disk of its own. It ends at the first row that is wrong;
+/// [`Self::finish`] tells.
+pub struct TraceRows {
+    trace: Disks<Box<dyn Notes>>,
+    files: Vec<String>,
+    /// How many disks each device is spread over.
+    disks_a_device: u32,
+    blocks: Blocks,
+    /// Sectors of a disk.
+    size: SectorCount,
+    /// Read to learn of what kind the trace is, not handed out yet.
+    first: Option<(Record, Request)>,
+    next_id: u64,
+    failure: Option<Error>,
+}
+
+/// What a disk holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The trace, by its place on the command line from 0 on.
+    pub trace: u32,
+    /// The trace's number of the device.
+    pub device: u32,
+    /// Of a device that is spread over several disks, which of them.
+    pub part: u32,
+}
+
+/// More disks than this are refused: the trace numbers something else in the place of devices.
+pub const MOST_DISKS: u32 = 4096;
+
+impl TraceRows {
+    /// Opens the traces of `traced`, to be replayed on drives like `model`.
+    ///
+    /// # Errors
+    /// What the readers find wrong up to the first row for a drive; no such row.
+    pub fn open(traced: &Traced, model: &Model) -> Result<Self, Error> {
+        let blocks = Blocks::of(model)?;
+        let mut rows = Self {
+            trace: Disks::new(changed(traced, blocks.room())?),
+            files: traced.files.clone(),
+            disks_a_device: traced.fitting.disks_a_device(),
+            blocks,
+            size: model.layout.sectors(),
+            first: None,
+            next_id: 0,
+            failure: None,
+        };
+        rows.first = rows.next();
+        if rows.first.is_some() {
+            return Ok(rows);
+        }
+        rows.finish()?;
+        let name = rows.trace.name();
+        Err(match &traced.part.devices[..] {
+            [] => Error::argument(
+                "--trace",
+                name,
+                "a trace with requests from --from to --until",
+            ),
+            [first, ..] => {
+                let expected = format!("a device with requests in {name}");
+                Error::argument("--device", first.to_string(), expected)
+            }
+        })
+    }
+
+    /// Whether its rows say when they arrived.
+    pub fn has_arrivals(&self) -> bool {
+        let first = self.first.as_ref();
+        first.is_some_and(|(record, _)| record.arrival.is_some())
+    }
+
+    /// The files and their formats.
+    pub fn files(&self) -> Vec<TracedFile> {
+        let files = self.files.iter().cloned().zip(self.trace.readers());
+        let file = |(file, reader): (String, &Reader)| TracedFile {
+            file,
+            format: reader.format().name,
+        };
+        files.map(file).collect()
+    }
+
+    /// How many requests it has handed out.
+    pub fn requests_count(&self) -> u64 {
+        self.next_id
+    }
+
+    /// What each disk holds, of those that came up so far.
+    pub fn origins(&self) -> Vec<Origin> {
+        let traces = self.files.len() as u32;
+        let origin = |number: &u32| Origin {
+            trace: number % traces,
+            device: number / traces / self.disks_a_device,
+            part: number / traces % self.disks_a_device,
+        };
+        self.trace.devices().iter().map(origin).collect()
+    }
+
+    /// What someone who trusts the traces should know, one line each.
+    pub fn doubts(&self) -> Vec<String> {
+        let readers = self.trace.readers().into_iter();
+        let notes = readers.flat_map(|reader| {
+            let notes = reader.notes().into_iter();
+            notes.map(|note| format!("{}: {note}", reader.name()))
+        });
+        notes.collect()
+    }
+
+    /// What was changed on request, one line each.
+    pub fn changes(&self) -> Vec<String> {
+        // Without the note on the disks, which have figures of their own.
+        self.trace.inner().changes()
+    }
+
+    /// Whether the rows ended where the trace does.
+    ///
+    /// # Errors
+    /// What was wrong with the row at which they ended, if it was that.
+    pub fn finish(&mut self) -> Result<(), Error> {
+        self.failure.take().map_or(Ok(()), Err)
+    }
+
+    fn request(&mut self, record: &Record) -> Result<Request, Error> {
+        let name = self.trace.name();
+        if record.device >= MOST_DISKS {
+            let expected = format!("at most {MOST_DISKS} devices, or --device to choose");
+            let found = self
+                .trace
+                .devices()
+                .last()
+                .map_or_else(String::new, u32::to_string);
+            return Err(TraceError::value(name, record.place, "device", &found, &expected).into());
+        }
+        let request = self.blocks.request(record, self.next_id, name)?;
+        let base = u64::from(record.device) * self.size.0;
+        self.next_id += 1;
+        Ok(Request {
+            start: Lbn(base + request.start.0),
+            ..request
+        })
+    }
+}
+
+/// The requests of `traced` with all that it asks to change, on disks with `room` blocks.
+fn changed(traced: &Traced, room: SectorCount) -> Result<Box<dyn Notes>, Error> {
+    let fitted = |file: &String| {
+        let taken = || -> Result<Box<dyn Notes>, TraceError> {
+            Ok(traced.part.devices(traced.reading.open(file)?))
+        };
+        traced.fitting.fit(room, file, taken)
+    };
+    let traces = traced.files.iter().map(fitted);
+    let mut traces = traces.collect::<Result<Vec<_>, Error>>()?;
+    let merged: Box<dyn Notes> = match traces.pop() {
+        Some(only) if traces.is_empty() => only,
+        last => Box::new(Merged::new(traces.into_iter().chain(last))),
+    };
+    let taken = traced.part.window(merged);
+    Ok(traced.part.pace(match traced.issue {
+        Issue::Pauses => Box::new(Closed::new(taken)),
+        Issue::Traced | Issue::Outstanding { .. } => taken,
+    }))
+}
+
+impl Iterator for TraceRows {
+    type Item = (Record, Request);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(first) = self.first.take() {
+            return Some(first);
+        }
+        if self.failure.is_some() {
+            return None;
+        }
+        let row = self.trace.next()?.map_err(Error::from);
+        let row = row.and_then(|record| Ok((record, self.request(&record)?)));
+        row.map_err(|error| self.failure = Some(error)).ok()
+    }
+}

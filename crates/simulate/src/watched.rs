@@ -1,0 +1,132 @@
+//! All that watches a run: the report, and what was asked for beside it.
+
+use diskarm_core::drive::Completion;
+use diskarm_core::engine::Observer;
+use diskarm_core::report::{Disks, Report, Served, Windows};
+use diskarm_core::request::Request;
+use diskarm_core::units::{Instant, Lbn, SectorCount};
+
+use crate::backlog::Backlog;
+use crate::look::Looks;
+use crate::rows::{Row, Sink};
+
+/// A report, and who looks at how far it is.
+pub struct Watched<'a> {
+    pub report: Report,
+    pub backlog: Backlog,
+    /// `None` where nobody asked for more: one look a request.
+    pub extras: Option<Box<Extras<'a>>>,
+    pub looks: Looks<'a>,
+    /// The run ends when more wait.
+    pub most_waiting: u64,
+    /// `None` while it goes on.
+    pub end: Option<End>,
+}
+
+/// Why a run ends before its requests do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Someone said so.
+    Stopped,
+    /// Too many wait.
+    Saturated,
+}
+
+/// What not every run is asked for.
+#[derive(Default)]
+pub struct Extras<'a> {
+    /// Of each stream of a workload, where there are several.
+    pub streams: Vec<Served>,
+    pub windows: Option<Windows>,
+    /// Where there may be several.
+    pub disks: Option<Disks>,
+    pub rows: Option<Rows<'a>>,
+}
+
+/// Where rows go, of requests to disks of one size.
+pub struct Rows<'a> {
+    pub sink: &'a mut dyn Sink,
+    pub size: SectorCount,
+}
+
+impl Rows<'_> {
+    fn take(&mut self, completion: &Completion) {
+        let start = completion.request.start.0;
+        self.sink.take(Row {
+            disk: start / self.size.0,
+            lbn: Lbn(start % self.size.0),
+            completion,
+        });
+    }
+}
+
+impl Extras<'_> {
+    /// Whether anything is in it.
+    pub fn is_asked_for(&self) -> bool {
+        !self.streams.is_empty()
+            || self.windows.is_some()
+            || self.disks.is_some()
+            || self.rows.is_some()
+    }
+
+    /// A request arrived.
+    #[cold]
+    fn arrived(&mut self, now: Instant, request: &Request) {
+        if let Some(windows) = &mut self.windows {
+            windows.arrived(now, request);
+        }
+        if let Some(disks) = &mut self.disks {
+            disks.arrived(now, request);
+        }
+    }
+
+    /// A request was completed; `counts` is false during the warm-up.
+    #[cold]
+    fn completed(&mut self, completion: &Completion, counts: bool) {
+        if counts && !self.streams.is_empty() {
+            // As `engine::Streams` numbers requests.
+            let number = completion.request.id % self.streams.len() as u64;
+            self.streams[number as usize].record(completion);
+        }
+        if let Some(windows) = &mut self.windows {
+            windows.completed(completion);
+        }
+        if let Some(disks) = &mut self.disks {
+            disks.completed(completion);
+        }
+        if let Some(rows) = &mut self.rows {
+            rows.take(completion);
+        }
+    }
+}
+
+impl Observer for Watched<'_> {
+    #[inline]
+    fn arrived(&mut self, now: Instant, request: &Request) {
+        self.report.arrived(now, request);
+        self.backlog.arrived(now);
+        if let Some(extras) = &mut self.extras {
+            extras.arrived(now, request);
+        }
+    }
+
+    #[inline]
+    fn completed(&mut self, completion: &Completion) {
+        if let Some(extras) = &mut self.extras {
+            extras.completed(completion, self.report.is_counting());
+        }
+        self.report.completed(completion);
+        let done = self.backlog.completed(completion.at);
+        // Of those outstanding at the last arrival, one is in service.
+        if self.backlog.at_last_arrival().saturating_sub(1) > self.most_waiting {
+            self.end = Some(End::Saturated);
+        } else if self.looks.are_due(done) && self.looks.look(done).is_break() {
+            self.end = Some(End::Stopped);
+        }
+    }
+
+    #[inline]
+    fn is_over(&self) -> bool {
+        self.end.is_some()
+    }
+}
