@@ -323,6 +323,10 @@ impl Filled<'_> {
         }
         let least = count("replications", Some(1))?;
         let until_ci95 = self.share("until_ci95")?;
+        if until_ci95.is_some() && least < 3 {
+            let expected = "3 or more with until_ci95, as two agree by chance";
+            return Err(self.at("replications").error(least.to_string(), expected));
+        }
         let most = match until_ci95 {
             Some(_) => count("most_replications", None)?,
             None => least,

@@ -32,7 +32,7 @@ pub fn names(expression: &str) -> impl Iterator<Item = &str> {
 /// `text` with each placeholder replaced.
 ///
 /// # Errors
-/// The expression that has no value, and why.
+/// What is expected of the expression that has no value.
 pub fn fill(text: &str, known: &Names<'_>) -> Result<Scalar, String> {
     let mut filled = String::new();
     let mut rest = text;
@@ -63,7 +63,7 @@ fn evaluate(expression: &str, known: &Names<'_>) -> Result<Scalar, String> {
 /// one.
 ///
 /// # Errors
-/// The name that has no number; a result that is not finite.
+/// What is expected of a name that has no number, or of a result that is not finite.
 pub fn product(expression: &str, number: impl Fn(&str) -> Option<f64>) -> Result<f64, String> {
     let mut value = 1.0;
     let mut divides = false;
@@ -73,7 +73,9 @@ pub fn product(expression: &str, number: impl Fn(&str) -> Option<f64>) -> Result
         let part = rest[..end].trim();
         let factor = part.parse::<f64>().ok().or_else(|| number(part));
         let Some(factor) = factor else {
-            return Err(format!("{part:?} in {{{expression}}} is no number"));
+            return Err(format!(
+                "numbers in {{{expression}}}, of which {part:?} is none"
+            ));
         };
         value = if divides {
             value / factor
@@ -88,7 +90,7 @@ pub fn product(expression: &str, number: impl Fn(&str) -> Option<f64>) -> Result
     }
     match value.is_finite() {
         true => Ok(value),
-        false => Err(format!("{{{expression}}} is not finite")),
+        false => Err(format!("a finite number of {{{expression}}}")),
     }
 }
 
