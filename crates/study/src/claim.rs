@@ -12,6 +12,8 @@ mod saturates;
 mod spread;
 mod sustains;
 mod tally;
+#[cfg(test)]
+mod tests;
 mod value;
 
 use std::fmt;
