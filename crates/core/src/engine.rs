@@ -61,10 +61,17 @@ pub trait Observer {
 
     /// A request was completed.
     fn completed(&mut self, completion: &Completion);
+
+    /// Whether it has seen enough. Asked after each completion; the run then ends there.
+    #[inline]
+    fn is_over(&self) -> bool {
+        false
+    }
 }
 
-/// Runs `load` on `device` until nothing is left to arrive or to complete. At one instant
-/// completions come before arrivals.
+/// Runs `load` on `device` until nothing is left to arrive or to complete, or the observer has seen
+/// enough; what is then outstanding stays in the device. At one instant completions come before
+/// arrivals.
 ///
 /// # Errors
 /// When the device refuses a request; what was observed until then stands.
@@ -79,6 +86,9 @@ pub fn run(
             (Some(event), arrival) if arrival.is_none_or(|at| event <= at) => {
                 if let Some(completion) = device.advance(event) {
                     observer.completed(&completion);
+                    if observer.is_over() {
+                        return Ok(());
+                    }
                     load.completed(&completion);
                 }
             }

@@ -117,6 +117,11 @@ impl TraceError {
         self.0.kind
     }
 
+    /// The trace's name, as it was opened.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
     /// Where in the file, if at one place.
     pub fn place(&self) -> Option<Place> {
         self.0.place

@@ -16,9 +16,12 @@ const FLOORS: &[(&str, u32)] = &[
     ("diskarm-drives", 1),
     ("diskarm-trace", 2),
     ("diskarm-calibrate", 3),
-    ("diskarm", 4),
-    ("diskarm-fuzz", 4),
-    ("xtask", 4),
+    ("diskarm-simulate", 3),
+    ("diskarm-study", 4),
+    ("diskarm", 5),
+    ("diskarm-fuzz", 5),
+    ("xtask", 5),
+    ("diskarm-python", 6),
 ];
 
 fn run(tree: &Tree) -> Vec<Finding> {

@@ -1,4 +1,4 @@
-//! The rows of a measured trace that a command takes.
+//! The rows of a measured trace: requests, responses and pauses.
 
 use std::ops::Range;
 
@@ -8,9 +8,9 @@ use diskarm_core::validate::Measured;
 use diskarm_trace::{Reader, Record, TraceError};
 
 use crate::blocks::Blocks;
-use crate::drive_arg::Chosen;
 use crate::error::Error;
-use crate::trace::input::Reading;
+use crate::model::Model;
+use crate::reading::Reading;
 
 /// A half-open range of rows, counted from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,22 +58,13 @@ pub struct Taken {
     pub notes: Vec<String>,
 }
 
-impl Taken {
-    /// Says on standard error what there is to know.
-    pub fn warn(&self) {
-        for note in &self.notes {
-            eprintln!("warning: {note}");
-        }
-    }
-}
-
 /// Reads `rows` of the trace in `file`, all of which the drive can serve.
 ///
 /// # Errors
 /// What is wrong with the trace; rows that it does not have; a trace without responses or
 /// pauses; a request beyond the end of the drive; a drive whose sectors do not divide blocks.
-pub fn read(file: &str, reading: &Reading, rows: Rows, drive: &Chosen) -> Result<Taken, Error> {
-    read_from(rows.from, file, reading, rows, drive)
+pub fn read(file: &str, reading: &Reading, rows: Rows, model: &Model) -> Result<Taken, Error> {
+    read_from(rows.from, file, reading, rows, model)
 }
 
 /// Reads `rows` of the trace in `file` and all rows before.
@@ -84,9 +75,9 @@ pub fn read_with_history(
     file: &str,
     reading: &Reading,
     rows: Rows,
-    drive: &Chosen,
+    model: &Model,
 ) -> Result<Taken, Error> {
-    read_from(0, file, reading, rows, drive)
+    read_from(0, file, reading, rows, model)
 }
 
 /// Reads from the row `first`, no later than the first of `rows`, to the last of `rows`.
@@ -95,9 +86,9 @@ fn read_from(
     file: &str,
     reading: &Reading,
     rows: Rows,
-    drive: &Chosen,
+    model: &Model,
 ) -> Result<Taken, Error> {
-    let blocks = Blocks::of(drive)?;
+    let blocks = Blocks::of(model)?;
     let mut trace = reading.open(file)?;
     let mut taken: Vec<Measured> = Vec::new();
     let mut completed = None;
@@ -126,7 +117,7 @@ fn read_from(
     // The trace ended before the range did, or before it began.
     if rows.end.is_some_and(|end| index < end) || index <= rows.from {
         let expected = format!("a range within 0..{index}, the rows of {file}");
-        return Err(Error::flag("--rows", rows.to_string(), expected));
+        return Err(Error::argument("--rows", rows.to_string(), expected));
     }
     let notes = trace.notes().into_iter();
     Ok(Taken {

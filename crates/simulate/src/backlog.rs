@@ -34,6 +34,12 @@ impl Backlog {
         self.completed
     }
 
+    /// How many were outstanding at the last arrival.
+    #[inline]
+    pub fn at_last_arrival(&self) -> u64 {
+        self.at_last
+    }
+
     /// Whether throughput stayed below 99 % of the rate of arrivals: the same requests took that
     /// much longer to be served than to come.
     pub fn is_growing(&self) -> bool {

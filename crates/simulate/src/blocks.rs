@@ -4,8 +4,8 @@ use diskarm_core::request::Request;
 use diskarm_core::units::{Lbn, SectorCount};
 use diskarm_trace::{Record, TraceError};
 
-use crate::drive_arg::Chosen;
 use crate::error::Error;
+use crate::model::Model;
 
 /// Bytes of a trace's block.
 const BLOCK_BYTES: u32 = 512;
@@ -20,22 +20,22 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// For the drive `chosen`.
+    /// For the drive `model`.
     ///
     /// # Errors
     /// When a block is no whole number of the drive's sectors.
-    pub fn of(chosen: &Chosen) -> Result<Self, Error> {
-        let sector_bytes = chosen.spec.geometry.sector_bytes;
+    pub fn of(model: &Model) -> Result<Self, Error> {
+        let sector_bytes = model.spec.geometry.sector_bytes;
         if !BLOCK_BYTES.is_multiple_of(sector_bytes) {
             let expected = format!(
                 "a drive whose sectors divide a trace's blocks of {BLOCK_BYTES} bytes; its have \
                  {sector_bytes}"
             );
-            return Err(Error::flag("--drive", &chosen.name, expected));
+            return Err(Error::argument("--drive", &model.name, expected));
         }
         let sectors_per_block = u64::from(BLOCK_BYTES / sector_bytes);
         Ok(Self {
-            count: chosen.layout.sectors().0 / sectors_per_block,
+            count: model.layout.sectors().0 / sectors_per_block,
             sectors_per_block,
         })
     }

@@ -5,13 +5,15 @@ use diskarm_core::validate::{Replayed, Validation, Variant};
 
 use crate::parallel;
 
-/// All replays in the order of [`Validation::variants`], on every processor.
+/// All replays in the order of [`Validation::variants`], on every processor; `told` hears of how
+/// many are done.
 ///
 /// # Errors
 /// The first refusal, in that order.
-pub fn all(validation: &Validation<'_>) -> Result<Vec<Replayed>, Rejected> {
+pub fn all(validation: &Validation<'_>, told: impl FnMut(u64)) -> Result<Vec<Replayed>, Rejected> {
     let variants: Vec<Variant> = Validation::variants().collect();
-    let replays = parallel::map(variants.len(), |number| validation.replay(variants[number]));
+    let replay = |number: usize| validation.replay(variants[number]);
+    let replays = parallel::map(variants.len(), replay, told);
     replays.into_iter().collect()
 }
 
@@ -23,11 +25,11 @@ mod tests {
     use diskarm_core::validate::{Figures, Measured};
 
     use super::*;
-    use crate::drive_arg;
+    use crate::Model;
 
     #[test]
     fn the_number_of_threads_changes_no_bit() {
-        let drive = drive_arg::choose("--drive", "hp-c2247").unwrap_or_else(|e| panic!("{e}"));
+        let drive = Model::find("hp-c2247").unwrap_or_else(|e| panic!("{e}"));
         let row = |id: u64| Measured {
             step: Step {
                 request: Request {
@@ -51,7 +53,7 @@ mod tests {
             let replayed = validation.replay(variants[number]);
             replayed.unwrap_or_else(|e| panic!("{e}"))
         };
-        let replays = |threads| parallel::map_on(threads, variants.len(), replay);
+        let replays = |threads| parallel::map_on(threads, variants.len(), replay, |_| {});
         let one = replays(1);
         assert_ne!(one[0], one[16]);
         for threads in [2, 5, 100] {

@@ -3,12 +3,13 @@
 use diskarm_core::request::Request;
 use diskarm_core::units::{Lbn, SectorCount};
 use diskarm_trace::adapt::{Closed, Disks, Merged, Notes};
-use diskarm_trace::{Record, TraceError};
+use diskarm_trace::{Reader, Record, TraceError};
 
-use super::args::{Replay, Setting};
 use crate::blocks::Blocks;
-use crate::drive_arg::Chosen;
 use crate::error::Error;
+use crate::input::{Issue, Traced};
+use crate::model::Model;
+use crate::run::TracedFile;
 
 /// Streams traces, each device on a disk of its own. It ends at the first row that is wrong;
 /// [`Self::finish`] tells.
@@ -41,18 +42,18 @@ pub struct Origin {
 pub const MOST_DISKS: u32 = 4096;
 
 impl TraceRows {
-    /// Opens the traces `files`, to be replayed on drives like `chosen`.
+    /// Opens the traces of `traced`, to be replayed on drives like `model`.
     ///
     /// # Errors
     /// What the readers find wrong up to the first row for a drive; no such row.
-    pub fn open(setting: &Setting, files: &[String], chosen: &Chosen) -> Result<Self, Error> {
-        let blocks = Blocks::of(chosen)?;
+    pub fn open(traced: &Traced, model: &Model) -> Result<Self, Error> {
+        let blocks = Blocks::of(model)?;
         let mut rows = Self {
-            trace: Disks::new(changed(setting, files, blocks.room())?),
-            files: files.to_vec(),
-            disks_a_device: setting.fitting.disks_a_device(),
+            trace: Disks::new(changed(traced, blocks.room())?),
+            files: traced.files.clone(),
+            disks_a_device: traced.fitting.disks_a_device(),
             blocks,
-            size: chosen.layout.sectors(),
+            size: model.layout.sectors(),
             first: None,
             next_id: 0,
             failure: None,
@@ -63,15 +64,15 @@ impl TraceRows {
         }
         rows.finish()?;
         let name = rows.trace.name();
-        Err(match setting.part.chosen() {
-            [] => Error::flag(
+        Err(match &traced.part.devices[..] {
+            [] => Error::argument(
                 "--trace",
                 name,
                 "a trace with requests from --from to --until",
             ),
             [first, ..] => {
                 let expected = format!("a device with requests in {name}");
-                Error::flag("--device", first.to_string(), expected)
+                Error::argument("--device", first.to_string(), expected)
             }
         })
     }
@@ -82,11 +83,14 @@ impl TraceRows {
         first.is_some_and(|(record, _)| record.arrival.is_some())
     }
 
-    /// The files, as typed, and the names of their formats.
-    pub fn files(&self) -> impl Iterator<Item = (&str, &'static str)> {
-        let readers = self.trace.readers().into_iter();
-        let formats = readers.map(|reader| reader.format().name);
-        self.files.iter().map(String::as_str).zip(formats)
+    /// The files and their formats.
+    pub fn files(&self) -> Vec<TracedFile> {
+        let files = self.files.iter().cloned().zip(self.trace.readers());
+        let file = |(file, reader): (String, &Reader)| TracedFile {
+            file,
+            format: reader.format().name,
+        };
+        files.map(file).collect()
     }
 
     /// How many requests it has handed out.
@@ -150,30 +154,24 @@ impl TraceRows {
     }
 }
 
-/// The requests of `files` with all that `setting` asks to change, on disks with `room` blocks.
-fn changed(
-    setting: &Setting,
-    files: &[String],
-    room: SectorCount,
-) -> Result<Box<dyn Notes>, Error> {
+/// The requests of `traced` with all that it asks to change, on disks with `room` blocks.
+fn changed(traced: &Traced, room: SectorCount) -> Result<Box<dyn Notes>, Error> {
     let fitted = |file: &String| {
-        let taken = || -> Result<Box<dyn Notes>, Error> {
-            Ok(setting.part.devices(setting.reading.open(file)?))
+        let taken = || -> Result<Box<dyn Notes>, TraceError> {
+            Ok(traced.part.devices(traced.reading.open(file)?))
         };
-        setting.fitting.fit(Some(room), file, taken)
+        traced.fitting.fit(room, file, taken)
     };
-    let mut traces = files
-        .iter()
-        .map(fitted)
-        .collect::<Result<Vec<_>, Error>>()?;
+    let traces = traced.files.iter().map(fitted);
+    let mut traces = traces.collect::<Result<Vec<_>, Error>>()?;
     let merged: Box<dyn Notes> = match traces.pop() {
         Some(only) if traces.is_empty() => only,
         last => Box::new(Merged::new(traces.into_iter().chain(last))),
     };
-    let taken = setting.part.window(merged);
-    Ok(setting.part.pace(match setting.replay {
-        Replay::Traced => taken,
-        Replay::Pauses => Box::new(Closed::new(taken)),
+    let taken = traced.part.window(merged);
+    Ok(traced.part.pace(match traced.issue {
+        Issue::Pauses => Box::new(Closed::new(taken)),
+        Issue::Traced | Issue::Outstanding { .. } => taken,
     }))
 }
 

@@ -4,33 +4,63 @@ use diskarm_core::drive::Completion;
 use diskarm_core::engine::Observer;
 use diskarm_core::report::{Disks, Report, Served, Windows};
 use diskarm_core::request::Request;
-use diskarm_core::units::Instant;
+use diskarm_core::units::{Instant, Lbn, SectorCount};
 
-use super::backlog::Backlog;
-use super::rows::Rows;
-use crate::progress::Progress;
+use crate::backlog::Backlog;
+use crate::look::Looks;
+use crate::rows::{Row, Sink};
 
-/// A report, and the bar that shows how far it is.
-pub struct Watched {
+/// A report, and who looks at how far it is.
+pub struct Watched<'a> {
     pub report: Report,
     pub backlog: Backlog,
     /// `None` where nobody asked for more: one look a request.
-    pub extras: Option<Box<Extras>>,
-    pub progress: Progress,
+    pub extras: Option<Box<Extras<'a>>>,
+    pub looks: Looks<'a>,
+    /// The run ends when more are outstanding at an arrival.
+    pub most_outstanding: u64,
+    /// `None` while it goes on.
+    pub end: Option<End>,
+}
+
+/// Why a run ends before its requests do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Someone said so.
+    Stopped,
+    /// Too many wait.
+    Saturated,
 }
 
 /// What not every run is asked for.
 #[derive(Default)]
-pub struct Extras {
+pub struct Extras<'a> {
     /// Of each stream of a workload, where there are several.
     pub streams: Vec<Served>,
     pub windows: Option<Windows>,
     /// Where there may be several.
     pub disks: Option<Disks>,
-    pub rows: Option<Rows>,
+    pub rows: Option<Rows<'a>>,
 }
 
-impl Extras {
+/// Where rows go, of requests to disks of one size.
+pub struct Rows<'a> {
+    pub sink: &'a mut dyn Sink,
+    pub size: SectorCount,
+}
+
+impl Rows<'_> {
+    fn take(&mut self, completion: &Completion) {
+        let start = completion.request.start.0;
+        self.sink.take(Row {
+            disk: start / self.size.0,
+            lbn: Lbn(start % self.size.0),
+            completion,
+        });
+    }
+}
+
+impl Extras<'_> {
     /// Whether anything is in it.
     pub fn is_asked_for(&self) -> bool {
         !self.streams.is_empty()
@@ -65,15 +95,12 @@ impl Extras {
             disks.completed(completion);
         }
         if let Some(rows) = &mut self.rows {
-            rows.write(completion);
+            rows.take(completion);
         }
     }
 }
 
-/// Requests between two looks at the clock.
-const STRIDE: u64 = 1024;
-
-impl Observer for Watched {
+impl Observer for Watched<'_> {
     #[inline]
     fn arrived(&mut self, now: Instant, request: &Request) {
         self.report.arrived(now, request);
@@ -90,8 +117,15 @@ impl Observer for Watched {
         }
         self.report.completed(completion);
         let done = self.backlog.completed(completion.at);
-        if done.is_multiple_of(STRIDE) {
-            self.progress.at(done);
+        if self.backlog.at_last_arrival() > self.most_outstanding {
+            self.end = Some(End::Saturated);
+        } else if self.looks.are_due(done) && self.looks.look(done).is_break() {
+            self.end = Some(End::Stopped);
         }
+    }
+
+    #[inline]
+    fn is_over(&self) -> bool {
+        self.end.is_some()
     }
 }

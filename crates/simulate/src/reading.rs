@@ -1,0 +1,48 @@
+//! How a trace is read.
+
+use diskarm_trace::{Moment, OnError, Options, Reader, TraceError};
+
+/// The name that stands for standard input.
+pub const STANDARD_INPUT: &str = "-";
+
+/// How to read a trace.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// Its format, where its content does not tell.
+    pub format: Option<String>,
+    /// What a bad row does.
+    pub on_error: OnError,
+    /// When a request arrives in a trace of Linux's block layer.
+    pub arrival: Moment,
+}
+
+impl Reading {
+    /// Opens the trace in `file`.
+    ///
+    /// # Errors
+    /// What is wrong with it before its first record.
+    pub fn open(&self, file: &str) -> Result<Reader, TraceError> {
+        let options = Options {
+            format: self.format.as_deref(),
+            on_error: self.on_error,
+            arrival: self.arrival,
+        };
+        if file == STANDARD_INPUT {
+            return diskarm_trace::read_with(std::io::stdin(), "standard input", &options);
+        }
+        diskarm_trace::open_with(file, &options)
+    }
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        let Options {
+            on_error, arrival, ..
+        } = Options::default();
+        Self {
+            format: None,
+            on_error,
+            arrival,
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! A simulation, and its runs.
+
+use diskarm_core::array::SideBySide;
+use diskarm_core::drive::{Device, Drive};
+use diskarm_core::engine::{self, Arriving, Closed, Load, Open, Replay, Step, Streams};
+use diskarm_core::host::Host;
+use diskarm_core::report::{Disks, Report, Served, Windows};
+use diskarm_core::sched::{Choice, Policy};
+use diskarm_core::units::{Angle, Instant, SectorCount, Span};
+use diskarm_core::workload::{Arrivals, Thinking, Times};
+use diskarm_trace::Record;
+
+use crate::backlog::Backlog;
+use crate::error::Error;
+use crate::input::{Drawn, Input, Issue, Traced};
+use crate::look::{Look, Looks};
+use crate::model::Model;
+use crate::parallel;
+use crate::rows::Sink;
+use crate::run::{Replayed, Run};
+use crate::trace_rows::{MOST_DISKS, TraceRows};
+use crate::watched::{End, Extras, Rows, Watched};
+
+/// More windows than anybody reads.
+const MOST_WINDOWS: usize = 100_000;
+
+/// Makes the policy of a host's queue; each drive has a queue of its own.
+pub trait MakePolicy: Sync {
+    /// One for `drive`, with nothing pending.
+    fn policy(&self, drive: &Drive) -> Box<dyn Policy<Drive>>;
+}
+
+impl MakePolicy for Choice {
+    fn policy(&self, drive: &Drive) -> Box<dyn Policy<Drive>> {
+        self.policy(drive)
+    }
+}
+
+/// Reads the policy that `argument` gives.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn policy(argument: &'static str, text: &str) -> Result<Choice, Error> {
+    Choice::parse(text, argument).map_err(|fault| Error::Policy { argument, fault })
+}
+
+/// A drive behind a host's queue, and its requests.
+#[derive(Clone, Copy)]
+pub struct Simulation<'a> {
+    /// The drive.
+    pub model: &'a Model,
+    /// The order of service in the host's queue.
+    pub policy: &'a dyn MakePolicy,
+    /// The requests.
+    pub input: &'a Input,
+    /// The largest command that the host's queue makes of sequential requests, if it does.
+    pub merge: Option<SectorCount>,
+    /// Completions that are left out of the report, and the time until then.
+    pub warm_up: u64,
+    /// The length of windows that are reported one by one, if any are.
+    pub window: Option<Span>,
+    /// Where requests come by themselves, and at some completion more than so many wait (all that
+    /// are outstanding, at all drives together, but one), the run ends there as saturated.
+    pub most_waiting: Option<u64>,
+}
+
+impl<'a> Simulation<'a> {
+    /// Requests of `input` to `model` in the order of `policy`, with nothing merged, no warm-up,
+    /// no windows and no end but that of the requests.
+    pub fn new(model: &'a Model, policy: &'a dyn MakePolicy, input: &'a Input) -> Self {
+        Self {
+            model,
+            policy,
+            input,
+            merge: None,
+            warm_up: 0,
+            window: None,
+            most_waiting: None,
+        }
+    }
+
+    /// Runs once: with the first seed where requests are drawn.
+    ///
+    /// # Errors
+    /// When the workload, the warm-up or the windows do not fit the run; what is wrong with a
+    /// trace.
+    pub fn run<'w>(&self, look: Look<'w>, sink: Option<&'w mut dyn Sink>) -> Result<Run, Error> {
+        match self.input {
+            Input::Drawn(drawn) => {
+                drawn.check(self.warm_up)?;
+                self.replication(drawn, drawn.seed, look, sink)
+            }
+            Input::Traced(traced) => self.replay(traced, look, sink),
+        }
+    }
+
+    /// Runs as often as it is asked for, on every processor, and tells how many runs are done. A
+    /// trace runs once, as nothing about it is random.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn replications(&self, look: Look<'_>, told: impl FnMut(u64)) -> Result<Vec<Run>, Error> {
+        let Input::Drawn(drawn) = self.input else {
+            return Ok(vec![self.run(look, None)?]);
+        };
+        drawn.check(self.warm_up)?;
+        let seeds = drawn.seeds();
+        let run = |number: usize| self.replication(drawn, seeds[number], look, None);
+        let runs = parallel::map(seeds.len(), run, told);
+        runs.into_iter().collect()
+    }
+
+    /// One run with the requests that `seed` gives.
+    fn replication<'w>(
+        &self,
+        drawn: &Drawn,
+        seed: u64,
+        look: Look<'w>,
+        sink: Option<&'w mut dyn Sink>,
+    ) -> Result<Run, Error> {
+        let (workload, total) = (&drawn.workload, drawn.requests_count());
+        let disk = self.model.disk();
+        let only = match &workload.streams[..] {
+            [only] => Some((only.requests(disk, seed), &only.arrivals)),
+            _ => None,
+        };
+        // A load of its own for a single stream spares it the choice among several, a sixth of
+        // the time of a request.
+        let device = &mut self.host();
+        let is_open = drawn.is_open();
+        let watched = self.watched(look, sink, workload.streams.len(), is_open);
+        let served = match only {
+            Some((requests, Arrivals::Open(pauses))) => {
+                let times = Times::new(pauses, seed, 0);
+                let mut load = Arriving::new(times, requests, total);
+                self.serve(device, &mut load, watched)?
+            }
+            Some((requests, Arrivals::Closed(clients))) => {
+                let thinking = Thinking::new(&clients.think, seed, 0);
+                let requests = requests.take(total as usize);
+                let mut load = Closed::thinking(requests, clients.clients, thinking);
+                self.serve(device, &mut load, watched)?
+            }
+            None => {
+                let mut load = Streams::new(workload, disk, seed, total);
+                self.serve(device, &mut load, watched)?
+            }
+        };
+        Ok(Run {
+            seed: Some(seed),
+            is_saturated: served.run.is_saturated && is_open,
+            ..served.run
+        })
+    }
+
+    /// So many outstanding where that was asked for; else arrivals as traced where the trace has
+    /// them; else one request at a time, with its pauses.
+    fn replay<'w>(
+        &self,
+        traced: &Traced,
+        look: Look<'w>,
+        sink: Option<&'w mut dyn Sink>,
+    ) -> Result<Run, Error> {
+        let mut rows = TraceRows::open(traced, self.model)?;
+        let size = self.model.layout.sectors();
+        let mut disks = SideBySide::new(size, MOST_DISKS, || self.host());
+        let issue = match traced.issue {
+            Issue::Traced if !rows.has_arrivals() => Issue::Pauses,
+            asked => asked,
+        };
+        let is_open = issue == Issue::Traced;
+        let mut watched = self.watched(look, sink, 1, is_open);
+        let extras = watched.extras.get_or_insert_default();
+        extras.disks = Some(Disks::new(size, self.warm_up));
+        let requests = rows.by_ref();
+        let served = match issue {
+            Issue::Outstanding { clients, think } => {
+                let requests = requests.map(|(_, request)| request);
+                let mut load = Closed::new(requests, clients as usize, think);
+                self.serve(&mut disks, &mut load, watched)
+            }
+            Issue::Traced => {
+                let arrival = |record: &Record| record.arrival.unwrap_or(Instant::START);
+                let arrivals = requests.map(|(record, request)| (arrival(&record), request));
+                self.serve(&mut disks, &mut Open::new(arrivals), watched)
+            }
+            Issue::Pauses => {
+                let steps = requests.map(|(record, request)| Step {
+                    request,
+                    think: record.think.unwrap_or_default(),
+                });
+                let mut load = Replay::new(steps, Instant::START);
+                self.serve(&mut disks, &mut load, watched)
+            }
+        };
+        rows.finish()?;
+        let Ended { run, reports, end } = served?;
+        if end.is_none() && run.report.requests_count() == 0 {
+            let all = rows.requests_count();
+            let expected = format!("less than the {all} requests of --trace");
+            let found = self.warm_up.to_string();
+            return Err(Error::argument("--warmup", found, expected));
+        }
+        let origins = rows.origins();
+        let several = reports.len() > 1;
+        let disks = origins.iter().copied().zip(reports).filter(|_| several);
+        Ok(Run {
+            // Clients that wait for their requests cannot outrun the drive.
+            is_saturated: run.is_saturated && is_open,
+            disks: disks.collect(),
+            doubts: rows.doubts(),
+            changes: rows.changes(),
+            replayed: Some(Replayed {
+                files: rows.files(),
+                origins,
+                issue,
+            }),
+            ..run
+        })
+    }
+
+    /// The drive behind its host's queue.
+    fn host(&self) -> Host<Drive> {
+        let Model { spec, layout, .. } = self.model;
+        let drive = Drive::with_layout(spec, layout.clone(), Angle::ZERO);
+        let policy = self.policy.policy(&drive);
+        let host = Host::new(drive, policy);
+        match self.merge {
+            Some(most) => host.merging(most),
+            None => host,
+        }
+    }
+    /// What watches a run of so many streams.
+    fn watched<'w>(
+        &self,
+        look: Look<'w>,
+        sink: Option<&'w mut dyn Sink>,
+        streams: usize,
+        is_open: bool,
+    ) -> Watched<'w> {
+        let of_streams = if streams > 1 { streams } else { 0 };
+        let size = self.model.layout.sectors();
+        let extras = Extras {
+            streams: vec![Served::default(); of_streams],
+            windows: self.window.map(|length| Windows::new(length, MOST_WINDOWS)),
+            disks: None,
+            rows: sink.map(|sink| Rows { sink, size }),
+        };
+        Watched {
+            report: Report::new(self.warm_up),
+            backlog: Backlog::default(),
+            extras: extras.is_asked_for().then(|| Box::new(extras)),
+            looks: Looks::new(look),
+            // All that are outstanding wait but one.
+            most_outstanding: match self.most_waiting {
+                Some(most) if is_open => most.saturating_add(1),
+                _ => u64::MAX,
+            },
+            end: None,
+        }
+    }
+
+    /// Runs `load` on `device`.
+    fn serve(
+        &self,
+        device: &mut impl Device,
+        load: &mut impl Load,
+        mut watched: Watched<'_>,
+    ) -> Result<Ended, Error> {
+        engine::run(device, load, &mut watched)?;
+        let extras = watched.extras.map(|extras| *extras).unwrap_or_default();
+        let windows = extras.windows.map(|windows| {
+            let expected = format!("windows of which {MOST_WINDOWS} reach over the run");
+            let found = self.window.map_or_else(String::new, |w| w.to_string());
+            let few = windows.finish();
+            few.ok_or_else(|| Error::argument("--window", found, expected))
+        });
+        let run = Run {
+            seed: None,
+            is_saturated: watched.end == Some(End::Saturated) || watched.backlog.is_growing(),
+            is_stopped: watched.end == Some(End::Stopped),
+            report: watched.report,
+            streams: extras.streams,
+            windows: windows.transpose()?,
+            disks: Vec::new(),
+            doubts: Vec::new(),
+            changes: Vec::new(),
+            replayed: None,
+        };
+        Ok(Ended {
+            run,
+            reports: extras.disks.map(Disks::finish).unwrap_or_default(),
+            end: watched.end,
+        })
+    }
+}
+
+/// A run on devices side by side.
+struct Ended {
+    run: Run,
+    /// Of each device.
+    reports: Vec<Report>,
+    /// Why it ended before its requests did, if it did.
+    end: Option<End>,
+}

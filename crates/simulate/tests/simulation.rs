@@ -1,0 +1,278 @@
+//! Simulations through the library: that they end when told to, and hand over what they saw.
+
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+
+use diskarm_core::drive::Completion;
+use diskarm_core::sched::Choice;
+use diskarm_core::units::{Lbn, Span};
+use diskarm_core::workload::replication_seeds;
+use diskarm_simulate::{
+    Drawn, Error, Input, Issue, Model, Row, Run, Simulation, Sink, Traced, keep_on,
+};
+
+const OPEN: &str = "poisson(rate=60/s) uniform size=8KiB reads=67%";
+
+fn model() -> Model {
+    Model::find("hp-c2247").expect("a drive of the catalogue")
+}
+
+fn drawn(model: &Model, workload: &str, requests: u64) -> Drawn {
+    let workload = model.workload(workload).expect("a sound workload");
+    Drawn {
+        requests: Some(requests),
+        ..Drawn::new(workload)
+    }
+}
+
+fn policy(text: &str) -> Choice {
+    text.parse().expect("a policy")
+}
+
+/// The figures that tell runs apart.
+fn told(run: &Run) -> (u64, Option<f64>, Option<f64>) {
+    let mean = run.report.all().responses().figures().map(|f| f.mean_ms);
+    (
+        run.report.requests_count(),
+        mean,
+        run.report.waiting_mean_count(),
+    )
+}
+
+/// A file of this process's own among the temporary ones.
+fn file_of(name: &str, text: &str) -> String {
+    let name = format!("diskarm-simulate-{}-{name}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    std::fs::write(&path, text).expect("a temporary file");
+    path.into_os_string()
+        .into_string()
+        .expect("a name in UTF-8")
+}
+
+/// Keeps what it is handed.
+#[derive(Default)]
+struct Kept(Vec<(u64, Lbn, Completion)>);
+
+impl Sink for Kept {
+    fn take(&mut self, row: Row<'_>) {
+        self.0.push((row.disk, row.lbn, *row.completion));
+    }
+}
+
+#[test]
+fn looks_come_at_the_first_completion_and_at_least_every_1024() {
+    let (model, sptf) = (model(), policy("sptf"));
+    let input = Input::Drawn(drawn(&model, OPEN, 20_000));
+    let seen = Mutex::new(Vec::new());
+    let look = |done| {
+        seen.lock().expect("no panic").push(done);
+        ControlFlow::Continue(())
+    };
+    let simulation = Simulation::new(&model, &sptf, &input);
+    let run = simulation.run(&look, None).expect("a sound run");
+    assert!(!run.is_stopped);
+    assert_eq!(run.report.requests_count(), 20_000);
+    let seen = seen.into_inner().expect("no panic");
+    assert_eq!(seen[0], 1);
+    let gaps = seen.windows(2).map(|pair| pair[1] - pair[0]);
+    assert!(
+        gaps.clone().all(|gap| (1..=1024).contains(&gap)),
+        "{seen:?}"
+    );
+    assert!(20_000 - seen[seen.len() - 1] < 1024);
+}
+
+/// A run that is stopped has seen what the first part of the whole run saw.
+#[test]
+fn a_run_that_is_stopped_is_the_first_part_of_the_whole() {
+    let (model, sptf) = (model(), policy("sptf"));
+    for workload in [
+        OPEN,
+        "closed(clients=20) uniform",
+        "poisson(rate=20/s) + closed(clients=2)",
+    ] {
+        let input = Input::Drawn(drawn(&model, workload, 5_000));
+        let simulation = Simulation::new(&model, &sptf, &input);
+        let (mut whole, mut part) = (Kept::default(), Kept::default());
+        let run = simulation.run(&keep_on, Some(&mut whole));
+        assert!(!run.expect("a sound run").is_stopped);
+        let look = |done| match done < 1_000 {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        };
+        let run = simulation.run(&look, Some(&mut part)).expect("sound");
+        assert!(run.is_stopped);
+        assert_eq!(run.report.requests_count(), part.0.len() as u64);
+        assert!((1_000..2_024).contains(&part.0.len()), "{}", part.0.len());
+        assert_eq!(part.0, whole.0[..part.0.len()]);
+    }
+}
+
+#[test]
+fn a_replication_is_the_run_with_its_seed() {
+    let (model, sptf) = (model(), policy("sptf"));
+    let several = Drawn {
+        seed: 7,
+        replications: Some(4),
+        ..drawn(&model, OPEN, 2_000)
+    };
+    let input = Input::Drawn(several.clone());
+    let mut finished = Vec::new();
+    let runs = Simulation::new(&model, &sptf, &input)
+        .replications(&keep_on, |done| finished.push(done))
+        .expect("sound runs");
+    assert_eq!(finished, [1, 2, 3, 4]);
+    for (run, seed) in runs.iter().zip(replication_seeds(7)) {
+        assert_eq!(run.seed, Some(seed));
+        let input = Input::Drawn(Drawn {
+            seed,
+            replications: None,
+            ..several.clone()
+        });
+        let alone = Simulation::new(&model, &sptf, &input).run(&keep_on, None);
+        assert_eq!(told(run), told(&alone.expect("a sound run")));
+    }
+    assert_ne!(told(&runs[0]), told(&runs[1]));
+}
+
+/// At 600 requests a second, far more than any disk serves one by one, the queue grows by the
+/// difference of the two rates: `most_waiting` is reached after about that many arrivals.
+#[test]
+fn a_run_whose_queue_grows_beyond_the_most_ends_as_saturated() {
+    let (model, fcfs) = (model(), policy("fcfs"));
+    let input = Input::Drawn(drawn(&model, "poisson(rate=600/s) uniform", 1_000_000));
+    let simulation = Simulation {
+        most_waiting: Some(2_000),
+        ..Simulation::new(&model, &fcfs, &input)
+    };
+    let run = simulation.run(&keep_on, None).expect("a sound run");
+    assert!(run.is_saturated && !run.is_stopped);
+    let report = &run.report;
+    let (end, served_per_s) = (report.elapsed().as_s(), report.throughput_per_s());
+    let served_per_s = served_per_s.expect("some time has passed");
+    assert!((2_001..2_040).contains(&report.waiting_max_count()));
+    let expected = 2_000.0 / (600.0 - served_per_s);
+    assert!(
+        (end / expected - 1.0).abs() < 0.1,
+        "{end} s, not {expected}"
+    );
+    // The same rate under a bound that is not reached, and clients that wait for their requests.
+    for (workload, most) in [("poisson(rate=20/s)", 500), ("closed(clients=50)", 10)] {
+        let input = Input::Drawn(drawn(&model, workload, 3_000));
+        let simulation = Simulation {
+            most_waiting: Some(most),
+            ..Simulation::new(&model, &fcfs, &input)
+        };
+        let run = simulation.run(&keep_on, None).expect("a sound run");
+        assert!(!run.is_saturated, "{workload}");
+        assert_eq!(run.report.requests_count(), 3_000);
+    }
+}
+
+/// A trace of requests to two devices, all within some milliseconds, in the format `spc`.
+fn trace(requests: u64) -> String {
+    let row = |n: u64| format!("{},{},4096,R,0.{n:06}\n", n % 2, n * 7_919 % 2_000_000);
+    (0..requests).map(row).collect()
+}
+
+#[test]
+fn a_trace_is_replayed_and_cut_off_like_any_other_load() {
+    let (model, fcfs) = (model(), policy("fcfs"));
+    let file = file_of("two.spc", &trace(3_000));
+    let traced = Traced::new(vec![file.clone()]);
+    let input = Input::Traced(traced.clone());
+    let simulation = Simulation::new(&model, &fcfs, &input);
+    let mut rows = Kept::default();
+    let run = simulation.run(&keep_on, Some(&mut rows)).expect("sound");
+    assert_eq!((run.seed, run.disks.len()), (None, 2));
+    assert!(run.is_saturated && !run.is_stopped);
+    assert_eq!(rows.0.len(), 3_000);
+    let of_first = rows.0.iter().filter(|(disk, ..)| *disk == 0);
+    assert_eq!(of_first.count(), 1_500);
+    assert!(
+        rows.0
+            .iter()
+            .all(|(_, lbn, _)| lbn.0 < model.layout.sectors().0)
+    );
+    let replayed = run.replayed.expect("a trace was replayed");
+    assert_eq!(replayed.issue, Issue::Traced);
+    assert_eq!(
+        (replayed.origins.len(), replayed.files[0].format),
+        (2, "spc")
+    );
+    // Cut off within the warm-up, a run says so rather than complain of the warm-up.
+    let cut = Simulation {
+        most_waiting: Some(100),
+        warm_up: 2_900,
+        ..simulation
+    };
+    let run = cut.run(&keep_on, None).expect("sound");
+    assert!(run.is_saturated);
+    assert_eq!(run.report.requests_count(), 0);
+    let cut = Simulation {
+        most_waiting: None,
+        ..cut
+    };
+    let stopped = cut.run(&|_| ControlFlow::Break(()), None).expect("sound");
+    assert!(stopped.is_stopped);
+    // With so many outstanding, those that wait are no backlog.
+    let closed = Input::Traced(Traced {
+        issue: Issue::Outstanding {
+            clients: 500,
+            think: Span::ZERO,
+        },
+        ..traced
+    });
+    let simulation = Simulation {
+        input: &closed,
+        warm_up: 0,
+        ..cut
+    };
+    let run = simulation.run(&keep_on, None).expect("sound");
+    assert!(!run.is_saturated);
+    assert_eq!(run.report.requests_count(), 3_000);
+    let _ = std::fs::remove_file(file);
+}
+
+#[test]
+fn errors_tell_file_line_and_field() {
+    let told = |error: &Error| {
+        let file = error.file().map(str::to_owned);
+        (file, error.line(), error.field().map(str::to_owned))
+    };
+    let some = |text: &str| Some(text.to_owned());
+    let error = Model::find("hp-c2274").expect_err("no such drive");
+    assert_eq!(told(&error), (None, None, some("--drive")));
+    assert!(error.to_string().contains("nearest: hp-c2247"), "{error}");
+    let calling = error.calling("NAME").to_string();
+    assert!(calling.starts_with("NAME: found \"hp-c2274\""), "{calling}");
+
+    let model = model();
+    let wrong = model.text.replace("surfaces = 13", "surfaces = 0");
+    assert_ne!(wrong, model.text);
+    let error = Model::read(wrong, "mine.toml").expect_err("no surfaces");
+    let line = 1 + model
+        .text
+        .lines()
+        .take_while(|l| !l.starts_with("surfaces"))
+        .count();
+    let expected = (
+        some("mine.toml"),
+        Some(line as u64),
+        some("geometry.surfaces"),
+    );
+    assert_eq!(told(&error), expected);
+
+    let error = model.workload("poison(rate=60/s)").expect_err("misspelt");
+    assert_eq!(told(&error), (None, None, some("arrivals")));
+    let error = model.workload("/absent/x.toml").expect_err("absent");
+    assert_eq!(told(&error), (some("/absent/x.toml"), None, None));
+
+    let file = file_of("broken.spc", "0,1,512,r,0.1\n0,x,512,r,0.2\n");
+    let input = Input::Traced(Traced::new(vec![file.clone()]));
+    let fcfs = policy("fcfs");
+    let run = Simulation::new(&model, &fcfs, &input).run(&keep_on, None);
+    let error = run.expect_err("no block");
+    assert_eq!(told(&error), (Some(file.clone()), Some(2), some("lba")));
+    let _ = std::fs::remove_file(file);
+}
