@@ -7,12 +7,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use diskarm_calibrate::{Progress as Stage, calibrate};
+use diskarm_simulate::Model;
+use diskarm_simulate::measured::{self, Rows, Taken};
 
 use crate::drive_arg;
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
-use crate::rows::{self, Rows, Taken};
 use crate::trace::input::Reading;
 
 /// Fit a drive's specification to a trace with measured response times.
@@ -100,10 +101,10 @@ fn check_apart(output: &str, drive: &str) -> Result<(), Error> {
 pub fn run(args: Args) -> Result<(), Error> {
     check_place(&args.output)?;
     check_apart(&args.output, &args.drive)?;
-    let drive = drive_arg::choose("--drive", &args.drive)?;
+    let drive = Model::find(&args.drive)?;
     let range = args.rows.unwrap_or_default();
-    let taken = rows::read(&args.trace, &args.reading, range, &drive)?;
-    taken.warn();
+    let taken = measured::read(&args.trace, &args.reading.meant(), range, &drive)?;
+    output::doubt(&taken.notes);
     let Taken { rows, notes, .. } = taken;
     let mut progress: Option<Progress> = None;
     let told = |stage: Stage| {

@@ -4,8 +4,6 @@ use std::fmt;
 use std::io;
 
 use diskarm_core::engine::Rejected;
-use diskarm_core::spec::SpecError;
-use diskarm_core::text::Fault;
 use diskarm_study::StudyError;
 use diskarm_trace::TraceError;
 
@@ -23,23 +21,9 @@ pub enum Error {
         /// What would have been accepted.
         expected: String,
     },
-    /// A drive specification is wrong.
-    Spec(SpecError),
-    /// A policy is wrong.
-    Policy {
-        /// With its dashes; also what the fault calls a policy that is unknown.
-        flag: &'static str,
-        /// What is wrong.
-        fault: Fault,
-    },
-    /// A workload is wrong, or does not fit the drive.
-    Workload {
-        /// The flag, or the file.
-        place: String,
-        /// What is wrong.
-        fault: Fault,
-    },
-    /// A trace is wrong, or does not fit the drive.
+    /// What is to be simulated is wrong.
+    Simulate(diskarm_simulate::Error),
+    /// A trace is wrong.
     Trace(TraceError),
     /// A device refused a request that nobody had checked before.
     Rejected(Rejected),
@@ -89,13 +73,7 @@ impl fmt::Display for Error {
                 found,
                 expected,
             } => write!(f, "{flag}: found {found:?}, expected {expected}"),
-            Self::Spec(error) => error.fmt(f),
-            Self::Policy { flag, fault } if fault.field == *flag => fault.fmt(f),
-            Self::Policy { flag, fault } => write!(f, "{flag}: {fault}"),
-            Self::Workload { place, fault } => match fault.line {
-                Some(line) => write!(f, "{place}:{line}: {fault}"),
-                None => write!(f, "{place}: {fault}"),
-            },
+            Self::Simulate(error) => error.fmt(f),
             Self::Trace(error) => error.fmt(f),
             Self::Rejected(error) => error.fmt(f),
             Self::Study(error) => error.fmt(f),
@@ -114,8 +92,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Usage(_) | Self::Flag { .. } | Self::Claims { .. } => None,
-            Self::Spec(error) => Some(error),
-            Self::Policy { fault, .. } | Self::Workload { fault, .. } => Some(fault),
+            Self::Simulate(error) => Some(error),
             Self::Trace(error) => Some(error),
             Self::Rejected(error) => Some(error),
             Self::Study(error) => Some(error),
@@ -124,9 +101,9 @@ impl std::error::Error for Error {
     }
 }
 
-impl From<SpecError> for Error {
-    fn from(error: SpecError) -> Self {
-        Self::Spec(error)
+impl From<diskarm_simulate::Error> for Error {
+    fn from(error: diskarm_simulate::Error) -> Self {
+        Self::Simulate(error)
     }
 }
 

@@ -3,7 +3,6 @@
 //! A command is one file with an `Args` and a `run(args) -> Result<(), Error>`, one line in
 //! [`Command`] and one in [`run`].
 
-mod blocks;
 mod calibrate;
 mod drive_arg;
 mod drives;
@@ -12,10 +11,8 @@ mod output;
 mod parallel;
 mod plot;
 mod policies;
-mod policy_arg;
 mod progress;
 mod prose;
-mod rows;
 mod simulate;
 mod study;
 mod trace;

@@ -27,6 +27,13 @@ pub fn warn(notes: &[String]) {
     }
 }
 
+/// Says on standard error what is doubtful about what was read.
+pub fn doubt(notes: &[String]) {
+    for note in notes {
+        eprintln!("warning: {note}");
+    }
+}
+
 /// Prints `value` as JSON, indented, fields in the order of their declaration. Numbers that are
 /// not finite come out as `null`.
 ///

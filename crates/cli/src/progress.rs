@@ -35,7 +35,7 @@ impl Progress {
     }
 
     /// `done` steps are behind us. Reads the clock: not for every one of a million steps.
-    pub fn at(&mut self, done: u64) {
+    pub fn at(&self, done: u64) {
         let Some(bar) = &self.bar else { return };
         if bar.is_hidden() {
             if self.began.elapsed() < PATIENCE {

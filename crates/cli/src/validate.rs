@@ -1,17 +1,18 @@
 //! `diskarm validate`: a model beside measurements on the real drive.
 
 mod locked;
-mod replays;
 mod report;
 
 use diskarm_core::stats::Sorted;
 use diskarm_core::validate::{Figures, Replayed, Validation};
+use diskarm_simulate::measured::{self, Rows};
+use diskarm_simulate::{Model, replays};
 
-use crate::drive_arg::{self, Chosen};
+use crate::drive_arg;
 use crate::error::Error;
 use crate::output;
 use crate::plot;
-use crate::rows::{self, Rows};
+use crate::progress::Progress;
 use crate::trace::input::Reading;
 
 /// Compare a drive's model with response times measured on the real drive.
@@ -98,7 +99,7 @@ struct Compared {
 
 /// Compares, draws, and prints.
 pub fn run(args: Args) -> Result<(), Error> {
-    let drive = drive_arg::choose("--drive", &args.drive)?;
+    let drive = Model::find(&args.drive)?;
     if let (Some(path), [_, _, ..]) = (&args.plot, &args.files[..]) {
         return Err(Error::flag("--plot", path, "one FILE to draw, not several"));
     }
@@ -122,11 +123,12 @@ pub fn run(args: Args) -> Result<(), Error> {
     }
 }
 
-fn compare(drive: &Chosen, file: &str, reading: &Reading, rows: Rows) -> Result<Compared, Error> {
-    let taken = rows::read(file, reading, rows, drive)?;
-    taken.warn();
+fn compare(drive: &Model, file: &str, reading: &Reading, rows: Rows) -> Result<Compared, Error> {
+    let taken = measured::read(file, &reading.meant(), rows, drive)?;
+    output::doubt(&taken.notes);
     let validation = Validation::new(&drive.spec, drive.layout.clone(), taken.rows);
-    let replays = replays::all(&validation)?;
+    let progress = Progress::new(Some(Validation::variants().count() as u64));
+    let replays = replays::all(&validation, |done| progress.at(done))?;
     Ok(Compared {
         file: file.to_owned(),
         figures: Figures::of(&validation, &replays),
@@ -140,7 +142,7 @@ fn responses(replay: &Replayed) -> Sorted {
     replay.responses.iter().copied().collect()
 }
 
-fn drawn(drive: &Chosen, compared: &Compared) -> String {
+fn drawn(drive: &Model, compared: &Compared) -> String {
     let all = &compared.figures.all;
     let percent = all.demerit_percent().unwrap_or(f64::NAN);
     let title = format!(

@@ -251,7 +251,11 @@ impl<'a> Simulation<'a> {
             backlog: Backlog::default(),
             extras: extras.is_asked_for().then(|| Box::new(extras)),
             looks: Looks::new(look),
-            most_waiting: self.most_waiting.filter(|_| is_open).unwrap_or(u64::MAX),
+            // All that are outstanding wait but one.
+            most_outstanding: match self.most_waiting {
+                Some(most) if is_open => most.saturating_add(1),
+                _ => u64::MAX,
+            },
             end: None,
         }
     }

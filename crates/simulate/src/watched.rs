@@ -17,8 +17,8 @@ pub struct Watched<'a> {
     /// `None` where nobody asked for more: one look a request.
     pub extras: Option<Box<Extras<'a>>>,
     pub looks: Looks<'a>,
-    /// The run ends when more wait.
-    pub most_waiting: u64,
+    /// The run ends when more are outstanding at an arrival.
+    pub most_outstanding: u64,
     /// `None` while it goes on.
     pub end: Option<End>,
 }
@@ -117,8 +117,7 @@ impl Observer for Watched<'_> {
         }
         self.report.completed(completion);
         let done = self.backlog.completed(completion.at);
-        // Of those outstanding at the last arrival, one is in service.
-        if self.backlog.at_last_arrival().saturating_sub(1) > self.most_waiting {
+        if self.backlog.at_last_arrival() > self.most_outstanding {
             self.end = Some(End::Saturated);
         } else if self.looks.are_due(done) && self.looks.look(done).is_break() {
             self.end = Some(End::Stopped);

@@ -169,15 +169,10 @@ fn a_run_whose_queue_grows_beyond_the_most_ends_as_saturated() {
     }
 }
 
-/// A trace of requests to two devices, all at once, in sectors of 512 bytes.
+/// A trace of requests to two devices, all within some milliseconds, in the format `spc`.
 fn trace(requests: u64) -> String {
-    let row = |n: u64| format!("{n},{},{},R,0.{n:06}\n", n * 7_919 % 2_000_000, 4096);
-    let rows = (0..requests).map(|n| {
-        row(n)
-            .split_once(',')
-            .map_or(String::new(), |(_, rest)| format!("{},{rest}", n % 2))
-    });
-    rows.collect()
+    let row = |n: u64| format!("{},{},4096,R,0.{n:06}\n", n % 2, n * 7_919 % 2_000_000);
+    (0..requests).map(row).collect()
 }
 
 #[test]
@@ -214,6 +209,10 @@ fn a_trace_is_replayed_and_cut_off_like_any_other_load() {
     let run = cut.run(&keep_on, None).expect("sound");
     assert!(run.is_saturated);
     assert_eq!(run.report.requests_count(), 0);
+    let cut = Simulation {
+        most_waiting: None,
+        ..cut
+    };
     let stopped = cut.run(&|_| ControlFlow::Break(()), None).expect("sound");
     assert!(stopped.is_stopped);
     // With so many outstanding, those that wait are no backlog.
@@ -274,6 +273,6 @@ fn errors_tell_file_line_and_field() {
     let fcfs = policy("fcfs");
     let run = Simulation::new(&model, &fcfs, &input).run(&keep_on, None);
     let error = run.expect_err("no block");
-    assert_eq!(told(&error), (Some(file.clone()), Some(2), some("lbn")));
+    assert_eq!(told(&error), (Some(file.clone()), Some(2), some("lba")));
     let _ = std::fs::remove_file(file);
 }

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use diskarm_calibrate::rewrite::{Edit, Value};
 use diskarm_calibrate::{Calibration, Clock, Unfit, edits, rewrite};
+use diskarm_simulate::Model;
 
 use super::Args;
-use crate::drive_arg::{self, Chosen};
 use crate::error::Error;
 
 /// Why nothing was fitted to `trace`.
@@ -74,7 +74,7 @@ const FITTED: &str = "; fitted to a trace";
 /// # Errors
 /// A base that cannot be read again; a fitted text that is wrong, which is a defect of ours.
 pub fn text(
-    drive: &Chosen,
+    drive: &Model,
     fitted: &Calibration,
     output: &str,
     made: &str,
@@ -101,8 +101,8 @@ pub fn text(
         )
     })?;
     // Nothing is written that cannot be read again.
-    drive_arg::read(&text, output)?;
-    Ok(text)
+    let read = Model::read(text, output)?;
+    Ok(read.text.into_owned())
 }
 
 /// One sentence on where the numbers come from.

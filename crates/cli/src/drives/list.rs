@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use diskarm_core::spec::Spec;
 use diskarm_drives::CATALOGUE;
+use diskarm_simulate::Model;
 use serde::Serialize;
 
-use crate::drive_arg;
 use crate::error::Error;
 use crate::output;
 use crate::prose;
@@ -27,7 +27,7 @@ struct Row {
 pub fn run(json: bool) -> Result<(), Error> {
     let rows: Result<Vec<Row>, Error> = CATALOGUE
         .iter()
-        .map(|entry| Ok(row(entry.name, drive_arg::read(entry.text, entry.name)?.0)))
+        .map(|entry| Ok(row(entry.name, Model::read(entry.text, entry.name)?.spec)))
         .collect();
     let rows = rows?;
     if json {

@@ -4,6 +4,7 @@ use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::Op;
 use diskarm_core::spec::Spec;
 use diskarm_core::units::Cylinder;
+use diskarm_simulate::Model;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -26,7 +27,8 @@ pub struct Args {
 
 /// Prints one drive.
 pub fn run(args: Args) -> Result<(), Error> {
-    let spec = drive_arg::choose("NAME", &args.name)?.spec;
+    let model = Model::find(&args.name).map_err(|error| error.calling("NAME"))?;
+    let spec = model.spec;
     let seek = SeekTimes::new(&spec.mechanics, spec.geometry.cylinders);
     if args.json {
         return output::print_json(&object(&spec, &seek));

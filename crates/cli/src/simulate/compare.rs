@@ -2,15 +2,14 @@
 
 use diskarm_core::sched::Choice;
 use diskarm_core::text;
+use diskarm_simulate::Model;
 use serde::Serialize;
 
 use super::args::Setting;
 use super::{Cell, Figures, Simulated, merge, simulate, warn};
-use crate::drive_arg;
 use crate::error::Error;
 use crate::output;
 use crate::parallel;
-use crate::policy_arg;
 use crate::prose;
 
 /// Compare host policies on one drive and one workload.
@@ -33,19 +32,19 @@ const USAGE: &str = "diskarm compare [OPTIONS] --drive <NAME|FILE> --policies <P
 /// Runs the workload under each policy and prints their figures side by side.
 pub fn run(args: Args) -> Result<(), Error> {
     let setting = &args.setting;
-    let chosen = drive_arg::choose("--drive", &setting.drive)?;
+    let model = Model::find(&setting.drive)?;
     let policies = text::list(&args.policies);
     let policies = policies.into_iter();
-    let policies = policies.map(|policy| policy_arg::choose("--policies", policy));
-    let policies: Vec<Choice> = policies.collect::<Result<_, Error>>()?;
+    let policies = policies.map(|policy| diskarm_simulate::policy("--policies", policy));
+    let policies: Vec<Choice> = policies.collect::<Result<_, _>>()?;
     if setting.trace.iter().any(|file| file == "-") {
         let expected = "a file, as every policy reads it anew";
         return Err(Error::flag("--trace", "-", expected));
     }
-    let merge = merge(setting, &chosen)?;
+    let merge = merge(setting, &model)?;
     let cell = |policy| Cell {
         setting,
-        chosen: &chosen,
+        model: &model,
         policy,
         merge,
         rows: None,

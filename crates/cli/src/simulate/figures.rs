@@ -14,10 +14,9 @@ use std::time::Duration;
 use diskarm_core::report::{Alike, Replications, Report, Served};
 use diskarm_core::request::Op;
 use diskarm_core::units::SectorCount;
+use diskarm_simulate::{Origin, Run};
 use serde::Serialize;
 
-use super::Run;
-use super::trace_rows::Origin;
 use disk::Disk;
 use kind::{Kind, ResponseMs, ServiceMs};
 use replication::{Ci95, Replication};

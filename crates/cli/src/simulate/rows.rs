@@ -3,17 +3,15 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 
-use diskarm_core::drive::{Breakdown, Completion, Outcome};
+use diskarm_core::drive::{Breakdown, Outcome};
 use diskarm_core::request::Op;
-use diskarm_core::units::SectorCount;
+use diskarm_simulate::{Row, Sink};
 
 use crate::error::Error;
 use crate::output;
 
 /// A file that grows beside its place and is put there when it is whole.
 pub struct Rows {
-    /// Sectors of one of the disks side by side.
-    disk_size: SectorCount,
     path: String,
     /// The same where what is there cannot give way.
     beside: String,
@@ -26,11 +24,11 @@ pub struct Rows {
 const ROW_BYTES: usize = 512;
 
 impl Rows {
-    /// Begins the file that is to be at `path`, of requests to disks of so many sectors.
+    /// Begins the file that is to be at `path`.
     ///
     /// # Errors
     /// When it cannot be written there.
-    pub fn create(path: &str, disk_size: SectorCount) -> Result<Self, Error> {
+    pub fn create(path: &str) -> Result<Self, Error> {
         let beside = if output::is_replaceable(path) {
             format!("{path}.{}.part", std::process::id())
         } else {
@@ -38,7 +36,6 @@ impl Rows {
         };
         let file = File::create(&beside).map_err(|source| cannot_write(path, source))?;
         let mut rows = Self {
-            disk_size,
             path: path.to_owned(),
             beside,
             out: BufWriter::new(file),
@@ -48,41 +45,6 @@ impl Rows {
         let first = "id,disk,op,lbn,sectors,outcome,arrived_us,completed_us,response_us";
         rows.put(format!("{first},{parts}\n").as_bytes());
         Ok(rows)
-    }
-
-    /// Adds the row of a request.
-    pub fn write(&mut self, completion: &Completion) {
-        let request = &completion.request;
-        let mut row = Vec::with_capacity(ROW_BYTES);
-        let size = self.disk_size.0;
-        number(&mut row, request.id);
-        row.push(b',');
-        number(&mut row, request.start.0 / size);
-        row.extend(match request.op {
-            Op::Read => b",R,",
-            Op::Write => b",W,",
-        });
-        number(&mut row, request.start.0 % size);
-        row.push(b',');
-        number(&mut row, request.sectors.0);
-        row.extend(match completion.outcome {
-            Outcome::Miss => &b",miss"[..],
-            Outcome::Hit => b",hit",
-            Outcome::PartialHit => b",partial",
-            Outcome::Absorbed => b",absorbed",
-        });
-        let times = [
-            completion.arrived.as_ns() as i64,
-            completion.at.as_ns() as i64,
-            completion.response().as_ns(),
-        ];
-        let parts = completion.breakdown.parts().map(|part| part.as_ns());
-        for ns in times.into_iter().chain(parts) {
-            row.push(b',');
-            microseconds(&mut row, ns);
-        }
-        row.push(b'\n');
-        self.put(&row);
     }
 
     /// Puts the file in its place.
@@ -105,6 +67,42 @@ impl Rows {
         if self.failure.is_none() {
             self.failure = self.out.write_all(bytes).err();
         }
+    }
+}
+
+impl Sink for Rows {
+    fn take(&mut self, told: Row<'_>) {
+        let completion = told.completion;
+        let request = &completion.request;
+        let mut row = Vec::with_capacity(ROW_BYTES);
+        number(&mut row, request.id);
+        row.push(b',');
+        number(&mut row, told.disk);
+        row.extend(match request.op {
+            Op::Read => b",R,",
+            Op::Write => b",W,",
+        });
+        number(&mut row, told.lbn.0);
+        row.push(b',');
+        number(&mut row, request.sectors.0);
+        row.extend(match completion.outcome {
+            Outcome::Miss => &b",miss"[..],
+            Outcome::Hit => b",hit",
+            Outcome::PartialHit => b",partial",
+            Outcome::Absorbed => b",absorbed",
+        });
+        let times = [
+            completion.arrived.as_ns() as i64,
+            completion.at.as_ns() as i64,
+            completion.response().as_ns(),
+        ];
+        let parts = completion.breakdown.parts().map(|part| part.as_ns());
+        for ns in times.into_iter().chain(parts) {
+            row.push(b',');
+            microseconds(&mut row, ns);
+        }
+        row.push(b'\n');
+        self.put(&row);
     }
 }
 

@@ -150,7 +150,7 @@ impl Checked {
 fn simulated<'s>(study: &'s Study, folder: &Path, chosen: &Chosen) -> Result<Results<'s>, Error> {
     let runner = Runner::new(study)?;
     let store = Store::open(folder)?;
-    let mut progress = Progress::new(Some(study.cells.len() as u64));
+    let progress = Progress::new(Some(study.cells.len() as u64));
     let results = runner.run(store, chosen.threads(), &mut |done| {
         progress.at(done as u64);
         ControlFlow::Continue(())

@@ -3,9 +3,10 @@
 use clap::ValueEnum;
 use diskarm_core::text::quantity;
 use diskarm_core::units::{Bytes, Instant, SectorCount};
-use diskarm_trace::adapt::{Disks, Factor, Fit, Fitted, Notes, Only, Paced, Window, parse_instant};
+use diskarm_trace::TraceError;
+use diskarm_trace::adapt::{Disks, Factor, Notes, parse_instant};
 
-use super::input::{Input, STANDARD_INPUT};
+use super::input::Input;
 use crate::error::Error;
 
 /// What is changed between the trace and what is written.
@@ -94,98 +95,46 @@ impl Adapt {
     /// What is wrong with the trace before its first record, or for a scale anywhere; a way to fit
     /// without a room.
     pub fn open(&self, input: &Input) -> Result<Box<dyn Notes>, Error> {
-        let taken = || -> Result<Box<dyn Notes>, Error> {
-            let devices = self.part.devices(input.open()?);
-            let taken = self.part.pace(self.part.window(devices));
+        let part = self.part.meant();
+        let taken = || -> Result<Box<dyn Notes>, TraceError> {
+            let devices = part.devices(input.open()?);
+            let taken = part.pace(part.window(devices));
             Ok(if self.renumber {
                 Box::new(Disks::new(taken))
             } else {
                 taken
             })
         };
-        self.fitting.fit(self.room, input.file(), taken)
+        match (self.room, self.fitting.meant()) {
+            (Some(room), fitting) => Ok(fitting.fit(room, input.file(), taken)?),
+            (None, diskarm_simulate::Fitting::Refuse) => Ok(taken()?),
+            (None, _) => Err(Error::flag("--room", "", "the size of the disk, for --fit")),
+        }
     }
 }
 
 impl Part {
-    /// The requests of the devices that are taken.
-    pub fn devices(&self, trace: impl Notes + 'static) -> Box<dyn Notes> {
-        if self.device.is_empty() {
-            return Box::new(trace);
+    /// What was asked for.
+    pub fn meant(&self) -> diskarm_simulate::Part {
+        diskarm_simulate::Part {
+            devices: self.device.clone(),
+            from: self.from,
+            until: self.until,
+            faster: self.faster,
         }
-        Box::new(Only::new(trace, self.device.iter().copied()))
-    }
-
-    /// The requests of the time that is taken.
-    pub fn window(&self, trace: Box<dyn Notes>) -> Box<dyn Notes> {
-        if self.from.is_none() && self.until.is_none() {
-            return trace;
-        }
-        let from = self.from.unwrap_or(Instant::START);
-        let until = self.until.unwrap_or(Instant::NEVER);
-        Box::new(Window::new(trace, from, until))
-    }
-
-    /// The requests at the rate that is asked for.
-    pub fn pace(&self, trace: Box<dyn Notes>) -> Box<dyn Notes> {
-        match self.faster {
-            Some(factor) => Box::new(Paced::new(trace, factor)),
-            None => trace,
-        }
-    }
-
-    /// The devices that are taken; none stand for all.
-    pub fn chosen(&self) -> &[u32] {
-        &self.device
     }
 }
 
 impl Fitting {
-    /// The requests of `taken`, which are those of `file`, on disks with `room`.
-    ///
-    /// # Errors
-    /// Those of `taken`; a way to fit without a room; for a scale also what is wrong with any
-    /// record, and a file that can be read but once.
-    pub fn fit(
-        &self,
-        room: Option<SectorCount>,
-        file: &str,
-        taken: impl Fn() -> Result<Box<dyn Notes>, Error>,
-    ) -> Result<Box<dyn Notes>, Error> {
-        let fit = match (self.fit, self.disks) {
-            (How::Refuse, _) => Fit::Refuse,
-            (How::Fold, _) => Fit::Fold,
-            (How::Spread, disks) => Fit::Spread(disks.unwrap_or(1)),
-            (How::Scale, _) => Fit::Scale(traced(file, &taken)?),
-        };
-        match room {
-            Some(room) => Ok(Box::new(Fitted::new(taken()?, room, fit))),
-            None if fit == Fit::Refuse => taken(),
-            None => Err(Error::flag("--room", "", "the size of the disk, for --fit")),
-        }
-    }
-
-    /// How many disks a device is spread over.
-    pub fn disks_a_device(&self) -> u32 {
+    /// What was asked for.
+    pub fn meant(&self) -> diskarm_simulate::Fitting {
+        use diskarm_simulate::Fitting as Meant;
         match self.fit {
-            How::Spread => self.disks.unwrap_or(1),
-            _ => 1,
+            How::Refuse => Meant::Refuse,
+            How::Scale => Meant::Scale,
+            How::Fold => Meant::Fold,
+            // Clap sees to it that the number is given.
+            How::Spread => Meant::Spread(self.disks.unwrap_or(1)),
         }
     }
-}
-
-/// How many blocks the traced disk had at least.
-fn traced(
-    file: &str,
-    taken: impl Fn() -> Result<Box<dyn Notes>, Error>,
-) -> Result<SectorCount, Error> {
-    if file == STANDARD_INPUT {
-        let expected = "a trace in a file, which is read twice";
-        return Err(Error::flag("--fit", "scale", expected));
-    }
-    let mut end = 1;
-    for record in taken()? {
-        end = end.max(record?.end().0);
-    }
-    Ok(SectorCount(end))
 }

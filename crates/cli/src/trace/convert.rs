@@ -113,7 +113,7 @@ fn is_broken_pipe(error: &diskarm_trace::TraceError) -> bool {
 fn copy(args: &Args, out: impl Write, name: &str) -> Result<Written, Error> {
     let mut trace = args.adapt.open(&args.input)?;
     let mut writer = Writer::new(out, name, &args.to)?;
-    let mut progress = Progress::new(None);
+    let progress = Progress::new(None);
     for record in trace.by_ref() {
         writer.write(&record?)?;
         if writer.records_count().is_multiple_of(STRIDE) {

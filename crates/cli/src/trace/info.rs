@@ -89,7 +89,7 @@ const STRIDE: u64 = 1 << 16;
 pub fn run(args: Args) -> Result<(), Error> {
     let mut trace = args.input.open()?;
     let mut summary = Summary::default();
-    let mut progress = Progress::new(None);
+    let progress = Progress::new(None);
     for record in trace.by_ref() {
         summary.record(&record?);
         if summary.requests_count.is_multiple_of(STRIDE) {

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use diskarm_trace::{FORMATS, Moment, OnError, Options, Reader, TraceError, left_out};
+use diskarm_trace::{FORMATS, Moment, OnError, Reader, TraceError, left_out};
 
 /// Which trace, and how to read it.
 #[derive(clap::Args)]
@@ -52,18 +52,15 @@ impl Input {
 
     /// Opens it.
     pub fn open(&self) -> Result<Reader, TraceError> {
-        self.reading.open(&self.file)
+        self.reading.meant().open(&self.file)
     }
 }
 
-/// The name that stands for standard input.
-pub const STANDARD_INPUT: &str = "-";
-
 impl Reading {
-    /// Opens the trace in `file`.
-    pub fn open(&self, file: &str) -> Result<Reader, TraceError> {
-        let options = Options {
-            format: self.format.as_deref(),
+    /// What was asked for.
+    pub fn meant(&self) -> diskarm_simulate::Reading {
+        diskarm_simulate::Reading {
+            format: self.format.clone(),
             on_error: match self.on_error {
                 Bad::Stop => OnError::Stop,
                 Bad::Skip => OnError::Skip,
@@ -72,11 +69,7 @@ impl Reading {
                 When::Issue => Moment::Issue,
                 When::Queue => Moment::Queue,
             },
-        };
-        if file == STANDARD_INPUT {
-            return diskarm_trace::read_with(std::io::stdin(), "standard input", &options);
         }
-        diskarm_trace::open_with(file, &options)
     }
 }
 

@@ -7,14 +7,14 @@ use std::ops::Range;
 use diskarm_core::predict::Continuity;
 use diskarm_core::units::{Instant, Span};
 use diskarm_core::validate::{FIRST, Followed, Locked, LockedFigures, UNBROKEN_RATIO};
+use diskarm_simulate::Model;
+use diskarm_simulate::measured::{self, Rows, Taken};
 
 use super::Args;
 
-use crate::drive_arg::Chosen;
 use crate::error::Error;
 use crate::output;
 use crate::plot;
-use crate::rows::{self, Rows, Taken};
 use crate::trace::input::Reading;
 
 /// One trace that a drive's model has followed.
@@ -29,7 +29,7 @@ struct Judgement {
 }
 
 /// Predicts, draws, and prints.
-pub fn run(drive: &Chosen, args: &Args, rows: Rows) -> Result<(), Error> {
+pub fn run(drive: &Model, args: &Args, rows: Rows) -> Result<(), Error> {
     let judged: Result<Vec<Judgement>, Error> = args
         .files
         .iter()
@@ -48,9 +48,9 @@ pub fn run(drive: &Chosen, args: &Args, rows: Rows) -> Result<(), Error> {
     output::print(&report::text(&drive.name, &judged))
 }
 
-fn judge(drive: &Chosen, file: &str, reading: &Reading, rows: Rows) -> Result<Judgement, Error> {
-    let taken = rows::read_with_history(file, reading, rows, drive)?;
-    taken.warn();
+fn judge(drive: &Model, file: &str, reading: &Reading, rows: Rows) -> Result<Judgement, Error> {
+    let taken = measured::read_with_history(file, &reading.meant(), rows, drive)?;
+    output::doubt(&taken.notes);
     let Taken { rows, range, notes } = taken;
     let layout = drive.layout.clone();
     let locked = Locked::follow(&drive.spec, layout, &rows, Continuity::Unbroken)?;
@@ -78,7 +78,7 @@ fn warn(judged: &Judgement) {
     }
 }
 
-fn drawn(drive: &Chosen, judged: &Judgement) -> String {
+fn drawn(drive: &Model, judged: &Judgement) -> String {
     let all = &judged.figures.all;
     let percent = |rate: f64| 100.0 * rate;
     let title = format!(

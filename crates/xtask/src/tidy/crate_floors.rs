@@ -21,6 +21,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("diskarm", 5),
     ("diskarm-fuzz", 5),
     ("xtask", 5),
+    ("diskarm-python", 6),
 ];
 
 fn run(tree: &Tree) -> Vec<Finding> {

@@ -1,10 +1,9 @@
 //! The figures of one of several disks.
 
 use diskarm_core::report::{Alike, Report};
+use diskarm_simulate::{Origin, Run};
 use serde::Serialize;
 
-use super::super::Run;
-use super::super::trace_rows::Origin;
 use super::Queue;
 use super::kind::Kind;
 use super::table::{Table, decimals};

@@ -1,9 +1,9 @@
 //! The figures of one of several replications, and how well those of all are known.
 
 use diskarm_core::report::{Alike, Replications};
+use diskarm_simulate::Run;
 use serde::Serialize;
 
-use super::super::Run;
 use super::Queue;
 use super::kind::Kind;
 use super::table::{Table, decimals};

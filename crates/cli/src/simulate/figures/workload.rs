@@ -1,11 +1,10 @@
 //! The workload of a run as it is printed.
 
+use diskarm_core::units::Bytes;
+use diskarm_simulate::{Drawn, Issue, Origin, Replayed};
 use serde::Serialize;
 
-use super::super::Mode;
-use super::super::args::Setting;
-use super::super::trace_rows::{Origin, TraceRows};
-use super::super::workload::{FlagArrivals, Synthetic, Told};
+use super::super::workload::{FlagArrivals, Told};
 
 /// The workload, in the words of the flags.
 #[derive(Serialize)]
@@ -73,9 +72,9 @@ impl ArrivalsInput {
 
 impl Workload {
     /// Of requests that are drawn.
-    pub fn of_synthetic(synthetic: &Synthetic, warmup: u64) -> Self {
-        let requests = synthetic.requests;
-        let (text, file) = match &synthetic.told {
+    pub fn of_drawn(drawn: &Drawn, told: &Told, sector: Bytes, warmup: u64) -> Self {
+        let requests = drawn.requests_count();
+        let (text, file) = match told {
             Told::Flags {
                 sectors,
                 read_share,
@@ -84,7 +83,7 @@ impl Workload {
                 return Self::Random {
                     requests,
                     warmup_requests: warmup,
-                    size_bytes: sectors.0 * synthetic.disk.sector.0,
+                    size_bytes: sectors.0 * sector.0,
                     reads: *read_share,
                     arrivals: ArrivalsInput::of(*arrivals),
                 };
@@ -101,27 +100,28 @@ impl Workload {
     }
 
     /// Of a trace that was replayed so.
-    pub fn of_trace(rows: &TraceRows, mode: Mode, setting: &Setting) -> Self {
-        let files = rows.files().map(|(file, format)| File {
-            file: file.to_owned(),
-            format,
+    pub fn of_trace(replayed: &Replayed, warmup: u64) -> Self {
+        let files = replayed.files.iter().map(|traced| File {
+            file: traced.file.clone(),
+            format: traced.format,
         });
-        let (arrivals, outstanding) = match mode {
-            Mode::Open => ("traced", None),
-            Mode::Pauses => ("closed", None),
-            Mode::Outstanding(clients) => ("outstanding", Some(clients)),
+        let (arrivals, outstanding, think) = match replayed.issue {
+            Issue::Traced => ("traced", None, None),
+            Issue::Pauses => ("closed", None, None),
+            Issue::Outstanding { clients, think } => {
+                ("outstanding", Some(clients as usize), Some(think.as_ms()))
+            }
         };
-        let think = setting.think.unwrap_or_default();
         Self::Trace {
             files: files.collect(),
-            device: match rows.origins()[..] {
+            device: match replayed.origins[..] {
                 [Origin { device, .. }] => Some(device),
                 _ => None,
             },
             arrivals,
             outstanding,
-            think_ms: outstanding.map(|_| think.as_ms()),
-            warmup_requests: setting.warmup,
+            think_ms: think,
+            warmup_requests: warmup,
         }
     }
 
