@@ -67,8 +67,9 @@ impl Point {
     }
 }
 
-/// Marks on a line, at most: of more points only some are marked.
-const MOST_MARKS: usize = 24;
+/// A line of more points is a curve: it has some marks, to be told apart, and not one a point.
+const MOST_MARKS: usize = 32;
+const MARKS_OF_CURVE: usize = 8;
 
 impl Figure {
     /// The drawing. The same figure gives the same bytes.
@@ -229,13 +230,12 @@ fn draw_marks(
         .flatten()
         .filter(|&place| clip::holds(place))
         .collect();
-    let stride = seen.len().div_ceil(MOST_MARKS).max(1);
-    // Lines that coincide show their marks side by side.
-    let first = if stride == 1 {
-        0
-    } else {
-        number * stride / 3 % stride
+    let stride = match seen.len() {
+        0..=MOST_MARKS => 1,
+        points => points / MARKS_OF_CURVE,
     };
+    // Lines that coincide show their marks side by side.
+    let first = (2 * number + 1) * stride / 5 % stride;
     for place in seen.iter().skip(first).step_by(stride) {
         look.mark(area, plot.map_coordinate(place))?;
     }

@@ -31,10 +31,21 @@ pub fn width(text: &str, size: f64) -> f64 {
     size * ems.sum::<f64>()
 }
 
-/// Lines of at most such a width, broken at spaces, or anywhere in a word that is wider itself.
-/// Control characters become spaces. There is at least one line unless there is no text.
+/// How much wider text may turn out where a reader's program has none of [`FAMILIES`] but, say,
+/// DejaVu Sans. Whoever gives text room gives it that much.
+pub const ROOM: f64 = 1.15;
+
+/// Whether a character is one that XML cannot hold, or that moves what follows.
+pub fn is_control(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}')
+}
+
+/// Lines of at most such a width with [`ROOM`] to spare, broken at spaces, or anywhere in a word
+/// that is wider itself. Control characters become spaces. There is at least one line unless
+/// there is no text.
 pub fn lines(text: &str, size: f64, most: f64) -> Vec<String> {
-    let text = text.replace(|c: char| c.is_control() || c.is_whitespace(), " ");
+    let most = most / ROOM;
+    let text = text.replace(|c: char| is_control(c) || c.is_whitespace(), " ");
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {
         let joined = lines.last().map(|line| format!("{line} {word}"));
@@ -77,8 +88,14 @@ mod tests {
     fn lines_break_at_spaces_and_within_words_that_are_too_long() {
         // Ten pixels a digit, nearly.
         let size = 10.0 / 0.556;
-        assert_eq!(lines("111 222  333\n4", size, 76.0), ["111 222", "333 4"]);
-        assert_eq!(lines("1 2222222", size, 31.0), ["1", "222", "222", "2"]);
+        assert_eq!(
+            lines("111 222  333\n4", size, 76.0 * ROOM),
+            ["111 222", "333 4"]
+        );
+        assert_eq!(
+            lines("1 2222222", size, 31.0 * ROOM),
+            ["1", "222", "222", "2"]
+        );
         assert!(lines(" \u{7} ", size, 31.0).is_empty());
     }
 }

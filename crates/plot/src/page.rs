@@ -12,7 +12,7 @@ use plotters::element::Text;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontTransform, IntoFont, RGBColor, TextStyle, WHITE};
 
-use crate::font::{FAMILIES, lines, width};
+use crate::font::{FAMILIES, ROOM, is_control, lines, width};
 
 pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
@@ -124,9 +124,9 @@ impl Heading {
     }
 }
 
-/// The widest of some texts.
+/// What the widest of some texts needs.
 pub fn widest<'a>(texts: impl Iterator<Item = &'a str>, size: f64) -> f64 {
-    texts.map(|text| width(text, size)).fold(0.0, f64::max)
+    ROOM * texts.map(|text| width(text, size)).fold(0.0, f64::max)
 }
 
 /// A drawing of such a size as SVG, that readers of the screen are told `title` and `says` of.
@@ -163,5 +163,5 @@ fn escaped(text: &str) -> String {
         .replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;");
-    text.replace(|c: char| c.is_control(), " ")
+    text.replace(is_control, " ")
 }
