@@ -52,9 +52,9 @@ struct Chosen {
     #[arg(long, value_name = "FILE")]
     trace: Vec<String>,
 
-    /// The folder of its results [default: results/NAME, or results/NAME-quick]
-    #[arg(short, long, value_name = "DIR")]
-    output: Option<PathBuf>,
+    /// The folder in which each study has one of its own, NAME or NAME-quick
+    #[arg(short, long, value_name = "DIR", default_value = "results")]
+    output: PathBuf,
 
     /// So many cells at a time [default: as there are processors]
     #[arg(long, value_name = "N")]
@@ -85,8 +85,7 @@ impl Chosen {
 
     fn folder(&self, study: &Study) -> PathBuf {
         let kind = if self.quick { "-quick" } else { "" };
-        let folder = || PathBuf::from("results").join(format!("{}{kind}", study.name));
-        self.output.clone().unwrap_or_else(folder)
+        self.output.join(format!("{}{kind}", study.name))
     }
 
     fn threads(&self) -> usize {

@@ -52,7 +52,7 @@ impl Place {
         self.0.join(name).to_str().unwrap().to_owned()
     }
 
-    /// `diskarm study COMMAND small.toml --output out`.
+    /// Results lie in `out/small`. `diskarm study COMMAND small.toml --output out`.
     fn arguments(&self, command: &str) -> Vec<String> {
         let (study, output) = (self.path("small.toml"), self.path("out"));
         ["study", command, &study, "--output", &output]
@@ -83,9 +83,9 @@ fn a_study_gives_results_and_verdicts() {
     let told = place.printed("run");
     assert!(told.contains("4 cells, 2 of them saturated"), "{told}");
     assert!(told.contains("1 claim: 1 hold"), "{told}");
-    let csv = fs::read_to_string(place.path("out/results.csv")).unwrap();
+    let csv = fs::read_to_string(place.path("out/small/results.csv")).unwrap();
     assert!(csv.starts_with("policy,rate,metric,mean,ci95_half_width,replications,saturated\n"));
-    let json = fs::read_to_string(place.path("out/results.json")).unwrap();
+    let json = fs::read_to_string(place.path("out/small/results.json")).unwrap();
     let json: Value = serde_json::from_str(&json).unwrap();
     // What stands in one is what stands in the other, and what `simulate` says.
     let mean = &json["cells"][0]["figures"]["response_ms_mean"];
@@ -142,21 +142,24 @@ fn a_report_is_of_what_has_been_simulated() {
         "{told}"
     );
     assert!(
-        !fs::exists(place.path("out")).unwrap(),
+        !fs::exists(place.path("out/small")).unwrap(),
         "a report made a folder"
     );
     place.printed("run");
-    let before = fs::read(place.path("out/results.csv")).unwrap();
-    fs::remove_file(place.path("out/results.csv")).unwrap();
+    let before = fs::read(place.path("out/small/results.csv")).unwrap();
+    fs::remove_file(place.path("out/small/results.csv")).unwrap();
     place.printed("report");
-    assert_eq!(fs::read(place.path("out/results.csv")).unwrap(), before);
+    assert_eq!(
+        fs::read(place.path("out/small/results.csv")).unwrap(),
+        before
+    );
 }
 
 #[test]
 fn what_is_in_the_way_is_told_in_a_line() {
     let place = Place::new("wrong", SMALL);
     place.printed("run");
-    let store = place.path("out/runs.jsonl");
+    let store = place.path("out/small/runs.jsonl");
     let sound = fs::read_to_string(&store).unwrap();
     let other = sound.replacen(env!("CARGO_PKG_VERSION"), "0.0.0", 1);
     fs::write(&store, &other).unwrap();
@@ -171,8 +174,8 @@ fn what_is_in_the_way_is_told_in_a_line() {
         "the other version's was touched"
     );
     // A file where the folder should be.
-    fs::remove_dir_all(place.path("out")).unwrap();
-    fs::write(place.path("out"), "").unwrap();
+    fs::remove_dir_all(place.path("out/small")).unwrap();
+    fs::write(place.path("out/small"), "").unwrap();
     assert!(place.refused("run").contains("cannot write"));
     let study = ["study", "run", "worthington94-fig33"];
     assert!(
@@ -189,12 +192,15 @@ fn what_is_in_the_way_is_told_in_a_line() {
 fn a_full_disk_is_told_and_nothing_is_half_written() {
     let place = Place::new("full", SMALL);
     place.printed("run");
-    let results = fs::read(place.path("out/results.csv")).unwrap();
+    let results = fs::read(place.path("out/small/results.csv")).unwrap();
     // The file beside the results, which then takes their place.
-    std::os::unix::fs::symlink("/dev/full", place.path("out/results.csv.part")).unwrap();
+    std::os::unix::fs::symlink("/dev/full", place.path("out/small/results.csv.part")).unwrap();
     let told = place.refused("report");
     assert!(told.contains("results.csv: cannot write"), "{told}");
-    assert_eq!(fs::read(place.path("out/results.csv")).unwrap(), results);
+    assert_eq!(
+        fs::read(place.path("out/small/results.csv")).unwrap(),
+        results
+    );
 }
 
 #[test]
@@ -211,7 +217,7 @@ fn a_folder_has_one_run_at_a_time() {
         .spawn()
         .unwrap();
     // The store's first line is written once the folder is held.
-    while fs::read(place.path("out/runs.jsonl")).map_or(0, |text| text.len()) == 0 {
+    while fs::read(place.path("out/small/runs.jsonl")).map_or(0, |text| text.len()) == 0 {
         assert!(first.try_wait().unwrap().is_none(), "the first run ended");
         std::thread::yield_now();
     }
