@@ -2,6 +2,7 @@
 
 mod bounds;
 mod crossing;
+mod interval;
 mod keys;
 mod least;
 mod line;
@@ -57,6 +58,7 @@ struct Info {
 /// All checks.
 const ALL: &[Info] = &[
     crossing::INFO,
+    interval::INFO,
     least::INFO,
     order::INFO,
     power::INFO,

@@ -20,7 +20,31 @@ macro_rules! entry {
 }
 
 /// All of them, in alphabetic order.
-pub static STUDIES: &[Entry] = &[entry!("worthington94-fig3")];
+pub static STUDIES: &[Entry] = &[
+    entry!("jacobson91-fig10"),
+    entry!("jacobson91-fig11"),
+    entry!("jacobson91-fig12"),
+    entry!("liu05-fig5.1"),
+    entry!("liu05-fig5.2"),
+    entry!("liu05-fig5.5"),
+    entry!("liu05-fig5.6"),
+    entry!("liu05-fig5.7"),
+    entry!("liu05-fig6.1"),
+    entry!("liu05-fig6.2"),
+    entry!("liu05-fig6.3"),
+    entry!("liu05-fig6.4"),
+    entry!("liu05-fig6.5"),
+    entry!("liu05-table4.1"),
+    entry!("liu05-traces"),
+    entry!("worthington94-fig3"),
+    entry!("worthington94-fig4"),
+    entry!("worthington94-fig5"),
+    entry!("worthington94-reallocated"),
+    entry!("worthington94-table3b"),
+    entry!("worthington94-traces-full"),
+    entry!("worthington94-traces-lbn"),
+    entry!("worthington94-traces-map"),
+];
 
 /// The study of this name, if there is one.
 pub fn find(name: &str) -> Option<&'static Entry> {

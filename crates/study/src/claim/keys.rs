@@ -89,6 +89,12 @@ impl<'a> Keys<'a> {
         }
     }
 
+    /// What `key` selects, which must be there.
+    pub(super) fn chosen(&mut self, key: &str) -> Result<Selection, FileError> {
+        let chosen = self.selection_if_any(key)?;
+        chosen.ok_or_else(|| self.missing(key, "a table of axes"))
+    }
+
     /// What `key` selects: one value of each axis that it names.
     pub(super) fn side(&mut self, key: &str) -> Result<Selection, FileError> {
         let side = self.side_if_any(key)?;

@@ -17,7 +17,7 @@ pub(super) const INFO: Info = Info {
         let take = keys.text("take")?;
         Ok(Arc::new(Ratio {
             metric: keys.metric()?,
-            of: keys.side("of")?,
+            of: keys.chosen("of")?,
             to: keys.side("to")?,
             cells: keys.selection("where")?,
             bounds: keys.bounds()?,
@@ -33,6 +33,7 @@ pub(super) const INFO: Info = Info {
 #[derive(Debug)]
 struct Ratio {
     metric: Metric,
+    /// Any number of cells, each of which is set beside its counterpart in `to`.
     of: Selection,
     to: Selection,
     cells: Selection,
