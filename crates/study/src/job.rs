@@ -18,6 +18,7 @@ use sha2::{Digest, Sha256};
 
 use crate::cell::{Inputs, Source};
 use crate::error::StudyError;
+use crate::measure::Figures;
 
 /// A cell made ready to run.
 pub(crate) struct Job {
@@ -69,9 +70,16 @@ impl Job {
         })
     }
 
-    /// What it simulates.
-    pub(crate) fn inputs(&self) -> &Inputs {
-        &self.inputs
+    /// Measures it once, as it asks.
+    ///
+    /// # Errors
+    /// What is wrong with it, in a line.
+    pub(crate) fn measured(
+        &self,
+        seed: u64,
+        stop: &(dyn Fn() -> ControlFlow<()> + Sync),
+    ) -> Result<Figures, String> {
+        self.inputs.measure.run(self, seed, stop)
     }
 
     /// Simulates it once.

@@ -1,5 +1,6 @@
 //! The cells of a study on every processor.
 
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -95,27 +96,65 @@ impl<'s> Runner<'s> {
         let Some(done) = done.into_iter().collect::<Option<Vec<Done>>>() else {
             return Ok(None);
         };
-        let keys: Vec<String> = done.iter().flat_map(|done| done.keys.clone()).collect();
-        store.put_in_order(&keys)?;
-        let cells = done
-            .into_iter()
-            .map(|done| (done.seeds, done.replicated))
-            .collect();
-        Ok(Some(Results::new(self.study, cells)))
+        self.finished(store, done).map(Some)
     }
 
-    /// What `store` has, if that is all.
+    /// What `store` has, if that is all; then its runs are in the order of the cells.
     ///
     /// # Errors
-    /// When a cell cannot be simulated.
-    pub fn stored(&self, store: &Store) -> Result<Option<Results<'s>>, StudyError> {
-        let stop = || ControlFlow::Break(());
-        let cells = (0..self.jobs.len()).map(|place| {
-            let done = self.cell(place, store.known(), &stop, &|_| ())?;
-            Ok(done.map(|done| (done.seeds, done.replicated)))
-        });
-        let cells: Option<Vec<_>> = cells.collect::<Result<_, StudyError>>()?;
-        Ok(cells.map(|cells| Results::new(self.study, cells)))
+    /// When the store cannot be written.
+    pub fn stored(&self, store: Store) -> Result<Option<Results<'s>>, StudyError> {
+        let cells = (0..self.jobs.len()).map(|place| self.known(place, store.known()));
+        match cells.collect::<Result<Option<Vec<Done>>, _>>()? {
+            Some(done) => self.finished(store, done).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The places of the cells of which `store` lacks a run.
+    ///
+    /// # Errors
+    /// None that [`Self::new`] has not found.
+    pub fn missing(&self, store: &Store) -> Result<Vec<usize>, StudyError> {
+        let mut missing = Vec::new();
+        for place in 0..self.jobs.len() {
+            if self.known(place, store.known())?.is_none() {
+                missing.push(place);
+            }
+        }
+        Ok(missing)
+    }
+
+    /// All runs of the cell at `place`, for whoever keeps the store; `None` when `stop` said so.
+    ///
+    /// # Errors
+    /// When the cell cannot be simulated.
+    ///
+    /// # Panics
+    /// Where there is no such cell.
+    pub fn compute(
+        &self,
+        place: usize,
+        stop: &(dyn Fn() -> ControlFlow<()> + Sync),
+    ) -> Result<Option<Vec<Stored>>, StudyError> {
+        let runs = RefCell::new(Vec::new());
+        let keep = |run| runs.borrow_mut().push(run);
+        let make = |job: &Job, seed| job.measured(seed, stop);
+        let done = self.cell(place, &Known::new(), &make, &keep)?;
+        Ok(done.map(|_| runs.into_inner()))
+    }
+
+    /// The cell at `place` if all its runs are `known`.
+    fn known(&self, place: usize, known: &Known) -> Result<Option<Done>, StudyError> {
+        self.cell(place, known, &|_, _| Ok(Figures::Stopped), &|_| ())
+    }
+
+    /// Puts the store in order.
+    fn finished(&self, store: Store, done: Vec<Done>) -> Result<Results<'s>, StudyError> {
+        let keys: Vec<String> = done.iter().flat_map(|done| done.keys.clone()).collect();
+        store.put_in_order(&keys)?;
+        let cells = done.into_iter().map(|done| (done.seeds, done.replicated));
+        Ok(Results::new(self.study, cells.collect()))
     }
 
     /// Takes cells until none is left.
@@ -132,12 +171,13 @@ impl<'s> Runner<'s> {
         };
         // The receiver lives as long as all who send.
         let tell = |news: News| drop(sender.send(news));
+        let make = |job: &Job, seed| job.measured(seed, &stop);
         loop {
             let place = next.fetch_add(1, Ordering::Relaxed);
             if place >= self.jobs.len() || stop().is_break() {
                 return;
             }
-            match self.cell(place, known, &stop, &|run| tell(News::Run(run))) {
+            match self.cell(place, known, &make, &|run| tell(News::Run(run))) {
                 Ok(Some(done)) => tell(News::Cell(place, done)),
                 Ok(None) => return,
                 Err(error) => tell(News::Failed(error)),
@@ -145,13 +185,13 @@ impl<'s> Runner<'s> {
         }
     }
 
-    /// Runs the cell at `place` as often as it needs, but for what is `known`; `None` when it was
-    /// told to stop.
-    pub(crate) fn cell(
+    /// The runs of the cell at `place`, as often as it needs: what is `known`, and else what `make`
+    /// makes, which is handed to `keep`; `None` when that was stopped.
+    fn cell(
         &self,
         place: usize,
         known: &Known,
-        stop: &(dyn Fn() -> ControlFlow<()> + Sync),
+        make: &dyn Fn(&Job, u64) -> Result<Figures, String>,
         keep: &dyn Fn(Stored),
     ) -> Result<Option<Done>, StudyError> {
         let (cell, job) = (&self.study.cells[place], &self.jobs[place]);
@@ -165,8 +205,8 @@ impl<'s> Runner<'s> {
             let figures = match known.get(&key) {
                 Some(figures) => figures.clone(),
                 None => {
-                    let run = job.inputs().measure.run(job, seed, stop);
-                    let figures = match run.map_err(cell_error(self::place(self.study, cell)))? {
+                    let made = make(job, seed);
+                    let figures = match made.map_err(cell_error(self::place(self.study, cell)))? {
                         Figures::Measured(figures) => Some(figures),
                         Figures::Saturated => None,
                         Figures::Stopped => return Ok(None),

@@ -117,24 +117,45 @@ fn nothing_is_simulated_twice() {
     let again = study(SMALL);
     let runner = Runner::new(&again).unwrap();
     let store = Store::open(folder.path()).unwrap();
-    assert!(runner.stored(&store).unwrap().is_some());
-    drop(store);
+    assert_eq!(runner.missing(&store).unwrap(), Vec::<usize>::new());
+    assert!(runner.stored(store).unwrap().is_some());
     // A fourth replication and another policy cost what they add; what is not asked for stays.
     let more = SMALL
         .replace("replications = 3", "replications = 4")
         .replace("sptf", "sstf");
     let more = study(&more);
     let store = Store::open(folder.path()).unwrap();
-    assert!(
-        Runner::new(&more)
-            .unwrap()
-            .stored(&store)
-            .unwrap()
-            .is_none()
-    );
-    drop(store);
+    assert!(Runner::new(&more).unwrap().stored(store).unwrap().is_none());
     run(&more, &folder, 2);
     assert_eq!(runs(&folder), 2 * 3 * 3 + 3 + 4 + 2 * 4 + 1);
+}
+
+/// As another program does it that has cells computed elsewhere, in any order.
+#[test]
+fn cells_that_are_computed_apart_leave_the_same_bytes() {
+    let study = study(SMALL);
+    let (whole, apart) = (Folder::new("together"), Folder::new("apart"));
+    run(&study, &whole, 2);
+    let runner = Runner::new(&study).unwrap();
+    let mut store = Store::open(apart.path()).unwrap();
+    let mut missing = runner.missing(&store).unwrap();
+    assert_eq!(missing, (0..study.cells.len()).collect::<Vec<_>>());
+    missing.reverse();
+    for place in missing {
+        let runs = runner
+            .compute(place, &|| ControlFlow::Continue(()))
+            .unwrap()
+            .unwrap();
+        // A worker that was believed dead may answer twice.
+        runs.iter()
+            .chain(&runs)
+            .for_each(|run| store.keep(run).unwrap());
+    }
+    let results = runner.stored(store).unwrap().unwrap();
+    results.write(apart.path()).unwrap();
+    assert_eq!(apart.files(), whole.files());
+    let stop = || ControlFlow::Break(());
+    assert!(runner.compute(0, &stop).unwrap().is_none());
 }
 
 #[test]
@@ -154,7 +175,7 @@ fn everything_that_a_run_depends_on_tells_it_from_others() {
     for (what, by) in changes {
         let changed = study(&only.replacen(what, by, 1));
         let store = Store::open(folder.path()).unwrap();
-        let stored = Runner::new(&changed).unwrap().stored(&store).unwrap();
+        let stored = Runner::new(&changed).unwrap().stored(store).unwrap();
         assert!(stored.is_none(), "{by}: taken for the same");
     }
 }

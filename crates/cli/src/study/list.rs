@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::output;
+use crate::prose;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -31,29 +32,19 @@ pub fn run(args: &Args) -> Result<(), Error> {
     if args.json {
         return output::print_json(&entries);
     }
-    let width = entries
-        .iter()
-        .map(|entry| entry.name.len())
-        .max()
-        .unwrap_or(0);
+    let names = entries.iter().map(|entry| entry.name.len());
+    let indent = names.max().unwrap_or(0) + 2;
     let mut text = String::new();
     for entry in &entries {
-        let Entry {
-            name,
-            title,
-            source,
-            cells,
-            claims,
-            ..
-        } = entry;
+        let Entry { cells, claims, .. } = entry;
         let trace = if entry.takes_traces {
             ", wants --trace"
         } else {
             ""
         };
-        text += &format!("{name:width$}  {title}\n");
-        text += &format!("{:width$}  {source}\n", "");
-        text += &format!("{:width$}  {cells} cells, {claims} claims{trace}\n", "");
+        text += &prose::labelled(entry.name, &entry.title, indent);
+        text += &prose::wrapped(&entry.source, indent);
+        text += &prose::wrapped(&format!("{cells} cells, {claims} claims{trace}"), indent);
     }
     output::print(&text)
 }

@@ -64,7 +64,7 @@ pub fn report(args: &Report) -> Result<(), Error> {
     let study = args.chosen.study(&args.study)?;
     let folder = args.chosen.folder(&study);
     let stored = match folder.is_dir() {
-        true => Runner::new(&study)?.stored(&Store::open(&folder)?)?,
+        true => Runner::new(&study)?.stored(Store::open(&folder)?)?,
         false => None,
     };
     let results = stored.ok_or_else(|| {
