@@ -1,71 +1,7 @@
-//! Command line of Diskarm: it converts what was typed, calls the model and prints.
-//!
-//! A command is one file with an `Args` and a `run(args) -> Result<(), Error>`, one line in
-//! [`Command`] and one in [`run`].
-
-mod calibrate;
-mod drive_arg;
-mod drives;
-mod error;
-mod output;
-mod parallel;
-mod plot;
-mod policies;
-mod progress;
-mod prose;
-mod simulate;
-mod trace;
-mod validate;
+//! The program `diskarm`.
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use error::Error;
-
-/// Simulates mechanical disk drives: what a request takes, under which order of service.
-#[derive(Parser)]
-#[command(name = "diskarm", version, max_term_width = 100)]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(clap::Subcommand)]
-enum Command {
-    Calibrate(calibrate::Args),
-    Compare(simulate::compare::Args),
-    Drives(drives::Args),
-    Policies(policies::Args),
-    Simulate(simulate::Args),
-    Trace(trace::Args),
-    Validate(validate::Args),
-}
-
-fn run(command: Command) -> Result<(), Error> {
-    match command {
-        Command::Calibrate(args) => calibrate::run(args),
-        Command::Compare(args) => simulate::compare::run(args),
-        Command::Drives(args) => drives::run(args),
-        Command::Policies(args) => policies::run(args),
-        Command::Simulate(args) => simulate::run(args),
-        Command::Trace(args) => trace::run(args),
-        Command::Validate(args) => validate::run(args),
-    }
-}
-
-/// What a shell learns of bad input, from the parser of flags as from ourselves.
-const BAD_INPUT: u8 = 2;
-
 fn main() -> ExitCode {
-    let outcome = match Cli::try_parse() {
-        Ok(cli) => run(cli.command),
-        Err(error) => error::usage(error),
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::from(BAD_INPUT)
-        }
-    }
+    ExitCode::from(diskarm_cli::main_with(std::env::args_os()))
 }

@@ -1,0 +1,7 @@
+"""`python -m diskarm`."""
+
+import sys
+
+from ._command import main
+
+sys.exit(main())
