@@ -54,7 +54,7 @@ python: ## build the module for Python; its tests, and its stubs against it
 	cd python && VIRTUAL_ENV=$(VENV) $(VENV)/bin/maturin develop --quiet
 	cd python && $(VENV)/bin/python -m pytest --doctest-modules src tests
 	cd python && $(VENV)/bin/python -m mypy src
-	cd python && $(VENV)/bin/python -m mypy.stubtest diskarm
+	cd python && $(VENV)/bin/python -m mypy.stubtest --mypy-config-file pyproject.toml diskarm
 
 bench: ## measure speed
 	$(CARGO) xtask bench

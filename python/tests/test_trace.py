@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet
 import pytest
 
 import diskarm

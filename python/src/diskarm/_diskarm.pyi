@@ -7,6 +7,21 @@ from typing import Any, Final, final
 from ._setting import Setting
 from ._trace import Reading, Trace
 
+__all__ = [
+    "VERSION",
+    "Batch",
+    "Column",
+    "Drive",
+    "Pending",
+    "calibrate",
+    "check_trace",
+    "drives",
+    "main",
+    "policies",
+    "simulate",
+    "validate",
+]
+
 VERSION: Final[str]
 
 @final

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ._diskarm import Batch
-
-if TYPE_CHECKING:
-    import pyarrow
 
 
 class Requests:
@@ -46,8 +43,8 @@ class Requests:
         words = column.words
         return values if words is None else np.array(words)[values]
 
-    def to_arrow(self) -> pyarrow.Table:
-        """A table of pyarrow on the same memory."""
+    def to_arrow(self) -> Any:
+        """A `pyarrow.Table` on the same memory."""
         import pyarrow as pa
 
         return pa.table(self)

@@ -117,20 +117,22 @@ class Trace:
         measured = {"op", "lbn", "sectors", "response_us", "think_us"}
         arrived = {"op", "lbn", "sectors", "arrived_us"}
         if measured <= names:
-            order = ["op", "lbn", "sectors", "response_us", "think_us"]
-            table, header = table.select(order), True
+            format = "measured"
+            table = table.select(["op", "lbn", "sectors", "response_us", "think_us"])
         elif arrived <= names:
-            table, header = _spc(table, pa, pc), False
+            format, table = "spc", _spc(table, pa, pc)
         else:
             expected = ", ".join(sorted(arrived)) + "; or response_us and think_us"
             found = ", ".join(table.column_names)
             raise Error(f'columns: found "{found}", expected {expected}', field="columns")
         number, path = tempfile.mkstemp(prefix="diskarm-", suffix=".csv")
-        os.close(number)
-        written = csv.WriteOptions(include_header=header, quoting_style="none")
-        csv.write_csv(table, path, write_options=written)
-        options.setdefault("format", "measured" if header else "spc")
-        trace = cls(path, **options)
+        with os.fdopen(number, "wb") as file:
+            if format == "measured":
+                # Written here, as pyarrow puts names in quotes.
+                file.write(",".join(table.column_names).encode() + b"\n")
+            plain = csv.WriteOptions(include_header=False, quoting_style="none")
+            csv.write_csv(table, file, write_options=plain)
+        trace = cls(path, **{"format": format, **options})
         weakref.finalize(trace, os.unlink, path)
         return trace
 
@@ -146,7 +148,10 @@ def _spc(table: Any, pa: Any, pc: Any) -> Any:
     """The table in the columns of the format spc, in order of arrival."""
     # To the nanosecond, which seconds in a float would lose after some days.
     ns = pc.cast(pc.round(pc.multiply(table["arrived_us"], 1e3)), pa.int64())
-    table = table.append_column("ns", ns).sort_by("ns")
+    # Strings of polars are views, which cannot be sorted.
+    op = pc.cast(table["op"], pa.string())
+    table = table.drop_columns(["op"]).append_column("op", op).append_column("ns", ns)
+    table = table.sort_by("ns")
     seconds = pc.divide(table["ns"], 1_000_000_000)
     rest = pc.subtract(table["ns"], pc.multiply(seconds, 1_000_000_000))
     digits = pc.utf8_lpad(pc.cast(rest, pa.string()), 9, "0")
@@ -156,7 +161,7 @@ def _spc(table: Any, pa: Any, pc: Any) -> Any:
             "asu": table["disk"] if "disk" in table.column_names else [0] * len(table),
             "lba": table["lbn"],
             "size": pc.multiply(sectors, 512),
-            "opcode": pc.cast(table["op"], pa.string()),
+            "opcode": table["op"],
             "timestamp": pc.binary_join_element_wise(pc.cast(seconds, pa.string()), digits, "."),
         }
     )
