@@ -12,9 +12,12 @@ DEMO_LONG ?= simulate --drive hp-c2247 --random --requests 5000000 --outstanding
 # The model must build where there is no operating system.
 WASM := wasm32-unknown-unknown
 DISKARM := $(CARGO) run --release --quiet --bin diskarm --
+# The module for Python is built and tested in an environment of its own.
+PYTHON ?= python3
+VENV := $(abspath $(or $(CARGO_TARGET_DIR),target)/venv)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench docs
+.PHONY: help demo test python bench docs
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 8
@@ -44,6 +47,14 @@ test: ## everything that must hold before a merge
 		echo "skipped: the model on $(WASM), as that target is not installed"; \
 	fi
 	$(CARGO) xtask counts
+
+python: ## build the module for Python; its tests, and its stubs against it
+	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --requirement python/requirements-test.txt
+	cd python && VIRTUAL_ENV=$(VENV) $(VENV)/bin/maturin develop --quiet
+	cd python && $(VENV)/bin/python -m pytest --doctest-modules src tests
+	cd python && $(VENV)/bin/python -m mypy src
+	cd python && $(VENV)/bin/python -m mypy.stubtest --mypy-config-file pyproject.toml diskarm
 
 bench: ## measure speed
 	$(CARGO) xtask bench

@@ -1,7 +1,7 @@
 //! `diskarm calibrate`: a specification fitted to a measured trace.
 
-mod outcome;
-mod report;
+pub mod outcome;
+pub mod report;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -54,6 +54,19 @@ pub struct Args {
     json: bool,
 }
 
+/// What is fitted to what, as it is told.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    /// The drive to begin with.
+    pub drive: &'a str,
+    /// The trace.
+    pub trace: &'a str,
+    /// The file, or the name, of what is fitted.
+    pub output: &'a str,
+    /// The rows that it is fitted to.
+    pub rows: Rows,
+}
+
 /// A specification is what its name says it is.
 fn toml(text: &str) -> Result<String, &'static str> {
     let kind = Path::new(text).extension();
@@ -102,8 +115,13 @@ pub fn run(args: Args) -> Result<(), Error> {
     check_place(&args.output)?;
     check_apart(&args.output, &args.drive)?;
     let drive = Model::find(&args.drive)?;
-    let range = args.rows.unwrap_or_default();
-    let taken = measured::read(&args.trace, &args.reading.meant(), range, &drive)?;
+    let asked = Asked {
+        drive: &args.drive,
+        trace: &args.trace,
+        output: &args.output,
+        rows: args.rows.unwrap_or_default(),
+    };
+    let taken = measured::read(&args.trace, &args.reading.meant(), asked.rows, &drive)?;
     output::doubt(&taken.notes);
     let Taken { rows, notes, .. } = taken;
     let mut progress: Option<Progress> = None;
@@ -115,19 +133,14 @@ pub fn run(args: Args) -> Result<(), Error> {
     let fitted = calibrate(&drive.spec, &drive.layout, &rows, told);
     drop(progress);
     let fitted = fitted.map_err(|unfit| outcome::error(unfit, &args.trace, &args.drive))?;
-    let text = outcome::text(
-        &drive,
-        &fitted,
-        &args.output,
-        &outcome::made_from(&args, rows.len()),
-    )?;
-    output::replace_file(&args.output, &text)?;
+    let model = outcome::model(&drive, &fitted, asked, rows.len())?;
+    output::replace_file(&args.output, &model.text)?;
     for warning in outcome::warnings(&fitted, rows.len(), &args.trace) {
         eprintln!("warning: {warning}");
     }
     if args.json {
-        report::print_json(&args, rows.len(), &fitted, &notes)
+        output::print_json(&report::printed(asked, rows.len(), &fitted, &notes))
     } else {
-        output::print(&report::text(&args, rows.len(), &fitted))
+        output::print(&report::text(asked, rows.len(), &fitted))
     }
 }

@@ -3,7 +3,7 @@
 mod list;
 mod seek_plot;
 mod sheet;
-mod show;
+pub mod show;
 mod zones;
 
 use crate::error::Error;

@@ -57,10 +57,15 @@ impl Row {
     }
 }
 
+/// An object a policy, in the order of the table.
+pub fn rows() -> impl Serialize {
+    INFOS.iter().map(Row::of).collect::<Vec<Row>>()
+}
+
 /// Prints the table.
 pub fn run(args: Args) -> Result<(), Error> {
     if args.json {
-        return output::print_json(&INFOS.iter().map(Row::of).collect::<Vec<Row>>());
+        return output::print_json(&rows());
     }
     let mut text = format!("{:<16}{:<15}{}\n", "policy", "knows", "origin");
     // What parameters mean, and the policy that was the first to have one of this meaning.

@@ -2,9 +2,9 @@
 
 mod args;
 pub mod compare;
-mod figures;
+pub mod figures;
 mod rows;
-mod workload;
+pub mod workload;
 
 pub use args::Args;
 use args::{Replay, Setting};

@@ -1,7 +1,7 @@
 //! `diskarm validate`: a model beside measurements on the real drive.
 
-mod locked;
-mod report;
+pub mod locked;
+pub mod report;
 
 use diskarm_core::stats::Sorted;
 use diskarm_core::validate::{Figures, Replayed, Validation};
@@ -87,7 +87,7 @@ fn svg(text: &str) -> Result<String, &'static str> {
 }
 
 /// One trace against the drive.
-struct Compared {
+pub struct Compared {
     file: String,
     figures: Figures,
     measured: Sorted,
@@ -110,9 +110,10 @@ pub fn run(args: Args) -> Result<(), Error> {
     let compared: Result<Vec<Compared>, Error> = args
         .files
         .iter()
-        .map(|file| compare(&drive, file, &args.reading, rows))
+        .map(|file| Ok(compare(&drive, file, &args.reading.meant(), rows)?))
         .collect();
     let compared = compared?;
+    compared.iter().for_each(|one| output::doubt(&one.notes));
     if let (Some(path), [one]) = (&args.plot, &compared[..]) {
         output::replace_file(path, &drawn(&drive, one))?;
     }
@@ -123,9 +124,14 @@ pub fn run(args: Args) -> Result<(), Error> {
     }
 }
 
-fn compare(drive: &Model, file: &str, reading: &Reading, rows: Rows) -> Result<Compared, Error> {
-    let taken = measured::read(file, &reading.meant(), rows, drive)?;
-    output::doubt(&taken.notes);
+/// Replays `rows` of the trace in `file`.
+pub fn compare(
+    drive: &Model,
+    file: &str,
+    reading: &diskarm_simulate::Reading,
+    rows: Rows,
+) -> Result<Compared, diskarm_simulate::Error> {
+    let taken = measured::read(file, reading, rows, drive)?;
     let validation = Validation::new(&drive.spec, drive.layout.clone(), taken.rows);
     let progress = Progress::new(Some(Validation::variants().count() as u64));
     let replays = replays::all(&validation, |done| progress.at(done))?;

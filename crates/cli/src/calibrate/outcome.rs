@@ -4,10 +4,9 @@ use std::path::Path;
 
 use diskarm_calibrate::rewrite::{Edit, Value};
 use diskarm_calibrate::{Calibration, Clock, Unfit, edits, rewrite};
-use diskarm_simulate::Model;
+use diskarm_simulate::{Error, Model};
 
-use super::Args;
-use crate::error::Error;
+use super::Asked;
 
 /// Why nothing was fitted to `trace`.
 pub fn error(unfit: Unfit, trace: &str, drive: &str) -> Error {
@@ -17,7 +16,7 @@ pub fn error(unfit: Unfit, trace: &str, drive: &str) -> Error {
                 "a trace, or --rows, of {numbers} rows or more: so many numbers \
                  are fitted"
             );
-            Error::flag("TRACE", format!("{trace} ({rows} rows)"), expected)
+            Error::argument("TRACE", format!("{trace} ({rows} rows)"), expected)
         }
         Unfit::OtherDrive { explained_fraction } => {
             let percent = 100.0 * explained_fraction;
@@ -25,7 +24,7 @@ pub fn error(unfit: Unfit, trace: &str, drive: &str) -> Error {
                 "a trace of the drive {drive}: it explains {percent:.0} % of the requests, \
                  however its numbers are set"
             );
-            Error::flag("TRACE", trace, expected)
+            Error::argument("TRACE", trace, expected)
         }
     }
 }
@@ -69,19 +68,19 @@ const WELL_EXPLAINED: f64 = 0.8;
 /// What the summary of a fitted drive ends with.
 const FITTED: &str = "; fitted to a trace";
 
-/// The fitted specification's text.
+/// The fitted drive.
 ///
 /// # Errors
 /// A base that cannot be read again; a fitted text that is wrong, which is a defect of ours.
-pub fn text(
+pub fn model(
     drive: &Model,
     fitted: &Calibration,
-    output: &str,
-    made: &str,
-) -> Result<String, Error> {
+    asked: Asked<'_>,
+    rows: usize,
+) -> Result<Model, Error> {
     let mut edits = edits(&drive.spec, &fitted.spec);
     let source = &drive.spec.source;
-    let stem = Path::new(output).file_stem().unwrap_or_default();
+    let stem = Path::new(asked.output).file_stem().unwrap_or_default();
     let mut set = |key: &'static str, text: String| {
         let value = Value::Text(text);
         edits.push(Edit {
@@ -90,29 +89,29 @@ pub fn text(
         });
     };
     set("name", stem.to_string_lossy().into_owned());
+    let made = made_from(asked, rows);
     let summary = drive.spec.summary.trim_end_matches(FITTED);
     set("summary", format!("{summary}{FITTED}"));
     set("source.origin", format!("{made}\n{}", source.origin.trim()));
     let text = rewrite(&drive.text, &edits).map_err(|error| {
-        Error::flag(
+        Error::argument(
             "--drive",
             &drive.name,
             format!("a specification to change ({error})"),
         )
     })?;
     // Nothing is written that cannot be read again.
-    let read = Model::read(text, output)?;
-    Ok(read.text.into_owned())
+    Model::read(text, asked.output)
 }
 
 /// One sentence on where the numbers come from.
-pub fn made_from(args: &Args, rows: usize) -> String {
-    let range = args.rows.unwrap_or_default();
-    let trace = Path::new(&args.trace).file_name().unwrap_or_default();
+fn made_from(asked: Asked<'_>, rows: usize) -> String {
+    let range = asked.rows;
+    let trace = Path::new(asked.trace).file_name().unwrap_or_default();
     format!(
         "Fitted with `diskarm calibrate` to {rows} rows ({range}) of the trace {}, beginning with \
          {}. What that was made from:",
         trace.to_string_lossy(),
-        args.drive
+        asked.drive
     )
 }

@@ -5,9 +5,7 @@ use std::fmt::Write;
 use diskarm_calibrate::{Calibration, Clock, Fitted, Quantity};
 use serde::Serialize;
 
-use super::Args;
-use crate::error::Error;
-use crate::output;
+use super::Asked;
 use crate::prose;
 
 #[derive(Serialize)]
@@ -50,12 +48,12 @@ fn key(quantity: &Quantity) -> String {
 }
 
 /// Prints all that was found.
-pub fn print_json(
-    args: &Args,
+pub fn printed<'a>(
+    asked: Asked<'a>,
     rows: usize,
-    fitted: &Calibration,
-    notes: &[String],
-) -> Result<(), Error> {
+    fitted: &'a Calibration,
+    notes: &'a [String],
+) -> impl Serialize + 'a {
     let number = |number: &Fitted| Number {
         key: key(&number.quantity),
         given_ms: number.given_ms,
@@ -75,11 +73,11 @@ pub fn print_json(
         ),
         Clock::Nominal { concentration } => ("nominal", concentration, None, None),
     };
-    output::print_json(&Printed {
-        drive: &args.drive,
-        trace: &args.trace,
+    Printed {
+        drive: asked.drive,
+        trace: asked.trace,
         rows,
-        output: &args.output,
+        output: asked.output,
         clock,
         phase_concentration: concentration,
         period_ns: phase.map(|_| fitted.spec.mechanics.period_ns),
@@ -91,12 +89,15 @@ pub fn print_json(
         fitted: fitted.fitted.iter().map(number).collect(),
         not_determined: fitted.left.iter().map(key).collect(),
         notes,
-    })
+    }
 }
 
 /// The same for people, at most 80 columns.
-pub fn text(args: &Args, rows: usize, fitted: &Calibration) -> String {
-    let mut text = format!("{} fitted to {rows} rows of {}\n\n", args.drive, args.trace);
+pub fn text(asked: Asked<'_>, rows: usize, fitted: &Calibration) -> String {
+    let mut text = format!(
+        "{} fitted to {rows} rows of {}\n\n",
+        asked.drive, asked.trace
+    );
     clock(&mut text, fitted);
     let percent = 100.0 * fitted.explained_fraction;
     let _ = writeln!(text, "explained   {percent:.1} % of the requests");
@@ -140,7 +141,7 @@ pub fn text(args: &Args, rows: usize, fitted: &Calibration) -> String {
         }
     }
     text += "\nsd: with all other numbers held; 0.001 or less where the likelihood has a step.\n";
-    let _ = writeln!(text, "\nwrote {}", args.output);
+    let _ = writeln!(text, "\nwrote {}", asked.output);
     text
 }
 

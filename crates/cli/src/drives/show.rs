@@ -94,7 +94,8 @@ fn points(spec: &Spec, seek: &SeekTimes) -> Vec<Point> {
     distances.map(point).collect()
 }
 
-fn object(spec: &Spec, seek: &SeekTimes) -> Map<String, Value> {
+/// The object that `--json` prints.
+pub fn object(spec: &Spec, seek: &SeekTimes) -> Map<String, Value> {
     let mut object = Map::new();
     object.insert("name".to_owned(), json!(spec.name));
     object.insert("summary".to_owned(), json!(spec.summary));

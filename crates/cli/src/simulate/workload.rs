@@ -30,6 +30,15 @@ pub enum Told {
     File(String),
 }
 
+impl Told {
+    /// What stands behind `--workload`.
+    pub fn of(text: &str) -> Self {
+        let is_file = Path::new(text).extension().is_some_and(|end| end == "toml");
+        let told = if is_file { Self::File } else { Self::Text };
+        told(text.to_owned())
+    }
+}
+
 /// When requests come that the flags ask for.
 #[derive(Clone, Copy)]
 pub enum FlagArrivals {
@@ -45,11 +54,7 @@ pub enum FlagArrivals {
 /// A workload that is wrong, or that the drive has no room for.
 pub fn drawn(setting: &Setting, model: &Model) -> Result<(Drawn, Told), Error> {
     let (workload, told) = match &setting.workload {
-        Some(text) => {
-            let is_file = Path::new(text).extension().is_some_and(|end| end == "toml");
-            let told = if is_file { Told::File } else { Told::Text };
-            (model.workload(text)?, told(text.clone()))
-        }
+        Some(text) => (model.workload(text)?, Told::of(text)),
         None => of_flags(setting, model.disk())?,
     };
     let drawn = Drawn {

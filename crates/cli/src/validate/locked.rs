@@ -1,6 +1,6 @@
 //! `diskarm validate --locked`: each response predicted before it is seen.
 
-mod report;
+pub mod report;
 
 use std::ops::Range;
 
@@ -15,10 +15,9 @@ use super::Args;
 use crate::error::Error;
 use crate::output;
 use crate::plot;
-use crate::trace::input::Reading;
 
 /// One trace that a drive's model has followed.
-struct Judgement {
+pub struct Judgement {
     file: String,
     locked: Locked,
     /// The rows that are judged.
@@ -33,9 +32,10 @@ pub fn run(drive: &Model, args: &Args, rows: Rows) -> Result<(), Error> {
     let judged: Result<Vec<Judgement>, Error> = args
         .files
         .iter()
-        .map(|file| judge(drive, file, &args.reading, rows))
+        .map(|file| Ok(judge(drive, file, &args.reading.meant(), rows)?))
         .collect();
     let judged = judged?;
+    judged.iter().for_each(|one| output::doubt(&one.notes));
     if let (Some(path), [one]) = (&args.plot, &judged[..]) {
         output::replace_file(path, &drawn(drive, one))?;
     }
@@ -48,9 +48,14 @@ pub fn run(drive: &Model, args: &Args, rows: Rows) -> Result<(), Error> {
     output::print(&report::text(&drive.name, &judged))
 }
 
-fn judge(drive: &Model, file: &str, reading: &Reading, rows: Rows) -> Result<Judgement, Error> {
-    let taken = measured::read_with_history(file, &reading.meant(), rows, drive)?;
-    output::doubt(&taken.notes);
+/// Follows the trace in `file`, of which `rows` are judged.
+pub fn judge(
+    drive: &Model,
+    file: &str,
+    reading: &diskarm_simulate::Reading,
+    rows: Rows,
+) -> Result<Judgement, diskarm_simulate::Error> {
+    let taken = measured::read_with_history(file, reading, rows, drive)?;
     let Taken { rows, range, notes } = taken;
     let layout = drive.layout.clone();
     let locked = Locked::follow(&drive.spec, layout, &rows, Continuity::Unbroken)?;

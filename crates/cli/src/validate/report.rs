@@ -102,7 +102,8 @@ pub fn print_files(mut files: Vec<impl Serialize>) -> Result<(), Error> {
     }
 }
 
-fn file<'a>(drive: &'a str, compared: &'a Compared) -> File<'a> {
+/// One trace's, as it is printed.
+pub fn file<'a>(drive: &'a str, compared: &'a Compared) -> impl Serialize + 'a {
     let Figures {
         all,
         reads,

@@ -79,7 +79,8 @@ pub fn print_json(drive: &str, judged: &[Judgement]) -> Result<(), Error> {
     print_files(judged.iter().map(|one| file(drive, one)).collect())
 }
 
-fn file<'a>(drive: &'a str, judged: &'a Judgement) -> File<'a> {
+/// One trace's, as it is printed.
+pub fn file<'a>(drive: &'a str, judged: &'a Judgement) -> impl Serialize + 'a {
     let figures = &judged.figures;
     let of = |op: Op| figures.by_op.iter().find(|found| found.0 == op);
     let by_served = figures.by_served.iter().map(|(op, served, judged)| Class {

@@ -1,0 +1,84 @@
+//! Command line of Diskarm: it converts what was typed, calls the model and prints.
+//!
+//! A command is one file with an `Args` and a `run(args) -> Result<(), Error>`, one line in
+//! [`Command`] and one in [`run`]. The program is [`main_with`]; what its commands print as JSON is
+//! to be had as values from [`results`], for other languages.
+
+mod calibrate;
+mod completions;
+mod contents;
+mod drive_arg;
+mod drives;
+mod error;
+mod man;
+mod output;
+mod parallel;
+mod plot;
+mod policies;
+mod progress;
+mod prose;
+pub mod results;
+mod simulate;
+mod study;
+mod trace;
+mod validate;
+
+use std::ffi::OsString;
+
+use clap::Parser;
+use error::Error;
+
+/// Simulates mechanical disk drives, and the order in which requests are served
+#[derive(Parser)]
+#[command(
+    name = "diskarm", version, max_term_width = 100,
+    help_template = contents::TEMPLATE, after_help = contents::of::<Command>(),
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    Calibrate(calibrate::Args),
+    Compare(simulate::compare::Args),
+    Completions(completions::Args),
+    Drives(drives::Args),
+    Man(man::Args),
+    Policies(policies::Args),
+    Simulate(simulate::Args),
+    Study(study::Args),
+    Trace(trace::Args),
+    Validate(validate::Args),
+}
+
+fn run(command: Command) -> Result<(), Error> {
+    match command {
+        Command::Calibrate(args) => calibrate::run(args),
+        Command::Compare(args) => simulate::compare::run(args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Drives(args) => drives::run(args),
+        Command::Man(args) => man::run(&args),
+        Command::Policies(args) => policies::run(args),
+        Command::Simulate(args) => simulate::run(args),
+        Command::Study(args) => study::run(args),
+        Command::Trace(args) => trace::run(args),
+        Command::Validate(args) => validate::run(args),
+    }
+}
+
+/// Does what `arguments` say, of which the first is the program's name; gives its exit code.
+pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let outcome = match Cli::try_parse_from(arguments) {
+        Ok(cli) => run(cli.command),
+        Err(error) => error::usage(error),
+    };
+    match outcome {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("error: {error}");
+            error.code()
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Models beside what was measured on real drives.
+
+use std::sync::Arc;
+
+use diskarm_cli::results;
+use diskarm_simulate::measured::Rows;
+use pyo3::prelude::*;
+
+use crate::convert::python;
+use crate::drive::Drive;
+use crate::fault::{raised, wrong};
+use crate::trace::AskedReading;
+use crate::wait;
+
+/// Replays the trace in file and compares; or, locked, predicts each response before it is seen.
+#[pyfunction]
+pub fn validate<'py>(
+    py: Python<'py>,
+    drive: &Drive,
+    file: String,
+    reading: AskedReading,
+    rows: &str,
+    locked: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let model = Arc::clone(&drive.model);
+    let reading = reading.meant(py)?;
+    let rows = range(py, rows)?;
+    let judge = match locked {
+        true => results::predicted,
+        false => results::validated,
+    };
+    let judged = wait::abandonable(py, move || judge(&model, &file, &reading, rows))?;
+    python(py, &judged.map_err(|error| raised(py, &error))?)
+}
+
+/// Fits drive to the trace in file; returns the fitted drive, called name, the figures, and
+/// warnings.
+#[pyfunction]
+pub fn calibrate<'py>(
+    py: Python<'py>,
+    drive: &Drive,
+    file: String,
+    reading: AskedReading,
+    rows: &str,
+    name: String,
+) -> PyResult<(Drive, Bound<'py, PyAny>, Vec<String>)> {
+    let model = Arc::clone(&drive.model);
+    let reading = reading.meant(py)?;
+    let rows = range(py, rows)?;
+    let fit = move || results::calibrated(&model, &file, &reading, rows, &name);
+    let fitted = wait::abandonable(py, fit)?;
+    let fitted = fitted.map_err(|error| raised(py, &error))?;
+    let figures = python(py, &fitted.figures)?;
+    Ok((Drive::of(fitted.model), figures, fitted.warnings))
+}
+
+fn range(py: Python<'_>, rows: &str) -> PyResult<Rows> {
+    let expected = |told: String| wrong(py, "rows", rows, told.trim_start_matches("expected "));
+    Rows::parse(rows).map_err(expected)
+}

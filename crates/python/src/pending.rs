@@ -1,0 +1,58 @@
+//! What a policy in Python is told of a request that waits.
+
+use diskarm_core::drive::Drive;
+use diskarm_core::extent::Extent;
+use diskarm_core::sched::{Estimate, Outlook, Pending as Waiting};
+use pyo3::prelude::*;
+
+/// A request that waits, as it is at a decision.
+#[pyclass(frozen, get_all, module = "diskarm")]
+pub struct Pending {
+    /// The request's number; a workload counts from 0.
+    pub id: u64,
+    /// Its first block.
+    pub lbn: u64,
+    /// How many blocks.
+    pub sectors: u64,
+    /// Whether it reads.
+    pub is_read: bool,
+    /// When it entered the queue, in microseconds.
+    pub arrived_us: f64,
+    /// Where its first block lies.
+    pub cylinder: u32,
+    /// Time until its media transfer would begin, in microseconds.
+    pub positioning_us: f64,
+    /// Whether the drive's buffer has the beginning of its data, or is just getting it.
+    pub is_buffered: bool,
+}
+
+impl Pending {
+    /// The request at `place` as the drive of `outlook` would meet it.
+    pub fn at(
+        waiting: &Waiting,
+        place: &Extent,
+        outlook: &<Drive as Estimate>::Outlook<'_>,
+    ) -> Self {
+        let request = &waiting.request;
+        let microseconds = |ns: i64| ns as f64 / 1e3;
+        Self {
+            id: request.id,
+            lbn: request.start.0,
+            sectors: request.sectors.0,
+            is_read: request.op.is_read(),
+            arrived_us: microseconds(waiting.arrived.as_ns() as i64),
+            cylinder: place.cylinder.0,
+            positioning_us: microseconds(outlook.positioning(request, place).as_ns()),
+            is_buffered: outlook.is_buffered(request),
+        }
+    }
+}
+
+#[pymethods]
+impl Pending {
+    fn __repr__(&self) -> String {
+        let op = if self.is_read { "read" } else { "write" };
+        let (id, sectors, lbn) = (self.id, self.sectors, self.lbn);
+        format!("<Pending {id}: {op} of {sectors} sectors at {lbn}>")
+    }
+}

@@ -1,0 +1,199 @@
+//! Policies: those of the table by their names, and those that are written in Python.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use diskarm_core::drive::Drive;
+use diskarm_core::extent::Extent;
+use diskarm_core::request::Request;
+use diskarm_core::sched::{Choice, Estimate, Pending as Waiting, Policy};
+use diskarm_core::units::Instant;
+use diskarm_simulate::{MakePolicy, policy};
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString};
+
+use crate::convert::python;
+use crate::fault::raised;
+use crate::pending::Pending;
+
+/// A policy as it was asked for.
+pub enum Asked {
+    Named(Choice),
+    Written(Written),
+}
+
+impl Asked {
+    /// A name with its parameters, or an object with a method `choose`.
+    pub fn of(policy: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let py = policy.py();
+        if let Ok(text) = policy.cast::<PyString>() {
+            let named = self::policy("policy", text.to_str()?);
+            return Ok(Self::Named(named.map_err(|error| raised(py, &error))?));
+        }
+        // Says what is missing of anything else.
+        policy.getattr("choose")?;
+        Ok(Self::Written(Written {
+            name: policy.get_type().name()?.to_string(),
+            policy: policy.clone().unbind(),
+            trouble: Arc::default(),
+        }))
+    }
+
+    /// As results name it.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Named(choice) => choice.to_string(),
+            Self::Written(written) => written.name.clone(),
+        }
+    }
+
+    /// Whether an exception was raised, so that what comes of the run means nothing.
+    pub fn has_failed(&self) -> bool {
+        match self {
+            Self::Named(_) => false,
+            Self::Written(written) => written.trouble.has_come.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The exception that was raised first, if any was.
+    pub fn exception(&self) -> Option<PyErr> {
+        match self {
+            Self::Named(_) => None,
+            Self::Written(written) => written.trouble.take(),
+        }
+    }
+
+    pub fn maker(&self) -> &dyn MakePolicy {
+        match self {
+            Self::Named(choice) => choice,
+            Self::Written(written) => written,
+        }
+    }
+}
+
+/// A policy in Python.
+pub struct Written {
+    name: String,
+    policy: Py<PyAny>,
+    trouble: Arc<Trouble>,
+}
+
+/// What went wrong in Python, while the simulation has no way to say so.
+#[derive(Default)]
+struct Trouble {
+    has_come: AtomicBool,
+    first: Mutex<Option<PyErr>>,
+}
+
+impl Trouble {
+    fn keep(&self, exception: PyErr) {
+        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        first.get_or_insert(exception);
+        self.has_come.store(true, Ordering::Relaxed);
+    }
+
+    fn take(&self) -> Option<PyErr> {
+        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        first.take()
+    }
+}
+
+impl MakePolicy for Written {
+    /// A deep copy of its own, so that neither drives nor runs share what it remembers.
+    fn policy(&self, _: &Drive) -> Box<dyn Policy<Drive>> {
+        let copied = Python::attach(|py| {
+            let copy = py.import("copy")?.getattr("deepcopy")?;
+            PyResult::Ok(copy.call1((&self.policy,))?.unbind())
+        });
+        let policy = copied.map_err(|exception| self.trouble.keep(exception));
+        Box::new(Asking {
+            policy: policy.ok(),
+            waiting: Vec::new(),
+            behind_last: 0,
+            trouble: Arc::clone(&self.trouble),
+        })
+    }
+}
+
+/// A queue whose order Python decides.
+struct Asking {
+    /// `None` when it could not be copied.
+    policy: Option<Py<PyAny>>,
+    /// In order of arrival.
+    waiting: Vec<(Waiting, Extent)>,
+    /// The block behind the end of the request that was served last.
+    behind_last: u64,
+    trouble: Arc<Trouble>,
+}
+
+impl Asking {
+    /// The index of the request to serve next.
+    fn choose(&self, now: Instant, drive: &Drive) -> PyResult<usize> {
+        let Some(policy) = &self.policy else {
+            return Ok(0);
+        };
+        let outlook = drive.outlook(now);
+        Python::attach(|py| {
+            let policy = policy.bind(py);
+            policy.setattr(pyo3::intern!(py, "last_lbn"), self.behind_last)?;
+            let waiting = self.waiting.iter();
+            let waiting = waiting.map(|(waiting, place)| Pending::at(waiting, place, &outlook));
+            let waiting = waiting.map(|pending| Bound::new(py, pending));
+            let waiting = PyList::new(py, waiting.collect::<PyResult<Vec<_>>>()?)?;
+            let now_us = now.as_ns() as f64 / 1e3;
+            let name = pyo3::intern!(py, "choose");
+            let index: usize = policy.call_method1(name, (now_us, waiting))?.extract()?;
+            let count = self.waiting.len();
+            if index >= count {
+                let problem = format!("choose() returned {index}, with {count} waiting");
+                return Err(PyIndexError::new_err(problem));
+            }
+            Ok(index)
+        })
+    }
+
+    fn serve(&mut self, index: usize) -> Waiting {
+        let (waiting, _) = self.waiting.remove(index);
+        self.behind_last = waiting.request.end().0;
+        waiting
+    }
+}
+
+impl Policy<Drive> for Asking {
+    fn add(&mut self, pending: Waiting, drive: &Drive) {
+        let place = drive.locate(&pending.request);
+        self.waiting.push((pending, place));
+    }
+
+    fn passed(&mut self, request: &Request, _: &Drive) {
+        self.behind_last = request.end().0;
+    }
+
+    fn next(&mut self, now: Instant, drive: &Drive) -> Option<Waiting> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        // After an exception any order will do, till the run is stopped.
+        let index = match self.trouble.has_come.load(Ordering::Relaxed) {
+            true => 0,
+            false => self.choose(now, drive).unwrap_or_else(|exception| {
+                self.trouble.keep(exception);
+                0
+            }),
+        };
+        Some(self.serve(index))
+    }
+
+    fn take(&mut self, id: u64) -> Option<Waiting> {
+        let mut waiting = self.waiting.iter();
+        let index = waiting.position(|(waiting, _)| waiting.request.id == id)?;
+        Some(self.waiting.remove(index).0)
+    }
+}
+
+/// The policies that can be named, as diskarm policies --json: a list of dicts.
+#[pyfunction]
+pub fn policies(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    python(py, &diskarm_cli::results::policies())
+}

@@ -1,0 +1,260 @@
+//! The requests of a run in columns, which NumPy and Arrow take as they are, without copying.
+//!
+//! Memory belongs to Arrow's buffers. Arrow's readers get it through the PyCapsule interface, NumPy
+//! through its array interface: an address, as long as the column lives.
+
+use std::sync::Arc;
+
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int8Type, UInt32Type, UInt64Type};
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, PrimitiveArray, RecordBatch, RecordBatchIterator,
+    StringArray, StructArray,
+};
+use arrow_schema::{ArrowError, DataType};
+use diskarm_core::drive::{Breakdown, Outcome};
+use diskarm_simulate::{Row, Sink};
+use pyo3::exceptions::{PyKeyError, PyRuntimeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict};
+
+/// Names of the times before the parts of the response.
+const TIMES: [&str; 3] = ["arrived_us", "completed_us", "response_us"];
+
+/// What the codes of directions mean.
+const OPS: [&str; 2] = ["R", "W"];
+
+/// What the codes of outcomes mean.
+const OUTCOMES: [&str; 4] = ["miss", "hit", "partial", "absorbed"];
+
+/// Columns that grow by a row a request; those of `diskarm simulate --per-request`.
+#[derive(Default)]
+pub struct Columns {
+    id: Vec<u64>,
+    disk: Vec<u32>,
+    op: Vec<i8>,
+    lbn: Vec<u64>,
+    sectors: Vec<u64>,
+    outcome: Vec<i8>,
+    times: [Vec<f64>; TIMES.len()],
+    parts: [Vec<f64>; Breakdown::NAMES.len()],
+}
+
+/// To the nearest float, as a reader of the decimals has it.
+fn microseconds(ns: i64) -> f64 {
+    ns as f64 / 1e3
+}
+
+impl Sink for Columns {
+    fn take(&mut self, row: Row<'_>) {
+        let completion = row.completion;
+        let request = &completion.request;
+        self.id.push(request.id);
+        // Disks are fewer than 2^32.
+        self.disk.push(row.disk as u32);
+        self.op.push(i8::from(!request.op.is_read()));
+        self.lbn.push(row.lbn.0);
+        self.sectors.push(request.sectors.0);
+        self.outcome.push(match completion.outcome {
+            Outcome::Miss => 0,
+            Outcome::Hit => 1,
+            Outcome::PartialHit => 2,
+            Outcome::Absorbed => 3,
+        });
+        let times = [
+            completion.arrived.as_ns() as i64,
+            completion.at.as_ns() as i64,
+            completion.response().as_ns(),
+        ];
+        for (column, ns) in self.times.iter_mut().zip(times) {
+            column.push(microseconds(ns));
+        }
+        for (column, part) in self.parts.iter_mut().zip(completion.breakdown.parts()) {
+            column.push(microseconds(part.as_ns()));
+        }
+    }
+}
+
+impl Columns {
+    /// All of them.
+    pub fn batch(self) -> PyResult<Batch> {
+        let words = |codes: Vec<i8>, words: &[&str]| -> PyResult<ArrayRef> {
+            let words = Arc::new(StringArray::from(words.to_vec()));
+            let array = DictionaryArray::<Int8Type>::try_new(codes.into(), words);
+            Ok(Arc::new(array.map_err(broken)?))
+        };
+        let us = |column: Vec<f64>| -> ArrayRef {
+            Arc::new(PrimitiveArray::<Float64Type>::from(column))
+        };
+        let mut columns: Vec<(String, ArrayRef)> = vec![
+            named("id", PrimitiveArray::<UInt64Type>::from(self.id)),
+            named("disk", PrimitiveArray::<UInt32Type>::from(self.disk)),
+            ("op".to_owned(), words(self.op, &OPS)?),
+            named("lbn", PrimitiveArray::<UInt64Type>::from(self.lbn)),
+            named("sectors", PrimitiveArray::<UInt64Type>::from(self.sectors)),
+            ("outcome".to_owned(), words(self.outcome, &OUTCOMES)?),
+        ];
+        let times = TIMES.into_iter().map(str::to_owned);
+        columns.extend(times.zip(self.times.map(us)));
+        let parts = Breakdown::NAMES
+            .into_iter()
+            .map(|part| format!("{part}_us"));
+        columns.extend(parts.zip(self.parts.map(us)));
+        let rows = RecordBatch::try_from_iter(columns).map_err(broken)?;
+        Ok(Batch { rows })
+    }
+}
+
+fn named(name: &str, column: impl Array + 'static) -> (String, ArrayRef) {
+    (name.to_owned(), Arc::new(column))
+}
+
+/// Columns of one length that fit their types cannot break.
+fn broken(error: ArrowError) -> PyErr {
+    PyRuntimeError::new_err(error.to_string())
+}
+
+/// Requests in columns, by their names.
+#[pyclass(frozen, module = "diskarm._diskarm")]
+pub struct Batch {
+    rows: RecordBatch,
+}
+
+type Capsule<'py> = Bound<'py, PyCapsule>;
+
+#[pymethods]
+impl Batch {
+    /// The names of the columns.
+    #[getter]
+    fn names(&self) -> Vec<String> {
+        let schema = self.rows.schema();
+        schema
+            .fields()
+            .iter()
+            .map(|field| field.name().clone())
+            .collect()
+    }
+
+    /// The column of this name.
+    fn column(&self, name: &str) -> PyResult<Column> {
+        let column = self.rows.column_by_name(name).cloned();
+        let array = column.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
+        Ok(Column { array })
+    }
+
+    fn __len__(&self) -> usize {
+        self.rows.num_rows()
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Capsule<'py>> {
+        schema(py, &DataType::Struct(self.rows.schema().fields().clone()))
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<(Capsule<'py>, Capsule<'py>)> {
+        // A request is no command: the types are what they are.
+        let _ = requested_schema;
+        array(py, &StructArray::from(self.rows.clone()))
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Capsule<'py>> {
+        let _ = requested_schema;
+        let rows = RecordBatchIterator::new([Ok(self.rows.clone())], self.rows.schema());
+        let stream = FFI_ArrowArrayStream::new(Box::new(rows));
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    }
+}
+
+/// One column.
+#[pyclass(frozen, module = "diskarm._diskarm")]
+pub struct Column {
+    array: ArrayRef,
+}
+
+#[pymethods]
+impl Column {
+    /// What its numbers stand for, of a column of words.
+    #[getter]
+    fn words(&self) -> Option<Vec<String>> {
+        let array = self
+            .array
+            .as_any()
+            .downcast_ref::<DictionaryArray<Int8Type>>()?;
+        let words = array.values().as_any().downcast_ref::<StringArray>()?;
+        Some(words.iter().flatten().map(str::to_owned).collect())
+    }
+
+    /// Its memory, for NumPy: read-only.
+    #[getter]
+    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (address, kind) = self.memory();
+        let interface = PyDict::new(py);
+        interface.set_item("version", 3)?;
+        interface.set_item("shape", (self.array.len(),))?;
+        interface.set_item("typestr", kind)?;
+        interface.set_item("data", (address, true))?;
+        Ok(interface)
+    }
+
+    fn __len__(&self) -> usize {
+        self.array.len()
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Capsule<'py>> {
+        schema(py, self.array.data_type())
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<(Capsule<'py>, Capsule<'py>)> {
+        let _ = requested_schema;
+        array(py, &self.array)
+    }
+}
+
+impl Column {
+    /// Where its numbers lie, and NumPy's name of their type.
+    fn memory(&self) -> (usize, &'static str) {
+        let array = &self.array;
+        let codes = array.as_any().downcast_ref::<DictionaryArray<Int8Type>>();
+        let found = codes
+            .map(|codes| (codes.keys().values().as_ptr() as usize, "|i1"))
+            .or_else(|| Some((address::<Float64Type>(array)?, "<f8")))
+            .or_else(|| Some((address::<UInt64Type>(array)?, "<u8")))
+            .or_else(|| Some((address::<UInt32Type>(array)?, "<u4")));
+        match found {
+            Some(found) => found,
+            None => panic!("a column of {}", array.data_type()),
+        }
+    }
+}
+
+fn address<T: ArrowPrimitiveType>(array: &ArrayRef) -> Option<usize> {
+    let array = array.as_any().downcast_ref::<PrimitiveArray<T>>()?;
+    Some(array.values().as_ptr() as usize)
+}
+
+fn schema<'py>(py: Python<'py>, of: &DataType) -> PyResult<Capsule<'py>> {
+    let schema = FFI_ArrowSchema::try_from(of).map_err(broken)?;
+    PyCapsule::new_with_value(py, schema, c"arrow_schema")
+}
+
+fn array<'py>(py: Python<'py>, of: &dyn Array) -> PyResult<(Capsule<'py>, Capsule<'py>)> {
+    let data = of.to_data();
+    let array = FFI_ArrowArray::new(&data);
+    let array = PyCapsule::new_with_value(py, array, c"arrow_array")?;
+    Ok((schema(py, of.data_type())?, array))
+}

@@ -1,0 +1,199 @@
+//! Simulations.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use diskarm_cli::results::{self, Simulated};
+use diskarm_core::units::{SectorCount, Span};
+use diskarm_simulate::{Drawn, Error, Input, Issue, Model, Run, Simulation, Sink, parallel, size};
+use pyo3::prelude::*;
+use serde_json::Value;
+
+use crate::convert::python;
+use crate::drive::Drive;
+use crate::fault::{raised, wrong};
+use crate::policy::Asked;
+use crate::requests::{Batch, Columns};
+use crate::trace::Trace;
+use crate::wait;
+use crate::workload::Workload;
+
+/// The fields of `diskarm._setting.Setting`.
+#[derive(FromPyObject)]
+pub struct Setting {
+    drive: Py<Drive>,
+    policies: Vec<Py<PyAny>>,
+    workload: Option<Workload>,
+    trace: Option<Trace>,
+    requests: Option<u64>,
+    warm_up: u64,
+    seed: u64,
+    replications: Option<u64>,
+    outstanding: Option<u32>,
+    think_ms: f64,
+    merge: Option<String>,
+    window_ms: Option<f64>,
+    most_waiting: Option<u64>,
+    per_request: bool,
+}
+
+/// Each run keeps some 200 KiB until all are done.
+const MOST_REPLICATIONS: u64 = 1_000;
+
+/// Simulates under each policy; returns for each its figures, whether it is saturated, and its
+/// requests where they were asked for.
+#[pyfunction]
+pub fn simulate(
+    py: Python<'_>,
+    setting: Setting,
+) -> PyResult<Vec<(Bound<'_, PyAny>, bool, Option<Batch>)>> {
+    let asked = setting.policies.iter();
+    let policies = asked.map(|policy| Asked::of(policy.bind(py)));
+    let policies = policies.collect::<PyResult<Vec<Asked>>>()?;
+    let meant = Meant::of(py, setting)?;
+    let outcomes = wait::stoppable(py, |stop| {
+        let one = |number: usize| meant.simulate(&policies[number], stop);
+        parallel::map(policies.len(), one, |_| {})
+    })?;
+    if let Some(exception) = policies.iter().find_map(Asked::exception) {
+        return Err(exception);
+    }
+    let told = outcomes.into_iter().map(|outcome| {
+        let outcome = outcome.map_err(|error| raised(py, &error))?;
+        let requests = outcome.requests.map(Columns::batch).transpose()?;
+        Ok((
+            python(py, &outcome.figures)?,
+            outcome.is_saturated,
+            requests,
+        ))
+    });
+    told.collect()
+}
+
+/// What the fields mean.
+struct Meant {
+    model: Arc<Model>,
+    input: Input,
+    /// As it was written.
+    workload: String,
+    merge: Option<SectorCount>,
+    warm_up: u64,
+    window: Option<Span>,
+    most_waiting: Option<u64>,
+    per_request: bool,
+}
+
+/// What came of one policy.
+struct Outcome {
+    figures: Value,
+    is_saturated: bool,
+    requests: Option<Columns>,
+}
+
+impl Meant {
+    fn of(py: Python<'_>, setting: Setting) -> PyResult<Self> {
+        let model = Arc::clone(&setting.drive.get().model);
+        let merge = setting.merge.as_deref();
+        let merge = merge.map(|text| size("merge", text, model.disk()));
+        let merge = merge.transpose().map_err(|error| raised(py, &error))?;
+        let think = time(py, "think_ms", setting.think_ms, 0.0)?;
+        let window = setting.window_ms;
+        // A nanosecond is the least that is a window.
+        let window = window
+            .map(|ms| time(py, "window_ms", ms, 1e-6))
+            .transpose()?;
+        if let Some(count) = setting.replications
+            && !(1..=MOST_REPLICATIONS).contains(&count)
+        {
+            let expected = format!("a whole number from 1 to {MOST_REPLICATIONS}");
+            return Err(wrong(py, "replications", &count.to_string(), &expected));
+        }
+        let mut workload = String::new();
+        let input = match (setting.workload, setting.trace) {
+            (Some(written), None) => {
+                let meant = written.meant(&model);
+                workload = written.text;
+                Input::Drawn(Drawn {
+                    workload: meant.map_err(|error| raised(py, &error))?,
+                    requests: setting.requests,
+                    seed: setting.seed,
+                    replications: setting.replications.filter(|&count| count > 1),
+                })
+            }
+            (None, Some(trace)) => {
+                let mut traced = trace.meant(py)?;
+                if let Some(clients) = setting.outstanding {
+                    traced.issue = Issue::Outstanding { clients, think };
+                }
+                Input::Traced(traced)
+            }
+            _ => {
+                return Err(wrong(
+                    py,
+                    "workload",
+                    "",
+                    "a workload, or a trace in its place",
+                ));
+            }
+        };
+        Ok(Self {
+            model,
+            input,
+            workload,
+            merge,
+            warm_up: setting.warm_up,
+            window,
+            most_waiting: setting.most_waiting,
+            per_request: setting.per_request,
+        })
+    }
+
+    /// Simulates once or several times.
+    fn simulate(&self, policy: &Asked, stop: &AtomicBool) -> Result<Outcome, Error> {
+        let began = Instant::now();
+        let simulation = Simulation {
+            merge: self.merge,
+            warm_up: self.warm_up,
+            window: self.window,
+            most_waiting: self.most_waiting,
+            ..Simulation::new(&self.model, policy.maker(), &self.input)
+        };
+        let look = |_| match stop.load(Ordering::Relaxed) || policy.has_failed() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        };
+        let several = matches!(&self.input, Input::Drawn(drawn) if drawn.replications.is_some());
+        let mut requests = self.per_request.then(Columns::default);
+        let runs: Vec<Run> = if several {
+            simulation.replications(&look, |_| {})?
+        } else {
+            let sink = requests.as_mut().map(|columns| columns as &mut dyn Sink);
+            vec![simulation.run(&look, sink)?]
+        };
+        let told = Simulated {
+            model: &self.model,
+            policy: &policy.name(),
+            merge: self.merge,
+            input: &self.input,
+            workload: &self.workload,
+            warm_up: self.warm_up,
+        };
+        Ok(Outcome {
+            figures: results::simulated(told, &runs, began.elapsed()),
+            is_saturated: runs.iter().any(|run| run.is_saturated),
+            requests,
+        })
+    }
+}
+
+/// A time in milliseconds, from `least` to an hour.
+fn time(py: Python<'_>, field: &str, ms: f64, least: f64) -> PyResult<Span> {
+    const HOUR_MS: f64 = 3_600_000.0;
+    if (least..=HOUR_MS).contains(&ms) {
+        return Ok(Span::from_ms(ms));
+    }
+    let expected = format!("milliseconds from {least} to {HOUR_MS}");
+    Err(wrong(py, field, &ms.to_string(), &expected))
+}

@@ -1,0 +1,61 @@
+//! Work beside which Python goes on, and hears of signals.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+
+/// How long a signal, such as that of Ctrl-C, waits at most until it is looked for.
+const SIGNALS: Duration = Duration::from_millis(25);
+
+/// Does `work` on another thread, without the GIL. When a signal raises an exception, such as
+/// KeyboardInterrupt, the flag is set, which tells `work` to stop; the exception is raised when it
+/// has.
+pub fn stoppable<T: Send>(py: Python<'_>, work: impl Sync + Fn(&AtomicBool) -> T) -> PyResult<T> {
+    let stop = AtomicBool::new(false);
+    py.detach(|| {
+        thread::scope(|scope| {
+            let (sender, done) = mpsc::channel();
+            let (work, stop) = (&work, &stop);
+            scope.spawn(move || {
+                // The receiver lives as long as this scope.
+                let _ = sender.send(work(stop));
+            });
+            let raised = match received(&done) {
+                Ok(value) => return Ok(value),
+                Err(raised) => raised,
+            };
+            stop.store(true, Ordering::Relaxed);
+            // The scope ends when the work does.
+            Err(raised)
+        })
+    })
+}
+
+/// The same for work that cannot be told to stop: the exception is raised at once, and the work
+/// goes on to its end, unheard.
+pub fn abandonable<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl Send + 'static + FnOnce() -> T,
+) -> PyResult<T> {
+    let (sender, done) = mpsc::channel();
+    thread::spawn(move || {
+        // Nobody hears it when it was abandoned.
+        let _ = sender.send(work());
+    });
+    py.detach(move || received(&done))
+}
+
+/// What comes of the work, or the exception that a signal raised before.
+fn received<T>(done: &Receiver<T>) -> PyResult<T> {
+    loop {
+        match done.recv_timeout(SIGNALS) {
+            Ok(value) => return Ok(value),
+            Err(RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals())?,
+            // What the thread said is on standard error.
+            Err(RecvTimeoutError::Disconnected) => panic!("the work was not done"),
+        }
+    }
+}

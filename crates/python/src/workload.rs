@@ -1,0 +1,25 @@
+//! A workload, in words or in TOML.
+
+use diskarm_core::workload::Workload as Meant;
+use diskarm_simulate::{Error, Model};
+use pyo3::prelude::*;
+
+/// The fields of `diskarm.Workload`.
+#[derive(FromPyObject)]
+pub struct Workload {
+    /// As it was written.
+    pub text: String,
+    is_toml: bool,
+}
+
+impl Workload {
+    /// What it means for `model`.
+    pub fn meant(&self, model: &Model) -> Result<Meant, Error> {
+        if !self.is_toml {
+            return model.workload(&self.text);
+        }
+        let place = "workload.toml".to_owned();
+        let read = Meant::parse_toml(&self.text, model.disk());
+        read.map_err(|fault| Error::Workload { place, fault })
+    }
+}

@@ -1,0 +1,46 @@
+"""Simulates mechanical disk drives: what a request takes, under which order of service.
+
+>>> import diskarm
+>>> run = diskarm.simulate(
+...     "hp-c2247",
+...     workload="poisson(rate=60/s) uniform size=8KiB reads=67%",
+...     policy="sptf",
+...     requests=10_000,
+... )
+>>> round(run.utilisation, 2)
+0.98
+
+`drives()` and `policies()` list what there is; `plot` draws results with matplotlib.
+"""
+
+from ._diskarm import VERSION as __version__
+from ._diskarm import Drive, Pending, drives, policies
+from ._error import Error
+from ._measured import Calibration, Figures, calibrate, validate
+from ._policy import Policy
+from ._requests import Requests
+from ._result import Result
+from ._simulate import compare, simulate
+from ._trace import Reading, Trace
+from ._workload import Workload
+
+__all__ = [
+    "Calibration",
+    "Drive",
+    "Error",
+    "Figures",
+    "Pending",
+    "Policy",
+    "Reading",
+    "Requests",
+    "Result",
+    "Trace",
+    "Workload",
+    "__version__",
+    "calibrate",
+    "compare",
+    "drives",
+    "policies",
+    "simulate",
+    "validate",
+]

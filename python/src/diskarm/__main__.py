@@ -1,0 +1,8 @@
+"""`python -m diskarm`."""
+
+import sys
+
+from ._command import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,154 @@
+"""The compiled part of `diskarm`; `make python` checks this file against it."""
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any, Final, final
+
+from ._setting import Setting
+from ._trace import Reading, Trace
+
+__all__ = [
+    "VERSION",
+    "Batch",
+    "Column",
+    "Drive",
+    "Pending",
+    "calibrate",
+    "check_trace",
+    "drives",
+    "main",
+    "policies",
+    "simulate",
+    "validate",
+]
+
+VERSION: Final[str]
+
+@final
+class Drive:
+    """A drive's model: a name of the catalogue, or a path that ends in .toml to a specification."""
+
+    def __new__(cls, name: str, /) -> Drive: ...
+    @staticmethod
+    def from_toml(text: str, name: str = "drive.toml") -> Drive:
+        """The drive that the text of a specification describes. Errors call it name."""
+
+    @property
+    def name(self) -> str:
+        """What the drive was asked for by."""
+
+    @property
+    def toml(self) -> str:
+        """Its specification, in TOML."""
+
+    @property
+    def sectors(self) -> int:
+        """How many sectors it has."""
+
+    @property
+    def sector_bytes(self) -> int:
+        """Bytes of a sector."""
+
+    def describe(self) -> dict[str, Any]:
+        """All that its specification says, as diskarm drives show --json."""
+
+@final
+class Pending:
+    """A request that waits, as it is at a decision."""
+
+    @property
+    def id(self) -> int:
+        """The request's number; a workload counts from 0."""
+
+    @property
+    def lbn(self) -> int:
+        """Its first block."""
+
+    @property
+    def sectors(self) -> int:
+        """How many blocks."""
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it reads."""
+
+    @property
+    def arrived_us(self) -> float:
+        """When it entered the queue, in microseconds."""
+
+    @property
+    def cylinder(self) -> int:
+        """Where its first block lies."""
+
+    @property
+    def positioning_us(self) -> float:
+        """Time until its media transfer would begin, in microseconds."""
+
+    @property
+    def is_buffered(self) -> bool:
+        """Whether the drive's buffer has the beginning of its data, or is just getting it."""
+
+@final
+class Batch:
+    """Requests in columns, by their names."""
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+
+    def column(self, name: str) -> Column:
+        """The column of this name."""
+
+    def __len__(self) -> int: ...
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+@final
+class Column:
+    """One column."""
+
+    @property
+    def words(self) -> list[str] | None:
+        """What its numbers stand for, of a column of words."""
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """Its memory, for NumPy: read-only."""
+
+    def __len__(self) -> int: ...
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
+
+def drives() -> list[str]:
+    """The names of the catalogue, in alphabetic order."""
+
+def policies() -> list[dict[str, Any]]:
+    """The policies that can be named, as diskarm policies --json: a list of dicts."""
+
+def check_trace(trace: Trace) -> None:
+    """Raises an Error where the fields of a Trace mean nothing."""
+
+def simulate(setting: Setting) -> list[tuple[dict[str, Any], bool, Batch | None]]:
+    """Simulates under each policy; returns for each its figures, whether it is saturated, and its
+    requests where they were asked for.
+    """
+
+def validate(
+    drive: Drive, file: str, reading: Reading, rows: str, locked: bool
+) -> dict[str, Any]:
+    """Replays the trace in file and compares; or, locked, predicts each response before it is
+    seen.
+    """
+
+def calibrate(
+    drive: Drive, file: str, reading: Reading, rows: str, name: str
+) -> tuple[Drive, dict[str, Any], list[str]]:
+    """Fits drive to the trace in file; returns the fitted drive, called name, the figures, and
+    warnings.
+    """
+
+def main(arguments: Sequence[str | PathLike[str]]) -> int:
+    """Does what the program diskarm does with these arguments, of which the first is its name;
+    returns its exit code.
+    """

@@ -1,0 +1,32 @@
+"""What is raised for input that cannot be."""
+
+from __future__ import annotations
+
+
+class Error(ValueError):
+    """What was asked for is wrong: a drive, a policy, a workload, a trace, an argument.
+
+    The message is one line: where, what, what was found there, and what would have been accepted.
+    """
+
+    file: str | None
+    """The file that is wrong, as it was named; None where it is an argument."""
+
+    line: int | None
+    """The line of the file, from 1, where it has lines."""
+
+    field: str | None
+    """What is wrong: an argument, a key of a file, a column of a trace, a parameter."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        field: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.file = file
+        self.line = line
+        self.field = field

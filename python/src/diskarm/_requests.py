@@ -1,0 +1,68 @@
+"""The requests of a run, one by one."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._diskarm import Batch
+
+
+class Requests:
+    """The requests of a run in columns, in the order of completion, warm-up and all.
+
+    Columns are those of `diskarm simulate --per-request`: id, disk, op (R, W), lbn, sectors,
+    outcome (miss, hit, partial, absorbed), and in microseconds arrived_us, completed_us,
+    response_us and the parts of the response that add up to it: queue_us, owed_us, overhead_us,
+    seek_us, settle_us, rotation_us, transfer_us, bus_us.
+
+    `requests["response_us"]` is an array of NumPy, and anything that reads Arrow takes the whole
+    (`polars.DataFrame(requests)`, `pyarrow.table(requests)`), both without copying.
+    """
+
+    __slots__ = ("_batch",)
+
+    def __init__(self, batch: Batch) -> None:
+        self._batch = batch
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return self._batch.names
+
+    def __len__(self) -> int:
+        return len(self._batch)
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        """The column of this name, read-only; of words, which are kept as numbers, a copy."""
+        column = self._batch.column(name)
+        values: npt.NDArray[Any] = np.asarray(column)
+        words = column.words
+        return values if words is None else np.array(words)[values]
+
+    def to_arrow(self) -> Any:
+        """A `pyarrow.Table` on the same memory."""
+        import pyarrow as pa
+
+        return pa.table(self)
+
+    def to_parquet(self, path: str | os.PathLike[str], **options: Any) -> None:
+        """Writes a Parquet file; options are those of `pyarrow.parquet.write_table`."""
+        import pyarrow.parquet as pq
+
+        pq.write_table(self.to_arrow(), path, **options)
+
+    def __arrow_c_schema__(self) -> object:
+        return self._batch.__arrow_c_schema__()
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        return self._batch.__arrow_c_array__(requested_schema)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._batch.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} requests: {', '.join(self.names)}>"

@@ -1,0 +1,168 @@
+"""What comes of a simulation; names and numbers are those of `diskarm simulate --json`."""
+
+from __future__ import annotations
+
+import types
+import typing
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+from ._requests import Requests
+
+
+@dataclass(frozen=True)
+class ResponseMs:
+    """Times from arrival to completion, in milliseconds; None where nothing was counted."""
+
+    mean: float | None
+    ci95: float | None
+    """Half the width of the 95 % confidence interval of the mean: by batch means, or of several
+    replications by Student's t over their means."""
+    std: float | None
+    cv2: float | None
+    """The squared coefficient of variation, which has no unit."""
+    p50: float | None
+    p95: float | None
+    p99: float | None
+    p999: float | None
+    max: float | None
+
+
+@dataclass(frozen=True)
+class ServiceMs:
+    """Responses without queue wait, in milliseconds, and the parts that they are the sum of."""
+
+    mean: float | None
+    owed: float | None
+    overhead: float | None
+    seek: float | None
+    settle: float | None
+    rotation: float | None
+    transfer: float | None
+    bus: float | None
+
+
+@dataclass(frozen=True)
+class Queue:
+    """Requests outstanding but the one in service."""
+
+    mean: float | None
+    max: int
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Requests of one kind."""
+
+    requests: int
+    response_ms: ResponseMs
+    service_ms: ServiceMs
+
+
+@dataclass(frozen=True)
+class Disk(Kind):
+    """One of several drives, over the time of the run."""
+
+    disk: int
+    trace: int
+    device: int
+    part: int
+    cache_hit_rate: float | None
+    utilisation: float | None
+    queue: Queue
+    throughput_per_s: float | None
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window of time: requests that arrived in it, responses of those completed."""
+
+    start_s: float
+    requests: int
+    response_ms: ResponseMs
+    utilisation: float
+    queue_mean: float
+
+
+@dataclass(frozen=True)
+class Replication(Kind):
+    """One of several runs that differ in their seeds alone."""
+
+    seed: int
+    cache_hit_rate: float | None
+    utilisation: float | None
+    queue: Queue
+    throughput_per_s: float | None
+
+
+@dataclass(frozen=True)
+class Ci95:
+    """Half the widths of 95 % confidence intervals, over replications."""
+
+    service_ms: float | None
+    cache_hit_rate: float | None
+    utilisation: float | None
+    queue: float | None
+    throughput_per_s: float | None
+
+
+@dataclass(frozen=True)
+class Result:
+    """The figures of a simulation."""
+
+    drive: str
+    policy: str
+    merge_max_sectors: int | None
+    workload: dict[str, Any]
+    """The workload, or the traces, as they were asked for."""
+    seed: int | None
+    version: str
+    requests: int
+    """How many were counted: those after the warm-up, of all replications together."""
+    simulated_s: float
+    wall_s: float
+    requests_per_wall_s: float | None
+    response_ms: ResponseMs
+    service_ms: ServiceMs
+    cache_hit_rate: float | None
+    """The share of reads that were served wholly from the drive's buffer, 0 to 1."""
+    utilisation: float | None
+    """The share of time with a request outstanding, 0 to 1."""
+    queue: Queue
+    throughput_per_s: float | None
+    reads: Kind
+    writes: Kind
+    streams: list[Kind] | None
+    disks: list[Disk] | None
+    windows: list[Window] | None
+    replications: list[Replication] | None
+    ci95: Ci95 | None
+    notes: list[str]
+    """What is doubtful about a trace, and what was changed of it on request."""
+
+    is_saturated: bool = field(kw_only=True)
+    """Requests arrived faster than they were served: the means grow with the length of the run."""
+    per_request: Requests | None = field(kw_only=True, repr=False, compare=False)
+    """The requests one by one, where they were asked for."""
+
+    @classmethod
+    def of(cls, figures: dict[str, Any], is_saturated: bool, requests: Requests | None) -> Result:
+        """The object of what `diskarm simulate --json` prints."""
+        beside = {"is_saturated": is_saturated, "per_request": requests}
+        return typing.cast(Result, _object(cls, {**figures, **beside}))
+
+
+def _object(kind: Any, value: Any) -> Any:
+    """The value as the kind that its field is declared with."""
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if value is None:
+        return None
+    if origin in (types.UnionType, typing.Union):
+        return _object(next(one for one in inner if one is not type(None)), value)
+    if origin is list:
+        return [_object(inner[0], one) for one in value]
+    if not is_dataclass(kind):
+        return value
+    kinds = typing.get_type_hints(kind)
+    given = {one.name: _object(kinds[one.name], value[one.name]) for one in fields(kind)}
+    return typing.cast(Any, kind)(**given)

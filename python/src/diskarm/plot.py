@@ -1,0 +1,91 @@
+"""Plots of results with matplotlib, which `pip install diskarm[plot]` brings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._result import Result
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PARTS = ("owed", "overhead", "seek", "settle", "rotation", "transfer", "bus")
+"""The parts of a service, from the bottom of a bar to its top."""
+
+MARKERS = "os^Dv<>ph*Xd"
+"""Lines are told apart by marker as well as by colour, so that they are in grey, too."""
+
+
+def _axes(ax: Axes | None) -> Axes:
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(layout="constrained")[1]
+
+
+def distribution(results: Sequence[Result], *, ax: Axes | None = None) -> Axes:
+    """The share of requests that were answered within a time, a line a result; the results must
+    have been made with per_request."""
+    ax = _axes(ax)
+    for result in results:
+        if result.per_request is None:
+            raise ValueError(f"no requests of {result.policy}: simulate(..., per_request=True)")
+        response_ms = np.sort(result.per_request["response_us"]) / 1e3
+        shares = np.arange(1, len(response_ms) + 1) / len(response_ms)
+        ax.plot(response_ms, shares, drawstyle="steps-post", label=result.policy)
+    ax.set(xlabel="Response time, ms", ylabel="Share of requests", ylim=(0, 1))
+    ax.set_xlim(left=0)
+    ax.grid(alpha=0.3)
+    ax.legend()
+    return ax
+
+
+def service(results: Sequence[Result], *, ax: Axes | None = None) -> Axes:
+    """What the mean service is made of, a bar a result."""
+    ax = _axes(ax)
+    names = [result.policy for result in results]
+    bottom = np.zeros(len(results))
+    for part in PARTS:
+        heights = np.array([getattr(result.service_ms, part) or 0.0 for result in results])
+        ax.bar(names, heights, bottom=bottom, label=part)
+        bottom += heights
+    ax.set_ylabel("Service time, ms")
+    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), reverse=True)
+    return ax
+
+
+def against(
+    x: Sequence[float],
+    results: Sequence[Result],
+    *,
+    label: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Mean responses over what was varied, with their 95 % confidence intervals: a line, in which a
+    gap stands for results that are saturated. Called again with the same axes it adds another.
+
+    >>> loads = [20, 30]  # doctest: +SKIP
+    >>> runs = [simulate("hp-c2247", workload=f"poisson(rate={load}/s)") for load in loads]
+    ...     # doctest: +SKIP
+    >>> against(loads, runs, label="fcfs")  # doctest: +SKIP
+    """
+    ax = _axes(ax)
+
+    def known(result: Result, of: str) -> Any:
+        value = None if result.is_saturated else getattr(result.response_ms, of)
+        return np.nan if value is None else value
+
+    means = [known(result, "mean") for result in results]
+    halves = [known(result, "ci95") for result in results]
+    marker = MARKERS[len(ax.containers) % len(MARKERS)]
+    ax.errorbar(x, means, yerr=np.nan_to_num(halves), marker=marker, capsize=3, label=label)
+    ax.set_ylabel("Mean response time, ms")
+    ax.set_ylim(bottom=0)
+    ax.grid(alpha=0.3)
+    if label is not None:
+        ax.legend()
+    return ax

@@ -1,0 +1,162 @@
+"""Simulations: the same numbers as the program's, to the bit, and a closed form."""
+
+import csv
+import dataclasses
+import math
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import diskarm
+
+OPEN = "poisson(rate=40/s) uniform size=8KiB reads=67%"
+WALL = {"wall_s", "requests_per_wall_s"}
+
+
+def plain(result: diskarm.Result) -> dict[str, Any]:
+    """The result as JSON has it."""
+    figures = dataclasses.asdict(dataclasses.replace(result, per_request=None))
+    return {name: value for name, value in figures.items() if name not in WALL}
+
+
+def same(result: diskarm.Result, printed: dict[str, Any], *, is_saturated: bool = False) -> None:
+    """Holds a result to what the program printed: names, numbers and types."""
+    expected = {name: value for name, value in printed.items() if name not in WALL}
+    assert plain(result) == {**expected, "is_saturated": is_saturated, "per_request": None}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "flags"),
+    [
+        ({}, ()),
+        ({"seed": 2**64 - 1, "warm_up": 300}, ("--seed", str(2**64 - 1), "--warmup", "300")),
+        ({"replications": 3}, ("--replications", "3")),
+        ({"window_ms": 5000}, ("--window", "5000 ms")),
+        ({"merge": "64 KiB"}, ("--merge", "64 KiB")),
+    ],
+)
+def test_figures_are_those_of_the_program(cli_json, arguments, flags):
+    asked = ("simulate", "--drive", "hp-c2247", "--workload", OPEN, "--policy", "vscan(r=0.2)")
+    printed = cli_json(*asked, "--requests", "3000", *flags)
+    result = diskarm.simulate(
+        "hp-c2247", workload=OPEN, policy="vscan(r=0.2)", requests=3000, **arguments
+    )
+    same(result, printed)
+
+
+def test_streams_and_saturation_are_told(cli_json):
+    both = "poisson(rate=300/s) sequential + closed(clients=3)"
+    asked = ("--drive", "hp-c2247", "--workload", both, "--requests", "4000")
+    (printed,) = cli_json("compare", *asked, "--policies", "fcfs")
+    assert printed.pop("is_saturated")
+    result = diskarm.simulate("hp-c2247", workload=diskarm.Workload(both), requests=4000)
+    same(result, printed, is_saturated=True)
+    assert len(result.streams) == 2
+    cut = diskarm.simulate("hp-c2247", workload=both, requests=10**9, most_waiting=500)
+    assert cut.is_saturated and cut.requests < 10_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "outstanding", "flags"),
+    [
+        ({}, None, ()),
+        ({"faster": 1.5, "from_": "2 s"}, None, ("--faster", "1.5", "--from", "2 s")),
+        ({"device": 1, "fit": "fold"}, None, ("--device", "1", "--fit", "fold")),
+        ({"fit": "spread", "disks": 2}, None, ("--fit", "spread", "--disks", "2")),
+        ({}, 8, ("--outstanding", "8", "--think", "2 ms")),
+    ],
+)
+def test_traces_are_those_of_the_program(cli_json, two_devices, arguments, outstanding, flags):
+    asked = ("--drive", "hp-c2247", "--trace", two_devices, *flags)
+    (printed,) = cli_json("compare", *asked, "--policies", "sptf")
+    is_saturated = printed.pop("is_saturated")
+    trace = diskarm.Trace(two_devices, **arguments)
+    result = diskarm.simulate(
+        "hp-c2247", trace=trace, policy="sptf", outstanding=outstanding, think_ms=2
+    )
+    same(result, printed, is_saturated=is_saturated)
+
+
+def test_requests_are_those_of_the_program(cli, two_devices, tmp_path):
+    path = tmp_path / "rows.csv"
+    cli(
+        *("simulate", "--drive", "hp-c2247", "--trace", two_devices, "--policy", "sptf"),
+        *("--per-request", str(path)),
+    )
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    run = diskarm.simulate("hp-c2247", trace=two_devices, policy="sptf", per_request=True)
+    requests = run.per_request
+    assert requests.names == list(rows[0]) and len(requests) == len(rows) == 2000
+    for name in requests.names:
+        column = requests[name]
+        kind = str if column.dtype.kind == "U" else column.dtype.type
+        assert column.tolist() == [kind(row[name]) for row in rows], name
+
+
+def test_comparison_is_each_policy_by_itself():
+    policies = ["fcfs", "clook", "sptf"]
+    setting = {"workload": "closed(clients=20)", "requests": 2000, "replications": 2}
+    together = diskarm.compare("hp-c2247", policies, **setting)
+    alone = [diskarm.simulate("hp-c2247", policy=policy, **setting) for policy in policies]
+    assert [plain(result) for result in together] == [plain(result) for result in alone]
+
+
+def test_the_mean_wait_is_pollaczek_and_khinchines():
+    """M/G/1: the mean wait is rate * E[S^2] / (2 (1 - load)). Under FCFS and uniform places the
+    services of a disk are independent but for the arm's place, which two successive seeks share."""
+    rate = 25.0
+    run = diskarm.simulate(
+        "hp-c2247",
+        workload=f"poisson(rate={rate}/s) uniform size=8KiB reads=100%",
+        requests=400_000,
+        per_request=True,
+    )
+    wait_s = run.per_request["queue_us"] / 1e6
+    service_s = run.per_request["response_us"] / 1e6 - wait_s
+    load = rate * service_s.mean()
+    assert 0.45 < load < 0.65
+    expected_s = rate * np.square(service_s).mean() / (2 * (1 - load))
+    assert math.isclose(wait_s.mean(), expected_s, rel_tol=0.03)
+    assert math.isclose(run.utilisation, load, rel_tol=0.01)
+
+
+def test_other_threads_go_on():
+    is_over, turns = threading.Event(), 0
+
+    def run() -> None:
+        diskarm.simulate("hp-c2247", workload="closed(clients=64)", policy="sptf", requests=400_000)
+        is_over.set()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    while not is_over.wait(0.001):
+        turns += 1
+    thread.join()
+    # With the GIL held there would be one turn at most.
+    assert turns > 20
+
+
+def test_drives_are_found_read_and_described(cli_json, tmp_path):
+    drive = diskarm.Drive("hp-c2247")
+    assert "hp-c2247" in diskarm.drives() and drive.sector_bytes == 512
+    assert drive.describe() == cli_json("drives", "show", "hp-c2247")
+    assert diskarm.policies() == cli_json("policies")
+    path = tmp_path / "mine.toml"
+    path.write_text(drive.toml)
+    runs = [
+        diskarm.simulate(one, workload=OPEN, requests=500)
+        for one in (drive, path, diskarm.Drive.from_toml(drive.toml))
+    ]
+    assert len({run.response_ms.mean for run in runs}) == 1
+
+
+def test_a_workload_in_toml_is_that_in_words(tmp_path):
+    toml = 'arrivals = "poisson(rate=40/s)"\nsize = "8 KiB"\nreads = "67 %"\n'
+    path = tmp_path / "mine.toml"
+    path.write_text(toml)
+    asked = [OPEN, str(path), diskarm.Workload.from_toml(toml)]
+    runs = [diskarm.simulate("hp-c2247", workload=one, requests=500) for one in asked]
+    assert len({run.response_ms.mean for run in runs}) == 1
