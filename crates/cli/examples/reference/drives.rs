@@ -27,6 +27,14 @@ pub fn page() -> String {
             geometry.zones.len().to_string(),
         ]
     });
-    let columns = ["drive", "what it is", "GB", "rpm", "surfaces", "cylinders", "zones"];
+    let columns = [
+        "drive",
+        "what it is",
+        "GB",
+        "rpm",
+        "surfaces",
+        "cylinders",
+        "zones",
+    ];
     head("Drives", ABOUT) + &table(&columns, rows)
 }

@@ -31,9 +31,13 @@ pub fn measures() -> String {
 
 /// The checks and their keys.
 pub fn checks() -> String {
-    let rows = claim::CHECKS
-        .iter()
-        .map(|info| vec![code(info.name), info.holds.to_owned(), parameters(info.keys)]);
+    let rows = claim::CHECKS.iter().map(|info| {
+        vec![
+            code(info.name),
+            info.holds.to_owned(),
+            parameters(info.keys),
+        ]
+    });
     head("Checks of claims", CHECKS) + &table(&["check", "holds when", "keys"], rows)
 }
 

@@ -33,6 +33,12 @@ pub fn page() -> String {
             if entry.emit.is_some() { "yes" } else { "" }.to_owned(),
         ]
     });
-    let columns = ["format", "what it is", "first line", "gives also", "written"];
+    let columns = [
+        "format",
+        "what it is",
+        "first line",
+        "gives also",
+        "written",
+    ];
     head("Trace formats", ABOUT) + &table(&columns, rows) + TABLES
 }

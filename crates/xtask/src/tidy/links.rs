@@ -36,7 +36,9 @@ fn wrong(tree: &Tree, file: &File, target: &str) -> Option<String> {
         return Some(format!("`{target}` leads out of the tree"));
     };
     if file.path.starts_with(BOOK) && !path.starts_with(BOOK) {
-        return Some(format!("`{target}` leads out of the book, in which it is dead"));
+        return Some(format!(
+            "`{target}` leads out of the book, in which it is dead"
+        ));
     }
     let Some(found) = tree.files().find(|other| other.path == path) else {
         let folder = format!("{path}/");

@@ -40,10 +40,12 @@ pub fn anchors(text: &str) -> Vec<String> {
             continue;
         }
         let name = anchor(title.trim());
-        found.push(match titles.iter().filter(|other| **other == name).count() {
-            0 => name.clone(),
-            again => format!("{name}-{again}"),
-        });
+        found.push(
+            match titles.iter().filter(|other| **other == name).count() {
+                0 => name.clone(),
+                again => format!("{name}-{again}"),
+            },
+        );
         titles.push(name);
     }
     found
@@ -75,7 +77,8 @@ mod tests {
 
     #[test]
     fn links_are_found_outside_code() {
-        let text = "[a](b.md#c) `[d](e)` ![f](g.svg)\n```text\n[h](i)\n```\n[j](https://k) [l](#m)\n";
+        let text =
+            "[a](b.md#c) `[d](e)` ![f](g.svg)\n```text\n[h](i)\n```\n[j](https://k) [l](#m)\n";
         let targets: Vec<(usize, &str)> = links(text)
             .iter()
             .map(|link| (link.line, link.target))
