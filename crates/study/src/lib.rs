@@ -27,7 +27,7 @@ pub use claim::{Claim, Judged, Verdict};
 pub use error::StudyError;
 pub use file::{Asked, Study};
 pub use results::{Estimate, Results};
-pub use runner::Runner;
+pub use runner::{Runner, compute};
 pub use store::{Store, Stored};
 
 /// The version of the program, which is part of what a run depends on.
