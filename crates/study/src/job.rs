@@ -97,6 +97,11 @@ impl Job {
         &self.input
     }
 
+    /// Completions that do not count.
+    pub(crate) fn warm_up(&self) -> u64 {
+        self.inputs.warm_up
+    }
+
     /// How many requests a run has, where they are drawn.
     pub(crate) fn requests_count(&self) -> u64 {
         match &self.input {

@@ -13,6 +13,19 @@ use crate::select::Selection;
 
 pub(super) const INFO: Info = Info {
     name: "gain",
+    holds: "one side's metric over another's, over the same ratio elsewhere, lies within the bounds",
+    keys: &[
+        ("metric", "what is compared"),
+        (
+            "of",
+            "the side above the line: one value of each axis that it names",
+        ),
+        ("to", "the side below it, likewise"),
+        ("than", "where the same ratio is taken to compare, likewise"),
+        ("where = {}", "the cells that count; all when left out"),
+        ("at_least", "the lower bound; it, at_most or both"),
+        ("at_most", "the upper bound"),
+    ],
     read: |keys| {
         Ok(Arc::new(Gain {
             metric: keys.metric()?,

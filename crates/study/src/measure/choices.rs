@@ -41,7 +41,7 @@ pub(super) fn run(
     let seen = Arc::new(Mutex::new(Seen::default()));
     let watched = Watched {
         policy: job.policy(),
-        warm_up: job.inputs().warm_up,
+        warm_up: job.warm_up(),
         seen: seen.clone(),
     };
     let run = job.run_with(&watched, seed, stop)?;

@@ -29,7 +29,7 @@ pub(super) fn run(
     seed: u64,
     stop: &(dyn Fn() -> ControlFlow<()> + Sync),
 ) -> Result<Figures, String> {
-    let warm_up = job.inputs().warm_up;
+    let warm_up = job.warm_up();
     let Placed {
         mut drive,
         now: begin,
