@@ -40,7 +40,10 @@ struct Edits(Vec<Edit>);
 impl Edits {
     fn set(&mut self, key: &'static str, differs: bool, value: Value) {
         if differs {
-            self.0.push(Edit { key, value });
+            self.0.push(Edit {
+                key: key.into(),
+                value,
+            });
         }
     }
 

@@ -7,6 +7,7 @@
 mod error;
 mod write;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use diskarm_core::units::{SectorCount, Span};
@@ -18,7 +19,7 @@ pub use error::RewriteError;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edit {
     /// Where: keys of `diskarm_core::spec` joined by dots, `overheads.read_completion`.
-    pub key: &'static str,
+    pub key: Cow<'static, str>,
     /// What.
     pub value: Value,
 }
@@ -30,7 +31,7 @@ impl fmt::Display for Edit {
             f,
             "{} = {}",
             self.key,
-            write::written(self.key, &self.value, false)
+            write::written(&self.key, &self.value, false)
         )
     }
 }
@@ -60,6 +61,8 @@ pub enum Value {
     /// A line, or several of them. In a string of several lines, or of one too long for that, one
     /// of 100 columns and more is broken at its spaces.
     Text(String),
+    /// Anything, as TOML writes it; what is no value in TOML panics.
+    Toml(String),
 }
 
 /// The text `base` with each value set, in their order.
@@ -90,10 +93,13 @@ pub fn rewrite(base: &str, edits: &[Edit]) -> Result<String, RewriteError> {
 }
 
 fn apply(root: &mut Table, edit: &Edit) -> Result<(), RewriteError> {
-    let misplaced = || RewriteError::Misplaced { key: edit.key };
+    let whole: &str = &edit.key;
+    let misplaced = || RewriteError::Misplaced {
+        key: whole.to_owned(),
+    };
     let (path, key) = match &edit.value {
-        Value::SeekTable(_) => (edit.key, "cylinders_ms"),
-        _ => edit.key.rsplit_once('.').unwrap_or(("", edit.key)),
+        Value::SeekTable(_) => (whole, "cylinders_ms"),
+        _ => whole.rsplit_once('.').unwrap_or(("", whole)),
     };
     let table = table_at(root, path).ok_or_else(misplaced)?;
     if let Value::SeekTable(_) = edit.value {

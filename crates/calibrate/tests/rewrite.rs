@@ -57,7 +57,10 @@ fn find(name: &str) -> &'static Entry {
 }
 
 fn edit(key: &'static str, value: Value) -> Edit {
-    Edit { key, value }
+    Edit {
+        key: key.into(),
+        value,
+    }
 }
 
 fn rewritten(base: &str, edits: &[Edit]) -> String {
@@ -215,7 +218,7 @@ proptest! {
         let mut text = drive.text.to_owned();
         for change in &changes {
             change.set(&mut expected);
-            text = by_hand(&text, change.edit.key, &change.written);
+            text = by_hand(&text, &change.edit.key, &change.written);
         }
         let edits: Vec<Edit> = changes.iter().map(|change| change.edit.clone()).collect();
         let written = rewritten(drive.text, &edits);
@@ -458,7 +461,7 @@ mechanics.seek.cylinders_ms = [
 fn what_cannot_be_set_is_an_error() {
     let flag = || edit("bus.hold_read", Value::Flag(true));
     let misplaced = Err(RewriteError::Misplaced {
-        key: "bus.hold_read",
+        key: "bus.hold_read".to_owned(),
     });
     for base in ["bus = 1\n", "[[bus]]\n", "[bus.hold_read]\n"] {
         assert_eq!(rewrite(base, &[flag()]), misplaced, "{base}");

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 
 use diskarm_core::engine::Rejected;
+use diskarm_study::StudyError;
 use diskarm_trace::TraceError;
 
 /// Why a command did not do what it was asked. Displays as one line, without `error:`.
@@ -26,6 +27,13 @@ pub enum Error {
     Trace(TraceError),
     /// A device refused a request that nobody had checked before.
     Rejected(Rejected),
+    /// A study is wrong or cannot be run.
+    Study(StudyError),
+    /// Claims of a study do not come out.
+    Claims {
+        /// How many.
+        count: usize,
+    },
     /// A file cannot be read or written.
     Io {
         /// `read` or `write`.
@@ -46,6 +54,14 @@ impl Error {
             expected: expected.into(),
         }
     }
+
+    /// What a shell learns: 1 where a question was answered with no, else 2.
+    pub fn code(&self) -> u8 {
+        match self {
+            Self::Claims { .. } => 1,
+            _ => 2,
+        }
+    }
 }
 
 impl fmt::Display for Error {
@@ -60,6 +76,9 @@ impl fmt::Display for Error {
             Self::Simulate(error) => error.fmt(f),
             Self::Trace(error) => error.fmt(f),
             Self::Rejected(error) => error.fmt(f),
+            Self::Study(error) => error.fmt(f),
+            Self::Claims { count: 1 } => f.write_str("a claim fails"),
+            Self::Claims { count } => write!(f, "{count} claims fail"),
             Self::Io {
                 doing,
                 path,
@@ -72,10 +91,11 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Usage(_) | Self::Flag { .. } => None,
+            Self::Usage(_) | Self::Flag { .. } | Self::Claims { .. } => None,
             Self::Simulate(error) => Some(error),
             Self::Trace(error) => Some(error),
             Self::Rejected(error) => Some(error),
+            Self::Study(error) => Some(error),
             Self::Io { source, .. } => Some(source),
         }
     }
@@ -84,6 +104,18 @@ impl std::error::Error for Error {
 impl From<diskarm_simulate::Error> for Error {
     fn from(error: diskarm_simulate::Error) -> Self {
         Self::Simulate(error)
+    }
+}
+
+impl From<StudyError> for Error {
+    fn from(error: StudyError) -> Self {
+        Self::Study(error)
+    }
+}
+
+impl From<diskarm_study::error::FileError> for Error {
+    fn from(error: diskarm_study::error::FileError) -> Self {
+        Self::Study(error.into())
     }
 }
 

@@ -16,6 +16,7 @@ mod progress;
 mod prose;
 pub mod results;
 mod simulate;
+mod study;
 mod trace;
 mod validate;
 
@@ -39,6 +40,7 @@ enum Command {
     Drives(drives::Args),
     Policies(policies::Args),
     Simulate(simulate::Args),
+    Study(study::Args),
     Trace(trace::Args),
     Validate(validate::Args),
 }
@@ -50,13 +52,11 @@ fn run(command: Command) -> Result<(), Error> {
         Command::Drives(args) => drives::run(args),
         Command::Policies(args) => policies::run(args),
         Command::Simulate(args) => simulate::run(args),
+        Command::Study(args) => study::run(args),
         Command::Trace(args) => trace::run(args),
         Command::Validate(args) => validate::run(args),
     }
 }
-
-/// What a shell learns of bad input, from the parser of flags as from ourselves.
-const BAD_INPUT: u8 = 2;
 
 /// Does what `arguments` say, of which the first is the program's name; gives its exit code.
 pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
@@ -68,7 +68,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(()) => 0,
         Err(error) => {
             eprintln!("error: {error}");
-            BAD_INPUT
+            error.code()
         }
     }
 }

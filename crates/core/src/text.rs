@@ -13,4 +13,4 @@ pub(crate) use args::{Args, NO_PARAMETERS, no_share, percent, share};
 pub use call::list;
 pub(crate) use call::{Call, words};
 pub use fault::Fault;
-pub(crate) use nearest::nearest;
+pub use nearest::nearest;

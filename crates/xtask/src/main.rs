@@ -4,6 +4,8 @@ mod aspctf_seq;
 mod binary;
 mod calibrate;
 mod docs;
+mod estimate;
+mod papers;
 mod speed;
 mod tidy;
 mod traces;
@@ -37,6 +39,11 @@ const COMMANDS: &[Command] = &[
         name: "aspctf-seq",
         summary: "run the study of docs/aspctf-seq.md (with ../shared/traces)",
         run: aspctf_seq::run,
+    },
+    Command {
+        name: "papers",
+        summary: "run every study in full; generate docs/papers.md (with ../shared/traces)",
+        run: papers::run,
     },
     Command {
         name: "calibrate",

@@ -18,7 +18,7 @@ pub enum RewriteError {
     /// A table stands where a value is to be set, or a value where its table should be.
     Misplaced {
         /// The key to set.
-        key: &'static str,
+        key: String,
     },
 }
 

@@ -37,6 +37,7 @@ pub(super) fn written(key: &str, value: &Value, several_lines: bool) -> String {
             line if !several_lines && fits_one_line(key, text, &line) => line,
             _ => lines(text),
         },
+        Value::Toml(written) => written.clone(),
     }
 }
 

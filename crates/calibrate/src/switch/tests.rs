@@ -56,8 +56,8 @@ fn every_choice_differs_in_what_it_says_and_can_be_read() {
                 .find(|(begin, _)| choice.what.starts_with(begin));
             for edit in &set {
                 let says = match may {
-                    Some((_, keys)) => keys.contains(&edit.key),
-                    None => said == Some(edit.key),
+                    Some((_, keys)) => keys.contains(&&*edit.key),
+                    None => said == Some(&*edit.key),
                 };
                 assert!(says, "{what}: sets {}", edit.key);
             }

@@ -81,9 +81,12 @@ pub fn model(
     let mut edits = edits(&drive.spec, &fitted.spec);
     let source = &drive.spec.source;
     let stem = Path::new(asked.output).file_stem().unwrap_or_default();
-    let mut set = |key, text: String| {
+    let mut set = |key: &'static str, text: String| {
         let value = Value::Text(text);
-        edits.push(Edit { key, value });
+        edits.push(Edit {
+            key: key.into(),
+            value,
+        });
     };
     set("name", stem.to_string_lossy().into_owned());
     let made = made_from(asked, rows);

@@ -1,4 +1,7 @@
 //! How far predictions are off, over time and in all.
+//!
+//! Written by hand: tens of thousands of dots are one path here, and an element each with the
+//! figures of reports.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -6,9 +9,12 @@ use std::fmt::Write;
 use diskarm_core::stats::Sorted;
 use diskarm_core::units::{Instant, Span};
 
-use super::{LEFT, RIGHT, decimals, nearly_longest, opened, round_step};
+use super::nearly_longest;
 
+const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 580.0;
+const LEFT: f64 = 64.0;
+const RIGHT: f64 = WIDTH - 24.0;
 
 /// The points lie in the upper panel, the bars in the lower one.
 const POINTS: Panel = Panel {
@@ -52,11 +58,25 @@ struct Scale {
 ///
 /// The points' axis of errors ends beyond 99.9 % of them, and beyond a whole revolution.
 pub fn errors(title: &str, subtitle: &str, errors: &[(Instant, Span)], period: Span) -> String {
-    let mut svg = opened(HEIGHT, title, subtitle);
+    let mut svg = opened(title, subtitle);
     draw_points(&mut svg, errors, period);
     draw_bars(&mut svg, errors, period);
     svg += "</svg>\n";
     svg
+}
+
+/// The beginning of the drawing, up to its two lines of title.
+fn opened(title: &str, subtitle: &str) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
+         width=\"{WIDTH}\" height=\"{HEIGHT}\" font-family=\"Helvetica, Arial, sans-serif\" \
+         font-size=\"13\" fill=\"#1a1a1a\">\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
+         <text x=\"{LEFT}\" y=\"24\" font-size=\"16\" font-weight=\"bold\">{}</text>\n\
+         <text x=\"{LEFT}\" y=\"43\" fill=\"#555\">{}</text>\n",
+        escaped(title),
+        escaped(subtitle),
+    )
 }
 
 fn draw_points(svg: &mut String, errors: &[(Instant, Span)], period: Span) {
@@ -206,6 +226,28 @@ impl Scale {
     }
 }
 
+/// A round number that goes five to thirteen times into `length`, the last time perhaps in part.
+fn round_step(length: f64) -> f64 {
+    let step = 10f64.powf((length / 5.0).log10().floor());
+    if length / step > 25.0 {
+        5.0 * step
+    } else if length / step > 10.0 {
+        2.0 * step
+    } else {
+        step
+    }
+}
+
+/// That a multiple of `step` needs.
+fn decimals(step: f64) -> usize {
+    (-step.log10().floor()).max(0.0) as usize
+}
+
+fn escaped(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    text.replace(|c: char| c.is_control(), " ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -258,6 +300,12 @@ mod tests {
             dots(&[at(0, 100), at(0, 100), at(900, 100), at(900, -9_000)]),
             3
         );
+    }
+
+    #[test]
+    fn names_from_outside_stay_text() {
+        let svg = errors("a<b>&c", "", &[at(5, 100)], Span::from_ms(10.0));
+        assert!(svg.contains(">a&lt;b>&amp;c</text>"), "{svg}");
     }
 
     fn errors_plot(rows: &[(Instant, Span)], period: Span) -> String {

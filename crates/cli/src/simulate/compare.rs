@@ -50,7 +50,12 @@ pub fn run(args: Args) -> Result<(), Error> {
         rows: None,
         shows_progress: false,
     };
-    let simulated = parallel::map(policies.len(), |number| simulate(cell(&policies[number])));
+    let compared = |number: usize| simulate(cell(&policies[number]));
+    let simulated = match setting.replications {
+        None => parallel::map(policies.len(), compared),
+        // Which take every processor by themselves.
+        Some(_) => (0..policies.len()).map(compared).collect(),
+    };
     let simulated: Vec<Simulated> = simulated.into_iter().collect::<Result<_, Error>>()?;
     if let Some(first) = simulated.first() {
         warn(&first.runs);

@@ -10,6 +10,7 @@ mod merging;
 mod replay;
 mod replications;
 mod simulate;
+mod study;
 mod trace;
 mod validate;
 mod workload;

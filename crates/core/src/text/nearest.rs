@@ -2,7 +2,7 @@
 
 /// The known name that at most a third of its letters part from what was written, where two
 /// letters in the wrong order count as one.
-pub(crate) fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
+pub fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
     let distances = known
         .iter()
         .map(|name| (strsim::osa_distance(written, name), *name));

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::cells::Load;
-use super::measure::Estimate;
 use super::{POLICIES, Panel, STUDIED};
+use crate::estimate::Estimate;
 
 /// Pixels. A panel has two plots, one above the other.
 const PANEL_WIDTH: f64 = 450.0;

@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use super::cells::{Load, Setting};
 use super::{POLICIES, STUDIED};
+use crate::estimate::{Estimate, estimate};
 
 /// Of synthetic workloads. All policies get the same requests from each seed.
 const REPLICATIONS: &str = "5";
@@ -17,16 +18,6 @@ const WARMUP: &str = "1000";
 
 /// Consecutive parts of a trace whose means count as independent.
 const BATCHES: usize = 20;
-
-/// 0.975 quantiles of Student's t with 4 and 19 degrees of freedom.
-const T95: [(usize, f64); 2] = [(5, 2.776_445), (BATCHES, 2.093_024)];
-
-/// A mean and half the width of its 95 % confidence interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Estimate {
-    pub mean: f64,
-    pub ci95: f64,
-}
 
 /// All policies under one load.
 pub struct Cell {
@@ -185,27 +176,9 @@ fn batches(all: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-fn estimate(parts: &[f64]) -> Estimate {
-    let count = parts.len() as f64;
-    let mean = parts.iter().sum::<f64>() / count;
-    let squares: f64 = parts.iter().map(|part| (part - mean).powi(2)).sum();
-    let quantile = T95.iter().find(|(n, _)| *n == parts.len());
-    let quantile = quantile.map_or(f64::NAN, |&(_, t)| t);
-    let ci95 = quantile * (squares / (count - 1.0) / count).sqrt();
-    Estimate { mean, ci95 }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn intervals_are_those_of_the_textbook() {
-        // Deviations -2, -1, 0, 1, 2: variance 10 / 4, of the mean 0.5.
-        let five = estimate(&[8.0, 9.0, 10.0, 11.0, 12.0]);
-        assert_eq!(five.mean, 10.0);
-        assert!((five.ci95 - 2.776_445 * 0.5f64.sqrt()).abs() < 1e-12);
-    }
 
     #[test]
     fn rows_are_put_in_the_order_of_arrival() {

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use super::cells::Load;
-use super::measure::{Cell, Estimate};
+use super::measure::Cell;
 use super::{POLICIES, Panel, STUDIED};
 use crate::docs::table;
+use crate::estimate::Estimate;
 
 /// What is generated stands between these lines.
 const BEGIN: &str = "<!-- made by cargo xtask aspctf-seq -->\n";

@@ -8,13 +8,12 @@ use serde::Deserialize;
 use super::causes::CAUSES;
 use super::reference::{self, Load, Run};
 use super::{model, table};
+use crate::estimate::{Estimate, estimate};
 
 const DRIVE: &str = "hp-c2247";
 const REQUESTS: &str = "250000";
 /// One run each.
 const SEEDS: [&str; 5] = ["1", "2", "3", "4", "5"];
-/// The 0.975 quantile of Student's t with one degree of freedom less than there are seeds.
-const T95: f64 = 2.776_445;
 
 /// Policies by their names in the reference data, and here.
 const POLICIES: [(&str, &str); 7] = [
@@ -51,13 +50,6 @@ struct Service {
     seek: f64,
     settle: f64,
     rotation: f64,
-}
-
-/// Mean and half width of its 95 % confidence interval.
-#[derive(Clone, Copy)]
-struct Estimate {
-    mean_ms: f64,
-    ci95_ms: f64,
 }
 
 /// A reference run and ours beside it.
@@ -142,16 +134,6 @@ fn simulate(root: &Path, run: &Run) -> Result<[Estimate; QUANTITIES.len()], Stri
     Ok(means.map(|means| estimate(&means)))
 }
 
-fn estimate(means: &[f64]) -> Estimate {
-    let count = means.len() as f64;
-    let mean_ms = means.iter().sum::<f64>() / count;
-    let squares: f64 = means.iter().map(|mean| (mean - mean_ms).powi(2)).sum();
-    Estimate {
-        mean_ms,
-        ci95_ms: T95 * (squares / (count - 1.0) / count).sqrt(),
-    }
-}
-
 fn heading() -> String {
     format!(
         "\
@@ -178,7 +160,7 @@ grows with the length of the run and has no meaning but for comparison.
 impl Cell {
     fn difference_percent(&self, quantity: usize) -> f64 {
         let theirs = self.run.means_ms[quantity];
-        100.0 * (self.ours[quantity].mean_ms - theirs) / theirs
+        100.0 * (self.ours[quantity].mean - theirs) / theirs
     }
 
     fn is_flagged(&self, quantity: usize) -> bool {
@@ -193,14 +175,14 @@ fn of_quantity(quantity: usize, cells: &[Cell]) -> String {
         // An interval was found for the response only.
         let ci95 = cell.run.ci95_ms.filter(|_| quantity == 0);
         let theirs = match ci95 {
-            Some(ci95_ms) => format!("{theirs:.3} ± {ci95_ms:.2}"),
+            Some(ci95) => format!("{theirs:.3} ± {ci95:.2}"),
             None => format!("{theirs:.3}"),
         };
         let percent = cell.difference_percent(quantity);
         vec![
             cell.run.load_name.clone(),
             cell.run.policy.clone(),
-            format!("{:.3} ± {:.3}", ours.mean_ms, ours.ci95_ms),
+            format!("{:.3} ± {:.3}", ours.mean, ours.ci95),
             theirs,
             if cell.is_flagged(quantity) {
                 format!("**{percent:+.2} (cause: see below)**")
@@ -258,14 +240,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn intervals_are_those_of_the_textbook() {
-        // Deviations -2, -1, 0, 1, 2: variance 10 / 4, of the mean 0.5.
-        let five = estimate(&[8.0, 9.0, 10.0, 11.0, 12.0]);
-        assert_eq!(five.mean_ms, 10.0);
-        assert!((five.ci95_ms - 2.776_445 * 0.5f64.sqrt()).abs() < 1e-12);
-    }
-
-    #[test]
     fn differences_are_flagged_beyond_three_percent_and_unexplained_ones_say_so() {
         let cell = |ours_ms: f64| Cell {
             run: Run {
@@ -275,10 +249,7 @@ mod tests {
                 means_ms: [100.0; 4],
                 ci95_ms: None,
             },
-            ours: [100.0, 100.0, ours_ms, 100.0].map(|mean_ms| Estimate {
-                mean_ms,
-                ci95_ms: 0.0,
-            }),
+            ours: [100.0, 100.0, ours_ms, 100.0].map(|mean| Estimate { mean, ci95: 0.0 }),
         };
         assert!(!cell(102.9).is_flagged(2) && cell(96.9).is_flagged(2));
         assert!(causes(&[cell(103.0)]).ends_with("None.\n"));

@@ -14,6 +14,7 @@ pub const CHECK: Check = Check {
 const FLOORS: &[(&str, u32)] = &[
     ("diskarm-core", 1),
     ("diskarm-drives", 1),
+    ("diskarm-plot", 1),
     ("diskarm-trace", 2),
     ("diskarm-calibrate", 3),
     ("diskarm-simulate", 3),

@@ -1,0 +1,72 @@
+//! `diskarm study list`.
+
+use diskarm_study::studies::STUDIES;
+use diskarm_study::{Asked, Study};
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::output;
+use crate::prose;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Entry {
+    name: &'static str,
+    title: String,
+    source: String,
+    cells: usize,
+    quick_cells: usize,
+    claims: usize,
+    takes_traces: bool,
+}
+
+/// Lists the studies that come with the program.
+pub fn run(args: &Args) -> Result<(), Error> {
+    let entries: Vec<Entry> = STUDIES.iter().map(entry).collect::<Result<_, Error>>()?;
+    if args.json {
+        return output::print_json(&entries);
+    }
+    let names = entries.iter().map(|entry| entry.name.len());
+    let indent = names.max().unwrap_or(0) + 2;
+    let mut text = String::new();
+    for entry in &entries {
+        let Entry { cells, claims, .. } = entry;
+        let trace = if entry.takes_traces {
+            ", wants --trace"
+        } else {
+            ""
+        };
+        text += &prose::labelled(entry.name, &entry.title, indent);
+        text += &prose::wrapped(&entry.source, indent);
+        text += &prose::wrapped(&format!("{cells} cells, {claims} claims{trace}"), indent);
+    }
+    output::print(&text)
+}
+
+fn entry(entry: &diskarm_study::studies::Entry) -> Result<Entry, Error> {
+    let takes_traces = entry.text.contains("\"--trace\"");
+    let read = |quick| {
+        let traces = match takes_traces {
+            true => vec!["one".to_owned()],
+            false => Vec::new(),
+        };
+        let file = format!("{}.toml", entry.name);
+        Study::read(entry.name, entry.text, &file, Asked { quick, traces })
+    };
+    let study = read(false)?;
+    Ok(Entry {
+        name: entry.name,
+        cells: study.cells.len(),
+        quick_cells: read(true)?.cells.len(),
+        claims: study.claims.len(),
+        title: study.title,
+        source: study.source,
+        takes_traces,
+    })
+}

@@ -1,0 +1,181 @@
+//! `diskarm study run`, `check` and `report`.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use diskarm_study::studies::STUDIES;
+use diskarm_study::{Results, Runner, Store, Study, StudyError};
+use serde::Serialize;
+
+use super::Chosen;
+use super::claims::{Count, judged};
+use crate::error::Error;
+use crate::output;
+use crate::progress::Progress;
+
+#[derive(clap::Args)]
+pub struct Run {
+    /// A study that comes with the program, or a file that ends in .toml
+    #[arg(value_name = "NAME|FILE")]
+    study: String,
+
+    #[command(flatten)]
+    chosen: Chosen,
+}
+
+#[derive(clap::Args)]
+pub struct Check {
+    /// Studies that come with the program, or files that end in .toml
+    #[arg(value_name = "NAME|FILE", required_unless_present = "all")]
+    studies: Vec<String>,
+
+    /// All studies that come with the program, but for those that want a trace if none is given
+    #[arg(long, conflicts_with = "studies")]
+    all: bool,
+
+    #[command(flatten)]
+    chosen: Chosen,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+pub struct Report {
+    /// A study that comes with the program, or a file that ends in .toml
+    #[arg(value_name = "NAME|FILE")]
+    study: String,
+
+    #[command(flatten)]
+    chosen: Chosen,
+}
+
+/// Simulates what is missing and writes everything.
+pub fn run(args: &Run) -> Result<(), Error> {
+    let study = args.chosen.study(&args.study)?;
+    let folder = args.chosen.folder(&study);
+    let results = simulated(&study, &folder, &args.chosen)?;
+    written(&results, &folder)
+}
+
+/// Writes everything from what has been simulated.
+pub fn report(args: &Report) -> Result<(), Error> {
+    let study = args.chosen.study(&args.study)?;
+    let folder = args.chosen.folder(&study);
+    let stored = match folder.is_dir() {
+        true => Runner::new(&study)?.stored(Store::open(&folder)?)?,
+        false => None,
+    };
+    let results = stored.ok_or_else(|| {
+        let expected = "results of all cells there (`diskarm study run` simulates what is missing)";
+        Error::flag("--output", folder.display().to_string(), expected)
+    })?;
+    written(&results, &folder)
+}
+
+/// Holds the claims against what is simulated.
+pub fn check(args: &Check) -> Result<(), Error> {
+    let all = || {
+        let entries = STUDIES.iter();
+        let entries = entries.filter(|e| !e.takes_traces() || !args.chosen.trace.is_empty());
+        entries.map(|entry| entry.name.to_owned()).collect()
+    };
+    let names: Vec<String> = if args.all {
+        all()
+    } else {
+        args.studies.clone()
+    };
+    let (mut text, mut out, mut news) = (String::new(), Vec::new(), 0);
+    for name in &names {
+        let study = args.chosen.study(name)?;
+        let folder = args.chosen.folder(&study);
+        let results = simulated(&study, &folder, &args.chosen)?;
+        let told = judged(&results);
+        let count = Count::of(&told);
+        news += count.fails;
+        if args.json {
+            out.push(Checked::new(&study, count, &results));
+            continue;
+        }
+        text += &format!("{}: {}\n", study.name, count.text());
+        told.iter().for_each(|told| text += &told.text());
+    }
+    match args.json {
+        true => output::print_json(&out)?,
+        false => output::print(&text)?,
+    }
+    match news {
+        0 => Ok(()),
+        count => Err(Error::Claims { count }),
+    }
+}
+
+#[derive(Serialize)]
+struct Checked {
+    study: String,
+    count: Count,
+    claims: Vec<ClaimOut>,
+}
+
+#[derive(Serialize)]
+struct ClaimOut {
+    says: String,
+    source: String,
+    theirs: String,
+    known: Option<String>,
+    verdict: diskarm_study::Verdict,
+    ours: String,
+}
+
+impl Checked {
+    fn new(study: &Study, count: Count, results: &Results<'_>) -> Self {
+        let claims = judged(results).into_iter().map(|told| ClaimOut {
+            says: told.claim.says.clone(),
+            source: told.claim.source.clone(),
+            theirs: told.claim.theirs.clone(),
+            known: told.claim.known.clone(),
+            verdict: told.judged.verdict,
+            ours: told.judged.ours,
+        });
+        Self {
+            study: study.name.clone(),
+            count,
+            claims: claims.collect(),
+        }
+    }
+}
+
+/// Simulates what is missing.
+fn simulated<'s>(study: &'s Study, folder: &Path, chosen: &Chosen) -> Result<Results<'s>, Error> {
+    let runner = Runner::new(study)?;
+    let store = Store::open(folder)?;
+    let progress = Progress::new(Some(study.cells.len() as u64));
+    let results = runner.run(store, chosen.threads(), &mut |done| {
+        progress.at(done as u64);
+        ControlFlow::Continue(())
+    });
+    // Nothing asked it to stop.
+    results?.ok_or_else(|| StudyError::Stopped.into())
+}
+
+/// Writes results and report, and tells where they are.
+fn written(results: &Results<'_>, folder: &Path) -> Result<(), Error> {
+    results.write(folder)?;
+    let study = results.study;
+    let told = judged(results);
+    let saturated = results
+        .outcomes
+        .iter()
+        .filter(|outcome| outcome.is_saturated)
+        .count();
+    let mut text = format!("{}: {}\n", study.name, study.title);
+    text += &format!(
+        "  {} cells, {saturated} of them saturated\n",
+        study.cells.len()
+    );
+    text += &format!("  {}\n", Count::of(&told).text());
+    let path = |name: &str| folder.join(name).display().to_string();
+    text += &format!("  results  {}\n", path("results.csv"));
+    output::print(&text)
+}

@@ -1,0 +1,248 @@
+//! `diskarm study`: from a file to results, and what is told of what is wrong.
+
+use std::fs;
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::errors::error as refused;
+use crate::{diskarm, printed};
+
+const SMALL: &str = r#"
+title = "Small"
+source = "none"
+[cell]
+drive = "hp-c2247"
+policy = "{policy}"
+workload = "poisson(rate={rate}/s) uniform"
+requests = 1500
+replications = 3
+most_waiting = 100
+[[axis]]
+name = "policy"
+values = ["fcfs", "sptf"]
+[[axis]]
+name = "rate"
+values = [35, 200]
+[[claim]]
+says = "SPTF is faster than FCFS"
+source = "everybody"
+theirs = "faster"
+check = "order"
+metric = "response_ms_mean"
+ascending = [{ policy = "sptf" }, { policy = "fcfs" }]
+"#;
+
+/// A folder with a study in it, gone at the end.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str, text: &str) -> Self {
+        let folder = format!("diskarm-cli-study-{}-{name}", std::process::id());
+        let folder = std::env::temp_dir().join(folder);
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("small.toml"), text).unwrap();
+        Self(folder)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+
+    /// Results lie in `out/small`. `diskarm study COMMAND small.toml --output out`.
+    fn arguments(&self, command: &str) -> Vec<String> {
+        let (study, output) = (self.path("small.toml"), self.path("out"));
+        ["study", command, &study, "--output", &output]
+            .map(str::to_owned)
+            .into()
+    }
+
+    fn printed(&self, command: &str) -> String {
+        let arguments = self.arguments(command);
+        printed(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    fn refused(&self, command: &str) -> String {
+        let arguments = self.arguments(command);
+        refused(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_study_gives_results_and_verdicts() {
+    let place = Place::new("whole", SMALL);
+    let told = place.printed("run");
+    assert!(told.contains("4 cells, 2 of them saturated"), "{told}");
+    assert!(told.contains("1 claim: 1 hold"), "{told}");
+    let csv = fs::read_to_string(place.path("out/small/results.csv")).unwrap();
+    assert!(csv.starts_with("policy,rate,metric,mean,ci95_half_width,replications,saturated\n"));
+    let json = fs::read_to_string(place.path("out/small/results.json")).unwrap();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    // What stands in one is what stands in the other, and what `simulate` says.
+    let mean = &json["cells"][0]["figures"]["response_ms_mean"];
+    let row = format!("fcfs,35,response_ms_mean,{},", mean["mean"]);
+    assert!(csv.contains(&row), "{row}\n{csv}");
+    let one = printed(&[
+        "simulate",
+        "--drive",
+        "hp-c2247",
+        "--policy",
+        "fcfs",
+        "--workload",
+        "poisson(rate=35/s) uniform",
+        "--requests",
+        "1500",
+        "--json",
+    ]);
+    let one: Value = serde_json::from_str(&one).unwrap();
+    assert_eq!(mean["runs"][0], one["response_ms"]["mean"]);
+    assert!(place.printed("check").contains("holds"));
+}
+
+#[test]
+fn a_claim_that_fails_is_answered_with_1_unless_it_is_known() {
+    let wrong = SMALL.replace(
+        "[{ policy = \"sptf\" }, { policy = \"fcfs\" }]",
+        "[{ policy = \"fcfs\" }, { policy = \"sptf\" }]",
+    );
+    let place = Place::new("fails", &wrong);
+    let arguments = place.arguments("check");
+    let output = diskarm(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        "error: a claim fails\n"
+    );
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        told.contains("fails") && told.contains("theirs faster; ours 1."),
+        "{told}"
+    );
+    let known = wrong.replace("check = ", "known = \"the other way round\"\ncheck = ");
+    fs::write(place.path("small.toml"), known).unwrap();
+    let told = place.printed("check");
+    assert!(told.contains("known: the other way round"), "{told}");
+}
+
+#[test]
+fn a_report_is_of_what_has_been_simulated() {
+    let place = Place::new("report", SMALL);
+    let told = place.refused("report");
+    assert!(
+        told.contains("expected results of all cells there"),
+        "{told}"
+    );
+    assert!(
+        !fs::exists(place.path("out/small")).unwrap(),
+        "a report made a folder"
+    );
+    place.printed("run");
+    let before = fs::read(place.path("out/small/results.csv")).unwrap();
+    fs::remove_file(place.path("out/small/results.csv")).unwrap();
+    place.printed("report");
+    assert_eq!(
+        fs::read(place.path("out/small/results.csv")).unwrap(),
+        before
+    );
+}
+
+#[test]
+fn what_is_in_the_way_is_told_in_a_line() {
+    let place = Place::new("wrong", SMALL);
+    place.printed("run");
+    let store = place.path("out/small/runs.jsonl");
+    let sound = fs::read_to_string(&store).unwrap();
+    let other = sound.replacen(env!("CARGO_PKG_VERSION"), "0.0.0", 1);
+    fs::write(&store, &other).unwrap();
+    let told = place.refused("run");
+    assert!(
+        told.contains("runs.jsonl:1: version: found \"0.0.0\", expected"),
+        "{told}"
+    );
+    assert_eq!(
+        fs::read_to_string(&store).unwrap(),
+        other,
+        "the other version's was touched"
+    );
+    // A file where the folder should be.
+    fs::remove_dir_all(place.path("out/small")).unwrap();
+    fs::write(place.path("out/small"), "").unwrap();
+    assert!(place.refused("run").contains("cannot write"));
+    let study = ["study", "run", "worthington94-fig33"];
+    assert!(
+        refused(&study).contains("perhaps worthington94-fig"),
+        "{}",
+        refused(&study)
+    );
+    assert!(refused(&["study", "run", "none.toml"]).contains("none.toml: cannot read"));
+}
+
+/// A disk that is full: `/dev/full` says so to whoever writes.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_told_and_nothing_is_half_written() {
+    let place = Place::new("full", SMALL);
+    place.printed("run");
+    let results = fs::read(place.path("out/small/results.csv")).unwrap();
+    // The file beside the results, which then takes their place.
+    std::os::unix::fs::symlink("/dev/full", place.path("out/small/results.csv.part")).unwrap();
+    let told = place.refused("report");
+    assert!(told.contains("results.csv: cannot write"), "{told}");
+    assert_eq!(
+        fs::read(place.path("out/small/results.csv")).unwrap(),
+        results
+    );
+}
+
+#[test]
+fn a_folder_has_one_run_at_a_time() {
+    // Long enough to be still running when the second comes.
+    let long = SMALL
+        .replace("requests = 1500", "requests = 50_000_000")
+        .replace("35, 200", "35");
+    let place = Place::new("busy", &long);
+    let mut first = Command::new(env!("CARGO_BIN_EXE_diskarm"))
+        .args(place.arguments("run"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The store's first line is written once the folder is held.
+    while fs::read(place.path("out/small/runs.jsonl")).map_or(0, |text| text.len()) == 0 {
+        assert!(first.try_wait().unwrap().is_none(), "the first run ended");
+        std::thread::yield_now();
+    }
+    let told = place.refused("run");
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let mut stderr = String::new();
+    first
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut stderr)
+        .unwrap();
+    assert_eq!(stderr, "");
+    assert!(told.contains("found another run in this folder"), "{told}");
+}
+
+#[test]
+fn the_studies_that_come_along_are_listed() {
+    let told = printed(&["study", "list"]);
+    assert!(told.contains("worthington94-fig3"), "{told}");
+    assert!(
+        told.lines().all(|line| line.chars().count() <= 80),
+        "{told}"
+    );
+    let json: Value = serde_json::from_str(&printed(&["study", "list", "--json"])).unwrap();
+    assert!(json[0]["cells"].as_u64() > json[0]["quick_cells"].as_u64());
+}

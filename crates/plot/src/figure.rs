@@ -1,0 +1,250 @@
+//! Lines through points, each with its confidence band.
+
+use plotters::element::{PathElement, Polygon};
+use plotters::style::Color;
+
+use crate::clip::{self, Place};
+use crate::frame::{Frame, Plot};
+use crate::legend::{Key, Legend};
+use crate::mark::{Look, arrow};
+use crate::page::{Area, Drawn, drawing};
+use crate::ruler::{Axis, Ruler};
+
+/// A plot of lines. Texts are shown as they are, broken into lines where they are long.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Above the plot.
+    pub title: String,
+    /// Below the title, smaller.
+    pub note: String,
+    /// The axis along the bottom.
+    pub x: Axis,
+    /// The upright axis.
+    pub y: Axis,
+    /// The lines, in the order of the legend. Those of up to twelve are easily told apart.
+    pub series: Vec<Series>,
+}
+
+/// A line through points.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Series {
+    /// In the legend.
+    pub label: String,
+    /// In the order in which they are joined. One without a place on the axes (not a number,
+    /// infinite, or not positive on a logarithmic axis) leaves a gap.
+    pub points: Vec<Point>,
+    /// The next point was not measured because there the system no longer keeps up: an arrow
+    /// shows that the line goes on.
+    pub ends_saturated: bool,
+    /// Drawn broad, light and below the others, which are compared with it.
+    pub is_reference: bool,
+}
+
+/// A measured value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Where it was measured.
+    pub x: f64,
+    /// What was measured.
+    pub y: f64,
+    /// Half the width of its confidence interval, in the unit of `y`, if that is known.
+    pub half_width: Option<f64>,
+}
+
+impl Point {
+    /// A value without an interval.
+    pub fn new(x: f64, y: f64) -> Self {
+        let half_width = None;
+        Self { x, y, half_width }
+    }
+
+    /// The same value, known to within so much.
+    pub fn give_or_take(self, half_width: f64) -> Self {
+        Self {
+            half_width: Some(half_width),
+            ..self
+        }
+    }
+}
+
+/// A line of more points is a curve: it has some marks, to be told apart, and not one a point.
+const MOST_MARKS: usize = 32;
+const MARKS_OF_CURVE: usize = 8;
+
+impl Figure {
+    /// The drawing. The same figure gives the same bytes.
+    pub fn svg(&self) -> String {
+        let frame = Frame::new(
+            [&self.title, &self.note],
+            (&self.x.label, |ticks| {
+                self.ruler(&self.x, |p| [Some(p.x); 3], ticks)
+            }),
+            (&self.y.label, |ticks| self.ruler(&self.y, heights, ticks)),
+            self.legend(),
+        );
+        drawing(frame.page(), &self.title, &self.says(), |area| {
+            frame.draw(area, |plot| self.draw_data(area, plot, &frame))
+        })
+    }
+
+    fn ruler(
+        &self,
+        axis: &Axis,
+        values: impl Fn(&Point) -> [Option<f64>; 3],
+        ticks: usize,
+    ) -> Ruler {
+        let points = self.series.iter().flat_map(|series| &series.points);
+        Ruler::new(axis, points.flat_map(values).flatten(), ticks)
+    }
+
+    /// Every line with what it looks like; references before the others, which lie on them.
+    fn looks(&self) -> impl Iterator<Item = (&Series, Look)> {
+        let of = |is_reference: bool| {
+            self.series
+                .iter()
+                .filter(move |s| s.is_reference == is_reference)
+        };
+        let references = of(true)
+            .enumerate()
+            .map(|(i, s)| (s, Look::of_reference(i)));
+        let others = of(false).enumerate().map(|(i, s)| (s, Look::of(i)));
+        references.chain(others)
+    }
+
+    fn legend(&self) -> Legend {
+        let mut legend = Legend::default();
+        for (series, look) in self.looks() {
+            legend.add(Key::Line(look), &series.label);
+        }
+        if self.series.iter().any(|series| series.ends_saturated) {
+            legend.add(Key::Arrow, "saturated beyond");
+        }
+        if self
+            .series
+            .iter()
+            .flat_map(|s| &s.points)
+            .any(|p| p.half_width.is_some())
+        {
+            legend.add(Key::Heading, "Bands: 95 % confidence");
+        }
+        legend
+    }
+
+    /// For those who do not see it.
+    fn says(&self) -> String {
+        let labels: Vec<&str> = self.series.iter().map(|s| s.label.as_str()).collect();
+        let (x, y) = (&self.x.label, &self.y.label);
+        format!(
+            "{} {y} against {x}. Lines: {}.",
+            self.note,
+            labels.join("; ")
+        )
+    }
+
+    fn draw_data(&self, area: &Area, plot: &Plot, frame: &Frame) -> Drawn {
+        for (series, look) in self.looks() {
+            draw_bands(plot, frame, series, &look)?;
+        }
+        for (series, look) in self.looks() {
+            draw_line(plot, frame, series, &look)?;
+        }
+        let marked = self.looks().enumerate();
+        let drawn = marked
+            .map(|(number, (series, look))| draw_marks(area, plot, frame, series, &look, number));
+        let counts = drawn.collect::<Result<Vec<usize>, _>>()?;
+        if counts.iter().sum::<usize>() == 0 {
+            frame.say(area, "no data")?;
+        }
+        Ok(())
+    }
+}
+
+/// A value and the ends of its interval.
+fn heights(point: &Point) -> [Option<f64>; 3] {
+    let half = point.half_width;
+    [
+        Some(point.y),
+        half.map(|half| point.y - half),
+        half.map(|half| point.y + half),
+    ]
+}
+
+/// The stretches of points without a gap between them, each point turned into something.
+fn runs<T>(series: &Series, of: impl Fn(&Point) -> Option<T>) -> Vec<Vec<T>> {
+    let mut runs = vec![Vec::new()];
+    for point in &series.points {
+        match (of(point), runs.last_mut()) {
+            (Some(item), Some(run)) => run.push(item),
+            _ => runs.push(Vec::new()),
+        }
+    }
+    runs.retain(|run| !run.is_empty());
+    runs
+}
+
+fn draw_bands(plot: &Plot, frame: &Frame, series: &Series, look: &Look) -> Drawn {
+    let ends = |point: &Point| -> Option<[Place; 2]> {
+        let half = point.half_width.filter(|half| half.is_finite())?;
+        let (x, _) = frame.place(point.x, point.y)?;
+        // On a logarithmic axis an interval that reaches zero reaches down for ever.
+        let low = frame.height(point.y - half).unwrap_or(-1.0);
+        Some([(x, low), (x, frame.height(point.y + half)?)])
+    };
+    for run in runs(series, ends) {
+        if let [[low, high]] = run[..] {
+            for piece in clip::line(&[low, high]) {
+                plot.draw(&PathElement::new(piece, look.stroke()))?;
+            }
+            continue;
+        }
+        let lows = run.iter().rev().map(|[low, _]| *low);
+        let corners = clip::polygon(run.iter().map(|[_, high]| *high).chain(lows).collect());
+        plot.draw(&Polygon::new(corners, look.colour.mix(0.16).filled()))?;
+    }
+    Ok(())
+}
+
+fn draw_line(plot: &Plot, frame: &Frame, series: &Series, look: &Look) -> Drawn {
+    for run in runs(series, |point| frame.place(point.x, point.y)) {
+        for piece in clip::line(&run) {
+            plot.draw(&PathElement::new(piece, look.stroke()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Hands back how many points of the line are to be seen.
+fn draw_marks(
+    area: &Area,
+    plot: &Plot,
+    frame: &Frame,
+    series: &Series,
+    look: &Look,
+    number: usize,
+) -> Result<usize, plotters::drawing::DrawingAreaErrorKind<std::io::Error>> {
+    let places = series
+        .points
+        .iter()
+        .map(|point| frame.place(point.x, point.y));
+    let seen: Vec<Place> = places
+        .flatten()
+        .filter(|&place| clip::holds(place))
+        .collect();
+    let stride = match seen.len() {
+        0..=MOST_MARKS => 1,
+        points => points / MARKS_OF_CURVE,
+    };
+    // Lines that coincide show their marks side by side.
+    let first = (2 * number + 1) * stride / 5 % stride;
+    for place in seen.iter().skip(first).step_by(stride) {
+        look.mark(area, plot.map_coordinate(place))?;
+    }
+    if let Some(point) = series.points.last().filter(|_| series.ends_saturated)
+        && let Some(end) = frame
+            .place(point.x, point.y)
+            .filter(|&place| clip::holds(place))
+    {
+        arrow(area, plot.map_coordinate(&end), look.colour)?;
+    }
+    Ok(seen.len())
+}

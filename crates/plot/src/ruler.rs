@@ -1,0 +1,466 @@
+//! Axes: what was asked for, and where values and round numbers come to lie.
+
+use std::f64::consts::LOG10_2;
+use std::ops::Range;
+
+use libm::{log2, log10};
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
+
+/// An axis of a figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// What is measured, with its unit: `Mean response time, ms`.
+    pub label: String,
+    /// How values are spread.
+    pub scale: Scale,
+    /// Where the axis ends, if not beyond the largest value: what lies beyond is cut off.
+    pub most: Option<f64>,
+}
+
+/// How the values of an axis are spread over its length. A value that has no place on it, such
+/// as one that is not positive on a logarithmic axis, leaves a gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Equal steps for equal differences; from zero, unless all values are far from it.
+    Linear,
+    /// Equal steps for equal ratios, with ticks at powers of two.
+    Log2,
+    /// Equal steps for equal ratios, with ticks at 1, 2, 5, 10, ... or at powers of ten.
+    Log10,
+}
+
+impl Axis {
+    /// A linear axis that holds all values.
+    pub fn linear(label: impl Into<String>) -> Self {
+        Self::of(label, Scale::Linear)
+    }
+
+    /// An axis of such a scale that holds all values.
+    pub fn of(label: impl Into<String>, scale: Scale) -> Self {
+        Self {
+            label: label.into(),
+            scale,
+            most: None,
+        }
+    }
+
+    /// The same axis, which ends there.
+    pub fn to(self, most: f64) -> Self {
+        Self {
+            most: Some(most),
+            ..self
+        }
+    }
+}
+
+/// A round number on an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tick {
+    /// Of the way along the axis.
+    pub share: f64,
+    pub label: String,
+}
+
+/// An axis that is laid out. To the drawing library its values are shares of its length.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ruler {
+    scale: Scale,
+    /// Of the axis, in values or in their logarithms.
+    ends: [f64; 2],
+    pub ticks: Vec<Tick>,
+}
+
+/// Values beyond this have no place: their differences may not be numbers.
+const LARGEST: f64 = 1e300;
+
+impl Ruler {
+    /// For these values, with at most so many ticks (at least two).
+    pub fn new(axis: &Axis, values: impl Iterator<Item = f64>, most_ticks: usize) -> Self {
+        let placed = values.filter(|&value| has_place(axis.scale, value));
+        let range = placed.fold(None, |range: Option<[f64; 2]>, value| {
+            let [least, most] = range.unwrap_or([value, value]);
+            Some([least.min(value), most.max(value)])
+        });
+        let [least, largest] = range.unwrap_or(match axis.scale {
+            Scale::Linear => [0.0, 1.0],
+            Scale::Log2 | Scale::Log10 => [1.0, 2.0],
+        });
+        let end = axis
+            .most
+            .filter(|&most| has_place(axis.scale, most) && most > least);
+        let largest = end.unwrap_or(largest);
+        let intervals = most_ticks.max(2) - 1;
+        let mut ruler = match axis.scale {
+            Scale::Linear => linear(least, largest, intervals),
+            Scale::Log2 => powers_of_two(least, largest, intervals),
+            Scale::Log10 => powers_of_ten(least, largest, intervals),
+        };
+        if let Some(end) = end {
+            ruler.end_at(end);
+        }
+        ruler
+    }
+
+    /// From one value to another, whatever lies there (`from` below `to`).
+    pub fn between([from, to]: [f64; 2], most_ticks: usize) -> Self {
+        let mut ruler = stepped(from, to, most_ticks.max(2) - 1);
+        let old = ruler.clone();
+        ruler.ends = [from, to];
+        ruler.moved(&old);
+        ruler
+    }
+
+    /// How far along the axis a value lies: within 0 and 1 unless it lies beyond an end.
+    pub fn share(&self, value: f64) -> Option<f64> {
+        let [from, to] = self.ends;
+        has_place(self.scale, value).then(|| (self.scale.way(value) - from) / (to - from))
+    }
+
+    fn end_at(&mut self, value: f64) {
+        let old = self.clone();
+        self.ends[1] = self.scale.way(value);
+        self.moved(&old);
+    }
+
+    /// Puts the ticks of another ruler where they lie on this, and drops those that do not.
+    fn moved(&mut self, old: &Self) {
+        let ([from, to], [old_from, old_to]) = (self.ends, old.ends);
+        for tick in &mut self.ticks {
+            let way = old_from + tick.share * (old_to - old_from);
+            let share = (way - from) / (to - from);
+            // Rounding must not lose the tick at an end.
+            tick.share = if share.abs() < 1e-9 {
+                0.0
+            } else if (share - 1.0).abs() < 1e-9 {
+                1.0
+            } else {
+                share
+            };
+        }
+        self.ticks.retain(|tick| (0.0..=1.0).contains(&tick.share));
+    }
+}
+
+impl Scale {
+    /// What grows evenly along the axis.
+    fn way(self, value: f64) -> f64 {
+        match self {
+            Self::Linear => value,
+            Self::Log2 => log2(value),
+            Self::Log10 => log10(value),
+        }
+    }
+}
+
+fn has_place(scale: Scale, value: f64) -> bool {
+    value.abs() <= LARGEST && (scale == Scale::Linear || value >= 1.0 / LARGEST)
+}
+
+/// From zero, or from the tick at or below the least value where that is more than half of the
+/// largest, to the tick at or above the largest.
+fn linear(least: f64, largest: f64, intervals: usize) -> Ruler {
+    let (low, high) = if least > 0.0 && (2.0 * least < largest || least == largest) {
+        (0.0, largest)
+    } else if largest < 0.0 && (2.0 * largest > least || least == largest) {
+        (least, 0.0)
+    } else if least == largest {
+        (0.0, 1.0)
+    } else {
+        (least, largest)
+    };
+    stepped(low, high, intervals)
+}
+
+/// From the tick at or below `low` to the one at or above `high`, which is above it.
+fn stepped(low: f64, high: f64, intervals: usize) -> Ruler {
+    let intervals = intervals as f64;
+    let mut exponent = (log10((high - low) / intervals)).floor() as i32 - 1;
+    let (step, [first, last]) = 'found: loop {
+        for digit in [1, 2, 5] {
+            let step = Step { digit, exponent };
+            let ends = [step.times_in(low).floor(), step.times_in(high).ceil()];
+            if ends[1] - ends[0] <= intervals {
+                break 'found (step, ends);
+            }
+        }
+        exponent += 1;
+    };
+    let ticks = (0..=(last - first) as u32).map(|i| {
+        let times = first + f64::from(i);
+        Tick {
+            share: f64::from(i) / (last - first),
+            label: step.label(times),
+        }
+    });
+    Ruler {
+        scale: Scale::Linear,
+        ends: [step.value(first), step.value(last)],
+        ticks: ticks.collect(),
+    }
+}
+
+/// Between two ticks of a linear axis: 1, 2 or 5 times a power of ten.
+#[derive(Clone, Copy)]
+struct Step {
+    digit: i32,
+    exponent: i32,
+}
+
+impl Step {
+    /// A multiple of the step, rounded once: 3 steps of 0.1 are 0.3.
+    fn value(self, times: f64) -> f64 {
+        let times = times * f64::from(self.digit);
+        if self.exponent < 0 {
+            times / ten_to(-self.exponent)
+        } else {
+            times * ten_to(self.exponent)
+        }
+    }
+
+    /// How often the step goes into a value. What is a multiple but for rounding is one.
+    fn times_in(self, value: f64) -> f64 {
+        let times = value / self.value(1.0);
+        let whole = times.round();
+        if (times - whole).abs() < 1e-9 {
+            whole
+        } else {
+            times
+        }
+    }
+}
+
+impl Step {
+    /// So many of it in figures, exactly: `1.5e12` where it would be long.
+    fn label(self, times: f64) -> String {
+        let value = self.value(times);
+        if times == 0.0 && !is_plain(self.value(1.0)) {
+            return "0".to_owned();
+        }
+        if is_plain(value) {
+            return plain(value, -self.exponent);
+        }
+        // A whole number below 2^53: all its digits are shown, and none that it has not.
+        let digits = format!("{}", times.abs() * f64::from(self.digit));
+        let exponent = self.exponent + digits.len() as i32 - 1;
+        let (first, rest) = digits.trim_end_matches('0').split_at(1);
+        let point = if rest.is_empty() { "" } else { "." };
+        let sign = if times < 0.0 { "-" } else { "" };
+        format!("{sign}{first}{point}{rest}e{exponent}").replace('-', MINUS)
+    }
+}
+
+/// From the power of two at or below the least value to that at or above the largest.
+fn powers_of_two(least: f64, largest: f64, intervals: usize) -> Ruler {
+    let (first, last) = apart(log2(least).floor() as i32, log2(largest).ceil() as i32);
+    let stride = strided(first, last, intervals);
+    let ticks = (first..=last).step_by(stride).map(|power| {
+        let value = if power < 0 {
+            1.0 / two_to(-power)
+        } else {
+            two_to(power)
+        };
+        Tick {
+            share: f64::from(power - first) / f64::from(last - first),
+            label: if is_plain(value) {
+                plain(value, -power)
+            } else {
+                format!("2^{power}").replace('-', MINUS)
+            },
+        }
+    });
+    Ruler {
+        scale: Scale::Log2,
+        ends: [f64::from(first), f64::from(last)],
+        ticks: ticks.collect(),
+    }
+}
+
+/// From the one of 1, 2, 5, 10, ... at or below the least value to the one at or above the
+/// largest. The ticks are all of these, or the powers of ten among them.
+fn powers_of_ten(least: f64, largest: f64, intervals: usize) -> Ruler {
+    const WAYS: [f64; 3] = [0.0, LOG10_2, 1.0 - LOG10_2];
+    let way = |rung: i32| f64::from(rung.div_euclid(3)) + WAYS[rung.rem_euclid(3) as usize];
+    let around = |value: f64| 3 * log10(value).floor() as i32;
+    let below = (0..3).rev().map(|k| around(least) + k);
+    let first = below
+        .clone()
+        .find(|&rung| way(rung) <= log10(least) + 1e-12);
+    let above = (0..4).map(|k| around(largest) + k);
+    let last = above
+        .clone()
+        .find(|&rung| way(rung) >= log10(largest) - 1e-12);
+    let (first, last) = apart(
+        first.unwrap_or_else(|| around(least)),
+        last.unwrap_or_else(|| around(largest) + 3),
+    );
+    let ends = [way(first), way(last)];
+    let are_all = (last - first) as usize <= intervals;
+    let decades = strided(first.div_euclid(3), last.div_euclid(3), intervals) as i32;
+    let is_tick = |rung: &i32| are_all || rung.rem_euclid(3 * decades) == 0;
+    let ticks = (first..=last).filter(is_tick).map(|rung| {
+        let step = Step {
+            digit: [1, 2, 5][rung.rem_euclid(3) as usize],
+            exponent: rung.div_euclid(3),
+        };
+        Tick {
+            share: (way(rung) - ends[0]) / (ends[1] - ends[0]),
+            label: step.label(1.0),
+        }
+    });
+    Ruler {
+        scale: Scale::Log10,
+        ends,
+        ticks: ticks.collect(),
+    }
+}
+
+/// Two ends that are one become two.
+fn apart(first: i32, last: i32) -> (i32, i32) {
+    (first, last.max(first + 1))
+}
+
+/// Every how many of the whole numbers between two ends, so that no more intervals are left.
+fn strided(first: i32, last: i32, intervals: usize) -> usize {
+    ((last - first) as usize).div_ceil(intervals).max(1)
+}
+
+/// Exact up to the twenty-second power. Not `powi`, whose last bit may differ between machines.
+fn ten_to(power: i32) -> f64 {
+    (0..power).fold(1.0, |product, _| product * 10.0)
+}
+
+fn two_to(power: i32) -> f64 {
+    (0..power).fold(1.0, |product, _| product * 2.0)
+}
+
+const MINUS: &str = "\u{2212}";
+
+/// Whether a number is written with all its digits.
+fn is_plain(value: f64) -> bool {
+    value == 0.0 || (1e-6..1e9).contains(&value.abs())
+}
+
+/// With so many decimals, if positive: digits in groups of three from ten thousand on.
+fn plain(value: f64, decimals: i32) -> String {
+    let decimals = decimals.max(0) as usize;
+    let text = format!("{:.decimals$}", value.abs());
+    let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
+    let mut grouped = String::new();
+    for (i, digit) in whole.chars().enumerate() {
+        if i > 0 && whole.len() > 4 && (whole.len() - i).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    let sign = if value < 0.0 { MINUS } else { "" };
+    format!("{sign}{grouped}{rest}")
+}
+
+impl Ranged for Ruler {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, share: &f64, (from, to): (i32, i32)) -> i32 {
+        (f64::from(from) + share * f64::from(to - from)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
+        self.ticks.iter().map(|tick| tick.share).collect()
+    }
+
+    fn range(&self) -> Range<f64> {
+        0.0..1.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ruler(scale: Scale, values: &[f64], ticks: usize) -> Ruler {
+        Ruler::new(&Axis::of("", scale), values.iter().copied(), ticks)
+    }
+
+    fn labels(ruler: &Ruler) -> Vec<&str> {
+        ruler.ticks.iter().map(|tick| tick.label.as_str()).collect()
+    }
+
+    #[test]
+    fn linear_axes_have_round_numbers_and_begin_at_zero_unless_all_is_far_from_it() {
+        for (values, expected) in [
+            (&[20.0, 130.0][..], "0 20 40 60 80 100 120 140"),
+            (&[0.0, 0.3], "0.00 0.05 0.10 0.15 0.20 0.25 0.30"),
+            (&[9_000.0, 10_000.0], "9000 9200 9400 9600 9800 10,000"),
+            (
+                &[0.0, 2_000_000.0],
+                "0 500,000 1,000,000 1,500,000 2,000,000",
+            ),
+            (&[-100.0, 60.0], "−100 −50 0 50 100"),
+            (&[-3.0], "−3.0 −2.5 −2.0 −1.5 −1.0 −0.5 0.0"),
+            (&[7.0], "0 1 2 3 4 5 6 7"),
+            (&[0.0], "0.0 0.2 0.4 0.6 0.8 1.0"),
+            (&[f64::NAN, f64::INFINITY], "0.0 0.2 0.4 0.6 0.8 1.0"),
+            (&[], "0.0 0.2 0.4 0.6 0.8 1.0"),
+            (&[-2e-9, 2e-9], "−2e−9 −1e−9 0 1e−9 2e−9"),
+            (&[0.0, 3e12], "0 5e11 1e12 1.5e12 2e12 2.5e12 3e12"),
+        ] {
+            let found = ruler(Scale::Linear, values, 8);
+            assert_eq!(labels(&found).join(" "), expected, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn logarithmic_axes_have_powers() {
+        for (scale, values, expected) in [
+            (Scale::Log2, &[0.25, 8.0][..], "0.25 0.5 1 2 4 8"),
+            (Scale::Log2, &[0.3, 7.0], "0.25 0.5 1 2 4 8"),
+            (Scale::Log2, &[4.0, 4096.0], "4 16 64 256 1024 4096"),
+            (Scale::Log2, &[3.0, -1.0, 0.0, f64::NAN], "2 4"),
+            (Scale::Log2, &[4.0], "4 8"),
+            (Scale::Log10, &[10.0, 200.0], "10 20 50 100 200"),
+            (Scale::Log10, &[0.03, 0.1], "0.02 0.05 0.1"),
+            (Scale::Log10, &[0.5, 6000.0], "1 10 100 1000 10,000"),
+            (Scale::Log10, &[1.0], "1 2"),
+            (
+                Scale::Log10,
+                &[3e-9, 2e10],
+                "0.000001 0.001 1 1000 1,000,000 1e9",
+            ),
+            (Scale::Log2, &[1e10, 3e10], "2^33 2^34 2^35"),
+        ] {
+            let found = ruler(scale, values, 8);
+            assert_eq!(labels(&found).join(" "), expected, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn equal_steps_are_equal_differences_or_equal_ratios() {
+        let linear = ruler(Scale::Linear, &[0.0, 200.0], 6);
+        assert_eq!(linear.share(50.0), Some(0.25));
+        assert_eq!(linear.share(300.0), Some(1.5));
+        let two = ruler(Scale::Log2, &[0.25, 4.0], 6);
+        assert_eq!(
+            [0.25, 0.5, 1.0, 4.0].map(|v| two.share(v)),
+            [Some(0.0), Some(0.25), Some(0.5), Some(1.0)]
+        );
+        assert_eq!([0.0, -1.0, f64::NAN].map(|v| two.share(v)), [None; 3]);
+        let ten = ruler(Scale::Log10, &[1.0, 100.0], 7);
+        assert_eq!(ten.share(10.0), Some(0.5));
+        let twenty = ten.share(20.0).unwrap_or(0.0);
+        assert!((twenty - 0.650_515).abs() < 1e-6, "{twenty}");
+    }
+
+    #[test]
+    fn an_end_that_is_asked_for_is_the_end() {
+        let axis = Axis::linear("").to(150.0);
+        let cut = Ruler::new(&axis, [0.0, 900.0].into_iter(), 5);
+        assert_eq!(cut.share(150.0), Some(1.0));
+        assert_eq!(labels(&cut), ["0", "50", "100", "150"]);
+        let odd = Ruler::new(&Axis::linear("").to(130.0), [0.0].into_iter(), 5);
+        assert_eq!(labels(&odd), ["0", "50", "100"]);
+        assert_eq!(odd.ticks[2].share, 100.0 / 130.0);
+        let between = Ruler::between([10.0, 27.0], 6);
+        assert_eq!(labels(&between), ["10", "15", "20", "25"]);
+        assert_eq!(between.share(27.0), Some(1.0));
+    }
+}

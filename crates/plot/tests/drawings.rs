@@ -1,0 +1,353 @@
+//! Drawings read back: an XML reader and the renderer's own text layout are the oracles.
+
+mod read;
+
+use std::collections::BTreeSet;
+
+use diskarm_plot::{Axis, Figure, Map, Point, Scale, Series, Side, png};
+use proptest::prelude::*;
+use read::Drawing;
+use resvg::tiny_skia::{Pixmap, PremultipliedColorU8};
+
+fn series(label: &str, points: &[(f64, f64)]) -> Series {
+    Series {
+        label: label.to_owned(),
+        points: points.iter().map(|&(x, y)| Point::new(x, y)).collect(),
+        ..Series::default()
+    }
+}
+
+fn figure(x: Axis, y: Axis, series: Vec<Series>) -> Figure {
+    Figure {
+        title: "Title".to_owned(),
+        note: "note".to_owned(),
+        x,
+        y,
+        series,
+    }
+}
+
+fn linear(series: Vec<Series>) -> Figure {
+    figure(Axis::linear("load"), Axis::linear("time"), series)
+}
+
+const BLUE: &str = "#0072B2";
+
+#[test]
+fn points_lie_where_the_numbers_beside_the_axes_say() {
+    let points = [
+        (0.25, 3.0),
+        (0.5, 40.0),
+        (1.0, 41.5),
+        (3.0, 120.0),
+        (8.0, 700.0),
+    ];
+    for (x, y) in [
+        (Scale::Linear, Scale::Linear),
+        (Scale::Log2, Scale::Linear),
+        (Scale::Linear, Scale::Log10),
+        (Scale::Log10, Scale::Log2),
+    ] {
+        let axes = (Axis::of("load", x), Axis::of("time", y));
+        let drawing = Drawing::of(&figure(axes.0, axes.1, vec![series("a", &points)]).svg());
+        let lines = drawing.polylines(BLUE);
+        assert_eq!(lines.len(), 1, "{x:?} {y:?}");
+        let (across, up) = (drawing.across(x), drawing.up(y));
+        for (found, &(x, y)) in lines[0].iter().zip(&points) {
+            let expected = (across.at(x), up.at(y));
+            let distance = (found.0 - expected.0).hypot(found.1 - expected.1);
+            assert!(distance < 2.0, "{found:?} {expected:?}");
+        }
+    }
+}
+
+#[test]
+fn a_band_reaches_half_a_width_to_both_sides() {
+    let mut banded = series("a", &[(0.0, 50.0), (10.0, 80.0)]);
+    banded.points = banded
+        .points
+        .iter()
+        .map(|p| p.give_or_take(p.x + 5.0))
+        .collect();
+    let drawing = Drawing::of(&linear(vec![banded]).svg());
+    let (across, up) = (drawing.across(Scale::Linear), drawing.up(Scale::Linear));
+    let corners = [(0.0, 55.0), (10.0, 95.0), (10.0, 65.0), (0.0, 45.0)];
+    let expected = corners.map(|(x, y)| (across.at(x).round(), up.at(y).round()));
+    let bands = drawing.translucent(BLUE);
+    assert_eq!(bands.len(), 1);
+    for corner in expected {
+        let is_near =
+            |p: &&(f64, f64)| (p.0 - corner.0).abs() < 2.0 && (p.1 - corner.1).abs() < 2.0;
+        assert_eq!(
+            bands[0].iter().filter(is_near).count(),
+            1,
+            "{corner:?} {bands:?}"
+        );
+    }
+}
+
+#[test]
+fn twelve_lines_have_colours_and_marks_of_their_own() {
+    let of = |i: usize| {
+        series(
+            &format!("line {i}"),
+            &[(0.0, i as f64), (1.0, 2.0 * i as f64)],
+        )
+    };
+    let svg = linear((0..12).map(of).collect()).svg();
+    let drawing = Drawing::of(&svg);
+    assert!(
+        read::text_boxes(&svg)
+            .iter()
+            .all(|text| text.is_within(drawing.size()))
+    );
+    let keys = (0..12).map(|i| drawing.key(&format!("line {i}")));
+    let keys: Vec<(String, String)> = keys.collect();
+    let colours: BTreeSet<&String> = keys.iter().map(|(colour, _)| colour).collect();
+    let marks: BTreeSet<&String> = keys.iter().map(|(_, mark)| mark).collect();
+    assert_eq!((colours.len(), marks.len()), (12, 12));
+    for (colour, mark) in &keys {
+        // In the legend, and at two points.
+        assert_eq!(drawing.marks(colour, mark), 3, "{colour} {mark}");
+    }
+}
+
+#[test]
+fn what_lies_beyond_the_end_of_an_axis_is_cut_off() {
+    let steep = series("a", &[(0.0, 100.0), (10.0, 300.0), (20.0, 300.0)]);
+    let axes = (Axis::linear("load"), Axis::linear("time").to(200.0));
+    let drawing = Drawing::of(&figure(axes.0, axes.1, vec![steep]).svg());
+    let (across, up) = (drawing.across(Scale::Linear), drawing.up(Scale::Linear));
+    let expected = [[
+        (across.at(0.0), up.at(100.0)),
+        (across.at(5.0), up.at(200.0)),
+    ]];
+    assert_eq!(drawing.polylines(BLUE), expected);
+    let (_, mark) = drawing.key("a");
+    assert_eq!(drawing.marks(BLUE, &mark), 2);
+}
+
+#[test]
+fn a_line_that_ends_in_saturation_has_an_arrow_and_the_legend_says_so() {
+    let mut ends = series("a", &[(0.0, 1.0), (1.0, 2.0)]);
+    let without = Drawing::of(&linear(vec![ends.clone()]).svg());
+    ends.ends_saturated = true;
+    let with = Drawing::of(&linear(vec![ends.clone()]).svg());
+    assert!(with.texts().any(|text| text == "saturated beyond"));
+    assert!(!without.texts().any(|text| text == "saturated beyond"));
+    let triangles = |drawing: &Drawing| drawing.count("polygon", BLUE);
+    assert_eq!(triangles(&with), triangles(&without) + 1);
+    // Where the line ends out of sight there is nothing to put an arrow on.
+    let cut = figure(
+        Axis::linear("load"),
+        Axis::linear("time").to(1.5),
+        vec![ends],
+    );
+    assert_eq!(triangles(&Drawing::of(&cut.svg())), triangles(&without));
+}
+
+#[test]
+fn what_has_no_place_leaves_a_gap_and_nothing_says_that_there_are_no_data() {
+    let gaps = [
+        (0.0, 1.0),
+        (1.0, 2.0),
+        (2.0, f64::NAN),
+        (3.0, 2.0),
+        (4.0, f64::INFINITY),
+        (5.0, 1.0),
+    ];
+    let drawing = Drawing::of(&linear(vec![series("a", &gaps)]).svg());
+    // One line, and two points alone, which have marks only; the legend has both.
+    let lengths: Vec<usize> = drawing.polylines(BLUE).iter().map(Vec::len).collect();
+    assert_eq!(lengths, [2]);
+    let (_, mark) = drawing.key("a");
+    assert_eq!(drawing.marks(BLUE, &mark), 5);
+    let not_positive = figure(
+        Axis::of("load", Scale::Log2),
+        Axis::of("time", Scale::Log10),
+        vec![series("a", &[(0.0, 1.0), (-1.0, 2.0), (1.0, 0.0)])],
+    );
+    for nothing in [linear(vec![]), linear(vec![series("a", &[])]), not_positive] {
+        let svg = nothing.svg();
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        assert!(Drawing::of(&svg).texts().any(|text| text == "no data"));
+    }
+}
+
+#[test]
+fn texts_from_outside_stay_texts() {
+    let hostile = "<script>&\"'\u{1}\u{ffff}\n]]>";
+    let shown = "<script>&\"' ]]>";
+    let mut hostile_figure = linear(vec![series(hostile, &[(0.0, 1.0)])]);
+    hostile_figure.title = hostile.to_owned();
+    hostile_figure.x.label = hostile.to_owned();
+    let drawing = Drawing::of(&hostile_figure.svg());
+    assert_eq!(drawing.texts().filter(|text| *text == shown).count(), 3);
+    assert_eq!(drawing.count("script", ""), 0);
+}
+
+#[test]
+fn the_same_data_give_the_same_bytes_and_the_image_has_twice_the_size() {
+    let drawn = || linear(vec![series("a", &[(0.0, 1.0), (1.0, 3.0)])]).svg();
+    let svg = drawn();
+    assert_eq!(svg, drawn());
+    let image = png(&svg).expect("an image");
+    assert_eq!(image, png(&svg).expect("an image"));
+    let pixels = Pixmap::decode_png(&image).expect("an image");
+    let size = Drawing::of(&svg).size().map(|length| 2 * length as u32);
+    assert_eq!([pixels.width(), pixels.height()], size);
+    let is_blue = |p: &&PremultipliedColorU8| [p.red(), p.green(), p.blue()] == [0, 0x72, 0xb2];
+    let blue = pixels.pixels().iter().filter(is_blue);
+    assert!(blue.count() > 200, "the line is to be seen");
+    assert!(png("<svg").is_err());
+}
+
+#[test]
+fn cells_of_a_map_have_the_colours_of_their_bands() {
+    let map = Map {
+        title: "Title".to_owned(),
+        note: String::new(),
+        x: Side {
+            label: "cylinder".to_owned(),
+            from: 0.0,
+            to: 4.0,
+        },
+        y: Side {
+            label: "sector".to_owned(),
+            from: 0.0,
+            to: 2.0,
+        },
+        values: "time, ms".to_owned(),
+        bounds: vec![10.0, 20.0],
+        rows: vec![vec![0.0, 9.9, 10.0, 25.0], vec![20.0, f64::NAN, 15.0, 15.0]],
+    };
+    let drawing = Drawing::of(&map.svg());
+    let [low, middle, high] = ["less than 10", "10 to 20", "20 and more"].map(|l| drawing.key(l).0);
+    let (across, up) = (drawing.across(Scale::Linear), drawing.up(Scale::Linear));
+    for (colour, left, bottom, columns) in [
+        (&low, 0.0, 0.0, 2.0),
+        (&middle, 2.0, 0.0, 1.0),
+        (&high, 3.0, 0.0, 1.0),
+        (&high, 0.0, 1.0, 1.0),
+        (&middle, 2.0, 1.0, 2.0),
+    ] {
+        let corner = (across.at(left), up.at(bottom + 1.0));
+        let size = (
+            across.at(left + columns) - corner.0,
+            up.at(bottom) - corner.1,
+        );
+        let cells = drawing.rectangles(colour);
+        let is_it = |[x, y, width, height]: &[f64; 4]| {
+            let off = [x - corner.0, y - corner.1, width - size.0, height - size.1];
+            // Half a pixel into the neighbours.
+            off.iter().all(|off| off.abs() <= 7.0)
+        };
+        assert_eq!(
+            cells.iter().filter(|cell| is_it(cell)).count(),
+            1,
+            "{colour} {cells:?}"
+        );
+    }
+    let all = [&low, &middle, &high].map(|colour| drawing.rectangles(colour).len());
+    // With the legend's.
+    assert_eq!(all, [2, 3, 3]);
+    assert_eq!(map.svg(), map.svg());
+}
+
+#[test]
+fn a_map_without_rows_or_bounds_is_drawn() {
+    for rows in [vec![], vec![vec![]], vec![vec![1.0]]] {
+        let side = || Side {
+            label: String::new(),
+            from: 0.0,
+            to: 1.0,
+        };
+        let map = Map {
+            title: String::new(),
+            note: String::new(),
+            x: side(),
+            y: side(),
+            values: String::new(),
+            bounds: vec![],
+            rows,
+        };
+        assert!(!map.svg().contains("NaN"));
+        assert!(png(&map.svg()).is_ok());
+    }
+}
+
+fn any_scale() -> impl Strategy<Value = Scale> {
+    prop_oneof![Just(Scale::Linear), Just(Scale::Log2), Just(Scale::Log10)]
+}
+
+fn any_axis() -> impl Strategy<Value = Axis> {
+    (
+        "[a-zA-Z ,]{0,90}",
+        any_scale(),
+        proptest::option::of(1e-3..1e5f64),
+    )
+        .prop_map(|(label, scale, most)| Axis { label, scale, most })
+}
+
+fn any_series() -> impl Strategy<Value = Series> {
+    let number = prop_oneof![
+        8 => -10.0..1e4f64,
+        2 => -1e12..1e12f64,
+        1 => 0.0..1e-9f64,
+        1 => any::<f64>(),
+    ];
+    let point = (number.clone(), number, proptest::option::of(0.0..1e3f64));
+    let points = proptest::collection::vec(point, 0..30);
+    (
+        "[a-zA-Z0-9(),=. ]{0,60}",
+        points,
+        any::<bool>(),
+        any::<bool>(),
+    )
+        .prop_map(|(label, points, ends_saturated, is_reference)| Series {
+            label,
+            points: points
+                .into_iter()
+                .map(|(x, y, half_width)| Point { x, y, half_width })
+                .collect(),
+            ends_saturated,
+            is_reference,
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_text_covers_another_or_leaves_the_page(
+        x in any_axis(),
+        y in any_axis(),
+        series in proptest::collection::vec(any_series(), 0..14),
+        title in "[a-zA-Z0-9 ]{0,160}",
+        note in "[a-zA-Z0-9 ]{0,160}",
+    ) {
+        let svg = Figure { title, note, x, y, series }.svg();
+        prop_assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        let page = Drawing::of(&svg).size();
+        let boxes = read::text_boxes(&svg);
+        for (i, one) in boxes.iter().enumerate() {
+            prop_assert!(one.is_within(page), "{} leaves the page: {one:?}", one.text);
+            for other in &boxes[i + 1..] {
+                prop_assert!(!one.overlaps(other), "{one:?} {other:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_data_leave_the_plotting_area(
+        x in any_axis(),
+        y in any_axis(),
+        series in proptest::collection::vec(any_series(), 1..5),
+    ) {
+        let drawing = Drawing::of(&figure(x, y, series).svg());
+        let [left, top, right, bottom] = drawing.plotting_area();
+        for (px, py) in drawing.data() {
+            prop_assert!((left..=right).contains(&px) && (top..=bottom).contains(&py), "{px} {py}");
+        }
+    }
+}

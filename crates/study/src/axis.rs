@@ -1,0 +1,61 @@
+//! What a study varies.
+
+use std::collections::BTreeMap;
+
+use crate::scalar::Scalar;
+
+/// One thing that a study varies, and the values that it takes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// What placeholders and selections call it.
+    pub name: String,
+    /// What figures call it.
+    pub title: String,
+    /// The unit of its numbers, if they have one.
+    pub unit: Option<String>,
+    /// In the order of the file, at least one.
+    pub values: Vec<AxisValue>,
+}
+
+/// One value of an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AxisValue {
+    /// What placeholders put in.
+    pub value: Scalar,
+    /// What people read.
+    pub label: String,
+    /// What else placeholders of this value can put in, by name.
+    pub fields: BTreeMap<String, Scalar>,
+}
+
+impl Axis {
+    /// The place of the value that is written as `text`, by label or by value.
+    pub fn find(&self, text: &str) -> Option<usize> {
+        let is = |value: &AxisValue| value.label == text || value.value.to_string() == text;
+        self.values.iter().position(is)
+    }
+
+    /// The numbers of an axis that has nothing else.
+    pub fn numbers(&self) -> Option<Vec<f64>> {
+        self.values.iter().map(|v| v.value.number()).collect()
+    }
+}
+
+/// Which value each axis has, by their places: where a cell lies.
+pub type Point = Vec<usize>;
+
+/// All points of these axes; the last axis varies first.
+pub fn points(axes: &[Axis]) -> Vec<Point> {
+    let mut points: Vec<Point> = vec![Vec::new()];
+    for axis in axes {
+        let longer = points.iter().flat_map(|point| {
+            (0..axis.values.len()).map(move |place| {
+                let mut longer = point.clone();
+                longer.push(place);
+                longer
+            })
+        });
+        points = longer.collect();
+    }
+    points
+}

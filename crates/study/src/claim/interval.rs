@@ -1,0 +1,73 @@
+//! How wide the intervals of a metric are.
+
+use std::sync::Arc;
+
+use super::bounds::Bounds;
+use super::tally::Tally;
+use super::{Check, Info, Judged};
+use crate::axis::points;
+use crate::cell::told;
+use crate::metric::Metric;
+use crate::results::{Estimate, Results};
+use crate::select::Selection;
+
+pub(super) const INFO: Info = Info {
+    name: "interval",
+    read: |keys| {
+        Ok(Arc::new(Interval {
+            metric: keys.metric()?,
+            cells: keys.selection("where")?,
+            bounds: keys.bounds()?,
+        }))
+    },
+};
+
+#[derive(Debug)]
+struct Interval {
+    metric: Metric,
+    cells: Selection,
+    bounds: Bounds,
+}
+
+impl Check for Interval {
+    /// The numbers are half widths of the 95 % intervals as shares of the means.
+    fn judge(&self, results: &Results<'_>) -> Judged {
+        let axes = &results.study.axes;
+        let mut tally = Tally::default();
+        for point in points(axes).into_iter().filter(|p| self.cells.has(p)) {
+            let share = results.estimate(&point, self.metric).and_then(share);
+            if let Some(mean) = share {
+                let exact = Estimate {
+                    mean,
+                    half_width: None,
+                    runs: Vec::new(),
+                };
+                tally.hold(exact, &self.bounds, told(axes, &point));
+            }
+        }
+        tally.judged()
+    }
+}
+
+/// Half the width of the interval, as a share of the mean.
+fn share(estimate: &Estimate) -> Option<f64> {
+    Some(estimate.half_width? / estimate.mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Student's factor for three runs is 4.303; of 9, 10 and 11 the deviation is 1, so that the
+    /// half width is 4.303 / sqrt(3) = 2.484, a quarter of the mean.
+    #[test]
+    fn the_half_width_is_told_as_a_share_of_the_mean() {
+        let estimate = Estimate::of(vec![9.0, 10.0, 11.0]).expect("three runs");
+        let share = share(&estimate).expect("more than one run");
+        assert!((share - 0.2484).abs() < 1e-4, "{share}");
+        assert_eq!(
+            Estimate::of(vec![9.0]).as_ref().and_then(super::share),
+            None
+        );
+    }
+}

@@ -1,0 +1,192 @@
+//! The keys of a claim, taken one by one.
+
+use super::bounds::Bounds;
+use crate::axis::Axis;
+use crate::error::FileError;
+use crate::metric::{Column, Metric};
+use crate::place::Place;
+use crate::scalar::Scalar;
+use crate::select::{Selection, axis_of};
+
+/// What a claim says, and what it can speak of. What is left at the end was not asked for.
+pub(super) struct Keys<'a> {
+    left: toml::Table,
+    axes: &'a [Axis],
+    columns: &'a [Column],
+    at: &'a Place,
+}
+
+impl<'a> Keys<'a> {
+    pub(super) fn new(
+        left: toml::Table,
+        axes: &'a [Axis],
+        columns: &'a [Column],
+        at: &'a Place,
+    ) -> Self {
+        Self {
+            left,
+            axes,
+            columns,
+            at,
+        }
+    }
+
+    /// # Errors
+    /// When a key is left that the check does not know.
+    pub(super) fn finish(self) -> Result<(), FileError> {
+        match self.left.iter().next() {
+            Some((key, value)) => {
+                let at = self.at.part(key);
+                Err(at.error(
+                    value.to_string(),
+                    "no such key, as the check does not know it",
+                ))
+            }
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn metric(&mut self) -> Result<Metric, FileError> {
+        let name = self
+            .text("metric")?
+            .ok_or_else(|| self.missing("metric", "a metric"))?;
+        Metric::find(&name, self.columns, &self.at.part("metric"))
+    }
+
+    /// The axis that `key` names, whose values are numbers.
+    pub(super) fn along(&mut self, key: &str) -> Result<usize, FileError> {
+        let axis = self.axis(key)?;
+        match self.axes[axis].numbers() {
+            Some(_) => Ok(axis),
+            None => {
+                let found = format!("{:?}", self.axes[axis].name);
+                Err(self.at.part(key).error(found, "an axis of numbers"))
+            }
+        }
+    }
+
+    /// The axis that `key` names.
+    pub(super) fn axis(&mut self, key: &str) -> Result<usize, FileError> {
+        let name = self
+            .text(key)?
+            .ok_or_else(|| self.missing(key, "an axis"))?;
+        axis_of(&name, self.axes, &self.at.part(key))
+    }
+
+    /// What `key` selects; everything where it is absent.
+    pub(super) fn selection(&mut self, key: &str) -> Result<Selection, FileError> {
+        Ok(self.selection_if_any(key)?.unwrap_or_default())
+    }
+
+    pub(super) fn selection_if_any(&mut self, key: &str) -> Result<Option<Selection>, FileError> {
+        let Some(value) = self.left.remove(key) else {
+            return Ok(None);
+        };
+        let at = self.at.part(key);
+        match value {
+            toml::Value::Table(table) => Selection::read(&table, self.axes, &at).map(Some),
+            other => Err(at.error(other.to_string(), "a table of axes")),
+        }
+    }
+
+    /// What `key` selects, which must be there.
+    pub(super) fn chosen(&mut self, key: &str) -> Result<Selection, FileError> {
+        let chosen = self.selection_if_any(key)?;
+        chosen.ok_or_else(|| self.missing(key, "a table of axes"))
+    }
+
+    /// What `key` selects: one value of each axis that it names.
+    pub(super) fn side(&mut self, key: &str) -> Result<Selection, FileError> {
+        let side = self.side_if_any(key)?;
+        side.ok_or_else(|| self.missing(key, "a table of axes"))
+    }
+
+    pub(super) fn side_if_any(&mut self, key: &str) -> Result<Option<Selection>, FileError> {
+        let side = self.selection_if_any(key)?;
+        match side.as_ref().is_none_or(Selection::is_single) {
+            true => Ok(side),
+            false => Err(self
+                .at
+                .part(key)
+                .error("several values", "one value of each axis")),
+        }
+    }
+
+    /// A list of sides.
+    pub(super) fn sides(&mut self, key: &str) -> Result<Vec<Selection>, FileError> {
+        let at = self.at.part(key);
+        let expected = "a list of two or more tables, each with one value of each axis";
+        let wrong = |found: String| at.error(found, expected);
+        let Some(toml::Value::Array(items)) = self.left.remove(key) else {
+            return Err(wrong("no list".to_owned()));
+        };
+        let sides = items.iter().map(|item| match item {
+            toml::Value::Table(table) => {
+                let side = Selection::read(table, self.axes, &at)?;
+                side.is_single()
+                    .then_some(side)
+                    .ok_or_else(|| wrong(item.to_string()))
+            }
+            other => Err(wrong(other.to_string())),
+        });
+        let sides: Vec<Selection> = sides.collect::<Result<_, _>>()?;
+        match sides.len() {
+            0 | 1 => Err(wrong(format!("{} of them", sides.len()))),
+            _ => Ok(sides),
+        }
+    }
+
+    pub(super) fn number(&mut self, key: &str) -> Result<Option<f64>, FileError> {
+        let Some(value) = self.left.remove(key) else {
+            return Ok(None);
+        };
+        let number = Scalar::of(&value).and_then(|scalar| scalar.number());
+        let wrong = || self.at.part(key).error(value.to_string(), "a number");
+        number.ok_or_else(wrong).map(Some)
+    }
+
+    /// A percentage; `None` where it is absent.
+    pub(super) fn share(&mut self, key: &str) -> Result<Option<f64>, FileError> {
+        let Some(text) = self.text(key)? else {
+            return Ok(None);
+        };
+        let share = diskarm_core::text::quantity::fraction(&text);
+        let wrong = || {
+            self.at
+                .part(key)
+                .error(format!("{text:?}"), "a percentage: \"2 %\"")
+        };
+        share.ok_or_else(wrong).map(Some)
+    }
+
+    pub(super) fn text(&mut self, key: &str) -> Result<Option<String>, FileError> {
+        match self.left.remove(key) {
+            None => Ok(None),
+            Some(toml::Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(self.at.part(key).error(other.to_string(), "a text")),
+        }
+    }
+
+    /// `at_least` and `at_most`, one of them at the least.
+    pub(super) fn bounds(&mut self) -> Result<Bounds, FileError> {
+        let at_least = self.number("at_least")?;
+        let at_most = self.number("at_most")?;
+        match (at_least, at_most) {
+            (None, None) => Err(self.missing("at_least", "at_least, at_most or both")),
+            (Some(least), Some(most)) if least > most => {
+                let expected = format!("no more than at_most, {most}");
+                Err(self.at.part("at_least").error(least.to_string(), expected))
+            }
+            _ => Ok(Bounds { at_least, at_most }),
+        }
+    }
+
+    pub(super) fn missing(&self, key: &str, expected: &str) -> FileError {
+        self.at.part(key).error("nothing", expected)
+    }
+
+    /// Something about `key` is wrong.
+    pub(super) fn wrong(&self, key: &str, found: &str, expected: &str) -> FileError {
+        self.at.part(key).error(format!("{found:?}"), expected)
+    }
+}

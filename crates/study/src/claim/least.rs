@@ -1,0 +1,68 @@
+//! Where along an axis a metric is least.
+
+use std::sync::Arc;
+
+use super::bounds::Bounds;
+use super::line::lines;
+use super::ratio::quotient;
+use super::tally::Tally;
+use super::{Check, Info, Judged, Verdict};
+use crate::metric::Metric;
+use crate::results::{Estimate, Results};
+use crate::select::Selection;
+
+pub(super) const INFO: Info = Info {
+    name: "least",
+    read: |keys| {
+        Ok(Arc::new(Least {
+            metric: keys.metric()?,
+            along: keys.along("along")?,
+            cells: keys.selection("where")?,
+            bounds: keys.bounds()?,
+        }))
+    },
+};
+
+#[derive(Debug)]
+struct Least {
+    metric: Metric,
+    along: usize,
+    cells: Selection,
+    bounds: Bounds,
+}
+
+impl Check for Least {
+    fn judge(&self, results: &Results<'_>) -> Judged {
+        let axes = &results.study.axes;
+        let mut tally = Tally::default();
+        for line in lines(axes, self.along, &[&self.cells]) {
+            let estimates = line.estimates(results, self.metric);
+            let known: Vec<(f64, &Estimate)> = estimates
+                .iter()
+                .filter_map(|(x, estimate)| Some((*x, (*estimate)?)))
+                .collect();
+            let least = |inside: bool| {
+                let all = known
+                    .iter()
+                    .filter(|(x, _)| !inside || self.bounds.hold(*x));
+                all.min_by(|a, b| a.1.mean.total_cmp(&b.1.mean))
+            };
+            let Some((x, overall)) = least(false) else {
+                continue;
+            };
+            let verdict = match least(true) {
+                Some((inside, _)) if inside == x => Verdict::Holds,
+                // No worse than noise.
+                Some((_, inside)) => Bounds::up_to(1.0).verdict(&quotient(inside, overall)),
+                None => Verdict::Fails,
+            };
+            let found = Estimate {
+                mean: *x,
+                half_width: None,
+                runs: Vec::new(),
+            };
+            tally.add(found, verdict, line.told(axes, self.along));
+        }
+        tally.judged()
+    }
+}

@@ -1,0 +1,49 @@
+//! Several sides stand in an order.
+
+use std::sync::Arc;
+
+use super::bounds::Bounds;
+use super::ratio::ratios;
+use super::tally::Tally;
+use super::{Check, Info, Judged};
+use crate::cell::told;
+use crate::metric::Metric;
+use crate::results::Results;
+use crate::select::Selection;
+
+pub(super) const INFO: Info = Info {
+    name: "order",
+    read: |keys| {
+        Ok(Arc::new(Order {
+            metric: keys.metric()?,
+            ascending: keys.sides("ascending")?,
+            cells: keys.selection("where")?,
+            slack: keys.share("slack")?.unwrap_or(0.0),
+        }))
+    },
+};
+
+#[derive(Debug)]
+struct Order {
+    metric: Metric,
+    ascending: Vec<Selection>,
+    cells: Selection,
+    /// A side may be this share above the next.
+    slack: f64,
+}
+
+impl Check for Order {
+    /// The numbers are the ratios of each side to the next: at most 1, and the slack.
+    fn judge(&self, results: &Results<'_>) -> Judged {
+        let axes = &results.study.axes;
+        let bounds = Bounds::up_to(1.0 + self.slack);
+        let mut tally = Tally::default();
+        for pair in self.ascending.windows(2) {
+            for (point, ratio) in ratios(results, self.metric, &pair[0], &pair[1], &self.cells) {
+                let at = format!("{} to {}", told(axes, &point), pair[1].label(axes));
+                tally.hold(ratio, &bounds, at);
+            }
+        }
+        tally.judged()
+    }
+}

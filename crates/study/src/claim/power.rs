@@ -1,0 +1,88 @@
+//! The exponent by which a metric falls along an axis.
+
+use std::sync::Arc;
+
+use super::bounds::Bounds;
+use super::line::{along, lines};
+use super::tally::Tally;
+use super::{Check, Info, Judged};
+use crate::metric::Metric;
+use crate::results::Results;
+use crate::select::Selection;
+
+pub(super) const INFO: Info = Info {
+    name: "power",
+    read: |keys| {
+        Ok(Arc::new(Power {
+            metric: keys.metric()?,
+            along: keys.along("along")?,
+            cells: keys.selection("where")?,
+            bounds: keys.bounds()?,
+        }))
+    },
+};
+
+#[derive(Debug)]
+struct Power {
+    metric: Metric,
+    along: usize,
+    cells: Selection,
+    bounds: Bounds,
+}
+
+impl Check for Power {
+    fn judge(&self, results: &Results<'_>) -> Judged {
+        let axes = &results.study.axes;
+        let mut tally = Tally::default();
+        for line in lines(axes, self.along, &[&self.cells]) {
+            if let Some(found) = along(&line.estimates(results, self.metric), exponent) {
+                tally.hold(found, &self.bounds, line.told(axes, self.along));
+            }
+        }
+        tally.judged()
+    }
+}
+
+/// The p that brings x^-p nearest to the metric over its value at x = 1, by least squares: the
+/// curve is fitted, not its logarithm (liu05 section 5.3.3, table 5.1).
+fn exponent(steps: &[(f64, Option<f64>)]) -> Option<f64> {
+    let (_, one) = steps.iter().find(|(x, _)| *x == 1.0)?;
+    let one = (*one)?;
+    let points = steps.iter().map(|(x, y)| Some((*x, (*y)? / one)));
+    let points: Vec<(f64, f64)> = points.collect::<Option<_>>()?;
+    // The slope of the sum of squares by p, but for a factor, which grows through 0 once between.
+    let slope = |p: f64| -> f64 {
+        let terms = points
+            .iter()
+            .map(|(x, y)| (y - x.powf(-p)) * x.powf(-p) * x.ln());
+        terms.sum()
+    };
+    let (mut low, mut high) = (-1.0, 4.0);
+    if slope(low) > 0.0 || slope(high) < 0.0 {
+        return None;
+    }
+    for _ in 0..60 {
+        let middle = (low + high) / 2.0;
+        match slope(middle) < 0.0 {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    Some((low + high) / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exact_power_is_found() {
+        for p in [0.2, 0.0, 1.5] {
+            let step = |x: u32| (f64::from(x), Some(7.0 * f64::from(x).powf(-p)));
+            let steps: Vec<(f64, Option<f64>)> = (1..=50).map(step).collect();
+            let found = exponent(&steps).unwrap();
+            assert!((found - p).abs() < 1e-9, "{found} {p}");
+        }
+        assert_eq!(exponent(&[(2.0, Some(1.0))]), None);
+    }
+}

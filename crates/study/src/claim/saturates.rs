@@ -1,0 +1,66 @@
+//! The largest load that is kept up with.
+
+use std::sync::Arc;
+
+use super::bounds::Bounds;
+use super::line::{Line, lines};
+use super::tally::Tally;
+use super::{Check, Info, Judged};
+use crate::results::{Estimate, Results};
+use crate::select::Selection;
+
+pub(super) const INFO: Info = Info {
+    name: "saturates",
+    read: |keys| {
+        Ok(Arc::new(Saturates {
+            along: keys.along("along")?,
+            of: keys.side("of")?,
+            to: keys.side_if_any("to")?,
+            cells: keys.selection("where")?,
+            bounds: keys.bounds()?,
+        }))
+    },
+};
+
+#[derive(Debug)]
+struct Saturates {
+    along: usize,
+    of: Selection,
+    /// Where it is absent, the load itself is held to the bounds, else the ratio.
+    to: Option<Selection>,
+    cells: Selection,
+    bounds: Bounds,
+}
+
+/// The load below the first that is saturated; the largest of all, where none is.
+fn kept_up(line: &Line, results: &Results<'_>) -> Option<f64> {
+    let steps = line.steps.iter();
+    let kept = steps.take_while(|(_, point)| !results.at(point).is_saturated);
+    kept.last().map(|(load, _)| *load)
+}
+
+impl Check for Saturates {
+    fn judge(&self, results: &Results<'_>) -> Judged {
+        let axes = &results.study.axes;
+        let mut tally = Tally::default();
+        for line in lines(axes, self.along, &[&self.of, &self.cells]) {
+            let load = kept_up(&line, results);
+            let found = match &self.to {
+                None => load,
+                Some(to) => {
+                    let base = line.moved(to).and_then(|line| kept_up(&line, results));
+                    load.zip(base).map(|(top, base)| top / base)
+                }
+            };
+            if let Some(mean) = found {
+                let estimate = Estimate {
+                    mean,
+                    half_width: None,
+                    runs: Vec::new(),
+                };
+                tally.hold(estimate, &self.bounds, line.told(axes, self.along));
+            }
+        }
+        tally.judged()
+    }
+}

@@ -1,0 +1,218 @@
+//! Every check against figures that are made up, so that the verdict is known.
+
+use super::{Judged, Verdict};
+use crate::file::{Asked, Study};
+use crate::results::{Replicated, Results};
+
+/// Policies a, b and c at loads 1, 2 and 4, with the claim that is asked for.
+fn study(claim: &str) -> Study {
+    let text = format!(
+        "title = \"T\"\nsource = \"S\"\n[cell]\ndrive = \"d\"\npolicy = \"{{policy}}\"\n\
+         workload = \"{{load}}\"\nrequests = 1\n[[axis]]\nname = \"policy\"\n\
+         values = [\"a\", \"b\", \"c\"]\n[[axis]]\nname = \"load\"\nvalues = [1, 2, 4]\n\
+         [[claim]]\nsays = \"so\"\nsource = \"s\"\ntheirs = \"t\"\n{claim}\n"
+    );
+    Study::read("t", &text, "t.toml", Asked::default()).unwrap()
+}
+
+/// The verdict where policy by policy and load by load the replications have these means; none
+/// where a cell is saturated.
+fn judge(claim: &str, means: [[&[f64]; 3]; 3]) -> Judged {
+    let study = study(claim);
+    let columns = study.columns.len();
+    let cells = means.as_flattened().iter().map(|runs| {
+        let run = |mean: &f64| {
+            let mut run = vec![None; columns];
+            run[0] = Some(*mean);
+            run
+        };
+        let replicated = match runs {
+            [] => Replicated::Saturated,
+            runs => Replicated::Measured(runs.iter().map(run).collect()),
+        };
+        (vec![1; runs.len().max(1)], replicated)
+    });
+    let results = Results::new(&study, cells.collect());
+    study.claims[0].judge(&results)
+}
+
+const TEN: &[f64] = &[10.0, 10.0];
+const ELEVEN: &[f64] = &[11.0, 11.0];
+const TWELVE: &[f64] = &[12.0, 12.0];
+
+fn verdict(claim: &str, means: [[&[f64]; 3]; 3]) -> Verdict {
+    judge(claim, means).verdict
+}
+
+#[test]
+fn ratios_are_matched_on_the_other_axes() {
+    let claim = |bounds: &str| {
+        format!(
+            "check = \"ratio\"\nmetric = \"response_ms_mean\"\nof = {{ policy = \"b\" }}\n\
+             to = {{ policy = \"a\" }}\n{bounds}"
+        )
+    };
+    let means = [[TEN, TEN, &[]], [ELEVEN, TWELVE, TWELVE], [TEN, TEN, TEN]];
+    // 1.1 and 1.2; the third is saturated and left out.
+    assert_eq!(
+        verdict(&claim("at_least = 1.1\nat_most = 1.2"), means),
+        Verdict::Holds
+    );
+    assert_eq!(verdict(&claim("at_most = 1.15"), means), Verdict::Fails);
+    assert_eq!(
+        verdict(&claim("at_most = 1.15\ntake = \"mean\""), means),
+        Verdict::Holds
+    );
+    assert_eq!(
+        verdict(&claim("at_most = 1.15\nwhere = { load = 1 }"), means),
+        Verdict::Holds
+    );
+    let judged = judge(&claim("at_most = 1.15\nwhere = { load = 4 }"), means);
+    assert_eq!(judged.verdict, Verdict::NotMeasured);
+    // Paired, replications of 10, 20 and 11, 22 leave no doubt; on their own they would.
+    let paired = [
+        [&[10.0, 20.0][..], TEN, TEN],
+        [&[11.0, 22.0], TEN, TEN],
+        [TEN; 3],
+    ];
+    let one = claim("at_least = 1.05\nwhere = { load = 1 }");
+    assert_eq!(verdict(&one, paired), Verdict::Holds);
+    let crossed = [
+        [&[10.0, 20.0][..], TEN, TEN],
+        [&[22.0, 11.0], TEN, TEN],
+        [TEN; 3],
+    ];
+    assert_eq!(verdict(&one, crossed), Verdict::Unsure);
+}
+
+#[test]
+fn an_order_lets_a_slack_pass() {
+    let claim = |slack: &str| {
+        format!(
+            "check = \"order\"\nmetric = \"response_ms_mean\"\n\
+             ascending = [{{ policy = \"a\" }}, {{ policy = \"b\" }}, {{ policy = \"c\" }}]{slack}"
+        )
+    };
+    assert_eq!(
+        verdict(&claim(""), [[TEN; 3], [ELEVEN; 3], [TWELVE; 3]]),
+        Verdict::Holds
+    );
+    let swapped = [[ELEVEN; 3], [TEN; 3], [TWELVE; 3]];
+    assert_eq!(verdict(&claim(""), swapped), Verdict::Fails);
+    assert_eq!(
+        verdict(&claim("\nslack = \"10 %\""), swapped),
+        Verdict::Holds
+    );
+    assert_eq!(
+        verdict(&claim("\nslack = \"9 %\""), swapped),
+        Verdict::Fails
+    );
+}
+
+#[test]
+fn a_value_of_a_saturated_cell_is_beyond_every_bound() {
+    let claim = "check = \"value\"\nmetric = \"response_ms_mean\"\nwhere = { policy = \"a\" }\n\
+                 at_least = 10\nat_most = 12";
+    assert_eq!(
+        verdict(claim, [[TEN, ELEVEN, TWELVE], [TEN; 3], [TEN; 3]]),
+        Verdict::Holds
+    );
+    assert_eq!(
+        verdict(claim, [[TEN, ELEVEN, &[]], [TEN; 3], [TEN; 3]]),
+        Verdict::Fails
+    );
+    assert_eq!(
+        verdict(claim, [[TEN, TEN, &[9.0, 9.0]], [TEN; 3], [TEN; 3]]),
+        Verdict::Fails
+    );
+}
+
+#[test]
+fn the_least_may_be_no_better_than_noise() {
+    let claim = "check = \"least\"\nmetric = \"response_ms_mean\"\nalong = \"load\"\n\
+                 where = { policy = \"a\" }\nat_least = 2\nat_most = 2";
+    let with = |one: &'static [f64], two: &'static [f64]| [[one, two, TWELVE], [TEN; 3], [TEN; 3]];
+    assert_eq!(verdict(claim, with(ELEVEN, TEN)), Verdict::Holds);
+    assert_eq!(verdict(claim, with(TEN, ELEVEN)), Verdict::Fails);
+    assert_eq!(
+        verdict(claim, with(&[9.0, 11.5], &[11.0, 10.0])),
+        Verdict::Unsure
+    );
+}
+
+#[test]
+fn a_spread_is_that_of_all_values_of_an_axis() {
+    let claim = "check = \"spread\"\nmetric = \"response_ms_mean\"\namong = \"policy\"\n\
+                 at_most = 1.15";
+    assert_eq!(
+        verdict(claim, [[TEN; 3], [ELEVEN; 3], [TEN; 3]]),
+        Verdict::Holds
+    );
+    assert_eq!(
+        verdict(claim, [[TEN; 3], [ELEVEN; 3], [TEN, TEN, TWELVE]]),
+        Verdict::Fails
+    );
+    let two = format!("{claim}\nwhere = {{ policy = [\"a\", \"b\"] }}");
+    assert_eq!(
+        verdict(&two, [[TEN; 3], [ELEVEN; 3], [TEN, TEN, TWELVE]]),
+        Verdict::Holds
+    );
+}
+
+#[test]
+fn loads_are_found_where_a_level_is_reached() {
+    let claim = |more: &str| {
+        format!(
+            "check = \"sustains\"\nmetric = \"response_ms_mean\"\nlevel = 11\nalong = \"load\"\n\
+             of = {{ policy = \"a\" }}\n{more}"
+        )
+    };
+    // 10 to 12 between 2 and 4: by reciprocals 11 is reached at 2 + 2 * 12 / 22.
+    let means = [[TEN, TEN, TWELVE], [TEN, TWELVE, TWELVE], [TEN; 3]];
+    assert_eq!(
+        verdict(&claim("at_least = 3.09\nat_most = 3.0911"), means),
+        Verdict::Holds
+    );
+    // And on b at 1 + 12 / 22: twice as far.
+    let twice = claim("to = { policy = \"b\" }\nat_least = 1.999\nat_most = 2.001");
+    assert_eq!(verdict(&twice, means), Verdict::Holds);
+    // Saturation somewhere between 2 and 4.
+    let cut = [[TEN, TEN, &[]], [TEN; 3], [TEN; 3]];
+    assert_eq!(verdict(&claim("at_most = 3.5"), cut), Verdict::Unsure);
+    assert_eq!(verdict(&claim("at_most = 4"), cut), Verdict::Holds);
+    let never = [[TEN; 3], [TEN; 3], [TEN; 3]];
+    assert_eq!(verdict(&claim("at_most = 4"), never), Verdict::NotMeasured);
+}
+
+#[test]
+fn one_side_overtakes_the_other_between_two_loads() {
+    let claim = |bounds: &str| {
+        format!(
+            "check = \"crossing\"\nmetric = \"response_ms_mean\"\nalong = \"load\"\n\
+             of = {{ policy = \"a\" }}\nto = {{ policy = \"b\" }}\n{bounds}"
+        )
+    };
+    let means = [[TEN, TEN, TWELVE], [ELEVEN; 3], [TEN; 3]];
+    assert_eq!(
+        verdict(&claim("at_least = 3\nat_most = 3"), means),
+        Verdict::Holds
+    );
+    assert_eq!(verdict(&claim("at_most = 2.9"), means), Verdict::Fails);
+    let never = [[TEN; 3], [ELEVEN; 3], [TEN; 3]];
+    assert_eq!(verdict(&claim("at_most = 9"), never), Verdict::Fails);
+}
+
+#[test]
+fn saturation_is_the_last_load_that_is_kept_up_with() {
+    let claim = |more: &str| {
+        format!("check = \"saturates\"\nalong = \"load\"\nof = {{ policy = \"a\" }}\n{more}")
+    };
+    let means = [[TEN, TEN, &[]], [TEN, &[], &[]], [TEN; 3]];
+    assert_eq!(
+        verdict(&claim("at_least = 2\nat_most = 2"), means),
+        Verdict::Holds
+    );
+    let ratio = "to = { policy = \"b\" }\nat_least = 2\nat_most = 2";
+    assert_eq!(verdict(&claim(ratio), means), Verdict::Holds);
+    assert_eq!(verdict(&claim("at_least = 4"), means), Verdict::Fails);
+}

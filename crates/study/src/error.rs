@@ -1,0 +1,150 @@
+//! What can be wrong with a study, told in one line.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a study cannot be read, run or reported. Displays as one line.
+#[derive(Debug)]
+pub enum StudyError {
+    /// The file says something that it cannot.
+    File(FileError),
+    /// A cell cannot be simulated.
+    Cell {
+        /// The study and the cell: `fig3.toml: policy = SSTF, rate = 40`.
+        place: String,
+        /// What is wrong, in one line.
+        why: String,
+    },
+    /// It was told to stop.
+    Stopped,
+    /// A run in the same folder has not ended.
+    Busy(PathBuf),
+    /// The results folder was written by another version of the program.
+    OtherVersion {
+        /// The file in it that says so.
+        path: PathBuf,
+        /// The version that wrote it.
+        found: String,
+    },
+    /// A line of the store is none.
+    Store {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A file or folder cannot be read or written.
+    Io {
+        /// `read` or `write`.
+        doing: &'static str,
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl StudyError {
+    pub(crate) fn cannot_read(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        Self::Io {
+            doing: "read",
+            path,
+            source,
+        }
+    }
+
+    pub(crate) fn cannot_write(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        Self::Io {
+            doing: "write",
+            path,
+            source,
+        }
+    }
+}
+
+impl fmt::Display for StudyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(error) => error.fmt(f),
+            Self::Cell { place, why } => write!(f, "{place}: {why}"),
+            Self::Stopped => f.write_str("stopped; the same command goes on from there"),
+            Self::Busy(path) => write!(
+                f,
+                "{}: found another run in this folder, expected none before it ends",
+                path.display()
+            ),
+            Self::OtherVersion { path, found } => write!(
+                f,
+                "{}:1: version: found {found:?}, expected {:?}, the version that runs (choose \
+                 another folder with --output, or remove this one)",
+                path.display(),
+                crate::VERSION
+            ),
+            Self::Store { path, line, why } => write!(f, "{}:{line}: {why}", path.display()),
+            Self::Io {
+                doing,
+                path,
+                source,
+            } => write!(f, "{}: cannot {doing}: {source}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for StudyError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::File(error) => Some(error),
+            Self::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl From<FileError> for StudyError {
+    fn from(error: FileError) -> Self {
+        Self::File(error)
+    }
+}
+
+/// One thing wrong with a study file. Displays as one line:
+/// `mine.toml:12: axis.rate.values: found no value, expected at least one`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileError {
+    /// The file, as the caller named it.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// Where in the file, for example `axis.rate.values`.
+    pub field: String,
+    /// The value as the file writes it, or what stands for it; empty where the parser's message
+    /// says all.
+    pub found: String,
+    /// What would have been accepted, or the parser's message.
+    pub expected: String,
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            file,
+            line,
+            field,
+            found,
+            expected,
+        } = self;
+        match (field.as_str(), found.as_str()) {
+            ("", "") => write!(f, "{file}:{line}: {expected}"),
+            _ => write!(
+                f,
+                "{file}:{line}: {field}: found {found}, expected {expected}"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for FileError {}

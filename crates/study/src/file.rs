@@ -1,0 +1,363 @@
+//! A study as its file describes it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::axis::{Axis, AxisValue, Point, points};
+use crate::cell::{Cell, KEYS, Keys, Reader, names};
+use crate::claim::{Claim, RawClaim};
+use crate::error::FileError;
+use crate::figure::{Figure, RawFigure, RawTable, Table};
+use crate::measure::Measure;
+use crate::metric::Column;
+use crate::place::Text;
+use crate::scalar::Scalar;
+use crate::select::places;
+use crate::template;
+
+/// How a study is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Its short form, as `[quick]` says.
+    pub quick: bool,
+    /// The values of the axis that takes them from the command line.
+    pub traces: Vec<String>,
+}
+
+/// A study: what it varies, what it simulates at each point, what it draws and what it claims.
+#[derive(Clone, Debug)]
+pub struct Study {
+    /// What it is called.
+    pub name: String,
+    /// The file, whole.
+    pub text: String,
+    /// How it was asked for.
+    pub asked: Asked,
+    /// What it is about, in a line.
+    pub title: String,
+    /// Where it comes from: paper, section, figure.
+    pub source: String,
+    /// What is simulated, and where it departs from its source.
+    pub about: String,
+    /// What it varies; the last varies first.
+    pub axes: Vec<Axis>,
+    /// Its cells, in the order of their points.
+    pub cells: Vec<Cell>,
+    /// What is measured.
+    pub columns: Vec<Column>,
+    /// What it draws.
+    pub figures: Vec<Figure>,
+    /// What it tabulates.
+    pub tables: Vec<Table>,
+    /// What it claims.
+    pub claims: Vec<Claim>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    title: String,
+    source: String,
+    #[serde(default)]
+    about: String,
+    cell: Spanned<Keys>,
+    #[serde(default)]
+    quick: Keys,
+    #[serde(default)]
+    axis: Vec<Spanned<RawAxis>>,
+    #[serde(default)]
+    columns: BTreeMap<String, Spanned<String>>,
+    #[serde(default)]
+    figure: Vec<Spanned<RawFigure>>,
+    #[serde(default)]
+    table: Vec<Spanned<RawTable>>,
+    #[serde(default)]
+    claim: Vec<Spanned<RawClaim>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawAxis {
+    name: Spanned<String>,
+    title: Option<String>,
+    unit: Option<String>,
+    values: Spanned<toml::Value>,
+}
+
+/// What an axis has for values where the command line gives them.
+const FROM_FLAGS: &str = "--trace";
+
+impl Study {
+    /// Reads the study `name` from `text`; errors call its file `file`.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it. Every cell is read, though none is simulated.
+    pub fn read(name: &str, text: &str, file: &str, asked: Asked) -> Result<Self, FileError> {
+        let place = Text { file, text };
+        let raw: Raw = toml::from_str(text).map_err(|error| place.not_toml(&error))?;
+        let mut axes = Vec::new();
+        for axis in &raw.axis {
+            axes.push(read_axis(axis, &asked, place)?);
+        }
+        let mut keys = raw.cell.get_ref().clone();
+        if asked.quick {
+            shorten(raw.quick, &mut keys, &mut axes, place)?;
+        }
+        check_names(&axes, &raw.axis, &keys, place)?;
+        let cells = cells(&axes, &keys, place)?;
+        let columns = columns(&cells, &axes, &raw.columns, place)?;
+        let read = Reading {
+            axes: &axes,
+            columns: &columns,
+            place,
+        };
+        let figures = read.each("figure", raw.figure, RawFigure::read)?;
+        let tables = read.each("table", raw.table, RawTable::read)?;
+        let claims = read.each("claim", raw.claim, RawClaim::read)?;
+        Ok(Self {
+            name: name.to_owned(),
+            text: text.to_owned(),
+            asked,
+            title: raw.title,
+            source: raw.source,
+            about: raw.about.trim().to_owned(),
+            axes,
+            cells,
+            columns,
+            figures,
+            tables,
+            claims,
+        })
+    }
+}
+
+/// What figures, tables and claims are read with.
+struct Reading<'a> {
+    axes: &'a [Axis],
+    columns: &'a [Column],
+    place: Text<'a>,
+}
+
+impl Reading<'_> {
+    /// Each of several parts of one kind.
+    fn each<R, T>(
+        &self,
+        kind: &str,
+        raws: Vec<Spanned<R>>,
+        read: impl Fn(R, &[Axis], &[Column], &crate::place::Place) -> Result<T, FileError>,
+    ) -> Result<Vec<T>, FileError> {
+        let parts = raws.into_iter().enumerate().map(|(number, raw)| {
+            let at = self.place.at(&raw.span(), format!("{kind}[{number}]"));
+            read(raw.into_inner(), self.axes, self.columns, &at)
+        });
+        parts.collect()
+    }
+}
+
+fn read_axis(raw: &Spanned<RawAxis>, asked: &Asked, text: Text<'_>) -> Result<Axis, FileError> {
+    let raw = raw.get_ref();
+    let name = raw.name.get_ref();
+    let at = text.at(&raw.values.span(), format!("axis.{name}.values"));
+    let values: Vec<AxisValue> = match raw.values.get_ref() {
+        toml::Value::String(word) if word == FROM_FLAGS => {
+            let traces = asked.traces.iter().map(|trace| AxisValue {
+                value: Scalar::Text(trace.clone()),
+                label: file_stem(trace),
+                fields: BTreeMap::new(),
+            });
+            traces.collect()
+        }
+        toml::Value::Array(values) => {
+            let values = values.iter().map(|value| {
+                let read = axis_value(value);
+                let expected = "a single value, or a table with value, label and single values";
+                read.ok_or_else(|| at.error(value.to_string(), expected))
+            });
+            values.collect::<Result<_, _>>()?
+        }
+        other => return Err(at.error(other.to_string(), "a list of values")),
+    };
+    if values.is_empty() {
+        let expected = match raw.values.get_ref() {
+            toml::Value::String(_) => "a trace or more, each given by --trace",
+            _ => "at least one value",
+        };
+        return Err(at.error("none", expected));
+    }
+    for (place, value) in values.iter().enumerate() {
+        if values[..place]
+            .iter()
+            .any(|other| other.label == value.label)
+        {
+            return Err(at.error(format!("{:?} twice", value.label), "labels that differ"));
+        }
+    }
+    Ok(Axis {
+        name: name.clone(),
+        title: raw.title.clone().unwrap_or_else(|| name.clone()),
+        unit: raw.unit.clone(),
+        values,
+    })
+}
+
+/// A path without its folders.
+fn file_stem(path: &str) -> String {
+    let name = std::path::Path::new(path).file_name();
+    name.map_or_else(
+        || path.to_owned(),
+        |name| name.to_string_lossy().into_owned(),
+    )
+}
+
+fn axis_value(value: &toml::Value) -> Option<AxisValue> {
+    let toml::Value::Table(table) = value else {
+        let value = Scalar::of(value)?;
+        let label = value.to_string();
+        return Some(AxisValue {
+            value,
+            label,
+            fields: BTreeMap::new(),
+        });
+    };
+    let value = Scalar::of(table.get("value")?)?;
+    let label = match table.get("label") {
+        Some(label) => Scalar::of(label)?.to_string(),
+        None => value.to_string(),
+    };
+    let others = table
+        .iter()
+        .filter(|(key, _)| !["value", "label"].contains(&key.as_str()));
+    let fields = others.map(|(key, value)| Some((key.clone(), Scalar::of(value)?)));
+    Some(AxisValue {
+        value,
+        label,
+        fields: fields.collect::<Option<_>>()?,
+    })
+}
+
+/// Replaces what `[quick]` says, and leaves the values of axes that it keeps.
+fn shorten(
+    mut quick: Keys,
+    keys: &mut Keys,
+    axes: &mut [Axis],
+    text: Text<'_>,
+) -> Result<(), FileError> {
+    if let Some(kept) = quick.remove("axes") {
+        let at = text.at(&kept.span(), "quick.axes");
+        let toml::Value::Table(kept) = kept.into_inner() else {
+            return Err(at.error("no table", "a table of axes"));
+        };
+        for (name, values) in kept {
+            let at = at.part(&name);
+            let number = crate::select::axis_of(&name, axes, &at)?;
+            let mut places = places(&values, &axes[number], &at)?;
+            if places.is_empty() {
+                return Err(at.error("none", "at least one value"));
+            }
+            places.sort_unstable();
+            let kept = places
+                .iter()
+                .map(|place| axes[number].values[*place].clone());
+            axes[number].values = kept.collect();
+        }
+    }
+    keys.extend(quick);
+    Ok(())
+}
+
+/// Every key is known; every placeholder is an axis or a field; every axis is referred to.
+fn check_names(
+    axes: &[Axis],
+    raw: &[Spanned<RawAxis>],
+    keys: &Keys,
+    text: Text<'_>,
+) -> Result<(), FileError> {
+    let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
+    for (axis, raw) in axes.iter().zip(raw) {
+        let at = text.at(&raw.get_ref().name.span(), format!("axis.{}", axis.name));
+        let fields: BTreeSet<&str> = axis
+            .values
+            .iter()
+            .flat_map(|v| v.fields.keys().map(String::as_str))
+            .collect();
+        for name in fields.into_iter().chain([axis.name.as_str()]) {
+            if owners.insert(name, &axis.name).is_some() {
+                return Err(at.error(format!("{name:?} again"), "names that differ"));
+            }
+        }
+    }
+    let mut used = BTreeSet::new();
+    for (key, value) in keys {
+        let at = text.at(&value.span(), format!("cell.{key}"));
+        if !KEYS.contains(&key.as_str()) {
+            return Err(at.unknown(&value.get_ref().to_string(), "one of the keys", KEYS));
+        }
+        for string in strings(value.get_ref()) {
+            let found = template::placeholders(string);
+            let found = found.ok_or_else(|| at.error(format!("{string:?}"), "pairs of { and }"))?;
+            for name in found.into_iter().flat_map(template::names) {
+                let owner = owners.get(name).ok_or_else(|| {
+                    let known: Vec<&str> = owners.keys().copied().collect();
+                    at.unknown(&format!("{{{name}}}"), "an axis or a field of one", &known)
+                })?;
+                used.insert(*owner);
+            }
+        }
+    }
+    for (axis, raw) in axes.iter().zip(raw) {
+        if !used.contains(axis.name.as_str()) {
+            let at = text.at(&raw.get_ref().name.span(), format!("axis.{}", axis.name));
+            let expected = format!("{{{}}} somewhere in [cell]", axis.name);
+            return Err(at.error("an axis that changes nothing", expected));
+        }
+    }
+    Ok(())
+}
+
+/// The strings in a value of `[cell]`.
+fn strings(value: &toml::Value) -> Vec<&str> {
+    match value {
+        toml::Value::String(text) => vec![text],
+        toml::Value::Table(table) => table.values().flat_map(strings).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn cells(axes: &[Axis], keys: &Keys, text: Text<'_>) -> Result<Vec<Cell>, FileError> {
+    let reader = Reader { text, axes, keys };
+    let points: Vec<Point> = points(axes);
+    let cells: Vec<Cell> = points
+        .iter()
+        .map(|p| reader.read(p))
+        .collect::<Result<_, _>>()?;
+    let measure = cells[0].inputs.measure;
+    if cells.iter().any(|cell| cell.inputs.measure != measure) {
+        let span = keys.get("measure").map_or(0..0, Spanned::span);
+        let at = text.at(&span, "cell.measure");
+        return Err(at.error("several", "one measure for all cells"));
+    }
+    Ok(cells)
+}
+
+fn columns(
+    cells: &[Cell],
+    axes: &[Axis],
+    derived: &BTreeMap<String, Spanned<String>>,
+    text: Text<'_>,
+) -> Result<Vec<Column>, FileError> {
+    let measure: Measure = cells[0].inputs.measure;
+    let measured = measure.info().columns.iter();
+    let mut columns: Vec<Column> = measured
+        .map(|(name, title)| Column::measured(name, title))
+        .collect();
+    let names = names(axes, &cells[0].point);
+    let fields: Vec<&str> = names.keys().copied().collect();
+    for (name, expression) in derived {
+        let at = text.at(&expression.span(), format!("columns.{name}"));
+        let column = Column::derived(name, expression.get_ref(), &columns, &fields, &at)?;
+        columns.push(column);
+    }
+    Ok(columns)
+}

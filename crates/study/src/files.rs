@@ -1,0 +1,22 @@
+//! Files that are written as a whole or not at all.
+
+use std::fs;
+use std::path::Path;
+
+use crate::error::StudyError;
+
+/// Writes `bytes` to `path`: beside it first, then renamed.
+///
+/// # Errors
+/// When either cannot be written; `path` is then as it was.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), StudyError> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".part");
+    let beside = Path::new(&beside);
+    let written = fs::write(beside, bytes).and_then(|()| fs::rename(beside, path));
+    written.map_err(|source| {
+        // The reason why it failed is worth more than that of a leftover.
+        let _ = fs::remove_file(beside);
+        StudyError::cannot_write(path, source)
+    })
+}

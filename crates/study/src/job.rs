@@ -1,0 +1,255 @@
+//! A cell made ready to run: its drive, its policy, its requests, and what tells it from others.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use diskarm_calibrate::rewrite::{Edit, Value, rewrite};
+use diskarm_core::sched::Choice;
+use diskarm_core::units::Span;
+use diskarm_simulate::{Drawn, Fitting, Input, Issue, Model, Run, Simulation, Traced};
+use diskarm_trace::adapt::{Factor, parse_instant};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::cell::{Inputs, Source};
+use crate::error::StudyError;
+use crate::measure::Figures;
+
+/// A cell made ready to run.
+pub(crate) struct Job {
+    inputs: Inputs,
+    model: Arc<Model>,
+    policy: Choice,
+    input: Input,
+    /// The digest of the trace, where there is one.
+    trace: Option<Arc<str>>,
+}
+
+/// A drive's name, and what is set in its specification.
+type Kind = (String, Vec<(String, String)>);
+
+/// Drives and traces that several cells share.
+#[derive(Default)]
+pub(crate) struct Shared {
+    models: BTreeMap<Kind, Arc<Model>>,
+    traces: BTreeMap<String, Arc<str>>,
+}
+
+impl Job {
+    /// # Errors
+    /// What is wrong with the cell, in a line.
+    pub(crate) fn new(inputs: &Inputs, shared: &mut Shared) -> Result<Self, String> {
+        let model = shared.model(inputs)?;
+        let policy: Choice =
+            Choice::parse(&inputs.policy, "cell.policy").map_err(|e| e.to_string())?;
+        let (input, trace) = match &inputs.source {
+            Source::Drawn { workload, requests } => {
+                let workload = model.workload(workload).map_err(|e| e.to_string())?;
+                let drawn = Drawn {
+                    requests: Some(*requests),
+                    ..Drawn::new(workload)
+                };
+                (Input::Drawn(drawn), None)
+            }
+            Source::Traced { trace, changes } => {
+                let digest = shared.trace(trace)?;
+                (Input::Traced(traced(trace, changes)?), Some(digest))
+            }
+        };
+        Ok(Self {
+            inputs: inputs.clone(),
+            model,
+            policy,
+            input,
+            trace,
+        })
+    }
+
+    /// Measures it once, as it asks.
+    ///
+    /// # Errors
+    /// What is wrong with it, in a line.
+    pub(crate) fn measured(
+        &self,
+        seed: u64,
+        stop: &(dyn Fn() -> ControlFlow<()> + Sync),
+    ) -> Result<Figures, String> {
+        self.inputs.measure.run(self, seed, stop)
+    }
+
+    /// Simulates it once.
+    ///
+    /// # Errors
+    /// What is wrong with it, in a line.
+    pub(crate) fn run(
+        &self,
+        seed: u64,
+        stop: &(dyn Fn() -> ControlFlow<()> + Sync),
+    ) -> Result<Run, String> {
+        let input = match &self.input {
+            Input::Drawn(drawn) => Cow::Owned(Input::Drawn(Drawn {
+                seed,
+                ..drawn.clone()
+            })),
+            traced => Cow::Borrowed(traced),
+        };
+        let simulation = Simulation {
+            warm_up: self.inputs.warm_up,
+            most_waiting: self.inputs.most_waiting,
+            ..Simulation::new(&self.model, &self.policy, &input)
+        };
+        let run = simulation.run(&|_| stop(), None);
+        run.map_err(|error| error.to_string())
+    }
+
+    /// What tells a run of it from every other: a digest of all that its figures depend on.
+    pub(crate) fn key(&self, seed: u64) -> String {
+        #[derive(Serialize)]
+        struct Identity<'a> {
+            version: &'a str,
+            specification: &'a str,
+            policy: String,
+            inputs: &'a Inputs,
+            trace: Option<&'a str>,
+            seed: u64,
+        }
+        let identity = Identity {
+            version: crate::VERSION,
+            specification: &self.model.text,
+            policy: self.policy.to_string(),
+            inputs: &self.inputs,
+            trace: self.trace.as_deref(),
+            seed,
+        };
+        let text = serde_json::to_string(&identity).expect("plain data");
+        hex(&Sha256::digest(text.as_bytes()))[..32].to_owned()
+    }
+}
+
+impl Shared {
+    fn model(&mut self, inputs: &Inputs) -> Result<Arc<Model>, String> {
+        let spec: Vec<_> = inputs
+            .spec
+            .iter()
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect();
+        let key = (inputs.drive.clone(), spec);
+        if let Some(model) = self.models.get(&key) {
+            return Ok(model.clone());
+        }
+        let base = Model::find(&inputs.drive).map_err(|error| error.to_string())?;
+        let model = match &key.1[..] {
+            [] => base,
+            spec => edited(&base, spec)?,
+        };
+        let model = Arc::new(model);
+        self.models.insert(key, model.clone());
+        Ok(model)
+    }
+
+    fn trace(&mut self, path: &str) -> Result<Arc<str>, String> {
+        if let Some(digest) = self.traces.get(path) {
+            return Ok(digest.clone());
+        }
+        let digest: Arc<str> = digest(path)
+            .map_err(|e| format!("{path}: cannot read: {e}"))?
+            .into();
+        self.traces.insert(path.to_owned(), digest.clone());
+        Ok(digest)
+    }
+}
+
+/// `base` with values set in its specification.
+fn edited(base: &Model, spec: &[(String, String)]) -> Result<Model, String> {
+    let edits = spec.iter().map(|(key, value)| Edit {
+        key: key.clone().into(),
+        value: Value::Toml(value.clone()),
+    });
+    let edits: Vec<Edit> = edits.collect();
+    let text = rewrite(&base.text, &edits).map_err(|error| format!("cell.spec: {error}"))?;
+    let name = format!("{} with cell.spec", base.name);
+    Model::read(text, &name).map_err(|error| error.to_string())
+}
+
+fn digest(path: &str) -> io::Result<String> {
+    let mut file = BufReader::new(File::open(path)?);
+    let mut hasher = Sha256::new();
+    loop {
+        let read = file.fill_buf()?;
+        if read.is_empty() {
+            return Ok(hex(&hasher.finalize()));
+        }
+        hasher.update(read);
+        let length = read.len();
+        file.consume(length);
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for byte in bytes {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+/// The requests of the file `trace` with these changes.
+fn traced(trace: &str, changes: &BTreeMap<String, String>) -> Result<Traced, String> {
+    let mut traced = Traced::new(vec![trace.to_owned()]);
+    for (key, text) in changes {
+        let expected = change(&mut traced, key, text);
+        expected.map_err(|expected| format!("cell.{key}: found {text:?}, expected {expected}"))?;
+    }
+    Ok(traced)
+}
+
+/// Makes one change; else says what would have been one.
+fn change(traced: &mut Traced, key: &str, text: &str) -> Result<(), &'static str> {
+    let time = "a time since the trace's zero, such as \"90 s\"";
+    match key {
+        "faster" => {
+            let factor = Factor::parse(text).ok_or("a factor such as 0.25 or 2")?;
+            traced.part.faster = Some(factor);
+        }
+        "from" => traced.part.from = Some(parse_instant(text).ok_or(time)?),
+        "until" => traced.part.until = Some(parse_instant(text).ok_or(time)?),
+        "device" => {
+            let device = text.parse().map_err(|_| "the number of a device")?;
+            traced.part.devices = vec![device];
+        }
+        "outstanding" => {
+            let clients = text.parse().ok().filter(|clients| *clients > 0);
+            let clients = clients.ok_or("a whole number of 1 or more")?;
+            traced.issue = Issue::Outstanding {
+                clients,
+                think: Span::ZERO,
+            };
+        }
+        _ => traced.fitting = fitting(text).ok_or("refuse, scale, fold or spread N")?,
+    }
+    Ok(())
+}
+
+fn fitting(text: &str) -> Option<Fitting> {
+    match text.split_once(' ') {
+        None => match text {
+            "refuse" => Some(Fitting::Refuse),
+            "scale" => Some(Fitting::Scale),
+            "fold" => Some(Fitting::Fold),
+            _ => None,
+        },
+        Some(("spread", disks)) => disks.parse().ok().filter(|n| *n > 0).map(Fitting::Spread),
+        Some(_) => None,
+    }
+}
+
+/// The error that a cell has.
+pub(crate) fn cell_error(place: String) -> impl FnOnce(String) -> StudyError {
+    move |why| StudyError::Cell { place, why }
+}

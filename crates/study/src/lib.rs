@@ -1,0 +1,34 @@
+//! Experiments as files: what is varied, what is simulated, what is drawn and what is claimed.
+//!
+//! A [`Study`] is read from TOML (`docs/studies.md`); its cells are simulated by a [`Runner`],
+//! which keeps every run in a [`Store`] as it ends and never repeats one; what comes of them are
+//! [`Results`], against which each [`Claim`] is held.
+
+pub mod axis;
+pub mod cell;
+pub mod claim;
+pub mod error;
+pub mod figure;
+pub mod file;
+mod files;
+mod job;
+pub mod measure;
+pub mod metric;
+mod place;
+pub mod results;
+pub mod runner;
+pub mod scalar;
+pub mod select;
+pub mod store;
+pub mod studies;
+mod template;
+
+pub use claim::{Claim, Judged, Verdict};
+pub use error::StudyError;
+pub use file::{Asked, Study};
+pub use results::{Estimate, Results};
+pub use runner::Runner;
+pub use store::{Store, Stored};
+
+/// The version of the program, which is part of what a run depends on.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

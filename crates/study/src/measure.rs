@@ -1,0 +1,82 @@
+//! What is measured of a cell: a table of measures, a file each.
+
+mod responses;
+
+use std::ops::ControlFlow;
+
+use serde::{Serialize, Serializer};
+
+use crate::error::FileError;
+use crate::job::Job;
+use crate::place::Place;
+
+/// What a measure says about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Info {
+    /// What `measure` calls it.
+    pub name: &'static str,
+    /// In one line.
+    pub summary: &'static str,
+    /// What it measures: names that end in their units, and what figures call them. The first is
+    /// the one that `until_ci95` speaks of.
+    pub columns: &'static [(&'static str, &'static str)],
+}
+
+/// A way to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// What requests took.
+    Responses,
+}
+
+/// All measures.
+const ALL: &[Measure] = &[Measure::Responses];
+
+impl Measure {
+    /// What it says about itself.
+    pub fn info(self) -> &'static Info {
+        match self {
+            Self::Responses => &responses::INFO,
+        }
+    }
+
+    /// Runs a cell once with `seed`. `stop` is asked now and then whether to go on.
+    ///
+    /// # Errors
+    /// Why the cell cannot be simulated, in a line.
+    pub(crate) fn run(
+        self,
+        job: &Job,
+        seed: u64,
+        stop: &(dyn Fn() -> ControlFlow<()> + Sync),
+    ) -> Result<Figures, String> {
+        match self {
+            Self::Responses => responses::run(job, seed, stop),
+        }
+    }
+
+    pub(crate) fn find(name: &str, at: &Place) -> Result<Self, FileError> {
+        let found = ALL.iter().find(|measure| measure.info().name == name);
+        let known: Vec<&str> = ALL.iter().map(|measure| measure.info().name).collect();
+        found
+            .copied()
+            .ok_or_else(|| at.unknown(name, "a measure", &known))
+    }
+}
+
+impl Serialize for Measure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.info().name)
+    }
+}
+
+/// What a run measured.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Figures {
+    /// A number to each column of the measure; `None` where there is none.
+    Measured(Vec<Option<f64>>),
+    /// Requests came faster than they were served.
+    Saturated,
+    /// It was told to stop.
+    Stopped,
+}

@@ -1,0 +1,105 @@
+//! What is measured of each cell, by name.
+
+use crate::error::FileError;
+use crate::place::Place;
+use crate::template::{self, names};
+
+/// A column of the results.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// Ends in its unit, where it has one: `response_ms_mean`.
+    pub name: String,
+    /// What figures call it.
+    pub title: String,
+    /// `None` for what the runs give; else what it is a product of.
+    derived: Option<Derived>,
+}
+
+/// Another column times numbers of the cell.
+#[derive(Clone, Debug, PartialEq)]
+struct Derived {
+    of: usize,
+    expression: String,
+}
+
+/// A column, by its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metric(pub usize);
+
+impl Column {
+    /// One that the runs give.
+    pub(crate) fn measured(name: &str, title: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            title: title.to_owned(),
+            derived: None,
+        }
+    }
+
+    /// The column `name`, a product of one of `columns` and of numeric `fields`.
+    pub(crate) fn derived(
+        name: &str,
+        expression: &str,
+        columns: &[Self],
+        fields: &[&str],
+        at: &Place,
+    ) -> Result<Self, FileError> {
+        let wrong = |expected: &str| at.error(format!("{expression:?}"), expected);
+        if columns.iter().any(|column| column.name == name) {
+            return Err(wrong("a name that no other column has"));
+        }
+        let mut of = None;
+        for part in names(expression) {
+            match columns.iter().position(|column| column.name == part) {
+                Some(column) if of.replace(column).is_some() => {
+                    return Err(wrong("one metric, and numbers"));
+                }
+                Some(_) => {}
+                None if fields.contains(&part) => {}
+                None => return Err(at.unknown(part, "a metric or a field", &known(columns))),
+            }
+        }
+        let first = names(expression).next();
+        let of = of.filter(|of| first == Some(&columns[*of].name));
+        let of = of.ok_or_else(|| wrong("a metric first, times or divided by numbers"))?;
+        Ok(Self {
+            name: name.to_owned(),
+            title: name.replace('_', " "),
+            derived: Some(Derived {
+                of,
+                expression: expression.to_owned(),
+            }),
+        })
+    }
+
+    /// What it is a multiple of, and how much, where `number` gives the numbers of the cell;
+    /// `None` for what the runs give.
+    pub(crate) fn multiple(
+        &self,
+        columns: &[Self],
+        number: impl Fn(&str) -> Option<f64>,
+    ) -> Option<(usize, f64)> {
+        let Derived { of, expression } = self.derived.as_ref()?;
+        let base = &columns[*of].name;
+        let number = |name: &str| match name == base {
+            true => Some(1.0),
+            false => number(name),
+        };
+        // Where a field is no number in this cell, nothing can be said of it.
+        let factor = template::product(expression, number).unwrap_or(f64::NAN);
+        Some((*of, factor))
+    }
+}
+
+impl Metric {
+    /// The column called `name`.
+    pub(crate) fn find(name: &str, columns: &[Column], at: &Place) -> Result<Self, FileError> {
+        let place = columns.iter().position(|column| column.name == name);
+        let place = place.map(Self);
+        place.ok_or_else(|| at.unknown(name, "a metric that is measured", &known(columns)))
+    }
+}
+
+fn known(columns: &[Column]) -> Vec<&str> {
+    columns.iter().map(|column| column.name.as_str()).collect()
+}

@@ -1,0 +1,172 @@
+//! What came of a study: for each cell and metric a mean with its interval.
+
+mod table;
+
+use std::path::Path;
+
+use diskarm_core::stats::student::t95_factor;
+use serde::Serialize;
+
+use crate::axis::Point;
+use crate::cell::names;
+use crate::error::StudyError;
+use crate::file::Study;
+use crate::files::replace;
+use crate::metric::Metric;
+
+/// A mean over replications.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Estimate {
+    /// Of the replications; of a largest value (`_max`), the largest.
+    pub mean: f64,
+    /// Half the width of Student's 95 % interval of the mean; `None` below two replications, and
+    /// of a largest value.
+    pub half_width: Option<f64>,
+    /// The figure of each replication.
+    pub runs: Vec<f64>,
+}
+
+impl Estimate {
+    /// The mean of `runs`; `None` without any.
+    pub fn of(runs: Vec<f64>) -> Option<Self> {
+        let mean = runs.iter().sum::<f64>() / runs.len() as f64;
+        (!runs.is_empty()).then(|| Self {
+            mean,
+            half_width: Self::half_width(&runs, mean),
+            runs,
+        })
+    }
+
+    /// Half the width of the interval of the mean of independent values; `None` below two.
+    fn half_width(values: &[f64], mean: f64) -> Option<f64> {
+        let degrees = values.len().checked_sub(1).filter(|degrees| *degrees > 0)?;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let error = (squares / degrees as f64 / values.len() as f64).sqrt();
+        Some(t95_factor(degrees as u64) * error)
+    }
+
+    /// The largest of `runs`.
+    fn largest(runs: Vec<f64>) -> Option<Self> {
+        let mean = runs.iter().copied().reduce(f64::max)?;
+        Some(Self {
+            mean,
+            half_width: None,
+            runs,
+        })
+    }
+
+    /// Times `factor`, at least 0.
+    fn times(&self, factor: f64) -> Self {
+        Self {
+            mean: self.mean * factor,
+            half_width: self.half_width.map(|half| half * factor),
+            runs: self.runs.iter().map(|run| run * factor).collect(),
+        }
+    }
+}
+
+/// What came of a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The seeds of its replications, as far as they count.
+    pub seeds: Vec<u64>,
+    /// Whether requests came faster than they were served in one of them: then it has no figures.
+    pub is_saturated: bool,
+    /// An estimate to each column of the study.
+    figures: Vec<Option<Estimate>>,
+}
+
+/// What came of a study.
+#[derive(Clone, Debug)]
+pub struct Results<'s> {
+    /// Which study.
+    pub study: &'s Study,
+    /// Of each cell, in the order of the study's.
+    pub outcomes: Vec<Outcome>,
+}
+
+/// What the replications of a cell gave: a number to each column of the measure.
+pub(crate) enum Replicated {
+    /// In the order of the replications.
+    Measured(Vec<Vec<Option<f64>>>),
+    /// One of them could not keep up.
+    Saturated,
+}
+
+impl<'s> Results<'s> {
+    /// Of the replications of each cell, with their seeds.
+    pub(crate) fn new(study: &'s Study, cells: Vec<(Vec<u64>, Replicated)>) -> Self {
+        let outcomes = study
+            .cells
+            .iter()
+            .zip(cells)
+            .map(|(cell, (seeds, runs))| Outcome {
+                seeds,
+                is_saturated: matches!(runs, Replicated::Saturated),
+                figures: match runs {
+                    Replicated::Saturated => vec![None; study.columns.len()],
+                    Replicated::Measured(runs) => figures(study, &cell.point, &runs),
+                },
+            });
+        Self {
+            study,
+            outcomes: outcomes.collect(),
+        }
+    }
+
+    /// Writes `results.csv` and `results.json` into `folder`, each as a whole or not at all.
+    ///
+    /// # Errors
+    /// When one cannot be written.
+    pub fn write(&self, folder: &Path) -> Result<(), StudyError> {
+        replace(&folder.join("results.csv"), self.csv().as_bytes())?;
+        replace(&folder.join("results.json"), self.json().as_bytes())
+    }
+
+    /// The place of the cell at `point`.
+    fn place(&self, point: &Point) -> usize {
+        let axes = self.study.axes.iter().zip(point);
+        axes.fold(0, |place, (axis, value)| place * axis.values.len() + value)
+    }
+
+    /// What came of the cell at `point`.
+    pub fn at(&self, point: &Point) -> &Outcome {
+        &self.outcomes[self.place(point)]
+    }
+
+    /// What was measured of the cell at `point`; `None` where it is saturated or has no such
+    /// figure.
+    pub fn estimate(&self, point: &Point, metric: Metric) -> Option<&Estimate> {
+        self.at(point).estimate(metric)
+    }
+}
+
+impl Outcome {
+    /// What was measured, if it was.
+    pub fn estimate(&self, metric: Metric) -> Option<&Estimate> {
+        self.figures[metric.0].as_ref()
+    }
+}
+
+fn figures(study: &Study, point: &Point, runs: &[Vec<Option<f64>>]) -> Vec<Option<Estimate>> {
+    let names = names(&study.axes, point);
+    let number = |name: &str| names.get(name)?.number();
+    let mut figures: Vec<Option<Estimate>> = Vec::new();
+    for (place, column) in study.columns.iter().enumerate() {
+        let figure = match column.multiple(&study.columns, number) {
+            Some((of, factor)) if factor.is_finite() => {
+                figures[of].as_ref().map(|figure| figure.times(factor))
+            }
+            Some(_) => None,
+            None => {
+                let values = runs.iter().filter_map(|run| run[place]).collect();
+                match column.name.ends_with("_max") {
+                    true => Estimate::largest(values),
+                    false => Estimate::of(values),
+                }
+            }
+        };
+        figures.push(figure);
+    }
+    figures
+}

@@ -1,0 +1,149 @@
+//! Results as files: a row to each cell and metric, and everything as JSON.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use super::{Estimate, Results};
+use crate::cell::{Inputs, Replications};
+use crate::claim::Judged;
+use crate::metric::Metric;
+use crate::scalar::Scalar;
+
+impl Results<'_> {
+    /// A row to each cell and metric: the labels of the axes, `metric`, `mean`,
+    /// `ci95_half_width`, `replications`, and `saturated`. A saturated cell has one row, without a
+    /// metric.
+    pub fn csv(&self) -> String {
+        let axes = self.study.axes.iter().map(|axis| field(&axis.name));
+        let own = [
+            "metric",
+            "mean",
+            "ci95_half_width",
+            "replications",
+            "saturated",
+        ];
+        let heads: Vec<String> = axes.chain(own.map(str::to_owned)).collect();
+        let mut text = heads.join(",") + "\n";
+        for (cell, outcome) in self.study.cells.iter().zip(&self.outcomes) {
+            let labels = self.study.axes.iter().zip(&cell.point);
+            let labels = labels.map(|(axis, place)| field(&axis.values[*place].label) + ",");
+            let labels: String = labels.collect();
+            let replications = outcome.seeds.len();
+            if outcome.is_saturated {
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "{labels},,,{replications},true");
+            }
+            for (place, column) in self.study.columns.iter().enumerate() {
+                let Some(estimate) = outcome.estimate(Metric(place)) else {
+                    continue;
+                };
+                let half = estimate
+                    .half_width
+                    .map_or_else(String::new, |half| half.to_string());
+                let (name, mean) = (&column.name, estimate.mean);
+                let _ = writeln!(text, "{labels}{name},{mean},{half},{replications},false");
+            }
+        }
+        text
+    }
+
+    /// Everything: the study's inputs cell by cell, their figures with those of each replication,
+    /// and the claims.
+    pub fn json(&self) -> String {
+        let study = self.study;
+        let cells = study
+            .cells
+            .iter()
+            .zip(&self.outcomes)
+            .map(|(cell, outcome)| {
+                let values = study
+                    .axes
+                    .iter()
+                    .zip(&cell.point)
+                    .map(|(axis, place)| (axis.name.as_str(), &axis.values[*place].value));
+                let figures = study
+                    .columns
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(place, column)| {
+                        Some((column.name.as_str(), outcome.estimate(Metric(place))?))
+                    });
+                CellOut {
+                    at: values.collect(),
+                    inputs: &cell.inputs,
+                    replications: &cell.replications,
+                    seeds: &outcome.seeds,
+                    saturated: outcome.is_saturated,
+                    figures: figures.collect(),
+                }
+            });
+        let claims = study.claims.iter().map(|claim| ClaimOut {
+            says: &claim.says,
+            source: &claim.source,
+            theirs: &claim.theirs,
+            known: claim.known.as_deref(),
+            judged: claim.judge(self),
+        });
+        let out = Out {
+            study: &study.name,
+            version: crate::VERSION,
+            quick: study.asked.quick,
+            cells: cells.collect(),
+            claims: claims.collect(),
+        };
+        serde_json::to_string_pretty(&out).expect("plain data") + "\n"
+    }
+}
+
+#[derive(Serialize)]
+struct Out<'a> {
+    study: &'a str,
+    version: &'a str,
+    quick: bool,
+    cells: Vec<CellOut<'a>>,
+    claims: Vec<ClaimOut<'a>>,
+}
+
+#[derive(Serialize)]
+struct CellOut<'a> {
+    at: Map<'a, &'a Scalar>,
+    inputs: &'a Inputs,
+    replications: &'a Replications,
+    seeds: &'a [u64],
+    saturated: bool,
+    figures: Map<'a, &'a Estimate>,
+}
+
+#[derive(Serialize)]
+struct ClaimOut<'a> {
+    says: &'a str,
+    source: &'a str,
+    theirs: &'a str,
+    known: Option<&'a str>,
+    #[serde(flatten)]
+    judged: Judged,
+}
+
+/// An object whose keys keep their order.
+struct Map<'a, T>(Vec<(&'a str, T)>);
+
+impl<'a, T> FromIterator<(&'a str, T)> for Map<'a, T> {
+    fn from_iter<I: IntoIterator<Item = (&'a str, T)>>(pairs: I) -> Self {
+        Self(pairs.into_iter().collect())
+    }
+}
+
+impl<T: Serialize> Serialize for Map<'_, T> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
+    }
+}
+
+/// A field of CSV, in quotes where it needs them.
+fn field(text: &str) -> String {
+    match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    }
+}

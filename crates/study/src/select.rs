@@ -1,0 +1,132 @@
+//! Which cells a figure or a claim speaks of.
+
+use crate::axis::{Axis, Point};
+use crate::error::FileError;
+use crate::place::Place;
+use crate::scalar::Scalar;
+
+/// For each axis that is named, the places of the values that are meant.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Selection(Vec<(usize, Vec<usize>)>);
+
+impl Selection {
+    /// Reads a table of axes: a value, a list of values, or `{ from, to }`.
+    pub(crate) fn read(table: &toml::Table, axes: &[Axis], at: &Place) -> Result<Self, FileError> {
+        let mut chosen = Vec::new();
+        for (name, value) in table {
+            let at = at.part(name);
+            let number = axis_of(name, axes, &at)?;
+            let places = places(value, &axes[number], &at)?;
+            chosen.push((number, places));
+        }
+        chosen.sort_unstable();
+        Ok(Self(chosen))
+    }
+
+    /// Whether the cell at `point` is meant.
+    pub fn has(&self, point: &Point) -> bool {
+        self.0
+            .iter()
+            .all(|(axis, places)| places.contains(&point[*axis]))
+    }
+
+    /// `point` moved to the one value of each axis that is named here; `None` where several are.
+    pub fn counterpart(&self, point: &Point) -> Option<Point> {
+        let mut moved = point.clone();
+        for (axis, places) in &self.0 {
+            let [only] = places[..] else { return None };
+            moved[*axis] = only;
+        }
+        Some(moved)
+    }
+
+    /// The axes that are named, by their places.
+    pub fn axes(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().map(|(axis, _)| *axis)
+    }
+
+    /// Whether every axis named has one value.
+    pub fn is_single(&self) -> bool {
+        self.0.iter().all(|(_, places)| places.len() == 1)
+    }
+
+    /// The labels of what is chosen, as people read them.
+    pub fn label(&self, axes: &[Axis]) -> String {
+        let labels = self.0.iter().map(|(axis, places)| {
+            let labels: Vec<&str> = places
+                .iter()
+                .map(|place| axes[*axis].values[*place].label.as_str())
+                .collect();
+            labels.join(", ")
+        });
+        labels.collect::<Vec<String>>().join("; ")
+    }
+}
+
+/// The place of the axis called `name`.
+pub(crate) fn axis_of(name: &str, axes: &[Axis], at: &Place) -> Result<usize, FileError> {
+    let place = axes.iter().position(|axis| axis.name == name);
+    place.ok_or_else(|| {
+        let known: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
+        at.unknown(name, "an axis", &known)
+    })
+}
+
+/// The places on `axis` that `value` means.
+pub(crate) fn places(
+    value: &toml::Value,
+    axis: &Axis,
+    at: &Place,
+) -> Result<Vec<usize>, FileError> {
+    match value {
+        toml::Value::Array(values) => {
+            let all = values.iter().map(|value| place(value, axis, at));
+            all.collect()
+        }
+        toml::Value::Table(range) => within(range, axis, at),
+        value => place(value, axis, at).map(|place| vec![place]),
+    }
+}
+
+fn place(value: &toml::Value, axis: &Axis, at: &Place) -> Result<usize, FileError> {
+    let text = Scalar::of(value).map(|scalar| scalar.to_string());
+    let found = text.as_ref().and_then(|text| axis.find(text));
+    found.ok_or_else(|| {
+        let labels: Vec<&str> = axis.values.iter().map(|v| v.label.as_str()).collect();
+        at.error(
+            value.to_string(),
+            format!("a value of axis {:?}: {}", axis.name, labels.join(", ")),
+        )
+    })
+}
+
+/// The numbers of an axis from `from` to `to`, both included; at least one.
+fn within(range: &toml::Table, axis: &Axis, at: &Place) -> Result<Vec<usize>, FileError> {
+    let wrong = || {
+        let expected = "numbers { from, to } that hold a value of this axis";
+        at.error(toml::Value::Table(range.clone()).to_string(), expected)
+    };
+    let mut ends = [f64::NEG_INFINITY, f64::INFINITY];
+    for (key, value) in range {
+        let end = match key.as_str() {
+            "from" => &mut ends[0],
+            "to" => &mut ends[1],
+            _ => return Err(wrong()),
+        };
+        *end = Scalar::of(value)
+            .and_then(|s| s.number())
+            .ok_or_else(wrong)?;
+    }
+    let numbers = axis.numbers().ok_or_else(wrong)?;
+    let inside = |(_, number): &(usize, &f64)| (ends[0]..=ends[1]).contains(*number);
+    let places: Vec<usize> = numbers
+        .iter()
+        .enumerate()
+        .filter(inside)
+        .map(|(p, _)| p)
+        .collect();
+    match places.is_empty() {
+        true => Err(wrong()),
+        false => Ok(places),
+    }
+}

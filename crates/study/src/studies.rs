@@ -1,0 +1,65 @@
+//! The studies that come with the program: one file each in `studies/`, one line each here.
+
+/// A study that comes with the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// What it is asked for by.
+    pub name: &'static str,
+    /// Its file.
+    pub text: &'static str,
+}
+
+/// The entry of `studies/<name>.toml`.
+macro_rules! entry {
+    ($name:literal) => {
+        Entry {
+            name: $name,
+            text: include_str!(concat!("../studies/", $name, ".toml")),
+        }
+    };
+}
+
+/// All of them, in alphabetic order.
+pub static STUDIES: &[Entry] = &[
+    entry!("jacobson91-fig10"),
+    entry!("jacobson91-fig11"),
+    entry!("jacobson91-fig12"),
+    entry!("liu05-fig5.1"),
+    entry!("liu05-fig5.2"),
+    entry!("liu05-fig5.5"),
+    entry!("liu05-fig5.6"),
+    entry!("liu05-fig5.7"),
+    entry!("liu05-fig6.1"),
+    entry!("liu05-fig6.2"),
+    entry!("liu05-fig6.3"),
+    entry!("liu05-fig6.4"),
+    entry!("liu05-fig6.5"),
+    entry!("liu05-table4.1"),
+    entry!("liu05-traces"),
+    entry!("worthington94-fig3"),
+    entry!("worthington94-fig4"),
+    entry!("worthington94-fig5"),
+    entry!("worthington94-reallocated"),
+    entry!("worthington94-table3b"),
+    entry!("worthington94-traces-full"),
+    entry!("worthington94-traces-lbn"),
+    entry!("worthington94-traces-map"),
+];
+
+/// The study of this name, if there is one.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    STUDIES.iter().find(|entry| entry.name == name)
+}
+
+/// The name that a mistyped one may mean.
+pub fn nearest(name: &str) -> Option<&'static str> {
+    let known: Vec<&'static str> = STUDIES.iter().map(|entry| entry.name).collect();
+    diskarm_core::text::nearest(name, &known)
+}
+
+impl Entry {
+    /// Whether it runs on traces that are named when it is run.
+    pub fn takes_traces(&self) -> bool {
+        self.text.contains("\"--trace\"")
+    }
+}

@@ -1,0 +1,265 @@
+//! Study files: what is read from them, and what is told of those that are wrong.
+
+use diskarm_study::scalar::Scalar;
+use diskarm_study::{Asked, Study};
+
+const SOUND: &str = r#"title = "T"
+source = "S"
+[cell]
+drive = "hp-c2247"
+policy = "{policy}"
+workload = "poisson(rate={load*base}/s) uniform"
+requests = 100
+[cell.spec]
+"buffer.segments" = "{segments}"
+[quick]
+requests = 50
+axes.load = [1]
+[[axis]]
+name = "policy"
+values = [{ value = "fcfs", label = "FCFS" }, "sptf"]
+[[axis]]
+name = "load"
+unit = "of FCFS"
+values = [{ value = 0.5, base = 40 }, { value = 1, base = 40 }]
+[[axis]]
+name = "segments"
+values = [1, 2, 4]
+[columns]
+normalised = "response_ms_mean * load / 2"
+[[figure]]
+name = "a"
+title = "A"
+x = "load"
+y = "normalised"
+series = "policy"
+[[claim]]
+says = "so"
+source = "s"
+theirs = "t"
+check = "ratio"
+metric = "response_ms_mean"
+of = { policy = "sptf" }
+to = { policy = "FCFS" }
+at_most = 1
+"#;
+
+fn read(text: &str, quick: bool) -> Result<Study, String> {
+    let asked = Asked {
+        quick,
+        ..Asked::default()
+    };
+    Study::read("one", text, "one.toml", asked).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_study_has_a_cell_at_every_point() {
+    let study = read(SOUND, false).unwrap();
+    assert_eq!(study.cells.len(), 2 * 2 * 3);
+    // The last axis varies first.
+    let cell = &study.cells[3 + 1];
+    assert_eq!(cell.point, [0, 1, 1]);
+    let inputs = serde_json::to_value(&cell.inputs).unwrap();
+    assert_eq!(inputs["policy"], "fcfs");
+    assert_eq!(inputs["spec"]["buffer.segments"], "2");
+    assert_eq!(
+        inputs["source"]["drawn"]["workload"],
+        "poisson(rate=40/s) uniform"
+    );
+    assert_eq!(study.axes[1].values[0].value, Scalar::Number(0.5));
+    let quick = read(SOUND, true).unwrap();
+    assert_eq!(quick.cells.len(), 2 * 3);
+    let inputs = serde_json::to_value(&quick.cells[0].inputs).unwrap();
+    assert_eq!(inputs["source"]["drawn"]["requests"], 50);
+}
+
+/// What is replaced in the sound file, by what, and what is told.
+const WRONG: &[(&str, &str, &str)] = &[
+    (
+        "title = \"T\"",
+        "titel = \"T\"",
+        "one.toml:1: unknown field \"titel\"",
+    ),
+    (
+        "values = [1, 2, 4]",
+        "values = []",
+        "22: axis.segments.values: found none, expected at",
+    ),
+    (
+        "values = [1, 2, 4]",
+        "values = [1, 1]",
+        "found \"1\" twice, expected labels that differ",
+    ),
+    (
+        "values = [1, 2, 4]",
+        "values = 7",
+        "found 7, expected a list of values",
+    ),
+    (
+        "values = [1, 2, 4]",
+        "values = \"--trace\"",
+        "found none, expected a trace or more",
+    ),
+    (
+        "\"{segments}\"",
+        "\"{segment}\"",
+        "found \"{segment}\", expected an axis",
+    ),
+    (
+        "\"{segments}\"",
+        "2",
+        "21: axis.segments: found an axis that changes nothing, expected",
+    ),
+    (
+        "\"{policy}\"",
+        "\"{policy\"",
+        "5: cell.policy: found \"{policy\", expected pairs of",
+    ),
+    (
+        "\"{policy}\"",
+        "\"{policy*2}\"",
+        "of which \"policy\" is none (in the cell policy = FCFS,",
+    ),
+    (
+        "requests = 100",
+        "requests = 0",
+        "7: cell.requests: found 0, expected a whole number",
+    ),
+    (
+        "requests = 100",
+        "request = 100",
+        "7: cell.request: found \"100\", expected one of the",
+    ),
+    (
+        "requests = 100",
+        "",
+        "cell.requests: found nothing, expected a whole number of 1",
+    ),
+    (
+        "requests = 100",
+        "requests = 100\nwarm_up = 100",
+        "expected less than the 100 requests",
+    ),
+    (
+        "requests = 100",
+        "requests = 100\ntrace = \"x\"",
+        "found both, expected a workload or",
+    ),
+    (
+        "requests = 100",
+        "requests = 100\nfit = \"fold\"",
+        "cell.fit: found a value, expected",
+    ),
+    (
+        "requests = 100",
+        "requests = 100\nreplications = 3\nuntil_ci95 = \"2 %\"",
+        "most_replications: found noth",
+    ),
+    (
+        "requests = 100",
+        "requests = 100\nmeasure = \"x\"",
+        "expected a measure: responses",
+    ),
+    (
+        "x = \"load\"",
+        "x = \"policy\"",
+        "found \"policy\", expected an axis of numbers",
+    ),
+    (
+        "x = \"load\"",
+        "x = \"loads\"",
+        "expected an axis: policy, load, segments",
+    ),
+    (
+        "y = \"normalised\"",
+        "y = \"normal\"",
+        "figure[0].y: found \"normal\", expected a metric",
+    ),
+    (
+        "name = \"a\"",
+        "name = \"../a\"",
+        "figure[0].name: found \"../a\", expected letters",
+    ),
+    (
+        "load / 2",
+        "loads / 2",
+        "columns.normalised: found \"loads\", expected a metric or a",
+    ),
+    (
+        "check = \"ratio\"",
+        "check = \"ration\"",
+        "claim[0].check: found \"ration\", expected",
+    ),
+    (
+        "metric = \"r",
+        "metric = \"x",
+        "claim[0].metric: found \"xesponse_ms_mean\", expected",
+    ),
+    (
+        "at_most = 1",
+        "",
+        "claim[0].at_least: found nothing, expected at_least, at_most or",
+    ),
+    (
+        "at_most = 1",
+        "at_most = 1\nat_least = 2",
+        "found 2, expected no more than at_most, 1",
+    ),
+    (
+        "at_most = 1",
+        "at_most = 1\nlevel = 2",
+        "claim[0].level: found 2, expected no such key",
+    ),
+    (
+        "{ policy = \"sptf\" }",
+        "{ policy = \"x\" }",
+        "of.policy: found \"x\", expected a value",
+    ),
+    (
+        "{ policy = \"sptf\" }",
+        "{ police = \"x\" }",
+        "of.police: found \"police\", expected an",
+    ),
+    (
+        "axes.load = [1]",
+        "axes.load = [3]",
+        "quick.axes.load: found 3, expected a value of",
+    ),
+];
+
+#[test]
+fn what_is_wrong_is_told_with_its_line() {
+    for (what, by, told) in WRONG {
+        assert!(SOUND.contains(what), "{what}");
+        let text = SOUND.replacen(what, by, 1);
+        let error = read(&text, by.starts_with("axes"))
+            .err()
+            .unwrap_or_else(|| panic!("{by}: read"));
+        assert!(error.contains(told), "{by}: {error}");
+        assert!(
+            error.starts_with("one.toml:") && !error.contains('\n'),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn the_studies_that_come_with_the_program_are_sound() {
+    for entry in diskarm_study::studies::STUDIES {
+        for quick in [false, true] {
+            let traces = match entry.takes_traces() {
+                true => vec!["a.spc".to_owned()],
+                false => Vec::new(),
+            };
+            let asked = Asked { quick, traces };
+            let study = Study::read(entry.name, entry.text, entry.name, asked);
+            let study = study.unwrap_or_else(|error| panic!("{}: {error}", entry.name));
+            assert!(!study.claims.is_empty(), "{} claims nothing", entry.name);
+        }
+    }
+    let names: Vec<&str> = diskarm_study::studies::STUDIES
+        .iter()
+        .map(|e| e.name)
+        .collect();
+    assert!(names.is_sorted(), "{names:?}");
+}

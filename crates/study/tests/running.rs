@@ -1,0 +1,290 @@
+//! Studies that are run: once and no more, to the same bytes however they were cut short.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use diskarm_study::metric::Metric;
+use diskarm_study::{Asked, Estimate, Results, Runner, Store, Study};
+
+const SMALL: &str = r#"
+title = "Small"
+source = "none"
+[cell]
+drive = "hp-c2247"
+policy = "{policy}"
+workload = "poisson(rate={rate}/s) uniform"
+requests = 400
+warm_up = 50
+replications = 3
+most_waiting = 100
+[[axis]]
+name = "policy"
+values = ["fcfs", "clook", "sptf"]
+[[axis]]
+name = "rate"
+values = [10, 40, 200]
+"#;
+
+/// A folder of its own for each test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let name = format!("diskarm-study-{}-{name}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        let _ = fs::remove_dir_all(&folder);
+        Self(folder)
+    }
+
+    fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Every file but the lock, with its name.
+    fn files(&self) -> Vec<(String, String)> {
+        let entries = fs::read_dir(&self.0)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        let names = entries.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned());
+        let mut names: Vec<String> = names.filter(|name| name != "lock").collect();
+        names.sort();
+        let read = |name: String| (name.clone(), fs::read_to_string(self.0.join(name)).unwrap());
+        names.into_iter().map(read).collect()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn study(text: &str) -> Study {
+    Study::read("small", text, "small.toml", Asked::default()).unwrap()
+}
+
+/// Runs `study` in `folder` until `cells` of them are done, or all.
+fn run_some<'s>(
+    study: &'s Study,
+    folder: &Folder,
+    threads: usize,
+    cells: usize,
+) -> Option<Results<'s>> {
+    let runner = Runner::new(study).unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let look = &mut |done| match done < cells {
+        true => ControlFlow::Continue(()),
+        false => ControlFlow::Break(()),
+    };
+    runner.run(store, threads, look).unwrap()
+}
+
+fn run<'s>(study: &'s Study, folder: &Folder, threads: usize) -> Results<'s> {
+    let results = run_some(study, folder, threads, usize::MAX).unwrap();
+    results.write(folder.path()).unwrap();
+    results
+}
+
+#[test]
+fn a_study_that_was_stopped_ends_with_the_same_bytes() {
+    let study = study(SMALL);
+    let whole = Folder::new("whole");
+    run(&study, &whole, 1);
+    for (stops, threads) in [(1, 1), (4, 2), (8, 7)] {
+        let cut = Folder::new(&format!("cut-{stops}"));
+        run_some(&study, &cut, threads, stops);
+        // As if it had been killed while it wrote a line: it may have been done before it was
+        // told to stop.
+        let path = cut.path().join("runs.jsonl");
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, &text[..text.len().min(2_000) - 7]).unwrap();
+        run(&study, &cut, threads);
+        assert_eq!(cut.files(), whole.files(), "after {stops} cells");
+    }
+}
+
+#[test]
+fn nothing_is_simulated_twice() {
+    let folder = Folder::new("twice");
+    run(&study(SMALL), &folder, 2);
+    let runs = |folder: &Folder| {
+        let text = fs::read_to_string(folder.path().join("runs.jsonl")).unwrap();
+        text.lines().count() - 1
+    };
+    // Those at 200/s are saturated in their first replication.
+    assert_eq!(runs(&folder), 2 * 3 * 3 + 3);
+    let again = study(SMALL);
+    let runner = Runner::new(&again).unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    assert_eq!(runner.missing(&store).unwrap(), Vec::<usize>::new());
+    assert!(runner.stored(store).unwrap().is_some());
+    // A fourth replication and another policy cost what they add; what is not asked for stays.
+    let more = SMALL
+        .replace("replications = 3", "replications = 4")
+        .replace("sptf", "sstf");
+    let more = study(&more);
+    let store = Store::open(folder.path()).unwrap();
+    assert!(Runner::new(&more).unwrap().stored(store).unwrap().is_none());
+    run(&more, &folder, 2);
+    assert_eq!(runs(&folder), 2 * 3 * 3 + 3 + 4 + 2 * 4 + 1);
+}
+
+/// As another program does it that has cells computed elsewhere, in any order.
+#[test]
+fn cells_that_are_computed_apart_leave_the_same_bytes() {
+    let study = study(SMALL);
+    let (whole, apart) = (Folder::new("together"), Folder::new("apart"));
+    run(&study, &whole, 2);
+    let runner = Runner::new(&study).unwrap();
+    let mut store = Store::open(apart.path()).unwrap();
+    let mut missing = runner.missing(&store).unwrap();
+    assert_eq!(missing, (0..study.cells.len()).collect::<Vec<_>>());
+    missing.reverse();
+    for place in missing {
+        let runs = runner
+            .compute(place, &|| ControlFlow::Continue(()))
+            .unwrap()
+            .unwrap();
+        // A worker that was believed dead may answer twice.
+        runs.iter()
+            .chain(&runs)
+            .for_each(|run| store.keep(run).unwrap());
+    }
+    let results = runner.stored(store).unwrap().unwrap();
+    results.write(apart.path()).unwrap();
+    assert_eq!(apart.files(), whole.files());
+    let stop = || ControlFlow::Break(());
+    assert!(runner.compute(0, &stop).unwrap().is_none());
+}
+
+#[test]
+fn everything_that_a_run_depends_on_tells_it_from_others() {
+    let changes = [
+        ("hp-c2247", "hp-c2490a"),
+        ("requests = 400", "requests = 401"),
+        ("warm_up = 50", "warm_up = 51"),
+        ("most_waiting = 100", "most_waiting = 101"),
+        ("uniform", "uniform reads=50%"),
+        ("replications = 3", "replications = 3\nseed = 2"),
+        ("[[axis]]", "[cell.spec]\n\"buffer.segments\" = 3\n[[axis]]"),
+    ];
+    let only = SMALL.replace("10, 40, 200", "10");
+    let folder = Folder::new("keys");
+    run(&study(&only), &folder, 2);
+    for (what, by) in changes {
+        let changed = study(&only.replacen(what, by, 1));
+        let store = Store::open(folder.path()).unwrap();
+        let stored = Runner::new(&changed).unwrap().stored(store).unwrap();
+        assert!(stored.is_none(), "{by}: taken for the same");
+    }
+}
+
+#[test]
+fn saturated_cells_are_marked_and_have_no_mean() {
+    let study = study(SMALL);
+    let folder = Folder::new("saturated");
+    let results = run(&study, &folder, 2);
+    for (cell, outcome) in study.cells.iter().zip(&results.outcomes) {
+        let is_beyond = cell.point[1] == 2;
+        assert_eq!(outcome.is_saturated, is_beyond, "{:?}", cell.point);
+        assert_eq!(outcome.estimate(Metric(0)).is_none(), is_beyond);
+    }
+    let csv = fs::read_to_string(folder.path().join("results.csv")).unwrap();
+    assert!(csv.contains("fcfs,200,,,,1,true\n"), "{csv}");
+}
+
+/// Policies are compared on the same requests: under FCFS and SPTF alike, the replications of one
+/// cell have the arrivals of the other's, so that at light load their responses go up and down
+/// together.
+#[test]
+fn cells_of_different_policies_have_the_same_requests() {
+    let study = study(SMALL);
+    let folder = Folder::new("alike");
+    let results = run(&study, &folder, 2);
+    let runs = |policy| {
+        results
+            .estimate(&vec![policy, 0], Metric(0))
+            .unwrap()
+            .runs
+            .clone()
+    };
+    assert_eq!(results.at(&vec![0, 0]).seeds, results.at(&vec![2, 0]).seeds);
+    let (fcfs, sptf) = (runs(0), runs(2));
+    for (one, other) in fcfs.iter().zip(&sptf) {
+        assert!((one / other - 1.0).abs() < 0.1, "{fcfs:?} {sptf:?}");
+    }
+}
+
+#[test]
+fn replications_go_on_until_the_interval_is_narrow() {
+    let adaptive = |share: &str, most: u32| {
+        let asks =
+            format!("replications = 3\nuntil_ci95 = \"{share}\"\nmost_replications = {most}");
+        study(
+            &SMALL
+                .replace("replications = 3", &asks)
+                .replace("10, 40, 200", "10"),
+        )
+    };
+    let folder = Folder::new("narrow");
+    let seeds = |study: &Study| -> Vec<usize> {
+        let outcomes = run(study, &folder, 2).outcomes;
+        outcomes.iter().map(|outcome| outcome.seeds.len()).collect()
+    };
+    assert_eq!(seeds(&adaptive("50 %", 9)), [3; 3]);
+    assert_eq!(seeds(&adaptive("0.001 %", 5)), [5; 3]);
+    let tight = adaptive("1.2 %", 60);
+    for outcome in run(&tight, &folder, 2).outcomes {
+        let estimate = outcome.estimate(Metric(0)).unwrap();
+        let is_narrow = |runs: &[f64]| {
+            let estimate = Estimate::of(runs.to_vec()).unwrap();
+            estimate.half_width.unwrap() <= 0.012 * estimate.mean
+        };
+        let count = outcome.seeds.len();
+        assert!((4..60).contains(&count), "{estimate:?}");
+        assert!(is_narrow(&estimate.runs) && !is_narrow(&estimate.runs[..count - 1]));
+    }
+}
+
+#[test]
+fn a_cell_that_cannot_be_simulated_is_named() {
+    let wrong = [
+        (
+            "hp-c2247",
+            "hp-c2248",
+            "small: policy = fcfs, rate = 10: --drive: found \"hp-c2248\"",
+        ),
+        (
+            "\"sptf\"",
+            "\"sptff\"",
+            "small: policy = sptff, rate = 10: cell.policy: found \"sptff\"",
+        ),
+        (
+            "rate=",
+            "raet=",
+            "small: policy = fcfs, rate = 10: --workload: ",
+        ),
+        (
+            "[[axis]]",
+            "[cell.spec]\n\"buffer.segments\" = 0\n[[axis]]",
+            "buffer.segments: found 0",
+        ),
+        (
+            "[[axis]]",
+            "[cell.spec]\n\"buffer.segmints\" = 1\n[[axis]]",
+            "buffer.segmints",
+        ),
+    ];
+    for (what, by, told) in wrong {
+        let study = study(&SMALL.replacen(what, by, 1));
+        let error = Runner::new(&study)
+            .err()
+            .unwrap_or_else(|| panic!("{by}: taken"))
+            .to_string();
+        assert!(
+            error.contains(told) && !error.contains('\n'),
+            "{by}: {error}"
+        );
+    }
+}
