@@ -16,7 +16,7 @@ use crate::output;
 use crate::progress::Progress;
 use crate::trace::input::Reading;
 
-/// Fit a drive's specification to a trace with measured response times.
+/// Fit a drive's specification to measured response times
 ///
 /// Begins with the specification of the drive and changes what the trace can tell: the rotation
 /// period, overheads by type, hit or miss and previous command, completions, bus rates, corrections

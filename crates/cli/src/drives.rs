@@ -8,7 +8,7 @@ mod zones;
 
 use crate::error::Error;
 
-/// List the catalogue of drives, or show one of them.
+/// List the catalogue of drives
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Args {

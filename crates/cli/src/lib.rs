@@ -5,9 +5,12 @@
 //! to be had as values from [`results`], for other languages.
 
 mod calibrate;
+mod completions;
+mod contents;
 mod drive_arg;
 mod drives;
 mod error;
+mod man;
 mod output;
 mod parallel;
 mod plot;
@@ -25,9 +28,12 @@ use std::ffi::OsString;
 use clap::Parser;
 use error::Error;
 
-/// Simulates mechanical disk drives: what a request takes, under which order of service.
+/// Simulates mechanical disk drives, and the order in which requests are served
 #[derive(Parser)]
-#[command(name = "diskarm", version, max_term_width = 100)]
+#[command(
+    name = "diskarm", version, max_term_width = 100,
+    help_template = contents::TEMPLATE, after_help = contents::of::<Command>(),
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -37,7 +43,9 @@ struct Cli {
 enum Command {
     Calibrate(calibrate::Args),
     Compare(simulate::compare::Args),
+    Completions(completions::Args),
     Drives(drives::Args),
+    Man(man::Args),
     Policies(policies::Args),
     Simulate(simulate::Args),
     Study(study::Args),
@@ -49,7 +57,9 @@ fn run(command: Command) -> Result<(), Error> {
     match command {
         Command::Calibrate(args) => calibrate::run(args),
         Command::Compare(args) => simulate::compare::run(args),
+        Command::Completions(args) => completions::run(&args),
         Command::Drives(args) => drives::run(args),
+        Command::Man(args) => man::run(&args),
         Command::Policies(args) => policies::run(args),
         Command::Simulate(args) => simulate::run(args),
         Command::Study(args) => study::run(args),

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::output;
 use crate::prose::wrapped;
 
-/// List the scheduling policies: what each does, its parameters, what it must know.
+/// List the scheduling policies, their parameters and papers
 #[derive(clap::Args)]
 #[command(after_help = WRITTEN)]
 pub struct Args {

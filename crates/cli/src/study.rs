@@ -12,7 +12,7 @@ use diskarm_study::{Asked, Study};
 
 use crate::error::Error;
 
-/// Run experiments that are files: what is varied, what is drawn, what is claimed.
+/// Run experiments that are files
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -23,9 +23,9 @@ pub struct Args {
 enum Command {
     /// List the studies that come with the program
     List(list::Args),
-    /// Simulate what is missing, and write results, figures and report
+    /// Simulate what is missing; write results and report
     Run(run::Run),
-    /// Simulate what is missing, and hold the claims against it
+    /// Simulate what is missing; hold the claims against it
     Check(run::Check),
     /// Write figures and report from what has been simulated
     Report(run::Report),

@@ -15,7 +15,7 @@ use crate::plot;
 use crate::progress::Progress;
 use crate::trace::input::Reading;
 
-/// Compare a drive's model with response times measured on the real drive.
+/// Set a drive's model beside measured response times
 ///
 /// Replays measured traces closed-loop: each request is issued the measured pause after the
 /// model's own completion of the one before. Prints both mean response times and the demerit:

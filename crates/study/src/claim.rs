@@ -50,13 +50,18 @@ trait Check: fmt::Debug + Send + Sync {
 }
 
 /// What a check says about itself, and how it is read.
-struct Info {
-    name: &'static str,
+pub struct Info {
+    /// What `check` calls it.
+    pub name: &'static str,
+    /// When a claim holds, in one line.
+    pub holds: &'static str,
+    /// What else the claim says, as it is written with its default, and what each means.
+    pub keys: &'static [(&'static str, &'static str)],
     read: fn(&mut Keys<'_>) -> Result<Arc<dyn Check>, FileError>,
 }
 
 /// All checks.
-const ALL: &[Info] = &[
+pub const CHECKS: &[Info] = &[
     crossing::INFO,
     interval::INFO,
     least::INFO,
@@ -103,6 +108,14 @@ pub struct Judged {
     pub ours: String,
 }
 
+impl Info {
+    /// The names of its keys, without their defaults.
+    fn key_names(&self) -> Vec<&'static str> {
+        let names = self.keys.iter().map(|(written, _)| written.split(' '));
+        names.filter_map(|mut words| words.next()).collect()
+    }
+}
+
 impl Claim {
     /// Holds it against what came of its study.
     pub fn judge(&self, results: &Results<'_>) -> Judged {
@@ -128,12 +141,12 @@ impl RawClaim {
         columns: &[Column],
         at: &Place,
     ) -> Result<Claim, FileError> {
-        let info = ALL.iter().find(|info| info.name == self.check);
-        let known: Vec<&str> = ALL.iter().map(|info| info.name).collect();
+        let info = CHECKS.iter().find(|info| info.name == self.check);
+        let known: Vec<&str> = CHECKS.iter().map(|info| info.name).collect();
         let info = info.ok_or_else(|| at.part("check").unknown(&self.check, "a check", &known))?;
         let mut keys = Keys::new(self.keys, axes, columns, at);
         let check = (info.read)(&mut keys)?;
-        keys.finish()?;
+        keys.finish(info)?;
         Ok(Claim {
             says: self.says,
             source: self.source,

@@ -70,6 +70,16 @@ impl Job {
         })
     }
 
+    /// The digest of its drive's specification, with what the study sets in it.
+    pub(crate) fn specification_digest(&self) -> String {
+        hex(&Sha256::digest(self.model.text.as_bytes()))
+    }
+
+    /// The digest of its trace, where there is one.
+    pub(crate) fn trace_digest(&self) -> Option<&str> {
+        self.trace.as_deref()
+    }
+
     /// Measures it once, as it asks.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ mod job;
 pub mod measure;
 pub mod metric;
 mod place;
+pub mod report;
 pub mod results;
 pub mod runner;
 pub mod scalar;
@@ -26,8 +27,9 @@ mod template;
 pub use claim::{Claim, Judged, Verdict};
 pub use error::StudyError;
 pub use file::{Asked, Study};
+pub use report::Report;
 pub use results::{Estimate, Results};
-pub use runner::Runner;
+pub use runner::{Runner, compute};
 pub use store::{Store, Stored};
 
 /// The version of the program, which is part of what a run depends on.

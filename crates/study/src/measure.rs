@@ -32,6 +32,11 @@ pub enum Measure {
 /// All measures.
 const ALL: &[Measure] = &[Measure::Responses];
 
+/// What each of them says about itself.
+pub fn infos() -> impl Iterator<Item = &'static Info> {
+    ALL.iter().map(|measure| measure.info())
+}
+
 impl Measure {
     /// What it says about itself.
     pub fn info(self) -> &'static Info {

@@ -125,25 +125,6 @@ impl<'s> Runner<'s> {
         Ok(missing)
     }
 
-    /// All runs of the cell at `place`, for whoever keeps the store; `None` when `stop` said so.
-    ///
-    /// # Errors
-    /// When the cell cannot be simulated.
-    ///
-    /// # Panics
-    /// Where there is no such cell.
-    pub fn compute(
-        &self,
-        place: usize,
-        stop: &(dyn Fn() -> ControlFlow<()> + Sync),
-    ) -> Result<Option<Vec<Stored>>, StudyError> {
-        let runs = RefCell::new(Vec::new());
-        let keep = |run| runs.borrow_mut().push(run);
-        let make = |job: &Job, seed| job.measured(seed, stop);
-        let done = self.cell(place, &Known::new(), &make, &keep)?;
-        Ok(done.map(|_| runs.into_inner()))
-    }
-
     /// The cell at `place` if all its runs are `known`.
     fn known(&self, place: usize, known: &Known) -> Result<Option<Done>, StudyError> {
         self.cell(place, known, &|_, _| Ok(Figures::Stopped), &|_| ())
@@ -185,8 +166,6 @@ impl<'s> Runner<'s> {
         }
     }
 
-    /// The runs of the cell at `place`, as often as it needs: what is `known`, and else what `make`
-    /// makes, which is handed to `keep`; `None` when that was stopped.
     fn cell(
         &self,
         place: usize,
@@ -194,51 +173,86 @@ impl<'s> Runner<'s> {
         make: &dyn Fn(&Job, u64) -> Result<Figures, String>,
         keep: &dyn Fn(Stored),
     ) -> Result<Option<Done>, StudyError> {
-        let (cell, job) = (&self.study.cells[place], &self.jobs[place]);
-        let wanted = cell.replications;
-        let (mut seeds, mut keys, mut runs) = (Vec::new(), Vec::new(), Vec::new());
-        for seed in replication_seeds(wanted.seed).take(wanted.most as usize) {
-            if runs.len() >= wanted.least as usize && is_narrow(&runs, wanted.until_ci95) {
-                break;
+        let cell = &self.study.cells[place];
+        let done = replicated(cell, &self.jobs[place], known, make, keep);
+        done.map_err(cell_error(self::place(self.study, cell)))
+    }
+}
+
+/// All runs of the cell of `study` at `place`, for whoever keeps the store; `None` when `stop` said
+/// so.
+///
+/// # Errors
+/// When the cell cannot be simulated.
+///
+/// # Panics
+/// Where there is no such cell.
+pub fn compute(
+    study: &Study,
+    place: usize,
+    stop: &(dyn Fn() -> ControlFlow<()> + Sync),
+) -> Result<Option<Vec<Stored>>, StudyError> {
+    let cell = &study.cells[place];
+    let runs = RefCell::new(Vec::new());
+    let keep = |run| runs.borrow_mut().push(run);
+    let made = || {
+        let job = Job::new(&cell.inputs, &mut Shared::default())?;
+        let make = |job: &Job, seed| job.measured(seed, stop);
+        replicated(cell, &job, &Known::new(), &make, &keep)
+    };
+    let done = made().map_err(cell_error(self::place(study, cell)))?;
+    Ok(done.map(|_| runs.into_inner()))
+}
+
+/// The runs of a cell, as often as it needs: what is `known`, and else what `make` makes, which is
+/// handed to `keep`; `None` when that was stopped.
+fn replicated(
+    cell: &Cell,
+    job: &Job,
+    known: &Known,
+    make: &dyn Fn(&Job, u64) -> Result<Figures, String>,
+    keep: &dyn Fn(Stored),
+) -> Result<Option<Done>, String> {
+    let wanted = cell.replications;
+    let (mut seeds, mut keys, mut runs) = (Vec::new(), Vec::new(), Vec::new());
+    for seed in replication_seeds(wanted.seed).take(wanted.most as usize) {
+        if runs.len() >= wanted.least as usize && is_narrow(&runs, wanted.until_ci95) {
+            break;
+        }
+        let key = job.key(seed);
+        let figures = match known.get(&key) {
+            Some(figures) => figures.clone(),
+            None => {
+                let figures = match make(job, seed)? {
+                    Figures::Measured(figures) => Some(figures),
+                    Figures::Saturated => None,
+                    Figures::Stopped => return Ok(None),
+                };
+                keep(Stored {
+                    key: key.clone(),
+                    figures: figures.clone(),
+                });
+                figures
             }
-            let key = job.key(seed);
-            let figures = match known.get(&key) {
-                Some(figures) => figures.clone(),
-                None => {
-                    let made = make(job, seed);
-                    let figures = match made.map_err(cell_error(self::place(self.study, cell)))? {
-                        Figures::Measured(figures) => Some(figures),
-                        Figures::Saturated => None,
-                        Figures::Stopped => return Ok(None),
-                    };
-                    keep(Stored {
-                        key: key.clone(),
-                        figures: figures.clone(),
-                    });
-                    figures
-                }
-            };
-            seeds.push(seed);
-            keys.push(key);
-            match figures {
-                Some(figures) => runs.push(figures),
-                None => {
-                    let replicated = Replicated::Saturated;
-                    return Ok(Some(Done {
-                        seeds,
-                        keys,
-                        replicated,
-                    }));
-                }
+        };
+        seeds.push(seed);
+        keys.push(key);
+        match figures {
+            Some(figures) => runs.push(figures),
+            None => {
+                return Ok(Some(Done {
+                    seeds,
+                    keys,
+                    replicated: Replicated::Saturated,
+                }));
             }
         }
-        let replicated = Replicated::Measured(runs);
-        Ok(Some(Done {
-            seeds,
-            keys,
-            replicated,
-        }))
     }
+    Ok(Some(Done {
+        seeds,
+        keys,
+        replicated: Replicated::Measured(runs),
+    }))
 }
 
 /// What a worker has to tell.

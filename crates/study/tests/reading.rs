@@ -208,7 +208,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "at_most = 1",
         "at_most = 1\nlevel = 2",
-        "claim[0].level: found 2, expected no such key",
+        "claim[0].level: found \"level\", expected a key of the check \"ratio\": metric",
     ),
     (
         "{ policy = \"sptf\" }",

@@ -6,6 +6,7 @@
 
 mod allows;
 mod bare_quantities;
+mod book;
 mod core_purity;
 mod crate_floors;
 mod file_length;
@@ -13,8 +14,10 @@ mod function_length;
 mod ignored_tests;
 mod leftovers;
 mod line_length;
+mod links;
 mod machine_paths;
 mod manifest;
+mod markdown;
 mod module_floors;
 mod orphans;
 mod policy_docs;
@@ -72,6 +75,8 @@ const CHECKS: &[Check] = &[
     ignored_tests::CHECK,
     allows::CHECK,
     machine_paths::CHECK,
+    links::CHECK,
+    book::CHECK,
     crate_floors::CHECK,
     module_floors::CHECK,
     core_purity::CHECK,

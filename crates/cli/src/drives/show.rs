@@ -14,7 +14,9 @@ use crate::error::Error;
 use crate::output;
 use crate::prose;
 
-/// Show a drive: zones, seek curve, buffer, overheads, bus, queue, and where the figures are from.
+/// Show a drive and where its figures are from
+///
+/// Zones, seek curve, buffer, overheads, bus and queue.
 #[derive(clap::Args)]
 pub struct Args {
     /// Drive: a name of the catalogue, or a .toml file.

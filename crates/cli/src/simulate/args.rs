@@ -13,7 +13,7 @@ use crate::prose;
 use crate::trace::adapt::{Fitting, Part};
 use crate::trace::input::Reading;
 
-/// Simulate one drive under one workload and one host policy.
+/// Simulate one drive under one workload and one host policy
 ///
 /// Prints response and service times, utilisation, queue and throughput. The same inputs give
 /// the same figures, to the bit; only wall-clock times differ.

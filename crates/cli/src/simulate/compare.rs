@@ -12,7 +12,7 @@ use crate::output;
 use crate::parallel;
 use crate::prose;
 
-/// Compare host policies on one drive and one workload.
+/// Compare host policies on one drive and one workload
 ///
 /// Every policy gets the same requests. Prints a line a policy; `diskarm policies` lists them.
 #[derive(clap::Args)]

@@ -162,6 +162,7 @@ fn simulated<'s>(study: &'s Study, folder: &Path, chosen: &Chosen) -> Result<Res
 /// Writes results and report, and tells where they are.
 fn written(results: &Results<'_>, folder: &Path) -> Result<(), Error> {
     results.write(folder)?;
+    diskarm_study::Report::of(results)?.write(folder)?;
     let study = results.study;
     let told = judged(results);
     let saturated = results
@@ -177,5 +178,6 @@ fn written(results: &Results<'_>, folder: &Path) -> Result<(), Error> {
     text += &format!("  {}\n", Count::of(&told).text());
     let path = |name: &str| folder.join(name).display().to_string();
     text += &format!("  results  {}\n", path("results.csv"));
+    text += &format!("  report   {}\n", path("report.html"));
     output::print(&text)
 }

@@ -1,6 +1,8 @@
 //! Help texts are made from the tables, and so name everything.
 
-use crate::{assert_narrow, printed};
+use std::collections::BTreeSet;
+
+use crate::{assert_narrow, assert_within, printed};
 use diskarm_core::sched::INFOS;
 use diskarm_core::workload::{Arrivals, Places, Sizes};
 use diskarm_drives::CATALOGUE;
@@ -54,6 +56,72 @@ fn every_command_has_json_and_a_line_in_the_list() {
         let help = printed(&[command, &["--help"]].concat());
         assert_narrow(&help);
         assert!(help.contains("--json"), "{command:?}");
+    }
+}
+
+/// The commands that the table of contents lists, `trace info` for one.
+fn contents() -> BTreeSet<String> {
+    let help = printed(&["--help"]);
+    let lines = help.lines().filter_map(|line| line.strip_prefix("  "));
+    let lines = lines.filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()));
+    let names = lines.map(|line| line.split_once("  ").expect("a line about it").0.to_owned());
+    names.collect()
+}
+
+/// The pages of the manual are made from the definition of the commands itself, so that a command
+/// that the table of contents forgets has one.
+#[test]
+fn contents_list_every_command_that_the_manual_has() {
+    let folder = std::env::temp_dir().join(format!("diskarm-{}-man", std::process::id()));
+    let path = folder.to_str().unwrap();
+    printed(&["man", path]);
+    let mut pages = BTreeSet::new();
+    for page in std::fs::read_dir(&folder).unwrap() {
+        let page = page.unwrap();
+        let text = std::fs::read_to_string(page.path()).unwrap();
+        assert!(text.contains(".SH NAME") && text.contains(".SH SYNOPSIS"));
+        let name = page.file_name().into_string().unwrap();
+        let name = name.strip_suffix(".1").expect("a page of section 1");
+        pages.insert(
+            name.replacen("diskarm", "", 1)
+                .replace('-', " ")
+                .trim()
+                .to_owned(),
+        );
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    let contents = contents();
+    let above = |page: &String| contents.iter().any(|c| c.starts_with(&format!("{page} ")));
+    for page in &pages {
+        assert!(
+            contents.contains(page) || page.is_empty() || above(page),
+            "{page}"
+        );
+    }
+    for command in &contents {
+        assert!(pages.contains(command), "{command}");
+    }
+    assert!(contents.contains("study run") && contents.contains("drives"));
+}
+
+#[test]
+fn contents_fit_a_terminal_of_80_columns_and_point_onward() {
+    for flag in ["-h", "--help"] {
+        let help = printed(&[flag]);
+        assert_within(&help, 80);
+        assert!(help.contains("diskarm study list") && help.contains("docs/"));
+    }
+}
+
+#[test]
+fn completions_name_every_command_in_every_shell() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let text = printed(&["completions", shell]);
+        for command in contents() {
+            let last = command.split(' ').next_back().unwrap();
+            assert!(text.contains(last), "{shell}: {command}");
+        }
+        assert!(text.contains("replications"), "{shell}");
     }
 }
 

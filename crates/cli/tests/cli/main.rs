@@ -2,6 +2,7 @@
 
 mod calibrate;
 mod compare;
+mod documents;
 mod drives;
 mod errors;
 mod help;

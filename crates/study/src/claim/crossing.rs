@@ -12,6 +12,17 @@ use crate::select::Selection;
 
 pub(super) const INFO: Info = Info {
     name: "crossing",
+    holds: "the number at which the metric of `of` first exceeds that of `to` lies within the \
+            bounds",
+    keys: &[
+        ("metric", "what is held"),
+        ("along", "an axis of numbers"),
+        ("of = {}", "one value of each axis that it names"),
+        ("to = {}", "the same"),
+        ("where = {}", "the cells that count; all when left out"),
+        ("at_least", "the lower bound; it, at_most or both"),
+        ("at_most", "the upper bound"),
+    ],
     read: |keys| {
         Ok(Arc::new(Crossing {
             metric: keys.metric()?,

@@ -13,6 +13,14 @@ use crate::select::Selection;
 
 pub(super) const INFO: Info = Info {
     name: "interval",
+    holds: "half the width of the metric's 95 % interval, as a share of its mean, lies within \
+            the bounds",
+    keys: &[
+        ("metric", "what is held"),
+        ("where = {}", "the cells that count; all when left out"),
+        ("at_least", "the lower bound; it, at_most or both"),
+        ("at_most", "the upper bound"),
+    ],
     read: |keys| {
         Ok(Arc::new(Interval {
             metric: keys.metric()?,

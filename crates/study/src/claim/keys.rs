@@ -1,5 +1,6 @@
 //! The keys of a claim, taken one by one.
 
+use super::Info;
 use super::bounds::Bounds;
 use crate::axis::Axis;
 use crate::error::FileError;
@@ -32,15 +33,12 @@ impl<'a> Keys<'a> {
     }
 
     /// # Errors
-    /// When a key is left that the check does not know.
-    pub(super) fn finish(self) -> Result<(), FileError> {
-        match self.left.iter().next() {
-            Some((key, value)) => {
-                let at = self.at.part(key);
-                Err(at.error(
-                    value.to_string(),
-                    "no such key, as the check does not know it",
-                ))
+    /// When a key is left that `check` does not know.
+    pub(super) fn finish(self, check: &Info) -> Result<(), FileError> {
+        match self.left.keys().next() {
+            Some(key) => {
+                let what = format!("a key of the check {:?}", check.name);
+                Err(self.at.part(key).unknown(key, &what, &check.key_names()))
             }
             None => Ok(()),
         }

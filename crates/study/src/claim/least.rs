@@ -13,6 +13,14 @@ use crate::select::Selection;
 
 pub(super) const INFO: Info = Info {
     name: "least",
+    holds: "the number at which the metric is least lies within the bounds",
+    keys: &[
+        ("metric", "what is held"),
+        ("along", "an axis of numbers"),
+        ("where = {}", "the cells that count; all when left out"),
+        ("at_least", "the lower bound; it, at_most or both"),
+        ("at_most", "the upper bound"),
+    ],
     read: |keys| {
         Ok(Arc::new(Least {
             metric: keys.metric()?,

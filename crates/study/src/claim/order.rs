@@ -13,6 +13,19 @@ use crate::select::Selection;
 
 pub(super) const INFO: Info = Info {
     name: "order",
+    holds: "the metric ascends from side to side",
+    keys: &[
+        ("metric", "what is held"),
+        (
+            "ascending = []",
+            "two sides or more, the least first; each names one value of each of its axes",
+        ),
+        ("where = {}", "the cells that count; all when left out"),
+        (
+            "slack = \"0 %\"",
+            "a step down of up to this share is let pass",
+        ),
+    ],
     read: |keys| {
         Ok(Arc::new(Order {
             metric: keys.metric()?,

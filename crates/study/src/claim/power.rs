@@ -12,6 +12,15 @@ use crate::select::Selection;
 
 pub(super) const INFO: Info = Info {
     name: "power",
+    holds: "p of the metric as along^-p, taken as 1 at along = 1 and fitted by least squares, \
+            lies within the bounds",
+    keys: &[
+        ("metric", "what is held"),
+        ("along", "an axis of numbers"),
+        ("where = {}", "the cells that count; all when left out"),
+        ("at_least", "the lower bound; it, at_most or both"),
+        ("at_most", "the upper bound"),
+    ],
     read: |keys| {
         Ok(Arc::new(Power {
             metric: keys.metric()?,

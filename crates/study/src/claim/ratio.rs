@@ -13,6 +13,22 @@ use crate::select::Selection;
 
 pub(super) const INFO: Info = Info {
     name: "ratio",
+    holds: "the metric of `of` over that of `to` lies within the bounds",
+    keys: &[
+        ("metric", "what is held"),
+        ("of = {}", "the cells that are set beside others"),
+        (
+            "to = {}",
+            "the others; one value of each axis that it names",
+        ),
+        ("where = {}", "the cells that count; all when left out"),
+        ("at_least", "the lower bound; it, at_most or both"),
+        ("at_most", "the upper bound"),
+        (
+            "take = \"each\"",
+            "each ratio is held to the bounds; with \"mean\" their mean",
+        ),
+    ],
     read: |keys| {
         let take = keys.text("take")?;
         Ok(Arc::new(Ratio {

@@ -11,6 +11,16 @@ use crate::select::Selection;
 
 pub(super) const INFO: Info = Info {
     name: "saturates",
+    holds: "the largest load that is not saturated, or its ratio to that of `to`, lies within \
+            the bounds",
+    keys: &[
+        ("along", "an axis of numbers"),
+        ("of = {}", "one value of each axis that it names"),
+        ("to = {}", "the same; may be left out"),
+        ("where = {}", "the cells that count; all when left out"),
+        ("at_least", "the lower bound; it, at_most or both"),
+        ("at_most", "the upper bound"),
+    ],
     read: |keys| {
         Ok(Arc::new(Saturates {
             along: keys.along("along")?,

@@ -14,6 +14,15 @@ use crate::select::Selection;
 
 pub(super) const INFO: Info = Info {
     name: "spread",
+    holds: "the largest over the smallest metric among the values of an axis lies within the \
+            bounds",
+    keys: &[
+        ("metric", "what is held"),
+        ("among", "the axis"),
+        ("where = {}", "the cells that count; all when left out"),
+        ("at_least", "the lower bound; it, at_most or both"),
+        ("at_most", "the upper bound"),
+    ],
     read: |keys| {
         Ok(Arc::new(Spread {
             metric: keys.metric()?,

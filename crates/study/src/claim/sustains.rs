@@ -13,6 +13,18 @@ use crate::select::Selection;
 
 pub(super) const INFO: Info = Info {
     name: "sustains",
+    holds: "the load at which the metric of `of` first reaches the level, or its ratio to that \
+            of `to`, lies within the bounds",
+    keys: &[
+        ("metric", "what is held"),
+        ("level", "above 0"),
+        ("along", "an axis of numbers"),
+        ("of = {}", "one value of each axis that it names"),
+        ("to = {}", "the same; may be left out"),
+        ("where = {}", "the cells that count; all when left out"),
+        ("at_least", "the lower bound; it, at_most or both"),
+        ("at_most", "the upper bound"),
+    ],
     read: |keys| {
         Ok(Arc::new(Sustains {
             metric: keys.metric()?,

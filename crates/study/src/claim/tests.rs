@@ -1,18 +1,59 @@
 //! Every check against figures that are made up, so that the verdict is known.
 
-use super::{Judged, Verdict};
+use super::{CHECKS, Judged, Verdict};
+use crate::error::FileError;
 use crate::file::{Asked, Study};
 use crate::results::{Replicated, Results};
 
 /// Policies a, b and c at loads 1, 2 and 4, with the claim that is asked for.
 fn study(claim: &str) -> Study {
+    read(claim).unwrap()
+}
+
+fn read(claim: &str) -> Result<Study, FileError> {
     let text = format!(
         "title = \"T\"\nsource = \"S\"\n[cell]\ndrive = \"d\"\npolicy = \"{{policy}}\"\n\
          workload = \"{{load}}\"\nrequests = 1\n[[axis]]\nname = \"policy\"\n\
          values = [\"a\", \"b\", \"c\"]\n[[axis]]\nname = \"load\"\nvalues = [1, 2, 4]\n\
          [[claim]]\nsays = \"so\"\nsource = \"s\"\ntheirs = \"t\"\n{claim}\n"
     );
-    Study::read("t", &text, "t.toml", Asked::default()).unwrap()
+    Study::read("t", &text, "t.toml", Asked::default())
+}
+
+/// Every key that any check has.
+const KEYS: &[(&str, &str)] = &[
+    ("metric", "\"response_ms_mean\""),
+    ("where", "{ load = [1, 2] }"),
+    ("of", "{ policy = \"a\" }"),
+    ("to", "{ policy = \"b\" }"),
+    ("ascending", "[{ policy = \"a\" }, { policy = \"b\" }]"),
+    ("slack", "\"1 %\""),
+    ("level", "1"),
+    ("along", "\"load\""),
+    ("among", "\"policy\""),
+    ("take", "\"mean\""),
+    ("at_least", "1"),
+    ("at_most", "2"),
+];
+
+/// What a check says of its keys is what its reader asks for.
+#[test]
+fn each_check_reads_the_keys_that_it_lists_and_no_others() {
+    for info in CHECKS {
+        let names = info.key_names();
+        let (own, others): (Vec<_>, Vec<_>) = KEYS.iter().partition(|(k, _)| names.contains(k));
+        assert_eq!(own.len(), names.len(), "{}", info.name);
+        let claim = |keys: &[&(&str, &str)]| {
+            let keys = keys.iter().map(|(key, value)| format!("\n{key} = {value}"));
+            format!("check = \"{}\"{}", info.name, keys.collect::<String>())
+        };
+        assert!(read(&claim(&own)).is_ok(), "{}", info.name);
+        for other in others {
+            let keys: Vec<_> = own.iter().copied().chain([other]).collect();
+            let error = read(&claim(&keys)).unwrap_err().to_string();
+            assert!(error.contains("expected a key of the check"), "{error}");
+        }
+    }
 }
 
 /// The verdict where policy by policy and load by load the replications have these means; none

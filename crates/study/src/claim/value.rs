@@ -13,6 +13,13 @@ use crate::select::Selection;
 
 pub(super) const INFO: Info = Info {
     name: "value",
+    holds: "the metric of each cell lies within the bounds; a saturated cell is beyond them",
+    keys: &[
+        ("metric", "what is held"),
+        ("where = {}", "the cells that count; all when left out"),
+        ("at_least", "the lower bound; it, at_most or both"),
+        ("at_most", "the upper bound"),
+    ],
     read: |keys| {
         Ok(Arc::new(Value {
             metric: keys.metric()?,

@@ -1,0 +1,99 @@
+//! Makes the pages of the book that list things, from the tables of those things:
+//!
+//! ```sh
+//! cargo run --example reference
+//! ```
+//!
+//! A page is a function and a line of [`PAGES`].
+
+mod drives;
+mod policies;
+mod studies;
+mod traces;
+mod workloads;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The folder of the pages.
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference");
+
+/// One line a page: its file, and what makes it.
+const PAGES: &[(&str, fn() -> String)] = &[
+    ("policies.md", policies::page),
+    ("workloads.md", workloads::page),
+    ("drives.md", drives::page),
+    ("traces.md", traces::page),
+    ("measures.md", studies::measures),
+    ("checks.md", studies::checks),
+    ("studies.md", studies::list),
+];
+
+fn main() -> ExitCode {
+    for (file, page) in PAGES {
+        let path = PathBuf::from(FOLDER).join(file);
+        if let Err(error) = std::fs::write(&path, page()) {
+            eprintln!("error: {}: {error}", path.display());
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// What stands above every page.
+fn head(title: &str, about: &str) -> String {
+    format!(
+        "# {title}\n\n<!-- made by cargo run --example reference from the program's tables -->\n\n\
+         {about}\n\n"
+    )
+}
+
+/// A table in Markdown.
+fn table(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let rule = vec!["---".to_owned(); head.len()];
+    let head: Vec<String> = head.iter().map(|&cell| cell.to_owned()).collect();
+    let rows = rows.map(|row| {
+        assert_eq!(row.len(), head.len(), "cells of {row:?}");
+        let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
+        line(&cells)
+    });
+    line(&head) + &line(&rule) + &rows.collect::<String>()
+}
+
+/// As code.
+fn code(text: &str) -> String {
+    format!("`{text}`")
+}
+
+/// Parameters and what they mean, in one cell.
+fn parameters(all: &[(&str, &str)]) -> String {
+    let each = all
+        .iter()
+        .map(|(written, meaning)| format!("`{written}`: {meaning}"));
+    each.collect::<Vec<String>>().join("<br>")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pages_are_what_the_tables_make() {
+        for (file, page) in PAGES {
+            let path = PathBuf::from(FOLDER).join(file);
+            let found = std::fs::read_to_string(path).unwrap_or_default();
+            assert!(
+                found == page(),
+                "docs/reference/{file} is not what the tables say: cargo run --example reference"
+            );
+        }
+    }
+
+    #[test]
+    fn a_bar_does_not_end_a_cell() {
+        let rows = [vec!["a|b".to_owned(), "c".to_owned()]].into_iter();
+        let expected = "| x | y |\n| --- | --- |\n| a\\|b | c |\n";
+        assert_eq!(table(&["x", "y"], rows), expected);
+    }
+}

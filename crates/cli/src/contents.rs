@@ -1,0 +1,48 @@
+//! The table of contents that `diskarm --help` prints: every command in a line, by what one wants.
+
+use clap::Command;
+
+/// What one comes for, and the commands for it. A command stands in one of these.
+const CHAPTERS: &[(&str, &[&str])] = &[
+    ("Experiments", &["study"]),
+    ("One simulation", &["simulate", "compare"]),
+    ("Traces", &["trace"]),
+    ("Real drives", &["validate", "calibrate"]),
+    ("What there is", &["drives", "policies"]),
+    ("About the program", &["completions", "man"]),
+];
+
+/// How the help of the whole program is laid out.
+pub const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}{after-help}\n";
+
+const MORE: &str = "
+  -h, --help       Print this; behind a command, what it does and takes
+  -V, --version    Print the version
+
+Begin with `diskarm study list` and `diskarm study run NAME --quick`.
+The book is in docs/, from docs/introduction.md on (`make book` builds it).";
+
+/// The table, of the commands of `T`.
+pub fn of<T: clap::Subcommand>() -> String {
+    let all = T::augment_subcommands(Command::new("diskarm"));
+    let chapters = CHAPTERS.iter().map(|(chapter, names)| {
+        let commands = names.iter().filter_map(|name| all.find_subcommand(name));
+        let mut text = format!("\n{chapter}\n");
+        commands.for_each(|command| tell(command, "", &mut text));
+        text
+    });
+    chapters.collect::<String>() + MORE
+}
+
+/// A line for each thing that `command` does.
+fn tell(command: &Command, above: &str, text: &mut String) {
+    let name = format!("{above}{}", command.get_name());
+    let does_something = !command.is_subcommand_required_set();
+    if does_something {
+        let about = command.get_about().map(ToString::to_string);
+        *text += &format!("  {name:<16} {}\n", about.unwrap_or_default());
+    }
+    for part in command.get_subcommands() {
+        tell(part, &format!("{name} "), text);
+    }
+}

@@ -1,0 +1,215 @@
+//! Every command in the documents is run, and prints what they say.
+//!
+//! A page is a folder of its own, with `examples/` in it as in a checkout. In a `console` block a
+//! line that begins with `$` is run by `sh` (a `\` at its end joins the next), and the lines below
+//! are what it prints, where `...` alone stands for any lines and within one for anything. A block
+//! with `file=NAME` is written to that file first, behind those of the same name above it.
+//!
+//! What a page cannot run here stands in `sh` blocks: what builds the program, or needs a device.
+//! Of Python, `python` blocks are the module's tests' to run; of Rust, the README's are a doc test.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A fenced block.
+struct Block {
+    /// The line of its fence, from 1.
+    line: usize,
+    /// What stands behind the fence: a language, and perhaps a file.
+    kind: String,
+    lines: Vec<String>,
+}
+
+/// What `sh` blocks may begin their lines with: nothing that this test could run.
+const ELSEWHERE: &[&str] = &[
+    "git", "cargo", "make", "pip", "sudo", "blktrace", "fio", "man",
+];
+
+fn root() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+/// The pages, from the root.
+fn pages() -> Vec<PathBuf> {
+    let mut found = vec!["README.md".into(), "examples/README.md".into()];
+    let mut folders = vec![PathBuf::from("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(root().join(&folder)).unwrap() {
+            let entry = entry.unwrap();
+            let path = folder.join(entry.file_name());
+            if entry.path().is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == "md") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn blocks(text: &str) -> Vec<Block> {
+    let mut found: Vec<Block> = Vec::new();
+    let mut open = false;
+    for (line, content) in (1..).zip(text.lines()) {
+        match content.strip_prefix("```") {
+            Some(_) if open => open = false,
+            Some(kind) => {
+                open = true;
+                let kind = kind.to_owned();
+                let lines = Vec::new();
+                found.push(Block { line, kind, lines });
+            }
+            None if open => found.last_mut().unwrap().lines.push(content.to_owned()),
+            None => {}
+        }
+    }
+    found
+}
+
+/// Whether lines are as `expected` says.
+fn is_as(expected: &[&str], lines: &[&str]) -> bool {
+    match expected.split_first() {
+        None => lines.is_empty(),
+        Some((&"...", rest)) => (0..=lines.len()).any(|skip| is_as(rest, &lines[skip..])),
+        Some((first, rest)) => match lines.split_first() {
+            Some((line, others)) => is_alike(first, line) && is_as(rest, others),
+            None => false,
+        },
+    }
+}
+
+fn is_alike(expected: &str, line: &str) -> bool {
+    match expected.split_once("...") {
+        None => expected == line,
+        Some((before, behind)) => line.strip_prefix(before).is_some_and(|rest| {
+            let mut starts = rest.char_indices().map(|(at, _)| at).chain([rest.len()]);
+            starts.any(|at| is_alike(behind, &rest[at..]))
+        }),
+    }
+}
+
+/// Runs `command` in `folder`.
+fn run(command: &str, folder: &Path) -> (bool, String) {
+    let programs = Path::new(env!("CARGO_BIN_EXE_diskarm")).parent().unwrap();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let output = Command::new("sh")
+        .args(["-c", &format!("exec 2>&1; {command}")])
+        .env("PATH", format!("{}:{path}", programs.display()))
+        .env("HOME", folder)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    (output.status.success(), text)
+}
+
+/// The commands of a block, each with what it prints.
+fn commands(block: &Block) -> Vec<(String, Vec<&str>)> {
+    let mut found: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut goes_on = false;
+    for line in &block.lines {
+        match (line.strip_prefix("$ "), found.last_mut()) {
+            (Some(command), _) if !goes_on => found.push((command.to_owned(), Vec::new())),
+            (_, Some((command, _))) if goes_on => *command += &format!("\n{line}"),
+            (_, Some((_, output))) => output.push(line),
+            (_, None) => panic!("line {}: output before a command", block.line),
+        }
+        goes_on = line.ends_with('\\');
+    }
+    found
+}
+
+/// What is wrong with the blocks of a page.
+fn wrong(page: &Path) -> Vec<String> {
+    let name = page.display();
+    let text = std::fs::read_to_string(root().join(page)).unwrap();
+    let number = name.to_string().replace(['/', '.'], "-");
+    let folder = std::env::temp_dir().join(format!("diskarm-{}-{number}", std::process::id()));
+    std::fs::create_dir_all(folder.join("examples")).unwrap();
+    for entry in std::fs::read_dir(root().join("examples")).unwrap() {
+        let entry = entry.unwrap();
+        let copy = folder.join("examples").join(entry.file_name());
+        std::fs::copy(entry.path(), copy).unwrap();
+    }
+    let mut complaints = Vec::new();
+    for block in blocks(&text) {
+        let at = |what: String| format!("{name}:{}: {what}", block.line);
+        complaints.extend(block_is_wrong(&block, page, &folder).into_iter().map(at));
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    complaints
+}
+
+fn block_is_wrong(block: &Block, page: &Path, folder: &Path) -> Vec<String> {
+    let (language, file) = match block.kind.split_once(" file=") {
+        Some((language, file)) => (language, Some(file)),
+        None => (block.kind.as_str(), None),
+    };
+    if let Some(file) = file {
+        let path = folder.join(file);
+        let above = std::fs::read_to_string(&path).unwrap_or_default();
+        std::fs::write(path, above + &block.lines.join("\n") + "\n").unwrap();
+        return Vec::new();
+    }
+    match language {
+        "console" => {
+            let ran = commands(block).into_iter();
+            ran.filter_map(|(command, expected)| {
+                let (is_well, text) = run(&command, folder);
+                let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+                let is_said = expected.is_empty() || is_as(&expected, &lines);
+                (!is_well || !is_said).then(|| format!("{command}\nprinted\n{text}"))
+            })
+            .collect()
+        }
+        "sh" => {
+            let first = |line: &String| line.split_whitespace().next().map(str::to_owned);
+            let strays = block.lines.iter().filter_map(first);
+            let strays = strays.filter(|word| !ELSEWHERE.contains(&word.as_str()));
+            strays
+                .map(|word| format!("{word:?} can be run: make it a console block"))
+                .collect()
+        }
+        "rust" if page == Path::new("README.md") => Vec::new(),
+        // Read by the test of the reference itself.
+        "toml" if page == Path::new("docs/specification.md") => Vec::new(),
+        "python" | "text" => Vec::new(),
+        other => vec![format!("{other:?} is no kind of block that is tried")],
+    }
+}
+
+#[test]
+fn every_command_of_every_page_runs_and_prints_what_the_page_says() {
+    let pages = pages();
+    let complaints: Vec<String> = std::thread::scope(|scope| {
+        let runs: Vec<_> = pages
+            .iter()
+            .map(|page| scope.spawn(move || wrong(page)))
+            .collect();
+        runs.into_iter()
+            .flat_map(|run| run.join().unwrap())
+            .collect()
+    });
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+#[test]
+fn dots_stand_for_anything() {
+    let lines = ["a", "b 1 c", "d"];
+    assert!(is_as(&["a", "b ... c", "d"], &lines));
+    assert!(is_as(&["...", "d"], &lines) && is_as(&["a", "..."], &lines));
+    assert!(!is_as(&["a", "d"], &lines) && !is_as(&["...", "b ... x", "..."], &lines));
+    assert!(!is_as(&["a"], &lines) && is_as(&["..."], &[]));
+}
+
+/// A new kind of page would not be found by looking for it in vain.
+#[test]
+fn the_pages_are_those_of_the_book_and_the_readmes() {
+    let pages: BTreeSet<PathBuf> = pages().into_iter().collect();
+    for page in ["README.md", "docs/tutorial.md", "docs/how-to/own-trace.md"] {
+        assert!(pages.contains(Path::new(page)), "{page}");
+    }
+}

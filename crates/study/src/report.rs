@@ -1,0 +1,210 @@
+//! What came of a study, for people: one page that opens anywhere, and its figures as files.
+
+mod again;
+mod claims;
+mod figures;
+mod html;
+mod number;
+mod parts;
+mod tables;
+
+use std::fs;
+use std::path::Path;
+
+pub use figures::Drawing;
+
+use crate::axis::Point;
+use crate::cell::told;
+use crate::error::StudyError;
+use crate::files::replace;
+use crate::results::Results;
+use again::Inputs;
+use claims::Claims;
+use html::Html;
+
+/// A report: a page of HTML that needs no other file and no network, and the drawings in it. The
+/// same results give the same bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// The page, which is well-formed XML too.
+    pub html: String,
+    /// The figures, in the order of the page.
+    pub drawings: Vec<Drawing>,
+}
+
+/// A part of the page: what links call it, its heading, and what it holds.
+type Section = (&'static str, &'static str, Html);
+
+impl Report {
+    /// Reports what came of a study.
+    ///
+    /// # Errors
+    /// When a drive's specification or a trace, whose digests it tells, can no longer be read.
+    pub fn of(results: &Results<'_>) -> Result<Self, StudyError> {
+        let inputs = Inputs::of(results)?;
+        let claims = Claims::of(results);
+        let drawings = figures::all(results);
+        let study = results.study;
+        let mut sections: Vec<Section> = Vec::new();
+        if !claims.is_empty() {
+            sections.push(("claims", "Claims", claims.list()));
+        }
+        if !drawings.is_empty() {
+            let figures = drawings.iter().map(figure).collect();
+            sections.push(("figures", "Figures", figures));
+        }
+        if !study.tables.is_empty() {
+            sections.push(("tables", "Tables", tables::all(results)));
+        }
+        let saturated = saturated(results);
+        if !saturated.is_empty() {
+            sections.push(("saturated", "Saturated cells", listed(&saturated)));
+        }
+        sections.push(("again", "To run it again", inputs.told(study)));
+        let head = head(results, &claims, inputs.runs());
+        Ok(Self {
+            html: page(&study.title, head, sections),
+            drawings,
+        })
+    }
+
+    /// Writes `report.html`, and `figures/*.svg` and `*.png`, into `folder`, each as a whole or
+    /// not at all.
+    ///
+    /// # Errors
+    /// When one cannot be written.
+    pub fn write(&self, folder: &Path) -> Result<(), StudyError> {
+        if !self.drawings.is_empty() {
+            let figures = folder.join("figures");
+            fs::create_dir_all(&figures).map_err(|e| StudyError::cannot_write(&figures, e))?;
+            for drawing in &self.drawings {
+                let path = |ending: &str| figures.join(format!("{}.{ending}", drawing.name));
+                replace(&path("svg"), drawing.svg.as_bytes())?;
+                let image = diskarm_plot::png(&drawing.svg).expect("a drawing of our own");
+                replace(&path("png"), &image)?;
+            }
+        }
+        replace(&folder.join("report.html"), self.html.as_bytes())
+    }
+}
+
+fn page(title: &str, head: Html, sections: Vec<Section>) -> String {
+    let links = sections
+        .iter()
+        .map(|(id, heading, _)| Html::with("a", &[("href", &format!("#{id}"))], *heading));
+    let links = Html::element("nav", links.collect::<Html>());
+    let sections = sections.into_iter().map(|(id, heading, inside)| {
+        Html::with(
+            "section",
+            &[("id", id)],
+            [Html::element("h2", heading), inside],
+        )
+    });
+    let head_of_page = Html::from([
+        Html::of_our_own(
+            "<meta charset=\"utf-8\"/>\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>",
+        ),
+        Html::element("title", title),
+        Html::element("style", Html::of_our_own(include_str!("report/style.css"))),
+    ]);
+    let body = Html::from([head, links, sections.collect()]);
+    let page = Html::with(
+        "html",
+        &[("lang", "en")],
+        [
+            Html::element("head", head_of_page),
+            Html::element("body", Html::element("main", body)),
+        ],
+    );
+    format!("<!DOCTYPE html>\n{}\n", page.into_string())
+}
+
+/// Title, source, and how it came out.
+fn head(results: &Results<'_>, claims: &Claims<'_>, runs: usize) -> Html {
+    let study = results.study;
+    let paragraph = |class: &str, words: String| Html::with("p", &[("class", class)], words);
+    let outcomes = results.outcomes.iter();
+    let saturated = outcomes.filter(|outcome| outcome.is_saturated).count();
+    let mut cells = format!("{} cells from {runs} runs", study.cells.len());
+    if saturated > 0 {
+        cells += &format!("; {saturated} saturated");
+    }
+    let mut summary = vec![
+        paragraph("count", claims.count()),
+        paragraph("cells", cells),
+    ];
+    let mut class = "summary";
+    if study.asked.quick {
+        class = "summary warning";
+        let words = "The short form of the study: its runs are shorter and its cells fewer than \
+                     the study's own, and claims may come out otherwise.";
+        summary.push(paragraph("short", words.to_owned()));
+    }
+    Html::element(
+        "header",
+        [
+            Html::element("h1", study.title.as_str()),
+            paragraph("source", study.source.clone()),
+            paragraph("about", reflowed(&study.about)),
+            Html::with(
+                "div",
+                &[("class", class)],
+                summary.into_iter().collect::<Html>(),
+            ),
+        ],
+    )
+}
+
+/// Paragraphs without the line ends of the file within them.
+fn reflowed(text: &str) -> String {
+    let paragraphs = text.split("\n\n").map(|paragraph| {
+        let lines: Vec<&str> = paragraph.lines().map(str::trim).collect();
+        lines.join(" ")
+    });
+    paragraphs.collect::<Vec<String>>().join("\n\n")
+}
+
+fn figure(drawing: &Drawing) -> Html {
+    let summary = format!("Numbers of figure {}", drawing.name);
+    let numbers = Html::element(
+        "details",
+        [Html::element("summary", summary), drawing.numbers.clone()],
+    );
+    let drawn = Html::with("div", &[("class", "wide")], Html::of_our_own(&drawing.svg));
+    Html::with(
+        "figure",
+        &[("id", &format!("figure-{}", drawing.name))],
+        [drawn, Html::element("figcaption", numbers)],
+    )
+}
+
+/// The cells in which requests came faster than they were served. Neighbours along the last axis
+/// are one line: `policy = SSTF, rate = 80, 90, 100`.
+fn saturated(results: &Results<'_>) -> Vec<String> {
+    let study = results.study;
+    let cells = study.cells.iter().zip(&results.outcomes);
+    let saturated = cells.filter(|(_, outcome)| outcome.is_saturated);
+    let points: Vec<&Point> = saturated.map(|(cell, _)| &cell.point).collect();
+    let shared = |point: &Point| point[..point.len().saturating_sub(1)].to_vec();
+    let lines = points.chunk_by(|one, next| shared(one) == shared(next));
+    let told = lines.map(|line| {
+        let others = line[1..].iter().filter_map(|point| {
+            let (axis, place) = study.axes.iter().zip(point.iter()).next_back()?;
+            Some(format!(", {}", axis.values[*place].label))
+        });
+        told(&study.axes, line[0]) + &others.collect::<String>()
+    });
+    told.collect()
+}
+
+fn listed(cells: &[String]) -> Html {
+    let items = cells.iter().map(|cell| Html::element("li", cell.as_str()));
+    Html::from([
+        Html::element(
+            "p",
+            "There requests came faster than they were served: these cells have no figures.",
+        ),
+        Html::element("ul", items.collect::<Html>()),
+    ])
+}

@@ -1,0 +1,128 @@
+//! What is needed to run a study again, and to see that it is the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::html::Html;
+use crate::cell::Source;
+use crate::error::StudyError;
+use crate::file::Study;
+use crate::job::{Job, Shared, cell_error};
+use crate::results::Results;
+use crate::studies;
+
+/// The inputs of a study that are not in its file, by what they are called.
+#[derive(Debug, Default)]
+pub struct Inputs {
+    /// A drive, with what the study sets in its specification: the specification's digest.
+    drives: BTreeMap<String, String>,
+    traces: BTreeMap<String, String>,
+    /// Of all replications, in the order in which they are drawn.
+    seeds: Vec<u64>,
+    runs: usize,
+}
+
+impl Inputs {
+    /// # Errors
+    /// When a drive or a trace can no longer be read.
+    pub fn of(results: &Results<'_>) -> Result<Self, StudyError> {
+        let study = results.study;
+        let (mut inputs, mut shared) = (Self::default(), Shared::default());
+        let mut seen = BTreeSet::new();
+        for (cell, outcome) in study.cells.iter().zip(&results.outcomes) {
+            let own = &cell.inputs;
+            let job = Job::new(own, &mut shared).map_err(cell_error(study.name.clone()))?;
+            let set = own
+                .spec
+                .iter()
+                .map(|(key, value)| format!(", {key} = {value}"));
+            let drive = format!("{}{}", own.drive, set.collect::<String>());
+            let digest = || job.specification_digest();
+            inputs.drives.entry(drive).or_insert_with(digest);
+            if let (Source::Traced { trace, .. }, Some(digest)) = (&own.source, job.trace_digest())
+            {
+                inputs.traces.insert(trace.clone(), digest.to_owned());
+            }
+            inputs.runs += outcome.seeds.len();
+            let new = outcome.seeds.iter().filter(|seed| seen.insert(**seed));
+            inputs.seeds.extend(new);
+        }
+        Ok(inputs)
+    }
+
+    /// How many runs the results are made of.
+    pub fn runs(&self) -> usize {
+        self.runs
+    }
+
+    /// Everything, and the study's file whole.
+    pub fn told(&self, study: &Study) -> Html {
+        let row = |name: &str, inside: Html| {
+            Html::from([Html::element("dt", name), Html::element("dd", inside)])
+        };
+        let code = |words: &str| Html::element("code", words);
+        let digests = |digests: &BTreeMap<String, String>| {
+            let each = digests.iter().map(|(name, digest)| {
+                let digest = Html::with("code", &[("class", "digest")], digest.as_str());
+                Html::element("li", [code(name), Html::text(" SHA-256 "), digest])
+            });
+            Html::element("ul", each.collect::<Html>())
+        };
+        let seeds: Vec<String> = self.seeds.iter().map(u64::to_string).collect();
+        let mut rows = vec![
+            row("Command", code(&command(study))),
+            row("Version", code(&format!("diskarm {}", crate::VERSION))),
+            row("Drives' specifications", digests(&self.drives)),
+        ];
+        if !self.traces.is_empty() {
+            rows.push(row("Traces", digests(&self.traces)));
+        }
+        rows.push(row("Seeds of the replications", code(&seeds.join(" "))));
+        Html::from([
+            Html::element("dl", rows.into_iter().collect::<Html>()),
+            Html::element("h3", format!("{}.toml", study.name)),
+            Html::with(
+                "pre",
+                &[("class", "file")],
+                Html::element("code", study.text.as_str()),
+            ),
+        ])
+    }
+}
+
+/// What was typed, but for where the results go and how many cells at a time.
+fn command(study: &Study) -> String {
+    let is_shipped = studies::find(&study.name).is_some_and(|entry| entry.text == study.text);
+    let name = match is_shipped {
+        true => study.name.clone(),
+        false => format!("{}.toml", study.name),
+    };
+    let mut command = format!("diskarm study run {}", quoted(&name));
+    if study.asked.quick {
+        command += " --quick";
+    }
+    for trace in &study.asked.traces {
+        command += &format!(" --trace {}", quoted(trace));
+    }
+    command
+}
+
+/// As a shell takes it for one word.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./+:@%,".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_takes_a_quoted_word_for_one() {
+        assert_eq!(quoted("a/b-1.csv.gz"), "a/b-1.csv.gz");
+        assert_eq!(quoted("it's $HOME"), "'it'\\''s $HOME'");
+        assert_eq!(quoted(""), "''");
+    }
+}

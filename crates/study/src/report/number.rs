@@ -1,0 +1,62 @@
+//! Numbers as readers of tables want them.
+
+use crate::results::Estimate;
+
+/// A mean and half the width of its interval, to two digits of the latter: `16.72 ± 0.13`.
+pub fn told(estimate: &Estimate) -> String {
+    match estimate.half_width {
+        Some(half) if half > 0.0 && half.is_finite() => {
+            let decimals = decimals(half, 2).min(decimals(estimate.mean, 7));
+            format!("{:.decimals$} \u{b1} {half:.decimals$}", estimate.mean)
+        }
+        _ => alone(estimate.mean),
+    }
+}
+
+/// A number without an interval, in four digits or all that stand before the point.
+pub fn alone(number: f64) -> String {
+    let decimals = decimals(number, 4);
+    let text = format!("{number:.decimals$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+/// Behind the point, so that a number has so many digits in all; at most nine.
+fn decimals(number: f64, digits: i32) -> usize {
+    if number == 0.0 || !number.is_finite() {
+        return 0;
+    }
+    let first = number.abs().log10().floor() as i32;
+    (digits - 1 - first).clamp(0, 9) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_says_how_many_digits_a_mean_has() {
+        for (mean, half_width, text) in [
+            (16.7234, Some(0.1278), "16.72 \u{b1} 0.13"),
+            (16.7234, Some(2.0), "16.7 \u{b1} 2.0"),
+            (1234.56, Some(345.6), "1235 \u{b1} 346"),
+            (0.001_234, Some(0.000_056), "0.001234 \u{b1} 0.000056"),
+            (250_000.0, Some(0.000_012), "250000.0 \u{b1} 0.0"),
+            (16.7234, Some(0.0), "16.72"),
+            (16.7234, None, "16.72"),
+            (250_000.0, None, "250000"),
+            (0.5, None, "0.5"),
+            (0.0, None, "0"),
+        ] {
+            let runs = Vec::new();
+            let estimate = Estimate {
+                mean,
+                half_width,
+                runs,
+            };
+            assert_eq!(told(&estimate), text);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The parts of a study that one figure or table shows: the axes that it does not name are taken
+//! one value at a time.
+
+use crate::axis::{Axis, Point, points};
+use crate::select::Selection;
+
+/// Some cells of a study that lie in one plane.
+pub struct Part {
+    /// What they share, as people read it: `Drive: HP C2247, ...`; empty where the study has
+    /// nothing else.
+    pub label: String,
+    /// The labels of what they share.
+    pub words: Vec<String>,
+    /// Along both axes, the places of the values that a cell has.
+    pub along: [Vec<usize>; 2],
+    /// A point in the plane.
+    origin: Point,
+    axes: [usize; 2],
+    cells: Selection,
+}
+
+impl Part {
+    /// All parts with a cell in `cells`, in the order of the study, in planes along two `axes`.
+    pub fn all(study_axes: &[Axis], axes: [usize; 2], cells: &Selection) -> Vec<Self> {
+        let chosen: Vec<Point> = points(study_axes)
+            .into_iter()
+            .filter(|point| cells.has(point))
+            .collect();
+        let mut parts: Vec<Self> = Vec::new();
+        for point in chosen {
+            let mut origin = point.clone();
+            axes.iter().for_each(|axis| origin[*axis] = 0);
+            let part = match parts.iter_mut().find(|part| part.origin == origin) {
+                Some(part) => part,
+                None => {
+                    parts.push(Self::at(origin, study_axes, axes, cells));
+                    parts.last_mut().expect("it was just put there")
+                }
+            };
+            for (places, axis) in part.along.iter_mut().zip(axes) {
+                if !places.contains(&point[axis]) {
+                    places.push(point[axis]);
+                }
+            }
+        }
+        parts
+    }
+
+    fn at(origin: Point, study_axes: &[Axis], axes: [usize; 2], cells: &Selection) -> Self {
+        let shared = study_axes.iter().zip(&origin).enumerate();
+        let shared =
+            shared.filter(|(number, (axis, _))| !axes.contains(number) && axis.values.len() > 1);
+        let shared: Vec<(&str, &str)> = shared
+            .map(|(_, (axis, place))| (axis.title.as_str(), axis.values[*place].label.as_str()))
+            .collect();
+        let label = shared
+            .iter()
+            .map(|(title, value)| format!("{title}: {value}"));
+        Self {
+            label: label.collect::<Vec<String>>().join("; "),
+            words: shared
+                .iter()
+                .map(|(_, value)| (*value).to_owned())
+                .collect(),
+            along: [Vec::new(), Vec::new()],
+            origin,
+            axes,
+            cells: cells.clone(),
+        }
+    }
+
+    /// The cell at these places along both axes, if it is meant.
+    pub fn point(&self, places: [usize; 2]) -> Option<Point> {
+        let mut point = self.origin.clone();
+        for (axis, place) in self.axes.into_iter().zip(places) {
+            point[axis] = place;
+        }
+        self.cells.has(&point).then_some(point)
+    }
+
+    /// A title with what the cells share.
+    pub fn titled(&self, title: &str) -> String {
+        match self.label.as_str() {
+            "" => title.to_owned(),
+            label => format!("{title} ({label})"),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! docs/studies.md lists exactly the keys that the reader knows.
+//!
+//! The oracle is the reader itself: an unknown key makes it say all that it knows.
+
+use diskarm_study::{Asked, Study};
+
+const PAGE: &str = include_str!("../../../docs/studies.md");
+
+/// A study that has every table.
+const GOOD: &str = r#"
+[cell]
+drive = "hp-c2247"
+policy = "{policy}"
+workload = "closed(clients={clients})"
+requests = 10
+[[axis]]
+name = "policy"
+values = ["fcfs", "sptf"]
+[[axis]]
+name = "clients"
+values = [1, 2]
+[[figure]]
+name = "a"
+title = "A"
+x = "clients"
+y = "response_ms_mean"
+series = "policy"
+[[table]]
+name = "a"
+title = "A"
+rows = "clients"
+columns = "policy"
+metric = "response_ms_mean"
+"#;
+
+/// Heading on the page, and the table that it is about in [`GOOD`].
+const TABLES: &[(&str, &str)] = &[
+    ("The file", ""),
+    ("`[cell]`", "[cell]\n"),
+    ("`[[axis]]`", "[[axis]]\n"),
+    ("`[[figure]]`", "[[figure]]\n"),
+    ("`[[table]]`", "[[table]]\n"),
+];
+
+fn read(text: &str) -> Result<Study, String> {
+    let text = format!("source = \"S\"\n{text}");
+    Study::read("s", &text, "s.toml", Asked::default()).map_err(|error| error.to_string())
+}
+
+/// The keys in the first table below a heading of the page.
+fn listed(heading: &str) -> Vec<String> {
+    let section = PAGE.split_once(&format!("\n## {heading}\n")).unwrap().1;
+    let section = section.split("\n## ").next().unwrap();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+    let keys = rows.map(|row| row.split('`').next().unwrap().to_owned());
+    sorted(keys)
+}
+
+fn sorted(keys: impl Iterator<Item = String>) -> Vec<String> {
+    let mut keys: Vec<String> = keys.collect();
+    keys.sort();
+    keys
+}
+
+/// The keys that the reader knows in a table.
+fn known(table: &str) -> Vec<String> {
+    let title = "title = \"T\"\n";
+    let with_key = match table {
+        "" => format!("zzzz = 1\n{title}{GOOD}"),
+        table => title.to_owned() + &GOOD.replacen(table, &format!("{table}zzzz = 1\n"), 1),
+    };
+    let error = read(&with_key).unwrap_err();
+    let all = error.split_once("one of ").expect("a list of keys").1;
+    let all = all.strip_prefix("the keys: ").unwrap_or(all);
+    sorted(all.split(", ").map(|key| key.trim_matches('"').to_owned()))
+}
+
+#[test]
+fn the_page_lists_the_keys_of_every_table() {
+    read(&format!("title = \"T\"\n{GOOD}")).unwrap();
+    for (heading, table) in TABLES {
+        assert_eq!(listed(heading), known(table), "{heading}");
+    }
+}

@@ -1,0 +1,329 @@
+//! The report of a study, read back.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use diskarm_study::metric::Metric;
+use diskarm_study::{Asked, Report, Results, Runner, Store, Study};
+use roxmltree::{Document, Node, ParsingOptions};
+
+/// Every name is as hostile as its place allows.
+const STUDY: &str = r#"
+title = "Title </title><script>alert(1)</script>"
+source = "Source \"quoted\" & <b>bold</b>"
+about = """
+First line
+of a paragraph.
+
+]]> <!-- Second. """
+[cell]
+drive = "{drive}"
+policy = "{policy}"
+workload = "poisson(rate={rate}/s) uniform"
+requests = 400
+warm_up = 50
+replications = 3
+most_waiting = 100
+[cell.spec]
+"buffer.segments" = 2
+[[axis]]
+name = "drive"
+title = "Drive"
+values = [{ value = "hp-c2247", label = "C2247 <i>&" }, "dec-rz26"]
+[[axis]]
+name = "policy"
+title = "<em>Policy"
+values = [{ value = "fcfs", label = "<script>FCFS" }, "clook", "sptf"]
+[[axis]]
+name = "rate"
+title = "Rate"
+unit = "requests/s"
+values = [10, 40, 200]
+[[figure]]
+name = "3a"
+title = "Mean <img src=x>"
+x = "rate"
+y = "response_ms_mean"
+y_most = 200
+series = "policy"
+[[figure]]
+name = "3a"
+title = "Only one drive"
+x = "rate"
+x_scale = "log2"
+y = "response_cv2"
+series = "policy"
+where = { drive = "dec-rz26", policy = ["clook", "sptf"] }
+[[table]]
+name = "1"
+title = "Everything"
+rows = "policy"
+columns = "rate"
+metric = ["response_ms_mean", "cache_hit_rate"]
+where = { drive = "dec-rz26", rate = [10, 200] }
+[[claim]]
+says = "Claim one <script>"
+source = "section <1>"
+theirs = "> 1 & < 2"
+check = "order"
+metric = "response_ms_mean"
+ascending = [{ policy = "sptf" }, { policy = "<script>FCFS" }]
+slack = "500 %"
+[[claim]]
+says = "Claim two"
+source = "section 2"
+theirs = "1 ms"
+known = "The reason is looked into </li>"
+check = "value"
+metric = "response_ms_mean"
+at_most = 1
+where = { rate = 10 }
+[[claim]]
+says = "Claim three"
+source = "section 3"
+theirs = "1 ms"
+check = "value"
+metric = "response_ms_mean"
+at_most = 1
+where = { rate = 200 }
+[[claim]]
+says = "Claim four"
+source = "section 4"
+theirs = "a ratio"
+check = "ratio"
+metric = "response_ms_mean"
+of = { policy = "sptf" }
+to = { policy = "clook" }
+where = { rate = 200 }
+at_most = 1
+"#;
+
+/// A folder of its own for each test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let name = format!("diskarm-report-{}-{name}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        let _ = fs::remove_dir_all(&folder);
+        Self(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn study(text: &str) -> Study {
+    let asked = Asked {
+        quick: text.contains("[quick]"),
+        traces: Vec::new(),
+    };
+    Study::read("hostile", text, "hostile.toml", asked).unwrap()
+}
+
+fn run<'s>(study: &'s Study, folder: &Folder) -> Results<'s> {
+    let runner = Runner::new(study).unwrap();
+    let store = Store::open(&folder.0).unwrap();
+    let look = &mut |_| ControlFlow::Continue(());
+    runner.run(store, 2, look).unwrap().unwrap()
+}
+
+fn parsed(html: &str) -> Document<'_> {
+    let options = ParsingOptions {
+        allow_dtd: true,
+        ..ParsingOptions::default()
+    };
+    Document::parse_with_options(html, options).unwrap()
+}
+
+/// All text below a node, whitespace in one kind.
+fn text(node: Node<'_, '_>) -> String {
+    let all = node.descendants().filter(Node::is_text);
+    let all: Vec<&str> = all.filter_map(|node| node.text()).collect();
+    all.join(" ")
+        .split_whitespace()
+        .collect::<Vec<&str>>()
+        .join(" ")
+}
+
+fn below<'a, 'd>(node: Node<'a, 'd>, tag: &str) -> Vec<Node<'a, 'd>> {
+    let found = node.descendants().filter(|node| node.has_tag_name(tag));
+    let with_namespace = node
+        .descendants()
+        .filter(|node| node.tag_name().name() == tag);
+    if tag == "svg" {
+        with_namespace.collect()
+    } else {
+        found.collect()
+    }
+}
+
+fn section<'a, 'd>(document: &'a Document<'d>, id: &str) -> Node<'a, 'd> {
+    let mut all = document.descendants();
+    all.find(|node| node.attribute("id") == Some(id)).unwrap()
+}
+
+#[test]
+fn everything_is_in_the_page_and_nothing_from_outside_is_markup() {
+    let folder = Folder::new("whole");
+    let study = study(STUDY);
+    let results = run(&study, &folder);
+    let report = Report::of(&results).unwrap();
+    let document = parsed(&report.html);
+    for tag in ["script", "b", "i", "em", "img", "link", "iframe"] {
+        assert!(below(document.root(), tag).is_empty(), "{tag}");
+    }
+    let page = text(document.root());
+    let claims = section(&document, "claims");
+    let items = below(claims, "li");
+    assert_eq!(items.len(), study.claims.len());
+    for (claim, item) in study.claims.iter().zip(items) {
+        let judged = claim.judge(&results);
+        for words in [&claim.says, &claim.source, &claim.theirs, &judged.ours] {
+            assert!(
+                text(item).contains(words.as_str()),
+                "{words} in {}",
+                text(item)
+            );
+        }
+        assert!(text(item).contains(&judged.verdict.to_string()));
+    }
+    for words in [
+        study.title.as_str(),
+        &study.source,
+        "First line of a paragraph.",
+        "4 claims: 1 hold, 1 fail (known), 1 fail, 1 not measured",
+        "\u{2717} fails (known) Claim two",
+        "The reason is looked into </li>",
+        "18 cells from 42 runs; 6 saturated",
+        "diskarm study run hostile.toml",
+        "drive = dec-rz26, policy = <script>FCFS, rate = 200",
+    ] {
+        assert!(page.contains(words), "{words} in {page}");
+    }
+    // The study file, to the byte.
+    let file = below(section(&document, "again"), "pre");
+    assert_eq!(file[0].descendants().find_map(|n| n.text()), Some(STUDY));
+    for (cell, outcome) in study.cells.iter().zip(&results.outcomes) {
+        assert!(page.contains(&cell.inputs.drive));
+        assert!(
+            outcome
+                .seeds
+                .iter()
+                .all(|seed| page.contains(&seed.to_string()))
+        );
+    }
+}
+
+#[test]
+fn figures_are_those_of_the_study_a_combination_each() {
+    let folder = Folder::new("figures");
+    let study = study(STUDY);
+    let results = run(&study, &folder);
+    let report = Report::of(&results).unwrap();
+    let names: Vec<&str> = report.drawings.iter().map(|d| d.name.as_str()).collect();
+    assert_eq!(names, ["3a-c2247-i", "3a-dec-rz26", "3a-dec-rz26-2"]);
+    let document = parsed(&report.html);
+    let drawn = below(section(&document, "figures"), "figure");
+    assert_eq!(drawn.len(), 3);
+    for (figure, drawing) in drawn.iter().zip(&report.drawings) {
+        let svg = below(*figure, "svg");
+        assert_eq!(svg.len(), 1);
+        assert!(text(svg[0]).contains(&drawing.title), "{}", drawing.title);
+        assert!(text(svg[0]).contains("saturated beyond"));
+    }
+    assert!(text(drawn[0]).contains("Mean <img src=x> (Drive: C2247 <i>&)"));
+    // Two lines of two points; of the cells at 200/s nothing was measured.
+    let numbers = below(drawn[2], "td");
+    assert_eq!(numbers.len(), 3 * 2);
+    let saturated = numbers.iter().filter(|cell| text(**cell) == "saturated");
+    assert_eq!(saturated.count(), 2);
+    assert!(!text(drawn[2]).contains("FCFS"));
+}
+
+#[test]
+fn tables_hold_the_means_with_their_intervals() {
+    let folder = Folder::new("tables");
+    let study = study(STUDY);
+    let results = run(&study, &folder);
+    let report = Report::of(&results).unwrap();
+    let document = parsed(&report.html);
+    let tables = below(section(&document, "tables"), "table");
+    assert_eq!(tables.len(), 2);
+    let rows: Vec<Vec<String>> = below(tables[0], "tr")
+        .into_iter()
+        .map(|row| row.children().map(text).collect())
+        .collect();
+    assert_eq!(rows[0], ["<em>Policy", "Rate, requests/s"]);
+    assert_eq!(rows[1], ["10", "200"]);
+    for (policy, row) in rows[2..].iter().enumerate() {
+        assert_eq!(row[0], study.axes[1].values[policy].label);
+        let estimate = results.estimate(&vec![1, policy, 0], Metric(0)).unwrap();
+        let (mean, half) = row[1].split_once(" \u{b1} ").unwrap();
+        let (mean, half): (f64, f64) = (mean.parse().unwrap(), half.parse().unwrap());
+        let known = estimate.half_width.unwrap();
+        // Two digits of the interval, and the mean to the same place.
+        assert!((half - known).abs() <= 0.05 * known, "{half} {known}");
+        assert!((mean - estimate.mean).abs() <= 0.06 * known, "{mean}");
+        assert_eq!(row[2], "saturated");
+    }
+}
+
+#[test]
+fn the_page_needs_nothing_else_and_its_files_are_written() {
+    let folder = Folder::new("files");
+    let study = study(STUDY);
+    let results = run(&study, &folder);
+    let report = Report::of(&results).unwrap();
+    assert_eq!(report, Report::of(&results).unwrap());
+    let document = parsed(&report.html);
+    for node in document.descendants() {
+        for attribute in node.attributes() {
+            let is_link = ["href", "src", "srcset", "data", "action"].contains(&attribute.name());
+            assert!(
+                !is_link || attribute.value().starts_with('#'),
+                "{attribute:?}"
+            );
+            assert!(!attribute.name().starts_with("on"), "{attribute:?}");
+        }
+    }
+    let without_namespace = report.html.replace("http://www.w3.org/2000/svg", "");
+    assert!(!without_namespace.contains("://") && !without_namespace.contains("@import"));
+    // Every link of the page leads somewhere.
+    for link in below(document.root(), "a") {
+        section(&document, &link.attribute("href").unwrap()[1..]);
+    }
+    report.write(&folder.0).unwrap();
+    assert_eq!(
+        fs::read_to_string(folder.0.join("report.html")).unwrap(),
+        report.html
+    );
+    for drawing in &report.drawings {
+        let path = |ending: &str| folder.0.join(format!("figures/{}.{ending}", drawing.name));
+        assert_eq!(fs::read_to_string(path("svg")).unwrap(), drawing.svg);
+        assert!(fs::read(path("png")).unwrap().starts_with(b"\x89PNG"));
+    }
+}
+
+#[test]
+fn a_short_form_says_so_and_a_study_of_one_cell_has_a_page() {
+    let folder = Folder::new("short");
+    let small = "title = \"Small\"\nsource = \"none\"\n[cell]\ndrive = \"hp-c2247\"\n\
+                 policy = \"fcfs\"\nworkload = \"poisson(rate=20/s) uniform\"\nrequests = 400\n\
+                 replications = 1\n[quick]\nrequests = 200\n";
+    let study = study(small);
+    let results = run(&study, &folder);
+    let report = Report::of(&results).unwrap();
+    let page = text(parsed(&report.html).root());
+    assert!(page.contains("The short form of the study"), "{page}");
+    assert!(page.contains("no claims 1 cells from 1 runs"), "{page}");
+    assert!(
+        page.contains("diskarm study run hostile.toml --quick"),
+        "{page}"
+    );
+    assert!(report.drawings.is_empty());
+}

@@ -1,0 +1,102 @@
+//! Links in documents that lead nowhere.
+
+use super::markdown::{anchors, links};
+use super::tree::{File, Tree};
+use super::{Check, Finding};
+
+pub const CHECK: Check = Check {
+    name: "links",
+    summary: "links in Markdown lead to tracked text files and to headings that are there",
+    run,
+};
+
+/// The pages of the book, which has nothing else in it.
+const BOOK: &str = "docs/";
+
+fn run(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in tree.files().filter(|file| file.extension() == "md") {
+        for link in links(&file.text) {
+            if let Some(message) = wrong(tree, file, link.target) {
+                findings.push(Finding::new(&file.path, link.line, message));
+            }
+        }
+    }
+    findings
+}
+
+/// What is wrong with a link from `file` to `target`.
+fn wrong(tree: &Tree, file: &File, target: &str) -> Option<String> {
+    let (path, heading) = target.split_once('#').unwrap_or((target, ""));
+    let path = match path {
+        "" => Some(file.path.clone()),
+        path => resolved(&file.path, path),
+    };
+    let Some(path) = path else {
+        return Some(format!("`{target}` leads out of the tree"));
+    };
+    if file.path.starts_with(BOOK) && !path.starts_with(BOOK) {
+        return Some(format!(
+            "`{target}` leads out of the book, in which it is dead"
+        ));
+    }
+    let Some(found) = tree.files().find(|other| other.path == path) else {
+        let folder = format!("{path}/");
+        let is_folder = tree.files().any(|other| other.path.starts_with(&folder));
+        return (!is_folder).then(|| format!("there is no {path}"));
+    };
+    let has_heading = heading.is_empty() || anchors(&found.text).iter().any(|a| a == heading);
+    (!has_heading).then(|| format!("{path} has no heading `#{heading}`"))
+}
+
+/// `target` from the folder of `from`; `None` where that is above the root.
+fn resolved(from: &str, target: &str) -> Option<String> {
+    let mut parts: Vec<&str> = from.split('/').collect();
+    parts.pop();
+    for part in target.trim_end_matches('/').split('/') {
+        match part {
+            "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: (&str, &str) = ("docs/a/page.md", "# A heading\n");
+
+    #[test]
+    fn bad() {
+        for (target, message) in [
+            ("gone.md", "there is no docs/gone.md"),
+            ("a/page.md#heading", "no heading `#heading`"),
+            ("#none", "no heading `#none`"),
+            ("../README.md", "out of the book"),
+            ("../../x", "out of the tree"),
+        ] {
+            let text = format!("[x]({target})\n");
+            let tree = Tree::of(&[PAGE, ("docs/b.md", &text), ("README.md", "")]);
+            let found = run(&tree);
+            assert!(found[0].message.contains(message), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn good() {
+        let text = "[x](a/page.md#a-heading) [y](a/) [z](#own)\n# Own\n[u](https://x.org/gone)\n";
+        let readme = "[a](docs/b.md#own) [b](LICENSE)\n";
+        let tree = Tree::of(&[
+            PAGE,
+            ("docs/b.md", text),
+            ("README.md", readme),
+            ("LICENSE", ""),
+        ]);
+        assert_eq!(run(&tree), []);
+    }
+}
