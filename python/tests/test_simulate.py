@@ -153,6 +153,30 @@ def test_drives_are_found_read_and_described(cli_json, tmp_path):
     assert len({run.response_ms.mean for run in runs}) == 1
 
 
+def test_a_drive_can_be_edited(tmp_path):
+    drive = diskarm.Drive("hp-c2247")
+    lines = drive.toml.splitlines()
+    (segments,) = [line for line in lines if line.startswith("segments")]
+    other = drive.edit({"buffer.segments": 7, "mechanics.head_switch": "1.5 ms"}, name="other")
+    assert other.name == "other" and drive.edit({}).name == "hp-c2247, edited"
+    assert "segments = 7" in other.toml and segments not in other.toml
+    # All else is as it was written.
+    changed = [line for line in other.toml.splitlines() if line not in lines]
+    assert [line.split()[0] for line in changed] == ["head_switch", "segments"]
+    runs = [
+        diskarm.simulate(one, workload=OPEN, requests=2000)
+        for one in (other, diskarm.Drive.from_toml(other.toml), drive)
+    ]
+    assert runs[0].response_ms == runs[1].response_ms != runs[2].response_ms
+    with pytest.raises(diskarm.Error, match="^hp-c2247, edited:.*found -1") as caught:
+        drive.edit({"buffer.segments": -1})
+    assert caught.value.field == "buffer.segments"
+    with pytest.raises(diskarm.Error, match="segment"):
+        drive.edit({"buffer.segment": 3})
+    with pytest.raises(diskarm.Error):
+        drive.edit({"geometry": True})
+
+
 def test_a_workload_in_toml_is_that_in_words(tmp_path):
     toml = 'arrivals = "poisson(rate=40/s)"\nsize = "8 KiB"\nreads = "67 %"\n'
     path = tmp_path / "mine.toml"

@@ -1,13 +1,16 @@
 //! A drive, as it is or with values of its specification changed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use diskarm_calibrate::rewrite;
+use diskarm_calibrate::rewrite::{Edit, Value};
 use diskarm_cli::results;
 use diskarm_simulate::Model;
 use pyo3::prelude::*;
 
 use crate::convert::python;
-use crate::fault::raised;
+use crate::fault::{raised, wrong};
 
 /// A drive's model: a name of the catalogue, or a path that ends in .toml to a specification.
 #[pyclass(frozen, module = "diskarm")]
@@ -36,6 +39,28 @@ impl Drive {
     #[pyo3(signature = (text, name="drive.toml"))]
     fn from_toml(py: Python<'_>, text: String, name: &str) -> PyResult<Self> {
         let read = Model::read(text, name).map_err(|error| raised(py, &error))?;
+        Ok(Self::of(read))
+    }
+
+    /// The drive with values of its specification set, by their dotted keys, {"buffer.segments": 4};
+    /// a time, a rate or a size is text with its unit. Comments and all else stay as written.
+    #[pyo3(signature = (changes, name=None))]
+    fn edit(
+        &self,
+        py: Python<'_>,
+        changes: BTreeMap<String, Set>,
+        name: Option<String>,
+    ) -> PyResult<Self> {
+        let model = &self.model;
+        let edits = changes.into_iter().map(|(key, set)| Edit {
+            key: key.into(),
+            value: set.value(),
+        });
+        let edits: Vec<Edit> = edits.collect();
+        let text = rewrite(&model.text, &edits)
+            .map_err(|error| wrong(py, "changes", &error.to_string(), "keys of a specification"))?;
+        let name = name.unwrap_or_else(|| format!("{}, edited", model.name));
+        let read = Model::read(text, &name).map_err(|error| raised(py, &error))?;
         Ok(Self::of(read))
     }
 
@@ -70,6 +95,27 @@ impl Drive {
 
     fn __repr__(&self) -> String {
         format!("Drive({:?})", self.model.name)
+    }
+}
+
+/// A value to set.
+#[derive(FromPyObject)]
+enum Set {
+    // Before numbers, which True and False are to Python.
+    Flag(bool),
+    Whole(i64),
+    Number(f64),
+    Text(String),
+}
+
+impl Set {
+    fn value(self) -> Value {
+        match self {
+            Self::Flag(flag) => Value::Flag(flag),
+            Self::Whole(number) => Value::Toml(number.to_string()),
+            Self::Number(number) => Value::Toml(format!("{number:?}")),
+            Self::Text(text) => Value::Text(text),
+        }
     }
 }
 

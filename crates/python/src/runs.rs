@@ -55,7 +55,11 @@ pub fn simulate(
     let meant = Meant::of(py, setting)?;
     let outcomes = wait::stoppable(py, |stop| {
         let one = |number: usize| meant.simulate(&policies[number], stop);
-        parallel::map(policies.len(), one, |_| {})
+        match policies.len() {
+            // On this thread: see `wait`.
+            1 => vec![one(0)],
+            several => parallel::map(several, one, |_| {}),
+        }
     })?;
     if let Some(exception) = policies.iter().find_map(Asked::exception) {
         return Err(exception);

@@ -36,6 +36,14 @@ class Drive:
     def from_toml(text: str, name: str = "drive.toml") -> Drive:
         """The drive that the text of a specification describes. Errors call it name."""
 
+    def edit(
+        self, changes: Mapping[str, bool | int | float | str], name: str | None = None
+    ) -> Drive:
+        """The drive with values of its specification set, by their dotted keys,
+        {"buffer.segments": 4}; a time, a rate or a size is text with its unit. Comments and all
+        else stay as written.
+        """
+
     @property
     def name(self) -> str:
         """What the drive was asked for by."""
