@@ -205,6 +205,8 @@ fn everything_is_in_the_page_and_nothing_from_outside_is_markup() {
     ] {
         assert!(page.contains(words), "{words} in {page}");
     }
+    // What the file's lines are to a paragraph is the page's business.
+    assert!(report.html.contains("First line of a paragraph.\n\n]]&gt;"));
     // The study file, to the byte.
     let file = below(section(&document, "again"), "pre");
     assert_eq!(file[0].descendants().find_map(|n| n.text()), Some(STUDY));
