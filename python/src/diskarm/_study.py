@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 # thousand of them do not wait there all at once.
 _AHEAD = 512
 
+# A study as it was asked for: its text, its name, its file, whether it is quick, its traces.
+_Asked = tuple[str, str, str, bool, tuple[str, ...]]
+
 # How often a cell is handed out before what the executor says of it is believed.
 _ATTEMPTS = 4
 
@@ -116,7 +119,7 @@ class Study:
             toml, stem = texts[name], name
         # Workers have folders of their own.
         paths = tuple(os.path.abspath(trace) for trace in traces)
-        self._asked = (toml, stem, name, quick, paths)
+        self._asked: _Asked = (toml, stem, name, quick, paths)
         self._study = _read(*self._asked)
         self.name: str = stem
         """What it is called."""
@@ -186,7 +189,7 @@ class Study:
         return said
 
 
-def _hand_out(executor: Executor, asked: tuple[Any, ...], keeper: _diskarm.Keeper) -> None:
+def _hand_out(executor: Executor, asked: _Asked, keeper: _diskarm.Keeper) -> None:
     """Has every cell computed that the keeper lacks."""
     places: Iterator[int] = iter(keeper.missing())
     waiting: dict[Future[list[str]], tuple[int, int]] = {}
