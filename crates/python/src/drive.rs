@@ -42,7 +42,7 @@ impl Drive {
         Ok(Self::of(read))
     }
 
-    /// The drive with values of its specification set, by their dotted keys, {"buffer.segments": 4};
+    /// The drive with values of its specification set by their dotted keys, {"buffer.segments": 4};
     /// a time, a rate or a size is text with its unit. Comments and all else stay as written.
     #[pyo3(signature = (changes, name=None))]
     fn edit(

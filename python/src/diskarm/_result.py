@@ -164,7 +164,8 @@ def _object(kind: Any, value: Any) -> Any:
         return [_object(inner[0], one) for one in value]
     if not is_dataclass(kind):
         return value
-    given = {name: _object(of, value[name]) for name, of in _fields(kind).items()}
+    kinds = _fields(typing.cast(type, kind))
+    given = {name: _object(of, value[name]) for name, of in kinds.items()}
     return typing.cast(Any, kind)(**given)
 
 
