@@ -7,7 +7,7 @@ CARGO ?= cargo
 # of a study, with its report.
 DEMO_TRACE := examples/synthetic-hp-c2247.csv
 DEMO_STUDY ?= worthington94-fig3
-DEMO_RESULTS := $(or $(CARGO_TARGET_DIR),target)/results
+RESULTS := $(or $(CARGO_TARGET_DIR),target)/results
 # The model must build where there is no operating system.
 WASM := wasm32-unknown-unknown
 DISKARM := $(CARGO) run --release --quiet --bin diskarm --
@@ -16,7 +16,7 @@ PYTHON ?= python3
 VENV := $(abspath $(or $(CARGO_TARGET_DIR),target)/venv)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test python bench docs book
+.PHONY: help demo test studies python bench docs book
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 8
@@ -29,9 +29,9 @@ demo: ## build, set a model against a trace, run a small study, name its report
 	$(DISKARM) validate --drive hp-c2247 $(DEMO_TRACE)
 	@echo
 	@echo "A paper's figure, in its short form:"
-	$(DISKARM) study run $(DEMO_STUDY) --quick -o $(DEMO_RESULTS)
+	$(DISKARM) study run $(DEMO_STUDY) --quick -o $(RESULTS)
 	@echo
-	@echo "Open $(DEMO_RESULTS)/$(DEMO_STUDY)-quick/report.html"
+	@echo "Open $(RESULTS)/$(DEMO_STUDY)-quick/report.html"
 
 test: ## everything that must hold before a merge
 	$(CARGO) fmt --all --check
@@ -47,6 +47,10 @@ test: ## everything that must hold before a merge
 		echo "skipped: the model on $(WASM), as that target is not installed"; \
 	fi
 	$(CARGO) xtask counts
+	$(MAKE) --no-print-directory studies
+
+studies: ## the short form of every study; a claim that fails without a known reason is an error
+	$(DISKARM) study check --all --quick --output $(RESULTS)
 
 python: ## build the module for Python; its tests, and its stubs against it
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
