@@ -183,7 +183,7 @@ def test_what_is_wrong_is_told(small: Path, tmp_path: Path) -> None:
         diskarm.Study(small)
     assert (wrong.value.file, wrong.value.line) == (str(small), 6)
     assert wrong.value.field == "cell.policy"
-    small.write_text(SMALL.replace('"sptf"]', '"spft"]').replace('policy = "sptf"', 'policy = "spft"'))
+    small.write_text(SMALL.replace('"sptf"', '"spft"'))
     for executor in [None, ThreadPoolExecutor(1)]:
         with pytest.raises(diskarm.Error, match='expected "sptf"'):
             diskarm.Study(small).run(tmp_path / "x", executor=executor)

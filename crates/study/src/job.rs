@@ -163,6 +163,8 @@ impl Job {
         #[derive(Serialize)]
         struct Identity<'a> {
             version: &'a str,
+            /// A digest of the sources, as two states of the program may bear one version.
+            sources: &'a str,
             specification: &'a str,
             policy: String,
             inputs: &'a Inputs,
@@ -171,6 +173,7 @@ impl Job {
         }
         let identity = Identity {
             version: crate::VERSION,
+            sources: env!("DISKARM_SOURCES"),
             specification: &self.model.text,
             policy: self.policy.to_string(),
             inputs: &self.inputs,
