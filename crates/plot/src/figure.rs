@@ -68,23 +68,31 @@ impl Point {
 }
 
 /// A line of more points is a curve: it has some marks, to be told apart, and not one a point.
-const MOST_MARKS: usize = 32;
-const MARKS_OF_CURVE: usize = 8;
+const MOST_MARKS: usize = 50;
+
+/// Along a curve, in units.
+const MARKS_APART: f64 = 700.0;
 
 impl Figure {
     /// The drawing. The same figure gives the same bytes.
     pub fn svg(&self) -> String {
         let frame = Frame::new(
             [&self.title, &self.note],
-            (&self.x.label, |ticks| {
-                self.ruler(&self.x, |p| [Some(p.x); 3], ticks)
-            }),
-            (&self.y.label, |ticks| self.ruler(&self.y, heights, ticks)),
+            (&self.x.label, |ticks| self.across(ticks)),
+            (&self.y.label, |ticks| self.up(ticks)),
             self.legend(),
         );
         drawing(frame.page(), &self.title, &self.says(), |area| {
             frame.draw(area, |plot| self.draw_data(area, plot, &frame))
         })
+    }
+
+    fn across(&self, ticks: usize) -> Ruler {
+        self.ruler(&self.x, |point| [Some(point.x); 3], ticks)
+    }
+
+    fn up(&self, ticks: usize) -> Ruler {
+        self.ruler(&self.y, heights, ticks)
     }
 
     fn ruler(
@@ -116,15 +124,19 @@ impl Figure {
         for (series, look) in self.looks() {
             legend.add(Key::Line(look), &series.label);
         }
-        if self.series.iter().any(|series| series.ends_saturated) {
-            legend.add(Key::Arrow, "saturated beyond");
-        }
+        // Whether a point lies within the axes does not depend on the number of ticks.
+        let (x, y) = (self.across(2), self.up(2));
+        let place = |point: &Point| Some((x.share(point.x)?, y.share(point.y)?));
         if self
             .series
             .iter()
-            .flat_map(|s| &s.points)
-            .any(|p| p.half_width.is_some())
+            .any(|series| saturated_end(series, place).is_some())
         {
+            legend.add(Key::Arrow, "saturated beyond");
+        }
+        let mut points = self.series.iter().flat_map(|series| &series.points);
+        // What is zero but for rounding has no band that could be seen.
+        if points.any(|p| p.half_width.is_some_and(|half| half > 1e-9 * p.y.abs())) {
             legend.add(Key::Heading, "Bands: 95 % confidence");
         }
         legend
@@ -134,11 +146,8 @@ impl Figure {
     fn says(&self) -> String {
         let labels: Vec<&str> = self.series.iter().map(|s| s.label.as_str()).collect();
         let (x, y) = (&self.x.label, &self.y.label);
-        format!(
-            "{} {y} against {x}. Lines: {}.",
-            self.note,
-            labels.join("; ")
-        )
+        let lines = labels.join("; ");
+        format!("{y} against {x}. Lines: {lines}. {}", self.note)
     }
 
     fn draw_data(&self, area: &Area, plot: &Plot, frame: &Frame) -> Drawn {
@@ -230,21 +239,30 @@ fn draw_marks(
         .flatten()
         .filter(|&place| clip::holds(place))
         .collect();
-    let stride = match seen.len() {
-        0..=MOST_MARKS => 1,
-        points => points / MARKS_OF_CURVE,
+    let apart = match seen.len() {
+        0..=MOST_MARKS => 0.0,
+        _ => MARKS_APART,
     };
     // Lines that coincide show their marks side by side.
-    let first = (2 * number + 1) * stride / 5 % stride;
-    for place in seen.iter().skip(first).step_by(stride) {
-        look.mark(area, plot.map_coordinate(place))?;
+    let mut until_next = apart * ((2 * number + 1) % 5) as f64 / 5.0;
+    let mut before = None;
+    for place in &seen {
+        let at = plot.map_coordinate(place);
+        let (x, y) = before.replace(at).unwrap_or(at);
+        until_next -= f64::from(at.0 - x).hypot(f64::from(at.1 - y));
+        if until_next <= 0.0 {
+            look.mark(area, at)?;
+            until_next = apart;
+        }
     }
-    if let Some(point) = series.points.last().filter(|_| series.ends_saturated)
-        && let Some(end) = frame
-            .place(point.x, point.y)
-            .filter(|&place| clip::holds(place))
-    {
+    if let Some(end) = saturated_end(series, |point| frame.place(point.x, point.y)) {
         arrow(area, plot.map_coordinate(&end), look.colour)?;
     }
     Ok(seen.len())
+}
+
+/// Where an arrow goes, if the line ends in sight.
+fn saturated_end(series: &Series, place: impl Fn(&Point) -> Option<Place>) -> Option<Place> {
+    let last = series.points.last().filter(|_| series.ends_saturated)?;
+    place(last).filter(|&place| clip::holds(place))
 }

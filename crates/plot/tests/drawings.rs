@@ -113,6 +113,18 @@ fn twelve_lines_have_colours_and_marks_of_their_own() {
 }
 
 #[test]
+fn a_curve_of_many_points_has_marks_here_and_there() {
+    let of = |i: i32| (f64::from(i), f64::from(i * i));
+    let curve: Vec<(f64, f64)> = (0..400).map(of).collect();
+    let drawing = Drawing::of(&linear(vec![series("a", &curve)]).svg());
+    let (_, mark) = drawing.key("a");
+    // The curve is at least as long as the diagonal, at most as both sides: 616 to 850 pixels;
+    // a mark comes each 70 of them, or up to two points later.
+    let marks = drawing.marks(BLUE, &mark) - 1;
+    assert!((7..=13).contains(&marks), "{marks}");
+}
+
+#[test]
 fn what_lies_beyond_the_end_of_an_axis_is_cut_off() {
     let steep = series("a", &[(0.0, 100.0), (10.0, 300.0), (20.0, 300.0)]);
     let axes = (Axis::linear("load"), Axis::linear("time").to(200.0));
@@ -143,7 +155,9 @@ fn a_line_that_ends_in_saturation_has_an_arrow_and_the_legend_says_so() {
         Axis::linear("time").to(1.5),
         vec![ends],
     );
-    assert_eq!(triangles(&Drawing::of(&cut.svg())), triangles(&without));
+    let cut = Drawing::of(&cut.svg());
+    assert_eq!(triangles(&cut), triangles(&without));
+    assert!(!cut.texts().any(|text| text == "saturated beyond"));
 }
 
 #[test]

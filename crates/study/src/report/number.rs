@@ -5,8 +5,9 @@ use crate::results::Estimate;
 /// A mean and half the width of its interval, to two digits of the latter: `16.72 ± 0.13`.
 pub fn told(estimate: &Estimate) -> String {
     match estimate.half_width {
-        Some(half) if half > 0.0 && half.is_finite() => {
-            let decimals = decimals(half, 2).min(decimals(estimate.mean, 7));
+        // What is zero but for rounding would be told with all its digits.
+        Some(half) if half > 1e-9 * estimate.mean.abs() && half.is_finite() => {
+            let decimals = decimals(half, 2);
             format!("{:.decimals$} \u{b1} {half:.decimals$}", estimate.mean)
         }
         _ => alone(estimate.mean),
@@ -43,8 +44,9 @@ mod tests {
             (16.7234, Some(2.0), "16.7 \u{b1} 2.0"),
             (1234.56, Some(345.6), "1235 \u{b1} 346"),
             (0.001_234, Some(0.000_056), "0.001234 \u{b1} 0.000056"),
-            (250_000.0, Some(0.000_012), "250000.0 \u{b1} 0.0"),
+            (250_000.0, Some(0.012), "250000.000 \u{b1} 0.012"),
             (16.7234, Some(0.0), "16.72"),
+            (16.7234, Some(3e-15), "16.72"),
             (16.7234, None, "16.72"),
             (250_000.0, None, "250000"),
             (0.5, None, "0.5"),
