@@ -18,8 +18,11 @@ use std::process::ExitCode;
 /// The folder of the pages.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference");
 
+/// Makes the text of a page.
+type Make = fn() -> String;
+
 /// One line a page: its file, and what makes it.
-const PAGES: &[(&str, fn() -> String)] = &[
+const PAGES: &[(&str, Make)] = &[
     ("policies.md", policies::page),
     ("workloads.md", workloads::page),
     ("drives.md", drives::page),
