@@ -7,13 +7,17 @@ import time
 
 import pytest
 
-START = "import diskarm, sys; print('begun', flush=True)\n"
-ENDLESS = "workload='closed(clients=64)', requests=10**12"
-OWN = """
-class Own(diskarm.Policy):
-    def choose(self, now_us, waiting):
-        return 0
+AROUND = """
+import diskarm, sys, time
+print("begun", flush=True)
+try:
+    {work}
+except KeyboardInterrupt:
+    print(time.monotonic())
 """
+ENDLESS = "workload='closed(clients=64)', requests=10**12"
+OWN = "type('Own', (diskarm.Policy,), {'choose': lambda self, now_us, waiting: 0})()"
+TRIES = 5
 
 
 @pytest.mark.parametrize(
@@ -23,26 +27,31 @@ class Own(diskarm.Policy):
         f"diskarm.simulate('hp-c2247', {ENDLESS}, policy='oat-window(n=9)')",
         f"diskarm.simulate('hp-c2247', {ENDLESS}, replications=8)",
         f"diskarm.compare('hp-c2247', ['fcfs', 'clook', 'sptf'], {ENDLESS})",
-        f"{OWN}\ndiskarm.simulate('hp-c2247', {ENDLESS}, policy=Own())",
+        f"diskarm.simulate('hp-c2247', {ENDLESS}, policy={OWN})",
         "diskarm.calibrate('hp-c2247', sys.argv[1])",
     ],
     ids=["sptf", "oat-window", "replications", "compare", "own", "calibrate"],
 )
 def test_an_interrupt_is_raised_within_100_ms(work, measured):
-    command = [sys.executable, "-c", START + work, measured]
+    # Where other programs share the processors one try may take longer.
+    tries = (interrupted(work, measured) for _ in range(TRIES))
+    assert any(took < 0.1 for took in tries)
+
+
+def interrupted(work: str, trace: str) -> float:
+    """Seconds between the signal and the exception."""
+    command = [sys.executable, "-c", AROUND.format(work=work), trace]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, text=True, **pipes) as running:
         assert running.stdout.readline() == "begun\n"
-        time.sleep(0.5)
+        time.sleep(0.3)
         told = "" if running.poll() is None else running.stderr.read()
         assert running.returncode is None, told
         sent = time.monotonic()
         running.send_signal(signal.SIGINT)
-        _, told = running.communicate(timeout=10)
-        took = time.monotonic() - sent
-    assert told.rstrip().endswith("KeyboardInterrupt"), told
-    # The end of the interpreter is in it as well, and other programs share the processors.
-    assert took < 0.1 + 0.15, f"{took:.3f} s"
+        caught, told = running.communicate(timeout=10)
+    assert caught, told
+    return float(caught) - sent
 
 
 def test_ctrl_c_ends_the_command():
