@@ -3,12 +3,11 @@
 
 CARGO ?= cargo
 
-# What `make demo` hands to the command line: the main job on a trace that ships with the project,
-# and then work of over a second, which shows the progress bar.
+# What `make demo` does: the model against a trace that ships with the project, and the short form
+# of a study, with its report.
 DEMO_TRACE := examples/synthetic-hp-c2247.csv
-DEMO_PLOT := $(or $(CARGO_TARGET_DIR),target)/demo.svg
-DEMO ?= validate --drive hp-c2247 --plot $(DEMO_PLOT) $(DEMO_TRACE)
-DEMO_LONG ?= simulate --drive hp-c2247 --random --requests 5000000 --outstanding 64 --policy sptf
+DEMO_STUDY ?= worthington94-fig3
+RESULTS := $(or $(CARGO_TARGET_DIR),target)/results
 # The model must build where there is no operating system.
 WASM := wasm32-unknown-unknown
 DISKARM := $(CARGO) run --release --quiet --bin diskarm --
@@ -17,21 +16,22 @@ PYTHON ?= python3
 VENV := $(abspath $(or $(CARGO_TARGET_DIR),target)/venv)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test python bench docs
+.PHONY: help demo test studies python bench docs book
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 8
 
-demo: ## build, set a model against a trace, simulate a long workload
+demo: ## build, set a model against a trace, run a small study, name its report
 	@echo "building diskarm ..."
 	@$(CARGO) build --release --bin diskarm
 	@echo
 	@echo "A model against $(DEMO_TRACE), which is synthetic (examples/README.md):"
-	$(DISKARM) $(DEMO)
-	@echo "Both distributions are drawn in $(DEMO_PLOT)."
+	$(DISKARM) validate --drive hp-c2247 $(DEMO_TRACE)
 	@echo
-	@echo "A long workload:"
-	$(DISKARM) $(DEMO_LONG)
+	@echo "A paper's figure, in its short form:"
+	$(DISKARM) study run $(DEMO_STUDY) --quick -o $(RESULTS)
+	@echo
+	@echo "Open $(RESULTS)/$(DEMO_STUDY)-quick/report.html"
 
 test: ## everything that must hold before a merge
 	$(CARGO) fmt --all --check
@@ -47,6 +47,10 @@ test: ## everything that must hold before a merge
 		echo "skipped: the model on $(WASM), as that target is not installed"; \
 	fi
 	$(CARGO) xtask counts
+	$(MAKE) --no-print-directory studies
+
+studies: ## the short form of every study; a claim that fails without a known reason is an error
+	$(DISKARM) study check --all --quick --output $(RESULTS)
 
 python: ## build the module for Python; its tests, and its stubs against it
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
@@ -59,6 +63,15 @@ python: ## build the module for Python; its tests, and its stubs against it
 bench: ## measure speed
 	$(CARGO) xtask bench
 
-docs: ## docs/validation.md from the reference data; the reference of every crate
+docs: ## the generated pages of the book; the reference of every crate
 	$(CARGO) xtask docs
+	$(CARGO) run --quiet --example reference
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
+
+book: ## the book below target/book, where mdBook is installed
+	@if command -v mdbook >/dev/null; then \
+		mdbook build docs && echo "Open target/book/index.html"; \
+	else \
+		echo "skipped: mdbook is not installed (cargo install mdbook --locked)"; \
+		echo "Its pages are to be read in docs/ as well, from docs/introduction.md on."; \
+	fi

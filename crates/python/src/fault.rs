@@ -1,6 +1,9 @@
 //! Errors as exceptions.
 
 use diskarm_simulate::Error;
+use diskarm_study::StudyError;
+use diskarm_study::error::FileError;
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyType};
@@ -16,6 +19,40 @@ pub fn raised(py: Python<'_>, error: &Error) -> PyErr {
 pub fn wrong(py: Python<'_>, field: &str, found: &str, expected: &str) -> PyErr {
     let message = format!("{field}: found {found:?}, expected {expected}");
     raise(py, &message, None, None, Some(field))
+}
+
+/// The exception for what is wrong with a study's file.
+pub fn wrong_study(py: Python<'_>, error: &FileError) -> PyErr {
+    let field = Some(error.field.as_str()).filter(|field| !field.is_empty());
+    let (file, line) = (Some(error.file.as_str()), Some(error.line as u64));
+    raise(py, &error.to_string(), file, line, field)
+}
+
+/// The exception for a study that cannot be run.
+pub fn failed(py: Python<'_>, error: &StudyError) -> PyErr {
+    match error {
+        StudyError::File(error) => wrong_study(py, error),
+        StudyError::Io { source, .. } => match source.raw_os_error() {
+            // As Python has it of files: an OSError with its number.
+            Some(number) => PyOSError::new_err((number, error.to_string())),
+            None => PyOSError::new_err(error.to_string()),
+        },
+        StudyError::OtherVersion { path, .. } => raise(
+            py,
+            &error.to_string(),
+            path.to_str(),
+            Some(1),
+            Some("version"),
+        ),
+        StudyError::Store { path, line, .. } => raise(
+            py,
+            &error.to_string(),
+            path.to_str(),
+            Some(*line as u64),
+            None,
+        ),
+        _ => raise(py, &error.to_string(), None, None, None),
+    }
 }
 
 fn raise(

@@ -9,6 +9,7 @@ mod pending;
 mod policy;
 mod requests;
 mod runs;
+mod study;
 mod trace;
 mod wait;
 mod workload;
@@ -32,6 +33,8 @@ mod _diskarm {
     use crate::requests::{Batch, Column};
     #[pymodule_export]
     use crate::runs::simulate;
+    #[pymodule_export]
+    use crate::study::{Keeper, Study, study_texts};
     #[pymodule_export]
     use crate::trace::check_trace;
 

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod crossing;
+mod gain;
 mod interval;
 mod keys;
 mod least;
@@ -63,6 +64,7 @@ pub struct Info {
 /// All checks.
 pub const CHECKS: &[Info] = &[
     crossing::INFO,
+    gain::INFO,
     interval::INFO,
     least::INFO,
     order::INFO,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use diskarm_calibrate::rewrite::{Edit, Value, rewrite};
 use diskarm_core::sched::Choice;
 use diskarm_core::units::Span;
-use diskarm_simulate::{Drawn, Fitting, Input, Issue, Model, Run, Simulation, Traced};
+use diskarm_simulate::{Drawn, Fitting, Input, Issue, MakePolicy, Model, Run, Simulation, Traced};
 use diskarm_trace::adapt::{Factor, parse_instant};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -92,12 +92,53 @@ impl Job {
         self.inputs.measure.run(self, seed, stop)
     }
 
+    /// Its drive.
+    pub(crate) fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Its order of service.
+    pub(crate) fn policy(&self) -> &Choice {
+        &self.policy
+    }
+
+    /// Where its requests come from.
+    pub(crate) fn input(&self) -> &Input {
+        &self.input
+    }
+
+    /// Completions that do not count.
+    pub(crate) fn warm_up(&self) -> u64 {
+        self.inputs.warm_up
+    }
+
+    /// How many requests a run has, where they are drawn.
+    pub(crate) fn requests_count(&self) -> u64 {
+        match &self.input {
+            Input::Drawn(drawn) => drawn.requests_count(),
+            Input::Traced(_) => 0,
+        }
+    }
+
     /// Simulates it once.
     ///
     /// # Errors
     /// What is wrong with it, in a line.
     pub(crate) fn run(
         &self,
+        seed: u64,
+        stop: &(dyn Fn() -> ControlFlow<()> + Sync),
+    ) -> Result<Run, String> {
+        self.run_with(&self.policy, seed, stop)
+    }
+
+    /// The same with another order of service.
+    ///
+    /// # Errors
+    /// What is wrong with it, in a line.
+    pub(crate) fn run_with(
+        &self,
+        policy: &dyn MakePolicy,
         seed: u64,
         stop: &(dyn Fn() -> ControlFlow<()> + Sync),
     ) -> Result<Run, String> {
@@ -111,7 +152,7 @@ impl Job {
         let simulation = Simulation {
             warm_up: self.inputs.warm_up,
             most_waiting: self.inputs.most_waiting,
-            ..Simulation::new(&self.model, &self.policy, &input)
+            ..Simulation::new(&self.model, policy, &input)
         };
         let run = simulation.run(&|_| stop(), None);
         run.map_err(|error| error.to_string())

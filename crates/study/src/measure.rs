@@ -1,5 +1,9 @@
 //! What is measured of a cell: a table of measures, a file each.
 
+mod access;
+mod alone;
+mod choices;
+mod drain;
 mod responses;
 
 use std::ops::ControlFlow;
@@ -27,10 +31,21 @@ pub struct Info {
 pub enum Measure {
     /// What requests took.
     Responses,
+    /// What reaching places takes.
+    Access,
+    /// What policies choose.
+    Choices,
+    /// What requests take that all wait at once.
+    Drain,
 }
 
 /// All measures.
-const ALL: &[Measure] = &[Measure::Responses];
+const ALL: &[Measure] = &[
+    Measure::Responses,
+    Measure::Access,
+    Measure::Choices,
+    Measure::Drain,
+];
 
 /// What each of them says about itself.
 pub fn infos() -> impl Iterator<Item = &'static Info> {
@@ -42,6 +57,9 @@ impl Measure {
     pub fn info(self) -> &'static Info {
         match self {
             Self::Responses => &responses::INFO,
+            Self::Access => &access::INFO,
+            Self::Choices => &choices::INFO,
+            Self::Drain => &drain::INFO,
         }
     }
 
@@ -57,6 +75,9 @@ impl Measure {
     ) -> Result<Figures, String> {
         match self {
             Self::Responses => responses::run(job, seed, stop),
+            Self::Access => access::run(job, seed, stop),
+            Self::Choices => choices::run(job, seed, stop),
+            Self::Drain => drain::run(job, seed, stop),
         }
     }
 

@@ -130,10 +130,10 @@ fn head(results: &Results<'_>, claims: &Claims<'_>, runs: usize) -> Html {
     if saturated > 0 {
         cells += &format!("; {saturated} saturated");
     }
-    let mut summary = vec![
-        paragraph("count", claims.count()),
-        paragraph("cells", cells),
-    ];
+    let mut summary = vec![paragraph("count", claims.count())];
+    let to_look_at = claims.to_look_at();
+    summary.extend(to_look_at.map(|links| Html::with("p", &[("class", "links")], links)));
+    summary.push(paragraph("cells", cells));
     let mut class = "summary";
     if study.asked.quick {
         class = "summary warning";

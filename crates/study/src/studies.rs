@@ -21,11 +21,16 @@ macro_rules! entry {
 
 /// All of them, in alphabetic order.
 pub static STUDIES: &[Entry] = &[
+    entry!("jacobson91-clumps"),
     entry!("jacobson91-fig10"),
     entry!("jacobson91-fig11"),
     entry!("jacobson91-fig12"),
+    entry!("jacobson91-fig3"),
+    entry!("jacobson91-reach"),
+    entry!("jacobson91-windows"),
     entry!("liu05-fig5.1"),
     entry!("liu05-fig5.2"),
+    entry!("liu05-fig5.4"),
     entry!("liu05-fig5.5"),
     entry!("liu05-fig5.6"),
     entry!("liu05-fig5.7"),

@@ -158,7 +158,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "requests = 100",
         "requests = 100\nmeasure = \"x\"",
-        "expected a measure: responses",
+        "expected a measure: responses, access, choices, drain",
     ),
     (
         "x = \"load\"",

@@ -197,6 +197,7 @@ fn everything_is_in_the_page_and_nothing_from_outside_is_markup() {
         &study.source,
         "First line of a paragraph.",
         "4 claims: 1 hold, 1 fail (known), 1 fail, 1 not measured",
+        "To look at: 2 \u{2717} fails (known) 3 \u{2717} fails 4 \u{2013} not measured",
         "\u{2717} fails (known) Claim two",
         "The reason is looked into </li>",
         "18 cells from 42 runs; 6 saturated",
@@ -205,6 +206,8 @@ fn everything_is_in_the_page_and_nothing_from_outside_is_markup() {
     ] {
         assert!(page.contains(words), "{words} in {page}");
     }
+    // What the file's lines are to a paragraph is the page's business.
+    assert!(report.html.contains("First line of a paragraph.\n\n]]&gt;"));
     // The study file, to the byte.
     let file = below(section(&document, "again"), "pre");
     assert_eq!(file[0].descendants().find_map(|n| n.text()), Some(STUDY));

@@ -21,19 +21,23 @@ from ._policy import Policy
 from ._requests import Requests
 from ._result import Result
 from ._simulate import compare, simulate
+from ._study import Claim, Outcome, Study, studies
 from ._trace import Reading, Trace
 from ._workload import Workload
 
 __all__ = [
     "Calibration",
+    "Claim",
     "Drive",
     "Error",
     "Figures",
+    "Outcome",
     "Pending",
     "Policy",
     "Reading",
     "Requests",
     "Result",
+    "Study",
     "Trace",
     "Workload",
     "__version__",
@@ -42,5 +46,6 @@ __all__ = [
     "drives",
     "policies",
     "simulate",
+    "studies",
     "validate",
 ]

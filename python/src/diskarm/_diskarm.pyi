@@ -12,13 +12,16 @@ __all__ = [
     "Batch",
     "Column",
     "Drive",
+    "Keeper",
     "Pending",
+    "Study",
     "calibrate",
     "check_trace",
     "drives",
     "main",
     "policies",
     "simulate",
+    "study_texts",
     "validate",
 ]
 
@@ -127,6 +130,55 @@ class Column:
     def __len__(self) -> int: ...
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
+
+@final
+class Study:
+    """A study that was read."""
+
+    def __new__(
+        cls, toml: str, name: str, file: str, quick: bool, traces: Sequence[str]
+    ) -> Study: ...
+    @property
+    def title(self) -> str:
+        """What it is about, in a line."""
+
+    @property
+    def source(self) -> str:
+        """Where it comes from."""
+
+    @property
+    def about(self) -> str:
+        """What is simulated, and where it departs from its source."""
+
+    @property
+    def cells(self) -> list[Mapping[str, Any]]:
+        """Of each cell the value of every axis."""
+
+    def run(self, folder: str | PathLike[str], jobs: int | None) -> dict[str, Any]:
+        """Simulates what folder lacks, on so many threads, and writes everything there."""
+
+    def compute(self, place: int) -> list[str]:
+        """The runs of one cell, each as a line for a Keeper."""
+
+@final
+class Keeper:
+    """Keeps the runs of a study that are computed elsewhere; its folder is held meanwhile."""
+
+    def __new__(cls, study: Study, folder: str | PathLike[str]) -> Keeper: ...
+    def missing(self) -> list[int]:
+        """The places of the cells that lack a run."""
+
+    def keep(self, lines: Sequence[str]) -> None:
+        """Keeps runs, as Study.compute gives them."""
+
+    def finish(self) -> dict[str, Any] | None:
+        """Closes it and writes everything that comes of the study; None where a run is missing."""
+
+    def close(self) -> None:
+        """Lets the folder go."""
+
+def study_texts() -> list[tuple[str, str]]:
+    """The studies that come with the module: their names and texts."""
 
 def drives() -> list[str]:
     """The names of the catalogue, in alphabetic order."""

@@ -26,6 +26,7 @@ const KEYS: &[(&str, &str)] = &[
     ("where", "{ load = [1, 2] }"),
     ("of", "{ policy = \"a\" }"),
     ("to", "{ policy = \"b\" }"),
+    ("than", "{ load = 1 }"),
     ("ascending", "[{ policy = \"a\" }, { policy = \"b\" }]"),
     ("slack", "\"1 %\""),
     ("level", "1"),
@@ -124,6 +125,52 @@ fn ratios_are_matched_on_the_other_axes() {
         [TEN; 3],
     ];
     assert_eq!(verdict(&one, crossed), Verdict::Unsure);
+}
+
+#[test]
+fn many_cells_are_set_beside_one() {
+    let claim = |bounds: &str| {
+        format!(
+            "check = \"ratio\"\nmetric = \"response_ms_mean\"\n\
+             of = {{ policy = [\"b\", \"c\"] }}\nto = {{ policy = \"a\" }}\n{bounds}"
+        )
+    };
+    // 1.1 three times, 1.2 three times.
+    let means = [[TEN; 3], [ELEVEN; 3], [TWELVE; 3]];
+    assert_eq!(
+        verdict(&claim("at_least = 1.1\nat_most = 1.2"), means),
+        Verdict::Holds
+    );
+    assert_eq!(verdict(&claim("at_most = 1.15"), means), Verdict::Fails);
+    assert_eq!(
+        verdict(
+            &claim("at_least = 1.149\nat_most = 1.151\ntake = \"mean\""),
+            means
+        ),
+        Verdict::Holds
+    );
+}
+
+#[test]
+fn a_gain_is_set_beside_the_gain_elsewhere() {
+    let claim = |bounds: &str| {
+        format!(
+            "check = \"gain\"\nmetric = \"response_ms_mean\"\nof = {{ policy = \"b\" }}\n\
+             to = {{ policy = \"a\" }}\nthan = {{ load = 1 }}\nwhere = {{ load = 4 }}\n{bounds}"
+        )
+    };
+    // 1.1 at a load of 1, 1.2 at 4: 1.0909 times as much.
+    let means = [[TEN; 3], [ELEVEN, TEN, TWELVE], [TEN; 3]];
+    assert_eq!(
+        verdict(&claim("at_least = 1.09\nat_most = 1.092"), means),
+        Verdict::Holds
+    );
+    assert_eq!(verdict(&claim("at_most = 1"), means), Verdict::Fails);
+    let saturated = [[TEN; 3], [&[][..], TEN, TWELVE], [TEN; 3]];
+    assert_eq!(
+        verdict(&claim("at_most = 1"), saturated),
+        Verdict::NotMeasured
+    );
 }
 
 #[test]

@@ -95,14 +95,39 @@ impl<'s> Claims<'s> {
         }
     }
 
+    /// Links to those that do not hold; `None` where all do.
+    pub fn to_look_at(&self) -> Option<Html> {
+        let shown = self
+            .0
+            .iter()
+            .map(|(claim, judged)| Shown::of(claim, judged));
+        let others = shown
+            .enumerate()
+            .filter(|(_, shown)| *shown != Shown::Holds);
+        let links = others.map(|(place, shown)| {
+            let words = format!("{} {}", place + 1, shown.word());
+            let link = Html::with("a", &[("href", &format!("#{}", id(place)))], words);
+            Html::from([Html::text(" "), link])
+        });
+        let links: Vec<Html> = links.collect();
+        let words = Html::text("To look at:");
+        (!links.is_empty()).then(|| [words].into_iter().chain(links).collect())
+    }
+
     /// Each with its verdict, both sides' numbers, and its place in the paper.
     pub fn list(&self) -> Html {
-        let claims = self.0.iter().map(|(claim, judged)| told(claim, judged));
+        let claims = self.0.iter().enumerate();
+        let claims = claims.map(|(place, (claim, judged))| told(place, claim, judged));
         Html::with("ol", &[("class", "claims")], claims.collect::<Html>())
     }
 }
 
-fn told(claim: &Claim, judged: &Judged) -> Html {
+/// What links call a claim.
+fn id(place: usize) -> String {
+    format!("claim-{}", place + 1)
+}
+
+fn told(place: usize, claim: &Claim, judged: &Judged) -> Html {
     let shown = Shown::of(claim, judged);
     let verdict = Html::with(
         "span",
@@ -114,8 +139,9 @@ fn told(claim: &Claim, judged: &Judged) -> Html {
     };
     let known = claim.known.as_deref().filter(|_| shown != Shown::Holds);
     let known = known.map(|known| row("Why", known)).unwrap_or_default();
-    Html::element(
+    Html::with(
         "li",
+        &[("id", &id(place))],
         [
             Html::element("p", [verdict, Html::text(" "), claim.says.as_str().into()]),
             Html::element(

@@ -81,7 +81,7 @@ fn series_of(results: &Results<'_>, figure: &Figure, part: &Part, line: usize) -
     let across = &study.axes[figure.x].values;
     let cells = part.along[1].iter().filter_map(|x| {
         let number = across[*x].value.number()?;
-        Some((number, part.point([line, *x])?))
+        Some((number, part.point([line, *x])))
     });
     let mut cells: Vec<_> = cells.collect();
     cells.sort_by(|(one, _), (other, _)| one.total_cmp(other));

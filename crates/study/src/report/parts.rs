@@ -11,12 +11,11 @@ pub struct Part {
     pub label: String,
     /// The labels of what they share.
     pub words: Vec<String>,
-    /// Along both axes, the places of the values that a cell has.
+    /// Along both axes, the places of the values that are chosen: every pair of them is a cell.
     pub along: [Vec<usize>; 2],
     /// A point in the plane.
     origin: Point,
     axes: [usize; 2],
-    cells: Selection,
 }
 
 impl Part {
@@ -33,7 +32,7 @@ impl Part {
             let part = match parts.iter_mut().find(|part| part.origin == origin) {
                 Some(part) => part,
                 None => {
-                    parts.push(Self::at(origin, study_axes, axes, cells));
+                    parts.push(Self::at(origin, study_axes, axes));
                     parts.last_mut().expect("it was just put there")
                 }
             };
@@ -46,7 +45,7 @@ impl Part {
         parts
     }
 
-    fn at(origin: Point, study_axes: &[Axis], axes: [usize; 2], cells: &Selection) -> Self {
+    fn at(origin: Point, study_axes: &[Axis], axes: [usize; 2]) -> Self {
         let shared = study_axes.iter().zip(&origin).enumerate();
         let shared =
             shared.filter(|(number, (axis, _))| !axes.contains(number) && axis.values.len() > 1);
@@ -65,17 +64,16 @@ impl Part {
             along: [Vec::new(), Vec::new()],
             origin,
             axes,
-            cells: cells.clone(),
         }
     }
 
-    /// The cell at these places along both axes, if it is meant.
-    pub fn point(&self, places: [usize; 2]) -> Option<Point> {
+    /// The cell at these places along both axes.
+    pub fn point(&self, places: [usize; 2]) -> Point {
         let mut point = self.origin.clone();
         for (axis, place) in self.axes.into_iter().zip(places) {
             point[axis] = place;
         }
-        self.cells.has(&point).then_some(point)
+        point
     }
 
     /// A title with what the cells share.

@@ -13,17 +13,19 @@ pub struct Link<'a> {
 pub fn links(text: &str) -> Vec<Link<'_>> {
     let mut found = Vec::new();
     for (line, words) in prose(text) {
-        let mut rest = words;
-        while let Some((before, behind)) = rest.split_once("](") {
-            let Some((target, after)) = behind.split_once(')') else {
+        let mut from = 0;
+        while let Some(open) = words[from..].find("](").map(|at| from + at) {
+            let start = open + "](".len();
+            let Some(length) = words[start..].find(')') else {
                 break;
             };
-            let is_code = before.matches('`').count() % 2 == 1;
+            let target = &words[start..start + length];
+            let is_code = words[..open].matches('`').count() % 2 == 1;
             let is_elsewhere = target.contains("://") || target.starts_with("mailto:");
             if !is_code && !is_elsewhere {
                 found.push(Link { line, target });
             }
-            rest = after;
+            from = start + length;
         }
     }
     found

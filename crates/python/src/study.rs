@@ -1,0 +1,194 @@
+//! Studies.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use diskarm_study::error::FileError;
+use diskarm_study::report::Report;
+use diskarm_study::{Asked, Results, Runner, Store, Stored, StudyError, compute, studies};
+use pyo3::prelude::*;
+use serde_json::Value;
+
+use crate::convert::python;
+use crate::fault::{failed, wrong, wrong_study};
+use crate::wait;
+
+/// A study that was read.
+#[pyclass(frozen, module = "diskarm._diskarm")]
+pub struct Study {
+    study: Arc<diskarm_study::Study>,
+}
+
+#[pymethods]
+impl Study {
+    /// The study that the text describes; errors call it `file`.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        toml: &str,
+        name: &str,
+        file: &str,
+        quick: bool,
+        traces: Vec<String>,
+    ) -> PyResult<Self> {
+        let asked = Asked { quick, traces };
+        let study = diskarm_study::Study::read(name, toml, file, asked);
+        let study = Arc::new(study.map_err(|error: FileError| wrong_study(py, &error))?);
+        Ok(Self { study })
+    }
+
+    #[getter]
+    fn title(&self) -> &str {
+        &self.study.title
+    }
+
+    #[getter]
+    fn source(&self) -> &str {
+        &self.study.source
+    }
+
+    #[getter]
+    fn about(&self) -> &str {
+        &self.study.about
+    }
+
+    /// Its cells: of each the value of every axis.
+    #[getter]
+    fn cells<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let axes = &self.study.axes;
+        let cells = self.study.cells.iter().map(|cell| {
+            let values = axes.iter().zip(&cell.point).map(|(axis, place)| {
+                let value = serde_json::to_value(&axis.values[*place].value);
+                (axis.name.clone(), value.unwrap_or_default())
+            });
+            Value::Object(values.collect())
+        });
+        python(py, &Value::Array(cells.collect()))
+    }
+
+    /// Simulates what `folder` lacks, on so many threads, and writes everything there.
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        folder: PathBuf,
+        jobs: Option<usize>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let jobs = jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, Into::into));
+        let done = wait::stoppable(py, |stop| -> Result<Value, StudyError> {
+            let runner = Runner::new(&self.study)?;
+            let store = Store::open(&folder)?;
+            let results = runner.run(store, jobs, &mut |_| go_on(stop))?;
+            written(results.ok_or(StudyError::Stopped)?, &folder)
+        })?;
+        python(py, &done.map_err(|error| failed(py, &error))?)
+    }
+
+    /// The runs of one cell, each as a line for a [`Keeper`].
+    fn compute(&self, py: Python<'_>, place: usize) -> PyResult<Vec<String>> {
+        if place >= self.study.cells.len() {
+            let expected = format!("less than the {} cells", self.study.cells.len());
+            return Err(wrong(py, "place", &place.to_string(), &expected));
+        }
+        let stop = |stop: &AtomicBool| compute(&self.study, place, &|| go_on(stop));
+        let runs = wait::stoppable(py, stop)?.map_err(|error| failed(py, &error))?;
+        let runs = runs.unwrap_or_default();
+        let lines = runs.iter().map(serde_json::to_string);
+        Ok(lines.collect::<Result<_, _>>().unwrap_or_default())
+    }
+}
+
+fn go_on(stop: &AtomicBool) -> ControlFlow<()> {
+    match stop.load(Ordering::Relaxed) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    }
+}
+
+/// Writes everything that comes of a study; what it says as JSON.
+fn written(results: Results<'_>, folder: &Path) -> Result<Value, StudyError> {
+    results.write(folder)?;
+    Report::of(&results)?.write(folder)?;
+    Ok(serde_json::from_str(&results.json()).unwrap_or_default())
+}
+
+/// Keeps the runs of a study that are computed elsewhere. Its folder is held until it is closed.
+#[pyclass(frozen, module = "diskarm._diskarm")]
+pub struct Keeper {
+    study: Arc<diskarm_study::Study>,
+    folder: PathBuf,
+    /// `None` once it is closed.
+    store: Mutex<Option<Store>>,
+}
+
+#[pymethods]
+impl Keeper {
+    #[new]
+    fn new(py: Python<'_>, study: &Study, folder: PathBuf) -> PyResult<Self> {
+        let store = Store::open(&folder).map_err(|error| failed(py, &error))?;
+        Ok(Self {
+            study: Arc::clone(&study.study),
+            folder,
+            store: Mutex::new(Some(store)),
+        })
+    }
+
+    /// The places of the cells that lack a run.
+    fn missing(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
+        let held = self.held();
+        let store = held.as_ref().ok_or_else(|| closed(py))?;
+        let missing = Runner::new(&self.study).and_then(|runner| runner.missing(store));
+        missing.map_err(|error| failed(py, &error))
+    }
+
+    /// Keeps runs, as [`Study::compute`] gives them.
+    fn keep(&self, py: Python<'_>, lines: Vec<String>) -> PyResult<()> {
+        let mut held = self.held();
+        let store = held.as_mut().ok_or_else(|| closed(py))?;
+        for line in lines {
+            let run: Stored = serde_json::from_str(&line)
+                .map_err(|_| wrong(py, "line", &line, "a run as compute gives it"))?;
+            store.keep(&run).map_err(|error| failed(py, &error))?;
+        }
+        Ok(())
+    }
+
+    /// Closes it and writes everything that comes of the study; None where a cell lacks a run.
+    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let store = self.held().take().ok_or_else(|| closed(py))?;
+        let finish = || -> Result<Option<Value>, StudyError> {
+            let results = Runner::new(&self.study)?.stored(store)?;
+            results
+                .map(|results| written(results, &self.folder))
+                .transpose()
+        };
+        let done = finish().map_err(|error| failed(py, &error))?;
+        done.map(|value| python(py, &value)).transpose()
+    }
+
+    /// Lets the folder go.
+    fn close(&self) {
+        self.held().take();
+    }
+}
+
+impl Keeper {
+    fn held(&self) -> MutexGuard<'_, Option<Store>> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn closed(py: Python<'_>) -> PyErr {
+    wrong(py, "keeper", "closed", "one that is open")
+}
+
+/// The studies that come with the module: their names and texts.
+#[pyfunction]
+pub fn study_texts() -> Vec<(&'static str, &'static str)> {
+    studies::STUDIES
+        .iter()
+        .map(|entry| (entry.name, entry.text))
+        .collect()
+}

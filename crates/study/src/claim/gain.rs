@@ -1,0 +1,74 @@
+//! Where one side gains more over another.
+
+use std::sync::Arc;
+
+use super::bounds::Bounds;
+use super::ratio::{quotient, ratios};
+use super::tally::Tally;
+use super::{Check, Info, Judged};
+use crate::cell::told;
+use crate::metric::Metric;
+use crate::results::Results;
+use crate::select::Selection;
+
+pub(super) const INFO: Info = Info {
+    name: "gain",
+    holds: "one side's metric over another's, over the same ratio elsewhere, lies within the bounds",
+    keys: &[
+        ("metric", "what is compared"),
+        (
+            "of",
+            "the side above the line: one value of each axis that it names",
+        ),
+        ("to", "the side below it, likewise"),
+        ("than", "where the same ratio is taken to compare, likewise"),
+        ("where = {}", "the cells that count; all when left out"),
+        ("at_least", "the lower bound; it, at_most or both"),
+        ("at_most", "the upper bound"),
+    ],
+    read: |keys| {
+        Ok(Arc::new(Gain {
+            metric: keys.metric()?,
+            of: keys.side("of")?,
+            to: keys.side("to")?,
+            than: keys.side("than")?,
+            cells: keys.selection("where")?,
+            bounds: keys.bounds()?,
+        }))
+    },
+};
+
+#[derive(Debug)]
+struct Gain {
+    metric: Metric,
+    of: Selection,
+    to: Selection,
+    /// Where the ratio of the two is set beside that in `cells`.
+    than: Selection,
+    cells: Selection,
+    bounds: Bounds,
+}
+
+impl Check for Gain {
+    /// The numbers are ratios of the two sides over the same ratio at the counterpart in `than`:
+    /// below 1 where `of` is smaller beside `to` than it is there.
+    fn judge(&self, results: &Results<'_>) -> Judged {
+        let axes = &results.study.axes;
+        let all = ratios(
+            results,
+            self.metric,
+            &self.of,
+            &self.to,
+            &Selection::default(),
+        );
+        let mut tally = Tally::default();
+        for (point, ratio) in all.iter().filter(|(point, _)| self.cells.has(point)) {
+            let base = self.than.counterpart(point);
+            let base = all.iter().find(|(other, _)| Some(other) == base.as_ref());
+            if let Some((_, base)) = base {
+                tally.hold(quotient(ratio, base), &self.bounds, told(axes, point));
+            }
+        }
+        tally.judged()
+    }
+}

@@ -1,0 +1,54 @@
+//! A drive with one request at a time, for measures that look at single services or decisions.
+
+use diskarm_core::drive::{Device, Drive};
+use diskarm_core::request::Request;
+use diskarm_core::units::{Angle, Instant};
+use diskarm_core::workload::{Requests, Workload};
+use diskarm_simulate::Input;
+
+use crate::job::Job;
+
+/// A drive that has just served the first request of a workload's first stream, or the first few.
+pub(super) struct Placed {
+    pub(super) drive: Drive,
+    /// When it was done with them.
+    pub(super) now: Instant,
+    /// What its first stream asks for from there on.
+    pub(super) rest: Requests,
+}
+
+impl Placed {
+    /// After the first `served` requests of the job's first stream, one at a time.
+    pub(super) fn after(served: u64, job: &Job, seed: u64) -> Result<Self, String> {
+        let first = &workload(job)?.streams[0];
+        let model = job.model();
+        let mut drive = Drive::with_layout(&model.spec, model.layout.clone(), Angle::ZERO);
+        let mut rest = first.requests(model.disk(), seed);
+        let mut now = Instant::START;
+        for _ in 0..served {
+            now = serve(&mut drive, now, rest.next_request())?;
+        }
+        Ok(Self { drive, now, rest })
+    }
+}
+
+/// What the job's requests are drawn from.
+pub(super) fn workload(job: &Job) -> Result<&Workload, String> {
+    match job.input() {
+        Input::Drawn(drawn) => Ok(&drawn.workload),
+        Input::Traced(_) => Err("cell.trace: found a trace, expected a workload".to_owned()),
+    }
+}
+
+/// Serves a request on an idle drive: when it is over.
+pub(super) fn serve(drive: &mut Drive, now: Instant, request: Request) -> Result<Instant, String> {
+    drive
+        .submit(now, request)
+        .map_err(|error| error.to_string())?;
+    let mut at = now;
+    while let Some(event) = drive.next_event() {
+        at = event;
+        while drive.advance(at).is_some() {}
+    }
+    Ok(at)
+}

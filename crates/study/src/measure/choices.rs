@@ -1,0 +1,172 @@
+//! Whether what a policy chooses has the least seek of all that wait, the least rotational wait,
+//! both or neither (liu05, section 5.3.3, figure 5.4).
+//!
+//! A request that finds nothing else waiting is a decision too, and has both. Of equals, such as
+//! requests on one cylinder, each has the least.
+
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use diskarm_core::drive::Drive;
+use diskarm_core::extent::Extent;
+use diskarm_core::request::Request;
+use diskarm_core::sched::{Choice, Estimate, Outlook, Pending, Policy};
+use diskarm_core::units::{Instant, Span};
+use diskarm_simulate::MakePolicy;
+
+use super::{Figures, Info};
+use crate::job::Job;
+
+pub(super) const INFO: Info = Info {
+    name: "choices",
+    summary: "whether what is chosen has the least seek, the least rotational wait, or neither",
+    columns: &[
+        ("least_seek_share", "Share of choices with the least seek"),
+        (
+            "least_rotation_share",
+            "Share of choices with the least rotational wait",
+        ),
+        ("both_share", "Share of choices with both"),
+        ("neither_share", "Share of choices with neither"),
+        ("waiting_mean", "Requests to choose from"),
+        ("response_ms_mean", "Mean response time, ms"),
+    ],
+};
+
+pub(super) fn run(
+    job: &Job,
+    seed: u64,
+    stop: &(dyn Fn() -> ControlFlow<()> + Sync),
+) -> Result<Figures, String> {
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    let watched = Watched {
+        policy: job.policy(),
+        warm_up: job.warm_up(),
+        seen: seen.clone(),
+    };
+    let run = job.run_with(&watched, seed, stop)?;
+    if run.is_stopped {
+        return Ok(Figures::Stopped);
+    }
+    if run.is_saturated {
+        return Ok(Figures::Saturated);
+    }
+    let seen = locked(&seen);
+    let all = seen.seek + seen.rotation + seen.neither - seen.both;
+    let share = |count: u64| Some(count as f64 / all as f64).filter(|_| all > 0);
+    Ok(Figures::Measured(vec![
+        share(seen.seek),
+        share(seen.rotation),
+        share(seen.both),
+        share(seen.neither),
+        share(seen.waiting),
+        run.report
+            .all()
+            .responses()
+            .figures()
+            .map(|figures| figures.mean_ms),
+    ]))
+}
+
+/// What was seen of decisions after the warm-up.
+#[derive(Default)]
+struct Seen {
+    /// Of all.
+    decisions: u64,
+    seek: u64,
+    rotation: u64,
+    both: u64,
+    neither: u64,
+    /// Requests that waited, summed over decisions.
+    waiting: u64,
+}
+
+impl Seen {
+    fn count(&mut self, warm_up: u64, waiting: usize, has: [bool; 2]) {
+        self.decisions += 1;
+        if self.decisions <= warm_up {
+            return;
+        }
+        let [seek, rotation] = has;
+        self.seek += u64::from(seek);
+        self.rotation += u64::from(rotation);
+        self.both += u64::from(seek && rotation);
+        self.neither += u64::from(!seek && !rotation);
+        self.waiting += waiting as u64;
+    }
+}
+
+/// The counts, whatever became of another who held them.
+fn locked(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
+    seen.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes a policy whose decisions are counted.
+struct Watched<'a> {
+    policy: &'a Choice,
+    warm_up: u64,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl MakePolicy for Watched<'_> {
+    fn policy(&self, drive: &Drive) -> Box<dyn Policy<Drive>> {
+        Box::new(Watching {
+            policy: self.policy.policy(drive),
+            waiting: Vec::new(),
+            warm_up: self.warm_up,
+            seen: self.seen.clone(),
+        })
+    }
+}
+
+/// Knows what waits, and holds each decision of `policy` against it.
+struct Watching {
+    policy: Box<dyn Policy<Drive>>,
+    waiting: Vec<(Request, Extent)>,
+    warm_up: u64,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl Watching {
+    fn forget(&mut self, id: u64) {
+        self.waiting.retain(|(request, _)| request.id != id);
+    }
+}
+
+impl Policy<Drive> for Watching {
+    fn add(&mut self, pending: Pending, drive: &Drive) {
+        let place = drive.locate(&pending.request);
+        self.waiting.push((pending.request, place));
+        self.policy.add(pending, drive);
+    }
+
+    fn passed(&mut self, request: &Request, drive: &Drive) {
+        locked(&self.seen).count(self.warm_up, 1, [true, true]);
+        self.policy.passed(request, drive);
+    }
+
+    fn next(&mut self, now: Instant, drive: &Drive) -> Option<Pending> {
+        let outlook = drive.outlook(now);
+        let parts = self.waiting.iter().map(|(request, place)| {
+            let seek = outlook.seek(request, place);
+            (
+                request.id,
+                [seek, outlook.positioning(request, place) - seek],
+            )
+        });
+        let parts: Vec<(u64, [Span; 2])> = parts.collect();
+        let chosen = self.policy.next(now, drive)?;
+        let id = chosen.request.id;
+        if let Some((_, own)) = parts.iter().find(|(other, _)| *other == id) {
+            let has = [0, 1].map(|part| parts.iter().all(|(_, its)| own[part] <= its[part]));
+            locked(&self.seen).count(self.warm_up, parts.len(), has);
+        }
+        self.forget(id);
+        Some(chosen)
+    }
+
+    fn take(&mut self, id: u64) -> Option<Pending> {
+        self.forget(id);
+        self.policy.take(id)
+    }
+}

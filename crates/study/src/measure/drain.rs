@@ -1,0 +1,56 @@
+//! How long a clump of requests takes that all wait at once, with none behind them (jacobson91,
+//! section 4.1).
+//!
+//! The requests of the warm-up are served first, one at a time, so that the arm stands somewhere;
+//! then all others wait at once. Their arrival times do not matter.
+
+use std::ops::ControlFlow;
+
+use diskarm_core::sched::Pending;
+
+use super::alone::{Placed, serve};
+use super::{Figures, Info};
+use crate::job::Job;
+
+pub(super) const INFO: Info = Info {
+    name: "drain",
+    summary: "how long requests take that all wait at once, none coming behind them",
+    columns: &[
+        ("drain_ms", "Time until the last is done, ms"),
+        (
+            "drain_ms_per_request",
+            "Time until the last is done, ms a request",
+        ),
+    ],
+};
+
+pub(super) fn run(
+    job: &Job,
+    seed: u64,
+    stop: &(dyn Fn() -> ControlFlow<()> + Sync),
+) -> Result<Figures, String> {
+    let warm_up = job.warm_up();
+    let Placed {
+        mut drive,
+        now: begin,
+        rest,
+    } = Placed::after(warm_up, job, seed)?;
+    let mut policy = job.policy().policy(&drive);
+    let count = job.requests_count() - warm_up;
+    for request in rest.take(count as usize) {
+        let arrived = begin;
+        policy.add(Pending { request, arrived }, &drive);
+    }
+    let mut now = begin;
+    while let Some(pending) = policy.next(now, &drive) {
+        if stop().is_break() {
+            return Ok(Figures::Stopped);
+        }
+        now = serve(&mut drive, now, pending.request)?;
+    }
+    let all_ms = (now - begin).as_ms();
+    Ok(Figures::Measured(vec![
+        Some(all_ms),
+        Some(all_ms / count as f64),
+    ]))
+}

@@ -1,0 +1,122 @@
+//! What measures give, beside closed forms and beside one another.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use diskarm_study::metric::Metric;
+use diskarm_study::{Asked, Runner, Store, Study};
+
+/// A folder that no other run has.
+fn folder() -> PathBuf {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("diskarm-measures-{}-{number}", std::process::id()))
+}
+
+/// The mean of each of `metrics` in the only cell of a study of the HP 97560.
+fn measured<const N: usize>(measure: &str, cell: &str, metrics: [&str; N]) -> [f64; N] {
+    let text = format!(
+        "title = \"T\"\nsource = \"none\"\n[cell]\ndrive = \"hp-97560\"\n\
+         measure = \"{measure}\"\n{cell}\n"
+    );
+    let study = Study::read("m", &text, "m.toml", Asked::default()).unwrap();
+    let folder = folder();
+    let store = Store::open(&folder).unwrap();
+    let runner = Runner::new(&study).unwrap();
+    let results = runner.run(store, 1, &mut |_| ControlFlow::Continue(()));
+    let results = results.unwrap().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    metrics.map(|name| {
+        let column = study.columns.iter().position(|column| column.name == name);
+        let metric = Metric(column.unwrap());
+        results.estimate(&vec![], metric).unwrap().mean
+    })
+}
+
+/// In order of arrival a clump takes what its requests take one by one.
+#[test]
+fn a_clump_in_order_of_arrival_takes_the_sum_of_its_services() {
+    let cell = |requests: u64| {
+        format!(
+            "policy = \"fcfs\"\nworkload = \"closed(clients=1) uniform reads=100%\"\n\
+             requests = {requests}\nwarm_up = 5"
+        )
+    };
+    let [all, each] = measured("drain", &cell(45), ["drain_ms", "drain_ms_per_request"]);
+    let [service] = measured("responses", &cell(45), ["service_ms_mean"]);
+    assert!((each - service).abs() < 1e-3, "{each} {service}");
+    assert!((all - 40.0 * each).abs() < 1e-6, "{all} {each}");
+}
+
+/// A sector of the first half millisecond of cylinder 0 and all of cylinder `to`: by the formula
+/// of jacobson91 section 3 the seek takes 3.24 + 0.40 sqrt(d) ms, and the share within a
+/// revolution is that of the sectors whose turn comes after it.
+#[test]
+fn access_follows_the_formula_of_the_drive() {
+    let revolution = 60_000.0 / 4002.0;
+    for to in [25_u32, 100, 196] {
+        let seek = 3.24 + 0.40 * f64::from(to).sqrt();
+        let begin = f64::from(to) / 1964.0 * 100.0;
+        let cell = format!(
+            "policy = \"fcfs\"\nrequests = 20_000\nworkload = \"\"\"\\\n\
+             closed(clients=1) hot(at=0%, width=0.05%) size=512B reads=100% + \\\n\
+             closed(clients=1) hot(at={begin:.6}%, width=0.04%) size=512B reads=100%\"\"\""
+        );
+        let names = [
+            "seek_ms_mean",
+            "one_revolution_share",
+            "two_revolutions_share",
+        ];
+        let [ours, one, two] = measured("access", &cell, names);
+        assert!((ours - seek).abs() < 0.005, "{to}: {ours} {seek}");
+        // Whole sectors: half a sector of 72 less. A draw of 20,000 is good to 0.01.
+        let share = 1.0 - seek / revolution - 0.5 / 72.0;
+        assert!((one - share).abs() < 0.015, "{to}: {one} {share}");
+        assert!((two - 1.0).abs() < 1e-9, "{to}: {two}");
+    }
+}
+
+/// First come, first served does not look at places: of the m that wait while m + 1 clients ask,
+/// the chosen one has the least seek as often as any other, and so the least wait. Ties (the same
+/// cylinder) are one in some thousand.
+#[test]
+fn an_order_that_is_blind_has_the_least_seek_by_chance() {
+    let cell = "policy = \"fcfs\"\nworkload = \"closed(clients=11) uniform reads=100%\"\n\
+                requests = 40_000\nwarm_up = 100";
+    let names = [
+        "least_seek_share",
+        "least_rotation_share",
+        "both_share",
+        "waiting_mean",
+    ];
+    let [seek, rotation, both, waiting] = measured("choices", cell, names);
+    assert!((waiting - 10.0).abs() < 0.01, "{waiting}");
+    for share in [seek, rotation] {
+        // Three standard deviations are 0.0045.
+        assert!((share - 0.1).abs() < 0.006, "{share}");
+    }
+    assert!((both - 0.01).abs() < 0.004, "{both}");
+}
+
+/// Whether seeks or waits, each is the least, both are, or neither.
+#[test]
+fn shares_of_choices_add_up() {
+    let cell = |policy: &str| {
+        format!(
+            "policy = \"{policy}\"\nrequests = 10_000\nwarm_up = 100\n\
+             workload = \"closed(clients=11) uniform reads=100%\""
+        )
+    };
+    let names = [
+        "least_seek_share",
+        "least_rotation_share",
+        "both_share",
+        "neither_share",
+    ];
+    let [seek, rotation, both, neither] = measured("choices", &cell("sptf"), names);
+    assert!((seek + rotation - both + neither - 1.0).abs() < 1e-9);
+    assert!(both > 0.01 && neither > 0.1, "{both} {neither}");
+    let [seek, ..] = measured("choices", &cell("sstf(by=map)"), names);
+    assert!(seek > 0.98, "{seek}");
+}

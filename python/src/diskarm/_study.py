@@ -1,0 +1,236 @@
+"""Studies: experiments that are files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _diskarm
+from ._error import Error
+
+if TYPE_CHECKING:
+    import pyarrow
+
+# Cells that are handed to an executor at a time: enough for a cluster, and few enough that ten
+# thousand of them do not wait there all at once.
+_AHEAD = 512
+
+# A study as it was asked for: its text, its name, its file, whether it is quick, its traces.
+_Asked = tuple[str, str, str, bool, tuple[str, ...]]
+
+# How often a cell is handed out before what the executor says of it is believed.
+_ATTEMPTS = 4
+
+
+def studies() -> list[str]:
+    """The names of the studies that come with the package.
+
+    >>> "worthington94-fig3" in studies()
+    True
+    """
+    return [name for name, _ in _diskarm.study_texts()]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of a study, and what came of it."""
+
+    says: str
+    """The claim."""
+    source: str
+    """Where it is made."""
+    theirs: str
+    """What is claimed."""
+    known: str | None
+    """Why it does not come out, where that was looked into."""
+    verdict: str
+    """holds, unsure (an interval reaches over a bound), fails, or not_measured."""
+    ours: str
+    """Our own numbers."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a study, as its results.json has it."""
+
+    folder: Path
+    """Where results.csv, results.json, report.html and the figures lie."""
+    cells: list[dict[str, Any]]
+    """Of each cell: at (the value of every axis), inputs, seeds, saturated, and figures, each with
+    its mean, the half width of its 95 % interval, and the figure of each replication."""
+    claims: list[Claim]
+    """The claims, judged."""
+
+    def column(self, metric: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """The means of a metric, cell by cell; NaN where a cell is saturated or has none."""
+        figures = (cell["figures"].get(metric) for cell in self.cells)
+        means = (float("nan") if figure is None else figure["mean"] for figure in figures)
+        return np.fromiter(means, dtype=np.float64, count=len(self.cells))
+
+    def to_arrow(self) -> pyarrow.Table:
+        """A table of one row to each cell and metric, as results.csv has it: pandas, Polars and
+        Parquet take it from there. Needs pyarrow."""
+        import pyarrow.csv
+
+        return pyarrow.csv.read_csv(self.folder / "results.csv")
+
+
+class Study:
+    """An experiment: what is varied, what each cell simulates, what is drawn and claimed.
+
+    >>> study = Study("worthington94-fig3", quick=True)
+    >>> study.cells[0]["policy"]
+    'fcfs'
+
+    Args:
+        name: The name of a study that comes with the package, or a path that ends in .toml.
+        quick: Its short form.
+        traces: The traces of a study that wants some.
+
+    Raises:
+        Error: When there is no such study, or its file is wrong.
+    """
+
+    def __init__(
+        self,
+        name: str | os.PathLike[str],
+        *,
+        quick: bool = False,
+        traces: Iterable[str | os.PathLike[str]] = (),
+    ) -> None:
+        name = os.fspath(name)
+        if name.endswith(".toml"):
+            toml, stem = Path(name).read_text(encoding="utf-8"), Path(name).stem
+        else:
+            texts = dict(_diskarm.study_texts())
+            if name not in texts:
+                raise Error(
+                    f"name: found {name!r}, expected one of diskarm.studies() or a .toml file",
+                    field="name",
+                )
+            toml, stem = texts[name], name
+        # Workers have folders of their own.
+        paths = tuple(os.path.abspath(trace) for trace in traces)
+        self._asked: _Asked = (toml, stem, name, quick, paths)
+        self._study = _read(*self._asked)
+        self.name: str = stem
+        """What it is called."""
+
+    @property
+    def title(self) -> str:
+        """What it is about, in a line."""
+        return self._study.title
+
+    @property
+    def source(self) -> str:
+        """Where it comes from."""
+        return self._study.source
+
+    @property
+    def about(self) -> str:
+        """What is simulated, and where it departs from its source."""
+        return self._study.about
+
+    @property
+    def cells(self) -> list[Mapping[str, Any]]:
+        """The value of every axis, cell by cell."""
+        return self._study.cells
+
+    def run(
+        self,
+        folder: str | os.PathLike[str] | None = None,
+        *,
+        executor: Executor | None = None,
+        jobs: int | None = None,
+    ) -> Outcome:
+        """Simulates what the folder lacks, keeps each run as it ends, and writes results, figures
+        and report there.
+
+        Whatever ends it, the same call goes on from there, and the same study ends with the same
+        bytes.
+
+        Args:
+            folder: Where its results are kept: results/NAME, or results/NAME-quick.
+            executor: Simulates the cells: a pool of concurrent.futures, the get_executor() of a
+                dask.distributed Client, anything with submit. A cell whose worker is lost is
+                handed out again. Without one, this process does it on every processor.
+            jobs: Without an executor, so many cells at a time.
+
+        Raises:
+            Error: When a cell cannot be simulated, or the folder is another version's or in use.
+            OSError: When the folder cannot be written.
+        """
+        if folder is None:
+            folder = Path("results") / (f"{self.name}-quick" if self._asked[3] else self.name)
+        folder = os.fspath(folder)
+        if executor is None:
+            said = self._study.run(folder, jobs)
+        else:
+            said = self._run_on(executor, folder)
+        claims = [Claim(**claim) for claim in said["claims"]]
+        return Outcome(folder=Path(folder), cells=said["cells"], claims=claims)
+
+    def _run_on(self, executor: Executor, folder: str) -> dict[str, Any]:
+        keeper = _diskarm.Keeper(self._study, folder)
+        try:
+            _hand_out(executor, self._asked, keeper)
+            said = keeper.finish()
+        finally:
+            keeper.close()
+        assert said is not None, "every cell was kept"
+        return said
+
+
+def _hand_out(executor: Executor, asked: _Asked, keeper: _diskarm.Keeper) -> None:
+    """Has every cell computed that the keeper lacks."""
+    places: Iterator[int] = iter(keeper.missing())
+    waiting: dict[Future[list[str]], tuple[int, int]] = {}
+
+    def submit(place: int, attempt: int) -> None:
+        waiting[executor.submit(_compute, *asked, place)] = (place, attempt)
+
+    try:
+        for place in islice(places, _AHEAD):
+            submit(place, 1)
+        while waiting:
+            done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in done:
+                place, attempt = waiting.pop(future)
+                try:
+                    lines = future.result()
+                except (Error, OSError):
+                    raise
+                except Exception:
+                    # The worker was lost, and perhaps the cell kills whoever takes it.
+                    if attempt == _ATTEMPTS:
+                        raise
+                    submit(place, attempt + 1)
+                    continue
+                keeper.keep(lines)
+                for following in islice(places, 1):
+                    submit(following, 1)
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+@lru_cache(maxsize=8)
+def _read(
+    toml: str, name: str, file: str, quick: bool, traces: tuple[str, ...]
+) -> _diskarm.Study:
+    return _diskarm.Study(toml, name, file, quick, list(traces))
+
+
+def _compute(
+    toml: str, name: str, file: str, quick: bool, traces: tuple[str, ...], place: int
+) -> list[str]:
+    """What a worker does: the runs of one cell."""
+    return _read(toml, name, file, quick, traces).compute(place)
