@@ -35,7 +35,10 @@ def test_a_table_of_arrivals_is_the_trace_that_it_was_read_from(two_devices, tmp
     pyarrow.parquet.write_table(pa.table(columns), path)
     assert figures(diskarm.Trace.from_parquet(path)) == expected
     shuffled = pl.DataFrame(columns).sample(fraction=1, shuffle=True, seed=1)
-    assert figures(diskarm.Trace.from_arrow(shuffled)) == expected
+    sorted_anew = diskarm.Trace.from_arrow(shuffled)
+    assert figures(sorted_anew) == expected
+    # The reader would put rows in order only within bounds, and note it.
+    assert diskarm.simulate("hp-c2247", trace=sorted_anew).notes == []
 
 
 def test_a_table_of_measurements_is_replayed_with_its_pauses(measured):

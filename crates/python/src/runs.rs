@@ -42,13 +42,13 @@ pub struct Setting {
 /// Each run keeps some 200 KiB until all are done.
 const MOST_REPLICATIONS: u64 = 1_000;
 
+/// Figures, whether they are saturated, and requests where they were asked for.
+type Told<'py> = (Bound<'py, PyAny>, bool, Option<Batch>);
+
 /// Simulates under each policy; returns for each its figures, whether it is saturated, and its
 /// requests where they were asked for.
 #[pyfunction]
-pub fn simulate(
-    py: Python<'_>,
-    setting: Setting,
-) -> PyResult<Vec<(Bound<'_, PyAny>, bool, Option<Batch>)>> {
+pub fn simulate(py: Python<'_>, setting: Setting) -> PyResult<Vec<Told<'_>>> {
     let asked = setting.policies.iter();
     let policies = asked.map(|policy| Asked::of(policy.bind(py)));
     let policies = policies.collect::<PyResult<Vec<Asked>>>()?;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import types
 import typing
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -169,8 +168,12 @@ def _object(kind: Any, value: Any) -> Any:
     return typing.cast(Any, kind)(**given)
 
 
-@functools.cache
+_KNOWN: dict[type, dict[str, Any]] = {}
+
+
 def _fields(kind: type) -> dict[str, Any]:
     """The fields of a dataclass and their kinds, which take a millisecond to find out."""
-    kinds = typing.get_type_hints(kind)
-    return {one.name: kinds[one.name] for one in fields(kind)}
+    if kind not in _KNOWN:
+        kinds = typing.get_type_hints(kind)
+        _KNOWN[kind] = {one.name: kinds[one.name] for one in fields(kind)}
+    return _KNOWN[kind]
