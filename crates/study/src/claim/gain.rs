@@ -13,7 +13,7 @@ use crate::select::Selection;
 
 pub(super) const INFO: Info = Info {
     name: "gain",
-    holds: "one side's metric over another's, over the same ratio elsewhere, lies within the bounds",
+    holds: "the ratio of two sides over the same ratio elsewhere lies within the bounds",
     keys: &[
         ("metric", "what is compared"),
         (
