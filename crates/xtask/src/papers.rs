@@ -1,7 +1,8 @@
 //! `cargo xtask papers`: every claim of the studies, theirs and ours, on `docs/papers.md`.
 //!
-//! The studies run in full with the built command line, those on traces in their short form. Their runs are kept in `results/` below
-//! the target folder, so that only what changed is simulated again.
+//! The studies run in full with the built command line, those on traces in their short form. Their
+//! runs are kept in `results/` below the target folder, so that only what changed is simulated
+//! again.
 
 use std::fmt::Write;
 use std::fs;
