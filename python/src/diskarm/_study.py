@@ -9,15 +9,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from . import _diskarm
 from ._error import Error
-
-if TYPE_CHECKING:
-    import pyarrow
 
 # Cells that are handed to an executor at a time: enough for a cluster, and few enough that ten
 # thousand of them do not wait there all at once.
@@ -75,7 +72,7 @@ class Outcome:
         means = (float("nan") if figure is None else figure["mean"] for figure in figures)
         return np.fromiter(means, dtype=np.float64, count=len(self.cells))
 
-    def to_arrow(self) -> pyarrow.Table:
+    def to_arrow(self) -> Any:
         """A table of one row to each cell and metric, as results.csv has it: pandas, Polars and
         Parquet take it from there. Needs pyarrow."""
         import pyarrow.csv
@@ -222,11 +219,14 @@ def _hand_out(executor: Executor, asked: _Asked, keeper: _diskarm.Keeper) -> Non
             future.cancel()
 
 
-@lru_cache(maxsize=8)
-def _read(
+def _read_anew(
     toml: str, name: str, file: str, quick: bool, traces: tuple[str, ...]
 ) -> _diskarm.Study:
     return _diskarm.Study(toml, name, file, quick, list(traces))
+
+
+# Not as a decorator: stubtest takes the parameters of what that makes for others.
+_read = lru_cache(maxsize=8)(_read_anew)
 
 
 def _compute(
