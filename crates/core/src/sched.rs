@@ -12,10 +12,11 @@
 //! Of requests that a policy cannot tell apart the one that came first goes first. Identical ones
 //! (direction, first block, number of blocks) differ in age alone, which favours the older: they
 //! complete in order of arrival, in the host's queue, merging or not, and in the drive's. All but
-//! `satfdf` and `satfgdf` keep that: these postpone an old request till it is due and meanwhile
-//! serve others, of which a younger one may be like it. Those that only begin at the same block
-//! are equals to policies that know no more than blocks; transfer, direction and buffer tell them
-//! apart for others.
+//! `satfdf`, `satfgdf` and `lbsatf` keep that: the first two postpone an old request till it is
+//! due and meanwhile serve others, of which a younger one may be like it; the third puts one aside
+//! that does not fit its batch, in which a younger one may find room later. Those that only begin
+//! at the same block are equals to policies that know no more than blocks; transfer, direction and
+//! buffer tell them apart for others.
 //!
 //! Nothing protects requests that overlap. As in the classic studies, whose requests carry no
 //! data, no policy looks for overlap: wherever the policy's measure says so, a read passes an
