@@ -8,10 +8,12 @@ use sha2::{Digest, Sha256};
 
 /// From this crate's folder. Where one is absent, as where this crate is built without its
 /// neighbours, the version alone tells programs apart.
-const SOURCES: [&str; 4] = [
+const SOURCES: [&str; 6] = [
     "../core/src",
     "../trace/src",
     "../simulate/src",
+    "../../Cargo.lock",
+    "src/job.rs",
     "src/measure",
 ];
 
@@ -20,7 +22,10 @@ fn main() {
     for folder in SOURCES {
         println!("cargo:rerun-if-changed={folder}");
         let mut files = Vec::new();
-        collect(Path::new(folder), &mut files);
+        match Path::new(folder).is_file() {
+            true => files.push(PathBuf::from(folder)),
+            false => collect(Path::new(folder), &mut files),
+        }
         files.sort();
         for file in files {
             hasher.update(file.to_string_lossy().as_bytes());

@@ -7,6 +7,7 @@ mod interval;
 mod keys;
 mod least;
 mod line;
+mod load;
 mod order;
 mod power;
 mod ratio;

@@ -1,6 +1,7 @@
 //! Files that are written as a whole or not at all.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::Path;
 
 use crate::error::StudyError;
@@ -13,7 +14,14 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), StudyError> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".part");
     let beside = Path::new(&beside);
-    let written = fs::write(beside, bytes).and_then(|()| fs::rename(beside, path));
+    let write = || {
+        let mut file = File::create(beside)?;
+        file.write_all(bytes)?;
+        // Else a power cut could leave the new name on an empty file.
+        file.sync_all()?;
+        fs::rename(beside, path)
+    };
+    let written = write();
     written.map_err(|source| {
         // The reason why it failed is worth more than that of a leftover.
         let _ = fs::remove_file(beside);

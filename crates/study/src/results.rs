@@ -37,6 +37,15 @@ impl Estimate {
         })
     }
 
+    /// A number of which no more is known.
+    pub(crate) fn exact(mean: f64) -> Self {
+        Self {
+            mean,
+            half_width: None,
+            runs: Vec::new(),
+        }
+    }
+
     /// Half the width of the interval of the mean of independent values; `None` below two.
     fn half_width(values: &[f64], mean: f64) -> Option<f64> {
         let degrees = values.len().checked_sub(1).filter(|degrees| *degrees > 0)?;
@@ -159,11 +168,20 @@ fn figures(study: &Study, point: &Point, runs: &[Vec<Option<f64>>]) -> Vec<Optio
             }
             Some(_) => None,
             None => {
-                let values = runs.iter().filter_map(|run| run[place]).collect();
-                match column.name.ends_with("_max") {
+                let values: Vec<f64> = runs.iter().filter_map(|run| run[place]).collect();
+                let is_whole = values.len() == runs.len();
+                let estimate = match column.name.ends_with("_max") {
                     true => Estimate::largest(values),
                     false => Estimate::of(values),
-                }
+                };
+                // Runs are paired with those of other cells by their places.
+                estimate.map(|estimate| match is_whole {
+                    true => estimate,
+                    false => Estimate {
+                        runs: Vec::new(),
+                        ..estimate
+                    },
+                })
             }
         };
         figures.push(figure);

@@ -27,11 +27,17 @@ impl Bounds {
     /// Whether an estimate lies within; unsure where its interval reaches over a bound.
     pub(super) fn verdict(&self, estimate: &Estimate) -> Verdict {
         let half = estimate.half_width.unwrap_or(0.0);
-        let (low, high) = (estimate.mean - half, estimate.mean + half);
-        // NaN is within nothing.
+        match estimate.mean.is_nan() {
+            // Not a number is within nothing.
+            true => Verdict::Fails,
+            false => self.verdict_between(estimate.mean - half, estimate.mean + half),
+        }
+    }
+
+    /// The same of a number of which no more is known than that it lies in a range.
+    pub(super) fn verdict_between(&self, low: f64, high: f64) -> Verdict {
         let is_beyond = self.at_least.is_some_and(|least| high < least)
-            || self.at_most.is_some_and(|most| low > most)
-            || estimate.mean.is_nan();
+            || self.at_most.is_some_and(|most| low > most);
         match (self.hold(low) && self.hold(high), is_beyond) {
             (true, _) => Verdict::Holds,
             (false, true) => Verdict::Fails,

@@ -12,7 +12,7 @@ use crate::select::Selection;
 
 pub(super) const INFO: Info = Info {
     name: "crossing",
-    holds: "the number at which the metric of `of` first exceeds that of `to` lies within the \
+    holds: "the number from which on the metric of `of` exceeds that of `to` lies within the \
             bounds",
     keys: &[
         ("metric", "what is held"),
@@ -79,11 +79,7 @@ impl Check for Crossing {
 }
 
 fn never() -> Estimate {
-    Estimate {
-        mean: f64::INFINITY,
-        half_width: None,
-        runs: Vec::new(),
-    }
+    Estimate::exact(f64::INFINITY)
 }
 
 /// By how much `of` is above `to`. A side that is saturated is above one that is not, by more than

@@ -8,7 +8,7 @@ use super::tally::Tally;
 use super::{Check, Info, Judged};
 use crate::cell::told;
 use crate::metric::Metric;
-use crate::results::Results;
+use crate::results::{Estimate, Results};
 use crate::select::Selection;
 
 pub(super) const INFO: Info = Info {
@@ -65,7 +65,12 @@ impl Check for Gain {
         for (point, ratio) in all.iter().filter(|(point, _)| self.cells.has(point)) {
             let base = self.than.counterpart(point);
             let base = all.iter().find(|(other, _)| Some(other) == base.as_ref());
-            if let Some((_, base)) = base {
+            // Where a side is saturated there is no gain to speak of.
+            let is_known = |ratio: &Estimate| ratio.mean.is_finite() && ratio.mean > 0.0;
+            if let Some((_, base)) = base
+                && is_known(ratio)
+                && is_known(base)
+            {
                 tally.hold(quotient(ratio, base), &self.bounds, told(axes, point));
             }
         }

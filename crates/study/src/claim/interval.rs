@@ -45,11 +45,7 @@ impl Check for Interval {
         for point in points(axes).into_iter().filter(|p| self.cells.has(p)) {
             let share = results.estimate(&point, self.metric).and_then(share);
             if let Some(mean) = share {
-                let exact = Estimate {
-                    mean,
-                    half_width: None,
-                    runs: Vec::new(),
-                };
+                let exact = Estimate::exact(mean);
                 tally.hold(exact, &self.bounds, told(axes, &point));
             }
         }

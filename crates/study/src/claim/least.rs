@@ -64,11 +64,7 @@ impl Check for Least {
                 Some((_, inside)) => Bounds::up_to(1.0).verdict(&quotient(inside, overall)),
                 None => Verdict::Fails,
             };
-            let found = Estimate {
-                mean: *x,
-                half_width: None,
-                runs: Vec::new(),
-            };
+            let found = Estimate::exact(*x);
             tally.add(found, verdict, line.told(axes, self.along));
         }
         tally.judged()

@@ -97,6 +97,10 @@ pub(super) fn along(
         half_width: Estimate::of(runs.clone())
             .filter(|_| is_whole)
             .and_then(|e| e.half_width),
-        runs,
+        runs: match is_whole {
+            true => runs,
+            // Runs are paired with those of other lines by their places.
+            false => Vec::new(),
+        },
     })
 }

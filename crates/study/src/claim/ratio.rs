@@ -76,8 +76,8 @@ impl Check for Ratio {
     }
 }
 
-/// The ratios of `of` to `to` in `cells`, matched on the axes that neither names, where both have
-/// a figure.
+/// The ratios of `of` to `to` in `cells`, matched on the axes that neither names: infinite where
+/// `of` alone is saturated, 0 where `to` alone is, and left out where both are.
 pub(super) fn ratios(
     results: &Results<'_>,
     metric: Metric,
@@ -90,11 +90,22 @@ pub(super) fn ratios(
         if !(of.has(&point) && cells.has(&point)) {
             continue;
         }
-        let counterpart = to.counterpart(&point);
-        let base = counterpart.and_then(|point| results.estimate(&point, metric));
-        if let (Some(top), Some(base)) = (results.estimate(&point, metric), base) {
-            ratios.push((point, quotient(top, base)));
-        }
+        let Some(other) = to.counterpart(&point) else {
+            continue;
+        };
+        let sides = (
+            results.estimate(&point, metric),
+            results.estimate(&other, metric),
+        );
+        let are_saturated = [&point, &other].map(|point| results.at(point).is_saturated);
+        let ratio = match (sides, are_saturated) {
+            ((Some(top), Some(base)), _) => quotient(top, base),
+            // Whoever cannot keep up is beyond whoever can.
+            (_, [true, false]) => Estimate::exact(f64::INFINITY),
+            (_, [false, true]) => Estimate::exact(0.0),
+            _ => continue,
+        };
+        ratios.push((point, ratio));
     }
     ratios
 }

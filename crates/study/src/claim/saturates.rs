@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use super::bounds::Bounds;
 use super::line::{Line, lines};
+use super::load::Load;
 use super::tally::Tally;
 use super::{Check, Info, Judged};
+use crate::axis::Point;
 use crate::results::{Estimate, Results};
 use crate::select::Selection;
 
@@ -42,11 +44,16 @@ struct Saturates {
     bounds: Bounds,
 }
 
-/// The load below the first that is saturated; the largest of all, where none is.
-fn kept_up(line: &Line, results: &Results<'_>) -> Option<f64> {
-    let steps = line.steps.iter();
-    let kept = steps.take_while(|(_, point)| !results.at(point).is_saturated);
-    kept.last().map(|(load, _)| *load)
+/// The load below the first that is saturated; no more than a bound of it where the axis ends
+/// before, or where its first load is saturated. `None` without loads.
+fn kept_up(line: &Line, results: &Results<'_>) -> Option<Load> {
+    let is_saturated = |(_, point): &(f64, Point)| results.at(point).is_saturated;
+    let (last, _) = line.steps.last()?;
+    Some(match line.steps.iter().position(is_saturated) {
+        None => Load::Within(*last, f64::INFINITY),
+        Some(0) => Load::Within(0.0, line.steps[0].0),
+        Some(first) => Load::At(Estimate::exact(line.steps[first - 1].0)),
+    })
 }
 
 impl Check for Saturates {
@@ -59,16 +66,11 @@ impl Check for Saturates {
                 None => load,
                 Some(to) => {
                     let base = line.moved(to).and_then(|line| kept_up(&line, results));
-                    load.zip(base).map(|(top, base)| top / base)
+                    load.zip(base).map(|(top, base)| top.over(&base))
                 }
             };
-            if let Some(mean) = found {
-                let estimate = Estimate {
-                    mean,
-                    half_width: None,
-                    runs: Vec::new(),
-                };
-                tally.hold(estimate, &self.bounds, line.told(axes, self.along));
+            if let Some(found) = found {
+                tally.hold_load(found, &self.bounds, line.told(axes, self.along));
             }
         }
         tally.judged()

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::bounds::Bounds;
 use super::line::{Line, along, lines};
-use super::ratio::quotient;
+use super::load::Load;
 use super::tally::Tally;
 use super::{Check, Info, Judged};
 use crate::metric::Metric;
-use crate::results::{Estimate, Results};
+use crate::results::Results;
 use crate::select::Selection;
 
 pub(super) const INFO: Info = Info {
@@ -54,40 +54,50 @@ struct Sustains {
 }
 
 impl Sustains {
-    fn load(&self, line: &Line, results: &Results<'_>) -> Option<Estimate> {
+    fn load(&self, line: &Line, results: &Results<'_>) -> Option<Load> {
         let estimates = line.estimates(results, self.metric);
-        let reached = |steps: &[(f64, Option<f64>)]| reached(steps, self.level);
-        let found = along(&estimates, |steps| reached(steps).map(|(load, _)| load))?;
-        // Between the last load that is kept up with and the first that is not, nothing is known.
-        let means = estimates
-            .iter()
-            .map(|(x, estimate)| (*x, estimate.map(|e| e.mean)));
-        let gap = reached(&means.collect::<Vec<_>>()).map_or(0.0, |(_, gap)| gap);
-        Some(match gap > 0.0 {
-            true => Estimate {
-                half_width: Some(gap),
-                ..found
-            },
-            false => found,
-        })
+        let means = estimates.iter().map(|(x, e)| (*x, e.map(|e| e.mean)));
+        match reached(&means.collect::<Vec<_>>(), self.level)? {
+            Reached::Within(low, high) => Some(Load::Within(low, high)),
+            Reached::At(_) => {
+                let at = |steps: &[(f64, Option<f64>)]| match reached(steps, self.level) {
+                    Some(Reached::At(load)) => Some(load),
+                    _ => None,
+                };
+                along(&estimates, at).map(Load::At)
+            }
+        }
     }
 }
 
-/// Where the metric first reaches `level`, and by how much that may be off because the next load
-/// is saturated. Between two loads the reciprocal is taken to be straight, as that of a response
-/// time is near saturation.
-fn reached(steps: &[(f64, Option<f64>)], level: f64) -> Option<(f64, f64)> {
-    let first = steps
-        .iter()
-        .position(|(_, value)| value.is_none_or(|value| value >= level))?;
-    let (x, value) = steps[first];
-    let (before, below) = *first.checked_sub(1).map(|before| &steps[before])?;
-    let Some(value) = value else {
-        return Some(((before + x) / 2.0, (x - before) / 2.0));
+/// Where a metric reaches a level.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Reached {
+    /// There.
+    At(f64),
+    /// Somewhere above the one and up to the other.
+    Within(f64, f64),
+}
+
+/// Where the metric first reaches `level`; a load without a figure is saturated, beyond every
+/// level. Between two loads the reciprocal is taken to be straight, as that of a response time is
+/// near saturation. `None` without loads.
+fn reached(steps: &[(f64, Option<f64>)], level: f64) -> Option<Reached> {
+    let is_beyond = |(_, value): &(f64, Option<f64>)| value.is_none_or(|value| value >= level);
+    let (last, _) = *steps.last()?;
+    let Some(first) = steps.iter().position(is_beyond) else {
+        return Some(Reached::Within(last, f64::INFINITY));
     };
-    let (low, high) = (1.0 / below?, 1.0 / value);
+    let (x, value) = steps[first];
+    let Some((before, Some(below))) = first.checked_sub(1).map(|before| steps[before]) else {
+        return Some(Reached::Within(0.0, x));
+    };
+    let Some(value) = value else {
+        return Some(Reached::Within(before, x));
+    };
+    let (low, high) = (1.0 / below, 1.0 / value);
     let share = (low - 1.0 / level) / (low - high);
-    Some((before + share * (x - before), 0.0))
+    Some(Reached::At(before + share * (x - before)))
 }
 
 impl Check for Sustains {
@@ -100,26 +110,14 @@ impl Check for Sustains {
                 None => load,
                 Some(to) => {
                     let base = line.moved(to).and_then(|line| self.load(&line, results));
-                    load.zip(base).map(|(top, base)| ratio(&top, &base))
+                    load.zip(base).map(|(top, base)| top.over(&base))
                 }
             };
             if let Some(found) = found {
-                tally.hold(found, &self.bounds, line.told(axes, self.along));
+                tally.hold_load(found, &self.bounds, line.told(axes, self.along));
             }
         }
         tally.judged()
-    }
-}
-
-/// Paired where both have all replications; else as far off as both together.
-fn ratio(top: &Estimate, base: &Estimate) -> Estimate {
-    let paired = quotient(top, base);
-    let share = |e: &Estimate| e.half_width.unwrap_or(0.0) / e.mean;
-    let together = paired.mean * (share(top) + share(base));
-    let is_known = [top, base].iter().any(|e| e.half_width.is_some());
-    Estimate {
-        half_width: paired.half_width.or_else(|| is_known.then_some(together)),
-        ..paired
     }
 }
 
@@ -137,13 +135,14 @@ mod tests {
                 .map(|x| (*x, (*x < 10.0).then(|| 1.0 / (10.0 - x))))
                 .collect()
         };
-        let (load, gap) = reached(&queue(&[1.0, 5.0, 9.0, 12.0]), 0.5).unwrap();
-        assert!((load - 8.0).abs() < 1e-12 && gap == 0.0, "{load}");
-        assert_eq!(
-            reached(&queue(&[1.0, 5.0, 7.0, 12.0]), 0.5),
-            Some((9.5, 2.5))
-        );
-        assert_eq!(reached(&queue(&[1.0, 5.0]), 0.5), None);
-        assert_eq!(reached(&queue(&[9.0, 9.5]), 0.5), None);
+        let at = |loads: &[f64]| reached(&queue(loads), 0.5).unwrap();
+        let Reached::At(load) = at(&[1.0, 5.0, 9.0, 12.0]) else {
+            panic!("not found");
+        };
+        assert!((load - 8.0).abs() < 1e-12, "{load}");
+        assert_eq!(at(&[1.0, 5.0, 7.0, 12.0]), Reached::Within(7.0, 12.0));
+        assert_eq!(at(&[1.0, 5.0]), Reached::Within(5.0, f64::INFINITY));
+        assert_eq!(at(&[9.0, 9.5]), Reached::Within(0.0, 9.0));
+        assert_eq!(reached(&[], 0.5), None);
     }
 }

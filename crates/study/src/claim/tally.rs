@@ -1,31 +1,51 @@
 //! From the verdicts on single numbers to that on a claim.
 
 use super::bounds::Bounds;
+use super::load::Load;
 use super::{Judged, Verdict};
 use crate::results::Estimate;
 
 /// Numbers that a claim speaks of, and what they are held to.
 #[derive(Default)]
-pub(super) struct Tally {
-    /// With the verdict and the place where each was found.
-    numbers: Vec<(Estimate, Verdict, String)>,
+pub(super) struct Tally(Vec<Number>);
+
+/// One of them.
+struct Number {
+    number: Load,
+    verdict: Verdict,
+    /// Where it was found.
+    at: String,
 }
 
 impl Tally {
     /// Holds a number that was found `at` a place to `bounds`.
     pub(super) fn hold(&mut self, estimate: Estimate, bounds: &Bounds, at: String) {
-        let verdict = bounds.verdict(&estimate);
-        self.numbers.push((estimate, verdict, at));
+        self.hold_load(Load::At(estimate), bounds, at);
     }
 
-    /// A number with the verdict of its own.
+    /// The same of one that may be known in part only.
+    pub(super) fn hold_load(&mut self, number: Load, bounds: &Bounds, at: String) {
+        let verdict = number.verdict(bounds);
+        self.0.push(Number {
+            number,
+            verdict,
+            at,
+        });
+    }
+
+    /// A number with a verdict of its own.
     pub(super) fn add(&mut self, estimate: Estimate, verdict: Verdict, at: String) {
-        self.numbers.push((estimate, verdict, at));
+        let number = Load::At(estimate);
+        self.0.push(Number {
+            number,
+            verdict,
+            at,
+        });
     }
 
     /// All together: the worst of them.
     pub(super) fn judged(self) -> Judged {
-        let verdict = self.numbers.iter().map(|(_, verdict, _)| *verdict).max();
+        let verdict = self.0.iter().map(|number| number.verdict).max();
         Judged {
             verdict: verdict.unwrap_or(Verdict::NotMeasured),
             ours: self.told(),
@@ -33,29 +53,32 @@ impl Tally {
     }
 
     fn told(&self) -> String {
-        let by_mean = |a: &&(Estimate, _, _), b: &&(Estimate, _, _)| a.0.mean.total_cmp(&b.0.mean);
-        let (Some(low), Some(high)) = (
-            self.numbers.iter().min_by(by_mean),
-            self.numbers.iter().max_by(by_mean),
-        ) else {
-            return "no cell with a figure".to_owned();
-        };
-        if self.numbers.len() == 1 {
-            return told(&low.0);
+        match &self.0[..] {
+            [] => return "no cell with a figure".to_owned(),
+            [only] => return only.number.told(),
+            _ => {}
         }
-        let count = self.numbers.len();
+        let found = |number: &Number| match &number.number {
+            Load::At(estimate) => estimate.mean,
+            Load::Within(low, high) if high.is_infinite() => *low,
+            Load::Within(_, high) => *high,
+        };
+        let all = self.0.iter().map(found);
+        let low = all.clone().fold(f64::INFINITY, f64::min);
+        let high = all.fold(f64::NEG_INFINITY, f64::max);
         let mut text = format!(
-            "{} to {} in {count} cells",
-            short(low.0.mean),
-            short(high.0.mean)
+            "{} to {} in {} cells",
+            short(low),
+            short(high),
+            self.0.len()
         );
-        let not = |wanted: Verdict| self.numbers.iter().filter(move |(_, v, _)| *v == wanted);
         for (verdict, word) in [(Verdict::Fails, "fails"), (Verdict::Unsure, "unsure")] {
-            let Some((estimate, _, at)) = not(verdict).next() else {
-                continue;
-            };
-            let many = not(verdict).count();
-            text += &format!("; {word} in {many}, first {} at {at}", told(estimate));
+            let mut such = self.0.iter().filter(|number| number.verdict == verdict);
+            let many = such.clone().count();
+            if let Some(first) = such.next() {
+                let (number, at) = (first.number.told(), &first.at);
+                text += &format!("; {word} in {many}, first {number} at {at}");
+            }
         }
         text
     }
@@ -71,7 +94,10 @@ pub(super) fn told(estimate: &Estimate) -> String {
 
 /// Four digits, but no fewer than stand before the point.
 pub(super) fn short(number: f64) -> String {
-    if number == 0.0 || !number.is_finite() {
+    if number.is_infinite() {
+        return "saturated".to_owned();
+    }
+    if number == 0.0 || number.is_nan() {
         return number.to_string();
     }
     let whole = number.abs().log10().floor() as i32 + 1;

@@ -94,8 +94,8 @@ fn ratios_are_matched_on_the_other_axes() {
              to = {{ policy = \"a\" }}\n{bounds}"
         )
     };
-    let means = [[TEN, TEN, &[]], [ELEVEN, TWELVE, TWELVE], [TEN, TEN, TEN]];
-    // 1.1 and 1.2; the third is saturated and left out.
+    let means = [[TEN, TEN, &[]], [ELEVEN, TWELVE, &[]], [TEN, TEN, TEN]];
+    // 1.1 and 1.2; of the third nothing is known, as both are saturated.
     assert_eq!(
         verdict(&claim("at_least = 1.1\nat_most = 1.2"), means),
         Verdict::Holds
@@ -111,6 +111,12 @@ fn ratios_are_matched_on_the_other_axes() {
     );
     let judged = judge(&claim("at_most = 1.15\nwhere = { load = 4 }"), means);
     assert_eq!(judged.verdict, Verdict::NotMeasured);
+    // Whoever alone is saturated is beyond the other.
+    let of_alone = [[TEN; 3], [ELEVEN, ELEVEN, &[]], [TEN; 3]];
+    assert_eq!(verdict(&claim("at_most = 99"), of_alone), Verdict::Fails);
+    assert_eq!(verdict(&claim("at_least = 1"), of_alone), Verdict::Holds);
+    let to_alone = [[TEN, TEN, &[]], [ELEVEN; 3], [TEN; 3]];
+    assert_eq!(verdict(&claim("at_least = 1"), to_alone), Verdict::Fails);
     // Paired, replications of 10, 20 and 11, 22 leave no doubt; on their own they would.
     let paired = [
         [&[10.0, 20.0][..], TEN, TEN],
@@ -216,6 +222,16 @@ fn a_value_of_a_saturated_cell_is_beyond_every_bound() {
 }
 
 #[test]
+fn a_saturated_cell_is_not_above_a_bound_from_below() {
+    let claim = "check = \"value\"\nmetric = \"response_ms_mean\"\nwhere = { policy = \"a\" }\n\
+                 at_least = 10";
+    assert_eq!(
+        verdict(claim, [[TEN, ELEVEN, &[]], [TEN; 3], [TEN; 3]]),
+        Verdict::Fails
+    );
+}
+
+#[test]
 fn the_least_may_be_no_better_than_noise() {
     let claim = "check = \"least\"\nmetric = \"response_ms_mean\"\nalong = \"load\"\n\
                  where = { policy = \"a\" }\nat_least = 2\nat_most = 2";
@@ -269,7 +285,19 @@ fn loads_are_found_where_a_level_is_reached() {
     assert_eq!(verdict(&claim("at_most = 3.5"), cut), Verdict::Unsure);
     assert_eq!(verdict(&claim("at_most = 4"), cut), Verdict::Holds);
     let never = [[TEN; 3], [TEN; 3], [TEN; 3]];
-    assert_eq!(verdict(&claim("at_most = 4"), never), Verdict::NotMeasured);
+    assert_eq!(verdict(&claim("at_most = 4"), never), Verdict::Unsure);
+    assert_eq!(verdict(&claim("at_most = 3"), never), Verdict::Fails);
+    assert_eq!(verdict(&claim("at_least = 4"), never), Verdict::Holds);
+    let at_once = [[TWELVE; 3], [TEN; 3], [TEN; 3]];
+    assert_eq!(verdict(&claim("at_least = 2"), at_once), Verdict::Fails);
+    // A gap before saturation is not forgotten in a ratio, however many the replications.
+    let gap = [[TEN, TEN, TWELVE], [TEN, TEN, &[]], [TEN; 3]];
+    let ratio = |bounds: &str| claim(&format!("to = {{ policy = \"b\" }}\n{bounds}"));
+    assert_eq!(verdict(&ratio("at_least = 0.9"), gap), Verdict::Unsure);
+    assert_eq!(
+        verdict(&ratio("at_least = 0.77\nat_most = 1.55"), gap),
+        Verdict::Holds
+    );
 }
 
 #[test]
@@ -303,4 +331,9 @@ fn saturation_is_the_last_load_that_is_kept_up_with() {
     let ratio = "to = { policy = \"b\" }\nat_least = 2\nat_most = 2";
     assert_eq!(verdict(&claim(ratio), means), Verdict::Holds);
     assert_eq!(verdict(&claim("at_least = 4"), means), Verdict::Fails);
+    // Where nothing saturates, the axis tells one side of it only.
+    let idle = [[TEN; 3], [TEN; 3], [TEN; 3]];
+    assert_eq!(verdict(&claim("at_least = 4"), idle), Verdict::Holds);
+    assert_eq!(verdict(&claim("at_most = 9"), idle), Verdict::Unsure);
+    assert_eq!(verdict(&claim(ratio), idle), Verdict::Unsure);
 }

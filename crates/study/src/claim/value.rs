@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::bounds::Bounds;
 use super::tally::Tally;
-use super::{Check, Info, Judged};
+use super::{Check, Info, Judged, Verdict};
 use crate::axis::points;
 use crate::cell::told;
 use crate::metric::Metric;
@@ -41,18 +41,11 @@ impl Check for Value {
         let axes = &results.study.axes;
         let mut tally = Tally::default();
         for point in points(axes).iter().filter(|point| self.cells.has(point)) {
-            // A cell without a figure is saturated: beyond every bound.
-            let estimate = results.estimate(point, self.metric).cloned();
-            let beyond = || Estimate {
-                mean: f64::INFINITY,
-                half_width: None,
-                runs: Vec::new(),
-            };
-            tally.hold(
-                estimate.unwrap_or_else(beyond),
-                &self.bounds,
-                told(axes, point),
-            );
+            let at = told(axes, point);
+            match results.estimate(point, self.metric) {
+                Some(estimate) => tally.hold(estimate.clone(), &self.bounds, at),
+                None => tally.add(Estimate::exact(f64::INFINITY), Verdict::Fails, at),
+            }
         }
         tally.judged()
     }
