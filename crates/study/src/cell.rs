@@ -311,7 +311,18 @@ impl Filled<'_> {
     }
 
     fn replications(&self, drawn: bool) -> Result<Replications, FileError> {
-        let count = |key, default| self.count(key, 1, default).map(|count| count as u32);
+        let count = |key, default| {
+            let count = self.count(key, 1, default)?;
+            let wrong = |_| {
+                self.at(key)
+                    .error(count.to_string(), "no more than a million")
+            };
+            u32::try_from(count)
+                .ok()
+                .filter(|count| *count <= 1_000_000)
+                .ok_or(())
+                .map_err(wrong)
+        };
         if !drawn {
             // A trace is what it is.
             return Ok(Replications {

@@ -61,7 +61,9 @@ impl<'s> Runner<'s> {
         let is_over = AtomicBool::new(false);
         let cells = &self.study.cells;
         let mut done: Vec<Option<Done>> = cells.iter().map(|_| None).collect();
-        let mut outcome = Ok(());
+        let mut outcome: Result<(), StudyError> = Ok(());
+        // Of several cells that fail the first is told, whichever thread was sooner.
+        let mut failed: Option<(usize, StudyError)> = None;
         thread::scope(|scope| {
             let (sender, news) = mpsc::channel();
             for _ in 0..threads.clamp(1, cells.len()) {
@@ -81,18 +83,21 @@ impl<'s> Runner<'s> {
                         done[place] = Some(cell);
                         count += 1;
                     }
-                    News::Failed(error) => {
-                        if outcome.is_ok() {
-                            outcome = Err(error);
+                    News::Failed(place, error) => {
+                        if failed.as_ref().is_none_or(|(first, _)| place < *first) {
+                            failed = Some((place, error));
                         }
                     }
                 }
-                if outcome.is_err() || look(count).is_break() {
+                if outcome.is_err() || failed.is_some() || look(count).is_break() {
                     is_over.store(true, Ordering::Relaxed);
                 }
             }
         });
         outcome?;
+        if let Some((_, error)) = failed {
+            return Err(error);
+        }
         let Some(done) = done.into_iter().collect::<Option<Vec<Done>>>() else {
             return Ok(None);
         };
@@ -161,7 +166,7 @@ impl<'s> Runner<'s> {
             match self.cell(place, known, &make, &|run| tell(News::Run(run))) {
                 Ok(Some(done)) => tell(News::Cell(place, done)),
                 Ok(None) => return,
-                Err(error) => tell(News::Failed(error)),
+                Err(error) => tell(News::Failed(place, error)),
             }
         }
     }
@@ -259,7 +264,7 @@ fn replicated(
 enum News {
     Run(Stored),
     Cell(usize, Done),
-    Failed(StudyError),
+    Failed(usize, StudyError),
 }
 
 /// Where a cell stands, for errors.

@@ -76,6 +76,11 @@ fn a_study_has_a_cell_at_every_point() {
 /// What is replaced in the sound file, by what, and what is told.
 const WRONG: &[(&str, &str, &str)] = &[
     (
+        "requests = 100",
+        "requests = 100\nreplications = 4294967297",
+        "cell.replications: found 4294967297, expected no more than a million",
+    ),
+    (
         "title = \"T\"",
         "titel = \"T\"",
         "one.toml:1: unknown field \"titel\"",
