@@ -32,7 +32,7 @@ use crate::results::Results;
 use keys::Keys;
 
 /// A claim of a paper, and how it is checked.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Claim {
     /// The claim, in a sentence.
     pub says: String,
@@ -42,6 +42,7 @@ pub struct Claim {
     pub theirs: String,
     /// Why it does not come out, where that was looked into.
     pub known: Option<String>,
+    #[serde(skip)]
     check: Arc<dyn Check>,
 }
 
@@ -116,6 +117,29 @@ impl Info {
     fn key_names(&self) -> Vec<&'static str> {
         let names = self.keys.iter().map(|(written, _)| written.split(' '));
         names.filter_map(|mut words| words.next()).collect()
+    }
+}
+
+/// A claim and what came of it; one object in JSON.
+#[derive(Clone, Debug, Serialize)]
+pub struct Told<'s> {
+    /// The claim.
+    #[serde(flatten)]
+    pub claim: &'s Claim,
+    /// What came of it.
+    #[serde(flatten)]
+    pub judged: Judged,
+}
+
+impl<'s> Results<'s> {
+    /// All claims of the study, held against what came of it.
+    pub fn claims(&self) -> Vec<Told<'s>> {
+        let claims = self.study.claims.iter();
+        let told = claims.map(|claim| Told {
+            claim,
+            judged: claim.judge(self),
+        });
+        told.collect()
     }
 }
 

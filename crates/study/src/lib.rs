@@ -24,7 +24,7 @@ pub mod store;
 pub mod studies;
 mod template;
 
-pub use claim::{Claim, Judged, Verdict};
+pub use claim::{Claim, Judged, Told, Verdict};
 pub use error::StudyError;
 pub use file::{Asked, Study};
 pub use report::Report;

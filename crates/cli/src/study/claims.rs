@@ -1,6 +1,6 @@
 //! Claims and their verdicts, as people read them.
 
-use diskarm_study::{Claim, Judged, Results, Verdict};
+use diskarm_study::{Judged, Told, Verdict};
 use serde::Serialize;
 
 use crate::prose;
@@ -8,42 +8,17 @@ use crate::prose;
 /// Columns of verdicts.
 const INDENT: usize = 16;
 
-/// A claim and what came of it.
-pub struct Told<'s> {
-    pub claim: &'s Claim,
-    pub judged: Judged,
-}
-
-/// All claims of a study, judged.
-pub fn judged<'s>(results: &Results<'s>) -> Vec<Told<'s>> {
-    let claims = results.study.claims.iter();
-    let judged = claims.map(|claim| Told {
-        claim,
-        judged: claim.judge(results),
-    });
-    judged.collect()
-}
-
-impl Told<'_> {
-    /// In a few lines.
-    pub fn text(&self) -> String {
-        let Judged { verdict, ours } = &self.judged;
-        let mut text = prose::labelled(&format!("  {verdict}"), &self.claim.says, INDENT);
-        let numbers = format!(
-            "theirs {}; ours {ours} ({})",
-            self.claim.theirs, self.claim.source
-        );
-        text += &prose::wrapped(&numbers, INDENT);
-        if let Some(known) = self
-            .claim
-            .known
-            .as_ref()
-            .filter(|_| *verdict != Verdict::Holds)
-        {
-            text += &prose::wrapped(&format!("known: {known}"), INDENT);
-        }
-        text
+/// A claim and what came of it, in a few lines.
+pub fn text(told: &Told<'_>) -> String {
+    let Told { claim, judged } = told;
+    let Judged { verdict, ours } = judged;
+    let mut text = prose::labelled(&format!("  {verdict}"), &claim.says, INDENT);
+    let numbers = format!("theirs {}; ours {ours} ({})", claim.theirs, claim.source);
+    text += &prose::wrapped(&numbers, INDENT);
+    if let Some(known) = claim.known.as_ref().filter(|_| *verdict != Verdict::Holds) {
+        text += &prose::wrapped(&format!("known: {known}"), INDENT);
     }
+    text
 }
 
 /// How many claims have which verdict.

@@ -6,9 +6,10 @@ use std::path::Path;
 use diskarm_study::studies::STUDIES;
 use diskarm_study::{Results, Runner, Store, Study, StudyError};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::Chosen;
-use super::claims::{Count, judged};
+use super::claims::{self, Count};
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
@@ -91,15 +92,19 @@ pub fn check(args: &Check) -> Result<(), Error> {
         let study = args.chosen.study(name)?;
         let folder = args.chosen.folder(&study);
         let results = simulated(&study, &folder, &args.chosen)?;
-        let told = judged(&results);
+        let told = results.claims();
         let count = Count::of(&told);
         news += count.fails;
         if args.json {
-            out.push(Checked::new(&study, count, &results));
+            out.push(Checked {
+                study: study.name.clone(),
+                count,
+                claims: serde_json::to_value(&told).expect("plain data"),
+            });
             continue;
         }
         text += &format!("{}: {}\n", study.name, count.text());
-        told.iter().for_each(|told| text += &told.text());
+        told.iter().for_each(|told| text += &claims::text(told));
     }
     match args.json {
         true => output::print_json(&out)?,
@@ -111,39 +116,12 @@ pub fn check(args: &Check) -> Result<(), Error> {
     }
 }
 
+/// What came of a study, in JSON.
 #[derive(Serialize)]
 struct Checked {
     study: String,
     count: Count,
-    claims: Vec<ClaimOut>,
-}
-
-#[derive(Serialize)]
-struct ClaimOut {
-    says: String,
-    source: String,
-    theirs: String,
-    known: Option<String>,
-    verdict: diskarm_study::Verdict,
-    ours: String,
-}
-
-impl Checked {
-    fn new(study: &Study, count: Count, results: &Results<'_>) -> Self {
-        let claims = judged(results).into_iter().map(|told| ClaimOut {
-            says: told.claim.says.clone(),
-            source: told.claim.source.clone(),
-            theirs: told.claim.theirs.clone(),
-            known: told.claim.known.clone(),
-            verdict: told.judged.verdict,
-            ours: told.judged.ours,
-        });
-        Self {
-            study: study.name.clone(),
-            count,
-            claims: claims.collect(),
-        }
-    }
+    claims: Value,
 }
 
 /// Simulates what is missing.
@@ -164,7 +142,7 @@ fn written(results: &Results<'_>, folder: &Path) -> Result<(), Error> {
     results.write(folder)?;
     diskarm_study::Report::of(results)?.write(folder)?;
     let study = results.study;
-    let told = judged(results);
+    let told = results.claims();
     let saturated = results
         .outcomes
         .iter()

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Estimate, Results};
 use crate::cell::{Inputs, Replications};
-use crate::claim::Judged;
+use crate::claim::Told;
 use crate::metric::Metric;
 use crate::scalar::Scalar;
 
@@ -78,19 +78,12 @@ impl Results<'_> {
                     figures: figures.collect(),
                 }
             });
-        let claims = study.claims.iter().map(|claim| ClaimOut {
-            says: &claim.says,
-            source: &claim.source,
-            theirs: &claim.theirs,
-            known: claim.known.as_deref(),
-            judged: claim.judge(self),
-        });
         let out = Out {
             study: &study.name,
             version: crate::VERSION,
             quick: study.asked.quick,
             cells: cells.collect(),
-            claims: claims.collect(),
+            claims: self.claims(),
         };
         serde_json::to_string_pretty(&out).expect("plain data") + "\n"
     }
@@ -102,7 +95,7 @@ struct Out<'a> {
     version: &'a str,
     quick: bool,
     cells: Vec<CellOut<'a>>,
-    claims: Vec<ClaimOut<'a>>,
+    claims: Vec<Told<'a>>,
 }
 
 #[derive(Serialize)]
@@ -113,16 +106,6 @@ struct CellOut<'a> {
     seeds: &'a [u64],
     saturated: bool,
     figures: Map<'a, &'a Estimate>,
-}
-
-#[derive(Serialize)]
-struct ClaimOut<'a> {
-    says: &'a str,
-    source: &'a str,
-    theirs: &'a str,
-    known: Option<&'a str>,
-    #[serde(flatten)]
-    judged: Judged,
 }
 
 /// An object whose keys keep their order.
