@@ -31,7 +31,7 @@ use error::Error;
 /// Simulates mechanical disk drives, and the order in which requests are served
 #[derive(Parser)]
 #[command(
-    name = "diskarm", version, max_term_width = 100,
+    name = "diskarm", version = diskarm_study::VERSION_AND_BUILD, max_term_width = 100,
     help_template = contents::TEMPLATE, after_help = contents::of::<Command>(),
 )]
 struct Cli {

@@ -79,8 +79,8 @@ impl Study {
         let jobs = jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, Into::into));
         let done = wait::stoppable(py, |stop| -> Result<Value, StudyError> {
             let runner = Runner::new(&self.study)?;
-            let store = Store::open(&folder)?;
-            let results = runner.run(store, jobs, &mut |_| go_on(stop))?;
+            let mut store = Store::open(&folder)?;
+            let results = runner.run(&mut store, jobs, &mut |_| go_on(stop))?;
             written(results.ok_or(StudyError::Stopped)?, &folder)
         })?;
         python(py, &done.map_err(|error| failed(py, &error))?)
@@ -157,9 +157,10 @@ impl Keeper {
 
     /// Closes it and writes everything that comes of the study; None where a cell lacks a run.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let store = self.held().take().ok_or_else(|| closed(py))?;
-        let finish = || -> Result<Option<Value>, StudyError> {
-            let results = Runner::new(&self.study)?.stored(store)?;
+        let mut store = self.held().take().ok_or_else(|| closed(py))?;
+        // The folder is held until all is written.
+        let mut finish = || -> Result<Option<Value>, StudyError> {
+            let results = Runner::new(&self.study)?.stored(&mut store)?;
             results
                 .map(|results| written(results, &self.folder))
                 .transpose()

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use diskarm_calibrate::rewrite::{Edit, Value, rewrite};
@@ -18,7 +19,7 @@ use sha2::{Digest, Sha256};
 
 use crate::cell::{Inputs, Source};
 use crate::error::StudyError;
-use crate::measure::Figures;
+use crate::measure::{Figures, Measure};
 
 /// A cell made ready to run.
 pub(crate) struct Job {
@@ -158,30 +159,51 @@ impl Job {
         run.map_err(|error| error.to_string())
     }
 
-    /// What tells a run of it from every other: a digest of all that its figures depend on.
+    /// What tells a run of it from every other: which build made it, and a digest of all else that
+    /// its figures depend on. Files count by what is in them, wherever they are.
     pub(crate) fn key(&self, seed: u64) -> String {
         #[derive(Serialize)]
         struct Identity<'a> {
-            version: &'a str,
-            /// A digest of the sources, as two states of the program may bear one version.
-            sources: &'a str,
             specification: &'a str,
             policy: String,
-            inputs: &'a Inputs,
-            trace: Option<&'a str>,
+            requests: Requests<'a>,
+            warm_up: u64,
+            most_waiting: Option<u64>,
+            measure: Measure,
             seed: u64,
         }
+        #[derive(Serialize)]
+        enum Requests<'a> {
+            Drawn(&'a str, u64),
+            Traced(&'a str, &'a BTreeMap<String, String>),
+        }
+        let Inputs {
+            drive: _,
+            spec: _,
+            policy: _,
+            source,
+            warm_up,
+            most_waiting,
+            measure,
+        } = &self.inputs;
+        let requests = match source {
+            Source::Drawn { workload, requests } => Requests::Drawn(workload, *requests),
+            Source::Traced { trace, changes } => {
+                Requests::Traced(self.trace.as_deref().unwrap_or(trace), changes)
+            }
+        };
         let identity = Identity {
-            version: crate::VERSION,
-            sources: env!("DISKARM_SOURCES"),
             specification: &self.model.text,
             policy: self.policy.to_string(),
-            inputs: &self.inputs,
-            trace: self.trace.as_deref(),
+            requests,
+            warm_up: *warm_up,
+            most_waiting: *most_waiting,
+            measure: *measure,
             seed,
         };
         let text = serde_json::to_string(&identity).expect("plain data");
-        hex(&Sha256::digest(text.as_bytes()))[..32].to_owned()
+        let digest = hex(&Sha256::digest(text.as_bytes()));
+        format!("{}-{}", crate::BUILD, &digest[..32])
     }
 }
 
@@ -210,9 +232,7 @@ impl Shared {
         if let Some(digest) = self.traces.get(path) {
             return Ok(digest.clone());
         }
-        let digest: Arc<str> = digest(path)
-            .map_err(|e| format!("{path}: cannot read: {e}"))?
-            .into();
+        let digest: Arc<str> = digest(&diskarm_trace::files(path))?.into();
         self.traces.insert(path.to_owned(), digest.clone());
         Ok(digest)
     }
@@ -230,13 +250,22 @@ fn edited(base: &Model, spec: &[(String, String)]) -> Result<Model, String> {
     Model::read(text, &name).map_err(|error| error.to_string())
 }
 
-fn digest(path: &str) -> io::Result<String> {
-    let mut file = BufReader::new(File::open(path)?);
+/// The digest of these files one behind the other.
+fn digest(paths: &[PathBuf]) -> Result<String, String> {
     let mut hasher = Sha256::new();
+    for path in paths {
+        let read = File::open(path).and_then(|file| update(&mut hasher, file));
+        read.map_err(|error| format!("{}: cannot read: {error}", path.display()))?;
+    }
+    Ok(hex(&hasher.finalize()))
+}
+
+fn update(hasher: &mut Sha256, file: File) -> io::Result<()> {
+    let mut file = BufReader::new(file);
     loop {
         let read = file.fill_buf()?;
         if read.is_empty() {
-            return Ok(hex(&hasher.finalize()));
+            return Ok(());
         }
         hasher.update(read);
         let length = read.len();

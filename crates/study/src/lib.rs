@@ -34,3 +34,14 @@ pub use store::{Store, Stored};
 
 /// The version of the program, which is part of what a run depends on.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// A digest of the sources that simulate, as two states of the program may bear one version.
+pub const BUILD: &str = env!("DISKARM_SOURCES");
+
+/// Both.
+pub const VERSION_AND_BUILD: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    " (sources ",
+    env!("DISKARM_SOURCES"),
+    ")"
+);

@@ -52,7 +52,7 @@ impl<'s> Runner<'s> {
     /// When a cell cannot be simulated, or a run not kept.
     pub fn run(
         &self,
-        mut store: Store,
+        store: &mut Store,
         threads: usize,
         look: &mut dyn FnMut(usize) -> ControlFlow<()>,
     ) -> Result<Option<Results<'s>>, StudyError> {
@@ -108,7 +108,7 @@ impl<'s> Runner<'s> {
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub fn stored(&self, store: Store) -> Result<Option<Results<'s>>, StudyError> {
+    pub fn stored(&self, store: &mut Store) -> Result<Option<Results<'s>>, StudyError> {
         let cells = (0..self.jobs.len()).map(|place| self.known(place, store.known()));
         match cells.collect::<Result<Option<Vec<Done>>, _>>()? {
             Some(done) => self.finished(store, done).map(Some),
@@ -136,7 +136,7 @@ impl<'s> Runner<'s> {
     }
 
     /// Puts the store in order.
-    fn finished(&self, store: Store, done: Vec<Done>) -> Result<Results<'s>, StudyError> {
+    fn finished(&self, store: &mut Store, done: Vec<Done>) -> Result<Results<'s>, StudyError> {
         let keys: Vec<String> = done.iter().flat_map(|done| done.keys.clone()).collect();
         store.put_in_order(&keys)?;
         let cells = done.into_iter().map(|done| (done.seeds, done.replicated));

@@ -2,7 +2,8 @@
 //!
 //! A folder belongs to one run of the program at a time. Killed at any instant, the file ends in
 //! a whole line or in part of one, which the next run drops. Runs that the study no longer asks
-//! for stay.
+//! for stay; those of another build of the program go when the study is done, as no key of this
+//! build is like theirs.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -17,7 +18,7 @@ use crate::files::replace;
 /// A run that is done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stored {
-    /// A digest of everything that it depends on.
+    /// The build that made it, a hyphen, and a digest of everything else that it depends on.
     pub key: String,
     /// A number to each column of its measure; `None` where it was saturated.
     pub figures: Option<Vec<Option<f64>>>,
@@ -38,6 +39,8 @@ pub struct Store {
     path: PathBuf,
     file: File,
     known: Known,
+    /// How many more the file holds that another build made.
+    foreign: usize,
     /// Held as long as the store is.
     _lock: File,
 }
@@ -59,22 +62,16 @@ impl Store {
         }
         let path = folder.join("runs.jsonl");
         let cannot_write = |e| StudyError::cannot_write(&path, e);
-        let mut file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(cannot_write)?;
+        let mut file = opened(&path)?;
         let text = fs::read_to_string(&path).map_err(|e| StudyError::cannot_read(&path, e))?;
         // What comes behind the last line's end is part of a line that was not finished.
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         file.set_len(whole as u64).map_err(cannot_write)?;
         file.seek(SeekFrom::End(0)).map_err(cannot_write)?;
-        let known = match whole {
+        let (known, foreign) = match whole {
             0 => {
                 file.write_all(head().as_bytes()).map_err(cannot_write)?;
-                Known::new()
+                (Known::new(), 0)
             }
             _ => read(&text[..whole], &path)?,
         };
@@ -82,8 +79,15 @@ impl Store {
             path,
             file,
             known,
+            foreign,
             _lock: held,
         })
+    }
+
+    /// How many runs are there that another build of the program made, and that this one makes
+    /// again.
+    pub fn foreign_count(&self) -> usize {
+        self.foreign
     }
 
     pub(crate) fn known(&self) -> &Known {
@@ -102,12 +106,12 @@ impl Store {
     }
 
     /// Writes the runs again in an order that does not depend on which ended first: those of
-    /// `keys`, then all others.
+    /// `keys`, then all others of this build.
     ///
     /// # Errors
     /// When that cannot be written; the store is then as it was.
-    pub(crate) fn put_in_order(self, keys: &[String]) -> Result<(), StudyError> {
-        let mut left = self.known;
+    pub(crate) fn put_in_order(&mut self, keys: &[String]) -> Result<(), StudyError> {
+        let mut left = self.known.clone();
         let mut text = head();
         for key in keys {
             if let Some(figures) = left.remove(key) {
@@ -120,8 +124,22 @@ impl Store {
         for (key, figures) in left {
             text += &line(&Stored { key, figures });
         }
-        replace(&self.path, text.as_bytes())
+        replace(&self.path, text.as_bytes())?;
+        self.foreign = 0;
+        // The handle was of the file that is replaced.
+        self.file = opened(&self.path)?;
+        let end = self.file.seek(SeekFrom::End(0));
+        end.map_err(|e| StudyError::cannot_write(&self.path, e))?;
+        Ok(())
     }
+}
+
+/// The file at `path`, made if it is absent.
+fn opened(path: &Path) -> Result<File, StudyError> {
+    let mut options = File::options();
+    options.read(true).write(true).create(true).truncate(false);
+    let file = options.open(path);
+    file.map_err(|e| StudyError::cannot_write(path, e))
 }
 
 fn head() -> String {
@@ -133,7 +151,8 @@ fn line(run: &Stored) -> String {
     serde_json::to_string(run).expect("plain data") + "\n"
 }
 
-fn read(text: &str, path: &Path) -> Result<Known, StudyError> {
+/// The runs of this build, and how many there are of others.
+fn read(text: &str, path: &Path) -> Result<(Known, usize), StudyError> {
     let mut lines = text.lines().enumerate();
     let wrong = |line: usize, why: &serde_json::Error| StudyError::Store {
         path: path.to_owned(),
@@ -149,11 +168,15 @@ fn read(text: &str, path: &Path) -> Result<Known, StudyError> {
             });
         }
     }
-    let runs = lines.map(|(number, line)| {
+    let (mut known, mut foreign) = (Known::new(), 0);
+    for (number, line) in lines {
         let run: Stored = serde_json::from_str(line).map_err(|e| wrong(number, &e))?;
-        Ok((run.key, run.figures))
-    });
-    runs.collect()
+        match run.key.split_once('-') {
+            Some((crate::BUILD, _)) => drop(known.insert(run.key, run.figures)),
+            _ => foreign += 1,
+        }
+    }
+    Ok((known, foreign))
 }
 
 #[cfg(test)]
@@ -167,10 +190,14 @@ mod tests {
         folder
     }
 
+    fn key_of(name: &str) -> String {
+        format!("{}-{name}", crate::BUILD)
+    }
+
     fn run(key: &str, figure: f64) -> Stored {
         let figures = Some(vec![Some(figure), None]);
         Stored {
-            key: key.to_owned(),
+            key: key_of(key),
             figures,
         }
     }
@@ -224,7 +251,7 @@ mod tests {
     #[test]
     fn the_order_of_runs_does_not_show() {
         let folder = folder("order");
-        let keys = ["b".to_owned(), "a".to_owned()];
+        let keys = ["b", "a"].map(key_of);
         let mut texts = Vec::new();
         for order in [["a", "b", "x"], ["x", "b", "a"]] {
             let mut store = Store::open(&folder).unwrap();
@@ -233,10 +260,33 @@ mod tests {
                 .for_each(|key| store.keep(&run(key, 1.0)).unwrap());
             store.put_in_order(&keys).unwrap();
             texts.push(fs::read_to_string(folder.join("runs.jsonl")).unwrap());
+            // What is kept afterwards goes behind them.
+            store.keep(&run("y", 2.0)).unwrap();
+            let text = fs::read_to_string(folder.join("runs.jsonl")).unwrap();
+            assert_eq!(text, texts[0].clone() + &line(&run("y", 2.0)));
             fs::remove_dir_all(&folder).unwrap();
         }
         assert_eq!(texts[0], texts[1]);
-        let lines: Vec<&str> = texts[0].lines().skip(1).map(|line| &line[8..9]).collect();
-        assert_eq!(lines, ["b", "a", "x"]);
+        let expected = ["b", "a", "x"].map(|key| line(&run(key, 1.0))).concat();
+        assert_eq!(texts[0], head() + &expected);
+    }
+
+    #[test]
+    fn runs_of_another_build_count_for_nothing_and_go_when_the_study_is_done() {
+        let folder = folder("foreign");
+        let mut store = Store::open(&folder).unwrap();
+        store.keep(&run("a", 1.0)).unwrap();
+        let mut other = run("b", 1.0);
+        other.key = "0123456789abcdef-b".to_owned();
+        store.keep(&other).unwrap();
+        drop(store);
+        let mut store = Store::open(&folder).unwrap();
+        assert_eq!(store.foreign_count(), 1);
+        let known: Vec<&String> = store.known().keys().collect();
+        assert_eq!(known, [&key_of("a")]);
+        store.put_in_order(&[key_of("a")]).unwrap();
+        let text = fs::read_to_string(folder.join("runs.jsonl")).unwrap();
+        assert_eq!(text, head() + &line(&run("a", 1.0)));
+        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -22,9 +22,9 @@ fn measured<const N: usize>(measure: &str, cell: &str, metrics: [&str; N]) -> [f
     );
     let study = Study::read("m", &text, "m.toml", Asked::default()).unwrap();
     let folder = folder();
-    let store = Store::open(&folder).unwrap();
+    let mut store = Store::open(&folder).unwrap();
     let runner = Runner::new(&study).unwrap();
-    let results = runner.run(store, 1, &mut |_| ControlFlow::Continue(()));
+    let results = runner.run(&mut store, 1, &mut |_| ControlFlow::Continue(()));
     let results = results.unwrap().unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     metrics.map(|name| {

@@ -127,9 +127,9 @@ fn study(text: &str) -> Study {
 
 fn run<'s>(study: &'s Study, folder: &Folder) -> Results<'s> {
     let runner = Runner::new(study).unwrap();
-    let store = Store::open(&folder.0).unwrap();
+    let mut store = Store::open(&folder.0).unwrap();
     let look = &mut |_| ControlFlow::Continue(());
-    runner.run(store, 2, look).unwrap().unwrap()
+    runner.run(&mut store, 2, look).unwrap().unwrap()
 }
 
 fn parsed(html: &str) -> Document<'_> {

@@ -72,12 +72,12 @@ fn run_some<'s>(
     cells: usize,
 ) -> Option<Results<'s>> {
     let runner = Runner::new(study).unwrap();
-    let store = Store::open(folder.path()).unwrap();
+    let mut store = Store::open(folder.path()).unwrap();
     let look = &mut |done| match done < cells {
         true => ControlFlow::Continue(()),
         false => ControlFlow::Break(()),
     };
-    runner.run(store, threads, look).unwrap()
+    runner.run(&mut store, threads, look).unwrap()
 }
 
 fn run<'s>(study: &'s Study, folder: &Folder, threads: usize) -> Results<'s> {
@@ -116,16 +116,19 @@ fn nothing_is_simulated_twice() {
     assert_eq!(runs(&folder), 2 * 3 * 3 + 3);
     let again = study(SMALL);
     let runner = Runner::new(&again).unwrap();
-    let store = Store::open(folder.path()).unwrap();
+    let mut store = Store::open(folder.path()).unwrap();
     assert_eq!(runner.missing(&store).unwrap(), Vec::<usize>::new());
-    assert!(runner.stored(store).unwrap().is_some());
+    assert!(runner.stored(&mut store).unwrap().is_some());
+    drop(store);
     // A fourth replication and another policy cost what they add; what is not asked for stays.
     let more = SMALL
         .replace("replications = 3", "replications = 4")
         .replace("sptf", "sstf");
     let more = study(&more);
-    let store = Store::open(folder.path()).unwrap();
-    assert!(Runner::new(&more).unwrap().stored(store).unwrap().is_none());
+    let mut store = Store::open(folder.path()).unwrap();
+    let stored = Runner::new(&more).unwrap().stored(&mut store).unwrap();
+    assert!(stored.is_none());
+    drop(store);
     run(&more, &folder, 2);
     assert_eq!(runs(&folder), 2 * 3 * 3 + 3 + 4 + 2 * 4 + 1);
 }
@@ -150,7 +153,7 @@ fn cells_that_are_computed_apart_leave_the_same_bytes() {
             .chain(&runs)
             .for_each(|run| store.keep(run).unwrap());
     }
-    let results = runner.stored(store).unwrap().unwrap();
+    let results = runner.stored(&mut store).unwrap().unwrap();
     results.write(apart.path()).unwrap();
     assert_eq!(apart.files(), whole.files());
     let stop = || ControlFlow::Break(());
@@ -166,17 +169,61 @@ fn everything_that_a_run_depends_on_tells_it_from_others() {
         ("most_waiting = 100", "most_waiting = 101"),
         ("uniform", "uniform reads=50%"),
         ("replications = 3", "replications = 3\nseed = 2"),
+        ("\"sptf\"", "\"sstf\""),
+        (
+            "warm_up = 50\nreplications = 3\n",
+            "measure = \"drain\"\nreplications = 3\n",
+        ),
         ("[[axis]]", "[cell.spec]\n\"buffer.segments\" = 3\n[[axis]]"),
     ];
     let only = SMALL.replace("10, 40, 200", "10");
     let folder = Folder::new("keys");
     run(&study(&only), &folder, 2);
     for (what, by) in changes {
+        assert!(only.contains(what), "{what}");
         let changed = study(&only.replacen(what, by, 1));
-        let store = Store::open(folder.path()).unwrap();
-        let stored = Runner::new(&changed).unwrap().stored(store).unwrap();
+        let mut store = Store::open(folder.path()).unwrap();
+        let stored = Runner::new(&changed).unwrap().stored(&mut store).unwrap();
         assert!(stored.is_none(), "{by}: taken for the same");
     }
+}
+
+/// A drive and a trace are known by what they hold, so that results go on on another machine.
+#[test]
+fn a_file_counts_by_its_content_and_not_by_its_place() {
+    const TRACED: &str = r#"
+title = "Small"
+source = "none"
+[cell]
+drive = "{here}/drive.toml"
+policy = "fcfs"
+trace = "{here}/small.trace"
+faster = "2"
+"#;
+    const ROWS: &str = "0.25 0 1200 8 1\n1.5 0 90 16 0\n40 0 5000 8 1\n";
+    let (one, other) = (Folder::new("one-place"), Folder::new("other-place"));
+    let drive = diskarm_simulate::Model::find("hp-c2247").unwrap().text;
+    let placed = |folder: &Folder, rows: &str, changes: &str| {
+        fs::create_dir_all(folder.path()).unwrap();
+        fs::write(folder.path().join("drive.toml"), &*drive).unwrap();
+        fs::write(folder.path().join("small.trace"), rows).unwrap();
+        let here = folder.path().to_str().unwrap();
+        study(&(TRACED.replace("{here}", here) + changes))
+    };
+    let (results, empty) = (Folder::new("placed"), "");
+    run(&placed(&one, ROWS, empty), &results, 1);
+    let is_there = |study: &Study| {
+        let mut store = Store::open(results.path()).unwrap();
+        let stored = Runner::new(study).unwrap().stored(&mut store).unwrap();
+        stored.is_some()
+    };
+    assert!(is_there(&placed(&other, ROWS, empty)));
+    assert!(!is_there(&placed(&other, ROWS, "until = \"1 s\"\n")));
+    assert!(!is_there(&placed(
+        &other,
+        &ROWS.replace("90 16", "91 16"),
+        empty
+    )));
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub use format::{
     Entry, FORMATS, Format, Info, Moment, OnError, Opened, Options, Rows, Told, Zero,
 };
 pub use left_out::{LeftOut, left_out};
-pub use reader::{Reader, open, open_with, read, read_with};
+pub use reader::{Reader, files, open, open_with, read, read_with};
 pub use record::{Observed, Place, Record, Urgency};
 pub use skipped::{Reason, Skipped};
 pub use source::Source;

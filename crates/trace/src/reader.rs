@@ -286,6 +286,15 @@ pub fn read_with(
     begin(source, entry, options)
 }
 
+/// All files that [`open`] reads for `path`, in their order: several where a trace is, such as one
+/// a processor, whichever of them `path` names.
+pub fn files(path: impl AsRef<Path>) -> Vec<PathBuf> {
+    let first = first_part(path.as_ref());
+    let parts = FORMATS.iter().map(|entry| (entry.parts)(&first));
+    let mut parts = parts.filter(|parts| !parts.is_empty());
+    parts.next().unwrap_or_else(|| vec![first.clone()])
+}
+
 /// The file to begin with: `path`, or, where that is missing or empty, the first with content of
 /// the trace of several files that it is a part of, or that is called so.
 fn first_part(path: &Path) -> PathBuf {

@@ -49,7 +49,8 @@ struct Claim {
     verdict: String,
 }
 
-/// Writes the page; leaves it alone where the traces are absent.
+/// Writes the page; leaves it alone where the traces are absent. Fails where a claim that does not
+/// come out gives no reason.
 pub fn run(arguments: &[String]) -> ExitCode {
     if !arguments.is_empty() {
         eprintln!("usage: cargo xtask papers");
@@ -61,9 +62,14 @@ pub fn run(arguments: &[String]) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     match write(&root) {
-        Ok(()) => {
+        Ok(unexplained) if unexplained.is_empty() => {
             println!("papers: wrote {PAGE}");
             ExitCode::SUCCESS
+        }
+        Ok(unexplained) => {
+            eprintln!("papers: wrote {PAGE}; these give no reason (`known`):");
+            unexplained.iter().for_each(|claim| eprintln!("  {claim}"));
+            ExitCode::FAILURE
         }
         Err(error) => {
             eprintln!("papers: {error}");
@@ -72,7 +78,8 @@ pub fn run(arguments: &[String]) -> ExitCode {
     }
 }
 
-fn write(root: &Path) -> Result<(), String> {
+/// Writes the page; gives what [`unexplained`] finds.
+fn write(root: &Path) -> Result<Vec<String>, String> {
     let binary = binary::build()?;
     let studies: Vec<Listed> = said(root, &binary, &["study", "list", "--json"])?;
     let results = binary.with_file_name("results");
@@ -89,7 +96,20 @@ fn write(root: &Path) -> Result<(), String> {
     checked.extend(said::<Vec<Checked>>(root, &binary, &arguments)?);
     checked.sort_by(|a, b| a.study.cmp(&b.study));
     let page = page(&studies, &checked);
-    fs::write(root.join(PAGE), page).map_err(|error| format!("{PAGE}: {error}"))
+    fs::write(root.join(PAGE), page).map_err(|error| format!("{PAGE}: {error}"))?;
+    Ok(unexplained(&checked))
+}
+
+/// The claims that fail, or of which nothing can be said, for no reason that is given.
+fn unexplained(checked: &[Checked]) -> Vec<String> {
+    let claims = checked
+        .iter()
+        .flat_map(|study| study.claims.iter().map(|claim| (&study.study, claim)));
+    let left = claims.filter(|(_, claim)| {
+        claim.known.is_none() && ["fails", "not_measured"].contains(&claim.verdict.as_str())
+    });
+    left.map(|(study, claim)| format!("{study}: {}: {}", claim.verdict, claim.says))
+        .collect()
 }
 
 /// What the command line prints as JSON. That claims fail is no failure here: the page says so.
@@ -264,5 +284,7 @@ mod tests {
         ] {
             assert!(page.contains(told), "{told}\n{page}");
         }
+        let left = ["one: fails: a | b", "one: not_measured: a | b"];
+        assert_eq!(unexplained(&checked), left);
     }
 }

@@ -25,11 +25,17 @@ pub struct Args {
     /// Print JSON: one object; names end in their unit.
     #[arg(long)]
     json: bool,
+    /// Print the specification itself, as a beginning for one's own
+    #[arg(long, conflicts_with = "json")]
+    toml: bool,
 }
 
 /// Prints one drive.
 pub fn run(args: Args) -> Result<(), Error> {
     let model = Model::find(&args.name).map_err(|error| error.calling("NAME"))?;
+    if args.toml {
+        return output::print(&model.text);
+    }
     let spec = model.spec;
     let seek = SeekTimes::new(&spec.mechanics, spec.geometry.cylinders);
     if args.json {

@@ -248,7 +248,11 @@ Figures (keys of --json):
                        replications by Student's t over their means), std, squared coefficient of
                        variation (cv2, no unit), percentiles (to within 0.1 % or 64 ns),
                        max
-  service_ms           response without queue wait: mean, and the parts that it is the sum of
+  service_ms           response without queue wait: mean, and the parts that it is the sum of:
+                       owed (what the drive does first: dirty data, read-ahead it must finish),
+                       overhead, seek, settle (head switch without a seek, and what a write
+                       takes to settle beyond a read; negative where its setup overlaps the
+                       seek), rotation, transfer, bus
   cache_hit_rate       share of reads served wholly from the drive's buffer, 0 to 1; a partial
                        hit counts as a miss
   utilisation          share of time with a request outstanding, 0 to 1; of several drives the mean

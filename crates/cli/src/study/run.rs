@@ -56,7 +56,7 @@ pub struct Report {
 pub fn run(args: &Run) -> Result<(), Error> {
     let study = args.chosen.study(&args.study)?;
     let folder = args.chosen.folder(&study);
-    let results = simulated(&study, &folder, &args.chosen)?;
+    let (results, _store) = simulated(&study, &folder, &args.chosen)?;
     written(&results, &folder)
 }
 
@@ -64,14 +64,16 @@ pub fn run(args: &Run) -> Result<(), Error> {
 pub fn report(args: &Report) -> Result<(), Error> {
     let study = args.chosen.study(&args.study)?;
     let folder = args.chosen.folder(&study);
-    let stored = match folder.is_dir() {
-        true => Runner::new(&study)?.stored(Store::open(&folder)?)?,
-        false => None,
-    };
-    let results = stored.ok_or_else(|| {
+    let lacks = || {
         let expected = "results of all cells there (`diskarm study run` simulates what is missing)";
         Error::flag("--output", folder.display().to_string(), expected)
-    })?;
+    };
+    if !folder.is_dir() {
+        return Err(lacks());
+    }
+    let runner = Runner::new(&study)?;
+    let mut store = opened(&folder)?;
+    let results = runner.stored(&mut store)?.ok_or_else(lacks)?;
     written(&results, &folder)
 }
 
@@ -91,7 +93,7 @@ pub fn check(args: &Check) -> Result<(), Error> {
     for name in &names {
         let study = args.chosen.study(name)?;
         let folder = args.chosen.folder(&study);
-        let results = simulated(&study, &folder, &args.chosen)?;
+        let (results, _store) = simulated(&study, &folder, &args.chosen)?;
         let told = results.claims();
         let count = Count::of(&told);
         news += count.fails;
@@ -124,17 +126,34 @@ struct Checked {
     claims: Value,
 }
 
-/// Simulates what is missing.
-fn simulated<'s>(study: &'s Study, folder: &Path, chosen: &Chosen) -> Result<Results<'s>, Error> {
-    let runner = Runner::new(study)?;
+/// The runs in `folder`; tells of those that do not count.
+fn opened(folder: &Path) -> Result<Store, Error> {
     let store = Store::open(folder)?;
+    let foreign = store.foreign_count();
+    if foreign > 0 {
+        let folder = folder.display();
+        let note = format!("{folder}: {foreign} runs of another build are made again");
+        output::warn(&[note]);
+    }
+    Ok(store)
+}
+
+/// Simulates what is missing. No other run of the program writes there while the store is held.
+fn simulated<'s>(
+    study: &'s Study,
+    folder: &Path,
+    chosen: &Chosen,
+) -> Result<(Results<'s>, Store), Error> {
+    let runner = Runner::new(study)?;
+    let mut store = opened(folder)?;
     let progress = Progress::new(Some(study.cells.len() as u64));
-    let results = runner.run(store, chosen.threads(), &mut |done| {
+    let results = runner.run(&mut store, chosen.threads(), &mut |done| {
         progress.at(done as u64);
         ControlFlow::Continue(())
     });
     // Nothing asked it to stop.
-    results?.ok_or_else(|| StudyError::Stopped.into())
+    let results = results?.ok_or(StudyError::Stopped)?;
+    Ok((results, store))
 }
 
 /// Writes results and report, and tells where they are.

@@ -35,6 +35,10 @@ fn the_list_has_every_drive_with_its_published_capacity() {
 fn every_drive_is_shown_within_the_width_of_a_terminal() {
     for entry in CATALOGUE {
         let page = printed(&["drives", "show", entry.name]);
+        assert_eq!(
+            printed(&["drives", "show", entry.name, "--toml"]),
+            entry.text
+        );
         assert_within(&page, 80);
         for heading in [
             "zones",

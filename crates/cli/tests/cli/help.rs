@@ -126,7 +126,12 @@ fn completions_name_every_command_in_every_shell() {
 }
 
 #[test]
-fn version_is_the_package_s() {
-    let expected = concat!("diskarm ", env!("CARGO_PKG_VERSION"), "\n");
-    assert_eq!(printed(&["--version"]), expected);
+fn version_is_the_package_s_with_a_digest_of_its_sources() {
+    let printed = printed(&["--version"]);
+    let start = concat!("diskarm ", env!("CARGO_PKG_VERSION"), " (sources ");
+    let digest = printed
+        .strip_prefix(start)
+        .and_then(|rest| rest.strip_suffix(")\n"));
+    let is_digest = |digest: &str| digest.len() == 16 && u64::from_str_radix(digest, 16).is_ok();
+    assert!(digest.is_some_and(is_digest), "{printed}");
 }

@@ -5,6 +5,8 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use diskarm_study::studies::STUDIES;
+use diskarm_study::{Asked, Study};
 use serde_json::Value;
 
 use crate::errors::error as refused;
@@ -173,6 +175,17 @@ fn what_is_in_the_way_is_told_in_a_line() {
         other,
         "the other version's was touched"
     );
+    // Another build of the same version: told, made again, and gone.
+    let key = sound.find("\"key\":\"").unwrap() + "\"key\":\"".len();
+    let digest = &sound[key..key + 16];
+    fs::write(&store, sound.replace(digest, "0123456789abcdef")).unwrap();
+    let again = place.arguments("run");
+    let run = diskarm(&again.iter().map(String::as_str).collect::<Vec<_>>());
+    let told = String::from_utf8(run.stderr).unwrap();
+    let count = sound.lines().count() - 1;
+    let expected = format!("{count} runs of another build are made again\n");
+    assert!(run.status.success() && told.ends_with(&expected), "{told}");
+    assert_eq!(fs::read_to_string(&store).unwrap(), sound);
     // A file where the folder should be.
     fs::remove_dir_all(place.path("out/small")).unwrap();
     fs::write(place.path("out/small"), "").unwrap();
@@ -248,4 +261,53 @@ fn the_studies_that_come_along_are_listed() {
     let fig3 = studies.find(|study| study["name"] == "worthington94-fig3");
     let fig3 = fig3.expect("the study is listed");
     assert!(fig3["cells"].as_u64() > fig3["quick_cells"].as_u64());
+}
+
+/// The page of all claims is made in minutes, so that it could be forgotten.
+#[test]
+fn the_page_of_claims_is_of_the_studies_as_they_are() {
+    let page = include_str!("../../../../docs/papers.md");
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let in_lines = words(page);
+    let mut count = 0;
+    for entry in STUDIES {
+        let traces = if entry.takes_traces() {
+            vec!["one".to_owned()]
+        } else {
+            vec![]
+        };
+        let asked = Asked {
+            quick: false,
+            traces,
+        };
+        let study = Study::read(entry.name, entry.text, entry.name, asked).unwrap();
+        let section = page
+            .split("\n## ")
+            .find(|part| part.starts_with(&format!("{}:", entry.name)));
+        let section = section.unwrap_or_else(|| panic!("{}: not on the page", entry.name));
+        for claim in &study.claims {
+            let told = [&claim.says, &claim.source, &claim.theirs];
+            let told = told.map(|cell| cell.replace('|', "\\|")).join(" | ");
+            let mut rows = section
+                .lines()
+                .filter(|row| row.starts_with(&format!("| {told} | ")));
+            let row = rows
+                .next()
+                .unwrap_or_else(|| panic!("{}: not on the page: {told}", entry.name));
+            let known = claim.known.as_ref().filter(|_| !row.ends_with("| holds |"));
+            let is_given = known.is_none_or(|known| in_lines.contains(&words(known)));
+            assert!(
+                is_given,
+                "{}: another reason on the page: {told}",
+                entry.name
+            );
+        }
+        let rows = section
+            .lines()
+            .filter(|line| line.starts_with("| "))
+            .count();
+        assert_eq!(rows, study.claims.len() + 1, "{}", entry.name);
+        count += study.claims.len();
+    }
+    assert!(page.contains(&format!(" {count} claims:\n")));
 }

@@ -70,7 +70,10 @@ impl Inputs {
         let seeds: Vec<String> = self.seeds.iter().map(u64::to_string).collect();
         let mut rows = vec![
             row("Command", code(&command(study))),
-            row("Version", code(&format!("diskarm {}", crate::VERSION))),
+            row(
+                "Version",
+                code(&format!("diskarm {}", crate::VERSION_AND_BUILD)),
+            ),
             row("Drives' specifications", digests(&self.drives)),
         ];
         if !self.traces.is_empty() {

@@ -81,6 +81,7 @@ impl Results<'_> {
         let out = Out {
             study: &study.name,
             version: crate::VERSION,
+            sources: crate::BUILD,
             quick: study.asked.quick,
             cells: cells.collect(),
             claims: self.claims(),
@@ -93,6 +94,8 @@ impl Results<'_> {
 struct Out<'a> {
     study: &'a str,
     version: &'a str,
+    /// A digest of the sources that simulated.
+    sources: &'a str,
     quick: bool,
     cells: Vec<CellOut<'a>>,
     claims: Vec<Told<'a>>,
