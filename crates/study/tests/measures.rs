@@ -49,6 +49,24 @@ fn a_clump_in_order_of_arrival_takes_the_sum_of_its_services() {
     assert!((all - 40.0 * each).abs() < 1e-6, "{all} {each}");
 }
 
+#[test]
+fn a_clump_of_several_streams_is_refused() {
+    let text = "title = \"T\"\nsource = \"none\"\n[cell]\ndrive = \"hp-97560\"\n\
+                measure = \"drain\"\npolicy = \"fcfs\"\nrequests = 45\nwarm_up = 5\n\
+                workload = \"closed(clients=1) uniform + closed(clients=1) sequential\"\n";
+    let study = Study::read("m", text, "m.toml", Asked::default()).unwrap();
+    let folder = folder();
+    let mut store = Store::open(&folder).unwrap();
+    let runner = Runner::new(&study).unwrap();
+    let told = runner.run(&mut store, 1, &mut |_| ControlFlow::Continue(()));
+    let told = told.err().unwrap().to_string();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(
+        told.contains("cell.workload: found 2 streams, expected one"),
+        "{told}"
+    );
+}
+
 /// A sector of the first half millisecond of cylinder 0 and all of cylinder `to`: by the formula
 /// of jacobson91 section 3 the seek takes 3.24 + 0.40 sqrt(d) ms, and the share within a
 /// revolution is that of the sectors whose turn comes after it.

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use diskarm_core::sched::Pending;
 
-use super::alone::{Placed, serve};
+use super::alone::{Placed, serve, workload};
 use super::{Figures, Info};
 use crate::job::Job;
 
@@ -29,6 +29,13 @@ pub(super) fn run(
     seed: u64,
     stop: &(dyn Fn() -> ControlFlow<()> + Sync),
 ) -> Result<Figures, String> {
+    let streams = workload(job)?.streams.len();
+    if streams != 1 {
+        let expected = "one, as all wait at once and no stream comes before another";
+        return Err(format!(
+            "cell.workload: found {streams} streams, expected {expected}"
+        ));
+    }
     let warm_up = job.warm_up();
     let Placed {
         mut drive,
