@@ -65,10 +65,14 @@ impl<'a> Keys<'a> {
 
     /// The axis that `key` names.
     pub(super) fn axis(&mut self, key: &str) -> Result<usize, FileError> {
-        let name = self
-            .text(key)?
-            .ok_or_else(|| self.missing(key, "an axis"))?;
-        axis_of(&name, self.axes, &self.at.part(key))
+        let axis = self.axis_if_any(key)?;
+        axis.ok_or_else(|| self.missing(key, "an axis"))
+    }
+
+    pub(super) fn axis_if_any(&mut self, key: &str) -> Result<Option<usize>, FileError> {
+        let name = self.text(key)?;
+        name.map(|name| axis_of(&name, self.axes, &self.at.part(key)))
+            .transpose()
     }
 
     /// What `key` selects; everything where it is absent.
@@ -181,10 +185,5 @@ impl<'a> Keys<'a> {
 
     pub(super) fn missing(&self, key: &str, expected: &str) -> FileError {
         self.at.part(key).error("nothing", expected)
-    }
-
-    /// Something about `key` is wrong.
-    pub(super) fn wrong(&self, key: &str, found: &str, expected: &str) -> FileError {
-        self.at.part(key).error(format!("{found:?}"), expected)
     }
 }

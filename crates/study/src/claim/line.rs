@@ -40,12 +40,17 @@ impl Line {
 
     /// Where it lies, as people read it.
     pub(super) fn told(&self, axes: &[Axis], along: usize) -> String {
-        let others = axes.iter().zip(&self.point).enumerate();
-        let others = others.filter(|(number, _)| *number != along);
-        let labels = others
-            .map(|(_, (axis, place))| format!("{} = {}", axis.name, axis.values[*place].label));
-        labels.collect::<Vec<String>>().join(", ")
+        told_but(axes, &self.point, along)
     }
+}
+
+/// Where `point` lies on all axes but one, as people read it.
+pub(super) fn told_but(axes: &[Axis], point: &Point, but: usize) -> String {
+    let others = axes.iter().zip(point).enumerate();
+    let others = others.filter(|(number, _)| *number != but);
+    let labels =
+        others.map(|(_, (axis, place))| format!("{} = {}", axis.name, axis.values[*place].label));
+    labels.collect::<Vec<String>>().join(", ")
 }
 
 /// The lines along the axis `along` through the cells that all of `chosen` have.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::bounds::Bounds;
+use super::line::told_but;
 use super::tally::Tally;
 use super::{Check, Info, Judged};
 use crate::axis::{Point, points};
@@ -25,23 +26,18 @@ pub(super) const INFO: Info = Info {
         ("at_least", "the lower bound; it, at_most or both"),
         ("at_most", "the upper bound"),
         (
-            "take = \"each\"",
-            "each ratio is held to the bounds; with \"mean\" their mean",
+            "mean_over",
+            "an axis: not each ratio is held, but their mean over it; each when left out",
         ),
     ],
     read: |keys| {
-        let take = keys.text("take")?;
         Ok(Arc::new(Ratio {
             metric: keys.metric()?,
             of: keys.chosen("of")?,
             to: keys.side("to")?,
             cells: keys.selection("where")?,
             bounds: keys.bounds()?,
-            takes_mean: match take.as_deref() {
-                None | Some("each") => false,
-                Some("mean") => true,
-                Some(other) => return Err(keys.wrong("take", other, "\"each\" or \"mean\"")),
-            },
+            mean_over: keys.axis_if_any("mean_over")?,
         }))
     },
 };
@@ -54,23 +50,26 @@ struct Ratio {
     to: Selection,
     cells: Selection,
     bounds: Bounds,
-    /// The mean of the ratios is held to the bounds, not each.
-    takes_mean: bool,
+    /// The means of the ratios over this axis are held to the bounds, not each.
+    mean_over: Option<usize>,
 }
 
 impl Check for Ratio {
     fn judge(&self, results: &Results<'_>) -> Judged {
         let axes = &results.study.axes;
         let mut tally = Tally::default();
-        let mut all = Vec::new();
-        for (point, ratio) in ratios(results, self.metric, &self.of, &self.to, &self.cells) {
-            match self.takes_mean {
-                true => all.push(ratio),
-                false => tally.hold(ratio, &self.bounds, told(axes, &point)),
+        let all = ratios(results, self.metric, &self.of, &self.to, &self.cells);
+        match self.mean_over {
+            None => {
+                for (point, ratio) in all {
+                    tally.hold(ratio, &self.bounds, told(axes, &point));
+                }
             }
-        }
-        if let Some(mean) = mean(&all) {
-            tally.hold(mean, &self.bounds, String::new());
+            Some(axis) => {
+                for (point, mean) in means(&all, axis) {
+                    tally.hold(mean, &self.bounds, told_but(axes, &point, axis));
+                }
+            }
         }
         tally.judged()
     }
@@ -121,11 +120,29 @@ pub(super) fn quotient(top: &Estimate, base: &Estimate) -> Estimate {
     }
 }
 
+/// The means of ratios over the axis `over`: one for each point of the other axes.
+fn means(all: &[(Point, Estimate)], over: usize) -> Vec<(Point, Estimate)> {
+    let mut groups: Vec<(Point, Vec<&Estimate>)> = Vec::new();
+    for (point, ratio) in all {
+        let mut base = point.clone();
+        base[over] = 0;
+        match groups.iter_mut().find(|(point, _)| *point == base) {
+            Some((_, group)) => group.push(ratio),
+            None => groups.push((base, vec![ratio])),
+        }
+    }
+    let means = groups.into_iter();
+    means
+        .filter_map(|(point, group)| Some((point, mean(&group)?)))
+        .collect()
+}
+
 /// The mean of estimates, replication by replication.
-fn mean(all: &[Estimate]) -> Option<Estimate> {
+fn mean(all: &[&Estimate]) -> Option<Estimate> {
     let replications = all.iter().map(|estimate| estimate.runs.len()).min()?;
-    let of_all =
-        |value: &dyn Fn(&Estimate) -> f64| all.iter().map(value).sum::<f64>() / all.len() as f64;
+    let of_all = |value: &dyn Fn(&Estimate) -> f64| {
+        all.iter().map(|estimate| value(estimate)).sum::<f64>() / all.len() as f64
+    };
     let runs = (0..replications).map(|number| of_all(&|estimate| estimate.runs[number]));
     let half_width = Estimate::of(runs.collect()).and_then(|mean| mean.half_width);
     Some(Estimate {

@@ -32,7 +32,7 @@ const KEYS: &[(&str, &str)] = &[
     ("level", "1"),
     ("along", "\"load\""),
     ("among", "\"policy\""),
-    ("take", "\"mean\""),
+    ("mean_over", "\"load\""),
     ("at_least", "1"),
     ("at_most", "2"),
 ];
@@ -102,7 +102,7 @@ fn ratios_are_matched_on_the_other_axes() {
     );
     assert_eq!(verdict(&claim("at_most = 1.15"), means), Verdict::Fails);
     assert_eq!(
-        verdict(&claim("at_most = 1.15\ntake = \"mean\""), means),
+        verdict(&claim("at_most = 1.15\nmean_over = \"load\""), means),
         Verdict::Holds
     );
     assert_eq!(
@@ -148,13 +148,15 @@ fn many_cells_are_set_beside_one() {
         Verdict::Holds
     );
     assert_eq!(verdict(&claim("at_most = 1.15"), means), Verdict::Fails);
+    // The mean over the loads is that of each policy on its own.
+    let mean = |bounds: &str| claim(&format!("{bounds}\nmean_over = \"load\""));
+    let uneven = [[TEN; 3], [TEN, TEN, TWELVE], [TWELVE; 3]];
     assert_eq!(
-        verdict(
-            &claim("at_least = 1.149\nat_most = 1.151\ntake = \"mean\""),
-            means
-        ),
+        verdict(&mean("at_least = 1.06\nat_most = 1.2"), uneven),
         Verdict::Holds
     );
+    assert_eq!(verdict(&mean("at_most = 1.15"), uneven), Verdict::Fails);
+    assert_eq!(verdict(&mean("at_least = 1.07"), uneven), Verdict::Fails);
 }
 
 #[test]
