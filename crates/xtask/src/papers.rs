@@ -1,8 +1,7 @@
 //! `cargo xtask papers`: every claim of the studies, theirs and ours, on `docs/papers.md`.
 //!
-//! The studies run in full with the built command line, those on traces in their short form. Their
-//! runs are kept in `results/` below the target folder, so that only what changed is simulated
-//! again.
+//! The studies run in full with the built command line. Their runs are kept in `results/` below the
+//! target folder, so that only what changed is simulated again.
 
 use std::fmt::Write;
 use std::fs;
@@ -86,8 +85,7 @@ fn write(root: &Path) -> Result<Vec<String>, String> {
     let results = results.to_string_lossy();
     let arguments = ["study", "check", "--all", "--json", "--output", &results];
     let mut checked: Vec<Checked> = said(root, &binary, &arguments)?;
-    // On traces their short form: in full they take hours.
-    let mut arguments = vec!["study", "check", "--quick", "--json", "--output", &results];
+    let mut arguments = vec!["study", "check", "--json", "--output", &results];
     for trace in TRACES {
         arguments.extend(["--trace", trace]);
     }
@@ -175,7 +173,7 @@ fn page(studies: &[Listed], checked: &[Checked]) -> String {
 fn section(listed: &Listed, study: &Checked) -> String {
     let mut text = format!("\n## {}: {}\n\n", listed.name, listed.title);
     let traces = match listed.takes_traces {
-        true => " in full, here the short form, on the traces hplajw and websearch",
+        true => " a trace, on hplajw and websearch",
         false => "",
     };
     let (source, cells) = (&listed.source, listed.cells);
