@@ -19,6 +19,7 @@ __all__ = [
     "check_trace",
     "drives",
     "main",
+    "nearest",
     "policies",
     "simulate",
     "study_texts",
@@ -154,6 +155,10 @@ class Study:
     def cells(self) -> list[Mapping[str, Any]]:
         """Of each cell the value of every axis."""
 
+    @property
+    def metrics(self) -> list[str]:
+        """The names of what is measured of each cell."""
+
     def run(self, folder: str | PathLike[str], jobs: int | None) -> dict[str, Any]:
         """Simulates what folder lacks, on so many threads, and writes everything there."""
 
@@ -179,6 +184,9 @@ class Keeper:
 
 def study_texts() -> list[tuple[str, str]]:
     """The studies that come with the module: their names and texts."""
+
+def nearest(written: str, known: Sequence[str]) -> str | None:
+    """What of the known names may have been meant."""
 
 def drives() -> list[str]:
     """The names of the catalogue, in alphabetic order."""
