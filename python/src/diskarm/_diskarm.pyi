@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Final, final
 
-from ._setting import Setting
+from ._options import Options
+from ._policy import Policy
 from ._trace import Reading, Trace
 
 __all__ = [
@@ -197,7 +198,9 @@ def policies() -> list[dict[str, Any]]:
 def check_trace(trace: Trace) -> None:
     """Raises an Error where the fields of a Trace mean nothing."""
 
-def simulate(setting: Setting) -> list[tuple[dict[str, Any], bool, Batch | None]]:
+def simulate(
+    drive: Drive, policies: Sequence[str | Policy], options: Options
+) -> list[tuple[dict[str, Any], bool, Batch | None]]:
     """Simulates under each policy; returns for each its figures, whether it is saturated, and its
     requests where they were asked for.
     """
