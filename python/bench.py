@@ -1,11 +1,12 @@
 """What the module costs beside the program, what a policy in Python costs, and how soon Ctrl-C is
 heard: `make python-bench`. Printed, never asserted.
 
-What is compared takes turns, and the best of several runs stands for each, for machines are shared.
+What is compared takes turns, and the best of several rounds stands for each, for machines are
+shared. Costs are processor time, of which a busy machine gives as much, only later.
 """
 
-import json
 import os
+import resource
 import signal
 import statistics
 import subprocess
@@ -18,7 +19,7 @@ import diskarm
 
 DRIVE = "hp-c2247"
 REQUESTS = 250_000
-ROUNDS = 15
+ROUNDS = 25
 CASES = {
     "fcfs, open": ("poisson(rate=60/s) uniform size=8KiB reads=67%", "fcfs"),
     "sptf, open": ("poisson(rate=60/s) uniform size=8KiB reads=67%", "sptf"),
@@ -26,54 +27,52 @@ CASES = {
 }
 
 
-def best(pieces: dict[str, Callable[[], float]]) -> dict[str, float]:
-    """The least of what each gives, over rounds in which they take turns."""
-    taken = [{name: piece() for name, piece in pieces.items()} for _ in range(ROUNDS)]
-    return {name: min(one[name] for one in taken) for name in pieces}
+def used() -> float:
+    """Seconds of processor time, of this process and of those that it started and that ended."""
+    of = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in of)
 
 
-def seconds(piece: Callable[[], object]) -> float:
-    begun = time.perf_counter()
-    piece()
-    return time.perf_counter() - begun
+def best(pieces: dict[str, Callable[[], object]]) -> dict[str, float]:
+    """The least that each took, over rounds in which they take turns."""
+    took: dict[str, list[float]] = {name: [] for name in pieces}
+    for _ in range(ROUNDS):
+        for name, piece in pieces.items():
+            before = used()
+            piece()
+            took[name].append(used() - before)
+    return {name: min(all) for name, all in took.items()}
 
 
 def overhead(program: str) -> None:
-    """A call of `simulate` against the time that the program says its simulation took."""
-    print(f"{REQUESTS} requests, best of {ROUNDS}, ms; and beside the program's own simulation")
+    """A call of `simulate` against the program's simulation: without its start and its drive, which
+    are what it takes to describe that drive."""
+    print(f"{REQUESTS} requests, ms of processor time, best of {ROUNDS}; beside the program's")
     drive = diskarm.Drive(DRIVE)
+
+    def run(*arguments: str) -> None:
+        subprocess.run([program, *arguments], check=True, stdout=subprocess.DEVNULL)
+
     for name, (workload, policy) in CASES.items():
         asked = ("--workload", workload, "--policy", policy, "--requests", str(REQUESTS))
-        command = [program, "simulate", "--drive", DRIVE, *asked, "--json"]
-        within: list[float] = []
 
-        def programs() -> float:
-            done = subprocess.run(command, check=True, capture_output=True)
-            return float(json.loads(done.stdout)["wall_s"])
-
-        def call(of: str | diskarm.Drive, per_request: bool = False) -> float:
-            begun = time.perf_counter()
-            run = diskarm.simulate(
-                of, workload=workload, policy=policy, requests=REQUESTS, per_request=per_request
-            )
-            took = time.perf_counter() - begun
-            if of is drive and not per_request:
-                within.append(run.wall_s)
-            return took
+        def call(of: str | diskarm.Drive, per_request: bool = False) -> None:
+            asked = {"workload": workload, "policy": policy, "requests": REQUESTS}
+            diskarm.simulate(of, per_request=per_request, **asked)
 
         took = best(
             {
-                "program": programs,
+                "its start": lambda: run("drives", "show", DRIVE, "--json"),
+                "program": lambda: run("simulate", "--drive", DRIVE, *asked, "--json"),
                 "simulate(Drive)": lambda: call(drive),
                 "simulate(name)": lambda: call(DRIVE),
                 "per_request=True": lambda: call(drive, per_request=True),
-                "whole program": lambda: seconds(programs),
             }
         )
-        took["its wall_s"] = min(within)
+        took["program"] -= took.pop("its start")
         print(f"\n{name}")
-        for what in took:
-            print(f"  {what:<18} {took[what] * 1e3:8.2f} {took[what] / took['program'] - 1:+8.1%}")
+        for what, seconds in took.items():
+            print(f"  {what:<18} {seconds * 1e3:8.2f} {seconds / took['program'] - 1:+8.1%}")
 
 
 class First(diskarm.Policy):
@@ -91,19 +90,18 @@ def own_policies() -> None:
     requests = 20_000
     workload = "closed(clients=64) uniform size=8KiB reads=67%"
 
-    def a_request_us(policy: str | diskarm.Policy) -> float:
-        run = diskarm.simulate(DRIVE, workload=workload, policy=policy, requests=requests)
-        return run.wall_s / requests * 1e6
+    def run(policy: str | diskarm.Policy) -> None:
+        diskarm.simulate(DRIVE, workload=workload, policy=policy, requests=requests)
 
     print("\na policy in Python, 64 waiting, us a request; and as many times that of the table")
     for own, known in [(First(), "fcfs"), (Shortest(), "sptf")]:
-        took = best({"own": lambda: a_request_us(own), "known": lambda: a_request_us(known)})
-        name = f"{type(own).__name__}, {known}"
-        print(f"  {name:<18} {took['own']:8.2f} {took['own'] / took['known']:7.0f}x")
+        took = best({"own": lambda: run(own), "known": lambda: run(known)})
+        name, us = f"{type(own).__name__}, {known}", took["own"] / requests * 1e6
+        print(f"  {name:<18} {us:8.2f} {took['own'] / took['known']:7.0f}x")
 
 
 def interrupts() -> None:
-    """From the signal of Ctrl-C to the exception."""
+    """From the signal of Ctrl-C to the exception: time by the clock."""
     endless = {"workload": "closed(clients=64)", "requests": 10**12}
     print(f"\nCtrl-C to KeyboardInterrupt, {ROUNDS} times, ms: median, worst")
     for policy in ("sptf", "oat-window(n=9)", First()):
