@@ -29,6 +29,8 @@ def test_example(
     assert capsys.readouterr().out, "an example shows something"
 
 
-@pytest.mark.parametrize("page", ["README.md-0", "python/README.md-1", "docs/how-to/many-cells.md-0"])
+@pytest.mark.parametrize(
+    "page", ["README.md-0", "python/README.md-1", "docs/how-to/many-cells.md-0"]
+)
 def test_pages_that_must_have_one_do(page: str) -> None:
     assert page in {param.id for param in EXAMPLES}

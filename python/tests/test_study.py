@@ -223,7 +223,8 @@ class Failing(Executor):
 
 @pytest.mark.usefixtures("two_at_a_time")
 @pytest.mark.parametrize(
-    "failure", [BrokenExecutor("gone"), diskarm.Error("wrong"), OSError("full"), KeyboardInterrupt()]
+    "failure",
+    [BrokenExecutor("gone"), diskarm.Error("wrong"), OSError("full"), KeyboardInterrupt()],
 )
 def test_what_was_finished_beside_a_failure_is_kept(
     failure: BaseException, small: Path, tmp_path: Path
