@@ -16,10 +16,10 @@ PYTHON ?= python3
 VENV := $(abspath $(or $(CARGO_TARGET_DIR),target)/venv)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test studies python bench docs book
+.PHONY: help demo test studies python bench python-bench docs book
 
 help: ## list these targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 8
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 
 demo: ## build, set a model against a trace, run a small study, name its report
 	@echo "building diskarm ..."
@@ -64,6 +64,11 @@ python: ## build the module for Python; its tests, and its stubs against it
 
 bench: ## measure speed
 	$(CARGO) xtask bench
+
+python-bench: ## measure what the module for Python costs, built as it is shipped; after make python
+	$(CARGO) build --release --bin diskarm
+	cd python && VIRTUAL_ENV=$(VENV) $(VENV)/bin/maturin develop --quiet
+	$(VENV)/bin/python python/bench.py $(or $(CARGO_TARGET_DIR),target)/release/diskarm
 
 docs: ## the generated pages of the book; the reference of every crate
 	$(CARGO) xtask docs

@@ -1,4 +1,4 @@
-"""Every Python example on the front page and in the book runs."""
+"""Every Python example on the front pages and in the book runs."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FRONT = [ROOT / "README.md", ROOT / "python" / "README.md"]
+PAGES = [*FRONT, *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 EXAMPLES = [
     pytest.param(block, id=f"{page.relative_to(ROOT)}-{number}")
@@ -28,5 +29,8 @@ def test_example(
     assert capsys.readouterr().out, "an example shows something"
 
 
-def test_the_front_page_has_one() -> None:
-    assert any(param.id == "README.md-0" for param in EXAMPLES)
+@pytest.mark.parametrize(
+    "page", ["README.md-0", "python/README.md-1", "docs/how-to/many-cells.md-0"]
+)
+def test_pages_that_must_have_one_do(page: str) -> None:
+    assert page in {param.id for param in EXAMPLES}

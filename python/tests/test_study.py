@@ -1,14 +1,20 @@
 """Studies: run here, on pools, and on a cluster that loses a worker."""
 
 import filecmp
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +93,13 @@ def test_a_study_gives_what_the_program_gives(small: Path, whole: Path, tmp_path
     saturated = [cell["saturated"] for cell in done.cells]
     assert saturated == [cell["at"]["rate"] == 200 for cell in done.cells]
     np.testing.assert_array_equal(np.isnan(means), saturated)
+    with pytest.raises(diskarm.Error) as unknown:
+        done.column("response_ms_maen")
+    expected = 'expected a metric that is measured, perhaps "response_ms_mean"'
+    assert str(unknown.value) == f'metric: found "response_ms_maen", {expected}'
+    assert unknown.value.field == "metric"
+    with pytest.raises(diskarm.Error, match=", ".join(done.metrics)):
+        done.column("nope")
     alone = diskarm.simulate(
         "hp-c2247",
         workload="poisson(rate=20/s) uniform",
@@ -138,15 +151,123 @@ def test_a_cell_whose_worker_is_lost_is_handed_out_again(
     assert executor.submitted == 30
 
 
+class Deadly(Executor):
+    """Hands on to a pool, and kills one of its workers when as many tasks have been submitted.
+
+    With two tasks at a time, the fifth is submitted when the runs of three cells have been kept.
+    """
+
+    def __init__(self, pool: Executor, victim: int, at: int) -> None:
+        self.pool, self.victim, self.at = pool, victim, at
+        self.submitted = 0
+
+    def submit(self, task: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.submitted += 1
+        if self.submitted == self.at:
+            os.kill(self.victim, signal.SIGKILL)
+        return self.pool.submit(task, *args, **kwargs)
+
+
+@pytest.fixture
+def two_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diskarm._study, "_AHEAD", 2)
+
+
+def kept(folder: Path) -> list[str]:
+    """What the runs that a folder keeps are known by."""
+    lines = (folder / "runs.jsonl").read_text().splitlines()
+    return [json.loads(line)["key"] for line in lines[1:]]
+
+
+@pytest.mark.usefixtures("two_at_a_time")
+def test_a_pool_that_loses_a_worker_breaks_and_keeps_what_was_finished(
+    small: Path, whole: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "broken"
+    with ProcessPoolExecutor(max_workers=2) as pool:
+        executor = Deadly(pool, victim=pool.submit(os.getpid).result(), at=5)
+        with pytest.raises(diskarm.Error) as broken:
+            diskarm.Study(small).run(folder, executor=executor)
+    assert broken.value.field == "executor"
+    assert isinstance(broken.value.__cause__, BrokenExecutor)
+    assert len(kept(folder)) == len(set(kept(folder)))
+    told = str(broken.value)
+    assert told.startswith("executor: the pool broke") and "goes on from there" in told
+    (cells,) = re.findall(r"; (\d+) of 15 cells are kept in " + re.escape(f'"{folder}"'), told)
+    cells = int(cells)
+    assert 3 <= cells < 15
+    with ProcessPoolExecutor(max_workers=2) as pool:
+        executor = Deadly(pool, victim=0, at=0)
+        diskarm.Study(small).run(folder, executor=executor)
+    # What is kept is not handed out again.
+    assert executor.submitted == 15 - cells
+    assert_same(folder, whole)
+
+
+class Failing(Executor):
+    """Does two tasks at once, and fails at one of them as told."""
+
+    def __init__(self, failure: BaseException) -> None:
+        self.failure = failure
+        self.submitted: list[Future[Any]] = []
+
+    def submit(self, task: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.submitted.append(Future())
+        first, *others = self.submitted
+        if others:
+            others[-1].set_result(task(*args, **kwargs))
+        else:
+            first.set_exception(self.failure)
+        return self.submitted[-1]
+
+
+@pytest.mark.usefixtures("two_at_a_time")
+@pytest.mark.parametrize(
+    "failure",
+    [BrokenExecutor("gone"), diskarm.Error("wrong"), OSError("full"), KeyboardInterrupt()],
+)
+def test_what_was_finished_beside_a_failure_is_kept(
+    failure: BaseException, small: Path, tmp_path: Path
+) -> None:
+    expected = diskarm.Error if isinstance(failure, BrokenExecutor) else type(failure)
+    executor = Failing(failure)
+    with pytest.raises(expected):
+        diskarm.Study(small).run(tmp_path / "kept", executor=executor)
+    assert len(kept(tmp_path / "kept")) == 3 * (len(executor.submitted) - 1) > 0
+
+
+def test_a_cell_that_no_worker_survives_is_told(small: Path, tmp_path: Path) -> None:
+    class Lost(Executor):
+        def submit(self, task: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            future: Future[Any] = Future()
+            future.set_exception(RuntimeError("the worker is gone"))
+            return future
+
+    with pytest.raises(diskarm.Error, match=r"^executor: lost cell \d+ 4 times .*gone") as lost:
+        diskarm.Study(small).run(tmp_path / "lost", executor=Lost())
+    assert isinstance(lost.value.__cause__, RuntimeError)
+
+
+def test_workers_of_another_build_are_told(small: Path, tmp_path: Path) -> None:
+    class Other(Executor):
+        def submit(self, task: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            runs = [json.loads(line) for line in task(*args, **kwargs)]
+            future: Future[Any] = Future()
+            future.set_result([json.dumps({**run, "key": run["key"][::-1]}) for run in runs])
+            return future
+
+    this = f"expected workers with this build of diskarm {diskarm.__version__}"
+    with pytest.raises(diskarm.Error, match=this) as other:
+        diskarm.Study(small).run(tmp_path / "other", executor=Other())
+    assert other.value.field == "executor"
+
+
+@pytest.mark.usefixtures("two_at_a_time")
 def test_a_cluster_that_loses_a_worker_loses_nothing(
     small: Path, whole: Path, tmp_path: Path
 ) -> None:
-    """Two workers of dask.distributed, one of which is killed as soon as a run has been kept."""
+    """Two workers of dask.distributed, one of which is killed when runs have been kept."""
     distributed = pytest.importorskip("distributed")
-    # Some seconds of work, so that there is a middle.
-    longer = small.read_text().replace("requests = 2_000", "requests = 150_000")
-    small.write_text(longer)
-    oracle = diskarm.Study(small).run(tmp_path / "oracle")
     folder = tmp_path / "cluster"
     with (
         distributed.LocalCluster(
@@ -154,30 +275,17 @@ def test_a_cluster_that_loses_a_worker_loses_nothing(
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        workers = client.run(os.getpid)
-        victim = sorted(workers.values())[0]
-        killed = threading.Event()
-
-        def kill() -> None:
-            store = folder / "runs.jsonl"
-            while not (store.exists() and store.read_bytes().count(b"\n") > 1):
-                time.sleep(0.005)
-            os.kill(victim, signal.SIGKILL)
-            killed.set()
-
-        killer = threading.Thread(target=kill, daemon=True)
-        killer.start()
-        done = diskarm.Study(small).run(folder, executor=client.get_executor())
-        killer.join(timeout=60)
-        assert killed.is_set()
-    assert_same(done.folder, oracle.folder)
-    keys = [line.split('"')[3] for line in (folder / "runs.jsonl").read_text().splitlines()[1:]]
-    assert len(keys) == len(set(keys)) == 3 * 4 * 3 + 3
+        victim = min(client.run(os.getpid).values())
+        executor = Deadly(client.get_executor(), victim, at=5)
+        diskarm.Study(small).run(folder, executor=executor)
+    assert executor.submitted >= 15
+    assert_same(folder, whole)
+    assert len(kept(folder)) == len(set(kept(folder))) == 3 * 4 * 3 + 3
 
 
 def test_what_is_wrong_is_told(small: Path, tmp_path: Path) -> None:
-    with pytest.raises(diskarm.Error, match="expected one of diskarm.studies"):
-        diskarm.Study("worthington95")
+    with pytest.raises(diskarm.Error, match='diskarm.studies.*, perhaps "worthington94-fig3"$'):
+        diskarm.Study("worthington94-fgi3")
     small.write_text(SMALL.replace('"{policy}"', '"{police}"'))
     with pytest.raises(diskarm.Error, match="police") as wrong:
         diskarm.Study(small)

@@ -1,5 +1,6 @@
 //! Errors as exceptions.
 
+use diskarm_core::text;
 use diskarm_simulate::Error;
 use diskarm_study::StudyError;
 use diskarm_study::error::FileError;
@@ -53,6 +54,13 @@ pub fn failed(py: Python<'_>, error: &StudyError) -> PyErr {
         ),
         _ => raise(py, &error.to_string(), None, None, None),
     }
+}
+
+/// What of the known names may have been meant.
+#[pyfunction]
+pub fn nearest(written: &str, known: Vec<String>) -> Option<String> {
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    text::nearest(written, &known).map(str::to_owned)
 }
 
 fn raise(

@@ -24,6 +24,8 @@ mod _diskarm {
     #[pymodule_export]
     use crate::drive::{Drive, drives};
     #[pymodule_export]
+    use crate::fault::nearest;
+    #[pymodule_export]
     use crate::measured::{calibrate, validate};
     #[pymodule_export]
     use crate::pending::Pending;

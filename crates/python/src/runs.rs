@@ -20,11 +20,10 @@ use crate::trace::Trace;
 use crate::wait;
 use crate::workload::Workload;
 
-/// The fields of `diskarm._setting.Setting`.
+/// `diskarm._options.Options`, all of them; defaults are told there.
 #[derive(FromPyObject)]
-pub struct Setting {
-    drive: Py<Drive>,
-    policies: Vec<Py<PyAny>>,
+#[pyo3(from_item_all)]
+pub struct Options {
     workload: Option<Workload>,
     trace: Option<Trace>,
     requests: Option<u64>,
@@ -48,11 +47,15 @@ type Told<'py> = (Bound<'py, PyAny>, bool, Option<Batch>);
 /// Simulates under each policy; returns for each its figures, whether it is saturated, and its
 /// requests where they were asked for.
 #[pyfunction]
-pub fn simulate(py: Python<'_>, setting: Setting) -> PyResult<Vec<Told<'_>>> {
-    let asked = setting.policies.iter();
-    let policies = asked.map(|policy| Asked::of(policy.bind(py)));
+pub fn simulate<'py>(
+    py: Python<'py>,
+    drive: &Drive,
+    policies: Vec<Bound<'py, PyAny>>,
+    options: Options,
+) -> PyResult<Vec<Told<'py>>> {
+    let policies = policies.iter().map(Asked::of);
     let policies = policies.collect::<PyResult<Vec<Asked>>>()?;
-    let meant = Meant::of(py, setting)?;
+    let meant = Meant::of(py, drive, options)?;
     let outcomes = wait::stoppable(py, |stop| {
         let one = |number: usize| meant.simulate(&policies[number], stop);
         match policies.len() {
@@ -97,38 +100,38 @@ struct Outcome {
 }
 
 impl Meant {
-    fn of(py: Python<'_>, setting: Setting) -> PyResult<Self> {
-        let model = Arc::clone(&setting.drive.get().model);
-        let merge = setting.merge.as_deref();
+    fn of(py: Python<'_>, drive: &Drive, options: Options) -> PyResult<Self> {
+        let model = Arc::clone(&drive.model);
+        let merge = options.merge.as_deref();
         let merge = merge.map(|text| size("merge", text, model.disk()));
         let merge = merge.transpose().map_err(|error| raised(py, &error))?;
-        let think = time(py, "think_ms", setting.think_ms, 0.0)?;
-        let window = setting.window_ms;
+        let think = time(py, "think_ms", options.think_ms, 0.0)?;
+        let window = options.window_ms;
         // A nanosecond is the least that is a window.
         let window = window
             .map(|ms| time(py, "window_ms", ms, 1e-6))
             .transpose()?;
-        if let Some(count) = setting.replications
+        if let Some(count) = options.replications
             && !(1..=MOST_REPLICATIONS).contains(&count)
         {
             let expected = format!("a whole number from 1 to {MOST_REPLICATIONS}");
             return Err(wrong(py, "replications", &count.to_string(), &expected));
         }
         let mut workload = String::new();
-        let input = match (setting.workload, setting.trace) {
+        let input = match (options.workload, options.trace) {
             (Some(written), None) => {
                 let meant = written.meant(&model);
                 workload = written.text;
                 Input::Drawn(Drawn {
                     workload: meant.map_err(|error| raised(py, &error))?,
-                    requests: setting.requests,
-                    seed: setting.seed,
-                    replications: setting.replications.filter(|&count| count > 1),
+                    requests: options.requests,
+                    seed: options.seed,
+                    replications: options.replications.filter(|&count| count > 1),
                 })
             }
             (None, Some(trace)) => {
                 let mut traced = trace.meant(py)?;
-                if let Some(clients) = setting.outstanding {
+                if let Some(clients) = options.outstanding {
                     traced.issue = Issue::Outstanding { clients, think };
                 }
                 Input::Traced(traced)
@@ -147,10 +150,10 @@ impl Meant {
             input,
             workload,
             merge,
-            warm_up: setting.warm_up,
+            warm_up: options.warm_up,
             window,
-            most_waiting: setting.most_waiting,
-            per_request: setting.per_request,
+            most_waiting: options.most_waiting,
+            per_request: options.per_request,
         })
     }
 

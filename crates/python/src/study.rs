@@ -69,6 +69,13 @@ impl Study {
         python(py, &Value::Array(cells.collect()))
     }
 
+    /// The names of what is measured of each cell.
+    #[getter]
+    fn metrics(&self) -> Vec<&str> {
+        let columns = self.study.columns.iter();
+        columns.map(|column| column.name.as_str()).collect()
+    }
+
     /// Simulates what `folder` lacks, on so many threads, and writes everything there.
     fn run<'py>(
         &self,

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Final, final
 
-from ._setting import Setting
+from ._options import Options
+from ._policy import Policy
 from ._trace import Reading, Trace
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "check_trace",
     "drives",
     "main",
+    "nearest",
     "policies",
     "simulate",
     "study_texts",
@@ -154,6 +156,10 @@ class Study:
     def cells(self) -> list[Mapping[str, Any]]:
         """Of each cell the value of every axis."""
 
+    @property
+    def metrics(self) -> list[str]:
+        """The names of what is measured of each cell."""
+
     def run(self, folder: str | PathLike[str], jobs: int | None) -> dict[str, Any]:
         """Simulates what folder lacks, on so many threads, and writes everything there."""
 
@@ -180,6 +186,9 @@ class Keeper:
 def study_texts() -> list[tuple[str, str]]:
     """The studies that come with the module: their names and texts."""
 
+def nearest(written: str, known: Sequence[str]) -> str | None:
+    """What of the known names may have been meant."""
+
 def drives() -> list[str]:
     """The names of the catalogue, in alphabetic order."""
 
@@ -189,7 +198,9 @@ def policies() -> list[dict[str, Any]]:
 def check_trace(trace: Trace) -> None:
     """Raises an Error where the fields of a Trace mean nothing."""
 
-def simulate(setting: Setting) -> list[tuple[dict[str, Any], bool, Batch | None]]:
+def simulate(
+    drive: Drive, policies: Sequence[str | Policy], options: Options
+) -> list[tuple[dict[str, Any], bool, Batch | None]]:
     """Simulates under each policy; returns for each its figures, whether it is saturated, and its
     requests where they were asked for.
     """

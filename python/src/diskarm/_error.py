@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from . import _diskarm
+
 
 class Error(ValueError):
     """What was asked for is wrong: a drive, a policy, a workload, a trace, an argument.
@@ -30,3 +34,12 @@ class Error(ValueError):
         self.file = file
         self.line = line
         self.field = field
+
+
+def unknown(field: str, found: str, what: str, known: Iterable[str]) -> Error:
+    """The error for a name that is none of those known: the nearest is suggested, or all are
+    listed."""
+    known = list(known)
+    near = _diskarm.nearest(found, known)
+    hint = ": " + ", ".join(known) if near is None else f', perhaps "{near}"'
+    return Error(f'{field}: found "{found}", expected {what}{hint}', field=field)

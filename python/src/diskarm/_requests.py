@@ -19,8 +19,9 @@ class Requests:
     response_us and the parts of the response that add up to it: queue_us, owed_us, overhead_us,
     seek_us, settle_us, rotation_us, transfer_us, bus_us.
 
-    `requests["response_us"]` is an array of NumPy, and anything that reads Arrow takes the whole
-    (`polars.DataFrame(requests)`, `pyarrow.table(requests)`), both without copying.
+    `requests["response_us"]` is an array of NumPy, and anything that reads Arrow takes the whole,
+    both without copying: `polars.DataFrame(requests)` from Polars 1.3 on, `pyarrow.table(requests)`
+    from pyarrow 14 on. Pandas gets it by `requests.to_arrow().to_pandas()`.
     """
 
     __slots__ = ("_batch",)

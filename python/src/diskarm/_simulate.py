@@ -1,36 +1,31 @@
 """Simulations."""
 
-from __future__ import annotations
+# Annotations are no strings here, so that signatures show them as types.
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from . import _diskarm
 from ._diskarm import Drive
+from ._error import Error
+from ._options import Options, settled, takes_options
 from ._policy import Policy
 from ._requests import Requests
 from ._result import Result
-from ._setting import Setting
 from ._trace import Trace
 from ._workload import Workload
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
+
+@takes_options
 def simulate(
     drive: str | os.PathLike[str] | Drive,
     *,
-    workload: str | Workload | None = None,
-    trace: str | os.PathLike[str] | Trace | None = None,
     policy: str | Policy = "fcfs",
-    requests: int | None = None,
-    warm_up: int = 0,
-    seed: int = 1,
-    replications: int | None = None,
-    outstanding: int | None = None,
-    think_ms: float = 0.0,
-    merge: str | None = None,
-    window_ms: float | None = None,
-    most_waiting: int | None = None,
-    per_request: bool = False,
+    **options: "Unpack[Options]",
 ) -> Result:
     """Simulates one drive under one workload, or a trace, and one policy of the host's queue.
 
@@ -43,10 +38,10 @@ def simulate(
 
     Args:
         drive: A name of the catalogue, a path that ends in .toml, or a Drive.
+        policy: A policy as it is written, "vscan(r=0.2)", or a Policy of your own.
         workload: Requests that are drawn: words such as "poisson(rate=60/s) uniform size=8KiB
             reads=67%", a path that ends in .toml, or a Workload.
         trace: Requests of a trace instead: a path, or a Trace.
-        policy: A policy as it is written, "vscan(r=0.2)", or a Policy of your own.
         requests: How many are drawn, the warm-up included; 100,000 unless told otherwise.
         warm_up: The first completions, which are left out of all figures.
         seed: Of all that is random.
@@ -61,40 +56,14 @@ def simulate(
     Raises:
         Error: When an argument or a file is not what it should be.
     """
-    return _run(
-        [policy],
-        drive=drive,
-        workload=workload,
-        trace=trace,
-        requests=requests,
-        warm_up=warm_up,
-        seed=seed,
-        replications=replications,
-        outstanding=outstanding,
-        think_ms=think_ms,
-        merge=merge,
-        window_ms=window_ms,
-        most_waiting=most_waiting,
-        per_request=per_request,
-    )[0]
+    return _run(drive, [policy], options)[0]
 
 
+@takes_options
 def compare(
     drive: str | os.PathLike[str] | Drive,
     policies: Iterable[str | Policy],
-    *,
-    workload: str | Workload | None = None,
-    trace: str | os.PathLike[str] | Trace | None = None,
-    requests: int | None = None,
-    warm_up: int = 0,
-    seed: int = 1,
-    replications: int | None = None,
-    outstanding: int | None = None,
-    think_ms: float = 0.0,
-    merge: str | None = None,
-    window_ms: float | None = None,
-    most_waiting: int | None = None,
-    per_request: bool = False,
+    **options: "Unpack[Options]",
 ) -> list[Result]:
     """Simulates the same requests under each policy, side by side on every processor; the results
     come in the order of the policies. The other arguments are those of `simulate`.
@@ -102,23 +71,14 @@ def compare(
     >>> runs = compare("hp-c2247", ["fcfs", "sptf"], workload="closed(clients=10)", requests=2000)
     >>> runs[0].response_ms.mean > runs[1].response_ms.mean
     True
+
+    Raises:
+        Error: When there is no policy, or an argument or a file is not what it should be.
     """
-    return _run(
-        list(policies),
-        drive=drive,
-        workload=workload,
-        trace=trace,
-        requests=requests,
-        warm_up=warm_up,
-        seed=seed,
-        replications=replications,
-        outstanding=outstanding,
-        think_ms=think_ms,
-        merge=merge,
-        window_ms=window_ms,
-        most_waiting=most_waiting,
-        per_request=per_request,
-    )
+    policies = list(policies)
+    if not policies:
+        raise Error("policies: found none, expected at least one", field="policies")
+    return _run(drive, policies, options)
 
 
 def drive_of(drive: str | os.PathLike[str] | Drive) -> Drive:
@@ -127,48 +87,23 @@ def drive_of(drive: str | os.PathLike[str] | Drive) -> Drive:
 
 
 def _run(
-    policies: list[str | Policy],
-    *,
-    drive: str | os.PathLike[str] | Drive,
-    workload: str | Workload | None,
-    trace: str | os.PathLike[str] | Trace | None,
-    requests: int | None,
-    warm_up: int,
-    seed: int,
-    replications: int | None,
-    outstanding: int | None,
-    think_ms: float,
-    merge: str | None,
-    window_ms: float | None,
-    most_waiting: int | None,
-    per_request: bool,
+    drive: str | os.PathLike[str] | Drive, policies: Sequence[str | Policy], options: Options
 ) -> list[Result]:
+    asked = settled(options)
+    workload, trace = asked["workload"], asked["trace"]
     if (workload is None) == (trace is None):
         raise TypeError("expected a workload or a trace, and not both")
-    if trace is not None and (requests is not None or replications is not None):
+    if trace is not None and (asked["requests"] is not None or asked["replications"] is not None):
         raise TypeError("expected requests and replications with a workload, not with a trace")
-    if trace is None and outstanding is not None:
+    if trace is None and asked["outstanding"] is not None:
         raise TypeError('expected outstanding with a trace; a workload says "closed(clients=8)"')
-    if per_request and (replications or 1) > 1:
+    if asked["per_request"] and (asked["replications"] or 1) > 1:
         raise TypeError("expected per_request of one run, not of several replications")
-    outcomes = _diskarm.simulate(
-        Setting(
-            drive=drive_of(drive),
-            policies=policies,
-            workload=Workload(workload) if isinstance(workload, str) else workload,
-            trace=trace if isinstance(trace, Trace) or trace is None else Trace(trace),
-            requests=requests,
-            warm_up=warm_up,
-            seed=seed,
-            replications=replications,
-            outstanding=outstanding,
-            think_ms=think_ms,
-            merge=merge,
-            window_ms=window_ms,
-            most_waiting=most_waiting,
-            per_request=per_request,
-        )
-    )
+    if isinstance(workload, str):
+        asked["workload"] = Workload(workload)
+    if trace is not None and not isinstance(trace, Trace):
+        asked["trace"] = Trace(trace)
+    outcomes = _diskarm.simulate(drive_of(drive), policies, asked)
     return [
         Result.of(figures, is_saturated, None if batch is None else Requests(batch))
         for figures, is_saturated, batch in outcomes

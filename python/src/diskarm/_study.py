@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from . import _diskarm
-from ._error import Error
+from ._error import Error, unknown
 
 # Cells that are handed to an executor at a time: enough for a cluster, and few enough that ten
 # thousand of them do not wait there all at once.
@@ -65,9 +66,17 @@ class Outcome:
     its mean, the half width of its 95 % interval, and the figure of each replication."""
     claims: list[Claim]
     """The claims, judged."""
+    metrics: list[str]
+    """The names of what was measured."""
 
     def column(self, metric: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """The means of a metric, cell by cell; NaN where a cell is saturated or has none."""
+        """The means of a metric, cell by cell; NaN where a cell is saturated or has none.
+
+        Raises:
+            Error: When the study measures nothing of this name.
+        """
+        if metric not in self.metrics:
+            raise unknown("metric", metric, "a metric that is measured", self.metrics)
         figures = (cell["figures"].get(metric) for cell in self.cells)
         means = (float("nan") if figure is None else figure["mean"] for figure in figures)
         return np.fromiter(means, dtype=np.float64, count=len(self.cells))
@@ -109,10 +118,8 @@ class Study:
         else:
             texts = dict(_diskarm.study_texts())
             if name not in texts:
-                raise Error(
-                    f"name: found {name!r}, expected one of diskarm.studies() or a .toml file",
-                    field="name",
-                )
+                what = "a .toml file or one of diskarm.studies()"
+                raise unknown("name", name, what, texts)
             toml, stem = texts[name], name
         # Workers have folders of their own.
         paths = tuple(os.path.abspath(trace) for trace in traces)
@@ -158,11 +165,15 @@ class Study:
             folder: Where its results are kept: results/NAME, or results/NAME-quick.
             executor: Simulates the cells: a pool of concurrent.futures, the get_executor() of a
                 dask.distributed Client, anything with submit. A cell whose worker is lost is
-                handed out again. Without one, this process does it on every processor.
+                handed out again, where the executor goes on without that worker. A
+                ProcessPoolExecutor does not: it breaks, which is an Error whose field is
+                "executor". The cells that were finished are kept, and the same call with a new
+                pool goes on from there. Without one, this process does it on every processor.
             jobs: Without an executor, so many cells at a time.
 
         Raises:
-            Error: When a cell cannot be simulated, or the folder is another version's or in use.
+            Error: When a cell cannot be simulated, the folder is another version's or in use, or
+                the executor lost its workers or has those of another build of diskarm.
             OSError: When the folder cannot be written.
         """
         if folder is None:
@@ -173,17 +184,34 @@ class Study:
         else:
             said = self._run_on(executor, folder)
         claims = [Claim(**claim) for claim in said["claims"]]
-        return Outcome(folder=Path(folder), cells=said["cells"], claims=claims)
+        metrics = self._study.metrics
+        return Outcome(folder=Path(folder), cells=said["cells"], claims=claims, metrics=metrics)
 
     def _run_on(self, executor: Executor, folder: str) -> dict[str, Any]:
-        keeper = _diskarm.Keeper(self._study, folder)
-        try:
-            _hand_out(executor, self._asked, keeper)
+        with closing(_diskarm.Keeper(self._study, folder)) as keeper:
+            try:
+                _hand_out(executor, self._asked, keeper)
+            except _Lost as lost:
+                count = len(self.cells)
+                kept = count - len(keeper.missing())
+                raise Error(
+                    f"executor: {lost} ({lost.__cause__!r}); {kept} of {count} cells are kept in "
+                    f'"{folder}", and the same call with a new executor goes on from there',
+                    field="executor",
+                ) from lost.__cause__
             said = keeper.finish()
-        finally:
-            keeper.close()
-        assert said is not None, "every cell was kept"
+        if said is None:
+            # A run is known by all that it depends on, which the worker must have as we have it.
+            raise Error(
+                "executor: found runs that are not those of the cells handed out, expected workers "
+                f"with this build of diskarm {_diskarm.VERSION} and the same traces",
+                field="executor",
+            )
         return said
+
+
+class _Lost(Exception):
+    """The executor does not get cells computed; its own exception is the cause."""
 
 
 def _hand_out(executor: Executor, asked: _Asked, keeper: _diskarm.Keeper) -> None:
@@ -203,20 +231,34 @@ def _hand_out(executor: Executor, asked: _Asked, keeper: _diskarm.Keeper) -> Non
                 place, attempt = waiting.pop(future)
                 try:
                     lines = future.result()
-                except (Error, OSError):
+                except (Error, OSError, BrokenExecutor):
                     raise
-                except Exception:
+                except Exception as lost:
                     # The worker was lost, and perhaps the cell kills whoever takes it.
                     if attempt == _ATTEMPTS:
-                        raise
+                        raise _Lost(f"lost cell {place} {attempt} times") from lost
                     submit(place, attempt + 1)
                     continue
                 keeper.keep(lines)
                 for following in islice(places, 1):
                     submit(following, 1)
-    finally:
+    except BrokenExecutor as broken:
+        # Nothing is cancelled: the pool ends each of its futures itself just now, and fails at one
+        # that is cancelled meanwhile.
+        _keep_finished(waiting, keeper)
+        raise _Lost("the pool broke") from broken
+    except BaseException:
         for future in waiting:
             future.cancel()
+        _keep_finished(waiting, keeper)
+        raise
+
+
+def _keep_finished(futures: Iterable[Future[list[str]]], keeper: _diskarm.Keeper) -> None:
+    """Keeps what was computed beside that which failed."""
+    for future in futures:
+        if future.done() and not future.cancelled() and future.exception() is None:
+            keeper.keep(future.result())
 
 
 def _read_anew(

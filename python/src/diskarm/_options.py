@@ -1,0 +1,81 @@
+"""What can be said of a simulation beside drive and policies. An option stands here once: the
+signatures that users see, what is checked, and what goes to the compiled part follow from it.
+"""
+
+# Annotations are no strings here, so that signatures show them as types.
+
+import inspect
+import os
+from collections.abc import Callable
+from typing import Any, TypedDict, TypeVar
+
+from ._diskarm import nearest
+from ._trace import Trace
+from ._workload import Workload
+
+
+class Options(TypedDict, total=False):
+    """The options of `simulate`, which says what they mean, and of `compare`."""
+
+    workload: str | Workload | None
+    trace: str | os.PathLike[str] | Trace | None
+    requests: int | None
+    warm_up: int
+    seed: int
+    replications: int | None
+    outstanding: int | None
+    think_ms: float
+    merge: str | None
+    window_ms: float | None
+    most_waiting: int | None
+    per_request: bool
+
+
+DEFAULTS: Options = {
+    "workload": None,
+    "trace": None,
+    "requests": None,
+    "warm_up": 0,
+    "seed": 1,
+    "replications": None,
+    "outstanding": None,
+    "think_ms": 0.0,
+    "merge": None,
+    "window_ms": None,
+    "most_waiting": None,
+    "per_request": False,
+}
+"""Each option where nothing is said of it."""
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def takes_options(function: _Function) -> _Function:
+    """Writes the options out in the signature of a function that takes them as its last argument,
+    `**options: Unpack[Options]`, for help() and for what completes names."""
+    signature = inspect.signature(function)
+    own = list(signature.parameters.values())[:-1]
+    kinds = Options.__annotations__
+    options = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value, annotation=kind)
+        for (name, value), kind in zip(DEFAULTS.items(), kinds.values(), strict=True)
+    ]
+    written = signature.replace(parameters=[*own, *options])
+    function.__signature__ = written  # type: ignore[attr-defined]
+    of = {one.name: one.annotation for one in written.parameters.values()}
+    function.__annotations__ = {**of, "return": signature.return_annotation}
+    return function
+
+
+def settled(options: Options) -> Options:
+    """Every option, as it was told or by default.
+
+    Raises:
+        TypeError: When there is none of that name.
+    """
+    for name in options:
+        if name not in DEFAULTS:
+            near = nearest(name, list(DEFAULTS))
+            hint = "" if near is None else f", perhaps {near}"
+            raise TypeError(f"unexpected keyword argument {name}{hint}")
+    return {**DEFAULTS, **options}

@@ -1,0 +1,60 @@
+"""Options stand in one place, and users see all of them."""
+
+import inspect
+import pydoc
+import typing
+
+import pytest
+
+import diskarm
+from diskarm._options import DEFAULTS, Options
+
+SETTING = {"workload": "poisson(rate=40/s)", "requests": 500}
+
+
+@pytest.mark.parametrize(
+    ("function", "own"),
+    [(diskarm.simulate, ["drive", "policy"]), (diskarm.compare, ["drive", "policies"])],
+)
+def test_signatures_tell_every_option_with_its_default(function, own):
+    assert list(DEFAULTS) == list(Options.__annotations__)
+    parameters = inspect.signature(function).parameters
+    assert list(parameters) == [*own, *DEFAULTS]
+    kinds = typing.get_type_hints(function)
+    for name, default in DEFAULTS.items():
+        assert parameters[name].kind is inspect.Parameter.KEYWORD_ONLY
+        assert parameters[name].default is default
+        assert kinds[name] == Options.__annotations__[name]
+    told = pydoc.plain(pydoc.render_doc(function))
+    assert "seed: int = 1" in told and "workload: str | diskarm._workload.Workload | None" in told
+    assert f"-> {'diskarm._result.Result' if function is diskarm.simulate else 'list'}" in told
+
+
+def test_every_option_is_explained():
+    arguments = inspect.getdoc(diskarm.simulate).partition("Args:")[2]
+    for name in inspect.signature(diskarm.simulate).parameters:
+        assert f"\n    {name}: " in arguments, name
+
+
+def test_defaults_are_what_is_simulated():
+    plain, told = (
+        diskarm.simulate("hp-c2247", **{**options, **SETTING}) for options in ({}, DEFAULTS)
+    )
+    assert plain.response_ms == told.response_ms and plain.seed == DEFAULTS["seed"]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("request", ", perhaps requests"), ("latency", "")]
+)
+def test_an_option_that_there_is_not_is_a_type_error(name, hint):
+    with pytest.raises(TypeError, match=f"unexpected keyword argument {name}{hint}$"):
+        diskarm.simulate("hp-c2247", **SETTING, **{name: 5})
+    with pytest.raises(TypeError, match="unexpected keyword argument policy"):
+        diskarm.compare("hp-c2247", ["fcfs"], policy="sptf", **SETTING)
+
+
+def test_nothing_to_compare_is_an_error():
+    for none in ([], iter(())):
+        with pytest.raises(diskarm.Error, match="^policies: found none") as caught:
+            diskarm.compare("hp-c2247", none, **SETTING)
+        assert caught.value.field == "policies"
