@@ -27,6 +27,15 @@ pub enum StudyError {
         /// The version that wrote it.
         found: String,
     },
+    /// The results folder has the results of another study.
+    OtherStudy {
+        /// The file in it that says so.
+        path: PathBuf,
+        /// The title of the study whose results they are.
+        found: String,
+        /// The title of this one.
+        title: String,
+    },
     /// A line of the store is none.
     Store {
         /// The file.
@@ -84,6 +93,12 @@ impl fmt::Display for StudyError {
                  another folder with --output, or remove this one)",
                 path.display(),
                 crate::VERSION
+            ),
+            Self::OtherStudy { path, found, title } => write!(
+                f,
+                "{}: title: found {found:?}, expected {title:?}: these are the results of another \
+                 study (choose another folder with --output, or remove this file)",
+                path.display()
             ),
             Self::Store { path, line, why } => write!(f, "{}:{line}: {why}", path.display()),
             Self::Io {

@@ -3,13 +3,12 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use diskarm_study::studies::STUDIES;
-use diskarm_study::{Results, Runner, Store, Study, StudyError};
+use diskarm_study::verdicts::{Shown, counted};
+use diskarm_study::{Count, Results, Runner, Store, Study, StudyError};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Chosen;
-use super::claims::{self, Count};
+use super::{Chosen, claims, interrupted};
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
@@ -64,6 +63,7 @@ pub fn run(args: &Run) -> Result<(), Error> {
 pub fn report(args: &Report) -> Result<(), Error> {
     let study = args.chosen.study(&args.study)?;
     let folder = args.chosen.folder(&study);
+    study.may_write(&folder)?;
     let stored = match folder.is_dir() {
         true => Runner::new(&study)?.stored(Store::open(&folder)?)?,
         false => None,
@@ -77,21 +77,17 @@ pub fn report(args: &Report) -> Result<(), Error> {
 
 /// Holds the claims against what is simulated.
 pub fn check(args: &Check) -> Result<(), Error> {
-    let all = || {
-        let entries = STUDIES.iter();
-        let entries = entries.filter(|e| !e.takes_traces() || !args.chosen.trace.is_empty());
-        entries.map(|entry| entry.name.to_owned()).collect()
-    };
-    let names: Vec<String> = if args.all {
-        all()
-    } else {
-        args.studies.clone()
+    let studies = match args.all {
+        true => args.chosen.all()?,
+        false => {
+            let studies = args.studies.iter().map(|name| args.chosen.study(name));
+            studies.collect::<Result<_, _>>()?
+        }
     };
     let (mut text, mut out, mut news) = (String::new(), Vec::new(), 0);
-    for name in &names {
-        let study = args.chosen.study(name)?;
-        let folder = args.chosen.folder(&study);
-        let results = simulated(&study, &folder, &args.chosen)?;
+    for study in &studies {
+        let folder = args.chosen.folder(study);
+        let results = simulated(study, &folder, &args.chosen)?;
         let told = results.claims();
         let count = Count::of(&told);
         news += count.fails;
@@ -126,11 +122,14 @@ struct Checked {
 
 /// Simulates what is missing.
 fn simulated<'s>(study: &'s Study, folder: &Path, chosen: &Chosen) -> Result<Results<'s>, Error> {
+    study.may_write(folder)?;
     let runner = Runner::new(study)?;
     let store = Store::open(folder)?;
     let progress = Progress::new(Some(study.cells.len() as u64));
+    interrupted::watch(study.cells.len());
     let results = runner.run(store, chosen.threads(), &mut |done| {
         progress.at(done as u64);
+        interrupted::at(done);
         ControlFlow::Continue(())
     });
     // Nothing asked it to stop.
@@ -149,11 +148,16 @@ fn written(results: &Results<'_>, folder: &Path) -> Result<(), Error> {
         .filter(|outcome| outcome.is_saturated)
         .count();
     let mut text = format!("{}: {}\n", study.name, study.title);
-    text += &format!(
-        "  {} cells, {saturated} of them saturated\n",
-        study.cells.len()
-    );
-    text += &format!("  {}\n", Count::of(&told).text());
+    let cells = counted(study.cells.len(), "cell");
+    text += &format!("  {cells}, {saturated} of them saturated");
+    if study.has_single_runs() {
+        text += "; single runs, no interval";
+    }
+    text += &format!("\n  {}\n", Count::of(&told).text());
+    let fails = |told: &&diskarm_study::Told<'_>| Shown::of(told) == Shown::Fails;
+    told.iter()
+        .filter(fails)
+        .for_each(|told| text += &claims::text(told));
     let path = |name: &str| folder.join(name).display().to_string();
     text += &format!("  results  {}\n", path("results.csv"));
     text += &format!("  report   {}\n", path("report.html"));

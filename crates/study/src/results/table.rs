@@ -80,6 +80,7 @@ impl Results<'_> {
             });
         let out = Out {
             study: &study.name,
+            title: &study.title,
             version: crate::VERSION,
             quick: study.asked.quick,
             cells: cells.collect(),
@@ -92,6 +93,7 @@ impl Results<'_> {
 #[derive(Serialize)]
 struct Out<'a> {
     study: &'a str,
+    title: &'a str,
     version: &'a str,
     quick: bool,
     cells: Vec<CellOut<'a>>,
