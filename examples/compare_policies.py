@@ -28,7 +28,8 @@ for rate in RATES:
     print(f"{rate}/s:", ", ".join(means))
 
 # %% [markdown]
-# Half of a service is seek and rotational wait, and only SPTF shortens both.
+# Seek and rotational wait are half of the time that serving a request takes, and only SPTF shortens
+# both.
 
 # %%
 axes = diskarm.plot.service(runs[RATES[-1]])

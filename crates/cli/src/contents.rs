@@ -31,7 +31,9 @@ pub fn of<T: clap::Subcommand>() -> String {
         commands.for_each(|command| tell(command, "", &mut text));
         text
     });
-    chapters.collect::<String>() + MORE
+    let all = chapters.collect::<String>() + MORE;
+    // The template has an empty line there already.
+    all.trim_start().to_owned()
 }
 
 /// A line for each thing that `command` does.

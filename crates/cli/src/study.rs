@@ -1,6 +1,7 @@
 //! `diskarm study`: experiments as files.
 
 mod claims;
+mod interrupted;
 mod list;
 mod run;
 
@@ -62,12 +63,15 @@ struct Chosen {
 }
 
 impl Chosen {
-    /// The study called `name`, or in the file of a name that ends in `.toml`.
-    fn study(&self, name: &str) -> Result<Study, Error> {
-        let asked = Asked {
+    fn asked(&self) -> Asked {
+        Asked {
             quick: self.quick,
             traces: self.trace.clone(),
-        };
+        }
+    }
+
+    /// The study called `name`, or in the file of a name that ends in `.toml`.
+    fn study(&self, name: &str) -> Result<Study, Error> {
         if name.ends_with(".toml") {
             let text = std::fs::read_to_string(name).map_err(|source| Error::Io {
                 doing: "read",
@@ -76,15 +80,47 @@ impl Chosen {
             })?;
             let stem = PathBuf::from(name);
             let stem = stem.file_stem().unwrap_or_default().to_string_lossy();
-            return Ok(Study::read(&stem, &text, name, asked)?);
+            let study = Study::read(&stem, &text, name, self.asked())?;
+            return match self.trace.first() {
+                Some(trace) if !study.takes_traces => Err(stray(trace, name)),
+                _ => Ok(study),
+            };
         }
         let entry = studies::find(name).ok_or_else(|| unknown(name))?;
-        let file = format!("{name}.toml");
-        Ok(Study::read(name, entry.text, &file, asked)?)
+        // Their files are within the program: what is amiss are the flags.
+        match (entry.takes_traces(), self.trace.first()) {
+            (true, None) => Err(Error::Usage(format!(
+                "--trace: found none, expected a trace to run {name} on: give --trace FILE"
+            ))),
+            (false, Some(trace)) => Err(stray(trace, name)),
+            _ if self.quick && !entry.has_short_form() => Err(Error::Usage(format!(
+                "--quick: found no short form of {name}, expected one: run it without"
+            ))),
+            _ => shipped(entry, self.asked()),
+        }
+    }
+
+    /// Every study that comes with the program and that there are traces for; in its short form, if
+    /// that is chosen, where it has one.
+    fn all(&self) -> Result<Vec<Study>, Error> {
+        let has_traces = !self.trace.is_empty();
+        let entries = studies::STUDIES.iter();
+        let entries = entries.filter(|entry| has_traces || !entry.takes_traces());
+        let studies = entries.map(|entry| {
+            let asked = Asked {
+                quick: self.quick && entry.has_short_form(),
+                traces: match entry.takes_traces() {
+                    true => self.trace.clone(),
+                    false => Vec::new(),
+                },
+            };
+            shipped(entry, asked)
+        });
+        studies.collect()
     }
 
     fn folder(&self, study: &Study) -> PathBuf {
-        let kind = if self.quick { "-quick" } else { "" };
+        let kind = if study.asked.quick { "-quick" } else { "" };
         self.output.join(format!("{}{kind}", study.name))
     }
 
@@ -92,6 +128,17 @@ impl Chosen {
         let all = || std::thread::available_parallelism().map_or(1, NonZero::get);
         self.jobs.map_or_else(all, NonZero::get)
     }
+}
+
+/// A trace was given to a study that has no use for it.
+fn stray(trace: &str, study: &str) -> Error {
+    let expected = format!("none, as {study} runs on no traces");
+    Error::flag("--trace", trace, expected)
+}
+
+fn shipped(entry: &studies::Entry, asked: Asked) -> Result<Study, Error> {
+    let file = format!("{}.toml", entry.name);
+    Ok(Study::read(entry.name, entry.text, &file, asked)?)
 }
 
 fn unknown(name: &str) -> Error {

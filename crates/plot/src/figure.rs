@@ -4,7 +4,7 @@ use plotters::element::{PathElement, Polygon};
 use plotters::style::Color;
 
 use crate::clip::{self, Place};
-use crate::frame::{Frame, Plot};
+use crate::frame::{Frame, HEIGHT, Plot, Sheet, TICKS_UP, WIDTH};
 use crate::legend::{Key, Legend};
 use crate::mark::{Look, arrow};
 use crate::page::{Area, Drawn, drawing};
@@ -21,6 +21,8 @@ pub struct Figure {
     pub x: Axis,
     /// The upright axis.
     pub y: Axis,
+    /// What tells the lines apart, with its unit: the heading of the legend, if it is not empty.
+    pub lines: String,
     /// The lines, in the order of the legend. Those of up to twelve are easily told apart.
     pub series: Vec<Series>,
 }
@@ -47,7 +49,8 @@ pub struct Point {
     pub x: f64,
     /// What was measured.
     pub y: f64,
-    /// Half the width of its confidence interval, in the unit of `y`, if that is known.
+    /// Half the width of its confidence interval, in the unit of `y`, if that is known. The band
+    /// of a value that is not negative ends at zero.
     pub half_width: Option<f64>,
 }
 
@@ -65,6 +68,22 @@ impl Point {
             ..self
         }
     }
+
+    /// The ends of its confidence interval, if that is known.
+    fn interval(&self) -> Option<[f64; 2]> {
+        let half = self.half_width?;
+        let low = match self.y >= 0.0 {
+            true => (self.y - half).max(0.0),
+            false => self.y - half,
+        };
+        Some([low, self.y + half])
+    }
+
+    /// What an axis that shows it has to hold: the value, and the ends of its interval.
+    pub fn heights(&self) -> [Option<f64>; 3] {
+        let [low, high] = self.interval().map_or([None; 2], |ends| ends.map(Some));
+        [Some(self.y), low, high]
+    }
 }
 
 /// A line of more points is a curve: it has some marks, to be told apart, and not one a point.
@@ -73,10 +92,26 @@ const MOST_MARKS: usize = 50;
 /// Along a curve, in units.
 const MARKS_APART: f64 = 700.0;
 
+/// Pixels: a band that is narrower, across its line, lies below that.
+const LEAST_BAND: f64 = 3.0;
+
+/// Pixels: of a point alone, an interval that is shorter lies below its mark.
+const LEAST_INTERVAL: f64 = 9.0;
+
 impl Figure {
     /// The drawing. The same figure gives the same bytes.
     pub fn svg(&self) -> String {
+        self.drawn(Sheet::Wide)
+    }
+
+    /// The drawing for pages as narrow as a hand: 360 pixels, with the legend below.
+    pub fn narrow_svg(&self) -> String {
+        self.drawn(Sheet::Narrow)
+    }
+
+    fn drawn(&self, sheet: Sheet) -> String {
         let frame = Frame::new(
+            sheet,
             [&self.title, &self.note],
             (&self.x.label, |ticks| self.across(ticks)),
             (&self.y.label, |ticks| self.up(ticks)),
@@ -92,7 +127,7 @@ impl Figure {
     }
 
     fn up(&self, ticks: usize) -> Ruler {
-        self.ruler(&self.y, heights, ticks)
+        self.ruler(&self.y, Point::heights, ticks)
     }
 
     fn ruler(
@@ -121,11 +156,14 @@ impl Figure {
 
     fn legend(&self) -> Legend {
         let mut legend = Legend::default();
+        if !self.lines.is_empty() {
+            legend.add(Key::Heading, &self.lines);
+        }
         for (series, look) in self.looks() {
             legend.add(Key::Line(look), &series.label);
         }
-        // Whether a point lies within the axes does not depend on the number of ticks.
-        let (x, y) = (self.across(2), self.up(2));
+        // Whether a point lies within the axes does not depend on the number of ticks across.
+        let (x, y) = (self.across(2), self.up(TICKS_UP));
         let place = |point: &Point| Some((x.share(point.x)?, y.share(point.y)?));
         if self
             .series
@@ -134,9 +172,7 @@ impl Figure {
         {
             legend.add(Key::Arrow, "saturated beyond");
         }
-        let mut points = self.series.iter().flat_map(|series| &series.points);
-        // What is zero but for rounding has no band that could be seen.
-        if points.any(|p| p.half_width.is_some_and(|half| half > 1e-9 * p.y.abs())) {
+        if self.series.iter().any(|series| has_band(series, &x, &y)) {
             legend.add(Key::Heading, "Bands: 95 % confidence");
         }
         legend
@@ -168,14 +204,12 @@ impl Figure {
     }
 }
 
-/// A value and the ends of its interval.
-fn heights(point: &Point) -> [Option<f64>; 3] {
-    let half = point.half_width;
-    [
-        Some(point.y),
-        half.map(|half| point.y - half),
-        half.map(|half| point.y + half),
-    ]
+/// The ends of a point's band, as shares of the way along `axis`.
+fn band(point: &Point, axis: &Ruler) -> Option<[f64; 2]> {
+    let [low, high] = point.interval().filter(|ends| ends[1].is_finite())?;
+    axis.share(point.y)?;
+    // On a logarithmic axis an interval that reaches zero reaches down for ever.
+    Some([axis.share(low).unwrap_or(-1.0), axis.share(high)?])
 }
 
 /// The stretches of points without a gap between them, each point turned into something.
@@ -191,13 +225,30 @@ fn runs<T>(series: &Series, of: impl Fn(&Point) -> Option<T>) -> Vec<Vec<T>> {
     runs
 }
 
+/// Whether a line has a band, on a wide sheet, that is to be seen beside it.
+fn has_band(series: &Series, x: &Ruler, y: &Ruler) -> bool {
+    // A place, and how much of its interval lies within.
+    let of = |point: &Point| {
+        let [low, high] = band(point, y)?.map(|share| share.clamp(0.0, 1.0));
+        let place = (x.share(point.x)?, y.share(point.y)?);
+        Some((place, HEIGHT * (high - low)))
+    };
+    runs(series, of).iter().any(|run| match run[..] {
+        [(place, height)] => height >= LEAST_INTERVAL && clip::holds((place.0, 0.0)),
+        _ => run.windows(2).any(|pair| {
+            let [(from, one), (to, other)] = [pair[0], pair[1]];
+            let (across, up) = (WIDTH * (to.0 - from.0), HEIGHT * (to.1 - from.1));
+            // A steep line leaves little of its band's height beside it.
+            let width = (one + other) / 2.0 * (across / across.hypot(up)).abs();
+            width >= LEAST_BAND && !clip::line(&[from, to]).is_empty()
+        }),
+    })
+}
+
 fn draw_bands(plot: &Plot, frame: &Frame, series: &Series, look: &Look) -> Drawn {
     let ends = |point: &Point| -> Option<[Place; 2]> {
-        let half = point.half_width.filter(|half| half.is_finite())?;
         let (x, _) = frame.place(point.x, point.y)?;
-        // On a logarithmic axis an interval that reaches zero reaches down for ever.
-        let low = frame.height(point.y - half).unwrap_or(-1.0);
-        Some([(x, low), (x, frame.height(point.y + half)?)])
+        Some(band(point, frame.up())?.map(|y| (x, y)))
     };
     for run in runs(series, ends) {
         if let [[low, high]] = run[..] {

@@ -13,6 +13,7 @@
 //!     note: "uniform, 8 KiB".to_owned(),
 //!     x: Axis::linear("Arrival rate, requests/s"),
 //!     y: Axis::linear("Mean response time, ms").to(200.0),
+//!     lines: "Policy".to_owned(),
 //!     series: vec![Series {
 //!         label: "FCFS".to_owned(),
 //!         points: vec![Point::new(20.0, 26.1).give_or_take(0.3), Point::new(40.0, 71.0)],

@@ -2,7 +2,7 @@
 
 use plotters::style::RGBColor;
 
-use crate::frame::{Frame, Plot, filled};
+use crate::frame::{Frame, Plot, Sheet, filled};
 use crate::legend::{Key, Legend};
 use crate::page::{Drawn, drawing};
 use crate::ruler::Ruler;
@@ -54,11 +54,21 @@ const OVERLAP: f64 = 0.001;
 impl Map {
     /// The drawing. The same map gives the same bytes.
     pub fn svg(&self) -> String {
+        self.drawn(Sheet::Wide)
+    }
+
+    /// The drawing for pages as narrow as a hand: 360 pixels, with the legend below.
+    pub fn narrow_svg(&self) -> String {
+        self.drawn(Sheet::Narrow)
+    }
+
+    fn drawn(&self, sheet: Sheet) -> String {
         let axis = |side: &Side| {
             let ends = [side.from, side.to];
             move |ticks| Ruler::between(ends, ticks)
         };
         let frame = Frame::new(
+            sheet,
             [&self.title, &self.note],
             (&self.x.label, axis(&self.x)),
             (&self.y.label, axis(&self.y)),

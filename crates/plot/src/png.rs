@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
-use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::tiny_skia::{Color, Pixmap, Transform};
 use resvg::usvg::fontdb::Database;
 use resvg::usvg::{Options, Tree};
 
@@ -45,6 +45,8 @@ pub fn png(svg: &str) -> Result<Vec<u8>, PngError> {
         [tree.size().width(), tree.size().height()].map(|length| (SCALE * length).round() as u32);
     let mut image = Pixmap::new(width, height)
         .ok_or_else(|| PngError(format!("an image of {width} by {height} pixels")))?;
+    // A drawing whose size is no whole number of pixels does not reach the last ones.
+    image.fill(Color::WHITE);
     resvg::render(
         &tree,
         Transform::from_scale(SCALE, SCALE),

@@ -13,8 +13,11 @@ pub struct Axis {
     pub label: String,
     /// How values are spread.
     pub scale: Scale,
-    /// Where the axis ends, if not beyond the largest value: what lies beyond is cut off.
+    /// Where the axis ends at the latest: what lies beyond is cut off.
     pub most: Option<f64>,
+    /// What the axis is laid out for instead of what is drawn, where figures are compared that
+    /// share it: all their values.
+    pub shared: Option<Vec<f64>>,
 }
 
 /// How the values of an axis are spread over its length. A value that has no place on it, such
@@ -41,10 +44,11 @@ impl Axis {
             label: label.into(),
             scale,
             most: None,
+            shared: None,
         }
     }
 
-    /// The same axis, which ends there.
+    /// The same axis, which ends there at the latest.
     pub fn to(self, most: f64) -> Self {
         Self {
             most: Some(most),
@@ -74,13 +78,13 @@ pub struct Ruler {
 const LARGEST: f64 = 1e300;
 
 impl Ruler {
-    /// For these values, with at most so many ticks (at least two).
+    /// For these values, unless the axis is laid out for others, with at most so many ticks (at
+    /// least two).
     pub fn new(axis: &Axis, values: impl Iterator<Item = f64>, most_ticks: usize) -> Self {
-        let placed = values.filter(|&value| has_place(axis.scale, value));
-        let range = placed.fold(None, |range: Option<[f64; 2]>, value| {
-            let [least, most] = range.unwrap_or([value, value]);
-            Some([least.min(value), most.max(value)])
-        });
+        let range = match &axis.shared {
+            Some(shared) => range(axis.scale, shared.iter().copied()),
+            None => range(axis.scale, values),
+        };
         let [least, largest] = range.unwrap_or(match axis.scale {
             Scale::Linear => [0.0, 1.0],
             Scale::Log2 | Scale::Log10 => [1.0, 2.0],
@@ -88,14 +92,14 @@ impl Ruler {
         let end = axis
             .most
             .filter(|&most| has_place(axis.scale, most) && most > least);
-        let largest = end.unwrap_or(largest);
+        let largest = end.map_or(largest, |end| largest.min(end));
         let intervals = most_ticks.max(2) - 1;
         let mut ruler = match axis.scale {
             Scale::Linear => linear(least, largest, intervals),
             Scale::Log2 => powers_of_two(least, largest, intervals),
             Scale::Log10 => powers_of_ten(least, largest, intervals),
         };
-        if let Some(end) = end {
+        if let Some(end) = end.filter(|&end| axis.scale.way(end) < ruler.ends[1]) {
             ruler.end_at(end);
         }
         ruler
@@ -154,6 +158,15 @@ impl Scale {
 
 fn has_place(scale: Scale, value: f64) -> bool {
     value.abs() <= LARGEST && (scale == Scale::Linear || value >= 1.0 / LARGEST)
+}
+
+/// The least and the largest of the values that have a place.
+fn range(scale: Scale, values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
+    let placed = values.filter(|&value| has_place(scale, value));
+    placed.fold(None, |range: Option<[f64; 2]>, value| {
+        let [least, most] = range.unwrap_or([value, value]);
+        Some([least.min(value), most.max(value)])
+    })
 }
 
 /// From zero, or from the tick at or below the least value where that is more than half of the
@@ -451,14 +464,36 @@ mod tests {
     }
 
     #[test]
-    fn an_end_that_is_asked_for_is_the_end() {
+    fn an_end_that_is_asked_for_is_where_an_axis_ends_at_the_latest() {
         let axis = Axis::linear("").to(150.0);
         let cut = Ruler::new(&axis, [0.0, 900.0].into_iter(), 5);
         assert_eq!(cut.share(150.0), Some(1.0));
         assert_eq!(labels(&cut), ["0", "50", "100", "150"]);
-        let odd = Ruler::new(&Axis::linear("").to(130.0), [0.0].into_iter(), 5);
+        // The next round number beyond the data lies beyond the end.
+        let odd = Ruler::new(&Axis::linear("").to(130.0), [0.0, 129.0].into_iter(), 5);
         assert_eq!(labels(&odd), ["0", "50", "100"]);
         assert_eq!(odd.ticks[2].share, 100.0 / 130.0);
+        let below = Ruler::new(&axis, [0.0, 30.0].into_iter(), 5);
+        assert_eq!(labels(&below), ["0", "10", "20", "30"]);
+        let log = Axis::of("", Scale::Log2).to(4096.0);
+        let below = Ruler::new(&log, [1.0, 7.0].into_iter(), 5);
+        assert_eq!(labels(&below), ["1", "2", "4", "8"]);
+    }
+
+    #[test]
+    fn an_axis_that_figures_share_is_the_same_in_all_of_them() {
+        let shared = Axis {
+            shared: Some(vec![0.0, f64::NAN, 30.0, 40.0]),
+            ..Axis::linear("")
+        };
+        for values in [&[35.0, 36.0][..], &[1.0, 39.0], &[]] {
+            let ruler = Ruler::new(&shared, values.iter().copied(), 5);
+            assert_eq!(labels(&ruler), ["0", "10", "20", "30", "40"]);
+        }
+    }
+
+    #[test]
+    fn an_axis_between_two_values_has_them_at_its_ends() {
         let between = Ruler::between([10.0, 27.0], 6);
         assert_eq!(labels(&between), ["10", "15", "20", "25"]);
         assert_eq!(between.share(27.0), Some(1.0));

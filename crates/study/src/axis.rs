@@ -15,6 +15,8 @@ pub struct Axis {
     pub unit: Option<String>,
     /// In the order of the file, at least one.
     pub values: Vec<AxisValue>,
+    /// Those that a study's short form leaves out.
+    pub left_out: Vec<AxisValue>,
 }
 
 /// One value of an axis.
@@ -31,13 +33,24 @@ pub struct AxisValue {
 impl Axis {
     /// The place of the value that is written as `text`, by label or by value.
     pub fn find(&self, text: &str) -> Option<usize> {
-        let is = |value: &AxisValue| value.label == text || value.value.to_string() == text;
-        self.values.iter().position(is)
+        self.values.iter().position(|value| value.is(text))
+    }
+
+    /// Whether the value that is written as `text` is one that the short form leaves out.
+    pub fn leaves_out(&self, text: &str) -> bool {
+        self.left_out.iter().any(|value| value.is(text))
     }
 
     /// The numbers of an axis that has nothing else.
     pub fn numbers(&self) -> Option<Vec<f64>> {
         self.values.iter().map(|v| v.value.number()).collect()
+    }
+}
+
+impl AxisValue {
+    /// Whether it is written as `text`, by label or by value.
+    fn is(&self, text: &str) -> bool {
+        self.label == text || self.value.to_string() == text
     }
 }
 

@@ -6,6 +6,7 @@ mod gain;
 mod interval;
 mod keys;
 mod least;
+mod left_out;
 mod line;
 mod load;
 mod order;

@@ -38,7 +38,7 @@ pub struct Figure {
     pub y_label: String,
     /// How it is divided.
     pub y_scale: Scale,
-    /// Where it ends, if not with what is drawn.
+    /// Where it ends at the latest.
     pub y_most: Option<f64>,
     /// The axis of which each value has a line.
     pub series: usize,
@@ -114,6 +114,16 @@ impl RawFigure {
                 .part("x")
                 .error(format!("{:?}", self.x), "an axis of numbers"));
         }
+        let series = axis_of(&self.series, axes, &at.part("series"))?;
+        if series == x {
+            let found = format!("{:?}", self.series);
+            return Err(at.part("series").error(found, "another axis than x"));
+        }
+        let is_length = |most: &f64| most.is_finite() && *most > 0.0;
+        if let Some(most) = self.y_most.filter(|most| !is_length(most)) {
+            let found = most.to_string();
+            return Err(at.part("y_most").error(found, "a number above 0"));
+        }
         Ok(Figure {
             name: file_name(self.name, &at.part("name"))?,
             title: self.title,
@@ -123,7 +133,7 @@ impl RawFigure {
             y,
             y_scale: self.y_scale,
             y_most: self.y_most,
-            series: axis_of(&self.series, axes, &at.part("series"))?,
+            series,
             cells: Selection::read(&self.cells, axes, &at.part("where"))?,
         })
     }
@@ -144,12 +154,18 @@ impl RawTable {
         let metrics = names
             .iter()
             .map(|name| Metric::find(name, columns, &metric));
+        let rows = axis_of(&self.rows, axes, &at.part("rows"))?;
+        let columns = axis_of(&self.columns, axes, &at.part("columns"))?;
+        if columns == rows {
+            let found = format!("{:?}", self.columns);
+            return Err(at.part("columns").error(found, "another axis than rows"));
+        }
         Ok(Table {
             metrics: metrics.collect::<Result<_, _>>()?,
             name: file_name(self.name, &at.part("name"))?,
             title: self.title,
-            rows: axis_of(&self.rows, axes, &at.part("rows"))?,
-            columns: axis_of(&self.columns, axes, &at.part("columns"))?,
+            rows,
+            columns,
             cells: Selection::read(&self.cells, axes, &at.part("where"))?,
         })
     }

@@ -41,6 +41,11 @@ pub struct Study {
     pub source: String,
     /// What is simulated, and where it departs from its source.
     pub about: String,
+    /// Where this is its short form, in what that differs from the study itself:
+    /// `requests 1000 instead of 5000`.
+    pub differs: Vec<String>,
+    /// Whether an axis has the traces that were asked for.
+    pub takes_traces: bool,
     /// What it varies; the last varies first.
     pub axes: Vec<Axis>,
     /// Its cells, in the order of their points.
@@ -63,8 +68,7 @@ struct Raw {
     #[serde(default)]
     about: String,
     cell: Spanned<Keys>,
-    #[serde(default)]
-    quick: Keys,
+    quick: Option<Keys>,
     #[serde(default)]
     axis: Vec<Spanned<RawAxis>>,
     #[serde(default)]
@@ -89,68 +93,124 @@ struct RawAxis {
 /// What an axis has for values where the command line gives them.
 const FROM_FLAGS: &str = "--trace";
 
+impl RawAxis {
+    fn takes_traces(axis: &Spanned<Self>) -> bool {
+        axis.get_ref().values.get_ref().as_str() == Some(FROM_FLAGS)
+    }
+}
+
 impl Study {
     /// Reads the study `name` from `text`; errors call its file `file`.
     ///
     /// # Errors
-    /// The first thing that is wrong with it. Every cell is read, though none is simulated.
+    /// The first thing that is wrong with it, or with its short form, whichever is asked for. Every
+    /// cell is read, though none is simulated. And where a short form is asked for of a study that
+    /// has none.
     pub fn read(name: &str, text: &str, file: &str, asked: Asked) -> Result<Self, FileError> {
         let place = Text { file, text };
-        let raw: Raw = toml::from_str(text).map_err(|error| place.not_toml(&error))?;
-        let mut axes = Vec::new();
-        for axis in &raw.axis {
-            axes.push(read_axis(axis, &asked, place)?);
+        let parsed = || toml::from_str(text).map_err(|error| place.not_toml(&error));
+        let [raw, again]: [Raw; 2] = [parsed()?, parsed()?];
+        if asked.quick && raw.quick.is_none() {
+            let expected = "a [quick] table, which says what the short form is";
+            return Err(place.at(&(0..0), "quick").error("nothing", expected));
         }
-        let mut keys = raw.cell.get_ref().clone();
-        if asked.quick {
-            shorten(raw.quick, &mut keys, &mut axes, place)?;
-        }
-        check_names(&axes, &raw.axis, &keys, place)?;
-        let cells = cells(&axes, &keys, place)?;
-        let columns = columns(&cells, &axes, &raw.columns, place)?;
-        let read = Reading {
-            axes: &axes,
-            columns: &columns,
-            place,
-        };
-        let figures = read.each("figure", raw.figure, RawFigure::read)?;
-        let tables = read.each("table", raw.table, RawTable::read)?;
-        let claims = read.each("claim", raw.claim, RawClaim::read)?;
-        Ok(Self {
+        let axes = raw.axis.iter().map(|axis| read_axis(axis, &asked, place));
+        let axes: Vec<Axis> = axes.collect::<Result<_, _>>()?;
+        let form = Form::of(&raw, axes, raw.cell.get_ref(), place)?;
+        let figures = form.each("figure", raw.figure, RawFigure::read);
+        let tables = form.each("table", raw.table, RawTable::read);
+        let claims = form.each("claim", raw.claim, RawClaim::read);
+        let whole = Self {
             name: name.to_owned(),
             text: text.to_owned(),
             asked,
             title: raw.title,
             source: raw.source,
             about: raw.about.trim().to_owned(),
-            axes,
-            cells,
-            columns,
-            figures,
-            tables,
-            claims,
+            differs: Vec::new(),
+            takes_traces: raw.axis.iter().any(RawAxis::takes_traces),
+            figures: figures.into_iter().collect::<Result<_, _>>()?,
+            tables: tables.into_iter().collect::<Result<_, _>>()?,
+            claims: claims.into_iter().collect::<Result<_, _>>()?,
+            axes: form.axes,
+            cells: form.cells,
+            columns: form.columns,
+        };
+        let is_quick = whole.asked.quick;
+        match again.quick.clone() {
+            Some(quick) => {
+                let short = whole.clone().shortened(quick, again, place)?;
+                Ok(if is_quick { short } else { whole })
+            }
+            None => Ok(whole),
+        }
+    }
+
+    /// Its short form, as `quick` says.
+    fn shortened(self, quick: Keys, raw: Raw, place: Text<'_>) -> Result<Self, FileError> {
+        let (mut keys, mut axes) = (raw.cell.get_ref().clone(), self.axes);
+        let mut differs = shorten(quick, &mut keys, &mut axes, place)?;
+        let form = Form::of(&raw, axes, &keys, place)?;
+        if form.cells.len() != self.cells.len() {
+            let (few, all) = (form.cells.len(), self.cells.len());
+            differs.insert(0, format!("{few} of its {all} cells"));
+        }
+        // What is sound in the study itself and not here speaks of what is left out.
+        let figures = form.each("figure", raw.figure, RawFigure::read);
+        let tables = form.each("table", raw.table, RawTable::read);
+        let claims = form.each("claim", raw.claim, RawClaim::read);
+        let claims = claims.into_iter().zip(&self.claims);
+        Ok(Self {
+            differs,
+            figures: figures.into_iter().flatten().collect(),
+            tables: tables.into_iter().flatten().collect(),
+            claims: claims
+                .map(|(short, whole)| short.unwrap_or_else(|_| whole.left_out()))
+                .collect(),
+            axes: form.axes,
+            cells: form.cells,
+            columns: form.columns,
+            ..self
         })
+    }
+
+    /// Whether no cell has a second run, so that nothing has an interval.
+    pub fn has_single_runs(&self) -> bool {
+        self.cells.iter().all(|cell| cell.replications.most == 1)
     }
 }
 
-/// What figures, tables and claims are read with.
-struct Reading<'a> {
-    axes: &'a [Axis],
-    columns: &'a [Column],
+/// What a study simulates, in its whole or its short form.
+struct Form<'a> {
+    axes: Vec<Axis>,
+    cells: Vec<Cell>,
+    columns: Vec<Column>,
     place: Text<'a>,
 }
 
-impl Reading<'_> {
-    /// Each of several parts of one kind.
+impl<'a> Form<'a> {
+    fn of(raw: &Raw, axes: Vec<Axis>, keys: &Keys, place: Text<'a>) -> Result<Self, FileError> {
+        check_names(&axes, &raw.axis, keys, place)?;
+        let cells = cells(&axes, keys, place)?;
+        let columns = columns(&cells, &axes, &raw.columns, place)?;
+        Ok(Self {
+            axes,
+            cells,
+            columns,
+            place,
+        })
+    }
+
+    /// Each of several parts of one kind that speak of it.
     fn each<R, T>(
         &self,
         kind: &str,
         raws: Vec<Spanned<R>>,
         read: impl Fn(R, &[Axis], &[Column], &crate::place::Place) -> Result<T, FileError>,
-    ) -> Result<Vec<T>, FileError> {
+    ) -> Vec<Result<T, FileError>> {
         let parts = raws.into_iter().enumerate().map(|(number, raw)| {
             let at = self.place.at(&raw.span(), format!("{kind}[{number}]"));
-            read(raw.into_inner(), self.axes, self.columns, &at)
+            read(raw.into_inner(), &self.axes, &self.columns, &at)
         });
         parts.collect()
     }
@@ -181,7 +241,7 @@ fn read_axis(raw: &Spanned<RawAxis>, asked: &Asked, text: Text<'_>) -> Result<Ax
     };
     if values.is_empty() {
         let expected = match raw.values.get_ref() {
-            toml::Value::String(_) => "a trace or more, each given by --trace",
+            toml::Value::String(_) => "a trace or more: give --trace FILE",
             _ => "at least one value",
         };
         return Err(at.error("none", expected));
@@ -199,6 +259,7 @@ fn read_axis(raw: &Spanned<RawAxis>, asked: &Asked, text: Text<'_>) -> Result<Ax
         title: raw.title.clone().unwrap_or_else(|| name.clone()),
         unit: raw.unit.clone(),
         values,
+        left_out: Vec::new(),
     })
 }
 
@@ -237,13 +298,14 @@ fn axis_value(value: &toml::Value) -> Option<AxisValue> {
     })
 }
 
-/// Replaces what `[quick]` says, and leaves the values of axes that it keeps.
+/// Replaces what `[quick]` says, and leaves the values of axes that it keeps; tells which keys have
+/// changed.
 fn shorten(
     mut quick: Keys,
     keys: &mut Keys,
     axes: &mut [Axis],
     text: Text<'_>,
-) -> Result<(), FileError> {
+) -> Result<Vec<String>, FileError> {
     if let Some(kept) = quick.remove("axes") {
         let at = text.at(&kept.span(), "quick.axes");
         let toml::Value::Table(kept) = kept.into_inner() else {
@@ -252,19 +314,30 @@ fn shorten(
         for (name, values) in kept {
             let at = at.part(&name);
             let number = crate::select::axis_of(&name, axes, &at)?;
-            let mut places = places(&values, &axes[number], &at)?;
-            if places.is_empty() {
-                return Err(at.error("none", "at least one value"));
-            }
-            places.sort_unstable();
-            let kept = places
-                .iter()
-                .map(|place| axes[number].values[*place].clone());
-            axes[number].values = kept.collect();
+            let axis = &mut axes[number];
+            let places = places(&values, axis, &at)?;
+            let all = std::mem::take(&mut axis.values).into_iter().enumerate();
+            let (kept, left_out): (Vec<_>, Vec<_>) =
+                all.partition(|(place, _)| places.contains(place));
+            axis.values = kept.into_iter().map(|(_, value)| value).collect();
+            axis.left_out = left_out.into_iter().map(|(_, value)| value).collect();
+        }
+    }
+    let written = |value: &toml::Value| match Scalar::of(value) {
+        Some(single) => single.to_string(),
+        None => value.to_string(),
+    };
+    let mut differs = Vec::new();
+    for (key, value) in &quick {
+        let new = written(value.get_ref());
+        match keys.get(key).map(|old| written(old.get_ref())) {
+            Some(old) if old == new => {}
+            Some(old) => differs.push(format!("{key} {new} instead of {old}")),
+            None => differs.push(format!("{key} {new}")),
         }
     }
     keys.extend(quick);
-    Ok(())
+    Ok(differs)
 }
 
 /// Every key is known; every placeholder is an axis or a field; every axis is referred to.
@@ -292,7 +365,7 @@ fn check_names(
     for (key, value) in keys {
         let at = text.at(&value.span(), format!("cell.{key}"));
         if !KEYS.contains(&key.as_str()) {
-            return Err(at.unknown(&value.get_ref().to_string(), "one of the keys", KEYS));
+            return Err(at.unknown(key, "one of the keys", KEYS));
         }
         for string in strings(value.get_ref()) {
             let found = template::placeholders(string);
@@ -300,7 +373,7 @@ fn check_names(
             for name in found.into_iter().flat_map(template::names) {
                 let owner = owners.get(name).ok_or_else(|| {
                     let known: Vec<&str> = owners.keys().copied().collect();
-                    at.unknown(&format!("{{{name}}}"), "an axis or a field of one", &known)
+                    at.unknown(name, "an axis or a field of one", &known)
                 })?;
                 used.insert(*owner);
             }

@@ -23,6 +23,7 @@ pub mod select;
 pub mod store;
 pub mod studies;
 mod template;
+pub mod verdicts;
 
 pub use claim::{Claim, Judged, Told, Verdict};
 pub use error::StudyError;
@@ -31,6 +32,7 @@ pub use report::Report;
 pub use results::{Estimate, Results};
 pub use runner::{Runner, compute};
 pub use store::{Store, Stored};
+pub use verdicts::Count;
 
 /// The version of the program, which is part of what a run depends on.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

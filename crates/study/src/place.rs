@@ -65,14 +65,13 @@ impl Place {
         }
     }
 
-    /// `found` is none of the `known` names.
+    /// `found` is none of the `known` names; the nearest is suggested, or all are listed.
     pub(crate) fn unknown(&self, found: &str, what: &str, known: &[&str]) -> FileError {
-        self.error(
-            format!("{found:?}"),
-            match known {
-                [] => format!("no {what}, as there are none"),
-                known => format!("{what}: {}", known.join(", ")),
-            },
-        )
+        let expected = match (diskarm_core::text::nearest(found, known), known) {
+            (Some(near), _) => format!("{what}, perhaps {near:?}"),
+            (None, []) => format!("no {what}, as there are none"),
+            (None, known) => format!("{what}: {}", known.join(", ")),
+        };
+        self.error(format!("{found:?}"), expected)
     }
 }

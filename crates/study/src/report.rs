@@ -18,6 +18,7 @@ use crate::cell::told;
 use crate::error::StudyError;
 use crate::files::replace;
 use crate::results::Results;
+use crate::verdicts::counted;
 use again::Inputs;
 use claims::Claims;
 use html::Html;
@@ -126,9 +127,13 @@ fn head(results: &Results<'_>, claims: &Claims<'_>, runs: usize) -> Html {
     let paragraph = |class: &str, words: String| Html::with("p", &[("class", class)], words);
     let outcomes = results.outcomes.iter();
     let saturated = outcomes.filter(|outcome| outcome.is_saturated).count();
-    let mut cells = format!("{} cells from {runs} runs", study.cells.len());
+    let (count, runs) = (counted(study.cells.len(), "cell"), counted(runs, "run"));
+    let mut cells = format!("{count} from {runs}");
     if saturated > 0 {
         cells += &format!("; {saturated} saturated");
+    }
+    if study.has_single_runs() {
+        cells += "; single runs, no interval";
     }
     let mut summary = vec![paragraph("count", claims.count())];
     let to_look_at = claims.to_look_at();
@@ -137,9 +142,14 @@ fn head(results: &Results<'_>, claims: &Claims<'_>, runs: usize) -> Html {
     let mut class = "summary";
     if study.asked.quick {
         class = "summary warning";
-        let words = "The short form of the study: its runs are shorter and its cells fewer than \
-                     the study's own, and claims may come out otherwise.";
-        summary.push(paragraph("short", words.to_owned()));
+        let differs = match &study.differs[..] {
+            [] => "no different from the study itself".to_owned(),
+            differs => format!("{}; claims may come out otherwise", differs.join(", ")),
+        };
+        summary.push(paragraph(
+            "short",
+            format!("The short form of the study: {differs}."),
+        ));
     }
     Html::element(
         "header",
@@ -171,7 +181,13 @@ fn figure(drawing: &Drawing) -> Html {
         "details",
         [Html::element("summary", summary), drawing.numbers.clone()],
     );
-    let drawn = Html::with("div", &[("class", "wide")], Html::of_our_own(&drawing.svg));
+    // Which of both is shown the style sheet says.
+    let drawn = [("wide", &drawing.svg), ("narrow", &drawing.narrow_svg)];
+    let drawn = drawn.map(|(class, svg)| {
+        let class = format!("drawn {class}");
+        Html::with("div", &[("class", &class)], Html::of_our_own(svg))
+    });
+    let drawn = Html::from(drawn);
     Html::with(
         "figure",
         &[("id", &format!("figure-{}", drawing.name))],

@@ -1,5 +1,6 @@
 //! What came of a study: for each cell and metric a mean with its interval.
 
+mod owner;
 mod table;
 
 use std::path::Path;

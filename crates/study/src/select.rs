@@ -79,9 +79,22 @@ pub(crate) fn places(
     at: &Place,
 ) -> Result<Vec<usize>, FileError> {
     match value {
+        toml::Value::Array(values) if values.is_empty() => {
+            Err(at.error("none", "at least one value"))
+        }
         toml::Value::Array(values) => {
-            let all = values.iter().map(|value| place(value, axis, at));
-            all.collect()
+            let is_kept = |value: &&toml::Value| {
+                let text = Scalar::of(value).map(|scalar| scalar.to_string());
+                !text.is_some_and(|text| axis.leaves_out(&text))
+            };
+            let kept = values.iter().filter(is_kept);
+            let places: Vec<usize> = kept
+                .map(|value| place(value, axis, at))
+                .collect::<Result<_, _>>()?;
+            match places.is_empty() {
+                true => Err(at.error(value.to_string(), "a value that the short form keeps")),
+                false => Ok(places),
+            }
         }
         toml::Value::Table(range) => within(range, axis, at),
         value => place(value, axis, at).map(|place| vec![place]),
@@ -93,10 +106,11 @@ fn place(value: &toml::Value, axis: &Axis, at: &Place) -> Result<usize, FileErro
     let found = text.as_ref().and_then(|text| axis.find(text));
     found.ok_or_else(|| {
         let labels: Vec<&str> = axis.values.iter().map(|v| v.label.as_str()).collect();
-        at.error(
-            value.to_string(),
-            format!("a value of axis {:?}: {}", axis.name, labels.join(", ")),
-        )
+        let what = format!("a value of axis {:?}", axis.name);
+        match &text {
+            Some(text) => at.unknown(text, &what, &labels),
+            None => at.error(value.to_string(), what),
+        }
     })
 }
 

@@ -67,4 +67,9 @@ impl Entry {
     pub fn takes_traces(&self) -> bool {
         self.text.contains("\"--trace\"")
     }
+
+    /// Whether it describes a short form.
+    pub fn has_short_form(&self) -> bool {
+        self.text.contains("\n[quick")
+    }
 }

@@ -108,7 +108,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "\"{segments}\"",
         "\"{segment}\"",
-        "found \"{segment}\", expected an axis",
+        "found \"segment\", expected an axis or a field of one, perhaps \"segments\"",
     ),
     (
         "\"{segments}\"",
@@ -133,7 +133,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "requests = 100",
         "request = 100",
-        "7: cell.request: found \"100\", expected one of the",
+        "7: cell.request: found \"request\", expected one of the keys, perhaps \"requests\"",
     ),
     (
         "requests = 100",
@@ -173,12 +173,48 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "x = \"load\"",
         "x = \"loads\"",
-        "expected an axis: policy, load, segments",
+        "found \"loads\", expected an axis, perhaps \"load\"",
+    ),
+    (
+        "x = \"load\"",
+        "x = \"rate\"",
+        "found \"rate\", expected an axis: policy, load, segments",
+    ),
+    (
+        "series = \"policy\"",
+        "series = \"load\"",
+        "figure[0].series: found \"load\", expected another axis than x",
+    ),
+    (
+        "series = \"policy\"",
+        "series = \"policy\"\ny_most = -3",
+        "figure[0].y_most: found -3, expected a number above 0",
+    ),
+    (
+        "series = \"policy\"",
+        "series = \"policy\"\nwhere = { load = [] }",
+        "figure[0].where.load: found none, expected at least one value",
+    ),
+    (
+        "series = \"policy\"",
+        "series = \"policy\"\n[[table]]\nname = \"t\"\ntitle = \"T\"\nrows = \"load\"\n\
+         columns = \"load\"\nmetric = \"normalised\"",
+        "table[0].columns: found \"load\", expected another axis than rows",
+    ),
+    (
+        "at_most = 1",
+        "at_most = 1\nwhere = { segments = [] }",
+        "claim[0].where.segments: found none, expected at least one value",
     ),
     (
         "y = \"normalised\"",
         "y = \"normal\"",
-        "figure[0].y: found \"normal\", expected a metric",
+        "figure[0].y: found \"normal\", expected a metric that is measured: response",
+    ),
+    (
+        "y = \"normalised\"",
+        "y = \"normalized\"",
+        "found \"normalized\", expected a metric that is measured, perhaps \"normalised\"",
     ),
     (
         "name = \"a\"",
@@ -216,6 +252,11 @@ const WRONG: &[(&str, &str, &str)] = &[
         "claim[0].level: found \"level\", expected a key of the check \"ratio\": metric",
     ),
     (
+        "{ policy = \"FCFS\" }",
+        "{ policy = \"FCF\" }",
+        "expected a value of axis \"policy\", perhaps \"FCFS\"",
+    ),
+    (
         "{ policy = \"sptf\" }",
         "{ policy = \"x\" }",
         "of.policy: found \"x\", expected a value",
@@ -228,7 +269,22 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "axes.load = [1]",
         "axes.load = [3]",
-        "quick.axes.load: found 3, expected a value of",
+        "quick.axes.load: found \"3\", expected a value of",
+    ),
+    (
+        "axes.load = [1]",
+        "axes.load = []",
+        "quick.axes.load: found none, expected at least one value",
+    ),
+    (
+        "requests = 50",
+        "requests = 0",
+        "11: cell.requests: found 0, expected a whole number",
+    ),
+    (
+        "requests = 50",
+        "request = 50",
+        "11: cell.request: found \"request\", expected one of the keys",
     ),
 ];
 
@@ -237,21 +293,99 @@ fn what_is_wrong_is_told_with_its_line() {
     for (what, by, told) in WRONG {
         assert!(SOUND.contains(what), "{what}");
         let text = SOUND.replacen(what, by, 1);
-        let error = read(&text, by.starts_with("axes"))
-            .err()
-            .unwrap_or_else(|| panic!("{by}: read"));
-        assert!(error.contains(told), "{by}: {error}");
-        assert!(
-            error.starts_with("one.toml:") && !error.contains('\n'),
-            "{error}"
-        );
+        // What is wrong with one form is told whichever is asked for.
+        for quick in [false, true] {
+            let error = read(&text, quick)
+                .err()
+                .unwrap_or_else(|| panic!("{by}: read"));
+            assert!(error.contains(told), "{by}: {error}");
+            assert!(
+                error.starts_with("one.toml:") && !error.contains('\n'),
+                "{error}"
+            );
+        }
     }
+}
+
+#[test]
+fn what_is_asked_for_must_be_there() {
+    let traces = vec!["a.spc".to_owned()];
+    let asked = Asked {
+        traces,
+        ..Asked::default()
+    };
+    let text = SOUND.replace("[1, 2, 4]", "\"--trace\"");
+    let study = Study::read("one", &text, "one.toml", asked).unwrap();
+    assert!(study.takes_traces && !read(SOUND, false).unwrap().takes_traces);
+    let from = SOUND.find("[quick]").unwrap();
+    let to = SOUND.find("[[axis]]").unwrap();
+    let without = [&SOUND[..from], &SOUND[to..]].concat();
+    assert!(read(&without, false).is_ok());
+    let error = read(&without, true).unwrap_err();
+    assert!(
+        error.contains("quick: found nothing, expected a [quick] table"),
+        "{error}"
+    );
+    // A short form in which nothing is different is one.
+    let same = [&SOUND[..from], "[quick]\n", &SOUND[to..]].concat();
+    assert!(read(&same, true).unwrap().differs.is_empty());
+}
+
+#[test]
+fn a_short_form_says_what_differs_and_lacks_what_it_leaves_out() {
+    let parts = r#"
+[[figure]]
+name = "left-out"
+title = "B"
+x = "segments"
+y = "normalised"
+series = "policy"
+where = { load = 0.5 }
+[[figure]]
+name = "in-part"
+title = "C"
+x = "segments"
+y = "normalised"
+series = "load"
+where = { load = [1, 0.5] }
+[[claim]]
+says = "left out"
+source = "s"
+theirs = "t"
+check = "value"
+metric = "response_ms_mean"
+where = { load = 0.5 }
+at_most = 1
+"#;
+    let text = SOUND.to_owned() + parts;
+    let whole = read(&text, false).unwrap();
+    let short = read(&text, true).unwrap();
+    assert!(whole.differs.is_empty());
+    let expected = ["6 of its 12 cells", "requests 50 instead of 100"];
+    assert_eq!(short.differs, expected);
+    let names =
+        |study: &Study| -> Vec<String> { study.figures.iter().map(|f| f.name.clone()).collect() };
+    assert_eq!(names(&whole), ["a", "left-out", "in-part"]);
+    assert_eq!(names(&short), ["a", "in-part"]);
+    let [all, left] = [&whole, &short].map(|study| &study.figures.last().unwrap().cells);
+    assert!(all.has(&vec![0, 1, 0]) && left.has(&vec![0, 0, 0]));
+    assert_eq!(short.claims.len(), 2);
+    // What the short form leaves out may not be misspelt there.
+    let wrong = text.replace(
+        "where = { load = 0.5 }\nat_most",
+        "where = { load = 0.6 }\nat_most",
+    );
+    let error = read(&wrong, true).unwrap_err();
+    assert!(
+        error.contains("found \"0.6\", expected a value of axis"),
+        "{error}"
+    );
 }
 
 #[test]
 fn the_studies_that_come_with_the_program_are_sound() {
     for entry in diskarm_study::studies::STUDIES {
-        for quick in [false, true] {
+        for quick in [false, entry.has_short_form()] {
             let traces = match entry.takes_traces() {
                 true => vec!["a.spc".to_owned()],
                 false => Vec::new(),

@@ -196,7 +196,7 @@ fn everything_is_in_the_page_and_nothing_from_outside_is_markup() {
         study.title.as_str(),
         &study.source,
         "First line of a paragraph.",
-        "4 claims: 1 hold, 1 fail (known), 1 fail, 1 not measured",
+        "4 claims: 1 hold, 1 fail for a known reason, 1 fail, 1 not measured",
         "To look at: 2 \u{2717} fails (known) 3 \u{2717} fails 4 \u{2013} not measured",
         "\u{2717} fails (known) Claim two",
         "The reason is looked into </li>",
@@ -235,9 +235,14 @@ fn figures_are_those_of_the_study_a_combination_each() {
     assert_eq!(drawn.len(), 3);
     for (figure, drawing) in drawn.iter().zip(&report.drawings) {
         let svg = below(*figure, "svg");
-        assert_eq!(svg.len(), 1);
-        assert!(text(svg[0]).contains(&drawing.title), "{}", drawing.title);
-        assert!(text(svg[0]).contains("saturated beyond"));
+        // For wide and for narrow pages.
+        assert_eq!(svg.len(), 2);
+        for svg in svg {
+            assert!(text(svg).contains(&drawing.title), "{}", drawing.title);
+            assert!(text(svg).contains("<em>Policy"));
+            assert!(text(svg).contains("saturated beyond"));
+            assert!(!text(svg).contains("single runs"));
+        }
     }
     assert!(text(drawn[0]).contains("Mean <img src=x> (Drive: C2247 <i>&)"));
     // Two lines of two points; of the cells at 200/s nothing was measured.
@@ -323,10 +328,60 @@ fn a_short_form_says_so_and_a_study_of_one_cell_has_a_page() {
     let report = Report::of(&results).unwrap();
     let page = text(parsed(&report.html).root());
     assert!(page.contains("The short form of the study"), "{page}");
-    assert!(page.contains("no claims 1 cells from 1 runs"), "{page}");
+    let told = "no claims 1 cell from 1 run; single runs, no interval The short form of the \
+                study: requests 200 instead of 400; claims may come out otherwise.";
+    assert!(page.contains(told), "{page}");
     assert!(
         page.contains("diskarm study run hostile.toml --quick"),
         "{page}"
     );
     assert!(report.drawings.is_empty());
+}
+
+/// The numbers beside the upright axis of a drawing: texts that end where its grid begins.
+fn heights(svg: &str) -> Vec<String> {
+    let document = Document::parse(svg).unwrap();
+    let texts = below(document.root(), "text");
+    let ends = |text: &&Node<'_, '_>| text.attribute("text-anchor") == Some("end");
+    let texts = texts.iter().filter(ends);
+    texts.map(|node| text(*node)).collect()
+}
+
+#[test]
+fn figures_that_are_compared_have_one_upright_axis_from_zero() {
+    let folder = Folder::new("shared");
+    let small = "title = \"Small\"\nsource = \"none\"\n[cell]\ndrive = \"hp-c2247\"\n\
+                 policy = \"{policy}\"\nworkload = \"closed(clients={n}) uniform size={size}KiB\"\n\
+                 requests = 100\n[[axis]]\nname = \"size\"\nvalues = [4, 256]\n[[axis]]\n\
+                 name = \"policy\"\nvalues = [\"fcfs\", \"sptf\"]\n[[axis]]\nname = \"n\"\n\
+                 values = [10, 11]\n[[figure]]\nname = \"a\"\ntitle = \"A\"\nx = \"n\"\n\
+                 y = \"response_ms_mean\"\ny_most = 100_000\nseries = \"policy\"\n";
+    let drawn = |text: &str, folder: &Folder| -> Vec<Vec<String>> {
+        let study = study(text);
+        let report = Report::of(&run(&study, folder)).unwrap();
+        let alone = report.drawings.iter().map(|drawing| heights(&drawing.svg));
+        let page = report.html.matches("single runs, no interval").count();
+        // The summary; and each figure, which is there twice, to be seen and to be told.
+        assert_eq!(page, 1 + 2 * 2 * report.drawings.len());
+        alone.collect()
+    };
+    let both = drawn(small, &folder);
+    assert_eq!(both.len(), 2);
+    assert_eq!(both[0], both[1]);
+    assert_eq!(both[0][0], "0");
+    // Alone, what is shorter has an axis of its own.
+    let one = drawn(&small.replace("[4, 256]", "[4]"), &folder);
+    assert_ne!(one[0], both[0]);
+    // `y_most` ends an axis that would go further, and no other.
+    let last = |heights: &[String]| {
+        heights
+            .last()
+            .unwrap()
+            .replace(',', "")
+            .parse::<f64>()
+            .unwrap()
+    };
+    assert!(last(&both[0]) < 5_000.0, "{both:?}");
+    let cut = drawn(&small.replace("100_000", "20"), &folder);
+    assert_eq!(last(&cut[0]), 20.0);
 }

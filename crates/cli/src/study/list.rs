@@ -1,7 +1,8 @@
 //! `diskarm study list`.
 
+use diskarm_study::Asked;
 use diskarm_study::studies::STUDIES;
-use diskarm_study::{Asked, Study};
+use diskarm_study::verdicts::counted;
 use serde::Serialize;
 
 use crate::error::Error;
@@ -44,26 +45,30 @@ pub fn run(args: &Args) -> Result<(), Error> {
         };
         text += &prose::labelled(entry.name, &entry.title, indent);
         text += &prose::wrapped(&entry.source, indent);
-        text += &prose::wrapped(&format!("{cells} cells, {claims} claims{trace}"), indent);
+        let (cells, claims) = (counted(*cells, "cell"), counted(*claims, "claim"));
+        text += &prose::wrapped(&format!("{cells}, {claims}{trace}"), indent);
     }
     output::print(&text)
 }
 
 fn entry(entry: &diskarm_study::studies::Entry) -> Result<Entry, Error> {
-    let takes_traces = entry.text.contains("\"--trace\"");
+    let takes_traces = entry.takes_traces();
     let read = |quick| {
         let traces = match takes_traces {
             true => vec!["one".to_owned()],
             false => Vec::new(),
         };
-        let file = format!("{}.toml", entry.name);
-        Study::read(entry.name, entry.text, &file, Asked { quick, traces })
+        super::shipped(entry, Asked { quick, traces })
     };
     let study = read(false)?;
+    let short = match entry.has_short_form() {
+        true => read(true)?.cells.len(),
+        false => study.cells.len(),
+    };
     Ok(Entry {
         name: entry.name,
         cells: study.cells.len(),
-        quick_cells: read(true)?.cells.len(),
+        quick_cells: short,
         claims: study.claims.len(),
         title: study.title,
         source: study.source,

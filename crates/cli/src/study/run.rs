@@ -3,13 +3,12 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use diskarm_study::studies::STUDIES;
-use diskarm_study::{Results, Runner, Store, Study, StudyError};
+use diskarm_study::verdicts::{Shown, counted};
+use diskarm_study::{Count, Results, Runner, Store, Study, StudyError};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Chosen;
-use super::claims::{self, Count};
+use super::{Chosen, claims, interrupted};
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
@@ -79,21 +78,17 @@ pub fn report(args: &Report) -> Result<(), Error> {
 
 /// Holds the claims against what is simulated.
 pub fn check(args: &Check) -> Result<(), Error> {
-    let all = || {
-        let entries = STUDIES.iter();
-        let entries = entries.filter(|e| !e.takes_traces() || !args.chosen.trace.is_empty());
-        entries.map(|entry| entry.name.to_owned()).collect()
-    };
-    let names: Vec<String> = if args.all {
-        all()
-    } else {
-        args.studies.clone()
+    let studies = match args.all {
+        true => args.chosen.all()?,
+        false => {
+            let studies = args.studies.iter().map(|name| args.chosen.study(name));
+            studies.collect::<Result<_, _>>()?
+        }
     };
     let (mut text, mut out, mut news) = (String::new(), Vec::new(), 0);
-    for name in &names {
-        let study = args.chosen.study(name)?;
-        let folder = args.chosen.folder(&study);
-        let (results, _store) = simulated(&study, &folder, &args.chosen)?;
+    for study in &studies {
+        let folder = args.chosen.folder(study);
+        let (results, _store) = simulated(study, &folder, &args.chosen)?;
         let told = results.claims();
         let count = Count::of(&told);
         news += count.fails;
@@ -129,11 +124,10 @@ struct Checked {
 /// The runs in `folder`; tells of those that do not count.
 fn opened(folder: &Path) -> Result<Store, Error> {
     let store = Store::open(folder)?;
-    let foreign = store.foreign_count();
+    let (place, foreign) = (folder.display(), store.foreign_count());
     if foreign > 0 {
-        let folder = folder.display();
-        let note = format!("{folder}: {foreign} runs of another build are made again");
-        output::warn(&[note]);
+        let runs = counted(foreign, "run");
+        output::warn(&[format!("{place}: {runs} of another build, made again")]);
     }
     Ok(store)
 }
@@ -147,8 +141,10 @@ fn simulated<'s>(
     let runner = Runner::new(study)?;
     let mut store = opened(folder)?;
     let progress = Progress::new(Some(study.cells.len() as u64));
+    interrupted::watch(study.cells.len());
     let results = runner.run(&mut store, chosen.threads(), &mut |done| {
         progress.at(done as u64);
+        interrupted::at(done);
         ControlFlow::Continue(())
     });
     // Nothing asked it to stop.
@@ -158,6 +154,11 @@ fn simulated<'s>(
 
 /// Writes results and report, and tells where they are.
 fn written(results: &Results<'_>, folder: &Path) -> Result<(), Error> {
+    if let Some(title) = results.study.replaces(folder) {
+        let place = folder.display();
+        let note = format!("{place}: had results of another study, {title:?}; its runs stay");
+        output::warn(&[note]);
+    }
     results.write(folder)?;
     diskarm_study::Report::of(results)?.write(folder)?;
     let study = results.study;
@@ -168,11 +169,16 @@ fn written(results: &Results<'_>, folder: &Path) -> Result<(), Error> {
         .filter(|outcome| outcome.is_saturated)
         .count();
     let mut text = format!("{}: {}\n", study.name, study.title);
-    text += &format!(
-        "  {} cells, {saturated} of them saturated\n",
-        study.cells.len()
-    );
-    text += &format!("  {}\n", Count::of(&told).text());
+    let cells = counted(study.cells.len(), "cell");
+    text += &format!("  {cells}, {saturated} of them saturated");
+    if study.has_single_runs() {
+        text += "; single runs, no interval";
+    }
+    text += &format!("\n  {}\n", Count::of(&told).text());
+    let fails = |told: &&diskarm_study::Told<'_>| Shown::of(told) == Shown::Fails;
+    told.iter()
+        .filter(fails)
+        .for_each(|told| text += &claims::text(told));
     let path = |name: &str| folder.join(name).display().to_string();
     text += &format!("  results  {}\n", path("results.csv"));
     text += &format!("  report   {}\n", path("report.html"));

@@ -110,6 +110,7 @@ fn contents_fit_a_terminal_of_80_columns_and_point_onward() {
         let help = printed(&[flag]);
         assert_within(&help, 80);
         assert!(help.contains("diskarm study list") && help.contains("docs/"));
+        assert!(!help.contains("\n\n\n"), "two empty lines");
     }
 }
 

@@ -83,7 +83,7 @@ impl Drop for Place {
 fn a_study_gives_results_and_verdicts() {
     let place = Place::new("whole", SMALL);
     let told = place.printed("run");
-    assert!(told.contains("4 cells, 2 of them saturated"), "{told}");
+    assert!(told.contains("4 cells, 2 of them saturated\n"), "{told}");
     assert!(told.contains("1 claim: 1 hold"), "{told}");
     let csv = fs::read_to_string(place.path("out/small/results.csv")).unwrap();
     assert!(csv.starts_with("policy,rate,metric,mean,ci95_half_width,replications,saturated\n"));
@@ -117,6 +117,11 @@ fn a_claim_that_fails_is_answered_with_1_unless_it_is_known() {
         "[{ policy = \"fcfs\" }, { policy = \"sptf\" }]",
     );
     let place = Place::new("fails", &wrong);
+    let told = place.printed("run");
+    assert!(
+        told.contains("  fails ") && told.contains("theirs faster; ours 1."),
+        "{told}"
+    );
     let arguments = place.arguments("check");
     let output = diskarm(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(output.status.code(), Some(1));
@@ -133,6 +138,106 @@ fn a_claim_that_fails_is_answered_with_1_unless_it_is_known() {
     fs::write(place.path("small.toml"), known).unwrap();
     let told = place.printed("check");
     assert!(told.contains("known: the other way round"), "{told}");
+    assert!(!place.printed("run").contains("  fails "), "no news");
+}
+
+#[test]
+fn flags_that_a_study_has_no_use_for_are_refused() {
+    let place = Place::new("flags", SMALL);
+    let refused_with = |flags: &[&str]| {
+        let mut arguments = place.arguments("run");
+        arguments.extend(flags.iter().map(|flag| (*flag).to_owned()));
+        refused(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let told = refused_with(&["--trace", "a.spc"]);
+    assert!(
+        told.starts_with("--trace: found \"a.spc\", expected none, as "),
+        "{told}"
+    );
+    let told = refused_with(&["--quick"]);
+    assert!(
+        told.contains("small.toml:1: quick: found nothing, expected a [quick]"),
+        "{told}"
+    );
+    // Of those that come along, whose files nobody looks for.
+    let fig3 = ["study", "run", "worthington94-fig3", "--trace", "a.spc"];
+    let expected = "--trace: found \"a.spc\", expected none, as worthington94-fig3 runs on no \
+                    traces";
+    assert_eq!(refused(&fig3), expected);
+    let told = refused(&["study", "check", "worthington94-traces-lbn"]);
+    let expected = "--trace: found none, expected a trace to run worthington94-traces-lbn \
+                    on: give --trace FILE";
+    assert_eq!(told, expected);
+    assert!(!fs::exists(place.path("out")).unwrap());
+}
+
+#[test]
+fn results_of_another_study_are_replaced_not_unsaid() {
+    let place = Place::new("other", SMALL);
+    place.printed("run");
+    let runs = fs::read_to_string(place.path("out/small/runs.jsonl")).unwrap();
+    let noted = |command: &str| {
+        let arguments = place.arguments(command);
+        let ended = diskarm(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        String::from_utf8(ended.stderr).unwrap()
+    };
+    let other = SMALL.replace("\"Small\"", "\"Other\"");
+    fs::write(place.path("small.toml"), other.replace("1500", "1501")).unwrap();
+    let told = noted("run");
+    let expected = "had results of another study, \"Small\"; its runs stay\n";
+    assert!(
+        told.starts_with("note: ") && told.ends_with(expected),
+        "{told}"
+    );
+    let all = fs::read_to_string(place.path("out/small/runs.jsonl")).unwrap();
+    assert!(runs.lines().all(|run| all.contains(run)));
+    // The same study, edited, is no other.
+    fs::write(place.path("small.toml"), other).unwrap();
+    assert_eq!(noted("run"), "");
+}
+
+const LONG: &str = r#"
+title = "Long"
+source = "none"
+[cell]
+drive = "hp-c2247"
+policy = "fcfs"
+workload = "poisson(rate=35/s) uniform"
+requests = "{requests}"
+[[axis]]
+name = "requests"
+values = [1500, 1600, 50_000_000]
+"#;
+
+/// Ctrl-C while a long cell is at work.
+#[cfg(unix)]
+#[test]
+fn a_study_that_is_interrupted_tells_what_is_kept() {
+    let place = Place::new("interrupted", LONG);
+    let mut arguments = place.arguments("run");
+    arguments.extend(["--jobs", "1"].map(str::to_owned));
+    let mut run = Command::new(env!("CARGO_BIN_EXE_diskarm"))
+        .args(arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The head, and two runs: then the first cell is counted, and perhaps the second.
+    let store = place.path("out/small/runs.jsonl");
+    while fs::read_to_string(&store).map_or(0, |text| text.lines().count()) < 3 {
+        assert!(run.try_wait().unwrap().is_none(), "the run ended");
+        std::thread::yield_now();
+    }
+    let mut kill = Command::new("kill");
+    let kill = kill.args(["-INT", &run.id().to_string()]).status();
+    assert!(kill.unwrap().success());
+    assert_eq!(run.wait().unwrap().code(), Some(130));
+    let mut told = String::new();
+    let mut stderr = run.stderr.take().unwrap();
+    stderr.read_to_string(&mut told).unwrap();
+    let expected = [1, 2]
+        .map(|done| format!("\nstopped: {done} of 3 cells are kept; run it again to go on\n"));
+    assert!(expected.contains(&told), "{told}");
 }
 
 #[test]
@@ -183,7 +288,7 @@ fn what_is_in_the_way_is_told_in_a_line() {
     let run = diskarm(&again.iter().map(String::as_str).collect::<Vec<_>>());
     let told = String::from_utf8(run.stderr).unwrap();
     let count = sound.lines().count() - 1;
-    let expected = format!("{count} runs of another build are made again\n");
+    let expected = format!("{count} runs of another build, made again\n");
     assert!(run.status.success() && told.ends_with(&expected), "{told}");
     assert_eq!(fs::read_to_string(&store).unwrap(), sound);
     // A file where the folder should be.

@@ -323,6 +323,10 @@ impl TextBox {
         a < g && e < c && b < h && f < d
     }
 
+    pub fn is_below(&self, height: f64) -> bool {
+        self.ends[1] > height
+    }
+
     pub fn is_within(&self, [width, height]: [f64; 2]) -> bool {
         let [left, top, right, bottom] = self.ends;
         left >= 0.0 && top >= 0.0 && right <= width && bottom <= height

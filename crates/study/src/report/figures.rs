@@ -11,7 +11,7 @@ use crate::axis::Axis;
 use crate::figure::{Figure, Scale};
 use crate::results::Results;
 
-/// A figure, drawn.
+/// A figure, drawn. Those of one figure of the study have the same upright axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawing {
     /// What its files are called, but for what follows the point; no two have the same.
@@ -20,6 +20,8 @@ pub struct Drawing {
     pub title: String,
     /// The drawing.
     pub svg: String,
+    /// The same for narrow pages.
+    pub(super) narrow_svg: String,
     /// Its numbers.
     pub(super) numbers: Html,
 }
@@ -30,37 +32,64 @@ pub fn all(results: &Results<'_>) -> Vec<Drawing> {
     let mut names = BTreeSet::new();
     let mut drawings = Vec::new();
     for figure in &study.figures {
-        for part in Part::all(&study.axes, [figure.series, figure.x], &figure.cells) {
+        let parts = Part::all(&study.axes, [figure.series, figure.x], &figure.cells);
+        let heights = shared_heights(results, figure, &parts);
+        for part in parts {
             let words: Vec<&str> = [figure.name.as_str()]
                 .into_iter()
                 .chain(part.words.iter().map(String::as_str))
                 .collect();
             let name = unused(&file_name(&words.join("-")), &mut names);
-            drawings.push(drawn(results, figure, &part, name));
+            let y = plot::Axis {
+                most: figure.y_most,
+                shared: heights.clone(),
+                ..plot::Axis::of(&figure.y_label, scale(figure.y_scale))
+            };
+            drawings.push(drawn(results, figure, &part, y, name));
         }
     }
     drawings
 }
 
-fn drawn(results: &Results<'_>, figure: &Figure, part: &Part, name: String) -> Drawing {
+/// Where there are several parts, all that their common axis has to hold; from zero on where that
+/// has a place.
+fn shared_heights(results: &Results<'_>, figure: &Figure, parts: &[Part]) -> Option<Vec<f64>> {
+    let series = parts.iter().flat_map(|part| {
+        let lines = part.along[0].iter();
+        lines.map(|line| series_of(results, figure, part, *line))
+    });
+    let points = series.flat_map(|series| series.points);
+    let heights = points.flat_map(|point| point.heights()).flatten();
+    (parts.len() > 1).then(|| [0.0].into_iter().chain(heights).collect())
+}
+
+fn drawn(
+    results: &Results<'_>,
+    figure: &Figure,
+    part: &Part,
+    y: plot::Axis,
+    name: String,
+) -> Drawing {
     let study = results.study;
     let (lines, across) = (&study.axes[figure.series], &study.axes[figure.x]);
     let title = part.titled(&figure.title);
     let series = part.along[0].iter();
     let series = series.map(|line| series_of(results, figure, part, *line));
-    let kind = if study.asked.quick {
-        " (short form)"
-    } else {
-        ""
-    };
-    let svg = plot::Figure {
-        title: title.clone(),
-        note: format!("{}{kind}", study.source),
-        x: axis(&with_unit(across), figure.x_scale, None),
-        y: axis(&figure.y_label, figure.y_scale, figure.y_most),
-        series: series.collect(),
+    let mut note = study.source.clone();
+    if study.asked.quick {
+        note += " (short form)";
     }
-    .svg();
+    if study.has_single_runs() {
+        note += "; single runs, no interval";
+    }
+    let plotted = plot::Figure {
+        title: title.clone(),
+        note,
+        x: plot::Axis::of(with_unit(across), scale(figure.x_scale)),
+        y,
+        lines: with_unit(lines),
+        series: series.collect(),
+    };
     let numbers = grid(
         (across, &part.along[1]),
         (lines, &part.along[0]),
@@ -70,7 +99,8 @@ fn drawn(results: &Results<'_>, figure: &Figure, part: &Part, name: String) -> D
     Drawing {
         name,
         title,
-        svg,
+        svg: plotted.svg(),
+        narrow_svg: plotted.narrow_svg(),
         numbers,
     }
 }
@@ -105,15 +135,11 @@ fn series_of(results: &Results<'_>, figure: &Figure, part: &Part, line: usize) -
     }
 }
 
-fn axis(label: &str, scale: Scale, most: Option<f64>) -> plot::Axis {
-    let scale = match scale {
+fn scale(scale: Scale) -> plot::Scale {
+    match scale {
         Scale::Linear => plot::Scale::Linear,
         Scale::Log2 => plot::Scale::Log2,
         Scale::Log10 => plot::Scale::Log10,
-    };
-    plot::Axis {
-        most,
-        ..plot::Axis::of(label, scale)
     }
 }
 

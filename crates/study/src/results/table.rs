@@ -80,6 +80,7 @@ impl Results<'_> {
             });
         let out = Out {
             study: &study.name,
+            title: &study.title,
             version: crate::VERSION,
             sources: crate::BUILD,
             quick: study.asked.quick,
@@ -93,6 +94,7 @@ impl Results<'_> {
 #[derive(Serialize)]
 struct Out<'a> {
     study: &'a str,
+    title: &'a str,
     version: &'a str,
     /// A digest of the sources that simulated.
     sources: &'a str,

@@ -1,0 +1,28 @@
+//! Claims on what the short form of a study leaves out.
+
+use std::sync::Arc;
+
+use super::{Check, Claim, Judged, Verdict};
+use crate::results::Results;
+
+#[derive(Debug)]
+struct LeftOut;
+
+impl Check for LeftOut {
+    fn judge(&self, _: &Results<'_>) -> Judged {
+        Judged {
+            verdict: Verdict::NotMeasured,
+            ours: "left out of the short form".to_owned(),
+        }
+    }
+}
+
+impl Claim {
+    /// The same claim in a short form that lacks what it speaks of.
+    pub(crate) fn left_out(&self) -> Self {
+        Self {
+            check: Arc::new(LeftOut),
+            ..self.clone()
+        }
+    }
+}
