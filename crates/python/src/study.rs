@@ -116,8 +116,10 @@ fn go_on(stop: &AtomicBool) -> ControlFlow<()> {
 
 /// Writes everything that comes of a study; what it says as JSON.
 fn written(results: Results<'_>, folder: &Path) -> Result<Value, StudyError> {
+    // Made before anything is written, as it may fail.
+    let report = Report::of(&results)?;
     results.write(folder)?;
-    Report::of(&results)?.write(folder)?;
+    report.write(folder)?;
     Ok(serde_json::from_str(&results.json()).unwrap_or_default())
 }
 

@@ -174,7 +174,8 @@ impl Job {
         }
         #[derive(Serialize)]
         enum Requests<'a> {
-            Drawn(&'a str, u64),
+            /// A workload as it was read, so that its file counts and its spelling does not.
+            Drawn(String, u64),
             Traced(&'a str, &'a BTreeMap<String, String>),
         }
         let Inputs {
@@ -186,11 +187,14 @@ impl Job {
             most_waiting,
             measure,
         } = &self.inputs;
-        let requests = match source {
-            Source::Drawn { workload, requests } => Requests::Drawn(workload, *requests),
-            Source::Traced { trace, changes } => {
+        let requests = match (&self.input, source) {
+            (Input::Drawn(drawn), _) => {
+                Requests::Drawn(format!("{:?}", drawn.workload), drawn.requests_count())
+            }
+            (Input::Traced(_), Source::Traced { trace, changes }) => {
                 Requests::Traced(self.trace.as_deref().unwrap_or(trace), changes)
             }
+            (Input::Traced(_), Source::Drawn { .. }) => unreachable!("made of its source"),
         };
         let identity = Identity {
             specification: &self.model.text,

@@ -62,7 +62,7 @@ impl<'s> Runner<'s> {
         let cells = &self.study.cells;
         let mut done: Vec<Option<Done>> = cells.iter().map(|_| None).collect();
         let mut outcome: Result<(), StudyError> = Ok(());
-        // Of several cells that fail the first is told, whichever thread was sooner.
+        // Of several cells that have failed by the time that all threads have stopped, the first.
         let mut failed: Option<(usize, StudyError)> = None;
         thread::scope(|scope| {
             let (sender, news) = mpsc::channel();

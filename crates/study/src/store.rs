@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -64,17 +64,20 @@ impl Store {
         let cannot_write = |e| StudyError::cannot_write(&path, e);
         let mut file = opened(&path)?;
         let text = fs::read_to_string(&path).map_err(|e| StudyError::cannot_read(&path, e))?;
-        // What comes behind the last line's end is part of a line that was not finished.
+        // What comes behind the last line's end is part of a line that was not finished, the first
+        // one's too.
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        file.set_len(whole as u64).map_err(cannot_write)?;
-        file.seek(SeekFrom::End(0)).map_err(cannot_write)?;
-        let (known, foreign) = match whole {
-            0 => {
-                file.write_all(head().as_bytes()).map_err(cannot_write)?;
-                (Known::new(), 0)
-            }
-            _ => read(&text[..whole], &path)?,
+        let is_new = whole == 0 && head().starts_with(&text);
+        let (known, foreign) = match (is_new, whole) {
+            (true, _) => (Known::new(), 0),
+            (false, 0) => read(&text, &path)?,
+            (false, _) => read(&text[..whole], &path)?,
         };
+        // Nothing is cut before it is known to be a store of this version.
+        cut(&mut file, whole as u64).map_err(cannot_write)?;
+        if is_new {
+            file.write_all(head().as_bytes()).map_err(cannot_write)?;
+        }
         Ok(Self {
             path,
             file,
@@ -99,7 +102,12 @@ impl Store {
     /// # Errors
     /// When it cannot be written, such as to a full disk; runs kept before stay.
     pub fn keep(&mut self, run: &Stored) -> Result<(), StudyError> {
-        let written = self.file.write_all(line(run).as_bytes());
+        let end = self.file.stream_position();
+        let written = end.and_then(|end| {
+            let written = self.file.write_all(line(run).as_bytes());
+            // Else what is kept next would be joined to a part of a line.
+            written.inspect_err(|_| drop(cut(&mut self.file, end)))
+        });
         written.map_err(|e| StudyError::cannot_write(&self.path, e))?;
         self.known.insert(run.key.clone(), run.figures.clone());
         Ok(())
@@ -140,6 +148,12 @@ fn opened(path: &Path) -> Result<File, StudyError> {
     options.read(true).write(true).create(true).truncate(false);
     let file = options.open(path);
     file.map_err(|e| StudyError::cannot_write(path, e))
+}
+
+/// Makes `end` the end of the file, and the place to write at.
+fn cut(file: &mut File, end: u64) -> io::Result<u64> {
+    file.set_len(end)?;
+    file.seek(SeekFrom::Start(end))
 }
 
 fn head() -> String {
@@ -242,6 +256,11 @@ mod tests {
         fs::write(&path, "{\"version\":\"0.0.1\"}\n").unwrap();
         let error = Store::open(&folder).err().unwrap().to_string();
         assert!(error.contains("version: found \"0.0.1\""), "{error}");
+        for other in ["my notes, not ended", "{\"version\":\"0.0.1\"}\npart"] {
+            fs::write(&path, other).unwrap();
+            Store::open(&folder).err().unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), other);
+        }
         fs::write(&path, head() + "nonsense\n").unwrap();
         let error = Store::open(&folder).err().unwrap().to_string();
         assert!(error.contains("runs.jsonl:2: found no run"), "{error}");

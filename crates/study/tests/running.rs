@@ -188,6 +188,34 @@ fn everything_that_a_run_depends_on_tells_it_from_others() {
     }
 }
 
+/// A workload in a file counts by what it says, wherever it is and however it is spelt.
+#[test]
+fn a_workload_counts_by_its_meaning() {
+    let (folder, results) = (Folder::new("workload"), Folder::new("workload-results"));
+    fs::create_dir_all(folder.path()).unwrap();
+    let asked = |name: &str, content: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, content).unwrap();
+        let (only, _) = SMALL.split_once("[[axis]]\nname = \"rate\"").unwrap();
+        study(&only.replace("poisson(rate={rate}/s) uniform", path.to_str().unwrap()))
+    };
+    const CONTENT: &str = "arrivals = \"poisson(rate=10/s)\"\nplaces = \"uniform\"\n";
+    run(&asked("one.toml", CONTENT), &results, 1);
+    let is_there = |study: &Study| {
+        let mut store = Store::open(results.path()).unwrap();
+        let stored = Runner::new(study).unwrap().stored(&mut store).unwrap();
+        stored.is_some()
+    };
+    assert!(is_there(&asked(
+        "other.toml",
+        &format!("# Again.\n{CONTENT}")
+    )));
+    assert!(!is_there(&asked(
+        "one.toml",
+        &CONTENT.replace("=10/s", "=11/s")
+    )));
+}
+
 /// A drive and a trace are known by what they hold, so that results go on on another machine.
 #[test]
 fn a_file_counts_by_its_content_and_not_by_its_place() {

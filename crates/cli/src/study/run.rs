@@ -159,8 +159,10 @@ fn written(results: &Results<'_>, folder: &Path) -> Result<(), Error> {
         let note = format!("{place}: had results of another study, {title:?}; its runs stay");
         output::warn(&[note]);
     }
+    // Made before anything is written, as it may fail.
+    let report = diskarm_study::Report::of(results)?;
     results.write(folder)?;
-    diskarm_study::Report::of(results)?.write(folder)?;
+    report.write(folder)?;
     let study = results.study;
     let told = results.claims();
     let saturated = results
