@@ -7,7 +7,7 @@ use crate::legend::{Key, Legend};
 use crate::page::{Drawn, drawing};
 use crate::ruler::Ruler;
 
-/// A map of cells of equal size, each in the colour of the band that its value lies in.
+/// A map of cells, each in the colour of the band that its value lies in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Map {
     /// Above the plot.
@@ -32,10 +32,26 @@ pub struct Map {
 pub struct Side {
     /// What it measures, with its unit.
     pub label: String,
-    /// At the outer rim of the first cell.
-    pub from: f64,
-    /// At the outer rim of the last cell; above `from`.
-    pub to: f64,
+    /// Where its cells begin and, the last, where the last of them ends: ascending, at least two.
+    pub rims: Vec<f64>,
+}
+
+impl Side {
+    /// Its first and its last rim.
+    fn ends(&self) -> [f64; 2] {
+        let ends = self.rims.first().zip(self.rims.last());
+        let (from, to) = ends.expect("a side has rims");
+        [*from, *to]
+    }
+
+    /// Its cells, from where to where on the way from 0 to 1.
+    fn cells(&self) -> impl Iterator<Item = [f64; 2]> {
+        let [from, to] = self.ends();
+        let share = move |rim: f64| (rim - from) / (to - from);
+        self.rims
+            .windows(2)
+            .map(move |cell| [share(cell[0]), share(cell[1])])
+    }
 }
 
 /// From the least to the largest: lightness falls all the way, so that the order is seen in
@@ -64,7 +80,7 @@ impl Map {
 
     fn drawn(&self, sheet: Sheet) -> String {
         let axis = |side: &Side| {
-            let ends = [side.from, side.to];
+            let ends = side.ends();
             move |ticks| Ruler::between(ends, ticks)
         };
         let frame = Frame::new(
@@ -125,18 +141,15 @@ impl Map {
 
     /// Neighbours in a row that share a band are one rectangle.
     fn draw_cells(&self, plot: &Plot) -> Drawn {
-        let height = 1.0 / self.rows.len() as f64;
-        for (row, values) in self.rows.iter().enumerate() {
-            let bands: Vec<Option<usize>> = values.iter().map(|&value| self.band(value)).collect();
-            let width = 1.0 / values.len() as f64;
-            let mut column = 0;
-            for run in bands.chunk_by(|one, next| one == next) {
-                let from = (column as f64 * width, row as f64 * height);
-                column += run.len();
-                let to = (column as f64 * width, (row + 1) as f64 * height);
+        for (values, [bottom, top]) in self.rows.iter().zip(self.y.cells()) {
+            let cells = values.iter().map(|value| self.band(*value));
+            let cells: Vec<_> = cells.zip(self.x.cells()).collect();
+            for run in cells.chunk_by(|one, next| one.0 == next.0) {
+                let (first, last) = (run[0], run[run.len() - 1]);
+                let (from, to) = ((first.1[0], bottom), (last.1[1], top));
                 // A little into the next ones, which are drawn over it: no seams to be seen.
                 let to = (f64::min(to.0 + OVERLAP, 1.0), f64::min(to.1 + OVERLAP, 1.0));
-                if let Some(band) = run[0] {
+                if let Some(band) = first.0 {
                     filled(plot, [from, to], self.colour(band))?;
                 }
             }

@@ -332,13 +332,11 @@ fn cells_of_a_map_have_the_colours_of_their_bands() {
         note: String::new(),
         x: Side {
             label: "cylinder".to_owned(),
-            from: 0.0,
-            to: 4.0,
+            rims: vec![0.0, 1.0, 2.0, 3.5, 4.0],
         },
         y: Side {
             label: "sector".to_owned(),
-            from: 0.0,
-            to: 2.0,
+            rims: vec![0.0, 0.5, 2.0],
         },
         values: "time, ms".to_owned(),
         bounds: vec![10.0, 20.0],
@@ -347,18 +345,15 @@ fn cells_of_a_map_have_the_colours_of_their_bands() {
     let drawing = Drawing::of(&map.svg());
     let [low, middle, high] = ["less than 10", "10 to 20", "20 and more"].map(|l| drawing.key(l).0);
     let (across, up) = (drawing.across(Scale::Linear), drawing.up(Scale::Linear));
-    for (colour, left, bottom, columns) in [
-        (&low, 0.0, 0.0, 2.0),
-        (&middle, 2.0, 0.0, 1.0),
-        (&high, 3.0, 0.0, 1.0),
-        (&high, 0.0, 1.0, 1.0),
-        (&middle, 2.0, 1.0, 2.0),
+    for (colour, [left, right], [bottom, top]) in [
+        (&low, [0.0, 2.0], [0.0, 0.5]),
+        (&middle, [2.0, 3.5], [0.0, 0.5]),
+        (&high, [3.5, 4.0], [0.0, 0.5]),
+        (&high, [0.0, 1.0], [0.5, 2.0]),
+        (&middle, [2.0, 4.0], [0.5, 2.0]),
     ] {
-        let corner = (across.at(left), up.at(bottom + 1.0));
-        let size = (
-            across.at(left + columns) - corner.0,
-            up.at(bottom) - corner.1,
-        );
+        let corner = (across.at(left), up.at(top));
+        let size = (across.at(right) - corner.0, up.at(bottom) - corner.1);
         let cells = drawing.rectangles(colour);
         let is_it = |[x, y, width, height]: &[f64; 4]| {
             let off = [x - corner.0, y - corner.1, width - size.0, height - size.1];
@@ -382,8 +377,7 @@ fn a_map_without_rows_or_bounds_is_drawn() {
     for rows in [vec![], vec![vec![]], vec![vec![1.0]]] {
         let side = || Side {
             label: String::new(),
-            from: 0.0,
-            to: 1.0,
+            rims: vec![0.0, 1.0],
         };
         let map = Map {
             title: String::new(),

@@ -172,7 +172,7 @@ impl RawTable {
 }
 
 /// A name that can be part of a file's on every system.
-fn file_name(name: String, at: &Place) -> Result<String, FileError> {
+pub(crate) fn file_name(name: String, at: &Place) -> Result<String, FileError> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     match !name.is_empty() && name.chars().all(fits) && !name.starts_with('.') {
         true => Ok(name),

@@ -10,6 +10,7 @@ use crate::cell::{Cell, KEYS, Keys, Reader, names};
 use crate::claim::{Claim, RawClaim};
 use crate::error::FileError;
 use crate::figure::{Figure, RawFigure, RawTable, Table};
+use crate::map::{Map, RawMap};
 use crate::measure::Measure;
 use crate::metric::Column;
 use crate::place::Text;
@@ -54,6 +55,8 @@ pub struct Study {
     pub columns: Vec<Column>,
     /// What it draws.
     pub figures: Vec<Figure>,
+    /// What it draws as maps.
+    pub maps: Vec<Map>,
     /// What it tabulates.
     pub tables: Vec<Table>,
     /// What it claims.
@@ -75,6 +78,8 @@ struct Raw {
     columns: BTreeMap<String, Spanned<String>>,
     #[serde(default)]
     figure: Vec<Spanned<RawFigure>>,
+    #[serde(default)]
+    map: Vec<Spanned<RawMap>>,
     #[serde(default)]
     table: Vec<Spanned<RawTable>>,
     #[serde(default)]
@@ -118,6 +123,7 @@ impl Study {
         let axes: Vec<Axis> = axes.collect::<Result<_, _>>()?;
         let form = Form::of(&raw, axes, raw.cell.get_ref(), place)?;
         let figures = form.each("figure", raw.figure, RawFigure::read);
+        let maps = form.each("map", raw.map, RawMap::read);
         let tables = form.each("table", raw.table, RawTable::read);
         let claims = form.each("claim", raw.claim, RawClaim::read);
         let whole = Self {
@@ -130,6 +136,7 @@ impl Study {
             differs: Vec::new(),
             takes_traces: raw.axis.iter().any(RawAxis::takes_traces),
             figures: figures.into_iter().collect::<Result<_, _>>()?,
+            maps: maps.into_iter().collect::<Result<_, _>>()?,
             tables: tables.into_iter().collect::<Result<_, _>>()?,
             claims: claims.into_iter().collect::<Result<_, _>>()?,
             axes: form.axes,
@@ -157,12 +164,14 @@ impl Study {
         }
         // What is sound in the study itself and not here speaks of what is left out.
         let figures = form.each("figure", raw.figure, RawFigure::read);
+        let maps = form.each("map", raw.map, RawMap::read);
         let tables = form.each("table", raw.table, RawTable::read);
         let claims = form.each("claim", raw.claim, RawClaim::read);
         let claims = claims.into_iter().zip(&self.claims);
         Ok(Self {
             differs,
             figures: figures.into_iter().flatten().collect(),
+            maps: maps.into_iter().flatten().collect(),
             tables: tables.into_iter().flatten().collect(),
             claims: claims
                 .map(|(short, whole)| short.unwrap_or_else(|_| whole.left_out()))

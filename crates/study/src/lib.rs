@@ -12,6 +12,7 @@ pub mod figure;
 pub mod file;
 mod files;
 mod job;
+pub mod map;
 pub mod measure;
 pub mod metric;
 mod place;

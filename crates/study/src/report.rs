@@ -2,8 +2,10 @@
 
 mod again;
 mod claims;
+mod drawing;
 mod figures;
 mod html;
+mod maps;
 mod number;
 mod parts;
 mod tables;
@@ -11,7 +13,7 @@ mod tables;
 use std::fs;
 use std::path::Path;
 
-pub use figures::Drawing;
+pub use drawing::Drawing;
 
 use crate::axis::Point;
 use crate::cell::told;
@@ -21,6 +23,7 @@ use crate::results::Results;
 use crate::verdicts::counted;
 use again::Inputs;
 use claims::Claims;
+use drawing::Names;
 use html::Html;
 
 /// A report: a page of HTML that needs no other file and no network, and the drawings in it. The
@@ -29,7 +32,7 @@ use html::Html;
 pub struct Report {
     /// The page, which is well-formed XML too.
     pub html: String,
-    /// The figures, in the order of the page.
+    /// The figures and maps, in the order of the page.
     pub drawings: Vec<Drawing>,
 }
 
@@ -44,7 +47,9 @@ impl Report {
     pub fn of(results: &Results<'_>) -> Result<Self, StudyError> {
         let inputs = Inputs::of(results)?;
         let claims = Claims::of(results);
-        let drawings = figures::all(results);
+        let mut names = Names::default();
+        let mut drawings = figures::all(results, &mut names);
+        drawings.extend(maps::all(results, &mut names));
         let study = results.study;
         let mut sections: Vec<Section> = Vec::new();
         if !claims.is_empty() {

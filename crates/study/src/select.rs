@@ -30,6 +30,12 @@ impl Selection {
             .all(|(axis, places)| places.contains(&point[*axis]))
     }
 
+    /// Whether some cell with the value at `place` on the axis is meant.
+    pub fn keeps(&self, axis: usize, place: usize) -> bool {
+        let named = self.0.iter().find(|(named, _)| *named == axis);
+        named.is_none_or(|(_, places)| places.contains(&place))
+    }
+
     /// `point` moved to the one value of each axis that is named here; `None` where several are.
     pub fn counterpart(&self, point: &Point) -> Option<Point> {
         let mut moved = point.clone();

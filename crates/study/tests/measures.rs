@@ -95,6 +95,34 @@ fn access_follows_the_formula_of_the_drive() {
     }
 }
 
+/// jacobson91 section 4: T_A(c, s) = s + S ceil((T_S(c) / t - s) / S), of s sectors of t ms, S to
+/// a revolution; here in revolutions, so that S and S t are 1 and one revolution.
+#[test]
+fn access_at_an_angle_follows_the_formula_of_the_paper() {
+    let revolution = 60_000.0 / 4002.0;
+    let names: [String; 24] = std::array::from_fn(|n| format!("positioning_ms_at_{n:02}"));
+    for to in [1_u32, 100, 383, 500, 1963] {
+        let distance = f64::from(to);
+        let seek = match to {
+            ..384 => 3.24 + 0.40 * distance.sqrt(),
+            _ => 8.20 + 0.0075 * distance,
+        };
+        let begin = (distance + 0.3) / 1964.0 * 100.0;
+        let cell = format!(
+            "policy = \"fcfs\"\nrequests = 20\nworkload = \"\"\"\\\n\
+             closed(clients=1) hot(at=0%, width=0.05%) size=512B reads=100% + \\\n\
+             closed(clients=1) hot(at={begin:.6}%, width=0.03%) size=512B reads=100%\"\"\""
+        );
+        let ours = measured("access", &cell, names.each_ref().map(String::as_str));
+        for (number, ours) in (0_u8..).zip(ours) {
+            let on = (f64::from(number) + 0.5) / 24.0;
+            let theirs = (on + (seek / revolution - on).ceil()) * revolution;
+            let off = (ours - theirs).abs();
+            assert!(off < 0.001, "{to}, {on}: {ours} {theirs}");
+        }
+    }
+}
+
 /// First come, first served does not look at places: of the m that wait while m + 1 clients ask,
 /// the chosen one has the least seek as often as any other, and so the least wait. Ties (the same
 /// cylinder) are one in some thousand.

@@ -33,6 +33,16 @@ title = "A"
 x = "load"
 y = "normalised"
 series = "policy"
+[[map]]
+name = "m"
+title = "M"
+x = "load"
+y = ["response_ms_mean", "normalised"]
+y_label = "Y"
+y_most = 2
+values = "V"
+bounds = [1, 2]
+where = {policy = "sptf"}
 [[claim]]
 says = "so"
 source = "s"
@@ -215,6 +225,66 @@ const WRONG: &[(&str, &str, &str)] = &[
         "y = \"normalised\"",
         "y = \"normalized\"",
         "found \"normalized\", expected a metric that is measured, perhaps \"normalised\"",
+    ),
+    (
+        "\"normalised\"]",
+        "\"normalise\"]",
+        "map[0].y: found \"normalise\", expected a metric that is measured, perhaps",
+    ),
+    (
+        "[\"response_ms_mean\", \"normalised\"]",
+        "[]",
+        "map[0].y: found none, expected at least one metric",
+    ),
+    (
+        "title = \"M\"\nx = \"load\"",
+        "title = \"M\"\nx = \"loads\"",
+        "map[0].x: found \"loads\", expected an axis, perhaps",
+    ),
+    (
+        "title = \"M\"\nx = \"load\"",
+        "title = \"M\"\nx = \"policy\"",
+        "map[0].x: found \"policy\", expected an axis of numbers, two or more",
+    ),
+    (
+        "where = {policy",
+        "where = {load = 1, policy",
+        "map[0].x: found \"load\", expected an axis of numbers, two",
+    ),
+    (
+        "{ value = 0.5, base",
+        "{ value = 1, label = \"b\", base",
+        "map[0].x: found \"load\", expected an axis of numbers, two",
+    ),
+    (
+        "y_most = 2",
+        "y_most = 0",
+        "map[0].y_most: found 0, expected a number above 0",
+    ),
+    (
+        "y_most = 2",
+        "y_most = inf",
+        "map[0].y_most: found inf, expected a number above 0",
+    ),
+    (
+        "bounds = [1, 2]",
+        "bounds = [2, 2]",
+        "map[0].bounds: found [2.0, 2.0], expected one number or more, ascending",
+    ),
+    (
+        "bounds = [1, 2]",
+        "bounds = [1, inf]",
+        "map[0].bounds: found [1.0, inf], expected",
+    ),
+    (
+        "bounds = [1, 2]",
+        "bounds = []",
+        "map[0].bounds: found [], expected",
+    ),
+    (
+        "name = \"m\"",
+        "name = \"a/m\"",
+        "map[0].name: found \"a/m\", expected letters",
     ),
     (
         "name = \"a\"",

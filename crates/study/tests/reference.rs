@@ -25,6 +25,15 @@ title = "A"
 x = "clients"
 y = "response_ms_mean"
 series = "policy"
+[[map]]
+name = "a"
+title = "A"
+x = "clients"
+y = ["response_ms_mean"]
+y_label = "Y"
+y_most = 1
+values = "V"
+bounds = [1]
 [[table]]
 name = "a"
 title = "A"
@@ -39,6 +48,7 @@ const TABLES: &[(&str, &str)] = &[
     ("`[cell]`", "[cell]\n"),
     ("`[[axis]]`", "[[axis]]\n"),
     ("`[[figure]]`", "[[figure]]\n"),
+    ("`[[map]]`", "[[map]]\n"),
     ("`[[table]]`", "[[table]]\n"),
 ];
 

@@ -385,3 +385,69 @@ fn figures_that_are_compared_have_one_upright_axis_from_zero() {
     let cut = drawn(&small.replace("100_000", "20"), &folder);
     assert_eq!(last(&cut[0]), 20.0);
 }
+
+/// The rectangles of a drawing in the colour that the legend has beside `key`: left, top, width,
+/// height; without the legend's own.
+fn in_colour_of(svg: &str, key: &str) -> Vec<[f64; 4]> {
+    let document = Document::parse(svg).unwrap();
+    let number = |node: &Node<'_, '_>, name| node.attribute(name).unwrap().parse::<f64>().unwrap();
+    let texts = below(document.root(), "text");
+    let label = texts.iter().find(|node| text(**node) == key).unwrap();
+    let all = below(document.root(), "rect");
+    // The legend's own is the nearest.
+    let away = |node: &Node<'_, '_>| {
+        let sides = ["x", "y"].map(|side| number(node, side) - number(label, side));
+        sides[0].hypot(sides[1])
+    };
+    let sample = all
+        .iter()
+        .min_by(|one, other| away(one).total_cmp(&away(other)));
+    let sample = sample.unwrap();
+    let fill = sample.attribute("fill");
+    let same = all
+        .iter()
+        .filter(|node| node.attribute("fill") == fill && node != &sample);
+    let sides = ["x", "y", "width", "height"];
+    same.map(|node| sides.map(|side| number(node, side)))
+        .collect()
+}
+
+/// One client alone: the response is the service, and longer with larger requests. The means of a
+/// study are in the map where its axis has them, whatever their order in the file.
+#[test]
+fn maps_have_the_means_where_the_axis_has_its_numbers() {
+    let folder = Folder::new("maps");
+    let small = "title = \"Small\"\nsource = \"none\"\n[cell]\ndrive = \"{drive}\"\n\
+                 policy = \"fcfs\"\nworkload = \"closed(clients=1) uniform size={size}KiB\"\n\
+                 requests = 100\n[[axis]]\nname = \"size\"\nvalues = [512, 4, 1024]\n\
+                 [[axis]]\nname = \"drive\"\nvalues = [\"hp-c2247\", \"dec-rz26\"]\n\
+                 [[map]]\nname = \"m\"\ntitle = \"M\"\nx = \"size\"\n\
+                 y = [\"queue_mean\", \"response_ms_mean\"]\ny_label = \"Y\"\ny_most = 1\n\
+                 values = \"V\"\nbounds = [1, 50]\n";
+    let study = study(small);
+    let results = run(&study, &folder);
+    let report = Report::of(&results).unwrap();
+    let names: Vec<&str> = report.drawings.iter().map(|d| d.name.as_str()).collect();
+    assert_eq!(names, ["m-hp-c2247", "m-dec-rz26"]);
+    let document = parsed(&report.html);
+    let figures = below(section(&document, "figures"), "figure");
+    for (place, drawing) in report.drawings.iter().enumerate() {
+        // By hand: 4 KiB take less than 50 ms, 512 and 1024 KiB more; nobody waits.
+        let response = Metric(0);
+        let means = [1, 0, 2].map(|size| results.estimate(&vec![size, place], response).unwrap());
+        assert!(means[0].mean < 50.0 && means[1].mean > 50.0 && means[2].mean > 50.0);
+        let keys = ["less than 1", "1 to 50", "50 and more"];
+        let [none, short, long] = keys.map(|key| in_colour_of(&drawing.svg, key));
+        assert_eq!([none.len(), short.len(), long.len()], [1, 1, 1]);
+        // From 4 to 258, halfway to 512; and from there to 1024.
+        let share = short[0][2] / none[0][2];
+        assert!((share - 254.0 / 1020.0).abs() < 0.005, "{share}");
+        assert_eq!(short[0][0], none[0][0]);
+        let ends = [&none, &long].map(|run| run[0][0] + run[0][2]);
+        assert!((ends[0] - ends[1]).abs() < 0.01, "{ends:?}");
+        // The first row is below.
+        assert!(short[0][1] < none[0][1]);
+        assert_eq!(below(figures[place], "td").len(), 2 * 3);
+        assert!(text(figures[place]).contains("Mean response time, ms"));
+    }
+}

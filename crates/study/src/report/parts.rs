@@ -4,23 +4,23 @@
 use crate::axis::{Axis, Point, points};
 use crate::select::Selection;
 
-/// Some cells of a study that lie in one plane.
-pub struct Part {
+/// Some cells of a study that lie in one plane, or along one axis.
+pub struct Part<const N: usize> {
     /// What they share, as people read it: `Drive: HP C2247, ...`; empty where the study has
     /// nothing else.
     pub label: String,
     /// The labels of what they share.
     pub words: Vec<String>,
-    /// Along both axes, the places of the values that are chosen: every pair of them is a cell.
-    pub along: [Vec<usize>; 2],
+    /// Along each axis, the places of the values that are chosen: where they meet is a cell.
+    pub along: [Vec<usize>; N],
     /// A point in the plane.
     origin: Point,
-    axes: [usize; 2],
+    axes: [usize; N],
 }
 
-impl Part {
-    /// All parts with a cell in `cells`, in the order of the study, in planes along two `axes`.
-    pub fn all(study_axes: &[Axis], axes: [usize; 2], cells: &Selection) -> Vec<Self> {
+impl<const N: usize> Part<N> {
+    /// All parts with a cell in `cells`, in the order of the study, in planes along `axes`.
+    pub fn all(study_axes: &[Axis], axes: [usize; N], cells: &Selection) -> Vec<Self> {
         let chosen: Vec<Point> = points(study_axes)
             .into_iter()
             .filter(|point| cells.has(point))
@@ -45,7 +45,7 @@ impl Part {
         parts
     }
 
-    fn at(origin: Point, study_axes: &[Axis], axes: [usize; 2]) -> Self {
+    fn at(origin: Point, study_axes: &[Axis], axes: [usize; N]) -> Self {
         let shared = study_axes.iter().zip(&origin).enumerate();
         let shared =
             shared.filter(|(number, (axis, _))| !axes.contains(number) && axis.values.len() > 1);
@@ -61,14 +61,14 @@ impl Part {
                 .iter()
                 .map(|(_, value)| (*value).to_owned())
                 .collect(),
-            along: [Vec::new(), Vec::new()],
+            along: [const { Vec::new() }; N],
             origin,
             axes,
         }
     }
 
-    /// The cell at these places along both axes.
-    pub fn point(&self, places: [usize; 2]) -> Point {
+    /// The cell at these places along the axes.
+    pub fn point(&self, places: [usize; N]) -> Point {
         let mut point = self.origin.clone();
         for (axis, place) in self.axes.into_iter().zip(places) {
             point[axis] = place;

@@ -1,6 +1,6 @@
 //! Tables of a study.
 
-use super::figures::with_unit;
+use super::drawing::with_unit;
 use super::html::Html;
 use super::number::told;
 use super::parts::Part;
@@ -17,12 +17,12 @@ pub fn all(results: &Results<'_>) -> Html {
         for part in Part::all(&study.axes, [table.rows, table.columns], &table.cells) {
             for metric in &table.metrics {
                 let (rows, columns) = (&study.axes[table.rows], &study.axes[table.columns]);
-                let cells = grid(
-                    (rows, &part.along[0]),
-                    (columns, &part.along[1]),
-                    |row, column| part.point([row, column]),
-                    |point| figure(results, point, *metric),
-                );
+                let [rows, columns] = [(rows, 0), (columns, 1)]
+                    .map(|(axis, along)| Heads::of(axis, &part.along[along]));
+                let cells = grid(&rows, &columns, |row, column| {
+                    let point = part.point([part.along[0][row], part.along[1][column]]);
+                    figure(results, &point, *metric)
+                });
                 let measured = &study.columns[metric.0].title;
                 tables.push(Html::from([
                     Html::element("h3", part.titled(&table.title)),
@@ -46,32 +46,44 @@ pub fn figure(results: &Results<'_>, point: &Point, metric: Metric) -> Html {
     }
 }
 
-/// A table of cells: values of one axis downward, of the other to the right, and what `told` says
-/// of the cell where they meet.
-pub fn grid(
-    (rows, down): (&Axis, &[usize]),
-    (columns, right): (&Axis, &[usize]),
-    point: impl Fn(usize, usize) -> Point,
-    told: impl Fn(&Point) -> Html,
-) -> Html {
-    let heads = right.iter().map(|column| {
-        let label = columns.values[*column].label.as_str();
-        Html::with("th", &[("scope", "col")], label)
-    });
-    let corner = Html::with("th", &[("scope", "col"), ("rowspan", "2")], with_unit(rows));
-    let span = right.len().to_string();
+/// What stands beside or above the cells of a table.
+pub struct Heads<'a> {
+    /// Of all of them.
+    pub title: String,
+    /// Of each.
+    pub labels: Vec<&'a str>,
+}
+
+impl<'a> Heads<'a> {
+    /// The values of an axis at these places.
+    pub fn of(axis: &'a Axis, places: &[usize]) -> Self {
+        let labels = places.iter();
+        Self {
+            title: with_unit(axis),
+            labels: labels
+                .map(|place| axis.values[*place].label.as_str())
+                .collect(),
+        }
+    }
+}
+
+/// A table of cells: what `told` says of each row and column, by their numbers.
+pub fn grid(rows: &Heads<'_>, columns: &Heads<'_>, told: impl Fn(usize, usize) -> Html) -> Html {
+    let heads = columns.labels.iter();
+    let heads = heads.map(|label| Html::with("th", &[("scope", "col")], *label));
+    let corner = [("scope", "col"), ("rowspan", "2")];
+    let corner = Html::with("th", &corner, rows.title.as_str());
+    let span = columns.labels.len().to_string();
     let above = [("scope", "colgroup"), ("colspan", span.as_str())];
-    let above = Html::with("th", &above, with_unit(columns));
+    let above = Html::with("th", &above, columns.title.as_str());
     let head = Html::from([
         Html::element("tr", [corner, above]),
         Html::element("tr", heads.collect::<Html>()),
     ]);
-    let lines = down.iter().map(|row| {
-        let label = rows.values[*row].label.as_str();
-        let head = Html::with("th", &[("scope", "row")], label);
-        let cells = right
-            .iter()
-            .map(|column| Html::with("td", &[("class", "number")], told(&point(*row, *column))));
+    let lines = rows.labels.iter().enumerate().map(|(row, label)| {
+        let head = Html::with("th", &[("scope", "row")], *label);
+        let cells = (0..columns.labels.len())
+            .map(|column| Html::with("td", &[("class", "number")], told(row, column)));
         Html::element("tr", [head].into_iter().chain(cells).collect::<Html>())
     });
     let table = Html::from([

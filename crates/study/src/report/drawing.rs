@@ -1,0 +1,87 @@
+//! What all drawings of a report have in common.
+
+use std::collections::BTreeSet;
+
+use super::html::Html;
+use crate::axis::Axis;
+use crate::file::Study;
+
+/// A figure or a map, drawn. Those of one figure of the study have the same upright axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drawing {
+    /// What its files are called, but for what follows the point; no two have the same.
+    pub name: String,
+    /// What stands above it.
+    pub title: String,
+    /// The drawing.
+    pub svg: String,
+    /// The same for narrow pages.
+    pub(super) narrow_svg: String,
+    /// Its numbers.
+    pub(super) numbers: Html,
+}
+
+/// What stands below the title.
+pub fn note(study: &Study) -> String {
+    let mut note = study.source.clone();
+    if study.asked.quick {
+        note += " (short form)";
+    }
+    if study.has_single_runs() {
+        note += "; single runs, no interval";
+    }
+    note
+}
+
+/// What an axis measures.
+pub fn with_unit(axis: &Axis) -> String {
+    match &axis.unit {
+        Some(unit) => format!("{}, {unit}", axis.title),
+        None => axis.title.clone(),
+    }
+}
+
+/// The names of a report's drawings.
+#[derive(Debug, Default)]
+pub struct Names(BTreeSet<String>);
+
+impl Names {
+    /// A name of the drawing of `figure` in a part, which no other drawing has.
+    pub fn of(&mut self, figure: &str, part: &[String]) -> String {
+        let words = [figure].into_iter().chain(part.iter().map(String::as_str));
+        self.unused(&file_name(&words.collect::<Vec<&str>>().join("-")))
+    }
+
+    /// The name, or with a number behind it the first that is not in use.
+    fn unused(&mut self, name: &str) -> String {
+        let numbered = (2..).map(|number| format!("{name}-{number}"));
+        let mut candidates = [name.to_owned()].into_iter().chain(numbered);
+        let unused = candidates.find(|candidate| self.0.insert(candidate.clone()));
+        unused.expect("numbers do not end")
+    }
+}
+
+/// In small letters, digits, dots and hyphens.
+fn file_name(words: &str) -> String {
+    let kept = words.to_lowercase().replace(
+        |c: char| !(c.is_ascii_alphanumeric() || "._".contains(c)),
+        "-",
+    );
+    let parts = kept.split('-').filter(|part| !part.is_empty());
+    parts.collect::<Vec<&str>>().join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files_are_plain_and_differ() {
+        let mut names = Names::default();
+        let mut name = |words: &str| names.of(words, &[]);
+        assert_eq!(name("3a-HP C2247 (b/w)"), "3a-hp-c2247-b-w");
+        assert_eq!(name("3A HP-C2247 b w"), "3a-hp-c2247-b-w-2");
+        assert_eq!(name("../../x"), "..-..-x");
+        assert_eq!(name("VSCAN(0.2)"), "vscan-0.2");
+    }
+}

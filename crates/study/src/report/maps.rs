@@ -1,0 +1,84 @@
+//! Maps of a study, drawn, and the numbers below them.
+
+use diskarm_plot::{self as plot, Side};
+
+use super::drawing::{Drawing, Names, note, with_unit};
+use super::parts::Part;
+use super::tables::{self, Heads, grid};
+use crate::map::Map;
+use crate::results::Results;
+
+/// All maps: one to each combination of values of the axes that it does not name.
+pub fn all(results: &Results<'_>, names: &mut Names) -> Vec<Drawing> {
+    let study = results.study;
+    let mut drawings = Vec::new();
+    for map in &study.maps {
+        for part in Part::all(&study.axes, [map.x], &map.cells) {
+            let name = names.of(&map.name, &part.words);
+            drawings.push(drawn(results, map, part, name));
+        }
+    }
+    drawings
+}
+
+fn drawn(results: &Results<'_>, map: &Map, mut part: Part<1>, name: String) -> Drawing {
+    let study = results.study;
+    let across = &study.axes[map.x];
+    let number = |place: usize| across.values[place].value.number().unwrap_or(f64::NAN);
+    let [places] = &mut part.along;
+    places.sort_by(|one, other| number(*one).total_cmp(&number(*other)));
+    let places = &part.along[0];
+    let numbers: Vec<f64> = places.iter().map(|place| number(*place)).collect();
+    let rows = map.y.iter().map(|metric| {
+        let values = places.iter().map(|place| {
+            let estimate = results.estimate(&part.point([*place]), *metric);
+            estimate.map_or(f64::NAN, |estimate| estimate.mean)
+        });
+        values.collect()
+    });
+    let height = map.y_most / map.y.len() as f64;
+    let title = part.titled(&map.title);
+    let plotted = plot::Map {
+        title: title.clone(),
+        note: note(study),
+        x: Side {
+            label: with_unit(across),
+            rims: rims(&numbers),
+        },
+        y: Side {
+            label: map.y_label.clone(),
+            rims: (0..=map.y.len()).map(|row| row as f64 * height).collect(),
+        },
+        values: map.values.clone(),
+        bounds: map.bounds.clone(),
+        rows: rows.collect(),
+    };
+    let metrics = map.y.iter();
+    let rows = Heads {
+        title: map.y_label.clone(),
+        labels: metrics
+            .map(|metric| study.columns[metric.0].title.as_str())
+            .collect(),
+    };
+    let table = grid(&rows, &Heads::of(across, places), |row, column| {
+        tables::figure(results, &part.point([places[column]]), map.y[row])
+    });
+    Drawing {
+        name,
+        title,
+        svg: plotted.svg(),
+        narrow_svg: plotted.narrow_svg(),
+        numbers: table,
+    }
+}
+
+/// What is measured at a number is drawn halfway to its neighbours; nothing is drawn beyond the
+/// first and the last.
+fn rims(numbers: &[f64]) -> Vec<f64> {
+    let between = numbers
+        .windows(2)
+        .map(|pair| f64::midpoint(pair[0], pair[1]));
+    let first = numbers.first().copied();
+    let last = numbers.last().copied();
+    first.into_iter().chain(between).chain(last).collect()
+}
