@@ -1,12 +1,15 @@
-"""Options stand in one place, and users see all of them."""
+"""Options have the same names wherever they stand, and users see all of them."""
 
 import inspect
 import pydoc
+import re
 import typing
+from pathlib import Path
 
 import pytest
 
 import diskarm
+from diskarm import _options
 from diskarm._options import DEFAULTS, Options
 
 SETTING = {"workload": "poisson(rate=40/s)", "requests": 500}
@@ -28,6 +31,24 @@ def test_signatures_tell_every_option_with_its_default(function, own):
     told = pydoc.plain(pydoc.render_doc(function))
     assert "seed: int = 1" in told and "workload: str | diskarm._workload.Workload | None" in told
     assert f"-> {'diskarm._result.Result' if function is diskarm.simulate else 'list'}" in told
+
+
+def test_a_type_goes_with_its_name_whatever_the_order(monkeypatch):
+    monkeypatch.setattr(_options, "DEFAULTS", dict(reversed(DEFAULTS.items())))
+
+    @_options.takes_options
+    def function(drive: str, **options) -> None: ...
+
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    told = {one.name: (one.annotation, one.default) for one in parameters}
+    assert told == {name: (Options.__annotations__[name], DEFAULTS[name]) for name in DEFAULTS}
+
+
+def test_the_compiled_part_takes_every_option():
+    # One that it does not know it would leave out without a word.
+    rust = (Path(__file__).parents[2] / "crates" / "python" / "src" / "runs.rs").read_text()
+    fields = rust.partition("pub struct Options {")[2].partition("}")[0]
+    assert re.findall(r"^ +(\w+):", fields, re.MULTILINE) == list(DEFAULTS)
 
 
 def test_every_option_is_explained():

@@ -1,9 +1,11 @@
 """Studies: run here, on pools, and on a cluster that loses a worker."""
 
+import errno
 import filecmp
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -124,7 +126,8 @@ def test_pools_leave_the_same_bytes(
 class Unreliable(Executor):
     """Loses every task the first time, as workers do that die."""
 
-    def __init__(self) -> None:
+    def __init__(self, loss: Exception) -> None:
+        self.loss = loss
         self.submitted = 0
         self.lost: set[Any] = set()
 
@@ -133,21 +136,35 @@ class Unreliable(Executor):
         future: Future[Any] = Future()
         if args not in self.lost:
             self.lost.add(args)
-            future.set_exception(RuntimeError("the worker is gone"))
+            future.set_exception(self.loss)
         else:
             future.set_result(task(*args, **kwargs))
         return future
 
 
+@pytest.mark.parametrize(
+    "loss",
+    [RuntimeError("gone"), ConnectionResetError("gone"), TimeoutError("gone"), OSError("gone")],
+    ids=lambda loss: type(loss).__name__,
+)
 def test_a_cell_whose_worker_is_lost_is_handed_out_again(
-    small: Path, whole: Path, tmp_path: Path
+    loss: Exception, small: Path, whole: Path, tmp_path: Path
 ) -> None:
-    executor = Unreliable()
+    executor = Unreliable(loss)
     done = diskarm.Study(small).run(tmp_path / "lost", executor=executor)
     assert_same(done.folder, whole)
     assert executor.submitted == 30
     # What is kept is not handed out again.
     diskarm.Study(small).run(tmp_path / "lost", executor=executor)
+    assert executor.submitted == 30
+
+
+def test_a_cell_whose_connection_to_dask_is_closed_is_handed_out_again(
+    small: Path, tmp_path: Path
+) -> None:
+    core = pytest.importorskip("distributed.comm.core")
+    executor = Unreliable(core.CommClosedError("gone"))
+    diskarm.Study(small).run(tmp_path / "closed", executor=executor)
     assert executor.submitted == 30
 
 
@@ -224,7 +241,7 @@ class Failing(Executor):
 @pytest.mark.usefixtures("two_at_a_time")
 @pytest.mark.parametrize(
     "failure",
-    [BrokenExecutor("gone"), diskarm.Error("wrong"), OSError("full"), KeyboardInterrupt()],
+    [BrokenExecutor("gone"), diskarm.Error("wrong"), KeyboardInterrupt()],
 )
 def test_what_was_finished_beside_a_failure_is_kept(
     failure: BaseException, small: Path, tmp_path: Path
@@ -236,16 +253,75 @@ def test_what_was_finished_beside_a_failure_is_kept(
     assert len(kept(tmp_path / "kept")) == 3 * (len(executor.submitted) - 1) > 0
 
 
-def test_a_cell_that_no_worker_survives_is_told(small: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("two_at_a_time")
+def test_a_full_disk_ends_a_study_at_once(small: Path, whole: Path, tmp_path: Path) -> None:
+    """The system lets runs.jsonl grow by ten bytes more when a cell has been kept, and without end
+    again when the next could not be: what is finished then must not go behind half a line."""
+    folder = tmp_path / "full"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    class Emptied(Future[Any]):
+        def cancel(self) -> bool:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+            return super().cancel()
+
+    class Full(Executor):
+        submitted = 0
+
+        def submit(self, task: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            self.submitted += 1
+            future = Emptied()
+            future.set_result(task(*args, **kwargs))
+            if self.submitted == 3:
+                most = (folder / "runs.jsonl").stat().st_size + 10
+                resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+            return future
+
+    executor = Full()
+    try:
+        with pytest.raises(OSError, match="cannot write") as full:
+            diskarm.Study(small).run(folder, executor=executor)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert full.value.errno == errno.EFBIG
+    assert executor.submitted == 3
+    diskarm.Study(small).run(folder)
+    assert_same(folder, whole)
+
+
+@pytest.mark.parametrize("loss", [RuntimeError, ConnectionResetError])
+def test_a_cell_that_no_worker_survives_is_told(
+    loss: type[Exception], small: Path, tmp_path: Path
+) -> None:
     class Lost(Executor):
         def submit(self, task: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
             future: Future[Any] = Future()
-            future.set_exception(RuntimeError("the worker is gone"))
+            future.set_exception(loss("the worker is gone"))
             return future
 
     with pytest.raises(diskarm.Error, match=r"^executor: lost cell \d+ 4 times .*gone") as lost:
         diskarm.Study(small).run(tmp_path / "lost", executor=Lost())
-    assert isinstance(lost.value.__cause__, RuntimeError)
+    assert isinstance(lost.value.__cause__, loss)
+
+
+def test_a_cell_of_which_some_runs_are_known_is_handed_out_whole(
+    small: Path, whole: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "partly"
+    diskarm.Study(small).run(folder)
+    lines = (folder / "runs.jsonl").read_text().splitlines(keepends=True)
+    (folder / "runs.jsonl").write_text("".join(lines[:1] + lines[2:]))
+    given: list[list[str]] = []
+
+    class Counting(ThreadPoolExecutor):
+        def submit(self, task: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            given.append(task(*args, **kwargs))
+            return super().submit(lambda: given[-1])
+
+    with Counting(1) as executor:
+        diskarm.Study(small).run(folder, executor=executor)
+    assert [len(runs) for runs in given] == [3]
+    assert_same(folder, whole)
 
 
 def test_workers_of_another_build_are_told(small: Path, tmp_path: Path) -> None:
@@ -286,6 +362,12 @@ def test_a_cluster_that_loses_a_worker_loses_nothing(
 def test_what_is_wrong_is_told(small: Path, tmp_path: Path) -> None:
     with pytest.raises(diskarm.Error, match='diskarm.studies.*, perhaps "worthington94-fig3"$'):
         diskarm.Study("worthington94-fgi3")
+    absent, latin = str(tmp_path / "absent.toml"), tmp_path / "latin.toml"
+    latin.write_bytes(b'title = "\xe9"')
+    for file, why in [(absent, "No such file or directory"), (str(latin), "found no UTF-8")]:
+        with pytest.raises(diskarm.Error, match=f"^{file}: cannot read: {why}") as unread:
+            diskarm.Study(file)
+        assert unread.value.file == file
     small.write_text(SMALL.replace('"{policy}"', '"{police}"'))
     with pytest.raises(diskarm.Error, match="police") as wrong:
         diskarm.Study(small)

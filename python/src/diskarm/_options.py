@@ -1,5 +1,7 @@
-"""What can be said of a simulation beside drive and policies. An option stands here once: the
-signatures that users see, what is checked, and what goes to the compiled part follow from it.
+"""What can be said of a simulation beside drive and policies. An option has its type in `Options`,
+its default in `DEFAULTS`, and its field where the compiled part takes it, in `Options` of
+crates/python/src/runs.rs; tests hold the three to the same names. The signatures that users see,
+what is checked, and what goes to the compiled part follow from the first two.
 """
 
 # Annotations are no strings here, so that signatures show them as types.
@@ -56,9 +58,10 @@ def takes_options(function: _Function) -> _Function:
     signature = inspect.signature(function)
     own = list(signature.parameters.values())[:-1]
     kinds = Options.__annotations__
+    keyword = inspect.Parameter.KEYWORD_ONLY
     options = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value, annotation=kind)
-        for (name, value), kind in zip(DEFAULTS.items(), kinds.values(), strict=True)
+        inspect.Parameter(name, keyword, default=value, annotation=kinds[name])
+        for name, value in DEFAULTS.items()
     ]
     written = signature.replace(parameters=[*own, *options])
     function.__signature__ = written  # type: ignore[attr-defined]

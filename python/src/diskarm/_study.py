@@ -97,12 +97,14 @@ class Study:
     'fcfs'
 
     Args:
-        name: The name of a study that comes with the package, or a path that ends in .toml.
+        name: The name of a study that comes with the package, or a path that ends in .toml. Paths
+            of drives, workloads and traces within the file count from the folder of the process
+            that simulates.
         quick: Its short form.
-        traces: The traces of a study that wants some.
+        traces: The traces of a study that wants some; their paths are made absolute.
 
     Raises:
-        Error: When there is no such study, or its file is wrong.
+        Error: When there is no such study, or its file cannot be read or is wrong.
     """
 
     def __init__(
@@ -114,7 +116,7 @@ class Study:
     ) -> None:
         name = os.fspath(name)
         if name.endswith(".toml"):
-            toml, stem = Path(name).read_text(encoding="utf-8"), Path(name).stem
+            toml, stem = _text_of(name), Path(name).stem
         else:
             texts = dict(_diskarm.study_texts())
             if name not in texts:
@@ -164,11 +166,13 @@ class Study:
         Args:
             folder: Where its results are kept: results/NAME, or results/NAME-quick.
             executor: Simulates the cells: a pool of concurrent.futures, the get_executor() of a
-                dask.distributed Client, anything with submit. A cell whose worker is lost is
-                handed out again, where the executor goes on without that worker. A
+                dask.distributed Client, anything with submit. A cell whose worker or connection
+                is lost is handed out again, where the executor goes on without that worker. A
                 ProcessPoolExecutor does not: it breaks, which is an Error whose field is
                 "executor". The cells that were finished are kept, and the same call with a new
-                pool goes on from there. Without one, this process does it on every processor.
+                pool goes on from there. Paths within the study's file must be absolute
+                unless workers start in the same folder as this process. Without an executor, this
+                process does it on every processor.
             jobs: Without an executor, so many cells at a time.
 
         Raises:
@@ -231,10 +235,11 @@ def _hand_out(executor: Executor, asked: _Asked, keeper: _diskarm.Keeper) -> Non
                 place, attempt = waiting.pop(future)
                 try:
                     lines = future.result()
-                except (Error, OSError, BrokenExecutor):
+                except (Error, BrokenExecutor):
                     raise
                 except Exception as lost:
-                    # The worker was lost, and perhaps the cell kills whoever takes it.
+                    # The worker was lost, and perhaps the cell kills whoever takes it. An OSError
+                    # is the connection's: what a cell itself cannot read is an Error.
                     if attempt == _ATTEMPTS:
                         raise _Lost(f"lost cell {place} {attempt} times") from lost
                     submit(place, attempt + 1)
@@ -247,10 +252,12 @@ def _hand_out(executor: Executor, asked: _Asked, keeper: _diskarm.Keeper) -> Non
         # that is cancelled meanwhile.
         _keep_finished(waiting, keeper)
         raise _Lost("the pool broke") from broken
-    except BaseException:
+    except BaseException as failure:
         for future in waiting:
             future.cancel()
-        _keep_finished(waiting, keeper)
+        # An OSError may have cut a line short, and one more behind it would spoil the file.
+        if not isinstance(failure, OSError):
+            _keep_finished(waiting, keeper)
         raise
 
 
@@ -259,6 +266,16 @@ def _keep_finished(futures: Iterable[Future[list[str]]], keeper: _diskarm.Keeper
     for future in futures:
         if future.done() and not future.cancelled() and future.exception() is None:
             keeper.keep(future.result())
+
+
+def _text_of(file: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except OSError as error:
+        raise Error(f"{file}: cannot read: {error.strerror}", file=file) from error
+    except UnicodeDecodeError as error:
+        what = f"found no UTF-8 ({error.reason} at byte {error.start})"
+        raise Error(f"{file}: cannot read: {what}", file=file) from error
 
 
 def _read_anew(
