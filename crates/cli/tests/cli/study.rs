@@ -415,4 +415,6 @@ fn the_page_of_claims_is_of_the_studies_as_they_are() {
         count += study.claims.len();
     }
     assert!(page.contains(&format!(" {count} claims:\n")));
+    let readme = words(include_str!("../../../../README.md"));
+    assert!(readme.contains(&format!("{count} claims of three papers")));
 }
