@@ -88,6 +88,26 @@ mod tests {
         assert_eq!(none.told(short), "at most 1");
     }
 
+    /// 6 beside 2 to 4: from 1.5 to 3, of which 2 is 1 away from the farther.
+    #[test]
+    fn the_interval_of_the_base_alone_counts_too() {
+        let base = Load::At(Estimate {
+            half_width: Some(1.0),
+            ..Estimate::exact(3.0)
+        });
+        let Load::At(ratio) = Load::At(Estimate::exact(6.0)).over(&base) else {
+            panic!("both are known");
+        };
+        assert_eq!((ratio.mean, ratio.half_width), (2.0, Some(1.0)));
+        let hardly = Load::At(Estimate {
+            half_width: Some(3.0),
+            ..Estimate::exact(3.0)
+        });
+        let bounds = Bounds::up_to(1e9);
+        let ratio = Load::At(Estimate::exact(6.0)).over(&hardly);
+        assert_eq!(ratio.verdict(&bounds), Verdict::Unsure);
+    }
+
     #[test]
     fn a_range_is_judged_as_a_whole() {
         let bounds = Bounds {
