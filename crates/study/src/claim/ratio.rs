@@ -128,7 +128,8 @@ pub(super) fn quotient(top: &Estimate, base: &Estimate) -> Estimate {
     let pairs = top.runs.iter().zip(&base.runs);
     let runs: Vec<f64> = pairs.map(|(top, base)| top / base).collect();
     let paired = Estimate::of(runs.clone()).and_then(|paired| paired.half_width);
-    let is_known = top.half_width.is_some() || base.half_width.is_some();
+    // Over 0, the mean of numbers of which none is below, there is no doubt.
+    let is_known = mean.is_finite() && (top.half_width.is_some() || base.half_width.is_some());
     let ends = || {
         let (top, base) = (ends(top), ends(base));
         match base.0 > 0.0 {

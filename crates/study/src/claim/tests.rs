@@ -389,6 +389,9 @@ fn replications_that_disagree_leave_a_load_open() {
 /// Where a figure lacks in one replication, those of two cells cannot be paired.
 #[test]
 fn what_cannot_be_paired_keeps_its_interval() {
+    // Student's factor for two runs is 12.706, and their error 1: 10 may be 22.7 at the most.
+    const NOISY: &[f64] = &[f64::NAN, 9.0, 11.0];
+    const TWELVES: &[f64] = &[12.0; 3];
     let claim = |bounds: &str| {
         format!(
             "check = \"ratio\"\nmetric = \"writes_response_ms_mean\"\n\
@@ -401,9 +404,6 @@ fn what_cannot_be_paired_keeps_its_interval() {
         let means = [[of, ten, ten], [ten; 3], [to, ten, ten]];
         judge_of("writes_response_ms_mean", &claim(bounds), means).verdict
     };
-    // Student's factor for two runs is 12.706, and their error 1: 10 may be 22.7 at the most.
-    const NOISY: &[f64] = &[f64::NAN, 9.0, 11.0];
-    const TWELVES: &[f64] = &[12.0; 3];
     assert_eq!(judged("at_most = 1", NOISY, TWELVES), Verdict::Unsure);
     assert_eq!(judged("at_least = 1", TWELVES, NOISY), Verdict::Unsure);
     assert_eq!(judged("at_most = 2", NOISY, TWELVES), Verdict::Holds);
@@ -436,6 +436,8 @@ fn saturation_tells_nothing_of_a_share() {
     // Equal rates of 0 are no ratio, and no failure.
     let nothing = [[none, half, half], [none, half, half], [half; 3]];
     assert_eq!(hits("at_most = 1", nothing).verdict, Verdict::Holds);
+    let over_nothing = [[half; 3], [none, half, half], [half; 3]];
+    assert_eq!(hits("at_most = 1", over_nothing).verdict, Verdict::Fails);
     let spread = "check = \"spread\"\nmetric = \"cache_hit_rate\"\namong = \"policy\"\nat_most = 1";
     let nothing = [[none, half, half], [none, half, &[]], [none, half, half]];
     let judged = judge_of("cache_hit_rate", spread, nothing);
