@@ -2,6 +2,7 @@
 
 mod bounds;
 mod crossing;
+mod endless;
 mod gain;
 mod interval;
 mod keys;
@@ -13,6 +14,7 @@ mod order;
 mod power;
 mod ratio;
 mod saturates;
+mod search;
 mod spread;
 mod sustains;
 mod tally;

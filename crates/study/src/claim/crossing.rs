@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use super::bounds::Bounds;
-use super::line::{along, lines};
+use super::endless::is_endless;
+use super::line::{Reached, along, lines};
 use super::tally::Tally;
-use super::{Check, Info, Judged, Verdict};
+use super::{Check, Info, Judged};
 use crate::metric::Metric;
-use crate::results::{Estimate, Results};
+use crate::results::{Estimate, Outcome, Results};
 use crate::select::Selection;
 
 pub(super) const INFO: Info = Info {
@@ -48,52 +49,41 @@ struct Crossing {
 impl Check for Crossing {
     fn judge(&self, results: &Results<'_>) -> Judged {
         let axes = &results.study.axes;
+        let is_endless = is_endless(&results.study.columns, self.metric);
         let mut tally = Tally::default();
         for line in lines(axes, self.along, &[&self.of, &self.cells]) {
             let Some(other) = line.moved(&self.to) else {
                 continue;
             };
-            let of = line.estimates(results, self.metric);
-            let to = other.estimates(results, self.metric);
-            let differences: Vec<Option<Estimate>> = of
-                .iter()
-                .zip(&to)
-                .map(|((_, of), (_, to))| difference(*of, *to))
-                .collect();
-            let steps = of
-                .iter()
-                .zip(&differences)
-                .map(|((x, _), d)| (*x, d.as_ref()));
-            let at = line.told(axes, self.along);
+            let pairs = line.steps.iter().zip(&other.steps);
+            let differences = pairs.filter_map(|((x, of), (_, to))| {
+                let sides = [of, to].map(|point| results.at(point));
+                Some((*x, difference(sides, self.metric, is_endless)?))
+            });
+            let differences: Vec<(f64, Estimate)> = differences.collect();
+            let steps = differences.iter().map(|(x, d)| (*x, Some(d)));
             match along(&steps.collect::<Vec<_>>(), overtaken) {
-                Some(found) => tally.hold(found, &self.bounds, at),
-                None => tally.add(
-                    never(),
-                    Verdict::Fails,
-                    format!("{at}, where it never does"),
-                ),
+                Some(found) => tally.hold_load(found, &self.bounds, line.told(axes, self.along)),
+                None => tally.leave_out(1),
             }
         }
         tally.judged()
     }
 }
 
-fn never() -> Estimate {
-    Estimate::exact(f64::INFINITY)
-}
-
-/// By how much `of` is above `to`. A side that is saturated is above one that is not, by more than
-/// counts; of two that are nothing is known.
-fn difference(of: Option<&Estimate>, to: Option<&Estimate>) -> Option<Estimate> {
+/// By how much the first is above the second. Where a saturated cell has no limit, it is above one
+/// that is not saturated, by more than counts; of two that are nothing is known.
+fn difference([of, to]: [&Outcome; 2], metric: Metric, is_endless: bool) -> Option<Estimate> {
     let endless = |sign: f64, like: &Estimate| Estimate {
         mean: sign * f64::MAX,
         half_width: None,
         runs: vec![sign * f64::MAX; like.runs.len()],
     };
-    match (of, to) {
+    match (of.estimate(metric), to.estimate(metric)) {
         (Some(of), Some(to)) => Some(Estimate {
             mean: of.mean - to.mean,
-            half_width: None,
+            // At the most: only what is not paired is judged by it.
+            half_width: of.half_width.zip(to.half_width).map(|(of, to)| of + to),
             runs: of
                 .runs
                 .iter()
@@ -101,27 +91,31 @@ fn difference(of: Option<&Estimate>, to: Option<&Estimate>) -> Option<Estimate> 
                 .map(|(of, to)| of - to)
                 .collect(),
         }),
-        (None, Some(to)) => Some(endless(1.0, to)),
-        (Some(of), None) => Some(endless(-1.0, of)),
-        (None, None) => None,
+        (None, Some(to)) if is_endless && of.is_saturated => Some(endless(1.0, to)),
+        (Some(of), None) if is_endless && to.is_saturated => Some(endless(-1.0, of)),
+        _ => None,
     }
 }
 
-/// Where the difference turns from below 0 to above, interpolated.
-fn overtaken(steps: &[(f64, Option<f64>)]) -> Option<f64> {
+/// From where on the difference is above 0: interpolated, or between two loads where it is beyond
+/// measure on one of them. `None` where nothing is known of it.
+fn overtaken(steps: &[(f64, Option<f64>)]) -> Option<Reached> {
     let known: Vec<(f64, f64)> = steps
         .iter()
         .filter_map(|(x, d)| Some((*x, (*d)?)))
         .collect();
-    let turn = known
-        .windows(2)
-        .rfind(|pair| pair[0].1 <= 0.0 && pair[1].1 > 0.0)?;
-    let ((x, below), (next, above)) = (turn[0], turn[1]);
-    let share = match above == f64::MAX {
-        true => 0.5,
-        false => below / (below - above),
+    let (first, _) = *known.first()?;
+    let Some(last_below) = known.iter().rposition(|(_, d)| *d <= 0.0) else {
+        return Some(Reached::Within(f64::NEG_INFINITY, first));
     };
-    Some(x + share * (next - x))
+    let (x, below) = known[last_below];
+    let Some((next, above)) = known.get(last_below + 1).copied() else {
+        return Some(Reached::Within(x, f64::INFINITY));
+    };
+    Some(match above == f64::MAX || below == -f64::MAX {
+        true => Reached::Within(x, next),
+        false => Reached::At(x + below / (below - above) * (next - x)),
+    })
 }
 
 #[cfg(test)]
@@ -137,11 +131,24 @@ mod tests {
                 .map(|(x, d)| (x as f64, Some(*d)))
                 .collect()
         };
-        assert_eq!(overtaken(&steps(&[-2.0, -1.0, 3.0, 4.0])), Some(1.25));
-        assert_eq!(overtaken(&steps(&[-2.0, -1.0])), None);
-        assert_eq!(overtaken(&steps(&[2.0, 1.0])), None);
-        assert_eq!(overtaken(&steps(&[-2.0, f64::MAX])), Some(0.5));
+        assert_eq!(
+            overtaken(&steps(&[-2.0, -1.0, 3.0, 4.0])),
+            Some(Reached::At(1.25))
+        );
+        let never = Some(Reached::Within(1.0, f64::INFINITY));
+        assert_eq!(overtaken(&steps(&[-2.0, -1.0])), never);
+        assert_eq!(overtaken(&steps(&[2.0, -1.0])), never);
+        let always = Some(Reached::Within(f64::NEG_INFINITY, 0.0));
+        assert_eq!(overtaken(&steps(&[2.0, 1.0])), always);
+        assert_eq!(overtaken(&[]), None);
+        assert_eq!(
+            overtaken(&steps(&[-2.0, f64::MAX])),
+            Some(Reached::Within(0.0, 1.0))
+        );
         // The last turn counts: an earlier one is noise where both are alike.
-        assert_eq!(overtaken(&steps(&[-1.0, 1.0, -1.0, 1.0])), Some(2.5));
+        assert_eq!(
+            overtaken(&steps(&[-1.0, 1.0, -1.0, 1.0])),
+            Some(Reached::At(2.5))
+        );
     }
 }

@@ -64,14 +64,18 @@ impl Check for Gain {
         let mut tally = Tally::default();
         for (point, ratio) in all.iter().filter(|(point, _)| self.cells.has(point)) {
             let base = self.than.counterpart(point);
-            let base = all.iter().find(|(other, _)| Some(other) == base.as_ref());
+            let base = all
+                .iter()
+                .find(|(other, _)| Some(other) == base.as_ref())
+                .and_then(|(_, base)| base.as_ref());
             // Where a side is saturated there is no gain to speak of.
-            let is_known = |ratio: &Estimate| ratio.mean.is_finite() && ratio.mean > 0.0;
-            if let Some((_, base)) = base
-                && is_known(ratio)
-                && is_known(base)
-            {
-                tally.hold(quotient(ratio, base), &self.bounds, told(axes, point));
+            let is_known = |ratio: &&Estimate| ratio.mean.is_finite() && ratio.mean > 0.0;
+            let sides = ratio.as_ref().filter(is_known).zip(base.filter(is_known));
+            match sides {
+                Some((ratio, base)) => {
+                    tally.hold(quotient(ratio, base), &self.bounds, told(axes, point));
+                }
+                None => tally.leave_out(1),
             }
         }
         tally.judged()

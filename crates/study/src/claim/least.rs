@@ -59,7 +59,7 @@ impl Check for Least {
                 continue;
             };
             let verdict = match least(true) {
-                Some((inside, _)) if inside == x => Verdict::Holds,
+                Some((_, inside)) if inside.mean == overall.mean => Verdict::Holds,
                 // No worse than noise.
                 Some((_, inside)) => Bounds::up_to(1.0).verdict(&quotient(inside, overall)),
                 None => Verdict::Fails,

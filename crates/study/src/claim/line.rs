@@ -1,5 +1,7 @@
 //! A metric along an axis of numbers.
 
+use super::endless::is_endless;
+use super::load::Load;
 use crate::axis::{Axis, Point, points};
 use crate::metric::Metric;
 use crate::results::{Estimate, Results};
@@ -14,15 +16,21 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// What was measured along it: the number of the axis, and the estimate where there is one.
+    /// What was measured along it: the number of the axis, and the estimate; `None` where the
+    /// cell is saturated and the metric has no limit then. Other cells without a figure tell
+    /// nothing and are left out.
     pub(super) fn estimates<'r>(
         &self,
         results: &'r Results<'_>,
         metric: Metric,
     ) -> Vec<(f64, Option<&'r Estimate>)> {
+        let is_endless = is_endless(&results.study.columns, metric);
         let steps = self.steps.iter();
         steps
-            .map(|(x, point)| (*x, results.estimate(point, metric)))
+            .map(|(x, point)| (*x, results.at(point)))
+            .map(|(x, cell)| (x, cell.estimate(metric), is_endless && cell.is_saturated))
+            .filter(|(_, estimate, is_beyond)| estimate.is_some() || *is_beyond)
+            .map(|(x, estimate, _)| (x, estimate))
             .collect()
     }
 
@@ -78,34 +86,69 @@ pub(super) fn lines(axes: &[Axis], along: usize, chosen: &[&Selection]) -> Vec<L
     lines
 }
 
-/// An estimate of what `find` makes of the metric along a line: of the means, with the interval
-/// over what it makes of each replication. A replication's numbers are `None` where its cell has
-/// none.
+/// Where on an axis something is found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Reached {
+    /// There.
+    At(f64),
+    /// Somewhere above the one and up to the other.
+    Within(f64, f64),
+}
+
+impl Reached {
+    fn ends(self) -> (f64, f64) {
+        match self {
+            Self::At(x) => (x, x),
+            Self::Within(low, high) => (low, high),
+        }
+    }
+}
+
+/// What `find` makes of the metric along a line: of the means, with the interval over what it
+/// makes of each replication. Where a replication tells a range only, so do all together: an
+/// interval over the others alone would be too narrow. `find` is given `None` for a load that is
+/// beyond all.
 pub(super) fn along(
     estimates: &[(f64, Option<&Estimate>)],
-    find: impl Fn(&[(f64, Option<f64>)]) -> Option<f64>,
-) -> Option<Estimate> {
-    let numbers = |value: &dyn Fn(&Estimate) -> f64| {
+    find: impl Fn(&[(f64, Option<f64>)]) -> Option<Reached>,
+) -> Option<Load> {
+    let found = |value: &dyn Fn(&Estimate) -> f64| {
         let steps = estimates.iter();
-        steps
-            .map(|(x, estimate)| (*x, estimate.map(value)))
-            .collect::<Vec<_>>()
+        let steps = steps.map(|(x, estimate)| (*x, estimate.map(value)));
+        find(&steps.collect::<Vec<_>>())
     };
-    let mean = find(&numbers(&|estimate| estimate.mean))?;
+    let mean = found(&|estimate| estimate.mean)?;
     let counts = estimates.iter().filter_map(|(_, estimate)| *estimate);
-    let replications = counts.map(|estimate| estimate.runs.len()).min()?;
-    let each = (0..replications).filter_map(|k| find(&numbers(&|estimate| estimate.runs[k])));
-    let runs: Vec<f64> = each.collect();
-    let is_whole = runs.len() == replications;
-    Some(Estimate {
-        mean,
-        half_width: Estimate::of(runs.clone())
-            .filter(|_| is_whole)
-            .and_then(|e| e.half_width),
-        runs: match is_whole {
-            true => runs,
-            // Runs are paired with those of other lines by their places.
-            false => Vec::new(),
-        },
+    let replications = counts.map(|estimate| estimate.runs.len()).min();
+    let each: Vec<Reached> = match replications.unwrap_or(0) {
+        // Replications that are not paired from load to load leave the ends of the intervals.
+        0 => [-1.0, 1.0]
+            .into_iter()
+            .filter_map(|sign| found(&|e| e.mean + sign * e.half_width.unwrap_or(0.0)))
+            .collect(),
+        many => (0..many)
+            .filter_map(|number| found(&|estimate| estimate.runs[number]))
+            .collect(),
+    };
+    let runs = each.iter().map(|reached| match reached {
+        Reached::At(x) => Some(*x),
+        Reached::Within(..) => None,
+    });
+    let runs: Option<Vec<f64>> = runs.collect();
+    let is_paired = replications.is_some_and(|many| many > 0);
+    if let (true, Some(runs), Reached::At(mean)) = (is_paired, runs, mean) {
+        return Some(Load::At(Estimate {
+            mean,
+            half_width: Estimate::of(runs.clone()).and_then(|each| each.half_width),
+            runs,
+        }));
+    }
+    let ends = each.into_iter().chain([mean]).map(Reached::ends);
+    let (low, high) = ends
+        .reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)))
+        .unwrap_or(mean.ends());
+    Some(match low == high {
+        true => Load::At(Estimate::exact(low)),
+        false => Load::Within(low, high),
     })
 }

@@ -3,7 +3,7 @@
 use super::Verdict;
 use super::bounds::Bounds;
 use super::ratio::quotient;
-use super::tally::{short, told};
+use super::tally::told;
 use crate::results::Estimate;
 
 /// A load, or the ratio of two.
@@ -11,8 +11,8 @@ use crate::results::Estimate;
 pub(super) enum Load {
     /// It was found.
     At(Estimate),
-    /// It lies above the one and up to the other, which may be infinite: the axis ends there, or a
-    /// saturated load comes next, of which nothing is known.
+    /// It lies above the one and up to the other, which may be infinite: the axis ends there, a
+    /// saturated load comes next, of which nothing is known, or the replications disagree.
     Within(f64, f64),
 }
 
@@ -31,10 +31,7 @@ impl Load {
     /// This as a multiple of `base`.
     pub(super) fn over(&self, base: &Self) -> Self {
         if let (Self::At(top), Self::At(base)) = (self, base) {
-            let paired = quotient(top, base);
-            if paired.half_width.is_some() || top.half_width.is_none() {
-                return Self::At(paired);
-            }
+            return Self::At(quotient(top, base));
         }
         let ((low, high), (base_low, base_high)) = (self.ends(), base.ends());
         // Nothing is known of a quotient of two that may both be anywhere up to 0.
@@ -56,19 +53,21 @@ impl Load {
         }
     }
 
-    /// In a few words.
-    pub(super) fn told(&self) -> String {
+    /// In a few words, each number in the digits of `text`.
+    pub(super) fn told(&self, text: impl Fn(f64) -> String) -> String {
         match self {
-            Self::At(estimate) => told(estimate),
-            Self::Within(low, high) if high.is_infinite() => format!("above {}", short(*low)),
-            Self::Within(0.0, high) => format!("at most {}", short(*high)),
-            Self::Within(low, high) => format!("between {} and {}", short(*low), short(*high)),
+            Self::At(estimate) => told(estimate, text),
+            Self::Within(f64::NEG_INFINITY, f64::INFINITY) => "unknown".to_owned(),
+            Self::Within(low, f64::INFINITY) => format!("above {}", text(*low)),
+            Self::Within(0.0 | f64::NEG_INFINITY, high) => format!("at most {}", text(*high)),
+            Self::Within(low, high) => format!("between {} and {}", text(*low), text(*high)),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::tally::short;
     use super::*;
 
     #[test]
@@ -85,8 +84,28 @@ mod tests {
         assert_eq!(open.over(&open), Load::Within(0.0, f64::INFINITY));
         let none = Load::Within(0.0, 1.0);
         assert_eq!(none.over(&none), Load::Within(0.0, f64::INFINITY));
-        assert_eq!(open.told(), "above 4");
-        assert_eq!(none.told(), "at most 1");
+        assert_eq!(open.told(short), "above 4");
+        assert_eq!(none.told(short), "at most 1");
+    }
+
+    /// 6 beside 2 to 4: from 1.5 to 3, of which 2 is 1 away from the farther.
+    #[test]
+    fn the_interval_of_the_base_alone_counts_too() {
+        let base = Load::At(Estimate {
+            half_width: Some(1.0),
+            ..Estimate::exact(3.0)
+        });
+        let Load::At(ratio) = Load::At(Estimate::exact(6.0)).over(&base) else {
+            panic!("both are known");
+        };
+        assert_eq!((ratio.mean, ratio.half_width), (2.0, Some(1.0)));
+        let hardly = Load::At(Estimate {
+            half_width: Some(3.0),
+            ..Estimate::exact(3.0)
+        });
+        let bounds = Bounds::up_to(1e9);
+        let ratio = Load::At(Estimate::exact(6.0)).over(&hardly);
+        assert_eq!(ratio.verdict(&bounds), Verdict::Unsure);
     }
 
     #[test]

@@ -54,7 +54,10 @@ impl Check for Order {
         for pair in self.ascending.windows(2) {
             for (point, ratio) in ratios(results, self.metric, &pair[0], &pair[1], &self.cells) {
                 let at = format!("{} to {}", told(axes, &point), pair[1].label(axes));
-                tally.hold(ratio, &bounds, at);
+                match ratio {
+                    Some(ratio) => tally.hold(ratio, &bounds, at),
+                    None => tally.leave_out(1),
+                }
             }
         }
         tally.judged()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::bounds::Bounds;
-use super::line::{along, lines};
+use super::line::{Reached, along, lines};
 use super::tally::Tally;
 use super::{Check, Info, Judged};
 use crate::metric::Metric;
@@ -44,8 +44,9 @@ impl Check for Power {
         let axes = &results.study.axes;
         let mut tally = Tally::default();
         for line in lines(axes, self.along, &[&self.cells]) {
-            if let Some(found) = along(&line.estimates(results, self.metric), exponent) {
-                tally.hold(found, &self.bounds, line.told(axes, self.along));
+            match along(&line.estimates(results, self.metric), exponent) {
+                Some(found) => tally.hold_load(found, &self.bounds, line.told(axes, self.along)),
+                None => tally.leave_out(1),
             }
         }
         tally.judged()
@@ -54,7 +55,7 @@ impl Check for Power {
 
 /// The p that brings x^-p nearest to the metric over its value at x = 1, by least squares: the
 /// curve is fitted, not its logarithm (liu05 section 5.3.3, table 5.1).
-fn exponent(steps: &[(f64, Option<f64>)]) -> Option<f64> {
+fn exponent(steps: &[(f64, Option<f64>)]) -> Option<Reached> {
     let (_, one) = steps.iter().find(|(x, _)| *x == 1.0)?;
     let one = (*one)?;
     let points = steps.iter().map(|(x, y)| Some((*x, (*y)? / one)));
@@ -67,8 +68,11 @@ fn exponent(steps: &[(f64, Option<f64>)]) -> Option<f64> {
         terms.sum()
     };
     let (mut low, mut high) = (-1.0, 4.0);
-    if slope(low) > 0.0 || slope(high) < 0.0 {
-        return None;
+    if slope(low) > 0.0 {
+        return Some(Reached::Within(f64::NEG_INFINITY, low));
+    }
+    if slope(high) < 0.0 {
+        return Some(Reached::Within(high, f64::INFINITY));
     }
     for _ in 0..60 {
         let middle = (low + high) / 2.0;
@@ -77,7 +81,7 @@ fn exponent(steps: &[(f64, Option<f64>)]) -> Option<f64> {
             false => high = middle,
         }
     }
-    Some((low + high) / 2.0)
+    Some(Reached::At((low + high) / 2.0))
 }
 
 #[cfg(test)]
@@ -89,7 +93,9 @@ mod tests {
         for p in [0.2, 0.0, 1.5] {
             let step = |x: u32| (f64::from(x), Some(7.0 * f64::from(x).powf(-p)));
             let steps: Vec<(f64, Option<f64>)> = (1..=50).map(step).collect();
-            let found = exponent(&steps).unwrap();
+            let Some(Reached::At(found)) = exponent(&steps) else {
+                panic!("not found");
+            };
             assert!((found - p).abs() < 1e-9, "{found} {p}");
         }
         assert_eq!(exponent(&[(2.0, Some(1.0))]), None);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::bounds::Bounds;
+use super::endless::is_endless;
 use super::line::told_but;
 use super::tally::Tally;
 use super::{Check, Info, Judged};
@@ -27,7 +28,7 @@ pub(super) const INFO: Info = Info {
         ("at_most", "the upper bound"),
         (
             "mean_over",
-            "an axis: not each ratio is held, but their mean over it; each when left out",
+            "an axis: not each ratio is held, but their geometric mean over it; each when left out",
         ),
     ],
     read: |keys| {
@@ -50,7 +51,7 @@ struct Ratio {
     to: Selection,
     cells: Selection,
     bounds: Bounds,
-    /// The means of the ratios over this axis are held to the bounds, not each.
+    /// The geometric means of the ratios over this axis are held to the bounds, not each.
     mean_over: Option<usize>,
 }
 
@@ -62,12 +63,22 @@ impl Check for Ratio {
         match self.mean_over {
             None => {
                 for (point, ratio) in all {
-                    tally.hold(ratio, &self.bounds, told(axes, &point));
+                    match ratio {
+                        Some(ratio) => tally.hold(ratio, &self.bounds, told(axes, &point)),
+                        None => tally.leave_out(1),
+                    }
                 }
             }
             Some(axis) => {
-                for (point, mean) in means(&all, axis) {
-                    tally.hold(mean, &self.bounds, told_but(axes, &point, axis));
+                for (point, group) in groups(all, axis) {
+                    let known: Vec<&Estimate> = group.iter().flatten().collect();
+                    tally.leave_out(group.len() - known.len());
+                    match mean(&known) {
+                        Some(mean) => {
+                            tally.hold(mean, &self.bounds, told_but(axes, &point, axis));
+                        }
+                        None => tally.leave_out(known.len()),
+                    }
                 }
             }
         }
@@ -75,15 +86,17 @@ impl Check for Ratio {
     }
 }
 
-/// The ratios of `of` to `to` in `cells`, matched on the axes that neither names: infinite where
-/// `of` alone is saturated, 0 where `to` alone is, and left out where both are.
+/// The ratios of `of` to `to` in `cells`, matched on the axes that neither names. Of a metric that
+/// has no limit in saturation it is infinite where `of` alone is saturated, and 0 where `to` alone
+/// is. `None` where nothing can be compared: a figure is missing, or both are 0.
 pub(super) fn ratios(
     results: &Results<'_>,
     metric: Metric,
     of: &Selection,
     to: &Selection,
     cells: &Selection,
-) -> Vec<(Point, Estimate)> {
+) -> Vec<(Point, Option<Estimate>)> {
+    let is_endless = is_endless(&results.study.columns, metric);
     let mut ratios = Vec::new();
     for point in points(&results.study.axes) {
         if !(of.has(&point) && cells.has(&point)) {
@@ -92,62 +105,99 @@ pub(super) fn ratios(
         let Some(other) = to.counterpart(&point) else {
             continue;
         };
-        let sides = (
-            results.estimate(&point, metric),
-            results.estimate(&other, metric),
-        );
-        let are_saturated = [&point, &other].map(|point| results.at(point).is_saturated);
-        let ratio = match (sides, are_saturated) {
-            ((Some(top), Some(base)), _) => quotient(top, base),
+        let sides = [&point, &other].map(|point| results.at(point));
+        let are_beyond = sides.map(|side| is_endless && side.is_saturated);
+        let ratio = match (sides.map(|side| side.estimate(metric)), are_beyond) {
+            ([Some(top), Some(base)], _) => {
+                Some(quotient(top, base)).filter(|ratio| !ratio.mean.is_nan())
+            }
             // Whoever cannot keep up is beyond whoever can.
-            (_, [true, false]) => Estimate::exact(f64::INFINITY),
-            (_, [false, true]) => Estimate::exact(0.0),
-            _ => continue,
+            ([None, Some(_)], [true, _]) => Some(Estimate::exact(f64::INFINITY)),
+            ([Some(_), None], [_, true]) => Some(Estimate::exact(0.0)),
+            _ => None,
         };
         ratios.push((point, ratio));
     }
     ratios
 }
 
-/// Replication by replication, as those of one seed have the same requests.
+/// Replication by replication, as those of one seed have the same requests; where they cannot be
+/// paired, with all that the intervals of the two allow.
 pub(super) fn quotient(top: &Estimate, base: &Estimate) -> Estimate {
+    let mean = top.mean / base.mean;
     let pairs = top.runs.iter().zip(&base.runs);
-    let paired = Estimate::of(pairs.map(|(top, base)| top / base).collect());
+    let runs: Vec<f64> = pairs.map(|(top, base)| top / base).collect();
+    let paired = Estimate::of(runs.clone()).and_then(|paired| paired.half_width);
+    // Over 0, the mean of numbers of which none is below, there is no doubt.
+    let is_known = mean.is_finite() && (top.half_width.is_some() || base.half_width.is_some());
+    let ends = || {
+        let (top, base) = (ends(top), ends(base));
+        match base.0 > 0.0 {
+            true => farthest(mean, (top.0 / base.1, top.1 / base.0)),
+            // So small a base may make it anything.
+            false => f64::INFINITY,
+        }
+    };
+    let paired = paired.filter(|half| half.is_finite());
     Estimate {
-        mean: top.mean / base.mean,
-        half_width: paired.as_ref().and_then(|paired| paired.half_width),
-        runs: paired.map(|paired| paired.runs).unwrap_or_default(),
+        mean,
+        half_width: paired.or_else(|| is_known.then(ends)),
+        runs,
     }
 }
 
-/// The means of ratios over the axis `over`: one for each point of the other axes.
-fn means(all: &[(Point, Estimate)], over: usize) -> Vec<(Point, Estimate)> {
-    let mut groups: Vec<(Point, Vec<&Estimate>)> = Vec::new();
+/// The ends of its interval, if it has one.
+fn ends(estimate: &Estimate) -> (f64, f64) {
+    let half = estimate.half_width.unwrap_or(0.0);
+    (estimate.mean - half, estimate.mean + half)
+}
+
+/// How far the farther end is from `mean`.
+fn farthest(mean: f64, (low, high): (f64, f64)) -> f64 {
+    (mean - low).max(high - mean)
+}
+
+/// A point, and what was found on the axis that it stands for.
+type Group = (Point, Vec<Option<Estimate>>);
+
+/// The ratios that differ on the axis `over` alone.
+fn groups(all: Vec<(Point, Option<Estimate>)>, over: usize) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
     for (point, ratio) in all {
-        let mut base = point.clone();
+        let mut base = point;
         base[over] = 0;
         match groups.iter_mut().find(|(point, _)| *point == base) {
             Some((_, group)) => group.push(ratio),
             None => groups.push((base, vec![ratio])),
         }
     }
-    let means = groups.into_iter();
-    means
-        .filter_map(|(point, group)| Some((point, mean(&group)?)))
-        .collect()
+    groups
 }
 
-/// The mean of estimates, replication by replication.
+/// The geometric mean of ratios, replication by replication: that of their reciprocals is its
+/// reciprocal, so that it does not matter which side is the base. `None` without any, and where
+/// one is infinite and another is 0.
 fn mean(all: &[&Estimate]) -> Option<Estimate> {
-    let replications = all.iter().map(|estimate| estimate.runs.len()).min()?;
     let of_all = |value: &dyn Fn(&Estimate) -> f64| {
-        all.iter().map(|estimate| value(estimate)).sum::<f64>() / all.len() as f64
+        let logarithms = all.iter().map(|estimate| value(estimate).ln());
+        (logarithms.sum::<f64>() / all.len() as f64).exp()
     };
+    let mean = of_all(&|estimate| estimate.mean);
+    if mean.is_nan() {
+        return None;
+    }
+    let replications = all.iter().map(|estimate| estimate.runs.len()).min()?;
     let runs = (0..replications).map(|number| of_all(&|estimate| estimate.runs[number]));
-    let half_width = Estimate::of(runs.collect()).and_then(|mean| mean.half_width);
+    let paired = Estimate::of(runs.collect()).and_then(|mean| mean.half_width);
+    let is_known = mean.is_finite() && all.iter().any(|estimate| estimate.half_width.is_some());
+    let unpaired = || {
+        let low = of_all(&|estimate| ends(estimate).0.max(0.0));
+        farthest(mean, (low, of_all(&|estimate| ends(estimate).1)))
+    };
+    let paired = paired.filter(|half| half.is_finite());
     Some(Estimate {
-        mean: of_all(&|estimate| estimate.mean),
-        half_width,
+        mean,
+        half_width: paired.or_else(|| is_known.then(unpaired)),
         runs: Vec::new(),
     })
 }

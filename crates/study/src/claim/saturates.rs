@@ -2,19 +2,17 @@
 
 use std::sync::Arc;
 
-use super::bounds::Bounds;
-use super::line::{Line, lines};
+use super::line::Line;
 use super::load::Load;
-use super::tally::Tally;
+use super::search::Search;
 use super::{Check, Info, Judged};
 use crate::axis::Point;
 use crate::results::{Estimate, Results};
-use crate::select::Selection;
 
 pub(super) const INFO: Info = Info {
     name: "saturates",
-    holds: "the largest load that is not saturated, or its ratio to that of `to`, lies within \
-            the bounds",
+    holds: "the largest load that is not saturated lies within the bounds; with `to`, the ratio \
+            of the limits, each between that load and the next, does",
     keys: &[
         ("along", "an axis of numbers"),
         ("of = {}", "one value of each axis that it names"),
@@ -25,54 +23,38 @@ pub(super) const INFO: Info = Info {
     ],
     read: |keys| {
         Ok(Arc::new(Saturates {
-            along: keys.along("along")?,
-            of: keys.side("of")?,
-            to: keys.side_if_any("to")?,
-            cells: keys.selection("where")?,
-            bounds: keys.bounds()?,
+            search: Search::read(keys)?,
         }))
     },
 };
 
 #[derive(Debug)]
 struct Saturates {
-    along: usize,
-    of: Selection,
-    /// Where it is absent, the load itself is held to the bounds, else the ratio.
-    to: Option<Selection>,
-    cells: Selection,
-    bounds: Bounds,
+    search: Search,
 }
 
-/// The load below the first that is saturated; no more than a bound of it where the axis ends
-/// before, or where its first load is saturated. `None` without loads.
+impl Check for Saturates {
+    fn judge(&self, results: &Results<'_>) -> Judged {
+        let is_alone = self.search.is_alone();
+        self.search
+            .judge(results, |line| match kept_up(line, results)? {
+                // A claim on the load itself speaks of the loads that were tried.
+                Load::Within(low, high) if is_alone && low > 0.0 && high.is_finite() => {
+                    Some(Load::At(Estimate::exact(low)))
+                }
+                load => Some(load),
+            })
+    }
+}
+
+/// The limit: from the load below the first that is saturated up to that one; open where the axis
+/// ends before. `None` without loads.
 fn kept_up(line: &Line, results: &Results<'_>) -> Option<Load> {
     let is_saturated = |(_, point): &(f64, Point)| results.at(point).is_saturated;
     let (last, _) = line.steps.last()?;
     Some(match line.steps.iter().position(is_saturated) {
         None => Load::Within(*last, f64::INFINITY),
         Some(0) => Load::Within(0.0, line.steps[0].0),
-        Some(first) => Load::At(Estimate::exact(line.steps[first - 1].0)),
+        Some(first) => Load::Within(line.steps[first - 1].0, line.steps[first].0),
     })
-}
-
-impl Check for Saturates {
-    fn judge(&self, results: &Results<'_>) -> Judged {
-        let axes = &results.study.axes;
-        let mut tally = Tally::default();
-        for line in lines(axes, self.along, &[&self.of, &self.cells]) {
-            let load = kept_up(&line, results);
-            let found = match &self.to {
-                None => load,
-                Some(to) => {
-                    let base = line.moved(to).and_then(|line| kept_up(&line, results));
-                    load.zip(base).map(|(top, base)| top.over(&base))
-                }
-            };
-            if let Some(found) = found {
-                tally.hold_load(found, &self.bounds, line.told(axes, self.along));
-            }
-        }
-        tally.judged()
-    }
 }

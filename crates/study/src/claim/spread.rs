@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use super::bounds::Bounds;
+use super::endless::is_endless;
 use super::ratio::quotient;
 use super::tally::Tally;
 use super::{Check, Info, Judged};
 use crate::axis::{Point, points};
 use crate::cell::told;
 use crate::metric::Metric;
-use crate::results::{Estimate, Results};
+use crate::results::{Estimate, Outcome, Results};
 use crate::select::Selection;
 
 pub(super) const INFO: Info = Info {
@@ -45,6 +46,7 @@ impl Check for Spread {
     /// The numbers are the largest estimate over the smallest, at each point of the other axes.
     fn judge(&self, results: &Results<'_>) -> Judged {
         let axes = &results.study.axes;
+        let is_endless = is_endless(&results.study.columns, self.metric);
         let mut tally = Tally::default();
         let mut seen: Vec<Point> = Vec::new();
         for point in points(axes)
@@ -62,23 +64,29 @@ impl Check for Spread {
             }
             let all = (0..axes[self.among].values.len()).map(at);
             let all = all.filter(|point| self.cells.has(point));
-            let known = all.map(|point| results.estimate(&point, self.metric));
-            let known: Option<Vec<&Estimate>> = known.collect();
-            let by_mean = |a: &&&Estimate, b: &&&Estimate| a.mean.total_cmp(&b.mean);
-            let known = known.unwrap_or_default();
-            let ends = known
-                .iter()
-                .max_by(by_mean)
-                .zip(known.iter().min_by(by_mean));
-            if let Some((largest, smallest)) = ends {
-                tally.hold(
-                    quotient(largest, smallest),
-                    &self.bounds,
-                    told(axes, &point),
-                );
+            let all: Vec<&Outcome> = all.map(|point| results.at(&point)).collect();
+            match largest_over_smallest(&all, self.metric, is_endless) {
+                Some(found) => tally.hold(found, &self.bounds, told(axes, &point)),
+                None => tally.leave_out(1),
             }
             seen.push(base);
         }
         tally.judged()
+    }
+}
+
+/// Infinite where some, but not all, are saturated and the metric has no limit then; `None` where
+/// another figure is missing, or all are 0.
+fn largest_over_smallest(all: &[&Outcome], metric: Metric, is_endless: bool) -> Option<Estimate> {
+    let is_beyond = |cell: &&&Outcome| is_endless && cell.is_saturated;
+    let kept_up = all.iter().filter(|cell| !is_beyond(cell));
+    let known: Option<Vec<&Estimate>> = kept_up.map(|cell| cell.estimate(metric)).collect();
+    let known = known?;
+    let by_mean = |a: &&&Estimate, b: &&&Estimate| a.mean.total_cmp(&b.mean);
+    let largest = known.iter().max_by(by_mean)?;
+    let smallest = known.iter().min_by(by_mean)?;
+    match known.len() < all.len() {
+        true => Some(Estimate::exact(f64::INFINITY)),
+        false => Some(quotient(largest, smallest)).filter(|found| !found.mean.is_nan()),
     }
 }

@@ -2,14 +2,11 @@
 
 use std::sync::Arc;
 
-use super::bounds::Bounds;
-use super::line::{Line, along, lines};
-use super::load::Load;
-use super::tally::Tally;
+use super::line::{Reached, along};
+use super::search::Search;
 use super::{Check, Info, Judged};
 use crate::metric::Metric;
 use crate::results::Results;
-use crate::select::Selection;
 
 pub(super) const INFO: Info = Info {
     name: "sustains",
@@ -32,11 +29,7 @@ pub(super) const INFO: Info = Info {
                 Some(level) if level > 0.0 => level,
                 _ => return Err(keys.missing("level", "a number above 0")),
             },
-            along: keys.along("along")?,
-            of: keys.side("of")?,
-            to: keys.side_if_any("to")?,
-            cells: keys.selection("where")?,
-            bounds: keys.bounds()?,
+            search: Search::read(keys)?,
         }))
     },
 };
@@ -45,38 +38,7 @@ pub(super) const INFO: Info = Info {
 struct Sustains {
     metric: Metric,
     level: f64,
-    along: usize,
-    of: Selection,
-    /// Where it is absent, the load itself is held to the bounds, else the ratio.
-    to: Option<Selection>,
-    cells: Selection,
-    bounds: Bounds,
-}
-
-impl Sustains {
-    fn load(&self, line: &Line, results: &Results<'_>) -> Option<Load> {
-        let estimates = line.estimates(results, self.metric);
-        let means = estimates.iter().map(|(x, e)| (*x, e.map(|e| e.mean)));
-        match reached(&means.collect::<Vec<_>>(), self.level)? {
-            Reached::Within(low, high) => Some(Load::Within(low, high)),
-            Reached::At(_) => {
-                let at = |steps: &[(f64, Option<f64>)]| match reached(steps, self.level) {
-                    Some(Reached::At(load)) => Some(load),
-                    _ => None,
-                };
-                along(&estimates, at).map(Load::At)
-            }
-        }
-    }
-}
-
-/// Where a metric reaches a level.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Reached {
-    /// There.
-    At(f64),
-    /// Somewhere above the one and up to the other.
-    Within(f64, f64),
+    search: Search,
 }
 
 /// Where the metric first reaches `level`; a load without a figure is saturated, beyond every
@@ -102,22 +64,10 @@ fn reached(steps: &[(f64, Option<f64>)], level: f64) -> Option<Reached> {
 
 impl Check for Sustains {
     fn judge(&self, results: &Results<'_>) -> Judged {
-        let axes = &results.study.axes;
-        let mut tally = Tally::default();
-        for line in lines(axes, self.along, &[&self.of, &self.cells]) {
-            let load = self.load(&line, results);
-            let found = match &self.to {
-                None => load,
-                Some(to) => {
-                    let base = line.moved(to).and_then(|line| self.load(&line, results));
-                    load.zip(base).map(|(top, base)| top.over(&base))
-                }
-            };
-            if let Some(found) = found {
-                tally.hold_load(found, &self.bounds, line.told(axes, self.along));
-            }
-        }
-        tally.judged()
+        self.search.judge(results, |line| {
+            let estimates = line.estimates(results, self.metric);
+            along(&estimates, |steps| reached(steps, self.level))
+        })
     }
 }
 

@@ -7,12 +7,18 @@ use crate::results::Estimate;
 
 /// Numbers that a claim speaks of, and what they are held to.
 #[derive(Default)]
-pub(super) struct Tally(Vec<Number>);
+pub(super) struct Tally {
+    numbers: Vec<Number>,
+    /// Cells of which nothing can be said.
+    left_out: usize,
+}
 
 /// One of them.
 struct Number {
     number: Load,
     verdict: Verdict,
+    /// In digits that tell it from a bound that it is not within.
+    told: String,
     /// Where it was found.
     at: String,
 }
@@ -26,9 +32,14 @@ impl Tally {
     /// The same of one that may be known in part only.
     pub(super) fn hold_load(&mut self, number: Load, bounds: &Bounds, at: String) {
         let verdict = number.verdict(bounds);
-        self.0.push(Number {
+        let told = match verdict {
+            Verdict::Holds => number.told(short),
+            _ => number.told(|number| beside(number, bounds)),
+        };
+        self.numbers.push(Number {
             number,
             verdict,
+            told,
             at,
         });
     }
@@ -36,26 +47,35 @@ impl Tally {
     /// A number with a verdict of its own.
     pub(super) fn add(&mut self, estimate: Estimate, verdict: Verdict, at: String) {
         let number = Load::At(estimate);
-        self.0.push(Number {
+        self.numbers.push(Number {
+            told: number.told(short),
             number,
             verdict,
             at,
         });
     }
 
+    /// Counts cells of which nothing can be said.
+    pub(super) fn leave_out(&mut self, cells: usize) {
+        self.left_out += cells;
+    }
+
     /// All together: the worst of them.
     pub(super) fn judged(self) -> Judged {
-        let verdict = self.0.iter().map(|number| number.verdict).max();
+        let verdict = self.numbers.iter().map(|number| number.verdict).max();
         Judged {
             verdict: verdict.unwrap_or(Verdict::NotMeasured),
-            ours: self.told(),
+            ours: match (self.numbers.len(), self.left_out) {
+                (0, _) | (_, 0) => self.told(),
+                (_, left_out) => format!("{}; {left_out} left out", self.told()),
+            },
         }
     }
 
     fn told(&self) -> String {
-        match &self.0[..] {
+        match &self.numbers[..] {
             [] => return "no cell with a figure".to_owned(),
-            [only] => return only.number.told(),
+            [only] => return only.told.clone(),
             _ => {}
         }
         let found = |number: &Number| match &number.number {
@@ -63,45 +83,74 @@ impl Tally {
             Load::Within(low, high) if high.is_infinite() => *low,
             Load::Within(_, high) => *high,
         };
-        let all = self.0.iter().map(found);
+        let all = self.numbers.iter().map(found);
         let low = all.clone().fold(f64::INFINITY, f64::min);
         let high = all.fold(f64::NEG_INFINITY, f64::max);
         let mut text = format!(
             "{} to {} in {} cells",
             short(low),
             short(high),
-            self.0.len()
+            self.numbers.len()
         );
         for (verdict, word) in [(Verdict::Fails, "fails"), (Verdict::Unsure, "unsure")] {
-            let mut such = self.0.iter().filter(|number| number.verdict == verdict);
+            let mut such = self
+                .numbers
+                .iter()
+                .filter(|number| number.verdict == verdict);
             let many = such.clone().count();
             if let Some(first) = such.next() {
-                let (number, at) = (first.number.told(), &first.at);
-                text += &format!("; {word} in {many}, first {number} at {at}");
+                text += &format!("; {word} in {many}, first {} at {}", first.told, first.at);
             }
         }
         text
     }
 }
 
-/// A number with its interval, in as many digits as its reader wants.
-pub(super) fn told(estimate: &Estimate) -> String {
+/// A number with its interval, in the digits of `text`.
+pub(super) fn told(estimate: &Estimate, text: impl Fn(f64) -> String) -> String {
     match estimate.half_width {
-        Some(half) => format!("{} \u{b1} {}", short(estimate.mean), short(half)),
-        None => short(estimate.mean),
+        Some(half) if half.is_finite() => {
+            format!("{} \u{b1} {}", text(estimate.mean), short(half))
+        }
+        Some(_) => format!("{}, interval unknown", text(estimate.mean)),
+        None => text(estimate.mean),
     }
 }
 
 /// Four digits, but no fewer than stand before the point.
 pub(super) fn short(number: f64) -> String {
-    if number.is_infinite() {
+    with_decimals(number, decimals(number))
+}
+
+/// Four digits, or as many as it takes to tell it from bounds that it is not.
+fn beside(number: f64, bounds: &Bounds) -> String {
+    let differs = |text: &String| {
+        let bounds = [bounds.at_least, bounds.at_most].into_iter().flatten();
+        let mut others = bounds.filter(|bound| *bound != number);
+        others.all(|bound| text.parse() != Ok(bound))
+    };
+    let mut texts = (decimals(number)..=15).map(|decimals| with_decimals(number, decimals));
+    texts.find(differs).unwrap_or_else(|| short(number))
+}
+
+/// How many decimals four digits have.
+fn decimals(number: f64) -> usize {
+    match number.is_finite() && number != 0.0 {
+        true => {
+            let whole = number.abs().log10().floor() as i32 + 1;
+            (4 - whole).clamp(0, 6) as usize
+        }
+        false => 0,
+    }
+}
+
+fn with_decimals(number: f64, decimals: usize) -> String {
+    if number == f64::INFINITY {
         return "saturated".to_owned();
     }
-    if number == 0.0 || number.is_nan() {
+    if number == 0.0 || !number.is_finite() {
         return number.to_string();
     }
-    let whole = number.abs().log10().floor() as i32 + 1;
-    let decimals = (4 - whole).clamp(0, 6) as usize;
     let text = format!("{number:.decimals$}");
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),

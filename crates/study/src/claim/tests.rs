@@ -60,12 +60,18 @@ fn each_check_reads_the_keys_that_it_lists_and_no_others() {
 /// The verdict where policy by policy and load by load the replications have these means; none
 /// where a cell is saturated.
 fn judge(claim: &str, means: [[&[f64]; 3]; 3]) -> Judged {
+    judge_of("response_ms_mean", claim, means)
+}
+
+/// The same of another column; a figure that is not a number is absent.
+fn judge_of(column: &str, claim: &str, means: [[&[f64]; 3]; 3]) -> Judged {
     let study = study(claim);
     let columns = study.columns.len();
+    let place = study.columns.iter().position(|c| c.name == column).unwrap();
     let cells = means.as_flattened().iter().map(|runs| {
         let run = |mean: &f64| {
             let mut run = vec![None; columns];
-            run[0] = Some(*mean);
+            run[place] = Some(*mean).filter(|mean| !mean.is_nan());
             run
         };
         let replicated = match runs {
@@ -317,7 +323,22 @@ fn one_side_overtakes_the_other_between_two_loads() {
     );
     assert_eq!(verdict(&claim("at_most = 2.9"), means), Verdict::Fails);
     let never = [[TEN; 3], [ELEVEN; 3], [TEN; 3]];
-    assert_eq!(verdict(&claim("at_most = 9"), never), Verdict::Fails);
+    assert_eq!(verdict(&claim("at_most = 3.9"), never), Verdict::Fails);
+    // It may beyond the end of the axis.
+    assert_eq!(verdict(&claim("at_most = 9"), never), Verdict::Unsure);
+    assert_eq!(verdict(&claim("at_least = 4"), never), Verdict::Holds);
+    // Above from the first load on, which is no failure of a bound from above.
+    let always = [[TWELVE; 3], [ELEVEN; 3], [TEN; 3]];
+    assert_eq!(verdict(&claim("at_most = 1"), always), Verdict::Holds);
+    assert_eq!(verdict(&claim("at_least = 2"), always), Verdict::Fails);
+    assert_eq!(judge(&claim("at_most = 1"), always).ours, "at most 1");
+    // Somewhere on the way to saturation, not half-way.
+    let cut = [[TEN, TEN, &[]], [ELEVEN; 3], [TEN; 3]];
+    assert_eq!(verdict(&claim("at_most = 3"), cut), Verdict::Unsure);
+    assert_eq!(
+        verdict(&claim("at_least = 2\nat_most = 4"), cut),
+        Verdict::Holds
+    );
 }
 
 #[test]
@@ -330,12 +351,157 @@ fn saturation_is_the_last_load_that_is_kept_up_with() {
         verdict(&claim("at_least = 2\nat_most = 2"), means),
         Verdict::Holds
     );
+    // Between 2 and 4 beside between 1 and 2.
     let ratio = "to = { policy = \"b\" }\nat_least = 2\nat_most = 2";
-    assert_eq!(verdict(&claim(ratio), means), Verdict::Holds);
+    assert_eq!(verdict(&claim(ratio), means), Verdict::Unsure);
+    let wide = "to = { policy = \"b\" }\nat_least = 1\nat_most = 4";
+    assert_eq!(verdict(&claim(wide), means), Verdict::Holds);
     assert_eq!(verdict(&claim("at_least = 4"), means), Verdict::Fails);
     // Where nothing saturates, the axis tells one side of it only.
     let idle = [[TEN; 3], [TEN; 3], [TEN; 3]];
     assert_eq!(verdict(&claim("at_least = 4"), idle), Verdict::Holds);
     assert_eq!(verdict(&claim("at_most = 9"), idle), Verdict::Unsure);
     assert_eq!(verdict(&claim(ratio), idle), Verdict::Unsure);
+}
+
+/// A mean of 12 at a load of 4 reaches 11 at 3.09, but one replication of two never does.
+#[test]
+fn replications_that_disagree_leave_a_load_open() {
+    let claim = |more: &str| {
+        format!(
+            "check = \"sustains\"\nmetric = \"response_ms_mean\"\nlevel = 11\nalong = \"load\"\n\
+             of = {{ policy = \"a\" }}\n{more}"
+        )
+    };
+    let noisy: &[f64] = &[10.0, 14.0];
+    let means = [[TEN, TEN, noisy], [TEN; 3], [TEN; 3]];
+    assert_eq!(verdict(&claim("at_most = 3.2"), means), Verdict::Unsure);
+    // By reciprocals the other reaches it at 2 + 2 (1/10 - 1/11) / (1/10 - 1/14) = 2.64.
+    assert_eq!(verdict(&claim("at_least = 2.6"), means), Verdict::Holds);
+    assert_eq!(verdict(&claim("at_least = 2.7"), means), Verdict::Unsure);
+    assert_eq!(verdict(&claim("at_most = 2.6"), means), Verdict::Fails);
+    assert_eq!(judge(&claim("at_most = 2.6"), means).ours, "above 2.636");
+    // A single run has no interval, and is judged as it is.
+    let single: [[&[f64]; 3]; 3] = [[&[10.0], &[10.0], &[12.0]], [TEN; 3], [TEN; 3]];
+    assert_eq!(verdict(&claim("at_most = 3.0911"), single), Verdict::Holds);
+}
+
+/// Where a figure lacks in one replication, those of two cells cannot be paired.
+#[test]
+fn what_cannot_be_paired_keeps_its_interval() {
+    // Student's factor for two runs is 12.706, and their error 1: 10 may be 22.7 at the most.
+    const NOISY: &[f64] = &[f64::NAN, 9.0, 11.0];
+    const TWELVES: &[f64] = &[12.0; 3];
+    let claim = |bounds: &str| {
+        format!(
+            "check = \"ratio\"\nmetric = \"writes_response_ms_mean\"\n\
+             of = {{ policy = \"a\" }}\nto = {{ policy = \"c\" }}\n\
+             where = {{ load = 1 }}\n{bounds}"
+        )
+    };
+    let ten: &[f64] = &[10.0; 3];
+    let judged = |bounds: &str, of: &'static [f64], to: &'static [f64]| {
+        let means = [[of, ten, ten], [ten; 3], [to, ten, ten]];
+        judge_of("writes_response_ms_mean", &claim(bounds), means).verdict
+    };
+    assert_eq!(judged("at_most = 1", NOISY, TWELVES), Verdict::Unsure);
+    assert_eq!(judged("at_least = 1", TWELVES, NOISY), Verdict::Unsure);
+    assert_eq!(judged("at_most = 2", NOISY, TWELVES), Verdict::Holds);
+    let level = "check = \"sustains\"\nmetric = \"writes_response_ms_mean\"\nlevel = 11\n\
+                 along = \"load\"\nof = { policy = \"a\" }\nat_most = 3.1";
+    let means = [[ten, ten, &[f64::NAN, 11.0, 13.0]], [ten; 3], [ten; 3]];
+    assert_eq!(
+        judge_of("writes_response_ms_mean", level, means).verdict,
+        Verdict::Unsure
+    );
+}
+
+#[test]
+fn saturation_tells_nothing_of_a_share() {
+    let claim = |more: &str| {
+        format!(
+            "check = \"ratio\"\nmetric = \"cache_hit_rate\"\nof = {{ policy = \"a\" }}\n\
+             to = {{ policy = \"b\" }}\n{more}"
+        )
+    };
+    let half: &[f64] = &[0.5, 0.5];
+    let none: &[f64] = &[0.0, 0.0];
+    let hits = |more: &str, means| judge_of("cache_hit_rate", &claim(more), means);
+    let of_alone = [[half, half, &[]], [half; 3], [half; 3]];
+    let judged = hits("at_most = 1", of_alone);
+    assert_eq!(judged.verdict, Verdict::Holds);
+    assert_eq!(judged.ours, "1 to 1 in 2 cells; 1 left out");
+    let to_alone = [[half; 3], [half, half, &[]], [half; 3]];
+    assert_eq!(hits("at_least = 1", to_alone).verdict, Verdict::Holds);
+    // Equal rates of 0 are no ratio, and no failure.
+    let nothing = [[none, half, half], [none, half, half], [half; 3]];
+    assert_eq!(hits("at_most = 1", nothing).verdict, Verdict::Holds);
+    let over_nothing = [[half; 3], [none, half, half], [half; 3]];
+    assert_eq!(hits("at_most = 1", over_nothing).verdict, Verdict::Fails);
+    let spread = "check = \"spread\"\nmetric = \"cache_hit_rate\"\namong = \"policy\"\nat_most = 1";
+    let nothing = [[none, half, half], [none, half, &[]], [none, half, half]];
+    let judged = judge_of("cache_hit_rate", spread, nothing);
+    assert_eq!(judged.ours, "1 \u{b1} 0; 2 left out");
+    assert_eq!(judged.verdict, Verdict::Holds);
+}
+
+/// The reciprocal of a mean of ratios is the mean of their reciprocals: of 2 and 1/2 it is 1.
+#[test]
+fn a_mean_of_ratios_does_not_depend_on_the_base() {
+    let claim = |of: &str, to: &str| {
+        format!(
+            "check = \"ratio\"\nmetric = \"response_ms_mean\"\nof = {{ policy = \"{of}\" }}\n\
+             to = {{ policy = \"{to}\" }}\nmean_over = \"load\"\nat_least = 0.999\n\
+             at_most = 1.001"
+        )
+    };
+    let twenty: &[f64] = &[20.0, 20.0];
+    let means = [[TEN, twenty, &[]], [twenty, TEN, &[]], [TEN; 3]];
+    for (of, to) in [("a", "b"), ("b", "a")] {
+        let judged = judge(&claim(of, to), means);
+        assert_eq!(judged.verdict, Verdict::Holds);
+        assert_eq!(judged.ours, "1 \u{b1} 0; 1 left out");
+    }
+}
+
+#[test]
+fn a_spread_with_a_saturated_value_is_infinite() {
+    let claim = |bounds: &str| {
+        format!(
+            "check = \"spread\"\nmetric = \"response_ms_mean\"\namong = \"policy\"\n\
+             where = {{ load = 4 }}\n{bounds}"
+        )
+    };
+    let some = [[TEN; 3], [TEN, TEN, &[]], [TEN; 3]];
+    assert_eq!(verdict(&claim("at_most = 99"), some), Verdict::Fails);
+    assert_eq!(verdict(&claim("at_least = 2"), some), Verdict::Holds);
+    let all: [[&[f64]; 3]; 3] = [[TEN, TEN, &[]]; 3];
+    assert_eq!(verdict(&claim("at_most = 99"), all), Verdict::NotMeasured);
+}
+
+#[test]
+fn a_cell_without_the_figure_is_not_saturated() {
+    let claim = "check = \"value\"\nmetric = \"writes_response_ms_mean\"\n\
+                 where = { policy = \"a\" }\nat_most = 10";
+    let absent: &[f64] = &[f64::NAN, f64::NAN];
+    let some = [[TEN, absent, absent], [TEN; 3], [TEN; 3]];
+    let judged = judge_of("writes_response_ms_mean", claim, some);
+    assert_eq!(judged.verdict, Verdict::Holds);
+    assert_eq!(judged.ours, "10 \u{b1} 0; 2 left out");
+    let none = [[absent; 3], [TEN; 3], [TEN; 3]];
+    let judged = judge_of("writes_response_ms_mean", claim, none);
+    assert_eq!(judged.verdict, Verdict::NotMeasured);
+}
+
+#[test]
+fn a_number_that_fails_is_told_apart_from_its_bound() {
+    let claim = "check = \"value\"\nmetric = \"response_ms_mean\"\n\
+                 where = { policy = \"a\" }\nat_most = 1";
+    let one: &[f64] = &[1.0];
+    let above: &[f64] = &[1.0003];
+    let judged = judge(claim, [[one, one, above], [TEN; 3], [TEN; 3]]);
+    assert_eq!(
+        judged.ours,
+        "1 to 1 in 3 cells; fails in 1, first 1.0003 at policy = a, load = 4"
+    );
 }

@@ -44,7 +44,10 @@ impl Check for Value {
             let at = told(axes, point);
             match results.estimate(point, self.metric) {
                 Some(estimate) => tally.hold(estimate.clone(), &self.bounds, at),
-                None => tally.add(Estimate::exact(f64::INFINITY), Verdict::Fails, at),
+                None if results.at(point).is_saturated => {
+                    tally.add(Estimate::exact(f64::INFINITY), Verdict::Fails, at);
+                }
+                None => tally.leave_out(1),
             }
         }
         tally.judged()

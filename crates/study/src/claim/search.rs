@@ -1,0 +1,63 @@
+//! What is searched along an axis on one side, or on two.
+
+use super::Judged;
+use super::bounds::Bounds;
+use super::keys::Keys;
+use super::line::{Line, lines};
+use super::load::Load;
+use super::tally::Tally;
+use crate::error::FileError;
+use crate::results::Results;
+use crate::select::Selection;
+
+#[derive(Debug)]
+pub(super) struct Search {
+    along: usize,
+    of: Selection,
+    /// Where it is absent, the load itself is held to the bounds, else the ratio.
+    to: Option<Selection>,
+    cells: Selection,
+    bounds: Bounds,
+}
+
+impl Search {
+    pub(super) fn read(keys: &mut Keys<'_>) -> Result<Self, FileError> {
+        Ok(Self {
+            along: keys.along("along")?,
+            of: keys.side("of")?,
+            to: keys.side_if_any("to")?,
+            cells: keys.selection("where")?,
+            bounds: keys.bounds()?,
+        })
+    }
+
+    /// Whether the load itself is held, not a ratio of two.
+    pub(super) fn is_alone(&self) -> bool {
+        self.to.is_none()
+    }
+
+    /// Holds what `find` finds along each line to the bounds.
+    pub(super) fn judge(
+        &self,
+        results: &Results<'_>,
+        find: impl Fn(&Line) -> Option<Load>,
+    ) -> Judged {
+        let axes = &results.study.axes;
+        let mut tally = Tally::default();
+        for line in lines(axes, self.along, &[&self.of, &self.cells]) {
+            let load = find(&line);
+            let found = match &self.to {
+                None => load,
+                Some(to) => {
+                    let base = line.moved(to).and_then(|line| find(&line));
+                    load.zip(base).map(|(top, base)| top.over(&base))
+                }
+            };
+            match found {
+                Some(found) => tally.hold_load(found, &self.bounds, line.told(axes, self.along)),
+                None => tally.leave_out(1),
+            }
+        }
+        tally.judged()
+    }
+}
