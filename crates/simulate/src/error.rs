@@ -70,6 +70,11 @@ impl Error {
             Self::Argument {
                 found, expected, ..
             } => Self::argument(name, found, expected),
+            // Without a line it is the argument itself that is wrong.
+            Self::Workload { fault, .. } if fault.line.is_none() => Self::Workload {
+                place: name.to_owned(),
+                fault,
+            },
             other => other,
         }
     }

@@ -50,7 +50,9 @@ impl Job {
             Choice::parse(&inputs.policy, "cell.policy").map_err(|e| e.to_string())?;
         let (input, trace) = match &inputs.source {
             Source::Drawn { workload, requests } => {
-                let workload = model.workload(workload).map_err(|e| e.to_string())?;
+                let workload = model.workload(workload);
+                let workload = workload.map_err(|error| error.calling("cell.workload"));
+                let workload = workload.map_err(|error| error.to_string())?;
                 let drawn = Drawn {
                     requests: Some(*requests),
                     ..Drawn::new(workload)
@@ -222,7 +224,8 @@ impl Shared {
         if let Some(model) = self.models.get(&key) {
             return Ok(model.clone());
         }
-        let base = Model::find(&inputs.drive).map_err(|error| error.to_string())?;
+        let base = Model::find(&inputs.drive).map_err(|error| error.calling("cell.drive"));
+        let base = base.map_err(|error| error.to_string())?;
         let model = match &key.1[..] {
             [] => base,
             spec => edited(&base, spec)?,

@@ -137,6 +137,9 @@ fn head(results: &Results<'_>, claims: &Claims<'_>, runs: usize) -> Html {
     if saturated > 0 {
         cells += &format!("; {saturated} saturated");
     }
+    if let Some(wide) = results.wide_told() {
+        cells += &format!("; {wide}");
+    }
     if study.has_single_runs() {
         cells += "; single runs, no interval";
     }

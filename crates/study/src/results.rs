@@ -65,6 +65,12 @@ impl Estimate {
         })
     }
 
+    /// Whether its interval reaches no further than `share` of it to either side.
+    pub(crate) fn is_narrow(&self, share: f64) -> bool {
+        self.half_width
+            .is_some_and(|half| half <= share * self.mean)
+    }
+
     /// Times `factor`, at least 0.
     fn times(&self, factor: f64) -> Self {
         Self {
@@ -104,6 +110,32 @@ pub(crate) enum Replicated {
 }
 
 impl<'s> Results<'s> {
+    /// The cells that had their most replications before their interval was as narrow as the study
+    /// asks: how many, and of the widest the half width as a share of the mean.
+    pub fn wide(&self) -> Option<(usize, f64)> {
+        let cells = self.study.cells.iter().zip(&self.outcomes);
+        let wide = cells.filter_map(|(cell, outcome)| {
+            let share = cell.replications.until_ci95?;
+            let first = outcome.estimate(Metric(0))?;
+            let is_wide = !first.is_narrow(share);
+            is_wide.then(|| {
+                first
+                    .half_width
+                    .map_or(f64::INFINITY, |half| half / first.mean)
+            })
+        });
+        wide.map(|share| (1, share))
+            .reduce(|all, one| (all.0 + 1, all.1.max(one.1)))
+    }
+
+    /// The same in words, for those that count cells.
+    pub fn wide_told(&self) -> Option<String> {
+        self.wide().map(|(count, widest)| {
+            let percent = 100.0 * widest;
+            format!("{count} short of until_ci95, the widest \u{b1} {percent:.0} %")
+        })
+    }
+
     /// Of the replications of each cell, with their seeds.
     pub(crate) fn new(study: &'s Study, cells: Vec<(Vec<u64>, Replicated)>) -> Self {
         let outcomes = study

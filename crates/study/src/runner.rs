@@ -279,9 +279,5 @@ fn place(study: &Study, cell: &Cell) -> String {
 fn is_narrow(runs: &[Vec<Option<f64>>], until_ci95: Option<f64>) -> bool {
     let Some(share) = until_ci95 else { return true };
     let values = runs.iter().filter_map(|run| run[0]).collect();
-    let estimate = Estimate::of(values);
-    let half = estimate.as_ref().and_then(|estimate| estimate.half_width);
-    estimate
-        .zip(half)
-        .is_some_and(|(estimate, half)| half <= share * estimate.mean)
+    Estimate::of(values).is_some_and(|estimate| estimate.is_narrow(share))
 }

@@ -171,7 +171,10 @@ fn read(text: &str, path: &Path) -> Result<(Known, usize), StudyError> {
     let wrong = |line: usize, why: &serde_json::Error| StudyError::Store {
         path: path.to_owned(),
         line: line + 1,
-        why: format!("found no run of a study ({why})"),
+        why: format!(
+            "found no run of a study, expected one a line ({why}; without this line its run is \
+             simulated again)"
+        ),
     };
     if let Some((number, first)) = lines.next() {
         let head: Head = serde_json::from_str(first).map_err(|e| wrong(number, &e))?;

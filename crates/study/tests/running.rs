@@ -254,6 +254,27 @@ faster = "2"
     )));
 }
 
+/// Two cells keep up, and one of three has no mean.
+#[test]
+fn cells_short_of_their_interval_are_told() {
+    let folder = Folder::new("wide");
+    let asked = |share: &str| {
+        let more = format!("replications = 3\nuntil_ci95 = \"{share}\"\nmost_replications = 4");
+        let text = SMALL.replace("\"fcfs\", \"clook\", \"sptf\"", "\"fcfs\"");
+        study(&text.replace("replications = 3", &more))
+    };
+    let narrow = asked("0.01 %");
+    let results = run(&narrow, &folder, 2);
+    let estimates = results
+        .outcomes
+        .iter()
+        .filter_map(|o| o.estimate(Metric(0)));
+    let shares = estimates.map(|e| e.half_width.unwrap() / e.mean);
+    let widest = shares.reduce(f64::max).unwrap();
+    assert_eq!(results.wide(), Some((2, widest)));
+    assert_eq!(run(&asked("500 %"), &folder, 2).wide(), None);
+}
+
 #[test]
 fn saturated_cells_are_marked_and_have_no_mean() {
     let study = study(SMALL);
@@ -327,7 +348,7 @@ fn a_cell_that_cannot_be_simulated_is_named() {
         (
             "hp-c2247",
             "hp-c2248",
-            "small: policy = fcfs, rate = 10: --drive: found \"hp-c2248\"",
+            "small: policy = fcfs, rate = 10: cell.drive: found \"hp-c2248\"",
         ),
         (
             "\"sptf\"",
@@ -337,7 +358,7 @@ fn a_cell_that_cannot_be_simulated_is_named() {
         (
             "rate=",
             "raet=",
-            "small: policy = fcfs, rate = 10: --workload: ",
+            "small: policy = fcfs, rate = 10: cell.workload: ",
         ),
         (
             "[[axis]]",

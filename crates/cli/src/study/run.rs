@@ -173,6 +173,9 @@ fn written(results: &Results<'_>, folder: &Path) -> Result<(), Error> {
     let mut text = format!("{}: {}\n", study.name, study.title);
     let cells = counted(study.cells.len(), "cell");
     text += &format!("  {cells}, {saturated} of them saturated");
+    if let Some(wide) = results.wide_told() {
+        text += &format!("; {wide}");
+    }
     if study.has_single_runs() {
         text += "; single runs, no interval";
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::html::Html;
-use crate::cell::Source;
+use crate::cell::{Cell, Source};
 use crate::error::StudyError;
 use crate::file::Study;
 use crate::job::{Job, Shared, cell_error};
@@ -79,7 +79,11 @@ impl Inputs {
         if !self.traces.is_empty() {
             rows.push(row("Traces", digests(&self.traces)));
         }
-        rows.push(row("Seeds of the replications", code(&seeds.join(" "))));
+        // A trace is what it is.
+        let draws = |cell: &Cell| matches!(cell.inputs.source, Source::Drawn { .. });
+        if study.cells.iter().any(draws) {
+            rows.push(row("Seeds of the replications", code(&seeds.join(" "))));
+        }
         Html::from([
             Html::element("dl", rows.into_iter().collect::<Html>()),
             Html::element("h3", format!("{}.toml", study.name)),
