@@ -105,9 +105,9 @@ impl Reached {
 }
 
 /// What `find` makes of the metric along a line: of the means, with the interval over what it
-/// makes of each replication. Where a replication tells a range only, so do all together: an
-/// interval over the others alone would be too narrow. `find` is given `None` for a load that is
-/// beyond all.
+/// makes of each replication. Where a replication tells a range only, so do all together: from the
+/// lower end of the interval over the lower ends to the upper one over the upper ends, as whatever
+/// each one hides lies in between. `find` is given `None` for a load that is beyond all.
 pub(super) fn along(
     estimates: &[(f64, Option<&Estimate>)],
     find: impl Fn(&[(f64, Option<f64>)]) -> Option<Reached>,
@@ -120,35 +120,58 @@ pub(super) fn along(
     let mean = found(&|estimate| estimate.mean)?;
     let counts = estimates.iter().filter_map(|(_, estimate)| *estimate);
     let replications = counts.map(|estimate| estimate.runs.len()).min();
-    let each: Vec<Reached> = match replications.unwrap_or(0) {
+    if replications.unwrap_or(0) == 0 {
         // Replications that are not paired from load to load leave the ends of the intervals.
-        0 => [-1.0, 1.0]
-            .into_iter()
-            .filter_map(|sign| found(&|e| e.mean + sign * e.half_width.unwrap_or(0.0)))
-            .collect(),
-        many => (0..many)
-            .filter_map(|number| found(&|estimate| estimate.runs[number]))
-            .collect(),
-    };
+        let ends = [-1.0, 1.0].map(|sign| {
+            let end = found(&|e| e.mean + sign * e.half_width.unwrap_or(0.0));
+            end.unwrap_or(mean).ends()
+        });
+        return Some(between(
+            mean,
+            [ends[0].0, ends[1].0],
+            [ends[0].1, ends[1].1],
+        ));
+    }
+    let each = (0..replications.unwrap_or(0))
+        .filter_map(|number| found(&|estimate| estimate.runs[number]));
+    let each: Vec<Reached> = each.collect();
     let runs = each.iter().map(|reached| match reached {
         Reached::At(x) => Some(*x),
         Reached::Within(..) => None,
     });
     let runs: Option<Vec<f64>> = runs.collect();
-    let is_paired = replications.is_some_and(|many| many > 0);
-    if let (true, Some(runs), Reached::At(mean)) = (is_paired, runs, mean) {
+    if let (Some(runs), Reached::At(mean)) = (runs, mean) {
         return Some(Load::At(Estimate {
             mean,
             half_width: Estimate::of(runs.clone()).and_then(|each| each.half_width),
             runs,
         }));
     }
-    let ends = each.into_iter().chain([mean]).map(Reached::ends);
-    let (low, high) = ends
-        .reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)))
-        .unwrap_or(mean.ends());
-    Some(match low == high {
+    let (low, high) = each.into_iter().map(Reached::ends).unzip();
+    Some(between(mean, interval(low), interval(high)))
+}
+
+/// The ends of the 95 % interval over `numbers`; where one is infinite, so are both.
+fn interval(numbers: Vec<f64>) -> [f64; 2] {
+    if let Some(endless) = numbers.iter().find(|number| number.is_infinite()) {
+        return [*endless; 2];
+    }
+    match Estimate::of(numbers) {
+        Some(all) => {
+            let half = all.half_width.unwrap_or(0.0);
+            [all.mean - half, all.mean + half]
+        }
+        None => [f64::INFINITY, f64::NEG_INFINITY],
+    }
+}
+
+/// From the least of `mean` and `low` to the greatest of `mean` and `high`.
+fn between(mean: Reached, low: [f64; 2], high: [f64; 2]) -> Load {
+    let (from, to) = mean.ends();
+    let low = low.into_iter().fold(from, f64::min);
+    let high = high.into_iter().fold(to, f64::max);
+    match low == high {
         true => Load::At(Estimate::exact(low)),
         false => Load::Within(low, high),
-    })
+    }
 }
