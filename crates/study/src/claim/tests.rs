@@ -373,9 +373,9 @@ fn replications_that_disagree_leave_a_load_open() {
              of = {{ policy = \"a\" }}\n{more}"
         )
     };
-    // Three reach it, by reciprocals at 2 + 2 (1/10 - 1/11) / (1/10 - 1/14) = 2.636, and one not by
-    // 4: the lower ends have a mean of 2.977 and a deviation of 0.682, and Student's factor for four
-    // is 3.182, so that the load is above 2.977 - 3.182 * 0.682 / 2 = 1.892, and may be any beyond.
+    // Three reach it, by reciprocals at 2 + 2 (1/10 - 1/11) / (1/10 - 1/14) = 2.636, and one not
+    // by 4. The lower ends have a mean of 2.977 and a deviation of 0.682, and Student's factor for
+    // four is 3.182: the load is above 2.977 - 3.182 * 0.682 / 2 = 1.892, and may be any beyond.
     let noisy: &[f64] = &[10.0, 14.0, 14.0, 14.0];
     let ten: &[f64] = &[10.0; 4];
     let means = [[ten, ten, noisy], [ten; 3], [ten; 3]];
