@@ -1,9 +1,10 @@
 //! How far a long piece of work has come, for the person who waits.
 
+use std::fmt::Write;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 /// Work that is over sooner shows nothing.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -55,15 +56,23 @@ impl Drop for Progress {
     }
 }
 
+/// The time left, once there is something to judge it by.
+fn left(state: &ProgressState, out: &mut dyn Write) {
+    if state.pos() > 0 {
+        // A bar that cannot be written says nothing.
+        let _ = write!(out, "{:#} left", HumanDuration(state.eta()));
+    }
+}
+
 fn hidden(total: Option<u64>) -> ProgressBar {
     let template = match total {
-        Some(_) => "{bar:40} {percent:>3} %  {human_pos} of {human_len}  {eta} left",
+        Some(_) => "{bar:40} {percent:>3} %  {human_pos} of {human_len}  {left}",
         None => "{spinner} {human_pos}  {elapsed}",
     };
     let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
     // The templates are fixed; the plain style is what a mistake in them would leave.
     match ProgressStyle::with_template(template) {
-        Ok(style) => bar.with_style(style),
+        Ok(style) => bar.with_style(style.with_key("left", left)),
         Err(_) => bar,
     }
 }

@@ -141,7 +141,7 @@ fn simulated<'s>(
     let runner = Runner::new(study)?;
     let mut store = opened(folder)?;
     let progress = Progress::new(Some(study.cells.len() as u64));
-    interrupted::watch(study.cells.len());
+    interrupted::watch(study.cells.len(), folder);
     let results = runner.run(&mut store, chosen.threads(), &mut |done| {
         progress.at(done as u64);
         interrupted::at(done);

@@ -214,6 +214,9 @@ values = [1500, 1600, 50_000_000]
 #[test]
 fn a_study_that_is_interrupted_tells_what_is_kept() {
     let place = Place::new("interrupted", LONG);
+    // As an earlier run left it.
+    fs::create_dir_all(place.path("out/small")).unwrap();
+    fs::write(place.path("out/small/results.json"), "{}").unwrap();
     let mut arguments = place.arguments("run");
     arguments.extend(["--jobs", "1"].map(str::to_owned));
     let mut run = Command::new(env!("CARGO_BIN_EXE_diskarm"))
@@ -235,8 +238,12 @@ fn a_study_that_is_interrupted_tells_what_is_kept() {
     let mut told = String::new();
     let mut stderr = run.stderr.take().unwrap();
     stderr.read_to_string(&mut told).unwrap();
-    let expected = [1, 2]
-        .map(|done| format!("\nstopped: {done} of 3 cells are kept; run it again to go on\n"));
+    let expected = [1, 2].map(|done| {
+        format!(
+            "\nstopped: {done} of 3 cells are kept; run it again to go on\n\
+             results and report are those of an earlier run\n"
+        )
+    });
     assert!(expected.contains(&told), "{told}");
 }
 
