@@ -5,9 +5,9 @@ use diskarm_core::spec::{
     WriteLeaves, WriteStart,
 };
 use diskarm_core::units::Span;
+use diskarm_rewrite::{Edit, Value};
 
 use crate::parameter::PARAMETERS;
-use crate::rewrite::{Edit, Value};
 use crate::switch::all_flags;
 
 /// The changes that turn the text of `given` into one of `fitted`.

@@ -4,8 +4,8 @@
 //! A [`Predictor`] follows the trace with a candidate; `likelihood` says how likely each response
 //! was; `search` moves the candidate's numbers ([`Coordinate`]: overheads, bus rates, corrections
 //! of the seek curves) and takes behaviours that explain more (`switch`). What the trace cannot
-//! tell stays as given, and the [`Calibration`] says so. [`rewrite()`] sets what was found in the
-//! text of the given specification.
+//! tell stays as given, and the [`Calibration`] says so. [`edits()`] lists what was found as edits of
+//! the text of the given specification.
 //!
 //! Two kinds of traces are told apart ([`Clock`]). Where the times between requests were measured
 //! too, completions tell the platter's angle all along, and every response says whether the arm
@@ -24,7 +24,6 @@ mod likelihood;
 mod means;
 mod objective;
 mod parameter;
-pub mod rewrite;
 mod search;
 mod switch;
 mod trace;
@@ -36,15 +35,12 @@ use diskarm_core::predict::Continuity;
 use diskarm_core::spec::Spec;
 use diskarm_core::units::Angle;
 use diskarm_core::validate::{self, Locked, LockedFigures, Measured};
+use diskarm_rewrite::{Edit, Value};
 
 pub use candidate::Coordinate;
+use candidate::{Candidate, Direction};
 pub use certainty::{Fitted, Quantity};
 pub use edits::edits;
-pub use rewrite::rewrite;
-
-use rewrite::{Edit, Value};
-
-use candidate::{Candidate, Direction};
 use objective::Objective;
 use search::Search;
 use trace::Trace;

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use diskarm_calibrate::rewrite;
-use diskarm_calibrate::rewrite::{Edit, Value};
 use diskarm_cli::results;
+use diskarm_rewrite::{Edit, Value, rewrite};
 use diskarm_simulate::Model;
 use pyo3::prelude::*;
 

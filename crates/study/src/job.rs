@@ -9,9 +9,9 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use diskarm_calibrate::rewrite::{Edit, Value, rewrite};
 use diskarm_core::sched::Choice;
 use diskarm_core::units::Span;
+use diskarm_rewrite::{Edit, Value, rewrite};
 use diskarm_simulate::{Drawn, Fitting, Input, Issue, MakePolicy, Model, Run, Simulation, Traced};
 use diskarm_trace::adapt::{Factor, parse_instant};
 use serde::Serialize;

@@ -4,12 +4,12 @@ use std::sync::{Arc, LazyLock};
 
 use diskarm_core::geometry::Layout;
 use diskarm_drives::{CATALOGUE, Entry};
+use diskarm_rewrite::rewrite;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
 use crate::candidate::Candidate;
-use crate::rewrite::rewrite;
 use crate::switch::Choice;
 
 /// What `text`, the text of `given`, becomes when it is to say what `fitted` does.

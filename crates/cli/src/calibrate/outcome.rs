@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use diskarm_calibrate::rewrite::{Edit, Value};
-use diskarm_calibrate::{Calibration, Clock, Unfit, edits, rewrite};
+use diskarm_calibrate::{Calibration, Clock, Unfit, edits};
+use diskarm_rewrite::{Edit, Value, rewrite};
 use diskarm_simulate::{Error, Model};
 
 use super::Asked;

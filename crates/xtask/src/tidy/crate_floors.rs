@@ -15,6 +15,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("diskarm-core", 1),
     ("diskarm-drives", 1),
     ("diskarm-plot", 1),
+    ("diskarm-rewrite", 2),
     ("diskarm-trace", 2),
     ("diskarm-calibrate", 3),
     ("diskarm-simulate", 3),

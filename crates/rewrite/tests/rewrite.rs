@@ -1,10 +1,10 @@
 //! Rewritten specifications against what they should say (the reader of `core`, with the fields
 //! set in its outcome) and against their text (an editor that knows lines and no TOML).
 
-use diskarm_calibrate::rewrite::{Edit, RewriteError, Value, rewrite};
 use diskarm_core::spec::{self, PreSeek, SeekCurve, Spec};
 use diskarm_core::units::{SectorCount, Span};
 use diskarm_drives::{CATALOGUE, Entry};
+use diskarm_rewrite::{Edit, RewriteError, Value, rewrite};
 use proptest::prelude::*;
 
 type Field<T> = (&'static str, fn(&mut Spec) -> &mut T);
