@@ -3,6 +3,7 @@
 mod aspctf_seq;
 mod binary;
 mod calibrate;
+mod digests;
 mod docs;
 mod estimate;
 mod papers;
@@ -54,6 +55,11 @@ const COMMANDS: &[Command] = &[
         name: "counts",
         summary: "hold instructions a request against their record (--record: renew it)",
         run: speed::counts,
+    },
+    Command {
+        name: "digests",
+        summary: "hold computed numbers to their record, to the bit (--record: renew it)",
+        run: digests::run,
     },
     Command {
         name: "bench",
