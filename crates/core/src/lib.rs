@@ -1,9 +1,14 @@
 //! A sans-I/O model of mechanical disk drives, its schedulers and its engine.
 //!
-//! The modules stand on one another in this order, and an import goes down only:
-//! `units` < `request` < `stats` < `text` < `extent` < `sched` < `spec` < `geometry` <
-//! `mechanics` < `buffer` < `drive` < `predict` < `host` < `array` < `workload` < `engine` <
-//! `report` < `validate`.
+//! The modules form layers; a module imports only those before it:
+//!
+//! ```text
+//! units < request < stats < text < extent < sched < spec < geometry < mechanics < buffer <
+//! drive < predict < host < array < workload < engine < report < validate
+//! ```
+
+// The model reaches nothing outside: see `clippy.toml` next to the manifest.
+#![warn(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod array;
 pub mod buffer;

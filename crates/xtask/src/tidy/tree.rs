@@ -18,8 +18,8 @@ pub struct File {
     pub path: String,
     /// All of it.
     pub text: String,
-    /// What it says, when it is Rust.
-    pub rust: Option<syn::Result<Rust>>,
+    /// Parsed, when it is Rust; rustc reports what does not parse.
+    pub rust: Option<Rust>,
 }
 
 /// A Rust file, as far as checks look into it.
@@ -75,7 +75,7 @@ impl Tree {
     /// Every Rust file that parses, with what it says.
     pub fn rust(&self) -> impl Iterator<Item = (&File, &Rust)> {
         self.files.iter().filter_map(|file| {
-            let rust = file.rust.as_ref()?.as_ref().ok()?;
+            let rust = file.rust.as_ref()?;
             Some((file, rust))
         })
     }
@@ -89,7 +89,10 @@ impl Tree {
 
 impl File {
     fn new(path: &str, text: String) -> Self {
-        let rust = path.ends_with(".rs").then(|| Rust::parse(&text));
+        let rust = path
+            .ends_with(".rs")
+            .then(|| Rust::parse(&text).ok())
+            .flatten();
         Self {
             path: path.to_owned(),
             text,

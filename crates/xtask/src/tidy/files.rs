@@ -1,0 +1,136 @@
+//! Files that hold more than one idea, whose names say nothing, or that are never compiled.
+
+use super::tree::{File, Tree};
+use super::{Check, Finding};
+
+pub const CHECK: Check = Check {
+    name: "files",
+    summary: "code files have at most 700 lines, names that say something, and a `mod` line",
+    run,
+};
+
+const MAX_LINES: usize = 700;
+
+/// Code; a drive's defect list or a document is as long as it is.
+const CODE: &[&str] = &["rs", "py", "sh", "js"];
+
+/// Names that say nothing, under which everything collects.
+const EMPTY_NAMES: &[&str] = &["util", "utils", "common", "misc", "helper", "helpers"];
+
+/// Folders in which each file is a crate of its own.
+const ROOTS: &[&str] = &["bin", "tests", "benches", "examples", "fuzz_targets"];
+
+fn run(tree: &Tree) -> Vec<Finding> {
+    let messages = |file| [long(file), empty_name(file), orphan(tree, file)];
+    let of_file = |file| {
+        messages(file)
+            .into_iter()
+            .flatten()
+            .map(move |text| (file, text))
+    };
+    let found = tree.files().flat_map(of_file);
+    found
+        .map(|(file, message)| Finding::new(&file.path, 1, message))
+        .collect()
+}
+
+fn long(file: &File) -> Option<String> {
+    let lines = file.lines().count();
+    let is_long = CODE.contains(&file.extension()) && lines > MAX_LINES;
+    is_long.then(|| format!("{lines} lines, at most {MAX_LINES}: split it along its ideas"))
+}
+
+fn empty_name(file: &File) -> Option<String> {
+    let stems = file
+        .path
+        .split('/')
+        .filter_map(|part| part.split('.').next());
+    let name = stems.into_iter().find(|stem| EMPTY_NAMES.contains(stem))?;
+    Some(format!(
+        "`{name}` says nothing: name the idea that lives there"
+    ))
+}
+
+/// A Rust file that is no crate's root and that no `mod` line of its parent names.
+fn orphan(tree: &Tree, file: &File) -> Option<String> {
+    let names = file.path.strip_suffix(".rs")?;
+    let (folder, name) = names
+        .trim_end_matches("/mod")
+        .rsplit_once('/')
+        .unwrap_or(("", names));
+    let parent = folder.rsplit('/').next().unwrap_or_default();
+    if matches!(name, "lib" | "main" | "build") || ROOTS.contains(&parent) && names.ends_with(name)
+    {
+        return None;
+    }
+    let line = format!("mod {name};");
+    let is_parent = |other: &File| {
+        let other = other.path.strip_suffix(".rs").unwrap_or_default();
+        other == folder || other.rsplit_once('/').is_some_and(|(its, _)| its == folder)
+    };
+    let is_named = |other: &File| other.lines().any(|(_, text)| text.trim().ends_with(&line));
+    let is_found = tree
+        .files()
+        .any(|other| is_parent(other) && is_named(other));
+    (!is_found).then(|| "no `mod` line names this file".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(files: &[(&str, &str)]) -> Vec<String> {
+        run(&Tree::of(files))
+            .into_iter()
+            .map(|finding| finding.path)
+            .collect()
+    }
+
+    #[test]
+    fn long_files_of_code_are_found() {
+        let of = |path, lines| found(&[(path, "\n".repeat(lines).as_str())]).len();
+        assert_eq!([of("a/src/lib.rs", 701), of("a.py", 701)], [1, 1]);
+        assert_eq!([of("a/src/lib.rs", 700), of("drive.toml", 701)], [0, 0]);
+    }
+
+    #[test]
+    fn names_that_say_nothing_are_found() {
+        assert_eq!(
+            found(&[("helpers/x.py", ""), ("misc.md", ""), ("utility.md", "")]).len(),
+            2
+        );
+    }
+
+    #[test]
+    fn files_without_a_mod_line_are_found() {
+        let tree = [
+            ("p/src/lib.rs", "mod a;\n"),
+            ("p/src/a.rs", "// mod b.\n"),
+            ("p/src/a/b.rs", ""),
+            ("p/tests/it/parts.rs", ""),
+            ("stray.rs", ""),
+        ];
+        assert_eq!(
+            found(&tree),
+            ["p/src/a/b.rs", "p/tests/it/parts.rs", "stray.rs"]
+        );
+    }
+
+    #[test]
+    fn roots_and_their_modules_are_fine() {
+        let tree = [
+            ("p/build.rs", ""),
+            ("p/src/main.rs", "mod a;\npub mod z;\n"),
+            ("p/src/a.rs", "mod b;\n"),
+            ("p/src/a/b.rs", ""),
+            ("p/src/z/mod.rs", "mod f;\n"),
+            ("p/src/z/f.rs", ""),
+            ("p/tests/it.rs", "mod read;\n"),
+            ("p/tests/read/mod.rs", ""),
+            ("p/examples/x/main.rs", "mod page;\n"),
+            ("p/examples/x/page.rs", ""),
+            ("fuzz/fuzz_targets/t.rs", ""),
+        ];
+        assert_eq!(found(&tree), [""; 0]);
+    }
+}

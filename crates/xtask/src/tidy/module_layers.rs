@@ -1,0 +1,176 @@
+//! Imports between the modules of a crate, which point to lower layers only.
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+use super::tree::{File, Tree};
+use super::{Check, Finding};
+
+pub const CHECK: Check = Check {
+    name: "module-layers",
+    summary: "a module imports modules below it only, its unit tests included",
+    run,
+};
+
+/// Crates whose `lib.rs` lists their modules, lowest first: `a < b < c` in a block of text.
+const CRATES: &[&str] = &["crates/core/src/"];
+
+fn run(tree: &Tree) -> Vec<Finding> {
+    CRATES
+        .iter()
+        .flat_map(|folder| of_crate(tree, folder))
+        .collect()
+}
+
+fn of_crate(tree: &Tree, folder: &str) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let root = format!("{folder}lib.rs");
+    let order = tree
+        .files()
+        .find(|file| file.path == root)
+        .map(listed)
+        .unwrap_or_default();
+    let height = |module: &str| order.iter().position(|listed| *listed == module);
+    for (file, rust) in tree.rust() {
+        let Some(below) = file.path.strip_prefix(folder).filter(|_| file.path != root) else {
+            continue;
+        };
+        let names = below.trim_end_matches(".rs").trim_end_matches("/mod");
+        let depth = names.split('/').count();
+        let own = names.split('/').next().unwrap_or_default();
+        let mut imports = Vec::new();
+        collect_imports(rust.tokens.clone(), depth, &mut imports);
+        for (line, import) in imports {
+            let message = match (height(own), height(&import)) {
+                (_, None) => format!("`{import}` is not in the list of layers in {root}"),
+                (None, _) => format!("`{own}` is not in the list of layers in {root}"),
+                (Some(own), Some(other)) if own >= other => continue,
+                _ => format!("`{own}` may not import `{import}`, which is above it"),
+            };
+            findings.push(Finding::new(&file.path, line, message));
+        }
+    }
+    findings
+}
+
+/// The modules in the first block of text of the documentation of a crate's root.
+fn listed(root: &File) -> Vec<&str> {
+    let doc = root.text.lines().map_while(|line| line.strip_prefix("//!"));
+    let block = doc
+        .map(str::trim)
+        .skip_while(|line| *line != "```text")
+        .skip(1);
+    let lines = block.take_while(|line| *line != "```");
+    let names = lines.flat_map(|line| line.split('<')).map(str::trim);
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+/// The modules right below the crate's root that `tokens` name, macro bodies included; the root
+/// is `depth` times `super` away.
+fn collect_imports(tokens: TokenStream, depth: usize, found: &mut Vec<(usize, String)>) {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        at += 1;
+        match token {
+            TokenTree::Group(group) => collect_imports(group.stream(), depth, found),
+            TokenTree::Ident(name) if name == "mod" => {
+                if let Some(TokenTree::Group(body)) = tokens.get(at + 1) {
+                    collect_imports(body.stream(), depth + 1, found);
+                    at += 2;
+                }
+            }
+            TokenTree::Ident(name) if name == "crate" || name == "super" => {
+                let mut supers = usize::from(name == "super");
+                let is_crate = supers == 0;
+                while has_colons(&tokens[at..]) {
+                    at += 2;
+                    match tokens.get(at) {
+                        Some(TokenTree::Ident(name)) if name == "super" => supers += 1,
+                        Some(target) if is_crate || supers >= depth => {
+                            collect_first_names(target, found);
+                            break;
+                        }
+                        _ => break,
+                    }
+                    at += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn has_colons(tokens: &[TokenTree]) -> bool {
+    let is_colon = |token: &TokenTree| matches!(token, TokenTree::Punct(p) if p.as_char() == ':');
+    tokens.len() > 1 && tokens[..2].iter().all(is_colon)
+}
+
+/// The name that follows `crate::`, or each first name within its braces.
+fn collect_first_names(token: &TokenTree, found: &mut Vec<(usize, String)>) {
+    if let TokenTree::Group(group) = token
+        && group.delimiter() == Delimiter::Brace
+    {
+        let mut is_first = true;
+        for token in group.stream() {
+            if is_first {
+                collect_first_names(&token, found);
+            }
+            is_first = matches!(&token, TokenTree::Punct(p) if p.as_char() == ',');
+        }
+    } else {
+        found.push((token.span().start().line, token.to_string()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROOT: &str = "//! A model.\n//!\n//! ```text\n//! units < sched <\n//! buffer < drive\n\
+                        //! ```\npub use crate::drive::Drive;\n";
+
+    fn found(path: &str, text: &str) -> usize {
+        let path = format!("crates/core/src/{path}");
+        run(&Tree::of(&[
+            ("crates/core/src/lib.rs", ROOT),
+            (&path, text),
+        ]))
+        .len()
+    }
+
+    #[test]
+    fn imports_from_above_are_found() {
+        for text in [
+            "use crate::drive::Drive;",
+            "use crate::{units::{Lbn, self}, drive};",
+            "fn f() { assert!(crate::drive::g()); }",
+            "fn f(x: Option<&crate::buffer::Buffer>) {}",
+            "use super::drive::Drive;",
+            "mod tests { use super::super::drive::Drive; }",
+            "use crate::Drive;",
+            "use crate::*;",
+        ] {
+            assert_eq!(found("sched.rs", text), 1, "{text}");
+        }
+        assert_eq!(found("sched/a.rs", "use super::super::drive::Drive;"), 1);
+        assert_eq!(found("sched/mod.rs", "use super::drive::Drive;"), 1);
+        assert_eq!(found("attic.rs", "use crate::units::Lbn;"), 1);
+    }
+
+    #[test]
+    fn imports_from_below_are_fine() {
+        for text in [
+            "use crate::units::Lbn;",
+            "use crate::sched::fcfs;",
+            "/// As [`crate::drive::Drive`] does.\nfn f() {}",
+            "mod tests { use super::*; use super::drive::Drive; }",
+            "use std::fmt; pub(crate) fn drive() {} pub(super) fn f() {}",
+        ] {
+            assert_eq!(found("sched.rs", text), 0, "{text}");
+        }
+        assert_eq!(
+            found("sched/a.rs", "use super::Policy; use super::drive::x;"),
+            0
+        );
+    }
+}
