@@ -4,8 +4,8 @@
 //! A [`Predictor`] follows the trace with a candidate; `likelihood` says how likely each response
 //! was; `search` moves the candidate's numbers ([`Coordinate`]: overheads, bus rates, corrections
 //! of the seek curves) and takes behaviours that explain more (`switch`). What the trace cannot
-//! tell stays as given, and the [`Calibration`] says so. [`edits()`] lists what was found as edits of
-//! the text of the given specification.
+//! tell stays as given, and the [`Calibration`] says so. [`edits()`] lists what was found as edits
+//! of the text of the given specification.
 //!
 //! Two kinds of traces are told apart ([`Clock`]). Where the times between requests were measured
 //! too, completions tell the platter's angle all along, and every response says whether the arm

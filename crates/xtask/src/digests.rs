@@ -160,80 +160,38 @@ fn compute_in(program: &Path, folder: &Path) -> Result<BTreeMap<String, String>,
 }
 
 fn simulations() -> Vec<Case> {
+    let simulate = |name: String, options: &str, workload: &str| {
+        let words = options.split(' ').chain(["--workload", workload]);
+        Case::new(name, ["simulate", "--json"].into_iter().chain(words))
+    };
     let mut cases = Vec::new();
     for drive in DRIVES {
         for (number, workload) in WORKLOADS.iter().enumerate() {
             for policy in ["fcfs", "sptf"] {
-                cases.push(Case::new(
-                    format!("simulate {drive} {policy} workload {number}"),
-                    [
-                        "simulate",
-                        "--json",
-                        "--drive",
-                        drive,
-                        "--policy",
-                        policy,
-                        "--workload",
-                        workload,
-                        "--requests",
-                        "4000",
-                        "--warmup",
-                        "100",
-                    ],
-                ));
+                let name = format!("simulate {drive} {policy} workload {number}");
+                let options =
+                    format!("--drive {drive} --policy {policy} --requests 4000 --warmup 100");
+                cases.push(simulate(name, &options, workload));
             }
         }
     }
-    cases.push(Case::new(
+    cases.push(simulate(
         "simulate merging, windows, replications".to_owned(),
-        [
-            "simulate",
-            "--json",
-            "--drive",
-            "hp-c2247",
-            "--policy",
-            "clook",
-            "--workload",
-            WORKLOADS[1],
-            "--requests",
-            "3000",
-            "--merge",
-            "64 KiB",
-            "--replications",
-            "3",
-        ],
+        "--drive hp-c2247 --policy clook --requests 3000 --merge 64KiB --replications 3",
+        WORKLOADS[1],
     ));
     for (number, workload) in WORKLOADS.iter().take(2).enumerate() {
+        let options = "compare --json --drive hp-c2247 --requests 2000".split(' ');
         cases.push(Case::new(
             format!("compare hp-c2247 workload {number}"),
-            [
-                "compare",
-                "--json",
-                "--drive",
-                "hp-c2247",
-                "--policies",
-                POLICIES,
-                "--workload",
-                workload,
-                "--requests",
-                "2000",
-            ],
+            options.chain(["--policies", POLICIES, "--workload", workload]),
         ));
     }
-    let two_devices = [
-        "simulate", "--json", "--drive", "hp-c2247", "--policy", "look",
-    ];
-    let trace = [
-        "--trace",
-        "examples/two-devices.spc",
-        "--fit",
-        "fold",
-        "--window",
-        "1 s",
-    ];
+    let two_devices = "simulate --json --drive hp-c2247 --policy look --fit fold --window 1s \
+                       --trace examples/two-devices.spc";
     cases.push(Case::new(
         "simulate two devices".to_owned(),
-        two_devices.into_iter().chain(trace),
+        two_devices.split(' '),
     ));
     cases
 }
