@@ -6,7 +6,8 @@ use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
 
-use crate::source::Bytes;
+/// A stream of bytes.
+pub(crate) type Bytes = Box<dyn Read + Send>;
 
 /// A way in which files are compressed.
 struct Compression {

@@ -1,35 +1,13 @@
-//! What a format is, and the table of those that are known.
+//! What a format is.
 
 use std::path::{Path, PathBuf};
 
+use diskarm_core::units::Instant;
+
 use crate::error::TraceError;
-use crate::formats::*;
 use crate::record::Record;
 use crate::source::Source;
 use crate::time::TimeUnit;
-use crate::writer::Emit;
-
-/// Every format, in the order in which help lists them.
-pub static FORMATS: &[Entry] = &[
-    Entry::of::<measured::Measured>(),
-    Entry::of::<disksim::DiskSim>(),
-    Entry::of::<mqsim::MqSim>(),
-    Entry::of::<spc::Spc>(),
-    Entry::of::<msr::Msr>(),
-    Entry::of::<systor::Systor>(),
-    Entry::of::<alibaba::Alibaba>(),
-    Entry::of::<tencent::Tencent>(),
-    Entry::of::<srt::Srt>(),
-    Entry::of::<vscsi::Vscsi>(),
-    Entry::of::<blktrace::BlkTrace>(),
-    Entry::of::<blkparse::BlkParse>(),
-    Entry::of::<fio_iolog::Iolog>(),
-    Entry::of::<fio_latency::Latency>(),
-    #[cfg(feature = "parquet")]
-    Entry::of::<parquet::Parquet>(),
-    #[cfg(feature = "parquet")]
-    Entry::of::<arrow::Arrow>(),
-];
 
 /// Parses the rows of one file, in their order.
 pub trait Rows: Send {
@@ -213,4 +191,39 @@ impl Entry {
             parts: F::parts,
         }
     }
+}
+
+/// Writes the records of one trace in one format.
+pub trait Emit: Send {
+    /// Adds the record's row to `out`, after whatever must stand before it.
+    ///
+    /// # Errors
+    ///
+    /// A record that the format cannot hold.
+    fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Unwritable>;
+
+    /// Adds what stands behind the last row.
+    ///
+    /// # Errors
+    ///
+    /// A record that was still held back, and that the format cannot hold.
+    fn end(&mut self, _out: &mut Vec<u8>) -> Result<(), Unwritable> {
+        Ok(())
+    }
+
+    /// Times that were rounded so far because the format is too coarse for them.
+    fn rounded_count(&self) -> u64 {
+        0
+    }
+}
+
+/// Why a record cannot be written: what the format needs and the record lacks, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unwritable(pub String);
+
+/// The arrival that a format needs.
+pub(crate) fn arrival_of(record: &Record) -> Result<Instant, Unwritable> {
+    record
+        .arrival
+        .ok_or_else(|| Unwritable("it has no arrival".to_owned()))
 }

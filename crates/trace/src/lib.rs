@@ -11,10 +11,13 @@
 //! expected, or with [`OnError::Skip`] is counted; no row is ever dropped in silence, and
 //! [`Reader::notes`] says what else there is to know.
 //!
-//! Inside, from the ground: `record` < `error` < `compression`, `source` (bytes) < `digits` <
-//! `time` < `lines`, `text` (rows and their fields), `pairing` (events), `columns`, `left_out` <
-//! `formats` < `order`, `plausible`, `skipped` < `reader`; `writer` and `summary` (over `bins`)
-//! stand beside it, `adapt` above.
+//! The modules form layers; a module imports only those before it:
+//!
+//! ```text
+//! digits < plural < time < record < error < compression < source < format < lines < text <
+//! pairing < columns < left_out < formats < order < plausible < skipped < reader < writer <
+//! bins < summary < adapt
+//! ```
 
 pub mod adapt;
 mod bins;
@@ -30,6 +33,7 @@ mod lines;
 mod order;
 mod pairing;
 mod plausible;
+mod plural;
 mod reader;
 mod record;
 mod skipped;
@@ -42,8 +46,9 @@ mod writer;
 pub use bins::Bins;
 pub use error::{ErrorKind, TraceError};
 pub use format::{
-    Entry, FORMATS, Format, Info, Moment, OnError, Opened, Options, Rows, Told, Zero,
+    Emit, Entry, Format, Info, Moment, OnError, Opened, Options, Rows, Told, Unwritable, Zero,
 };
+pub use formats::FORMATS;
 pub use left_out::{LeftOut, left_out};
 pub use reader::{Reader, files, open, open_with, read, read_with};
 pub use record::{Observed, Place, Record, Urgency};
@@ -51,4 +56,4 @@ pub use skipped::{Reason, Skipped};
 pub use source::Source;
 pub use summary::{DeviceSummary, Measured, Summary};
 pub use time::TimeUnit;
-pub use writer::{Emit, Unwritable, Writer, writable};
+pub use writer::{Writer, writable};

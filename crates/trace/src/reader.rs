@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 use diskarm_core::units::Instant;
 
 use crate::error::{ErrorKind, Quoted, TraceError};
-use crate::format::{Entry, FORMATS, Info, OnError, Options, Rows, Told, Zero};
+use crate::format::{Entry, Info, OnError, Options, Rows, Told, Zero};
+use crate::formats::FORMATS;
 use crate::left_out::{left_out, missing};
 use crate::order::Ordering;
 use crate::plausible;
+use crate::plural::counted;
 use crate::record::Record;
 use crate::skipped::Skipped;
 use crate::source::Source;
@@ -139,14 +141,6 @@ impl Reader {
             self.ordering.gaps(),
             self.ordering.responses(),
         );
-    }
-}
-
-/// So many of something, in words.
-pub(crate) fn counted(count: u64, noun: &str) -> String {
-    match count {
-        1 => format!("1 {noun}"),
-        _ => format!("{count} {noun}s"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The count of bad rows, by reason.
 
 use crate::error::{ErrorKind, TraceError};
-use crate::reader::counted;
+use crate::plural::counted;
 
 /// Bad rows that were left out, by what is wrong with them.
 #[derive(Clone, Debug, Default)]

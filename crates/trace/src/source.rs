@@ -5,12 +5,9 @@ use std::io::{self, Chain, Cursor, Read};
 
 use memchr::memchr;
 
-use crate::compression::{self, MAGIC_BYTES};
+use crate::compression::{self, Bytes, MAGIC_BYTES};
 use crate::error::{ErrorKind, TraceError};
 use crate::record::Place;
-
-/// A stream of bytes.
-pub type Bytes = Box<dyn Read + Send>;
 
 /// How many bytes are asked of a file at a time.
 const CHUNK: usize = 256 * 1024;

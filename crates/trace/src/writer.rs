@@ -2,48 +2,12 @@
 
 use std::io::Write;
 
-use diskarm_core::units::Instant;
-
 use crate::error::{ErrorKind, Quoted, TraceError};
-use crate::format::{Entry, FORMATS, Info};
+use crate::format::{Emit, Entry, Info, Unwritable};
+use crate::formats::FORMATS;
 use crate::left_out::{left_out, missing};
-use crate::reader::counted;
+use crate::plural::counted;
 use crate::record::Record;
-
-/// Writes the records of one trace in one format.
-pub trait Emit: Send {
-    /// Adds the record's row to `out`, after whatever must stand before it.
-    ///
-    /// # Errors
-    ///
-    /// A record that the format cannot hold.
-    fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Unwritable>;
-
-    /// Adds what stands behind the last row.
-    ///
-    /// # Errors
-    ///
-    /// A record that was still held back, and that the format cannot hold.
-    fn end(&mut self, _out: &mut Vec<u8>) -> Result<(), Unwritable> {
-        Ok(())
-    }
-
-    /// Times that were rounded so far because the format is too coarse for them.
-    fn rounded_count(&self) -> u64 {
-        0
-    }
-}
-
-/// Why a record cannot be written: what the format needs and the record lacks, in words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unwritable(pub String);
-
-/// The arrival that a format needs.
-pub(crate) fn arrival_of(record: &Record) -> Result<Instant, Unwritable> {
-    record
-        .arrival
-        .ok_or_else(|| Unwritable("it has no arrival".to_owned()))
-}
 
 /// A trace that is being written, in flat memory.
 pub struct Writer<W: Write> {

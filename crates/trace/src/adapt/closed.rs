@@ -4,7 +4,8 @@ use diskarm_core::units::Span;
 
 use super::{Notes, and};
 use crate::error::TraceError;
-use crate::reader::{Reader, counted};
+use crate::plural::counted;
+use crate::reader::Reader;
 use crate::record::Record;
 
 /// The requests without their arrivals, each with the pause from its completion to the arrival of

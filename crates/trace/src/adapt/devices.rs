@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::{Notes, and};
 use crate::error::TraceError;
-use crate::reader::{Reader, counted};
+use crate::plural::counted;
+use crate::reader::Reader;
 use crate::record::Record;
 
 /// The requests of some devices only.

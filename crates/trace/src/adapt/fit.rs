@@ -4,7 +4,8 @@ use diskarm_core::units::{Lbn, SectorCount};
 
 use super::{Notes, and};
 use crate::error::TraceError;
-use crate::reader::{Reader, counted};
+use crate::plural::counted;
+use crate::reader::Reader;
 use crate::record::Record;
 
 /// What becomes of the blocks of a traced disk on a disk with room for fewer or more.

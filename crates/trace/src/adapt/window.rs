@@ -4,7 +4,8 @@ use diskarm_core::units::Instant;
 
 use super::{Notes, and};
 use crate::error::TraceError;
-use crate::reader::{Reader, counted};
+use crate::plural::counted;
+use crate::reader::Reader;
 use crate::record::Record;
 use crate::time::TimeUnit;
 

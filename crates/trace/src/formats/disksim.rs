@@ -5,12 +5,11 @@ use diskarm_core::units::Instant;
 
 use crate::digits::write_whole;
 use crate::error::TraceError;
-use crate::format::{Format, Info, Opened, Options, Zero};
+use crate::format::{Emit, Format, Info, Opened, Options, Unwritable, Zero, arrival_of};
 use crate::lines::{Field, Row, head_lines};
 use crate::record::Record;
 use crate::source::Source;
 use crate::text::TextRows;
-use crate::writer::{Emit, Unwritable, arrival_of};
 
 /// DiskSim's ASCII: arrival in ms, device, first block, blocks, flags.
 ///
@@ -60,7 +59,7 @@ impl Format for DiskSim {
         name: "disksim",
         summary: "DiskSim ASCII: arrival in ms, device, block, blocks, flags",
         first_line: "arrival_ms device block blocks flags, as in 0.25 0 1200 8 1",
-        time_unit: crate::TimeUnit::Milliseconds,
+        time_unit: crate::time::TimeUnit::Milliseconds,
         zero: Zero::Start,
         carries: "arrivals and devices; no responses",
     };

@@ -6,13 +6,12 @@ use memchr::memmem;
 
 use crate::digits::{Words, write_whole};
 use crate::error::{ErrorKind, TraceError};
-use crate::format::{Format, Info, Opened, Options, Told, Zero};
+use crate::format::{Emit, Format, Info, Opened, Options, Told, Unwritable, Zero, arrival_of};
 use crate::lines::{BLOCK_BYTES, Field, Lines, Row, head_lines};
 use crate::record::Record;
 use crate::source::Source;
 use crate::text::TextRows;
 use crate::time::TimeUnit;
-use crate::writer::{Emit, Unwritable, arrival_of};
 
 /// fio's iolog: file name, action, byte offset, bytes; version 3 with microseconds before them.
 ///

@@ -5,12 +5,11 @@ use diskarm_core::units::Span;
 
 use crate::digits::write_whole;
 use crate::error::TraceError;
-use crate::format::{Format, Info, Opened, Options, Zero};
+use crate::format::{Emit, Format, Info, Opened, Options, Unwritable, Zero};
 use crate::lines::{Field, Lines, Row, head_lines};
 use crate::record::{Observed, Record};
 use crate::source::Source;
 use crate::text::TextRows;
-use crate::writer::{Emit, Unwritable};
 
 /// CSV of measured requests: `op,observed,lbn,sectors,response_us,think_us`.
 ///
@@ -63,7 +62,7 @@ impl Format for Measured {
         name: "measured",
         summary: "CSV of requests measured one at a time on a real drive",
         first_line: "op,lbn,sectors,response_us,think_us",
-        time_unit: crate::TimeUnit::Microseconds,
+        time_unit: crate::time::TimeUnit::Microseconds,
         zero: Zero::Start,
         carries: "responses, pauses between requests, hits and disconnects; no arrivals",
     };

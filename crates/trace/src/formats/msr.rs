@@ -2,13 +2,12 @@
 
 use crate::digits::write_whole;
 use crate::error::TraceError;
-use crate::format::{Format, Info, Opened, Options, Told, Zero};
+use crate::format::{Emit, Format, Info, Opened, Options, Told, Unwritable, Zero, arrival_of};
 use crate::lines::{BLOCK_BYTES, Field, Row, first_fields, is_whole};
 use crate::record::Record;
 use crate::source::Source;
 use crate::text::TextRows;
 use crate::time::TimeUnit;
-use crate::writer::{Emit, Unwritable, arrival_of};
 use diskarm_core::units::Instant;
 
 /// MSR Cambridge CSV: file time, host, disk, type, byte offset, bytes, response.

@@ -18,12 +18,11 @@ use parquet::schema::types::ColumnPath;
 
 use crate::columns::{Batches, COLUMNS, ColumnRows, PIECE, undecoded};
 use crate::error::{ErrorKind, TraceError};
-use crate::format::{Format, Info, Opened, Options, Zero};
+use crate::format::{Emit, Format, Info, Opened, Options, Unwritable, Zero};
 use crate::left_out::is_parquet;
 use crate::record::{Observed, Record, Urgency};
 use crate::source::Source;
 use crate::time::TimeUnit;
-use crate::writer::{Emit, Unwritable};
 
 /// Parquet, with one row a request and all that a record can have.
 ///

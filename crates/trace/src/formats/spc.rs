@@ -4,13 +4,12 @@ use diskarm_core::request::Op;
 
 use crate::digits::write_whole;
 use crate::error::TraceError;
-use crate::format::{Format, Info, Opened, Options, Zero};
+use crate::format::{Emit, Format, Info, Opened, Options, Unwritable, Zero, arrival_of};
 use crate::lines::{BLOCK_BYTES, Field, first_fields, is_decimal, is_whole};
 use crate::record::Record;
 use crate::source::Source;
 use crate::text::TextRows;
 use crate::time::TimeUnit;
-use crate::writer::{Emit, Unwritable, arrival_of};
 
 /// SPC: application storage unit, first block, bytes, direction, seconds.
 ///
