@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use diskarm_core::sched::{INFOS, Info};
+use diskarm_core::sched::{INFOS, PolicyInfo};
 use serde::Serialize;
 
 use crate::error::Error;
@@ -43,7 +43,7 @@ struct Parameter {
 }
 
 impl Row {
-    fn of(info: &Info) -> Self {
+    fn of(info: &PolicyInfo) -> Self {
         let parameters = info.parameters.iter();
         Self {
             name: info.name,

@@ -12,7 +12,7 @@ use args::{Replay, Setting};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use diskarm_core::sched::Choice;
+use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::SectorCount;
 use diskarm_simulate::{Input, Issue, Model, Run, Simulation, Sink, Traced, keep_on};
 
@@ -61,7 +61,7 @@ fn warn(runs: &[Run]) {
 struct Cell<'a> {
     setting: &'a Setting,
     model: &'a Model,
-    policy: &'a Choice,
+    policy: &'a PolicyConfig,
     /// The largest command that the host's queue makes of sequential requests, if it does.
     merge: Option<SectorCount>,
     /// The file that gets a row for each request.

@@ -6,7 +6,7 @@
 //! drive's on-board queue holds one.
 //!
 //! A policy is written as its name, with parameters where it has any: `vscan(r=0.2, by=map)`.
-//! A [`Choice`] is one that was read; it makes the policy for the drive at hand.
+//! A [`PolicyConfig`] is one that was read; it makes the policy for the drive at hand.
 //!
 //! # Ties, identical and overlapping requests
 //! Of requests that a policy cannot tell apart the one that came first goes first. Identical ones
@@ -36,7 +36,6 @@ mod aspctf;
 mod aspctf_seq;
 mod asptf;
 mod bsatf;
-mod choice;
 mod clook;
 mod cscan;
 mod cscan_la;
@@ -71,6 +70,7 @@ mod sptf_cp;
 mod sptf_sw;
 mod sstf;
 mod sw_sptf;
+mod table;
 mod two_way;
 mod vscan;
 mod waiting;
@@ -83,7 +83,6 @@ pub use aspctf::Aspctf;
 pub use aspctf_seq::AspctfSeq;
 pub use asptf::Asptf;
 pub use bsatf::Bsatf;
-pub use choice::{Choice, INFOS};
 pub use clook::CLook;
 pub use cscan::CScan;
 pub use cscan_la::CScanLa;
@@ -112,6 +111,7 @@ pub use sptf_cp::SptfCp;
 pub use sptf_sw::SptfSw;
 pub use sstf::Sstf;
 pub use sw_sptf::SwSptf;
+pub use table::{INFOS, PolicyConfig};
 pub use vscan::VScan;
 pub use wb_sptf::WbSptf;
 pub use wscan::WScan;
@@ -221,7 +221,7 @@ pub trait Policy<E: Estimate> {
 
 /// What an entry of the table says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Info {
+pub struct PolicyInfo {
     /// What specifications and command lines call it.
     pub name: &'static str,
     /// One line for a list.
@@ -266,7 +266,7 @@ impl Knowledge {
 /// An entry of the table: a policy with its parameters.
 pub(crate) trait Rule: Sized {
     /// What it says about itself.
-    const INFO: Info;
+    const INFO: PolicyInfo;
 
     /// Reads its parameters.
     fn read(args: &mut Args<'_>) -> Result<Self, Fault>;

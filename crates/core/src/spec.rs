@@ -22,7 +22,7 @@ mod reader;
 pub use document::Document;
 pub use error::SpecError;
 
-use crate::sched::Choice;
+use crate::sched::PolicyConfig;
 use crate::units::{SectorCount, Span};
 
 /// Reads and validates a specification. `file` is the name that errors give.
@@ -459,7 +459,7 @@ pub struct Queue {
     /// Commands that the drive accepts at one time, the one in service included.
     pub depth: u32,
     /// The policy that orders them.
-    pub policy: Choice,
+    pub policy: PolicyConfig,
     /// When the arm may move on to the next command.
     pub preseek: PreSeek,
 }

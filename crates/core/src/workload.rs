@@ -26,8 +26,8 @@ pub mod places;
 pub mod sizes;
 
 pub use arrivals::{Arrivals, Pauses, Thinking, Times};
-pub use draw::{Part, replication_seeds};
-pub use family::Info;
+pub use draw::{Share, replication_seeds};
+pub use family::GeneratorInfo;
 pub use places::{PlaceMix, Places};
 pub use requests::Requests;
 pub use sizes::Sizes;
@@ -50,7 +50,7 @@ pub struct Disk {
 
 impl Disk {
     /// The largest request that the disk can hold and a command can name.
-    pub fn most_sectors(self) -> SectorCount {
+    pub fn max_sectors(self) -> SectorCount {
         self.sectors.min(Request::MOST_SECTORS)
     }
 
@@ -141,9 +141,9 @@ impl Stream {
     /// What does not fit together or on the disk, if anything.
     fn fault(&self, disk: Disk) -> Option<Fault> {
         let bounds = self.sizes.bounds();
-        if bounds.unit.0 == 0 || bounds.most.0 == 0 || bounds.most > disk.most_sectors() {
-            let found = format!("{} sectors", bounds.most.0);
-            let expected = disk.size_expected(disk.most_sectors());
+        if bounds.unit.0 == 0 || bounds.max.0 == 0 || bounds.max > disk.max_sectors() {
+            let found = format!("{} sectors", bounds.max.0);
+            let expected = disk.size_expected(disk.max_sectors());
             return Some(Fault::new("size", &found, expected));
         }
         self.places.fault(places::Room::new(disk, bounds))

@@ -4,7 +4,7 @@ use diskarm_core::drive::{Device, Drive};
 use diskarm_core::engine::{self, Closed, Observer};
 use diskarm_core::host::Host;
 use diskarm_core::request::{Op, Request};
-use diskarm_core::sched::{Choice, Estimate, Outlook, Pending, Policy};
+use diskarm_core::sched::{Estimate, Outlook, Pending, Policy, PolicyConfig};
 use diskarm_core::spec::{self, Spec};
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use diskarm_drives::find;
@@ -62,7 +62,7 @@ impl Iterator for Random {
 }
 
 fn policy(name: &str, drive: &Drive) -> Box<dyn Policy<Drive>> {
-    let choice: Choice = name.parse().unwrap_or_else(|fault| panic!("{fault}"));
+    let choice: PolicyConfig = name.parse().unwrap_or_else(|fault| panic!("{fault}"));
     choice.policy(drive)
 }
 

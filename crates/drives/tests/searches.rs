@@ -5,7 +5,7 @@ use diskarm_core::drive::{Completion, Drive};
 use diskarm_core::engine::{self, Closed, Observer};
 use diskarm_core::host::Host;
 use diskarm_core::request::Request;
-use diskarm_core::sched::Choice;
+use diskarm_core::sched::PolicyConfig;
 use diskarm_core::spec;
 use diskarm_core::units::{Angle, Bytes, Instant, SectorCount, Span};
 use diskarm_core::workload::{Disk, Workload};
@@ -36,7 +36,7 @@ fn served(drive: &str, policy: &str, outstanding: usize, count: usize) -> Vec<Co
     let text = "closed(clients=1) size=exponential(mean=8KiB) reads=67%";
     let workload = Workload::parse(text, disk).unwrap_or_else(|fault| panic!("{fault}"));
     let requests = workload.streams[0].requests(disk, 11).take(count);
-    let choice: Choice = policy.parse().unwrap_or_else(|fault| panic!("{fault}"));
+    let choice: PolicyConfig = policy.parse().unwrap_or_else(|fault| panic!("{fault}"));
     let policy = choice.policy(&drive);
     let mut seen = Seen::default();
     let mut load = Closed::new(requests, outstanding, Span::ZERO);

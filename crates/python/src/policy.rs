@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use diskarm_core::drive::Drive;
 use diskarm_core::extent::Extent;
 use diskarm_core::request::Request;
-use diskarm_core::sched::{Choice, Estimate, Pending as Waiting, Policy};
+use diskarm_core::sched::{Estimate, Pending as Waiting, Policy, PolicyConfig};
 use diskarm_core::units::Instant;
 use diskarm_simulate::{MakePolicy, policy};
 use pyo3::exceptions::PyIndexError;
@@ -19,7 +19,7 @@ use crate::pending::Pending;
 
 /// A policy as it was asked for.
 pub enum Asked {
-    Named(Choice),
+    Named(PolicyConfig),
     Written(Written),
 }
 

@@ -6,14 +6,14 @@
 //! it ([`Sink`]). [`measured`] and [`replays`] are for drives beside what was measured on them.
 //!
 //! ```
-//! use diskarm_core::sched::Choice;
+//! use diskarm_core::sched::PolicyConfig;
 //! use diskarm_simulate::{Drawn, Input, Model, Simulation, keep_on};
 //!
 //! let model = Model::find("hp-c2247")?;
 //! let workload = model.workload("poisson(rate=60/s) uniform size=8KiB reads=67%")?;
 //! let drawn = Drawn { requests: Some(2_000), ..Drawn::new(workload) };
 //! let input = Input::Drawn(drawn);
-//! let policy: Choice = "sptf".parse()?;
+//! let policy: PolicyConfig = "sptf".parse()?;
 //! let simulation = Simulation::new(&model, &policy, &input);
 //! let run = simulation.run(&keep_on, None)?;
 //! assert_eq!(run.report.requests_count(), 2_000);

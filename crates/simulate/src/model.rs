@@ -108,7 +108,7 @@ fn unknown(name: &str) -> Error {
 /// # Errors
 /// When `text` is no such size.
 pub fn size(argument: &'static str, text: &str, disk: Disk) -> Result<SectorCount, Error> {
-    let most = disk.most_sectors();
+    let most = disk.max_sectors();
     let size = quantity::sectors(text, disk.sector);
     size.filter(|size| (1..=most.0).contains(&size.0))
         .ok_or_else(|| {

@@ -5,7 +5,7 @@ use diskarm_core::drive::{Device, Drive};
 use diskarm_core::engine::{self, Arriving, Closed, Load, Open, Replay, Step, Streams};
 use diskarm_core::host::Host;
 use diskarm_core::report::{Disks, Report, Served, Windows};
-use diskarm_core::sched::{Choice, Policy};
+use diskarm_core::sched::{Policy, PolicyConfig};
 use diskarm_core::units::{Angle, Instant, SectorCount, Span};
 use diskarm_core::workload::{Arrivals, Thinking, Times};
 use diskarm_trace::Record;
@@ -30,7 +30,7 @@ pub trait MakePolicy: Sync {
     fn policy(&self, drive: &Drive) -> Box<dyn Policy<Drive>>;
 }
 
-impl MakePolicy for Choice {
+impl MakePolicy for PolicyConfig {
     fn policy(&self, drive: &Drive) -> Box<dyn Policy<Drive>> {
         self.policy(drive)
     }
@@ -40,8 +40,8 @@ impl MakePolicy for Choice {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn policy(argument: &'static str, text: &str) -> Result<Choice, Error> {
-    Choice::parse(text, argument).map_err(|fault| Error::Policy { argument, fault })
+pub fn policy(argument: &'static str, text: &str) -> Result<PolicyConfig, Error> {
+    PolicyConfig::parse(text, argument).map_err(|fault| Error::Policy { argument, fault })
 }
 
 /// A drive behind a host's queue, and its requests.

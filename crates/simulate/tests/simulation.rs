@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 
 use diskarm_core::drive::Completion;
-use diskarm_core::sched::Choice;
+use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::{Lbn, Span};
 use diskarm_core::workload::replication_seeds;
 use diskarm_simulate::{
@@ -25,7 +25,7 @@ fn drawn(model: &Model, workload: &str, requests: u64) -> Drawn {
     }
 }
 
-fn policy(text: &str) -> Choice {
+fn policy(text: &str) -> PolicyConfig {
     text.parse().expect("a policy")
 }
 

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use diskarm_core::sched::Choice;
+use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::Span;
 use diskarm_rewrite::{Edit, Value, rewrite};
 use diskarm_simulate::{Drawn, Fitting, Input, Issue, MakePolicy, Model, Run, Simulation, Traced};
@@ -25,7 +25,7 @@ use crate::measure::{Figures, Measure};
 pub(crate) struct Job {
     inputs: Inputs,
     model: Arc<Model>,
-    policy: Choice,
+    policy: PolicyConfig,
     input: Input,
     /// The digest of the trace, where there is one.
     trace: Option<Arc<str>>,
@@ -46,8 +46,8 @@ impl Job {
     /// What is wrong with the cell, in a line.
     pub(crate) fn new(inputs: &Inputs, shared: &mut Shared) -> Result<Self, String> {
         let model = shared.model(inputs)?;
-        let policy: Choice =
-            Choice::parse(&inputs.policy, "cell.policy").map_err(|e| e.to_string())?;
+        let policy: PolicyConfig =
+            PolicyConfig::parse(&inputs.policy, "cell.policy").map_err(|e| e.to_string())?;
         let (input, trace) = match &inputs.source {
             Source::Drawn { workload, requests } => {
                 let workload = model.workload(workload);
@@ -101,7 +101,7 @@ impl Job {
     }
 
     /// Its order of service.
-    pub(crate) fn policy(&self) -> &Choice {
+    pub(crate) fn policy(&self) -> &PolicyConfig {
         &self.policy
     }
 

@@ -1,6 +1,6 @@
 //! Generators of requests.
 
-use diskarm_core::workload::{Arrivals, Info, Places, Sizes};
+use diskarm_core::workload::{Arrivals, GeneratorInfo, Places, Sizes};
 
 use crate::{code, head, parameters, table};
 
@@ -14,7 +14,7 @@ are keys, of the file or of each `[[stream]]`.";
 
 /// The page.
 pub fn page() -> String {
-    let family = |title: &str, infos: &mut dyn Iterator<Item = &Info>| {
+    let family = |title: &str, infos: &mut dyn Iterator<Item = &GeneratorInfo>| {
         let rows = infos.map(|info| {
             vec![
                 code(info.name),

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use clap::ValueEnum;
 use diskarm_core::text::quantity;
 use diskarm_core::units::Span;
-use diskarm_core::workload::{Arrivals, Info, Places, Sizes};
+use diskarm_core::workload::{Arrivals, GeneratorInfo, Places, Sizes};
 
 use crate::drive_arg;
 use crate::prose;
@@ -172,7 +172,7 @@ fn workload_help() -> String {
          that run side by side. A file has the keys arrivals, places, size and reads with the \
          same words, or a list of tables [[stream]] with these keys.\n",
     );
-    let families: [(&str, Vec<&Info>); 3] = [
+    let families: [(&str, Vec<&GeneratorInfo>); 3] = [
         ("Arrivals", Arrivals::infos().collect()),
         ("Places", Places::INFOS.iter().collect()),
         ("Sizes", Sizes::INFOS.iter().collect()),

@@ -1,6 +1,6 @@
 //! `diskarm compare`: one drive and one workload under several host policies.
 
-use diskarm_core::sched::Choice;
+use diskarm_core::sched::PolicyConfig;
 use diskarm_core::text;
 use diskarm_simulate::Model;
 use serde::Serialize;
@@ -36,7 +36,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     let policies = text::list(&args.policies);
     let policies = policies.into_iter();
     let policies = policies.map(|policy| diskarm_simulate::policy("--policies", policy));
-    let policies: Vec<Choice> = policies.collect::<Result<_, _>>()?;
+    let policies: Vec<PolicyConfig> = policies.collect::<Result<_, _>>()?;
     if setting.trace.iter().any(|file| file == "-") {
         let expected = "a file, as every policy reads it anew";
         return Err(Error::flag("--trace", "-", expected));

@@ -19,12 +19,12 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("asatf(w=30)", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("asatf(w=30)", "policy").is_ok());
 //! ```
 
 use super::asptf::Asptf;
-use super::{Estimate, Info, Knowledge, Policy, Rule};
+use super::{Estimate, Knowledge, Policy, PolicyInfo, Rule};
 use crate::request::{Op, Request};
 use crate::text::{Args, Fault};
 use crate::units::{Angle, Lbn, SectorCount, Span};
@@ -37,7 +37,7 @@ pub struct Asatf {
 }
 
 impl Rule for Asatf {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "asatf",
         summary: "ASPTF with its weight in sectors per second",
         parameters: &[(

@@ -17,15 +17,15 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("aspctf(w=6)", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("aspctf(w=6)", "policy").is_ok());
 //! ```
 
 use super::asptf::{CREDIT, aged, read_credit};
 use super::select::{Select, Selector};
 use super::spctf::positioning_with_cache;
 use super::waiting::Waiting;
-use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule};
+use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
 use crate::text::{Args, Fault};
 use crate::units::{Instant, Span};
 
@@ -37,7 +37,7 @@ pub struct Aspctf {
 }
 
 impl Rule for Aspctf {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "aspctf",
         summary: "ASPTF; no positioning time for what the buffer has",
         parameters: &[CREDIT],

@@ -23,14 +23,14 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("aspctf-seq(w=6, gap=16)", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("aspctf-seq(w=6, gap=16)", "policy").is_ok());
 //! ```
 
 use super::asptf::{CREDIT, aged, read_credit};
 use super::spctf::positioning_with_cache;
 use super::waiting::Waiting;
-use super::{Estimate, Info, Knowledge, Outlook, Pending, Policy, Rule};
+use super::{Estimate, Knowledge, Outlook, Pending, Policy, PolicyInfo, Rule};
 use crate::text::{Args, Fault};
 use crate::units::{Instant, Lbn, SectorCount, Span};
 
@@ -44,7 +44,7 @@ pub struct AspctfSeq {
 }
 
 impl Rule for AspctfSeq {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "aspctf-seq",
         summary: "ASPCTF with sequential reads in ascending order",
         parameters: &[

@@ -23,14 +23,14 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("asptf(w=6.3)", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("asptf(w=6.3)", "policy").is_ok());
 //! ```
 
 use super::search::{Least, Search};
 use super::select::{Select, Selector};
 use super::waiting::{Candidate, Waiting};
-use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule, Shape};
+use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule, Shape};
 use crate::text::{Args, Fault};
 use crate::units::{Instant, Span};
 
@@ -44,7 +44,7 @@ pub struct Asptf {
 }
 
 impl Rule for Asptf {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "asptf",
         summary: "shortest positioning time first, less a credit for waiting",
         parameters: &[CREDIT],
@@ -58,7 +58,7 @@ impl Rule for Asptf {
     }
 
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
-        if self.credit > MOST_SEARCHED {
+        if self.credit > MAX_SEARCHED {
             return Box::new(Selector::by(*self));
         }
         Box::new(Search::by(*self, drive.shape()))
@@ -66,7 +66,7 @@ impl Rule for Asptf {
 }
 
 /// Up to this credit, costs stay within the range of a search for years of simulated time.
-const MOST_SEARCHED: Span = Span::from_ns(100_000_000);
+const MAX_SEARCHED: Span = Span::from_ns(100_000_000);
 
 impl Asptf {
     /// What a request that came at `at` has less of a credit than one that came at the start, in

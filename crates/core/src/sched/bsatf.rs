@@ -18,12 +18,12 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("bsatf", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("bsatf", "policy").is_ok());
 //! ```
 
 use super::waiting::Waiting;
-use super::{Estimate, Info, Knowledge, Pending, Policy, Rule};
+use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
 use crate::text::{Args, Fault};
 use crate::units::Instant;
 
@@ -32,7 +32,7 @@ use crate::units::Instant;
 pub struct Bsatf;
 
 impl Rule for Bsatf {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "bsatf",
         summary: "shortest access time first, batch after batch",
         parameters: &[],

@@ -22,8 +22,8 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("clook(by=map)", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("clook(by=map)", "policy").is_ok());
 //! ```
 
 use std::cmp::Reverse;
@@ -31,7 +31,7 @@ use std::collections::BinaryHeap;
 
 use super::along::{InCylinder, Key};
 use super::line::{Line, Mark, Measure};
-use super::{Estimate, Info, Knowledge, Pending, Policy, Rule};
+use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
 use crate::request::Request;
 use crate::text::{Args, Fault};
 use crate::units::{Instant, Lbn};
@@ -44,7 +44,7 @@ pub struct CLook {
 }
 
 impl Rule for CLook {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "clook",
         summary: "cyclical LOOK: always ascending, then from the lowest again",
         parameters: &[Line::PARAMETER, Mark::FIRST],

@@ -21,12 +21,12 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("cscan(by=map)", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("cscan(by=map)", "policy").is_ok());
 //! ```
 
 use super::line::{Line, Mark, Measure};
-use super::{CLook, Estimate, Info, Knowledge, Policy, Rule};
+use super::{CLook, Estimate, Knowledge, Policy, PolicyInfo, Rule};
 use crate::text::{Args, Fault};
 
 /// See the module's documentation.
@@ -37,7 +37,7 @@ pub struct CScan {
 }
 
 impl Rule for CScan {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "cscan",
         summary: "up to the edge, again from the lowest: the order only, which is clook's",
         parameters: &[Line::PARAMETER, Mark::FIRST],

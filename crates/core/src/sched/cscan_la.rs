@@ -27,13 +27,13 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("cscan-la(i=3, by=map)", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("cscan-la(i=3, by=map)", "policy").is_ok());
 //! ```
 
 use super::along::{Along, InCylinder, Key};
 use super::line::{Line, Mark, Measure};
-use super::{Estimate, Info, Knowledge, Pending, Policy, Rehearse, Rule};
+use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rehearse, Rule};
 use crate::request::Request;
 use crate::text::{Args, Fault};
 use crate::units::{Instant, Lbn};
@@ -48,7 +48,7 @@ pub struct CScanLa {
 }
 
 impl Rule for CScanLa {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "cscan-la",
         summary: "the next few requests of clook in the order that is done soonest",
         parameters: &[

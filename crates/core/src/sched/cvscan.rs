@@ -23,14 +23,14 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("cvscan(n=4, r=0.2)", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("cvscan(n=4, r=0.2)", "policy").is_ok());
 //! ```
 
 use super::along::{Along, Key, Way};
 use super::line::{Line, Mark, Measure};
 use super::two_way::{Turn, cheaper, turns, two_way};
-use super::{Estimate, Info, Knowledge, Policy, Rule, VScan};
+use super::{Estimate, Knowledge, Policy, PolicyInfo, Rule, VScan};
 use crate::text::{Args, Fault};
 
 /// See the module's documentation.
@@ -45,7 +45,7 @@ pub struct CvScan {
 }
 
 impl Rule for CvScan {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "cvscan",
         summary: "vscan by the mean distance of the nearest few on either side",
         parameters: &[

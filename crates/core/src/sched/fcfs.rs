@@ -15,13 +15,13 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("fcfs", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("fcfs", "policy").is_ok());
 //! ```
 
 use std::collections::VecDeque;
 
-use super::{Estimate, Info, Knowledge, Pending, Policy, Rule};
+use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
 use crate::text::{Args, Fault};
 use crate::units::Instant;
 
@@ -30,7 +30,7 @@ use crate::units::Instant;
 pub struct Fcfs;
 
 impl Rule for Fcfs {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "fcfs",
         summary: "first come, first served",
         parameters: &[],

@@ -32,7 +32,7 @@ const SHORT: usize = 96;
 const TURN: i64 = 1 << 32;
 
 /// Sums of costs stay far from the end of the range.
-const MOST_UNITS: i64 = 1 << 61;
+const MAX_UNITS: i64 = 1 << 61;
 
 /// Of what a nanosecond is in units of phases.
 const FRACTION_BITS: u32 = 8;
@@ -158,7 +158,7 @@ impl Field {
             }
         };
         let more = self.units(more_ns);
-        assert!(more.abs() < MOST_UNITS, "a cost out of range: {more_ns} ns");
+        assert!(more.abs() < MAX_UNITS, "a cost out of range: {more_ns} ns");
         if let Some(ages) = &mut self.ages {
             ages.push_back((slot, arrival, more));
         }

@@ -18,12 +18,12 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("gstf(n=200)", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("gstf(n=200)", "policy").is_ok());
 //! ```
 
 use super::waiting::{Candidate, Waiting};
-use super::{Estimate, Info, Knowledge, Pending, Policy, Rule};
+use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
 use crate::request::Request;
 use crate::text::{Args, Fault};
 use crate::units::{Cylinder, Instant, Span};
@@ -36,7 +36,7 @@ pub struct Gstf {
 }
 
 impl Rule for Gstf {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "gstf",
         summary: "groups of cylinders in turn, shortest access time first within",
         parameters: &[("n=100", "the cylinders in a group, from 1 to 1000000000")],

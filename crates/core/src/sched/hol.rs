@@ -18,13 +18,13 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("hol(within=sptf)", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("hol(within=sptf)", "policy").is_ok());
 //! ```
 
 use super::select::{Select, Selector};
 use super::waiting::Waiting;
-use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule};
+use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
 use crate::text::{Args, Fault};
 use crate::units::{Instant, Span};
 
@@ -36,7 +36,7 @@ pub struct Hol {
 }
 
 impl Rule for Hol {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "hol",
         summary: "head of line: reads before writes",
         parameters: &[(

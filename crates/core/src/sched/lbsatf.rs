@@ -21,12 +21,12 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("lbsatf", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("lbsatf", "policy").is_ok());
 //! ```
 
 use super::waiting::Waiting;
-use super::{Estimate, Info, Knowledge, Pending, Policy, Rehearse, Rule};
+use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rehearse, Rule};
 use crate::text::{Args, Fault};
 use crate::units::Instant;
 
@@ -35,7 +35,7 @@ use crate::units::Instant;
 pub struct Lbsatf;
 
 impl Rule for Lbsatf {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "lbsatf",
         summary: "BSATF; what does not make a batch end later may join it",
         parameters: &[],

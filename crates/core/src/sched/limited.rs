@@ -18,13 +18,13 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("limited(wait=500 ms, policy=asptf(w=6))", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("limited(wait=500 ms, policy=asptf(w=6))", "policy").is_ok());
 //! ```
 
 use std::collections::VecDeque;
 
-use super::{Choice, Estimate, Info, Knowledge, Pending, Policy, Rule};
+use super::{Estimate, Knowledge, Pending, Policy, PolicyConfig, PolicyInfo, Rule};
 use crate::request::Request;
 use crate::text::{Args, Call, Fault};
 use crate::units::{Instant, Span};
@@ -35,14 +35,14 @@ pub struct Limited {
     /// How long a request waits at most before it goes next.
     pub wait: Span,
     /// What decides until then.
-    pub policy: Box<Choice>,
+    pub policy: Box<PolicyConfig>,
 }
 
 const DEFAULT_WAIT_MS: f64 = 1000.0;
 const DEFAULT_POLICY: &str = "sptf";
 
 impl Rule for Limited {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "limited",
         summary: "another policy; what has waited too long goes next",
         parameters: &[
@@ -79,12 +79,12 @@ impl Rule for Limited {
 }
 
 /// Reads any policy but this one: of two limits only the smaller would matter.
-fn inner(text: &str, field: &str) -> Result<Choice, Fault> {
+fn inner(text: &str, field: &str) -> Result<PolicyConfig, Fault> {
     // Before the whole is read, so that nesting has an end.
     if Call::name_of(text) == Limited::INFO.name {
         return Err(Fault::new(field, text, "a policy without a limit"));
     }
-    Choice::parse(text, field)
+    PolicyConfig::parse(text, field)
 }
 
 /// The inner policy and the order of arrival.

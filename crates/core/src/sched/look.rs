@@ -22,14 +22,14 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("look(by=1024)", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("look(by=1024)", "policy").is_ok());
 //! ```
 
 use super::along::{Along, Key, Way};
 use super::line::{Line, Mark, Measure};
 use super::two_way::{Turn, two_way};
-use super::{Estimate, Info, Knowledge, Policy, Rule};
+use super::{Estimate, Knowledge, Policy, PolicyInfo, Rule};
 use crate::text::{Args, Fault};
 
 /// See the module's documentation.
@@ -40,7 +40,7 @@ pub struct Look {
 }
 
 impl Rule for Look {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "look",
         summary: "up and down, turning where no request is left ahead",
         parameters: &[Line::PARAMETER, Mark::FIRST],

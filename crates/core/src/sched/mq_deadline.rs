@@ -25,14 +25,14 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("mq-deadline(batch=1)", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("mq-deadline(batch=1)", "policy").is_ok());
 //! ```
 
 use std::collections::VecDeque;
 
 use super::sorted::Sorted;
-use super::{Estimate, Info, Knowledge, Pending, Policy, Rule};
+use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
 use crate::request::{Op, Request};
 use crate::text::{Args, Fault};
 use crate::units::{Instant, Lbn, Span};
@@ -51,7 +51,7 @@ pub struct MqDeadline {
 }
 
 impl Rule for MqDeadline {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "mq-deadline",
         summary: "ascending batches of reads and of writes, from what has expired",
         parameters: &[

@@ -22,15 +22,15 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("oat(most=7)", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("oat(most=7)", "policy").is_ok());
 //! ```
 
 use std::collections::VecDeque;
 
 use super::orders::optimal;
 use super::waiting::{Candidate, Waiting};
-use super::{Estimate, Info, Knowledge, Pending, Policy, Rule};
+use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
 use crate::request::Request;
 use crate::text::{Args, Fault};
 use crate::units::Instant;
@@ -43,7 +43,7 @@ pub struct Oat {
 }
 
 impl Rule for Oat {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "oat",
         summary: "optimal order of all that waits, where few enough do: a bound",
         parameters: &[(

@@ -19,15 +19,15 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("oat-batch(n=6)", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("oat-batch(n=6)", "policy").is_ok());
 //! ```
 
 use std::collections::VecDeque;
 
 use super::orders::optimal;
 use super::waiting::Waiting;
-use super::{Estimate, Info, Knowledge, Pending, Policy, Rule};
+use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
 use crate::text::{Args, Fault};
 use crate::units::Instant;
 
@@ -39,7 +39,7 @@ pub struct OatBatch {
 }
 
 impl Rule for OatBatch {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "oat-batch",
         summary: "short-sighted OAT: the optimal order of one batch after another",
         parameters: &[("n=6", "the most requests of a batch, from 1 to 10")],

@@ -19,13 +19,13 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("oat-window(n=6)", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("oat-window(n=6)", "policy").is_ok());
 //! ```
 
 use super::orders::optimal;
 use super::waiting::Waiting;
-use super::{Estimate, Info, Knowledge, Pending, Policy, Rule};
+use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
 use crate::text::{Args, Fault};
 use crate::units::Instant;
 
@@ -37,7 +37,7 @@ pub struct OatWindow {
 }
 
 impl Rule for OatWindow {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "oat-window",
         summary: "sliding-window OAT: the first of the optimal order of the oldest",
         parameters: &[("n=6", "the most requests of a window, from 1 to 10")],

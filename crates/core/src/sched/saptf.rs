@@ -19,13 +19,13 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("saptf(t=0.7)", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("saptf(t=0.7)", "policy").is_ok());
 //! ```
 
 use super::select::{Select, Selector};
 use super::waiting::{Candidate, Waiting};
-use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule};
+use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
 use crate::text::{Args, Fault};
 use crate::units::Instant;
 
@@ -37,7 +37,7 @@ pub struct Saptf {
 }
 
 impl Rule for Saptf {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "saptf",
         summary: "shortest positioning time first, discounted by how unusual the wait is",
         parameters: &[("t=0.8", "the factor from level to level, from 0 to 1")],

@@ -18,13 +18,13 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("satf", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("satf", "policy").is_ok());
 //! ```
 
 use super::search::{Least, Search};
 use super::waiting::Candidate;
-use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule, Shape};
+use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule, Shape};
 use crate::text::{Args, Fault};
 use crate::units::{Instant, Span};
 
@@ -33,7 +33,7 @@ use crate::units::{Instant, Span};
 pub struct Satf;
 
 impl Rule for Satf {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "satf",
         summary: "shortest access time first: positioning and transfer",
         parameters: &[],

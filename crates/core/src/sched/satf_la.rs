@@ -22,14 +22,14 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("satf-la(i=2, alpha=0.5, strict=yes)", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("satf-la(i=2, alpha=0.5, strict=yes)", "policy").is_ok());
 //! ```
 
 use std::collections::VecDeque;
 
 use super::waiting::Waiting;
-use super::{Estimate, Info, Knowledge, Pending, Policy, Rehearse, Rule};
+use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rehearse, Rule};
 use crate::text::{Args, Fault};
 use crate::units::{Instant, Span};
 
@@ -45,7 +45,7 @@ pub struct SatfLa {
 }
 
 impl Rule for SatfLa {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "satf-la",
         summary: "SATF with look-ahead: the least sum of the next access times",
         parameters: &[

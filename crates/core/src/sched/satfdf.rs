@@ -28,15 +28,15 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
+//! use diskarm_core::sched::PolicyConfig;
 //! let text = "satfdf(n=2, revolutions=3, age=500ms, splice=both)";
-//! assert!(Choice::parse(text, "policy").is_ok());
+//! assert!(PolicyConfig::parse(text, "policy").is_ok());
 //! ```
 
 use std::cmp::Reverse;
 
 use super::forced::{AGE, After, Forcing, Gap, Greedy, Splice, age};
-use super::{Estimate, Info, Knowledge, Policy, Rehearse, Rule};
+use super::{Estimate, Knowledge, Policy, PolicyInfo, Rehearse, Rule};
 use crate::text::{Args, Fault};
 use crate::units::{Instant, Span};
 
@@ -54,7 +54,7 @@ pub struct SatfDf {
 }
 
 impl Rule for SatfDf {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "satfdf",
         summary: "SATF, but some revolutions later the oldest when they are too old",
         parameters: &[

@@ -30,13 +30,13 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("satfgdf(revolutions=4, age=500 ms)", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("satfgdf(revolutions=4, age=500 ms)", "policy").is_ok());
 //! ```
 
 use super::area::Area;
 use super::forced::{AGE, Forcing, Gap, Splice, age};
-use super::{Estimate, Info, Knowledge, Policy, Rehearse, Rule};
+use super::{Estimate, Knowledge, Policy, PolicyInfo, Rehearse, Rule};
 use crate::text::{Args, Fault};
 use crate::units::{Instant, Span};
 
@@ -50,7 +50,7 @@ pub struct SatfGdf {
 }
 
 impl Rule for SatfGdf {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "satfgdf",
         summary: "SATF, but the oldest when it is too old, the arm coaxed to it",
         parameters: &[

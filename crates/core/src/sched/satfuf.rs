@@ -22,12 +22,12 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("satfuf(n=4, age=500ms)", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("satfuf(n=4, age=500ms)", "policy").is_ok());
 //! ```
 
 use super::forced::{AGE, Forcing, Greedy, age};
-use super::{Estimate, Info, Knowledge, Policy, Rule};
+use super::{Estimate, Knowledge, Policy, PolicyInfo, Rule};
 use crate::text::{Args, Fault};
 use crate::units::Span;
 
@@ -41,7 +41,7 @@ pub struct SatfUf {
 }
 
 impl Rule for SatfUf {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "satfuf",
         summary: "SATF, but at once the oldest when they are too old",
         parameters: &[("n=1", "requests forced at a time, from 1 to 1000"), AGE],

@@ -22,12 +22,12 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("scan(by=map)", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("scan(by=map)", "policy").is_ok());
 //! ```
 
 use super::line::{Line, Mark, Measure};
-use super::{Estimate, Info, Knowledge, Look, Policy, Rule};
+use super::{Estimate, Knowledge, Look, Policy, PolicyInfo, Rule};
 use crate::text::{Args, Fault};
 
 /// See the module's documentation.
@@ -38,7 +38,7 @@ pub struct Scan {
 }
 
 impl Rule for Scan {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "scan",
         summary: "up and down from edge to edge: the order only, which is look's",
         parameters: &[Line::PARAMETER, Mark::FIRST],

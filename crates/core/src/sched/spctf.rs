@@ -17,13 +17,13 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("spctf", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("spctf", "policy").is_ok());
 //! ```
 
 use super::select::{Select, Selector};
 use super::waiting::{Candidate, Waiting};
-use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule};
+use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
 use crate::text::{Args, Fault};
 use crate::units::{Instant, Span};
 
@@ -32,7 +32,7 @@ use crate::units::{Instant, Span};
 pub struct Spctf;
 
 impl Rule for Spctf {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "spctf",
         summary: "shortest positioning time first; none for what the buffer has",
         parameters: &[],

@@ -20,13 +20,13 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("sptf", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("sptf", "policy").is_ok());
 //! ```
 
 use super::search::{Least, Search};
 use super::waiting::Candidate;
-use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule, Shape};
+use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule, Shape};
 use crate::text::{Args, Fault};
 use crate::units::{Instant, Span};
 
@@ -35,7 +35,7 @@ use crate::units::{Instant, Span};
 pub struct Sptf;
 
 impl Rule for Sptf {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "sptf",
         summary: "shortest positioning time first",
         parameters: &[],

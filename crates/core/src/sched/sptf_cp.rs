@@ -20,13 +20,13 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("sptf-cp(t=0.6)", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("sptf-cp(t=0.6)", "policy").is_ok());
 //! ```
 
 use super::select::{Select, Selector};
 use super::waiting::{Candidate, Waiting};
-use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule};
+use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
 use crate::text::{Args, Fault};
 use crate::units::Instant;
 
@@ -38,7 +38,7 @@ pub struct SptfCp {
 }
 
 impl Rule for SptfCp {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "sptf-cp",
         summary: "shortest positioning time first, in favour of reads",
         parameters: &[(

@@ -20,13 +20,13 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("sptf-sw(n=40%)", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("sptf-sw(n=40%)", "policy").is_ok());
 //! ```
 
 use super::select::{Select, Selector};
 use super::waiting::{Candidate, Waiting};
-use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule};
+use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
 use crate::text::{Args, Fault, quantity};
 use crate::units::Instant;
 
@@ -38,7 +38,7 @@ pub struct SptfSw {
 }
 
 impl Rule for SptfSw {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "sptf-sw",
         summary: "the least seek among the nearly shortest positioning times",
         parameters: &[(

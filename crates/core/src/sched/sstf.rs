@@ -25,14 +25,14 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("sstf(by=map, from=first)", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("sstf(by=map, from=first)", "policy").is_ok());
 //! ```
 
 use super::along::{Along, Key, Way};
 use super::line::{Line, Mark, Measure};
 use super::two_way::{Turn, cheaper, two_way};
-use super::{Estimate, Info, Knowledge, Policy, Rule};
+use super::{Estimate, Knowledge, Policy, PolicyInfo, Rule};
 use crate::text::{Args, Fault};
 
 /// See the module's documentation.
@@ -43,7 +43,7 @@ pub struct Sstf {
 }
 
 impl Rule for Sstf {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "sstf",
         summary: "shortest seek time first, by distance",
         parameters: &[Line::PARAMETER, Mark::LAST],

@@ -17,13 +17,13 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("sw-sptf(n=10)", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("sw-sptf(n=10)", "policy").is_ok());
 //! ```
 
 use super::select::{Select, Selector};
 use super::waiting::Waiting;
-use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule};
+use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
 use crate::text::{Args, Fault};
 use crate::units::Instant;
 
@@ -35,7 +35,7 @@ pub struct SwSptf {
 }
 
 impl Rule for SwSptf {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "sw-sptf",
         summary: "shortest positioning time first among the n oldest",
         parameters: &[("n=10", "the requests in the window, from 1 to 1000000000")],

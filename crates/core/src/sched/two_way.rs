@@ -18,9 +18,9 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
+//! use diskarm_core::sched::PolicyConfig;
 //! for policy in ["sstf", "look", "vscan", "cvscan"] {
-//!     assert!(Choice::parse(policy, "policy").is_ok());
+//!     assert!(PolicyConfig::parse(policy, "policy").is_ok());
 //! }
 //! ```
 

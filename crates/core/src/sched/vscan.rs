@@ -23,14 +23,14 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("vscan(r=0.2, by=map)", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("vscan(r=0.2, by=map)", "policy").is_ok());
 //! ```
 
 use super::along::{Along, Key, Way};
 use super::line::{Line, Mark, Measure};
 use super::two_way::{Turn, cheaper, turns, two_way};
-use super::{Estimate, Info, Knowledge, Policy, Rule};
+use super::{Estimate, Knowledge, Policy, PolicyInfo, Rule};
 use crate::text::{Args, Fault};
 
 /// See the module's documentation.
@@ -56,7 +56,7 @@ impl VScan {
 }
 
 impl Rule for VScan {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "vscan",
         summary: "nearest first, but turning counts as a share of the line: between sstf and look",
         parameters: &[Self::R, Line::PARAMETER, Mark::FIRST],

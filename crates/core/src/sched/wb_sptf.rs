@@ -20,13 +20,13 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("wb-sptf(t=60 ms, dynamic=yes)", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("wb-sptf(t=60 ms, dynamic=yes)", "policy").is_ok());
 //! ```
 
 use super::select::{Select, Selector};
 use super::waiting::Waiting;
-use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule};
+use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
 use crate::text::{Args, Fault};
 use crate::units::{Instant, Span};
 
@@ -42,7 +42,7 @@ pub struct WbSptf {
 const DEFAULT_MS: f64 = 50.0;
 
 impl Rule for WbSptf {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "wb-sptf",
         summary: "shortest positioning time first among those that came soon after the oldest",
         parameters: &[

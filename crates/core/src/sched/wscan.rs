@@ -26,14 +26,14 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("wscan(f=10%, by=map)", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("wscan(f=10%, by=map)", "policy").is_ok());
 //! ```
 
 use super::along::{Along, InCylinder, Key, Way};
 use super::line::{Line, Mark, Measure};
 use super::two_way::cheaper;
-use super::{Estimate, Info, Knowledge, Pending, Policy, Rule};
+use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
 use crate::request::Request;
 use crate::text::{Args, Fault};
 use crate::units::{Instant, Lbn};
@@ -48,7 +48,7 @@ pub struct WScan {
 }
 
 impl Rule for WScan {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "wscan",
         summary: "up and down by windows, nearest first within each",
         parameters: &[

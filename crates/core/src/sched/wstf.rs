@@ -23,13 +23,13 @@
 //!
 //! # Example
 //! ```
-//! use diskarm_core::sched::Choice;
-//! assert!(Choice::parse("wstf(m=3 s)", "policy").is_ok());
+//! use diskarm_core::sched::PolicyConfig;
+//! assert!(PolicyConfig::parse("wstf(m=3 s)", "policy").is_ok());
 //! ```
 
 use super::select::{Select, Selector};
 use super::waiting::Waiting;
-use super::{Estimate, Info, Knowledge, Outlook, Policy, Rule};
+use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
 use crate::text::{Args, Fault, quantity};
 use crate::units::{Instant, Span};
 
@@ -43,7 +43,7 @@ pub struct Wstf {
 const DEFAULT_MS: f64 = 3000.0;
 
 impl Rule for Wstf {
-    const INFO: Info = Info {
+    const INFO: PolicyInfo = PolicyInfo {
         name: "wstf",
         summary: "shortest access time first, each weighted by the wait that is left to it",
         parameters: &[("m=3 s", "the longest wait allowed, from 1 ms to 10^9 s")],

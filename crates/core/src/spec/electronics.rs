@@ -4,7 +4,7 @@ use super::error::SpecError;
 use super::field;
 use super::reader::{Table, Value};
 use super::{Bus, ExtraWriteDisconnect, Overheads, PreSeek, Queue, WriteLeaves, WriteStart};
-use crate::sched::Choice;
+use crate::sched::PolicyConfig;
 use crate::text::Fault;
 use crate::units::{Bytes, Span};
 
@@ -88,14 +88,14 @@ fn write_leaves(value: &Value<'_>) -> Result<WriteLeaves, SpecError> {
 pub(super) fn queue(mut table: Table<'_>) -> Result<Queue, SpecError> {
     let queue = Queue {
         depth: table.or("depth", 1, |v| field::count_u32(v, 1..=1_000_000))?,
-        policy: table.or("policy", Choice::default(), policy)?,
+        policy: table.or("policy", PolicyConfig::default(), policy)?,
         preseek: table.or("preseek", PreSeek::Acknowledged, preseek)?,
     };
     table.finish()?;
     Ok(queue)
 }
 
-fn policy(value: &Value<'_>) -> Result<Choice, SpecError> {
+fn policy(value: &Value<'_>) -> Result<PolicyConfig, SpecError> {
     let expected = "a policy, such as \"sptf\"";
     let text = value.string().ok_or_else(|| value.error(expected))?;
     text.parse().map_err(|fault: Fault| {

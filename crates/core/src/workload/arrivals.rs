@@ -17,7 +17,7 @@ pub use poisson::Poisson;
 pub use uniform::Uniform;
 
 use super::draw::{Generator, Purpose, generator};
-use super::family::{Info, family};
+use super::family::{GeneratorInfo, family};
 use super::{Args, Disk};
 use crate::text::{Call, Fault};
 use crate::units::{Instant, Span};
@@ -25,7 +25,7 @@ use crate::units::{Instant, Span};
 /// A distribution of the pauses between arrivals, each independent of the others.
 pub(super) trait Pause: Sized {
     /// What it says about itself.
-    const INFO: Info;
+    const INFO: GeneratorInfo;
 
     /// It, ready to be drawn from.
     type Draw: Pausing;
@@ -75,7 +75,7 @@ pub enum Arrivals {
 
 impl Arrivals {
     /// The table: what each kind of arrivals says about itself.
-    pub fn infos() -> impl Iterator<Item = &'static Info> {
+    pub fn infos() -> impl Iterator<Item = &'static GeneratorInfo> {
         Pauses::INFOS.iter().chain([&Closed::INFO])
     }
 

@@ -73,7 +73,7 @@ impl Chance {
 
 /// One of a few things, taken with its share.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Part<T> {
+pub struct Share<T> {
     /// How often, from 0 to 1.
     pub share: f64,
     /// What is taken.
@@ -82,16 +82,16 @@ pub struct Part<T> {
 
 /// A choice among a few things with fixed shares.
 #[derive(Clone, Debug)]
-pub(super) struct Choice<T> {
+pub(super) struct WeightedChoice<T> {
     /// A draw of 64 bits below the number takes the thing, unless an earlier one was taken.
     first: Vec<(u64, T)>,
     /// Taken otherwise.
     last: T,
 }
 
-impl<T> Choice<T> {
+impl<T> WeightedChoice<T> {
     /// Among `parts`, whose shares add up to one. `None` of none.
-    pub(super) fn new(mut parts: Vec<Part<T>>) -> Option<Self> {
+    pub(super) fn new(mut parts: Vec<Share<T>>) -> Option<Self> {
         let last = parts.pop()?.of;
         let mut sum = 0.0;
         let first = parts.into_iter().map(|part| {

@@ -4,7 +4,7 @@
 
 /// What a generator says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Info {
+pub struct GeneratorInfo {
     /// What workloads call it.
     pub name: &'static str,
     /// One line for a list.
@@ -39,7 +39,7 @@ macro_rules! family {
 
         impl $family {
             /// The table: what each member says about itself.
-            pub const INFOS: &'static [$crate::workload::Info] =
+            pub const INFOS: &'static [$crate::workload::GeneratorInfo] =
                 &[$(<$member as $member_trait>::INFO),+];
 
             /// Reads the member that `call` names, if there is one.

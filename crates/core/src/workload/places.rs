@@ -15,17 +15,17 @@ pub use sequential::Sequential;
 pub use uniform::Uniform;
 pub use zipf::Zipf;
 
-use super::draw::{Choice, Generator, Part, below};
-use super::family::{Info, family};
+use super::draw::{Generator, Share, WeightedChoice, below};
+use super::family::{GeneratorInfo, family};
 use super::sizes::Bounds;
 use super::{Args, Disk};
 use crate::request::Op;
 use crate::text::{Call, Fault, percent, words};
 
 /// A rule for the places of requests.
-pub(super) trait Place: Sized {
+pub(super) trait Placement: Sized {
     /// What it says about itself.
-    const INFO: Info;
+    const INFO: GeneratorInfo;
 
     /// It, ready to be drawn from.
     type Draw;
@@ -46,7 +46,7 @@ pub(super) struct Room {
     /// Units of the disk; what is left of the last, incomplete one is not used.
     pub(super) units: u64,
     /// Units of the largest request.
-    pub(super) most: u64,
+    pub(super) max: u64,
     /// Sectors of a unit.
     pub(super) unit: u64,
 }
@@ -56,14 +56,14 @@ impl Room {
     pub(super) fn new(disk: Disk, bounds: Bounds) -> Self {
         Self {
             units: disk.sectors.0 / bounds.unit.0,
-            most: bounds.most.0 / bounds.unit.0,
+            max: bounds.max.0 / bounds.unit.0,
             unit: bounds.unit.0,
         }
     }
 }
 
 /// A request whose place is being drawn.
-pub(super) struct Asked {
+pub(super) struct Unplaced {
     /// Its size in units.
     pub(super) size: u64,
     /// Its direction, which a place that continues another request may change.
@@ -91,24 +91,24 @@ fn within(generator: &mut Generator, from: u64, to: u64, size: u64) -> u64 {
 
 family! {
     /// Rules for the places of requests.
-    Places: Place [Uniform, Sequential, Local, Hot, Zipf]
+    Places: Placement [Uniform, Sequential, Local, Hot, Zipf]
     fn fault(room: Room) -> Option<Fault> { (room) }
     fn ready(room: Room) -> PlaceDraw { (room) }
-    fn next(generator: &mut Generator, asked: &mut Asked) -> u64 { (generator, asked) }
+    fn next(generator: &mut Generator, request: &mut Unplaced) -> u64 { (generator, request) }
 }
 
 /// A rule for each request, drawn with its share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlaceMix {
     /// The rules; their shares add up to one.
-    pub parts: Vec<Part<Places>>,
+    pub parts: Vec<Share<Places>>,
 }
 
 impl PlaceMix {
     /// One rule for all requests.
     pub fn of(places: Places) -> Self {
         Self {
-            parts: vec![Part {
+            parts: vec![Share {
                 share: 1.0,
                 of: places,
             }],
@@ -142,7 +142,7 @@ impl PlaceMix {
         }
         let rest = (1.0 - given).max(0.0);
         let parts = parts.into_iter();
-        let parts = parts.map(|(share, of)| Part {
+        let parts = parts.map(|(share, of)| Share {
             share: share.unwrap_or(rest),
             of,
         });
@@ -162,13 +162,13 @@ impl PlaceMix {
         faults.find_map(|fault| fault)
     }
 
-    pub(super) fn ready(&self, room: Room) -> Choice<PlaceDraw> {
+    pub(super) fn ready(&self, room: Room) -> WeightedChoice<PlaceDraw> {
         let parts = self.parts.iter();
-        let parts = parts.map(|part| Part {
+        let parts = parts.map(|part| Share {
             share: part.share,
             of: part.of.ready(room),
         });
-        let choice = Choice::new(parts.collect());
+        let choice = WeightedChoice::new(parts.collect());
         choice.unwrap_or_else(|| panic!("no places: {self:?}"))
     }
 }

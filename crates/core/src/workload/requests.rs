@@ -1,7 +1,7 @@
 //! The requests of a stream, without their times.
 
-use super::draw::{Chance, Choice, Generator, Purpose, below, generator};
-use super::places::{Asked, PlaceDraw, Placed, Room};
+use super::draw::{Chance, Generator, Purpose, WeightedChoice, below, generator};
+use super::places::{PlaceDraw, Placed, Room, Unplaced};
 use super::sizes::SizeDraw;
 use super::{Disk, Stream};
 use crate::request::{Op, Request};
@@ -17,16 +17,16 @@ pub struct Requests {
     /// Drawn, of which those from `next` on are still to be handed out.
     batch: [Request; BATCH],
     next: usize,
-    source: Source,
+    source: StreamRequests,
 }
 
 /// What requests are drawn from.
 #[derive(Clone, Debug)]
-struct Source {
+struct StreamRequests {
     generator: Generator,
     reads: Chance,
     size: SizeDraw,
-    places: Choice<PlaceDraw>,
+    places: WeightedChoice<PlaceDraw>,
     last: Option<Placed>,
     /// Sectors of a unit, and units of the disk.
     unit: u64,
@@ -48,7 +48,7 @@ impl Requests {
         Self {
             batch: [none; BATCH],
             next: BATCH,
-            source: Source {
+            source: StreamRequests {
                 generator: generator(seed, number, Purpose::Requests),
                 reads: Chance::of(stream.read_share),
                 size: stream.sizes.ready(bounds),
@@ -90,7 +90,7 @@ impl Iterator for Requests {
     }
 }
 
-impl Source {
+impl StreamRequests {
     fn fill(&mut self, batch: &mut [Request; BATCH]) {
         let is_plain = matches!(
             (&self.size, self.places.only()),
@@ -126,14 +126,14 @@ impl Source {
         let mut generator = self.generator.clone();
         for request in batch {
             let is_read = self.reads.hits(&mut generator);
-            let mut asked = Asked {
+            let mut unplaced = Unplaced {
                 op: if is_read { Op::Read } else { Op::Write },
                 size: self.size.next(&mut generator),
                 last: self.last,
             };
             let places = self.places.take(&mut generator);
-            let start = places.next(&mut generator, &mut asked);
-            let Asked { size, op, .. } = asked;
+            let start = places.next(&mut generator, &mut unplaced);
+            let Unplaced { size, op, .. } = unplaced;
             let end = start + size;
             self.last = Some(Placed { start, end, op });
             *request = Request {

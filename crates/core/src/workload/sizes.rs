@@ -9,7 +9,7 @@ pub use fixed::Fixed;
 pub use mixed::Mixed;
 
 use super::draw::Generator;
-use super::family::{Info, family};
+use super::family::{GeneratorInfo, family};
 use super::{Args, Disk};
 use crate::text::{Call, Fault};
 use crate::units::SectorCount;
@@ -17,7 +17,7 @@ use crate::units::SectorCount;
 /// A distribution of sizes.
 pub(super) trait Size: Sized {
     /// What it says about itself.
-    const INFO: Info;
+    const INFO: GeneratorInfo;
 
     /// It, ready to be drawn from.
     type Draw;
@@ -38,7 +38,7 @@ pub(super) struct Bounds {
     /// All sizes are multiples of this, and requests begin at multiples of it.
     pub(super) unit: SectorCount,
     /// None is larger.
-    pub(super) most: SectorCount,
+    pub(super) max: SectorCount,
 }
 
 family! {
@@ -60,8 +60,8 @@ impl Sizes {
             return Ok(read);
         }
         if text.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
-            let sectors = disk.size(text, disk.most_sectors());
-            let expected = disk.size_expected(disk.most_sectors());
+            let sectors = disk.size(text, disk.max_sectors());
+            let expected = disk.size_expected(disk.max_sectors());
             let sectors = sectors.ok_or_else(|| Fault::new(field, text, expected))?;
             return Ok(Self::Fixed(Fixed { sectors }));
         }

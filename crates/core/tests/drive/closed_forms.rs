@@ -6,7 +6,7 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::host::Host;
 use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::Op;
-use diskarm_core::sched::Choice;
+use diskarm_core::sched::PolicyConfig;
 use diskarm_core::spec::{self, ReadAhead, Spec};
 use diskarm_core::units::{Angle, Bytes, Cylinder, Lbn, SectorCount, Span};
 use diskarm_core::workload::arrivals::Poisson;
@@ -113,7 +113,7 @@ fn poisson_arrivals_wait_as_pollaczek_and_khinchine_say() {
     let stream = reads(drive.sectors(), 5);
     let times = Times::new(&Pauses::Poisson(Poisson { mean: pause }), 6, 0);
     let arrivals = times.zip(stream).take(60_000);
-    let policy = Choice::default().policy(&drive);
+    let policy = PolicyConfig::default().policy(&drive);
     let mut host = Host::new(drive, policy);
     let mut seen = Seen::default();
     engine::run(&mut host, &mut Open::new(arrivals), &mut seen).expect("accepted requests");

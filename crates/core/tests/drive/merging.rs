@@ -9,7 +9,7 @@ use diskarm_core::engine::{self, Open};
 use diskarm_core::extent::Extent;
 use diskarm_core::host::Host;
 use diskarm_core::request::Request;
-use diskarm_core::sched::{Choice, Estimate, Pending, Policy, Shape};
+use diskarm_core::sched::{Estimate, Pending, Policy, PolicyConfig, Shape};
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Angle, Instant, SectorCount, Span};
 use proptest::prelude::*;
@@ -205,7 +205,7 @@ fn through(
         drive,
         commands: commands.clone(),
     };
-    let choice: Choice = policy.parse().expect("a policy");
+    let choice: PolicyConfig = policy.parse().expect("a policy");
     let policy = choice.policy(&recorded);
     let host = Host::new(recorded, policy);
     let mut host = match most {
@@ -388,7 +388,7 @@ proptest! {
     ) {
         let asked = arrivals(&spec, &raw, one_way);
         for policy in policies() {
-            let choice: Choice = policy.parse().expect("a policy");
+            let choice: PolicyConfig = policy.parse().expect("a policy");
             let drive = made(&spec, depth);
             let mut brute = Brute {
                 policy: choice.policy(&drive),

@@ -4,7 +4,7 @@ use diskarm_core::drive::{Completion, Device, Drive, Outcome};
 use diskarm_core::engine::{self, Open};
 use diskarm_core::host::Host;
 use diskarm_core::request::{Op, Request};
-use diskarm_core::sched::{Choice, Estimate, Outlook, Pending, Policy, Rehearse};
+use diskarm_core::sched::{Estimate, Outlook, Pending, Policy, PolicyConfig, Rehearse};
 use diskarm_core::spec::{PreSeek, Spec};
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use proptest::prelude::*;
@@ -75,7 +75,7 @@ impl<E: Estimate> Policy<E> for BruteCLook {
 
 /// A policy of the table, for any drive.
 pub fn known(name: &str) -> impl Fn(&Drive) -> Box<dyn Policy<Drive>> {
-    let choice: Choice = name.parse().expect("a policy");
+    let choice: PolicyConfig = name.parse().expect("a policy");
     move |drive| choice.policy(drive)
 }
 

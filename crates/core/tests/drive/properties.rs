@@ -7,7 +7,7 @@ use diskarm_core::engine::{self, Closed, Load};
 use diskarm_core::geometry::Layout;
 use diskarm_core::host::Host;
 use diskarm_core::request::Request;
-use diskarm_core::sched::{Choice, INFOS};
+use diskarm_core::sched::{INFOS, PolicyConfig};
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Angle, Instant, Span};
 use proptest::prelude::*;
@@ -126,7 +126,7 @@ proptest! {
         let stream = asked.iter().enumerate()
             .map(|(id, &(_, op, start, n))| request(id as u64, op, start, n));
         let mut load = Closed::new(stream, clients, Span::from_ns(think));
-        let choice: Choice = INFOS[policy].name.parse().expect("a policy");
+        let choice: PolicyConfig = INFOS[policy].name.parse().expect("a policy");
         let drive = made(&spec);
         let policy = choice.policy(&drive);
         let mut host = Host::new(drive, policy);

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use diskarm_core::drive::Drive;
 use diskarm_core::engine::{self, Open};
 use diskarm_core::request::{Op, Request};
-use diskarm_core::sched::{Choice, Estimate, Pending, Policy, Rehearse};
+use diskarm_core::sched::{Estimate, Pending, Policy, PolicyConfig, Rehearse};
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use proptest::prelude::*;
@@ -508,7 +508,7 @@ proptest! {
 /// block served last and how many came before.
 fn waits(written: &str, near: impl Fn(u64, u64) -> u64) -> u64 {
     let drive = Drive::new(&tiny(""), Angle::ZERO).expect("a sound layout");
-    let choice: Choice = written.parse().expect("a policy");
+    let choice: PolicyConfig = written.parse().expect("a policy");
     let mut policy = choice.policy(&drive);
     let pending = |id, block| Pending {
         request: request(id, Op::Read, block, 1),
@@ -578,7 +578,7 @@ fn a_request_passed_over_is_served_before_the_sweep_is_over() {
 /// cylinder) that it moved up to; the blocks in order of service.
 fn served(written: &str, blocks: &[u64]) -> Vec<u64> {
     let drive = Drive::new(&tiny(""), Angle::ZERO).expect("a sound layout");
-    let choice: Choice = written.parse().expect("a policy");
+    let choice: PolicyConfig = written.parse().expect("a policy");
     let mut policy = choice.policy(&drive);
     policy.passed(&request(0, Op::Read, 100, 1), &drive);
     for (id, &block) in (1..).zip(blocks) {
@@ -651,7 +651,7 @@ fn parameters_out_of_range_are_one_clear_error() {
             "sstf.from: found \"end\", expected first or last".to_owned(),
         ),
     ] {
-        let fault = written.parse::<Choice>().unwrap_err();
+        let fault = written.parse::<PolicyConfig>().unwrap_err();
         assert_eq!(fault.to_string(), told);
     }
 }

@@ -4,7 +4,7 @@ use diskarm_core::drive::{Completion, Drive};
 use diskarm_core::engine::{self, Open};
 use diskarm_core::host::Host;
 use diskarm_core::request::Request;
-use diskarm_core::sched::{Choice, INFOS};
+use diskarm_core::sched::{INFOS, PolicyConfig};
 use diskarm_core::spec::{Queue, Spec};
 use diskarm_core::units::{Angle, Instant, SectorCount, Span};
 use proptest::prelude::*;
@@ -55,7 +55,7 @@ fn through(
     place: Place,
     arrivals: Vec<(Instant, Request)>,
 ) -> Vec<Completion> {
-    let choice: Choice = policy.parse().expect("a policy");
+    let choice: PolicyConfig = policy.parse().expect("a policy");
     let mut seen = Seen::default();
     let mut spec = spec.clone();
     spec.queue = match place {

@@ -4,7 +4,7 @@
 use diskarm_core::drive::{Completion, Drive};
 use diskarm_core::engine::{self, Open};
 use diskarm_core::request::{Op, Request};
-use diskarm_core::sched::{Choice, Estimate, INFOS, Outlook, Pending, Policy, Rehearse};
+use diskarm_core::sched::{Estimate, INFOS, Outlook, Pending, Policy, PolicyConfig, Rehearse};
 use diskarm_core::spec::{PreSeek, Spec};
 use diskarm_core::units::{Angle, Instant, Span};
 use proptest::prelude::*;
@@ -551,7 +551,11 @@ fn writes_are_passed_over_anew_after_each_batch_of_them() {
 
 #[test]
 fn limits_do_not_nest_and_faults_name_the_parameter() {
-    let fault = |text: &str| text.parse::<Choice>().expect_err("a fault").to_string();
+    let fault = |text: &str| {
+        text.parse::<PolicyConfig>()
+            .expect_err("a fault")
+            .to_string()
+    };
     let nested = fault("limited(policy=limited(wait=1 s))");
     assert!(
         nested.starts_with("limited.policy: found \"limited("),
@@ -589,7 +593,7 @@ fn limits_do_not_nest_and_faults_name_the_parameter() {
     }
     assert!(
         "limited(wait=500 ms, policy=asptf(w=6))"
-            .parse::<Choice>()
+            .parse::<PolicyConfig>()
             .is_ok()
     );
 }
@@ -597,7 +601,7 @@ fn limits_do_not_nest_and_faults_name_the_parameter() {
 #[test]
 fn defaults_are_those_that_the_list_shows() {
     for info in INFOS {
-        let plain: Choice = info.name.parse().expect("a policy");
+        let plain: PolicyConfig = info.name.parse().expect("a policy");
         for (written, _) in info.parameters {
             let full = format!("{}({written})", info.name);
             assert_eq!(full.parse(), Ok(plain.clone()), "{full}");

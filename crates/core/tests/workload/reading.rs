@@ -3,7 +3,7 @@
 use diskarm_core::units::SectorCount;
 use diskarm_core::workload::places::{Local, Sequential, Uniform};
 use diskarm_core::workload::sizes::{Exponential, Fixed};
-use diskarm_core::workload::{Arrivals, Part, Places, Sizes, Stream, Workload};
+use diskarm_core::workload::{Arrivals, Places, Share, Sizes, Stream, Workload};
 
 use crate::{DISK, stream};
 
@@ -38,7 +38,7 @@ fn words_mean_what_they_say() {
         (0.3, Places::Local(Local { deviation })),
         (0.4, Places::Uniform(Uniform)),
     ];
-    let expected = expected.map(|(share, of)| Part { share, of });
+    let expected = expected.map(|(share, of)| Share { share, of });
     assert_eq!(read.places.parts, expected);
     let (mean, unit) = (SectorCount(16), SectorCount(1));
     assert_eq!(read.sizes, Sizes::Exponential(Exponential { mean, unit }));

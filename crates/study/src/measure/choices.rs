@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use diskarm_core::drive::Drive;
 use diskarm_core::extent::Extent;
 use diskarm_core::request::Request;
-use diskarm_core::sched::{Choice, Estimate, Outlook, Pending, Policy};
+use diskarm_core::sched::{Estimate, Outlook, Pending, Policy, PolicyConfig};
 use diskarm_core::units::{Instant, Span};
 use diskarm_simulate::MakePolicy;
 
@@ -103,7 +103,7 @@ fn locked(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
 
 /// Makes a policy whose decisions are counted.
 struct Watched<'a> {
-    policy: &'a Choice,
+    policy: &'a PolicyConfig,
     warm_up: u64,
     seen: Arc<Mutex<Seen>>,
 }

@@ -1,6 +1,6 @@
 //! Arrivals in bursts.
 
-use super::{Args, Fault, Generator, Info, Pause, Pausing};
+use super::{Args, Fault, Generator, GeneratorInfo, Pause, Pausing};
 use crate::units::Span;
 use crate::workload::draw::exponential;
 
@@ -22,10 +22,10 @@ pub struct Bursts {
 }
 
 /// At least one arrival on average in so many bursts.
-const MOST_BURSTS: u64 = 1_000;
+const MAX_BURSTS: u64 = 1_000;
 
 impl Pause for Bursts {
-    const INFO: Info = Info {
+    const INFO: GeneratorInfo = GeneratorInfo {
         name: "bursts",
         summary: "poisson, switched on and off for exponential times",
         parameters: &[
@@ -49,10 +49,10 @@ impl Pause for Bursts {
             pause: args.mean_or_rate()?,
         };
         // Bursts are drawn one by one, until one has an arrival.
-        if bursts.on * MOST_BURSTS < bursts.pause {
-            let least = Span::from_ns(bursts.pause.as_ns() / MOST_BURSTS as i64);
+        if bursts.on * MAX_BURSTS < bursts.pause {
+            let least = Span::from_ns(bursts.pause.as_ns() / MAX_BURSTS as i64);
             let found = bursts.on.to_string();
-            let expected = format!("at least {least}, for one arrival in {MOST_BURSTS} bursts");
+            let expected = format!("at least {least}, for one arrival in {MAX_BURSTS} bursts");
             return Err(Fault::new(&args.field("on"), &found, expected));
         }
         Ok(bursts)

@@ -1,6 +1,6 @@
 //! A closed system.
 
-use super::{Args, Call, Deterministic, Fault, Info, Pauses};
+use super::{Args, Call, Deterministic, Fault, GeneratorInfo, Pauses};
 use crate::text::quantity;
 use crate::units::Span;
 
@@ -13,10 +13,10 @@ pub struct Closed {
     pub think: Pauses,
 }
 
-const MOST_CLIENTS: u64 = 10_000_000;
+const MAX_CLIENTS: u64 = 10_000_000;
 
 impl Closed {
-    pub(super) const INFO: Info = Info {
+    pub(super) const INFO: GeneratorInfo = GeneratorInfo {
         name: "closed",
         summary: "clients, each of which asks again when its request is completed",
         parameters: &[
@@ -31,7 +31,7 @@ impl Closed {
     };
 
     pub(super) fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
-        let clients = args.count("clients", 1..=MOST_CLIENTS)? as usize;
+        let clients = args.count("clients", 1..=MAX_CLIENTS)? as usize;
         let disk = args.context;
         let field = args.field("think");
         let think = args.maybe("think", "", |text| Some(text.to_owned()))?;

@@ -1,6 +1,6 @@
 //! Pauses that are all the same.
 
-use super::{Args, Fault, Generator, Info, Pause, Pausing};
+use super::{Args, Fault, Generator, GeneratorInfo, Pause, Pausing};
 use crate::units::Span;
 
 /// One pause, always.
@@ -11,7 +11,7 @@ pub struct Deterministic {
 }
 
 impl Pause for Deterministic {
-    const INFO: Info = Info {
+    const INFO: GeneratorInfo = GeneratorInfo {
         name: "deterministic",
         summary: "pauses all of one length",
         parameters: &[("rate=60/s", "arrivals a second; or mean=TIME, the pause")],

@@ -2,7 +2,7 @@
 
 use rand_distr::{Distribution, Gamma};
 
-use super::{Args, Fault, Generator, Info, Pause, Pausing};
+use super::{Args, Fault, Generator, GeneratorInfo, Pause, Pausing};
 use crate::units::Span;
 use crate::workload::draw::scaled;
 
@@ -17,10 +17,10 @@ pub struct Erlang {
     pub mean: Span,
 }
 
-const MOST_STAGES: u64 = 1_000_000;
+const MAX_STAGES: u64 = 1_000_000;
 
 impl Pause for Erlang {
-    const INFO: Info = Info {
+    const INFO: GeneratorInfo = GeneratorInfo {
         name: "erlang",
         summary: "sums of k exponential pauses, more even than poisson",
         parameters: &[
@@ -33,7 +33,7 @@ impl Pause for Erlang {
     type Draw = ErlangDraw;
 
     fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
-        let stages = args.count("k", 1..=MOST_STAGES)? as u32;
+        let stages = args.count("k", 1..=MAX_STAGES)? as u32;
         let mean = args.mean_or_rate()?;
         Ok(Self { stages, mean })
     }

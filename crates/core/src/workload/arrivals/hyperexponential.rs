@@ -1,6 +1,6 @@
 //! Pauses less even than exponential ones.
 
-use super::{Args, Fault, Generator, Info, Pause, Pausing};
+use super::{Args, Fault, Generator, GeneratorInfo, Pause, Pausing};
 use crate::units::Span;
 use crate::workload::draw::{Chance, exponential};
 
@@ -21,7 +21,7 @@ pub struct Hyperexponential {
 }
 
 impl Pause for Hyperexponential {
-    const INFO: Info = Info {
+    const INFO: GeneratorInfo = GeneratorInfo {
         name: "hyperexponential",
         summary: "exponential pauses, a share of them longer: less even than poisson",
         parameters: &[

@@ -1,6 +1,6 @@
 //! Exponential pauses.
 
-use super::{Args, Fault, Generator, Info, Pause, Pausing};
+use super::{Args, Fault, Generator, GeneratorInfo, Pause, Pausing};
 use crate::units::Span;
 use crate::workload::draw::exponential;
 
@@ -12,7 +12,7 @@ pub struct Poisson {
 }
 
 impl Pause for Poisson {
-    const INFO: Info = Info {
+    const INFO: GeneratorInfo = GeneratorInfo {
         name: "poisson",
         summary: "exponential pauses",
         parameters: &[("rate=60/s", "arrivals a second; or mean=TIME, the pause")],

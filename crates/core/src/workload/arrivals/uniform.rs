@@ -1,6 +1,6 @@
 //! Pauses of any length within bounds.
 
-use super::{Args, Fault, Generator, Info, Pause, Pausing};
+use super::{Args, Fault, Generator, GeneratorInfo, Pause, Pausing};
 use crate::units::Span;
 use crate::workload::draw::below;
 
@@ -14,7 +14,7 @@ pub struct Uniform {
 }
 
 impl Pause for Uniform {
-    const INFO: Info = Info {
+    const INFO: GeneratorInfo = GeneratorInfo {
         name: "uniform",
         summary: "pauses uniform between two times",
         parameters: &[

@@ -1,6 +1,6 @@
 //! In a few zones.
 
-use super::{Args, Asked, Fault, Generator, Info, Place, Room, below, within};
+use super::{Args, Fault, Generator, GeneratorInfo, Placement, Room, Unplaced, below, within};
 use crate::text::percent;
 
 /// Anywhere within one of a few zones of one width, each zone as likely.
@@ -15,8 +15,8 @@ pub struct Hot {
 /// liu05's.
 const WIDTH_SHARE: f64 = 0.01;
 
-impl Place for Hot {
-    const INFO: Info = Info {
+impl Placement for Hot {
+    const INFO: GeneratorInfo = GeneratorInfo {
         name: "hot",
         summary: "within a few zones",
         parameters: &[
@@ -44,10 +44,10 @@ impl Place for Hot {
     }
 
     fn fault(&self, room: Room) -> Option<Fault> {
-        let is_narrow = |(from, to): (u64, u64)| to - from < room.most;
+        let is_narrow = |(from, to): (u64, u64)| to - from < room.max;
         self.zones(room).into_iter().any(is_narrow).then(|| {
             let found = percent(self.width_share);
-            let least = room.most * room.unit;
+            let least = room.max * room.unit;
             let expected = format!("a zone as wide as the largest request, {least} sectors");
             Fault::new("hot.width", &found, expected)
         })
@@ -77,9 +77,13 @@ pub(in crate::workload) struct HotDraw {
 
 impl HotDraw {
     #[inline]
-    pub(in crate::workload) fn next(&mut self, generator: &mut Generator, asked: &Asked) -> u64 {
+    pub(in crate::workload) fn next(
+        &mut self,
+        generator: &mut Generator,
+        request: &Unplaced,
+    ) -> u64 {
         let zone = below(generator, self.zones.len() as u64) as usize;
         let (from, to) = self.zones[zone];
-        within(generator, from, to, asked.size)
+        within(generator, from, to, request.size)
     }
 }

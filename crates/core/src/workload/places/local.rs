@@ -2,7 +2,7 @@
 
 use rand_distr::{Distribution, StandardNormal};
 
-use super::{Args, Asked, Fault, Generator, Info, Place, Room, within};
+use super::{Args, Fault, Generator, GeneratorInfo, Placement, Room, Unplaced, within};
 use crate::units::SectorCount;
 
 /// From the beginning of the stream's last request to that of this, a normal distance of mean
@@ -16,8 +16,8 @@ pub struct Local {
     pub deviation: SectorCount,
 }
 
-impl Place for Local {
-    const INFO: Info = Info {
+impl Placement for Local {
+    const INFO: GeneratorInfo = GeneratorInfo {
         name: "local",
         summary: "a normal distance from the last request",
         parameters: &[(
@@ -58,10 +58,14 @@ pub(in crate::workload) struct LocalDraw {
 
 impl LocalDraw {
     #[inline]
-    pub(in crate::workload) fn next(&mut self, generator: &mut Generator, asked: &Asked) -> u64 {
-        let last_place = self.units - asked.size;
-        let Some(last) = asked.last else {
-            return within(generator, 0, self.units, asked.size);
+    pub(in crate::workload) fn next(
+        &mut self,
+        generator: &mut Generator,
+        request: &Unplaced,
+    ) -> u64 {
+        let last_place = self.units - request.size;
+        let Some(last) = request.last else {
+            return within(generator, 0, self.units, request.size);
         };
         // A large request after a small one at the end of the disk: from as far as it can be.
         let from = last.start.min(last_place);

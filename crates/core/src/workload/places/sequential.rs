@@ -1,6 +1,8 @@
 //! Where another request ended.
 
-use super::{Args, Asked, Fault, Generator, Info, Place, Placed, Room, below, within};
+use super::{
+    Args, Fault, Generator, GeneratorInfo, Placed, Placement, Room, Unplaced, below, within,
+};
 
 /// Each request begins where another ended, and has its direction: where the stream's last
 /// request ended, whatever rule placed that, or where the last of one of several runs of its
@@ -17,10 +19,10 @@ pub struct Sequential {
     pub runs: Option<usize>,
 }
 
-const MOST_RUNS: u64 = 1_000_000;
+const MAX_RUNS: u64 = 1_000_000;
 
-impl Place for Sequential {
-    const INFO: Info = Info {
+impl Placement for Sequential {
+    const INFO: GeneratorInfo = GeneratorInfo {
         name: "sequential",
         summary: "where the last request ended, in the same direction",
         parameters: &[(
@@ -34,7 +36,7 @@ impl Place for Sequential {
     type Draw = SequentialDraw;
 
     fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
-        let runs = args.maybe_count("runs", 1..=MOST_RUNS)?;
+        let runs = args.maybe_count("runs", 1..=MAX_RUNS)?;
         Ok(Self {
             runs: runs.map(|runs| runs as usize),
         })
@@ -65,17 +67,17 @@ impl SequentialDraw {
     pub(in crate::workload) fn next(
         &mut self,
         generator: &mut Generator,
-        asked: &mut Asked,
+        request: &mut Unplaced,
     ) -> u64 {
         if self.runs.is_empty() {
-            return after(asked.last, self.units, generator, asked);
+            return after(request.last, self.units, generator, request);
         }
         let run = below(generator, self.runs.len() as u64) as usize;
-        let start = after(self.runs[run], self.units, generator, asked);
+        let start = after(self.runs[run], self.units, generator, request);
         self.runs[run] = Some(Placed {
             start,
-            end: start + asked.size,
-            op: asked.op,
+            end: start + request.size,
+            op: request.op,
         });
         start
     }
@@ -83,12 +85,17 @@ impl SequentialDraw {
 
 /// Where `before` ended, or anywhere.
 #[inline]
-fn after(before: Option<Placed>, units: u64, generator: &mut Generator, asked: &mut Asked) -> u64 {
+fn after(
+    before: Option<Placed>,
+    units: u64,
+    generator: &mut Generator,
+    request: &mut Unplaced,
+) -> u64 {
     match before {
-        Some(Placed { end, op, .. }) if end + asked.size <= units => {
-            asked.op = op;
+        Some(Placed { end, op, .. }) if end + request.size <= units => {
+            request.op = op;
             end
         }
-        _ => within(generator, 0, units, asked.size),
+        _ => within(generator, 0, units, request.size),
     }
 }

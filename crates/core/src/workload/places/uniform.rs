@@ -1,13 +1,13 @@
 //! Anywhere.
 
-use super::{Args, Asked, Fault, Generator, Info, Place, Room, within};
+use super::{Args, Fault, Generator, GeneratorInfo, Placement, Room, Unplaced, within};
 
 /// Every place on the disk alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uniform;
 
-impl Place for Uniform {
-    const INFO: Info = Info {
+impl Placement for Uniform {
+    const INFO: GeneratorInfo = GeneratorInfo {
         name: "uniform",
         summary: "every place alike",
         parameters: &[],
@@ -37,7 +37,11 @@ pub(in crate::workload) struct UniformDraw {
 
 impl UniformDraw {
     #[inline]
-    pub(in crate::workload) fn next(&mut self, generator: &mut Generator, asked: &Asked) -> u64 {
-        within(generator, 0, self.units, asked.size)
+    pub(in crate::workload) fn next(
+        &mut self,
+        generator: &mut Generator,
+        request: &Unplaced,
+    ) -> u64 {
+        within(generator, 0, self.units, request.size)
     }
 }

@@ -1,6 +1,6 @@
 //! A few extents often, many seldom.
 
-use super::{Args, Asked, Fault, Generator, Info, Place, Room, within};
+use super::{Args, Fault, Generator, GeneratorInfo, Placement, Room, Unplaced, within};
 use crate::units::{Bytes, SectorCount};
 use crate::workload::draw::{Alias, unit};
 
@@ -30,8 +30,8 @@ const EXTENT: Bytes = Bytes(1 << 20);
 /// cache, half a megabyte.
 const LISTED: u64 = 1 << 14;
 
-impl Place for Zipf {
-    const INFO: Info = Info {
+impl Placement for Zipf {
+    const INFO: GeneratorInfo = GeneratorInfo {
         name: "zipf",
         summary: "a few extents often, many seldom: the k-th goes as k^-exponent",
         parameters: &[
@@ -57,9 +57,9 @@ impl Place for Zipf {
     }
 
     fn fault(&self, room: Room) -> Option<Fault> {
-        (self.extent.0 / room.unit < room.most).then(|| {
+        (self.extent.0 / room.unit < room.max).then(|| {
             let found = format!("{} sectors", self.extent.0);
-            let least = room.most * room.unit;
+            let least = room.max * room.unit;
             let expected = format!("an extent of the largest request at least, {least} sectors");
             Fault::new("zipf.extent", &found, expected)
         })
@@ -113,14 +113,18 @@ pub(in crate::workload) struct ZipfDraw {
 
 impl ZipfDraw {
     #[inline]
-    pub(in crate::workload) fn next(&mut self, generator: &mut Generator, asked: &Asked) -> u64 {
+    pub(in crate::workload) fn next(
+        &mut self,
+        generator: &mut Generator,
+        request: &Unplaced,
+    ) -> u64 {
         let (entry, number) = self.listed.take(generator);
         let number = match &self.tail {
             Some(tail) if entry as u64 == LISTED => self.number(tail.rank(generator)),
             _ => number,
         };
         let from = number * self.extent;
-        within(generator, from, from + self.extent, asked.size)
+        within(generator, from, from + self.extent, request.size)
     }
 
     /// The number of the extent of this rank from 0 on.

@@ -2,7 +2,7 @@
 
 use rand_distr::{Distribution, Exp1};
 
-use super::{Args, Bounds, Fault, Generator, Info, Size};
+use super::{Args, Bounds, Fault, Generator, GeneratorInfo, Size};
 use crate::units::SectorCount;
 
 /// Exponential sizes in whole units: the geometric distribution, `k` units with probability
@@ -23,7 +23,7 @@ pub struct Exponential {
 const REACH: u64 = 16;
 
 impl Size for Exponential {
-    const INFO: Info = Info {
+    const INFO: GeneratorInfo = GeneratorInfo {
         name: "exponential",
         summary: "exponential sizes, in whole units",
         parameters: &[
@@ -41,7 +41,7 @@ impl Size for Exponential {
     type Draw = ExponentialDraw;
 
     fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
-        let most = args.context.most_sectors();
+        let most = args.context.max_sectors();
         let mean = args.size("mean", SectorCount((most.0 / REACH).max(1)))?;
         let unit = args.maybe_size("unit", mean)?.unwrap_or(SectorCount(1));
         Ok(Self { mean, unit })
@@ -51,7 +51,7 @@ impl Size for Exponential {
         let units = self.mean.0 * REACH / self.unit.0;
         Bounds {
             unit: self.unit,
-            most: SectorCount(units * self.unit.0),
+            max: SectorCount(units * self.unit.0),
         }
     }
 
@@ -61,7 +61,7 @@ impl Size for Exponential {
             // Not the standard library's, whose last bit differs from system to system. Zero
             // where all sizes are one unit.
             scale: -1.0 / libm::log1p(-stop),
-            most: bounds.most.0 / bounds.unit.0,
+            max: bounds.max.0 / bounds.unit.0,
         }
     }
 }
@@ -71,13 +71,13 @@ impl Size for Exponential {
 pub(in crate::workload) struct ExponentialDraw {
     /// Mean of the exponential distribution whose values, rounded up, are the sizes in units.
     scale: f64,
-    most: u64,
+    max: u64,
 }
 
 impl ExponentialDraw {
     #[inline]
     pub(super) fn next(&mut self, generator: &mut Generator) -> u64 {
         let unit: f64 = Exp1.sample(generator);
-        (1 + (unit * self.scale) as u64).min(self.most)
+        (1 + (unit * self.scale) as u64).min(self.max)
     }
 }

@@ -1,6 +1,6 @@
 //! Requests all of one size.
 
-use super::{Args, Bounds, Fault, Generator, Info, Size};
+use super::{Args, Bounds, Fault, Generator, GeneratorInfo, Size};
 use crate::units::SectorCount;
 
 /// One size, always.
@@ -11,7 +11,7 @@ pub struct Fixed {
 }
 
 impl Size for Fixed {
-    const INFO: Info = Info {
+    const INFO: GeneratorInfo = GeneratorInfo {
         name: "fixed",
         summary: "one size; a bare size such as 8KiB says the same",
         parameters: &[("size=8KiB", "the size")],
@@ -21,14 +21,14 @@ impl Size for Fixed {
     type Draw = Self;
 
     fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
-        let sectors = args.size("size", args.context.most_sectors())?;
+        let sectors = args.size("size", args.context.max_sectors())?;
         Ok(Self { sectors })
     }
 
     fn bounds(&self) -> Bounds {
         Bounds {
             unit: self.sectors,
-            most: self.sectors,
+            max: self.sectors,
         }
     }
 

@@ -1,19 +1,19 @@
 //! A few sizes, each with its share.
 
-use super::{Args, Bounds, Fault, Generator, Info, Size};
+use super::{Args, Bounds, Fault, Generator, GeneratorInfo, Size};
 use crate::text::{no_share, percent, share};
 use crate::units::SectorCount;
-use crate::workload::draw::{Choice, Part};
+use crate::workload::draw::{Share, WeightedChoice};
 
 /// Sizes with their shares.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mixed {
     /// The sizes; their shares add up to one.
-    pub parts: Vec<Part<SectorCount>>,
+    pub parts: Vec<Share<SectorCount>>,
 }
 
 impl Size for Mixed {
-    const INFO: Info = Info {
+    const INFO: GeneratorInfo = GeneratorInfo {
         name: "mixed",
         summary: "a few sizes, each with its share",
         parameters: &[("4KiB=96%, 24KiB=4%", "sizes and their shares, 100 % in all")],
@@ -23,7 +23,7 @@ impl Size for Mixed {
     type Draw = MixedDraw;
 
     fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
-        let (disk, most) = (args.context, args.context.most_sectors());
+        let (disk, most) = (args.context, args.context.max_sectors());
         let pairs = args.pairs();
         let parts = pairs
             .into_iter()
@@ -32,7 +32,7 @@ impl Size for Mixed {
                 let sectors =
                     sectors.ok_or_else(|| Fault::new("mixed", size, disk.size_expected(most)))?;
                 let share = share(text).ok_or_else(|| no_share(&args.field(size), text))?;
-                Ok(Part { share, of: sectors })
+                Ok(Share { share, of: sectors })
             })
             .collect::<Result<Vec<_>, Fault>>()?;
         let sum: f64 = parts.iter().map(|part| part.share).sum();
@@ -46,17 +46,17 @@ impl Size for Mixed {
         let sizes = || self.parts.iter().map(|part| part.of.0);
         Bounds {
             unit: SectorCount(sizes().fold(0, gcd)),
-            most: SectorCount(sizes().max().unwrap_or(0)),
+            max: SectorCount(sizes().max().unwrap_or(0)),
         }
     }
 
     fn ready(&self, bounds: Bounds) -> MixedDraw {
         let parts = self.parts.iter();
-        let parts = parts.map(|part| Part {
+        let parts = parts.map(|part| Share {
             share: part.share,
             of: part.of.0 / bounds.unit.0,
         });
-        let Some(units) = Choice::new(parts.collect()) else {
+        let Some(units) = WeightedChoice::new(parts.collect()) else {
             panic!("no sizes: {self:?}");
         };
         MixedDraw { units }
@@ -70,7 +70,7 @@ fn gcd(a: u64, b: u64) -> u64 {
 /// [`Mixed`], ready.
 #[derive(Clone, Debug)]
 pub(in crate::workload) struct MixedDraw {
-    units: Choice<u64>,
+    units: WeightedChoice<u64>,
 }
 
 impl MixedDraw {

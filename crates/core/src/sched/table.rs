@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use super::{
     Asatf, Aspctf, AspctfSeq, Asptf, Bsatf, CLook, CScan, CScanLa, CvScan, Estimate, Fcfs, Gstf,
-    Hol, Info, Lbsatf, Limited, Look, MqDeadline, Oat, OatBatch, OatWindow, Policy, Rule, Saptf,
-    Satf, SatfDf, SatfGdf, SatfLa, SatfUf, Scan, Spctf, Sptf, SptfCp, SptfSw, Sstf, SwSptf, VScan,
-    WScan, WbSptf, Wstf,
+    Hol, Lbsatf, Limited, Look, MqDeadline, Oat, OatBatch, OatWindow, Policy, PolicyInfo, Rule,
+    Saptf, Satf, SatfDf, SatfGdf, SatfLa, SatfUf, Scan, Spctf, Sptf, SptfCp, SptfSw, Sstf, SwSptf,
+    VScan, WScan, WbSptf, Wstf,
 };
 use crate::text::{Args, Call, Fault, NO_PARAMETERS, nearest};
 
@@ -16,7 +16,7 @@ use crate::text::{Args, Call, Fault, NO_PARAMETERS, nearest};
 macro_rules! table {
     ($($rule:ident),+ $(,)?) => {
         /// The table: what each policy says about itself.
-        pub const INFOS: &[Info] = &[$(<$rule as Rule>::INFO),+];
+        pub const INFOS: &[PolicyInfo] = &[$(<$rule as Rule>::INFO),+];
 
         /// A policy with its parameters.
         #[derive(Clone, Debug, PartialEq)]
@@ -26,7 +26,7 @@ macro_rules! table {
 
         impl Known {
             /// What the entry called `name` says about itself, and its reader.
-            fn entry(name: &str) -> Option<(&'static Info, Read)> {
+            fn entry(name: &str) -> Option<(&'static PolicyInfo, Read)> {
                 $(
                     if name == <$rule as Rule>::INFO.name {
                         let read: Read = |args| $rule::read(args).map(Self::$rule);
@@ -36,7 +36,7 @@ macro_rules! table {
                 None
             }
 
-            fn info(&self) -> &'static Info {
+            fn info(&self) -> &'static PolicyInfo {
                 match self {
                     $(Self::$rule(_) => &<$rule as Rule>::INFO),+
                 }
@@ -62,12 +62,12 @@ type Read = fn(&mut Args<'_>) -> Result<Known, Fault>;
 
 /// A policy that was named, with its parameters. Displays as it was written.
 #[derive(Clone, Debug)]
-pub struct Choice {
+pub struct PolicyConfig {
     text: String,
     known: Known,
 }
 
-impl Choice {
+impl PolicyConfig {
     /// Reads a policy, such as `sptf` or `vscan(r=0.2, by=map)`.
     ///
     /// # Errors
@@ -87,7 +87,7 @@ impl Choice {
     }
 
     /// What its entry of the table says.
-    pub fn info(&self) -> &'static Info {
+    pub fn info(&self) -> &'static PolicyInfo {
         self.known.info()
     }
 
@@ -108,7 +108,7 @@ fn unknown(field: &str, found: &str) -> Fault {
 
 /// Where a parameter of `info` lacks its name, as in the papers' VSCAN(0.2), shows how one is
 /// written.
-fn exemplified(mut fault: Fault, info: &Info) -> Fault {
+fn exemplified(mut fault: Fault, info: &PolicyInfo) -> Fault {
     if fault.field == info.name {
         match info.parameters.first() {
             Some((written, _)) => fault.expected += &format!(", such as {written}"),
@@ -118,8 +118,8 @@ fn exemplified(mut fault: Fault, info: &Info) -> Fault {
     fault
 }
 
-/// As [`Choice::parse`], for a field called `policy`.
-impl FromStr for Choice {
+/// As [`PolicyConfig::parse`], for a field called `policy`.
+impl FromStr for PolicyConfig {
     type Err = Fault;
 
     fn from_str(text: &str) -> Result<Self, Fault> {
@@ -127,7 +127,7 @@ impl FromStr for Choice {
     }
 }
 
-impl Default for Choice {
+impl Default for PolicyConfig {
     /// First come, first served.
     fn default() -> Self {
         Self {
@@ -138,13 +138,13 @@ impl Default for Choice {
 }
 
 /// Choices of the same policy with the same parameters are equal, however they are written.
-impl PartialEq for Choice {
+impl PartialEq for PolicyConfig {
     fn eq(&self, other: &Self) -> bool {
         self.known == other.known
     }
 }
 
-impl fmt::Display for Choice {
+impl fmt::Display for PolicyConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
@@ -156,14 +156,14 @@ mod tests {
 
     #[test]
     fn an_unknown_policy_is_told_its_nearest() {
-        let fault = Choice::parse("spft", "--policy").unwrap_err();
+        let fault = PolicyConfig::parse("spft", "--policy").unwrap_err();
         let told = "--policy: found \"spft\", expected \"sptf\" or one of fcfs, ";
         assert!(fault.to_string().starts_with(told), "{fault}");
     }
 
     #[test]
     fn an_unknown_parameter_is_told_those_that_exist() {
-        let fault = Choice::parse("fcfs(w=6)", "--policy").unwrap_err();
+        let fault = PolicyConfig::parse("fcfs(w=6)", "--policy").unwrap_err();
         assert_eq!(
             fault.to_string(),
             "fcfs: found \"w\", expected no parameters"
@@ -172,7 +172,11 @@ mod tests {
 
     #[test]
     fn what_papers_write_is_told_how_it_is_written_here() {
-        let told = |text| Choice::parse(text, "--policy").unwrap_err().to_string();
+        let told = |text| {
+            PolicyConfig::parse(text, "--policy")
+                .unwrap_err()
+                .to_string()
+        };
         for (written, near) in [
             ("C-LOOK", "clook"),
             ("SPTF", "sptf"),
