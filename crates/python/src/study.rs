@@ -88,7 +88,8 @@ impl Study {
             let runner = Runner::new(&self.study)?;
             let mut store = Store::open(&folder)?;
             let results = runner.run(&mut store, jobs, &mut |_| go_on(stop))?;
-            written(results.ok_or(StudyError::Stopped)?, &folder)
+            let results = results.ok_or(StudyError::Stopped)?;
+            written(&self.study, &results, &folder)
         })?;
         python(py, &done.map_err(|error| failed(py, &error))?)
     }
@@ -115,12 +116,16 @@ fn go_on(stop: &AtomicBool) -> ControlFlow<()> {
 }
 
 /// Writes everything that comes of a study; what it says as JSON.
-fn written(results: Results<'_>, folder: &Path) -> Result<Value, StudyError> {
+fn written(
+    study: &diskarm_study::Study,
+    results: &Results<'_>,
+    folder: &Path,
+) -> Result<Value, StudyError> {
     // Made before anything is written, as it may fail.
-    let report = Report::of(&results)?;
-    results.write(folder)?;
+    let report = Report::of(study, results)?;
+    study.write(results, folder)?;
     report.write(folder)?;
-    Ok(serde_json::from_str(&results.json()).unwrap_or_default())
+    Ok(serde_json::from_str(&study.json(results)).unwrap_or_default())
 }
 
 /// Keeps the runs of a study that are computed elsewhere. Its folder is held until it is closed.
@@ -171,7 +176,7 @@ impl Keeper {
         let mut finish = || -> Result<Option<Value>, StudyError> {
             let results = Runner::new(&self.study)?.stored(&mut store)?;
             results
-                .map(|results| written(results, &self.folder))
+                .map(|results| written(&self.study, &results, &self.folder))
                 .transpose()
         };
         let done = finish().map_err(|error| failed(py, &error))?;

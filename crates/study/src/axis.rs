@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::scalar::Scalar;
+use crate::template::Names;
 
 /// One thing that a study varies, and the values that it takes.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +49,15 @@ impl Axis {
 }
 
 impl AxisValue {
+    /// `value` alone, shown as it is written.
+    pub(crate) fn plain(value: Scalar) -> Self {
+        Self {
+            label: value.to_string(),
+            value,
+            fields: BTreeMap::new(),
+        }
+    }
+
     /// Whether it is written as `text`, by label or by value.
     fn is(&self, text: &str) -> bool {
         self.label == text || self.value.to_string() == text
@@ -71,4 +81,39 @@ pub fn points(axes: &[Axis]) -> Vec<Point> {
         points = longer.collect();
     }
     points
+}
+
+/// Everything that placeholders of the cell at `point` stand for.
+pub(crate) fn names<'a>(axes: &'a [Axis], point: &Point) -> Names<'a> {
+    let values = axes
+        .iter()
+        .zip(point)
+        .map(|(axis, place)| (axis, &axis.values[*place]));
+    values
+        .flat_map(|(axis, value)| {
+            let fields = value
+                .fields
+                .iter()
+                .map(|(name, field)| (name.as_str(), field));
+            fields.chain([(axis.name.as_str(), &value.value)])
+        })
+        .collect()
+}
+
+/// The labels of a point, as errors and tables show them: `policy = SSTF, rate = 40`.
+pub fn describe(axes: &[Axis], point: &Point) -> String {
+    describe_where(axes, point, |_| true)
+}
+
+/// The labels of a point on all axes but one.
+pub(crate) fn describe_except(axes: &[Axis], point: &Point, except: usize) -> String {
+    describe_where(axes, point, |axis| axis != except)
+}
+
+fn describe_where(axes: &[Axis], point: &Point, is_shown: impl Fn(usize) -> bool) -> String {
+    let values = axes.iter().zip(point).enumerate();
+    let shown = values.filter(|(axis, _)| is_shown(*axis));
+    let labels =
+        shown.map(|(_, (axis, place))| format!("{} = {}", axis.name, axis.values[*place].label));
+    labels.collect::<Vec<String>>().join(", ")
 }

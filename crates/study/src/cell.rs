@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde::Serialize;
 use toml::Spanned;
 
-use crate::axis::{Axis, Point};
+use crate::axis::{Axis, Point, describe, names};
 use crate::error::FileError;
 use crate::measure::Measure;
 use crate::place::{Place, Text};
@@ -103,32 +103,6 @@ pub struct Cell {
     pub replications: Replications,
 }
 
-/// Everything that placeholders of the cell at `point` stand for.
-pub(crate) fn names<'a>(axes: &'a [Axis], point: &Point) -> Names<'a> {
-    let values = axes
-        .iter()
-        .zip(point)
-        .map(|(axis, place)| (axis, &axis.values[*place]));
-    values
-        .flat_map(|(axis, value)| {
-            let fields = value
-                .fields
-                .iter()
-                .map(|(name, field)| (name.as_str(), field));
-            fields.chain([(axis.name.as_str(), &value.value)])
-        })
-        .collect()
-}
-
-/// The labels of a point, as errors and tables tell it: `policy = SSTF, rate = 40`.
-pub fn told(axes: &[Axis], point: &Point) -> String {
-    let values = axes.iter().zip(point).map(|(axis, place)| {
-        let label = &axis.values[*place].label;
-        format!("{} = {label}", axis.name)
-    });
-    values.collect::<Vec<String>>().join(", ")
-}
-
 /// Reads the cells of a study, all of them before any is simulated.
 pub(crate) struct Reader<'a> {
     pub(crate) text: Text<'a>,
@@ -208,7 +182,7 @@ impl Filled<'_> {
             [] => expected.to_owned(),
             _ => format!(
                 "{expected} (in the cell {})",
-                told(self.reader.axes, self.point)
+                describe(self.reader.axes, self.point)
             ),
         }
     }

@@ -123,27 +123,15 @@ impl Info {
     }
 }
 
-/// A claim and what came of it; one object in JSON.
+/// A claim and its verdict; one object in JSON.
 #[derive(Clone, Debug, Serialize)]
-pub struct Told<'s> {
+pub struct JudgedClaim<'s> {
     /// The claim.
     #[serde(flatten)]
     pub claim: &'s Claim,
-    /// What came of it.
+    /// Its verdict.
     #[serde(flatten)]
     pub judged: Judged,
-}
-
-impl<'s> Results<'s> {
-    /// All claims of the study, held against what came of it.
-    pub fn claims(&self) -> Vec<Told<'s>> {
-        let claims = self.study.claims.iter();
-        let told = claims.map(|claim| Told {
-            claim,
-            judged: claim.judge(self),
-        });
-        told.collect()
-    }
 }
 
 impl Claim {

@@ -83,7 +83,7 @@ impl fmt::Display for StudyError {
                 "{}:1: version: found {found:?}, expected {:?}, the version that runs (choose \
                  another folder with --output, or remove this one)",
                 path.display(),
-                crate::VERSION
+                crate::version::VERSION
             ),
             Self::Store { path, line, why } => write!(f, "{}:{line}: {why}", path.display()),
             Self::Io {

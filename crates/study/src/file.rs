@@ -5,15 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::axis::{Axis, AxisValue, Point, points};
-use crate::cell::{Cell, KEYS, Keys, Reader, names};
-use crate::claim::{Claim, RawClaim};
+use crate::axis::{Axis, AxisValue, Point, names, points};
+use crate::cell::{Cell, KEYS, Keys, Reader};
+use crate::claim::{Claim, JudgedClaim, RawClaim};
 use crate::error::FileError;
 use crate::figure::{Figure, RawFigure, RawTable, Table};
 use crate::map::{Map, RawMap};
 use crate::measure::Measure;
 use crate::metric::Column;
 use crate::place::Text;
+use crate::results::Results;
 use crate::scalar::Scalar;
 use crate::select::places;
 use crate::template;
@@ -183,6 +184,16 @@ impl Study {
         })
     }
 
+    /// Its claims, held against its results.
+    pub fn judge(&self, results: &Results<'_>) -> Vec<JudgedClaim<'_>> {
+        let claims = self.claims.iter();
+        let judged = claims.map(|claim| JudgedClaim {
+            claim,
+            judged: claim.judge(results),
+        });
+        judged.collect()
+    }
+
     /// Whether no cell has a second run, so that nothing has an interval.
     pub fn has_single_runs(&self) -> bool {
         self.cells.iter().all(|cell| cell.replications.most == 1)
@@ -283,13 +294,7 @@ fn file_stem(path: &str) -> String {
 
 fn axis_value(value: &toml::Value) -> Option<AxisValue> {
     let toml::Value::Table(table) = value else {
-        let value = Scalar::of(value)?;
-        let label = value.to_string();
-        return Some(AxisValue {
-            value,
-            label,
-            fields: BTreeMap::new(),
-        });
+        return Scalar::of(value).map(AxisValue::plain);
     };
     let value = Scalar::of(table.get("value")?)?;
     let label = match table.get("label") {

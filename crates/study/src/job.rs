@@ -5,21 +5,20 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::Span;
 use diskarm_rewrite::{Edit, Value, rewrite};
-use diskarm_simulate::{Drawn, Fitting, Input, Issue, MakePolicy, Model, Run, Simulation, Traced};
+use diskarm_simulate::{Drawn, Fitting, Input, Issue, Model, Simulation, Traced};
 use diskarm_trace::adapt::{Factor, parse_instant};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::cell::{Inputs, Source};
 use crate::error::StudyError;
-use crate::measure::{Figures, Measure};
+use crate::measure::{Figures, Measure, Stop};
 
 /// A cell made ready to run.
 pub(crate) struct Job {
@@ -83,68 +82,11 @@ impl Job {
         self.trace.as_deref()
     }
 
-    /// Measures it once, as it asks.
+    /// Measures it once, with the requests that `seed` gives.
     ///
     /// # Errors
     /// What is wrong with it, in a line.
-    pub(crate) fn measured(
-        &self,
-        seed: u64,
-        stop: &(dyn Fn() -> ControlFlow<()> + Sync),
-    ) -> Result<Figures, String> {
-        self.inputs.measure.run(self, seed, stop)
-    }
-
-    /// Its drive.
-    pub(crate) fn model(&self) -> &Model {
-        &self.model
-    }
-
-    /// Its order of service.
-    pub(crate) fn policy(&self) -> &PolicyConfig {
-        &self.policy
-    }
-
-    /// Where its requests come from.
-    pub(crate) fn input(&self) -> &Input {
-        &self.input
-    }
-
-    /// Completions that do not count.
-    pub(crate) fn warm_up(&self) -> u64 {
-        self.inputs.warm_up
-    }
-
-    /// How many requests a run has, where they are drawn.
-    pub(crate) fn requests_count(&self) -> u64 {
-        match &self.input {
-            Input::Drawn(drawn) => drawn.requests_count(),
-            Input::Traced(_) => 0,
-        }
-    }
-
-    /// Simulates it once.
-    ///
-    /// # Errors
-    /// What is wrong with it, in a line.
-    pub(crate) fn run(
-        &self,
-        seed: u64,
-        stop: &(dyn Fn() -> ControlFlow<()> + Sync),
-    ) -> Result<Run, String> {
-        self.run_with(&self.policy, seed, stop)
-    }
-
-    /// The same with another order of service.
-    ///
-    /// # Errors
-    /// What is wrong with it, in a line.
-    pub(crate) fn run_with(
-        &self,
-        policy: &dyn MakePolicy,
-        seed: u64,
-        stop: &(dyn Fn() -> ControlFlow<()> + Sync),
-    ) -> Result<Run, String> {
+    pub(crate) fn measure(&self, seed: u64, stop: Stop<'_>) -> Result<Figures, String> {
         let input = match &self.input {
             Input::Drawn(drawn) => Cow::Owned(Input::Drawn(Drawn {
                 seed,
@@ -155,10 +97,9 @@ impl Job {
         let simulation = Simulation {
             warm_up: self.inputs.warm_up,
             most_waiting: self.inputs.most_waiting,
-            ..Simulation::new(&self.model, policy, &input)
+            ..Simulation::new(&self.model, &self.policy, &input)
         };
-        let run = simulation.run(&|_| stop(), None);
-        run.map_err(|error| error.to_string())
+        self.inputs.measure.run(&simulation, stop)
     }
 
     /// What tells a run of it from every other: which build made it, and a digest of all else that
@@ -209,7 +150,7 @@ impl Job {
         };
         let text = serde_json::to_string(&identity).expect("plain data");
         let digest = hex(&Sha256::digest(text.as_bytes()));
-        format!("{}-{}", crate::BUILD, &digest[..32])
+        format!("{}-{}", crate::version::BUILD, &digest[..32])
     }
 }
 

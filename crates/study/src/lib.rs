@@ -1,8 +1,16 @@
 //! Experiments as files: what is varied, what is simulated, what is drawn and what is claimed.
 //!
-//! A [`Study`] is read from TOML (`docs/studies.md`); its cells are simulated by a [`Runner`],
-//! which keeps every run in a [`Store`] as it ends and never repeats one; what comes of them are
-//! [`Results`], against which each [`Claim`] is held.
+//! A [`Study`] is read from TOML (`docs/studies.md`). A [`Runner`] simulates its cells and keeps
+//! each run in a [`Store`], so that no run is repeated. The outcomes are [`Results`], against which
+//! each [`Claim`] is checked; a [`Report`] shows everything on one page.
+//!
+//! The modules form layers; a module imports only those before it:
+//!
+//! ```text
+//! version < scalar < error < place < template < axis < metric < select < measure < cell <
+//! results < claim < verdicts < figure < map < file < studies < job < files < store < runner <
+//! output < report
+//! ```
 
 pub mod axis;
 pub mod cell;
@@ -15,6 +23,7 @@ mod job;
 pub mod map;
 pub mod measure;
 pub mod metric;
+mod output;
 mod place;
 pub mod report;
 pub mod results;
@@ -25,8 +34,9 @@ pub mod store;
 pub mod studies;
 mod template;
 pub mod verdicts;
+mod version;
 
-pub use claim::{Claim, Judged, Told, Verdict};
+pub use claim::{Claim, Judged, JudgedClaim, Verdict};
 pub use error::StudyError;
 pub use file::{Asked, Study};
 pub use report::Report;
@@ -35,16 +45,4 @@ pub use runner::{Runner, compute};
 pub use store::{Store, Stored};
 pub use verdicts::Count;
 
-/// The version of the program, which is part of what a run depends on.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
-
-/// A digest of the sources that simulate, as two states of the program may bear one version.
-pub const BUILD: &str = env!("DISKARM_SOURCES");
-
-/// Both.
-pub const VERSION_AND_BUILD: &str = concat!(
-    env!("CARGO_PKG_VERSION"),
-    " (sources ",
-    env!("DISKARM_SOURCES"),
-    ")"
-);
+pub use version::{BUILD, VERSION, VERSION_AND_BUILD};

@@ -8,10 +8,10 @@ mod responses;
 
 use std::ops::ControlFlow;
 
+use diskarm_simulate::Simulation;
 use serde::{Serialize, Serializer};
 
 use crate::error::FileError;
-use crate::job::Job;
 use crate::place::Place;
 
 /// What a measure says about itself.
@@ -63,21 +63,20 @@ impl Measure {
         }
     }
 
-    /// Runs a cell once with `seed`. `stop` is asked now and then whether to go on.
+    /// Runs a cell once: `simulation`, whose requests are those of the run's seed.
     ///
     /// # Errors
     /// Why the cell cannot be simulated, in a line.
     pub(crate) fn run(
         self,
-        job: &Job,
-        seed: u64,
-        stop: &(dyn Fn() -> ControlFlow<()> + Sync),
+        simulation: &Simulation<'_>,
+        stop: Stop<'_>,
     ) -> Result<Figures, String> {
         match self {
-            Self::Responses => responses::run(job, seed, stop),
-            Self::Access => access::run(job, seed, stop),
-            Self::Choices => choices::run(job, seed, stop),
-            Self::Drain => drain::run(job, seed, stop),
+            Self::Responses => responses::run(simulation, stop),
+            Self::Access => access::run(simulation, stop),
+            Self::Choices => choices::run(simulation, stop),
+            Self::Drain => drain::run(simulation, stop),
         }
     }
 
@@ -95,6 +94,9 @@ impl Serialize for Measure {
         serializer.serialize_str(self.info().name)
     }
 }
+
+/// Asked now and then during a run whether to continue.
+pub(crate) type Stop<'a> = &'a (dyn Fn() -> ControlFlow<()> + Sync);
 
 /// What a run measured.
 #[derive(Clone, Debug, PartialEq)]

@@ -15,9 +15,9 @@ use std::path::Path;
 
 pub use drawing::Drawing;
 
-use crate::axis::Point;
-use crate::cell::told;
+use crate::axis::{Point, describe};
 use crate::error::StudyError;
+use crate::file::Study;
 use crate::files::replace;
 use crate::results::Results;
 use crate::verdicts::counted;
@@ -40,17 +40,16 @@ pub struct Report {
 type Section = (&'static str, &'static str, Html);
 
 impl Report {
-    /// Reports what came of a study.
+    /// The report of a study and its results.
     ///
     /// # Errors
     /// When a drive's specification or a trace, whose digests it tells, can no longer be read.
-    pub fn of(results: &Results<'_>) -> Result<Self, StudyError> {
-        let inputs = Inputs::of(results)?;
-        let claims = Claims::of(results);
+    pub fn of(study: &Study, results: &Results<'_>) -> Result<Self, StudyError> {
+        let inputs = Inputs::of(study, results)?;
+        let claims = Claims::of(study, results);
         let mut names = Names::default();
-        let mut drawings = figures::all(results, &mut names);
-        drawings.extend(maps::all(results, &mut names));
-        let study = results.study;
+        let mut drawings = figures::all(study, results, &mut names);
+        drawings.extend(maps::all(study, results, &mut names));
         let mut sections: Vec<Section> = Vec::new();
         if !claims.is_empty() {
             sections.push(("claims", "Claims", claims.list()));
@@ -60,14 +59,14 @@ impl Report {
             sections.push(("figures", "Figures", figures));
         }
         if !study.tables.is_empty() {
-            sections.push(("tables", "Tables", tables::all(results)));
+            sections.push(("tables", "Tables", tables::all(study, results)));
         }
         let saturated = saturated(results);
         if !saturated.is_empty() {
             sections.push(("saturated", "Saturated cells", listed(&saturated)));
         }
         sections.push(("again", "To run it again", inputs.told(study)));
-        let head = head(results, &claims, inputs.runs());
+        let head = head(study, results, &claims, inputs.runs());
         Ok(Self {
             html: page(&study.title, head, sections),
             drawings,
@@ -127,8 +126,7 @@ fn page(title: &str, head: Html, sections: Vec<Section>) -> String {
 }
 
 /// Title, source, and how it came out.
-fn head(results: &Results<'_>, claims: &Claims<'_>, runs: usize) -> Html {
-    let study = results.study;
+fn head(study: &Study, results: &Results<'_>, claims: &Claims<'_>, runs: usize) -> Html {
     let paragraph = |class: &str, words: String| Html::with("p", &[("class", class)], words);
     let outcomes = results.outcomes.iter();
     let saturated = outcomes.filter(|outcome| outcome.is_saturated).count();
@@ -206,18 +204,17 @@ fn figure(drawing: &Drawing) -> Html {
 /// The cells in which requests came faster than they were served. Neighbours along the last axis
 /// are one line: `policy = SSTF, rate = 80, 90, 100`.
 fn saturated(results: &Results<'_>) -> Vec<String> {
-    let study = results.study;
-    let cells = study.cells.iter().zip(&results.outcomes);
+    let cells = results.cells.iter().zip(&results.outcomes);
     let saturated = cells.filter(|(_, outcome)| outcome.is_saturated);
     let points: Vec<&Point> = saturated.map(|(cell, _)| &cell.point).collect();
     let shared = |point: &Point| point[..point.len().saturating_sub(1)].to_vec();
     let lines = points.chunk_by(|one, next| shared(one) == shared(next));
     let told = lines.map(|line| {
         let others = line[1..].iter().filter_map(|point| {
-            let (axis, place) = study.axes.iter().zip(point.iter()).next_back()?;
+            let (axis, place) = results.axes.iter().zip(point.iter()).next_back()?;
             Some(format!(", {}", axis.values[*place].label))
         });
-        told(&study.axes, line[0]) + &others.collect::<String>()
+        describe(results.axes, line[0]) + &others.collect::<String>()
     });
     told.collect()
 }

@@ -1,19 +1,11 @@
 //! What came of a study: for each cell and metric a mean with its interval.
 
-mod owner;
-mod table;
-
-use std::path::Path;
-
 use diskarm_core::stats::student::t95_factor;
 use serde::Serialize;
 
-use crate::axis::Point;
-use crate::cell::names;
-use crate::error::StudyError;
-use crate::file::Study;
-use crate::files::replace;
-use crate::metric::Metric;
+use crate::axis::{Axis, Point, names};
+use crate::cell::Cell;
+use crate::metric::{Column, Metric};
 
 /// A mean over replications.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -95,9 +87,13 @@ pub struct Outcome {
 /// What came of a study.
 #[derive(Clone, Debug)]
 pub struct Results<'s> {
-    /// Which study.
-    pub study: &'s Study,
-    /// Of each cell, in the order of the study's.
+    /// What the study varies.
+    pub axes: &'s [Axis],
+    /// What it measures.
+    pub columns: &'s [Column],
+    /// Its cells.
+    pub cells: &'s [Cell],
+    /// The outcome of each cell, in the order of the cells.
     pub outcomes: Vec<Outcome>,
 }
 
@@ -113,7 +109,7 @@ impl<'s> Results<'s> {
     /// The cells that had their most replications before their interval was as narrow as the study
     /// asks: how many, and of the widest the half width as a share of the mean.
     pub fn wide(&self) -> Option<(usize, f64)> {
-        let cells = self.study.cells.iter().zip(&self.outcomes);
+        let cells = self.cells.iter().zip(&self.outcomes);
         let wide = cells.filter_map(|(cell, outcome)| {
             let share = cell.replications.until_ci95?;
             let first = outcome.estimate(Metric(0))?;
@@ -136,38 +132,33 @@ impl<'s> Results<'s> {
         })
     }
 
-    /// Of the replications of each cell, with their seeds.
-    pub(crate) fn new(study: &'s Study, cells: Vec<(Vec<u64>, Replicated)>) -> Self {
-        let outcomes = study
-            .cells
-            .iter()
-            .zip(cells)
-            .map(|(cell, (seeds, runs))| Outcome {
-                seeds,
-                is_saturated: matches!(runs, Replicated::Saturated),
-                figures: match runs {
-                    Replicated::Saturated => vec![None; study.columns.len()],
-                    Replicated::Measured(runs) => figures(study, &cell.point, &runs),
-                },
-            });
+    /// The results of `cells`: of each, in their order, the seeds and runs of its replications.
+    pub(crate) fn new(
+        axes: &'s [Axis],
+        columns: &'s [Column],
+        cells: &'s [Cell],
+        replicated: Vec<(Vec<u64>, Replicated)>,
+    ) -> Self {
+        let outcomes = cells.iter().zip(replicated);
+        let outcomes = outcomes.map(|(cell, (seeds, runs))| Outcome {
+            seeds,
+            is_saturated: matches!(runs, Replicated::Saturated),
+            figures: match runs {
+                Replicated::Saturated => vec![None; columns.len()],
+                Replicated::Measured(runs) => figures(axes, columns, &cell.point, &runs),
+            },
+        });
         Self {
-            study,
+            axes,
+            columns,
+            cells,
             outcomes: outcomes.collect(),
         }
     }
 
-    /// Writes `results.csv` and `results.json` into `folder`, each as a whole or not at all.
-    ///
-    /// # Errors
-    /// When one cannot be written.
-    pub fn write(&self, folder: &Path) -> Result<(), StudyError> {
-        replace(&folder.join("results.csv"), self.csv().as_bytes())?;
-        replace(&folder.join("results.json"), self.json().as_bytes())
-    }
-
     /// The place of the cell at `point`.
     fn place(&self, point: &Point) -> usize {
-        let axes = self.study.axes.iter().zip(point);
+        let axes = self.axes.iter().zip(point);
         axes.fold(0, |place, (axis, value)| place * axis.values.len() + value)
     }
 
@@ -190,12 +181,17 @@ impl Outcome {
     }
 }
 
-fn figures(study: &Study, point: &Point, runs: &[Vec<Option<f64>>]) -> Vec<Option<Estimate>> {
-    let names = names(&study.axes, point);
+fn figures(
+    axes: &[Axis],
+    columns: &[Column],
+    point: &Point,
+    runs: &[Vec<Option<f64>>],
+) -> Vec<Option<Estimate>> {
+    let names = names(axes, point);
     let number = |name: &str| names.get(name)?.number();
     let mut figures: Vec<Option<Estimate>> = Vec::new();
-    for (place, column) in study.columns.iter().enumerate() {
-        let figure = match column.multiple(&study.columns, number) {
+    for (place, column) in columns.iter().enumerate() {
+        let figure = match column.multiple(columns, number) {
             Some((of, factor)) if factor.is_finite() => {
                 figures[of].as_ref().map(|figure| figure.times(factor))
             }

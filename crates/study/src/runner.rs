@@ -8,7 +8,8 @@ use std::thread;
 
 use diskarm_core::workload::replication_seeds;
 
-use crate::cell::{Cell, told};
+use crate::axis::describe;
+use crate::cell::Cell;
 use crate::error::StudyError;
 use crate::file::Study;
 use crate::job::{Job, Shared, cell_error};
@@ -140,7 +141,13 @@ impl<'s> Runner<'s> {
         let keys: Vec<String> = done.iter().flat_map(|done| done.keys.clone()).collect();
         store.put_in_order(&keys)?;
         let cells = done.into_iter().map(|done| (done.seeds, done.replicated));
-        Ok(Results::new(self.study, cells.collect()))
+        let Study {
+            axes,
+            columns,
+            cells: own,
+            ..
+        } = self.study;
+        Ok(Results::new(axes, columns, own, cells.collect()))
     }
 
     /// Takes cells until none is left.
@@ -157,7 +164,7 @@ impl<'s> Runner<'s> {
         };
         // The receiver lives as long as all who send.
         let tell = |news: News| drop(sender.send(news));
-        let make = |job: &Job, seed| job.measured(seed, &stop);
+        let make = |job: &Job, seed| job.measure(seed, &stop);
         loop {
             let place = next.fetch_add(1, Ordering::Relaxed);
             if place >= self.jobs.len() || stop().is_break() {
@@ -202,7 +209,7 @@ pub fn compute(
     let keep = |run| runs.borrow_mut().push(run);
     let made = || {
         let job = Job::new(&cell.inputs, &mut Shared::default())?;
-        let make = |job: &Job, seed| job.measured(seed, stop);
+        let make = |job: &Job, seed| job.measure(seed, stop);
         replicated(cell, &job, &Known::new(), &make, &keep)
     };
     let done = made().map_err(cell_error(self::place(study, cell)))?;
@@ -271,7 +278,7 @@ enum News {
 fn place(study: &Study, cell: &Cell) -> String {
     match cell.point[..] {
         [] => study.name.clone(),
-        _ => format!("{}: {}", study.name, told(&study.axes, &cell.point)),
+        _ => format!("{}: {}", study.name, describe(&study.axes, &cell.point)),
     }
 }
 

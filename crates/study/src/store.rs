@@ -157,7 +157,7 @@ fn cut(file: &mut File, end: u64) -> io::Result<u64> {
 }
 
 fn head() -> String {
-    let version = crate::VERSION.to_owned();
+    let version = crate::version::VERSION.to_owned();
     serde_json::to_string(&Head { version }).expect("plain data") + "\n"
 }
 
@@ -178,7 +178,7 @@ fn read(text: &str, path: &Path) -> Result<(Known, usize), StudyError> {
     };
     if let Some((number, first)) = lines.next() {
         let head: Head = serde_json::from_str(first).map_err(|e| wrong(number, &e))?;
-        if head.version != crate::VERSION {
+        if head.version != crate::version::VERSION {
             return Err(StudyError::OtherVersion {
                 path: path.to_owned(),
                 found: head.version,
@@ -189,7 +189,7 @@ fn read(text: &str, path: &Path) -> Result<(Known, usize), StudyError> {
     for (number, line) in lines {
         let run: Stored = serde_json::from_str(line).map_err(|e| wrong(number, &e))?;
         match run.key.split_once('-') {
-            Some((crate::BUILD, _)) => drop(known.insert(run.key, run.figures)),
+            Some((crate::version::BUILD, _)) => drop(known.insert(run.key, run.figures)),
             _ => foreign += 1,
         }
     }
@@ -208,7 +208,7 @@ mod tests {
     }
 
     fn key_of(name: &str) -> String {
-        format!("{}-{name}", crate::BUILD)
+        format!("{}-{name}", crate::version::BUILD)
     }
 
     fn run(key: &str, figure: f64) -> Stored {

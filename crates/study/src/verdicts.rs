@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::claim::{Told, Verdict};
+use crate::claim::{JudgedClaim, Verdict};
 
 /// How a verdict is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum Shown {
 
 impl Shown {
     /// How the verdict on a claim is told.
-    pub fn of(told: &Told<'_>) -> Self {
+    pub fn of(told: &JudgedClaim<'_>) -> Self {
         match told.judged.verdict {
             Verdict::Holds => Self::Holds,
             Verdict::Unsure => Self::Unsure,
@@ -49,7 +49,7 @@ pub struct Count {
 
 impl Count {
     /// Counts the verdicts on these claims.
-    pub fn of(told: &[Told<'_>]) -> Self {
+    pub fn of(told: &[JudgedClaim<'_>]) -> Self {
         let mut count = Self::default();
         for told in told {
             let place = match Shown::of(told) {

@@ -172,7 +172,7 @@ fn everything_is_in_the_page_and_nothing_from_outside_is_markup() {
     let folder = Folder::new("whole");
     let study = study(STUDY);
     let results = run(&study, &folder);
-    let report = Report::of(&results).unwrap();
+    let report = Report::of(&study, &results).unwrap();
     let document = parsed(&report.html);
     for tag in ["script", "b", "i", "em", "img", "link", "iframe"] {
         assert!(below(document.root(), tag).is_empty(), "{tag}");
@@ -227,7 +227,7 @@ fn figures_are_those_of_the_study_a_combination_each() {
     let folder = Folder::new("figures");
     let study = study(STUDY);
     let results = run(&study, &folder);
-    let report = Report::of(&results).unwrap();
+    let report = Report::of(&study, &results).unwrap();
     let names: Vec<&str> = report.drawings.iter().map(|d| d.name.as_str()).collect();
     assert_eq!(names, ["3a-c2247-i", "3a-dec-rz26", "3a-dec-rz26-2"]);
     let document = parsed(&report.html);
@@ -258,7 +258,7 @@ fn tables_hold_the_means_with_their_intervals() {
     let folder = Folder::new("tables");
     let study = study(STUDY);
     let results = run(&study, &folder);
-    let report = Report::of(&results).unwrap();
+    let report = Report::of(&study, &results).unwrap();
     let document = parsed(&report.html);
     let tables = below(section(&document, "tables"), "table");
     assert_eq!(tables.len(), 2);
@@ -286,8 +286,8 @@ fn the_page_needs_nothing_else_and_its_files_are_written() {
     let folder = Folder::new("files");
     let study = study(STUDY);
     let results = run(&study, &folder);
-    let report = Report::of(&results).unwrap();
-    assert_eq!(report, Report::of(&results).unwrap());
+    let report = Report::of(&study, &results).unwrap();
+    assert_eq!(report, Report::of(&study, &results).unwrap());
     let document = parsed(&report.html);
     for node in document.descendants() {
         for attribute in node.attributes() {
@@ -325,7 +325,7 @@ fn a_short_form_says_so_and_a_study_of_one_cell_has_a_page() {
                  replications = 1\n[quick]\nrequests = 200\n";
     let study = study(small);
     let results = run(&study, &folder);
-    let report = Report::of(&results).unwrap();
+    let report = Report::of(&study, &results).unwrap();
     let page = text(parsed(&report.html).root());
     assert!(page.contains("The short form of the study"), "{page}");
     let told = "no claims 1 cell from 1 run; single runs, no interval The short form of the \
@@ -358,7 +358,7 @@ fn figures_that_are_compared_have_one_upright_axis_from_zero() {
                  y = \"response_ms_mean\"\ny_most = 100_000\nseries = \"policy\"\n";
     let drawn = |text: &str, folder: &Folder| -> Vec<Vec<String>> {
         let study = study(text);
-        let report = Report::of(&run(&study, folder)).unwrap();
+        let report = Report::of(&study, &run(&study, folder)).unwrap();
         let alone = report.drawings.iter().map(|drawing| heights(&drawing.svg));
         let page = report.html.matches("single runs, no interval").count();
         // The summary; and each figure, which is there twice, to be seen and to be told.
@@ -426,7 +426,7 @@ fn maps_have_the_means_where_the_axis_has_its_numbers() {
                  values = \"V\"\nbounds = [1, 50]\n";
     let study = study(small);
     let results = run(&study, &folder);
-    let report = Report::of(&results).unwrap();
+    let report = Report::of(&study, &results).unwrap();
     let names: Vec<&str> = report.drawings.iter().map(|d| d.name.as_str()).collect();
     assert_eq!(names, ["m-hp-c2247", "m-dec-rz26"]);
     let document = parsed(&report.html);

@@ -82,7 +82,7 @@ fn run_some<'s>(
 
 fn run<'s>(study: &'s Study, folder: &Folder, threads: usize) -> Results<'s> {
     let results = run_some(study, folder, threads, usize::MAX).unwrap();
-    results.write(folder.path()).unwrap();
+    study.write(&results, folder.path()).unwrap();
     results
 }
 
@@ -154,7 +154,7 @@ fn cells_that_are_computed_apart_leave_the_same_bytes() {
             .for_each(|run| store.keep(run).unwrap());
     }
     let results = runner.stored(&mut store).unwrap().unwrap();
-    results.write(apart.path()).unwrap();
+    study.write(&results, apart.path()).unwrap();
     assert_eq!(apart.files(), whole.files());
     let stop = || ControlFlow::Break(());
     assert!(compute(&study, 0, &stop).unwrap().is_none());

@@ -1,6 +1,6 @@
 //! Claims and their verdicts, as people read them.
 
-use diskarm_study::{Judged, Told, Verdict};
+use diskarm_study::{Judged, JudgedClaim, Verdict};
 
 use crate::prose;
 
@@ -8,8 +8,8 @@ use crate::prose;
 const INDENT: usize = 16;
 
 /// A claim and what came of it, in a few lines.
-pub fn text(told: &Told<'_>) -> String {
-    let Told { claim, judged } = told;
+pub fn text(told: &JudgedClaim<'_>) -> String {
+    let JudgedClaim { claim, judged } = told;
     let Judged { verdict, ours } = judged;
     let mut text = prose::labelled(&format!("  {verdict}"), &claim.says, INDENT);
     let numbers = format!("theirs {}; ours {ours} ({})", claim.theirs, claim.source);

@@ -56,7 +56,7 @@ pub fn run(args: &Run) -> Result<(), Error> {
     let study = args.chosen.study(&args.study)?;
     let folder = args.chosen.folder(&study);
     let (results, _store) = simulated(&study, &folder, &args.chosen)?;
-    written(&results, &folder)
+    written(&study, &results, &folder)
 }
 
 /// Writes everything from what has been simulated.
@@ -73,7 +73,7 @@ pub fn report(args: &Report) -> Result<(), Error> {
     let runner = Runner::new(&study)?;
     let mut store = opened(&folder)?;
     let results = runner.stored(&mut store)?.ok_or_else(lacks)?;
-    written(&results, &folder)
+    written(&study, &results, &folder)
 }
 
 /// Holds the claims against what is simulated.
@@ -89,7 +89,7 @@ pub fn check(args: &Check) -> Result<(), Error> {
     for study in &studies {
         let folder = args.chosen.folder(study);
         let (results, _store) = simulated(study, &folder, &args.chosen)?;
-        let told = results.claims();
+        let told = study.judge(&results);
         let count = Count::of(&told);
         news += count.fails;
         if args.json {
@@ -153,18 +153,17 @@ fn simulated<'s>(
 }
 
 /// Writes results and report, and tells where they are.
-fn written(results: &Results<'_>, folder: &Path) -> Result<(), Error> {
-    if let Some(title) = results.study.replaces(folder) {
+fn written(study: &Study, results: &Results<'_>, folder: &Path) -> Result<(), Error> {
+    if let Some(title) = study.replaces(folder) {
         let place = folder.display();
         let note = format!("{place}: had results of another study, {title:?}; its runs stay");
         output::warn(&[note]);
     }
     // Made before anything is written, as it may fail.
-    let report = diskarm_study::Report::of(results)?;
-    results.write(folder)?;
+    let report = diskarm_study::Report::of(study, results)?;
+    study.write(results, folder)?;
     report.write(folder)?;
-    let study = results.study;
-    let told = results.claims();
+    let told = study.judge(results);
     let saturated = results
         .outcomes
         .iter()
@@ -180,7 +179,7 @@ fn written(results: &Results<'_>, folder: &Path) -> Result<(), Error> {
         text += "; single runs, no interval";
     }
     text += &format!("\n  {}\n", Count::of(&told).text());
-    let fails = |told: &&diskarm_study::Told<'_>| Shown::of(told) == Shown::Fails;
+    let fails = |told: &&diskarm_study::JudgedClaim<'_>| Shown::of(told) == Shown::Fails;
     told.iter()
         .filter(fails)
         .for_each(|told| text += &claims::text(told));

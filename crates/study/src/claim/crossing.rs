@@ -48,8 +48,8 @@ struct Crossing {
 
 impl Check for Crossing {
     fn judge(&self, results: &Results<'_>) -> Judged {
-        let axes = &results.study.axes;
-        let is_endless = is_endless(&results.study.columns, self.metric);
+        let axes = results.axes;
+        let is_endless = is_endless(results.columns, self.metric);
         let mut tally = Tally::default();
         for line in lines(axes, self.along, &[&self.of, &self.cells]) {
             let Some(other) = line.moved(&self.to) else {
@@ -63,7 +63,9 @@ impl Check for Crossing {
             let differences: Vec<(f64, Estimate)> = differences.collect();
             let steps = differences.iter().map(|(x, d)| (*x, Some(d)));
             match along(&steps.collect::<Vec<_>>(), overtaken) {
-                Some(found) => tally.hold_load(found, &self.bounds, line.told(axes, self.along)),
+                Some(found) => {
+                    tally.hold_load(found, &self.bounds, line.describe(axes, self.along))
+                }
                 None => tally.leave_out(1),
             }
         }

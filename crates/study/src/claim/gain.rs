@@ -6,7 +6,7 @@ use super::bounds::Bounds;
 use super::ratio::{quotient, ratios};
 use super::tally::Tally;
 use super::{Check, Info, Judged};
-use crate::cell::told;
+use crate::axis::describe;
 use crate::metric::Metric;
 use crate::results::{Estimate, Results};
 use crate::select::Selection;
@@ -53,7 +53,7 @@ impl Check for Gain {
     /// The numbers are ratios of the two sides over the same ratio at the counterpart in `than`:
     /// below 1 where `of` is smaller beside `to` than it is there.
     fn judge(&self, results: &Results<'_>) -> Judged {
-        let axes = &results.study.axes;
+        let axes = results.axes;
         let all = ratios(
             results,
             self.metric,
@@ -73,7 +73,7 @@ impl Check for Gain {
             let sides = ratio.as_ref().filter(is_known).zip(base.filter(is_known));
             match sides {
                 Some((ratio, base)) => {
-                    tally.hold(quotient(ratio, base), &self.bounds, told(axes, point));
+                    tally.hold(quotient(ratio, base), &self.bounds, describe(axes, point));
                 }
                 None => tally.leave_out(1),
             }

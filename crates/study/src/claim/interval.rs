@@ -5,8 +5,7 @@ use std::sync::Arc;
 use super::bounds::Bounds;
 use super::tally::Tally;
 use super::{Check, Info, Judged};
-use crate::axis::points;
-use crate::cell::told;
+use crate::axis::{describe, points};
 use crate::metric::Metric;
 use crate::results::{Estimate, Results};
 use crate::select::Selection;
@@ -40,13 +39,13 @@ struct Interval {
 impl Check for Interval {
     /// The numbers are half widths of the 95 % intervals as shares of the means.
     fn judge(&self, results: &Results<'_>) -> Judged {
-        let axes = &results.study.axes;
+        let axes = results.axes;
         let mut tally = Tally::default();
         for point in points(axes).into_iter().filter(|p| self.cells.has(p)) {
             let share = results.estimate(&point, self.metric).and_then(share);
             if let Some(mean) = share {
                 let exact = Estimate::exact(mean);
-                tally.hold(exact, &self.bounds, told(axes, &point));
+                tally.hold(exact, &self.bounds, describe(axes, &point));
             }
         }
         tally.judged()

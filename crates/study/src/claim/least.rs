@@ -41,7 +41,7 @@ struct Least {
 
 impl Check for Least {
     fn judge(&self, results: &Results<'_>) -> Judged {
-        let axes = &results.study.axes;
+        let axes = results.axes;
         let mut tally = Tally::default();
         for line in lines(axes, self.along, &[&self.cells]) {
             let estimates = line.estimates(results, self.metric);
@@ -65,7 +65,7 @@ impl Check for Least {
                 None => Verdict::Fails,
             };
             let found = Estimate::exact(*x);
-            tally.add(found, verdict, line.told(axes, self.along));
+            tally.add(found, verdict, line.describe(axes, self.along));
         }
         tally.judged()
     }

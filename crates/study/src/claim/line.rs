@@ -2,7 +2,7 @@
 
 use super::endless::is_endless;
 use super::load::Load;
-use crate::axis::{Axis, Point, points};
+use crate::axis::{Axis, Point, describe_except, points};
 use crate::metric::Metric;
 use crate::results::{Estimate, Results};
 use crate::select::Selection;
@@ -24,7 +24,7 @@ impl Line {
         results: &'r Results<'_>,
         metric: Metric,
     ) -> Vec<(f64, Option<&'r Estimate>)> {
-        let is_endless = is_endless(&results.study.columns, metric);
+        let is_endless = is_endless(results.columns, metric);
         let steps = self.steps.iter();
         steps
             .map(|(x, point)| (*x, results.at(point)))
@@ -47,18 +47,9 @@ impl Line {
     }
 
     /// Where it lies, as people read it.
-    pub(super) fn told(&self, axes: &[Axis], along: usize) -> String {
-        told_but(axes, &self.point, along)
+    pub(super) fn describe(&self, axes: &[Axis], along: usize) -> String {
+        describe_except(axes, &self.point, along)
     }
-}
-
-/// Where `point` lies on all axes but one, as people read it.
-pub(super) fn told_but(axes: &[Axis], point: &Point, but: usize) -> String {
-    let others = axes.iter().zip(point).enumerate();
-    let others = others.filter(|(number, _)| *number != but);
-    let labels =
-        others.map(|(_, (axis, place))| format!("{} = {}", axis.name, axis.values[*place].label));
-    labels.collect::<Vec<String>>().join(", ")
 }
 
 /// The lines along the axis `along` through the cells that all of `chosen` have.

@@ -6,7 +6,7 @@ use super::bounds::Bounds;
 use super::ratio::ratios;
 use super::tally::Tally;
 use super::{Check, Info, Judged};
-use crate::cell::told;
+use crate::axis::describe;
 use crate::metric::Metric;
 use crate::results::Results;
 use crate::select::Selection;
@@ -48,12 +48,12 @@ struct Order {
 impl Check for Order {
     /// The numbers are the ratios of each side to the next: at most 1, and the slack.
     fn judge(&self, results: &Results<'_>) -> Judged {
-        let axes = &results.study.axes;
+        let axes = results.axes;
         let bounds = Bounds::up_to(1.0 + self.slack);
         let mut tally = Tally::default();
         for pair in self.ascending.windows(2) {
             for (point, ratio) in ratios(results, self.metric, &pair[0], &pair[1], &self.cells) {
-                let at = format!("{} to {}", told(axes, &point), pair[1].label(axes));
+                let at = format!("{} to {}", describe(axes, &point), pair[1].label(axes));
                 match ratio {
                     Some(ratio) => tally.hold(ratio, &bounds, at),
                     None => tally.leave_out(1),

@@ -41,11 +41,13 @@ struct Power {
 
 impl Check for Power {
     fn judge(&self, results: &Results<'_>) -> Judged {
-        let axes = &results.study.axes;
+        let axes = results.axes;
         let mut tally = Tally::default();
         for line in lines(axes, self.along, &[&self.cells]) {
             match along(&line.estimates(results, self.metric), exponent) {
-                Some(found) => tally.hold_load(found, &self.bounds, line.told(axes, self.along)),
+                Some(found) => {
+                    tally.hold_load(found, &self.bounds, line.describe(axes, self.along))
+                }
                 None => tally.leave_out(1),
             }
         }

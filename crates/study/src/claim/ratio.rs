@@ -4,11 +4,9 @@ use std::sync::Arc;
 
 use super::bounds::Bounds;
 use super::endless::is_endless;
-use super::line::told_but;
 use super::tally::Tally;
 use super::{Check, Info, Judged};
-use crate::axis::{Point, points};
-use crate::cell::told;
+use crate::axis::{Point, describe, describe_except, points};
 use crate::metric::Metric;
 use crate::results::{Estimate, Results};
 use crate::select::Selection;
@@ -57,14 +55,14 @@ struct Ratio {
 
 impl Check for Ratio {
     fn judge(&self, results: &Results<'_>) -> Judged {
-        let axes = &results.study.axes;
+        let axes = results.axes;
         let mut tally = Tally::default();
         let all = ratios(results, self.metric, &self.of, &self.to, &self.cells);
         match self.mean_over {
             None => {
                 for (point, ratio) in all {
                     match ratio {
-                        Some(ratio) => tally.hold(ratio, &self.bounds, told(axes, &point)),
+                        Some(ratio) => tally.hold(ratio, &self.bounds, describe(axes, &point)),
                         None => tally.leave_out(1),
                     }
                 }
@@ -75,7 +73,7 @@ impl Check for Ratio {
                     tally.leave_out(group.len() - known.len());
                     match mean(&known) {
                         Some(mean) => {
-                            tally.hold(mean, &self.bounds, told_but(axes, &point, axis));
+                            tally.hold(mean, &self.bounds, describe_except(axes, &point, axis));
                         }
                         None => tally.leave_out(known.len()),
                     }
@@ -96,9 +94,9 @@ pub(super) fn ratios(
     to: &Selection,
     cells: &Selection,
 ) -> Vec<(Point, Option<Estimate>)> {
-    let is_endless = is_endless(&results.study.columns, metric);
+    let is_endless = is_endless(results.columns, metric);
     let mut ratios = Vec::new();
-    for point in points(&results.study.axes) {
+    for point in points(results.axes) {
         if !(of.has(&point) && cells.has(&point)) {
             continue;
         }

@@ -42,7 +42,7 @@ impl Search {
         results: &Results<'_>,
         find: impl Fn(&Line) -> Option<Load>,
     ) -> Judged {
-        let axes = &results.study.axes;
+        let axes = results.axes;
         let mut tally = Tally::default();
         for line in lines(axes, self.along, &[&self.of, &self.cells]) {
             let load = find(&line);
@@ -54,7 +54,9 @@ impl Search {
                 }
             };
             match found {
-                Some(found) => tally.hold_load(found, &self.bounds, line.told(axes, self.along)),
+                Some(found) => {
+                    tally.hold_load(found, &self.bounds, line.describe(axes, self.along))
+                }
                 None => tally.leave_out(1),
             }
         }

@@ -7,8 +7,7 @@ use super::endless::is_endless;
 use super::ratio::quotient;
 use super::tally::Tally;
 use super::{Check, Info, Judged};
-use crate::axis::{Point, points};
-use crate::cell::told;
+use crate::axis::{Point, describe, points};
 use crate::metric::Metric;
 use crate::results::{Estimate, Outcome, Results};
 use crate::select::Selection;
@@ -45,8 +44,8 @@ struct Spread {
 impl Check for Spread {
     /// The numbers are the largest estimate over the smallest, at each point of the other axes.
     fn judge(&self, results: &Results<'_>) -> Judged {
-        let axes = &results.study.axes;
-        let is_endless = is_endless(&results.study.columns, self.metric);
+        let axes = results.axes;
+        let is_endless = is_endless(results.columns, self.metric);
         let mut tally = Tally::default();
         let mut seen: Vec<Point> = Vec::new();
         for point in points(axes)
@@ -66,7 +65,7 @@ impl Check for Spread {
             let all = all.filter(|point| self.cells.has(point));
             let all: Vec<&Outcome> = all.map(|point| results.at(&point)).collect();
             match largest_over_smallest(&all, self.metric, is_endless) {
-                Some(found) => tally.hold(found, &self.bounds, told(axes, &point)),
+                Some(found) => tally.hold(found, &self.bounds, describe(axes, &point)),
                 None => tally.leave_out(1),
             }
             seen.push(base);

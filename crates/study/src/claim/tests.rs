@@ -1,23 +1,57 @@
 //! Every check against figures that are made up, so that the verdict is known.
 
-use super::{CHECKS, Judged, Verdict};
+use super::{CHECKS, Claim, Judged, RawClaim, Verdict};
+use crate::axis::{Axis, AxisValue, points};
+use crate::cell::{Cell, Keys, Reader};
 use crate::error::FileError;
-use crate::file::{Asked, Study};
+use crate::measure::Measure;
+use crate::metric::Column;
+use crate::place::Text;
 use crate::results::{Replicated, Results};
+use crate::scalar::Scalar;
 
-/// Policies a, b and c at loads 1, 2 and 4, with the claim that is asked for.
-fn study(claim: &str) -> Study {
-    read(claim).unwrap()
+/// Policies a, b and c, and loads 1, 2 and 4.
+fn axes() -> Vec<Axis> {
+    let axis = |name: &str, values: &[Scalar]| Axis {
+        name: name.to_owned(),
+        title: name.to_owned(),
+        unit: None,
+        values: values.iter().cloned().map(AxisValue::plain).collect(),
+        left_out: Vec::new(),
+    };
+    let policies = ["a", "b", "c"].map(|name| Scalar::Text(name.to_owned()));
+    let loads = [1.0, 2.0, 4.0].map(Scalar::Number);
+    vec![axis("policy", &policies), axis("load", &loads)]
 }
 
-fn read(claim: &str) -> Result<Study, FileError> {
-    let text = format!(
-        "title = \"T\"\nsource = \"S\"\n[cell]\ndrive = \"d\"\npolicy = \"{{policy}}\"\n\
-         workload = \"{{load}}\"\nrequests = 1\n[[axis]]\nname = \"policy\"\n\
-         values = [\"a\", \"b\", \"c\"]\n[[axis]]\nname = \"load\"\nvalues = [1, 2, 4]\n\
-         [[claim]]\nsays = \"so\"\nsource = \"s\"\ntheirs = \"t\"\n{claim}\n"
-    );
-    Study::read("t", &text, "t.toml", Asked::default())
+/// Those of the measure `responses`.
+fn columns() -> Vec<Column> {
+    let measured = Measure::Responses.info().columns.iter();
+    measured.map(|(n, t)| Column::measured(n, t)).collect()
+}
+
+/// A cell at each point of the axes.
+fn cells(axes: &[Axis]) -> Vec<Cell> {
+    let text = "drive = \"d\"\npolicy = \"{policy}\"\nworkload = \"{load}\"\nrequests = 1\n";
+    let keys: Keys = toml::from_str(text).unwrap();
+    let text = Text {
+        file: "t.toml",
+        text,
+    };
+    let keys = &keys;
+    let reader = Reader { text, axes, keys };
+    let cells = points(axes).into_iter().map(|point| reader.read(&point));
+    cells.collect::<Result<_, _>>().unwrap()
+}
+
+fn read(claim: &str) -> Result<Claim, FileError> {
+    let text = format!("says = \"so\"\nsource = \"s\"\ntheirs = \"t\"\n{claim}\n");
+    let raw: RawClaim = toml::from_str(&text).unwrap();
+    let at = Text {
+        file: "t.toml",
+        text: &text,
+    };
+    raw.read(&axes(), &columns(), &at.at(&(0..0), "claim[0]"))
 }
 
 /// Every key that any check has.
@@ -65,12 +99,12 @@ fn judge(claim: &str, means: [[&[f64]; 3]; 3]) -> Judged {
 
 /// The same of another column; a figure that is not a number is absent.
 fn judge_of(column: &str, claim: &str, means: [[&[f64]; 3]; 3]) -> Judged {
-    let study = study(claim);
-    let columns = study.columns.len();
-    let place = study.columns.iter().position(|c| c.name == column).unwrap();
-    let cells = means.as_flattened().iter().map(|runs| {
+    let (axes, columns) = (axes(), columns());
+    let cells = cells(&axes);
+    let place = columns.iter().position(|c| c.name == column).unwrap();
+    let replicated = means.as_flattened().iter().map(|runs| {
         let run = |mean: &f64| {
-            let mut run = vec![None; columns];
+            let mut run = vec![None; columns.len()];
             run[place] = Some(*mean).filter(|mean| !mean.is_nan());
             run
         };
@@ -80,8 +114,8 @@ fn judge_of(column: &str, claim: &str, means: [[&[f64]; 3]; 3]) -> Judged {
         };
         (vec![1; runs.len().max(1)], replicated)
     });
-    let results = Results::new(&study, cells.collect());
-    study.claims[0].judge(&results)
+    let results = Results::new(&axes, &columns, &cells, replicated.collect());
+    read(claim).unwrap().judge(&results)
 }
 
 const TEN: &[f64] = &[10.0, 10.0];

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use super::bounds::Bounds;
 use super::tally::Tally;
 use super::{Check, Info, Judged, Verdict};
-use crate::axis::points;
-use crate::cell::told;
+use crate::axis::{describe, points};
 use crate::metric::Metric;
 use crate::results::{Estimate, Results};
 use crate::select::Selection;
@@ -38,10 +37,10 @@ struct Value {
 
 impl Check for Value {
     fn judge(&self, results: &Results<'_>) -> Judged {
-        let axes = &results.study.axes;
+        let axes = results.axes;
         let mut tally = Tally::default();
         for point in points(axes).iter().filter(|point| self.cells.has(point)) {
-            let at = told(axes, point);
+            let at = describe(axes, point);
             match results.estimate(point, self.metric) {
                 Some(estimate) => tally.hold(estimate.clone(), &self.bounds, at),
                 None if results.at(point).is_saturated => {

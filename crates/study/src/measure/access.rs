@@ -5,15 +5,13 @@
 //! drive is asked what each request of the last stream would take, and serves none of them; and
 //! what it would take if it began at certain angles of its track.
 
-use std::ops::ControlFlow;
-
 use diskarm_core::extent::Extent;
 use diskarm_core::sched::{Estimate, Outlook};
 use diskarm_core::units::{Angle, Span};
+use diskarm_simulate::Simulation;
 
-use super::alone::{Placed, workload};
-use super::{Figures, Info};
-use crate::job::Job;
+use super::alone::{Placed, drawn};
+use super::{Figures, Info, Stop};
 
 pub(super) const INFO: Info = Info {
     name: "access",
@@ -135,19 +133,16 @@ pub(super) const INFO: Info = Info {
 /// a revolution by chance.
 const ANGLES: usize = 24;
 
-pub(super) fn run(
-    job: &Job,
-    seed: u64,
-    stop: &(dyn Fn() -> ControlFlow<()> + Sync),
-) -> Result<Figures, String> {
-    let Placed { drive, now, rest } = Placed::after(1, job, seed)?;
-    let disk = job.model().disk();
-    let targets = match workload(job)?.requests(disk, seed).skip(1).last() {
+pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures, String> {
+    let drawn = drawn(simulation)?;
+    let disk = simulation.model.disk();
+    let Placed { drive, now, rest } = Placed::after(1, simulation.model, drawn)?;
+    let targets = match drawn.workload.requests(disk, drawn.seed).skip(1).last() {
         Some((_, requests)) => requests,
         None => rest,
     };
     let outlook = drive.outlook(now);
-    let count = job.requests_count();
+    let count = drawn.requests_count();
     let (mut positioning, mut seek) = (Span::ZERO, Span::ZERO);
     let revolution = drive.shape().revolution;
     let mut within = [0_u64; 2];

@@ -3,10 +3,8 @@
 use diskarm_core::drive::{Device, Drive};
 use diskarm_core::request::Request;
 use diskarm_core::units::{Angle, Instant};
-use diskarm_core::workload::{Requests, Workload};
-use diskarm_simulate::Input;
-
-use crate::job::Job;
+use diskarm_core::workload::Requests;
+use diskarm_simulate::{Drawn, Input, Model, Simulation};
 
 /// A drive that has just served the first request of a workload's first stream, or the first few.
 pub(super) struct Placed {
@@ -18,12 +16,11 @@ pub(super) struct Placed {
 }
 
 impl Placed {
-    /// After the first `served` requests of the job's first stream, one at a time.
-    pub(super) fn after(served: u64, job: &Job, seed: u64) -> Result<Self, String> {
-        let first = &workload(job)?.streams[0];
-        let model = job.model();
+    /// After the first `served` requests of the first stream, one at a time.
+    pub(super) fn after(served: u64, model: &Model, drawn: &Drawn) -> Result<Self, String> {
+        let first = &drawn.workload.streams[0];
         let mut drive = Drive::with_layout(&model.spec, model.layout.clone(), Angle::ZERO);
-        let mut rest = first.requests(model.disk(), seed);
+        let mut rest = first.requests(model.disk(), drawn.seed);
         let mut now = Instant::START;
         for _ in 0..served {
             now = serve(&mut drive, now, rest.next_request())?;
@@ -32,10 +29,10 @@ impl Placed {
     }
 }
 
-/// What the job's requests are drawn from.
-pub(super) fn workload(job: &Job) -> Result<&Workload, String> {
-    match job.input() {
-        Input::Drawn(drawn) => Ok(&drawn.workload),
+/// The generated requests of a simulation; these measures take no traces.
+pub(super) fn drawn<'a>(simulation: &Simulation<'a>) -> Result<&'a Drawn, String> {
+    match simulation.input {
+        Input::Drawn(drawn) => Ok(drawn),
         Input::Traced(_) => Err("cell.trace: found a trace, expected a workload".to_owned()),
     }
 }

@@ -4,18 +4,16 @@
 //! A request that finds nothing else waiting is a decision too, and has both. Of equals, such as
 //! requests on one cylinder, each has the least.
 
-use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use diskarm_core::drive::Drive;
 use diskarm_core::extent::Extent;
 use diskarm_core::request::Request;
-use diskarm_core::sched::{Estimate, Outlook, Pending, Policy, PolicyConfig};
+use diskarm_core::sched::{Estimate, Outlook, Pending, Policy};
 use diskarm_core::units::{Instant, Span};
-use diskarm_simulate::MakePolicy;
+use diskarm_simulate::{MakePolicy, Simulation};
 
-use super::{Figures, Info};
-use crate::job::Job;
+use super::{Figures, Info, Stop};
 
 pub(super) const INFO: Info = Info {
     name: "choices",
@@ -33,18 +31,19 @@ pub(super) const INFO: Info = Info {
     ],
 };
 
-pub(super) fn run(
-    job: &Job,
-    seed: u64,
-    stop: &(dyn Fn() -> ControlFlow<()> + Sync),
-) -> Result<Figures, String> {
+pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures, String> {
     let seen = Arc::new(Mutex::new(Seen::default()));
     let watched = Watched {
-        policy: job.policy(),
-        warm_up: job.warm_up(),
+        policy: simulation.policy,
+        warm_up: simulation.warm_up,
         seen: seen.clone(),
     };
-    let run = job.run_with(&watched, seed, stop)?;
+    let simulation = Simulation {
+        policy: &watched,
+        ..*simulation
+    };
+    let run = simulation.run(&|_| stop(), None);
+    let run = run.map_err(|error| error.to_string())?;
     if run.is_stopped {
         return Ok(Figures::Stopped);
     }
@@ -103,7 +102,7 @@ fn locked(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
 
 /// Makes a policy whose decisions are counted.
 struct Watched<'a> {
-    policy: &'a PolicyConfig,
+    policy: &'a dyn MakePolicy,
     warm_up: u64,
     seen: Arc<Mutex<Seen>>,
 }

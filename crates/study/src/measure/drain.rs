@@ -4,13 +4,11 @@
 //! The requests of the warm-up are served first, one at a time, so that the arm stands somewhere;
 //! then all others wait at once. Their arrival times do not matter.
 
-use std::ops::ControlFlow;
-
 use diskarm_core::sched::Pending;
+use diskarm_simulate::Simulation;
 
-use super::alone::{Placed, serve, workload};
-use super::{Figures, Info};
-use crate::job::Job;
+use super::alone::{Placed, drawn, serve};
+use super::{Figures, Info, Stop};
 
 pub(super) const INFO: Info = Info {
     name: "drain",
@@ -24,26 +22,23 @@ pub(super) const INFO: Info = Info {
     ],
 };
 
-pub(super) fn run(
-    job: &Job,
-    seed: u64,
-    stop: &(dyn Fn() -> ControlFlow<()> + Sync),
-) -> Result<Figures, String> {
-    let streams = workload(job)?.streams.len();
+pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures, String> {
+    let drawn = drawn(simulation)?;
+    let streams = drawn.workload.streams.len();
     if streams != 1 {
         let expected = "one, as all wait at once and no stream comes before another";
         return Err(format!(
             "cell.workload: found {streams} streams, expected {expected}"
         ));
     }
-    let warm_up = job.warm_up();
+    let warm_up = simulation.warm_up;
     let Placed {
         mut drive,
         now: begin,
         rest,
-    } = Placed::after(warm_up, job, seed)?;
-    let mut policy = job.policy().policy(&drive);
-    let count = job.requests_count() - warm_up;
+    } = Placed::after(warm_up, simulation.model, drawn)?;
+    let mut policy = simulation.policy.policy(&drive);
+    let count = drawn.requests_count() - warm_up;
     for request in rest.take(count as usize) {
         let arrived = begin;
         policy.add(Pending { request, arrived }, &drive);

@@ -1,13 +1,11 @@
 //! What requests took: the measure of nearly every study.
 
-use std::ops::ControlFlow;
-
 use diskarm_core::report::{Report, Served};
 use diskarm_core::request::Op;
 use diskarm_core::units::Span;
+use diskarm_simulate::Simulation;
 
-use super::{Figures, Info};
-use crate::job::Job;
+use super::{Figures, Info, Stop};
 
 pub(super) const INFO: Info = Info {
     name: "responses",
@@ -78,12 +76,9 @@ pub(super) const INFO: Info = Info {
     ],
 };
 
-pub(super) fn run(
-    job: &Job,
-    seed: u64,
-    stop: &(dyn Fn() -> ControlFlow<()> + Sync),
-) -> Result<Figures, String> {
-    let run = job.run(seed, stop)?;
+pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures, String> {
+    let run = simulation.run(&|_| stop(), None);
+    let run = run.map_err(|error| error.to_string())?;
     if run.is_stopped {
         return Ok(Figures::Stopped);
     }

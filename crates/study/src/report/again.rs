@@ -24,8 +24,7 @@ pub struct Inputs {
 impl Inputs {
     /// # Errors
     /// When a drive or a trace can no longer be read.
-    pub fn of(results: &Results<'_>) -> Result<Self, StudyError> {
-        let study = results.study;
+    pub fn of(study: &Study, results: &Results<'_>) -> Result<Self, StudyError> {
         let (mut inputs, mut shared) = (Self::default(), Shared::default());
         let mut seen = BTreeSet::new();
         for (cell, outcome) in study.cells.iter().zip(&results.outcomes) {
@@ -72,7 +71,7 @@ impl Inputs {
             row("Command", code(&command(study))),
             row(
                 "Version",
-                code(&format!("diskarm {}", crate::VERSION_AND_BUILD)),
+                code(&format!("diskarm {}", crate::version::VERSION_AND_BUILD)),
             ),
             row("Drives' specifications", digests(&self.drives)),
         ];

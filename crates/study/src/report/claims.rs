@@ -1,12 +1,13 @@
 //! Claims with their verdicts.
 
 use super::html::Html;
-use crate::claim::Told;
+use crate::claim::JudgedClaim;
+use crate::file::Study;
 use crate::results::Results;
 use crate::verdicts::{Count, Shown};
 
 /// The claims of a study, judged.
-pub struct Claims<'s>(Vec<Told<'s>>);
+pub struct Claims<'s>(Vec<JudgedClaim<'s>>);
 
 /// As one claim's verdict.
 fn word(shown: Shown) -> &'static str {
@@ -32,8 +33,8 @@ fn class(shown: Shown) -> &'static str {
 
 impl<'s> Claims<'s> {
     /// Holds all claims against what came of their study.
-    pub fn of(results: &Results<'s>) -> Self {
-        Self(results.claims())
+    pub fn of(study: &'s Study, results: &Results<'_>) -> Self {
+        Self(study.judge(results))
     }
 
     pub fn is_empty(&self) -> bool {
@@ -76,8 +77,8 @@ fn id(place: usize) -> String {
     format!("claim-{}", place + 1)
 }
 
-fn listed(place: usize, told: &Told<'_>) -> Html {
-    let Told { claim, judged } = told;
+fn listed(place: usize, told: &JudgedClaim<'_>) -> Html {
+    let JudgedClaim { claim, judged } = told;
     let shown = Shown::of(told);
     let verdict = Html::with(
         "span",

@@ -6,11 +6,11 @@ use super::drawing::{Drawing, Names, note, with_unit};
 use super::parts::Part;
 use super::tables::{self, Heads, grid};
 use crate::figure::{Figure, Scale};
+use crate::file::Study;
 use crate::results::Results;
 
 /// All figures: one to each combination of values of the axes that it does not name.
-pub fn all(results: &Results<'_>, names: &mut Names) -> Vec<Drawing> {
-    let study = results.study;
+pub fn all(study: &Study, results: &Results<'_>, names: &mut Names) -> Vec<Drawing> {
     let mut drawings = Vec::new();
     for figure in &study.figures {
         let parts = Part::all(&study.axes, [figure.series, figure.x], &figure.cells);
@@ -22,7 +22,7 @@ pub fn all(results: &Results<'_>, names: &mut Names) -> Vec<Drawing> {
                 shared: heights.clone(),
                 ..plot::Axis::of(&figure.y_label, scale(figure.y_scale))
             };
-            drawings.push(drawn(results, figure, &part, y, name));
+            drawings.push(drawn(study, results, figure, &part, y, name));
         }
     }
     drawings
@@ -41,13 +41,13 @@ fn shared_heights(results: &Results<'_>, figure: &Figure, parts: &[Part<2>]) -> 
 }
 
 fn drawn(
+    study: &Study,
     results: &Results<'_>,
     figure: &Figure,
     part: &Part<2>,
     y: plot::Axis,
     name: String,
 ) -> Drawing {
-    let study = results.study;
     let (lines, across) = (&study.axes[figure.series], &study.axes[figure.x]);
     let title = part.titled(&figure.title);
     let series = part.along[0].iter();
@@ -76,8 +76,7 @@ fn drawn(
 
 /// The line of a value of the series' axis. A cell without a figure leaves a gap.
 fn series_of(results: &Results<'_>, figure: &Figure, part: &Part<2>, line: usize) -> Series {
-    let study = results.study;
-    let across = &study.axes[figure.x].values;
+    let across = &results.axes[figure.x].values;
     let cells = part.along[1].iter().filter_map(|x| {
         let number = across[*x].value.number()?;
         Some((number, part.point([line, *x])))
@@ -97,7 +96,7 @@ fn series_of(results: &Results<'_>, figure: &Figure, part: &Part<2>, line: usize
         .rposition(|(_, point)| results.estimate(point, figure.y).is_some());
     let next = last.and_then(|last| cells.get(last + 1));
     Series {
-        label: study.axes[figure.series].values[line].label.clone(),
+        label: results.axes[figure.series].values[line].label.clone(),
         points: points.take(last.map_or(0, |last| last + 1)).collect(),
         ends_saturated: next.is_some_and(|(_, point)| results.at(point).is_saturated),
         is_reference: false,

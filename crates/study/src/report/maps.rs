@@ -5,24 +5,29 @@ use diskarm_plot::{self as plot, Side};
 use super::drawing::{Drawing, Names, note, with_unit};
 use super::parts::Part;
 use super::tables::{self, Heads, grid};
+use crate::file::Study;
 use crate::map::Map;
 use crate::results::Results;
 
 /// All maps: one to each combination of values of the axes that it does not name.
-pub fn all(results: &Results<'_>, names: &mut Names) -> Vec<Drawing> {
-    let study = results.study;
+pub fn all(study: &Study, results: &Results<'_>, names: &mut Names) -> Vec<Drawing> {
     let mut drawings = Vec::new();
     for map in &study.maps {
         for part in Part::all(&study.axes, [map.x], &map.cells) {
             let name = names.of(&map.name, &part.words);
-            drawings.push(drawn(results, map, part, name));
+            drawings.push(drawn(study, results, map, part, name));
         }
     }
     drawings
 }
 
-fn drawn(results: &Results<'_>, map: &Map, mut part: Part<1>, name: String) -> Drawing {
-    let study = results.study;
+fn drawn(
+    study: &Study,
+    results: &Results<'_>,
+    map: &Map,
+    mut part: Part<1>,
+    name: String,
+) -> Drawing {
     let across = &study.axes[map.x];
     let number = |place: usize| across.values[place].value.number().unwrap_or(f64::NAN);
     let [places] = &mut part.along;

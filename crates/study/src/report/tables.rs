@@ -5,13 +5,13 @@ use super::html::Html;
 use super::number::told;
 use super::parts::Part;
 use crate::axis::{Axis, Point};
+use crate::file::Study;
 use crate::metric::Metric;
 use crate::results::Results;
 
 /// All tables: one to each metric and each combination of values of the axes that it does not
 /// name.
-pub fn all(results: &Results<'_>) -> Html {
-    let study = results.study;
+pub fn all(study: &Study, results: &Results<'_>) -> Html {
     let mut tables = Vec::new();
     for table in &study.tables {
         for part in Part::all(&study.axes, [table.rows, table.columns], &table.cells) {

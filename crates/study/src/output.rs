@@ -1,21 +1,46 @@
 //! Results as files: a row to each cell and metric, and everything as JSON.
 
 use std::fmt::Write;
+use std::fs;
+use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{Estimate, Results};
 use crate::cell::{Inputs, Replications};
-use crate::claim::Told;
+use crate::claim::JudgedClaim;
+use crate::error::StudyError;
+use crate::file::Study;
+use crate::files::replace;
 use crate::metric::Metric;
+use crate::results::{Estimate, Results};
 use crate::scalar::Scalar;
+use crate::version::{BUILD, VERSION};
 
-impl Results<'_> {
+impl Study {
+    /// Writes `results.csv` and `results.json` into `folder`, each as a whole or not at all.
+    ///
+    /// # Errors
+    /// When one cannot be written.
+    pub fn write(&self, results: &Results<'_>, folder: &Path) -> Result<(), StudyError> {
+        replace(&folder.join("results.csv"), self.csv(results).as_bytes())?;
+        replace(&folder.join("results.json"), self.json(results).as_bytes())
+    }
+
+    /// The title of another study whose results `folder` holds, if it does: studies are identified
+    /// by their titles, as their files may be edited and moved. Writing there replaces them; its
+    /// runs stay, so that it writes them again without simulating.
+    pub fn replaces(&self, folder: &Path) -> Option<String> {
+        // What cannot be read is reported when it is written.
+        let text = fs::read_to_string(folder.join("results.json")).ok()?;
+        let owner: Owner = serde_json::from_str(&text).ok()?;
+        (owner.title != self.title).then_some(owner.title)
+    }
+
     /// A row to each cell and metric: the labels of the axes, `metric`, `mean`,
     /// `ci95_half_width`, `replications`, and `saturated`. A saturated cell has one row, without a
     /// metric.
-    pub fn csv(&self) -> String {
-        let axes = self.study.axes.iter().map(|axis| field(&axis.name));
+    pub fn csv(&self, results: &Results<'_>) -> String {
+        let axes = self.axes.iter().map(|axis| field(&axis.name));
         let own = [
             "metric",
             "mean",
@@ -25,8 +50,8 @@ impl Results<'_> {
         ];
         let heads: Vec<String> = axes.chain(own.map(str::to_owned)).collect();
         let mut text = heads.join(",") + "\n";
-        for (cell, outcome) in self.study.cells.iter().zip(&self.outcomes) {
-            let labels = self.study.axes.iter().zip(&cell.point);
+        for (cell, outcome) in self.cells.iter().zip(&results.outcomes) {
+            let labels = self.axes.iter().zip(&cell.point);
             let labels = labels.map(|(axis, place)| field(&axis.values[*place].label) + ",");
             let labels: String = labels.collect();
             let replications = outcome.seeds.len();
@@ -34,7 +59,7 @@ impl Results<'_> {
                 // Writing to a string cannot fail.
                 let _ = writeln!(text, "{labels},,,{replications},true");
             }
-            for (place, column) in self.study.columns.iter().enumerate() {
+            for (place, column) in self.columns.iter().enumerate() {
                 let Some(estimate) = outcome.estimate(Metric(place)) else {
                     continue;
                 };
@@ -50,19 +75,18 @@ impl Results<'_> {
 
     /// Everything: the study's inputs cell by cell, their figures with those of each replication,
     /// and the claims.
-    pub fn json(&self) -> String {
-        let study = self.study;
-        let cells = study
+    pub fn json(&self, results: &Results<'_>) -> String {
+        let cells = self
             .cells
             .iter()
-            .zip(&self.outcomes)
+            .zip(&results.outcomes)
             .map(|(cell, outcome)| {
-                let values = study
+                let values = self
                     .axes
                     .iter()
                     .zip(&cell.point)
                     .map(|(axis, place)| (axis.name.as_str(), &axis.values[*place].value));
-                let figures = study
+                let figures = self
                     .columns
                     .iter()
                     .enumerate()
@@ -79,16 +103,22 @@ impl Results<'_> {
                 }
             });
         let out = Out {
-            study: &study.name,
-            title: &study.title,
-            version: crate::VERSION,
-            sources: crate::BUILD,
-            quick: study.asked.quick,
+            study: &self.name,
+            title: &self.title,
+            version: VERSION,
+            sources: BUILD,
+            quick: self.asked.quick,
             cells: cells.collect(),
-            claims: self.claims(),
+            claims: self.judge(results),
         };
         serde_json::to_string_pretty(&out).expect("plain data") + "\n"
     }
+}
+
+/// The part of `results.json` that says whose it is.
+#[derive(Deserialize)]
+struct Owner {
+    title: String,
 }
 
 #[derive(Serialize)]
@@ -100,7 +130,7 @@ struct Out<'a> {
     sources: &'a str,
     quick: bool,
     cells: Vec<CellOut<'a>>,
-    claims: Vec<Told<'a>>,
+    claims: Vec<JudgedClaim<'a>>,
 }
 
 #[derive(Serialize)]
