@@ -39,6 +39,9 @@ test: ## run every check that a merge requires
 	$(CARGO) xtask tidy
 	$(CARGO) test --workspace
 	$(CARGO) test --package diskarm-trace --features parquet --lib --tests
+	# Each crate can be packaged from its own folder.
+	$(CARGO) package --quiet --workspace --exclude xtask --exclude diskarm-python \
+		--no-verify --allow-dirty --offline
 	@if [ -d "$$(rustc --print target-libdir --target $(WASM))" ]; then \
 		echo "$(CARGO) check --package diskarm-core --target $(WASM)"; \
 		$(CARGO) check --quiet --package diskarm-core --target $(WASM); \
