@@ -5,7 +5,7 @@
 
 use std::io::{Cursor, sink};
 
-use diskarm_trace::{FORMATS, Moment, OnError, Options, Writer, read_with, writable};
+use diskarm_trace::{ArrivalEvent, FORMATS, OnError, Options, Writer, read_with, writable};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -15,7 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
         (None, OnError::Stop),
         (Some(forced), OnError::Skip),
     ] {
-        for arrival in [Moment::Issue, Moment::Queue] {
+        for arrival in [ArrivalEvent::Issue, ArrivalEvent::Queue] {
             let options = Options {
                 format,
                 on_error,

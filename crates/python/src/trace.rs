@@ -3,7 +3,7 @@
 use diskarm_core::units::Instant;
 use diskarm_simulate::{Fitting, Issue, Part, Reading, Traced};
 use diskarm_trace::adapt::{Factor, parse_instant};
-use diskarm_trace::{Moment, OnError};
+use diskarm_trace::{ArrivalEvent, OnError};
 use pyo3::prelude::*;
 
 use crate::fault::wrong;
@@ -42,8 +42,8 @@ impl AskedReading {
                 other => return Err(wrong(py, "on_error", other, "stop or skip")),
             },
             arrival: match &self.arrival[..] {
-                "issue" => Moment::Issue,
-                "queue" => Moment::Queue,
+                "issue" => ArrivalEvent::Issue,
+                "queue" => ArrivalEvent::Queue,
                 other => return Err(wrong(py, "arrival", other, "issue or queue")),
             },
         })

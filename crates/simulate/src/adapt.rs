@@ -2,7 +2,7 @@
 
 use diskarm_core::units::{Instant, SectorCount};
 use diskarm_trace::TraceError;
-use diskarm_trace::adapt::{Factor, Fit, Fitted, Notes, Only, Paced, Window};
+use diskarm_trace::adapt::{DeviceFilter, Factor, Fit, Fitted, Notes, Paced, Window};
 
 use crate::error::Error;
 use crate::reading::STANDARD_INPUT;
@@ -26,7 +26,7 @@ impl Part {
         if self.devices.is_empty() {
             return Box::new(trace);
         }
-        Box::new(Only::new(trace, self.devices.iter().copied()))
+        Box::new(DeviceFilter::new(trace, self.devices.iter().copied()))
     }
 
     /// The requests of the time that is taken.

@@ -53,7 +53,7 @@ impl Blocks {
         if record.end().0 > self.count {
             let found = format!("{} sectors from {}", record.sectors.0, record.start.0);
             let expected = format!("at most {} blocks", self.count);
-            return Err(TraceError::value(file, record.place, "lbn", &found, &expected).into());
+            return Err(TraceError::value(file, record.location, "lbn", &found, &expected).into());
         }
         Ok(Request {
             id,

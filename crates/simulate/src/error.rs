@@ -7,7 +7,7 @@ use std::io;
 use diskarm_core::engine::Rejected;
 use diskarm_core::spec::SpecError;
 use diskarm_core::text::Fault;
-use diskarm_trace::{Place, TraceError};
+use diskarm_trace::{Location, TraceError};
 
 /// What is wrong with what was asked for. Displays as one line.
 #[derive(Debug)]
@@ -96,8 +96,8 @@ impl Error {
         match self {
             Self::Spec(error) => Some(error.line as u64),
             Self::Workload { fault, .. } => fault.line.map(|line| line as u64),
-            Self::Trace(error) => match error.place() {
-                Some(Place::Line(line)) => Some(line),
+            Self::Trace(error) => match error.location() {
+                Some(Location::Line(line)) => Some(line),
                 _ => None,
             },
             _ => None,

@@ -136,7 +136,7 @@ fn measured(record: &Record, id: u64, trace: &Reader, blocks: Blocks) -> Result<
             "measured responses, and pauses or arrivals, which the format {} does not carry",
             trace.format().name
         );
-        let error = TraceError::value(trace.name(), record.place, "response", "none", &expected);
+        let error = TraceError::value(trace.name(), record.location, "response", "none", &expected);
         return Err(error.into());
     };
     let request = blocks.request(record, id, trace.name())?;
@@ -155,7 +155,7 @@ fn pause(record: &Record, end: Instant, file: &str) -> Result<Span, Error> {
         let found = record.arrival.map_or(f64::NAN, Instant::as_s);
         TraceError::value(
             file,
-            record.place,
+            record.location,
             "arrival",
             &format!("{found} s"),
             expected,

@@ -1,6 +1,6 @@
 //! How a trace is read.
 
-use diskarm_trace::{Moment, OnError, Options, Reader, TraceError};
+use diskarm_trace::{ArrivalEvent, OnError, Options, Reader, TraceError};
 
 /// The name that stands for standard input.
 pub const STANDARD_INPUT: &str = "-";
@@ -13,7 +13,7 @@ pub struct Reading {
     /// What a bad row does.
     pub on_error: OnError,
     /// When a request arrives in a trace of Linux's block layer.
-    pub arrival: Moment,
+    pub arrival: ArrivalEvent,
 }
 
 impl Reading {

@@ -2,7 +2,7 @@
 
 use diskarm_core::request::Request;
 use diskarm_core::units::{Lbn, SectorCount};
-use diskarm_trace::adapt::{Closed, Disks, Merged, Notes};
+use diskarm_trace::adapt::{ClosedLoop, Disks, Merged, Notes};
 use diskarm_trace::{Reader, Record, TraceError};
 
 use crate::blocks::Blocks;
@@ -142,7 +142,9 @@ impl TraceRows {
                 .devices()
                 .last()
                 .map_or_else(String::new, u32::to_string);
-            return Err(TraceError::value(name, record.place, "device", &found, &expected).into());
+            return Err(
+                TraceError::value(name, record.location, "device", &found, &expected).into(),
+            );
         }
         let request = self.blocks.request(record, self.next_id, name)?;
         let base = u64::from(record.device) * self.size.0;
@@ -170,7 +172,7 @@ fn changed(traced: &Traced, room: SectorCount) -> Result<Box<dyn Notes>, Error> 
     };
     let taken = traced.part.window(merged);
     Ok(traced.part.pace(match traced.issue {
-        Issue::Pauses => Box::new(Closed::new(taken)),
+        Issue::Pauses => Box::new(ClosedLoop::new(taken)),
         Issue::Traced | Issue::Outstanding { .. } => taken,
     }))
 }

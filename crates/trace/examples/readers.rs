@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use diskarm_core::request::Op;
 use diskarm_core::units::{self, Lbn, SectorCount, Span};
-use diskarm_trace::{Place, Reader, Record, TraceError, Writer, open, read, writable};
+use diskarm_trace::{Location, Reader, Record, TraceError, Writer, open, read, writable};
 
 /// Requests of a trace.
 const REQUESTS: u64 = 300_000;
@@ -98,7 +98,7 @@ fn requests(count: u64) -> Vec<Record> {
         device: (n % 4) as u32,
         response: Some(Span::from_ns((100_000 + n * 7_919 % 1_000_000) as i64)),
         ..Record::new(
-            Place::Line(n),
+            Location::Line(n),
             if n.is_multiple_of(3) {
                 Op::Write
             } else {

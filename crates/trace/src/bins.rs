@@ -6,17 +6,17 @@
 pub struct Bins {
     counts: Vec<u64>,
     /// At most so many cells; even.
-    most: usize,
+    max: usize,
     width_log2: u32,
 }
 
 impl Bins {
-    /// For at most `most_count` cells, an even number of them.
-    pub fn new(most_count: usize) -> Self {
-        assert!(most_count.is_multiple_of(2) && most_count > 0);
+    /// For at most `max_count` cells, an even number of them.
+    pub fn new(max_count: usize) -> Self {
+        assert!(max_count.is_multiple_of(2) && max_count > 0);
         Self {
             counts: Vec::new(),
-            most: most_count,
+            max: max_count,
             width_log2: 0,
         }
     }
@@ -24,7 +24,7 @@ impl Bins {
     /// Counts a value.
     #[inline]
     pub fn record(&mut self, value: u64) {
-        while (value >> self.width_log2) as usize >= self.most {
+        while (value >> self.width_log2) as usize >= self.max {
             self.widen();
         }
         let cell = (value >> self.width_log2) as usize;
@@ -42,9 +42,9 @@ impl Bins {
     }
 
     /// The counts of the cells from 0 up to the last that is not empty, in at most
-    /// `most_count` columns, and the width of a column.
-    pub fn columns(&self, most_count: usize) -> (Vec<u64>, u64) {
-        let cells = self.counts.len().div_ceil(most_count).max(1);
+    /// `max_count` columns, and the width of a column.
+    pub fn columns(&self, max_count: usize) -> (Vec<u64>, u64) {
+        let cells = self.counts.len().div_ceil(max_count).max(1);
         let sums = self.counts.chunks(cells).map(|cells| cells.iter().sum());
         (sums.collect(), (cells as u64) << self.width_log2)
     }

@@ -16,9 +16,9 @@ use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
 use crate::error::{ErrorKind, Quoted, TraceError};
-use crate::format::{Opened, Rows, Told};
+use crate::format::{OpenResult, RowReader, TraceMetadata};
 use crate::lines::MAX_SECTORS;
-use crate::record::{Observed, Place, Record, Urgency};
+use crate::record::{Location, Observed, Record, Urgency};
 
 /// What a column is called and holds.
 pub(crate) struct Column {
@@ -119,7 +119,7 @@ impl Columns {
             let detail = format!("header: found {found} {column}, expected {expected}");
             Err(TraceError::new(ErrorKind::Header, name, None, detail))
         };
-        let mut places = [None; COUNT];
+        let mut indices = [None; COUNT];
         for (index, field) in schema.fields().iter().enumerate() {
             let Some(at) = COLUMNS.iter().position(|c| c.name == field.name()) else {
                 let expected = format!("only {}", COLUMNS.each_ref().map(|c| c.name).join(", "));
@@ -134,16 +134,16 @@ impl Columns {
                 let expected = format!("{kind} in it, not values of type {}", Quoted(&found));
                 return wrong(field.name(), "column", &expected);
             }
-            if places[at].replace(index).is_some() {
+            if indices[at].replace(index).is_some() {
                 return wrong(field.name(), "a second column", "it once");
             }
         }
-        for (column, place) in COLUMNS.iter().zip(&places) {
-            if column.is_needed && place.is_none() {
+        for (column, index) in COLUMNS.iter().zip(&indices) {
+            if column.is_needed && index.is_none() {
                 return wrong(column.name, "no column", "it once");
             }
         }
-        Ok(Self(places))
+        Ok(Self(indices))
     }
 }
 
@@ -181,7 +181,7 @@ impl<B: Batches + 'static> ColumnRows<B> {
     /// # Errors
     ///
     /// As [`Columns::find`].
-    pub(crate) fn boxed(name: &str, schema: &Schema, batches: B) -> Opened {
+    pub(crate) fn boxed(name: &str, schema: &Schema, batches: B) -> OpenResult {
         Ok(Box::new(Self {
             name: name.to_owned(),
             batches,
@@ -215,8 +215,8 @@ impl<B: Batches> ColumnRows<B> {
     }
 }
 
-impl<B: Batches> Rows for ColumnRows<B> {
-    fn next(&mut self, _: &mut Told) -> Result<Option<Record>, TraceError> {
+impl<B: Batches> RowReader for ColumnRows<B> {
+    fn next(&mut self, _: &mut TraceMetadata) -> Result<Option<Record>, TraceError> {
         while self
             .piece
             .as_ref()
@@ -231,7 +231,7 @@ impl<B: Batches> Rows for ColumnRows<B> {
         };
         let row = Row {
             name: &self.name,
-            place: Place::Row(self.rows_before + self.next as u64 + 1),
+            location: Location::Row(self.rows_before + self.next as u64 + 1),
             piece,
             index: self.next,
         };
@@ -258,8 +258,8 @@ impl Piece {
     fn of(batch: &RecordBatch, columns: &Columns) -> Self {
         Self {
             rows: batch.num_rows(),
-            values: columns.0.map(|place| match place {
-                Some(place) => Values::of(batch.column(place)),
+            values: columns.0.map(|index| match index {
+                Some(index) => Values::of(batch.column(index)),
                 None => Values::Absent,
             }),
         }
@@ -325,7 +325,7 @@ impl Values {
 /// One row, and where it stands.
 struct Row<'a> {
     name: &'a str,
-    place: Place,
+    location: Location,
     piece: &'a Piece,
     index: usize,
 }
@@ -345,7 +345,7 @@ impl Row<'_> {
             think: self.time(THINK)?,
             urgency: self.urgency()?,
             observed: self.observed(op)?,
-            ..Record::new(self.place, op, start, sectors)
+            ..Record::new(self.location, op, start, sectors)
         };
         // In range of what was asked for.
         record.device = self.whole(DEVICE, 0, u32::MAX.into())?.unwrap_or(0) as u32;
@@ -421,7 +421,7 @@ impl Row<'_> {
     }
 
     /// A whole number in the range, if the row has it.
-    fn whole(&self, column: usize, least: u64, most: u64) -> Result<Option<u64>, TraceError> {
+    fn whole(&self, column: usize, min: u64, max: u64) -> Result<Option<u64>, TraceError> {
         let values = &self.piece.values[column];
         let value = values.whole(self.index);
         let is_absent = matches!(values, Values::Absent);
@@ -429,9 +429,9 @@ impl Row<'_> {
             return Ok(None);
         }
         match value.and_then(|value| u64::try_from(value).ok()) {
-            Some(value) if (least..=most).contains(&value) => Ok(Some(value)),
+            Some(value) if (min..=max).contains(&value) => Ok(Some(value)),
             _ => {
-                let expected = format!("a whole number from {least} to {most}");
+                let expected = format!("a whole number from {min} to {max}");
                 Err(self.reject(column, &expected))
             }
         }
@@ -447,7 +447,13 @@ impl Row<'_> {
         let whole = values.whole(self.index).map(|value| value.to_string());
         let found = whole.or_else(|| self.word(column).map(str::to_owned));
         let found = found.as_deref().unwrap_or("null");
-        TraceError::value(self.name, self.place, COLUMNS[column].name, found, expected)
+        TraceError::value(
+            self.name,
+            self.location,
+            COLUMNS[column].name,
+            found,
+            expected,
+        )
     }
 }
 

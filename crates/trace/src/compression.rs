@@ -57,10 +57,10 @@ pub(crate) fn decompressed(head: &[u8], input: Bytes, chunk: usize) -> Result<By
     }
 }
 
-/// The first bytes of `input`, at most `most`, which are then read no more.
-pub(crate) fn head(input: &mut Bytes, most: usize) -> Result<Vec<u8>> {
-    let mut head = Vec::with_capacity(most);
-    input.by_ref().take(most as u64).read_to_end(&mut head)?;
+/// The first bytes of `input`, at most `max`, which are then read no more.
+pub(crate) fn head(input: &mut Bytes, max: usize) -> Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(max);
+    input.by_ref().take(max as u64).read_to_end(&mut head)?;
     Ok(head)
 }
 

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 
-use crate::record::Place;
+use crate::record::Location;
 
 /// Why a trace could not be read or written.
 ///
@@ -18,7 +18,7 @@ pub struct TraceError(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     name: String,
-    place: Option<Place>,
+    location: Option<Location>,
     /// What in the row is wrong, where it is one field.
     field: Option<String>,
     detail: String,
@@ -65,19 +65,29 @@ impl ErrorKind {
 }
 
 impl TraceError {
-    pub(crate) fn new(kind: ErrorKind, name: &str, place: Option<Place>, detail: String) -> Self {
+    pub(crate) fn new(
+        kind: ErrorKind,
+        name: &str,
+        location: Option<Location>,
+        detail: String,
+    ) -> Self {
         Self(Box::new(Inner {
             kind,
             name: name.to_owned(),
-            place,
+            location,
             field: None,
             detail,
             source: None,
         }))
     }
 
-    pub(crate) fn io(name: &str, place: Option<Place>, doing: &str, source: io::Error) -> Self {
-        let mut error = Self::new(ErrorKind::Io, name, place, format!("cannot {doing}"));
+    pub(crate) fn io(
+        name: &str,
+        location: Option<Location>,
+        doing: &str,
+        source: io::Error,
+    ) -> Self {
+        let mut error = Self::new(ErrorKind::Io, name, location, format!("cannot {doing}"));
         error.0.source = Some(source);
         error
     }
@@ -101,13 +111,13 @@ impl TraceError {
     /// such as a request beyond the end of its disk. Of a long `found` only the head is shown.
     ///
     /// ```
-    /// use diskarm_trace::{Place, TraceError};
-    /// let error = TraceError::value("x.csv", Place::Line(3), "lbn", "70", "a block below 64");
+    /// use diskarm_trace::{Location, TraceError};
+    /// let error = TraceError::value("x.csv", Location::Line(3), "lbn", "70", "a block below 64");
     /// assert_eq!(error.to_string(), "x.csv:3: lbn: found \"70\", expected a block below 64");
     /// ```
-    pub fn value(name: &str, place: Place, field: &str, found: &str, expected: &str) -> Self {
+    pub fn value(name: &str, location: Location, field: &str, found: &str, expected: &str) -> Self {
         let detail = format!("{field}: found {}, expected {expected}", Quoted(found));
-        let mut error = Self::new(ErrorKind::Value, name, Some(place), detail);
+        let mut error = Self::new(ErrorKind::Value, name, Some(location), detail);
         error.0.field = Some(field.to_owned());
         error
     }
@@ -123,8 +133,8 @@ impl TraceError {
     }
 
     /// Where in the file, if at one place.
-    pub fn place(&self) -> Option<Place> {
-        self.0.place
+    pub fn location(&self) -> Option<Location> {
+        self.0.location
     }
 
     /// The field that is wrong, if it is one.
@@ -137,9 +147,9 @@ impl fmt::Display for TraceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let inner = &self.0;
         f.write_str(&inner.name)?;
-        match inner.place {
-            Some(place @ Place::Line(_)) => write!(f, ":{place}")?,
-            Some(place @ (Place::Byte(_) | Place::Row(_))) => write!(f, ": {place}")?,
+        match inner.location {
+            Some(location @ Location::Line(_)) => write!(f, ":{location}")?,
+            Some(location @ (Location::Byte(_) | Location::Row(_))) => write!(f, ": {location}")?,
             None => {}
         }
         write!(f, ": {}", inner.detail)?;

@@ -6,46 +6,46 @@ use diskarm_core::units::Instant;
 
 use crate::error::TraceError;
 use crate::record::Record;
-use crate::source::Source;
+use crate::source::ByteSource;
 use crate::time::TimeUnit;
 
 /// Parses the rows of one file, in their order.
-pub trait Rows: Send {
+pub trait RowReader: Send {
     /// The next record, or `None` at the end. After an error that [is
     /// skippable](crate::ErrorKind::is_skippable) the next call goes on behind it.
     ///
     /// # Errors
     ///
     /// What is wrong with the row.
-    fn next(&mut self, told: &mut Told) -> Result<Option<Record>, TraceError>;
+    fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<Record>, TraceError>;
 }
 
 /// The rows of a trace, or what is wrong before the first.
-pub type Opened = Result<Box<dyn Rows>, TraceError>;
+pub type OpenResult = Result<Box<dyn RowReader>, TraceError>;
 
 /// What a reader has to say beside the records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct TraceMetadata {
     /// Rows that are sound but no reads or writes of data (flushes, trims, file names), by what
     /// they are, in order of first appearance.
-    pub passed_over: Vec<(String, u64)>,
+    pub ignored: Vec<(String, u64)>,
     /// Requests whose bytes did not begin and end at blocks of 512, which were widened to those
     /// that they touch.
     pub widened: u64,
     /// Names of the devices where the format has names: that of the device `n` at `n`.
     pub device_names: Vec<String>,
     /// Requests of which the trace has no completion, though it has those of others.
-    pub unanswered: u64,
+    pub incomplete: u64,
     /// The numbers of the kernel's devices whose names are in `device_names`.
     block_devices: Vec<u32>,
 }
 
-impl Told {
+impl TraceMetadata {
     /// Counts a row that is no request.
-    pub(crate) fn pass_over(&mut self, what: &str) {
-        match self.passed_over.iter_mut().find(|(name, _)| name == what) {
+    pub(crate) fn ignore(&mut self, what: &str) {
+        match self.ignored.iter_mut().find(|(name, _)| name == what) {
             Some((_, count)) => *count += 1,
-            None => self.passed_over.push((what.to_owned(), 1)),
+            None => self.ignored.push((what.to_owned(), 1)),
         }
     }
 
@@ -81,18 +81,18 @@ impl Told {
 
 /// From what a format's times count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Zero {
+pub enum TimeOrigin {
     /// The trace's own start, so that the first request may come after a while.
     Start,
     /// The first of January 1970, UTC.
     Unix,
     /// Something that says nothing, such as when the machine was switched on.
-    Elsewhere,
+    Arbitrary,
 }
 
 /// Which moment of a request is its arrival, where a trace has several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Moment {
+pub enum ArrivalEvent {
     /// When it was handed to the device.
     #[default]
     Issue,
@@ -108,7 +108,7 @@ pub struct Options<'a> {
     /// What a bad row does.
     pub on_error: OnError,
     /// What counts as the arrival in a trace of a block layer's events.
-    pub arrival: Moment,
+    pub arrival: ArrivalEvent,
 }
 
 /// What a bad row does.
@@ -123,7 +123,7 @@ pub enum OnError {
 
 /// What a format says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Info {
+pub struct FormatInfo {
     /// The name by which it is asked for.
     pub name: &'static str,
     /// One line for a list.
@@ -133,7 +133,7 @@ pub struct Info {
     /// The unit of its times.
     pub time_unit: TimeUnit,
     /// From what its times count.
-    pub zero: Zero,
+    pub time_origin: TimeOrigin,
     /// What it gives beside direction, first block and number of blocks.
     pub carries: &'static str,
 }
@@ -141,10 +141,10 @@ pub struct Info {
 /// A way to write traces down.
 pub trait Format {
     /// What it says of itself.
-    const INFO: Info;
+    const INFO: FormatInfo;
 
     /// What writes it, where anything does.
-    const EMIT: Option<fn() -> Box<dyn Emit>> = None;
+    const WRITER: Option<fn() -> Box<dyn RowWriter>> = None;
 
     /// Whether a file that begins with `head` looks like this format: a guess that must not take
     /// another format's file, while a broken file of this format may pass so as to be refused
@@ -156,7 +156,7 @@ pub trait Format {
     /// # Errors
     ///
     /// What is wrong before the first record, such as in a header.
-    fn open(source: Source, options: &Options<'_>) -> Opened;
+    fn open(source: ByteSource, options: &Options<'_>) -> OpenResult;
 
     /// All files of the trace that the file at `path` is a part of, in their order; nothing where
     /// a trace is one file.
@@ -167,25 +167,25 @@ pub trait Format {
 
 /// A [`Format`] in the table [`FORMATS`].
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub struct FormatEntry {
     /// [`Format::INFO`].
-    pub info: Info,
-    /// [`Format::EMIT`].
-    pub emit: Option<fn() -> Box<dyn Emit>>,
+    pub info: FormatInfo,
+    /// [`Format::WRITER`].
+    pub emit: Option<fn() -> Box<dyn RowWriter>>,
     /// [`Format::sniff`].
     pub sniff: fn(&[u8]) -> bool,
     /// [`Format::open`].
-    pub open: fn(Source, &Options<'_>) -> Opened,
+    pub open: fn(ByteSource, &Options<'_>) -> OpenResult,
     /// [`Format::parts`].
     pub parts: fn(&Path) -> Vec<PathBuf>,
 }
 
-impl Entry {
+impl FormatEntry {
     /// The table's entry for the format `F`.
     pub const fn of<F: Format>() -> Self {
         Self {
             info: F::INFO,
-            emit: F::EMIT,
+            emit: F::WRITER,
             sniff: F::sniff,
             open: F::open,
             parts: F::parts,
@@ -194,7 +194,7 @@ impl Entry {
 }
 
 /// Writes the records of one trace in one format.
-pub trait Emit: Send {
+pub trait RowWriter: Send {
     /// Adds the record's row to `out`, after whatever must stand before it.
     ///
     /// # Errors

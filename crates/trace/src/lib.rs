@@ -15,7 +15,7 @@
 //!
 //! ```text
 //! digits < plural < time < record < error < compression < source < format < lines < text <
-//! pairing < columns < left_out < formats < order < plausible < skipped < reader < writer <
+//! pairing < columns < disabled < formats < order < plausible < skipped < reader < writer <
 //! bins < summary < adapt
 //! ```
 
@@ -25,10 +25,10 @@ mod bins;
 mod columns;
 mod compression;
 mod digits;
+mod disabled;
 mod error;
 mod format;
 pub mod formats;
-mod left_out;
 mod lines;
 mod order;
 mod pairing;
@@ -44,16 +44,17 @@ mod time;
 mod writer;
 
 pub use bins::Bins;
+pub use disabled::{DisabledFormat, disabled_formats};
 pub use error::{ErrorKind, TraceError};
 pub use format::{
-    Emit, Entry, Format, Info, Moment, OnError, Opened, Options, Rows, Told, Unwritable, Zero,
+    ArrivalEvent, Format, FormatEntry, FormatInfo, OnError, OpenResult, Options, RowReader,
+    RowWriter, TimeOrigin, TraceMetadata, Unwritable,
 };
 pub use formats::FORMATS;
-pub use left_out::{LeftOut, left_out};
 pub use reader::{Reader, files, open, open_with, read, read_with};
-pub use record::{Observed, Place, Record, Urgency};
-pub use skipped::{Reason, Skipped};
-pub use source::Source;
+pub use record::{Location, Observed, Record, Urgency};
+pub use skipped::{SkipReason, Skipped};
+pub use source::ByteSource;
 pub use summary::{DeviceSummary, Measured, Summary};
 pub use time::TimeUnit;
 pub use writer::{Writer, writable};

@@ -8,10 +8,10 @@ use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
 use crate::digits::{Split, Words, digits, words};
 use crate::error::{ErrorKind, Quoted, TraceError};
-use crate::format::Told;
-use crate::record::Place;
-use crate::source::{self, Source};
-use crate::time::{NotATime, TimeUnit};
+use crate::format::TraceMetadata;
+use crate::record::Location;
+use crate::source::{self, ByteSource};
+use crate::time::{InvalidTime, TimeUnit};
 
 /// The longest line that is read, in bytes; keeps memory flat on files that are no text.
 const MAX_LINE: usize = 65_536;
@@ -24,7 +24,7 @@ pub(crate) const BLOCK_BYTES: u64 = 512;
 
 /// The lines of a file. Blank lines may stand at its end only.
 pub(crate) struct Lines {
-    source: Source,
+    source: ByteSource,
     line: u64,
     /// Met behind blank lines, which are an error, and still to be handed out.
     pending: Option<Vec<u8>>,
@@ -33,7 +33,7 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    pub(crate) fn new(source: Source) -> Self {
+    pub(crate) fn new(source: ByteSource) -> Self {
         Self {
             source,
             line: 0,
@@ -43,7 +43,7 @@ impl Lines {
     }
 
     /// The file.
-    pub(crate) fn source(&self) -> &Source {
+    pub(crate) fn source(&self) -> &ByteSource {
         &self.source
     }
 
@@ -84,8 +84,8 @@ impl Lines {
                 Err(self.error_at(self.line, detail))
             }
             Err(error) => {
-                let place = Some(Place::Line(self.line));
-                Err(TraceError::io(self.source.name(), place, "read", error))
+                let location = Some(Location::Line(self.line));
+                Err(TraceError::io(self.source.name(), location, "read", error))
             }
         }
     }
@@ -106,8 +106,8 @@ impl Lines {
     }
 
     fn error_at(&self, line: u64, detail: String) -> TraceError {
-        let place = Some(Place::Line(line));
-        TraceError::new(ErrorKind::Text, self.source.name(), place, detail)
+        let location = Some(Location::Line(line));
+        TraceError::new(ErrorKind::Text, self.source.name(), location, detail)
     }
 }
 
@@ -117,7 +117,7 @@ fn is_blank(line: &[u8]) -> bool {
 
 /// The line `text`, if it is UTF-8.
 #[inline]
-fn row<'a>(source: &'a Source, line: u64, text: &'a [u8]) -> Result<Row<'a>, TraceError> {
+fn row<'a>(source: &'a ByteSource, line: u64, text: &'a [u8]) -> Result<Row<'a>, TraceError> {
     let (text, is_ended) = match text {
         [content @ .., b'\r', b'\n'] | [content @ .., b'\n'] => (content, true),
         content => (content, false),
@@ -154,8 +154,8 @@ pub(crate) struct Row<'a> {
 
 impl<'a> Row<'a> {
     /// Where it stands.
-    pub(crate) fn place(&self) -> Place {
-        Place::Line(self.line)
+    pub(crate) fn location(&self) -> Location {
+        Location::Line(self.line)
     }
 
     /// The `fields`, as many as there are `names`, which are at most `N`; an error unless there
@@ -198,9 +198,9 @@ impl<'a> Row<'a> {
     ) -> ([Field<'a>; N], usize) {
         let mut texts = [&b""[..]; N];
         let mut count = 0;
-        for (place, _) in texts.iter_mut().zip(names) {
+        for (slot, _) in texts.iter_mut().zip(names) {
             let Some(text) = fields.next() else { break };
-            *place = text;
+            *slot = text;
             count += 1;
         }
         // Fields are made last, where they need not be moved.
@@ -258,16 +258,20 @@ impl<'a> Row<'a> {
 
     #[cold]
     pub(crate) fn error(&self, kind: ErrorKind, detail: String) -> TraceError {
-        TraceError::new(kind, self.name, Some(self.place()), detail)
+        TraceError::new(kind, self.name, Some(self.location()), detail)
     }
 }
 
 /// The blocks that `count` bytes from the byte `first` touch; `None` where no request can.
 #[inline]
-pub(crate) fn touched(first: u64, count: u64, told: &mut Told) -> Option<(Lbn, SectorCount)> {
+pub(crate) fn touched(
+    first: u64,
+    count: u64,
+    metadata: &mut TraceMetadata,
+) -> Option<(Lbn, SectorCount)> {
     let end = first.checked_add(count)?;
     if !first.is_multiple_of(BLOCK_BYTES) || !end.is_multiple_of(BLOCK_BYTES) {
-        told.widened += 1;
+        metadata.widened += 1;
     }
     let start = first / BLOCK_BYTES;
     let sectors = end.div_ceil(BLOCK_BYTES) - start;
@@ -328,12 +332,12 @@ impl Field<'_> {
     pub(crate) fn blocks_and_bytes(
         &self,
         length: &Field<'_>,
-        told: &mut Told,
+        metadata: &mut TraceMetadata,
     ) -> Result<(Lbn, SectorCount), TraceError> {
         let start = self.whole(u64::MAX)?;
         let bytes = length.length()?;
         if !bytes.is_multiple_of(BLOCK_BYTES) {
-            told.widened += 1;
+            metadata.widened += 1;
         }
         self.ending(start, bytes.div_ceil(BLOCK_BYTES))
     }
@@ -343,11 +347,11 @@ impl Field<'_> {
     pub(crate) fn bytes(
         &self,
         length: &Field<'_>,
-        told: &mut Told,
+        metadata: &mut TraceMetadata,
     ) -> Result<(Lbn, SectorCount), TraceError> {
         let first = self.whole(u64::MAX)?;
         let bytes = length.length()?;
-        touched(first, bytes, told).ok_or_else(|| {
+        touched(first, bytes, metadata).ok_or_else(|| {
             self.reject(&format!(
                 "a request within at most {MAX_SECTORS} blocks below byte 2^64"
             ))
@@ -357,10 +361,10 @@ impl Field<'_> {
     /// A length in bytes that a request can have.
     #[inline]
     fn length(&self) -> Result<u64, TraceError> {
-        const MOST: u64 = MAX_SECTORS * BLOCK_BYTES;
+        const MAX: u64 = MAX_SECTORS * BLOCK_BYTES;
         match digits(self.text) {
-            Some(bytes @ 1..=MOST) => Ok(bytes),
-            _ => Err(self.reject(&format!("a whole number of bytes from 1 to {MOST}"))),
+            Some(bytes @ 1..=MAX) => Ok(bytes),
+            _ => Err(self.reject(&format!("a whole number of bytes from 1 to {MAX}"))),
         }
     }
 
@@ -392,12 +396,12 @@ impl Field<'_> {
     }
 
     #[cold]
-    fn no_time(&self, unit: TimeUnit, reason: NotATime) -> TraceError {
+    fn no_time(&self, unit: TimeUnit, reason: InvalidTime) -> TraceError {
         let unit = unit.name();
         self.reject(&match reason {
-            NotATime::NotDecimal => format!("{unit} as a decimal number"),
-            NotATime::Negative => format!("{unit} from 0 up"),
-            NotATime::TooLong => format!("{unit} below 2^63 ns"),
+            InvalidTime::NotDecimal => format!("{unit} as a decimal number"),
+            InvalidTime::Negative => format!("{unit} from 0 up"),
+            InvalidTime::TooLong => format!("{unit} below 2^63 ns"),
         })
     }
 
@@ -405,7 +409,13 @@ impl Field<'_> {
     #[cold]
     pub(crate) fn reject(&self, expected: &str) -> TraceError {
         let found = String::from_utf8_lossy(self.text);
-        TraceError::value(self.row.name, self.row.place(), self.name, &found, expected)
+        TraceError::value(
+            self.row.name,
+            self.row.location(),
+            self.name,
+            &found,
+            expected,
+        )
     }
 }
 
@@ -419,8 +429,8 @@ pub(crate) fn first_fields<const N: usize>(head: &[u8], separator: u8) -> Option
     let line = head_lines(head).next()?;
     let mut fields = line.split(|byte| *byte == separator);
     let mut array = [&b""[..]; N];
-    for place in &mut array {
-        *place = fields.next()?;
+    for field in &mut array {
+        *field = fields.next()?;
     }
     Some(array)
 }

@@ -96,12 +96,12 @@ mod tests {
     use diskarm_core::units::{Lbn, SectorCount};
 
     use super::*;
-    use crate::record::Place;
+    use crate::record::Location;
 
     fn at(ns: u64, line: u64) -> Record {
         Record {
             arrival: Some(Instant::from_ns(ns)),
-            ..Record::new(Place::Line(line), Op::Read, Lbn(0), SectorCount(1))
+            ..Record::new(Location::Line(line), Op::Read, Lbn(0), SectorCount(1))
         }
     }
 
@@ -112,8 +112,8 @@ mod tests {
             assert_eq!(ordering.put(at(ns, line)), Ok(()));
         }
         let order = std::iter::from_fn(|| ordering.take());
-        let places: Vec<Place> = order.map(|record| record.place).collect();
-        assert_eq!(places, [1, 3, 4, 2, 5].map(Place::Line));
+        let places: Vec<Location> = order.map(|record| record.location).collect();
+        assert_eq!(places, [1, 3, 4, 2, 5].map(Location::Line));
         assert_eq!(ordering.moved_count(), 2);
     }
 

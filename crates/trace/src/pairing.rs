@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Lbn, SectorCount};
 
-use crate::format::{Moment, Told};
-use crate::record::{Place, Record, Urgency};
+use crate::format::{ArrivalEvent, TraceMetadata};
+use crate::record::{Location, Record, Urgency};
 
 /// What happened to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) enum Action {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
     pub(crate) action: Action,
-    pub(crate) place: Place,
+    pub(crate) location: Location,
     pub(crate) at: Instant,
     pub(crate) device: u32,
     pub(crate) op: Op,
@@ -38,7 +38,7 @@ pub(crate) struct Event {
 
 /// How many requests may be outstanding before the oldest is handed out without its response:
 /// its completion was lost.
-const MOST_OUTSTANDING: usize = 4096;
+const MAX_OUTSTANDING: usize = 4096;
 
 /// Places that are remembered; a power of two.
 const RECENT: usize = 4096;
@@ -83,11 +83,11 @@ impl Waiting {
 
 impl Pairing {
     /// For requests that begin with their issue, or when they are queued.
-    pub(crate) fn new(begins_at: Moment) -> Self {
+    pub(crate) fn new(begins_at: ArrivalEvent) -> Self {
         Self {
             begins: match begins_at {
-                Moment::Issue => Action::Issue,
-                Moment::Queue => Action::Queue,
+                ArrivalEvent::Issue => Action::Issue,
+                ArrivalEvent::Queue => Action::Queue,
             },
             waiting: VecDeque::new(),
             done: 0,
@@ -97,11 +97,11 @@ impl Pairing {
 
     /// Takes notice of an event; they come in the order of their times.
     #[inline]
-    pub(crate) fn put(&mut self, event: &Event, told: &mut Told) {
+    pub(crate) fn put(&mut self, event: &Event, metadata: &mut TraceMetadata) {
         match event.action {
-            Action::Complete => self.complete(event, told),
+            Action::Complete => self.complete(event, metadata),
             // Requeued, a request still waits for its issue, but no longer for its completion.
-            Action::Requeue if self.begins == Action::Issue => self.requeue(event, told),
+            Action::Requeue if self.begins == Action::Issue => self.requeue(event, metadata),
             action if action == self.begins => self.begin(event),
             Action::Queue | Action::Issue | Action::Requeue => {}
         }
@@ -109,12 +109,12 @@ impl Pairing {
 
     #[inline]
     fn begin(&mut self, event: &Event) {
-        self.recent[place(event)] = self.done + self.waiting.len() as u64;
+        self.recent[hash(event)] = self.done + self.waiting.len() as u64;
         let record = Record {
             arrival: Some(event.at),
             device: event.device,
             urgency: event.urgency,
-            ..Record::new(event.place, event.op, event.start, event.sectors)
+            ..Record::new(event.location, event.op, event.start, event.sectors)
         };
         self.waiting.push_back(Waiting {
             record,
@@ -124,8 +124,8 @@ impl Pairing {
     }
 
     #[inline]
-    fn complete(&mut self, event: &Event, told: &mut Told) {
-        let index = self.recent[place(event)].wrapping_sub(self.done) as usize;
+    fn complete(&mut self, event: &Event, metadata: &mut TraceMetadata) {
+        let index = self.recent[hash(event)].wrapping_sub(self.done) as usize;
         if let Some(waiting) = self.waiting.get_mut(index) {
             let record = &waiting.record;
             let is_it = record.start == event.start && record.sectors == event.sectors;
@@ -133,13 +133,13 @@ impl Pairing {
                 return waiting.end(event.sectors.0, event.at);
             }
         }
-        self.search(event, told);
+        self.search(event, metadata);
     }
 
     /// A completion ends all requests within it, for they may have been merged since they began;
     /// one within a request ends a part of that.
     #[cold]
-    fn search(&mut self, event: &Event, told: &mut Told) {
+    fn search(&mut self, event: &Event, metadata: &mut TraceMetadata) {
         let (start, end) = (event.start, event.start + event.sectors);
         let mut has_ended = false;
         for waiting in self.waiting.iter_mut().filter(|w| w.waits_for(event)) {
@@ -157,31 +157,31 @@ impl Pairing {
         };
         match self.waiting.iter_mut().find(holds) {
             Some(waiting) => waiting.end(event.sectors.0, event.at),
-            None => told.pass_over("completions without a beginning"),
+            None => metadata.ignore("completions without a beginning"),
         }
     }
 
     #[cold]
-    fn requeue(&mut self, event: &Event, told: &mut Told) {
+    fn requeue(&mut self, event: &Event, metadata: &mut TraceMetadata) {
         let is_it = |w: &&mut Waiting| w.waits_for(event) && w.record.start == event.start;
         if let Some(waiting) = self.waiting.iter_mut().rfind(is_it) {
             waiting.is_void = true;
             waiting.missing = 0;
-            told.pass_over("issues taken back by a requeue");
+            metadata.ignore("issues taken back by a requeue");
         }
     }
 
     /// The oldest request, if it is completed or given up; any if there `is_end` of events.
     #[inline]
-    pub(crate) fn take(&mut self, is_end: bool, told: &mut Told) -> Option<Record> {
+    pub(crate) fn take(&mut self, is_end: bool, metadata: &mut TraceMetadata) -> Option<Record> {
         loop {
             let is_lost = self.waiting.front()?.missing > 0;
-            if is_lost && !is_end && self.waiting.len() < MOST_OUTSTANDING {
+            if is_lost && !is_end && self.waiting.len() < MAX_OUTSTANDING {
                 return None;
             }
             let first = self.waiting.pop_front()?;
             self.done += 1;
-            told.unanswered += u64::from(is_lost);
+            metadata.incomplete += u64::from(is_lost);
             if !first.is_void {
                 return Some(first.record);
             }
@@ -192,7 +192,7 @@ impl Pairing {
 /// Where an event's request is remembered: the high bits of a product with 2^64 over the golden
 /// ratio, which spreads neighbours (Knuth, The Art of Computer Programming 3, section 6.4).
 #[inline]
-fn place(event: &Event) -> usize {
+fn hash(event: &Event) -> usize {
     let key = event.start.0 ^ u64::from(event.device) << 40;
     (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - RECENT.trailing_zeros())) as usize
 }

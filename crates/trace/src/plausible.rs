@@ -14,7 +14,7 @@ use crate::time::TimeUnit;
 const GAPS: Band = Band {
     what: "gap between requests",
     least: Span::from_ns(5_000),
-    most: Span::from_ns(500_000_000),
+    max: Span::from_ns(500_000_000),
     usual: 1e6,
 };
 
@@ -22,7 +22,7 @@ const GAPS: Band = Band {
 /// up to a machine at rest, whose requests still come in bursts.
 const ANY_GAPS: Band = Band {
     least: Span::from_ns(1_000),
-    most: Span::from_ns(100_000_000_000),
+    max: Span::from_ns(100_000_000_000),
     ..GAPS
 };
 
@@ -30,18 +30,18 @@ const ANY_GAPS: Band = Band {
 const RESPONSES: Band = Band {
     what: "response",
     least: Span::from_ns(1_000),
-    most: Span::from_ns(10_000_000_000),
+    max: Span::from_ns(10_000_000_000),
     usual: 3e6,
 };
 
 /// Too few for a verdict.
-const LEAST_COUNT: usize = 16;
+const MIN_COUNT: usize = 16;
 
 /// Where a median may lie.
 struct Band {
     what: &'static str,
     least: Span,
-    most: Span,
+    max: Span,
     /// What is most often seen, in nanoseconds.
     usual: f64,
 }
@@ -55,7 +55,7 @@ pub(crate) fn doubt(
     responses: impl Iterator<Item = Span>,
 ) -> Option<String> {
     let responses: Vec<Span> = responses.collect();
-    let band = match is_dated || responses.len() >= LEAST_COUNT {
+    let band = match is_dated || responses.len() >= MIN_COUNT {
         true => ANY_GAPS,
         false => GAPS,
     };
@@ -65,13 +65,13 @@ pub(crate) fn doubt(
 
 impl Band {
     fn doubt(&self, unit: TimeUnit, mut spans: Vec<Span>) -> Option<String> {
-        if spans.len() < LEAST_COUNT {
+        if spans.len() < MIN_COUNT {
             return None;
         }
         let middle = spans.len() / 2;
         let (_, median, _) = spans.select_nth_unstable(middle);
         let median = *median;
-        if (self.least..=self.most).contains(&median) {
+        if (self.least..=self.max).contains(&median) {
             return None;
         }
         let as_read = median.as_ns() as f64;
@@ -128,21 +128,21 @@ mod tests {
         let none = std::iter::empty;
         // 2.4 ms, written in ns and read as ms: 2.4e6 ms.
         let read = gaps(2_400_000 * 1_000_000);
-        let told = doubt(TimeUnit::Milliseconds, false, read, none()).unwrap();
+        let warning = doubt(TimeUnit::Milliseconds, false, read, none()).unwrap();
         assert!(
-            told.contains("would be 2.40e3 s") || told.contains("would be 2400 s"),
-            "{told}"
+            warning.contains("would be 2.40e3 s") || warning.contains("would be 2400 s"),
+            "{warning}"
         );
         let likelier = "nanoseconds are likelier (0.00240 s)";
-        assert!(told.contains(likelier), "{told}");
+        assert!(warning.contains(likelier), "{warning}");
         // 2 s, written in s and read as ns: 2 ns.
-        let told = doubt(TimeUnit::Nanoseconds, false, gaps(2), none()).unwrap();
-        assert!(told.contains("milliseconds are likelier"), "{told}");
+        let warning = doubt(TimeUnit::Nanoseconds, false, gaps(2), none()).unwrap();
+        assert!(warning.contains("milliseconds are likelier"), "{warning}");
         let sound = doubt(TimeUnit::Milliseconds, false, gaps(2_400_000), none());
         assert_eq!(sound, None);
         // Sound gaps, and responses of 80 ns.
-        let told = doubt(TimeUnit::Nanoseconds, false, gaps(1_000_000), gaps(80)).unwrap();
-        assert!(told.contains("response"), "{told}");
+        let warning = doubt(TimeUnit::Nanoseconds, false, gaps(1_000_000), gaps(80)).unwrap();
+        assert!(warning.contains("response"), "{warning}");
     }
 
     /// 2.4 ms, by a thousand too short and too long: what a date or a response tells otherwise.
@@ -153,8 +153,8 @@ mod tests {
             (2_400, "milliseconds are likelier (0.00240 s)"),
             (2_400_000_000, "nanoseconds are likelier (0.00240 s)"),
         ] {
-            let told = doubt(TimeUnit::Microseconds, false, gaps(ns), none()).unwrap();
-            assert!(told.contains(likelier), "{told}");
+            let warning = doubt(TimeUnit::Microseconds, false, gaps(ns), none()).unwrap();
+            assert!(warning.contains(likelier), "{warning}");
             let dated = doubt(TimeUnit::Microseconds, true, gaps(ns), none());
             assert_eq!(dated, None);
             let answered = doubt(TimeUnit::Microseconds, false, gaps(ns), gaps(10_000_000));
@@ -164,8 +164,8 @@ mod tests {
 
     #[test]
     fn a_few_gaps_prove_nothing() {
-        let few = gaps(1).take(LEAST_COUNT - 1);
-        let told = doubt(TimeUnit::Nanoseconds, false, few, std::iter::empty());
-        assert_eq!(told, None);
+        let few = gaps(1).take(MIN_COUNT - 1);
+        let warning = doubt(TimeUnit::Nanoseconds, false, few, std::iter::empty());
+        assert_eq!(warning, None);
     }
 }

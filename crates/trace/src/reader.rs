@@ -6,25 +6,27 @@ use std::path::{Path, PathBuf};
 
 use diskarm_core::units::Instant;
 
+use crate::disabled::{disabled_formats, disabled_message};
 use crate::error::{ErrorKind, Quoted, TraceError};
-use crate::format::{Entry, Info, OnError, Options, Rows, Told, Zero};
+use crate::format::{
+    FormatEntry, FormatInfo, OnError, Options, RowReader, TimeOrigin, TraceMetadata,
+};
 use crate::formats::FORMATS;
-use crate::left_out::{left_out, missing};
 use crate::order::Ordering;
 use crate::plausible;
 use crate::plural::counted;
 use crate::record::Record;
 use crate::skipped::Skipped;
-use crate::source::Source;
+use crate::source::ByteSource;
 
 /// The records of a trace in the order of their arrivals, or of its file where it has none. Ends
 /// after an error.
 pub struct Reader {
     name: String,
-    info: &'static Info,
-    rows: Box<dyn Rows>,
+    info: &'static FormatInfo,
+    rows: Box<dyn RowReader>,
     on_error: OnError,
-    told: Told,
+    metadata: TraceMetadata,
     ordering: Ordering,
     /// No row is left, or none may be read after an error.
     is_read: bool,
@@ -39,7 +41,7 @@ pub struct Reader {
 
 impl Reader {
     /// The format in which the trace is read.
-    pub fn format(&self) -> &'static Info {
+    pub fn format(&self) -> &'static FormatInfo {
         self.info
     }
 
@@ -49,8 +51,8 @@ impl Reader {
     }
 
     /// What there is to say beside the records read so far.
-    pub fn told(&self) -> &Told {
-        &self.told
+    pub fn metadata(&self) -> &TraceMetadata {
+        &self.metadata
     }
 
     /// The bad rows that were left out so far.
@@ -58,8 +60,8 @@ impl Reader {
         &self.skipped
     }
 
-    /// The instant of the first record on the format's own clock ([`Info::zero`]), where records
-    /// count from that record.
+    /// The instant of the first record on the format's own clock ([`FormatInfo::time_origin`]),
+    /// where arrivals are relative to that record.
     pub fn origin(&self) -> Option<Instant> {
         self.origin
     }
@@ -68,21 +70,21 @@ impl Reader {
     /// doubtful, rows that were left out, widened or moved. Complete when the records are read.
     pub fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> = self.doubt.iter().cloned().collect();
-        for (what, count) in &self.told.passed_over {
+        for (what, count) in &self.metadata.ignored {
             notes.push(format!(
                 "{} passed over: {what}, no read or write",
                 counted(*count, "row")
             ));
         }
-        if self.told.widened > 0 {
-            let count = self.told.widened;
+        if self.metadata.widened > 0 {
+            let count = self.metadata.widened;
             notes.push(format!(
                 "{} widened to the blocks of 512 bytes touched",
                 counted(count, "request")
             ));
         }
-        if self.told.unanswered > 0 {
-            let count = self.told.unanswered;
+        if self.metadata.incomplete > 0 {
+            let count = self.metadata.incomplete;
             notes.push(format!(
                 "{} without a completion in the trace",
                 counted(count, "request")
@@ -103,23 +105,23 @@ impl Reader {
     #[inline]
     fn fill(&mut self) {
         while !self.is_read && !self.ordering.is_full() {
-            match self.rows.next(&mut self.told) {
+            match self.rows.next(&mut self.metadata) {
                 Ok(Some(record)) if !is_completed(&record) => {
-                    self.refuse(endless(&self.name, &record));
+                    self.reject_row(endless(&self.name, &record));
                 }
                 Ok(Some(record)) => {
                     if let Err(latest) = self.ordering.put(record) {
-                        self.refuse(late(&self.name, &record, latest));
+                        self.reject_row(late(&self.name, &record, latest));
                     }
                 }
                 Ok(None) => self.is_read = true,
-                Err(error) => self.refuse(error),
+                Err(error) => self.reject_row(error),
             }
         }
     }
 
     #[cold]
-    fn refuse(&mut self, error: TraceError) {
+    fn reject_row(&mut self, error: TraceError) {
         if self.on_error == OnError::Skip && error.kind().is_skippable() {
             self.skipped.count(&error);
         } else {
@@ -132,12 +134,12 @@ impl Reader {
     #[cold]
     fn begin(&mut self, first: &Record) {
         self.has_begun = true;
-        if self.info.zero != Zero::Start {
+        if self.info.time_origin != TimeOrigin::Start {
             self.origin = first.arrival;
         }
         self.doubt = plausible::doubt(
             self.info.time_unit,
-            self.info.zero == Zero::Unix,
+            self.info.time_origin == TimeOrigin::Unix,
             self.ordering.gaps(),
             self.ordering.responses(),
         );
@@ -160,7 +162,7 @@ fn is_completed(record: &Record) -> bool {
 fn endless(name: &str, record: &Record) -> TraceError {
     let found = format!("{} s", record.response.unwrap_or_default().as_s());
     let expected = "a completion before 2^63 ns";
-    TraceError::value(name, record.place, "response", &found, expected)
+    TraceError::value(name, record.location, "response", &found, expected)
 }
 
 #[cold]
@@ -172,7 +174,7 @@ fn late(name: &str, record: &Record, latest: Instant) -> TraceError {
     );
     TraceError::value(
         name,
-        record.place,
+        record.location,
         "arrival",
         &format!("{found} s"),
         &expected,
@@ -275,7 +277,7 @@ pub fn read_with(
     name: &str,
     options: &Options<'_>,
 ) -> Result<Reader, TraceError> {
-    let source = Source::new(input, name)?;
+    let source = ByteSource::new(input, name)?;
     let entry = choose(&source, options)?;
     begin(source, entry, options)
 }
@@ -303,7 +305,7 @@ fn first_part(path: &Path) -> PathBuf {
     part.unwrap_or_else(|| path.to_owned())
 }
 
-fn source(path: &Path) -> Result<Source, TraceError> {
+fn source(path: &Path) -> Result<ByteSource, TraceError> {
     let name = path.display().to_string();
     let file = File::open(path).map_err(|error| TraceError::io(&name, None, "open", error))?;
     // A directory opens as a file does, and would only fail when it is read.
@@ -311,10 +313,10 @@ fn source(path: &Path) -> Result<Source, TraceError> {
         let detail = "found a directory, expected a trace file".to_owned();
         return Err(TraceError::new(ErrorKind::Io, &name, None, detail));
     }
-    Source::of_file(file, &name)
+    ByteSource::of_file(file, &name)
 }
 
-fn choose(source: &Source, options: &Options<'_>) -> Result<&'static Entry, TraceError> {
+fn choose(source: &ByteSource, options: &Options<'_>) -> Result<&'static FormatEntry, TraceError> {
     let forced = options.format.map(|forced| find(forced, source.name()));
     let forced = forced.transpose()?;
     if source.is_blank() {
@@ -327,8 +329,8 @@ fn choose(source: &Source, options: &Options<'_>) -> Result<&'static Entry, Trac
 }
 
 fn begin(
-    source: Source,
-    entry: &'static Entry,
+    source: ByteSource,
+    entry: &'static FormatEntry,
     options: &Options<'_>,
 ) -> Result<Reader, TraceError> {
     let name = source.name().to_owned();
@@ -337,7 +339,7 @@ fn begin(
         info: &entry.info,
         rows: (entry.open)(source, options)?,
         on_error: options.on_error,
-        told: Told::default(),
+        metadata: TraceMetadata::default(),
         ordering: Ordering::new(),
         is_read: false,
         failure: None,
@@ -349,11 +351,14 @@ fn begin(
 }
 
 /// The entry of the format called `forced`, for the file `name`.
-fn find(forced: &str, name: &str) -> Result<&'static Entry, TraceError> {
+fn find(forced: &str, name: &str) -> Result<&'static FormatEntry, TraceError> {
     let entry = FORMATS.iter().find(|entry| entry.info.name == forced);
     entry.ok_or_else(|| {
-        let detail = match left_out().iter().find(|format| format.name == forced) {
-            Some(format) => missing(format),
+        let detail = match disabled_formats()
+            .iter()
+            .find(|format| format.name == forced)
+        {
+            Some(format) => disabled_message(format),
             None => {
                 let (forced, known) = (Quoted(forced), names(FORMATS.iter()));
                 format!("format: found {forced}, expected one of {known}")
@@ -365,11 +370,17 @@ fn find(forced: &str, name: &str) -> Result<&'static Entry, TraceError> {
 
 /// The one format whose `sniff` takes `head`. Not the first one: a file that two formats take
 /// would be read in the wrong unit of time, and nobody would see it.
-fn detect<'a>(table: &'a [Entry], head: &[u8], name: &str) -> Result<&'a Entry, TraceError> {
-    let fitting: Vec<&Entry> = table.iter().filter(|entry| (entry.sniff)(head)).collect();
+fn detect<'a>(
+    table: &'a [FormatEntry],
+    head: &[u8],
+    name: &str,
+) -> Result<&'a FormatEntry, TraceError> {
+    let fitting: Vec<&FormatEntry> = table.iter().filter(|entry| (entry.sniff)(head)).collect();
     let detail = match fitting[..] {
         [entry] => return Ok(entry),
-        [] if let Some(format) = left_out().iter().find(|f| (f.sniff)(head)) => missing(format),
+        [] if let Some(format) = disabled_formats().iter().find(|f| (f.sniff)(head)) => {
+            disabled_message(format)
+        }
         [] => {
             let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
             let first = String::from_utf8_lossy(first.trim_ascii_end());
@@ -388,7 +399,7 @@ fn detect<'a>(table: &'a [Entry], head: &[u8], name: &str) -> Result<&'a Entry, 
     Err(TraceError::new(ErrorKind::Undetected, name, None, detail))
 }
 
-fn names<'a>(entries: impl Iterator<Item = &'a Entry>) -> String {
+fn names<'a>(entries: impl Iterator<Item = &'a FormatEntry>) -> String {
     let names: Vec<&str> = entries.map(|entry| entry.info.name).collect();
     names.join(", ")
 }

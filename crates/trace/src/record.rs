@@ -12,7 +12,7 @@ use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Where in the file it stands.
-    pub place: Place,
+    pub location: Location,
     /// When it reached the driver, since the trace's own zero or, where the format counts from
     /// elsewhere, since the first record; at most 2^63 - 1 ns, and never before the arrival of an
     /// earlier record. Either all records of a trace have it or none.
@@ -43,9 +43,9 @@ pub struct Record {
 
 impl Record {
     /// A record of which no more is known than what every format gives.
-    pub fn new(place: Place, op: Op, start: Lbn, sectors: SectorCount) -> Self {
+    pub fn new(location: Location, op: Op, start: Lbn, sectors: SectorCount) -> Self {
         Self {
-            place,
+            location,
             arrival: None,
             device: 0,
             op,
@@ -88,7 +88,7 @@ pub enum Observed {
 
 /// Where something stands in a trace file. Displays as `17`, as `byte 4096`, or as `row 17`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Place {
+pub enum Location {
     /// A line, counted from one, the header included.
     Line(u64),
     /// In a binary format: bytes before it, in the file as it is when decompressed.
@@ -97,7 +97,7 @@ pub enum Place {
     Row(u64),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line(number) => number.fmt(f),

@@ -6,12 +6,12 @@ use crate::plural::counted;
 /// Bad rows that were left out, by what is wrong with them.
 #[derive(Clone, Debug, Default)]
 pub struct Skipped {
-    reasons: Vec<Reason>,
+    reasons: Vec<SkipReason>,
 }
 
 /// Rows that were left out for the same reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reason {
+pub struct SkipReason {
     /// What kind of error.
     pub kind: ErrorKind,
     /// The field that is wrong, if it is one.
@@ -24,7 +24,7 @@ pub struct Reason {
 
 impl Skipped {
     /// The reasons in order of first appearance.
-    pub fn reasons(&self) -> &[Reason] {
+    pub fn reasons(&self) -> &[SkipReason] {
         &self.reasons
     }
 
@@ -35,7 +35,7 @@ impl Skipped {
             .find(|reason| reason.kind == error.kind() && reason.field.as_deref() == error.field());
         match known {
             Some(reason) => reason.count += 1,
-            None => self.reasons.push(Reason {
+            None => self.reasons.push(SkipReason {
                 kind: error.kind(),
                 field: error.field().map(str::to_owned),
                 count: 1,
@@ -53,7 +53,7 @@ impl Skipped {
                 (None, ErrorKind::Truncated) => "a record cut short".to_owned(),
                 (None, _) => "no text of rows".to_owned(),
             };
-            let Reason { count, first, .. } = reason;
+            let SkipReason { count, first, .. } = reason;
             format!(
                 "{} skipped: {what}; the first: {first}",
                 counted(*count, "bad row")

@@ -7,7 +7,7 @@ use memchr::memchr;
 
 use crate::compression::{self, Bytes, MAGIC_BYTES};
 use crate::error::{ErrorKind, TraceError};
-use crate::record::Place;
+use crate::record::Location;
 
 /// How many bytes are asked of a file at a time.
 const CHUNK: usize = 256 * 1024;
@@ -19,7 +19,7 @@ const HEAD: usize = 4096;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A trace file that is being read, from its first byte to its last, in flat memory.
-pub struct Source {
+pub struct ByteSource {
     name: String,
     input: Bytes,
     /// `buffer[start..end]` has been read from the input and not been handed out.
@@ -32,10 +32,10 @@ pub struct Source {
     /// The same file, where it is on a disk and not compressed.
     file: Option<File>,
     /// Further files of the same trace, such as those of other processors.
-    pub(crate) siblings: Vec<Source>,
+    pub(crate) siblings: Vec<ByteSource>,
 }
 
-impl Source {
+impl ByteSource {
     /// A file called `name` in errors.
     ///
     /// # Errors
@@ -120,7 +120,7 @@ impl Source {
 
     /// Passes over the next line with its end, which only the last may lack; `None` at the end of
     /// the file.
-    pub(crate) fn line(&mut self, most: usize) -> std::io::Result<Option<Line>> {
+    pub(crate) fn line(&mut self, max: usize) -> std::io::Result<Option<Line>> {
         let mut searched = 0;
         let length = loop {
             let held = &self.buffer[self.start..self.end];
@@ -128,8 +128,8 @@ impl Source {
                 break searched + found + 1;
             }
             searched = held.len();
-            if searched > most {
-                self.pass_over_line()?;
+            if searched > max {
+                self.skip_line()?;
                 return Ok(Some(Line::TooLong));
             }
             if !self.refill()? {
@@ -140,7 +140,7 @@ impl Source {
             return Ok(None);
         }
         self.consume(length);
-        Ok(Some(match length > most {
+        Ok(Some(match length > max {
             true => Line::TooLong,
             false => Line::Text(length),
         }))
@@ -188,11 +188,11 @@ impl Source {
         }
         self.consume(held);
         let detail = format!("found {held} bytes, expected a record of {count}");
-        let place = Some(Place::Byte(offset));
+        let location = Some(Location::Byte(offset));
         Err(TraceError::new(
             ErrorKind::Truncated,
             &self.name,
-            place,
+            location,
             detail,
         ))
     }
@@ -213,7 +213,7 @@ impl Source {
 
     /// The error that the input failed here.
     pub(crate) fn failed(&self, doing: &str, error: std::io::Error) -> TraceError {
-        TraceError::io(&self.name, Some(Place::Byte(self.offset)), doing, error)
+        TraceError::io(&self.name, Some(Location::Byte(self.offset)), doing, error)
     }
 
     fn consume(&mut self, count: usize) {
@@ -221,7 +221,7 @@ impl Source {
         self.offset += count as u64;
     }
 
-    fn pass_over_line(&mut self) -> std::io::Result<()> {
+    fn skip_line(&mut self) -> std::io::Result<()> {
         loop {
             let held = self.held();
             if let Some(found) = memchr(b'\n', held) {
@@ -265,7 +265,7 @@ impl Source {
     }
 }
 
-impl Read for Source {
+impl Read for ByteSource {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.start == self.end {
             self.refill()?;
@@ -278,7 +278,7 @@ impl Read for Source {
 
 /// A line of a file.
 pub(crate) enum Line {
-    /// Of so many bytes, its end included; [`Source::taken`] has them.
+    /// Of so many bytes, its end included; [`ByteSource::taken`] has them.
     Text(usize),
     /// It has more bytes than anybody wants.
     TooLong,

@@ -217,18 +217,18 @@ mod tests {
     use diskarm_core::request::Op;
 
     use super::*;
-    use crate::record::Place;
+    use crate::record::Location;
 
     /// Arrival and response in us, device, first block, blocks; a read.
     fn summary(rows: &[(u64, i64, u32, u64, u64)]) -> Summary {
         let mut summary = Summary::default();
         for &(at_us, response_us, device, start, sectors) in rows {
-            let place = Place::Line(1);
+            let location = Location::Line(1);
             summary.record(&Record {
                 arrival: Some(Instant::from_ns(at_us * 1_000)),
                 response: Some(Span::from_ns(response_us * 1_000)),
                 device,
-                ..Record::new(place, Op::Read, Lbn(start), SectorCount(sectors))
+                ..Record::new(location, Op::Read, Lbn(start), SectorCount(sectors))
             });
         }
         summary
@@ -265,7 +265,7 @@ mod tests {
         for queue in [0, 2, 2, 5_000] {
             found.record(&Record {
                 queue: Some(queue),
-                ..Record::new(Place::Line(1), Op::Write, Lbn(0), SectorCount(1))
+                ..Record::new(Location::Line(1), Op::Write, Lbn(0), SectorCount(1))
             });
         }
         assert_eq!(found.queues[..3], [1, 0, 2]);

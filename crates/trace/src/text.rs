@@ -1,10 +1,10 @@
 //! Text formats of one record a line.
 
 use crate::error::TraceError;
-use crate::format::{Rows, Told};
+use crate::format::{RowReader, TraceMetadata};
 use crate::lines::{Lines, Row};
 use crate::record::Record;
-use crate::source::Source;
+use crate::source::ByteSource;
 
 /// Parses each line by itself. `P` gives a line's record, or `None` for a line without one.
 pub(crate) struct TextRows<P> {
@@ -14,26 +14,26 @@ pub(crate) struct TextRows<P> {
 
 impl<P> TextRows<P>
 where
-    P: FnMut(&Row<'_>, &mut Told) -> Result<Option<Record>, TraceError> + Send + 'static,
+    P: FnMut(&Row<'_>, &mut TraceMetadata) -> Result<Option<Record>, TraceError> + Send + 'static,
 {
     /// All lines of `source`.
-    pub(crate) fn boxed(source: Source, parse: P) -> Box<dyn Rows> {
+    pub(crate) fn boxed(source: ByteSource, parse: P) -> Box<dyn RowReader> {
         Self::after(Lines::new(source), parse)
     }
 
     /// The lines that are left.
-    pub(crate) fn after(lines: Lines, parse: P) -> Box<dyn Rows> {
+    pub(crate) fn after(lines: Lines, parse: P) -> Box<dyn RowReader> {
         Box::new(Self { lines, parse })
     }
 }
 
-impl<P> Rows for TextRows<P>
+impl<P> RowReader for TextRows<P>
 where
-    P: FnMut(&Row<'_>, &mut Told) -> Result<Option<Record>, TraceError> + Send,
+    P: FnMut(&Row<'_>, &mut TraceMetadata) -> Result<Option<Record>, TraceError> + Send,
 {
-    fn next(&mut self, told: &mut Told) -> Result<Option<Record>, TraceError> {
+    fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<Record>, TraceError> {
         while let Some(row) = self.lines.next_row()? {
-            if let Some(record) = (self.parse)(&row, told)? {
+            if let Some(record) = (self.parse)(&row, metadata)? {
                 return Ok(Some(record));
             }
         }

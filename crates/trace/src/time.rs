@@ -19,7 +19,7 @@ pub enum TimeUnit {
 
 /// Why a text is no time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NotATime {
+pub(crate) enum InvalidTime {
     /// Something else than digits, or digits, a point and digits.
     NotDecimal,
     /// A decimal number below zero.
@@ -56,7 +56,7 @@ impl TimeUnit {
     ///
     /// Not by way of `f64`: from 2^53 ns (104 days) on that would lose nanoseconds.
     #[inline]
-    pub(crate) fn parse_ns(self, text: &[u8]) -> Result<i64, NotATime> {
+    pub(crate) fn parse_ns(self, text: &[u8]) -> Result<i64, InvalidTime> {
         match self.parse_short(text) {
             Some(ns) => Ok(ns),
             None => self.parse_any(text),
@@ -83,11 +83,11 @@ impl TimeUnit {
     }
 
     /// Any number, and why it is none.
-    fn parse_any(self, text: &[u8]) -> Result<i64, NotATime> {
+    fn parse_any(self, text: &[u8]) -> Result<i64, InvalidTime> {
         if let Some(rest) = text.strip_prefix(b"-") {
             return Err(match self.parse_any(rest) {
-                Err(NotATime::NotDecimal | NotATime::Negative) => NotATime::NotDecimal,
-                Ok(_) | Err(NotATime::TooLong) => NotATime::Negative,
+                Err(InvalidTime::NotDecimal | InvalidTime::Negative) => InvalidTime::NotDecimal,
+                Ok(_) | Err(InvalidTime::TooLong) => InvalidTime::Negative,
             });
         }
         let is_digits = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
@@ -96,16 +96,17 @@ impl TimeUnit {
             None => (text, &b"0"[..]),
         };
         if !is_digits(whole) || !is_digits(fraction) {
-            return Err(NotATime::NotDecimal);
+            return Err(InvalidTime::NotDecimal);
         }
         let kept = fraction.len().min(self.places());
         let mut ns: i64 = 0;
         let zeros = b"000000000"[..self.places() - kept].iter();
         for digit in whole.iter().chain(fraction[..kept].iter()).chain(zeros) {
-            ns = times_ten_plus(ns, digit - b'0').ok_or(NotATime::TooLong)?;
+            ns = times_ten_plus(ns, digit - b'0').ok_or(InvalidTime::TooLong)?;
         }
         let round_up = fraction.get(kept).is_some_and(|digit| *digit >= b'5');
-        ns.checked_add(i64::from(round_up)).ok_or(NotATime::TooLong)
+        ns.checked_add(i64::from(round_up))
+            .ok_or(InvalidTime::TooLong)
     }
 
     /// Nanoseconds in one of the unit.
@@ -174,9 +175,9 @@ mod tests {
         let ms = |text: &str| TimeUnit::Milliseconds.parse_ns(text.as_bytes());
         assert_eq!(ms("9223372036854.775807"), Ok(i64::MAX));
         assert_eq!(ms("9223372036854.7758074"), Ok(i64::MAX));
-        assert_eq!(ms("9223372036854.7758075"), Err(NotATime::TooLong));
-        assert_eq!(ms("9223372036854.775808"), Err(NotATime::TooLong));
-        assert_eq!(ms("9999999999999999999999"), Err(NotATime::TooLong));
+        assert_eq!(ms("9223372036854.7758075"), Err(InvalidTime::TooLong));
+        assert_eq!(ms("9223372036854.775808"), Err(InvalidTime::TooLong));
+        assert_eq!(ms("9999999999999999999999"), Err(InvalidTime::TooLong));
     }
 
     #[test]
@@ -186,11 +187,11 @@ mod tests {
             "1.2.3", "--5", "-", "-x", "1_000", "\u{0665}",
         ] {
             let found = TimeUnit::Microseconds.parse_ns(text.as_bytes());
-            assert_eq!(found, Err(NotATime::NotDecimal), "{text:?}");
+            assert_eq!(found, Err(InvalidTime::NotDecimal), "{text:?}");
         }
         for text in ["-5", "-0.001", "-99999999999999999999"] {
             let found = TimeUnit::Microseconds.parse_ns(text.as_bytes());
-            assert_eq!(found, Err(NotATime::Negative), "{text:?}");
+            assert_eq!(found, Err(InvalidTime::Negative), "{text:?}");
         }
     }
 

@@ -1,19 +1,19 @@
-//! Writes traces down, in the formats that have an [`Emit`].
+//! Writes traces down, in the formats that have an [`RowWriter`].
 
 use std::io::Write;
 
+use crate::disabled::{disabled_formats, disabled_message};
 use crate::error::{ErrorKind, Quoted, TraceError};
-use crate::format::{Emit, Entry, Info, Unwritable};
+use crate::format::{FormatEntry, FormatInfo, RowWriter, Unwritable};
 use crate::formats::FORMATS;
-use crate::left_out::{left_out, missing};
 use crate::plural::counted;
 use crate::record::Record;
 
 /// A trace that is being written, in flat memory.
 pub struct Writer<W: Write> {
     name: String,
-    info: &'static Info,
-    emit: Box<dyn Emit>,
+    info: &'static FormatInfo,
+    emit: Box<dyn RowWriter>,
     output: W,
     buffer: Vec<u8>,
     count: u64,
@@ -32,8 +32,8 @@ impl<W: Write> Writer<W> {
         let writable = || writable().map(|(entry, _)| entry.info.name);
         let found = self::writable().find(|(entry, _)| entry.info.name == format);
         let Some((entry, emit)) = found else {
-            let detail = match left_out().iter().find(|other| other.name == format) {
-                Some(other) => missing(other),
+            let detail = match disabled_formats().iter().find(|other| other.name == format) {
+                Some(other) => disabled_message(other),
                 None => format!(
                     "format: found {}, expected one that can be written: {}",
                     Quoted(format),
@@ -107,7 +107,7 @@ impl<W: Write> Writer<W> {
 
     fn unwritable(&self, Unwritable(why): Unwritable, record: Option<&Record>) -> TraceError {
         let at = match record {
-            Some(record) => format!("the request at {}", record.place),
+            Some(record) => format!("the request at {}", record.location),
             None => "the last request".to_owned(),
         };
         let detail = format!("cannot write {at} as {}: {why}", self.info.name);
@@ -116,7 +116,7 @@ impl<W: Write> Writer<W> {
 }
 
 /// The formats that can be written, and what writes them.
-pub fn writable() -> impl Iterator<Item = (&'static Entry, fn() -> Box<dyn Emit>)> {
+pub fn writable() -> impl Iterator<Item = (&'static FormatEntry, fn() -> Box<dyn RowWriter>)> {
     FORMATS
         .iter()
         .filter_map(|entry| Some((entry, entry.emit?)))

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
-use diskarm_trace::{Observed, Place, Record, open, read};
+use diskarm_trace::{Location, Observed, Record, open, read};
 use proptest::prelude::*;
 
 fn records(bytes: &[u8], forced: Option<&str>) -> Vec<Record> {
@@ -21,7 +21,7 @@ fn columns_stand_in_any_order() {
         0,65536,0,7,three_disconnects,W\r\n\
         1,1,18446744073709551614,0.0014996,,W\r\n\r\n\n";
     let row = |line, op, start, sectors, response, think, observed| Record {
-        place: Place::Line(line),
+        location: Location::Line(line),
         arrival: None,
         device: 0,
         op,
@@ -55,7 +55,7 @@ fn columns_stand_in_any_order() {
 fn disksim_fields_in_their_order() {
     let bytes = b"0 0 1 2 0\n 1.000001\t3  100 8 0x11 \r\n1.000001 1 7 1 0X2";
     let row = |line, ns, device, op, start, sectors| Record {
-        place: Place::Line(line),
+        location: Location::Line(line),
         arrival: Some(Instant::from_ns(ns)),
         device,
         op,
@@ -112,7 +112,7 @@ impl Sums {
         for record in open(path, None).unwrap() {
             let record = record.unwrap();
             sums.rows += 1;
-            assert_eq!(record.place, Place::Line(sums.rows + 1));
+            assert_eq!(record.location, Location::Line(sums.rows + 1));
             sums.reads += u64::from(record.op.is_read());
             sums.response_ns += record.response.unwrap().as_ns();
             sums.think_ns += record.think.unwrap().as_ns();
@@ -226,7 +226,7 @@ impl Written {
 
     fn record(&self, line: u64) -> Record {
         Record {
-            place: Place::Line(line),
+            location: Location::Line(line),
             arrival: None,
             device: 0,
             op: self.op(),

@@ -3,12 +3,12 @@
 use std::error::Error;
 use std::io::{self, Cursor, Read};
 
-use diskarm_trace::{ErrorKind, FORMATS, Place, TraceError, open, read};
+use diskarm_trace::{ErrorKind, FORMATS, Location, TraceError, open, read};
 
 const HEADER: &str = "op,observed,lbn,sectors,response_us,think_us\n";
 
 /// The error of a trace, and how many records came before it.
-fn refuse(bytes: &[u8], name: &str, forced: Option<&str>) -> (usize, TraceError) {
+fn reject_row(bytes: &[u8], name: &str, forced: Option<&str>) -> (usize, TraceError) {
     let mut records = 0;
     let mut trace = match read(Cursor::new(bytes.to_vec()), name, forced) {
         Ok(trace) => trace,
@@ -35,7 +35,7 @@ fn assert_refused(bytes: impl AsRef<[u8]>, name: &str, records: usize, expected:
     } else {
         "disksim"
     };
-    let (before, error) = refuse(bytes.as_ref(), name, Some(format));
+    let (before, error) = reject_row(bytes.as_ref(), name, Some(format));
     assert_eq!(error.to_string(), expected);
     assert_eq!(before, records, "{expected}");
     assert_eq!(error.to_string().lines().count(), 1);
@@ -82,7 +82,7 @@ fn measured_headers() {
     ] {
         assert_refused(header, "x.csv", 0, &format!("x.csv:1: header: {expected}"));
     }
-    let (_, error) = refuse(b"op,op,lbn\n", "x.csv", None);
+    let (_, error) = reject_row(b"op,op,lbn\n", "x.csv", None);
     assert_eq!(error.kind(), ErrorKind::Header);
 }
 
@@ -182,14 +182,14 @@ fn measured_times() {
     measured_row("R,,5,8,9223372036854775.808,2.0", long);
     // One at a time each fits; with the 1000.5 + 20.0 us of the row before they do not.
     let sum = "expected responses and pauses that add up to less than 2^63 ns";
-    let most = "9223372036853755.308";
+    let max = "9223372036853755.308";
     measured_row(
-        &format!("R,,5,8,{most},0\nR,,5,8,0,0"),
-        &format!("response_us: found {most:?}, {sum}"),
+        &format!("R,,5,8,{max},0\nR,,5,8,0,0"),
+        &format!("response_us: found {max:?}, {sum}"),
     );
     measured_row(
-        &format!("R,,5,8,1.0,{most}"),
-        &format!("think_us: found {most:?}, {sum}"),
+        &format!("R,,5,8,1.0,{max}"),
+        &format!("think_us: found {max:?}, {sum}"),
     );
 }
 
@@ -288,7 +288,7 @@ fn text_that_is_none() {
 fn files_without_rows() {
     for forced in [None, Some("measured"), Some("disksim")] {
         for bytes in ["", "\n", "  \r\n\n"] {
-            let (_, error) = refuse(bytes.as_bytes(), "x", forced);
+            let (_, error) = reject_row(bytes.as_bytes(), "x", forced);
             assert_eq!(error.to_string(), "x: found no rows, expected at least one");
             assert_eq!(error.kind(), ErrorKind::Empty);
         }
@@ -316,7 +316,7 @@ fn files_without_rows() {
 
 #[test]
 fn formats_that_are_none() {
-    let (_, error) = refuse(b"1.5 0 5 8 1\n", "x", Some("DiskSim"));
+    let (_, error) = reject_row(b"1.5 0 5 8 1\n", "x", Some("DiskSim"));
     let known: Vec<&str> = FORMATS.iter().map(|entry| entry.info.name).collect();
     let known = known.join(", ");
     let expected = format!(r#"x: format: found "DiskSim", expected one of {known}"#);
@@ -330,7 +330,7 @@ fn formats_that_are_none() {
         // May be nanoseconds as well as milliseconds.
         (b"17 0 5 8 1\n23 0 5 8 0\n", "17 0 5 8 1"),
     ] {
-        let (_, error) = refuse(bytes, "x", None);
+        let (_, error) = reject_row(bytes, "x", None);
         let expected = format!(
             "x: format not recognised: line 1 is {first:?}, expected one of {known} (name the \
              format if it is one)"
@@ -353,17 +353,17 @@ fn formats_that_are_left_out() {
             "x: format: found {name:?}, which this build leaves out: build it with --features \
              parquet"
         );
-        let (_, error) = refuse(bytes, "x", None);
+        let (_, error) = reject_row(bytes, "x", None);
         assert_eq!(error.to_string(), expected);
         assert_eq!(error.kind(), ErrorKind::Undetected);
-        let (_, error) = refuse(b"0.5 0 1 1 1\n", "x", Some(name));
+        let (_, error) = reject_row(b"0.5 0 1 1 1\n", "x", Some(name));
         assert_eq!(error.to_string(), expected);
         assert_eq!(error.kind(), ErrorKind::UnknownFormat);
         let error = diskarm_trace::Writer::new(Vec::new(), "x", name).err();
         assert_eq!(error.map(|error| error.to_string()), Some(expected));
     }
     // No multiple of 8, as the first message of a stream is.
-    let (_, error) = refuse(b"\xff\xff\xff\xff\x99\x01\0\0\x10", "x", None);
+    let (_, error) = reject_row(b"\xff\xff\xff\xff\x99\x01\0\0\x10", "x", None);
     assert!(error.to_string().contains("not recognised"), "{error}");
 }
 
@@ -415,8 +415,8 @@ fn a_failing_read_says_where() {
         "x.trace:1001: cannot read: the cable is out"
     );
     assert_eq!(
-        (error.kind(), error.place()),
-        (ErrorKind::Io, Some(Place::Line(1001)))
+        (error.kind(), error.location()),
+        (ErrorKind::Io, Some(Location::Line(1001)))
     );
     assert!(trace.next().is_none());
 }

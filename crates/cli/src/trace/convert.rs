@@ -42,7 +42,7 @@ pub struct Args {
 }
 
 fn formats() -> PossibleValuesParser {
-    let value = |(entry, _): (&diskarm_trace::Entry, _)| {
+    let value = |(entry, _): (&diskarm_trace::FormatEntry, _)| {
         PossibleValue::new(entry.info.name).help(entry.info.summary)
     };
     PossibleValuesParser::new(writable().map(value).chain(input::missing()))

@@ -47,7 +47,7 @@ struct Row {
 impl Row {
     fn of(record: &Record) -> Self {
         Self {
-            place: record.place.to_string(),
+            place: record.location.to_string(),
             arrival_ms: record.arrival.map(|arrival| arrival.as_ns() as f64 / 1e6),
             device: record.device,
             op: if record.op.is_read() { "R" } else { "W" },

@@ -137,7 +137,7 @@ impl Figures {
                     requests,
                 }
             }),
-            devices: devices(summary, &trace.told().device_names),
+            devices: devices(summary, &trace.metadata().device_names),
             notes: trace.notes(),
         }
     }

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use diskarm_trace::{FORMATS, Moment, OnError, Reader, TraceError, left_out};
+use diskarm_trace::{ArrivalEvent, FORMATS, OnError, Reader, TraceError, disabled_formats};
 
 /// Which trace, and how to read it.
 #[derive(clap::Args)]
@@ -66,21 +66,22 @@ impl Reading {
                 Bad::Skip => OnError::Skip,
             },
             arrival: match self.arrival {
-                When::Issue => Moment::Issue,
-                When::Queue => Moment::Queue,
+                When::Issue => ArrivalEvent::Issue,
+                When::Queue => ArrivalEvent::Queue,
             },
         }
     }
 }
 
 fn formats() -> PossibleValuesParser {
-    let value =
-        |entry: &diskarm_trace::Entry| PossibleValue::new(entry.info.name).help(entry.info.summary);
+    let value = |entry: &diskarm_trace::FormatEntry| {
+        PossibleValue::new(entry.info.name).help(entry.info.summary)
+    };
     PossibleValuesParser::new(FORMATS.iter().map(value).chain(missing()))
 }
 
 /// Names of formats that this build leaves out, which the library answers with what is missing.
 pub fn missing() -> impl Iterator<Item = PossibleValue> {
-    let names = left_out().iter().map(|format| format.name);
+    let names = disabled_formats().iter().map(|format| format.name);
     names.map(|name| PossibleValue::new(name).hide(true))
 }

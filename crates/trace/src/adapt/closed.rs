@@ -11,7 +11,7 @@ use crate::record::Record;
 /// The requests without their arrivals, each with the pause from its completion to the arrival of
 /// the next in their place: what a host that waits for every completion thinks between them. Where
 /// the next arrived earlier the pause is none, counted; behind the last there is none.
-pub struct Closed<I> {
+pub struct ClosedLoop<I> {
     inner: I,
     held: Option<Record>,
     /// Requests that arrived before the one before them was completed.
@@ -19,7 +19,7 @@ pub struct Closed<I> {
     is_over: bool,
 }
 
-impl<I: Notes> Closed<I> {
+impl<I: Notes> ClosedLoop<I> {
     /// Those of `inner`.
     pub fn new(inner: I) -> Self {
         Self {
@@ -37,7 +37,11 @@ impl<I: Notes> Closed<I> {
             let expected = "arrival and response, without which there is no pause";
             let name = self.inner.name();
             return Err(TraceError::value(
-                name, held.place, "response", "", expected,
+                name,
+                held.location,
+                "response",
+                "",
+                expected,
             ));
         };
         let gap = match next.and_then(|next| next.arrival) {
@@ -54,7 +58,7 @@ impl<I: Notes> Closed<I> {
     }
 }
 
-impl<I: Notes> Iterator for Closed<I> {
+impl<I: Notes> Iterator for ClosedLoop<I> {
     type Item = Result<Record, TraceError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -74,7 +78,7 @@ impl<I: Notes> Iterator for Closed<I> {
     }
 }
 
-impl<I: Notes> Notes for Closed<I> {
+impl<I: Notes> Notes for ClosedLoop<I> {
     fn name(&self) -> &str {
         self.inner.name()
     }

@@ -9,37 +9,37 @@ use crate::reader::Reader;
 use crate::record::Record;
 
 /// The requests of some devices only.
-pub struct Only<I> {
+pub struct DeviceFilter<I> {
     inner: I,
     devices: BTreeSet<u32>,
-    left_out: u64,
+    disabled: u64,
 }
 
-impl<I: Notes> Only<I> {
+impl<I: Notes> DeviceFilter<I> {
     /// Of `inner`, those of `devices`.
     pub fn new(inner: I, devices: impl IntoIterator<Item = u32>) -> Self {
         Self {
             inner,
             devices: devices.into_iter().collect(),
-            left_out: 0,
+            disabled: 0,
         }
     }
 }
 
-impl<I: Notes> Iterator for Only<I> {
+impl<I: Notes> Iterator for DeviceFilter<I> {
     type Item = Result<Record, TraceError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             match self.inner.next()? {
-                Ok(record) if !self.devices.contains(&record.device) => self.left_out += 1,
+                Ok(record) if !self.devices.contains(&record.device) => self.disabled += 1,
                 kept => return Some(kept),
             }
         }
     }
 }
 
-impl<I: Notes> Notes for Only<I> {
+impl<I: Notes> Notes for DeviceFilter<I> {
     fn name(&self) -> &str {
         self.inner.name()
     }
@@ -49,9 +49,9 @@ impl<I: Notes> Notes for Only<I> {
     }
 
     fn changes(&self) -> Vec<String> {
-        let requests = counted(self.left_out, "request");
+        let requests = counted(self.disabled, "request");
         let note = format!("{requests} of other devices left out");
-        and(self.inner.changes(), (self.left_out > 0).then_some(note))
+        and(self.inner.changes(), (self.disabled > 0).then_some(note))
     }
 }
 

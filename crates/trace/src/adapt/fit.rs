@@ -96,7 +96,7 @@ impl<I: Notes> Fitted<I> {
     fn wrong(&self, record: &Record, expected: &str) -> TraceError {
         let sectors = counted(record.sectors.0, "sector");
         let found = format!("{sectors} from {}", record.start.0);
-        TraceError::value(self.inner.name(), record.place, "lbn", &found, expected)
+        TraceError::value(self.inner.name(), record.location, "lbn", &found, expected)
     }
 }
 

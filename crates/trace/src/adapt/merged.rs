@@ -4,7 +4,7 @@ use diskarm_core::units::{Instant, Span};
 
 use super::{Notes, and};
 use crate::error::TraceError;
-use crate::format::Zero;
+use crate::format::TimeOrigin;
 use crate::reader::Reader;
 use crate::record::Record;
 
@@ -65,20 +65,20 @@ impl<I: Notes> Merged<I> {
             self.is_aligned = true;
         }
         for number in 0..self.traces.len() {
-            self.place(number)?;
+            self.prepare(number)?;
         }
         Ok(())
     }
 
     /// Gives the next record of a trace its device and its time.
-    fn place(&mut self, number: usize) -> Result<(), TraceError> {
+    fn prepare(&mut self, number: usize) -> Result<(), TraceError> {
         let of = self.traces.len() as u64;
         let lane = &mut self.traces[number];
         let Some(record) = &mut lane.head else {
             return Ok(());
         };
         let wrong = |field, found: &str, expected: &str| {
-            TraceError::value(lane.inner.name(), record.place, field, found, expected)
+            TraceError::value(lane.inner.name(), record.location, field, found, expected)
         };
         let device = u64::from(record.device) * of + number as u64;
         let Ok(device) = u32::try_from(device) else {
@@ -117,7 +117,7 @@ impl<I: Notes> Merged<I> {
         let lane = &mut self.traces[number];
         let next = lane.inner.next().transpose()?;
         let taken = std::mem::replace(&mut lane.head, next);
-        self.place(number)?;
+        self.prepare(number)?;
         Ok(taken)
     }
 }
@@ -126,7 +126,7 @@ impl<I: Notes> Lane<I> {
     /// When it began, where it counts from the Unix epoch.
     fn origin(&self) -> Option<Instant> {
         match self.inner.readers()[..] {
-            [reader] if reader.format().zero == Zero::Unix => reader.origin(),
+            [reader] if reader.format().time_origin == TimeOrigin::Unix => reader.origin(),
             _ => None,
         }
     }

@@ -10,8 +10,8 @@ mod merged;
 mod pace;
 mod window;
 
-pub use closed::Closed;
-pub use devices::{Disks, Only};
+pub use closed::ClosedLoop;
+pub use devices::{DeviceFilter, Disks};
 pub use fit::{Fit, Fitted};
 pub use merged::Merged;
 pub use pace::{Factor, Paced};

@@ -73,7 +73,7 @@ impl<I: Notes> Paced<I> {
         let late = |field, span: Span| {
             let found = format!("{} s", span.as_s());
             let expected = format!("a time below 2^63 ns when divided by {}", self.factor);
-            TraceError::value(self.inner.name(), record.place, field, &found, &expected)
+            TraceError::value(self.inner.name(), record.location, field, &found, &expected)
         };
         let divide = |field, span: Span| {
             let ns = self.factor.divide(span.or_zero().as_ns().unsigned_abs());

@@ -45,7 +45,7 @@ impl<I: Notes> Iterator for Window<I> {
                 self.is_over = true;
                 let expected = "arrivals, without which there is no window of time";
                 let name = self.inner.name();
-                let error = TraceError::value(name, record.place, "arrival", "", expected);
+                let error = TraceError::value(name, record.location, "arrival", "", expected);
                 return Some(Err(error));
             };
             // Arrivals ascend: what comes behind the end need not be read.

@@ -1,9 +1,9 @@
 //! The block traces of Alibaba's cloud.
 
-use crate::format::{Format, Info, Opened, Options, Zero};
+use crate::format::{Format, FormatInfo, OpenResult, Options, TimeOrigin};
 use crate::lines::{Field, first_fields, is_whole};
 use crate::record::Record;
-use crate::source::Source;
+use crate::source::ByteSource;
 use crate::text::TextRows;
 use crate::time::TimeUnit;
 
@@ -47,12 +47,12 @@ const NAMES: [&str; 5] = [
 ];
 
 impl Format for Alibaba {
-    const INFO: Info = Info {
+    const INFO: FormatInfo = FormatInfo {
         name: "alibaba",
         summary: "Alibaba block CSV: device, opcode, offset, length, microseconds",
         first_line: "419,W,8792731648,16384,1577808144360767",
         time_unit: TimeUnit::Microseconds,
-        zero: Zero::Unix,
+        time_origin: TimeOrigin::Unix,
         carries: "arrivals and devices; no responses",
     };
 
@@ -63,15 +63,15 @@ impl Format for Alibaba {
         })
     }
 
-    fn open(source: Source, _: &Options<'_>) -> Opened {
-        Ok(TextRows::boxed(source, |row, told| {
+    fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
+        Ok(TextRows::boxed(source, |row, metadata| {
             let [device, op, offset, length, time]: [Field<'_>; 5] =
                 row.fields(row.split(b','), &NAMES)?;
-            let (start, sectors) = offset.bytes(&length, told)?;
+            let (start, sectors) = offset.bytes(&length, metadata)?;
             Ok(Some(Record {
                 arrival: Some(time.instant(Self::INFO.time_unit)?),
                 device: device.device()?,
-                ..Record::new(row.place(), op.op("R", "W")?, start, sectors)
+                ..Record::new(row.location(), op.op("R", "W")?, start, sectors)
             }))
         }))
     }

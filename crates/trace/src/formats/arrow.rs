@@ -6,10 +6,10 @@ use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
 
 use crate::columns::{Batches, ColumnRows, undecoded};
+use crate::disabled::{ARROW_MAGIC, is_arrow};
 use crate::error::{ErrorKind, TraceError};
-use crate::format::{Format, Info, Opened, Options, Zero};
-use crate::left_out::{ARROW_MAGIC, is_arrow};
-use crate::source::Source;
+use crate::format::{Format, FormatInfo, OpenResult, Options, TimeOrigin};
+use crate::source::ByteSource;
 use crate::time::TimeUnit;
 
 /// Arrow IPC files (Feather version 2) and streams, with the columns of
@@ -45,12 +45,12 @@ pub struct Arrow;
 const WORD: usize = 8;
 
 impl Format for Arrow {
-    const INFO: Info = Info {
+    const INFO: FormatInfo = FormatInfo {
         name: "arrow",
         summary: "Arrow IPC, a file or a stream: columns by name",
         first_line: "ARROW1",
         time_unit: TimeUnit::Nanoseconds,
-        zero: Zero::Start,
+        time_origin: TimeOrigin::Start,
         carries: "all that a record can have",
     };
 
@@ -58,7 +58,7 @@ impl Format for Arrow {
         is_arrow(head)
     }
 
-    fn open(mut source: Source, _: &Options<'_>) -> Opened {
+    fn open(mut source: ByteSource, _: &Options<'_>) -> OpenResult {
         let name = source.name().to_owned();
         let is_file = source.head().starts_with(ARROW_MAGIC);
         if is_file {
@@ -82,7 +82,7 @@ impl Format for Arrow {
 }
 
 /// Whether the next word is one of zeros.
-fn is_padding(source: &mut Source) -> Result<bool, TraceError> {
+fn is_padding(source: &mut ByteSource) -> Result<bool, TraceError> {
     match source.peek(WORD) {
         Ok(word) => Ok(word == [0; WORD]),
         Err(error) => Err(source.failed("read", error)),
@@ -91,7 +91,7 @@ fn is_padding(source: &mut Source) -> Result<bool, TraceError> {
 
 struct Messages {
     name: String,
-    stream: StreamReader<Source>,
+    stream: StreamReader<ByteSource>,
     is_file: bool,
     /// Batches that were read.
     count: u64,

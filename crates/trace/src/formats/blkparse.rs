@@ -4,11 +4,13 @@ use diskarm_core::request::Op;
 
 use crate::digits::words;
 use crate::error::TraceError;
-use crate::format::{Format, Info, Opened, Options, Rows, Told, Zero};
+use crate::format::{
+    Format, FormatInfo, OpenResult, Options, RowReader, TimeOrigin, TraceMetadata,
+};
 use crate::lines::{Lines, Row, head_lines, is_decimal};
 use crate::pairing::{Action, Event, Pairing};
 use crate::record::{Record, Urgency};
-use crate::source::Source;
+use crate::source::ByteSource;
 use crate::time::TimeUnit;
 
 /// blkparse text: device, processor, sequence, seconds, process, action, direction, blocks.
@@ -52,12 +54,12 @@ const NAMES: [&str; 7] = [
     "device", "cpu", "sequence", "time_s", "pid", "action", "rwbs",
 ];
 impl Format for BlkParse {
-    const INFO: Info = Info {
+    const INFO: FormatInfo = FormatInfo {
         name: "blkparse",
         summary: "blkparse text, its default output",
         first_line: "8,0 3 11 0.009507758 697 D W 223490 + 56 [kjournald]",
         time_unit: TimeUnit::Seconds,
-        zero: Zero::Start,
+        time_origin: TimeOrigin::Start,
         carries: "arrivals, responses, urgency and devices",
     };
 
@@ -78,7 +80,7 @@ impl Format for BlkParse {
             && action.iter().all(u8::is_ascii_alphabetic)
     }
 
-    fn open(source: Source, options: &Options<'_>) -> Opened {
+    fn open(source: ByteSource, options: &Options<'_>) -> OpenResult {
         Ok(Box::new(Events {
             lines: Lines::new(source),
             pairing: Pairing::new(options.arrival),
@@ -93,10 +95,10 @@ struct Events {
     is_end: bool,
 }
 
-impl Rows for Events {
-    fn next(&mut self, told: &mut Told) -> Result<Option<Record>, TraceError> {
+impl RowReader for Events {
+    fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<Record>, TraceError> {
         loop {
-            if let Some(record) = self.pairing.take(self.is_end, told) {
+            if let Some(record) = self.pairing.take(self.is_end, metadata) {
                 return Ok(Some(record));
             }
             if self.is_end {
@@ -104,8 +106,8 @@ impl Rows for Events {
             }
             match self.lines.next_row() {
                 Ok(Some(row)) if !is_summary(&row) => {
-                    if let Some(event) = event(&row, told)? {
-                        self.pairing.put(&event, told);
+                    if let Some(event) = event(&row, metadata)? {
+                        self.pairing.put(&event, metadata);
                     }
                 }
                 Ok(_) => self.is_end = true,
@@ -135,7 +137,7 @@ fn begins_summary(line: &[u8]) -> bool {
     line.starts_with(b"CPU") || line.starts_with(b"Total")
 }
 
-fn event(row: &Row<'_>, told: &mut Told) -> Result<Option<Event>, TraceError> {
+fn event(row: &Row<'_>, metadata: &mut TraceMetadata) -> Result<Option<Event>, TraceError> {
     let mut words = row.words();
     let [device, _, _, time, _, action_field, rwbs] = row.first_fields(&mut words, &NAMES)?;
     let action = match action_field.text {
@@ -156,7 +158,7 @@ fn event(row: &Row<'_>, told: &mut Told) -> Result<Option<Event>, TraceError> {
         }
         _ => {
             if action == Action::Issue {
-                told.pass_over(match rwbs.text {
+                metadata.ignore(match rwbs.text {
                     letters if letters.contains(&b'D') => "discard",
                     letters if letters.contains(&b'F') => "flush",
                     _ => "a request without data",
@@ -170,9 +172,9 @@ fn event(row: &Row<'_>, told: &mut Told) -> Result<Option<Event>, TraceError> {
     let is_awaited = has(b'S') || (has(b'R') && !has(b'A'));
     Ok(Some(Event {
         action,
-        place: row.place(),
+        location: row.location(),
         at: time.instant(BlkParse::INFO.time_unit)?,
-        device: told.device(device.text),
+        device: metadata.device(device.text),
         op: if has(b'W') { Op::Write } else { Op::Read },
         urgency: Some(match is_awaited {
             true => Urgency::Synchronous,

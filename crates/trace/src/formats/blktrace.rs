@@ -8,11 +8,13 @@ use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Lbn, SectorCount};
 
 use crate::error::{ErrorKind, TraceError};
-use crate::format::{Format, Info, Opened, Options, Rows, Told, Zero};
+use crate::format::{
+    Format, FormatInfo, OpenResult, Options, RowReader, TimeOrigin, TraceMetadata,
+};
 use crate::lines::{BLOCK_BYTES, MAX_SECTORS};
 use crate::pairing::{Action, Event, Pairing};
-use crate::record::{Place, Record, Urgency};
-use crate::source::Source;
+use crate::record::{Location, Record, Urgency};
+use crate::source::ByteSource;
 use crate::time::TimeUnit;
 
 /// blktrace, binary: the per-processor files of a trace, merged in the order of time.
@@ -70,12 +72,12 @@ const RECORD: usize = 48;
 const MAGIC: u32 = 0x6561_7407;
 
 impl Format for BlkTrace {
-    const INFO: Info = Info {
+    const INFO: FormatInfo = FormatInfo {
         name: "blktrace",
         summary: "blktrace, binary; all processors' files are merged",
         first_line: "binary: the magic 0x65617407",
         time_unit: TimeUnit::Nanoseconds,
-        zero: Zero::Elsewhere,
+        time_origin: TimeOrigin::Arbitrary,
         carries: "arrivals, responses, urgency and devices",
     };
 
@@ -83,7 +85,7 @@ impl Format for BlkTrace {
         head.len() >= RECORD && order(head).is_some()
     }
 
-    fn open(mut source: Source, options: &Options<'_>) -> Opened {
+    fn open(mut source: ByteSource, options: &Options<'_>) -> OpenResult {
         let siblings = std::mem::take(&mut source.siblings);
         let mut files = Vec::new();
         for source in std::iter::once(source).chain(siblings) {
@@ -93,11 +95,11 @@ impl Format for BlkTrace {
             }
             let Some(order) = order(source.head()) else {
                 let detail = format!("magic: found another, expected 0x{MAGIC:x}");
-                let place = Some(Place::Byte(0));
+                let location = Some(Location::Byte(0));
                 return Err(TraceError::new(
                     ErrorKind::Framing,
                     source.name(),
-                    place,
+                    location,
                     detail,
                 ));
             };
@@ -195,7 +197,7 @@ impl Order {
 
 /// One processor's file.
 struct Events {
-    source: Source,
+    source: ByteSource,
     order: Order,
 }
 
@@ -218,28 +220,28 @@ impl Events {
 
     /// Takes the next event, which is there; `None` if it does not concern data.
     #[inline]
-    fn take(&mut self, told: &mut Told) -> Result<Option<Event>, TraceError> {
-        let place = Place::Byte(self.source.offset());
+    fn take(&mut self, metadata: &mut TraceMetadata) -> Result<Option<Event>, TraceError> {
+        let location = Location::Byte(self.source.offset());
         let order = self.order;
         let (payload, event) = match self.source.record::<RECORD>()? {
             Some(bytes) => (
                 order.u16(bytes, 46).into(),
-                event(order, bytes, place, told),
+                event(order, bytes, location, metadata),
             ),
             None => return Ok(None),
         };
         self.source.pass(payload)?;
         event.map_err(|(field, found, expected)| {
             let found = found.to_string();
-            TraceError::value(self.source.name(), place, field, &found, &expected)
+            TraceError::value(self.source.name(), location, field, &found, &expected)
         })
     }
 
     #[cold]
     fn unframed(&self) -> TraceError {
         let detail = format!("magic: found another, expected 0x{MAGIC:x}");
-        let place = Some(Place::Byte(self.source.offset()));
-        TraceError::new(ErrorKind::Framing, self.source.name(), place, detail)
+        let location = Some(Location::Byte(self.source.offset()));
+        TraceError::new(ErrorKind::Framing, self.source.name(), location, detail)
     }
 }
 
@@ -259,8 +261,8 @@ const DISCARD: u32 = 1 << 29;
 fn event(
     order: Order,
     bytes: &[u8; RECORD],
-    place: Place,
-    told: &mut Told,
+    location: Location,
+    metadata: &mut TraceMetadata,
 ) -> Result<Option<Event>, (&'static str, u64, String)> {
     let word = order.u32(bytes, 28);
     let action = match word & 0xff {
@@ -277,7 +279,7 @@ fn event(
     // A command that a process sent by itself names no blocks.
     if length == 0 || word & (READ | WRITE) == 0 || word & (DISCARD | PASSTHROUGH) != 0 {
         if action == Action::Issue {
-            told.pass_over(match word {
+            metadata.ignore(match word {
                 _ if word & PASSTHROUGH != 0 => "a command passed through",
                 _ if word & DISCARD != 0 => "discard",
                 _ if word & FLUSH != 0 => "flush",
@@ -302,9 +304,9 @@ fn event(
     let is_awaited = word & SYNC != 0 || word & (READ | AHEAD) == READ;
     Ok(Some(Event {
         action,
-        place,
+        location,
         at: Instant::from_ns(time),
-        device: told.block_device(order.u32(bytes, 36)),
+        device: metadata.block_device(order.u32(bytes, 36)),
         op: if word & WRITE != 0 {
             Op::Write
         } else {
@@ -334,7 +336,7 @@ impl Merged {
     /// Takes notice of the next event; at the end of all files there is none. An error concerns
     /// one event or the end of one file: the next call goes on with all others.
     #[inline]
-    fn advance(&mut self, told: &mut Told) -> Result<(), TraceError> {
+    fn advance(&mut self, metadata: &mut TraceMetadata) -> Result<(), TraceError> {
         while let Some(index) = self.unseen.pop() {
             self.look(index)?;
         }
@@ -343,8 +345,8 @@ impl Merged {
             return Ok(());
         };
         self.unseen.push(index);
-        if let Some(event) = self.files[index].take(told)? {
-            self.pairing.put(&event, told);
+        if let Some(event) = self.files[index].take(metadata)? {
+            self.pairing.put(&event, metadata);
         }
         Ok(())
     }
@@ -359,16 +361,16 @@ impl Merged {
     }
 }
 
-impl Rows for Merged {
-    fn next(&mut self, told: &mut Told) -> Result<Option<Record>, TraceError> {
+impl RowReader for Merged {
+    fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<Record>, TraceError> {
         loop {
-            if let Some(record) = self.pairing.take(self.is_end, told) {
+            if let Some(record) = self.pairing.take(self.is_end, metadata) {
                 return Ok(Some(record));
             }
             if self.is_end {
                 return Ok(None);
             }
-            self.advance(told)?;
+            self.advance(metadata)?;
         }
     }
 }

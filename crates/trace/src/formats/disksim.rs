@@ -5,10 +5,12 @@ use diskarm_core::units::Instant;
 
 use crate::digits::write_whole;
 use crate::error::TraceError;
-use crate::format::{Emit, Format, Info, Opened, Options, Unwritable, Zero, arrival_of};
+use crate::format::{
+    Format, FormatInfo, OpenResult, Options, RowWriter, TimeOrigin, Unwritable, arrival_of,
+};
 use crate::lines::{Field, Row, head_lines};
 use crate::record::Record;
-use crate::source::Source;
+use crate::source::ByteSource;
 use crate::text::TextRows;
 
 /// DiskSim's ASCII: arrival in ms, device, first block, blocks, flags.
@@ -55,16 +57,16 @@ const FLAGS: &str = "flags";
 const NAMES: [&str; FIELDS] = [ARRIVAL, DEVICE, BLOCK, BLOCKS, FLAGS];
 
 impl Format for DiskSim {
-    const INFO: Info = Info {
+    const INFO: FormatInfo = FormatInfo {
         name: "disksim",
         summary: "DiskSim ASCII: arrival in ms, device, block, blocks, flags",
         first_line: "arrival_ms device block blocks flags, as in 0.25 0 1200 8 1",
         time_unit: crate::time::TimeUnit::Milliseconds,
-        zero: Zero::Start,
+        time_origin: TimeOrigin::Start,
         carries: "arrivals and devices; no responses",
     };
 
-    const EMIT: Option<fn() -> Box<dyn Emit>> = Some(|| Box::new(Writes));
+    const WRITER: Option<fn() -> Box<dyn RowWriter>> = Some(|| Box::new(Writer));
 
     /// The first line is numbers apart by white space, and somewhere a decimal point or `0x`.
     fn sniff(head: &[u8]) -> bool {
@@ -87,7 +89,7 @@ impl Format for DiskSim {
             })
     }
 
-    fn open(source: Source, _: &Options<'_>) -> Opened {
+    fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
         let mut previous = Instant::START;
         Ok(TextRows::boxed(source, move |row, _| {
             record(row, &mut previous).map(Some)
@@ -115,7 +117,7 @@ fn record(row: &Row<'_>, previous: &mut Instant) -> Result<Record, TraceError> {
     Ok(Record {
         arrival: Some(arrival),
         device,
-        ..Record::new(row.place(), op, start, sectors)
+        ..Record::new(row.location(), op, start, sectors)
     })
 }
 
@@ -136,9 +138,9 @@ fn parse_flags(text: &[u8]) -> Option<u32> {
 }
 
 /// Rows as DiskSim reads them, too.
-struct Writes;
+struct Writer;
 
-impl Emit for Writes {
+impl RowWriter for Writer {
     fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Unwritable> {
         let arrival = arrival_of(record)?;
         DiskSim::INFO.time_unit.write(arrival.as_ns(), out);

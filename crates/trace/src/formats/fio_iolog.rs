@@ -6,10 +6,13 @@ use memchr::memmem;
 
 use crate::digits::{Words, write_whole};
 use crate::error::{ErrorKind, TraceError};
-use crate::format::{Emit, Format, Info, Opened, Options, Told, Unwritable, Zero, arrival_of};
+use crate::format::{
+    Format, FormatInfo, OpenResult, Options, RowWriter, TimeOrigin, TraceMetadata, Unwritable,
+    arrival_of,
+};
 use crate::lines::{BLOCK_BYTES, Field, Lines, Row, head_lines};
 use crate::record::Record;
-use crate::source::Source;
+use crate::source::ByteSource;
 use crate::text::TextRows;
 use crate::time::TimeUnit;
 
@@ -58,23 +61,23 @@ const LENGTH: &str = "length_bytes";
 const WAITS_WITHIN: usize = 256 * 1024;
 
 impl Format for Iolog {
-    const INFO: Info = Info {
+    const INFO: FormatInfo = FormatInfo {
         name: "fio-iolog",
         summary: "fio iolog, version 2 or 3",
         first_line: "fio version 3 iolog",
         time_unit: TimeUnit::Microseconds,
-        zero: Zero::Start,
+        time_origin: TimeOrigin::Start,
         carries: "arrivals (version 2: where it has waits) and devices; no responses",
     };
 
-    const EMIT: Option<fn() -> Box<dyn Emit>> = Some(|| Box::<Writes>::default());
+    const WRITER: Option<fn() -> Box<dyn RowWriter>> = Some(|| Box::<Writer>::default());
 
     fn sniff(head: &[u8]) -> bool {
         let first = head_lines(head).next().unwrap_or_default();
         first.starts_with(b"fio version ") && first.ends_with(b" iolog")
     }
 
-    fn open(mut source: Source, _: &Options<'_>) -> Opened {
+    fn open(mut source: ByteSource, _: &Options<'_>) -> OpenResult {
         let has_waits = match source.peek(WAITS_WITHIN) {
             Ok(head) => memmem::find(head, b" wait ").is_some(),
             Err(error) => return Err(source.failed("read", error)),
@@ -85,10 +88,13 @@ impl Format for Iolog {
             None => return Err(TraceError::empty(lines.source().name())),
         };
         let mut waited = has_waits.then_some(Instant::START);
-        Ok(TextRows::after(lines, move |row, told| match is_third {
-            true => timed(row, told),
-            false => untimed(row, &mut waited, told),
-        }))
+        Ok(TextRows::after(
+            lines,
+            move |row, metadata| match is_third {
+                true => timed(row, metadata),
+                false => untimed(row, &mut waited, metadata),
+            },
+        ))
     }
 }
 
@@ -112,19 +118,19 @@ fn version(row: &Row<'_>) -> Result<Version, TraceError> {
 }
 
 /// A row of version 3.
-fn timed(row: &Row<'_>, told: &mut Told) -> Result<Option<Record>, TraceError> {
+fn timed(row: &Row<'_>, metadata: &mut TraceMetadata) -> Result<Option<Record>, TraceError> {
     let mut words = row.words();
     let [time, file, action] = row.first_fields(&mut words, &[TIME, FILE, ACTION])?;
     let arrival = time.instant(Iolog::INFO.time_unit)?;
-    let Some(op) = operation(&action, told)? else {
+    let Some(op) = operation(&action, metadata)? else {
         return Ok(None);
     };
     let [offset, length] = extent(row, words, &[TIME, FILE, ACTION, OFFSET, LENGTH])?;
-    let (start, sectors) = offset.bytes(&length, told)?;
+    let (start, sectors) = offset.bytes(&length, metadata)?;
     Ok(Some(Record {
         arrival: Some(arrival),
-        device: told.device(file.text),
-        ..Record::new(row.place(), op, start, sectors)
+        device: metadata.device(file.text),
+        ..Record::new(row.location(), op, start, sectors)
     }))
 }
 
@@ -132,7 +138,7 @@ fn timed(row: &Row<'_>, told: &mut Told) -> Result<Option<Record>, TraceError> {
 fn untimed(
     row: &Row<'_>,
     waited: &mut Option<Instant>,
-    told: &mut Told,
+    metadata: &mut TraceMetadata,
 ) -> Result<Option<Record>, TraceError> {
     let mut words = row.words();
     let [file, action] = row.first_fields(&mut words, &[FILE, ACTION])?;
@@ -148,15 +154,15 @@ fn untimed(
         }
         return Ok(None);
     }
-    let Some(op) = operation(&action, told)? else {
+    let Some(op) = operation(&action, metadata)? else {
         return Ok(None);
     };
     let [offset, length] = extent(row, words, &[FILE, ACTION, OFFSET, LENGTH])?;
-    let (start, sectors) = offset.bytes(&length, told)?;
+    let (start, sectors) = offset.bytes(&length, metadata)?;
     Ok(Some(Record {
         arrival: *waited,
-        device: told.device(file.text),
-        ..Record::new(row.place(), op, start, sectors)
+        device: metadata.device(file.text),
+        ..Record::new(row.location(), op, start, sectors)
     }))
 }
 
@@ -177,13 +183,13 @@ fn extent<'a>(
 const LAST_NS: u64 = i64::MAX as u64;
 
 /// The direction, or `None` for a row that is no request.
-fn operation(action: &Field<'_>, told: &mut Told) -> Result<Option<Op>, TraceError> {
+fn operation(action: &Field<'_>, metadata: &mut TraceMetadata) -> Result<Option<Op>, TraceError> {
     match action.text {
         b"read" => return Ok(Some(Op::Read)),
         b"write" => return Ok(Some(Op::Write)),
-        b"add" | b"open" | b"close" => told.pass_over("add, open and close"),
-        b"sync" | b"datasync" | b"sync_file_range" => told.pass_over("sync"),
-        b"trim" => told.pass_over("trim"),
+        b"add" | b"open" | b"close" => metadata.ignore("add, open and close"),
+        b"sync" | b"datasync" | b"sync_file_range" => metadata.ignore("sync"),
+        b"trim" => metadata.ignore("trim"),
         _ => return Err(action.reject("an action of fio's, such as read or write")),
     }
     Ok(None)
@@ -191,13 +197,13 @@ fn operation(action: &Field<'_>, told: &mut Told) -> Result<Option<Op>, TraceErr
 
 /// Version 3. Devices become files of their number, which are added when they first appear.
 #[derive(Default)]
-struct Writes {
+struct Writer {
     has_begun: bool,
     known: Vec<u32>,
     rounded: u64,
 }
 
-impl Emit for Writes {
+impl RowWriter for Writer {
     fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Unwritable> {
         let ns = arrival_of(record)?.as_ns();
         let Some(end) = record.end().0.checked_mul(BLOCK_BYTES) else {

@@ -5,10 +5,10 @@ use diskarm_core::units::Instant;
 
 use crate::digits::Split;
 use crate::error::{ErrorKind, TraceError};
-use crate::format::{Format, Info, Opened, Options, Told, Zero};
+use crate::format::{Format, FormatInfo, OpenResult, Options, TimeOrigin, TraceMetadata};
 use crate::lines::{Row, head_lines, is_whole};
 use crate::record::Record;
-use crate::source::Source;
+use crate::source::ByteSource;
 use crate::text::TextRows;
 use crate::time::TimeUnit;
 
@@ -57,12 +57,12 @@ const NAMES: [&str; 6] = [
 ];
 
 impl Format for Latency {
-    const INFO: Info = Info {
+    const INFO: FormatInfo = FormatInfo {
         name: "fio-latency",
         summary: "fio latency log, written with log_offset=1",
         first_line: "20, 251843, 0, 4096, 880640, 0",
         time_unit: TimeUnit::Nanoseconds,
-        zero: Zero::Start,
+        time_origin: TimeOrigin::Start,
         carries: "arrivals (to a millisecond) and responses; one device",
     };
 
@@ -76,7 +76,7 @@ impl Format for Latency {
             && matches!(fields[2], b"0" | b"1" | b"2")
     }
 
-    fn open(source: Source, _: &Options<'_>) -> Opened {
+    fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
         Ok(TextRows::boxed(source, record))
     }
 }
@@ -85,26 +85,26 @@ fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     Split::new(line, b',').map(<[u8]>::trim_ascii_start)
 }
 
-fn record(row: &Row<'_>, told: &mut Told) -> Result<Option<Record>, TraceError> {
+fn record(row: &Row<'_>, metadata: &mut TraceMetadata) -> Result<Option<Record>, TraceError> {
     let fields = row.first_fields(fields(row.text), &NAMES);
     let [time, latency, direction, size, offset, _] = fields.map_err(|e| without_offset(row, e))?;
     let op = match direction.text {
         b"0" => Op::Read,
         b"1" => Op::Write,
         b"2" => {
-            told.pass_over("trim");
+            metadata.ignore("trim");
             return Ok(None);
         }
         _ => return Err(direction.reject("0, 1 or 2")),
     };
-    let (start, sectors) = offset.bytes(&size, told)?;
+    let (start, sectors) = offset.bytes(&size, metadata)?;
     let completed = time.instant(TimeUnit::Milliseconds)?;
     let response = latency.span(Latency::INFO.time_unit)?;
     let since_start = completed.after(Instant::START);
     Ok(Some(Record {
         arrival: Some(Instant::START + (since_start - response).or_zero()),
         response: Some(response),
-        ..Record::new(row.place(), op, start, sectors)
+        ..Record::new(row.location(), op, start, sectors)
     }))
 }
 

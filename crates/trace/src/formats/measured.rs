@@ -5,10 +5,10 @@ use diskarm_core::units::Span;
 
 use crate::digits::write_whole;
 use crate::error::TraceError;
-use crate::format::{Emit, Format, Info, Opened, Options, Unwritable, Zero};
+use crate::format::{Format, FormatInfo, OpenResult, Options, RowWriter, TimeOrigin, Unwritable};
 use crate::lines::{Field, Lines, Row, head_lines};
 use crate::record::{Observed, Record};
-use crate::source::Source;
+use crate::source::ByteSource;
 use crate::text::TextRows;
 
 /// CSV of measured requests: `op,observed,lbn,sectors,response_us,think_us`.
@@ -58,16 +58,16 @@ const RESPONSE: &str = "response_us";
 const THINK: &str = "think_us";
 
 impl Format for Measured {
-    const INFO: Info = Info {
+    const INFO: FormatInfo = FormatInfo {
         name: "measured",
         summary: "CSV of requests measured one at a time on a real drive",
         first_line: "op,lbn,sectors,response_us,think_us",
         time_unit: crate::time::TimeUnit::Microseconds,
-        zero: Zero::Start,
+        time_origin: TimeOrigin::Start,
         carries: "responses, pauses between requests, hits and disconnects; no arrivals",
     };
 
-    const EMIT: Option<fn() -> Box<dyn Emit>> = Some(|| Box::<Writes>::default());
+    const WRITER: Option<fn() -> Box<dyn RowWriter>> = Some(|| Box::<Writer>::default());
 
     /// Two of the column names in the first line: enough to tell, and a header that lacks some
     /// is still refused by name.
@@ -78,7 +78,7 @@ impl Format for Measured {
         known.count() >= 2
     }
 
-    fn open(source: Source, _: &Options<'_>) -> Opened {
+    fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
         let mut lines = Lines::new(source);
         let order = match lines.next_row()? {
             Some(header) => columns(&header)?,
@@ -137,7 +137,7 @@ fn record(row: &Row<'_>, order: &[usize], elapsed_ns: &mut i64) -> Result<Record
         response,
         think,
         observed,
-        ..Record::new(row.place(), op, start, sectors)
+        ..Record::new(row.location(), op, start, sectors)
     })
 }
 
@@ -167,14 +167,14 @@ fn span(field: &Field<'_>, elapsed_ns: &mut i64) -> Result<Span, TraceError> {
 /// Rows in the order of [`COLUMNS`]. A request that has an arrival in place of the pause before it
 /// is held back until the next one tells the pause behind it; behind the last there is none.
 #[derive(Default)]
-struct Writes {
+struct Writer {
     has_begun: bool,
     /// Of all records.
     device: Option<u32>,
     held: Option<Record>,
 }
 
-impl Emit for Writes {
+impl RowWriter for Writer {
     fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Unwritable> {
         if *self.device.get_or_insert(record.device) != record.device {
             let why = "it is of another device than the first, and the format knows one only";

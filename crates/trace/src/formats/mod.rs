@@ -19,26 +19,26 @@ pub mod systor;
 pub mod tencent;
 pub mod vscsi;
 
-use crate::format::Entry;
+use crate::format::FormatEntry;
 
 /// Every format, in the order in which help lists them.
-pub static FORMATS: &[Entry] = &[
-    Entry::of::<measured::Measured>(),
-    Entry::of::<disksim::DiskSim>(),
-    Entry::of::<mqsim::MqSim>(),
-    Entry::of::<spc::Spc>(),
-    Entry::of::<msr::Msr>(),
-    Entry::of::<systor::Systor>(),
-    Entry::of::<alibaba::Alibaba>(),
-    Entry::of::<tencent::Tencent>(),
-    Entry::of::<srt::Srt>(),
-    Entry::of::<vscsi::Vscsi>(),
-    Entry::of::<blktrace::BlkTrace>(),
-    Entry::of::<blkparse::BlkParse>(),
-    Entry::of::<fio_iolog::Iolog>(),
-    Entry::of::<fio_latency::Latency>(),
+pub static FORMATS: &[FormatEntry] = &[
+    FormatEntry::of::<measured::Measured>(),
+    FormatEntry::of::<disksim::DiskSim>(),
+    FormatEntry::of::<mqsim::MqSim>(),
+    FormatEntry::of::<spc::Spc>(),
+    FormatEntry::of::<msr::Msr>(),
+    FormatEntry::of::<systor::Systor>(),
+    FormatEntry::of::<alibaba::Alibaba>(),
+    FormatEntry::of::<tencent::Tencent>(),
+    FormatEntry::of::<srt::Srt>(),
+    FormatEntry::of::<vscsi::Vscsi>(),
+    FormatEntry::of::<blktrace::BlkTrace>(),
+    FormatEntry::of::<blkparse::BlkParse>(),
+    FormatEntry::of::<fio_iolog::Iolog>(),
+    FormatEntry::of::<fio_latency::Latency>(),
     #[cfg(feature = "parquet")]
-    Entry::of::<parquet::Parquet>(),
+    FormatEntry::of::<parquet::Parquet>(),
     #[cfg(feature = "parquet")]
-    Entry::of::<arrow::Arrow>(),
+    FormatEntry::of::<arrow::Arrow>(),
 ];

@@ -1,10 +1,10 @@
 //! The ASCII input traces of MQSim.
 
 use crate::digits::{digits, words};
-use crate::format::{Format, Info, Opened, Options, Zero};
+use crate::format::{Format, FormatInfo, OpenResult, Options, TimeOrigin};
 use crate::lines::{Field, head_lines};
 use crate::record::Record;
-use crate::source::Source;
+use crate::source::ByteSource;
 use crate::text::TextRows;
 use crate::time::TimeUnit;
 
@@ -44,15 +44,15 @@ pub struct MqSim;
 const NAMES: [&str; 5] = ["arrival_ns", "device", "lba", "sectors", "type"];
 
 /// Nobody's requests come every ten seconds, in milliseconds.
-const LEAST_MEAN_GAP: u64 = 10_000;
+const MIN_MEAN_GAP: u64 = 10_000;
 
 impl Format for MqSim {
-    const INFO: Info = Info {
+    const INFO: FormatInfo = FormatInfo {
         name: "mqsim",
         summary: "MQSim ASCII: arrival in ns, device, LBA, sectors, 1 = read",
         first_line: "11413000 0 657728 16 1",
         time_unit: TimeUnit::Nanoseconds,
-        zero: Zero::Start,
+        time_origin: TimeOrigin::Start,
         carries: "arrivals and devices; no responses",
     };
 
@@ -78,10 +78,10 @@ impl Format for MqSim {
             }
             last = arrival;
         }
-        first.is_some_and(|first| gaps > 0 && last.saturating_sub(first) / gaps >= LEAST_MEAN_GAP)
+        first.is_some_and(|first| gaps > 0 && last.saturating_sub(first) / gaps >= MIN_MEAN_GAP)
     }
 
-    fn open(source: Source, _: &Options<'_>) -> Opened {
+    fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
         Ok(TextRows::boxed(source, |row, _| {
             let [arrival, device, lba, sectors, op]: [Field<'_>; 5] =
                 row.fields(row.words(), &NAMES)?;
@@ -89,7 +89,7 @@ impl Format for MqSim {
             Ok(Some(Record {
                 arrival: Some(arrival.instant(Self::INFO.time_unit)?),
                 device: device.device()?,
-                ..Record::new(row.place(), op.op("1", "0")?, start, sectors)
+                ..Record::new(row.location(), op.op("1", "0")?, start, sectors)
             }))
         }))
     }

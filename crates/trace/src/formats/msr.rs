@@ -2,10 +2,13 @@
 
 use crate::digits::write_whole;
 use crate::error::TraceError;
-use crate::format::{Emit, Format, Info, Opened, Options, Told, Unwritable, Zero, arrival_of};
+use crate::format::{
+    Format, FormatInfo, OpenResult, Options, RowWriter, TimeOrigin, TraceMetadata, Unwritable,
+    arrival_of,
+};
 use crate::lines::{BLOCK_BYTES, Field, Row, first_fields, is_whole};
 use crate::record::Record;
-use crate::source::Source;
+use crate::source::ByteSource;
 use crate::text::TextRows;
 use crate::time::TimeUnit;
 use diskarm_core::units::Instant;
@@ -58,16 +61,16 @@ const NAMES: [&str; 7] = [
 const UNIX_TICKS: u64 = (369 * 365 + 89) * 86_400 * 10_000_000;
 
 impl Format for Msr {
-    const INFO: Info = Info {
+    const INFO: FormatInfo = FormatInfo {
         name: "msr",
         summary: "MSR Cambridge CSV: file time, host, disk, type, offset, size, response",
         first_line: "128166372003061629,hm,1,Read,383496192,32768,413",
         time_unit: TimeUnit::Ticks,
-        zero: Zero::Unix,
+        time_origin: TimeOrigin::Unix,
         carries: "arrivals, responses and devices",
     };
 
-    const EMIT: Option<fn() -> Box<dyn Emit>> = Some(|| Box::<Writes>::default());
+    const WRITER: Option<fn() -> Box<dyn RowWriter>> = Some(|| Box::<Writer>::default());
 
     /// The header that some copies have, or `Read` or `Write` as the fourth of seven fields.
     fn sniff(head: &[u8]) -> bool {
@@ -77,21 +80,21 @@ impl Format for Msr {
         })
     }
 
-    fn open(source: Source, _: &Options<'_>) -> Opened {
+    fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
         let mut is_first = true;
-        Ok(TextRows::boxed(source, move |row, told| {
+        Ok(TextRows::boxed(source, move |row, metadata| {
             if std::mem::take(&mut is_first) && row.text.starts_with(b"Timestamp,") {
                 return Ok(None);
             }
-            record(row, told).map(Some)
+            record(row, metadata).map(Some)
         }))
     }
 }
 
-fn record(row: &Row<'_>, told: &mut Told) -> Result<Record, TraceError> {
+fn record(row: &Row<'_>, metadata: &mut TraceMetadata) -> Result<Record, TraceError> {
     let [time, host, disk, op, offset, size, response]: [Field<'_>; 7] =
         row.fields(row.split(b','), &NAMES)?;
-    let (start, sectors) = offset.bytes(&size, told)?;
+    let (start, sectors) = offset.bytes(&size, metadata)?;
     let op = op.op("Read", "Write")?;
     let arrival = Some(unix(&time)?);
     let response = Some(response.span(Msr::INFO.time_unit)?);
@@ -99,9 +102,9 @@ fn record(row: &Row<'_>, told: &mut Told) -> Result<Record, TraceError> {
     let name = &row.text[time.text.len() + 1..][..host.text.len() + 1 + disk.text.len()];
     Ok(Record {
         arrival,
-        device: told.device(name),
+        device: metadata.device(name),
         response,
-        ..Record::new(row.place(), op, start, sectors)
+        ..Record::new(row.location(), op, start, sectors)
     })
 }
 
@@ -117,18 +120,18 @@ fn unix(time: &Field<'_>) -> Result<Instant, TraceError> {
 
 /// As if the trace had begun with the year 1970.
 #[derive(Default)]
-struct Writes {
+struct Writer {
     rounded: u64,
 }
 
-impl Writes {
+impl Writer {
     fn ticks(&mut self, ns: u64) -> u64 {
         self.rounded += u64::from(!ns.is_multiple_of(100));
         (ns + 50) / 100
     }
 }
 
-impl Emit for Writes {
+impl RowWriter for Writer {
     fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Unwritable> {
         let arrival = arrival_of(record)?;
         let Some(response) = record.response else {

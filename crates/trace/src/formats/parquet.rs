@@ -17,11 +17,11 @@ use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
 
 use crate::columns::{Batches, COLUMNS, ColumnRows, PIECE, undecoded};
+use crate::disabled::is_parquet;
 use crate::error::{ErrorKind, TraceError};
-use crate::format::{Emit, Format, Info, Opened, Options, Unwritable, Zero};
-use crate::left_out::is_parquet;
+use crate::format::{Format, FormatInfo, OpenResult, Options, RowWriter, TimeOrigin, Unwritable};
 use crate::record::{Observed, Record, Urgency};
-use crate::source::Source;
+use crate::source::ByteSource;
 use crate::time::TimeUnit;
 
 /// Parquet, with one row a request and all that a record can have.
@@ -69,8 +69,8 @@ use crate::time::TimeUnit;
 ///
 /// ```
 /// use diskarm_core::{request::Op, units::{Lbn, SectorCount}};
-/// use diskarm_trace::{Place, Record, Writer, open};
-/// let record = Record::new(Place::Row(1), Op::Read, Lbn(1200), SectorCount(8));
+/// use diskarm_trace::{Location, Record, Writer, open};
+/// let record = Record::new(Location::Row(1), Op::Read, Lbn(1200), SectorCount(8));
 /// let path = std::env::temp_dir().join(format!("one-{}.parquet", std::process::id()));
 /// let mut trace = Writer::new(std::fs::File::create(&path)?, "one", "parquet")?;
 /// trace.write(&record)?;
@@ -85,22 +85,22 @@ pub struct Parquet;
 const GROUP: usize = 1 << 17;
 
 impl Format for Parquet {
-    const INFO: Info = Info {
+    const INFO: FormatInfo = FormatInfo {
         name: "parquet",
         summary: "Parquet: columns by name",
         first_line: "PAR1",
         time_unit: TimeUnit::Nanoseconds,
-        zero: Zero::Start,
+        time_origin: TimeOrigin::Start,
         carries: "all that a record can have",
     };
 
-    const EMIT: Option<fn() -> Box<dyn Emit>> = Some(|| Box::<Writes>::default());
+    const WRITER: Option<fn() -> Box<dyn RowWriter>> = Some(|| Box::<Writer>::default());
 
     fn sniff(head: &[u8]) -> bool {
         is_parquet(head)
     }
 
-    fn open(source: Source, _: &Options<'_>) -> Opened {
+    fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
         let name = source.name();
         let Some(file) = source.file() else {
             let detail = "found a pipe or a compressed file, expected a plain one: Parquet is \
@@ -174,13 +174,13 @@ impl Batches for Groups {
 }
 
 #[derive(Default)]
-struct Writes {
+struct Writer {
     /// Rows that the next piece will have.
     rows: Vec<Record>,
     file: Option<ArrowWriter<Vec<u8>>>,
 }
 
-impl Writes {
+impl Writer {
     /// Encodes the rows that wait, and hands out what is encoded.
     fn encode(&mut self, out: &mut Vec<u8>) -> Result<(), Unwritable> {
         let schema = Arc::new(Schema::new(
@@ -222,7 +222,7 @@ fn unwritable(error: impl std::error::Error) -> Unwritable {
     Unwritable(error.to_string().replace('\n', " "))
 }
 
-impl Emit for Writes {
+impl RowWriter for Writer {
     fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Unwritable> {
         if let Some(Observed::Disconnects(count)) = record.observed
             && !matches!(count, 2 | 3)

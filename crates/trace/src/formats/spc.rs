@@ -4,10 +4,12 @@ use diskarm_core::request::Op;
 
 use crate::digits::write_whole;
 use crate::error::TraceError;
-use crate::format::{Emit, Format, Info, Opened, Options, Unwritable, Zero, arrival_of};
+use crate::format::{
+    Format, FormatInfo, OpenResult, Options, RowWriter, TimeOrigin, Unwritable, arrival_of,
+};
 use crate::lines::{BLOCK_BYTES, Field, first_fields, is_decimal, is_whole};
 use crate::record::Record;
-use crate::source::Source;
+use crate::source::ByteSource;
 use crate::text::TextRows;
 use crate::time::TimeUnit;
 
@@ -47,16 +49,16 @@ pub struct Spc;
 const NAMES: [&str; 5] = ["asu", "lba", "size_bytes", "opcode", "timestamp_s"];
 
 impl Format for Spc {
-    const INFO: Info = Info {
+    const INFO: FormatInfo = FormatInfo {
         name: "spc",
         summary: "SPC (UMass Financial, WebSearch): ASU,LBA,size,opcode,seconds",
         first_line: "0,20941264,8192,W,0.551706",
         time_unit: TimeUnit::Seconds,
-        zero: Zero::Start,
+        time_origin: TimeOrigin::Start,
         carries: "arrivals and devices; no responses",
     };
 
-    const EMIT: Option<fn() -> Box<dyn Emit>> = Some(|| Box::new(Writes));
+    const WRITER: Option<fn() -> Box<dyn RowWriter>> = Some(|| Box::new(Writer));
 
     /// Whole numbers, then a direction, then a time.
     fn sniff(head: &[u8]) -> bool {
@@ -65,14 +67,14 @@ impl Format for Spc {
         })
     }
 
-    fn open(source: Source, _: &Options<'_>) -> Opened {
-        Ok(TextRows::boxed(source, |row, told| {
+    fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
+        Ok(TextRows::boxed(source, |row, metadata| {
             let [asu, lba, size, op, time] = row.first_fields(row.split(b','), &NAMES)?;
-            let (start, sectors) = lba.blocks_and_bytes(&size, told)?;
+            let (start, sectors) = lba.blocks_and_bytes(&size, metadata)?;
             Ok(Some(Record {
                 arrival: Some(time.instant(Self::INFO.time_unit)?),
                 device: asu.device()?,
-                ..Record::new(row.place(), direction(&op)?, start, sectors)
+                ..Record::new(row.location(), direction(&op)?, start, sectors)
             }))
         }))
     }
@@ -90,9 +92,9 @@ fn direction(field: &Field<'_>) -> Result<Op, TraceError> {
     }
 }
 
-struct Writes;
+struct Writer;
 
-impl Emit for Writes {
+impl RowWriter for Writer {
     fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Unwritable> {
         let arrival = arrival_of(record)?;
         let bytes = record.sectors.0 * BLOCK_BYTES;

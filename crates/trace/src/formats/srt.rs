@@ -5,10 +5,12 @@ use diskarm_core::units::{Instant, Span};
 use memchr::memchr;
 
 use crate::error::{ErrorKind, TraceError};
-use crate::format::{Format, Info, Opened, Options, Rows, Told, Zero};
+use crate::format::{
+    Format, FormatInfo, OpenResult, Options, RowReader, TimeOrigin, TraceMetadata,
+};
 use crate::lines::{MAX_SECTORS, touched};
-use crate::record::{Place, Record, Urgency};
-use crate::source::Source;
+use crate::record::{Location, Record, Urgency};
+use crate::source::ByteSource;
 use crate::time::TimeUnit;
 
 /// HP SRT 1.3: a text header, a form feed, and big-endian records of 32-bit words.
@@ -64,19 +66,19 @@ const MAGIC: &[u8] = b"$$TR_IOREC-1.3";
 const MAX_HEADER: usize = 128 * 1024;
 
 /// Words of an I/O record without the queue length.
-const LEAST_WORDS: usize = 13;
+const MIN_WORDS: usize = 13;
 /// More in a record than anybody wrote.
-const MOST_WORDS: usize = 64;
+const MAX_WORDS: usize = 64;
 
 const FORM_FEED: u8 = 0x0c;
 
 impl Format for Srt {
-    const INFO: Info = Info {
+    const INFO: FormatInfo = FormatInfo {
         name: "srt",
         summary: "HP SRT 1.3, binary",
         first_line: "$$TR_IOREC-1.3",
         time_unit: TimeUnit::Microseconds,
-        zero: Zero::Start,
+        time_origin: TimeOrigin::Start,
         carries: "arrivals, responses, service times, queue lengths, urgency and devices",
     };
 
@@ -84,7 +86,7 @@ impl Format for Srt {
         head.starts_with(MAGIC)
     }
 
-    fn open(mut source: Source, _: &Options<'_>) -> Opened {
+    fn open(mut source: ByteSource, _: &Options<'_>) -> OpenResult {
         let header = match source.peek(MAX_HEADER) {
             Ok(header) => header,
             Err(error) => return Err(source.failed("read", error)),
@@ -112,7 +114,7 @@ impl Format for Srt {
     }
 }
 
-fn wrong_header(source: &Source, found: &str, expected: &str) -> TraceError {
+fn wrong_header(source: &ByteSource, found: &str, expected: &str) -> TraceError {
     let detail = format!("header: found {found}, expected {expected}");
     TraceError::new(ErrorKind::Header, source.name(), None, detail)
 }
@@ -147,15 +149,15 @@ fn sector_bytes(header: &[u8]) -> Result<u64, String> {
 }
 
 struct Records {
-    source: Source,
+    source: ByteSource,
     sector_bytes: u64,
 }
 
-impl Rows for Records {
-    fn next(&mut self, told: &mut Told) -> Result<Option<Record>, TraceError> {
+impl RowReader for Records {
+    fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<Record>, TraceError> {
         loop {
-            let place = Place::Byte(self.source.offset());
-            let Some(size) = self.size(place)? else {
+            let location = Location::Byte(self.source.offset());
+            let Some(size) = self.size(location)? else {
                 return Ok(None);
             };
             self.source.pass(size)?;
@@ -163,11 +165,11 @@ impl Rows for Records {
             match words.at(1) & 0xffff {
                 1 | 4 => {}
                 other => {
-                    told.pass_over(&format!("records of type {other}"));
+                    metadata.ignore(&format!("records of type {other}"));
                     continue;
                 }
             }
-            let record = record(&words, place, self.sector_bytes, told);
+            let record = record(&words, location, self.sector_bytes, metadata);
             return record.map(Some).map_err(
                 |Wrong {
                      field,
@@ -176,7 +178,7 @@ impl Rows for Records {
                  }| {
                     TraceError::value(
                         self.source.name(),
-                        place,
+                        location,
                         field,
                         &found.to_string(),
                         &expected,
@@ -190,7 +192,7 @@ impl Rows for Records {
 impl Records {
     /// The size in bytes of the record that comes next, all of which is there.
     #[inline]
-    fn size(&mut self, place: Place) -> Result<Option<usize>, TraceError> {
+    fn size(&mut self, location: Location) -> Result<Option<usize>, TraceError> {
         let held = self.source.held();
         let size = match held.first_chunk() {
             Some(word) => u32::from_be_bytes(*word) as usize,
@@ -199,17 +201,17 @@ impl Records {
                 None => return Ok(None),
             },
         };
-        if !size.is_multiple_of(4) || !(LEAST_WORDS * 4..=MOST_WORDS * 4).contains(&size) {
+        if !size.is_multiple_of(4) || !(MIN_WORDS * 4..=MAX_WORDS * 4).contains(&size) {
             let expected = format!(
                 "a multiple of 4 from {} to {}",
-                LEAST_WORDS * 4,
-                MOST_WORDS * 4
+                MIN_WORDS * 4,
+                MAX_WORDS * 4
             );
             let detail = format!("record size: found {size}, expected {expected}");
             return Err(TraceError::new(
                 ErrorKind::Framing,
                 self.source.name(),
-                Some(place),
+                Some(location),
                 detail,
             ));
         }
@@ -252,9 +254,9 @@ impl Words<'_> {
 #[inline]
 fn record(
     words: &Words<'_>,
-    place: Place,
+    location: Location,
     sector_bytes: u64,
-    told: &mut Told,
+    metadata: &mut TraceMetadata,
 ) -> Result<Record, Wrong> {
     let wrong = |index: usize, field, expected: String| Wrong {
         field,
@@ -274,13 +276,13 @@ fn record(
         ));
     }
     let first = u64::from(words.at(7)) * sector_bytes;
-    let Some((start, sectors)) = touched(first, words.at(6).into(), told) else {
+    let Some((start, sectors)) = touched(first, words.at(6).into(), metadata) else {
         let expected = format!("the bytes of 1 to {MAX_SECTORS} blocks");
         return Err(wrong(6, "size", expected));
     };
     let flags = words.at(11);
     let is_asynchronous = flags & 1 << 8 != 0;
-    let has_queue = words.at(1) >> 16 >= 4 && words.0.len() > LEAST_WORDS * 4;
+    let has_queue = words.at(1) >> 16 >= 4 && words.0.len() > MIN_WORDS * 4;
     let us = |us: u32| Span::from_ns(i64::from(us) * 1_000);
     let arrival_ns = u64::from(seconds) * 1_000_000_000 + u64::from(micros) * 1_000;
     Ok(Record {
@@ -294,7 +296,7 @@ fn record(
             false => Urgency::Synchronous,
         }),
         ..Record::new(
-            place,
+            location,
             if flags & 1 == 1 { Op::Read } else { Op::Write },
             start,
             sectors,

@@ -1,10 +1,10 @@
 //! The traces of the virtual desktops of SYSTOR '17.
 
 use crate::error::TraceError;
-use crate::format::{Format, Info, Opened, Options, Told, Zero};
+use crate::format::{Format, FormatInfo, OpenResult, Options, TimeOrigin, TraceMetadata};
 use crate::lines::{Field, Row, first_fields, is_decimal, is_whole};
 use crate::record::Record;
-use crate::source::Source;
+use crate::source::ByteSource;
 use crate::text::TextRows;
 use crate::time::TimeUnit;
 
@@ -45,12 +45,12 @@ pub struct Systor;
 const NAMES: [&str; 6] = ["Timestamp", "Response", "IOType", "LUN", "Offset", "Size"];
 
 impl Format for Systor {
-    const INFO: Info = Info {
+    const INFO: FormatInfo = FormatInfo {
         name: "systor17",
         summary: "SYSTOR '17 CSV: seconds, response, type, LUN, offset, size",
         first_line: "Timestamp,Response,IOType,LUN,Offset,Size",
         time_unit: TimeUnit::Seconds,
-        zero: Zero::Unix,
+        time_origin: TimeOrigin::Unix,
         carries: "arrivals, responses and devices",
     };
 
@@ -65,26 +65,26 @@ impl Format for Systor {
         })
     }
 
-    fn open(source: Source, _: &Options<'_>) -> Opened {
+    fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
         let mut is_first = true;
-        Ok(TextRows::boxed(source, move |row, told| {
+        Ok(TextRows::boxed(source, move |row, metadata| {
             if std::mem::take(&mut is_first) && row.text.starts_with(b"Timestamp,") {
                 return Ok(None);
             }
-            record(row, told)
+            record(row, metadata)
         }))
     }
 }
 
-fn record(row: &Row<'_>, told: &mut Told) -> Result<Option<Record>, TraceError> {
+fn record(row: &Row<'_>, metadata: &mut TraceMetadata) -> Result<Option<Record>, TraceError> {
     let [time, response, op, lun, offset, size]: [Field<'_>; 6] =
         row.fields(row.split(b','), &NAMES)?;
     if op.text.is_empty() {
-        told.pass_over("an empty IOType");
+        metadata.ignore("an empty IOType");
         return Ok(None);
     }
     let unit = Systor::INFO.time_unit;
-    let (start, sectors) = offset.bytes(&size, told)?;
+    let (start, sectors) = offset.bytes(&size, metadata)?;
     let response = match response.text {
         b"" => None,
         _ => Some(response.span(unit)?),
@@ -93,6 +93,6 @@ fn record(row: &Row<'_>, told: &mut Told) -> Result<Option<Record>, TraceError> 
         arrival: Some(time.instant(unit)?),
         device: lun.device()?,
         response,
-        ..Record::new(row.place(), op.op("R", "W")?, start, sectors)
+        ..Record::new(row.location(), op.op("R", "W")?, start, sectors)
     }))
 }

@@ -1,9 +1,9 @@
 //! The block traces of Tencent's cloud.
 
-use crate::format::{Format, Info, Opened, Options, Zero};
+use crate::format::{Format, FormatInfo, OpenResult, Options, TimeOrigin};
 use crate::lines::{Field, first_fields, is_whole};
 use crate::record::Record;
-use crate::source::Source;
+use crate::source::ByteSource;
 use crate::text::TextRows;
 use crate::time::TimeUnit;
 
@@ -42,12 +42,12 @@ pub struct Tencent;
 const NAMES: [&str; 5] = ["timestamp_s", "offset", "size", "iotype", "volume"];
 
 impl Format for Tencent {
-    const INFO: Info = Info {
+    const INFO: FormatInfo = FormatInfo {
         name: "tencent",
         summary: "Tencent block CSV: seconds, offset, size, type, volume",
         first_line: "1538323200,12910952,128,0,1063",
         time_unit: TimeUnit::Seconds,
-        zero: Zero::Unix,
+        time_origin: TimeOrigin::Unix,
         carries: "arrivals in whole seconds, and devices; no responses",
     };
 
@@ -60,7 +60,7 @@ impl Format for Tencent {
         })
     }
 
-    fn open(source: Source, _: &Options<'_>) -> Opened {
+    fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
         Ok(TextRows::boxed(source, |row, _| {
             let [time, offset, size, op, volume]: [Field<'_>; 5] =
                 row.fields(row.split(b','), &NAMES)?;
@@ -68,7 +68,7 @@ impl Format for Tencent {
             Ok(Some(Record {
                 arrival: Some(time.instant(Self::INFO.time_unit)?),
                 device: volume.device()?,
-                ..Record::new(row.place(), op.op("0", "1")?, start, sectors)
+                ..Record::new(row.location(), op.op("0", "1")?, start, sectors)
             }))
         }))
     }

@@ -4,10 +4,12 @@ use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
 use crate::error::TraceError;
-use crate::format::{Format, Info, Opened, Options, Rows, Told, Zero};
+use crate::format::{
+    Format, FormatInfo, OpenResult, Options, RowReader, TimeOrigin, TraceMetadata,
+};
 use crate::lines::{BLOCK_BYTES, MAX_SECTORS};
-use crate::record::{Place, Record};
-use crate::source::Source;
+use crate::record::{Location, Record};
+use crate::source::ByteSource;
 use crate::time::TimeUnit;
 
 /// VMware vscsi, version 1 (32 bytes a record) and 2 (40 bytes), little-endian.
@@ -48,12 +50,12 @@ use crate::time::TimeUnit;
 pub struct Vscsi;
 
 impl Format for Vscsi {
-    const INFO: Info = Info {
+    const INFO: FormatInfo = FormatInfo {
         name: "vscsi",
         summary: "VMware vscsi, version 1 or 2, binary",
         first_line: "binary: 0x01 or 0x02 as byte 15 or byte 3 of a record",
         time_unit: TimeUnit::Microseconds,
-        zero: Zero::Elsewhere,
+        time_origin: TimeOrigin::Arbitrary,
         carries: "arrivals; responses in version 2; one device",
     };
 
@@ -61,7 +63,7 @@ impl Format for Vscsi {
         version(head).is_some()
     }
 
-    fn open(source: Source, _: &Options<'_>) -> Opened {
+    fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
         Ok(match version(source.head()) {
             Some(Version::Second) => Box::new(Records::<40, _> {
                 source,
@@ -98,7 +100,7 @@ fn version(head: &[u8]) -> Option<Version> {
 
 /// Records of `N` bytes, which `P` parses.
 struct Records<const N: usize, P: Fn(&[u8; N]) -> Raw> {
-    source: Source,
+    source: ByteSource,
     parse: P,
 }
 
@@ -140,10 +142,10 @@ fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     part
 }
 
-impl<const N: usize, P: Fn(&[u8; N]) -> Raw + Send> Rows for Records<N, P> {
-    fn next(&mut self, told: &mut Told) -> Result<Option<Record>, TraceError> {
+impl<const N: usize, P: Fn(&[u8; N]) -> Raw + Send> RowReader for Records<N, P> {
+    fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<Record>, TraceError> {
         loop {
-            let place = Place::Byte(self.source.offset());
+            let location = Location::Byte(self.source.offset());
             let Some(bytes) = self.source.record::<N>()? else {
                 return Ok(None);
             };
@@ -153,16 +155,16 @@ impl<const N: usize, P: Fn(&[u8; N]) -> Raw + Send> Rows for Records<N, P> {
                 0x08 | 0x28 | 0xa8 | 0x88 => Op::Read,
                 0x0a | 0x2a | 0xaa | 0x8a | 0x2e | 0xae | 0x8e => Op::Write,
                 other => {
-                    told.pass_over(&format!("SCSI command 0x{other:02x}"));
+                    metadata.ignore(&format!("SCSI command 0x{other:02x}"));
                     continue;
                 }
             };
-            let record = record(&raw, op, place, told);
+            let record = record(&raw, op, location, metadata);
             return record.map(Some).map_err(|wrong| {
                 let found = wrong.found.to_string();
                 TraceError::value(
                     self.source.name(),
-                    place,
+                    location,
                     wrong.field,
                     &found,
                     &wrong.expected,
@@ -190,7 +192,12 @@ fn wrong(field: &'static str, found: u64, expected: &str) -> Box<Wrong> {
 
 /// The record of `raw`.
 #[inline]
-fn record(raw: &Raw, op: Op, place: Place, told: &mut Told) -> Result<Record, Box<Wrong>> {
+fn record(
+    raw: &Raw,
+    op: Op,
+    location: Location,
+    metadata: &mut TraceMetadata,
+) -> Result<Record, Box<Wrong>> {
     let bytes = u64::from(raw.bytes);
     let sectors = bytes.div_ceil(BLOCK_BYTES);
     if !(1..=MAX_SECTORS).contains(&sectors) {
@@ -200,7 +207,7 @@ fn record(raw: &Raw, op: Op, place: Place, told: &mut Told) -> Result<Record, Bo
     if raw.lbn.checked_add(sectors).is_none() {
         return Err(wrong("lbn", raw.lbn, "the request to end below block 2^64"));
     }
-    told.widened += u64::from(!bytes.is_multiple_of(BLOCK_BYTES));
+    metadata.widened += u64::from(!bytes.is_multiple_of(BLOCK_BYTES));
     let response = match raw.response_us {
         Some(us) => Some(Span::from_ns(ns("response", us)?)),
         None => None,
@@ -210,15 +217,15 @@ fn record(raw: &Raw, op: Op, place: Place, told: &mut Told) -> Result<Record, Bo
             ns("timestamp", raw.time_us)?.unsigned_abs(),
         )),
         response,
-        ..Record::new(place, op, Lbn(raw.lbn), SectorCount(sectors))
+        ..Record::new(location, op, Lbn(raw.lbn), SectorCount(sectors))
     })
 }
 
 #[inline]
 fn ns(field: &'static str, us: u64) -> Result<i64, Box<Wrong>> {
-    const MOST_US: u64 = i64::MAX as u64 / 1_000;
+    const MAX_US: u64 = i64::MAX as u64 / 1_000;
     match us {
-        0..=MOST_US => Ok(us as i64 * 1_000),
+        0..=MAX_US => Ok(us as i64 * 1_000),
         _ => Err(wrong(field, us, "microseconds below 2^63 ns")),
     }
 }

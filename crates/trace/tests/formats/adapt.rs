@@ -4,7 +4,8 @@ use std::io::Cursor;
 
 use diskarm_core::units::{Instant, SectorCount};
 use diskarm_trace::adapt::{
-    Closed, Disks, Factor, Fit, Fitted, Merged, Notes, Only, Paced, Window, parse_instant,
+    ClosedLoop, DeviceFilter, Disks, Factor, Fit, Fitted, Merged, Notes, Paced, Window,
+    parse_instant,
 };
 use diskarm_trace::{Reader, Record, read};
 use proptest::prelude::*;
@@ -30,7 +31,7 @@ const TRACE: &str = "10.0 7 0 8 1\n20.0 3 90 10 1\n30.0 7 100 8 0\n40.0 9 199 8 
 
 #[test]
 fn some_devices_become_disks() {
-    let (rows, notes) = all(Disks::new(Only::new(trace(TRACE), [9, 7])));
+    let (rows, notes) = all(Disks::new(DeviceFilter::new(trace(TRACE), [9, 7])));
     assert_eq!(rows, [(10, 0, 0), (30, 0, 100), (40, 1, 199)]);
     let expected = [
         "1 request of other devices left out",
@@ -136,14 +137,14 @@ fn what_does_not_fit_is_refused() {
 fn pauses_take_the_place_of_arrivals() {
     let text = "128166372000000000,h,0,Read,0,512,20\n128166372000000050,h,0,Read,0,512,50\n\
                 128166372000000090,h,0,Read,0,512,20\n";
-    let mut closed = Closed::new(trace(text));
+    let mut closed = ClosedLoop::new(trace(text));
     let records: Vec<Record> = closed.by_ref().map(Result::unwrap).collect();
     assert!(records.iter().all(|record| record.arrival.is_none()));
     let thinks: Vec<i64> = records.iter().map(|r| r.think.unwrap().as_ns()).collect();
     assert_eq!(thinks, [3_000, 0, 0]);
     let expected = "one request at a time; 1 request arrived before the one before was completed";
     assert_eq!(closed.notes(), [expected]);
-    let mut closed = Closed::new(trace(TRACE));
+    let mut closed = ClosedLoop::new(trace(TRACE));
     let error = closed.next().unwrap().unwrap_err().to_string();
     let expected =
         "x:1: response: found \"\", expected arrival and response, without which there is no pause";
@@ -166,8 +167,8 @@ proptest! {
             prop_assert_eq!(record.sectors.0, sectors);
             prop_assert!(record.end().0 <= room);
             if let Fit::Spread(_) = fit {
-                let place = u64::from(record.device) * room + record.start.0;
-                prop_assert!(place <= start && start - place < sectors);
+                let location = u64::from(record.device) * room + record.start.0;
+                prop_assert!(location <= start && start - location < sectors);
             }
         }
     }
@@ -228,7 +229,7 @@ fn traces_without_arrivals_are_not_merged() {
 
 #[test]
 fn changes_are_told_apart_from_what_the_reader_says() {
-    let only = Only::new(trace(TRACE), [7]);
+    let only = DeviceFilter::new(trace(TRACE), [7]);
     let mut merged = Merged::new([Box::new(only) as Box<dyn Notes>, Box::new(trace(TRACE))]);
     assert_eq!(merged.by_ref().count(), 6);
     assert_eq!(merged.readers().len(), 2);

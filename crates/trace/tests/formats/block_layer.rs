@@ -1,7 +1,7 @@
 //! blktrace and blkparse: the same events as records and as text.
 
 use diskarm_core::request::Op;
-use diskarm_trace::{Moment, OnError, Options, Record, open, open_with};
+use diskarm_trace::{ArrivalEvent, OnError, Options, Record, open, open_with};
 
 use crate::{Short, reader, records, refused, short, skipping, temporary};
 
@@ -148,7 +148,7 @@ fn requests_are_issued_and_completed() {
 #[test]
 fn requests_are_queued_on_request() {
     let options = Options {
-        arrival: Moment::Queue,
+        arrival: ArrivalEvent::Queue,
         ..Options::default()
     };
     let read = |bytes: &[u8]| -> Vec<Short> {

@@ -13,7 +13,7 @@ use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 use diskarm_trace::{
-    ErrorKind, Observed, OnError, Options, Place, Reader, Record, TraceError, Urgency, Writer,
+    ErrorKind, Location, Observed, OnError, Options, Reader, Record, TraceError, Urgency, Writer,
 };
 use parquet::arrow::ArrowWriter;
 use proptest::prelude::*;
@@ -115,7 +115,7 @@ prop_compose! {
                 (Op::Write, true) => Observed::Disconnects(2),
                 (Op::Write, false) => Observed::Disconnects(3),
             }),
-            ..Record::new(Place::Row(1), op, Lbn(start), SectorCount(sectors))
+            ..Record::new(Location::Row(1), op, Lbn(start), SectorCount(sectors))
         }
     }
 }
@@ -124,7 +124,7 @@ prop_compose! {
 fn in_order(mut records: Vec<Record>, has_arrivals: bool) -> Vec<Record> {
     records.sort_by_key(|record| record.arrival);
     for (record, row) in records.iter_mut().zip(1..) {
-        record.place = Place::Row(row);
+        record.location = Location::Row(row);
         record.arrival = record.arrival.filter(|_| has_arrivals);
     }
     records
@@ -147,7 +147,7 @@ proptest! {
 fn many_rows_read_back() {
     let record = |n: u64| Record {
         arrival: Some(Instant::from_ns(n * 1_000)),
-        ..Record::new(Place::Row(n + 1), Op::Write, Lbn(n * n), SectorCount(8))
+        ..Record::new(Location::Row(n + 1), Op::Write, Lbn(n * n), SectorCount(8))
     };
     let records: Vec<Record> = (0..300_000).map(record).collect();
     let bytes = written(&records);
@@ -213,7 +213,7 @@ fn other_types_of_the_kind_are_read() {
         let observed: Vec<_> = records.iter().map(|record| record.observed).collect();
         assert_eq!(observed[..3], expected);
         for (record, row) in records.iter().zip(1..) {
-            assert_eq!(record.place, Place::Row(row));
+            assert_eq!(record.location, Location::Row(row));
         }
     }
 }
@@ -367,7 +367,7 @@ fn values_that_are_wrong() {
 
 #[test]
 fn times_that_are_wrong() {
-    let most = i64::MAX;
+    let max = i64::MAX;
     assert_refused([
         (
             with([("think_ns", longs([0, -3]))]),
@@ -380,14 +380,14 @@ fn times_that_are_wrong() {
         (
             with([
                 ("arrival_ns", longs([0, 1])),
-                ("response_ns", longs([most, most])),
+                ("response_ns", longs([max, max])),
             ]),
             r#"response_ns: found "9223372036854775807", expected a completion before 2^63 ns"#,
         ),
         (
             with([
                 ("response_ns", longs([0, 1])),
-                ("think_ns", longs([1, most - 1])),
+                ("think_ns", longs([1, max - 1])),
             ]),
             r#"think_ns: found "9223372036854775806", expected an end before 2^63 ns"#,
         ),
@@ -419,7 +419,7 @@ fn bad_rows_are_skipped_and_counted() {
         let mut trace = through_a_file(&bytes, &options).unwrap();
         let records: Vec<Record> = trace.by_ref().map(Result::unwrap).collect();
         assert_eq!(records.len(), 19_998);
-        assert_eq!(records[9_000].place, Place::Row(9_002));
+        assert_eq!(records[9_000].location, Location::Row(9_002));
         assert_eq!(records[9_000].start, Lbn(9_001));
         let reasons = trace.skipped().reasons();
         assert_eq!((reasons.len(), reasons[0].count), (1, 2));
@@ -464,7 +464,7 @@ fn files_that_are_cut_are_refused() {
 fn disconnects_without_a_word_are_not_written() {
     let record = Record {
         observed: Some(Observed::Disconnects(4)),
-        ..Record::new(Place::Line(7), Op::Write, Lbn(5), SectorCount(8))
+        ..Record::new(Location::Line(7), Op::Write, Lbn(5), SectorCount(8))
     };
     let mut writer = Writer::new(Vec::new(), "out", "parquet").unwrap();
     let error = writer.write(&record).unwrap_err().to_string();

@@ -2,7 +2,7 @@
 
 use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
-use diskarm_trace::{Options, Place, Record, Writer, writable};
+use diskarm_trace::{Location, Options, Record, Writer, writable};
 use proptest::prelude::*;
 
 use crate::{reader, through_a_file};
@@ -45,7 +45,7 @@ prop_compose! {
         (gap_us, Record {
             device,
             response: Some(Span::from_ns(response_us * 1_000)),
-            ..Record::new(Place::Line(1), op, Lbn(start), SectorCount(sectors))
+            ..Record::new(Location::Line(1), op, Lbn(start), SectorCount(sectors))
         })
     }
 }
@@ -67,7 +67,7 @@ fn in_time(rows: Vec<(i64, Record)>) -> Vec<Record> {
 /// What a format can hold of a record, wherever it stood.
 fn held(format: &str, record: &Record, first: Instant) -> Record {
     let mut held = *record;
-    held.place = Place::Line(0);
+    held.location = Location::Line(0);
     match format {
         "msr" => held.arrival = held.arrival.map(|at| Instant::START + (at - first)),
         "measured" => {
@@ -129,8 +129,8 @@ fn number_by_appearance(records: &mut [Record]) {
         if !known.contains(&record.device) {
             known.push(record.device);
         }
-        let place = known.iter().position(|device| *device == record.device);
-        record.device = place.unwrap() as u32;
+        let location = known.iter().position(|device| *device == record.device);
+        record.device = location.unwrap() as u32;
     }
 }
 
@@ -153,7 +153,7 @@ fn every_format_that_is_asked_for_can_be_written() {
 
 #[test]
 fn what_a_format_cannot_hold_is_refused() {
-    let record = Record::new(Place::Line(7), Op::Read, Lbn(5), SectorCount(8));
+    let record = Record::new(Location::Line(7), Op::Read, Lbn(5), SectorCount(8));
     let refused = |record: &Record, format| {
         let mut writer = Writer::new(Vec::new(), "out", format).unwrap();
         writer.write(record).unwrap_err().to_string()
@@ -190,7 +190,7 @@ fn what_a_format_cannot_hold_is_refused() {
 fn what_is_rounded_is_told() {
     let record = |ns| Record {
         arrival: Some(Instant::from_ns(ns)),
-        ..Record::new(Place::Line(1), Op::Read, Lbn(5), SectorCount(8))
+        ..Record::new(Location::Line(1), Op::Read, Lbn(5), SectorCount(8))
     };
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes, "out", "fio-iolog").unwrap();

@@ -95,8 +95,8 @@ fn reading_streams() {
         100_000
     );
     // What was handed out, the records that may wait for an earlier one, and a chunk.
-    let most = (100_000 + 4_096) * 20 + 512 * 1024;
-    assert!(count.load(Ordering::Relaxed) <= most);
+    let max = (100_000 + 4_096) * 20 + 512 * 1024;
+    assert!(count.load(Ordering::Relaxed) <= max);
 }
 
 #[test]
@@ -156,13 +156,13 @@ fn a_unit_that_cannot_be_is_doubted() {
         trace.notes()
     };
     assert_eq!(notes("mqsim"), [""; 0]);
-    let told = notes("disksim");
-    assert_eq!(told.len(), 1);
+    let notes = notes("disksim");
+    assert_eq!(notes.len(), 1);
     assert!(
-        told[0].contains("milliseconds, as this format has them"),
-        "{told:?}"
+        notes[0].contains("milliseconds, as this format has them"),
+        "{notes:?}"
     );
-    assert!(told[0].contains("nanoseconds are likelier"), "{told:?}");
+    assert!(notes[0].contains("nanoseconds are likelier"), "{notes:?}");
     // The same trace in microseconds: a thousand too small for one format, too large for another.
     let text = std::fs::read_to_string(&path).unwrap();
     let in_us = |line: &str| {
@@ -171,7 +171,7 @@ fn a_unit_that_cannot_be_is_doubted() {
     };
     let text: String = text.lines().map(in_us).collect();
     for format in ["mqsim", "disksim"] {
-        let (_, told) = skipping(text.as_bytes(), Some(format));
-        assert!(told[0].contains("microseconds are likelier"), "{told:?}");
+        let (_, notes) = skipping(text.as_bytes(), Some(format));
+        assert!(notes[0].contains("microseconds are likelier"), "{notes:?}");
     }
 }

@@ -81,7 +81,7 @@ fn msr() {
     );
     let mut trace = reader(text.as_bytes(), &Options::default()).unwrap();
     assert_eq!(trace.by_ref().count(), 3);
-    assert_eq!(trace.told().device_names, ["hm,1", "hm,0", "usr,1"]);
+    assert_eq!(trace.metadata().device_names, ["hm,1", "hm,0", "usr,1"]);
     // 22 February 2007, 17:00:00.306 UTC, by `date -d @1172163600`.
     assert_eq!(trace.origin().unwrap().as_ns(), 1_172_163_600_306_162_900);
     for (row, expected) in [
@@ -312,7 +312,9 @@ fn a_trace_of_which_all_rows_are_skipped_tells_why() {
     };
     let mut trace = reader(b"0,1,512,r\n0,1,512,x,0.5\n", &options).unwrap();
     let error = trace.next().expect("an error").expect_err("no record");
-    let told = error.to_string();
-    assert!(told.starts_with("x: found no sound row, expected at least one (1 bad row skipped: "));
-    assert!(told.contains("; 1 bad row skipped: "), "{told}");
+    let message = error.to_string();
+    assert!(
+        message.starts_with("x: found no sound row, expected at least one (1 bad row skipped: ")
+    );
+    assert!(message.contains("; 1 bad row skipped: "), "{message}");
 }

@@ -3,26 +3,26 @@
 
 /// A format that some builds leave out.
 #[derive(Clone, Copy, Debug)]
-pub struct LeftOut {
+pub struct DisabledFormat {
     /// The name by which it is asked for.
     pub name: &'static str,
     /// Whether a file that begins so is one, as [`crate::Format::sniff`].
     pub(crate) sniff: fn(&[u8]) -> bool,
 }
 
-static OPTIONAL: [LeftOut; 2] = [
-    LeftOut {
+static OPTIONAL: [DisabledFormat; 2] = [
+    DisabledFormat {
         name: "parquet",
         sniff: is_parquet,
     },
-    LeftOut {
+    DisabledFormat {
         name: "arrow",
         sniff: is_arrow,
     },
 ];
 
 /// The formats that this build leaves out.
-pub fn left_out() -> &'static [LeftOut] {
+pub fn disabled_formats() -> &'static [DisabledFormat] {
     match cfg!(feature = "parquet") {
         true => &[],
         false => &OPTIONAL,
@@ -30,7 +30,7 @@ pub fn left_out() -> &'static [LeftOut] {
 }
 
 /// What to say of a file, or a request, for a format that this build leaves out.
-pub(crate) fn missing(format: &LeftOut) -> String {
+pub(crate) fn disabled_message(format: &DisabledFormat) -> String {
     let name = format.name;
     format!("format: found {name:?}, which this build leaves out: build it with --features parquet")
 }
