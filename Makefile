@@ -42,9 +42,11 @@ test: ## run every check that a merge requires
 	# Each crate can be packaged from its own folder.
 	$(CARGO) package --quiet --workspace --exclude xtask --exclude diskarm-python \
 		--no-verify --allow-dirty --offline
+	$(CARGO) check --package diskarm-core --no-default-features
 	@if [ -d "$$(rustc --print target-libdir --target $(WASM))" ]; then \
 		echo "$(CARGO) check --package diskarm-core --target $(WASM)"; \
 		$(CARGO) check --quiet --package diskarm-core --target $(WASM); \
+		$(CARGO) check --quiet --package diskarm-core --target $(WASM) --no-default-features; \
 	else \
 		echo "skipped: $(WASM) check (target not installed)"; \
 	fi

@@ -37,7 +37,7 @@ impl Choice {
         let mut add = |what: String, change: &dyn Fn(&mut Spec)| {
             let mut changed = spec.clone();
             change(&mut changed);
-            if changed != *spec && changed.buffer.is_sound() {
+            if changed != *spec && changed.buffer.contradiction().is_none() {
                 all.push(Self {
                     what,
                     returns: returns.get(),

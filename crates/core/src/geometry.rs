@@ -99,7 +99,7 @@ impl Layout {
             .iter()
             .flat_map(|zone| {
                 [
-                    Grid::of_data(zone, g.surfaces, g.order, g.sparing),
+                    Grid::of_data(zone, g),
                     Grid::of_places(zone, g.surfaces, g.order),
                 ]
             })
@@ -239,11 +239,11 @@ mod tests {
             order: TrackOrder::SerpentinePerZone,
             sparing: Sparing::SectorsPerZone,
             zones: zones.collect(),
-            slips_turn_tracks: false,
             grown_defects: GrownDefects {
                 count: 4_000,
                 seed: 1,
             },
+            ..Geometry::default()
         }
     }
 

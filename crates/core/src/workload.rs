@@ -16,6 +16,7 @@
 //! What a workload gives is a function of it, the disk and the seed, to the bit. The three
 //! tables ([`Arrivals::infos`], [`Places::INFOS`], [`Sizes::INFOS`]) tell what can be named.
 
+#[cfg(feature = "toml")]
 mod document;
 mod draw;
 mod family;
@@ -189,6 +190,7 @@ impl Workload {
     ///
     /// # Errors
     /// As [`Self::parse`], with the line; and what is not TOML.
+    #[cfg(feature = "toml")]
     pub fn parse_toml(text: &str, disk: Disk) -> Result<Self, Fault> {
         document::read(text, disk)
     }

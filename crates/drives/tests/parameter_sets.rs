@@ -108,7 +108,7 @@ fn check_geometry(name: &str, geometry: &Geometry, set: &Set<'_>) {
     let (sparing, range) = match geometry.sparing {
         Sparing::SectorsPerTrack => ("sectors_at_track_end", 1),
         Sparing::SectorsPerCylinder => ("sectors_at_cylinder_end", 1),
-        Sparing::SectorsPerRange(range) => ("sectors_at_cylinder_range_end", range),
+        Sparing::SectorsPerRange => ("sectors_at_cylinder_range_end", geometry.sparing_range),
         Sparing::SectorsPerZone => ("sectors_at_zone_end", 1),
         Sparing::TracksPerZone => ("tracks_at_zone_end", 1),
         Sparing::SectorsPerDisk => ("sectors_at_disk_end", 1),

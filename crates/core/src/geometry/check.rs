@@ -22,10 +22,10 @@ pub(super) fn check(g: &Geometry) -> Result<(), LayoutError> {
             "at least one zone",
         ));
     }
-    if let Sparing::SectorsPerRange(0) = g.sparing {
+    if g.sparing == Sparing::SectorsPerRange && g.sparing_range == 0 {
         return Err(LayoutError::new(
-            "geometry.sparing",
-            "ranges of 0 cylinders",
+            "geometry.sparing_range",
+            "0 cylinders",
             "at least 1 cylinder",
         ));
     }
@@ -101,7 +101,7 @@ fn check_size(index: usize, zone: &Zone, g: &Geometry) -> Result<u64, LayoutErro
     let cylinder = spt * u64::from(g.surfaces);
     let cylinders = u64::from(zone.end_cylinder - zone.first_cylinder);
     let region_cylinders = match g.sparing {
-        Sparing::SectorsPerRange(range) => u64::from(range),
+        Sparing::SectorsPerRange => u64::from(g.sparing_range),
         _ => 1,
     };
     let places = cylinder.checked_mul(cylinders);
@@ -130,7 +130,7 @@ fn check_sparing(index: usize, zone: &Zone, places: u64, g: &Geometry) -> Result
         Sparing::TracksPerZone => (places / spt, places / spt),
         Sparing::SectorsPerTrack => (places, spt),
         Sparing::SectorsPerCylinder | Sparing::SectorsPerCylinderFront => (places, cylinder),
-        Sparing::SectorsPerRange(cylinders) => (places, cylinder * u64::from(cylinders)),
+        Sparing::SectorsPerRange => (places, cylinder * u64::from(g.sparing_range)),
         Sparing::None | Sparing::SectorsPerZone | Sparing::SectorsPerDisk => (places, places),
     };
     let shared = matches!(g.sparing, Sparing::None | Sparing::SectorsPerDisk);

@@ -1,6 +1,6 @@
 //! Arithmetic of a zone without exceptions: from a counted sector to its place and angle.
 
-use crate::spec::{Sparing, TrackOrder, Zone};
+use crate::spec::{Geometry, Sparing, TrackOrder, Zone};
 use crate::units::{Angle, Cylinder, Head};
 
 /// Division by a constant as one multiplication.
@@ -91,11 +91,11 @@ impl Grid {
     }
 
     /// Counts the places that hold data while no region has slips.
-    pub(super) fn of_data(zone: &Zone, surfaces: u32, order: TrackOrder, by: Sparing) -> Self {
-        let mut grid = Self::of_places(zone, surfaces, order);
+    pub(super) fn of_data(zone: &Zone, g: &Geometry) -> Self {
+        let mut grid = Self::of_places(zone, g.surfaces, g.order);
         let spt = u64::from(zone.sectors_per_track);
-        let surfaces = u64::from(surfaces);
-        match by {
+        let surfaces = u64::from(g.surfaces);
+        match g.sparing {
             Sparing::SectorsPerTrack => {
                 grid.cylinder = Divisor::new(surfaces * (spt - zone.spares));
                 grid.track = Divisor::new(spt - zone.spares);
@@ -107,9 +107,10 @@ impl Grid {
                 grid.cylinder = Divisor::new(surfaces * spt - zone.spares);
                 grid.front = zone.spares;
             }
-            Sparing::SectorsPerRange(cylinders) => {
-                let places = u64::from(cylinders) * surfaces * spt;
-                grid.range = Some((Divisor::new(places - zone.spares), u64::from(cylinders)));
+            Sparing::SectorsPerRange => {
+                let cylinders = u64::from(g.sparing_range);
+                let places = cylinders * surfaces * spt;
+                grid.range = Some((Divisor::new(places - zone.spares), cylinders));
             }
             // One region: spare space lies behind all data, or there is none.
             Sparing::None

@@ -82,7 +82,7 @@ impl ZonePlan {
         let region = match by {
             Sparing::SectorsPerTrack => spt,
             Sparing::SectorsPerCylinder | Sparing::SectorsPerCylinderFront => cylinder,
-            Sparing::SectorsPerRange(cylinders) => cylinder * u64::from(cylinders),
+            Sparing::SectorsPerRange => cylinder * u64::from(g.sparing_range),
             Sparing::None
             | Sparing::SectorsPerZone
             | Sparing::TracksPerZone

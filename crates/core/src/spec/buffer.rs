@@ -1,124 +1,156 @@
-//! Reads `[buffer]`.
+//! The on-board buffer.
 
-use super::error::SpecError;
-use super::field;
-use super::reader::{Table, Value};
-use super::{Buffer, Delivered, Invalidation, ReadAhead, WatermarkOf, WriteCache};
-use crate::units::{Bytes, SectorCount};
+use super::key::{A1, CACHES, DISKSIM, FLAG, FRACTION, Vary, count, size, word};
+use crate::units::SectorCount;
 
 /// Left out, the buffer is one segment of this size that does no more than match speeds.
 const PLAIN_SEGMENT: SectorCount = SectorCount(128);
 
-pub(super) fn read(mut table: Table<'_>, sector: Bytes) -> Result<Buffer, SpecError> {
-    let size = |v: &Value<'_>| field::size(v, sector);
-    let segments = table.or("segments", 1, |v| field::count_u32(v, 1..=1_000_000))?;
-    let segment = table.or("segment", PLAIN_SEGMENT, |v| field::some_size(v, sector))?;
-    let buffer = Buffer {
-        segments,
-        segment,
-        caching: table.or("caching", false, field::flag)?,
-        dedicated_write_segment: table.or("dedicated_write_segment", false, field::flag)?,
-        read_ahead: table.or("read_ahead", ReadAhead::None, read_ahead)?,
-        read_ahead_min: table.or("read_ahead_min", SectorCount(0), size)?,
-        read_ahead_max: table.or("read_ahead_max", segment, size)?,
-        delivered: table.or("delivered", Delivered::Kept, delivered)?,
-        read_ahead_on_hit: table.or("read_ahead_on_hit", false, field::flag)?,
-        read_ahead_stops_mid_sector: table.or("read_ahead_stops_mid_sector", false, field::flag)?,
-        write_stops_read_ahead: table.or("write_stops_read_ahead", false, field::flag)?,
-        read_before_requested: table.or("read_before_requested", false, field::flag)?,
-        arriving_hits: table.or("arriving_hits", false, field::flag)?,
-        partial_hits_at_once: table.or("partial_hits_at_once", false, field::flag)?,
-        hits_on_written: table.or("hits_on_written", false, field::flag)?,
-        write_invalidates: table.or("write_invalidates", Invalidation::Segment, invalidation)?,
-        read_on_arrival: table.or("read_on_arrival", false, field::flag)?,
-        write_on_arrival: table.or("write_on_arrival", false, field::flag)?,
-        write_cache: table.or("write_cache", WriteCache::Off, write_cache)?,
-        combine_writes: table.or("combine_writes", false, field::flag)?,
-        read_watermark: table.or("read_watermark", 0.0, field::fraction)?,
-        write_watermark: table.or("write_watermark", 0.0, field::fraction)?,
-        watermark_of: table.or("watermark_of", WatermarkOf::Request, watermark_of)?,
-    };
-    let contradiction = contradiction(&buffer).map(|(key, rule)| table.value(key).error(rule));
-    // A misspelt key first: the default that stands in for it is what contradicts the others.
-    table.finish()?;
-    contradiction.map_or(Ok(buffer), Err)
+section! {
+    /// The on-board buffer.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Buffer at "buffer." |spec| (Some(&spec.buffer), &mut spec.buffer) {
+        /// Segments; two or more with `dedicated_write_segment`.
+        segments: u32 = 1
+            => count("segments", 1, 1_000_000).varied(31, Vary::Jointly).from(CACHES);
+        /// Size of a segment.
+        segment: SectorCount = PLAIN_SEGMENT => size(1).varied(31, Vary::Jointly).from(CACHES);
+        /// Data stay usable after their request; off, the buffer only matches the speeds of media
+        /// and bus: no hits, no read-ahead, no write cache.
+        caching: bool = false => FLAG.from("worthington94 table 3b");
+        /// One segment is reserved for writes and never holds read-ahead.
+        dedicated_write_segment: bool = false => FLAG.switched(21).from(DISKSIM);
+        /// How far the drive reads on after a read; needs `caching`.
+        read_ahead: ReadAhead = ReadAhead::None => word(ReadAhead::WORDS).switched(30).from(CACHES);
+        /// To be read ahead before another request may have the mechanism; at most
+        /// `read_ahead_max`.
+        read_ahead_min: SectorCount = SectorCount(0) => size(0).from(A1);
+        /// At most this much beyond the last requested sector; at most `segment`.
+        read_ahead_max: SectorCount = PLAIN_SEGMENT
+            => size(0).same_as("buffer.segment").varied(31, Vary::Jointly).from(A1);
+        /// What becomes of the data that a read delivered.
+        delivered: Delivered = Delivered::Kept => word(Delivered::WORDS).switched(30).from(CACHES);
+        /// A read served wholly from the buffer starts read-ahead again.
+        read_ahead_on_hit: bool = false => FLAG.switched(20).from(DISKSIM);
+        /// Read-ahead can be cut within a sector; otherwise it runs to the sector's end.
+        read_ahead_stops_mid_sector: bool = false => FLAG.from(DISKSIM);
+        /// A write that the write cache absorbs stops read-ahead at once.
+        write_stops_read_ahead: bool = false => FLAG.switched(20).from(DISKSIM);
+        /// Sectors that pass under the head before the wanted one are kept too.
+        read_before_requested: bool = false => FLAG.switched(20).from(DISKSIM);
+        /// A read whose first sector is just being read ahead counts as a partial hit.
+        arriving_hits: bool = false => FLAG.switched(20).from(DISKSIM);
+        /// The buffered head of a partial hit goes to the host at once.
+        partial_hits_at_once: bool = false => FLAG.switched(20).from(DISKSIM);
+        /// Reads may hit data that a write left.
+        hits_on_written: bool = false => FLAG.switched(20).from(CACHES);
+        /// What a write drops from the buffer in addition to the data it replaces.
+        write_invalidates: Invalidation = Invalidation::Segment
+            => word(Invalidation::WORDS).switched(30);
+        /// Zero-latency reads: sectors are read in the order they pass the head.
+        read_on_arrival: bool = false => FLAG.switched(20).from(CACHES);
+        /// Zero-latency writes.
+        write_on_arrival: bool = false => FLAG.switched(20).from(CACHES);
+        /// When a write completes before it is on the media; needs `caching`.
+        write_cache: WriteCache = WriteCache::Off
+            => word(WriteCache::WORDS).switched(30).from(DISKSIM);
+        /// A write that continues the previous one shares its segment and its pass over the media.
+        combine_writes: bool = false => FLAG.switched(20).from(DISKSIM);
+        /// The bus begins to carry a read when this fraction of it is buffered.
+        read_watermark: f64 = 0.0 => FRACTION.varied(30, Vary::Jointly).from(A1);
+        /// The bus comes back for more write data when less than this fraction is left to write.
+        write_watermark: f64 = 0.0 => FRACTION.from(A1);
+        /// What the watermarks are fractions of.
+        watermark_of: WatermarkOf = WatermarkOf::Request
+            => word(WatermarkOf::WORDS).varied(30, Vary::Jointly).from(DISKSIM);
+    }
+}
+
+words! {
+    /// How far the drive reads on its own after a read.
+    pub enum ReadAhead {
+        /// Not at all.
+        None = "none",
+        /// To the end of the track of the last sector.
+        TrackEnd = "track-end",
+        /// To the end of its cylinder.
+        CylinderEnd = "cylinder-end",
+        /// Until the segment is full.
+        UntilFull = "until-full",
+        /// To the end of the next track, when the previous track was read recently.
+        OneTrack = "one-track",
+    }
+}
+
+words! {
+    /// What becomes of the data that a read delivered.
+    pub enum Delivered {
+        /// They stay; read-ahead gets what is left of the segment.
+        Kept = "kept",
+        /// Read-ahead gets the whole segment, and a later read never hits them (worthington96
+        /// tables 7, 11, 16, 21: "discarded before READ completion", "can be pushed out by
+        /// prefetch"). On the Barracuda and the Cheetah 4LP, 80 of 85 repeated reads are misses.
+        Dropped = "dropped",
+    }
+}
+
+words! {
+    /// What a write drops from the buffer in addition to the data it replaces.
+    pub enum Invalidation {
+        /// Only blocks that it overlaps.
+        Overlap = "overlap",
+        /// Every segment that it overlaps, whole.
+        Segment = "segment",
+        /// Everything.
+        All = "all",
+    }
+}
+
+words! {
+    /// When a write completes before its data are on the media.
+    pub enum WriteCache {
+        /// Never.
+        Off = "off",
+        /// When nothing dirty waits, or when the write appends to what does
+        /// ([`Buffer::combine_writes`]): the first of a stream too. Any other write completes
+        /// after the media.
+        Streams = "streams",
+        /// Always. As with streams, dirty data are flushed before a request that does not append
+        /// to them is served, be it a hit.
+        Always = "always",
+    }
+}
+
+words! {
+    /// What watermarks are fractions of.
+    pub enum WatermarkOf {
+        /// The request.
+        Request = "request",
+        /// The segment.
+        Segment = "segment",
+    }
 }
 
 impl Buffer {
-    /// Whether no field forbids another: what the reader of specifications asks for.
-    pub fn is_sound(&self) -> bool {
-        contradiction(self).is_none()
+    /// The name of the first key that another one forbids, and what it may be.
+    pub fn contradiction(&self) -> Option<(&'static str, String)> {
+        let at_most = |sectors: SectorCount| format!("at most {} sectors", sectors.0);
+        if self.dedicated_write_segment && self.segments < 2 {
+            let expected = "two segments or more, or no dedicated_write_segment";
+            return Some(("segments", expected.to_owned()));
+        }
+        if !self.caching && self.read_ahead != ReadAhead::None {
+            return Some(("read_ahead", "\"none\", unless caching = true".to_owned()));
+        }
+        if !self.caching && self.write_cache != WriteCache::Off {
+            return Some(("write_cache", "\"off\", unless caching = true".to_owned()));
+        }
+        if self.read_ahead_max > self.segment {
+            return Some(("read_ahead_max", at_most(self.segment)));
+        }
+        if self.read_ahead_min > self.read_ahead_max {
+            return Some(("read_ahead_min", at_most(self.read_ahead_max)));
+        }
+        None
     }
-}
-
-/// The first field that another one forbids, and what it may be.
-fn contradiction(buffer: &Buffer) -> Option<(&'static str, String)> {
-    let at_most = |sectors: SectorCount| format!("at most {} sectors", sectors.0);
-    if buffer.dedicated_write_segment && buffer.segments < 2 {
-        let expected = "two segments or more, or no dedicated_write_segment";
-        return Some(("segments", expected.to_owned()));
-    }
-    if !buffer.caching && buffer.read_ahead != ReadAhead::None {
-        return Some(("read_ahead", "\"none\", unless caching = true".to_owned()));
-    }
-    if !buffer.caching && buffer.write_cache != WriteCache::Off {
-        return Some(("write_cache", "\"off\", unless caching = true".to_owned()));
-    }
-    if buffer.read_ahead_max > buffer.segment {
-        return Some(("read_ahead_max", at_most(buffer.segment)));
-    }
-    if buffer.read_ahead_min > buffer.read_ahead_max {
-        return Some(("read_ahead_min", at_most(buffer.read_ahead_max)));
-    }
-    None
-}
-
-fn read_ahead(value: &Value<'_>) -> Result<ReadAhead, SpecError> {
-    field::word(
-        value,
-        &[
-            ("none", ReadAhead::None),
-            ("track-end", ReadAhead::TrackEnd),
-            ("cylinder-end", ReadAhead::CylinderEnd),
-            ("until-full", ReadAhead::UntilFull),
-            ("one-track", ReadAhead::OneTrack),
-        ],
-    )
-}
-
-fn write_cache(value: &Value<'_>) -> Result<WriteCache, SpecError> {
-    field::word(
-        value,
-        &[
-            ("off", WriteCache::Off),
-            ("streams", WriteCache::Streams),
-            ("always", WriteCache::Always),
-        ],
-    )
-}
-
-fn delivered(value: &Value<'_>) -> Result<Delivered, SpecError> {
-    let words = [("kept", Delivered::Kept), ("dropped", Delivered::Dropped)];
-    field::word(value, &words)
-}
-
-fn invalidation(value: &Value<'_>) -> Result<Invalidation, SpecError> {
-    field::word(
-        value,
-        &[
-            ("overlap", Invalidation::Overlap),
-            ("segment", Invalidation::Segment),
-            ("all", Invalidation::All),
-        ],
-    )
-}
-
-fn watermark_of(value: &Value<'_>) -> Result<WatermarkOf, SpecError> {
-    field::word(
-        value,
-        &[
-            ("request", WatermarkOf::Request),
-            ("segment", WatermarkOf::Segment),
-        ],
-    )
 }

@@ -1,188 +1,146 @@
-//! Reads `[geometry]`.
+//! Places on the drive.
 //!
 //! Upper bounds are far above any drive; they keep every product of counts within 63 bits, so
 //! that the layout need not check its arithmetic.
 
-use super::error::SpecError;
-use super::field;
-use super::reader::{Table, Value};
-use super::{Geometry, GrownDefects, Sparing, TrackOrder, Zone};
+use super::key::{DISKSIM, FLAG, Key, Kind, Shown, count, table, word};
 use crate::units::SectorCount;
 
-const MOST_SURFACES: u32 = 100;
-pub(super) const MOST_CYLINDERS: u32 = 10_000_000;
-const MOST_SECTORS_PER_TRACK: u32 = 1_000_000;
-/// All of them on all of those.
-const MOST_SECTORS: u64 = 1_000_000_000_000_000;
-/// Spare units of a region, there may be one on every track; and grown defects.
-const MOST_SPARES: u64 = 1_000_000_000;
-/// A place in a zone or on the disk, perhaps counted in tracks.
-const LAST_PLACE: u64 = 1_000_000_000_000;
-const MOST_SECTOR_BYTES: u32 = 1 << 20;
+pub(super) const MAX_CYLINDERS: u32 = 10_000_000;
+const MAX_SURFACES: u64 = 100;
+/// A million of them on each track of all of those.
+pub(super) const MAX_SECTORS: u64 = 1_000_000_000_000_000;
+/// Spare units of a region, which may be one on every track; and grown defects.
+pub(super) const MAX_SPARES: u64 = 1_000_000_000;
+const MAX_SECTOR_BYTES: u64 = 1 << 20;
+const APPENDIX_B: &str = "worthington96 appendix B";
 
-pub(super) fn read(mut table: Table<'_>) -> Result<Geometry, SpecError> {
-    let surfaces = table.need("surfaces", |v| field::count_u32(v, 1..=MOST_SURFACES))?;
-    let cylinders = table.need("cylinders", |v| field::count_u32(v, 1..=MOST_CYLINDERS))?;
-    let sectors = table.need("sectors", |v| field::count(v, 1..=MOST_SECTORS))?;
-    let unused_sectors = table.or("unused_sectors", 0, |v| field::count(v, 0..=MOST_SECTORS))?;
-    let sector_bytes = table.need("sector_bytes", |v| {
-        field::count_u32(v, 1..=MOST_SECTOR_BYTES)
-    })?;
-    let order = table.or("order", TrackOrder::CylinderMajor, order)?;
-    let sparing = sparing(&mut table)?;
-    let zones = table.need("zones", |v| zones(v, cylinders))?;
-    let slips_turn_tracks = table.or("slips_turn_tracks", false, field::flag)?;
-    let grown = table.value("grown_defects").table()?;
-    let geometry = Geometry {
-        surfaces,
-        cylinders,
-        sectors: SectorCount(sectors),
-        unused_sectors: SectorCount(unused_sectors),
-        sector_bytes,
-        order,
-        sparing,
-        zones,
-        slips_turn_tracks,
-        grown_defects: grown_defects(grown)?,
-    };
-    table.finish()?;
-    Ok(geometry)
-}
-
-fn order(value: &Value<'_>) -> Result<TrackOrder, SpecError> {
-    field::word(
-        value,
-        &[
-            ("cylinder-major", TrackOrder::CylinderMajor),
-            ("serpentine-per-zone", TrackOrder::SerpentinePerZone),
-            ("serpentine", TrackOrder::Serpentine),
-        ],
-    )
-}
-
-/// `sparing`, and `sparing_range` where, and only where, it counts ranges of cylinders.
-fn sparing(table: &mut Table<'_>) -> Result<Sparing, SpecError> {
-    // The length of a range is filled in below.
-    let scheme = table.or("sparing", Sparing::None, |value| {
-        field::word(
-            value,
-            &[
-                ("none", Sparing::None),
-                ("sectors-per-track", Sparing::SectorsPerTrack),
-                ("sectors-per-cylinder", Sparing::SectorsPerCylinder),
-                (
-                    "sectors-per-cylinder-front",
-                    Sparing::SectorsPerCylinderFront,
-                ),
-                ("sectors-per-range", Sparing::SectorsPerRange(1)),
-                ("sectors-per-zone", Sparing::SectorsPerZone),
-                ("tracks-per-zone", Sparing::TracksPerZone),
-                ("sectors-per-disk", Sparing::SectorsPerDisk),
-            ],
-        )
-    })?;
-    if let Sparing::SectorsPerRange(_) = scheme {
-        let range = table.need("sparing_range", field::distance)?;
-        return Ok(Sparing::SectorsPerRange(range));
+section! {
+    /// Places on the drive.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Geometry at "geometry." |spec| (Some(&spec.geometry), &mut spec.geometry) {
+        /// Exported capacity; with `unused_sectors`, the layout must come out to exactly this.
+        sectors: SectorCount = SectorCount(0) => count("sectors", 1, MAX_SECTORS)
+            .required().shown(Shown::As("capacity_sectors")).from(APPENDIX_B);
+        /// Sectors at the end that the zones map and the drive does not export: spare space under
+        /// `sectors-per-disk`, otherwise unused, as in a drive sold at a round size.
+        unused_sectors: SectorCount = SectorCount(0)
+            => count("sectors", 0, MAX_SECTORS).shown(Shown::Apart);
+        /// Bytes in a sector.
+        sector_bytes: u32 = 0 => count("bytes", 1, MAX_SECTOR_BYTES).required().from(APPENDIX_B);
+        /// Data surfaces, one head each.
+        surfaces: u32 = 0 => count("surfaces", 1, MAX_SURFACES).required().from(APPENDIX_B);
+        /// Physical cylinders, those without data included.
+        cylinders: u32 = 0
+            => count("cylinders", 1, MAX_CYLINDERS as u64).required().from(APPENDIX_B);
+        /// The order of tracks.
+        order: TrackOrder = TrackOrder::CylinderMajor => word(TrackOrder::WORDS).from(DISKSIM);
+        /// Where spare space lies, and the unit of `spares`, `slips` and `defects`.
+        sparing: Sparing = Sparing::None => word(Sparing::WORDS).from("worthington96 table 6");
+        /// Cylinders in a range; with `sectors-per-range`, and only there.
+        sparing_range: u32 = 0
+            => Key::of(Kind::Distance).shown(Shown::Argument).from("worthington96 table 6");
+        /// A slipped place turns all tracks after its region of the sparing scheme, to the end of
+        /// the zone, by as much: skews are counted from where the previous data end. Off, skews
+        /// are those of whole tracks.
+        ///
+        /// On the ST41601N the completions after each of 26 slips come one sector later.
+        slips_turn_tracks: bool = false => FLAG.switched(20);
+        /// Sectors (or tracks, when sparing is by track) that grew defective in use, at random
+        /// places, and were reallocated.
+        grown_defects: GrownDefects = GrownDefects::default()
+            => table(GrownDefects::KEYS).from("worthington94 section 5.2");
+        /// Zones, outermost first, covering ascending ranges of cylinders. Cylinders between two
+        /// zones hold no data.
+        zones: Vec<Zone> = Vec::new()
+            => Key::of(Kind::Zones).required().shown(Shown::Apart).from("worthington96 table 5");
     }
-    let refuse =
-        |value: &Value<'_>| Err(value.error("nothing, unless sparing = \"sectors-per-range\""));
-    table.or("sparing_range", scheme, refuse)
 }
 
-fn grown_defects(mut table: Table<'_>) -> Result<GrownDefects, SpecError> {
-    let grown = GrownDefects {
-        count: table.or("count", 0, |v| field::count(v, 0..=MOST_SPARES))?,
-        seed: table.or("seed", 0, |v| field::count(v, 0..=i64::MAX as u64))?,
-    };
-    table.finish()?;
-    Ok(grown)
-}
-
-fn zones(value: &Value<'_>, cylinders: u32) -> Result<Vec<Zone>, SpecError> {
-    let expected = "at least one [[geometry.zones]]";
-    let mut first_free = 0;
-    let zones = value.elements().ok_or_else(|| value.error(expected))?;
-    if zones.is_empty() {
-        return Err(value.error(expected));
+section! {
+    /// Defects that grow at random places, on request.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct GrownDefects at "geometry.grown_defects." |spec| (
+        Some(&spec.geometry.grown_defects),
+        &mut spec.geometry.grown_defects
+    ) {
+        /// How many units of sparing (sectors or tracks) are reallocated.
+        count: u64 = 0 => count("sectors or tracks", 0, MAX_SPARES)
+            .shown(Shown::As("grown_defects")).from("worthington94 section 5.2");
+        /// Seed of their places.
+        seed: u64 = 0 => count("", 0, i64::MAX as u64).shown(Shown::Apart);
     }
-    let mut read = Vec::with_capacity(zones.len());
-    for zone in &zones {
-        let zone = self::zone(zone.table()?, first_free, cylinders)?;
-        first_free = zone.end_cylinder;
-        read.push(zone);
+}
+
+words! {
+    /// The order in which tracks follow one another in LBN order.
+    pub enum TrackOrder {
+        /// Every cylinder from head 0 up.
+        CylinderMajor = "cylinder-major",
+        /// Heads up in one cylinder and down in the next, beginning upward again in each zone.
+        SerpentinePerZone = "serpentine-per-zone",
+        /// Heads up in one cylinder and down in the next, through the whole disk.
+        Serpentine = "serpentine",
     }
-    Ok(read)
 }
 
-fn zone(mut table: Table<'_>, first_free: u32, cylinders: u32) -> Result<Zone, SpecError> {
-    let (first_cylinder, end_cylinder) =
-        table.need("cylinders", |v| zone_cylinders(v, first_free, cylinders))?;
-    let place = |v: &Value<'_>| field::count(v, 0..=LAST_PLACE);
-    let sectors_per_track = table.need("sectors_per_track", |v| {
-        field::count_u32(v, 1..=MOST_SECTORS_PER_TRACK)
-    })?;
-    let zone = Zone {
-        first_cylinder,
-        end_cylinder,
-        sectors_per_track,
-        first_offset_sectors: table.or("first_offset_sectors", 0.0, |v| {
-            match field::number(v)? {
-                offset if offset < f64::from(sectors_per_track) => Ok(offset),
-                _ => Err(v.error(format!("less than sectors_per_track = {sectors_per_track}"))),
-            }
-        })?,
-        reserved_sectors: SectorCount(
-            table.or("reserved_sectors", 0, |v| field::count(v, 0..=MOST_SECTORS))?,
-        ),
-        track_skew_sectors: table.or("track_skew_sectors", 0.0, field::number)?,
-        cylinder_skew_sectors: table.or("cylinder_skew_sectors", 0.0, field::number)?,
-        spares: table.or("spares", 0, |v| field::count(v, 0..=MOST_SPARES))?,
-        slips: table.or("slips", Vec::new(), slips)?,
-        defects: table.or("defects", Vec::new(), |v| {
-            field::list(v, "a list of pairs: [defective place, stand-in]", |pair| {
-                field::pair(pair, "a pair: [defective place, stand-in]", place, place)
-            })
-        })?,
-    };
-    table.finish()?;
-    Ok(zone)
+words! {
+    /// Where spare space lies, and so the unit in which [`Zone::spares`], [`Zone::slips`] and
+    /// [`Zone::defects`] count.
+    pub enum Sparing {
+        /// No spare space.
+        None = "none",
+        /// Spare sectors at the end of each track.
+        SectorsPerTrack = "sectors-per-track",
+        /// Spare sectors at the end of each cylinder.
+        SectorsPerCylinder = "sectors-per-cylinder",
+        /// Spare sectors at the front of each cylinder.
+        SectorsPerCylinderFront = "sectors-per-cylinder-front",
+        /// Spare sectors at the end of each range of [`Geometry::sparing_range`] cylinders.
+        SectorsPerRange = "sectors-per-range",
+        /// Spare sectors at the end of each zone.
+        SectorsPerZone = "sectors-per-zone",
+        /// Spare tracks at the end of each zone.
+        TracksPerZone = "tracks-per-zone",
+        /// Spare sectors at the end of the disk.
+        SectorsPerDisk = "sectors-per-disk",
+    }
 }
 
-/// A place can slip once only; ascending order shows it, and is the order in which they lie.
-fn slips(value: &Value<'_>) -> Result<Vec<u64>, SpecError> {
-    let mut before = None;
-    let places = value
-        .elements()
-        .ok_or_else(|| value.error("a list of slipped places"))?;
-    places
-        .iter()
-        .map(|place| {
-            let slip = field::count(place, 0..=LAST_PLACE)?;
-            match before.replace(slip) {
-                Some(before) if slip <= before => {
-                    Err(place.error(format!("ascending places: more than {before}")))
-                }
-                _ => Ok(slip),
-            }
-        })
-        .collect()
+/// A range of cylinders with one number of sectors per track.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Zone {
+    /// First cylinder.
+    pub first_cylinder: u32,
+    /// One past the last cylinder.
+    pub end_cylinder: u32,
+    /// Sectors on each track.
+    pub sectors_per_track: u32,
+    /// Angle of the zone's first sector, in sectors of this zone; less than a track has.
+    pub first_offset_sectors: f64,
+    /// Sectors at the front of the zone that hold no host data.
+    pub reserved_sectors: SectorCount,
+    /// Angular shift from one track to the next in a cylinder, in sectors.
+    pub track_skew_sectors: f64,
+    /// Angular shift from the last track of a cylinder to the first of the next, in sectors.
+    pub cylinder_skew_sectors: f64,
+    /// Spare units in each region of the sparing scheme (sectors, or tracks for
+    /// [`Sparing::TracksPerZone`]).
+    pub spares: u64,
+    /// Slipped units: skipped when blocks were numbered at format.
+    pub slips: Vec<u64>,
+    /// Reallocated units: (defective place, place that stands in for it).
+    pub defects: Vec<(u64, u64)>,
 }
 
-/// A half-open range of cylinders that begins at or after the end of the zone before.
-fn zone_cylinders(
-    value: &Value<'_>,
-    first_free: u32,
-    cylinders: u32,
-) -> Result<(u32, u32), SpecError> {
-    let plain = |v: &Value<'_>| field::count_u32(v, 0..=MOST_CYLINDERS);
-    let (first, end) = field::pair(value, "a pair: [first cylinder, end)", plain, plain)?;
-    if first_free <= first && first < end && end <= cylinders {
-        Ok((first, end))
-    } else {
-        Err(value.error(format!(
-            "a range that is not empty, from {first_free} (the end of the zone before) to \
-             {cylinders} (geometry.cylinders)"
-        )))
+impl Geometry {
+    /// The name of the first key that another one forbids, and what it may be.
+    pub fn contradiction(&self) -> Option<(&'static str, String)> {
+        let expected = match (self.sparing, self.sparing_range) {
+            (Sparing::SectorsPerRange, 0) => "a distance with its unit, such as \"300 cylinders\"",
+            (Sparing::SectorsPerRange, _) | (_, 0) => return None,
+            _ => "nothing, unless sparing = \"sectors-per-range\"",
+        };
+        Some(("sparing_range", expected.to_owned()))
     }
 }

@@ -1,31 +1,100 @@
-//! Reads `[mechanics]`.
+//! Rotation and arm.
 
-use super::error::SpecError;
-use super::field;
-use super::geometry::MOST_CYLINDERS;
-use super::reader::{Table, Value};
-use super::{Mechanics, SeekCurve, TwoPiece};
+use super::key::{A1, Key, Kind, SIGNED_TIME, Shown, TIME, Vary};
 use crate::units::Span;
 
-pub(super) fn read(mut table: Table<'_>, cylinders: u32) -> Result<Mechanics, SpecError> {
-    let mechanics = Mechanics {
-        period_ns: table.need("rotation", field::period_ns)?,
-        seek: table.need("seek", |v| seek(v.table()?))?,
-        write_seek: table.maybe("write_seek", |v| seek(v.table()?))?,
-        head_switch: table.or("head_switch", Span::ZERO, field::time)?,
-        inward_seek: table.or("inward_seek", Span::ZERO, field::signed_time)?,
-        write_settle: table.or("write_settle", Span::ZERO, field::signed_time)?,
-    };
-    let uneven = unevenness(&mechanics, cylinders);
-    let uneven = uneven.map(|expected| table.value("inward_seek").error(expected));
-    let least = -shortest_movement(&mechanics, cylinders);
-    let too_little = (mechanics.write_settle < least).then(|| {
-        let expected =
-            format!("{least} or more: the shortest movement before a write is no longer");
-        table.value("write_settle").error(expected)
-    });
-    table.finish()?;
-    too_little.or(uneven).map_or(Ok(mechanics), Err)
+section! {
+    /// Rotation and arm.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Mechanics at "mechanics." |spec| (Some(&spec.mechanics), &mut spec.mechanics) {
+        /// Speed, or time of a revolution.
+        ///
+        /// In nanoseconds: this is the definition, and rpm is a display.
+        period_ns as rotation: f64 = 0.0
+            => Key::of(Kind::Rotation).required().varied(30, Vary::Jointly).from(A1);
+        /// Seek times.
+        seek: SeekCurve = SeekCurve::default() => CURVE.required().shown(Shown::Apart);
+        /// Time to another head of the same cylinder. It overlaps a seek: positioning takes the
+        /// longer of the two.
+        head_switch: Span = Span::ZERO => TIME.fitted(6, 0.3).from(TABLE_8);
+        /// Added to a seek inward (to a higher cylinder), taken off one outward; by no more than
+        /// the shortest seek.
+        ///
+        /// On the HP C2247 this is half a millisecond at all distances.
+        inward_seek: Span = Span::ZERO => SIGNED_TIME.fitted(7, 0.3);
+        /// Added to any seek or head switch before a write; negative when *effective* (reads wait
+        /// to settle too, or the write's setup overlaps), by no more than the shortest movement.
+        write_settle: Span = Span::ZERO => SIGNED_TIME.fitted(6, 0.5).from(TABLE_8);
+        /// Seek times before a write where they were measured separately; otherwise those of
+        /// reads. `write_settle` is added to either.
+        write_seek: Option<SeekCurve> = None
+            => CURVE.shown(Shown::As("write_seek_curve_of_its_own"));
+    }
+}
+
+/// A seek curve.
+const CURVE: Key = Key::of(Kind::SeekCurve)
+    .varied(30, Vary::Jointly)
+    .from("worthington94 table A.3");
+const TABLE_8: &str = "worthington96 table 8";
+
+/// Time of a seek against its distance in cylinders. Zero distance takes no time.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SeekCurve {
+    /// Square root below the knee, straight above (jacobson91 section 3).
+    TwoPiece(TwoPiece),
+    /// The same with the shortest seeks from a table: distance 1 first (worthington94
+    /// table A.3).
+    TwoPieceAndTable(TwoPiece, Vec<Span>),
+    /// Measured (distance, time) pairs in ascending distance, linear between.
+    Table(Vec<(u32, Span)>),
+    /// Track to track, average (at a third of the stroke), full stroke: straight between.
+    ThreePoint {
+        /// One cylinder.
+        single: Span,
+        /// A third of all cylinders.
+        average: Span,
+        /// From the first to the last cylinder.
+        full: Span,
+    },
+}
+
+impl Default for SeekCurve {
+    /// No time at all.
+    fn default() -> Self {
+        Self::Table(Vec::new())
+    }
+}
+
+/// `short + short_sqrt * sqrt(d)` below the knee, `long + long_slope * d` from there on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TwoPiece {
+    /// First distance of the straight piece, in cylinders.
+    pub knee: u32,
+    /// Milliseconds.
+    pub short_ms: f64,
+    /// Milliseconds per square root of a cylinder.
+    pub short_sqrt_ms: f64,
+    /// Milliseconds.
+    pub long_ms: f64,
+    /// Milliseconds per cylinder.
+    pub long_slope_ms: f64,
+    /// One cylinder, where it is off the curve.
+    pub single: Option<Span>,
+}
+
+impl Mechanics {
+    /// The name of the first key that another one forbids, on a drive of so many cylinders, and
+    /// what it may be.
+    pub fn contradiction(&self, cylinders: u32) -> Option<(&'static str, String)> {
+        let least = -shortest_movement(self, cylinders);
+        if self.write_settle < least {
+            let expected =
+                format!("{least} or more: the shortest movement before a write is no longer");
+            return Some(("write_settle", expected));
+        }
+        unevenness(self, cylinders).map(|expected| ("inward_seek", expected))
+    }
 }
 
 /// What is expected of `inward_seek` if it makes a seek take less than no time.
@@ -86,93 +155,4 @@ fn shortest_of(listed: &[Span], piece: &TwoPiece, last: u32) -> Span {
     let short = (next < piece.knee && next <= last).then_some(short);
     let long = (knee <= last).then_some(long);
     reached.chain(short).chain(long).min().unwrap_or(Span::ZERO)
-}
-
-#[derive(Clone, Copy)]
-enum Form {
-    TwoPiece,
-    Table,
-    ThreePoint,
-}
-
-fn seek(mut table: Table<'_>) -> Result<SeekCurve, SpecError> {
-    let form = table.need("form", |value| {
-        field::word(
-            value,
-            &[
-                ("two-piece", Form::TwoPiece),
-                ("table", Form::Table),
-                ("three-point", Form::ThreePoint),
-            ],
-        )
-    })?;
-    let curve = match form {
-        Form::TwoPiece => two_piece(&mut table)?,
-        Form::Table => SeekCurve::Table(table.need("cylinders_ms", points)?),
-        Form::ThreePoint => three_point(&mut table)?,
-    };
-    table.finish()?;
-    Ok(curve)
-}
-
-fn two_piece(table: &mut Table<'_>) -> Result<SeekCurve, SpecError> {
-    // Coefficients stay in milliseconds and unrounded: a slope is a few nanoseconds a cylinder.
-    let ms = |v: &Value<'_>| field::rate_ms(v, "ms");
-    let piece = TwoPiece {
-        knee: table.need("knee", field::distance)?,
-        short_ms: table.need("short", ms)?,
-        short_sqrt_ms: table.need("short_sqrt", |v| field::rate_ms(v, "ms/sqrt(cylinder)"))?,
-        long_ms: table.need("long", ms)?,
-        long_slope_ms: table.need("long_slope", |v| field::rate_ms(v, "ms/cylinder"))?,
-        single: table.maybe("single", field::time)?,
-    };
-    let first = table.maybe("first_ms", |value| {
-        let expected = "a list of times in ms, that of one cylinder first";
-        match field::list(value, expected, field::bare_ms)? {
-            times if times.is_empty() => Err(value.error(expected)),
-            times => Ok(times),
-        }
-    })?;
-    Ok(match first {
-        Some(times) => SeekCurve::TwoPieceAndTable(piece, times),
-        None => SeekCurve::TwoPiece(piece),
-    })
-}
-
-/// Times may fall as distances rise: measured ones do, where the arm's control changes its way
-/// of moving. Distances may not.
-fn points(value: &Value<'_>) -> Result<Vec<(u32, Span)>, SpecError> {
-    let expected = "pairs [distance in cylinders, time in ms], distances ascending";
-    let points = value.elements().ok_or_else(|| value.error(expected))?;
-    let mut read: Vec<(u32, Span)> = Vec::with_capacity(points.len());
-    for point in &points {
-        let before = read.last().map_or(0, |(distance, _)| *distance);
-        let distance = |v: &Value<'_>| match field::count_u32(v, 1..=MOST_CYLINDERS)? {
-            distance if distance > before => Ok(distance),
-            _ => Err(v.error(format!("ascending distances: more than {before}"))),
-        };
-        let expected = "a pair: [distance in cylinders, time in ms]";
-        read.push(field::pair(point, expected, distance, field::bare_ms)?);
-    }
-    if read.is_empty() {
-        return Err(value.error(expected));
-    }
-    Ok(read)
-}
-
-fn three_point(table: &mut Table<'_>) -> Result<SeekCurve, SpecError> {
-    let mut least = Span::ZERO;
-    let mut ascending = |value: &Value<'_>| {
-        let time = field::time(value)?;
-        if time < least {
-            return Err(value.error(format!("a time of {least} or more: a longer seek takes it")));
-        }
-        least = time;
-        Ok(time)
-    };
-    Ok(SeekCurve::ThreePoint {
-        single: table.need("single", &mut ascending)?,
-        average: table.need("average", &mut ascending)?,
-        full: table.need("full", &mut ascending)?,
-    })
 }

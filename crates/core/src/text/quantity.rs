@@ -37,7 +37,7 @@ pub fn sectors(text: &str, sector: Bytes) -> Option<SectorCount> {
 /// Reads the time of a revolution, in nanoseconds: a speed in `rpm`, or the time itself; of any
 /// size, even none. A fraction of a nanosecond counts: over an hour of rotation it grows to
 /// degrees.
-pub(crate) fn period_ns(text: &str) -> Option<f64> {
+pub fn period_ns(text: &str) -> Option<f64> {
     match split(text)? {
         (number, "rpm") => number.parse::<f64>().ok().map(|rpm| 60e9 / rpm),
         _ => nanoseconds(text),
@@ -66,7 +66,7 @@ pub fn fraction(text: &str) -> Option<f64> {
 }
 
 /// Reads milliseconds per something: `"0.0059 ms/cylinder"` with `unit` `ms/cylinder`.
-pub(crate) fn rate_ms(text: &str, unit: &str) -> Option<f64> {
+pub fn rate_ms(text: &str, unit: &str) -> Option<f64> {
     match split(text)? {
         (number, found) if found == unit => number.parse().ok(),
         _ => None,
@@ -74,7 +74,7 @@ pub(crate) fn rate_ms(text: &str, unit: &str) -> Option<f64> {
 }
 
 /// Reads `"300 cylinders"`.
-pub(crate) fn cylinders(text: &str) -> Option<u64> {
+pub fn cylinders(text: &str) -> Option<u64> {
     match split(text)? {
         (number, "cylinder" | "cylinders") => number.parse().ok(),
         _ => None,

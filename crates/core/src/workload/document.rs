@@ -7,7 +7,7 @@ use super::arrivals::Arrivals;
 use super::places::PlaceMix;
 use super::sizes::Sizes;
 use super::{Disk, Stream, Workload, read_reads};
-use crate::text::Fault;
+use crate::text::{Fault, words};
 
 /// Reads the text of such a file; faults have their line.
 pub(super) fn read(text: &str, disk: Disk) -> Result<Workload, Fault> {
@@ -78,7 +78,7 @@ impl Document<'_> {
             return Err(self.at(offset, Fault::missing(field, expected)));
         };
         stream.arrivals = arrivals;
-        let places = |text: &str, field: &str| PlaceMix::of_text(text, disk, field);
+        let places = |text: &str, field: &str| PlaceMix::read(&words(text), disk, field);
         if let Some(places) = self.value(table, path, "places", places)? {
             stream.places = places;
         }

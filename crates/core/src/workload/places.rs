@@ -20,7 +20,7 @@ use super::family::{GeneratorInfo, family};
 use super::sizes::Bounds;
 use super::{Args, Disk};
 use crate::request::Op;
-use crate::text::{Call, Fault, percent, words};
+use crate::text::{Call, Fault, percent};
 
 /// A rule for the places of requests.
 pub(super) trait Placement: Sized {
@@ -149,11 +149,6 @@ impl PlaceMix {
         Ok(Self {
             parts: parts.collect(),
         })
-    }
-
-    /// The same of one text.
-    pub(super) fn of_text(text: &str, disk: Disk, field: &str) -> Result<Self, Fault> {
-        Self::read(&words(text), disk, field)
     }
 
     /// What the first rule that does not fit needs.

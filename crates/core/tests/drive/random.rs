@@ -71,16 +71,15 @@ fn geometry() -> impl Strategy<Value = Geometry> {
             surfaces,
             cylinders: first_cylinder,
             sectors: SectorCount(sectors),
-            unused_sectors: SectorCount(0),
             sector_bytes: 512,
             order,
             sparing: Sparing::SectorsPerZone,
             zones,
-            slips_turn_tracks: false,
             grown_defects: GrownDefects {
                 count: grown.min(free.unwrap_or(0)).min(sectors / 2),
                 seed: 5,
             },
+            ..Geometry::default()
         }
     })
 }

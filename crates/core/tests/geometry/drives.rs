@@ -39,9 +39,7 @@ fn sparing(layout: &Value) -> Sparing {
         "sectors_at_track_end" => Sparing::SectorsPerTrack,
         "sectors_at_cylinder_end" => Sparing::SectorsPerCylinder,
         "sectors_at_cylinder_front" => Sparing::SectorsPerCylinderFront,
-        "sectors_at_cylinder_range_end" => {
-            Sparing::SectorsPerRange(number(layout, "sparing_range_cylinders") as u32)
-        }
+        "sectors_at_cylinder_range_end" => Sparing::SectorsPerRange,
         "sectors_at_zone_end" => Sparing::SectorsPerZone,
         "tracks_at_zone_end" => Sparing::TracksPerZone,
         "sectors_at_disk_end" => Sparing::SectorsPerDisk,
@@ -106,6 +104,9 @@ fn drive(name: &str) -> Option<Geometry> {
     // That of the C2490A is one cylinder short of worthington96 table 13: its last zone ends on
     // cylinder 2629, and only with that one does its capacity come out.
     g.cylinders = g.cylinders.max(number(layout, "cylinders") as u32);
+    if g.sparing == Sparing::SectorsPerRange {
+        g.sparing_range = number(layout, "sparing_range_cylinders") as u32;
+    }
     g.order = match layout["lbn_order"].as_str().unwrap() {
         "cylinder_major" => TrackOrder::CylinderMajor,
         "serpentine_per_zone" => TrackOrder::SerpentinePerZone,

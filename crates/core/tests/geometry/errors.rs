@@ -49,8 +49,8 @@ fn zero_sizes() {
     assert_refused("geometry.zones[1].sectors_per_track = 0", |g| {
         g.zones[1].sectors_per_track = 0;
     });
-    assert_refused("geometry.sparing = ranges of 0 cylinders", |g| {
-        g.sparing = Sparing::SectorsPerRange(0);
+    assert_refused("geometry.sparing_range = 0 cylinders", |g| {
+        g.sparing = Sparing::SectorsPerRange;
     });
     assert_refused("geometry.sectors = 0", |g| g.sectors = SectorCount(0));
 }
@@ -112,7 +112,7 @@ fn spares_that_do_not_fit_or_do_not_suffice() {
     assert_refused(
         "geometry.zones[0].spares = 21: expected fewer than the 20",
         |g| {
-            g.sparing = Sparing::SectorsPerRange(2);
+            (g.sparing, g.sparing_range) = (Sparing::SectorsPerRange, 2);
             g.zones[0].spares = 21;
         },
     );

@@ -6,7 +6,7 @@ mod random;
 mod reference;
 mod skew;
 
-use diskarm_core::spec::{Geometry, GrownDefects, Sparing, TrackOrder, Zone};
+use diskarm_core::spec::{Geometry, Sparing, Zone};
 use diskarm_core::units::SectorCount;
 
 /// A zone with neither spares nor defects nor skew.
@@ -31,12 +31,9 @@ fn geometry(surfaces: u32, sparing: Sparing, zones: Vec<Zone>, sectors: u64) -> 
         surfaces,
         cylinders: zones.last().map_or(0, |z| z.end_cylinder),
         sectors: SectorCount(sectors),
-        unused_sectors: SectorCount(0),
         sector_bytes: 512,
-        order: TrackOrder::CylinderMajor,
         sparing,
         zones,
-        slips_turn_tracks: false,
-        grown_defects: GrownDefects::default(),
+        ..Geometry::default()
     }
 }

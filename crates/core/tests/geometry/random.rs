@@ -47,7 +47,7 @@ fn sparing() -> impl Strategy<Value = Sparing> {
         Just(Sparing::SectorsPerTrack),
         Just(Sparing::SectorsPerCylinder),
         Just(Sparing::SectorsPerCylinderFront),
-        (1..5u32).prop_map(Sparing::SectorsPerRange),
+        Just(Sparing::SectorsPerRange),
         Just(Sparing::SectorsPerZone),
         Just(Sparing::TracksPerZone),
         Just(Sparing::SectorsPerDisk),
@@ -66,14 +66,15 @@ fn disk() -> impl Strategy<Value = Geometry> {
     (
         1..5u32,
         order(),
-        sparing(),
+        (sparing(), 1..5u32),
         vec(raw_zone(), 1..4),
         any::<u64>(),
         any::<bool>(),
     )
-        .prop_map(|(surfaces, order, sparing, raw, capacity, turn)| {
+        .prop_map(|(surfaces, order, (sparing, range), raw, capacity, turn)| {
             let mut g = geometry(surfaces, sparing, Vec::new(), 0);
             g.order = order;
+            g.sparing_range = range;
             g.slips_turn_tracks = turn;
             for z in &raw {
                 add_zone(&mut g, z);
@@ -104,7 +105,8 @@ fn regions(g: &Geometry, cylinders: u32, spt: u32) -> (u64, u64) {
     match g.sparing {
         Sparing::SectorsPerTrack => (track, track),
         Sparing::SectorsPerCylinder | Sparing::SectorsPerCylinderFront => (cylinder, cylinder),
-        Sparing::SectorsPerRange(range) => {
+        Sparing::SectorsPerRange => {
+            let range = g.sparing_range;
             let short = cylinder * u64::from((cylinders - 1) % range + 1);
             (cylinder * u64::from(range), short)
         }

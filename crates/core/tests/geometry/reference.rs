@@ -114,8 +114,8 @@ fn walk(g: &Geometry) -> Vec<Sector> {
                         Sparing::SectorsPerCylinder | Sparing::SectorsPerCylinderFront => {
                             u64::from(cylinder - z.first_cylinder)
                         }
-                        Sparing::SectorsPerRange(range) => {
-                            u64::from((cylinder - z.first_cylinder) / range)
+                        Sparing::SectorsPerRange => {
+                            u64::from((cylinder - z.first_cylinder) / g.sparing_range)
                         }
                         _ => 0,
                     };

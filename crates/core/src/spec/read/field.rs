@@ -3,10 +3,11 @@
 
 use std::ops::RangeInclusive;
 
-use super::error::SpecError;
-use super::geometry::MOST_CYLINDERS;
-use super::reader::Value;
-use crate::text::quantity;
+use super::tree::Value;
+use crate::sched::PolicyConfig;
+use crate::spec::SpecError;
+use crate::spec::geometry::MAX_CYLINDERS;
+use crate::text::{Fault, quantity};
 use crate::units::{Bytes, SectorCount, Span};
 
 /// Any text that is not empty.
@@ -23,11 +24,26 @@ pub(super) fn flag(value: &Value<'_>) -> Result<bool, SpecError> {
 }
 
 /// One of a list of words.
-pub(super) fn word<T: Copy>(value: &Value<'_>, words: &[(&str, T)]) -> Result<T, SpecError> {
-    let found = words.iter().find(|(word, _)| value.string() == Some(word));
-    found.map(|(_, meaning)| *meaning).ok_or_else(|| {
-        let known: Vec<String> = words.iter().map(|(word, _)| format!("{word:?}")).collect();
+pub(super) fn word(value: &Value<'_>, words: &[&'static str]) -> Result<&'static str, SpecError> {
+    let found = words.iter().find(|word| value.string() == Some(word));
+    found.copied().ok_or_else(|| {
+        let known: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
         value.error(format!("one of {}", known.join(", ")))
+    })
+}
+
+/// A policy.
+pub(super) fn policy(value: &Value<'_>) -> Result<PolicyConfig, SpecError> {
+    let expected = "a policy, such as \"sptf\"";
+    let text = value.string().ok_or_else(|| value.error(expected))?;
+    text.parse().map_err(|fault: Fault| {
+        let Fault {
+            field, expected, ..
+        } = fault;
+        value.error(match field.as_str() {
+            "policy" => expected,
+            _ => format!("of {field} {expected}"),
+        })
     })
 }
 
@@ -102,7 +118,7 @@ pub(super) fn period_ns(value: &Value<'_>) -> Result<f64, SpecError> {
 }
 
 /// No size is larger: far above any buffer, and far from the end of the 64-bit range.
-const MOST_SECTORS: u64 = 1_000_000_000_000;
+const MAX_SECTORS: u64 = 1_000_000_000_000;
 
 /// A size in whole sectors of `sector` bytes.
 pub(super) fn size(value: &Value<'_>, sector: Bytes) -> Result<SectorCount, SpecError> {
@@ -110,8 +126,8 @@ pub(super) fn size(value: &Value<'_>, sector: Bytes) -> Result<SectorCount, Spec
         .string()
         .and_then(|text| quantity::sectors(text, sector));
     match size {
-        Some(size) if size.0 <= MOST_SECTORS => Ok(size),
-        Some(_) => Err(value.error(format!("a size of at most {MOST_SECTORS} sectors"))),
+        Some(size) if size.0 <= MAX_SECTORS => Ok(size),
+        Some(_) => Err(value.error(format!("a size of at most {MAX_SECTORS} sectors"))),
         None => Err(value.error(format!(
             "a size in whole sectors of {} B with its unit (sectors, B, KiB, MiB, GiB), \
              such as \"128 sectors\"",
@@ -139,10 +155,10 @@ pub(super) fn fraction(value: &Value<'_>) -> Result<f64, SpecError> {
 
 /// A distance of at least one cylinder.
 pub(super) fn distance(value: &Value<'_>) -> Result<u32, SpecError> {
-    let most = u64::from(MOST_CYLINDERS);
+    let max = u64::from(MAX_CYLINDERS);
     match value.string().and_then(quantity::cylinders) {
-        Some(distance) if (1..=most).contains(&distance) => Ok(distance as u32),
-        Some(_) => Err(value.error(format!("a distance from 1 to {most} cylinders"))),
+        Some(distance) if (1..=max).contains(&distance) => Ok(distance as u32),
+        Some(_) => Err(value.error(format!("a distance from 1 to {max} cylinders"))),
         None => Err(value.error("a distance with its unit, such as \"300 cylinders\"")),
     }
 }

@@ -3,10 +3,8 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::error::SpecError;
-use super::reader::{Table, Text};
-use super::{Source, Spec, buffer, electronics, field, geometry, mechanics};
-use crate::units::Bytes;
+use super::tree::{Table, Text};
+use crate::spec::{Spec, SpecError};
 
 /// A specification that still knows its lines, so that what a later stage finds wrong (the
 /// layout, that zones do not come out to the capacity) is reported as the parser would.
@@ -29,7 +27,12 @@ impl<'a> Document<'a> {
             Ok(tree) => tree.into_inner(),
             Err(error) => return Err(not_toml(text, &error)),
         };
-        let spec = spec(Table::root(text, &tree))?;
+        let root = Table::root(text, &tree);
+        let mut spec = Spec::default();
+        super::keys(&root, Spec::KEYS, &mut spec)?;
+        if let Some((path, expected)) = spec.contradiction() {
+            return Err(root.at(&path)?.error(expected));
+        }
         Ok(Self { spec, text, tree })
     }
 
@@ -47,7 +50,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// What stands one step down a path: a key of a table, or an index with the bracket behind it.
+/// What stands one step down a path: a key of a table, or an index and the bracket after it.
 fn step_into<'t, 'a>(
     node: &'t Spanned<DeValue<'a>>,
     step: &str,
@@ -63,40 +66,4 @@ fn not_toml(text: Text<'_>, error: &toml::de::Error) -> SpecError {
     let offset = error.span().map_or(0, |span| span.start);
     let expected = format!("TOML ({})", error.message().replace('\n', " "));
     text.error(offset, "syntax", text.line_at(offset).to_owned(), expected)
-}
-
-fn spec(mut root: Table<'_>) -> Result<Spec, SpecError> {
-    let (name, summary) = (root.value("name"), root.value("summary"));
-    let (source_table, geometry_table) = (root.table("source")?, root.table("geometry")?);
-    let (mechanics_table, buffer_table) = (root.table("mechanics")?, root.table("buffer")?);
-    let (overheads_table, bus_table) = (root.table("overheads")?, root.table("bus")?);
-    let queue_table = root.table("queue")?;
-    // A misspelt table first: without it, all that it holds would be missing.
-    root.finish()?;
-    let name = field::text(&name)?;
-    let summary = field::text(&summary)?;
-    let source = source(source_table)?;
-    let geometry = geometry::read(geometry_table)?;
-    let sector = Bytes(u64::from(geometry.sector_bytes));
-    Ok(Spec {
-        name,
-        summary,
-        source,
-        mechanics: mechanics::read(mechanics_table, geometry.cylinders)?,
-        geometry,
-        buffer: buffer::read(buffer_table, sector)?,
-        overheads: electronics::overheads(overheads_table, sector)?,
-        bus: electronics::bus(bus_table)?,
-        queue: electronics::queue(queue_table)?,
-    })
-}
-
-fn source(mut table: Table<'_>) -> Result<Source, SpecError> {
-    let source = Source {
-        origin: table.need("origin", field::text)?,
-        choices: table.or("choices", String::new(), field::text)?,
-        nominal: table.or("nominal", false, field::flag)?,
-    };
-    table.finish()?;
-    Ok(source)
 }

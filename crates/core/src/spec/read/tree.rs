@@ -1,5 +1,4 @@
-//! A walk over the spanned TOML tree: where a value stands, what it is called, which keys were
-//! asked for.
+//! A walk over the spanned TOML tree: where a value stands, and what it is called.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -7,7 +6,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::error::SpecError;
+use crate::spec::SpecError;
 use crate::text::nearest;
 
 /// What a file says, and its name: all that an error needs to point into it.
@@ -92,6 +91,11 @@ impl<'a> Value<'a> {
         self.text.error(offset, &self.path, found, expected.into())
     }
 
+    /// Whether nothing is here.
+    pub(super) fn is_absent(&self) -> bool {
+        self.node.is_none()
+    }
+
     /// The string here, if it is one.
     pub(super) fn string(&self) -> Option<&'a str> {
         self.node?.as_str()
@@ -142,19 +146,16 @@ impl<'a> Value<'a> {
             path: self.path.clone(),
             offset: self.span.start,
             entries,
-            known: Vec::new(),
         })
     }
 }
 
-/// A table being read: it remembers the keys it was asked for, and so knows which ones nobody
-/// reads.
+/// A table being read.
 pub(super) struct Table<'a> {
     text: Text<'a>,
     path: String,
     offset: usize,
     entries: Option<&'a DeTable<'a>>,
-    known: Vec<&'static str>,
 }
 
 impl<'a> Table<'a> {
@@ -165,13 +166,11 @@ impl<'a> Table<'a> {
             path: String::new(),
             offset: 0,
             entries: Some(entries),
-            known: Vec::new(),
         }
     }
 
-    /// What stands under a key.
-    pub(super) fn value(&mut self, key: &'static str) -> Value<'a> {
-        self.known.push(key);
+    /// The value of a key; perhaps nothing.
+    pub(super) fn value(&self, key: &str) -> Value<'a> {
         let path = self.path_of(key);
         match self.entries.and_then(|entries| entries.get(key)) {
             Some(node) => Value::at(self.text, path, node),
@@ -184,61 +183,45 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Reads the value under a key that must be there. Where it is missing and something much like
-    /// it stands there, the error is that this is misspelt.
-    pub(super) fn need<T>(
-        &mut self,
-        key: &'static str,
-        read: impl FnOnce(&Value<'a>) -> Result<T, SpecError>,
-    ) -> Result<T, SpecError> {
-        let value = self.value(key);
-        let keys = self.entries.into_iter().flat_map(|entries| entries.keys());
-        let mut misspelt = keys.filter(|written| {
-            let written: &str = written.get_ref();
-            !self.known.contains(&written) && nearest(written, &[key]).is_some()
-        });
-        match misspelt.next() {
-            Some(written) if value.node.is_none() => Err(self.unknown(written, &[key])),
-            _ => read(&value),
+    /// The value at the end of a dotted path.
+    pub(super) fn at(&self, path: &str) -> Result<Value<'a>, SpecError> {
+        match path.split_once('.') {
+            Some((key, rest)) => self.value(key).table()?.at(rest),
+            None => Ok(self.value(path)),
         }
     }
 
-    /// Reads the value under a key that may be left out.
+    /// Reads the value of a key that may be left out.
     pub(super) fn maybe<T>(
-        &mut self,
-        key: &'static str,
+        &self,
+        key: &str,
         read: impl FnOnce(&Value<'a>) -> Result<T, SpecError>,
     ) -> Result<Option<T>, SpecError> {
         let value = self.value(key);
         value.node.map(|_| read(&value)).transpose()
     }
 
-    /// Reads the value under a key that stands for `default` when left out.
+    /// Reads the value of a key that is `default` when left out.
     pub(super) fn or<T>(
-        &mut self,
-        key: &'static str,
+        &self,
+        key: &str,
         default: T,
         read: impl FnOnce(&Value<'a>) -> Result<T, SpecError>,
     ) -> Result<T, SpecError> {
         Ok(self.maybe(key, read)?.unwrap_or(default))
     }
 
-    /// The table under a key, empty when left out.
-    pub(super) fn table(&mut self, key: &'static str) -> Result<Table<'a>, SpecError> {
-        self.value(key).table()
-    }
-
-    /// Ends the reading of this table: reports the first key that nobody asked for.
-    pub(super) fn finish(self) -> Result<(), SpecError> {
+    /// Reports the first key that is none of the `known` ones.
+    pub(super) fn only(&self, known: &[&str]) -> Result<(), SpecError> {
         let keys = self.entries.into_iter().flat_map(|entries| entries.keys());
         let unknown = keys
-            .filter(|key| !self.known.contains(&key.get_ref().as_ref()))
+            .filter(|key| !known.contains(&key.get_ref().as_ref()))
             .min_by_key(|key| key.span().start);
-        unknown.map_or(Ok(()), |key| Err(self.unknown(key, &self.known)))
+        unknown.map_or(Ok(()), |key| Err(self.unknown(key, known)))
     }
 
     /// The error that a key is none of the `known` ones.
-    fn unknown(&self, key: &Spanned<Cow<'_, str>>, known: &[&'static str]) -> SpecError {
+    fn unknown(&self, key: &Spanned<Cow<'_, str>>, known: &[&str]) -> SpecError {
         let written: &str = key.get_ref();
         let expected = match nearest(written, known) {
             Some(near) => format!("a known key, perhaps \"{near}\""),

@@ -1,0 +1,268 @@
+//! The table of keys: what a specification can say, one row a key.
+//!
+//! A row stands where its field is declared ([`section!`]): the field's documentation is the
+//! manual's, and what follows the type is the default and the [`Key`]. The reader, the writer, the
+//! data sheet, the calibration, the manual and random drives in tests iterate over these rows, so
+//! that a new key is a row and the code that acts on it.
+
+use super::{Spec, Value};
+use crate::units::Span;
+
+/// One key of a specification.
+#[derive(Debug)]
+pub struct Key {
+    /// Where it stands: names joined by dots, `overheads.read_completion`.
+    pub path: &'static str,
+    /// What it may hold.
+    pub kind: Kind,
+    /// Whether it must be given wherever its table is.
+    pub required: bool,
+    /// The key whose value it has when left out, if it has no default of its own.
+    pub same_as: Option<&'static str>,
+    /// What it means, as documentation: the first paragraph is for the manual.
+    pub documentation: &'static str,
+    /// Where it comes from: a table of a paper, or `own`.
+    pub origin: &'static str,
+    /// How a calibration may vary it.
+    pub vary: Vary,
+    /// A calibration varies and writes keys in the order of their ranks; those of one rank in the
+    /// order of the table.
+    pub rank: u8,
+    /// How a data sheet shows it.
+    pub shown: Shown,
+    pub(super) get: fn(&Spec) -> Option<Value>,
+    pub(super) set: fn(&mut Spec, Value),
+}
+
+/// What a key may hold.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// Text that is not empty.
+    Text,
+    /// `true` or `false`.
+    Flag,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A bare number of what `unit` names, within bounds.
+    Count {
+        /// What is counted; empty for a plain number.
+        unit: &'static str,
+        /// The least.
+        min: u64,
+        /// The most.
+        max: u64,
+    },
+    /// A size of at least so many sectors: `"57 sectors"`.
+    Size {
+        /// In sectors.
+        min: u64,
+    },
+    /// A distance of at least one cylinder: `"300 cylinders"`.
+    Distance,
+    /// A time: `"0.89 ms"`.
+    Time {
+        /// Whether it may be negative.
+        signed: bool,
+    },
+    /// A fraction from 0 to 1: `"75 %"`.
+    Fraction,
+    /// A speed, or the time of a revolution: `"5400 rpm"`, `"11.115 ms"`.
+    Rotation,
+    /// A policy: `"clook(by=map)"`.
+    Policy,
+    /// A table of one of the forms of [`SeekCurve`].
+    SeekCurve,
+    /// A list of tables, one a [`Zone`].
+    Zones,
+    /// A table of further keys.
+    Table(&'static [Key]),
+}
+
+/// How a calibration may vary a key.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Vary {
+    /// Not at all.
+    Fixed,
+    /// As a number.
+    Number {
+        /// How far it may be off what is given, in milliseconds: a standard deviation.
+        prior_ms: f64,
+    },
+    /// As a behaviour, which can be another while all else stays.
+    Switch,
+    /// Together with other keys.
+    Jointly,
+}
+
+/// How a data sheet shows a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// Under its own name, with its unit.
+    Plain,
+    /// Under this name.
+    As(&'static str),
+    /// In parentheses after the key before it.
+    Argument,
+    /// Not, or elsewhere.
+    Apart,
+}
+
+impl Key {
+    pub(super) const fn of(kind: Kind) -> Self {
+        Self {
+            path: "",
+            kind,
+            required: false,
+            same_as: None,
+            documentation: "",
+            origin: "own",
+            vary: Vary::Fixed,
+            rank: u8::MAX,
+            shown: Shown::Plain,
+            get: |_| None,
+            set: |_, _| {},
+        }
+    }
+
+    pub(super) const fn required(self) -> Self {
+        Self {
+            required: true,
+            ..self
+        }
+    }
+
+    pub(super) const fn same_as(self, path: &'static str) -> Self {
+        Self {
+            same_as: Some(path),
+            ..self
+        }
+    }
+
+    pub(super) const fn from(self, origin: &'static str) -> Self {
+        Self { origin, ..self }
+    }
+
+    pub(super) const fn varied(self, rank: u8, vary: Vary) -> Self {
+        Self { vary, rank, ..self }
+    }
+
+    pub(super) const fn fitted(self, rank: u8, prior_ms: f64) -> Self {
+        self.varied(rank, Vary::Number { prior_ms })
+    }
+
+    pub(super) const fn switched(self, rank: u8) -> Self {
+        self.varied(rank, Vary::Switch)
+    }
+
+    pub(super) const fn shown(self, shown: Shown) -> Self {
+        Self { shown, ..self }
+    }
+
+    /// The key at `path`, if there is one.
+    pub fn find(path: &str) -> Option<&'static Self> {
+        Self::all().into_iter().find(|key| key.path == path)
+    }
+
+    /// All keys but tables, in the order of the table.
+    pub fn all() -> Vec<&'static Self> {
+        fn collect(keys: &'static [Key], all: &mut Vec<&'static Key>) {
+            for key in keys {
+                match key.kind {
+                    Kind::Table(inner) => collect(inner, all),
+                    _ => all.push(key),
+                }
+            }
+        }
+        let mut all = Vec::new();
+        collect(Spec::KEYS, &mut all);
+        all
+    }
+
+    /// Its name in its own table.
+    pub fn name(&self) -> &'static str {
+        self.path
+            .rsplit_once('.')
+            .map_or(self.path, |(_, name)| name)
+    }
+
+    /// Its value in `spec`; `None` where `spec` has no such thing.
+    pub fn get(&self, spec: &Spec) -> Option<Value> {
+        (self.get)(spec)
+    }
+
+    /// Sets its value. Where its table is optional and absent, the table comes to be, with zeros.
+    ///
+    /// # Panics
+    /// When `value` is of another kind, or a number too large for the field.
+    pub fn set(&self, spec: &mut Spec, value: Value) {
+        (self.set)(spec, value);
+    }
+
+    /// `value` as TOML.
+    ///
+    /// # Panics
+    /// When `value` is of another kind, or a text, a curve or zones: their layout is their writer's.
+    pub fn toml(&self, value: &Value) -> String {
+        match (self.kind, value) {
+            (_, Value::Flag(flag)) => flag.to_string(),
+            (_, Value::Word(word)) => format!("{word:?}"),
+            (_, Value::Policy(policy)) => format!("\"{policy}\""),
+            (Kind::Size { .. }, Value::Count(1)) => "\"1 sector\"".to_owned(),
+            (Kind::Size { .. }, Value::Count(sectors)) => format!("\"{sectors} sectors\""),
+            (Kind::Distance, Value::Count(cylinders)) => format!("\"{cylinders} cylinders\""),
+            (_, Value::Count(count)) => count.to_string(),
+            (_, Value::Time(time)) => format!("\"{} ms\"", ms(*time)),
+            // Not in milliseconds: decimals, read back, can be another number.
+            (Kind::Rotation, Value::Number(ns)) => format!("\"{ns} ns\""),
+            (Kind::Fraction, Value::Number(part)) => {
+                format!("\"{} %\"", (part * 1e6).round() / 1e4)
+            }
+            _ => panic!("{}: {value:?} is not written here", self.path),
+        }
+    }
+}
+
+/// Rows begin with one of these.
+pub(super) const TEXT: Key = Key::of(Kind::Text);
+pub(super) const FLAG: Key = Key::of(Kind::Flag);
+pub(super) const TIME: Key = Key::of(Kind::Time { signed: false });
+pub(super) const SIGNED_TIME: Key = Key::of(Kind::Time { signed: true });
+pub(super) const FRACTION: Key = Key::of(Kind::Fraction);
+
+/// One of `words`.
+pub(super) const fn word(words: &'static [&'static str]) -> Key {
+    Key::of(Kind::Word(words))
+}
+
+/// A count of what `unit` names.
+pub(super) const fn count(unit: &'static str, min: u64, max: u64) -> Key {
+    Key::of(Kind::Count { unit, min, max })
+}
+
+/// A size of at least `min` sectors.
+pub(super) const fn size(min: u64) -> Key {
+    Key::of(Kind::Size { min })
+}
+
+/// A table of further keys.
+pub(super) const fn table(keys: &'static [Key]) -> Key {
+    Key::of(Kind::Table(keys))
+}
+
+/// Where keys come from.
+pub(super) const DISKSIM: &str = "DiskSim 4.0";
+pub(super) const A1: &str = "worthington94 table A.1";
+pub(super) const A4: &str = "worthington94 table A.4";
+pub(super) const A5: &str = "worthington94 table A.5";
+pub(super) const CACHES: &str = "worthington96 tables 7, 11, 16, 21";
+
+/// Milliseconds in plain decimals, to the nanosecond and without idle zeros. In integers: a
+/// fraction of a second has no exact binary form.
+fn ms(time: Span) -> String {
+    let ns = time.as_ns();
+    let sign = if ns < 0 { "-" } else { "" };
+    let (whole, rest) = (ns.unsigned_abs() / 1_000_000, ns.unsigned_abs() % 1_000_000);
+    let decimal = format!("{sign}{whole}.{rest:06}");
+    let decimal = decimal.trim_end_matches('0');
+    decimal.trim_end_matches('.').to_owned()
+}

@@ -1,0 +1,103 @@
+//! Command processing times.
+
+use super::key::{A4, A5, Shown, TIME, Vary, size, table};
+use crate::units::{SectorCount, Span};
+
+section! {
+    /// Command processing times (worthington94 table A.4; worthington96 tables 8, 12, 17, 22).
+    ///
+    /// What several of them add up to shows only as a sum, so reconnections, disconnections and
+    /// data preparation are not fitted: the overheads and completions next to them make up for it.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Overheads at "overheads." |spec| (Some(&spec.overheads), &mut spec.overheads) {
+        /// Before data of a buffered read are sent; previous command a read.
+        read_hit_after_read: Span = Span::ZERO => TIME.fitted(0, 0.5).from(A4);
+        /// The same; previous command a write.
+        read_hit_after_write: Span = Span::ZERO => TIME.fitted(0, 0.5).from(A4);
+        /// Before the seek of an unbuffered read; previous command a read.
+        read_miss_after_read: Span = Span::ZERO => TIME.fitted(3, 0.5).from(A4);
+        /// The same; previous command a write.
+        read_miss_after_write: Span = Span::ZERO => TIME.fitted(3, 0.5).from(A4);
+        /// Before the data of a write that the write cache will absorb; previous command a read.
+        write_hit_after_read: Span = Span::ZERO => TIME.fitted(2, 0.5).from(A4);
+        /// The same; previous command a write.
+        write_hit_after_write: Span = Span::ZERO => TIME.fitted(2, 0.5).from(A4);
+        /// Before data and seek of a write that completes after the media; previous command a
+        /// read.
+        write_miss_after_read: Span = Span::ZERO => TIME.fitted(3, 0.5).from(A4);
+        /// The same; previous command a write.
+        write_miss_after_write: Span = Span::ZERO => TIME.fitted(3, 0.5).from(A4);
+        /// Before the completion message of a read.
+        read_completion: Span = Span::ZERO => TIME.fitted(0, 0.3).from(A4);
+        /// Before the completion message of a write.
+        write_completion: Span = Span::ZERO => TIME.fitted(0, 0.3).from(A4);
+        /// After each bus acquisition, before data move.
+        data_preparation: Span = Span::ZERO => TIME.from(A4);
+        /// First reconnection of a request.
+        first_reselect: Span = Span::ZERO => TIME.from(A4);
+        /// Later reconnections.
+        other_reselect: Span = Span::ZERO => TIME.from(A4);
+        /// Before a read leaves the bus; previous command a read.
+        read_disconnect_after_read: Span = Span::ZERO => TIME.from(A4);
+        /// The same; previous command a write.
+        read_disconnect_after_write: Span = Span::ZERO => TIME.from(A4);
+        /// Before a write leaves the bus.
+        write_disconnect: Span = Span::ZERO => TIME.from(A4);
+        /// The extra disconnect of a write that follows a non-sequential write, where the drive
+        /// has it.
+        extra_write_disconnect: Option<ExtraWriteDisconnect> = None
+            => table(ExtraWriteDisconnect::KEYS).from(A4);
+        /// From the arrival of a write's last block over the bus to the start of its media write,
+        /// at least, if that waits for all blocks (`write_start`).
+        ///
+        /// worthington94 table A.5 gives the time (0.6 ms) but not what it begins with; the trace
+        /// of the HP C2247 does.
+        write_minimum_delay: Span = Span::ZERO => TIME.fitted(4, 0.3).from(A5);
+        /// How many sectors a media write waits for.
+        write_start: WriteStart = WriteStart::default() => table(WriteStart::KEYS).from(A5);
+    }
+}
+
+section! {
+    /// The extra disconnect of worthington94 table A.4, "Non-Seq Write". All five times must be
+    /// given: half a measurement is none.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct ExtraWriteDisconnect at "overheads.extra_write_disconnect." |spec| (
+        spec.overheads.extra_write_disconnect.as_ref(),
+        spec.overheads.extra_write_disconnect.get_or_insert_default()
+    ) {
+        /// Replaces the write's command overhead.
+        command: Span = Span::ZERO => TIME.required().fitted(4, 0.5).from(A4);
+        /// Cost of the disconnect itself, in parallel with the mechanism.
+        disconnect: Span = Span::ZERO
+            => TIME.required().shown(Shown::As("extra_write_disconnect_ms")).from(A4);
+        /// From the disconnect to the attempt to reconnect.
+        duration: Span = Span::ZERO => TIME.required().from(A4);
+        /// Replaces the write's later disconnect overhead.
+        second_disconnect: Span = Span::ZERO
+            => TIME.required().shown(Shown::As("extra_write_disconnect_second_ms")).from(A4);
+        /// Between the command overhead and the start of the seek.
+        seek_delay: Span = Span::ZERO => TIME.required().from(A4);
+    }
+}
+
+section! {
+    /// Sectors that must have come over the bus before a media write begins (worthington94
+    /// table A.5): `small` of a request of fewer than `large_from` sectors, else `large`; never
+    /// more than the request has. One sector by default, whatever the size.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct WriteStart at "overheads.write_start." |spec| (
+        Some(&spec.overheads.write_start),
+        &mut spec.overheads.write_start
+    ) {
+        /// For small requests.
+        small: SectorCount = SectorCount(1)
+            => size(1).required().varied(33, Vary::Jointly).from(A5);
+        /// For large requests.
+        large: SectorCount = SectorCount(1)
+            => size(1).required().varied(33, Vary::Jointly).from(A5);
+        /// The first size that counts as large.
+        large_from: SectorCount = SectorCount(1)
+            => size(1).required().varied(33, Vary::Jointly).from(A5);
+    }
+}

@@ -1,0 +1,66 @@
+//! Reads a specification from TOML: every key as its row of the table says.
+
+mod document;
+mod field;
+mod seek;
+mod tree;
+mod zones;
+
+pub use document::Document;
+
+use super::{Key, Kind, Spec, SpecError, Value};
+use crate::units::{Bytes, SectorCount};
+use tree::Table;
+
+/// Reads and validates a specification. `file` is the name that errors give.
+///
+/// # Errors
+/// See [`Document::read`].
+pub fn parse(text: &str, file: &str) -> Result<Spec, SpecError> {
+    Document::read(text, file).map(|document| document.spec)
+}
+
+/// Reads the keys of a table into `spec`. A misspelt key comes first: without it, all that it
+/// holds would be missing.
+fn keys(table: &Table<'_>, keys: &'static [Key], spec: &mut Spec) -> Result<(), SpecError> {
+    let names: Vec<&str> = keys.iter().map(Key::name).collect();
+    table.only(&names)?;
+    for key in keys {
+        let value = table.value(key.name());
+        match (value.is_absent(), key.same_as) {
+            (true, Some(other)) => {
+                let other = Key::find(other).and_then(|key| key.get(spec));
+                key.set(spec, other.expect("a key that has a value"));
+            }
+            (true, None) if !key.required => {}
+            _ => match key.kind {
+                Kind::Table(inner) => self::keys(&value.table()?, inner, spec)?,
+                _ => key.set(spec, read(&value, key.kind, spec)?),
+            },
+        }
+    }
+    Ok(())
+}
+
+/// Reads a value of a kind; `spec` has what was read before it.
+fn read(value: &tree::Value<'_>, kind: Kind, spec: &Spec) -> Result<Value, SpecError> {
+    let sector = Bytes(u64::from(spec.geometry.sector_bytes));
+    let sectors = |size: SectorCount| Value::Count(size.0);
+    Ok(match kind {
+        Kind::Text => Value::Text(field::text(value)?),
+        Kind::Flag => Value::Flag(field::flag(value)?),
+        Kind::Word(words) => Value::Word(field::word(value, words)?),
+        Kind::Count { min, max, .. } => Value::Count(field::count(value, min..=max)?),
+        Kind::Size { min: 0 } => sectors(field::size(value, sector)?),
+        Kind::Size { .. } => sectors(field::some_size(value, sector)?),
+        Kind::Distance => Value::Count(field::distance(value)?.into()),
+        Kind::Time { signed: false } => Value::Time(field::time(value)?),
+        Kind::Time { signed: true } => Value::Time(field::signed_time(value)?),
+        Kind::Fraction => Value::Number(field::fraction(value)?),
+        Kind::Rotation => Value::Number(field::period_ns(value)?),
+        Kind::Policy => Value::Policy(field::policy(value)?),
+        Kind::SeekCurve => Value::SeekCurve(seek::curve(&value.table()?)?),
+        Kind::Zones => Value::Zones(zones::zones(value, spec.geometry.cylinders)?),
+        Kind::Table(_) => unreachable!("tables are read key by key"),
+    })
+}
