@@ -13,7 +13,7 @@
 //! A few requests in a hundred do what no model knows; they are given a flat density, so that none
 //! of them outweighs the rest.
 
-use diskarm_core::drive::{Completion, Outcome};
+use diskarm_core::device::{Completion, Outcome};
 use diskarm_core::units::Span;
 
 /// Share of requests that go their own way.

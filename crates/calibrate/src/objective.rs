@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use diskarm_core::drive::Outcome;
+use diskarm_core::device::Outcome;
 use diskarm_core::predict::Continuity;
 use diskarm_core::spec::Spec;
 

@@ -68,12 +68,7 @@ impl Experiment {
             };
             let start = start.min(disk.0 - sectors);
             last = start..start + sectors;
-            let request = Request {
-                id: id as u64,
-                op,
-                start: Lbn(start),
-                sectors: SectorCount(sectors),
-            };
+            let request = Request::new(id as u64, op, Lbn(start), SectorCount(sectors));
             let think = Span::from_ms(5.0 + 25.0 * generator.fraction());
             Step { request, think }
         };
@@ -180,7 +175,7 @@ fn miss_ms(spec: &Spec, op: Op, d: u32) -> f64 {
     let o = &spec.overheads;
     let (before, after) = match op {
         Op::Read => (o.read_miss_after_read, o.read_completion),
-        Op::Write => (o.write_miss_after_read, o.write_completion),
+        Op::Write | Op::Flush => (o.write_miss_after_read, o.write_completion),
     };
     (before + after).as_ms() + seek_ms(spec, op, d)
 }

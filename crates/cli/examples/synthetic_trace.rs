@@ -83,12 +83,7 @@ struct Workload {
 
 impl Workload {
     fn new(disk: SectorCount) -> Self {
-        let last = Request {
-            id: 0,
-            op: Op::Read,
-            start: Lbn(disk.0 / 2),
-            sectors: SectorCount(1),
-        };
+        let last = Request::new(0, Op::Read, Lbn(disk.0 / 2), SectorCount(1));
         Self {
             generator: Pcg64Mcg::seed_from_u64(SEED),
             disk,
@@ -128,12 +123,7 @@ impl Iterator for Workload {
         let size: f64 = Exp1.sample(&mut self.generator);
         let sectors = ((size * MEAN_SECTORS).round() as u64).max(1);
         let start = self.start().min(self.disk.0 - sectors);
-        self.last = Request {
-            id: self.last.id + 1,
-            op,
-            start: Lbn(start),
-            sectors: SectorCount(sectors),
-        };
+        self.last = Request::new(self.last.id + 1, op, Lbn(start), SectorCount(sectors));
         let pause_us = (self.fraction() * LONGEST_PAUSE_US).round();
         Some(Step {
             request: self.last,

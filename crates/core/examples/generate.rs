@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 use std::time;
 
-use diskarm_core::drive::{Breakdown, Completion, Outcome};
+use diskarm_core::device::{Breakdown, Completion, Outcome, Status};
 use diskarm_core::engine::{Load, Streams};
 use diskarm_core::units::{Bytes, SectorCount};
 use diskarm_core::workload::{Disk, Workload};
@@ -53,6 +53,7 @@ fn draw(workload: &Workload, count: u64) -> (u64, u64) {
             at,
             breakdown: Breakdown::default(),
             outcome: Outcome::Miss,
+            status: Status::Good,
         });
     }
     (drawn, std::hint::black_box(sum))

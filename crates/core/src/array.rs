@@ -1,37 +1,31 @@
 //! Several devices as one: disks side by side.
 
-use crate::drive::{Completion, Device, Refused, check};
+use crate::device::{Completion, Device, Refused, check};
 use crate::request::Request;
-use crate::units::{Instant, Lbn, SectorCount};
+use crate::units::{Bytes, Instant, SectorCount};
 
-/// Devices of one size whose blocks follow one another: block `b` of disk `d` is block
-/// `d * size + b`. A device is made when the first request for it comes.
+/// Devices of one size, of which each request names one ([`Request::unit`]). A device is made when
+/// the first request for it comes.
 ///
-/// What it does: each disk serves its requests by itself, with a queue of its own. Cost: a look at
-/// every disk for each event, so meant for tens of disks rather than thousands.
+/// What it does: each disk serves its requests independently, with a queue of its own. Cost: a look
+/// at every disk for each event, so meant for tens of disks rather than thousands.
 pub struct SideBySide<D, F> {
     make: F,
-    size: SectorCount,
-    most: u32,
+    max: u16,
     disks: Vec<D>,
-    /// When something happens by itself in each disk. Kept, as asking a drive costs more.
+    /// When something happens next in each disk. Kept, as asking a drive costs more.
     events: Vec<Option<Instant>>,
 }
 
-impl<D: Device, F: FnMut() -> D> SideBySide<D, F> {
-    /// At most `most` devices that `make` makes, each of `size` blocks.
-    ///
-    /// # Panics
-    /// When all of them would have 2^64 blocks or more.
-    pub fn new(size: SectorCount, most: u32, make: F) -> Self {
-        let all = size.0.checked_mul(most.into());
-        assert!(all.is_some(), "{most} disks of {} blocks", size.0);
+impl<D: Device, F: FnMut() -> D + Send> SideBySide<D, F> {
+    /// At most `max` devices that `make` makes, at least one.
+    pub fn new(max: u16, mut make: F) -> Self {
+        let first = make();
         Self {
             make,
-            size,
-            most,
-            disks: Vec::new(),
-            events: Vec::new(),
+            max: max.max(1),
+            disks: vec![first],
+            events: vec![None],
         }
     }
 
@@ -48,41 +42,53 @@ impl<D: Device, F: FnMut() -> D> SideBySide<D, F> {
         events.min()
     }
 
-    /// The first block of a disk.
-    fn base(&self, disk: usize) -> u64 {
-        disk as u64 * self.size.0
-    }
-
     /// Makes the devices up to and including `disk`.
     #[cold]
     fn grow(&mut self, disk: usize) {
         while self.disks.len() <= disk {
             let made = (self.make)();
-            assert_eq!(made.sectors(), self.size, "a disk of another size");
+            assert_eq!(made.capacity(), self.capacity(), "a disk of another size");
             self.disks.push(made);
             self.events.push(None);
         }
     }
+
+    /// The disk of a request; `None` while it has not been made.
+    fn disk(&self, request: &Request) -> Option<&D> {
+        self.disks.get(usize::from(request.unit))
+    }
 }
 
-impl<D: Device, F: FnMut() -> D> Device for SideBySide<D, F> {
-    fn sectors(&self) -> SectorCount {
-        SectorCount(self.size.0 * u64::from(self.most))
+impl<D: Device, F: FnMut() -> D + Send> Device for SideBySide<D, F> {
+    /// Of each disk.
+    fn capacity(&self) -> SectorCount {
+        self.disks[0].capacity()
     }
 
-    fn accepts(&self) -> bool {
-        self.disks.iter().all(D::accepts)
+    fn sector_size(&self) -> Bytes {
+        self.disks[0].sector_size()
+    }
+
+    fn has_room(&self) -> bool {
+        self.disks.len() < usize::from(self.max) || self.disks.iter().any(D::has_room)
+    }
+
+    fn accepts(&self, request: &Request) -> bool {
+        self.disk(request).is_none_or(|disk| disk.accepts(request))
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
-        check(&request, self.sectors())?;
-        let disk = (request.start.0 / self.size.0) as usize;
+        check(&request, self.capacity())?;
+        if request.unit >= self.max {
+            return Err(Refused::NoSuchUnit {
+                units: self.max.into(),
+            });
+        }
+        let disk = usize::from(request.unit);
         if disk >= self.disks.len() {
             self.grow(disk);
         }
-        let start = Lbn(request.start.0 - self.base(disk));
-        // The disk refuses what goes on beyond its end.
-        let taken = self.disks[disk].submit(now, Request { start, ..request });
+        let taken = self.disks[disk].submit(now, request);
         self.events[disk] = self.disks[disk].next_event();
         taken
     }
@@ -95,11 +101,18 @@ impl<D: Device, F: FnMut() -> D> Device for SideBySide<D, F> {
         while let Some((at, disk)) = self.earliest().filter(|(at, _)| *at <= now) {
             let done = self.disks[disk].advance(at);
             self.events[disk] = self.disks[disk].next_event();
-            if let Some(mut completion) = done {
-                completion.request.start = Lbn(self.base(disk) + completion.request.start.0);
-                return Some(completion);
+            if done.is_some() {
+                return done;
             }
         }
         None
+    }
+
+    fn abort(&mut self, now: Instant, id: u64) -> bool {
+        let Some(disk) = self.disks.iter_mut().position(|disk| disk.abort(now, id)) else {
+            return false;
+        };
+        self.events[disk] = self.disks[disk].next_event();
+        true
     }
 }

@@ -5,10 +5,9 @@
 
 mod arm;
 mod bus;
-mod completion;
 mod core;
 mod costs;
-mod device;
+mod flush;
 mod follow;
 mod read;
 mod reading;
@@ -17,31 +16,31 @@ mod stall;
 mod write;
 
 pub use self::core::{Core, View};
-pub use completion::{Breakdown, Completion, Outcome};
-pub use device::{Device, Refused, check};
 pub use rehearsal::Rehearsal;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::device::{Completion, Device, Refused, Status, check};
 use crate::extent::Extent;
 use crate::geometry::{Layout, LayoutError};
 use crate::mechanics::Mechanism;
-use crate::request::Request;
-use crate::sched::{Estimate, Pending, Policy, Shape};
+use crate::queue::CommandQueue;
+use crate::request::{Ordering, Request};
+use crate::sched::{Estimate, Pending, Shape};
 use crate::spec::Spec;
-use crate::units::{Angle, Instant, SectorCount};
+use crate::units::{Angle, Bytes, Instant, SectorCount};
 
 /// A drive with its on-board queue.
 pub struct Drive {
     core: Core,
-    queue: Box<dyn Policy<Core>>,
+    sector_size: Bytes,
+    /// Commands not begun yet.
+    queue: CommandQueue<Core>,
     /// Commands that it accepts at one time.
     depth: usize,
     /// Commands accepted and not completed.
     inside: usize,
-    /// Commands not begun yet.
-    queued: usize,
     /// The next completion: apart, because few drives have begun more than one command.
     next: Option<Completion>,
     /// Completions after that, in their order.
@@ -70,11 +69,11 @@ impl Drive {
     pub fn with_layout(spec: &Spec, layout: Arc<Layout>, origin: Angle) -> Self {
         let core = Core::new(spec, Mechanism::new(spec, layout, origin));
         Self {
-            queue: spec.queue.policy.policy(&core),
+            queue: CommandQueue::new(spec.queue.policy.policy(&core)),
             core,
+            sector_size: Bytes(u64::from(spec.geometry.sector_bytes)),
             depth: spec.queue.depth as usize,
             inside: 0,
-            queued: 0,
             next: None,
             later: VecDeque::new(),
             last: Instant::START,
@@ -91,12 +90,15 @@ impl Drive {
     /// Begins commands whose time has come by `now`.
     #[inline]
     fn begin(&mut self, now: Instant) {
-        while self.queued > 0 && self.open <= now {
+        while !self.queue.is_empty() && self.open <= now {
+            if self.queue.next_is_ordered() && self.open < self.last {
+                self.open = self.last;
+                continue;
+            }
             let next = self.queue.next(self.open, &self.core);
             let Some(Pending { request, arrived }) = next else {
-                panic!("the policy lost {} requests", self.queued);
+                break;
             };
-            self.queued -= 1;
             self.begin_one(request, arrived);
         }
     }
@@ -116,6 +118,9 @@ impl Drive {
         assert!(ordered, "{completion:?} before {:?}", self.last);
         self.last = completion.at;
         self.open = served.open;
+        if request.ordering == Ordering::Ordered {
+            self.open = self.open.max(self.last);
+        }
         if self.next.is_none() {
             self.next = Some(served.completion);
         } else {
@@ -132,19 +137,23 @@ fn does_not_add_up(completion: &Completion) -> ! {
 }
 
 impl Device for Drive {
-    fn sectors(&self) -> SectorCount {
+    fn capacity(&self) -> SectorCount {
         self.core.mechanism.layout.sectors()
     }
 
+    fn sector_size(&self) -> Bytes {
+        self.sector_size
+    }
+
     #[inline]
-    fn accepts(&self) -> bool {
+    fn has_room(&self) -> bool {
         self.inside < self.depth
     }
 
     #[inline]
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
-        device::check(&request, self.sectors())?;
-        if !self.accepts() {
+        check(&request, self.capacity())?;
+        if !self.has_room() {
             return Err(Refused::Full);
         }
         assert!(
@@ -156,16 +165,18 @@ impl Device for Drive {
         self.inside += 1;
         // What begins before this command arrives is chosen without it.
         self.begin(now);
-        if self.queued == 0 && self.open <= now {
+        if self.queue.is_empty() && self.open <= now && request.is_simple_transfer() {
             self.queue.passed(&request, &self.core);
             self.begin_one(request, now);
-        } else {
-            let pending = Pending {
-                request,
-                arrived: now,
-            };
-            self.queue.add(pending, &self.core);
-            self.queued += 1;
+            return Ok(());
+        }
+        let pending = Pending {
+            request,
+            arrived: now,
+        };
+        self.queue.add(pending, &self.core);
+        if self.open <= now {
+            self.begin(now);
         }
         Ok(())
     }
@@ -173,7 +184,7 @@ impl Device for Drive {
     #[inline]
     fn next_event(&self) -> Option<Instant> {
         let completes = self.next.as_ref().map(|c| c.at);
-        if self.queued == 0 {
+        if self.queue.is_empty() {
             return completes;
         }
         Some(completes.map_or(self.open, |at| at.min(self.open)))
@@ -195,6 +206,30 @@ impl Device for Drive {
             self.next = self.later.pop_front();
         }
         done
+    }
+
+    fn abort(&mut self, now: Instant, id: u64) -> bool {
+        assert!(
+            now >= self.now,
+            "time runs backwards: {now:?} after {:?}",
+            self.now
+        );
+        self.now = now;
+        self.begin(now);
+        let Some(Pending { request, arrived }) = self.queue.take(id, &self.core) else {
+            return false;
+        };
+        let aborted = Completion::unserved(request, arrived, now, Status::Aborted);
+        // Commands that have begun may complete later.
+        if let Some(next) = self.next.take() {
+            self.later.push_front(next);
+        }
+        let place = self
+            .later
+            .partition_point(|completion| completion.at <= now);
+        self.later.insert(place, aborted);
+        self.next = self.later.pop_front();
+        true
     }
 }
 

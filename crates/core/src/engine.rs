@@ -15,7 +15,7 @@ pub use open::Open;
 pub use replay::{Replay, Step};
 pub use streams::Streams;
 
-use crate::drive::{Completion, Device, Refused};
+use crate::device::{Completion, Device, Refused};
 use crate::request::Request;
 use crate::units::Instant;
 

@@ -3,8 +3,8 @@
 //! The modules form layers; a module imports only those before it:
 //!
 //! ```text
-//! units < request < stats < text < extent < sched < spec < geometry < mechanics < buffer <
-//! drive < predict < host < array < workload < engine < report < validate
+//! units < request < device < stats < text < extent < sched < queue < spec < geometry < mechanics <
+//! buffer < drive < predict < host < array < workload < engine < report < validate
 //! ```
 
 // The model reaches nothing outside: see `clippy.toml` next to the manifest.
@@ -12,6 +12,7 @@
 
 pub mod array;
 pub mod buffer;
+pub mod device;
 pub mod drive;
 pub mod engine;
 pub mod extent;
@@ -19,6 +20,7 @@ pub mod geometry;
 pub mod host;
 pub mod mechanics;
 pub mod predict;
+pub mod queue;
 pub mod report;
 pub mod request;
 pub mod sched;

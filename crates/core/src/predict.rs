@@ -12,7 +12,8 @@ pub use clock::{Clock, Continuity, Seen};
 
 use std::sync::Arc;
 
-use crate::drive::{Completion, Core, Outcome};
+use crate::device::{Completion, Outcome};
+use crate::drive::Core;
 use crate::geometry::Layout;
 use crate::request::Request;
 use crate::spec::Spec;

@@ -15,7 +15,7 @@ pub use replications::{Alike, Replications};
 pub use served::Served;
 pub use windows::{Window, Windows};
 
-use crate::drive::Completion;
+use crate::device::Completion;
 use crate::engine::Observer;
 use crate::request::{Op, Request};
 use crate::stats::BatchMeans;
@@ -43,7 +43,10 @@ pub struct Report {
     occupancy: Occupancy,
     reads: Served,
     writes: Served,
-    /// Response times of both in their order.
+    flushes: Served,
+    /// Requests that did not succeed.
+    failed: u64,
+    /// Response times of reads and writes in their order.
     series: BatchMeans,
 }
 
@@ -57,24 +60,33 @@ impl Report {
             occupancy: Occupancy::new(Instant::START, 0),
             reads: Served::default(),
             writes: Served::default(),
+            flushes: Served::default(),
+            failed: 0,
             series: BatchMeans::default(),
         }
     }
 
-    /// What was added up of all requests that count.
+    /// What was added up of all reads and writes that count.
     pub fn all(&self) -> Served {
         Served::together(&self.reads, &self.writes, &self.series)
     }
 
-    /// The same of those of one direction.
+    /// The same for those of one kind. Flushes are in no figure but their own.
     pub fn of(&self, op: Op) -> &Served {
         match op {
             Op::Read => &self.reads,
             Op::Write => &self.writes,
+            Op::Flush => &self.flushes,
         }
     }
 
-    /// How many requests were counted.
+    /// How many requests ended without success; they are in no other figure but the period and
+    /// the queue.
+    pub const fn failed_count(&self) -> u64 {
+        self.failed
+    }
+
+    /// How many reads and writes were counted.
     pub fn requests_count(&self) -> u64 {
         self.reads.requests_count() + self.writes.requests_count()
     }
@@ -122,6 +134,16 @@ impl Report {
         (elapsed > Span::ZERO).then(|| self.requests_count() as f64 / elapsed.as_s())
     }
 
+    /// Counts a flush, or a request that did not succeed.
+    #[cold]
+    fn completed_otherwise(&mut self, completion: &Completion) {
+        if completion.status.is_success() {
+            self.flushes.record(completion);
+        } else {
+            self.failed += 1;
+        }
+    }
+
     /// Begins the measured period at `now`, with what is inside at that time.
     #[cold]
     fn begin(&mut self, now: Instant) {
@@ -151,12 +173,13 @@ impl Observer for Report {
             }
             return;
         }
-        self.series.record(completion.response());
         // One piece of code for both directions.
         let served = match completion.request.op {
-            Op::Read => &mut self.reads,
-            Op::Write => &mut self.writes,
+            Op::Read if completion.status.is_success() => &mut self.reads,
+            Op::Write if completion.status.is_success() => &mut self.writes,
+            _ => return self.completed_otherwise(completion),
         };
+        self.series.record(completion.response());
         served.record(completion);
     }
 }

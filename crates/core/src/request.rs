@@ -1,14 +1,17 @@
-//! What a host asks for.
+//! What a host asks of a device.
 
 use crate::units::{Lbn, SectorCount};
 
-/// Direction of a request.
+/// What a request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// From the drive to the host.
+    /// Transfers data from the drive to the host.
     Read,
-    /// From the host to the drive.
+    /// Transfers data from the host to the drive.
     Write,
+    /// Transfers nothing, and completes once the media hold the data of every write that completed
+    /// before (SCSI: SYNCHRONIZE CACHE over all blocks; ATA: FLUSH CACHE).
+    Flush,
 }
 
 impl Op {
@@ -19,27 +22,93 @@ impl Op {
     }
 }
 
-/// A command: consecutive blocks, one direction.
+/// When a request may be served relative to others (SAM-5 section 8.6, task attributes).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Ordering {
+    /// In whatever order the device's policy prefers.
+    #[default]
+    Simple,
+    /// After every request that arrived before it, and before every one that arrives later, except
+    /// those at the head of the queue.
+    Ordered,
+    /// Before every request that waits. Of several the newest goes first.
+    HeadOfQueue,
+}
+
+/// The class of a request, for policies that distinguish classes, such as `hol(by=priority)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Priority {
+    /// Before all others.
+    High,
+    /// What requests have unless told otherwise.
+    #[default]
+    Normal,
+    /// After all others.
+    Low,
+}
+
+/// A request: one operation on consecutive blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Request {
-    /// The host's name for it, carried to the completion.
+    /// Chosen by whoever submits it and carried to the completion. No two outstanding requests of
+    /// one device share an id.
     pub id: u64,
-    /// Direction.
-    pub op: Op,
-    /// First block.
+    /// First block; 0 for a flush.
     pub start: Lbn,
-    /// Number of blocks; at least one.
+    /// Number of blocks: at least one, except for a flush, which has none.
     pub sectors: SectorCount,
+    /// What it does.
+    pub op: Op,
+    /// The media are accessed before it completes: a read takes nothing from the buffer, and a
+    /// write is not absorbed by the write cache (SCSI and ATA: FUA).
+    pub force_unit_access: bool,
+    /// When it may be served relative to others.
+    pub ordering: Ordering,
+    /// Its class.
+    pub priority: Priority,
+    /// Which stream of a workload it belongs to, from 0.
+    pub stream: u16,
+    /// Which of several disks side by side it is for, from 0 (SCSI: logical unit). Other devices
+    /// ignore it.
+    pub unit: u16,
 }
 
 impl Request {
     /// The largest size: what one ATA command with 48-bit addresses can name (READ DMA EXT, a
-    /// count of 16 bits whose zero stands for all of them).
-    pub const MOST_SECTORS: SectorCount = SectorCount(1 << 16);
+    /// 16-bit count of which zero means 65,536).
+    pub const MAX_SECTORS: SectorCount = SectorCount(1 << 16);
+
+    /// A request with default attributes, for unit 0, of stream 0.
+    #[inline]
+    pub const fn new(id: u64, op: Op, start: Lbn, sectors: SectorCount) -> Self {
+        Self {
+            id,
+            start,
+            sectors,
+            op,
+            force_unit_access: false,
+            ordering: Ordering::Simple,
+            priority: Priority::Normal,
+            stream: 0,
+            unit: 0,
+        }
+    }
+
+    /// A flush.
+    pub const fn flush(id: u64) -> Self {
+        Self::new(id, Op::Flush, Lbn(0), SectorCount(0))
+    }
 
     /// One past the last block.
     #[inline]
     pub fn end(&self) -> Lbn {
         self.start + self.sectors
+    }
+
+    /// Whether a policy decides when it is served: it transfers data and has no ordering
+    /// constraint.
+    #[inline]
+    pub fn is_simple_transfer(&self) -> bool {
+        self.op != Op::Flush && self.ordering == Ordering::Simple
     }
 }

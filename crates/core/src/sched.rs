@@ -133,7 +133,7 @@ pub struct Pending {
 
 /// What a drive tells a scheduler about the time a request would take. It borrows nothing, so that
 /// a policy for it can hold another.
-pub trait Estimate: 'static {
+pub trait Estimate: Send + 'static {
     /// The drive's state at the moment of a decision.
     type Outlook<'a>: Outlook
     where
@@ -204,7 +204,7 @@ pub trait Rehearse: Estimate + Clone {
 }
 
 /// An order of service.
-pub trait Policy<E: Estimate> {
+pub trait Policy<E: Estimate>: Send {
     /// Takes a request in.
     fn add(&mut self, pending: Pending, drive: &E);
 

@@ -39,7 +39,8 @@ use std::sync::Arc;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::drive::{Completion, Drive, Outcome};
+use crate::device::{Completion, Outcome};
+use crate::drive::Drive;
 use crate::engine::{self, Observer, Rejected, Replay, Step};
 use crate::geometry::Layout;
 use crate::request::Request;

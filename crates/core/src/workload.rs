@@ -52,7 +52,7 @@ pub struct Disk {
 impl Disk {
     /// The largest request that the disk can hold and a command can name.
     pub fn max_sectors(self) -> SectorCount {
-        self.sectors.min(Request::MOST_SECTORS)
+        self.sectors.min(Request::MAX_SECTORS)
     }
 
     /// Reads a size from one sector to `most`.

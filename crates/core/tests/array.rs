@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use diskarm_core::array::SideBySide;
-use diskarm_core::drive::{Breakdown, Completion, Device, Outcome, Refused, check};
+use diskarm_core::device::{Breakdown, Completion, Device, Outcome, Refused, Status, check};
 use diskarm_core::engine::{self, Observer, Open};
 use diskarm_core::request::{Op, Request};
-use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
+use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 
 /// Serves a request after another, each block for a microsecond.
 struct Belt {
@@ -16,12 +16,30 @@ struct Belt {
 const SIZE: SectorCount = SectorCount(100);
 
 impl Device for Belt {
-    fn sectors(&self) -> SectorCount {
+    fn capacity(&self) -> SectorCount {
         SIZE
     }
 
-    fn accepts(&self) -> bool {
+    fn sector_size(&self) -> Bytes {
+        Bytes(512)
+    }
+
+    fn has_room(&self) -> bool {
         true
+    }
+
+    fn abort(&mut self, now: Instant, id: u64) -> bool {
+        // Only the newest waits alone behind the others.
+        let is_newest = self
+            .inside
+            .back()
+            .is_some_and(|(request, ..)| request.id == id);
+        let waits = self.inside.len() > 1;
+        if is_newest && waits {
+            let (request, arrived, _) = self.inside.pop_back().expect("the newest");
+            self.inside.push_front((request, arrived, now));
+        }
+        is_newest && waits
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
@@ -52,34 +70,35 @@ impl Device for Belt {
             at,
             breakdown,
             outcome: Outcome::Miss,
+            status: Status::Good,
         })
     }
 }
 
-fn belts(most: u32) -> SideBySide<Belt, impl FnMut() -> Belt> {
-    SideBySide::new(SIZE, most, || Belt {
+fn belts(max: u16) -> SideBySide<Belt, impl FnMut() -> Belt + Send> {
+    SideBySide::new(max, || Belt {
         inside: Default::default(),
     })
 }
 
 #[derive(Default)]
-struct Seen(Vec<(u64, u64, u64)>);
+struct Seen(Vec<(u64, u16, u64, u64)>);
 
 impl Observer for Seen {
     fn arrived(&mut self, _: Instant, _: &Request) {}
 
     fn completed(&mut self, done: &Completion) {
-        let Request { id, start, .. } = done.request;
-        self.0.push((id, start.0, done.at.as_ns() / 1_000));
+        let Request {
+            id, unit, start, ..
+        } = done.request;
+        self.0.push((id, unit, start.0, done.at.as_ns() / 1_000));
     }
 }
 
-fn request(id: u64, start: u64, sectors: u64) -> Request {
+fn request(id: u64, unit: u16, start: u64, sectors: u64) -> Request {
     Request {
-        id,
-        op: Op::Read,
-        start: Lbn(start),
-        sectors: SectorCount(sectors),
+        unit,
+        ..Request::new(id, Op::Read, Lbn(start), SectorCount(sectors))
     }
 }
 
@@ -87,31 +106,45 @@ fn request(id: u64, start: u64, sectors: u64) -> Request {
 /// both complete one, the lower disk first.
 #[test]
 fn each_disk_has_a_queue_of_its_own() {
-    let asked = [(3, 10), (203, 5), (80, 20), (299, 1), (200, 24)];
+    let asked = [(0, 3, 10), (2, 3, 5), (0, 80, 20), (2, 99, 1), (2, 0, 24)];
     let arrivals = (0..)
         .zip(asked)
-        .map(|(id, (start, sectors))| (Instant::START, request(id, start, sectors)));
+        .map(|(id, (unit, start, sectors))| (Instant::START, request(id, unit, start, sectors)));
     let mut seen = Seen::default();
     let mut disks = belts(3);
     engine::run(&mut disks, &mut Open::new(arrivals), &mut seen).unwrap();
     let expected = [
-        (1, 203, 5),
-        (3, 299, 6),
-        (0, 3, 10),
-        (2, 80, 30),
-        (4, 200, 30),
+        (1, 2, 3, 5),
+        (3, 2, 99, 6),
+        (0, 0, 3, 10),
+        (2, 0, 80, 30),
+        (4, 2, 0, 30),
     ];
     assert_eq!(seen.0, expected);
     assert_eq!(disks.disks_count(), 3);
 }
 
 #[test]
-fn a_request_over_the_end_of_a_disk_is_refused() {
+fn a_request_beyond_the_end_of_a_disk_or_for_no_disk_is_refused() {
     let mut disks = belts(2);
-    let beyond = |sectors| Err(Refused::BeyondEnd { sectors });
-    let over = disks.submit(Instant::START, request(0, 95, 6));
-    assert_eq!(over, beyond(SIZE));
-    let behind = disks.submit(Instant::START, request(0, 200, 1));
-    assert_eq!(behind, beyond(SectorCount(200)));
-    assert_eq!(disks.submit(Instant::START, request(0, 94, 6)), Ok(()));
+    let beyond = disks.submit(Instant::START, request(0, 0, 95, 6));
+    assert_eq!(beyond, Err(Refused::BeyondEnd { sectors: SIZE }));
+    let no_disk = disks.submit(Instant::START, request(0, 2, 0, 1));
+    assert_eq!(no_disk, Err(Refused::NoSuchUnit { units: 2 }));
+    assert_eq!(disks.submit(Instant::START, request(0, 1, 94, 6)), Ok(()));
+}
+
+/// The second request of disk 1 waits; the first is being served, and disk 0 has none of that id.
+#[test]
+fn an_abort_reaches_the_disk_of_its_request() {
+    let mut disks = belts(2);
+    for (id, unit) in [(0, 0), (1, 1), (2, 1)] {
+        let submitted = disks.submit(Instant::START, request(id, unit, 0, 10));
+        assert_eq!(submitted, Ok(()));
+    }
+    let at = Instant::from_ns(1_000);
+    assert!(disks.abort(at, 2));
+    assert!(!disks.abort(at, 7));
+    let done = disks.advance(at).expect("the aborted request");
+    assert_eq!((done.request.id, done.at), (2, at));
 }

@@ -1,6 +1,7 @@
 //! What the papers measured of optimal and greedy orders, beside what the catalogue's drives give.
 
-use diskarm_core::drive::{Device, Drive};
+use diskarm_core::device::Device;
+use diskarm_core::drive::Drive;
 use diskarm_core::engine::{self, Closed, Observer};
 use diskarm_core::host::Host;
 use diskarm_core::request::{Op, Request};
@@ -52,12 +53,12 @@ impl Iterator for Random {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^= z >> 31;
         self.id += 1;
-        Some(Request {
-            id: self.id,
-            op: Op::Read,
-            start: Lbn(z % self.places * self.sectors),
-            sectors: SectorCount(self.sectors),
-        })
+        Some(Request::new(
+            self.id,
+            Op::Read,
+            Lbn(z % self.places * self.sectors),
+            SectorCount(self.sectors),
+        ))
     }
 }
 
@@ -168,7 +169,7 @@ struct Completions(Vec<Instant>);
 impl Observer for Completions {
     fn arrived(&mut self, _: Instant, _: &Request) {}
 
-    fn completed(&mut self, completion: &diskarm_core::drive::Completion) {
+    fn completed(&mut self, completion: &diskarm_core::device::Completion) {
         self.0.push(completion.at);
     }
 }
@@ -325,12 +326,7 @@ fn what_one_revolution_reaches_on_the_hp_97560_is_less_than_printed() {
         let share = |to: u32| (1.0 - seek_ms(to.abs_diff(from)) / revolution).max(0.0);
         let formula = (0..cylinders).map(share).sum::<f64>() / f64::from(cylinders);
         let mut drive = Drive::new(&spec, Angle::ZERO).expect("a sound layout");
-        let first = Request {
-            id: 0,
-            op: Op::Read,
-            start: Lbn(u64::from(from) * 19 * 72),
-            sectors: SectorCount(1),
-        };
+        let first = Request::new(0, Op::Read, Lbn(u64::from(from) * 19 * 72), SectorCount(1));
         let now = serve(&mut drive, Instant::START, first);
         let outlook = drive.outlook(now);
         let count = 50_000;

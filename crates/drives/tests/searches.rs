@@ -1,7 +1,8 @@
 //! Policies that search chose exactly what those choose that look at every request, on drives of
 //! the catalogue and with long queues.
 
-use diskarm_core::drive::{Completion, Drive};
+use diskarm_core::device::Completion;
+use diskarm_core::drive::Drive;
 use diskarm_core::engine::{self, Closed, Observer};
 use diskarm_core::host::Host;
 use diskarm_core::request::Request;

@@ -13,8 +13,8 @@ use arrow_array::{
     StringArray, StructArray,
 };
 use arrow_schema::{ArrowError, DataType};
-use diskarm_core::drive::{Breakdown, Outcome};
-use diskarm_simulate::{Row, Sink};
+use diskarm_core::device::{Breakdown, Completion, Outcome};
+use diskarm_simulate::Sink;
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
@@ -47,14 +47,12 @@ fn microseconds(ns: i64) -> f64 {
 }
 
 impl Sink for Columns {
-    fn take(&mut self, row: Row<'_>) {
-        let completion = row.completion;
+    fn take(&mut self, completion: &Completion) {
         let request = &completion.request;
         self.id.push(request.id);
-        // Disks are fewer than 2^32.
-        self.disk.push(row.disk as u32);
+        self.disk.push(request.unit.into());
         self.op.push(i8::from(!request.op.is_read()));
-        self.lbn.push(row.lbn.0);
+        self.lbn.push(request.start.0);
         self.sectors.push(request.sectors.0);
         self.outcome.push(match completion.outcome {
             Outcome::Miss => 0,

@@ -55,11 +55,11 @@ impl Blocks {
             let expected = format!("at most {} blocks", self.count);
             return Err(TraceError::value(file, record.location, "lbn", &found, &expected).into());
         }
-        Ok(Request {
+        Ok(Request::new(
             id,
-            op: record.op,
-            start: Lbn(record.start.0 * self.sectors_per_block),
-            sectors: SectorCount(record.sectors.0 * self.sectors_per_block),
-        })
+            record.op,
+            Lbn(record.start.0 * self.sectors_per_block),
+            SectorCount(record.sectors.0 * self.sectors_per_block),
+        ))
     }
 }

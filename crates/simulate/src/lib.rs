@@ -44,7 +44,7 @@ pub use input::{Drawn, Input, Issue, REQUESTS, Traced};
 pub use look::{Look, keep_on};
 pub use model::{Model, size};
 pub use reading::{Reading, STANDARD_INPUT};
-pub use rows::{Row, Sink};
+pub use rows::Sink;
 pub use run::{Replayed, Run, TracedFile};
 pub use simulation::{MakePolicy, Simulation, policy};
 pub use trace_rows::Origin;

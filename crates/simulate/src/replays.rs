@@ -32,16 +32,16 @@ mod tests {
         let drive = Model::find("hp-c2247").unwrap_or_else(|e| panic!("{e}"));
         let row = |id: u64| Measured {
             step: Step {
-                request: Request {
+                request: Request::new(
                     id,
-                    op: if id.is_multiple_of(3) {
+                    if id.is_multiple_of(3) {
                         Op::Write
                     } else {
                         Op::Read
                     },
-                    start: Lbn(id * 7_919 * 131 % 2_000_000),
-                    sectors: SectorCount(1 + id % 40),
-                },
+                    Lbn(id * 7_919 * 131 % 2_000_000),
+                    SectorCount(1 + id % 40),
+                ),
                 think: Span::from_us((id * 1_237 % 30_001) as f64),
             },
             response: Span::from_ms(15.0),

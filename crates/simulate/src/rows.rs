@@ -1,21 +1,11 @@
-//! What is told of each request.
+//! Per-request rows.
 
-use diskarm_core::drive::Completion;
-use diskarm_core::units::Lbn;
+use diskarm_core::device::Completion;
 
-/// A request that was completed.
-#[derive(Clone, Copy, Debug)]
-pub struct Row<'a> {
-    /// Which of the disks side by side, from 0.
-    pub disk: u64,
-    /// Its first block on that disk. (That of the completion counts through all disks.)
-    pub lbn: Lbn,
-    /// All else.
-    pub completion: &'a Completion,
-}
-
-/// Where rows go: one for each request, in the order of completion, warm-up and all.
+/// Where completed requests go: each of them, in the order of completion, warm-up included.
 pub trait Sink {
-    /// Takes the next.
-    fn take(&mut self, row: Row<'_>);
+    /// Takes the next. Its request names the disk ([`Request::unit`]) and the block on that disk.
+    ///
+    /// [`Request::unit`]: diskarm_core::request::Request::unit
+    fn take(&mut self, completion: &Completion);
 }

@@ -1,7 +1,8 @@
 //! A simulation, and its runs.
 
 use diskarm_core::array::SideBySide;
-use diskarm_core::drive::{Device, Drive};
+use diskarm_core::device::Device;
+use diskarm_core::drive::Drive;
 use diskarm_core::engine::{self, Arriving, Closed, Load, Open, Replay, Step, Streams};
 use diskarm_core::host::Host;
 use diskarm_core::report::{Disks, Report, Served, Windows};
@@ -18,8 +19,8 @@ use crate::model::Model;
 use crate::parallel;
 use crate::rows::Sink;
 use crate::run::{Replayed, Run};
-use crate::trace_rows::{MOST_DISKS, TraceRows};
-use crate::watched::{End, Extras, Rows, Watched};
+use crate::trace_rows::{MAX_DISKS, TraceRows};
+use crate::watched::{End, Extras, Watched};
 
 /// More windows than anybody reads.
 const MOST_WINDOWS: usize = 100_000;
@@ -162,8 +163,7 @@ impl<'a> Simulation<'a> {
         sink: Option<&'w mut dyn Sink>,
     ) -> Result<Run, Error> {
         let mut rows = TraceRows::open(traced, self.model)?;
-        let size = self.model.layout.sectors();
-        let mut disks = SideBySide::new(size, MOST_DISKS, || self.host());
+        let mut disks = SideBySide::new(MAX_DISKS, || self.host());
         let issue = match traced.issue {
             Issue::Traced if !rows.has_arrivals() => Issue::Pauses,
             asked => asked,
@@ -171,7 +171,7 @@ impl<'a> Simulation<'a> {
         let is_open = issue == Issue::Traced;
         let mut watched = self.watched(look, sink, 1, is_open);
         let extras = watched.extras.get_or_insert_default();
-        extras.disks = Some(Disks::new(size, self.warm_up));
+        extras.disks = Some(Disks::new(self.warm_up));
         let requests = rows.by_ref();
         let served = match issue {
             Issue::Outstanding { clients, think } => {
@@ -239,12 +239,11 @@ impl<'a> Simulation<'a> {
         is_open: bool,
     ) -> Watched<'w> {
         let of_streams = if streams > 1 { streams } else { 0 };
-        let size = self.model.layout.sectors();
         let extras = Extras {
             streams: vec![Served::default(); of_streams],
             windows: self.window.map(|length| Windows::new(length, MOST_WINDOWS)),
             disks: None,
-            rows: sink.map(|sink| Rows { sink, size }),
+            rows: sink,
         };
         Watched {
             report: Report::new(self.warm_up),

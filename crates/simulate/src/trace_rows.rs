@@ -1,7 +1,7 @@
 //! The rows of traces as requests to disks side by side.
 
 use diskarm_core::request::Request;
-use diskarm_core::units::{Lbn, SectorCount};
+use diskarm_core::units::SectorCount;
 use diskarm_trace::adapt::{ClosedLoop, Disks, Merged, Notes};
 use diskarm_trace::{Reader, Record, TraceError};
 
@@ -19,8 +19,6 @@ pub struct TraceRows {
     /// How many disks each device is spread over.
     disks_a_device: u32,
     blocks: Blocks,
-    /// Sectors of a disk.
-    size: SectorCount,
     /// Read to learn of what kind the trace is, not handed out yet.
     first: Option<(Record, Request)>,
     next_id: u64,
@@ -39,7 +37,7 @@ pub struct Origin {
 }
 
 /// More disks than this are refused: the trace numbers something else in the place of devices.
-pub const MOST_DISKS: u32 = 4096;
+pub const MAX_DISKS: u16 = 4096;
 
 impl TraceRows {
     /// Opens the traces of `traced`, to be replayed on drives like `model`.
@@ -53,7 +51,6 @@ impl TraceRows {
             files: traced.files.clone(),
             disks_a_device: traced.fitting.disks_a_device(),
             blocks,
-            size: model.layout.sectors(),
             first: None,
             next_id: 0,
             failure: None,
@@ -135,8 +132,8 @@ impl TraceRows {
 
     fn request(&mut self, record: &Record) -> Result<Request, Error> {
         let name = self.trace.name();
-        if record.device >= MOST_DISKS {
-            let expected = format!("at most {MOST_DISKS} devices, or --device to choose");
+        if record.device >= u32::from(MAX_DISKS) {
+            let expected = format!("at most {MAX_DISKS} devices, or --device to choose");
             let found = self
                 .trace
                 .devices()
@@ -147,10 +144,9 @@ impl TraceRows {
             );
         }
         let request = self.blocks.request(record, self.next_id, name)?;
-        let base = u64::from(record.device) * self.size.0;
         self.next_id += 1;
         Ok(Request {
-            start: Lbn(base + request.start.0),
+            unit: record.device as u16,
             ..request
         })
     }

@@ -1,14 +1,14 @@
 //! All that watches a run: the report, and what was asked for beside it.
 
-use diskarm_core::drive::Completion;
+use diskarm_core::device::Completion;
 use diskarm_core::engine::Observer;
 use diskarm_core::report::{Disks, Report, Served, Windows};
 use diskarm_core::request::Request;
-use diskarm_core::units::{Instant, Lbn, SectorCount};
+use diskarm_core::units::Instant;
 
 use crate::backlog::Backlog;
 use crate::look::Looks;
-use crate::rows::{Row, Sink};
+use crate::rows::Sink;
 
 /// A report, and who looks at how far it is.
 pub struct Watched<'a> {
@@ -40,24 +40,7 @@ pub struct Extras<'a> {
     pub windows: Option<Windows>,
     /// Where there may be several.
     pub disks: Option<Disks>,
-    pub rows: Option<Rows<'a>>,
-}
-
-/// Where rows go, of requests to disks of one size.
-pub struct Rows<'a> {
-    pub sink: &'a mut dyn Sink,
-    pub size: SectorCount,
-}
-
-impl Rows<'_> {
-    fn take(&mut self, completion: &Completion) {
-        let start = completion.request.start.0;
-        self.sink.take(Row {
-            disk: start / self.size.0,
-            lbn: Lbn(start % self.size.0),
-            completion,
-        });
-    }
+    pub rows: Option<&'a mut dyn Sink>,
 }
 
 impl Extras<'_> {
@@ -84,9 +67,8 @@ impl Extras<'_> {
     #[cold]
     fn completed(&mut self, completion: &Completion, counts: bool) {
         if counts && !self.streams.is_empty() {
-            // As `engine::Streams` numbers requests.
-            let number = completion.request.id % self.streams.len() as u64;
-            self.streams[number as usize].record(completion);
+            let stream = usize::from(completion.request.stream);
+            self.streams[stream].record(completion);
         }
         if let Some(windows) = &mut self.windows {
             windows.completed(completion);

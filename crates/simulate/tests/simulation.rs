@@ -3,13 +3,11 @@
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
-use diskarm_core::drive::Completion;
+use diskarm_core::device::Completion;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::{Lbn, Span};
 use diskarm_core::workload::replication_seeds;
-use diskarm_simulate::{
-    Drawn, Error, Input, Issue, Model, Row, Run, Simulation, Sink, Traced, keep_on,
-};
+use diskarm_simulate::{Drawn, Error, Input, Issue, Model, Run, Simulation, Sink, Traced, keep_on};
 
 const OPEN: &str = "poisson(rate=60/s) uniform size=8KiB reads=67%";
 
@@ -51,11 +49,12 @@ fn file_of(name: &str, text: &str) -> String {
 
 /// Keeps what it is handed.
 #[derive(Default)]
-struct Kept(Vec<(u64, Lbn, Completion)>);
+struct Kept(Vec<(u16, Lbn, Completion)>);
 
 impl Sink for Kept {
-    fn take(&mut self, row: Row<'_>) {
-        self.0.push((row.disk, row.lbn, *row.completion));
+    fn take(&mut self, completion: &Completion) {
+        let request = completion.request;
+        self.0.push((request.unit, request.start, *completion));
     }
 }
 

@@ -380,7 +380,7 @@ impl Row<'_> {
             (Op::Write, Some("two_disconnects")) => Some(Observed::Disconnects(2)),
             (Op::Write, Some("three_disconnects")) => Some(Observed::Disconnects(3)),
             (Op::Read, Some(_)) => return Err(self.reject(OBSERVED, "hit or miss for a read")),
-            (Op::Write, Some(_)) => {
+            (Op::Write | Op::Flush, Some(_)) => {
                 let expected = "two_disconnects or three_disconnects for a write";
                 return Err(self.reject(OBSERVED, expected));
             }

@@ -17,7 +17,7 @@ use crate::time::{InvalidTime, TimeUnit};
 const MAX_LINE: usize = 65_536;
 
 /// The most blocks that one request may have. More is a broken row.
-pub(crate) const MAX_SECTORS: u64 = Request::MOST_SECTORS.0;
+pub(crate) const MAX_SECTORS: u64 = Request::MAX_SECTORS.0;
 
 /// Bytes of a block.
 pub(crate) const BLOCK_BYTES: u64 = 512;

@@ -1,6 +1,6 @@
 //! Densities against numeric integrals and closed forms.
 
-use diskarm_core::drive::Breakdown;
+use diskarm_core::device::{Breakdown, Status};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Instant, Lbn, SectorCount};
 
@@ -21,12 +21,7 @@ fn predicted(outcome: Outcome, wait_ms: f64) -> Completion {
     let arrived = Instant::from_ns(1_000_000_000);
     let rotation = Span::from_ms(wait_ms);
     Completion {
-        request: Request {
-            id: 0,
-            op: Op::Read,
-            start: Lbn(0),
-            sectors: SectorCount(1),
-        },
+        request: Request::new(0, Op::Read, Lbn(0), SectorCount(1)),
         arrived,
         at: arrived + Span::from_ms(RESPONSE_MS),
         breakdown: Breakdown {
@@ -34,6 +29,7 @@ fn predicted(outcome: Outcome, wait_ms: f64) -> Completion {
             ..Breakdown::default()
         },
         outcome,
+        status: Status::Good,
     }
 }
 

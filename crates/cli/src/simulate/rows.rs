@@ -3,9 +3,9 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 
-use diskarm_core::drive::{Breakdown, Outcome};
+use diskarm_core::device::{Breakdown, Completion, Outcome};
 use diskarm_core::request::Op;
-use diskarm_simulate::{Row, Sink};
+use diskarm_simulate::Sink;
 
 use crate::error::Error;
 use crate::output;
@@ -71,18 +71,18 @@ impl Rows {
 }
 
 impl Sink for Rows {
-    fn take(&mut self, told: Row<'_>) {
-        let completion = told.completion;
+    fn take(&mut self, completion: &Completion) {
         let request = &completion.request;
         let mut row = Vec::with_capacity(ROW_BYTES);
         number(&mut row, request.id);
         row.push(b',');
-        number(&mut row, told.disk);
+        number(&mut row, request.unit.into());
         row.extend(match request.op {
             Op::Read => b",R,",
             Op::Write => b",W,",
+            Op::Flush => b",F,",
         });
-        number(&mut row, told.lbn.0);
+        number(&mut row, request.start.0);
         row.push(b',');
         number(&mut row, request.sectors.0);
         row.extend(match completion.outcome {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use diskarm_core::drive::Outcome;
+use diskarm_core::device::Outcome;
 use diskarm_core::request::Op;
 use diskarm_core::units::Span;
 use diskarm_core::validate::{

@@ -4,11 +4,12 @@
 //! when the bus carries them, when the host learns of it. Nothing that happens later changes
 //! it, because a drive does one thing at a time with its mechanism.
 
+use super::Rehearsal;
 use super::arm::Arm;
 use super::bus::HostPath;
 use super::costs::Costs;
-use super::{Breakdown, Completion, Outcome, Rehearsal};
 use crate::buffer::Buffer;
+use crate::device::{Breakdown, Completion, Outcome, Status};
 use crate::extent::Extent;
 use crate::mechanics::{Mechanism, Piece, Position};
 use crate::request::{Op, Request};
@@ -97,6 +98,7 @@ impl Command {
             at,
             breakdown,
             outcome,
+            status: Status::Good,
         }
     }
 }
@@ -141,10 +143,10 @@ impl Core {
         let served = match command.request.op {
             Op::Read => self.read(command),
             Op::Write => self.write(command),
+            Op::Flush => return self.flush(command),
         };
-        let Request { op, .. } = command.request;
         self.last = Last {
-            op,
+            op: command.request.op,
             end: command.request.end(),
         };
         self.bus_free = served.completion.at;
@@ -184,6 +186,7 @@ impl Core {
     #[inline]
     pub(super) fn absorbs(&self, request: &Request, now: Instant) -> bool {
         match self.rules.write_cache {
+            _ if request.force_unit_access => false,
             WriteCache::Off => false,
             WriteCache::Always => self.rules.caching,
             WriteCache::Streams => {
@@ -247,12 +250,7 @@ impl Core {
     /// What a command chosen at `now`, which arrived at `arrived`, would meet: as if it were not
     /// in the buffer and did not continue the one before.
     pub(super) fn view(&self, arrived: Instant, now: Instant) -> View<'_> {
-        let request = Request {
-            id: 0,
-            op: Op::Write,
-            start: Lbn(u64::MAX),
-            sectors: SectorCount(1),
-        };
+        let request = Request::new(0, Op::Write, Lbn(u64::MAX), SectorCount(1));
         let command = Command {
             request,
             arrived,
@@ -278,13 +276,11 @@ impl View<'_> {
     /// Where the head is for a request, and when its data are there.
     #[inline]
     fn start(&self, request: &Request) -> (Position, Instant) {
-        match request.op {
-            Op::Read => (self.read_from, Instant::START),
-            Op::Write => {
-                let ready = self.core.write_ready(request.sectors, self.write_data);
-                (self.write_from, ready)
-            }
+        if request.op.is_read() {
+            return (self.read_from, Instant::START);
         }
+        let ready = self.core.write_ready(request.sectors, self.write_data);
+        (self.write_from, ready)
     }
 }
 
@@ -334,7 +330,9 @@ impl Outlook for View<'_> {
     }
 
     fn is_buffered(&self, request: &Request) -> bool {
-        request.op.is_read() && self.core.has_start_of(request, self.begin)
+        request.op.is_read()
+            && !request.force_unit_access
+            && self.core.has_start_of(request, self.begin)
     }
 
     #[inline]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::arm::Arm;
 use super::core::{Command, Core};
-use super::{Completion, Outcome};
+use crate::device::{Completion, Outcome};
 use crate::geometry::Layout;
 use crate::mechanics::{Mechanism, Rotation};
 use crate::request::Request;

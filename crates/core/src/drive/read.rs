@@ -4,8 +4,8 @@ use super::arm::Arm;
 use super::bus::{Arrivals, Sending};
 use super::core::{Command, Core, Served};
 use super::reading::Reading;
-use super::{Breakdown, Outcome};
 use crate::buffer::SegmentId;
+use crate::device::{Breakdown, Outcome};
 use crate::mechanics::{Approach, Piece, Position};
 use crate::request::{Op, Request};
 use crate::spec::{Delivered, PreSeek, ReadAhead};
@@ -44,7 +44,7 @@ impl Core {
     #[inline]
     fn source(&mut self, command: &Command) -> Source {
         let start = command.request.start;
-        if !self.rules.caching {
+        if !self.rules.caching || command.request.force_unit_access {
             return Source::Media;
         }
         // How far a pass has come that will not bring the block anyhow need not be known.
@@ -247,6 +247,9 @@ impl Core {
         let start = command.request.start;
         // What was read until the arm is called is in the buffer before the oldest goes.
         let position = self.call(go);
+        if command.request.force_unit_access {
+            self.buffer.forget(&command.request);
+        }
         let segment = self.buffer.claim_for_read(start);
         let media = self.read_from_media(command, start, segment, position);
         self.deliver(command, overhead, &media, None, Outcome::Miss)

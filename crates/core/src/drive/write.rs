@@ -3,7 +3,7 @@
 use super::arm::Arm;
 use super::bus::HostPath;
 use super::core::{Command, Core, Served};
-use super::{Breakdown, Outcome};
+use crate::device::{Breakdown, Outcome};
 use crate::mechanics::{Approach, Piece, Position};
 use crate::request::{Op, Request};
 use crate::spec::{ExtraWriteDisconnect, WriteLeaves};

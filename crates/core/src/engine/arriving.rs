@@ -1,7 +1,7 @@
 //! One stream of a workload whose requests come by themselves.
 
 use super::Load;
-use crate::drive::Completion;
+use crate::device::Completion;
 use crate::request::Request;
 use crate::units::Instant;
 use crate::workload::{Requests, Times};

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::iter::{Repeat, repeat};
 
 use super::Load;
-use crate::drive::Completion;
+use crate::device::Completion;
 use crate::request::Request;
 use crate::units::{Instant, Span};
 

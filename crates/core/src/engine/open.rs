@@ -3,7 +3,7 @@
 use std::iter::Fuse;
 
 use super::Load;
-use crate::drive::Completion;
+use crate::device::Completion;
 use crate::request::Request;
 use crate::units::Instant;
 

@@ -2,7 +2,7 @@
 //! the measured pause after the device's own completion of the one before.
 
 use super::Load;
-use crate::drive::Completion;
+use crate::device::Completion;
 use crate::request::Request;
 use crate::units::{Instant, Span};
 

@@ -1,7 +1,7 @@
 //! The streams of a workload, merged in order of time.
 
 use super::{Arriving, Closed, Load};
-use crate::drive::Completion;
+use crate::device::Completion;
 use crate::request::Request;
 use crate::units::Instant;
 use crate::workload::{Arrivals, Disk, Requests, Stream, Thinking, Times, Workload};
@@ -18,8 +18,8 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// `count` requests of `workload` on `disk`, as `seed` gives them. Requests are numbered so
-    /// that the remainder of an id by the number of streams is the number of its stream.
+    /// `count` requests of `workload` on `disk`, as `seed` gives them. Each says which stream it
+    /// belongs to ([`Request::stream`]).
     ///
     /// # Panics
     /// When the disk has no room for a request, or a share is not within 0 and 1.
@@ -69,12 +69,7 @@ impl Load for Streams {
 
     #[inline]
     fn completed(&mut self, completion: &Completion) {
-        let of = self.streams.len() as u64;
-        let number = match of {
-            // Spares the single stream a division.
-            1 => 0,
-            _ => (completion.request.id % of) as usize,
-        };
+        let number = usize::from(completion.request.stream);
         if self.streams[number].completed(completion) {
             self.next = None;
         }

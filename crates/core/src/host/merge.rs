@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::drive::Completion;
+use crate::device::{Completion, Status};
 use crate::request::{Op, Request};
 use crate::sched::{Estimate, Pending, Policy};
-use crate::units::{Instant, Lbn, SectorCount};
+use crate::units::{Lbn, SectorCount};
 
 /// See [`super::Host::merging`].
 pub(super) struct Merger {
@@ -21,8 +21,6 @@ pub(super) struct Merger {
     /// The requests of each merged command inside the device, in order of their blocks. The first
     /// has the command's name.
     merged: Vec<Vec<Pending>>,
-    /// Completed with a command that was told of.
-    done: VecDeque<Completion>,
 }
 
 impl Merger {
@@ -32,7 +30,6 @@ impl Merger {
             reads: BTreeMap::new(),
             writes: BTreeMap::new(),
             merged: Vec::new(),
-            done: VecDeque::new(),
         }
     }
 
@@ -71,60 +68,74 @@ impl Merger {
         (whole, others)
     }
 
-    /// Makes the device's completion of a command that of its first request, and keeps those of
-    /// the others.
+    /// Turns the device's completion of a merged command into that of its first request, and makes
+    /// those of the others `due`.
     #[cold]
-    pub fn split(&mut self, completion: &mut Completion) {
+    pub fn split(&mut self, completion: &mut Completion, due: &mut VecDeque<Completion>) {
         let id = completion.request.id;
         let mut merged = self.merged.iter();
         let Some(index) = merged.position(|parts| parts[0].request.id == id) else {
             return;
         };
         let parts = self.merged.swap_remove(index);
+        let command = *completion;
         completion.request = parts[0].request;
+        completion.status = status_of(&parts[0].request, &command);
         for &Pending { request, arrived } in &parts[1..] {
             let mut own = Completion {
                 request,
                 arrived,
+                status: status_of(&request, &command),
                 ..*completion
             };
             own.breakdown.queue += completion.arrived - arrived;
-            self.done.push_back(own);
+            due.push_back(own);
         }
-    }
-
-    /// When the next completion that is kept came about.
-    pub fn next_event(&self) -> Option<Instant> {
-        self.done.front().map(|done| done.at)
-    }
-
-    /// The next completion that is kept.
-    pub fn advance(&mut self) -> Option<Completion> {
-        self.done.pop_front()
     }
 
     /// The waiting request that continues `whole` and leaves it small enough.
     fn behind(&mut self, whole: &Request) -> Option<Request> {
         let most = self.most.0;
         let first = self.begins(whole.op).get(&whole.end())?.front().copied();
-        first.filter(|next| whole.sectors.0 + next.sectors.0 <= most)
+        let is_alike = |next: &Request| {
+            (next.force_unit_access, next.priority, next.unit)
+                == (whole.force_unit_access, whole.priority, whole.unit)
+        };
+        first.filter(|next| is_alike(next) && whole.sectors.0 + next.sectors.0 <= most)
     }
 
     fn begins(&mut self, op: Op) -> &mut BTreeMap<Lbn, VecDeque<Request>> {
         match op {
             Op::Read => &mut self.reads,
-            Op::Write => &mut self.writes,
+            Op::Write | Op::Flush => &mut self.writes,
         }
     }
 
     /// Forgets a request that waits no more.
-    fn forget(&mut self, request: &Request) {
+    pub fn forget(&mut self, request: &Request) {
         let begins = self.begins(request.op);
         if let Some(same) = begins.get_mut(&request.start) {
             same.retain(|waiting| waiting.id != request.id);
             if same.is_empty() {
                 begins.remove(&request.start);
             }
+        }
+    }
+}
+
+/// What a command's status means for one of the requests that it was made of. The drive stops at a
+/// bad block: what lies before it was transferred, and what lies after it was not tried.
+fn status_of(request: &Request, command: &Completion) -> Status {
+    let Some(bad) = command.bad_block() else {
+        return command.status;
+    };
+    if request.end() <= bad {
+        Status::Good
+    } else if request.start > bad {
+        Status::Aborted
+    } else {
+        Status::MediumError {
+            offset: (bad - request.start).0 as u16,
         }
     }
 }

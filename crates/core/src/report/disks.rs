@@ -1,10 +1,10 @@
 //! The same figures for each of several disks.
 
 use super::Report;
-use crate::drive::Completion;
+use crate::device::Completion;
 use crate::engine::Observer;
 use crate::request::Request;
-use crate::units::{Instant, SectorCount};
+use crate::units::Instant;
 
 /// An observer that reports the disks of [`SideBySide`] one by one, all over the period of the
 /// report of all: from the first arrival at any disk, or from the completion that ends the warm-up,
@@ -13,7 +13,6 @@ use crate::units::{Instant, SectorCount};
 /// [`SideBySide`]: crate::array::SideBySide
 #[derive(Clone, Debug)]
 pub struct Disks {
-    size: SectorCount,
     /// Completions that the warm-up still takes.
     warm_up: u64,
     start: Option<Instant>,
@@ -22,11 +21,9 @@ pub struct Disks {
 }
 
 impl Disks {
-    /// Of disks with so many blocks; the first `warm_up_requests` completions of all together are
-    /// left out.
-    pub fn new(size: SectorCount, warm_up_requests: u64) -> Self {
+    /// Leaves out the first `warm_up_requests` completions of all disks together.
+    pub fn new(warm_up_requests: u64) -> Self {
         Self {
-            size,
             warm_up: warm_up_requests,
             start: None,
             end: Instant::START,
@@ -44,7 +41,7 @@ impl Disks {
 
     #[inline]
     fn report(&mut self, request: &Request, start: Instant) -> &mut Report {
-        let disk = (request.start.0 / self.size.0) as usize;
+        let disk = usize::from(request.unit);
         while self.reports.len() <= disk {
             let mut report = Report::new(0);
             report.begin(start);

@@ -1,6 +1,6 @@
 //! What is added up of the requests of one kind.
 
-use crate::drive::{Breakdown, Completion, Outcome};
+use crate::device::{Breakdown, Completion, Outcome};
 use crate::stats::{BatchMeans, ResponseSummary};
 use crate::units::Span;
 

@@ -1,7 +1,7 @@
 //! Schedules worked by hand, and laws that hold of any.
 
 use super::*;
-use crate::drive::{Breakdown, Outcome};
+use crate::device::{Breakdown, Outcome, Status};
 use crate::stats::ResponseSummary;
 use crate::units::{Lbn, SectorCount};
 use crate::workload::{Pauses, Times, arrivals::Poisson};
@@ -9,12 +9,7 @@ use crate::workload::{Pauses, Times, arrivals::Poisson};
 /// A read that came and was completed at these instants; all but `service` it waited.
 fn read(arrived: Instant, at: Instant, service: Span) -> Completion {
     Completion {
-        request: Request {
-            id: 0,
-            op: Op::Read,
-            start: Lbn(0),
-            sectors: SectorCount(1),
-        },
+        request: Request::new(0, Op::Read, Lbn(0), SectorCount(1)),
         arrived,
         at,
         breakdown: Breakdown {
@@ -23,6 +18,7 @@ fn read(arrived: Instant, at: Instant, service: Span) -> Completion {
             ..Breakdown::default()
         },
         outcome: Outcome::Miss,
+        status: Status::Good,
     }
 }
 
@@ -235,16 +231,16 @@ fn means_round_to_the_nearest_nanosecond_below_zero_too() {
     );
 }
 
-/// Three requests of 10 ms to two disks of 100 blocks: the first at 5 ms, the second from 7 ms
+/// Three requests of 10 ms to two disks: the first at 5 ms, the second from 7 ms
 /// and with a wait from 17 ms on.
 fn two_disks(warm_up: u64) -> Vec<Report> {
-    let mut disks = Disks::new(SectorCount(100), warm_up);
-    let served = |start: u64, arrived, at| {
+    let mut disks = Disks::new(warm_up);
+    let served = |unit, arrived, at| {
         let mut completion = read(at_ms(arrived), at_ms(at), Span::from_ms(10.0));
-        completion.request.start = Lbn(start);
+        completion.request.unit = unit;
         completion
     };
-    let [a, b, c] = [served(99, 5, 15), served(100, 7, 17), served(150, 9, 27)];
+    let [a, b, c] = [served(0, 5, 15), served(1, 7, 17), served(1, 9, 27)];
     for arriving in [&a, &b, &c] {
         disks.arrived(arriving.arrived, &arriving.request);
     }

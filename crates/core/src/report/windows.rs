@@ -1,7 +1,7 @@
 //! The same figures for each of many windows of time.
 
 use super::occupancy::Occupancy;
-use crate::drive::Completion;
+use crate::device::Completion;
 use crate::engine::Observer;
 use crate::request::Request;
 use crate::stats::{ResponseFigures, ResponseSummary};

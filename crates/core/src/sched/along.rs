@@ -15,7 +15,7 @@ use crate::request::Request;
 use crate::units::Lbn;
 
 /// A position on a line: place, and block within the place.
-pub(super) trait Key: Copy + Ord + Debug + 'static {
+pub(super) trait Key: Send + Copy + Ord + Debug + 'static {
     /// Of block `at`.
     fn of<E: Estimate>(line: Line, at: Lbn, drive: &E) -> Self;
 

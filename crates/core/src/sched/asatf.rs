@@ -65,12 +65,7 @@ impl Rule for Asatf {
 
 /// How long a sector at block 0 takes to pass.
 fn sector_ns<E: Estimate>(drive: &E) -> f64 {
-    let first = Request {
-        id: 0,
-        op: Op::Read,
-        start: Lbn(0),
-        sectors: SectorCount(1),
-    };
+    let first = Request::new(0, Op::Read, Lbn(0), SectorCount(1));
     let angle = drive.locate(&first).sector_angle;
     // The only sector of its track takes the whole turn.
     let turn = if angle == Angle::ZERO {

@@ -27,7 +27,7 @@ pub(super) fn age(args: &mut Args<'_>) -> Result<Span, Fault> {
 }
 
 /// Chooses what is served before the promised requests.
-pub(super) trait Splice {
+pub(super) trait Splice: Send {
     /// The index of a request that is not promised and breaks no promise; `None` to go on with
     /// the first promised one.
     fn choose<R: Rehearse>(&self, gap: &Gap<'_, R>) -> Option<usize>;

@@ -1,13 +1,15 @@
-//! Head of line: reads before writes.
+//! Head of line: reads before writes, or one priority class before the next.
 //!
 //! # What it does
-//! While a read waits, no write is served. Within each class requests go in order of arrival, or
+//! While a read waits, no write is served; with `by=priority`, while a request of a higher priority
+//! class waits, none of a lower class is. Within each class requests go in order of arrival, or
 //! with `within=sptf` by shortest positioning time.
 //!
 //! # Origin
 //! liu05 sections 7.4 and 8.2.1 and appendix B.4: reads are the class of high priority, and each
 //! class is FCFS. With `within=sptf` it is SPTF-CP(0), which section 7.4 calls a read priority
-//! policy; its table 6.3 calls that row SPTF, which is SPTF-CP(1) by its text.
+//! policy; its table 6.3 calls that row SPTF, which is SPTF-CP(1) by its text. `by=priority` is the same
+//! discipline for classes that the host names.
 //!
 //! # Cost
 //! A look at every waiting request at each decision, with `within=sptf` at its positioning time.
@@ -25,12 +27,16 @@
 use super::select::{Select, Selector};
 use super::waiting::Waiting;
 use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
+use crate::request::Priority;
 use crate::text::{Args, Fault};
 use crate::units::{Instant, Span};
 
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hol {
+    /// Classes are those of [`Request::priority`](crate::request::Request::priority), not reads and
+    /// writes.
+    pub is_by_priority: bool,
     /// Requests of a class go by shortest positioning time, not in order of arrival.
     pub is_within_by_time: bool,
 }
@@ -39,22 +45,35 @@ impl Rule for Hol {
     const INFO: PolicyInfo = PolicyInfo {
         name: "hol",
         summary: "head of line: reads before writes",
-        parameters: &[(
-            "within=fcfs",
-            "the order of reads and of writes: of arrival (fcfs), or by shortest positioning time \
-             (sptf)",
-        )],
+        parameters: &[
+            (
+                "by=direction",
+                "the classes: reads before writes (direction), or high before normal before low \
+                 priority (priority)",
+            ),
+            (
+                "within=fcfs",
+                "the order within a class: of arrival (fcfs), or by shortest positioning time \
+                 (sptf)",
+            ),
+        ],
         knowledge: Knowledge::Times,
         origin: "liu05 sections 7.4 and 8.2.1",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+        let by = args.maybe("by", "direction or priority", |text| match text {
+            "direction" => Some(false),
+            "priority" => Some(true),
+            _ => None,
+        })?;
         let within = args.maybe("within", "fcfs or sptf", |text| match text {
             "fcfs" => Some(false),
             "sptf" => Some(true),
             _ => None,
         })?;
         Ok(Self {
+            is_by_priority: by.unwrap_or(false),
             is_within_by_time: within.unwrap_or(false),
         })
     }
@@ -72,7 +91,13 @@ impl Select for Hol {
             } else {
                 Span::ZERO
             };
-            (!c.pending.request.op.is_read(), time)
+            let request = &c.pending.request;
+            let class = match self.is_by_priority {
+                true => request.priority,
+                false if request.op.is_read() => Priority::High,
+                false => Priority::Normal,
+            };
+            (class, time)
         })
     }
 }

@@ -49,12 +49,7 @@ impl Line {
             Self::Lbn => at.0,
             Self::Fixed(blocks) => at.0 / blocks.0,
             Self::Map => {
-                let request = Request {
-                    id: 0,
-                    op: Op::Read,
-                    start: at,
-                    sectors: SectorCount(1),
-                };
+                let request = Request::new(0, Op::Read, at, SectorCount(1));
                 u64::from(drive.locate(&request).cylinder.0)
             }
         }

@@ -154,7 +154,7 @@ impl Deadline {
     fn of(&mut self, op: Op) -> &mut Direction {
         match op {
             Op::Read => &mut self.reads,
-            Op::Write => &mut self.writes,
+            Op::Write | Op::Flush => &mut self.writes,
         }
     }
 

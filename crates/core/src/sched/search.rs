@@ -7,7 +7,7 @@ use super::{Estimate, Outlook, Pending, Policy, Shape};
 use crate::units::Instant;
 
 /// A cost that [`Field`] can look for the least of.
-pub(super) trait Least: 'static {
+pub(super) trait Least: Send + 'static {
     type Cost: Cost;
 
     /// Costs lie the further above positioning times the later a request came.

@@ -5,7 +5,7 @@ use super::{Estimate, Outlook, Pending, Policy};
 use crate::units::Instant;
 
 /// Which of the waiting requests goes next.
-pub(super) trait Select {
+pub(super) trait Select: Send {
     /// The index of one, if any waits.
     fn select<O: Outlook>(&self, now: Instant, outlook: &O, waiting: &Waiting) -> Option<usize>;
 }

@@ -31,7 +31,7 @@ use crate::request::Request;
 use crate::units::{Instant, Lbn};
 
 /// The decision.
-pub(super) trait Turn {
+pub(super) trait Turn: Send {
     /// Which way to go from a place where nothing is left, if there are requests on either
     /// side: `above` and `below` are the indices of the next. The arm last moved `way`.
     fn turn<K: Key>(&self, along: &Along<K>, way: Way, above: usize, below: usize) -> Way;

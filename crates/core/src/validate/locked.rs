@@ -9,7 +9,7 @@ pub use figures::{Accuracy, Judged, LockedFigures, Served, UNBROKEN_RATIO};
 use std::sync::Arc;
 
 use super::Measured;
-use crate::drive::{self, Completion};
+use crate::device::{Completion, check};
 use crate::engine::Rejected;
 use crate::geometry::Layout;
 use crate::predict::{Continuity, Observed, Predictor};
@@ -94,7 +94,7 @@ impl Locked {
         let sectors = layout.sectors();
         for row in rows {
             let request = row.step.request;
-            drive::check(&request, sectors).map_err(|why| Rejected { request, why })?;
+            check(&request, sectors).map_err(|why| Rejected { request, why })?;
         }
         let mut means = RunningMeans::default();
         let mut followed = Vec::with_capacity(rows.len());

@@ -4,7 +4,7 @@
 
 use super::figures::mean;
 use super::{Measured, Replayed};
-use crate::drive::Outcome;
+use crate::device::Outcome;
 use crate::geometry::Layout;
 use crate::request::Op;
 use crate::stats::{Sorted, demerit};

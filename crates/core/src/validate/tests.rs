@@ -42,12 +42,7 @@ impl Bench {
 }
 
 fn row(id: u64, op: Op, start: u64, response: Span, think: Span) -> Measured {
-    let request = Request {
-        id,
-        op,
-        start: Lbn(start),
-        sectors: SectorCount(1 + id % 3),
-    };
+    let request = Request::new(id, op, Lbn(start), SectorCount(1 + id % 3));
     Measured {
         step: Step { request, think },
         response,

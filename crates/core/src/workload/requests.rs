@@ -40,10 +40,8 @@ impl Requests {
         let bounds = stream.sizes.bounds();
         let room = Room::new(disk, bounds);
         let none = Request {
-            id: 0,
-            op: Op::Read,
-            start: Lbn(0),
-            sectors: SectorCount(0),
+            stream: number as u16,
+            ..Request::new(0, Op::Read, Lbn(0), SectorCount(0))
         };
         Self {
             batch: [none; BATCH],
@@ -112,10 +110,13 @@ impl StreamRequests {
             let is_read = self.reads.hits(&mut generator);
             let start = Lbn(below(&mut generator, self.units) * self.unit);
             *request = Request {
-                id: self.next_id,
-                op: if is_read { Op::Read } else { Op::Write },
-                start,
-                sectors,
+                stream: request.stream,
+                ..Request::new(
+                    self.next_id,
+                    if is_read { Op::Read } else { Op::Write },
+                    start,
+                    sectors,
+                )
             };
             self.next_id += self.id_step;
         }
@@ -137,10 +138,13 @@ impl StreamRequests {
             let end = start + size;
             self.last = Some(Placed { start, end, op });
             *request = Request {
-                id: self.next_id,
-                op,
-                start: Lbn(start * self.unit),
-                sectors: SectorCount(size * self.unit),
+                stream: request.stream,
+                ..Request::new(
+                    self.next_id,
+                    op,
+                    Lbn(start * self.unit),
+                    SectorCount(size * self.unit),
+                )
             };
             self.next_id += self.id_step;
         }

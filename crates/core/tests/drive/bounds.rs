@@ -1,6 +1,7 @@
 //! Looking ahead and the bounds, against brute force.
 
-use diskarm_core::drive::{Device, Drive};
+use diskarm_core::device::Device;
+use diskarm_core::drive::Drive;
 use diskarm_core::request::Request;
 use diskarm_core::sched::{Estimate, INFOS, Outlook, Pending, Policy, Rehearse};
 use diskarm_core::spec::Spec;

@@ -1,6 +1,6 @@
 //! The host path: who holds the bus, and when it comes back.
 
-use diskarm_core::drive::Outcome;
+use diskarm_core::device::Outcome;
 use diskarm_core::spec::Spec;
 
 use super::tiny::{R, W, check_at, last, tiny};

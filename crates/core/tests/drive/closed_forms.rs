@@ -1,6 +1,7 @@
 //! Means that are known beforehand.
 
-use diskarm_core::drive::{Breakdown, Completion, Device, Drive};
+use diskarm_core::device::{Breakdown, Completion, Device};
+use diskarm_core::drive::Drive;
 use diskarm_core::engine::{self, Closed, Open};
 use diskarm_core::geometry::Layout;
 use diskarm_core::host::Host;
@@ -40,7 +41,7 @@ fn reads(sectors: SectorCount, seed: u64) -> Requests {
 /// `count` random reads, one at a time.
 fn one_by_one(spec: &Spec, count: usize) -> Vec<Completion> {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
-    let stream = reads(drive.sectors(), 11).take(count);
+    let stream = reads(drive.capacity(), 11).take(count);
     // A pause that has nothing to do with the revolution.
     let mut load = Closed::new(stream, 1, Span::from_ms(3.7));
     let mut seen = Seen::default();
@@ -110,7 +111,7 @@ fn poisson_arrivals_wait_as_pollaczek_and_khinchine_say() {
     let mean = service(&one_by_one(&spec, 5_000), 1);
     let pause = Span::from_ms(mean / 0.3);
     let drive = Drive::new(&spec, Angle::ZERO).expect("a sound layout");
-    let stream = reads(drive.sectors(), 5);
+    let stream = reads(drive.capacity(), 5);
     let times = Times::new(&Pauses::Poisson(Poisson { mean: pause }), 6, 0);
     let arrivals = times.zip(stream).take(60_000);
     let policy = PolicyConfig::default().policy(&drive);

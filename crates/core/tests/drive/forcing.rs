@@ -1,7 +1,6 @@
 //! The forcing policies: what is promised to old requests is kept, and nothing but that.
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 use diskarm_core::drive::Drive;
 use diskarm_core::request::Request;
@@ -16,7 +15,7 @@ use super::random::{Raw, cases, drive, requests};
 use super::tiny::{R, request, tiny};
 
 /// What was promised: to whom, by when.
-type Promises = Rc<RefCell<Vec<(u64, Instant)>>>;
+type Promises = Arc<Mutex<Vec<(u64, Instant)>>>;
 
 /// Watches a policy's decisions from outside, and what figure 6 of jacobson91 says of them.
 struct Spy {
@@ -50,7 +49,10 @@ impl Spy {
             let request = oldest.remove(nearest);
             now = rehearsal.serve(now, &request);
             self.open.push((request, now + self.slack));
-            self.all.borrow_mut().push((request.id, now + self.slack));
+            self.all
+                .lock()
+                .unwrap()
+                .push((request.id, now + self.slack));
         }
     }
 
@@ -142,7 +144,7 @@ fn watch(spec: &Spec, raw: &[Raw], name: &str, n: usize, age: Span, revolutions:
             all: all.clone(),
         })
     });
-    for &(id, due) in all.borrow().iter() {
+    for &(id, due) in all.lock().unwrap().iter() {
         let completion = done
             .iter()
             .find(|c| c.request.id == id)

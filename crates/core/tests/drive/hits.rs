@@ -1,6 +1,6 @@
 //! Reads that find something in the buffer.
 
-use diskarm_core::drive::Outcome;
+use diskarm_core::device::Outcome;
 use diskarm_core::spec::Spec;
 
 use super::tiny::{Asked, R, W, check, check_at, held, last, tiny};

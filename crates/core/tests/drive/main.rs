@@ -2,6 +2,7 @@
 //! implementation, properties of random drives, and closed forms.
 
 mod aspctf_seq;
+mod attributes;
 mod bounds;
 mod bus;
 

@@ -1,6 +1,7 @@
 //! Policies against brute force, and the estimate that they choose by against the service.
 
-use diskarm_core::drive::{Completion, Device, Drive, Outcome};
+use diskarm_core::device::{Completion, Device, Outcome};
+use diskarm_core::drive::Drive;
 use diskarm_core::engine::{self, Open};
 use diskarm_core::host::Host;
 use diskarm_core::request::{Op, Request};

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use diskarm_core::drive::{Breakdown, Completion, Device, Drive};
+use diskarm_core::device::{Breakdown, Completion, Device};
+use diskarm_core::drive::Drive;
 use diskarm_core::engine::{self, Closed, Load};
 use diskarm_core::geometry::Layout;
 use diskarm_core::host::Host;
@@ -44,7 +45,7 @@ fn by_events(spec: &Spec, asked: &[(Instant, Request)]) -> Vec<Completion> {
                 assert!(event >= now, "{event:?} lies before {now:?}");
             }
             match event {
-                Some(event) if event <= at.max(now) || !drive.accepts() => {
+                Some(event) if event <= at.max(now) || !drive.has_room() => {
                     now = event;
                     done.extend(std::iter::from_fn(|| drive.advance(event)));
                 }

@@ -1,6 +1,7 @@
 //! The on-board queue, and when the arm may move on.
 
-use diskarm_core::drive::{Device, Drive, Outcome, Refused};
+use diskarm_core::device::{Device, Outcome, Refused};
+use diskarm_core::drive::Drive;
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Angle, Instant};
 
@@ -94,7 +95,7 @@ fn a_full_queue_refuses() {
     let at = Instant::START;
     assert_eq!(drive.submit(at, request(0, R, 0, 1)), Ok(()));
     assert_eq!(drive.submit(at, request(1, W, 0, 1)), Ok(()));
-    assert!(!drive.accepts());
+    assert!(!drive.has_room());
     assert_eq!(drive.submit(at, request(2, R, 0, 1)), Err(Refused::Full));
     assert_eq!(drive.submit(at, request(2, R, 0, 0)), Err(Refused::Empty));
     let refused = drive.submit(at, request(2, R, 199, 2));

@@ -1,6 +1,6 @@
 //! What the drive reads on by itself, and what stops it.
 
-use diskarm_core::drive::Outcome;
+use diskarm_core::device::Outcome;
 use diskarm_core::spec::Spec;
 
 use super::tiny::{Asked, R, W, check, held, last, tiny};

@@ -408,7 +408,7 @@ fn measures() -> impl Strategy<Value = Measured> {
 }
 
 /// What a policy of the table makes of open arrivals at the host.
-fn run(spec: &Spec, raw: &[Raw], written: &str) -> Vec<diskarm_core::drive::Completion> {
+fn run(spec: &Spec, raw: &[Raw], written: &str) -> Vec<diskarm_core::device::Completion> {
     through(spec, raw, known(written))
 }
 
@@ -582,12 +582,7 @@ fn served(written: &str, blocks: &[u64]) -> Vec<u64> {
     let mut policy = choice.policy(&drive);
     policy.passed(&request(0, Op::Read, 100, 1), &drive);
     for (id, &block) in (1..).zip(blocks) {
-        let request = Request {
-            id,
-            op: Op::Read,
-            start: Lbn(block),
-            sectors: SectorCount(1),
-        };
+        let request = Request::new(id, Op::Read, Lbn(block), SectorCount(1));
         let arrived = Instant::START;
         policy.add(Pending { request, arrived }, &drive);
     }

@@ -114,7 +114,7 @@ impl<'a> Stepwise<'a> {
     pub fn serve(&mut self, now: f64, op: Op, start: u64, sectors: u64) -> f64 {
         let at = match op {
             Op::Read => self.read(now, start, sectors),
-            Op::Write => self.write(now, start, sectors),
+            Op::Write | Op::Flush => self.write(now, start, sectors),
         };
         self.last = op;
         at
@@ -124,7 +124,7 @@ impl<'a> Stepwise<'a> {
         let o = &self.spec.overheads;
         let (overhead, leave) = match self.last {
             Op::Read => (o.read_miss_after_read, o.read_disconnect_after_read),
-            Op::Write => (o.read_miss_after_write, o.read_disconnect_after_write),
+            Op::Write | Op::Flush => (o.read_miss_after_write, o.read_disconnect_after_write),
         };
         let bus = &self.spec.bus;
         let (leave, reselect) = if bus.never_disconnect {
@@ -172,7 +172,7 @@ impl<'a> Stepwise<'a> {
         let o = &self.spec.overheads;
         let overhead = match self.last {
             Op::Read => o.write_miss_after_read,
-            Op::Write => o.write_miss_after_write,
+            Op::Write | Op::Flush => o.write_miss_after_write,
         };
         let go = now + ms(overhead);
         let sector = ms(self.spec.bus.write_sector);

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use diskarm_core::drive::{Device, Drive};
+use diskarm_core::device::Device;
+use diskarm_core::drive::Drive;
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{ReadAhead, Spec, WriteCache, WriteLeaves};
 use diskarm_core::units::{Angle, Instant, Span};

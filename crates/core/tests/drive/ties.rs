@@ -1,6 +1,7 @@
 //! Identical and overlapping requests, as the documentation of `sched` promises for all policies.
 
-use diskarm_core::drive::{Completion, Drive};
+use diskarm_core::device::Completion;
+use diskarm_core::drive::Drive;
 use diskarm_core::engine::{self, Open};
 use diskarm_core::host::Host;
 use diskarm_core::request::Request;

@@ -1,7 +1,8 @@
 //! Policies that choose by positioning times: identities between them, and each against a slow
 //! second implementation that looks at a list of all that is pending.
 
-use diskarm_core::drive::{Completion, Drive};
+use diskarm_core::device::Completion;
+use diskarm_core::drive::Drive;
 use diskarm_core::engine::{self, Open};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::sched::{Estimate, INFOS, Outlook, Pending, Policy, PolicyConfig, Rehearse};
@@ -85,7 +86,7 @@ struct Brute<F> {
     select: F,
 }
 
-impl<F: FnMut(&[Pending], Instant, &Drive) -> usize> Policy<Drive> for Brute<F> {
+impl<F: FnMut(&[Pending], Instant, &Drive) -> usize + Send> Policy<Drive> for Brute<F> {
     fn add(&mut self, pending: Pending, _: &Drive) {
         self.list.push(pending);
     }
@@ -105,7 +106,7 @@ impl<F: FnMut(&[Pending], Instant, &Drive) -> usize> Policy<Drive> for Brute<F> 
 
 /// The first of the least, by a cost of each.
 fn brute<K: PartialOrd + 'static>(
-    cost: impl Fn(&[Pending], Instant, &Drive, &Pending) -> K + Copy + 'static,
+    cost: impl Fn(&[Pending], Instant, &Drive, &Pending) -> K + Copy + Send + 'static,
 ) -> impl Fn(&Drive) -> Box<dyn Policy<Drive>> {
     move |_| {
         let select = move |list: &[Pending], now: Instant, drive: &Drive| {
@@ -275,13 +276,13 @@ proptest! {
     #[test]
     fn hol_serves_reads_first(spec in drive(), raw in requests(40)) {
         let expected = brute(|_, now, drive, p| {
-            let class = match p.request.op { Op::Read => 1, Op::Write => 2 };
+            let class = u8::from(!p.request.op.is_read());
             (class, positioning(drive, now, p))
         });
         let hol = through(&spec, &raw, known("hol(within=sptf)"));
         prop_assert_eq!(&hol, &through(&spec, &raw, expected));
         prop_assert_eq!(&hol, &through(&spec, &raw, known("sptf-cp(t=0)")));
-        let expected = brute(|_, _, _, p| match p.request.op { Op::Read => 1, Op::Write => 2 });
+        let expected = brute(|_, _, _, p| u8::from(!p.request.op.is_read()));
         prop_assert_eq!(through(&spec, &raw, known("hol")), through(&spec, &raw, expected));
     }
 

@@ -1,6 +1,6 @@
 //! A stream of near requests before one far away: who starves it, and who keeps which bound.
 
-use diskarm_core::drive::Completion;
+use diskarm_core::device::Completion;
 use diskarm_core::request::Op;
 use diskarm_core::sched::INFOS;
 use diskarm_core::units::{Instant, Span};

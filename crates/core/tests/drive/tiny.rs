@@ -6,7 +6,8 @@
 //! `6c + 2h + s` tenths of a revolution, and at time `t` ms the heads are over tenth `t`, both
 //! modulo ten. Block `20c + 10h + s` lies there.
 
-use diskarm_core::drive::{Completion, Drive, Outcome};
+use diskarm_core::device::{Completion, Outcome};
+use diskarm_core::drive::Drive;
 use diskarm_core::engine::{self, Observer, Open};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::spec::{self, Spec};
@@ -61,12 +62,7 @@ pub const R: Op = Op::Read;
 pub const W: Op = Op::Write;
 
 pub fn request(id: u64, op: Op, start: u64, sectors: u64) -> Request {
-    Request {
-        id,
-        op,
-        start: Lbn(start),
-        sectors: SectorCount(sectors),
-    }
+    Request::new(id, op, Lbn(start), SectorCount(sectors))
 }
 
 /// Collects completions.
@@ -108,7 +104,7 @@ fn near(a: Span, ms: f64) -> bool {
 }
 
 /// Checks a completion's instant in ms, and its parts in the order of
-/// [`diskarm_core::drive::Breakdown::NAMES`], the first two together: waiting, overhead, seek,
+/// [`diskarm_core::device::Breakdown::NAMES`], the first two together: waiting, overhead, seek,
 /// settle, rotation, transfer, bus.
 #[track_caller]
 pub fn check(c: &Completion, at: f64, parts: [f64; 7]) {

@@ -1,6 +1,6 @@
 //! Writes that complete before they are on the media, and the flush owed for them.
 
-use diskarm_core::drive::Outcome;
+use diskarm_core::device::Outcome;
 use diskarm_core::spec::Spec;
 
 use super::tiny::{Asked, R, W, check, check_at, last, tiny};

@@ -1,6 +1,6 @@
 //! Writes that complete when they are on the media.
 
-use diskarm_core::drive::Outcome;
+use diskarm_core::device::Outcome;
 
 use super::tiny::{R, W, check, check_at, last, tiny, tiny_with};
 

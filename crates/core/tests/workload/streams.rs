@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use diskarm_core::drive::{Breakdown, Completion, Outcome};
+use diskarm_core::device::{Breakdown, Completion, Outcome, Status};
 use diskarm_core::engine::{Load, Streams};
 use diskarm_core::request::Request;
 use diskarm_core::units::{Instant, Span};
@@ -23,6 +23,7 @@ fn completion(request: Request, arrived: Instant, at: Instant) -> Completion {
             ..Breakdown::default()
         },
         outcome: Outcome::Miss,
+        status: Status::Good,
     }
 }
 

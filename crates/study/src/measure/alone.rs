@@ -1,6 +1,7 @@
 //! A drive with one request at a time, for measures that look at single services or decisions.
 
-use diskarm_core::drive::{Device, Drive};
+use diskarm_core::device::Device;
+use diskarm_core::drive::Drive;
 use diskarm_core::request::Request;
 use diskarm_core::units::{Angle, Instant};
 use diskarm_core::workload::Requests;

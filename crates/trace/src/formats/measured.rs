@@ -149,7 +149,7 @@ fn observation(op: Op, field: &Field<'_>) -> Result<Option<Observed>, TraceError
         (Op::Write, b"two_disconnects") => Observed::Disconnects(2),
         (Op::Write, b"three_disconnects") => Observed::Disconnects(3),
         (Op::Read, _) => return Err(field.reject("hit or miss for a read")),
-        (Op::Write, _) => {
+        (Op::Write | Op::Flush, _) => {
             return Err(field.reject("two_disconnects or three_disconnects for a write"));
         }
     }))

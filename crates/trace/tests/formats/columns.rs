@@ -112,8 +112,8 @@ prop_compose! {
             observed: observed.map(|first| match (op, first) {
                 (Op::Read, true) => Observed::Hit,
                 (Op::Read, false) => Observed::Miss,
-                (Op::Write, true) => Observed::Disconnects(2),
-                (Op::Write, false) => Observed::Disconnects(3),
+                (Op::Write | Op::Flush, true) => Observed::Disconnects(2),
+                (Op::Write | Op::Flush, false) => Observed::Disconnects(3),
             }),
             ..Record::new(Location::Row(1), op, Lbn(start), SectorCount(sectors))
         }

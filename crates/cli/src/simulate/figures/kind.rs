@@ -1,6 +1,6 @@
 //! Times of the requests of one kind.
 
-use diskarm_core::drive::Breakdown;
+use diskarm_core::device::Breakdown;
 use diskarm_core::report::{Alike, Served};
 use diskarm_core::stats::ResponseFigures;
 use diskarm_core::units::Span;

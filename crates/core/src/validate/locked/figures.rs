@@ -4,7 +4,8 @@ use std::f64::consts::TAU;
 use std::ops::Range;
 
 use super::{Followed, Locked};
-use crate::drive::{Core, Outcome};
+use crate::device::Outcome;
+use crate::drive::Core;
 use crate::request::Op;
 use crate::stats::Sorted;
 use crate::units::Span;

@@ -1,7 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::drive::{Breakdown, Drive, Outcome};
+use crate::device::{Breakdown, Outcome, Status};
+use crate::drive::Drive;
 use crate::engine::{self, Observer, Replay, Step};
 use crate::request::{Op, Request};
 use crate::spec;
@@ -75,12 +76,7 @@ fn stream(length: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Step>> {
 }
 
 fn request(id: u64, op: Op, start: u64, sectors: u64) -> Request {
-    Request {
-        id,
-        op,
-        start: Lbn(start),
-        sectors: SectorCount(sectors),
-    }
+    Request::new(id, op, Lbn(start), SectorCount(sectors))
 }
 
 #[derive(Default)]
@@ -183,6 +179,7 @@ fn row(op: Op, sectors: u64, outcome: Outcome, ms: [f64; 3]) -> Followed {
             at: Instant::START + predicted,
             breakdown: Breakdown::default(),
             outcome,
+            status: Status::Good,
         },
         trivial,
         measured,

@@ -26,7 +26,7 @@ impl RunningMeans {
     pub fn expect(&self, request: &Request) -> Span {
         let means = match request.op {
             Op::Read => &self.reads,
-            Op::Write => &self.writes,
+            Op::Write | Op::Flush => &self.writes,
         };
         let alike = means.by_size.get(&request.sectors);
         alike.unwrap_or(&means.all).mean().unwrap_or_default()
@@ -36,7 +36,7 @@ impl RunningMeans {
     pub fn observe(&mut self, request: &Request, response: Span) {
         let means = match request.op {
             Op::Read => &mut self.reads,
-            Op::Write => &mut self.writes,
+            Op::Write | Op::Flush => &mut self.writes,
         };
         means.all.record(response);
         let alike = means.by_size.entry(request.sectors).or_default();

@@ -1,21 +1,23 @@
-//! What comes back from a drive: completions, and where their time went.
+//! What a device returns for a request: how it ended, and where its time went.
 
 use crate::request::Request;
-use crate::units::{Instant, Span};
+use crate::units::{Instant, Lbn, Span};
 
-/// A served request.
+/// A request that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// What was asked.
+    /// The request.
     pub request: Request,
     /// When the request entered the device, a host queue included.
     pub arrived: Instant,
-    /// When the host was told that it is done.
+    /// When the host learned that it has ended.
     pub at: Instant,
     /// Where the time between went.
     pub breakdown: Breakdown,
     /// What the buffer did for it.
     pub outcome: Outcome,
+    /// Whether it succeeded.
+    pub status: Status,
 }
 
 impl Completion {
@@ -30,12 +32,67 @@ impl Completion {
     pub fn service(&self) -> Span {
         self.response() - self.breakdown.queue
     }
+
+    /// The block that could not be read or written, if that is how the request ended.
+    pub fn bad_block(&self) -> Option<Lbn> {
+        match self.status {
+            Status::MediumError { offset } => Some(Lbn(self.request.start.0 + u64::from(offset))),
+            _ => None,
+        }
+    }
+
+    /// The completion of a request that ended at `at` while it waited: it did nothing.
+    pub fn unserved(request: Request, arrived: Instant, at: Instant, status: Status) -> Self {
+        let breakdown = Breakdown {
+            queue: at - arrived,
+            ..Breakdown::default()
+        };
+        Self {
+            request,
+            arrived,
+            at,
+            breakdown,
+            outcome: Outcome::Miss,
+            status,
+        }
+    }
+}
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Status {
+    /// It did what was asked.
+    #[default]
+    Good,
+    /// The same, after errors that retries overcame (SCSI: RECOVERED ERROR).
+    Recovered {
+        /// How often the drive tried again.
+        retries: u16,
+    },
+    /// A block could not be read or written (SCSI: MEDIUM ERROR). [`Completion::bad_block`] names
+    /// it; earlier blocks of the request were transferred.
+    MediumError {
+        /// The block, counted from the first of the request.
+        offset: u16,
+    },
+    /// The device could not be accessed (SCSI: NOT READY).
+    NotReady,
+    /// It was taken back, or given up before it was tried, and did nothing.
+    Aborted,
+}
+
+impl Status {
+    /// Whether the request did what was asked.
+    #[inline]
+    pub const fn is_success(self) -> bool {
+        matches!(self, Self::Good | Self::Recovered { .. })
+    }
 }
 
 /// What the buffer did for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Nothing: all blocks came from or went to the media.
+    /// Nothing: all blocks came from or went to the media, or there were none.
     Miss,
     /// All blocks of a read were in the buffer.
     Hit,

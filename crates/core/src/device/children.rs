@@ -1,0 +1,87 @@
+//! The requests that a wrapper has outstanding at the devices it wraps.
+
+/// From the ids of child requests, which a wrapper submits to the devices it wraps, to what it
+/// must remember of their parents. Ids are those of free slots, so that they stay small, and
+/// inserting and removing take constant time.
+#[derive(Clone, Debug)]
+pub struct Children<P> {
+    slots: Vec<Option<P>>,
+    free: Vec<u32>,
+}
+
+impl<P> Default for Children<P> {
+    fn default() -> Self {
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+}
+
+impl<P> Children<P> {
+    /// Whether no child is outstanding.
+    pub fn is_empty(&self) -> bool {
+        self.free.len() == self.slots.len()
+    }
+
+    /// Remembers `parent`; the id of its child.
+    #[inline]
+    pub fn insert(&mut self, parent: P) -> u64 {
+        if let Some(slot) = self.free.pop() {
+            self.slots[slot as usize] = Some(parent);
+            return slot.into();
+        }
+        self.slots.push(Some(parent));
+        self.slots.len() as u64 - 1
+    }
+
+    /// The parent of the child `id`, which is outstanding no more.
+    ///
+    /// # Panics
+    /// When no such child is outstanding: it completed twice, or was never submitted.
+    #[inline]
+    pub fn remove(&mut self, id: u64) -> P {
+        let parent = self.slots.get_mut(id as usize).and_then(Option::take);
+        let Some(parent) = parent else {
+            panic!("child {id} completed, but is not outstanding");
+        };
+        self.free.push(id as u32);
+        parent
+    }
+
+    /// The outstanding child whose parent `is_wanted`. Looks at all of them.
+    pub fn find(&self, is_wanted: impl Fn(&P) -> bool) -> Option<u64> {
+        let wanted = |parent: &Option<P>| parent.as_ref().is_some_and(&is_wanted);
+        self.slots.iter().position(wanted).map(|slot| slot as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_unique_while_outstanding_and_are_reused() {
+        let mut children = Children::default();
+        let ids = ["a", "b", "c"].map(|parent| children.insert(parent));
+        assert_eq!(ids, [0, 1, 2]);
+        assert_eq!(children.find(|parent| *parent == "b"), Some(1));
+        assert_eq!(children.remove(1), "b");
+        assert_eq!(children.find(|parent| *parent == "b"), None);
+        assert_eq!(children.insert("d"), 1);
+        for (id, parent) in [(0, "a"), (1, "d"), (2, "c")] {
+            assert!(!children.is_empty());
+            assert_eq!(children.remove(id), parent);
+        }
+        assert!(children.is_empty());
+    }
+
+    #[test]
+    #[should_panic(expected = "child 0 completed, but is not outstanding")]
+    fn a_second_completion_is_a_bug() {
+        let mut children = Children::default();
+        let id = children.insert(());
+        children.remove(id);
+        children.remove(id);
+    }
+}
