@@ -21,6 +21,8 @@ macro_rules! entry {
 
 /// All of them, in alphabetic order.
 pub static STUDIES: &[Entry] = &[
+    entry!("aspctf-seq"),
+    entry!("aspctf-seq-traces"),
     entry!("jacobson91-clumps"),
     entry!("jacobson91-fig10"),
     entry!("jacobson91-fig11"),
@@ -66,6 +68,12 @@ impl Entry {
     /// Whether it runs on traces that are named when it is run.
     pub fn takes_traces(&self) -> bool {
         self.text.contains("\"--trace\"")
+    }
+
+    /// Whether it repeats an experiment of a paper; those of the project itself name a page of the
+    /// documentation as their source.
+    pub fn is_of_paper(&self) -> bool {
+        !self.text.contains("\nsource = \"docs/")
     }
 
     /// Whether it describes a short form.

@@ -1,6 +1,5 @@
 //! Checks and generated documents of the workspace, run as `cargo xtask <command>`.
 
-mod aspctf_seq;
 mod binary;
 mod calibrate;
 mod digests;
@@ -35,11 +34,6 @@ const COMMANDS: &[Command] = &[
         name: "docs",
         summary: "generate docs/validation.md from ../shared",
         run: docs::run,
-    },
-    Command {
-        name: "aspctf-seq",
-        summary: "run the study of docs/aspctf-seq.md (with ../shared/traces)",
-        run: aspctf_seq::run,
     },
     Command {
         name: "papers",

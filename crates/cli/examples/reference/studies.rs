@@ -16,7 +16,8 @@ of `ascending` are selections; axes that they do not name are matched, value by 
 
 const STUDIES_ABOUT: &str = "\
 What `diskarm study run NAME` simulates; `--quick` takes the short form. The files are in
-`crates/study/studies`, and each says in `about` where its setting departs from the paper's.";
+`crates/study/studies`, and each says in `about` where its setting departs from the paper's. Two
+studies are not of a paper: they test a policy of this project, [aspctf-seq](../aspctf-seq.md).";
 
 /// The measures and their metrics.
 pub fn measures() -> String {
