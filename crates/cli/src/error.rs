@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 
 use diskarm_core::engine::Rejected;
+use diskarm_core::text::InputError;
 use diskarm_study::StudyError;
 use diskarm_trace::TraceError;
 
@@ -12,15 +13,8 @@ use diskarm_trace::TraceError;
 pub enum Error {
     /// The parser of flags refused them; its message in one line.
     Usage(String),
-    /// A flag has a value that it cannot have.
-    Flag {
-        /// With its dashes.
-        flag: &'static str,
-        /// The value as typed.
-        found: String,
-        /// What would have been accepted.
-        expected: String,
-    },
+    /// A flag or argument has a value that it cannot have.
+    Input(InputError),
     /// What is to be simulated is wrong.
     Simulate(diskarm_simulate::Error),
     /// A trace is wrong.
@@ -48,11 +42,7 @@ pub enum Error {
 impl Error {
     /// `flag` is `found`, which it cannot be.
     pub fn flag(flag: &'static str, found: impl Into<String>, expected: impl Into<String>) -> Self {
-        Self::Flag {
-            flag,
-            found: found.into(),
-            expected: expected.into(),
-        }
+        Self::Input(InputError::new(flag, &found.into(), expected))
     }
 
     /// What a shell learns: 1 where a question was answered with no, else 2.
@@ -68,11 +58,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Usage(message) => f.write_str(message),
-            Self::Flag {
-                flag,
-                found,
-                expected,
-            } => write!(f, "{flag}: found {found:?}, expected {expected}"),
+            Self::Input(error) => error.fmt(f),
             Self::Simulate(error) => error.fmt(f),
             Self::Trace(error) => error.fmt(f),
             Self::Rejected(error) => error.fmt(f),
@@ -91,7 +77,8 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Usage(_) | Self::Flag { .. } | Self::Claims { .. } => None,
+            Self::Usage(_) | Self::Claims { .. } => None,
+            Self::Input(error) => Some(error),
             Self::Simulate(error) => Some(error),
             Self::Trace(error) => Some(error),
             Self::Rejected(error) => Some(error),
@@ -113,8 +100,8 @@ impl From<StudyError> for Error {
     }
 }
 
-impl From<diskarm_study::error::FileError> for Error {
-    fn from(error: diskarm_study::error::FileError) -> Self {
+impl From<InputError> for Error {
+    fn from(error: InputError) -> Self {
         Self::Study(error.into())
     }
 }
@@ -152,7 +139,7 @@ pub fn usage(error: clap::Error) -> Result<(), Error> {
     Err(Error::Usage(line))
 }
 
-/// A value that its flag cannot have, told as [`Error::Flag`] is; `None` for other complaints.
+/// A value that its flag cannot have, as [`Error::Input`] displays; `None` for other complaints.
 fn bad_value(error: &clap::Error) -> Option<String> {
     use clap::error::{ContextKind, ContextValue};
     let string = |kind| match error.get(kind) {

@@ -25,8 +25,8 @@ fn main() -> ExitCode {
     };
     let workload = match Workload::parse(&text, DISK) {
         Ok(workload) => workload,
-        Err(fault) => {
-            eprintln!("{fault}");
+        Err(error) => {
+            eprintln!("{error}");
             return ExitCode::from(2);
         }
     };

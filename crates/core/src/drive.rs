@@ -23,12 +23,13 @@ use std::sync::Arc;
 
 use crate::device::{Completion, Device, Refused, Status, check};
 use crate::extent::Extent;
-use crate::geometry::{Layout, LayoutError};
+use crate::geometry::Layout;
 use crate::mechanics::Mechanism;
 use crate::queue::CommandQueue;
 use crate::request::{Ordering, Request};
 use crate::sched::{Estimate, Pending, Shape};
 use crate::spec::Spec;
+use crate::text::InputError;
 use crate::units::{Angle, Bytes, Instant, SectorCount};
 
 /// A drive with its on-board queue.
@@ -57,7 +58,7 @@ impl Drive {
     ///
     /// # Errors
     /// When the geometry is inconsistent.
-    pub fn new(spec: &Spec, origin: Angle) -> Result<Self, LayoutError> {
+    pub fn new(spec: &Spec, origin: Angle) -> Result<Self, InputError> {
         Ok(Self::with_layout(
             spec,
             Arc::new(Layout::new(&spec.geometry)?),

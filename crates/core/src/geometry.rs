@@ -41,16 +41,15 @@
 //! [`Geometry::unused_sectors`]: crate::spec::Geometry::unused_sectors
 
 mod check;
-mod error;
 mod grid;
 mod pieces;
 mod plan;
 mod reallocations;
 
 pub use crate::extent::Extent;
-pub use error::LayoutError;
 
 use crate::spec::Geometry;
+use crate::text::InputError;
 use crate::units::{Cylinder, Head, Lbn, SectorCount};
 use grid::Grid;
 use pieces::{Piece, Pieces};
@@ -91,7 +90,7 @@ impl Layout {
     /// When its numbers contradict one another: zones out of order, overlapping or beyond the
     /// cylinders, zero sizes, spares that do not fit or do not suffice, slips and defects out of
     /// range or doubled, or a capacity that, with the unused sectors, is not what the zones map.
-    pub fn new(g: &Geometry) -> Result<Self, LayoutError> {
+    pub fn new(g: &Geometry) -> Result<Self, InputError> {
         check::check(g)?;
         let plan = Plan::new(g)?;
         let grids = g

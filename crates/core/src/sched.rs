@@ -119,7 +119,7 @@ pub use wstf::Wstf;
 
 use crate::extent::Extent;
 use crate::request::{Op, Request};
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 use crate::units::{Angle, Cylinder, Instant, SectorCount, Span};
 
 /// A request that waits to be served.
@@ -269,7 +269,7 @@ pub(crate) trait Rule: Sized {
     const INFO: PolicyInfo;
 
     /// Reads its parameters.
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault>;
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError>;
 
     /// One for `drive`, with nothing pending.
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>>;

@@ -14,7 +14,6 @@
 mod value;
 mod buffer;
 mod bus;
-mod error;
 mod geometry;
 mod key;
 mod mechanics;
@@ -25,7 +24,6 @@ mod read;
 
 pub use buffer::{Buffer, Delivered, Invalidation, ReadAhead, WatermarkOf, WriteCache};
 pub use bus::{Bus, WriteLeaves};
-pub use error::SpecError;
 pub use geometry::{Geometry, GrownDefects, Sparing, TrackOrder, Zone};
 pub use key::{Key, Kind, Shown, Vary};
 pub use mechanics::{Mechanics, SeekCurve, TwoPiece};

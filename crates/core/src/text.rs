@@ -5,12 +5,12 @@
 
 mod args;
 mod call;
-mod fault;
+mod error;
 mod nearest;
 pub mod quantity;
 
 pub(crate) use args::{Args, NO_PARAMETERS, no_share, percent, share};
 pub use call::list;
 pub(crate) use call::{Call, words};
-pub use fault::Fault;
+pub use error::{InputError, line_of};
 pub use nearest::nearest;

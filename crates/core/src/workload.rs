@@ -34,7 +34,7 @@ pub use requests::Requests;
 pub use sizes::Sizes;
 
 use crate::request::Request;
-use crate::text::{self, Fault, quantity, words};
+use crate::text::{self, InputError, quantity, words};
 use crate::units::{Bytes, SectorCount, Span};
 
 /// The parameters of one generator, for a disk.
@@ -70,7 +70,7 @@ impl Disk {
 
 impl Args<'_> {
     /// A size from one sector to `most`.
-    fn size(&mut self, key: &'static str, most: SectorCount) -> Result<SectorCount, Fault> {
+    fn size(&mut self, key: &'static str, most: SectorCount) -> Result<SectorCount, InputError> {
         let expected = self.context.size_expected(most);
         let disk = self.context;
         self.need(key, &expected, |text| disk.size(text, most))
@@ -81,7 +81,7 @@ impl Args<'_> {
         &mut self,
         key: &'static str,
         most: SectorCount,
-    ) -> Result<Option<SectorCount>, Fault> {
+    ) -> Result<Option<SectorCount>, InputError> {
         let expected = self.context.size_expected(most);
         let disk = self.context;
         self.maybe(key, &expected, |text| disk.size(text, most))
@@ -133,21 +133,21 @@ impl Stream {
             (0.0..=1.0).contains(&self.read_share),
             "share of reads: {self:?}"
         );
-        if let Some(fault) = self.fault(disk) {
-            panic!("{fault}: {self:?} on {disk:?}");
+        if let Some(error) = self.error(disk) {
+            panic!("{error}: {self:?} on {disk:?}");
         }
         Requests::new(self, disk, seed, number, of)
     }
 
     /// What does not fit together or on the disk, if anything.
-    fn fault(&self, disk: Disk) -> Option<Fault> {
+    fn error(&self, disk: Disk) -> Option<InputError> {
         let bounds = self.sizes.bounds();
         if bounds.unit.0 == 0 || bounds.max.0 == 0 || bounds.max > disk.max_sectors() {
             let found = format!("{} sectors", bounds.max.0);
             let expected = disk.size_expected(disk.max_sectors());
-            return Some(Fault::new("size", &found, expected));
+            return Some(InputError::new("size", &found, expected));
         }
-        self.places.fault(places::Room::new(disk, bounds))
+        self.places.error(places::Room::new(disk, bounds))
     }
 }
 
@@ -173,26 +173,28 @@ impl Workload {
     /// let reads = workload.unwrap().streams[0].requests(disk, 1).filter(|r| r.op.is_read());
     /// assert_eq!(reads.take(3).count(), 3);
     ///
-    /// let fault = Workload::parse("poison(rate=60/s)", disk).unwrap_err();
+    /// let error = Workload::parse("poison(rate=60/s)", disk).unwrap_err();
     /// let told = "arrivals: found \"poison\", expected arrivals, perhaps \"poisson\"";
-    /// assert_eq!(fault.to_string(), told);
+    /// assert_eq!(error.to_string(), told);
     /// ```
-    pub fn parse(text: &str, disk: Disk) -> Result<Self, Fault> {
+    pub fn parse(text: &str, disk: Disk) -> Result<Self, InputError> {
         let words = words(text);
         let streams = words.split(|word| *word == "+");
         let streams = streams.map(|words| stream_of_words(words, disk));
         Ok(Self {
-            streams: streams.collect::<Result<_, Fault>>()?,
+            streams: streams.collect::<Result<_, InputError>>()?,
         })
     }
 
-    /// Reads a workload from the text of a TOML file, for `disk`.
+    /// Reads a workload from the text of a TOML file, for `disk`. `file` is the name that errors
+    /// give. `file` is the name that errors
+    /// give.
     ///
     /// # Errors
-    /// As [`Self::parse`], with the line; and what is not TOML.
+    /// As [`Self::parse`], with file and line; and what is not TOML.
     #[cfg(feature = "toml")]
-    pub fn parse_toml(text: &str, disk: Disk) -> Result<Self, Fault> {
-        document::read(text, disk)
+    pub fn parse_toml(text: &str, file: &str, disk: Disk) -> Result<Self, InputError> {
+        document::read(text, file, disk)
     }
 
     /// The requests of each stream, as `seed` gives them.
@@ -207,10 +209,10 @@ impl Workload {
 }
 
 /// Reads arrivals, then places, and `size=` and `reads=` anywhere behind.
-fn stream_of_words(words: &[&str], disk: Disk) -> Result<Stream, Fault> {
+fn stream_of_words(words: &[&str], disk: Disk) -> Result<Stream, InputError> {
     let Some((first, rest)) = words.split_first() else {
         let expected = "when requests come, such as poisson(rate=60/s)";
-        return Err(Fault::missing("arrivals".to_owned(), expected));
+        return Err(InputError::missing("arrivals", expected));
     };
     let mut stream = Stream::worthington94();
     stream.arrivals = Arrivals::read(first, disk, "arrivals")?;
@@ -224,11 +226,11 @@ fn stream_of_words(words: &[&str], disk: Disk) -> Result<Stream, Fault> {
                     "reads" => &mut reads,
                     _ => {
                         let known = ["size", "reads"];
-                        return Err(Fault::unknown("key", key, "a known key", &known));
+                        return Err(InputError::unknown("key", key, "a known key", &known));
                     }
                 };
                 if slot.replace(value).is_some() {
-                    return Err(Fault::new(key, value, "it once"));
+                    return Err(InputError::new(key, value, "it once"));
                 }
             }
             _ => places.push(*word),
@@ -243,9 +245,9 @@ fn stream_of_words(words: &[&str], disk: Disk) -> Result<Stream, Fault> {
     if let Some(text) = reads {
         stream.read_share = read_reads(text, "reads")?;
     }
-    stream.fault(disk).map_or(Ok(stream), Err)
+    stream.error(disk).map_or(Ok(stream), Err)
 }
 
-fn read_reads(text: &str, field: &str) -> Result<f64, Fault> {
+fn read_reads(text: &str, field: &str) -> Result<f64, InputError> {
     text::share(text).ok_or_else(|| text::no_share(field, text))
 }

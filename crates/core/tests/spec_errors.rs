@@ -4,7 +4,7 @@
 use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::Op;
 use diskarm_core::spec::{self, Document};
-use diskarm_core::text::quantity;
+use diskarm_core::text::{InputError, quantity};
 use diskarm_core::units::{Cylinder, Span};
 
 /// A small drive that has every kind of field; what it means is checked in `spec_values`.
@@ -55,17 +55,26 @@ fn each_error_names_file_line_field_value_and_expectation() {
 #[test]
 fn a_later_stage_reports_with_the_line_of_the_field() {
     let document = Document::read(GOOD, "x.toml").unwrap_or_else(|error| panic!("{error}"));
-    let line_of = |field| document.error_at(field, String::new(), String::new()).line;
-    let line_with = |text: &str| 1 + GOOD.lines().position(|line| line == text).unwrap_or(0);
-    assert_eq!(line_of("geometry.zones[1].spares"), line_with("spares = 4"));
-    assert_eq!(line_of("geometry.sectors"), line_with("sectors = 1_000"));
+    let line_of = |field| document.locate(InputError::missing(field, "")).line;
+    let line_with = |text: &str| {
+        let before = GOOD.lines().take_while(|line| *line != text);
+        1 + before.count() as u64
+    };
+    assert_eq!(
+        line_of("geometry.zones[1].spares"),
+        Some(line_with("spares = 4"))
+    );
+    assert_eq!(
+        line_of("geometry.sectors"),
+        Some(line_with("sectors = 1_000"))
+    );
     // A field that was left out: the line of the table it would stand in.
     assert_eq!(
         line_of("geometry.zones[0].slips"),
-        line_with("[[geometry.zones]]")
+        Some(line_with("[[geometry.zones]]"))
     );
-    assert_eq!(line_of("nowhere.at.all"), 1);
-    let error = document.error_at("geometry.sectors", "1000".into(), "1024".into());
+    assert_eq!(line_of("nowhere.at.all"), Some(1));
+    let error = document.locate(InputError::shown("geometry.sectors", 1000, "1024"));
     let line = line_with("sectors = 1_000");
     assert_eq!(
         error.to_string(),

@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use diskarm_core::geometry::Layout;
-use diskarm_core::spec::{self, SpecError};
+use diskarm_core::spec;
+use diskarm_core::text::InputError;
 use diskarm_core::units::SectorCount;
 
 const PAGE: &str = include_str!("../../../docs/specification.md");
@@ -70,7 +71,7 @@ fn text_and_place(table: &str) -> (String, usize) {
     (text, place)
 }
 
-fn refusal(text: &str) -> SpecError {
+fn refusal(text: &str) -> InputError {
     match spec::parse(text, "x.toml") {
         Ok(_) => panic!("no error:\n{text}"),
         Err(error) => error,

@@ -63,7 +63,7 @@ impl Iterator for Random {
 }
 
 fn policy(name: &str, drive: &Drive) -> Box<dyn Policy<Drive>> {
-    let choice: PolicyConfig = name.parse().unwrap_or_else(|fault| panic!("{fault}"));
+    let choice: PolicyConfig = name.parse().unwrap_or_else(|error| panic!("{error}"));
     choice.policy(drive)
 }
 

@@ -49,9 +49,7 @@ fn capacities_are_exact_to_the_sector() {
             let mut geometry = geometry.clone();
             geometry.sectors = SectorCount(wrong);
             let error = Layout::new(&geometry).expect_err(&file);
-            let told = document
-                .error_at(&error.field, error.value, error.expected)
-                .to_string();
+            let told = document.locate(error).to_string();
             let line = entry
                 .text
                 .lines()

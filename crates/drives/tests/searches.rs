@@ -35,9 +35,9 @@ fn served(drive: &str, policy: &str, outstanding: usize, count: usize) -> Vec<Co
         sector: Bytes(512),
     };
     let text = "closed(clients=1) size=exponential(mean=8KiB) reads=67%";
-    let workload = Workload::parse(text, disk).unwrap_or_else(|fault| panic!("{fault}"));
+    let workload = Workload::parse(text, disk).unwrap_or_else(|error| panic!("{error}"));
     let requests = workload.streams[0].requests(disk, 11).take(count);
-    let choice: PolicyConfig = policy.parse().unwrap_or_else(|fault| panic!("{fault}"));
+    let choice: PolicyConfig = policy.parse().unwrap_or_else(|error| panic!("{error}"));
     let policy = choice.policy(&drive);
     let mut seen = Seen::default();
     let mut load = Closed::new(requests, outstanding, Span::ZERO);

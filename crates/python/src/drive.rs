@@ -9,7 +9,7 @@ use diskarm_simulate::Model;
 use pyo3::prelude::*;
 
 use crate::convert::python;
-use crate::fault::{raised, wrong};
+use crate::error::{raised, wrong};
 
 /// A drive's model: a name of the catalogue, or a path that ends in .toml to a specification.
 #[pyclass(frozen, module = "diskarm")]

@@ -3,7 +3,7 @@
 
 mod convert;
 mod drive;
-mod fault;
+mod error;
 mod measured;
 mod pending;
 mod policy;
@@ -24,7 +24,7 @@ mod _diskarm {
     #[pymodule_export]
     use crate::drive::{Drive, drives};
     #[pymodule_export]
-    use crate::fault::nearest;
+    use crate::error::nearest;
     #[pymodule_export]
     use crate::measured::{calibrate, validate};
     #[pymodule_export]

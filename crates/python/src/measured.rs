@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::convert::python;
 use crate::drive::Drive;
-use crate::fault::{raised, wrong};
+use crate::error::{raised, wrong};
 use crate::trace::AskedReading;
 use crate::wait;
 

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
 use crate::convert::python;
-use crate::fault::raised;
+use crate::error::raised;
 use crate::pending::Pending;
 
 /// A policy as it was asked for.

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::convert::python;
 use crate::drive::Drive;
-use crate::fault::{raised, wrong};
+use crate::error::{raised, wrong};
 use crate::policy::Asked;
 use crate::requests::{Batch, Columns};
 use crate::trace::Trace;

@@ -6,14 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use diskarm_study::error::FileError;
 use diskarm_study::report::Report;
 use diskarm_study::{Asked, Results, Runner, Store, Stored, StudyError, compute, studies};
 use pyo3::prelude::*;
 use serde_json::Value;
 
 use crate::convert::python;
-use crate::fault::{failed, wrong, wrong_study};
+use crate::error::{failed, wrong, wrong_study};
 use crate::wait;
 
 /// A study that was read.
@@ -36,7 +35,7 @@ impl Study {
     ) -> PyResult<Self> {
         let asked = Asked { quick, traces };
         let study = diskarm_study::Study::read(name, toml, file, asked);
-        let study = Arc::new(study.map_err(|error: FileError| wrong_study(py, &error))?);
+        let study = Arc::new(study.map_err(|error| wrong_study(py, &error))?);
         Ok(Self { study })
     }
 

@@ -6,7 +6,7 @@ use diskarm_trace::adapt::{Factor, parse_instant};
 use diskarm_trace::{ArrivalEvent, OnError};
 use pyo3::prelude::*;
 
-use crate::fault::wrong;
+use crate::error::wrong;
 
 /// The fields of `diskarm.Trace`.
 #[derive(FromPyObject)]

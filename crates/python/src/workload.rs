@@ -18,8 +18,10 @@ impl Workload {
         if !self.is_toml {
             return model.workload(&self.text);
         }
-        let place = "workload.toml".to_owned();
-        let read = Meant::parse_toml(&self.text, model.disk());
-        read.map_err(|fault| Error::Workload { place, fault })
+        Ok(Meant::parse_toml(
+            &self.text,
+            "workload.toml",
+            model.disk(),
+        )?)
     }
 }

@@ -4,16 +4,14 @@
 //! What is set is not judged here: `diskarm_core::spec::parse` reads the outcome and says what is
 //! wrong with it.
 
-mod error;
 mod write;
 
 use std::borrow::Cow;
 use std::fmt;
 
+use diskarm_core::text::{InputError, line_of};
 use diskarm_core::units::{SectorCount, Span};
-use toml_edit::{DocumentMut, Item, Table, TableLike};
-
-pub use error::RewriteError;
+use toml_edit::{DocumentMut, Item, Table, TableLike, TomlError};
 
 /// One value to set.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,9 +71,8 @@ pub enum Value {
 ///
 /// # Errors
 /// `base` is not TOML; or it has a value where an edit needs a table, or the other way round.
-pub fn rewrite(base: &str, edits: &[Edit]) -> Result<String, RewriteError> {
-    let not_toml = |error| RewriteError::not_toml(base, &error);
-    let mut document: DocumentMut = base.parse().map_err(not_toml)?;
+pub fn rewrite(base: &str, edits: &[Edit]) -> Result<String, InputError> {
+    let mut document: DocumentMut = base.parse().map_err(|error| not_toml(base, &error))?;
     for edit in edits {
         apply(document.as_table_mut(), edit)?;
     }
@@ -92,10 +89,17 @@ pub fn rewrite(base: &str, edits: &[Edit]) -> Result<String, RewriteError> {
     })
 }
 
-fn apply(root: &mut Table, edit: &Edit) -> Result<(), RewriteError> {
+fn not_toml(base: &str, error: &TomlError) -> InputError {
+    let offset = error.span().map_or(0, |span| span.start);
+    let message = error.message().replace('\n', " ");
+    InputError::message(format!("not TOML: {message}")).at_line(line_of(base, offset))
+}
+
+fn apply(root: &mut Table, edit: &Edit) -> Result<(), InputError> {
     let whole: &str = &edit.key;
-    let misplaced = || RewriteError::Misplaced {
-        key: whole.to_owned(),
+    let misplaced = || {
+        let found = "a table for a value or a value for a table";
+        InputError::shown(whole, found, "a key that can be set")
     };
     let (path, key) = match &edit.value {
         Value::SeekTable(_) => (whole, "cylinders_ms"),

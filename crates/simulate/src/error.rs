@@ -5,38 +5,14 @@ use std::fmt;
 use std::io;
 
 use diskarm_core::engine::Rejected;
-use diskarm_core::spec::SpecError;
-use diskarm_core::text::Fault;
+use diskarm_core::text::InputError;
 use diskarm_trace::{Location, TraceError};
 
 /// What is wrong with what was asked for. Displays as one line.
 #[derive(Debug)]
 pub enum Error {
-    /// An argument has a value that it cannot have.
-    Argument {
-        /// Its name, as the command line writes it: `--warmup`.
-        argument: &'static str,
-        /// The value as it was given.
-        found: String,
-        /// What would have been accepted.
-        expected: String,
-    },
-    /// A drive specification is wrong.
-    Spec(SpecError),
-    /// A policy is wrong.
-    Policy {
-        /// The argument; also what the fault calls a policy that is unknown.
-        argument: &'static str,
-        /// What is wrong.
-        fault: Fault,
-    },
-    /// A workload is wrong, or does not fit the drive.
-    Workload {
-        /// The argument, or the file.
-        place: String,
-        /// What is wrong.
-        fault: Fault,
-    },
+    /// An argument, a specification, a policy or a workload is wrong, or does not fit the drive.
+    Input(InputError),
     /// A trace is wrong, or does not fit the drive.
     Trace(TraceError),
     /// A device refused a request that nobody had checked before.
@@ -57,24 +33,13 @@ impl Error {
         found: impl Into<String>,
         expected: impl Into<String>,
     ) -> Self {
-        Self::Argument {
-            argument,
-            found: found.into(),
-            expected: expected.into(),
-        }
+        Self::Input(InputError::new(argument, &found.into(), expected))
     }
 
     /// The same where the caller calls the argument otherwise.
-    pub fn calling(self, name: &'static str) -> Self {
+    pub fn calling(self, name: &str) -> Self {
         match self {
-            Self::Argument {
-                found, expected, ..
-            } => Self::argument(name, found, expected),
-            // Without a line it is the argument itself that is wrong.
-            Self::Workload { fault, .. } if fault.line.is_none() => Self::Workload {
-                place: name.to_owned(),
-                fault,
-            },
+            Self::Input(error) => Self::Input(error.named(name)),
             other => other,
         }
     }
@@ -82,34 +47,29 @@ impl Error {
     /// The file that is wrong, as it was named.
     pub fn file(&self) -> Option<&str> {
         match self {
-            Self::Spec(error) => Some(&error.file),
-            // Without a line it is the argument itself that is wrong.
-            Self::Workload { place, fault } => fault.line.map(|_| place.as_str()),
+            Self::Input(error) => error.file(),
             Self::Trace(error) => Some(error.name()),
             Self::Unread { path, .. } => Some(path),
-            Self::Argument { .. } | Self::Policy { .. } | Self::Rejected(_) => None,
+            Self::Rejected(_) => None,
         }
     }
 
     /// The line of the file, from 1.
     pub fn line(&self) -> Option<u64> {
         match self {
-            Self::Spec(error) => Some(error.line as u64),
-            Self::Workload { fault, .. } => fault.line.map(|line| line as u64),
+            Self::Input(error) => error.line,
             Self::Trace(error) => match error.location() {
                 Some(Location::Line(line)) => Some(line),
                 _ => None,
             },
-            _ => None,
+            Self::Rejected(_) | Self::Unread { .. } => None,
         }
     }
 
     /// What is wrong in it: a key, a column, a parameter, or the argument.
     pub fn field(&self) -> Option<&str> {
         match self {
-            Self::Argument { argument, .. } => Some(argument),
-            Self::Spec(error) => Some(&error.field),
-            Self::Policy { fault, .. } | Self::Workload { fault, .. } => Some(&fault.field),
+            Self::Input(error) => Some(&error.field),
             Self::Trace(error) => error.field(),
             Self::Rejected(_) | Self::Unread { .. } => None,
         }
@@ -119,18 +79,7 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Argument {
-                argument,
-                found,
-                expected,
-            } => write!(f, "{argument}: found {found:?}, expected {expected}"),
-            Self::Spec(error) => error.fmt(f),
-            Self::Policy { argument, fault } if fault.field == *argument => fault.fmt(f),
-            Self::Policy { argument, fault } => write!(f, "{argument}: {fault}"),
-            Self::Workload { place, fault } => match fault.line {
-                Some(line) => write!(f, "{place}:{line}: {fault}"),
-                None => write!(f, "{place}: {fault}"),
-            },
+            Self::Input(error) => error.fmt(f),
             Self::Trace(error) => error.fmt(f),
             Self::Rejected(error) => error.fmt(f),
             Self::Unread { path, source } => write!(f, "{path}: cannot read: {source}"),
@@ -141,9 +90,7 @@ impl fmt::Display for Error {
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self {
-            Self::Argument { .. } => None,
-            Self::Spec(error) => Some(error),
-            Self::Policy { fault, .. } | Self::Workload { fault, .. } => Some(fault),
+            Self::Input(error) => Some(error),
             Self::Trace(error) => Some(error),
             Self::Rejected(error) => Some(error),
             Self::Unread { source, .. } => Some(source),
@@ -151,9 +98,9 @@ impl StdError for Error {
     }
 }
 
-impl From<SpecError> for Error {
-    fn from(error: SpecError) -> Self {
-        Self::Spec(error)
+impl From<InputError> for Error {
+    fn from(error: InputError) -> Self {
+        Self::Input(error)
     }
 }
 

@@ -48,8 +48,8 @@ impl Model {
     pub fn read(text: impl Into<Cow<'static, str>>, name: &str) -> Result<Self, Error> {
         let text = text.into();
         let document = Document::read(&text, name)?;
-        let layout = Layout::new(&document.spec.geometry)
-            .map_err(|e| document.error_at(&e.field, e.value, e.expected))?;
+        let layout = Layout::new(&document.spec.geometry);
+        let layout = layout.map_err(|error| document.locate(error))?;
         let spec = document.spec;
         Ok(Self {
             name: name.to_owned(),
@@ -74,14 +74,11 @@ impl Model {
     /// A workload that is wrong, or that the drive has no room for, told of `--workload` or of the
     /// file; a file that cannot be read.
     pub fn workload(&self, text: &str) -> Result<Workload, Error> {
-        let at = |place: &str| {
-            let place = place.to_owned();
-            |fault| Error::Workload { place, fault }
-        };
         if Path::new(text).extension().is_none_or(|end| end != "toml") {
-            return Workload::parse(text, self.disk()).map_err(at("--workload"));
+            let workload = Workload::parse(text, self.disk());
+            return workload.map_err(|error| error.in_argument("--workload").into());
         }
-        Workload::parse_toml(&read_file(text)?, self.disk()).map_err(at(text))
+        Ok(Workload::parse_toml(&read_file(text)?, text, self.disk())?)
     }
 }
 

@@ -42,7 +42,7 @@ impl MakePolicy for PolicyConfig {
 /// # Errors
 /// What is wrong with it.
 pub fn policy(argument: &'static str, text: &str) -> Result<PolicyConfig, Error> {
-    PolicyConfig::parse(text, argument).map_err(|fault| Error::Policy { argument, fault })
+    PolicyConfig::parse(text, argument).map_err(|error| error.in_argument(argument).into())
 }
 
 /// A drive behind a host's queue, and its requests.

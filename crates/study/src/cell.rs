@@ -7,11 +7,11 @@ use serde::Serialize;
 use toml::Spanned;
 
 use crate::axis::{Axis, Point, describe, names};
-use crate::error::FileError;
 use crate::measure::Measure;
 use crate::place::{Place, Text};
 use crate::scalar::Scalar;
 use crate::template::{Names, fill};
+use diskarm_core::text::InputError;
 
 /// The keys of `[cell]`, as the file has them.
 pub(crate) type Keys = BTreeMap<String, Spanned<toml::Value>>;
@@ -112,7 +112,7 @@ pub(crate) struct Reader<'a> {
 
 impl Reader<'_> {
     /// The cell at `point`.
-    pub(crate) fn read(&self, point: &Point) -> Result<Cell, FileError> {
+    pub(crate) fn read(&self, point: &Point) -> Result<Cell, InputError> {
         let names = names(self.axes, point);
         let filled = Filled {
             reader: self,
@@ -187,14 +187,14 @@ impl Filled<'_> {
         }
     }
 
-    fn scalar(&self, key: &str) -> Result<Option<Scalar>, FileError> {
+    fn scalar(&self, key: &str) -> Result<Option<Scalar>, InputError> {
         let Some(value) = self.reader.keys.get(key) else {
             return Ok(None);
         };
         self.fill(value.get_ref(), &self.at(key)).map(Some)
     }
 
-    fn fill(&self, value: &toml::Value, at: &Place) -> Result<Scalar, FileError> {
+    fn fill(&self, value: &toml::Value, at: &Place) -> Result<Scalar, InputError> {
         let wrong = |expected: &str| at.error(value.to_string(), self.expected(expected));
         let scalar = Scalar::of(value).ok_or_else(|| wrong("a single value"))?;
         match &scalar {
@@ -204,14 +204,14 @@ impl Filled<'_> {
     }
 
     /// A text that is not empty.
-    fn text(&self, key: &str) -> Result<String, FileError> {
+    fn text(&self, key: &str) -> Result<String, InputError> {
         let found = self.scalar(key)?.map(|scalar| scalar.to_string());
         let found = found.filter(|text| !text.is_empty());
         found.ok_or_else(|| self.at(key).error("nothing", self.expected("it to be set")))
     }
 
     /// A whole number from `least` on; `default` where it is absent.
-    fn count(&self, key: &str, least: u64, default: Option<u64>) -> Result<u64, FileError> {
+    fn count(&self, key: &str, least: u64, default: Option<u64>) -> Result<u64, InputError> {
         let expected = self.expected(&format!("a whole number of {least} or more"));
         let wrong = |found: String| self.at(key).error(found, expected);
         match (self.scalar(key)?, default) {
@@ -227,7 +227,7 @@ impl Filled<'_> {
     }
 
     /// Either a workload or a trace, with the keys that belong to it.
-    fn one_of_both(&self) -> Result<(), FileError> {
+    fn one_of_both(&self) -> Result<(), InputError> {
         let has = |key: &&&str| self.reader.keys.contains_key(**key);
         let (own, other): (&str, &[&str]) = match (has(&&"workload"), has(&&"trace")) {
             (true, false) => ("workload", TRACE_KEYS),
@@ -248,7 +248,7 @@ impl Filled<'_> {
     }
 
     /// What is changed of a trace.
-    fn changes(&self) -> Result<BTreeMap<String, String>, FileError> {
+    fn changes(&self) -> Result<BTreeMap<String, String>, InputError> {
         let mut changes = BTreeMap::new();
         for key in TRACE_KEYS {
             if let Some(scalar) = self.scalar(key)? {
@@ -259,7 +259,7 @@ impl Filled<'_> {
     }
 
     /// What is set in the drive's specification, as TOML writes it.
-    fn spec(&self) -> Result<BTreeMap<String, String>, FileError> {
+    fn spec(&self) -> Result<BTreeMap<String, String>, InputError> {
         let Some(spec) = self.reader.keys.get("spec") else {
             return Ok(BTreeMap::new());
         };
@@ -277,14 +277,14 @@ impl Filled<'_> {
         table.iter().map(filled).collect()
     }
 
-    fn measure(&self) -> Result<Measure, FileError> {
+    fn measure(&self) -> Result<Measure, InputError> {
         match self.scalar("measure")? {
             None => Ok(Measure::Responses),
             Some(name) => Measure::find(&name.to_string(), &self.at("measure")),
         }
     }
 
-    fn replications(&self, drawn: bool) -> Result<Replications, FileError> {
+    fn replications(&self, drawn: bool) -> Result<Replications, InputError> {
         let count = |key, default| {
             let count = self.count(key, 1, default)?;
             let wrong = |_| {
@@ -331,7 +331,7 @@ impl Filled<'_> {
     }
 
     /// A percentage above 0.
-    fn share(&self, key: &str) -> Result<Option<f64>, FileError> {
+    fn share(&self, key: &str) -> Result<Option<f64>, InputError> {
         let Some(scalar) = self.scalar(key)? else {
             return Ok(None);
         };

@@ -28,10 +28,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::axis::Axis;
-use crate::error::FileError;
 use crate::metric::Column;
 use crate::place::Place;
 use crate::results::Results;
+use diskarm_core::text::InputError;
 use keys::Keys;
 
 /// A claim of a paper, and how it is checked.
@@ -63,7 +63,7 @@ pub struct Info {
     pub holds: &'static str,
     /// What else the claim says, as it is written with its default, and what each means.
     pub keys: &'static [(&'static str, &'static str)],
-    read: fn(&mut Keys<'_>) -> Result<Arc<dyn Check>, FileError>,
+    read: fn(&mut Keys<'_>) -> Result<Arc<dyn Check>, InputError>,
 }
 
 /// All checks.
@@ -158,7 +158,7 @@ impl RawClaim {
         axes: &[Axis],
         columns: &[Column],
         at: &Place,
-    ) -> Result<Claim, FileError> {
+    ) -> Result<Claim, InputError> {
         let info = CHECKS.iter().find(|info| info.name == self.check);
         let known: Vec<&str> = CHECKS.iter().map(|info| info.name).collect();
         let info = info.ok_or_else(|| at.part("check").unknown(&self.check, "a check", &known))?;

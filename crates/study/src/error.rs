@@ -4,11 +4,13 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use diskarm_core::text::InputError;
+
 /// Why a study cannot be read, run or reported. Displays as one line.
 #[derive(Debug)]
 pub enum StudyError {
     /// The file says something that it cannot.
-    File(FileError),
+    File(InputError),
     /// A cell cannot be simulated.
     Cell {
         /// The study and the cell: `fig3.toml: policy = SSTF, rate = 40`.
@@ -105,46 +107,8 @@ impl std::error::Error for StudyError {
     }
 }
 
-impl From<FileError> for StudyError {
-    fn from(error: FileError) -> Self {
+impl From<InputError> for StudyError {
+    fn from(error: InputError) -> Self {
         Self::File(error)
     }
 }
-
-/// One thing wrong with a study file. Displays as one line:
-/// `mine.toml:12: axis.rate.values: found no value, expected at least one`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileError {
-    /// The file, as the caller named it.
-    pub file: String,
-    /// The line, from 1.
-    pub line: usize,
-    /// Where in the file, for example `axis.rate.values`.
-    pub field: String,
-    /// The value as the file writes it, or what stands for it; empty where the parser's message
-    /// says all.
-    pub found: String,
-    /// What would have been accepted, or the parser's message.
-    pub expected: String,
-}
-
-impl fmt::Display for FileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            file,
-            line,
-            field,
-            found,
-            expected,
-        } = self;
-        match (field.as_str(), found.as_str()) {
-            ("", "") => write!(f, "{file}:{line}: {expected}"),
-            _ => write!(
-                f,
-                "{file}:{line}: {field}: found {found}, expected {expected}"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for FileError {}

@@ -3,10 +3,10 @@
 use serde::Deserialize;
 
 use crate::axis::Axis;
-use crate::error::FileError;
 use crate::metric::{Column, Metric};
 use crate::place::Place;
 use crate::select::{Selection, axis_of};
+use diskarm_core::text::InputError;
 
 /// How an axis of a figure is divided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -106,7 +106,7 @@ impl RawFigure {
         axes: &[Axis],
         columns: &[Column],
         at: &Place,
-    ) -> Result<Figure, FileError> {
+    ) -> Result<Figure, InputError> {
         let y = Metric::find(&self.y, columns, &at.part("y"))?;
         let x = axis_of(&self.x, axes, &at.part("x"))?;
         if axes[x].numbers().is_none() {
@@ -145,7 +145,7 @@ impl RawTable {
         axes: &[Axis],
         columns: &[Column],
         at: &Place,
-    ) -> Result<Table, FileError> {
+    ) -> Result<Table, InputError> {
         let names = match self.metric {
             OneOrMore::One(name) => vec![name],
             OneOrMore::More(names) => names,
@@ -172,7 +172,7 @@ impl RawTable {
 }
 
 /// A name that can be part of a file's on every system.
-pub(crate) fn file_name(name: String, at: &Place) -> Result<String, FileError> {
+pub(crate) fn file_name(name: String, at: &Place) -> Result<String, InputError> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     match !name.is_empty() && name.chars().all(fits) && !name.starts_with('.') {
         true => Ok(name),

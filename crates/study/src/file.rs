@@ -8,7 +8,6 @@ use toml::Spanned;
 use crate::axis::{Axis, AxisValue, Point, names, points};
 use crate::cell::{Cell, KEYS, Keys, Reader};
 use crate::claim::{Claim, JudgedClaim, RawClaim};
-use crate::error::FileError;
 use crate::figure::{Figure, RawFigure, RawTable, Table};
 use crate::map::{Map, RawMap};
 use crate::measure::Measure;
@@ -18,6 +17,7 @@ use crate::results::Results;
 use crate::scalar::Scalar;
 use crate::select::places;
 use crate::template;
+use diskarm_core::text::InputError;
 
 /// How a study is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl Study {
     /// The first thing that is wrong with it, or with its short form, whichever is asked for. Every
     /// cell is read, though none is simulated. And where a short form is asked for of a study that
     /// has none.
-    pub fn read(name: &str, text: &str, file: &str, asked: Asked) -> Result<Self, FileError> {
+    pub fn read(name: &str, text: &str, file: &str, asked: Asked) -> Result<Self, InputError> {
         let place = Text { file, text };
         let parsed = || toml::from_str(text).map_err(|error| place.not_toml(&error));
         let [raw, again]: [Raw; 2] = [parsed()?, parsed()?];
@@ -155,7 +155,7 @@ impl Study {
     }
 
     /// Its short form, as `quick` says.
-    fn shortened(self, quick: Keys, raw: Raw, place: Text<'_>) -> Result<Self, FileError> {
+    fn shortened(self, quick: Keys, raw: Raw, place: Text<'_>) -> Result<Self, InputError> {
         let (mut keys, mut axes) = (raw.cell.get_ref().clone(), self.axes);
         let mut differs = shorten(quick, &mut keys, &mut axes, place)?;
         let form = Form::of(&raw, axes, &keys, place)?;
@@ -209,7 +209,7 @@ struct Form<'a> {
 }
 
 impl<'a> Form<'a> {
-    fn of(raw: &Raw, axes: Vec<Axis>, keys: &Keys, place: Text<'a>) -> Result<Self, FileError> {
+    fn of(raw: &Raw, axes: Vec<Axis>, keys: &Keys, place: Text<'a>) -> Result<Self, InputError> {
         check_names(&axes, &raw.axis, keys, place)?;
         let cells = cells(&axes, keys, place)?;
         let columns = columns(&cells, &axes, &raw.columns, place)?;
@@ -226,8 +226,8 @@ impl<'a> Form<'a> {
         &self,
         kind: &str,
         raws: Vec<Spanned<R>>,
-        read: impl Fn(R, &[Axis], &[Column], &crate::place::Place) -> Result<T, FileError>,
-    ) -> Vec<Result<T, FileError>> {
+        read: impl Fn(R, &[Axis], &[Column], &crate::place::Place) -> Result<T, InputError>,
+    ) -> Vec<Result<T, InputError>> {
         let parts = raws.into_iter().enumerate().map(|(number, raw)| {
             let at = self.place.at(&raw.span(), format!("{kind}[{number}]"));
             read(raw.into_inner(), &self.axes, &self.columns, &at)
@@ -236,7 +236,7 @@ impl<'a> Form<'a> {
     }
 }
 
-fn read_axis(raw: &Spanned<RawAxis>, asked: &Asked, text: Text<'_>) -> Result<Axis, FileError> {
+fn read_axis(raw: &Spanned<RawAxis>, asked: &Asked, text: Text<'_>) -> Result<Axis, InputError> {
     let raw = raw.get_ref();
     let name = raw.name.get_ref();
     let at = text.at(&raw.values.span(), format!("axis.{name}.values"));
@@ -319,7 +319,7 @@ fn shorten(
     keys: &mut Keys,
     axes: &mut [Axis],
     text: Text<'_>,
-) -> Result<Vec<String>, FileError> {
+) -> Result<Vec<String>, InputError> {
     if let Some(kept) = quick.remove("axes") {
         let at = text.at(&kept.span(), "quick.axes");
         let toml::Value::Table(kept) = kept.into_inner() else {
@@ -360,7 +360,7 @@ fn check_names(
     raw: &[Spanned<RawAxis>],
     keys: &Keys,
     text: Text<'_>,
-) -> Result<(), FileError> {
+) -> Result<(), InputError> {
     let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
     for (axis, raw) in axes.iter().zip(raw) {
         let at = text.at(&raw.get_ref().name.span(), format!("axis.{}", axis.name));
@@ -412,7 +412,7 @@ fn strings(value: &toml::Value) -> Vec<&str> {
     }
 }
 
-fn cells(axes: &[Axis], keys: &Keys, text: Text<'_>) -> Result<Vec<Cell>, FileError> {
+fn cells(axes: &[Axis], keys: &Keys, text: Text<'_>) -> Result<Vec<Cell>, InputError> {
     let reader = Reader { text, axes, keys };
     let points: Vec<Point> = points(axes);
     let cells: Vec<Cell> = points
@@ -433,7 +433,7 @@ fn columns(
     axes: &[Axis],
     derived: &BTreeMap<String, Spanned<String>>,
     text: Text<'_>,
-) -> Result<Vec<Column>, FileError> {
+) -> Result<Vec<Column>, InputError> {
     let measure: Measure = cells[0].inputs.measure;
     let measured = measure.info().columns.iter();
     let mut columns: Vec<Column> = measured

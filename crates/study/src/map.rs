@@ -3,11 +3,11 @@
 use serde::Deserialize;
 
 use crate::axis::Axis;
-use crate::error::FileError;
 use crate::figure::file_name;
 use crate::metric::{Column, Metric};
 use crate::place::Place;
 use crate::select::{Selection, axis_of};
+use diskarm_core::text::InputError;
 
 /// A map: several metrics, one above the other, over the numbers of an axis.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ impl RawMap {
         axes: &[Axis],
         columns: &[Column],
         at: &Place,
-    ) -> Result<Map, FileError> {
+    ) -> Result<Map, InputError> {
         let metrics = self.y.iter();
         let metrics = metrics.map(|name| Metric::find(name, columns, &at.part("y")));
         let y: Vec<Metric> = metrics.collect::<Result<_, _>>()?;

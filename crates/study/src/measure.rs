@@ -11,8 +11,8 @@ use std::ops::ControlFlow;
 use diskarm_simulate::Simulation;
 use serde::{Serialize, Serializer};
 
-use crate::error::FileError;
 use crate::place::Place;
+use diskarm_core::text::InputError;
 
 /// What a measure says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl Measure {
         }
     }
 
-    pub(crate) fn find(name: &str, at: &Place) -> Result<Self, FileError> {
+    pub(crate) fn find(name: &str, at: &Place) -> Result<Self, InputError> {
         let found = ALL.iter().find(|measure| measure.info().name == name);
         let known: Vec<&str> = ALL.iter().map(|measure| measure.info().name).collect();
         found

@@ -1,8 +1,8 @@
 //! What is measured of each cell, by name.
 
-use crate::error::FileError;
 use crate::place::Place;
 use crate::template::{self, names};
+use diskarm_core::text::InputError;
 
 /// A column of the results.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,7 +43,7 @@ impl Column {
         columns: &[Self],
         fields: &[&str],
         at: &Place,
-    ) -> Result<Self, FileError> {
+    ) -> Result<Self, InputError> {
         let wrong = |expected: &str| at.error(format!("{expression:?}"), expected);
         if columns.iter().any(|column| column.name == name) {
             return Err(wrong("a name that no other column has"));
@@ -93,7 +93,7 @@ impl Column {
 
 impl Metric {
     /// The column called `name`.
-    pub(crate) fn find(name: &str, columns: &[Column], at: &Place) -> Result<Self, FileError> {
+    pub(crate) fn find(name: &str, columns: &[Column], at: &Place) -> Result<Self, InputError> {
         let place = columns.iter().position(|column| column.name == name);
         let place = place.map(Self);
         place.ok_or_else(|| at.unknown(name, "a metric that is measured", &known(columns)))

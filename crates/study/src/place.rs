@@ -1,8 +1,9 @@
 //! Where in a study file something stands, for errors that say so.
 
+use std::fmt::Display;
 use std::ops::Range;
 
-use crate::error::FileError;
+use diskarm_core::text::{InputError, line_of};
 
 /// A study file as it is read.
 #[derive(Clone, Copy)]
@@ -15,25 +16,18 @@ pub(crate) struct Text<'a> {
 impl<'a> Text<'a> {
     /// The place of the field `field`, whose value spans these bytes.
     pub(crate) fn at(self, span: &Range<usize>, field: impl Into<String>) -> Place {
-        let before = &self.text.as_bytes()[..span.start.min(self.text.len())];
         Place {
             file: self.file.to_owned(),
-            line: 1 + before.iter().filter(|byte| **byte == b'\n').count(),
+            line: line_of(self.text, span.start),
             field: field.into(),
         }
     }
 
     /// What the parser of TOML has to say.
-    pub(crate) fn not_toml(self, error: &toml::de::Error) -> FileError {
+    pub(crate) fn not_toml(self, error: &toml::de::Error) -> InputError {
         let span = error.span().unwrap_or(0..0);
-        let Place { file, line, .. } = self.at(&span, "");
-        FileError {
-            file,
-            line,
-            field: String::new(),
-            found: String::new(),
-            expected: error.message().trim().replace('\n', " ").replace('`', "\""),
-        }
+        let message = error.message().trim().replace('\n', " ").replace('`', "\"");
+        InputError::message(message).in_file(self.file, line_of(self.text, span.start))
     }
 }
 
@@ -41,20 +35,14 @@ impl<'a> Text<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Place {
     pub(crate) file: String,
-    pub(crate) line: usize,
+    pub(crate) line: u64,
     pub(crate) field: String,
 }
 
 impl Place {
     /// `found`, as written, is not what stands to reason here.
-    pub(crate) fn error(&self, found: impl Into<String>, expected: impl Into<String>) -> FileError {
-        FileError {
-            file: self.file.clone(),
-            line: self.line,
-            field: self.field.clone(),
-            found: found.into(),
-            expected: expected.into(),
-        }
+    pub(crate) fn error(&self, found: impl Display, expected: impl Into<String>) -> InputError {
+        InputError::shown(&self.field, found, expected).in_file(&self.file, self.line)
     }
 
     /// The place of a part of what stands here.
@@ -66,12 +54,7 @@ impl Place {
     }
 
     /// `found` is none of the `known` names; the nearest is suggested, or all are listed.
-    pub(crate) fn unknown(&self, found: &str, what: &str, known: &[&str]) -> FileError {
-        let expected = match (diskarm_core::text::nearest(found, known), known) {
-            (Some(near), _) => format!("{what}, perhaps {near:?}"),
-            (None, []) => format!("no {what}, as there are none"),
-            (None, known) => format!("{what}: {}", known.join(", ")),
-        };
-        self.error(format!("{found:?}"), expected)
+    pub(crate) fn unknown(&self, found: &str, what: &str, known: &[&str]) -> InputError {
+        InputError::unknown(&self.field, found, what, known).in_file(&self.file, self.line)
     }
 }

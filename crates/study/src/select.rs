@@ -1,9 +1,9 @@
 //! Which cells a figure or a claim speaks of.
 
 use crate::axis::{Axis, Point};
-use crate::error::FileError;
 use crate::place::Place;
 use crate::scalar::Scalar;
+use diskarm_core::text::InputError;
 
 /// For each axis that is named, the places of the values that are meant.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -11,7 +11,7 @@ pub struct Selection(Vec<(usize, Vec<usize>)>);
 
 impl Selection {
     /// Reads a table of axes: a value, a list of values, or `{ from, to }`.
-    pub(crate) fn read(table: &toml::Table, axes: &[Axis], at: &Place) -> Result<Self, FileError> {
+    pub(crate) fn read(table: &toml::Table, axes: &[Axis], at: &Place) -> Result<Self, InputError> {
         let mut chosen = Vec::new();
         for (name, value) in table {
             let at = at.part(name);
@@ -70,7 +70,7 @@ impl Selection {
 }
 
 /// The place of the axis called `name`.
-pub(crate) fn axis_of(name: &str, axes: &[Axis], at: &Place) -> Result<usize, FileError> {
+pub(crate) fn axis_of(name: &str, axes: &[Axis], at: &Place) -> Result<usize, InputError> {
     let place = axes.iter().position(|axis| axis.name == name);
     place.ok_or_else(|| {
         let known: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
@@ -83,7 +83,7 @@ pub(crate) fn places(
     value: &toml::Value,
     axis: &Axis,
     at: &Place,
-) -> Result<Vec<usize>, FileError> {
+) -> Result<Vec<usize>, InputError> {
     match value {
         toml::Value::Array(values) if values.is_empty() => {
             Err(at.error("none", "at least one value"))
@@ -107,7 +107,7 @@ pub(crate) fn places(
     }
 }
 
-fn place(value: &toml::Value, axis: &Axis, at: &Place) -> Result<usize, FileError> {
+fn place(value: &toml::Value, axis: &Axis, at: &Place) -> Result<usize, InputError> {
     let text = Scalar::of(value).map(|scalar| scalar.to_string());
     let found = text.as_ref().and_then(|text| axis.find(text));
     found.ok_or_else(|| {
@@ -121,7 +121,7 @@ fn place(value: &toml::Value, axis: &Axis, at: &Place) -> Result<usize, FileErro
 }
 
 /// The numbers of an axis from `from` to `to`, both included; at least one.
-fn within(range: &toml::Table, axis: &Axis, at: &Place) -> Result<Vec<usize>, FileError> {
+fn within(range: &toml::Table, axis: &Axis, at: &Place) -> Result<Vec<usize>, InputError> {
     let wrong = || {
         let expected = "numbers { from, to } that hold a value of this axis";
         at.error(toml::Value::Table(range.clone()).to_string(), expected)

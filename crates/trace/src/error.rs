@@ -4,6 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 
+use diskarm_core::text::InputError;
+
 use crate::record::Location;
 
 /// Why a trace could not be read or written.
@@ -19,9 +21,8 @@ struct Inner {
     kind: ErrorKind,
     name: String,
     location: Option<Location>,
-    /// What in the row is wrong, where it is one field.
-    field: Option<String>,
-    detail: String,
+    /// Its field is what in the row is wrong, where it is one field.
+    error: InputError,
     source: Option<io::Error>,
 }
 
@@ -71,12 +72,15 @@ impl TraceError {
         location: Option<Location>,
         detail: String,
     ) -> Self {
+        Self::of(kind, name, location, InputError::message(detail))
+    }
+
+    fn of(kind: ErrorKind, name: &str, location: Option<Location>, error: InputError) -> Self {
         Self(Box::new(Inner {
             kind,
             name: name.to_owned(),
             location,
-            field: None,
-            detail,
+            error,
             source: None,
         }))
     }
@@ -116,10 +120,8 @@ impl TraceError {
     /// assert_eq!(error.to_string(), "x.csv:3: lbn: found \"70\", expected a block below 64");
     /// ```
     pub fn value(name: &str, location: Location, field: &str, found: &str, expected: &str) -> Self {
-        let detail = format!("{field}: found {}, expected {expected}", Quoted(found));
-        let mut error = Self::new(ErrorKind::Value, name, Some(location), detail);
-        error.0.field = Some(field.to_owned());
-        error
+        let error = InputError::shown(field, Quoted(found), expected);
+        Self::of(ErrorKind::Value, name, Some(location), error)
     }
 
     /// What kind of error.
@@ -139,7 +141,7 @@ impl TraceError {
 
     /// The field that is wrong, if it is one.
     pub fn field(&self) -> Option<&str> {
-        self.0.field.as_deref()
+        Some(self.0.error.field.as_str()).filter(|field| !field.is_empty())
     }
 }
 
@@ -152,7 +154,7 @@ impl fmt::Display for TraceError {
             Some(location @ (Location::Byte(_) | Location::Row(_))) => write!(f, ": {location}")?,
             None => {}
         }
-        write!(f, ": {}", inner.detail)?;
+        write!(f, ": {}", inner.error.problem())?;
         match &inner.source {
             Some(source) => write!(f, ": {source}"),
             None => Ok(()),

@@ -1,29 +1,42 @@
 //! Whether the numbers of a geometry can be true, zone by zone.
 
-use super::LayoutError;
+use std::fmt;
+
 use crate::spec::{Geometry, Sparing, Zone};
+use crate::text::InputError;
+
+/// The error that `field` of zone `zone`, counted from 0, has a `value` where something else was
+/// `expected`.
+pub(super) fn zone_error(
+    zone: usize,
+    field: &str,
+    value: impl fmt::Display,
+    expected: impl Into<String>,
+) -> InputError {
+    InputError::shown(format!("geometry.zones[{zone}].{field}"), value, expected)
+}
 
 /// Checks all that the layout's arithmetic relies on; capacity, reserved space and
 /// reallocations are checked where they are laid out.
-pub(super) fn check(g: &Geometry) -> Result<(), LayoutError> {
+pub(super) fn check(g: &Geometry) -> Result<(), InputError> {
     for (field, value) in [
         ("geometry.surfaces", g.surfaces),
         ("geometry.cylinders", g.cylinders),
         ("geometry.sector_bytes", g.sector_bytes),
     ] {
         if value == 0 {
-            return Err(LayoutError::new(field, value, "at least 1"));
+            return Err(InputError::shown(field, value, "at least 1"));
         }
     }
     if g.zones.is_empty() {
-        return Err(LayoutError::new(
+        return Err(InputError::shown(
             "geometry.zones",
             "[]",
             "at least one zone",
         ));
     }
     if g.sparing == Sparing::SectorsPerRange && g.sparing_range == 0 {
-        return Err(LayoutError::new(
+        return Err(InputError::shown(
             "geometry.sparing_range",
             "0 cylinders",
             "at least 1 cylinder",
@@ -40,14 +53,9 @@ pub(super) fn check(g: &Geometry) -> Result<(), LayoutError> {
     Ok(())
 }
 
-fn check_cylinders(
-    index: usize,
-    zone: &Zone,
-    free: u32,
-    cylinders: u32,
-) -> Result<(), LayoutError> {
+fn check_cylinders(index: usize, zone: &Zone, free: u32, cylinders: u32) -> Result<(), InputError> {
     if zone.first_cylinder < free {
-        return Err(LayoutError::in_zone(
+        return Err(zone_error(
             index,
             "first_cylinder",
             zone.first_cylinder,
@@ -55,7 +63,7 @@ fn check_cylinders(
         ));
     }
     if zone.end_cylinder <= zone.first_cylinder || zone.end_cylinder > cylinders {
-        return Err(LayoutError::in_zone(
+        return Err(zone_error(
             index,
             "end_cylinder",
             zone.end_cylinder,
@@ -68,14 +76,9 @@ fn check_cylinders(
     Ok(())
 }
 
-fn check_numbers(index: usize, zone: &Zone) -> Result<(), LayoutError> {
+fn check_numbers(index: usize, zone: &Zone) -> Result<(), InputError> {
     if zone.sectors_per_track == 0 {
-        return Err(LayoutError::in_zone(
-            index,
-            "sectors_per_track",
-            0,
-            "at least 1",
-        ));
+        return Err(zone_error(index, "sectors_per_track", 0, "at least 1"));
     }
     for (field, value) in [
         ("first_offset_sectors", zone.first_offset_sectors),
@@ -84,7 +87,7 @@ fn check_numbers(index: usize, zone: &Zone) -> Result<(), LayoutError> {
     ] {
         // More sectors than a track can have would lose their fraction.
         if !(0.0..=f64::from(u32::MAX)).contains(&value) {
-            return Err(LayoutError::in_zone(
+            return Err(zone_error(
                 index,
                 field,
                 value,
@@ -96,7 +99,7 @@ fn check_numbers(index: usize, zone: &Zone) -> Result<(), LayoutError> {
 }
 
 /// The number of places in the zone, small enough for [`super::grid`] to divide exactly.
-fn check_size(index: usize, zone: &Zone, g: &Geometry) -> Result<u64, LayoutError> {
+fn check_size(index: usize, zone: &Zone, g: &Geometry) -> Result<u64, InputError> {
     let spt = u64::from(zone.sectors_per_track);
     let cylinder = spt * u64::from(g.surfaces);
     let cylinders = u64::from(zone.end_cylinder - zone.first_cylinder);
@@ -111,7 +114,7 @@ fn check_size(index: usize, zone: &Zone, g: &Geometry) -> Result<u64, LayoutErro
         .is_some_and(|(places, region)| places.checked_mul(region).is_some());
     match places {
         Some(places) if countable => Ok(places),
-        _ => Err(LayoutError::in_zone(
+        _ => Err(zone_error(
             index,
             "sectors_per_track",
             spt,
@@ -123,7 +126,7 @@ fn check_size(index: usize, zone: &Zone, g: &Geometry) -> Result<u64, LayoutErro
     }
 }
 
-fn check_sparing(index: usize, zone: &Zone, places: u64, g: &Geometry) -> Result<(), LayoutError> {
+fn check_sparing(index: usize, zone: &Zone, places: u64, g: &Geometry) -> Result<(), InputError> {
     let spt = u64::from(zone.sectors_per_track);
     let cylinder = spt * u64::from(g.surfaces);
     let (units, region) = match g.sparing {
@@ -135,7 +138,7 @@ fn check_sparing(index: usize, zone: &Zone, places: u64, g: &Geometry) -> Result
     };
     let shared = matches!(g.sparing, Sparing::None | Sparing::SectorsPerDisk);
     if shared && zone.spares != 0 {
-        return Err(LayoutError::in_zone(
+        return Err(zone_error(
             index,
             "spares",
             zone.spares,
@@ -149,7 +152,7 @@ fn check_sparing(index: usize, zone: &Zone, places: u64, g: &Geometry) -> Result
         units % region
     };
     if zone.spares >= smallest {
-        return Err(LayoutError::in_zone(
+        return Err(zone_error(
             index,
             "spares",
             zone.spares,
@@ -166,20 +169,14 @@ fn check_slips(
     units: u64,
     region: u64,
     spares: u64,
-) -> Result<(), LayoutError> {
+) -> Result<(), InputError> {
     let mut slips: Vec<_> = zone.slips.iter().copied().enumerate().collect();
     slips.sort_unstable_by_key(|&(at, slip)| (slip, at));
     let mut in_region = 0;
     for (n, &(at, slip)) in slips.iter().enumerate() {
         let before = n.checked_sub(1).map(|n| slips[n].1);
-        let wrong = |expected: String| {
-            Err(LayoutError::in_zone(
-                index,
-                &format!("slips[{at}]"),
-                slip,
-                expected,
-            ))
-        };
+        let wrong =
+            |expected: String| Err(zone_error(index, &format!("slips[{at}]"), slip, expected));
         if slip >= units {
             return wrong(format!("less than {units}, the size of the zone"));
         }

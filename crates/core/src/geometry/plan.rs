@@ -3,9 +3,10 @@
 //! Answers by arithmetic on a zone's regions and a binary search in its slips, so it takes a
 //! few numbers a zone and nothing a track. It is the way back from a place to its block.
 
-use super::LayoutError;
+use super::check::zone_error;
 use super::pieces::{Piece, PieceList, Pieces};
 use crate::spec::{Geometry, Sparing, TrackOrder, Zone};
+use crate::text::InputError;
 use crate::units::{Cylinder, Lbn, SectorCount};
 
 /// What a physical place is for.
@@ -236,13 +237,13 @@ pub(super) struct Plan {
 
 impl Plan {
     /// The plan of a geometry whose zones `check` has found sound.
-    pub(super) fn new(g: &Geometry) -> Result<Self, LayoutError> {
+    pub(super) fn new(g: &Geometry) -> Result<Self, InputError> {
         let mut zones: Vec<_> = g.zones.iter().map(|zone| ZonePlan::new(zone, g)).collect();
         let mut block = 0;
         for (index, zone) in zones.iter_mut().enumerate() {
             let mapped = zone.mapped();
             if zone.reserved > mapped {
-                return Err(LayoutError::in_zone(
+                return Err(zone_error(
                     index,
                     "reserved_sectors",
                     zone.reserved,
@@ -374,10 +375,10 @@ impl Plan {
 /// Whether the capacity, and what is left unused, come to what the zones map. A capacity that is
 /// too small is as wrong as one that is too large: both come of a mistyped zone, and the first
 /// would shorten the drive without a word.
-fn check_capacity(g: &Geometry, mapped: u64) -> Result<(), LayoutError> {
+fn check_capacity(g: &Geometry, mapped: u64) -> Result<(), InputError> {
     let unused = g.unused_sectors.0;
     let Some(exported @ 1..) = mapped.checked_sub(unused) else {
-        return Err(LayoutError::new(
+        return Err(InputError::shown(
             "geometry.unused_sectors",
             unused,
             format!("fewer than the {mapped} that the zones map"),
@@ -386,7 +387,7 @@ fn check_capacity(g: &Geometry, mapped: u64) -> Result<(), LayoutError> {
     if g.sectors.0 == exported {
         return Ok(());
     }
-    Err(LayoutError::new(
+    Err(InputError::shown(
         "geometry.sectors",
         g.sectors.0,
         format!("{exported}: the zones map {mapped}, less unused_sectors = {unused}"),

@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
+use super::Layout;
+use super::check::zone_error;
 use super::pieces::Piece;
 use super::plan::{Plan, Role, ZonePlace, places_grid};
-use super::{Layout, LayoutError};
 use crate::spec::{Geometry, GrownDefects};
+use crate::text::InputError;
 use crate::units::Lbn;
 
 /// Every reallocated unit, by the first place of the unit and of its stand-in.
@@ -22,7 +24,7 @@ pub(super) struct Reallocations {
 
 impl Reallocations {
     /// All reallocations of a geometry, given its layout without them.
-    pub(super) fn new(g: &Geometry, layout: &Layout) -> Result<Self, LayoutError> {
+    pub(super) fn new(g: &Geometry, layout: &Layout) -> Result<Self, InputError> {
         let mut ledger = Ledger::new(&layout.plan);
         for (zone, z) in g.zones.iter().enumerate() {
             for (at, &pair) in z.defects.iter().enumerate() {
@@ -111,9 +113,9 @@ impl<'a> Ledger<'a> {
     }
 
     /// Enters defect `at` of a zone's list.
-    fn list(&mut self, zone: usize, at: usize, pair: (u64, u64)) -> Result<(), LayoutError> {
+    fn list(&mut self, zone: usize, at: usize, pair: (u64, u64)) -> Result<(), InputError> {
         let wrong = |expected: String| {
-            LayoutError::in_zone(
+            zone_error(
                 zone,
                 &format!("defects[{at}]"),
                 format!("({}, {})", pair.0, pair.1),
@@ -161,7 +163,7 @@ impl<'a> Ledger<'a> {
 
     /// Reallocates units at random blocks. A unit that is defective already, or whose region
     /// has no free spare, is passed over and another drawn.
-    fn grow(&mut self, grown: GrownDefects, layout: &Layout) -> Result<(), LayoutError> {
+    fn grow(&mut self, grown: GrownDefects, layout: &Layout) -> Result<(), InputError> {
         let mut random = Pcg64::seed_from_u64(grown.seed);
         for n in 0..grown.count {
             let found = (0..Self::MISSES_MAX).find_map(|_| {
@@ -169,7 +171,7 @@ impl<'a> Ledger<'a> {
                 self.reallocation(Lbn((draw >> 64) as u64), layout)
             });
             let (from, to) = found.ok_or_else(|| {
-                LayoutError::new(
+                InputError::shown(
                     "geometry.grown_defects.count",
                     grown.count,
                     format!("at most {n}: after that no block drawn had a free spare"),

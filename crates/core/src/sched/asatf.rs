@@ -26,7 +26,7 @@
 use super::asptf::Asptf;
 use super::{Estimate, Knowledge, Policy, PolicyInfo, Rule};
 use crate::request::{Op, Request};
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 use crate::units::{Angle, Lbn, SectorCount, Span};
 
 /// See the module's documentation.
@@ -49,7 +49,7 @@ impl Rule for Asatf {
         origin: "jacobson91 section 5.3",
     };
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let w = args.maybe_number("w", 0.0..=1e12)?;
         Ok(Self {
             credit_sectors_per_s: w.unwrap_or(30.0),

@@ -26,7 +26,7 @@ use super::select::{Select, Selector};
 use super::spctf::positioning_with_cache;
 use super::waiting::Waiting;
 use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 use crate::units::{Instant, Span};
 
 /// See the module's documentation.
@@ -45,7 +45,7 @@ impl Rule for Aspctf {
         origin: "worthington94 section 6.3",
     };
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let credit = read_credit(args)?;
         Ok(Self { credit })
     }

@@ -31,7 +31,7 @@ use super::asptf::{CREDIT, aged, read_credit};
 use super::spctf::positioning_with_cache;
 use super::waiting::Waiting;
 use super::{Estimate, Knowledge, Outlook, Pending, Policy, PolicyInfo, Rule};
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 use crate::units::{Instant, Lbn, SectorCount, Span};
 
 /// See the module's documentation.
@@ -58,7 +58,7 @@ impl Rule for AspctfSeq {
         origin: "new; conjectured in worthington94 section 6.3",
     };
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let credit = read_credit(args)?;
         let gap = args.maybe_count("gap", 0..=1_000_000_000)?.unwrap_or(0);
         let gap = SectorCount(gap);

@@ -31,7 +31,7 @@ use super::search::{Least, Search};
 use super::select::{Select, Selector};
 use super::waiting::{Candidate, Waiting};
 use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule, Shape};
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 use crate::units::{Instant, Span};
 
 const NS_PER_S: i128 = 1_000_000_000;
@@ -52,7 +52,7 @@ impl Rule for Asptf {
         origin: "worthington94 section 5.3",
     };
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let credit = read_credit(args)?;
         Ok(Self { credit })
     }
@@ -112,7 +112,7 @@ pub(super) const CREDIT: (&str, &str) = (
 );
 
 /// Reads W.
-pub(super) fn read_credit(args: &mut Args<'_>) -> Result<Span, Fault> {
+pub(super) fn read_credit(args: &mut Args<'_>) -> Result<Span, InputError> {
     Ok(Span::from_ms(
         args.maybe_number("w", 0.0..=1e12)?.unwrap_or(6.0),
     ))

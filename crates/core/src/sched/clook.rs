@@ -33,7 +33,7 @@ use super::along::{InCylinder, Key};
 use super::line::{Line, Mark, Measure};
 use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
 use crate::request::Request;
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 use crate::units::{Instant, Lbn};
 
 /// See the module's documentation.
@@ -52,7 +52,7 @@ impl Rule for CLook {
         origin: "worthington94 section 3.1",
     };
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let measure = Measure::read(args, Mark::First)?;
         Ok(Self { measure })
     }

@@ -27,7 +27,7 @@
 
 use super::line::{Line, Mark, Measure};
 use super::{CLook, Estimate, Knowledge, Policy, PolicyInfo, Rule};
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Rule for CScan {
         origin: "worthington94 section 3.1, liu05 section 5.1",
     };
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let measure = Measure::read(args, Mark::First)?;
         Ok(Self { measure })
     }

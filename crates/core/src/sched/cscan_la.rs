@@ -35,7 +35,7 @@ use super::along::{Along, InCylinder, Key};
 use super::line::{Line, Mark, Measure};
 use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rehearse, Rule};
 use crate::request::Request;
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 use crate::units::{Instant, Lbn};
 
 /// See the module's documentation.
@@ -60,7 +60,7 @@ impl Rule for CScanLa {
         origin: "liu05 sections 3.1 and 5.1",
     };
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         Ok(Self {
             i: args.maybe_count("i", 1..=5)?.unwrap_or(2),
             measure: Measure::read(args, Mark::First)?,

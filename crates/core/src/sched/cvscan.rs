@@ -31,7 +31,7 @@ use super::along::{Along, Key, Way};
 use super::line::{Line, Mark, Measure};
 use super::two_way::{Turn, cheaper, turns, two_way};
 use super::{Estimate, Knowledge, Policy, PolicyInfo, Rule, VScan};
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,7 +58,7 @@ impl Rule for CvScan {
         origin: "worthington94 section 3.1",
     };
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         Ok(Self {
             n: args.maybe_count("n", 1..=1000)?.unwrap_or(2),
             r: VScan::read_r(args)?,

@@ -22,7 +22,7 @@
 use std::collections::VecDeque;
 
 use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 use crate::units::Instant;
 
 /// See the module's documentation.
@@ -38,7 +38,7 @@ impl Rule for Fcfs {
         origin: "worthington94 section 3",
     };
 
-    fn read(_: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(_: &mut Args<'_>) -> Result<Self, InputError> {
         Ok(Self)
     }
 

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use super::waiting::{Candidate, Waiting};
 use super::{Estimate, Pending, Policy, Rehearse};
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 use crate::units::{Instant, Span};
 
 /// What lists say of the parameter that [`age`] reads.
@@ -22,7 +22,7 @@ pub(super) const AGE: (&str, &str) = (
 
 /// Reads the parameter `age`. The paper says only "too old"; a second is where its comparison of
 /// 95th percentiles ends (jacobson91 section 6.1).
-pub(super) fn age(args: &mut Args<'_>) -> Result<Span, Fault> {
+pub(super) fn age(args: &mut Args<'_>) -> Result<Span, InputError> {
     Ok(args.maybe_time("age")?.unwrap_or(Span::from_s(1.0)))
 }
 

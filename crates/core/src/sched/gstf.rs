@@ -25,7 +25,7 @@
 use super::waiting::{Candidate, Waiting};
 use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
 use crate::request::Request;
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 use crate::units::{Cylinder, Instant, Span};
 
 /// See the module's documentation.
@@ -44,7 +44,7 @@ impl Rule for Gstf {
         origin: "liu05 section 6.1",
     };
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let n = args.maybe_count("n", 1..=1_000_000_000)?;
         Ok(Self {
             cylinders: n.unwrap_or(100) as u32,

@@ -28,7 +28,7 @@ use super::select::{Select, Selector};
 use super::waiting::Waiting;
 use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
 use crate::request::Priority;
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 use crate::units::{Instant, Span};
 
 /// See the module's documentation.
@@ -61,7 +61,7 @@ impl Rule for Hol {
         origin: "liu05 sections 7.4 and 8.2.1",
     };
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let by = args.maybe("by", "direction or priority", |text| match text {
             "direction" => Some(false),
             "priority" => Some(true),

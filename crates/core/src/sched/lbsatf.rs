@@ -27,7 +27,7 @@
 
 use super::waiting::Waiting;
 use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rehearse, Rule};
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 use crate::units::Instant;
 
 /// See the module's documentation.
@@ -43,7 +43,7 @@ impl Rule for Lbsatf {
         origin: "jacobson91 section 5.2",
     };
 
-    fn read(_: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(_: &mut Args<'_>) -> Result<Self, InputError> {
         Ok(Self)
     }
 

@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 
 use super::{Estimate, Knowledge, Pending, Policy, PolicyConfig, PolicyInfo, Rule};
 use crate::request::Request;
-use crate::text::{Args, Call, Fault};
+use crate::text::{Args, Call, InputError};
 use crate::units::{Instant, Span};
 
 /// See the module's documentation.
@@ -56,7 +56,7 @@ impl Rule for Limited {
         origin: "drives' firmware; jacobson91 section 5.2",
     };
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let wait = args.maybe_time("wait")?;
         let given = args.maybe_read("policy", inner)?;
         let policy = match given {
@@ -79,10 +79,10 @@ impl Rule for Limited {
 }
 
 /// Reads any policy but this one: of two limits only the smaller would matter.
-fn inner(text: &str, field: &str) -> Result<PolicyConfig, Fault> {
+fn inner(text: &str, field: &str) -> Result<PolicyConfig, InputError> {
     // Before the whole is read, so that nesting has an end.
     if Call::name_of(text) == Limited::INFO.name {
-        return Err(Fault::new(field, text, "a policy without a limit"));
+        return Err(InputError::new(field, text, "a policy without a limit"));
     }
     PolicyConfig::parse(text, field)
 }

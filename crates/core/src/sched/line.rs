@@ -2,7 +2,7 @@
 
 use super::Estimate;
 use crate::request::{Op, Request};
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 use crate::units::{Lbn, SectorCount};
 
 /// How blocks are put on a line: the two levels of knowledge below positioning times
@@ -27,7 +27,7 @@ impl Line {
     );
 
     /// Reads the parameter `by`.
-    pub(super) fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    pub(super) fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let expected = "lbn, map, or a number of blocks to a cylinder, from 1 to 1000000000";
         let read = |text: &str| match text {
             "lbn" => Some(Self::Lbn),
@@ -105,7 +105,7 @@ pub struct Measure {
 
 impl Measure {
     /// Reads the parameters `by` and `from`.
-    pub(super) fn read(args: &mut Args<'_>, from: Mark) -> Result<Self, Fault> {
+    pub(super) fn read(args: &mut Args<'_>, from: Mark) -> Result<Self, InputError> {
         let by = Line::read(args)?;
         let read = |text: &str| match text {
             "first" => Some(Mark::First),

@@ -34,7 +34,7 @@ use std::collections::VecDeque;
 use super::sorted::Sorted;
 use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
 use crate::request::{Op, Request};
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 use crate::units::{Instant, Lbn, Span};
 
 /// See the module's documentation.
@@ -67,7 +67,7 @@ impl Rule for MqDeadline {
         origin: "the Linux kernel's scheduler of this name",
     };
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let (reads, writes) = (args.maybe_time("reads")?, args.maybe_time("writes")?);
         Ok(Self {
             reads: reads.unwrap_or_else(|| Span::from_ms(500.0)),

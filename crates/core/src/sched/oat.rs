@@ -32,7 +32,7 @@ use super::orders::optimal;
 use super::waiting::{Candidate, Waiting};
 use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
 use crate::request::Request;
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 use crate::units::Instant;
 
 /// See the module's documentation.
@@ -55,7 +55,7 @@ impl Rule for Oat {
         origin: "jacobson91 section 4.1",
     };
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let most = args.maybe_count("most", 1..=10)?.unwrap_or(8) as usize;
         Ok(Self { most })
     }

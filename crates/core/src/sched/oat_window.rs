@@ -26,7 +26,7 @@
 use super::orders::optimal;
 use super::waiting::Waiting;
 use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 use crate::units::Instant;
 
 /// See the module's documentation.
@@ -45,7 +45,7 @@ impl Rule for OatWindow {
         origin: "jacobson91 section 4.1",
     };
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let n = args.maybe_count("n", 1..=10)?.unwrap_or(6) as usize;
         Ok(Self { n })
     }

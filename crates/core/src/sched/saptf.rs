@@ -26,7 +26,7 @@
 use super::select::{Select, Selector};
 use super::waiting::{Candidate, Waiting};
 use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 use crate::units::Instant;
 
 /// See the module's documentation.
@@ -45,7 +45,7 @@ impl Rule for Saptf {
         origin: "liu05 section 6.1",
     };
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let t = args.maybe_number("t", 0.0..=1.0)?;
         Ok(Self {
             discount_factor: t.unwrap_or(0.8),

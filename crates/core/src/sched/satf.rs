@@ -25,7 +25,7 @@
 use super::search::{Least, Search};
 use super::waiting::Candidate;
 use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule, Shape};
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 use crate::units::{Instant, Span};
 
 /// See the module's documentation.
@@ -41,7 +41,7 @@ impl Rule for Satf {
         origin: "jacobson91 section 4.2, liu05 section 3.1",
     };
 
-    fn read(_: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(_: &mut Args<'_>) -> Result<Self, InputError> {
         Ok(Self)
     }
 

@@ -30,7 +30,7 @@ use std::collections::VecDeque;
 
 use super::waiting::Waiting;
 use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rehearse, Rule};
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 use crate::units::{Instant, Span};
 
 /// See the module's documentation.
@@ -63,7 +63,7 @@ impl Rule for SatfLa {
         origin: "liu05 section 6.1",
     };
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let i = args.maybe_count("i", 1..=4)?.unwrap_or(2) as usize;
         let alpha = args.maybe_number("alpha", 0.0..=1.0)?;
         let strict = args.maybe_yes("strict")?.unwrap_or(false);

@@ -37,7 +37,7 @@ use std::cmp::Reverse;
 
 use super::forced::{AGE, After, Forcing, Gap, Greedy, Splice, age};
 use super::{Estimate, Knowledge, Policy, PolicyInfo, Rehearse, Rule};
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 use crate::units::{Instant, Span};
 
 /// See the module's documentation.
@@ -73,7 +73,7 @@ impl Rule for SatfDf {
         origin: "jacobson91 section 5.1",
     };
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let n = args.maybe_count("n", 1..=1000)?.unwrap_or(1) as usize;
         let revolutions = args.maybe_count("revolutions", 0..=1000)?.unwrap_or(5);
         let both = args.maybe("splice", "forward or both", |text| match text {

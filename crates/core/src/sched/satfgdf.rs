@@ -37,7 +37,7 @@
 use super::area::Area;
 use super::forced::{AGE, Forcing, Gap, Splice, age};
 use super::{Estimate, Knowledge, Policy, PolicyInfo, Rehearse, Rule};
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 use crate::units::{Instant, Span};
 
 /// See the module's documentation.
@@ -64,7 +64,7 @@ impl Rule for SatfGdf {
         origin: "jacobson91 section 5.1",
     };
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let revolutions = args.maybe_count("revolutions", 1..=20)?.unwrap_or(5);
         Ok(Self {
             revolutions,

@@ -28,7 +28,7 @@
 
 use super::forced::{AGE, Forcing, Greedy, age};
 use super::{Estimate, Knowledge, Policy, PolicyInfo, Rule};
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 use crate::units::Span;
 
 /// See the module's documentation.
@@ -49,7 +49,7 @@ impl Rule for SatfUf {
         origin: "jacobson91 section 5.1",
     };
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let n = args.maybe_count("n", 1..=1000)?.unwrap_or(1) as usize;
         Ok(Self { n, age: age(args)? })
     }

@@ -28,7 +28,7 @@
 
 use super::line::{Line, Mark, Measure};
 use super::{Estimate, Knowledge, Look, Policy, PolicyInfo, Rule};
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Rule for Scan {
         origin: "worthington94 section 3.1",
     };
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let measure = Measure::read(args, Mark::First)?;
         Ok(Self { measure })
     }

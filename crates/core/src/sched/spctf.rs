@@ -24,7 +24,7 @@
 use super::select::{Select, Selector};
 use super::waiting::{Candidate, Waiting};
 use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 use crate::units::{Instant, Span};
 
 /// See the module's documentation.
@@ -40,7 +40,7 @@ impl Rule for Spctf {
         origin: "worthington94 section 6.3",
     };
 
-    fn read(_: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(_: &mut Args<'_>) -> Result<Self, InputError> {
         Ok(Self)
     }
 

@@ -27,7 +27,7 @@
 use super::search::{Least, Search};
 use super::waiting::Candidate;
 use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule, Shape};
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 use crate::units::{Instant, Span};
 
 /// See the module's documentation.
@@ -43,7 +43,7 @@ impl Rule for Sptf {
         origin: "worthington94 section 3.2, jacobson91 section 4.2",
     };
 
-    fn read(_: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(_: &mut Args<'_>) -> Result<Self, InputError> {
         Ok(Self)
     }
 

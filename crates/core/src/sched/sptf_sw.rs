@@ -27,7 +27,7 @@
 use super::select::{Select, Selector};
 use super::waiting::{Candidate, Waiting};
 use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
-use crate::text::{Args, Fault, quantity};
+use crate::text::{Args, InputError, quantity};
 use crate::units::Instant;
 
 /// See the module's documentation.
@@ -49,7 +49,7 @@ impl Rule for SptfSw {
         origin: "lumb01, SPTF-SWn%",
     };
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let expected = "a percentage from 0 % to 1000 %, such as \"60 %\"";
         let read = |text: &str| quantity::fraction(text).filter(|n| (0.0..=10.0).contains(n));
         let slack_share = args.maybe("n", expected, read)?.unwrap_or(0.6);

@@ -24,7 +24,7 @@
 use super::select::{Select, Selector};
 use super::waiting::Waiting;
 use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 use crate::units::Instant;
 
 /// See the module's documentation.
@@ -43,7 +43,7 @@ impl Rule for SwSptf {
         origin: "liu05 section 6.1",
     };
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let n = args.maybe_count("n", 1..=1_000_000_000)?;
         Ok(Self {
             window: n.unwrap_or(10) as usize,

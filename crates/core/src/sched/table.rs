@@ -9,7 +9,7 @@ use super::{
     Saptf, Satf, SatfDf, SatfGdf, SatfLa, SatfUf, Scan, Spctf, Sptf, SptfCp, SptfSw, Sstf, SwSptf,
     VScan, WScan, WbSptf, Wstf,
 };
-use crate::text::{Args, Call, Fault, NO_PARAMETERS, nearest};
+use crate::text::{Args, Call, InputError, NO_PARAMETERS, nearest};
 
 /// Makes, of the policies, the table of what they say about themselves, and the enumeration of
 /// their parameters with its reader. A new policy is its file, its `mod` line, its name here.
@@ -58,7 +58,7 @@ table![
 ];
 
 /// Reads the parameters of one policy.
-type Read = fn(&mut Args<'_>) -> Result<Known, Fault>;
+type Read = fn(&mut Args<'_>) -> Result<Known, InputError>;
 
 /// A policy that was named, with its parameters. Displays as it was written.
 #[derive(Clone, Debug)]
@@ -73,10 +73,10 @@ impl PolicyConfig {
     /// # Errors
     /// When the table has no such policy, or the policy no such parameter or value; `field` is
     /// what the error calls an unknown policy.
-    pub fn parse(text: &str, field: &str) -> Result<Self, Fault> {
+    pub fn parse(text: &str, field: &str) -> Result<Self, InputError> {
         let name = Call::name_of(text);
         let (info, read) = Known::entry(name).ok_or_else(|| unknown(field, name))?;
-        let call = Call::read(text, field).map_err(|fault| exemplified(fault, info))?;
+        let call = Call::read(text, field).map_err(|error| exemplified(error, info))?;
         let mut args = Args::of(&call, ());
         let known = read(&mut args)?;
         args.finish()?;
@@ -98,31 +98,31 @@ impl PolicyConfig {
 }
 
 /// Tells the nearest policy, and all that there are. Papers write names in capitals.
-fn unknown(field: &str, found: &str) -> Fault {
+fn unknown(field: &str, found: &str) -> InputError {
     let names: Vec<&str> = INFOS.iter().map(|info| info.name).collect();
     let near = nearest(&found.to_lowercase(), &names);
     let near = near.map_or_else(String::new, |near| format!("\"{near}\" or "));
     let expected = format!("{near}one of {}", names.join(", "));
-    Fault::new(field, found, expected)
+    InputError::new(field, found, expected)
 }
 
 /// Where a parameter of `info` lacks its name, as in the papers' VSCAN(0.2), shows how one is
 /// written.
-fn exemplified(mut fault: Fault, info: &PolicyInfo) -> Fault {
-    if fault.field == info.name {
+fn exemplified(mut error: InputError, info: &PolicyInfo) -> InputError {
+    if error.field == info.name {
         match info.parameters.first() {
-            Some((written, _)) => fault.expected += &format!(", such as {written}"),
-            None => fault.expected = NO_PARAMETERS.to_owned(),
+            Some((written, _)) => error.expected += &format!(", such as {written}"),
+            None => error.expected = NO_PARAMETERS.to_owned(),
         }
     }
-    fault
+    error
 }
 
 /// As [`PolicyConfig::parse`], for a field called `policy`.
 impl FromStr for PolicyConfig {
-    type Err = Fault;
+    type Err = InputError;
 
-    fn from_str(text: &str) -> Result<Self, Fault> {
+    fn from_str(text: &str) -> Result<Self, InputError> {
         Self::parse(text, "policy")
     }
 }
@@ -156,16 +156,16 @@ mod tests {
 
     #[test]
     fn an_unknown_policy_is_told_its_nearest() {
-        let fault = PolicyConfig::parse("spft", "--policy").unwrap_err();
+        let error = PolicyConfig::parse("spft", "--policy").unwrap_err();
         let told = "--policy: found \"spft\", expected \"sptf\" or one of fcfs, ";
-        assert!(fault.to_string().starts_with(told), "{fault}");
+        assert!(error.to_string().starts_with(told), "{error}");
     }
 
     #[test]
     fn an_unknown_parameter_is_told_those_that_exist() {
-        let fault = PolicyConfig::parse("fcfs(w=6)", "--policy").unwrap_err();
+        let error = PolicyConfig::parse("fcfs(w=6)", "--policy").unwrap_err();
         assert_eq!(
-            fault.to_string(),
+            error.to_string(),
             "fcfs: found \"w\", expected no parameters"
         );
     }

@@ -31,7 +31,7 @@ use super::along::{Along, Key, Way};
 use super::line::{Line, Mark, Measure};
 use super::two_way::{Turn, cheaper, turns, two_way};
 use super::{Estimate, Knowledge, Policy, PolicyInfo, Rule};
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,7 +50,7 @@ impl VScan {
     );
 
     /// Reads the parameter `r`.
-    pub(super) fn read_r(args: &mut Args<'_>) -> Result<f64, Fault> {
+    pub(super) fn read_r(args: &mut Args<'_>) -> Result<f64, InputError> {
         Ok(args.maybe_number("r", 0.0..=1.0)?.unwrap_or(0.2))
     }
 }
@@ -64,7 +64,7 @@ impl Rule for VScan {
         origin: "jacobson91 section 2, worthington94 section 3.1",
     };
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         Ok(Self {
             r: Self::read_r(args)?,
             measure: Measure::read(args, Mark::First)?,

@@ -27,7 +27,7 @@
 use super::select::{Select, Selector};
 use super::waiting::Waiting;
 use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 use crate::units::{Instant, Span};
 
 /// See the module's documentation.
@@ -56,7 +56,7 @@ impl Rule for WbSptf {
         origin: "liu05 section 6.1",
     };
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let window = args.maybe_time("t")?;
         Ok(Self {
             window: window.unwrap_or_else(|| Span::from_ms(DEFAULT_MS)),

@@ -35,7 +35,7 @@ use super::line::{Line, Mark, Measure};
 use super::two_way::cheaper;
 use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
 use crate::request::Request;
-use crate::text::{Args, Fault};
+use crate::text::{Args, InputError};
 use crate::units::{Instant, Lbn};
 
 /// See the module's documentation.
@@ -60,7 +60,7 @@ impl Rule for WScan {
         origin: "liu05 section 3.1",
     };
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         Ok(Self {
             f: args.maybe_share("f")?.unwrap_or(0.1),
             measure: Measure::read(args, Mark::First)?,

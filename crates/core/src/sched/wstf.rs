@@ -30,7 +30,7 @@
 use super::select::{Select, Selector};
 use super::waiting::Waiting;
 use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
-use crate::text::{Args, Fault, quantity};
+use crate::text::{Args, InputError, quantity};
 use crate::units::{Instant, Span};
 
 /// See the module's documentation.
@@ -51,7 +51,7 @@ impl Rule for Wstf {
         origin: "liu05 section 6.1",
     };
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let expected = "a time from 1 ms to 1000000000 s with its unit, such as \"3 s\"";
         // Longer than other times may be: it is the limit that makes this SATF.
         let read = |text: &str| quantity::nanoseconds(text).filter(|ns| (1e6..=1e18).contains(ns));

@@ -8,7 +8,8 @@ mod zones;
 
 pub use document::Document;
 
-use super::{Key, Kind, Spec, SpecError, Value};
+use super::{Key, Kind, Spec, Value};
+use crate::text::InputError;
 use crate::units::{Bytes, SectorCount};
 use tree::Table;
 
@@ -16,13 +17,13 @@ use tree::Table;
 ///
 /// # Errors
 /// See [`Document::read`].
-pub fn parse(text: &str, file: &str) -> Result<Spec, SpecError> {
+pub fn parse(text: &str, file: &str) -> Result<Spec, InputError> {
     Document::read(text, file).map(|document| document.spec)
 }
 
 /// Reads the keys of a table into `spec`. A misspelt key comes first: without it, all that it
 /// holds would be missing.
-fn keys(table: &Table<'_>, keys: &'static [Key], spec: &mut Spec) -> Result<(), SpecError> {
+fn keys(table: &Table<'_>, keys: &'static [Key], spec: &mut Spec) -> Result<(), InputError> {
     let names: Vec<&str> = keys.iter().map(Key::name).collect();
     table.only(&names)?;
     for key in keys {
@@ -43,7 +44,7 @@ fn keys(table: &Table<'_>, keys: &'static [Key], spec: &mut Spec) -> Result<(), 
 }
 
 /// Reads a value of a kind; `spec` has what was read before it.
-fn read(value: &tree::Value<'_>, kind: Kind, spec: &Spec) -> Result<Value, SpecError> {
+fn read(value: &tree::Value<'_>, kind: Kind, spec: &Spec) -> Result<Value, InputError> {
     let sector = Bytes(u64::from(spec.geometry.sector_bytes));
     let sectors = |size: SectorCount| Value::Count(size.0);
     Ok(match kind {

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Call, Fault, nearest, quantity};
+use super::{Call, InputError, nearest, quantity};
 use crate::units::Span;
 
 /// What was given to one call, and what its reader has asked for so far.
@@ -38,26 +38,26 @@ impl<'t, C> Args<'t, C> {
         key: &'static str,
         expected: &str,
         read: impl Fn(&str) -> Option<T>,
-    ) -> Result<Option<T>, Fault> {
+    ) -> Result<Option<T>, InputError> {
         self.maybe_read(key, |value, field| {
-            read(value).ok_or_else(|| Fault::new(field, value, expected))
+            read(value).ok_or_else(|| InputError::new(field, value, expected))
         })
     }
 
-    /// The value of `key`, read by what has faults of its own and is told what they should call
+    /// The value of `key`, read by what has errors of its own and is told what they should call
     /// it; `None` when it is not given.
     pub(crate) fn maybe_read<T>(
         &mut self,
         key: &'static str,
-        read: impl Fn(&str, &str) -> Result<T, Fault>,
-    ) -> Result<Option<T>, Fault> {
+        read: impl Fn(&str, &str) -> Result<T, InputError>,
+    ) -> Result<Option<T>, InputError> {
         self.known.push(key);
         let mut values = self.given.iter().filter(|(given, _)| *given == key);
         let Some((_, value)) = values.next() else {
             return Ok(None);
         };
         if values.next().is_some() {
-            return Err(Fault::new(&self.field(key), value, "it once"));
+            return Err(InputError::new(self.field(key), value, "it once"));
         }
         read(value, &self.field(key)).map(Some)
     }
@@ -68,51 +68,51 @@ impl<'t, C> Args<'t, C> {
         key: &'static str,
         expected: &str,
         read: impl Fn(&str) -> Option<T>,
-    ) -> Result<T, Fault> {
+    ) -> Result<T, InputError> {
         let meant = self.maybe(key, expected, read)?;
         meant.ok_or_else(|| match self.misspelt(key) {
-            Some(written) => Fault::unknown(self.name, written, "a known parameter", &[key]),
-            None => Fault::missing(self.field(key), expected),
+            Some(written) => InputError::unknown(self.name, written, "a known parameter", &[key]),
+            None => InputError::missing(self.field(key), expected),
         })
     }
 
     /// The mean pause, given as `mean` or as `rate`.
-    pub(crate) fn mean_or_rate(&mut self) -> Result<Span, Fault> {
+    pub(crate) fn mean_or_rate(&mut self) -> Result<Span, InputError> {
         let mean = self.maybe("mean", TIME, positive_span)?;
         let rate = self.maybe("rate", RATE, quantity::interval)?;
         match (mean, rate) {
             (Some(pause), None) | (None, Some(pause)) => Ok(pause),
             (Some(_), Some(_)) => {
                 let expected = "a rate or a mean, not both";
-                Err(Fault::new(&self.field("rate"), "both", expected))
+                Err(InputError::new(self.field("rate"), "both", expected))
             }
             (None, None) => self.need("rate", RATE, quantity::interval),
         }
     }
 
     /// A time above zero.
-    pub(crate) fn time(&mut self, key: &'static str) -> Result<Span, Fault> {
+    pub(crate) fn time(&mut self, key: &'static str) -> Result<Span, InputError> {
         self.need(key, TIME, positive_span)
     }
 
     /// A time that may be zero, and is if not given.
-    pub(crate) fn time_or_none(&mut self, key: &'static str) -> Result<Span, Fault> {
+    pub(crate) fn time_or_none(&mut self, key: &'static str) -> Result<Span, InputError> {
         Ok(self.maybe_time(key)?.unwrap_or_default())
     }
 
     /// A time that may be zero, where it may be left out.
-    pub(crate) fn maybe_time(&mut self, key: &'static str) -> Result<Option<Span>, Fault> {
+    pub(crate) fn maybe_time(&mut self, key: &'static str) -> Result<Option<Span>, InputError> {
         let read = |text: &str| quantity::span(text).filter(|span| *span >= Span::ZERO);
         self.maybe(key, TIME_OR_NONE, read)
     }
 
     /// A share from 0 to 1.
-    pub(crate) fn share(&mut self, key: &'static str) -> Result<f64, Fault> {
+    pub(crate) fn share(&mut self, key: &'static str) -> Result<f64, InputError> {
         self.need(key, SHARE, share)
     }
 
     /// The same where it may be left out.
-    pub(crate) fn maybe_share(&mut self, key: &'static str) -> Result<Option<f64>, Fault> {
+    pub(crate) fn maybe_share(&mut self, key: &'static str) -> Result<Option<f64>, InputError> {
         self.maybe(key, SHARE, share)
     }
 
@@ -121,7 +121,7 @@ impl<'t, C> Args<'t, C> {
         &mut self,
         key: &'static str,
         range: RangeInclusive<u64>,
-    ) -> Result<u64, Fault> {
+    ) -> Result<u64, InputError> {
         let expected = format!("a whole number from {} to {}", range.start(), range.end());
         self.need(key, &expected, |text| whole(text, &range))
     }
@@ -131,7 +131,7 @@ impl<'t, C> Args<'t, C> {
         &mut self,
         key: &'static str,
         range: RangeInclusive<u64>,
-    ) -> Result<Option<u64>, Fault> {
+    ) -> Result<Option<u64>, InputError> {
         let expected = format!("a whole number from {} to {}", range.start(), range.end());
         self.maybe(key, &expected, |text| whole(text, &range))
     }
@@ -141,7 +141,7 @@ impl<'t, C> Args<'t, C> {
         &mut self,
         key: &'static str,
         range: RangeInclusive<f64>,
-    ) -> Result<f64, Fault> {
+    ) -> Result<f64, InputError> {
         let expected = format!("a number from {} to {}", range.start(), range.end());
         self.need(key, &expected, |text| {
             text.parse().ok().filter(|number| range.contains(number))
@@ -153,7 +153,7 @@ impl<'t, C> Args<'t, C> {
         &mut self,
         key: &'static str,
         range: RangeInclusive<f64>,
-    ) -> Result<Option<f64>, Fault> {
+    ) -> Result<Option<f64>, InputError> {
         let expected = format!("a number from {} to {}", range.start(), range.end());
         self.maybe(key, &expected, |text| {
             text.parse().ok().filter(|number| range.contains(number))
@@ -161,7 +161,7 @@ impl<'t, C> Args<'t, C> {
     }
 
     /// Yes or no, where it may be left out.
-    pub(crate) fn maybe_yes(&mut self, key: &'static str) -> Result<Option<bool>, Fault> {
+    pub(crate) fn maybe_yes(&mut self, key: &'static str) -> Result<Option<bool>, InputError> {
         self.maybe(key, "yes or no", |text| match text {
             "yes" => Some(true),
             "no" => Some(false),
@@ -170,17 +170,17 @@ impl<'t, C> Args<'t, C> {
     }
 
     /// All values of a key that may be given several times, at least once.
-    pub(crate) fn shares(&mut self, key: &'static str) -> Result<Vec<f64>, Fault> {
+    pub(crate) fn shares(&mut self, key: &'static str) -> Result<Vec<f64>, InputError> {
         self.known.push(key);
         let values = self.given.iter().filter(|(given, _)| *given == key);
         let shares = values
             .map(|(_, value)| {
-                share(value).ok_or_else(|| Fault::new(&self.field(key), value, SHARE))
+                share(value).ok_or_else(|| InputError::new(self.field(key), value, SHARE))
             })
-            .collect::<Result<Vec<f64>, Fault>>()?;
+            .collect::<Result<Vec<f64>, InputError>>()?;
         match shares.first() {
             Some(_) => Ok(shares),
-            None => Err(Fault::missing(self.field(key), SHARE)),
+            None => Err(InputError::missing(self.field(key), SHARE)),
         }
     }
 
@@ -194,8 +194,8 @@ impl<'t, C> Args<'t, C> {
         format!("{}.{key}", self.name)
     }
 
-    /// Ends the reading: a key that nobody asked for is a fault.
-    pub(crate) fn finish(self) -> Result<(), Fault> {
+    /// Ends the reading: a key that nobody asked for is an error.
+    pub(crate) fn finish(self) -> Result<(), InputError> {
         self.stranger().map_or(Ok(()), Err)
     }
 
@@ -206,12 +206,12 @@ impl<'t, C> Args<'t, C> {
         keys.find(|given| !self.known.contains(given) && nearest(given, &[key]).is_some())
     }
 
-    fn stranger(&self) -> Option<Fault> {
+    fn stranger(&self) -> Option<InputError> {
         let mut keys = self.given.iter().map(|(key, _)| *key);
         let strange = keys.find(|key| !self.known.contains(key))?;
         Some(match self.known.is_empty() {
-            true => Fault::new(self.name, strange, NO_PARAMETERS),
-            false => Fault::unknown(self.name, strange, "a known parameter", &self.known),
+            true => InputError::new(self.name, strange, NO_PARAMETERS),
+            false => InputError::unknown(self.name, strange, "a known parameter", &self.known),
         })
     }
 }
@@ -234,7 +234,7 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{} %", (share * 1e8).round() / 1e6)
 }
 
-/// The fault that `found` is no share.
-pub(crate) fn no_share(field: &str, found: &str) -> Fault {
-    Fault::new(field, found, SHARE)
+/// The error that `found` is no share.
+pub(crate) fn no_share(field: &str, found: &str) -> InputError {
+    InputError::new(field, found, SHARE)
 }

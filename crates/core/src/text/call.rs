@@ -2,7 +2,7 @@
 //!
 //! Owns the marks (parentheses, commas, equals signs, the `+` between streams) and no meaning.
 
-use super::Fault;
+use super::InputError;
 
 /// A name with its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ impl<'t> Call<'t> {
     }
 
     /// Reads `name` or `name(key=value, ...)`; `field` is what errors call it.
-    pub(crate) fn read(text: &'t str, field: &str) -> Result<Self, Fault> {
+    pub(crate) fn read(text: &'t str, field: &str) -> Result<Self, InputError> {
         let text = text.trim();
         let Some((name, rest)) = text.split_once('(') else {
             let given = Vec::new();
@@ -29,7 +29,7 @@ impl<'t> Call<'t> {
         let inside = inside.filter(|inside| is_balanced(inside));
         let Some(inside) = inside else {
             let expected = "a name with its parameters in parentheses, name(key=value, ...)";
-            return Err(Fault::new(field, text, expected));
+            return Err(InputError::new(field, text, expected));
         };
         let name = name.trim();
         let given = list(inside)
@@ -37,9 +37,9 @@ impl<'t> Call<'t> {
             .filter(|part| !part.is_empty())
             .map(|part| match part.split_once('=') {
                 Some((key, value)) => Ok((key.trim(), value.trim())),
-                None => Err(Fault::new(name, part, "parameters as key=value")),
+                None => Err(InputError::new(name, part, "parameters as key=value")),
             })
-            .collect::<Result<_, Fault>>()?;
+            .collect::<Result<_, InputError>>()?;
         Ok(Self { name, given })
     }
 }

@@ -19,7 +19,7 @@ pub use uniform::Uniform;
 use super::draw::{Generator, Purpose, generator};
 use super::family::{GeneratorInfo, family};
 use super::{Args, Disk};
-use crate::text::{Call, Fault};
+use crate::text::{Call, InputError};
 use crate::units::{Instant, Span};
 
 /// A distribution of the pauses between arrivals, each independent of the others.
@@ -31,7 +31,7 @@ pub(super) trait Pause: Sized {
     type Draw: Pausing;
 
     /// Reads its parameters.
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault>;
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError>;
 
     /// The mean of its pauses.
     fn mean(&self) -> Span;
@@ -89,7 +89,7 @@ impl Arrivals {
     }
 
     /// Reads what one word says; `field` is what errors call a name that is unknown.
-    pub(super) fn read(text: &str, disk: Disk, field: &str) -> Result<Self, Fault> {
+    pub(super) fn read(text: &str, disk: Disk, field: &str) -> Result<Self, InputError> {
         let call = Call::read(text, field)?;
         let mut args = Args::of(&call, disk);
         let read = if call.name == Closed::INFO.name {
@@ -105,9 +105,9 @@ impl Arrivals {
     }
 }
 
-fn unknown(field: &str, found: &str) -> Fault {
+fn unknown(field: &str, found: &str) -> InputError {
     let known: Vec<&str> = Arrivals::infos().map(|info| info.name).collect();
-    Fault::unknown(field, found, "arrivals", &known)
+    InputError::unknown(field, found, "arrivals", &known)
 }
 
 /// Pauses drawn at a time: in a loop for each distribution, which spares them the choice among

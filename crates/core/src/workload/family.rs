@@ -46,7 +46,7 @@ macro_rules! family {
             pub(in crate::workload) fn read(
                 call: &$crate::text::Call<'_>,
                 args: &mut $crate::workload::Args<'_>,
-            ) -> Option<Result<Self, $crate::text::Fault>> {
+            ) -> Option<Result<Self, $crate::text::InputError>> {
                 $(
                     if call.name == <$member as $member_trait>::INFO.name {
                         return Some(<$member as $member_trait>::read(args).map(Self::$member));

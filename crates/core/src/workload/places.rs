@@ -20,7 +20,7 @@ use super::family::{GeneratorInfo, family};
 use super::sizes::Bounds;
 use super::{Args, Disk};
 use crate::request::Op;
-use crate::text::{Call, Fault, percent};
+use crate::text::{Call, InputError, percent};
 
 /// A rule for the places of requests.
 pub(super) trait Placement: Sized {
@@ -31,10 +31,10 @@ pub(super) trait Placement: Sized {
     type Draw;
 
     /// Reads its parameters.
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault>;
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError>;
 
     /// What it needs and the room does not offer, if anything.
-    fn fault(&self, room: Room) -> Option<Fault>;
+    fn error(&self, room: Room) -> Option<InputError>;
 
     /// Makes it ready for this room.
     fn ready(&self, room: Room) -> Self::Draw;
@@ -92,7 +92,7 @@ fn within(generator: &mut Generator, from: u64, to: u64, size: u64) -> u64 {
 family! {
     /// Rules for the places of requests.
     Places: Placement [Uniform, Sequential, Local, Hot, Zipf]
-    fn fault(room: Room) -> Option<Fault> { (room) }
+    fn error(room: Room) -> Option<InputError> { (room) }
     fn ready(room: Room) -> PlaceDraw { (room) }
     fn next(generator: &mut Generator, request: &mut Unplaced) -> u64 { (generator, request) }
 }
@@ -117,7 +117,7 @@ impl PlaceMix {
 
     /// Reads words, each a rule; of those but one the share is given as a parameter. `field` is
     /// what errors call a name that is unknown.
-    pub(super) fn read(words: &[&str], disk: Disk, field: &str) -> Result<Self, Fault> {
+    pub(super) fn read(words: &[&str], disk: Disk, field: &str) -> Result<Self, InputError> {
         let parts = words
             .iter()
             .map(|word| {
@@ -129,16 +129,16 @@ impl PlaceMix {
                 args.finish()?;
                 Ok((share, places))
             })
-            .collect::<Result<Vec<(Option<f64>, Places)>, Fault>>()?;
+            .collect::<Result<Vec<(Option<f64>, Places)>, InputError>>()?;
         let given: f64 = parts.iter().filter_map(|(share, _)| *share).sum::<f64>();
         let without = parts.iter().filter(|(share, _)| share.is_none()).count();
         if without > 1 {
             let expected = "a share of each place but one, such as sequential(share=30%)";
-            return Err(Fault::new(field, &words.join(" "), expected));
+            return Err(InputError::new(field, &words.join(" "), expected));
         }
         if given > 1.0 + ROUNDING || (without == 0 && given < 1.0 - ROUNDING) {
             let expected = "shares of 100 % in all, or a last place without";
-            return Err(Fault::new(field, &percent(given), expected));
+            return Err(InputError::new(field, &percent(given), expected));
         }
         let rest = (1.0 - given).max(0.0);
         let parts = parts.into_iter();
@@ -152,9 +152,9 @@ impl PlaceMix {
     }
 
     /// What the first rule that does not fit needs.
-    pub(super) fn fault(&self, room: Room) -> Option<Fault> {
-        let mut faults = self.parts.iter().map(|part| part.of.fault(room));
-        faults.find_map(|fault| fault)
+    pub(super) fn error(&self, room: Room) -> Option<InputError> {
+        let mut errors = self.parts.iter().map(|part| part.of.error(room));
+        errors.find_map(|error| error)
     }
 
     pub(super) fn ready(&self, room: Room) -> WeightedChoice<PlaceDraw> {
@@ -171,7 +171,7 @@ impl PlaceMix {
 /// Sums of written percentages miss a whole by less.
 const ROUNDING: f64 = 1e-9;
 
-fn unknown(field: &str, found: &str) -> Fault {
+fn unknown(field: &str, found: &str) -> InputError {
     let known: Vec<&str> = Places::INFOS.iter().map(|info| info.name).collect();
-    Fault::unknown(field, found, "places", &known)
+    InputError::unknown(field, found, "places", &known)
 }

@@ -11,7 +11,7 @@ pub use mixed::Mixed;
 use super::draw::Generator;
 use super::family::{GeneratorInfo, family};
 use super::{Args, Disk};
-use crate::text::{Call, Fault};
+use crate::text::{Call, InputError};
 use crate::units::SectorCount;
 
 /// A distribution of sizes.
@@ -23,7 +23,7 @@ pub(super) trait Size: Sized {
     type Draw;
 
     /// Reads its parameters.
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault>;
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError>;
 
     /// Its bounds.
     fn bounds(&self) -> Bounds;
@@ -51,7 +51,7 @@ family! {
 
 impl Sizes {
     /// Reads a size, or a call that names a distribution. `field` is what errors call it.
-    pub(super) fn of_text(text: &str, disk: Disk, field: &str) -> Result<Self, Fault> {
+    pub(super) fn of_text(text: &str, disk: Disk, field: &str) -> Result<Self, InputError> {
         let call = Call::read(text, field)?;
         let mut args = Args::of(&call, disk);
         if let Some(read) = Self::read(&call, &mut args) {
@@ -62,11 +62,11 @@ impl Sizes {
         if text.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
             let sectors = disk.size(text, disk.max_sectors());
             let expected = disk.size_expected(disk.max_sectors());
-            let sectors = sectors.ok_or_else(|| Fault::new(field, text, expected))?;
+            let sectors = sectors.ok_or_else(|| InputError::new(field, text, expected))?;
             return Ok(Self::Fixed(Fixed { sectors }));
         }
         let known: Vec<&str> = Self::INFOS.iter().map(|info| info.name).collect();
         let what = "a size such as 8KiB, or a distribution of sizes";
-        Err(Fault::unknown(field, call.name, what, &known))
+        Err(InputError::unknown(field, call.name, what, &known))
     }
 }

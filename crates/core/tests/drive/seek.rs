@@ -646,7 +646,7 @@ fn parameters_out_of_range_are_one_clear_error() {
             "sstf.from: found \"end\", expected first or last".to_owned(),
         ),
     ] {
-        let fault = written.parse::<PolicyConfig>().unwrap_err();
-        assert_eq!(fault.to_string(), told);
+        let error = written.parse::<PolicyConfig>().unwrap_err();
+        assert_eq!(error.to_string(), told);
     }
 }

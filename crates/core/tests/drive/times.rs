@@ -552,12 +552,12 @@ fn writes_are_passed_over_anew_after_each_batch_of_them() {
 
 #[test]
 fn limits_do_not_nest_and_faults_name_the_parameter() {
-    let fault = |text: &str| {
+    let error = |text: &str| {
         text.parse::<PolicyConfig>()
-            .expect_err("a fault")
+            .expect_err("an error")
             .to_string()
     };
-    let nested = fault("limited(policy=limited(wait=1 s))");
+    let nested = error("limited(policy=limited(wait=1 s))");
     assert!(
         nested.starts_with("limited.policy: found \"limited("),
         "{nested}"
@@ -566,9 +566,9 @@ fn limits_do_not_nest_and_faults_name_the_parameter() {
         nested.ends_with("expected a policy without a limit"),
         "{nested}"
     );
-    let unknown = fault("limited(policy=sptff)");
+    let unknown = error("limited(policy=sptff)");
     assert!(unknown.starts_with("limited.policy: found \"sptff\", expected \"sptf\" or"));
-    let inner = fault("limited(policy=asptf(w=-1))");
+    let inner = error("limited(policy=asptf(w=-1))");
     assert_eq!(
         inner,
         "asptf.w: found \"-1\", expected a number from 0 to 1000000000000"
@@ -590,7 +590,7 @@ fn limits_do_not_nest_and_faults_name_the_parameter() {
     ] {
         let (name, key) = (text.split('(').next(), text.split(['(', '=']).nth(1));
         let field = format!("{}.{}: found", name.expect("one"), key.expect("one"));
-        assert!(fault(text).starts_with(&field), "{text}: {}", fault(text));
+        assert!(error(text).starts_with(&field), "{text}: {}", error(text));
     }
     assert!(
         "limited(wait=500 ms, policy=asptf(w=6))"

@@ -45,7 +45,7 @@ proptest! {
         }
     }
 
-    /// What means nothing is a fault, however it is put together.
+    /// What means nothing is an error, however it is put together.
     #[test]
     fn words_never_panic(parts in prop::collection::vec(select(PARTS), 0..12), rest in ".{0,9}") {
         let disk = Disk { sectors: SectorCount(9_999), sector: Bytes(512) };
@@ -55,8 +55,9 @@ proptest! {
                 prop_assert!(requests.take(9).all(|request| request.end().0 <= 9_999));
             }
         }
-        let _ = Workload::parse_toml(&text, disk);
-        let _ = Workload::parse_toml(&format!("arrivals = \"poisson(rate=1/s)\"\n{text}"), disk);
+        let _ = Workload::parse_toml(&text, "x.toml", disk);
+        let text = format!("arrivals = \"poisson(rate=1/s)\"\n{text}");
+        let _ = Workload::parse_toml(&text, "x.toml", disk);
     }
 }
 

@@ -7,17 +7,18 @@ use diskarm_core::workload::{Arrivals, Places, Share, Sizes, Stream, Workload};
 
 use crate::{DISK, stream};
 
-fn fault(text: &str) -> String {
+fn error(text: &str) -> String {
     let workload = Workload::parse(text, DISK);
-    let fault = workload.expect_err(&format!("no fault in {text:?}"));
-    assert_eq!(fault.line, None);
-    fault.to_string()
+    let error = workload.expect_err(&format!("no error in {text:?}"));
+    assert_eq!(error.line, None);
+    error.to_string()
 }
 
-fn toml_fault(text: &str) -> String {
-    let workload = Workload::parse_toml(text, DISK);
-    let fault = workload.expect_err(&format!("no fault in {text:?}"));
-    format!("{}: {fault}", fault.line.expect("a line"))
+fn toml_error(text: &str) -> String {
+    let workload = Workload::parse_toml(text, "x.toml", DISK);
+    let error = workload.expect_err(&format!("no error in {text:?}"));
+    let line = error.to_string().strip_prefix("x.toml:").map(str::to_owned);
+    line.unwrap_or_else(|| panic!("{error}"))
 }
 
 #[test]
@@ -54,13 +55,13 @@ fn words_mean_what_they_say() {
 #[test]
 fn a_file_says_the_same() {
     let one = "arrivals = \"closed(clients=10, think=30ms)\"\nsize = \"4 KiB\"\nreads = \"67 %\"\n";
-    let by_file = Workload::parse_toml(one, DISK).unwrap();
+    let by_file = Workload::parse_toml(one, "one.toml", DISK).unwrap();
     let text = "closed(clients=10, think=30ms) size=4KiB reads=67%";
     assert_eq!(by_file, Workload::parse(text, DISK).unwrap());
 
     let two = "[[stream]]\narrivals = \"poisson(rate=60/s)\"\n\n[[stream]]\n\
                places = \"sequential(share=30%) uniform\"\narrivals = \"poisson(rate=9/s)\"\n";
-    let by_file = Workload::parse_toml(two, DISK).unwrap();
+    let by_file = Workload::parse_toml(two, "two.toml", DISK).unwrap();
     let text = "poisson(rate=60/s) + poisson(rate=9/s) sequential(share=30%) uniform";
     assert_eq!(by_file, Workload::parse(text, DISK).unwrap());
 }
@@ -131,14 +132,14 @@ fn misspelt_names_suggest_their_nearest() {
              as \"67 %\"",
         ),
     ] {
-        assert_eq!(fault(text), told);
+        assert_eq!(error(text), told);
     }
 }
 
 /// Holds what is told of each text.
 fn hold(cases: &[(&str, &str)]) {
     for (text, told) in cases {
-        assert_eq!(fault(text), *told, "{text}");
+        assert_eq!(error(text), *told, "{text}");
     }
 }
 
@@ -244,7 +245,7 @@ fn requests_that_cannot_be() {
 }
 
 #[test]
-fn faults_in_files_have_their_line() {
+fn errors_in_files_have_their_line() {
     for (text, told) in [
         (
             "",
@@ -280,7 +281,7 @@ fn faults_in_files_have_their_line() {
         ),
         ("arrivals = \n", "1: syntax: found nothing, expected TOML ("),
     ] {
-        let found = toml_fault(text);
+        let found = toml_error(text);
         assert!(found.starts_with(told), "{found}");
     }
 }

@@ -3,11 +3,11 @@
 use super::Info;
 use super::bounds::Bounds;
 use crate::axis::Axis;
-use crate::error::FileError;
 use crate::metric::{Column, Metric};
 use crate::place::Place;
 use crate::scalar::Scalar;
 use crate::select::{Selection, axis_of};
+use diskarm_core::text::InputError;
 
 /// What a claim says, and what it can speak of. What is left at the end was not asked for.
 pub(super) struct Keys<'a> {
@@ -34,7 +34,7 @@ impl<'a> Keys<'a> {
 
     /// # Errors
     /// When a key is left that `check` does not know.
-    pub(super) fn finish(self, check: &Info) -> Result<(), FileError> {
+    pub(super) fn finish(self, check: &Info) -> Result<(), InputError> {
         match self.left.keys().next() {
             Some(key) => {
                 let what = format!("a key of the check {:?}", check.name);
@@ -44,7 +44,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    pub(super) fn metric(&mut self) -> Result<Metric, FileError> {
+    pub(super) fn metric(&mut self) -> Result<Metric, InputError> {
         let name = self
             .text("metric")?
             .ok_or_else(|| self.missing("metric", "a metric"))?;
@@ -52,7 +52,7 @@ impl<'a> Keys<'a> {
     }
 
     /// The axis that `key` names, whose values are numbers.
-    pub(super) fn along(&mut self, key: &str) -> Result<usize, FileError> {
+    pub(super) fn along(&mut self, key: &str) -> Result<usize, InputError> {
         let axis = self.axis(key)?;
         match self.axes[axis].numbers() {
             Some(_) => Ok(axis),
@@ -64,23 +64,23 @@ impl<'a> Keys<'a> {
     }
 
     /// The axis that `key` names.
-    pub(super) fn axis(&mut self, key: &str) -> Result<usize, FileError> {
+    pub(super) fn axis(&mut self, key: &str) -> Result<usize, InputError> {
         let axis = self.axis_if_any(key)?;
         axis.ok_or_else(|| self.missing(key, "an axis"))
     }
 
-    pub(super) fn axis_if_any(&mut self, key: &str) -> Result<Option<usize>, FileError> {
+    pub(super) fn axis_if_any(&mut self, key: &str) -> Result<Option<usize>, InputError> {
         let name = self.text(key)?;
         name.map(|name| axis_of(&name, self.axes, &self.at.part(key)))
             .transpose()
     }
 
     /// What `key` selects; everything where it is absent.
-    pub(super) fn selection(&mut self, key: &str) -> Result<Selection, FileError> {
+    pub(super) fn selection(&mut self, key: &str) -> Result<Selection, InputError> {
         Ok(self.selection_if_any(key)?.unwrap_or_default())
     }
 
-    pub(super) fn selection_if_any(&mut self, key: &str) -> Result<Option<Selection>, FileError> {
+    pub(super) fn selection_if_any(&mut self, key: &str) -> Result<Option<Selection>, InputError> {
         let Some(value) = self.left.remove(key) else {
             return Ok(None);
         };
@@ -92,18 +92,18 @@ impl<'a> Keys<'a> {
     }
 
     /// What `key` selects, which must be there.
-    pub(super) fn chosen(&mut self, key: &str) -> Result<Selection, FileError> {
+    pub(super) fn chosen(&mut self, key: &str) -> Result<Selection, InputError> {
         let chosen = self.selection_if_any(key)?;
         chosen.ok_or_else(|| self.missing(key, "a table of axes"))
     }
 
     /// What `key` selects: one value of each axis that it names.
-    pub(super) fn side(&mut self, key: &str) -> Result<Selection, FileError> {
+    pub(super) fn side(&mut self, key: &str) -> Result<Selection, InputError> {
         let side = self.side_if_any(key)?;
         side.ok_or_else(|| self.missing(key, "a table of axes"))
     }
 
-    pub(super) fn side_if_any(&mut self, key: &str) -> Result<Option<Selection>, FileError> {
+    pub(super) fn side_if_any(&mut self, key: &str) -> Result<Option<Selection>, InputError> {
         let side = self.selection_if_any(key)?;
         match side.as_ref().is_none_or(Selection::is_single) {
             true => Ok(side),
@@ -115,7 +115,7 @@ impl<'a> Keys<'a> {
     }
 
     /// A list of sides.
-    pub(super) fn sides(&mut self, key: &str) -> Result<Vec<Selection>, FileError> {
+    pub(super) fn sides(&mut self, key: &str) -> Result<Vec<Selection>, InputError> {
         let at = self.at.part(key);
         let expected = "a list of two or more tables, each with one value of each axis";
         let wrong = |found: String| at.error(found, expected);
@@ -138,7 +138,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    pub(super) fn number(&mut self, key: &str) -> Result<Option<f64>, FileError> {
+    pub(super) fn number(&mut self, key: &str) -> Result<Option<f64>, InputError> {
         let Some(value) = self.left.remove(key) else {
             return Ok(None);
         };
@@ -148,7 +148,7 @@ impl<'a> Keys<'a> {
     }
 
     /// A percentage; `None` where it is absent.
-    pub(super) fn share(&mut self, key: &str) -> Result<Option<f64>, FileError> {
+    pub(super) fn share(&mut self, key: &str) -> Result<Option<f64>, InputError> {
         let Some(text) = self.text(key)? else {
             return Ok(None);
         };
@@ -161,7 +161,7 @@ impl<'a> Keys<'a> {
         share.ok_or_else(wrong).map(Some)
     }
 
-    pub(super) fn text(&mut self, key: &str) -> Result<Option<String>, FileError> {
+    pub(super) fn text(&mut self, key: &str) -> Result<Option<String>, InputError> {
         match self.left.remove(key) {
             None => Ok(None),
             Some(toml::Value::String(text)) => Ok(Some(text)),
@@ -170,7 +170,7 @@ impl<'a> Keys<'a> {
     }
 
     /// `at_least` and `at_most`, one of them at the least.
-    pub(super) fn bounds(&mut self) -> Result<Bounds, FileError> {
+    pub(super) fn bounds(&mut self) -> Result<Bounds, InputError> {
         let at_least = self.number("at_least")?;
         let at_most = self.number("at_most")?;
         match (at_least, at_most) {
@@ -183,7 +183,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    pub(super) fn missing(&self, key: &str, expected: &str) -> FileError {
+    pub(super) fn missing(&self, key: &str, expected: &str) -> InputError {
         self.at.part(key).error("nothing", expected)
     }
 }

@@ -6,9 +6,9 @@ use super::keys::Keys;
 use super::line::{Line, lines};
 use super::load::Load;
 use super::tally::Tally;
-use crate::error::FileError;
 use crate::results::Results;
 use crate::select::Selection;
+use diskarm_core::text::InputError;
 
 #[derive(Debug)]
 pub(super) struct Search {
@@ -21,7 +21,7 @@ pub(super) struct Search {
 }
 
 impl Search {
-    pub(super) fn read(keys: &mut Keys<'_>) -> Result<Self, FileError> {
+    pub(super) fn read(keys: &mut Keys<'_>) -> Result<Self, InputError> {
         Ok(Self {
             along: keys.along("along")?,
             of: keys.side("of")?,

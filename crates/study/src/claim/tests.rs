@@ -3,12 +3,12 @@
 use super::{CHECKS, Claim, Judged, RawClaim, Verdict};
 use crate::axis::{Axis, AxisValue, points};
 use crate::cell::{Cell, Keys, Reader};
-use crate::error::FileError;
 use crate::measure::Measure;
 use crate::metric::Column;
 use crate::place::Text;
 use crate::results::{Replicated, Results};
 use crate::scalar::Scalar;
+use diskarm_core::text::InputError;
 
 /// Policies a, b and c, and loads 1, 2 and 4.
 fn axes() -> Vec<Axis> {
@@ -44,7 +44,7 @@ fn cells(axes: &[Axis]) -> Vec<Cell> {
     cells.collect::<Result<_, _>>().unwrap()
 }
 
-fn read(claim: &str) -> Result<Claim, FileError> {
+fn read(claim: &str) -> Result<Claim, InputError> {
     let text = format!("says = \"so\"\nsource = \"s\"\ntheirs = \"t\"\n{claim}\n");
     let raw: RawClaim = toml::from_str(&text).unwrap();
     let at = Text {

@@ -4,7 +4,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::tree::{Table, Text};
-use crate::spec::{Spec, SpecError};
+use crate::spec::Spec;
+use crate::text::InputError;
 
 /// A specification that still knows its lines, so that what a later stage finds wrong (the
 /// layout, that zones do not come out to the capacity) is reported as the parser would.
@@ -21,7 +22,7 @@ impl<'a> Document<'a> {
     /// # Errors
     /// The first thing that is not TOML, missing, unknown, out of range, or that contradicts
     /// another field.
-    pub fn read(text: &'a str, file: &'a str) -> Result<Self, SpecError> {
+    pub fn read(text: &'a str, file: &'a str) -> Result<Self, InputError> {
         let text = Text { file, text };
         let tree = match DeTable::parse(text.text) {
             Ok(tree) => tree.into_inner(),
@@ -36,17 +37,17 @@ impl<'a> Document<'a> {
         Ok(Self { spec, text, tree })
     }
 
-    /// The error that `field` (such as `geometry.zones[3].spares`) has a `value` where something
-    /// else was `expected`. Its line is that of the field, or of what stands nearest around it.
-    pub fn error_at(&self, field: &str, value: String, expected: String) -> SpecError {
-        let mut steps = field.split(['.', '[']);
+    /// The error with the line of its field (such as `geometry.zones[3].spares`), or of what
+    /// stands nearest around it.
+    pub fn locate(&self, error: InputError) -> InputError {
+        let mut steps = error.field.split(['.', '[']);
         let mut node = steps.next().and_then(|key| self.tree.get(key));
         let mut offset = 0;
         while let Some(found) = node {
             offset = found.span().start;
             node = steps.next().and_then(|step| step_into(found, step));
         }
-        self.text.error(offset, field, value, expected)
+        self.text.at(offset, error)
     }
 }
 
@@ -62,8 +63,9 @@ fn step_into<'t, 'a>(
     }
 }
 
-fn not_toml(text: Text<'_>, error: &toml::de::Error) -> SpecError {
+fn not_toml(text: Text<'_>, error: &toml::de::Error) -> InputError {
     let offset = error.span().map_or(0, |span| span.start);
     let expected = format!("TOML ({})", error.message().replace('\n', " "));
-    text.error(offset, "syntax", text.line_at(offset).to_owned(), expected)
+    let error = InputError::shown("syntax", text.line_at(offset), expected);
+    text.at(offset, error)
 }

@@ -5,13 +5,12 @@ use std::ops::RangeInclusive;
 
 use super::tree::Value;
 use crate::sched::PolicyConfig;
-use crate::spec::SpecError;
 use crate::spec::geometry::MAX_CYLINDERS;
-use crate::text::{Fault, quantity};
+use crate::text::{InputError, quantity};
 use crate::units::{Bytes, SectorCount, Span};
 
 /// Any text that is not empty.
-pub(super) fn text(value: &Value<'_>) -> Result<String, SpecError> {
+pub(super) fn text(value: &Value<'_>) -> Result<String, InputError> {
     match value.string().map(str::trim) {
         Some(text) if !text.is_empty() => Ok(text.to_owned()),
         _ => Err(value.error("text in quotes")),
@@ -19,12 +18,12 @@ pub(super) fn text(value: &Value<'_>) -> Result<String, SpecError> {
 }
 
 /// A switch.
-pub(super) fn flag(value: &Value<'_>) -> Result<bool, SpecError> {
+pub(super) fn flag(value: &Value<'_>) -> Result<bool, InputError> {
     value.boolean().ok_or_else(|| value.error("true or false"))
 }
 
 /// One of a list of words.
-pub(super) fn word(value: &Value<'_>, words: &[&'static str]) -> Result<&'static str, SpecError> {
+pub(super) fn word(value: &Value<'_>, words: &[&'static str]) -> Result<&'static str, InputError> {
     let found = words.iter().find(|word| value.string() == Some(word));
     found.copied().ok_or_else(|| {
         let known: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
@@ -33,13 +32,13 @@ pub(super) fn word(value: &Value<'_>, words: &[&'static str]) -> Result<&'static
 }
 
 /// A policy.
-pub(super) fn policy(value: &Value<'_>) -> Result<PolicyConfig, SpecError> {
+pub(super) fn policy(value: &Value<'_>) -> Result<PolicyConfig, InputError> {
     let expected = "a policy, such as \"sptf\"";
     let text = value.string().ok_or_else(|| value.error(expected))?;
-    text.parse().map_err(|fault: Fault| {
-        let Fault {
+    text.parse().map_err(|error: InputError| {
+        let InputError {
             field, expected, ..
-        } = fault;
+        } = error;
         value.error(match field.as_str() {
             "policy" => expected,
             _ => format!("of {field} {expected}"),
@@ -48,7 +47,7 @@ pub(super) fn policy(value: &Value<'_>) -> Result<PolicyConfig, SpecError> {
 }
 
 /// A whole number within bounds, inclusive.
-pub(super) fn count(value: &Value<'_>, range: RangeInclusive<u64>) -> Result<u64, SpecError> {
+pub(super) fn count(value: &Value<'_>, range: RangeInclusive<u64>) -> Result<u64, InputError> {
     match value.integer() {
         Some(number) if range.contains(&number) => Ok(number),
         _ => Err(value.error(format!(
@@ -60,13 +59,13 @@ pub(super) fn count(value: &Value<'_>, range: RangeInclusive<u64>) -> Result<u64
 }
 
 /// The same, narrow.
-pub(super) fn count_u32(value: &Value<'_>, range: RangeInclusive<u32>) -> Result<u32, SpecError> {
+pub(super) fn count_u32(value: &Value<'_>, range: RangeInclusive<u32>) -> Result<u32, InputError> {
     let wide = u64::from(*range.start())..=u64::from(*range.end());
     count(value, wide).map(|number| number as u32)
 }
 
 /// A finite number that is not negative.
-pub(super) fn number(value: &Value<'_>) -> Result<f64, SpecError> {
+pub(super) fn number(value: &Value<'_>) -> Result<f64, InputError> {
     match value.number() {
         Some(number) if number >= 0.0 => Ok(number),
         _ => Err(value.error("a number, zero or more")),
@@ -78,16 +77,16 @@ pub(super) fn number(value: &Value<'_>) -> Result<f64, SpecError> {
 const LONGEST_MS: f64 = 1e3;
 
 /// A time from zero to a second.
-pub(super) fn time(value: &Value<'_>) -> Result<Span, SpecError> {
+pub(super) fn time(value: &Value<'_>) -> Result<Span, InputError> {
     time_in(value, 0.0, "a time from 0 s to 1 s")
 }
 
 /// A time that may be negative.
-pub(super) fn signed_time(value: &Value<'_>) -> Result<Span, SpecError> {
+pub(super) fn signed_time(value: &Value<'_>) -> Result<Span, InputError> {
     time_in(value, -LONGEST_MS, "a time from -1 s to 1 s")
 }
 
-fn time_in(value: &Value<'_>, least_ms: f64, range: &str) -> Result<Span, SpecError> {
+fn time_in(value: &Value<'_>, least_ms: f64, range: &str) -> Result<Span, InputError> {
     match value.string().and_then(quantity::nanoseconds) {
         Some(ns) if (least_ms..=LONGEST_MS).contains(&(ns / 1e6)) => {
             Ok(Span::from_ns(ns.round() as i64))
@@ -98,7 +97,7 @@ fn time_in(value: &Value<'_>, least_ms: f64, range: &str) -> Result<Span, SpecEr
 }
 
 /// A time written as a bare number of milliseconds, in a list whose key says so.
-pub(super) fn bare_ms(value: &Value<'_>) -> Result<Span, SpecError> {
+pub(super) fn bare_ms(value: &Value<'_>) -> Result<Span, InputError> {
     match value.number() {
         Some(ms) if (0.0..=LONGEST_MS).contains(&ms) => Ok(Span::from_ms(ms)),
         _ => Err(value.error("a number of milliseconds from 0 to 1000")),
@@ -106,7 +105,7 @@ pub(super) fn bare_ms(value: &Value<'_>) -> Result<Span, SpecError> {
 }
 
 /// The time of a revolution, in nanoseconds, from a microsecond to ten seconds.
-pub(super) fn period_ns(value: &Value<'_>) -> Result<f64, SpecError> {
+pub(super) fn period_ns(value: &Value<'_>) -> Result<f64, InputError> {
     match value.string().and_then(quantity::period_ns) {
         Some(ns) if (1e3..=1e10).contains(&ns) => Ok(ns),
         Some(_) => Err(value.error("6 rpm to 60000000 rpm, or 1 us to 10 s")),
@@ -121,7 +120,7 @@ pub(super) fn period_ns(value: &Value<'_>) -> Result<f64, SpecError> {
 const MAX_SECTORS: u64 = 1_000_000_000_000;
 
 /// A size in whole sectors of `sector` bytes.
-pub(super) fn size(value: &Value<'_>, sector: Bytes) -> Result<SectorCount, SpecError> {
+pub(super) fn size(value: &Value<'_>, sector: Bytes) -> Result<SectorCount, InputError> {
     let size = value
         .string()
         .and_then(|text| quantity::sectors(text, sector));
@@ -137,7 +136,7 @@ pub(super) fn size(value: &Value<'_>, sector: Bytes) -> Result<SectorCount, Spec
 }
 
 /// A size of at least one sector.
-pub(super) fn some_size(value: &Value<'_>, sector: Bytes) -> Result<SectorCount, SpecError> {
+pub(super) fn some_size(value: &Value<'_>, sector: Bytes) -> Result<SectorCount, InputError> {
     match size(value, sector)? {
         SectorCount(0) => Err(value.error("a size of at least one sector")),
         size => Ok(size),
@@ -145,7 +144,7 @@ pub(super) fn some_size(value: &Value<'_>, sector: Bytes) -> Result<SectorCount,
 }
 
 /// A fraction from 0 to 1, as a percentage or a bare number.
-pub(super) fn fraction(value: &Value<'_>) -> Result<f64, SpecError> {
+pub(super) fn fraction(value: &Value<'_>) -> Result<f64, InputError> {
     let written = value.string().and_then(quantity::fraction);
     match written.or_else(|| value.number()) {
         Some(fraction) if (0.0..=1.0).contains(&fraction) => Ok(fraction),
@@ -154,7 +153,7 @@ pub(super) fn fraction(value: &Value<'_>) -> Result<f64, SpecError> {
 }
 
 /// A distance of at least one cylinder.
-pub(super) fn distance(value: &Value<'_>) -> Result<u32, SpecError> {
+pub(super) fn distance(value: &Value<'_>) -> Result<u32, InputError> {
     let max = u64::from(MAX_CYLINDERS);
     match value.string().and_then(quantity::cylinders) {
         Some(distance) if (1..=max).contains(&distance) => Ok(distance as u32),
@@ -164,7 +163,7 @@ pub(super) fn distance(value: &Value<'_>) -> Result<u32, SpecError> {
 }
 
 /// Milliseconds per `unit`, zero or more.
-pub(super) fn rate_ms(value: &Value<'_>, unit: &str) -> Result<f64, SpecError> {
+pub(super) fn rate_ms(value: &Value<'_>, unit: &str) -> Result<f64, InputError> {
     let rate = value
         .string()
         .and_then(|text| quantity::rate_ms(text, unit));
@@ -179,8 +178,8 @@ pub(super) fn rate_ms(value: &Value<'_>, unit: &str) -> Result<f64, SpecError> {
 pub(super) fn list<'a, T>(
     value: &Value<'a>,
     expected: &str,
-    read: impl Fn(&Value<'a>) -> Result<T, SpecError>,
-) -> Result<Vec<T>, SpecError> {
+    read: impl Fn(&Value<'a>) -> Result<T, InputError>,
+) -> Result<Vec<T>, InputError> {
     let elements = value.elements().ok_or_else(|| value.error(expected))?;
     elements.iter().map(read).collect()
 }
@@ -189,9 +188,9 @@ pub(super) fn list<'a, T>(
 pub(super) fn pair<'a, A, B>(
     value: &Value<'a>,
     expected: &str,
-    first: impl FnOnce(&Value<'a>) -> Result<A, SpecError>,
-    second: impl FnOnce(&Value<'a>) -> Result<B, SpecError>,
-) -> Result<(A, B), SpecError> {
+    first: impl FnOnce(&Value<'a>) -> Result<A, InputError>,
+    second: impl FnOnce(&Value<'a>) -> Result<B, InputError>,
+) -> Result<(A, B), InputError> {
     match value.elements().as_deref() {
         Some([a, b]) => Ok((first(a)?, second(b)?)),
         _ => Err(value.error(expected)),

@@ -3,11 +3,12 @@
 use super::field;
 use super::tree::{Table, Value};
 use crate::spec::geometry::MAX_CYLINDERS;
-use crate::spec::{SeekCurve, SpecError, TwoPiece};
+use crate::spec::{SeekCurve, TwoPiece};
+use crate::text::InputError;
 use crate::units::Span;
 
 /// Reads a curve of any form.
-pub(super) fn curve(table: &Table<'_>) -> Result<SeekCurve, SpecError> {
+pub(super) fn curve(table: &Table<'_>) -> Result<SeekCurve, InputError> {
     let form = field::word(&table.value("form"), &["two-piece", "table", "three-point"])?;
     match form {
         "two-piece" => two_piece(table),
@@ -19,7 +20,7 @@ pub(super) fn curve(table: &Table<'_>) -> Result<SeekCurve, SpecError> {
     }
 }
 
-fn two_piece(table: &Table<'_>) -> Result<SeekCurve, SpecError> {
+fn two_piece(table: &Table<'_>) -> Result<SeekCurve, InputError> {
     table.only(&[
         "form",
         "knee",
@@ -55,7 +56,7 @@ fn two_piece(table: &Table<'_>) -> Result<SeekCurve, SpecError> {
 
 /// Times may fall as distances rise: measured ones do, where the arm's control changes its way
 /// of moving. Distances may not.
-fn points(value: &Value<'_>) -> Result<Vec<(u32, Span)>, SpecError> {
+fn points(value: &Value<'_>) -> Result<Vec<(u32, Span)>, InputError> {
     let expected = "pairs [distance in cylinders, time in ms], distances ascending";
     let points = value.elements().ok_or_else(|| value.error(expected))?;
     let mut read: Vec<(u32, Span)> = Vec::with_capacity(points.len());
@@ -74,7 +75,7 @@ fn points(value: &Value<'_>) -> Result<Vec<(u32, Span)>, SpecError> {
     Ok(read)
 }
 
-fn three_point(table: &Table<'_>) -> Result<SeekCurve, SpecError> {
+fn three_point(table: &Table<'_>) -> Result<SeekCurve, InputError> {
     table.only(&["form", "single", "average", "full"])?;
     let mut least = Span::ZERO;
     let mut ascending = |key| {

@@ -6,8 +6,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::spec::SpecError;
-use crate::text::nearest;
+use crate::text::{InputError, line_of, nearest};
 
 /// What a file says, and its name: all that an error needs to point into it.
 #[derive(Clone, Copy)]
@@ -17,22 +16,9 @@ pub(super) struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// An error at a byte offset.
-    pub(super) fn error(
-        self,
-        offset: usize,
-        field: &str,
-        found: String,
-        expected: String,
-    ) -> SpecError {
-        let before = &self.text.as_bytes()[..offset.min(self.text.len())];
-        SpecError {
-            file: self.file.to_owned(),
-            line: 1 + before.iter().filter(|byte| **byte == b'\n').count(),
-            field: field.to_owned(),
-            found,
-            expected,
-        }
+    /// The error at a byte offset.
+    pub(super) fn at(self, offset: usize, error: InputError) -> InputError {
+        error.in_file(self.file, line_of(self.text, offset))
     }
 
     /// The line around a byte offset.
@@ -81,14 +67,13 @@ impl<'a> Value<'a> {
     }
 
     /// The error that something else was expected here.
-    pub(super) fn error(&self, expected: impl Into<String>) -> SpecError {
-        let found = match self.node {
-            None => "nothing".to_owned(),
-            Some(DeValue::Table(_)) => "a table".to_owned(),
-            Some(_) => self.text.quote(self.span.clone()),
+    pub(super) fn error(&self, expected: impl Into<String>) -> InputError {
+        let error = match self.node {
+            None => InputError::missing(&self.path, expected),
+            Some(DeValue::Table(_)) => InputError::shown(&self.path, "a table", expected),
+            Some(_) => InputError::shown(&self.path, self.text.quote(self.span.clone()), expected),
         };
-        let offset = self.span.start;
-        self.text.error(offset, &self.path, found, expected.into())
+        self.text.at(self.span.start, error)
     }
 
     /// Whether nothing is here.
@@ -135,7 +120,7 @@ impl<'a> Value<'a> {
     }
 
     /// The table here. Where nothing is, an empty one: what it must have, it will miss by name.
-    pub(super) fn table(&self) -> Result<Table<'a>, SpecError> {
+    pub(super) fn table(&self) -> Result<Table<'a>, InputError> {
         let entries = match self.node {
             None => None,
             Some(DeValue::Table(entries)) => Some(entries),
@@ -184,7 +169,7 @@ impl<'a> Table<'a> {
     }
 
     /// The value at the end of a dotted path.
-    pub(super) fn at(&self, path: &str) -> Result<Value<'a>, SpecError> {
+    pub(super) fn at(&self, path: &str) -> Result<Value<'a>, InputError> {
         match path.split_once('.') {
             Some((key, rest)) => self.value(key).table()?.at(rest),
             None => Ok(self.value(path)),
@@ -195,8 +180,8 @@ impl<'a> Table<'a> {
     pub(super) fn maybe<T>(
         &self,
         key: &str,
-        read: impl FnOnce(&Value<'a>) -> Result<T, SpecError>,
-    ) -> Result<Option<T>, SpecError> {
+        read: impl FnOnce(&Value<'a>) -> Result<T, InputError>,
+    ) -> Result<Option<T>, InputError> {
         let value = self.value(key);
         value.node.map(|_| read(&value)).transpose()
     }
@@ -206,13 +191,13 @@ impl<'a> Table<'a> {
         &self,
         key: &str,
         default: T,
-        read: impl FnOnce(&Value<'a>) -> Result<T, SpecError>,
-    ) -> Result<T, SpecError> {
+        read: impl FnOnce(&Value<'a>) -> Result<T, InputError>,
+    ) -> Result<T, InputError> {
         Ok(self.maybe(key, read)?.unwrap_or(default))
     }
 
     /// Reports the first key that is none of the `known` ones.
-    pub(super) fn only(&self, known: &[&str]) -> Result<(), SpecError> {
+    pub(super) fn only(&self, known: &[&str]) -> Result<(), InputError> {
         let keys = self.entries.into_iter().flat_map(|entries| entries.keys());
         let unknown = keys
             .filter(|key| !known.contains(&key.get_ref().as_ref()))
@@ -221,15 +206,15 @@ impl<'a> Table<'a> {
     }
 
     /// The error that a key is none of the `known` ones.
-    fn unknown(&self, key: &Spanned<Cow<'_, str>>, known: &[&str]) -> SpecError {
+    fn unknown(&self, key: &Spanned<Cow<'_, str>>, known: &[&str]) -> InputError {
         let written: &str = key.get_ref();
         let expected = match nearest(written, known) {
             Some(near) => format!("a known key, perhaps \"{near}\""),
             None => format!("a known key: {}", known.join(", ")),
         };
         let path = self.path_of(written);
-        let found = "an unknown key".to_owned();
-        self.text.error(key.span().start, &path, found, expected)
+        let error = InputError::shown(path, "an unknown key", expected);
+        self.text.at(key.span().start, error)
     }
 
     fn path_of(&self, key: &str) -> String {

@@ -2,8 +2,9 @@
 
 use super::field;
 use super::tree::{Table, Value};
+use crate::spec::Zone;
 use crate::spec::geometry::{MAX_CYLINDERS, MAX_SECTORS, MAX_SPARES};
-use crate::spec::{SpecError, Zone};
+use crate::text::InputError;
 use crate::units::SectorCount;
 
 const MAX_SECTORS_PER_TRACK: u32 = 1_000_000;
@@ -11,7 +12,7 @@ const MAX_SECTORS_PER_TRACK: u32 = 1_000_000;
 const LAST_PLACE: u64 = 1_000_000_000_000;
 
 /// Reads the zones of a drive of so many cylinders.
-pub(super) fn zones(value: &Value<'_>, cylinders: u32) -> Result<Vec<Zone>, SpecError> {
+pub(super) fn zones(value: &Value<'_>, cylinders: u32) -> Result<Vec<Zone>, InputError> {
     let expected = "at least one [[geometry.zones]]";
     let mut first_free = 0;
     let zones = value.elements().ok_or_else(|| value.error(expected))?;
@@ -27,7 +28,7 @@ pub(super) fn zones(value: &Value<'_>, cylinders: u32) -> Result<Vec<Zone>, Spec
     Ok(read)
 }
 
-fn zone(table: &Table<'_>, first_free: u32, cylinders: u32) -> Result<Zone, SpecError> {
+fn zone(table: &Table<'_>, first_free: u32, cylinders: u32) -> Result<Zone, InputError> {
     table.only(&[
         "cylinders",
         "sectors_per_track",
@@ -70,7 +71,7 @@ fn zone(table: &Table<'_>, first_free: u32, cylinders: u32) -> Result<Zone, Spec
 }
 
 /// A place can slip once only; ascending order shows it, and is the order in which they lie.
-fn slips(value: &Value<'_>) -> Result<Vec<u64>, SpecError> {
+fn slips(value: &Value<'_>) -> Result<Vec<u64>, InputError> {
     let mut before = None;
     let places = value
         .elements()
@@ -94,7 +95,7 @@ fn zone_cylinders(
     value: &Value<'_>,
     first_free: u32,
     cylinders: u32,
-) -> Result<(u32, u32), SpecError> {
+) -> Result<(u32, u32), InputError> {
     let plain = |v: &Value<'_>| field::count_u32(v, 0..=MAX_CYLINDERS);
     let (first, end) = field::pair(value, "a pair: [first cylinder, end)", plain, plain)?;
     if first_free <= first && first < end && end <= cylinders {

@@ -1,6 +1,6 @@
 //! Arrivals in bursts.
 
-use super::{Args, Fault, Generator, GeneratorInfo, Pause, Pausing};
+use super::{Args, Generator, GeneratorInfo, InputError, Pause, Pausing};
 use crate::units::Span;
 use crate::workload::draw::exponential;
 
@@ -42,7 +42,7 @@ impl Pause for Bursts {
 
     type Draw = Self;
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let bursts = Self {
             on: args.time("on")?,
             off: args.time("off")?,
@@ -53,7 +53,7 @@ impl Pause for Bursts {
             let least = Span::from_ns(bursts.pause.as_ns() / MAX_BURSTS as i64);
             let found = bursts.on.to_string();
             let expected = format!("at least {least}, for one arrival in {MAX_BURSTS} bursts");
-            return Err(Fault::new(&args.field("on"), &found, expected));
+            return Err(InputError::new(args.field("on"), &found, expected));
         }
         Ok(bursts)
     }

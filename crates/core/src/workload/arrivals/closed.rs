@@ -1,6 +1,6 @@
 //! A closed system.
 
-use super::{Args, Call, Deterministic, Fault, GeneratorInfo, Pauses};
+use super::{Args, Call, Deterministic, GeneratorInfo, InputError, Pauses};
 use crate::text::quantity;
 use crate::units::Span;
 
@@ -30,7 +30,7 @@ impl Closed {
         origin: "lumb01, experimental setup; worthington96 section 6",
     };
 
-    pub(super) fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    pub(super) fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let clients = args.count("clients", 1..=MAX_CLIENTS)? as usize;
         let disk = args.context;
         let field = args.field("think");
@@ -41,8 +41,9 @@ impl Closed {
                 let call = Call::read(text, &field)?;
                 let mut own = Args::of(&call, disk);
                 let known: Vec<&str> = Pauses::INFOS.iter().map(|info| info.name).collect();
-                let read = Pauses::read(&call, &mut own)
-                    .unwrap_or_else(|| Err(Fault::unknown(&field, call.name, "pauses", &known)))?;
+                let read = Pauses::read(&call, &mut own).unwrap_or_else(|| {
+                    Err(InputError::unknown(&field, call.name, "pauses", &known))
+                })?;
                 own.finish()?;
                 read
             }
@@ -50,7 +51,7 @@ impl Closed {
                 let mean = quantity::span(text).filter(|span| *span >= Span::ZERO);
                 let expected = "a time from 0 to an hour with its unit, such as \"5 ms\", or \
                                 pauses such as poisson(mean=5ms)";
-                let mean = mean.ok_or_else(|| Fault::new(&field, text, expected))?;
+                let mean = mean.ok_or_else(|| InputError::new(&field, text, expected))?;
                 Pauses::Deterministic(Deterministic { mean })
             }
         };

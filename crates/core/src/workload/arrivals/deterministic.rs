@@ -1,6 +1,6 @@
 //! Pauses that are all the same.
 
-use super::{Args, Fault, Generator, GeneratorInfo, Pause, Pausing};
+use super::{Args, Generator, GeneratorInfo, InputError, Pause, Pausing};
 use crate::units::Span;
 
 /// One pause, always.
@@ -20,7 +20,7 @@ impl Pause for Deterministic {
 
     type Draw = Self;
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let mean = args.mean_or_rate()?;
         Ok(Self { mean })
     }

@@ -2,7 +2,7 @@
 
 use rand_distr::{Distribution, Gamma};
 
-use super::{Args, Fault, Generator, GeneratorInfo, Pause, Pausing};
+use super::{Args, Generator, GeneratorInfo, InputError, Pause, Pausing};
 use crate::units::Span;
 use crate::workload::draw::scaled;
 
@@ -32,7 +32,7 @@ impl Pause for Erlang {
 
     type Draw = ErlangDraw;
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let stages = args.count("k", 1..=MAX_STAGES)? as u32;
         let mean = args.mean_or_rate()?;
         Ok(Self { stages, mean })

@@ -1,6 +1,6 @@
 //! Pauses less even than exponential ones.
 
-use super::{Args, Fault, Generator, GeneratorInfo, Pause, Pausing};
+use super::{Args, Generator, GeneratorInfo, InputError, Pause, Pausing};
 use crate::units::Span;
 use crate::workload::draw::{Chance, exponential};
 
@@ -34,7 +34,7 @@ impl Pause for Hyperexponential {
 
     type Draw = HyperexponentialDraw;
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         Ok(Self {
             long_share: args.share("long")?,
             ratio: args.number("ratio", 1.0..=1e6)?,

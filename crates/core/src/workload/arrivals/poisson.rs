@@ -1,6 +1,6 @@
 //! Exponential pauses.
 
-use super::{Args, Fault, Generator, GeneratorInfo, Pause, Pausing};
+use super::{Args, Generator, GeneratorInfo, InputError, Pause, Pausing};
 use crate::units::Span;
 use crate::workload::draw::exponential;
 
@@ -21,7 +21,7 @@ impl Pause for Poisson {
 
     type Draw = Self;
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let mean = args.mean_or_rate()?;
         Ok(Self { mean })
     }

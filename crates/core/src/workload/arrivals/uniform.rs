@@ -1,6 +1,6 @@
 //! Pauses of any length within bounds.
 
-use super::{Args, Fault, Generator, GeneratorInfo, Pause, Pausing};
+use super::{Args, Generator, GeneratorInfo, InputError, Pause, Pausing};
 use crate::units::Span;
 use crate::workload::draw::below;
 
@@ -28,11 +28,15 @@ impl Pause for Uniform {
 
     type Draw = Self;
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let (from, to) = (args.time_or_none("from")?, args.time("to")?);
         if from > to {
             let expected = format!("at most {to}, which is {}", args.field("to"));
-            return Err(Fault::new(&args.field("from"), &from.to_string(), expected));
+            return Err(InputError::new(
+                args.field("from"),
+                &from.to_string(),
+                expected,
+            ));
         }
         Ok(Self { from, to })
     }

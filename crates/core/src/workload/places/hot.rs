@@ -1,6 +1,6 @@
 //! In a few zones.
 
-use super::{Args, Fault, Generator, GeneratorInfo, Placement, Room, Unplaced, below, within};
+use super::{Args, Generator, GeneratorInfo, InputError, Placement, Room, Unplaced, below, within};
 use crate::text::percent;
 
 /// Anywhere within one of a few zones of one width, each zone as likely.
@@ -28,14 +28,14 @@ impl Placement for Hot {
 
     type Draw = HotDraw;
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let at_share = args.shares("at")?;
         let width_share = args.maybe_share("width")?.unwrap_or(WIDTH_SHARE);
         let beyond = at_share.iter().find(|at| **at + width_share > 1.0 + 1e-9);
         if let Some(at) = beyond {
             let most = percent(1.0 - width_share);
             let expected = format!("at most {most}, as the zone is so wide");
-            return Err(Fault::new(&args.field("at"), &percent(*at), expected));
+            return Err(InputError::new(args.field("at"), &percent(*at), expected));
         }
         Ok(Self {
             at_share,
@@ -43,13 +43,13 @@ impl Placement for Hot {
         })
     }
 
-    fn fault(&self, room: Room) -> Option<Fault> {
+    fn error(&self, room: Room) -> Option<InputError> {
         let is_narrow = |(from, to): (u64, u64)| to - from < room.max;
         self.zones(room).into_iter().any(is_narrow).then(|| {
             let found = percent(self.width_share);
             let least = room.max * room.unit;
             let expected = format!("a zone as wide as the largest request, {least} sectors");
-            Fault::new("hot.width", &found, expected)
+            InputError::new("hot.width", &found, expected)
         })
     }
 

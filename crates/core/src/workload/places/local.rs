@@ -2,7 +2,7 @@
 
 use rand_distr::{Distribution, StandardNormal};
 
-use super::{Args, Fault, Generator, GeneratorInfo, Placement, Room, Unplaced, within};
+use super::{Args, Generator, GeneratorInfo, InputError, Placement, Room, Unplaced, within};
 use crate::units::SectorCount;
 
 /// From the beginning of the stream's last request to that of this, a normal distance of mean
@@ -29,14 +29,14 @@ impl Placement for Local {
 
     type Draw = LocalDraw;
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         // Within its own width a normal distribution hits the disk a third of the time even from
         // its end, so that few places are drawn again.
         let deviation = args.size("deviation", args.context.sectors)?;
         Ok(Self { deviation })
     }
 
-    fn fault(&self, _: Room) -> Option<Fault> {
+    fn error(&self, _: Room) -> Option<InputError> {
         None
     }
 

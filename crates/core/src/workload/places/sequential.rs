@@ -1,7 +1,7 @@
 //! Where another request ended.
 
 use super::{
-    Args, Fault, Generator, GeneratorInfo, Placed, Placement, Room, Unplaced, below, within,
+    Args, Generator, GeneratorInfo, InputError, Placed, Placement, Room, Unplaced, below, within,
 };
 
 /// Each request begins where another ended, and has its direction: where the stream's last
@@ -35,14 +35,14 @@ impl Placement for Sequential {
 
     type Draw = SequentialDraw;
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let runs = args.maybe_count("runs", 1..=MAX_RUNS)?;
         Ok(Self {
             runs: runs.map(|runs| runs as usize),
         })
     }
 
-    fn fault(&self, _: Room) -> Option<Fault> {
+    fn error(&self, _: Room) -> Option<InputError> {
         None
     }
 

@@ -1,6 +1,6 @@
 //! Anywhere.
 
-use super::{Args, Fault, Generator, GeneratorInfo, Placement, Room, Unplaced, within};
+use super::{Args, Generator, GeneratorInfo, InputError, Placement, Room, Unplaced, within};
 
 /// Every place on the disk alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,11 +16,11 @@ impl Placement for Uniform {
 
     type Draw = UniformDraw;
 
-    fn read(_: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(_: &mut Args<'_>) -> Result<Self, InputError> {
         Ok(Self)
     }
 
-    fn fault(&self, _: Room) -> Option<Fault> {
+    fn error(&self, _: Room) -> Option<InputError> {
         None
     }
 

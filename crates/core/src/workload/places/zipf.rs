@@ -1,6 +1,6 @@
 //! A few extents often, many seldom.
 
-use super::{Args, Fault, Generator, GeneratorInfo, Placement, Room, Unplaced, within};
+use super::{Args, Generator, GeneratorInfo, InputError, Placement, Room, Unplaced, within};
 use crate::units::{Bytes, SectorCount};
 use crate::workload::draw::{Alias, unit};
 
@@ -48,7 +48,7 @@ impl Placement for Zipf {
 
     type Draw = ZipfDraw;
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let exponent = args.number("exponent", 0.0..=10.0)?;
         let disk = args.context;
         let default = SectorCount((EXTENT.0 / disk.sector.0).clamp(1, disk.sectors.0));
@@ -56,12 +56,12 @@ impl Placement for Zipf {
         Ok(Self { exponent, extent })
     }
 
-    fn fault(&self, room: Room) -> Option<Fault> {
+    fn error(&self, room: Room) -> Option<InputError> {
         (self.extent.0 / room.unit < room.max).then(|| {
             let found = format!("{} sectors", self.extent.0);
             let least = room.max * room.unit;
             let expected = format!("an extent of the largest request at least, {least} sectors");
-            Fault::new("zipf.extent", &found, expected)
+            InputError::new("zipf.extent", &found, expected)
         })
     }
 

@@ -2,7 +2,7 @@
 
 use rand_distr::{Distribution, Exp1};
 
-use super::{Args, Bounds, Fault, Generator, GeneratorInfo, Size};
+use super::{Args, Bounds, Generator, GeneratorInfo, InputError, Size};
 use crate::units::SectorCount;
 
 /// Exponential sizes in whole units: the geometric distribution, `k` units with probability
@@ -40,7 +40,7 @@ impl Size for Exponential {
 
     type Draw = ExponentialDraw;
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let most = args.context.max_sectors();
         let mean = args.size("mean", SectorCount((most.0 / REACH).max(1)))?;
         let unit = args.maybe_size("unit", mean)?.unwrap_or(SectorCount(1));

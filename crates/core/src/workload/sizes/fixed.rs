@@ -1,6 +1,6 @@
 //! Requests all of one size.
 
-use super::{Args, Bounds, Fault, Generator, GeneratorInfo, Size};
+use super::{Args, Bounds, Generator, GeneratorInfo, InputError, Size};
 use crate::units::SectorCount;
 
 /// One size, always.
@@ -20,7 +20,7 @@ impl Size for Fixed {
 
     type Draw = Self;
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let sectors = args.size("size", args.context.max_sectors())?;
         Ok(Self { sectors })
     }

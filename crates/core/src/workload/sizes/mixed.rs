@@ -1,6 +1,6 @@
 //! A few sizes, each with its share.
 
-use super::{Args, Bounds, Fault, Generator, GeneratorInfo, Size};
+use super::{Args, Bounds, Generator, GeneratorInfo, InputError, Size};
 use crate::text::{no_share, percent, share};
 use crate::units::SectorCount;
 use crate::workload::draw::{Share, WeightedChoice};
@@ -22,22 +22,26 @@ impl Size for Mixed {
 
     type Draw = MixedDraw;
 
-    fn read(args: &mut Args<'_>) -> Result<Self, Fault> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let (disk, most) = (args.context, args.context.max_sectors());
         let pairs = args.pairs();
         let parts = pairs
             .into_iter()
             .map(|(size, text)| {
                 let sectors = disk.size(size, most);
-                let sectors =
-                    sectors.ok_or_else(|| Fault::new("mixed", size, disk.size_expected(most)))?;
+                let sectors = sectors
+                    .ok_or_else(|| InputError::new("mixed", size, disk.size_expected(most)))?;
                 let share = share(text).ok_or_else(|| no_share(&args.field(size), text))?;
                 Ok(Share { share, of: sectors })
             })
-            .collect::<Result<Vec<_>, Fault>>()?;
+            .collect::<Result<Vec<_>, InputError>>()?;
         let sum: f64 = parts.iter().map(|part| part.share).sum();
         if (sum - 1.0).abs() > 1e-9 {
-            return Err(Fault::new("mixed", &percent(sum), "shares of 100 % in all"));
+            return Err(InputError::new(
+                "mixed",
+                &percent(sum),
+                "shares of 100 % in all",
+            ));
         }
         Ok(Self { parts })
     }

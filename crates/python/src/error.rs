@@ -1,9 +1,8 @@
 //! Errors as exceptions.
 
-use diskarm_core::text;
+use diskarm_core::text::{self, InputError};
 use diskarm_simulate::Error;
 use diskarm_study::StudyError;
-use diskarm_study::error::FileError;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -23,10 +22,9 @@ pub fn wrong(py: Python<'_>, field: &str, found: &str, expected: &str) -> PyErr 
 }
 
 /// The exception for what is wrong with a study's file.
-pub fn wrong_study(py: Python<'_>, error: &FileError) -> PyErr {
+pub fn wrong_study(py: Python<'_>, error: &InputError) -> PyErr {
     let field = Some(error.field.as_str()).filter(|field| !field.is_empty());
-    let (file, line) = (Some(error.file.as_str()), Some(error.line as u64));
-    raise(py, &error.to_string(), file, line, field)
+    raise(py, &error.to_string(), error.file(), error.line, field)
 }
 
 /// The exception for a study that cannot be run.

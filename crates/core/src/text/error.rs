@@ -1,0 +1,179 @@
+//! What is wrong with what somebody wrote, and where.
+
+use std::error::Error;
+use std::fmt;
+
+use super::nearest;
+
+/// One thing wrong with a specification, a workload, a policy, a study or an argument. Displays as
+/// one line: `hp.toml:12: mechanics.head_switch: found "0.89", expected a time with its unit ...`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputError {
+    /// The file, as the caller named it; or, where `line` is `None`, the argument that holds the
+    /// text. `None` where `field` is the argument itself, or where the caller knows.
+    pub origin: Option<String>,
+    /// The line of the file, from 1.
+    pub line: Option<u64>,
+    /// The key, parameter or argument, such as `geometry.zones[3].spares`; zones count from 0.
+    /// Empty where `expected` is a whole message.
+    pub field: String,
+    /// The value as it is shown, text in quotes; `None` where nothing was found.
+    pub found: Option<String>,
+    /// What would have been accepted.
+    pub expected: String,
+}
+
+impl InputError {
+    /// `found` is a text that was typed, and is shown in quotes.
+    pub fn new(field: impl Into<String>, found: &str, expected: impl Into<String>) -> Self {
+        Self::shown(field, format_args!("{found:?}"), expected)
+    }
+
+    /// `found` is shown as it displays.
+    pub fn shown(
+        field: impl Into<String>,
+        found: impl fmt::Display,
+        expected: impl Into<String>,
+    ) -> Self {
+        Self {
+            found: Some(found.to_string()),
+            ..Self::missing(field, expected)
+        }
+    }
+
+    /// Nothing was found where something is needed.
+    pub fn missing(field: impl Into<String>, expected: impl Into<String>) -> Self {
+        Self {
+            origin: None,
+            line: None,
+            field: field.into(),
+            found: None,
+            expected: expected.into(),
+        }
+    }
+
+    /// `found` is none of the `known` names; the nearest is suggested, or all are listed.
+    pub fn unknown(field: impl Into<String>, found: &str, what: &str, known: &[&str]) -> Self {
+        let expected = match (nearest(found, known), known) {
+            (Some(near), _) => format!("{what}, perhaps \"{near}\""),
+            (None, []) => format!("no {what}, as there are none"),
+            (None, known) => format!("{what}: {}", known.join(", ")),
+        };
+        Self::new(field, found, expected)
+    }
+
+    /// A message of another parser, which says all in its own words.
+    pub fn message(message: impl Into<String>) -> Self {
+        Self::missing("", message)
+    }
+
+    /// The same in a line of `file`, from 1.
+    pub fn in_file(self, file: impl Into<String>, line: u64) -> Self {
+        let origin = Some(file.into());
+        Self { origin, ..self }.at_line(line)
+    }
+
+    /// The same at a line, from 1, of a file that the caller names.
+    pub fn at_line(self, line: u64) -> Self {
+        let line = Some(line);
+        Self { line, ..self }
+    }
+
+    /// The same in the text of the argument called `name`; where `name` is the field, that is
+    /// said once.
+    pub fn in_argument(self, name: &str) -> Self {
+        let origin = (self.field != name).then(|| name.to_owned());
+        Self { origin, ..self }
+    }
+
+    /// The same where the argument is called `name`. What stands in a file keeps its place.
+    pub fn named(mut self, name: &str) -> Self {
+        match (self.line, &mut self.origin) {
+            (Some(_), _) => {}
+            (None, Some(argument)) => name.clone_into(argument),
+            (None, None) => name.clone_into(&mut self.field),
+        }
+        self
+    }
+
+    /// The file, if it is in one.
+    pub fn file(&self) -> Option<&str> {
+        self.line.and(self.origin.as_deref())
+    }
+
+    /// What is wrong, without saying where.
+    pub fn problem(&self) -> impl fmt::Display {
+        let Self {
+            field,
+            found,
+            expected,
+            ..
+        } = self;
+        let found = found.as_deref().unwrap_or("nothing");
+        fmt::from_fn(move |f| match field.is_empty() {
+            true => f.write_str(expected),
+            false => write!(f, "{field}: found {found}, expected {expected}"),
+        })
+    }
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.origin, self.line) {
+            (Some(file), Some(line)) => write!(f, "{file}:{line}: ")?,
+            (Some(argument), None) => write!(f, "{argument}: ")?,
+            (None, Some(line)) => write!(f, "line {line}: ")?,
+            (None, None) => {}
+        }
+        self.problem().fmt(f)
+    }
+}
+
+impl Error for InputError {}
+
+/// The line, from 1, of a byte offset in `text`.
+pub fn line_of(text: &str, offset: usize) -> u64 {
+    let before = &text.as_bytes()[..offset.min(text.len())];
+    1 + before.iter().filter(|byte| **byte == b'\n').count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_display_as_one_line_with_their_place() {
+        let error = InputError::new("queue.policy", "spft", "a policy");
+        let problem = "queue.policy: found \"spft\", expected a policy";
+        assert_eq!(error.to_string(), problem);
+        let in_file = error.clone().in_file("a.toml", 3);
+        assert_eq!(in_file.to_string(), format!("a.toml:3: {problem}"));
+        assert_eq!(in_file.file(), Some("a.toml"));
+        let at_line = error.clone().at_line(3);
+        assert_eq!(at_line.to_string(), format!("line 3: {problem}"));
+        let in_argument = error.in_argument("--set");
+        assert_eq!(in_argument.to_string(), format!("--set: {problem}"));
+        assert_eq!(in_argument.file(), None);
+        assert_eq!(InputError::message("not TOML").to_string(), "not TOML");
+        let missing = InputError::missing("name", "a name").to_string();
+        assert_eq!(missing, "name: found nothing, expected a name");
+    }
+
+    #[test]
+    fn an_argument_is_renamed_and_a_file_is_not() {
+        let error = InputError::new("--drive", "x", "a drive");
+        let named = error.clone().named("NAME").to_string();
+        assert_eq!(named, "NAME: found \"x\", expected a drive");
+        let part = InputError::new("vscan.r", "2", "a number").in_argument("--policy");
+        let named = part.named("policy").to_string();
+        assert_eq!(named, "policy: vscan.r: found \"2\", expected a number");
+        let in_file = error.in_file("a.toml", 1);
+        assert_eq!(in_file.clone().named("NAME"), in_file);
+    }
+
+    #[test]
+    fn lines_count_from_one() {
+        let text = "a\nb\nc";
+        assert_eq!([0, 1, 2, 4, 9].map(|at| line_of(text, at)), [1, 1, 2, 3, 3]);
+    }
+}
