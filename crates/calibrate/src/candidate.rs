@@ -116,7 +116,7 @@ impl Candidate {
     pub fn directions(&self) -> Vec<Direction> {
         let all = self.coordinates();
         let named = |key: &str| {
-            let at = PARAMETERS.iter().position(|p| p.key == key);
+            let at = PARAMETERS.iter().position(|p| p.key.path == key);
             at.map(Coordinate::Parameter)
         };
         let mut directions: Vec<Direction> = all.iter().map(|&at| vec![(at, 1.0)]).collect();
@@ -191,7 +191,7 @@ impl Candidate {
     /// and corrections of seek times change little from knot to knot.
     pub fn ln_prior(&self, given: &Spec) -> f64 {
         let mut sum = 0.0;
-        for parameter in PARAMETERS {
+        for parameter in PARAMETERS.iter() {
             if let (Some(ms), Some(was)) = (parameter.get(&self.spec), parameter.get(given)) {
                 sum += ((ms - was) / parameter.prior_ms).powi(2);
             }

@@ -83,7 +83,7 @@ pub fn weigh(search: &mut Search<'_>) -> (Vec<Fitted>, Vec<Quantity>) {
 
 fn quantity(candidate: &Candidate, at: Coordinate) -> Quantity {
     match at {
-        Coordinate::Parameter(i) => Quantity::Key(PARAMETERS[i].key),
+        Coordinate::Parameter(i) => Quantity::Key(PARAMETERS[i].key.path),
         Coordinate::ReadSeek(k) => Quantity::ReadSeek(candidate.read_seek.knots[k]),
         Coordinate::WriteSeek(k) => {
             let curve = candidate

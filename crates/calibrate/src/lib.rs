@@ -32,10 +32,10 @@ use std::sync::Arc;
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::predict::Continuity;
-use diskarm_core::spec::Spec;
+use diskarm_core::spec::{Key, Kind, Spec};
 use diskarm_core::units::Angle;
 use diskarm_core::validate::{self, Locked, LockedFigures, Measured};
-use diskarm_rewrite::{Edit, Value};
+use diskarm_rewrite::Edit;
 
 pub use candidate::Coordinate;
 use candidate::{Candidate, Direction};
@@ -160,18 +160,9 @@ pub fn calibrate(
     if explained_fraction < LEAST_EXPLAINED {
         return Err(Unfit::OtherDrive { explained_fraction });
     }
-    let numbers = |edit: &Edit| {
-        matches!(
-            edit.value,
-            Value::Time(_) | Value::Period(_) | Value::SeekTable(_)
-        )
-    };
     let changes = edits(given, &spec);
-    let behaviours = changes
-        .iter()
-        .filter(|edit| !numbers(edit))
-        .map(Edit::to_string)
-        .collect();
+    let behaviours = changes.iter().filter(|edit| !is_number(edit));
+    let behaviours = behaviours.map(Edit::to_string).collect();
     Ok(Calibration {
         spec,
         layout,
@@ -182,6 +173,15 @@ pub fn calibrate(
         explained_fraction,
         evaluations: search.objective.asked.get(),
     })
+}
+
+/// Whether an edit sets a time, the period or a curve.
+fn is_number(edit: &Edit) -> bool {
+    let kind = Key::find(&edit.key).map(|key| key.kind);
+    matches!(
+        kind,
+        Some(Kind::Time { .. } | Kind::Rotation | Kind::SeekCurve)
+    )
 }
 
 /// Which clock the trace has, how concentrated its angles are, and how often it breaks.

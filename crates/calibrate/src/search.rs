@@ -5,7 +5,8 @@ use argmin::solver::brent::BrentOpt;
 
 use crate::candidate::{Candidate, Coordinate, Direction};
 use crate::objective::Objective;
-use crate::switch::Choice;
+use crate::parameter::PARAMETERS;
+use crate::switch::Behaviour;
 
 /// By how much a behaviour must make the trace likelier (natural logarithm) to be taken.
 const EVIDENCE: f64 = 10.0;
@@ -125,25 +126,31 @@ impl<'a> Search<'a> {
     pub fn choose(&mut self) {
         let mut hopeless: Vec<String> = Vec::new();
         for _ in 0..ROUNDS {
-            let choices = Choice::all(&self.candidate.spec, self.objective.given()).into_iter();
-            let mut hopeful: Vec<(f64, Choice)> = choices
-                .filter(|choice| !hopeless.contains(&choice.what))
-                .map(|choice| (self.objective.of(&choice.apply(&self.candidate)), choice))
+            let behaviours =
+                Behaviour::all(&self.candidate.spec, self.objective.given()).into_iter();
+            let mut hopeful: Vec<(f64, Behaviour)> = behaviours
+                .filter(|behaviour| !hopeless.contains(&behaviour.what))
+                .map(|behaviour| {
+                    (
+                        self.objective.of(&behaviour.apply(&self.candidate)),
+                        behaviour,
+                    )
+                })
                 // Where nothing changes at all, the trace does not show it.
                 .filter(|(score, _)| *score != self.score)
                 .collect();
             hopeful.sort_by(|a, b| b.0.total_cmp(&a.0));
             let mut best: Option<(f64, Candidate)> = None;
-            for (nth, (raw, choice)) in hopeful.into_iter().enumerate() {
+            for (nth, (raw, behaviour)) in hopeful.into_iter().enumerate() {
                 if nth >= REFITTED && raw < self.score {
                     break;
                 }
-                let (score, candidate) = self.refitted(&choice);
+                let (score, candidate) = self.refitted(&behaviour);
                 if score < self.score - HOPELESS {
-                    hopeless.push(choice.what.clone());
+                    hopeless.push(behaviour.what.clone());
                 }
                 // What was given needs no evidence.
-                let gain = score - if choice.returns { 0.0 } else { EVIDENCE };
+                let gain = score - if behaviour.returns { 0.0 } else { EVIDENCE };
                 if best.as_ref().is_none_or(|(most, _)| gain > *most) {
                     best = Some((gain, candidate));
                 }
@@ -159,8 +166,8 @@ impl<'a> Search<'a> {
     }
 
     /// What a behaviour is worth when the times that it shows in are fitted to it.
-    fn refitted(&self, choice: &Choice) -> (f64, Candidate) {
-        let candidate = choice.apply(&self.candidate);
+    fn refitted(&self, behaviour: &Behaviour) -> (f64, Candidate) {
+        let candidate = behaviour.apply(&self.candidate);
         let score = self.objective.of(&candidate);
         let objective = self.objective.again();
         let mut tried = Search {
@@ -168,8 +175,12 @@ impl<'a> Search<'a> {
             candidate,
             score,
         };
-        let times = (0..SHOWN_IN).map(|i| vec![(Coordinate::Parameter(i), 1.0)]);
-        tried.sweep(&times.collect::<Vec<_>>(), 0.7, 1, 5);
+        let numbers = PARAMETERS
+            .iter()
+            .take_while(|number| number.key.rank <= SHOWN_IN);
+        let alone = |(i, _)| vec![(Coordinate::Parameter(i), 1.0)];
+        let directions: Vec<Direction> = numbers.enumerate().map(alone).collect();
+        tried.sweep(&directions, 0.7, 1, 5);
         self.objective
             .asked
             .set(self.objective.asked.get() + tried.objective.asked.get());
@@ -186,5 +197,5 @@ const REFITTED: usize = 16;
 /// A behaviour that is so much worse after a refit is not looked at again.
 const HOPELESS: f64 = 200.0;
 
-/// How many of the first parameters a behaviour of buffer and bus shows in.
-const SHOWN_IN: usize = 7;
+/// The last rank of the numbers in which a behaviour of buffer and bus shows.
+const SHOWN_IN: u8 = 1;

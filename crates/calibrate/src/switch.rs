@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{
-    Buffer, Delivered, Invalidation, ReadAhead, Spec, WatermarkOf, WriteCache, WriteLeaves,
-    WriteStart,
+    Buffer, Delivered, Key, Kind, ReadAhead, Spec, Value, Vary, WatermarkOf, WriteStart,
 };
 use diskarm_core::units::SectorCount;
 
 use crate::candidate::Candidate;
+use crate::parameter::VARIED;
 
 /// A behaviour that a drive may have instead of the given one.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Choice {
+pub struct Behaviour {
     /// The keys that it sets.
     pub what: String,
     /// Whether it only takes back what was taken before.
@@ -28,7 +28,7 @@ const MARKS: [u64; 12] = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 48];
 /// Smallest requests that drives are known to treat as large, in sectors.
 const LARGE: [u64; 6] = [16, 24, 32, 40, 48, 64];
 
-impl Choice {
+impl Behaviour {
     /// What a drive may do that differs from `spec` in one respect, and what of `given` is not
     /// so any more.
     pub fn all(spec: &Spec, given: &Spec) -> Vec<Self> {
@@ -47,8 +47,7 @@ impl Choice {
         };
         as_given(given, &mut add);
         returns.set(false);
-        flags(spec, &mut add);
-        words(&mut add);
+        switches(spec, &mut add);
         marks(spec, &mut add);
         reading(spec, &mut add);
         segments(spec, &mut add);
@@ -70,55 +69,7 @@ impl Choice {
     }
 }
 
-const READ_AHEADS: [ReadAhead; 5] = [
-    ReadAhead::None,
-    ReadAhead::TrackEnd,
-    ReadAhead::CylinderEnd,
-    ReadAhead::UntilFull,
-    ReadAhead::OneTrack,
-];
-
 type Add<'a> = dyn FnMut(String, &dyn Fn(&mut Spec)) + 'a;
-
-/// A flag's name and where it stands.
-pub type Flag = (&'static str, fn(&mut Spec) -> &mut bool);
-
-/// Flags, each of which can be the other way by itself.
-const FLAGS: &[Flag] = &[
-    ("geometry.slips_turn_tracks", |s| {
-        &mut s.geometry.slips_turn_tracks
-    }),
-    ("buffer.read_ahead_on_hit", |s| {
-        &mut s.buffer.read_ahead_on_hit
-    }),
-    ("buffer.write_stops_read_ahead", |s| {
-        &mut s.buffer.write_stops_read_ahead
-    }),
-    ("buffer.read_before_requested", |s| {
-        &mut s.buffer.read_before_requested
-    }),
-    ("buffer.arriving_hits", |s| &mut s.buffer.arriving_hits),
-    ("buffer.partial_hits_at_once", |s| {
-        &mut s.buffer.partial_hits_at_once
-    }),
-    ("buffer.hits_on_written", |s| &mut s.buffer.hits_on_written),
-    ("buffer.read_on_arrival", |s| &mut s.buffer.read_on_arrival),
-    ("buffer.write_on_arrival", |s| {
-        &mut s.buffer.write_on_arrival
-    }),
-    ("buffer.combine_writes", |s| &mut s.buffer.combine_writes),
-    ("buffer.dedicated_write_segment", |s| {
-        &mut s.buffer.dedicated_write_segment
-    }),
-    ("bus.hold_read", |s| &mut s.bus.hold_read),
-    ("bus.hold_write", |s| &mut s.bus.hold_write),
-    ("bus.never_disconnect", |s| &mut s.bus.never_disconnect),
-];
-
-/// All flags that can be chosen.
-pub fn all_flags() -> impl Iterator<Item = &'static Flag> {
-    FLAGS.iter()
-}
 
 /// Values that were given and that no other choice leads back to.
 fn as_given(given: &Spec, add: &mut Add<'_>) {
@@ -141,49 +92,18 @@ fn as_given(given: &Spec, add: &mut Add<'_>) {
     });
 }
 
-fn flags(spec: &Spec, add: &mut Add<'_>) {
-    for (key, flag) in FLAGS {
-        let mut changed = spec.clone();
-        let value = !*flag(&mut changed);
-        add(format!("{key} = {value}"), &|s| *flag(s) = value);
-    }
-}
-
-fn words(add: &mut Add<'_>) {
-    for scheme in [
-        ReadAhead::None,
-        ReadAhead::TrackEnd,
-        ReadAhead::CylinderEnd,
-        ReadAhead::UntilFull,
-        ReadAhead::OneTrack,
-    ] {
-        add(format!("buffer.read_ahead = {scheme:?}"), &|s| {
-            s.buffer.read_ahead = scheme
-        });
-    }
-    for delivered in [Delivered::Kept, Delivered::Dropped] {
-        add(format!("buffer.delivered = {delivered:?}"), &|s| {
-            s.buffer.delivered = delivered
-        });
-    }
-    for rule in [
-        Invalidation::Overlap,
-        Invalidation::Segment,
-        Invalidation::All,
-    ] {
-        add(format!("buffer.write_invalidates = {rule:?}"), &|s| {
-            s.buffer.write_invalidates = rule
-        });
-    }
-    for cache in [WriteCache::Off, WriteCache::Streams, WriteCache::Always] {
-        add(format!("buffer.write_cache = {cache:?}"), &|s| {
-            s.buffer.write_cache = cache
-        });
-    }
-    for leaves in [WriteLeaves::AfterData, WriteLeaves::IfSeeking] {
-        add(format!("bus.write_leaves = {leaves:?}"), &|s| {
-            s.bus.write_leaves = leaves
-        });
+/// Each key that can be another while all else stays.
+fn switches(spec: &Spec, add: &mut Add<'_>) {
+    for key in VARIED.iter().filter(|key| key.vary == Vary::Switch) {
+        let others: Vec<Value> = match (key.kind, key.get(spec)) {
+            (Kind::Word(words), _) => words.iter().copied().map(Value::Word).collect(),
+            (_, Some(Value::Flag(flag))) => vec![Value::Flag(!flag)],
+            _ => Vec::new(),
+        };
+        for value in others {
+            let what = format!("{} = {}", key.path, key.toml(&value));
+            add(what, &|spec| key.set(spec, value.clone()));
+        }
     }
 }
 
@@ -270,19 +190,20 @@ fn segments(spec: &Spec, add: &mut Add<'_>) {
 
 /// Every way of reading ahead and of using what was read: these only show their worth together.
 fn reading(spec: &Spec, add: &mut Add<'_>) {
-    for ahead in READ_AHEADS {
+    let read_ahead = Key::find("buffer.read_ahead").expect("a key");
+    for &ahead in ReadAhead::WORDS {
         for bits in 0..16 {
             let [kept, on_hit, arriving, at_once] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
             let what = format!(
-                "read-ahead {ahead:?}, kept {kept}, on hits {on_hit}, arriving hits {arriving}, \
+                "read-ahead {ahead}, kept {kept}, on hits {on_hit}, arriving hits {arriving}, \
                  partial hits at once {at_once}"
             );
             let caching = spec.buffer.caching;
             add(what, &|s| {
-                let b = &mut s.buffer;
                 if caching {
-                    b.read_ahead = ahead;
+                    read_ahead.set(s, Value::Word(ahead));
                 }
+                let b = &mut s.buffer;
                 b.delivered = if kept {
                     Delivered::Kept
                 } else {

@@ -25,7 +25,7 @@ mod read;
 pub use buffer::{Buffer, Delivered, Invalidation, ReadAhead, WatermarkOf, WriteCache};
 pub use bus::{Bus, WriteLeaves};
 pub use geometry::{Geometry, GrownDefects, Sparing, TrackOrder, Zone};
-pub use key::{Key, Kind, Shown, Vary};
+pub use key::{Key, Kind, Shown, Vary, milliseconds};
 pub use mechanics::{Mechanics, SeekCurve, TwoPiece};
 pub use overheads::{ExtraWriteDisconnect, Overheads, WriteStart};
 pub use queue::{PreSeek, Queue};

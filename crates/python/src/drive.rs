@@ -110,7 +110,7 @@ enum Set {
 impl Set {
     fn value(self) -> Value {
         match self {
-            Self::Flag(flag) => Value::Flag(flag),
+            Self::Flag(flag) => Value::Toml(flag.to_string()),
             Self::Whole(number) => Value::Toml(number.to_string()),
             Self::Number(number) => Value::Toml(format!("{number:?}")),
             Self::Text(text) => Value::Text(text),

@@ -9,8 +9,9 @@ mod write;
 use std::borrow::Cow;
 use std::fmt;
 
+use diskarm_core::spec::{self, Key, SeekCurve};
 use diskarm_core::text::{InputError, line_of};
-use diskarm_core::units::{SectorCount, Span};
+use diskarm_core::units::Span;
 use toml_edit::{DocumentMut, Item, Table, TableLike, TomlError};
 
 /// One value to set.
@@ -34,27 +35,28 @@ impl fmt::Display for Edit {
     }
 }
 
+impl Edit {
+    /// Sets `key` to `value`.
+    ///
+    /// # Panics
+    /// When `value` is of another kind; zones and seek curves of a formula are not written here.
+    pub fn of(key: &'static Key, value: spec::Value) -> Self {
+        Self {
+            key: key.path.into(),
+            value: match value {
+                spec::Value::SeekCurve(SeekCurve::Table(points)) => Value::SeekTable(points),
+                spec::Value::Text(text) => Value::Text(text),
+                value => Value::Toml(key.toml(&value)),
+            },
+        }
+    }
+}
+
 /// What a key can be set to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Milliseconds, exact to the nanosecond: `"0.12345 ms"`. Digits that a fit does not know are
-    /// for its caller to round off.
-    Time(Span),
-    /// Nanoseconds in a revolution, finite, to the bit: `"11111111.25 ns"`. Not in milliseconds,
-    /// as its decimals, read back, can be another number than the one written.
-    Period(f64),
-    /// `true` or `false`.
-    Flag(bool),
-    /// One of the words that the key knows: `"until-full"`.
-    Word(&'static str),
-    /// A bare number.
-    Count(u64),
-    /// `"57 sectors"`.
-    Sectors(SectorCount),
-    /// A finite fraction, in percent of at most four decimals: `"75 %"`.
-    Fraction(f64),
-    /// The key is a seek curve, `mechanics.seek` or `mechanics.write_seek`. The whole of it gives
-    /// way to these pairs of distance in cylinders and time.
+    /// The key is a seek curve, `mechanics.seek` or `mechanics.write_seek`. All of it is replaced
+    /// by these pairs of distance in cylinders and time.
     SeekTable(Vec<(u32, Span)>),
     /// A line, or several of them. In a string of several lines, or of one too long for that, one
     /// of 100 columns and more is broken at its spaces.
@@ -111,7 +113,7 @@ fn apply(root: &mut Table, edit: &Edit) -> Result<(), InputError> {
         for other in keys.iter().filter(|k| !["form", key].contains(&k.as_str())) {
             table.remove(other);
         }
-        set(table, "form", &Value::Word("table")).ok_or_else(misplaced)?;
+        set(table, "form", &Value::Text("table".to_owned())).ok_or_else(misplaced)?;
     }
     set(table, key, &edit.value).ok_or_else(misplaced)
 }

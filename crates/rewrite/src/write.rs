@@ -2,12 +2,13 @@
 
 use std::fmt::Write;
 
+use diskarm_core::spec::milliseconds;
 use diskarm_core::units::Span;
 
 use super::Value;
 
 /// No line that can be broken is longer, here as in the catalogue.
-const MOST_COLUMNS: usize = 99;
+const MAX_COLUMNS: usize = 99;
 
 /// A value of `key` in TOML; a text in a string of `several_lines` even where it would fit one.
 pub(super) fn value(key: &str, value: &Value, several_lines: bool) -> toml_edit::Value {
@@ -18,20 +19,6 @@ pub(super) fn value(key: &str, value: &Value, several_lines: bool) -> toml_edit:
 /// The same as text.
 pub(super) fn written(key: &str, value: &Value, several_lines: bool) -> String {
     match value {
-        Value::Time(span) => format!("\"{} ms\"", ms(*span)),
-        Value::Period(ns) => {
-            assert!(ns.is_finite(), "a period of {ns} ns");
-            format!("\"{ns} ns\"")
-        }
-        Value::Flag(flag) => flag.to_string(),
-        Value::Word(word) => line(word),
-        Value::Count(count) => count.to_string(),
-        Value::Sectors(sectors) if sectors.0 == 1 => "\"1 sector\"".to_owned(),
-        Value::Sectors(sectors) => format!("\"{} sectors\"", sectors.0),
-        Value::Fraction(fraction) => {
-            assert!(fraction.is_finite(), "a fraction of {fraction}");
-            format!("\"{} %\"", (fraction * 1e6).round() / 1e4)
-        }
         Value::SeekTable(points) => seek_table(points),
         Value::Text(text) => match line(text) {
             line if !several_lines && fits_one_line(key, text, &line) => line,
@@ -41,29 +28,16 @@ pub(super) fn written(key: &str, value: &Value, several_lines: bool) -> String {
     }
 }
 
-/// Milliseconds in plain decimals, to the nanosecond and without idle zeros. In integers: a
-/// fraction of a second has no exact binary form.
-fn ms(span: Span) -> String {
-    let ns = span.as_ns();
-    let sign = if ns < 0 { "-" } else { "" };
-    let (whole, rest) = (ns.unsigned_abs() / 1_000_000, ns.unsigned_abs() % 1_000_000);
-    let decimal = format!("{sign}{whole}.{rest:06}");
-    decimal
-        .trim_end_matches('0')
-        .trim_end_matches('.')
-        .to_owned()
-}
-
 fn seek_table(points: &[(u32, Span)]) -> String {
     let pairs = points
         .iter()
-        .map(|(distance, time)| format!("[{distance}, {}],", ms(*time)));
+        .map(|(distance, time)| format!("[{distance}, {}],", milliseconds(*time)));
     format!("[\n{}\n]", filled(pairs, "    "))
 }
 
 fn fits_one_line(key: &str, text: &str, line: &str) -> bool {
     let columns = key.len() + " = ".len() + line.chars().count();
-    !text.contains('\n') && columns <= MOST_COLUMNS
+    !text.contains('\n') && columns <= MAX_COLUMNS
 }
 
 /// A string on one line.
@@ -108,7 +82,7 @@ fn filled(words: impl Iterator<Item = impl AsRef<str>>, indent: &str) -> String 
     for (index, word) in words.enumerate() {
         let word = word.as_ref();
         let columns = word.chars().count();
-        if index > 0 && column + 1 + columns > MOST_COLUMNS {
+        if index > 0 && column + 1 + columns > MAX_COLUMNS {
             filled.push('\n');
             filled.push_str(indent);
             column = indent.len();

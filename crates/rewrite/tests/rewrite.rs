@@ -1,52 +1,11 @@
 //! Rewritten specifications against what they should say (the reader of `core`, with the fields
 //! set in its outcome) and against their text (an editor that knows lines and no TOML).
 
-use diskarm_core::spec::{self, PreSeek, SeekCurve, Spec};
-use diskarm_core::units::{SectorCount, Span};
+use diskarm_core::spec::{self, Key, Kind, SeekCurve, Spec};
+use diskarm_core::units::Span;
 use diskarm_drives::{CATALOGUE, Entry};
 use diskarm_rewrite::{Edit, Value, rewrite};
 use proptest::prelude::*;
-
-type Field<T> = (&'static str, fn(&mut Spec) -> &mut T);
-
-/// Times that no other field forbids; most drives give some of them and leave out others.
-const TIMES: &[Field<Span>] = &[
-    ("overheads.read_hit_after_read", |s| {
-        &mut s.overheads.read_hit_after_read
-    }),
-    ("overheads.write_miss_after_write", |s| {
-        &mut s.overheads.write_miss_after_write
-    }),
-    ("overheads.read_completion", |s| {
-        &mut s.overheads.read_completion
-    }),
-    ("overheads.write_minimum_delay", |s| {
-        &mut s.overheads.write_minimum_delay
-    }),
-    ("mechanics.write_settle", |s| &mut s.mechanics.write_settle),
-    ("bus.read_sector", |s| &mut s.bus.read_sector),
-    ("bus.write_sector", |s| &mut s.bus.write_sector),
-];
-
-const FLAGS: &[Field<bool>] = &[
-    ("source.nominal", |s| &mut s.source.nominal),
-    ("buffer.read_ahead_on_hit", |s| {
-        &mut s.buffer.read_ahead_on_hit
-    }),
-    ("buffer.hits_on_written", |s| &mut s.buffer.hits_on_written),
-    ("bus.hold_read", |s| &mut s.bus.hold_read),
-];
-
-const FRACTIONS: &[Field<f64>] = &[
-    ("buffer.read_watermark", |s| &mut s.buffer.read_watermark),
-    ("buffer.write_watermark", |s| &mut s.buffer.write_watermark),
-];
-
-const PRESEEKS: &[(&str, PreSeek)] = &[
-    ("acknowledged", PreSeek::Acknowledged),
-    ("completion-ready", PreSeek::CompletionReady),
-    ("media-done", PreSeek::MediaDone),
-];
 
 fn parsed(text: &str) -> Spec {
     spec::parse(text, "drive.toml").unwrap_or_else(|error| panic!("{error}\n{text}"))
@@ -61,6 +20,14 @@ fn edit(key: &'static str, value: Value) -> Edit {
         key: key.into(),
         value,
     }
+}
+
+fn toml(text: &str) -> Value {
+    Value::Toml(text.to_owned())
+}
+
+fn time(time: Span) -> Value {
+    toml(&format!("\"{} ms\"", spec::milliseconds(time)))
 }
 
 fn rewritten(base: &str, edits: &[Edit]) -> String {
@@ -107,25 +74,12 @@ fn around<'t>(text: &'t str, heading: &str) -> (&'t str, &'t str) {
     (before, after)
 }
 
-/// A change in all three forms: to a specification, to the text by hand, and as an edit.
+/// A change in two forms: as a value of a key, and as a person writes it.
 #[derive(Clone, Debug)]
 struct Change {
-    edit: Edit,
+    key: &'static Key,
+    value: spec::Value,
     written: String,
-    index: usize,
-}
-
-impl Change {
-    fn set(&self, spec: &mut Spec) {
-        match self.edit.value {
-            Value::Time(time) => *TIMES[self.index].1(spec) = time,
-            Value::Flag(flag) => *FLAGS[self.index].1(spec) = flag,
-            Value::Fraction(fraction) => *FRACTIONS[self.index].1(spec) = fraction,
-            Value::Word(_) => spec.queue.preseek = PRESEEKS[self.index].1,
-            Value::Period(ns) => spec.mechanics.period_ns = ns,
-            _ => unreachable!("no such change is made here"),
-        }
-    }
 }
 
 /// Half of the times are short, as a sector's on the bus.
@@ -133,53 +87,67 @@ fn any_time() -> impl Strategy<Value = i64> {
     prop_oneof![0..20_000_i64, 0..=1_000_000_000_i64]
 }
 
-fn any_change() -> impl Strategy<Value = Change> {
-    let change = |index, key, value, written| Change {
-        edit: edit(key, value),
-        written,
-        index,
+/// Keys at the top of a section, of one value that no geometry has to come out to.
+fn keys() -> Vec<&'static Key> {
+    let alone = |key: &&Key| {
+        let written = !matches!(
+            key.kind,
+            Kind::Text | Kind::Policy | Kind::SeekCurve | Kind::Zones
+        );
+        written && key.path.matches('.').count() == 1 && !key.path.starts_with("geometry.")
     };
-    let time = (0..TIMES.len(), any_time()).prop_map(move |(index, ns)| {
-        // By other means than the writer's: nanoseconds are the last six digits.
-        let digits = format!("{ns:07}");
-        let (whole, rest) = digits.split_at(digits.len() - 6);
-        let written = match rest.trim_end_matches('0') {
-            "" => format!("\"{whole} ms\""),
-            rest => format!("\"{whole}.{rest} ms\""),
+    Key::all().into_iter().filter(alone).collect()
+}
+
+fn any_change() -> impl Strategy<Value = Change> {
+    let parts = (prop::sample::select(keys()), any_time(), any::<usize>());
+    parts.prop_map(|(key, ns, pick)| {
+        let (value, written) = match key.kind {
+            Kind::Flag => (
+                spec::Value::Flag(pick % 2 == 0),
+                (pick % 2 == 0).to_string(),
+            ),
+            Kind::Word(words) => {
+                let word = words[pick % words.len()];
+                (spec::Value::Word(word), format!("\"{word}\""))
+            }
+            Kind::Count { .. } => {
+                let count = 1 + pick as u64 % 1000;
+                (spec::Value::Count(count), count.to_string())
+            }
+            Kind::Size { .. } => {
+                let sectors = 2 + pick as u64 % 1000;
+                (
+                    spec::Value::Count(sectors),
+                    format!("\"{sectors} sectors\""),
+                )
+            }
+            Kind::Fraction => {
+                let percent = pick % 101;
+                let value = spec::Value::Number(percent as f64 / 100.0);
+                (value, format!("\"{percent} %\""))
+            }
+            Kind::Rotation => {
+                let ns = 1e3 + ns as f64 / 7.0;
+                (spec::Value::Number(ns), format!("\"{ns} ns\""))
+            }
+            _ => {
+                // By other means than the writer's: nanoseconds are the last six digits.
+                let digits = format!("{ns:07}");
+                let (whole, rest) = digits.split_at(digits.len() - 6);
+                let written = match rest.trim_end_matches('0') {
+                    "" => format!("\"{whole} ms\""),
+                    rest => format!("\"{whole}.{rest} ms\""),
+                };
+                (spec::Value::Time(Span::from_ns(ns)), written)
+            }
         };
-        change(
-            index,
-            TIMES[index].0,
-            Value::Time(Span::from_ns(ns)),
+        Change {
+            key,
+            value,
             written,
-        )
-    });
-    let flag = (0..FLAGS.len(), any::<bool>()).prop_map(move |(index, flag)| {
-        let written = if flag { "true" } else { "false" };
-        change(index, FLAGS[index].0, Value::Flag(flag), written.to_owned())
-    });
-    let fraction = (0..FRACTIONS.len(), 0..=100_u8).prop_map(move |(index, percent)| {
-        let value = Value::Fraction(f64::from(percent) / 100.0);
-        change(index, FRACTIONS[index].0, value, format!("\"{percent} %\""))
-    });
-    let word = (0..PRESEEKS.len()).prop_map(move |index| {
-        let word = PRESEEKS[index].0;
-        change(
-            index,
-            "queue.preseek",
-            Value::Word(word),
-            format!("\"{word}\""),
-        )
-    });
-    let period = (1e3..1e10).prop_map(move |ns| {
-        change(
-            0,
-            "mechanics.rotation",
-            Value::Period(ns),
-            format!("\"{ns} ns\""),
-        )
-    });
-    prop_oneof![4 => time, 2 => flag, 1 => fraction, 1 => word, 1 => period]
+        }
+    })
 }
 
 fn any_points() -> impl Strategy<Value = Vec<(u32, Span)>> {
@@ -216,11 +184,17 @@ proptest! {
     ) {
         let mut expected = parsed(drive.text);
         let mut text = drive.text.to_owned();
-        for change in &changes {
-            change.set(&mut expected);
-            text = by_hand(&text, &change.edit.key, &change.written);
+        let mut edits = Vec::new();
+        for Change { key, value, written } in changes {
+            let mut changed = expected.clone();
+            key.set(&mut changed, value.clone());
+            let others_take_it = keys().iter().any(|other| other.same_as == Some(key.path));
+            if changed.contradiction().is_none() && !others_take_it {
+                expected = changed;
+                text = by_hand(&text, key.path, &written);
+                edits.push(Edit::of(key, value));
+            }
         }
-        let edits: Vec<Edit> = changes.iter().map(|change| change.edit.clone()).collect();
         let written = rewritten(drive.text, &edits);
         prop_assert_eq!(&written, &text);
         prop_assert_eq!(parsed(&written), expected);
@@ -236,7 +210,7 @@ proptest! {
         let settle = Span::from_ns(0);
         expected.mechanics.seek = SeekCurve::Table(points.clone());
         expected.mechanics.write_settle = settle;
-        let base = rewritten(drive.text, &[edit("mechanics.write_settle", Value::Time(settle))]);
+        let base = rewritten(drive.text, &[edit("mechanics.write_settle", time(settle))]);
         let written = rewritten(&base, &[edit("mechanics.seek", Value::SeekTable(points))]);
         prop_assert_eq!(around(&written, "[mechanics.seek]"), around(&base, "[mechanics.seek]"));
         let mut rows = written.lines().filter(|line| line.starts_with("    ["));
@@ -249,7 +223,7 @@ proptest! {
         drive in prop::sample::select(given()),
         points in any_points(),
     ) {
-        let settle = edit("mechanics.write_settle", Value::Time(Span::ZERO));
+        let settle = edit("mechanics.write_settle", time(Span::ZERO));
         let base = rewritten(drive.text, &[settle]);
         let mut expected = parsed(&base);
         expected.mechanics.write_seek = Some(SeekCurve::Table(points.clone()));
@@ -339,25 +313,8 @@ fn the_catalogues_own_prose_is_written_as_it_stands() {
 fn standing_values_give_an_equal_specification() {
     for drive in CATALOGUE {
         let spec = parsed(drive.text);
-        let mut fields = spec.clone();
-        let mut edits: Vec<Edit> = Vec::new();
-        edits.extend(
-            TIMES
-                .iter()
-                .map(|(key, at)| edit(key, Value::Time(*at(&mut fields)))),
-        );
-        edits.extend(
-            FLAGS
-                .iter()
-                .map(|(key, at)| edit(key, Value::Flag(*at(&mut fields)))),
-        );
-        let fraction = |(key, at): &Field<f64>| edit(key, Value::Fraction(*at(&mut fields)));
-        edits.extend(FRACTIONS.iter().map(fraction));
-        edits.push(edit(
-            "mechanics.rotation",
-            Value::Period(spec.mechanics.period_ns),
-        ));
-        edits.push(edit("buffer.segment", Value::Sectors(spec.buffer.segment)));
+        let standing = |key: &'static Key| Some(Edit::of(key, key.get(&spec)?));
+        let edits: Vec<Edit> = keys().into_iter().filter_map(standing).collect();
         assert_eq!(
             parsed(&rewritten(drive.text, &edits)),
             spec,
@@ -390,16 +347,16 @@ short = \"1 ms\"
 fn comments_and_spaces_stay() {
     let edits = [
         text_edit("name", "b \"c\""),
-        edit("bus.read_sector", Value::Time(Span::from_ns(-1_000))),
-        edit("bus.write_sector", Value::Sectors(SectorCount(1))),
-        edit("bus.hold_read", Value::Sectors(SectorCount(57))),
+        edit("bus.read_sector", time(Span::from_ns(-1_000))),
+        edit("bus.write_sector", toml("\"1 sector\"")),
+        edit("bus.hold_read", toml("\"57 sectors\"")),
         edit(
             "mechanics.seek",
             Value::SeekTable(vec![(1, Span::from_ns(1_010_000))]),
         ),
         edit(
             "overheads.extra_write_disconnect.command",
-            Value::Time(Span::from_ns(2_000_000)),
+            time(Span::from_ns(2_000_000)),
         ),
     ];
     let expected = "\
@@ -445,7 +402,7 @@ fn a_string_of_several_lines_stays_one() {
 #[test]
 fn tables_within_a_line_and_dotted_keys_take_values() {
     let base = "bus = { read_sector = \"1 ms\" }\nmechanics.seek.form = \"two-piece\"\n";
-    let flag = edit("bus.hold_read", Value::Flag(true));
+    let flag = edit("bus.hold_read", toml("true"));
     let seek = edit("mechanics.seek", Value::SeekTable(vec![(7, Span::ZERO)]));
     let expected = "\
 bus = { read_sector = \"1 ms\" , hold_read = true }
@@ -459,7 +416,7 @@ mechanics.seek.cylinders_ms = [
 
 #[test]
 fn what_cannot_be_set_is_an_error() {
-    let flag = || edit("bus.hold_read", Value::Flag(true));
+    let flag = || edit("bus.hold_read", toml("true"));
     for base in ["bus = 1\n", "[[bus]]\n", "[bus.hold_read]\n"] {
         let error = rewrite(base, &[flag()]).expect_err("misplaced");
         let message = "bus.hold_read: found a table for a value or a value for a table, \

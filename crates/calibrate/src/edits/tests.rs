@@ -8,9 +8,11 @@ use diskarm_rewrite::rewrite;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use diskarm_core::spec;
+
 use super::*;
 use crate::candidate::Candidate;
-use crate::switch::Choice;
+use crate::switch::Behaviour;
 
 /// What `text`, the text of `given`, becomes when it is to say what `fitted` does.
 pub fn written(text: &str, given: &Spec, fitted: &Spec) -> Result<Spec, String> {
@@ -38,7 +40,7 @@ proptest! {
     #[test]
     fn what_is_fitted_is_what_is_read_again(
         drive in 0..CATALOGUE.len(),
-        choices in vec(any::<prop::sample::Index>(), 0..4),
+        behaviours in vec(any::<prop::sample::Index>(), 0..4),
         moves in vec((any::<prop::sample::Index>(), -1.5..1.5f64), 0..12),
         own_write_seek in any::<bool>(),
         period in 1e6..2e7f64,
@@ -46,8 +48,8 @@ proptest! {
         let (entry, first) = &DRIVES[drive];
         let given = &first.spec;
         let mut candidate = first.clone();
-        for index in choices {
-            let all = Choice::all(&candidate.spec, given);
+        for index in behaviours {
+            let all = Behaviour::all(&candidate.spec, given);
             candidate = index.get(&all).apply(&candidate);
         }
         if own_write_seek {

@@ -1,10 +1,10 @@
-//! Every choice for every drive of the catalogue.
+//! Every behaviour for every drive of the catalogue.
 
 use super::*;
 use crate::edits::edits;
 use crate::edits::tests::{DRIVES, written};
 
-/// Keys that a choice may set, by the beginning of what it says.
+/// Keys that a behaviour may set, by the beginning of what it says.
 const SETS: [(&str, &[&str]); 4] = [
     (
         "buffer.read_watermark",
@@ -40,20 +40,20 @@ const SETS: [(&str, &[&str]); 4] = [
 ];
 
 #[test]
-fn every_choice_differs_in_what_it_says_and_can_be_read() {
+fn every_behaviour_sets_the_keys_that_it_names() {
     for (entry, candidate) in DRIVES.iter() {
         let given = &candidate.spec;
-        let all = Choice::all(given, given);
+        let all = Behaviour::all(given, given);
         assert!(all.len() > 50, "{}: {}", entry.name, all.len());
-        for choice in all {
-            let what = format!("{}: {}", entry.name, choice.what);
-            assert_ne!(choice.spec, *given, "{what}");
-            assert!(!choice.returns, "{what}: nothing was taken yet");
-            let set = edits(given, &choice.spec);
-            let said = choice.what.split_once(" = ").map(|(key, _)| key);
+        for behaviour in all {
+            let what = format!("{}: {}", entry.name, behaviour.what);
+            assert_ne!(behaviour.spec, *given, "{what}");
+            assert!(!behaviour.returns, "{what}: nothing was taken yet");
+            let set = edits(given, &behaviour.spec);
+            let said = behaviour.what.split_once(" = ").map(|(key, _)| key);
             let may = SETS
                 .iter()
-                .find(|(begin, _)| choice.what.starts_with(begin));
+                .find(|(begin, _)| behaviour.what.starts_with(begin));
             for edit in &set {
                 let says = match may {
                     Some((_, keys)) => keys.contains(&&*edit.key),
@@ -62,8 +62,8 @@ fn every_choice_differs_in_what_it_says_and_can_be_read() {
                 assert!(says, "{what}: sets {}", edit.key);
             }
             assert_eq!(
-                written(entry.text, given, &choice.spec),
-                Ok(choice.spec),
+                written(entry.text, given, &behaviour.spec),
+                Ok(behaviour.spec),
                 "{what}"
             );
         }
@@ -81,7 +81,7 @@ fn a_mark_has_as_many_whole_sectors_as_it_says() {
     }
 }
 
-/// From wherever a choice leads, given marks, starts and segments are one choice away.
+/// From any behaviour, given marks, starts and segments are one behaviour away.
 #[test]
 fn what_was_given_can_be_taken_again() {
     let (_, candidate) = DRIVES
@@ -89,10 +89,10 @@ fn what_was_given_can_be_taken_again() {
         .find(|(entry, _)| entry.name == "hp-c2247")
         .expect("a drive of the catalogue");
     let given = &candidate.spec;
-    for choice in Choice::all(given, given) {
-        let back = Choice::all(&choice.spec, given);
-        let one_key = choice.what.contains(" = ") || choice.what.starts_with("buffer of");
-        let returns = back.iter().any(|choice| choice.spec == *given);
-        assert!(returns || !one_key, "{}", choice.what);
+    for behaviour in Behaviour::all(given, given) {
+        let back = Behaviour::all(&behaviour.spec, given);
+        let one_key = behaviour.what.contains(" = ") || behaviour.what.starts_with("buffer of");
+        let returns = back.iter().any(|behaviour| behaviour.spec == *given);
+        assert!(returns || !one_key, "{}", behaviour.what);
     }
 }

@@ -8,6 +8,7 @@
 
 mod drives;
 mod policies;
+mod specification;
 mod studies;
 mod traces;
 mod workloads;
@@ -24,6 +25,7 @@ type Make = fn() -> String;
 /// One line a page: its file, and what makes it.
 const PAGES: &[(&str, Make)] = &[
     ("policies.md", policies::page),
+    ("../specification.md", specification::page),
     ("workloads.md", workloads::page),
     ("drives.md", drives::page),
     ("traces.md", traces::page),

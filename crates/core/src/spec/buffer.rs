@@ -28,7 +28,8 @@ section! {
         /// At most this much beyond the last requested sector; at most `segment`.
         read_ahead_max: SectorCount = PLAIN_SEGMENT
             => size(0).same_as("buffer.segment").varied(31, Vary::Jointly).from(A1);
-        /// What becomes of the data that a read delivered.
+        /// What becomes of the data that a read delivered: they stay, or read-ahead gets the whole
+        /// segment.
         delivered: Delivered = Delivered::Kept => word(Delivered::WORDS).switched(30).from(CACHES);
         /// A read served wholly from the buffer starts read-ahead again.
         read_ahead_on_hit: bool = false => FLAG.switched(20).from(DISKSIM);
@@ -44,14 +45,16 @@ section! {
         partial_hits_at_once: bool = false => FLAG.switched(20).from(DISKSIM);
         /// Reads may hit data that a write left.
         hits_on_written: bool = false => FLAG.switched(20).from(CACHES);
-        /// What a write drops from the buffer in addition to the data it replaces.
+        /// What a write drops from the buffer: blocks that it overlaps, segments that it overlaps,
+        /// or everything.
         write_invalidates: Invalidation = Invalidation::Segment
             => word(Invalidation::WORDS).switched(30);
         /// Zero-latency reads: sectors are read in the order they pass the head.
         read_on_arrival: bool = false => FLAG.switched(20).from(CACHES);
         /// Zero-latency writes.
         write_on_arrival: bool = false => FLAG.switched(20).from(CACHES);
-        /// When a write completes before it is on the media; needs `caching`.
+        /// When a write completes before it is on the media: never, if nothing dirty waits or it
+        /// appends to what does, or always; needs `caching`.
         write_cache: WriteCache = WriteCache::Off
             => word(WriteCache::WORDS).switched(30).from(DISKSIM);
         /// A write that continues the previous one shares its segment and its pass over the media.

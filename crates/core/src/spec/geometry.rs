@@ -33,7 +33,8 @@ section! {
         /// Physical cylinders, those without data included.
         cylinders: u32 = 0
             => count("cylinders", 1, MAX_CYLINDERS as u64).required().from(APPENDIX_B);
-        /// The order of tracks.
+        /// The order of tracks: heads always up; up and down in turn, beginning upward again in
+        /// each zone; up and down in turn through the whole disk.
         order: TrackOrder = TrackOrder::CylinderMajor => word(TrackOrder::WORDS).from(DISKSIM);
         /// Where spare space lies, and the unit of `spares`, `slips` and `defects`.
         sparing: Sparing = Sparing::None => word(Sparing::WORDS).from("worthington96 table 6");

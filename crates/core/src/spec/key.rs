@@ -201,7 +201,8 @@ impl Key {
     /// `value` as TOML.
     ///
     /// # Panics
-    /// When `value` is of another kind, or a text, a curve or zones: their layout is their writer's.
+    /// When `value` is of another kind, or one whose layout is left to its writer: a text, a curve,
+    /// zones.
     pub fn toml(&self, value: &Value) -> String {
         match (self.kind, value) {
             (_, Value::Flag(flag)) => flag.to_string(),
@@ -211,7 +212,7 @@ impl Key {
             (Kind::Size { .. }, Value::Count(sectors)) => format!("\"{sectors} sectors\""),
             (Kind::Distance, Value::Count(cylinders)) => format!("\"{cylinders} cylinders\""),
             (_, Value::Count(count)) => count.to_string(),
-            (_, Value::Time(time)) => format!("\"{} ms\"", ms(*time)),
+            (_, Value::Time(time)) => format!("\"{} ms\"", milliseconds(*time)),
             // Not in milliseconds: decimals, read back, can be another number.
             (Kind::Rotation, Value::Number(ns)) => format!("\"{ns} ns\""),
             (Kind::Fraction, Value::Number(part)) => {
@@ -258,7 +259,7 @@ pub(super) const CACHES: &str = "worthington96 tables 7, 11, 16, 21";
 
 /// Milliseconds in plain decimals, to the nanosecond and without idle zeros. In integers: a
 /// fraction of a second has no exact binary form.
-fn ms(time: Span) -> String {
+pub fn milliseconds(time: Span) -> String {
     let ns = time.as_ns();
     let sign = if ns < 0 { "-" } else { "" };
     let (whole, rest) = (ns.unsigned_abs() / 1_000_000, ns.unsigned_abs() % 1_000_000);

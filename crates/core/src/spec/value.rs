@@ -138,7 +138,8 @@ macro_rules! section {
         }
 
         impl $name {
-            pub(super) const KEYS: &'static [$crate::spec::Key] = &[$($crate::spec::Key {
+            /// The keys of this table, in their order.
+            pub const KEYS: &'static [$crate::spec::Key] = &[$($crate::spec::Key {
                 path: concat!($path, section!(@name $field $($key)?)),
                 documentation: concat!($($doc, "\n"),+),
                 get: |$spec| {

@@ -1,14 +1,15 @@
-//! Random drives, all switches random, and random requests.
+//! Random drives, with a random value of every key, and random requests.
 
 use diskarm_core::request::Op;
 use diskarm_core::spec::{
-    Buffer, Bus, Delivered, ExtraWriteDisconnect, Geometry, GrownDefects, Invalidation, Mechanics,
-    Overheads, PreSeek, Queue, ReadAhead, SeekCurve, Source, Sparing, Spec, TrackOrder,
-    WatermarkOf, WriteCache, WriteLeaves, WriteStart, Zone,
+    Buffer, Geometry, GrownDefects, Key, Kind, ReadAhead, SeekCurve, Sparing, Spec, TrackOrder,
+    Value, WriteCache, Zone,
 };
 use diskarm_core::units::{SectorCount, Span};
 use proptest::collection::vec;
+use proptest::option;
 use proptest::prelude::*;
+use proptest::sample::select;
 
 fn us(range: std::ops::Range<i64>) -> impl Strategy<Value = Span> {
     // Zero is a value that people write, so it must come often.
@@ -84,189 +85,88 @@ fn geometry() -> impl Strategy<Value = Geometry> {
     })
 }
 
-fn mechanics() -> impl Strategy<Value = Mechanics> {
-    let curve = || {
-        (0..3000i64, 0..5000i64).prop_map(|(first, more)| {
-            SeekCurve::Table(vec![
-                (1, Span::from_us(first as f64)),
-                (9, Span::from_us((first + more) as f64)),
-            ])
-        })
+fn curve() -> impl Strategy<Value = SeekCurve> {
+    (0..3000i64, 0..5000i64).prop_map(|(first, more)| {
+        SeekCurve::Table(vec![
+            (1, Span::from_us(first as f64)),
+            (9, Span::from_us((first + more) as f64)),
+        ])
+    })
+}
+
+/// A value of a key, for a small drive.
+fn value(key: &Key) -> BoxedStrategy<Value> {
+    match key.kind {
+        Kind::Flag => any::<bool>().prop_map(Value::Flag).boxed(),
+        Kind::Word(words) => select(words).prop_map(Value::Word).boxed(),
+        Kind::Count { .. } => (1..6u64).prop_map(Value::Count).boxed(),
+        Kind::Size { min } => (min..40).prop_map(Value::Count).boxed(),
+        Kind::Fraction => (0..=4u32)
+            .prop_map(|n| Value::Number(f64::from(n) / 4.0))
+            .boxed(),
+        Kind::Time { signed: false } => us(1..1500).prop_map(Value::Time).boxed(),
+        Kind::Time { signed: true } => us(-700..700).prop_map(Value::Time).boxed(),
+        Kind::Policy => select(vec!["fcfs", "clook", "sptf"])
+            .prop_map(|policy| Value::Policy(policy.parse().expect("a policy")))
+            .boxed(),
+        kind => panic!("no random value of {kind:?}"),
+    }
+}
+
+/// The keys of which any value makes a drive, or one that [`repair`] makes sound.
+fn keys() -> Vec<&'static Key> {
+    let structure = |key: &Key| {
+        let apart = matches!(key.kind, Kind::Text | Kind::Rotation | Kind::SeekCurve);
+        apart || key.path.starts_with("source.") || key.path.starts_with("geometry.")
     };
-    (
-        1_000_000..12_000_000u32,
-        curve(),
-        proptest::option::of(curve()),
-        us(1..2000),
-        -700..1000i64,
-        -700..700i64,
-    )
-        .prop_map(
-            |(period, seek, write_seek, head_switch, settle, inward)| Mechanics {
-                period_ns: f64::from(period) + 0.3,
-                seek,
-                write_seek,
-                head_switch,
-                inward_seek: Span::from_us(inward as f64),
-                write_settle: Span::from_us(settle as f64),
-            },
-        )
+    let mut keys = Key::all();
+    keys.retain(|key| !structure(key));
+    keys
 }
 
-fn read_ahead() -> impl Strategy<Value = ReadAhead> {
-    prop_oneof![
-        Just(ReadAhead::None),
-        Just(ReadAhead::TrackEnd),
-        Just(ReadAhead::CylinderEnd),
-        Just(ReadAhead::UntilFull),
-        Just(ReadAhead::OneTrack),
-    ]
-}
-
-fn write_cache() -> impl Strategy<Value = WriteCache> {
-    prop_oneof![
-        Just(WriteCache::Off),
-        Just(WriteCache::Streams),
-        Just(WriteCache::Always)
-    ]
-}
-
-fn invalidation() -> impl Strategy<Value = Invalidation> {
-    prop_oneof![
-        Just(Invalidation::Overlap),
-        Just(Invalidation::Segment),
-        Just(Invalidation::All)
-    ]
-}
-
-fn buffer() -> impl Strategy<Value = Buffer> {
-    let sizes = (1..5u32, 1..40u64, 0..40u64, 0..40u64);
-    let choices = (read_ahead(), write_cache(), invalidation());
-    let fractions = (0..=4u32, 0..=4u32, any::<bool>());
-    (sizes, choices, fractions, vec(any::<bool>(), 13)).prop_map(
-        |((segments, segment, max, min), (ahead, cache, invalidation), marks, flags)| {
-            let caching = flags[0] || flags[1];
-            let max = max.min(segment);
-            Buffer {
-                segments,
-                segment: SectorCount(segment),
-                caching,
-                dedicated_write_segment: flags[2] && segments > 1,
-                read_ahead: if caching { ahead } else { ReadAhead::None },
-                read_ahead_min: SectorCount(if flags[3] { min.min(max) } else { 0 }),
-                read_ahead_max: SectorCount(max),
-                delivered: if flags[4] {
-                    Delivered::Dropped
-                } else {
-                    Delivered::Kept
-                },
-                read_ahead_on_hit: flags[5],
-                read_ahead_stops_mid_sector: flags[6],
-                write_stops_read_ahead: flags[7],
-                read_before_requested: flags[8],
-                arriving_hits: flags[9],
-                partial_hits_at_once: flags[10],
-                hits_on_written: flags[11],
-                write_invalidates: invalidation,
-                read_on_arrival: flags[12],
-                write_on_arrival: flags[1],
-                write_cache: if caching { cache } else { WriteCache::Off },
-                combine_writes: flags[7] || flags[5],
-                read_watermark: f64::from(marks.0) / 4.0,
-                write_watermark: f64::from(marks.1) / 4.0,
-                watermark_of: if marks.2 {
-                    WatermarkOf::Request
-                } else {
-                    WatermarkOf::Segment
-                },
-            }
-        },
-    )
-}
-
-fn overheads() -> impl Strategy<Value = Overheads> {
-    let extra = proptest::option::of(vec(us(1..900), 5));
-    (vec(us(1..1500), 17), extra, 1..6u64, 1..20u64, 1..20u64).prop_map(
-        |(t, extra, small, large, large_from)| Overheads {
-            read_hit_after_read: t[0],
-            read_hit_after_write: t[1],
-            read_miss_after_read: t[2],
-            read_miss_after_write: t[3],
-            write_hit_after_read: t[4],
-            write_hit_after_write: t[5],
-            write_miss_after_read: t[6],
-            write_miss_after_write: t[7],
-            read_completion: t[8],
-            write_completion: t[9],
-            data_preparation: t[10],
-            first_reselect: t[11],
-            other_reselect: t[12],
-            read_disconnect_after_read: t[13],
-            read_disconnect_after_write: t[14],
-            write_disconnect: t[15],
-            extra_write_disconnect: extra.map(|t| ExtraWriteDisconnect {
-                command: t[0],
-                disconnect: t[1],
-                duration: t[2],
-                second_disconnect: t[3],
-                seek_delay: t[4],
-            }),
-            write_minimum_delay: t[16],
-            write_start: WriteStart {
-                small: SectorCount(small),
-                large: SectorCount(large),
-                large_from: SectorCount(large_from),
-            },
-        },
-    )
-}
-
-fn bus() -> impl Strategy<Value = Bus> {
-    let restart = prop_oneof![Just(Span::ZERO), us(1..900)];
-    let rates = (us(1..2000), us(1..2000), restart);
-    (rates, vec(any::<bool>(), 4)).prop_map(|((read, write, restart), flags)| Bus {
-        read_sector: read,
-        write_sector: write,
-        read_restart: restart,
-        hold_read: flags[0],
-        hold_write: flags[1],
-        never_disconnect: flags[2],
-        write_leaves: if flags[3] {
-            WriteLeaves::AfterData
-        } else {
-            WriteLeaves::IfSeeking
-        },
-    })
-}
-
-fn queue() -> impl Strategy<Value = Queue> {
-    let preseek = prop_oneof![
-        Just(PreSeek::Acknowledged),
-        Just(PreSeek::CompletionReady),
-        Just(PreSeek::MediaDone)
-    ];
-    let policy = prop_oneof![Just("fcfs"), Just("clook"), Just("sptf")];
-    (1..6u32, policy, preseek).prop_map(|(depth, policy, preseek)| Queue {
-        depth,
-        policy: policy.parse().expect("a policy"),
-        preseek,
-    })
+/// Lets no key of the buffer forbid another.
+fn repair(buffer: &mut Buffer) {
+    buffer.dedicated_write_segment &= buffer.segments > 1;
+    buffer.read_ahead_max = buffer.read_ahead_max.min(buffer.segment);
+    buffer.read_ahead_min = buffer.read_ahead_min.min(buffer.read_ahead_max);
+    // More often than not: without, most of the other keys mean nothing.
+    buffer.caching |= buffer.arriving_hits;
+    if !buffer.caching {
+        (buffer.read_ahead, buffer.write_cache) = (ReadAhead::None, WriteCache::Off);
+    }
+    assert_eq!(buffer.contradiction(), None);
 }
 
 /// A small drive.
 pub fn drive() -> impl Strategy<Value = Spec> {
-    let electronics = (overheads(), bus(), queue());
-    (geometry(), mechanics(), buffer(), electronics).prop_map(
-        |(geometry, mechanics, buffer, (overheads, bus, queue))| Spec {
-            name: "random".to_owned(),
-            summary: "random".to_owned(),
-            source: Source::default(),
-            geometry,
-            mechanics,
-            buffer,
-            overheads,
-            bus,
-            queue,
+    let keys = keys();
+    let values: Vec<_> = keys.iter().map(|key| value(key)).collect();
+    let curves = (curve(), option::of(curve()));
+    let parts = (
+        geometry(),
+        1_000_000..12_000_000u32,
+        curves,
+        values,
+        any::<bool>(),
+    );
+    parts.prop_map(
+        move |(geometry, period, (seek, write_seek), values, extra)| {
+            let mut spec = Spec {
+                name: "random".to_owned(),
+                summary: "random".to_owned(),
+                geometry,
+                ..Spec::default()
+            };
+            for (key, value) in keys.iter().zip(values) {
+                key.set(&mut spec, value);
+            }
+            spec.mechanics.period_ns = f64::from(period) + 0.3;
+            (spec.mechanics.seek, spec.mechanics.write_seek) = (seek, write_seek);
+            if !extra {
+                spec.overheads.extra_write_disconnect = None;
+            }
+            repair(&mut spec.buffer);
+            spec
         },
     )
 }
@@ -274,16 +174,16 @@ pub fn drive() -> impl Strategy<Value = Spec> {
 /// A request before the size of the drive is known.
 #[derive(Clone, Copy, Debug)]
 pub struct Raw {
-    /// Since the request before.
+    /// Since the previous request.
     pub pause: Span,
     pub op: Op,
-    /// Begins where the one before ended.
+    /// Begins where the previous one ended.
     pub continues: bool,
     pub place: u64,
     pub sectors: u64,
 }
 
-/// Up to `count` requests, a third of which continue the one before.
+/// Up to `count` requests, a third of which continue the previous one.
 pub fn requests(count: usize) -> impl Strategy<Value = Vec<Raw>> {
     let pause = prop_oneof![
         2 => Just(0),

@@ -34,6 +34,7 @@ const UNITS: &[&str] = &[
     "kib",
     "mib",
     // Numbers of things, and pure numbers.
+    "number",
     "count",
     "requests",
     "percent",

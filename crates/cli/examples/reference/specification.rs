@@ -1,0 +1,117 @@
+//! The tables of keys on the page about specifications. What stands around them is written there.
+
+use diskarm_core::spec::{Key, Kind, Spec, Value};
+
+use crate::{code, table};
+
+const PAGE: &str = include_str!("../../../../docs/specification.md");
+
+const COLUMNS: [&str; 6] = ["key", "unit", "range", "default", "meaning", "source"];
+
+/// The page.
+pub fn page() -> String {
+    let mut page = PAGE.to_owned();
+    fill(&mut page, "The file", Spec::KEYS);
+    page
+}
+
+/// Fills in the table below a heading, and those of the tables in it.
+fn fill(page: &mut String, heading: &str, keys: &'static [Key]) {
+    let section = format!("\n## {heading}\n");
+    let start = page
+        .find(&section)
+        .unwrap_or_else(|| panic!("no section {heading}"));
+    let begin = start + page[start..].find("\n| ").expect("a table") + 1;
+    let end = page[begin..]
+        .find("\n\n")
+        .map_or(page.len(), |length| begin + length + 1);
+    page.replace_range(begin..end, &table(&COLUMNS, keys.iter().map(row)));
+    for key in keys {
+        if let Kind::Table(inner) = key.kind {
+            fill(page, &format!("`[{}]`", key.path), inner);
+        }
+    }
+}
+
+fn row(key: &Key) -> Vec<String> {
+    let (unit, range) = unit_and_range(key.kind);
+    let meaning = key.documentation.split("\n\n").next().unwrap_or_default();
+    let meaning: Vec<&str> = meaning.split_whitespace().collect();
+    let meaning = meaning.join(" ");
+    assert!(
+        !meaning.contains("[`"),
+        "a link that is no Markdown: {meaning}"
+    );
+    vec![
+        code(key.name()),
+        unit.to_owned(),
+        range,
+        default(key),
+        meaning.trim_end_matches('.').to_owned(),
+        key.origin.to_owned(),
+    ]
+}
+
+fn unit_and_range(kind: Kind) -> (&'static str, String) {
+    let (unit, range) = match kind {
+        Kind::Text => ("", "text"),
+        Kind::Flag => ("", "flag"),
+        Kind::Word(words) => {
+            let words: Vec<String> = words.iter().copied().map(code).collect();
+            return ("word", words.join(", "));
+        }
+        Kind::Count { unit, min, max } => return (unit, format!("{min} to {}", number(max))),
+        Kind::Size { min: 0 } => ("size", "up to 10^12 sectors"),
+        Kind::Size { .. } => ("size", "1 sector to 10^12 sectors"),
+        Kind::Distance => ("cylinders", "distance"),
+        Kind::Time { signed: false } => ("time", "time"),
+        Kind::Time { signed: true } => ("time", "-1 s to 1 s"),
+        Kind::Fraction => ("", "fraction"),
+        Kind::Rotation => ("rpm or time", "6 rpm to 60000000 rpm, 1 us to 10 s"),
+        Kind::Policy => (
+            "a policy",
+            "as `diskarm policies` lists them, such as `\"clook(by=map)\"`",
+        ),
+        Kind::SeekCurve | Kind::Table(_) => ("", "table"),
+        Kind::Zones => ("", "list of tables"),
+    };
+    (unit, range.to_owned())
+}
+
+/// Powers of ten from a billion on as such.
+fn number(count: u64) -> String {
+    let zeros = count.ilog10();
+    match 10_u64.pow(zeros) == count && zeros >= 9 {
+        true => format!("10^{zeros}"),
+        false => count.to_string(),
+    }
+}
+
+/// What a key is when left out.
+fn default(key: &Key) -> String {
+    if key.required {
+        return String::new();
+    }
+    if let Some(other) = key.same_as.and_then(Key::find) {
+        return code(other.name());
+    }
+    if let Kind::Table(inner) = key.kind {
+        let values = inner
+            .iter()
+            .filter_map(|key| Some((key, key.get(&Spec::default())?)));
+        let given = values.filter(|(key, _)| key.required);
+        let given: Vec<String> = given
+            .map(|(key, value)| code(&format!("{} = {}", key.name(), key.toml(&value))))
+            .collect();
+        return match given.is_empty() {
+            false => given.join(", "),
+            true if inner.iter().all(|key| key.required) => "none".to_owned(),
+            true => "all defaults".to_owned(),
+        };
+    }
+    match (key.kind, key.get(&Spec::default())) {
+        (_, None | Some(Value::Text(_))) | (Kind::Distance, _) => "none".to_owned(),
+        (Kind::Count { .. }, Some(Value::Count(count))) => count.to_string(),
+        (_, Some(value)) => code(&key.toml(&value)),
+    }
+}
