@@ -1,24 +1,24 @@
-//! Where blocks lie, as far as one track goes.
+//! A run of blocks on one track.
 
 use crate::units::{Angle, Cylinder, Head, SectorCount};
 
-/// Blocks that lie one behind another on one track, with no gap.
+/// Consecutive blocks on one track without a gap.
 ///
-/// It ends with the track's data, before a slipped sector, and where reallocated blocks begin or
-/// end, even if these happen to adjoin.
+/// It ends at the end of the track's data, before a slipped sector, and where reallocated blocks
+/// begin or end, even if these happen to be adjacent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Blocks from the one asked for to the end of the run; at least 1.
+    /// Blocks from the requested one to the end of the run; at least 1.
     pub sectors: SectorCount,
     /// Cylinder of the run.
     pub cylinder: Cylinder,
     /// Surface of the run.
     pub head: Head,
-    /// Sector of the block asked for, counted along the track from the track's start.
+    /// Sector of the requested block, counted along the track from the track's start.
     pub sector: u32,
-    /// Where the block asked for begins.
+    /// Angle at which the requested block begins.
     pub start: Angle,
-    /// Width of one sector, rounded down; zero stands for the whole turn of a track with one
+    /// Width of one sector, rounded down; zero means the whole revolution of a track with one
     /// sector.
     pub sector_angle: Angle,
 }

@@ -1,31 +1,32 @@
 //! Scheduling policies: which pending request is served next.
 //!
-//! A [`Policy`] owns its pending structure, so that each is as fast as it can be. What it knows
-//! of the drive it learns through [`Estimate`], which answers "how long would this request take
-//! from here?"; inside a drive the answer is exact. Policies stand below the drive, because a
-//! drive's on-board queue holds one.
+//! Each [`Policy`] owns the data structure of its pending requests, so that it can be as fast as
+//! possible. It learns about the drive through [`Estimate`], which answers "how long would this
+//! request take from here?"; inside a drive the answer is exact. Policies are a layer below the
+//! drive, because a drive's on-board queue contains one.
 //!
-//! A policy is written as its name, with parameters where it has any: `vscan(r=0.2, by=map)`.
-//! A [`PolicyConfig`] is one that was read; it makes the policy for the drive at hand.
+//! A policy is written as its name, with optional parameters: `vscan(r=0.2, by=map)`. A
+//! [`PolicyConfig`] is a parsed policy; it creates the policy for a given drive.
 //!
 //! # Ties, identical and overlapping requests
-//! Of requests that a policy cannot tell apart the one that came first goes first. Identical ones
-//! (direction, first block, number of blocks) differ in age alone, which favours the older: they
-//! complete in order of arrival, in the host's queue, merging or not, and in the drive's. All but
-//! `satfdf`, `satfgdf` and `lbsatf` keep that: the first two postpone an old request till it is
-//! due and meanwhile serve others, of which a younger one may be like it; the third puts one aside
-//! that does not fit its batch, in which a younger one may find room later. Those that only begin
-//! at the same block are equals to policies that know no more than blocks; transfer, direction and
-//! buffer tell them apart for others.
+//! Requests that a policy cannot distinguish are served in order of arrival. Identical requests
+//! (direction, first block, number of blocks) differ only in age, which favours the older: they
+//! complete in order of arrival, in the host's queue, merging or not, and in the drive's.
+//! Exceptions are `satfdf`, `satfgdf` and `lbsatf`: the first two postpone an old request until it
+//! is due and meanwhile may serve a younger identical one; the third sets aside a request that does
+//! not fit its batch, in which a younger identical one may fit later. Requests that only begin at
+//! the same block are equal to policies that know nothing but blocks; other policies distinguish
+//! them by transfer, direction and buffer.
 //!
-//! Nothing protects requests that overlap. As in the classic studies, whose requests carry no
-//! data, no policy looks for overlap: wherever the policy's measure says so, a read passes an
-//! earlier write of the same blocks, and of two writes the later reaches the media first. Only
-//! order of arrival (`fcfs`) never does that. It is a drive's unrestricted reordering (SPC, Control
-//! mode page, QUEUE ALGORITHM MODIFIER 1), under which a host that cares completes the first
-//! before it submits the second. Order by overlap would make each policy another than its paper's.
+//! Nothing protects overlapping requests. As in the classic studies, whose requests carry no data,
+//! no policy checks for overlap: if the policy prefers it, a read overtakes an earlier write of the
+//! same blocks, and the later of two writes reaches the media first. Only order of arrival (`fcfs`)
+//! never does that. This is a drive's unrestricted reordering (SPC, Control mode page, QUEUE
+//! ALGORITHM MODIFIER 1), under which a host that needs an order waits for the first completion
+//! before it submits the second request. Ordering by overlap would make each policy differ from its
+//! paper's.
 //!
-//! Sequential requests stay apart unless the host's queue merges them ([`Host::merging`]).
+//! Sequential requests stay separate unless the host's queue merges them ([`Host::merging`]).
 //!
 //! [`Host::merging`]: crate::host::Host::merging
 
@@ -122,17 +123,17 @@ use crate::request::{Op, Request};
 use crate::text::{Args, InputError};
 use crate::units::{Angle, Cylinder, Instant, SectorCount, Span};
 
-/// A request that waits to be served.
+/// A request waiting to be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pending {
-    /// What is asked. No two that wait have the same name.
+    /// The request. Ids are unique among pending requests.
     pub request: Request,
     /// When it entered the queue.
     pub arrived: Instant,
 }
 
-/// What a drive tells a scheduler about the time a request would take. It borrows nothing, so that
-/// a policy for it can hold another.
+/// Estimates of the time that a request would take on a drive. `'static`, so that one policy can
+/// contain another.
 pub trait Estimate: Send + 'static {
     /// The drive's state at the moment of a decision.
     type Outlook<'a>: Outlook
@@ -142,10 +143,10 @@ pub trait Estimate: Send + 'static {
     /// A copy of the drive on which requests can be tried.
     type Rehearsal: Rehearse;
 
-    /// Its size and its pace.
+    /// Size and rotation of the drive.
     fn shape(&self) -> Shape;
 
-    /// Where a request's first block lies. A policy that wants to know asks once, on arrival.
+    /// The location of a request's first block. Policies that need it ask once, on arrival.
     fn locate(&self, request: &Request) -> Extent;
 
     /// The state that a request chosen at `now` would meet.
@@ -155,79 +156,80 @@ pub trait Estimate: Send + 'static {
     fn rehearse(&self) -> Self::Rehearsal;
 }
 
-/// What never changes of a drive, as far as policies ask.
+/// Constant properties of a drive that policies use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Its blocks.
+    /// Number of blocks.
     pub sectors: SectorCount,
-    /// Its cylinders.
+    /// Number of cylinders.
     pub cylinders: u32,
-    /// One revolution of its platter.
+    /// Time of one revolution.
     pub revolution: Span,
 }
 
-/// Times from one state of a drive, each counted from the instant at which the arm is free for
-/// the request.
+/// Times in one state of a drive, each measured from the instant when the arm is free for the
+/// request.
 pub trait Outlook {
     /// The cylinder under the heads.
     fn cylinder(&self) -> Cylinder;
 
-    /// What passes under the heads at the instant from which the times of a read or a write count.
+    /// The angle under the heads at the instant from which the times of a read or a write are
+    /// measured.
     fn angle(&self, op: Op) -> Angle;
 
     /// Time until the media transfer of a request at `place` would begin.
     fn positioning(&self, request: &Request, place: &Extent) -> Span;
 
-    /// Time until the media transfer of a request at `place` would end: positioning, the
-    /// transfer, and the changes of track within it.
+    /// Time until the media transfer of a request at `place` would end: positioning, the transfer,
+    /// and track changes within it.
     fn access(&self, request: &Request, place: &Extent) -> Span;
 
-    /// The part of positioning that the arm takes, with head switch and settle.
+    /// The seek part of positioning, with head switch and settle.
     fn seek(&self, request: &Request, place: &Extent) -> Span;
 
-    /// Whether the buffer has the beginning of the request's data, or is just getting it.
+    /// Whether the buffer has the beginning of the request's data, or is receiving it now.
     fn is_buffered(&self, request: &Request) -> bool;
 
-    /// No request `distance` cylinders away or more takes less to position for.
+    /// A lower bound on the positioning time of any request at least `distance` cylinders away.
     fn least(&self, distance: u32) -> Span;
 }
 
-/// A drive to try requests on, one at a time.
+/// A copy of a drive on which to try requests, one at a time.
 pub trait Rehearse: Estimate + Clone {
-    /// Serves a request chosen at `now`, no earlier than the instant that the call before gave;
-    /// gives the instant at which the next can be chosen.
+    /// Serves a request chosen at `now`, no earlier than the instant that the previous call
+    /// returned; returns the instant at which the next can be chosen.
     fn serve(&mut self, now: Instant, request: &Request) -> Instant;
 
-    /// When the host has the completion of the request served last. Inside a drive the next may
-    /// be chosen before that.
+    /// When the host receives the completion of the last request. Inside a drive the next may be
+    /// chosen earlier.
     fn over(&self) -> Instant;
 }
 
-/// An order of service.
+/// A scheduling policy.
 pub trait Policy<E: Estimate>: Send {
-    /// Takes a request in.
+    /// Adds a request.
     fn add(&mut self, pending: Pending, drive: &E);
 
-    /// Hears of a request that is served next and was not chosen here: it found the drive free
-    /// and nothing pending, or was taken out of turn.
+    /// Notes a request that is served next without being chosen by the policy: it found the drive
+    /// free and nothing pending, or was taken out of turn.
     fn passed(&mut self, _: &Request, _: &E) {}
 
-    /// Takes out the request to serve next, if any waits. Among equals the one that came first.
+    /// Removes and returns the request to serve next, if any is pending. Ties go to the earliest
+    /// arrival.
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending>;
 
-    /// Takes out the request called `id`, if it waits here.
+    /// Removes and returns the request `id`, if it is pending.
     fn take(&mut self, id: u64) -> Option<Pending>;
 }
 
-/// What an entry of the table says about itself.
+/// Documentation of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PolicyInfo {
-    /// What specifications and command lines call it.
+    /// Its name in specifications and on the command line.
     pub name: &'static str,
-    /// One line for a list.
+    /// One line for lists.
     pub summary: &'static str,
-    /// Its parameters as they are written with their defaults, such as `r=0.2`, and what each
-    /// means.
+    /// Its parameters with their defaults, as written (`r=0.2`), and what each means.
     pub parameters: &'static [(&'static str, &'static str)],
     /// What it must know of the drive.
     pub knowledge: Knowledge,
@@ -240,18 +242,18 @@ pub struct PolicyInfo {
 pub enum Knowledge {
     /// Nothing but when requests arrived.
     Nothing,
-    /// Block numbers; the mapping to cylinders where `by=map` is written.
+    /// Block numbers; with `by=map`, also their mapping to cylinders.
     Blocks,
     /// Positioning times.
     Times,
     /// Positioning times and the buffer's contents.
     TimesAndBuffer,
-    /// What the policy knows that it holds.
+    /// Whatever the policy that it contains knows.
     Held,
 }
 
 impl Knowledge {
-    /// For lists.
+    /// Its name in lists.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
@@ -265,12 +267,12 @@ impl Knowledge {
 
 /// An entry of the table: a policy with its parameters.
 pub(crate) trait Rule: Sized {
-    /// What it says about itself.
+    /// Its documentation.
     const INFO: PolicyInfo;
 
     /// Reads its parameters.
     fn read(args: &mut Args<'_>) -> Result<Self, InputError>;
 
-    /// One for `drive`, with nothing pending.
+    /// Creates the policy for `drive`, with nothing pending.
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>>;
 }

@@ -1,7 +1,7 @@
-//! Quantities as types: time, angle, places and sizes.
+//! Quantities as types: times, angles, addresses and sizes.
 //!
-//! Everything above speaks in these; a bare number stands for a time, a place or a size nowhere
-//! in a public signature. All are plain integers inside, so that equal inputs give equal bits.
+//! All public signatures use these types for times, addresses and sizes, never bare numbers. They
+//! are plain integers inside, so that equal inputs give equal bits.
 
 use std::fmt;
 use std::iter::Sum;
@@ -35,19 +35,19 @@ impl Instant {
         self.0 as f64 / 1e9
     }
 
-    /// The time from `other` to here, negative when `other` is later.
+    /// The time from `other` to this instant, negative when `other` is later.
     #[inline]
     pub const fn after(self, other: Self) -> Span {
         Span(self.0 - other.0)
     }
 
-    /// This instant moved by `by`, but not to before the start.
+    /// This instant moved by `by`, but not before the start.
     #[inline]
     pub const fn shifted(self, by: Span) -> Self {
         Self(Span(self.0 + by.0).or_zero().0)
     }
 
-    /// The time from `earlier` to here, or zero when `earlier` is in fact later.
+    /// The time from `earlier` to this instant, or zero when `earlier` is later.
     #[inline]
     pub const fn since_or_zero(self, earlier: Self) -> Span {
         Span(self.0 - earlier.0).or_zero()
@@ -89,15 +89,15 @@ impl Sub for Instant {
     }
 }
 
-/// Apart, so that the message costs the hot path nothing.
+/// Separate, so that the message costs the hot path nothing.
 #[cold]
 #[inline(never)]
 fn time_runs_backwards(at: Instant, earlier: Instant) -> ! {
     panic!("time runs backwards: {at:?} - {earlier:?}")
 }
 
-/// A length of time in whole nanoseconds; negative only where a model's *effective* value is
-/// (the write settle of worthington96 table 12, for one).
+/// A length of time in whole nanoseconds; negative only for a model's *effective* values (such as
+/// the write settle of worthington96 table 12).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(i64);
 
@@ -208,8 +208,8 @@ impl fmt::Display for Span {
     }
 }
 
-/// A position or a difference of positions on the platter: a fraction of a revolution in units
-/// of 2^-64, so that adding and subtracting wrap as the platter does.
+/// A position on the platter, or a difference of positions: a fraction of a revolution in units of
+/// 2^-64, so that arithmetic wraps as the platter does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Angle(u64);
 
@@ -217,7 +217,8 @@ impl Angle {
     /// The index mark.
     pub const ZERO: Self = Self(0);
 
-    /// The angle of `numerator / denominator` revolutions, rounded down; whole turns drop out.
+    /// The angle of `numerator / denominator` revolutions, rounded down; whole revolutions are
+    /// dropped.
     #[inline]
     pub const fn of(numerator: u64, denominator: u64) -> Self {
         Self((((numerator % denominator) as u128) << 64).div_euclid(denominator as u128) as u64)
@@ -265,7 +266,7 @@ impl Mul<u64> for Angle {
     }
 }
 
-/// A logical block number: what the host names.
+/// A logical block number, by which the host addresses blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lbn(pub u64);
 
@@ -305,7 +306,7 @@ impl Sub for Lbn {
     }
 }
 
-/// Apart, so that the message costs the hot path nothing.
+/// Separate, so that the message costs the hot path nothing.
 #[cold]
 #[inline(never)]
 fn blocks_run_backwards(at: Lbn, lower: Lbn) -> ! {
@@ -321,7 +322,7 @@ impl Add for SectorCount {
 }
 
 impl Cylinder {
-    /// How many cylinders the arm crosses between here and `other`.
+    /// Number of cylinders between this one and `other`.
     #[inline]
     pub const fn distance(self, other: Self) -> u32 {
         self.0.abs_diff(other.0)
@@ -340,7 +341,7 @@ mod tests {
 
     #[test]
     fn angles_wrap_as_the_platter_does() {
-        // A quarter turn less three quarters is half a turn forward.
+        // A quarter revolution minus three quarters is half a revolution forward.
         assert_eq!(Angle::of(1, 4) - Angle::of(3, 4), Angle::of(1, 2));
         assert_eq!(Angle::of(7, 4), Angle::of(3, 4));
         assert_eq!(Angle::of(1, 4) * 4, Angle::ZERO);

@@ -1,9 +1,8 @@
-//! Synthetic workloads: when requests come, where they go, how large they are, which of them
-//! read.
+//! Synthetic workloads: the arrival times, locations, sizes and directions of requests.
 //!
-//! A [`Workload`] is one or more streams, each with its arrivals, places and sizes. It is
-//! written as a string, `poisson(rate=60/s) uniform size=8KiB reads=67%`, several streams with a
-//! `+` between them, or as a TOML file with the same words:
+//! A [`Workload`] is one or more streams, each with its arrivals, placement and sizes. It is
+//! written as an expression, `poisson(rate=60/s) uniform size=8KiB reads=67%`, with `+` between
+//! streams, or as a TOML file with the same generators:
 //!
 //! ```toml
 //! [[stream]]
@@ -13,8 +12,8 @@
 //! reads = "67 %"
 //! ```
 //!
-//! What a workload gives is a function of it, the disk and the seed, to the bit. The three
-//! tables ([`Arrivals::infos`], [`Places::INFOS`], [`Sizes::INFOS`]) tell what can be named.
+//! The generated requests are a function of the workload, the disk and the seed, to the bit. Three
+//! tables ([`Arrivals::infos`], [`Places::INFOS`], [`Sizes::INFOS`]) list the generators.
 
 #[cfg(feature = "toml")]
 mod document;
@@ -40,12 +39,12 @@ use crate::units::{Bytes, SectorCount, Span};
 /// The parameters of one generator, for a disk.
 type Args<'t> = text::Args<'t, Disk>;
 
-/// What a workload needs to know of the disk that it is for.
+/// The properties of a disk that a workload depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disk {
-    /// Its sectors.
+    /// Number of sectors.
     pub sectors: SectorCount,
-    /// Size of one.
+    /// Size of a sector.
     pub sector: Bytes,
 }
 
@@ -55,16 +54,16 @@ impl Disk {
         self.sectors.min(Request::MAX_SECTORS)
     }
 
-    /// Reads a size from one sector to `most`.
-    fn size(self, text: &str, most: SectorCount) -> Option<SectorCount> {
+    /// Parses a size from one sector to `max`.
+    fn size(self, text: &str, max: SectorCount) -> Option<SectorCount> {
         let size = quantity::sectors(text, self.sector);
-        size.filter(|size| (1..=most.0).contains(&size.0))
+        size.filter(|size| (1..=max.0).contains(&size.0))
     }
 
-    /// What [`Self::size`] expects, for errors.
-    fn size_expected(self, most: SectorCount) -> String {
-        let (most, bytes) = (most.0, self.sector.0);
-        format!("1 to {most} sectors of {bytes} bytes, with a unit, such as \"8 KiB\"")
+    /// The expectation of [`Self::size`], for errors.
+    fn size_expected(self, max: SectorCount) -> String {
+        let (max, bytes) = (max.0, self.sector.0);
+        format!("1 to {max} sectors of {bytes} bytes, with a unit, such as \"8 KiB\"")
     }
 }
 
@@ -73,10 +72,10 @@ impl Args<'_> {
     fn size(&mut self, key: &'static str, most: SectorCount) -> Result<SectorCount, InputError> {
         let expected = self.context.size_expected(most);
         let disk = self.context;
-        self.need(key, &expected, |text| disk.size(text, most))
+        self.need(key, &expected, |text| disk.size(text, max))
     }
 
-    /// The same where it may be left out.
+    /// The same for an optional parameter.
     fn maybe_size(
         &mut self,
         key: &'static str,
@@ -84,27 +83,27 @@ impl Args<'_> {
     ) -> Result<Option<SectorCount>, InputError> {
         let expected = self.context.size_expected(most);
         let disk = self.context;
-        self.maybe(key, &expected, |text| disk.size(text, most))
+        self.maybe(key, &expected, |text| disk.size(text, max))
     }
 }
 
-/// Requests of one kind.
+/// A stream of requests of one kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stream {
-    /// When they come.
+    /// When they arrive.
     pub arrivals: Arrivals,
-    /// Where they go.
+    /// Where they are placed.
     pub places: PlaceMix,
-    /// How large they are.
+    /// Their sizes.
     pub sizes: Sizes,
     /// Share of reads, from 0 to 1.
     pub read_share: f64,
 }
 
 impl Stream {
-    /// The random workload of worthington94 section 5: 8 KB in sectors of 512 bytes, two reads
-    /// to a write, uniform over the disk at multiples of 8 KB; with arrivals 31.2 ms apart on
-    /// average, which keep the drives of that time busy but far from saturated.
+    /// The random workload of worthington94 section 5: 8 KB in sectors of 512 bytes, two reads per
+    /// write, uniform over the disk at multiples of 8 KB; with arrivals 31.2 ms apart on average,
+    /// which keep drives of that time busy but far from saturated.
     pub fn worthington94() -> Self {
         Self {
             arrivals: Arrivals::Open(Pauses::Poisson(arrivals::Poisson {
@@ -118,7 +117,7 @@ impl Stream {
         }
     }
 
-    /// Its requests on `disk`, as `seed` gives them to the first stream of a workload.
+    /// Its requests on `disk`, as `seed` generates them for the first stream of a workload.
     ///
     /// # Panics
     /// When the disk has no room for a request, or a share is not within 0 and 1.
@@ -126,8 +125,8 @@ impl Stream {
         self.requests_of(disk, seed, 0, 1)
     }
 
-    /// The same of stream `number` of so many. Requests are numbered through: the `k`-th of a
-    /// stream has the id `number + k * of`, which tells its stream.
+    /// The same for stream `number` of `of` streams. Ids are unique across streams: the `k`-th
+    /// request of a stream has the id `number + k * of`, which identifies the stream.
     fn requests_of(&self, disk: Disk, seed: u64, number: usize, of: usize) -> Requests {
         assert!(
             (0.0..=1.0).contains(&self.read_share),
@@ -151,7 +150,7 @@ impl Stream {
     }
 }
 
-/// Streams that run side by side, at least one.
+/// Concurrent streams, at least one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
     /// The streams.
@@ -159,11 +158,11 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// Reads a workload in one string, for `disk`. What it does not say is as in
-    /// [`Stream::worthington94`], except for arrivals, which begin each stream.
+    /// Parses a workload expression, for `disk`. Omitted parts are as in [`Stream::worthington94`],
+    /// except for arrivals, which must begin each stream.
     ///
     /// # Errors
-    /// The first word that is none, or that does not fit on the disk.
+    /// The first part that is invalid or does not fit on the disk.
     ///
     /// ```
     /// use diskarm_core::units::{Bytes, SectorCount};
@@ -180,7 +179,7 @@ impl Workload {
     pub fn parse(text: &str, disk: Disk) -> Result<Self, InputError> {
         let words = words(text);
         let streams = words.split(|word| *word == "+");
-        let streams = streams.map(|words| stream_of_words(words, disk));
+        let streams = streams.map(|words| stream_of_expression(words, disk));
         Ok(Self {
             streams: streams.collect::<Result<_, InputError>>()?,
         })
@@ -197,7 +196,7 @@ impl Workload {
         document::read(text, file, disk)
     }
 
-    /// The requests of each stream, as `seed` gives them.
+    /// The requests of each stream, as `seed` generates them.
     ///
     /// # Panics
     /// As [`Stream::requests`].

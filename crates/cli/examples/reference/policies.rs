@@ -5,13 +5,14 @@ use diskarm_core::sched::INFOS;
 use crate::{code, head, parameters, table};
 
 const ABOUT: &str = "\
-A policy is written as its name, with parameters in parentheses where others than the defaults are
-wanted: `clook`, `clook(by=map)`. It stands behind `--policy`, in `--policies`, in a study's
-`policy`, and in a drive's specification as `queue.policy`. What it knows: nothing but when requests
-came; their blocks, or with `by=map` their cylinders too; how long each would take to position for;
-or that and what the buffer holds.
+A policy is written as its name, with parameters in parentheses to change the defaults: `clook`,
+`clook(by=map)`. Use it with `--policy` and `--policies`, in a study's `policy`, and in a drive's
+specification as `queue.policy`. The column *knows* lists what it must know: nothing but arrival
+times; block numbers (with `by=map` also cylinders); positioning times; or positioning times and the
+buffer's contents.
 
-The module documentation of each in `crates/core/src/sched` says what it costs and when it is bad.";
+The module documentation of each policy, in `crates/core/src/sched`, describes its cost and when it
+is bad.";
 
 /// The page.
 pub fn page() -> String {

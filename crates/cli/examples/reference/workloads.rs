@@ -5,10 +5,10 @@ use diskarm_core::workload::{Arrivals, GeneratorInfo, Places, Sizes};
 use crate::{code, head, parameters, table};
 
 const ABOUT: &str = "\
-A workload is written as words: when requests come, where they go, how large they are, and the share
-of reads, such as `poisson(rate=60/s) uniform size=8KiB reads=67%`. Several ways to choose places
-have shares: `sequential(share=30%) uniform`. A `+` parts streams that run side by side. Left out,
-places are uniform, sizes 8 KiB and two thirds of the requests reads. Words stand behind
+A workload expression gives the arrivals, placement, sizes and share of reads of a stream of
+requests, such as `poisson(rate=60/s) uniform size=8KiB reads=67%`. Several placement rules have
+shares: `sequential(share=30%) uniform`. A `+` separates concurrent streams. By default, placement
+is uniform, sizes are 8 KiB and two thirds of the requests are reads. Use expressions with
 `--workload` and in a study's `workload`; in a TOML file, `arrivals`, `places`, `size` and `reads`
 are keys, of the file or of each `[[stream]]`.";
 
@@ -23,7 +23,7 @@ pub fn page() -> String {
                 info.origin.to_owned(),
             ]
         });
-        let columns = ["word", "what it draws", "parameters", "origin"];
+        let columns = ["name", "what it generates", "parameters", "origin"];
         format!("## {title}\n\n{}", table(&columns, rows))
     };
     let families = [

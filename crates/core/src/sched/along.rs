@@ -1,10 +1,10 @@
-//! Pending requests along a line, and the position of the arm on it: what all seek-reducing
-//! policies hold.
+//! Pending requests along a line, and the position of the arm on it, as all seek-reducing policies
+//! need them.
 //!
-//! A place on the line is a block or a cylinder, as [`Line`] says. Whatever the policy, requests
-//! at the place where the arm is go first, ascending from the position and then from the lowest
-//! (worthington94 section 5.2), and a place that the arm comes to is begun at its lowest block.
-//! So a policy decides only whether the arm goes up or down the line.
+//! A place on the line is a block or a cylinder, depending on [`Line`]. Under every policy,
+//! requests at the arm's current place go first, ascending from the position and then from the
+//! lowest (worthington94 section 5.2), and the arm enters a new place at its lowest pending block.
+//! So a policy decides only whether the arm moves up or down the line.
 
 use std::fmt::Debug;
 
@@ -26,7 +26,7 @@ pub(super) trait Key: Send + Copy + Ord + Debug + 'static {
     fn place(self) -> u64;
 }
 
-/// Every block is a place of its own.
+/// Every block is a place.
 impl Key for Lbn {
     #[inline]
     fn of<E: Estimate>(_: Line, at: Lbn, _: &E) -> Self {
@@ -77,7 +77,7 @@ impl Key for InCylinder {
 }
 
 impl Measure {
-    /// Where the arm is after `request`.
+    /// The position of the arm after `request`.
     #[inline]
     pub(super) fn position_after<K: Key, E: Estimate>(self, request: &Request, drive: &E) -> K {
         match self.from {
@@ -87,7 +87,7 @@ impl Measure {
     }
 }
 
-/// A way along the line.
+/// A direction along the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// Towards higher blocks.
@@ -115,7 +115,7 @@ struct Entry {
 }
 
 impl<K: Key> Along<K> {
-    /// Nothing pending, the arm at the first block.
+    /// An empty queue with the arm at the first block.
     pub fn new<E: Estimate>(measure: Measure, drive: &E) -> Self {
         Self {
             measure,
@@ -126,13 +126,13 @@ impl<K: Key> Along<K> {
         }
     }
 
-    /// How many requests there are.
+    /// Number of pending requests.
     #[inline]
     pub fn len(&self) -> usize {
         self.pending.len()
     }
 
-    /// Takes a request in.
+    /// Adds a request.
     #[inline]
     pub fn add<E: Estimate>(&mut self, pending: Pending, drive: &E) {
         let key = self.first(&pending.request, drive);
@@ -142,13 +142,13 @@ impl<K: Key> Along<K> {
         self.pending.insert(key, Entry { pending, arrival });
     }
 
-    /// Where a request begins.
+    /// The position at which a request begins.
     #[inline]
     pub fn first<E: Estimate>(&self, request: &Request, drive: &E) -> K {
         K::of(self.measure.by, request.start, drive)
     }
 
-    /// Where the arm is.
+    /// The place of the arm.
     #[inline]
     pub fn place(&self) -> u64 {
         self.at.place()
@@ -160,13 +160,13 @@ impl<K: Key> Along<K> {
         self.pending.key(index).place()
     }
 
-    /// How far the request at `index` is.
+    /// Distance from the arm to the request at `index`.
     #[inline]
     pub fn distance(&self, index: usize) -> u64 {
         self.place_at(index).abs_diff(self.place())
     }
 
-    /// Its number in the order of arrival.
+    /// The arrival number of the request at `index`.
     #[inline]
     pub fn arrival(&self, index: usize) -> u64 {
         self.pending.get(index).arrival
@@ -178,7 +178,7 @@ impl<K: Key> Along<K> {
         &self.pending.get(index).pending
     }
 
-    /// The next request at the place where the arm is.
+    /// The next request at the arm's place.
     #[inline]
     pub fn here(&self) -> Option<usize> {
         let place = self.place();
@@ -189,30 +189,30 @@ impl<K: Key> Along<K> {
         (self.place_at(behind) == place).then(|| self.lowest_at(place))
     }
 
-    /// The next request up the line. Asked when there is none here.
+    /// The next request up the line. Call only if there is none at the arm's place.
     #[inline]
     pub fn above(&self) -> Option<usize> {
         (self.ahead < self.len()).then_some(self.ahead)
     }
 
-    /// The next request down the line. Asked when there is none here.
+    /// The next request down the line. Call only if there is none at the arm's place.
     #[inline]
     pub fn below(&self) -> Option<usize> {
         let place = self.place_at(self.ahead.checked_sub(1)?);
         Some(self.lowest_at(place))
     }
 
-    /// Indices of requests in the order of C-LOOK, up to where it would begin again.
+    /// Indices of requests in the order of C-LOOK, until it would wrap around.
     pub fn ascending(&self) -> impl Iterator<Item = usize> + use<K> {
         let place = self.place();
         let begin = self.lowest_at(place);
         let end = self.pending.first_where(|key| key.place() > place);
-        // What is ahead here, what was left behind here, and what is beyond.
+        // Requests ahead at this place, those left behind at it, and those beyond.
         let here = (self.ahead..end).chain(begin..self.ahead);
         here.chain(end..self.len())
     }
 
-    /// Takes out the request at `index`, the first of those that begin where it does, and moves
+    /// Removes the request at `index`, which must be the first of those at its position, and moves
     /// the arm there.
     #[inline]
     pub fn serve<E: Estimate>(&mut self, index: usize, drive: &E) -> Pending {
@@ -225,18 +225,18 @@ impl<K: Key> Along<K> {
         pending
     }
 
-    /// Takes out the request at `index` and leaves the arm.
+    /// Removes the request at `index` without moving the arm.
     pub fn remove(&mut self, index: usize) -> Pending {
         self.ahead -= usize::from(index < self.ahead);
         self.pending.remove(index).pending
     }
 
-    /// The arm has served a request that is not here.
+    /// Moves the arm past a request that was not pending here.
     pub fn passed<E: Estimate>(&mut self, request: &Request, drive: &E) {
         self.rest_at(self.measure.position_after(request, drive));
     }
 
-    /// Takes out the request called `id`.
+    /// Removes the request `id`.
     pub fn take(&mut self, id: u64) -> Option<Pending> {
         let index = self.pending.find(|entry| entry.pending.request.id == id)?;
         Some(self.remove(index))

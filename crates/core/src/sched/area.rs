@@ -1,17 +1,17 @@
-//! How much of a disk can be reached on the way to a place where the head must be by a deadline.
+//! The area of the disk that a head can reach on its way to a place where it must be by a deadline.
 
 use super::{Outlook, Shape};
 use crate::units::Span;
 
-/// Remaining times that are told apart, in a revolution.
+/// Resolution of the remaining time: steps per revolution.
 const STEPS: u64 = 64;
-/// Starting places and places on the way that a fit looks at, at most.
+/// Maximum numbers of starting places, and of places on the way, that a fit samples.
 const STARTS: u32 = 16;
 const PLACES: u32 = 64;
 
-/// How much of the disk can pass a head that must be elsewhere by a deadline, by the time until
-/// then and the distance (jacobson91 section 5.1, figures 8 and 9): for each time left a quadratic
-/// in the distance, without a linear term, fitted to what the drive's seek times say.
+/// How much of the disk can pass under a head that must be elsewhere by a deadline, as a function
+/// of remaining time and distance (jacobson91 section 5.1, figures 8 and 9): for each remaining
+/// time a quadratic in the distance, without a linear term, fitted to the drive's seek times.
 #[derive(Clone, Debug)]
 pub(super) struct Area {
     step: Span,
@@ -27,8 +27,7 @@ struct Quadratic {
 }
 
 impl Area {
-    /// For remaining times up to `revolutions`. The arm takes what `outlook` says that it takes at
-    /// least.
+    /// Fits remaining times up to `revolutions`, with the minimum seek times of `outlook`.
     pub fn new<O: Outlook>(shape: Shape, outlook: &O, revolutions: u64) -> Self {
         let seeks: Vec<f64> = (0..shape.cylinders)
             .map(|distance| outlook.least(distance).as_ns() as f64)
@@ -45,8 +44,8 @@ impl Area {
         }
     }
 
-    /// From `distance` cylinders away with `left` to go, in whole disks; below 0 where the fit
-    /// leaves what it was made from.
+    /// The area from `distance` cylinders away with `left` remaining, in whole disks; negative
+    /// where the fit extrapolates.
     pub(super) fn reachable(&self, left: Span, distance: u32) -> f64 {
         let steps = (left.or_zero().as_ns() / self.step.as_ns()) as usize;
         let fit = self.fits[steps.min(self.fits.len() - 1)];
@@ -54,15 +53,15 @@ impl Area {
     }
 }
 
-/// `count` of the numbers below `end`, evenly spread, or all if there are no more.
+/// `count` evenly spread numbers below `end`, or all of them if there are fewer.
 fn spread(end: u32, count: u32) -> impl Iterator<Item = u32> {
     let count = count.min(end);
     (0..count).map(move |i| (u64::from(i) * u64::from(end) / u64::from(count)) as u32)
 }
 
-/// The least squares of the area over starts up to half the disk away from its middle, where the
-/// forced request is put: farther from the edges than anywhere else. Starts from which nothing can
-/// be reached are left out, as the paper's parabolas end there.
+/// Least-squares fit of the area over starts up to half the disk away from the middle, where the
+/// forced request is placed because it is farthest from the edges. Starts from which nothing can be
+/// reached are left out, as the paper's parabolas end there.
 fn fit(seeks: &[f64], left: f64, revolution: f64) -> Quadratic {
     let cylinders = seeks.len() as u32;
     let starts = spread(cylinders.div_ceil(2), STARTS);
@@ -87,9 +86,9 @@ fn fit(seeks: &[f64], left: f64, revolution: f64) -> Quadratic {
     }
 }
 
-/// The area itself: of each place on the way, the revolutions that the head can spend there
-/// between arriving and leaving in time. A stay of several revolutions counts in full: it passes
-/// nothing new, but leaves so much the more chances.
+/// The exact area: for each place on the way, the revolutions that the head can spend there between
+/// arriving and having to leave. A stay of several revolutions counts in full: it passes no new
+/// sectors, but offers more choices.
 fn area(seeks: &[f64], left: f64, revolution: f64, distance: u32) -> f64 {
     let cylinders = seeks.len() as u32;
     let end = cylinders / 2;
@@ -107,22 +106,22 @@ fn area(seeks: &[f64], left: f64, revolution: f64, distance: u32) -> f64 {
 mod tests {
     use super::*;
 
-    /// A drive of 101 cylinders whose arm crosses one in 0.1 ms, at 10 ms a revolution.
+    /// A drive of 101 cylinders whose arm crosses one in 0.1 ms, at 10 ms per revolution.
     fn seeks() -> Vec<f64> {
         (0..101).map(|d| f64::from(d) * 1e5).collect()
     }
 
     #[test]
     fn the_area_of_a_steady_arm_is_a_trapezium() {
-        // From the end itself with 6 ms to go: 6 ms less 0.2 ms for each cylinder away, up to 29
-        // to either side: (6 + 2 * (5.8 + 5.6 + ... + 0.2)) / 10 / 101, were all looked at.
+        // From the end itself with 6 ms to go: 6 ms less 0.2 ms for each cylinder away, up to 29 to
+        // either side: (6 + 2 * (5.8 + 5.6 + ... + 0.2)) / 10 / 101, if all were sampled.
         let exact = (6.0 + 2.0 * (0.2 * 29.0 * 30.0 / 2.0)) / 10.0 / 101.0;
         let found = area(&seeks(), 6e6, 1e7, 0);
         assert!((found - exact).abs() < 0.005, "{found}, {exact}");
-        // Each revolution more adds the whole disk once there is time for the farthest place.
+        // Each additional revolution adds the whole disk once there is time for the farthest place.
         let more = area(&seeks(), 3.1e7, 1e7, 0) - area(&seeks(), 2.1e7, 1e7, 0);
         assert!((more - 1.0).abs() < 1e-9, "{more}");
-        // No time but for the way there.
+        // Only just enough time to get there.
         assert_eq!(area(&seeks(), 1e6, 1e7, 10), 0.0);
     }
 

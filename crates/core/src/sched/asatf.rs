@@ -1,4 +1,4 @@
-//! Aged shortest access time first: ASPTF in its first unit.
+//! Aged shortest access time first: ASPTF with its original unit.
 //!
 //! # What it does
 //! Serves the pending request with the greatest merit w T_age - T_A / tau: T_age is how long it
@@ -11,7 +11,7 @@
 //! 0; on the HP 97560, with one zone, it is 0.21 ms everywhere.
 //!
 //! # Cost
-//! As ASPTF's.
+//! The same as ASPTF.
 //!
 //! # When it is bad
 //! As ASPTF. A request is overtaken only by those that arrive within P / (w tau) after it, P
@@ -32,18 +32,18 @@ use crate::units::{Angle, Lbn, SectorCount, Span};
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Asatf {
-    /// w: sectors taken off an access time for each second of waiting.
+    /// w: sectors subtracted from an access time per second of waiting.
     pub credit_sectors_per_s: f64,
 }
 
 impl Rule for Asatf {
     const INFO: PolicyInfo = PolicyInfo {
         name: "asatf",
-        summary: "ASPTF with its weight in sectors per second",
+        summary: "ASPTF with the weight in sectors per second",
         parameters: &[(
             "w=30",
-            "w in sectors for each second of waiting, from 0 to 10^12; a sector takes the time \
-             that it takes at block 0",
+            "w in sectors per second of waiting, from 0 to 10^12; a sector counts as its time \
+             at block 0",
         )],
         knowledge: Knowledge::Times,
         origin: "jacobson91 section 5.3",
@@ -63,11 +63,11 @@ impl Rule for Asatf {
     }
 }
 
-/// How long a sector at block 0 takes to pass.
+/// Time of one sector at block 0.
 fn sector_ns<E: Estimate>(drive: &E) -> f64 {
     let first = Request::new(0, Op::Read, Lbn(0), SectorCount(1));
     let angle = drive.locate(&first).sector_angle;
-    // The only sector of its track takes the whole turn.
+    // A single sector on its track takes the whole revolution.
     let turn = if angle == Angle::ZERO {
         1.0
     } else {

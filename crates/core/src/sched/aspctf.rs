@@ -1,19 +1,19 @@
 //! Aged shortest positioning with cache time first.
 //!
 //! # What it does
-//! Serves the pending request with the least of ASPTF's aged positioning times, where that of a
-//! request whose data are at least partly in the buffer, from their beginning, counts as zero
-//! before the credit for waiting is taken off.
+//! Serves the pending request with the least aged positioning time of ASPTF, where the positioning
+//! time of a request whose data are in the buffer, at least their beginning, counts as zero before
+//! the credit for waiting is subtracted.
 //!
 //! # Origin
 //! worthington94 section 6.3, with the aging of section 5.3. ASPCTF(0) is SPCTF.
 //!
 //! # Cost
-//! As SPCTF's.
+//! The same as SPCTF.
 //!
 //! # When it is bad
-//! On sequential reads it is behind C-LOOK (worthington94 section 6.3). As with ASPTF a request
-//! is overtaken only by those that arrive within P / W after it.
+//! On sequential reads it is slower than C-LOOK (worthington94 section 6.3). As with ASPTF, a
+//! request is overtaken only by those that arrive within P / W after it.
 //!
 //! # Example
 //! ```
@@ -32,14 +32,14 @@ use crate::units::{Instant, Span};
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aspctf {
-    /// What is taken off a positioning time for each second of waiting.
+    /// Subtracted from the positioning time per second of waiting.
     pub credit: Span,
 }
 
 impl Rule for Aspctf {
     const INFO: PolicyInfo = PolicyInfo {
         name: "aspctf",
-        summary: "ASPTF; no positioning time for what the buffer has",
+        summary: "ASPTF; zero positioning time for buffered data",
         parameters: &[CREDIT],
         knowledge: Knowledge::TimesAndBuffer,
         origin: "worthington94 section 6.3",

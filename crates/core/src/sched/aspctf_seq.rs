@@ -1,24 +1,24 @@
-//! Aged shortest positioning with cache time first, sequential reads in ascending order.
+//! Aged shortest positioning with cache time first, with sequential reads in ascending order.
 //!
 //! # What it does
-//! ASPCTF, but a read is held back while an older one waits that it continues: one that ends where
-//! it begins, or up to `gap` blocks before. Writes are not held back.
+//! ASPCTF, but a read is held back while an older read that it continues is pending: one that ends
+//! where it begins, or up to `gap` blocks before. Writes are not held back.
 //!
 //! # Origin
 //! worthington94 section 6.3 ends with the conjecture that an ASPCTF which schedules sequential
-//! requests in ascending order beats C-LOOK in all cases, and leaves it to future research; it
-//! does not say how. The rules are ours. Writes are left out, because no buffer serves them: the
-//! paper's reason is the prefetching cache. Reads that overlap are not sequential here, because a
-//! request among many that overlap is better chosen by its angle. Only an older read holds another
-//! back, so that newcomers cannot starve it. Where no read continues an older one it is ASPCTF.
+//! requests in ascending order beats C-LOOK in all cases, and leaves it to future research; it does
+//! not say how. The rules are ours. Writes are excluded because no buffer serves them: the paper's
+//! reason is the prefetching cache. Overlapping reads are not sequential here, because among many
+//! overlapping requests the best choice is by angle. Only an older read holds another back, so that
+//! new arrivals cannot starve it. Without reads that continue older ones it is ASPCTF.
 //!
 //! # Cost
-//! The positioning time of every request that is not held back at each decision, and a sort of
-//! the pending requests.
+//! Per decision, the positioning time of every request that is not held back, and a sort of the
+//! pending requests.
 //!
 //! # When it is bad
-//! Where sequential reads are few it is ASPCTF at a higher cost, and far beyond saturation the
-//! credit turns it into FCFS. Where a drive's write cache joins sequential writes it is behind
+//! With few sequential reads it is ASPCTF at a higher cost, and far beyond saturation the credit
+//! turns it into FCFS. If the drive's write cache combines sequential writes it is slower than
 //! C-LOOK. docs/aspctf-seq.md shows where it beats which policy.
 //!
 //! # Example
@@ -37,9 +37,9 @@ use crate::units::{Instant, Lbn, SectorCount, Span};
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AspctfSeq {
-    /// What is taken off a positioning time for each second of waiting.
+    /// Subtracted from the positioning time per second of waiting.
     pub credit: Span,
-    /// Blocks that sequential reads may leave out.
+    /// Blocks that sequential reads may skip.
     pub gap: SectorCount,
 }
 
@@ -51,7 +51,7 @@ impl Rule for AspctfSeq {
             CREDIT,
             (
                 "gap=0",
-                "blocks that sequential reads may leave out, from 0 to 10^9",
+                "blocks that sequential reads may skip, from 0 to 10^9",
             ),
         ],
         knowledge: Knowledge::TimesAndBuffer,
@@ -78,13 +78,13 @@ impl Rule for AspctfSeq {
 struct Ascending {
     rule: AspctfSeq,
     waiting: Waiting,
-    /// One past the last block and index of every read that waits, in ascending order; kept for
-    /// its memory.
+    /// One past the last block, and the index, of every pending read in ascending order; reused to
+    /// avoid allocation.
     ends: Vec<(Lbn, usize)>,
 }
 
 impl Ascending {
-    /// The index of the request to serve next, if any waits. Of equals the one that came first.
+    /// The index of the request to serve next, if any is pending. Ties go to the earliest arrival.
     fn select<O: Outlook>(&mut self, now: Instant, outlook: &O) -> Option<usize> {
         let all = self.waiting.all();
         let reads = all.iter().map(|c| &c.pending.request).enumerate();
@@ -108,7 +108,7 @@ impl Ascending {
         best.map(|(_, index)| index)
     }
 
-    /// Whether a read that waits at `index` and begins at `start` continues an older one.
+    /// Whether the pending read at `index`, which begins at `start`, continues an older one.
     fn is_held_back(&self, start: Lbn, index: usize) -> bool {
         let earliest = Lbn(start.0.saturating_sub(self.rule.gap.0));
         let from = self.ends.partition_point(|&(end, _)| end < earliest);

@@ -1,20 +1,20 @@
 //! Aged shortest positioning time first.
 //!
 //! # What it does
-//! Serves the pending request with the least positioning time less W times the time that it has
-//! waited, T_pos - W T_wait.
+//! Serves the pending request with the least aged positioning time, T_pos - W T_wait, where T_wait
+//! is the time it has waited.
 //!
 //! # Origin
-//! worthington94 section 5.3. The unit of W is not printed there; it is milliseconds of
-//! positioning for each second of waiting, because jacobson91's 30 sectors per second are said to
-//! be approximately ASPTF(6.3) and a sector of the HP 97560 takes 0.21 ms. ASPTF(0) is SPTF. With
-//! a large W it is FCFS; requests that arrive in the same instant have waited equally long, and go
-//! by positioning time under any W. Differences are computed exactly, in integers.
+//! worthington94 section 5.3. The unit of W is not printed there; we use milliseconds of
+//! positioning per second of waiting, because jacobson91's 30 sectors per second are said to be
+//! approximately ASPTF(6.3) and a sector of the HP 97560 takes 0.21 ms. ASPTF(0) is SPTF. With a
+//! large W it is FCFS; requests that arrive at the same instant have waited equally long, and are
+//! ordered by positioning time under any W. Differences are computed exactly, in integers.
 //!
 //! # Cost
-//! As SPTF's, but that a decision looks at more: no ring of cylinders can be left out while a
-//! request as old as the oldest might lie there. Above W = 100 all that waits is asked for its
-//! time at each decision.
+//! As SPTF, but a decision examines more requests: no ring of cylinders can be skipped while it
+//! might contain a request as old as the oldest. Above W = 100 every decision computes the time of
+//! every pending request.
 //!
 //! # When it is bad
 //! A large W turns it into FCFS when the drive saturates (worthington94 figure 5a). A request is
@@ -39,7 +39,7 @@ const NS_PER_S: i128 = 1_000_000_000;
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asptf {
-    /// What is taken off a positioning time for each second of waiting.
+    /// Subtracted from the positioning time per second of waiting.
     pub credit: Span,
 }
 
@@ -69,8 +69,8 @@ impl Rule for Asptf {
 const MAX_SEARCHED: Span = Span::from_ns(100_000_000);
 
 impl Asptf {
-    /// What a request that came at `at` has less of a credit than one that came at the start, in
-    /// nanoseconds.
+    /// How much less credit a request that arrived at `at` has than one that arrived at the start,
+    /// in nanoseconds.
     fn credit_ns(&self, at: Instant) -> f64 {
         self.credit.as_ns() as f64 * at.as_s()
     }
@@ -105,10 +105,10 @@ impl Select for Asptf {
     }
 }
 
-/// What lists say of W.
+/// Documentation of W.
 pub(super) const CREDIT: (&str, &str) = (
     "w=6",
-    "W in ms of positioning for each second of waiting, from 0 to 10^12",
+    "W in ms of positioning per second of waiting, from 0 to 10^12",
 );
 
 /// Reads W.

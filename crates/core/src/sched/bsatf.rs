@@ -1,20 +1,20 @@
 //! Batched shortest access time first.
 //!
 //! # What it does
-//! Takes all that waits as a batch and serves it by shortest access time; what arrives meanwhile
-//! waits for the next batch.
+//! Takes all pending requests as a batch and serves it by shortest access time; requests that
+//! arrive meanwhile wait for the next batch.
 //!
 //! # Origin
 //! jacobson91 section 5.2, with the greedy order within a batch; liu05 section 6.1, where the two
 //! batches are two queues.
 //!
 //! # Cost
-//! The access time of every request left in the batch at each decision.
+//! Per decision, the access time of every request left in the batch.
 //!
 //! # When it is bad
-//! Towards the end of a batch it has little to choose from, so that it serves fewer requests a
-//! second than SATF (liu05 section 6.1). A request is overtaken only by those that waited when
-//! its batch was taken.
+//! Towards the end of a batch it has little to choose from, so it serves fewer requests per second
+//! than SATF (liu05 section 6.1). A request is overtaken only by those that were pending when its
+//! batch was taken.
 //!
 //! # Example
 //! ```
@@ -34,7 +34,7 @@ pub struct Bsatf;
 impl Rule for Bsatf {
     const INFO: PolicyInfo = PolicyInfo {
         name: "bsatf",
-        summary: "shortest access time first, batch after batch",
+        summary: "shortest access time first, in batches",
         parameters: &[],
         knowledge: Knowledge::Times,
         origin: "jacobson91 section 5.2",
@@ -49,7 +49,7 @@ impl Rule for Bsatf {
     }
 }
 
-/// The batch, and what waits for the next.
+/// The batch, and the requests for the next one.
 #[derive(Default)]
 struct Batches {
     batch: Waiting,

@@ -1,24 +1,24 @@
 //! Cyclical LOOK.
 //!
 //! # What it does
-//! Serves pending requests in ascending order of their first block; when none lies at or beyond
-//! the block served last, it starts again from the lowest. By cylinders it serves all requests for
-//! the cylinder under the heads, those ahead of the block served last and then the others from the
-//! lowest, before it goes to the next.
+//! Serves pending requests in ascending order of their first block; when none is at or beyond the
+//! block served last, it starts again from the lowest. By cylinders it serves all requests for the
+//! current cylinder, those ahead of the block served last and then the others from the lowest,
+//! before it moves to the next.
 //!
 //! # Origin
 //! worthington94 sections 3.1, 5.1 and 5.2. The sweep's position is the first block of the request
-//! served last, not its end (`from=last`), so that requests to one place are not starved (section
-//! 6.2). Requests for the same block are served in the order of their arrival.
+//! served last, not its end (`from=last`), so that requests for the same place are not starved
+//! (section 6.2). Requests for the same block are served in the order of their arrival.
 //!
 //! # Cost
-//! Two heaps, of what is ahead in this sweep and of what is left for the next: for an arrival a
-//! few comparisons, for a decision as many as the number of waiting requests has binary digits.
+//! Two heaps, one for requests ahead in this sweep and one for the next sweep: a few comparisons
+//! per arrival, and logarithmically many per decision.
 //!
 //! # When it is bad
-//! On random workloads its mean response is 5 to 10 % above SSTF's (worthington94 section 5.1),
-//! and it ignores rotation altogether. No request waits for more than one sweep, but requests for
-//! the very place of the arm hold it there: a block, or by cylinders a cylinder (section 6.2).
+//! On random workloads its mean response is 5 to 10 % above SSTF's (worthington94 section 5.1), and
+//! it ignores rotation altogether. No request waits for more than one sweep, but requests for the
+//! arm's current place hold it there: a block, or by cylinders a cylinder (section 6.2).
 //!
 //! # Example
 //! ```
@@ -46,7 +46,7 @@ pub struct CLook {
 impl Rule for CLook {
     const INFO: PolicyInfo = PolicyInfo {
         name: "clook",
-        summary: "cyclical LOOK: always ascending, then from the lowest again",
+        summary: "cyclical LOOK: always ascending, then again from the lowest",
         parameters: &[Line::PARAMETER, Mark::FIRST],
         knowledge: Knowledge::Blocks,
         origin: "worthington94 section 3.1",
@@ -66,17 +66,19 @@ impl Rule for CLook {
     }
 }
 
-/// Ascending, and again. A sorted list would do, but moves all that lies behind an arrival.
+/// Repeated ascending sweeps. A sorted list would also work, but moves all entries after an
+/// insertion.
 #[derive(Debug)]
 struct Sweep<K> {
     measure: Measure,
     /// The position of the sweep.
     at: K,
-    /// At or beyond the position; with `from=last` also what its last step left behind.
+    /// Requests at or beyond the position; with `from=last` also those that the last step left
+    /// behind.
     ahead: BinaryHeap<Reverse<Entry<K>>>,
-    /// Behind it at the same place of the line.
+    /// Requests behind it at the same place of the line.
     here: Vec<Reverse<Entry<K>>>,
-    /// Behind it at lower places.
+    /// Requests behind it at lower places.
     behind: BinaryHeap<Reverse<Entry<K>>>,
     /// Requests, by [`Entry::slot`].
     pending: Vec<Pending>,
@@ -85,7 +87,7 @@ struct Sweep<K> {
     arrivals: u64,
 }
 
-/// A waiting request. Equal keys go in order of arrival.
+/// A pending request. Equal keys are ordered by arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry<K> {
     key: K,
@@ -120,7 +122,7 @@ impl<K: Key> Sweep<K> {
     }
 
     fn move_to(&mut self, at: K) {
-        // What is behind stays behind, and what was ahead is looked at when its turn comes.
+        // Requests behind stay behind, and those ahead are checked when their turn comes.
         let is_simple = at >= self.at && (self.here.is_empty() || at.place() == self.at.place());
         self.at = at;
         if is_simple {
@@ -131,7 +133,7 @@ impl<K: Key> Sweep<K> {
         all.into_iter().for_each(|entry| self.put(entry));
     }
 
-    /// Takes out the entry to serve next.
+    /// Removes the entry to serve next.
     #[inline]
     fn pop(&mut self) -> Option<Entry<K>> {
         while let Some(Reverse(entry)) = self.ahead.pop() {
@@ -147,7 +149,7 @@ impl<K: Key> Sweep<K> {
         if self.here.is_empty() {
             std::mem::swap(&mut self.ahead, &mut self.behind);
         } else {
-            // Once more through this place, below all that is ahead.
+            // Go through this place again: it is below everything ahead.
             self.ahead.extend(self.here.drain(..));
         }
         self.ahead.pop().map(|Reverse(entry)| entry)

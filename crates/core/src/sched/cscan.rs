@@ -1,23 +1,22 @@
 //! C-SCAN, in C-LOOK's order.
 //!
 //! # What it does
-//! Serves in the order of C-SCAN, whose arm goes up to the last cylinder, returns to the first
-//! without serving on its way, and goes up again. The empty ways to the edges are not travelled
-//! here.
+//! Serves in the order of C-SCAN, whose arm moves up to the last cylinder, returns to the first
+//! without serving requests, and moves up again. The empty strokes to the edges are not simulated.
 //!
 //! # Origin
-//! worthington94 section 3.1; liu05 section 5.1 (CSCAN). Departure: an arm moves here only to
-//! serve a request, so that the empty ways to the last cylinder and from the first take no time,
+//! worthington94 section 3.1; liu05 section 5.1 (CSCAN). Departure: here the arm moves only to
+//! serve a request, so the empty strokes to the last cylinder and from the first take no time,
 //! nothing can arrive during them, and the next request is the lowest, which C-LOOK serves. So the
-//! order is C-LOOK's, and so are all times: this entry understates what C-SCAN costs by these
-//! ways, once a sweep.
+//! order and all times are C-LOOK's: this policy understates the cost of C-SCAN by these strokes,
+//! once per sweep.
 //!
 //! # Cost
-//! C-LOOK's.
+//! The same as C-LOOK.
 //!
 //! # When it is bad
-//! As C-LOOK. A real arm under C-SCAN also loses a full stroke a sweep, which weighs most at light
-//! load.
+//! As C-LOOK. A real arm under C-SCAN also loses a full stroke per sweep, which matters most at
+//! light load.
 //!
 //! # Example
 //! ```
@@ -39,7 +38,7 @@ pub struct CScan {
 impl Rule for CScan {
     const INFO: PolicyInfo = PolicyInfo {
         name: "cscan",
-        summary: "up to the edge, again from the lowest: the order only, which is clook's",
+        summary: "up to the edge, then again from the lowest; simulated in the order of clook",
         parameters: &[Line::PARAMETER, Mark::FIRST],
         knowledge: Knowledge::Blocks,
         origin: "worthington94 section 3.1, liu05 section 5.1",

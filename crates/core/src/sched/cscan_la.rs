@@ -1,29 +1,29 @@
 //! C-SCAN with look-ahead of i.
 //!
 //! # What it does
-//! Looks at the next `i` requests in the order of C-LOOK, tries all orders of them on a copy of
-//! the drive, and serves the first request of the order that is done soonest; of equal ones the
-//! order nearest to C-LOOK's. After each request it looks anew, so that a newcomer ahead of the
-//! arm may be among the next `i`. A request that was passed over stays one of the `i` until it is
-//! served; none is looked at beyond the end of a sweep before those ahead are served.
+//! Looks at the next `i` requests in the order of C-LOOK, tries all orders of them on a copy of the
+//! drive, and serves the first request of the order that finishes earliest; ties go to the order
+//! closest to C-LOOK's. It decides again after each request, so a new arrival ahead of the arm may
+//! be among the next `i`. A request that was passed over stays among the `i` until it is served;
+//! requests beyond the end of a sweep are not considered before those ahead are served.
 //!
 //! # Origin
-//! liu05 sections 3.1 and 5.1 (CSCAN-LAi; LA2 and LA3 in section 5.2). Departures: that requests
-//! passed over stay among the `i`, and so cannot be passed over for more than one sweep, is not
-//! said there, but without it they would wait for the next sweep. Service times are those of the
-//! drive itself, with its overheads and its buffer, where the thesis has seek, rotation and
+//! liu05 sections 3.1 and 5.1 (CSCAN-LAi; LA2 and LA3 in section 5.2). Departures: the thesis does
+//! not say that requests passed over stay among the `i`, and so cannot be passed over for more than
+//! one sweep, but without this they would wait for the next sweep. Service times are those of the
+//! drive itself, with its overheads and its buffer, where the thesis uses seek, rotation and
 //! transfer. The sweep is C-LOOK's (see C-SCAN). With `i=1` it is C-LOOK.
 //!
 //! # Cost
-//! For a decision, up to i + i(i-1) + ... + i! requests served on copies of the drive: 4 with i =
-//! 2, 15 with i = 3, 64 with i = 4. With 64 outstanding on the HP C2247 a simulated request then
-//! takes about 2, 6 and 19 µs in all, where C-LOOK's takes less than one.
+//! Per decision, up to i + i(i-1) + ... + i! requests served on copies of the drive: 4 with i = 2,
+//! 15 with i = 3, 64 with i = 4. With 64 outstanding on the HP C2247 a simulated request then takes
+//! about 2, 6 and 19 µs, and less than one under C-LOOK.
 //!
 //! # When it is bad
-//! It reorders neighbours only, so that it gains where rotation decides between them and stays
-//! behind SPTF: on the same workload service takes 13.5, 13.1 and 12.9 ms with i = 2, 3 and 4,
-//! between C-LOOK's 15.3 and SPTF's 12.4. It breaks up sequential streams where the buffer does
-//! not hold them. Its bounds are C-LOOK's.
+//! It reorders only neighbours, so it gains where rotation decides between them and stays behind
+//! SPTF: on the same workload the service time is 13.5, 13.1 and 12.9 ms with i = 2, 3 and 4,
+//! between C-LOOK's 15.3 and SPTF's 12.4. It breaks up sequential streams unless the buffer holds
+//! them. It has the bounds of C-LOOK.
 //!
 //! # Example
 //! ```
@@ -41,7 +41,7 @@ use crate::units::{Instant, Lbn};
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CScanLa {
-    /// How many requests are looked at; at least 1.
+    /// Number of requests considered; at least 1.
     i: u64,
     /// The line of the sweep.
     pub measure: Measure,
@@ -50,9 +50,9 @@ pub struct CScanLa {
 impl Rule for CScanLa {
     const INFO: PolicyInfo = PolicyInfo {
         name: "cscan-la",
-        summary: "the next few requests of clook in the order that is done soonest",
+        summary: "the next few requests of clook in the order that finishes earliest",
         parameters: &[
-            ("i=2", "how many are looked at, from 1 to 5"),
+            ("i=2", "the number of requests considered, from 1 to 5"),
             Line::PARAMETER,
             Mark::FIRST,
         ],
@@ -81,7 +81,7 @@ impl Rule for CScanLa {
 struct Ahead<K> {
     i: usize,
     along: Along<K>,
-    /// Passed over in this sweep, fewer than `i`, in the order of the sweep.
+    /// Requests passed over in this sweep, fewer than `i`, in the order of the sweep.
     passed_over: Vec<Pending>,
 }
 
@@ -94,19 +94,19 @@ impl<K: Key> Ahead<K> {
         }
     }
 
-    /// Indices of the requests ahead that are looked at.
+    /// Indices of the requests ahead that are considered.
     fn ahead(&self) -> Vec<usize> {
-        let most = self.i - self.passed_over.len();
-        let ahead: Vec<usize> = self.along.ascending().take(most).collect();
+        let count = self.i - self.passed_over.len();
+        let ahead: Vec<usize> = self.along.ascending().take(count).collect();
         if ahead.is_empty() && self.passed_over.is_empty() {
             // The sweep is over.
-            (0..self.along.len()).take(most).collect()
+            (0..self.along.len()).take(count).collect()
         } else {
             ahead
         }
     }
 
-    /// Takes out what is the `chosen`-th of `ahead`; those before it are passed over.
+    /// Removes the `chosen`-th request of `ahead`; those before it are passed over.
     fn serve<E: Estimate>(&mut self, ahead: &[usize], chosen: usize, drive: &E) -> Pending {
         let mut index = ahead[chosen];
         for (gone, &passed) in ahead[..chosen].iter().enumerate() {
@@ -153,8 +153,8 @@ impl<E: Estimate, K: Key> Policy<E> for Ahead<K> {
     }
 }
 
-/// Which of the requests begins the order that is done soonest, and when that is; of equal ones
-/// the order that comes first when orders are sorted as words are.
+/// The first request of the order that finishes earliest, and when it does; ties go to the
+/// lexicographically first order.
 fn soonest<R: Rehearse>(drive: &R, now: Instant, requests: &[Request]) -> (usize, Instant) {
     let mut best = (0, Instant::NEVER);
     for (first, request) in requests.iter().enumerate() {

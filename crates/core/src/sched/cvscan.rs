@@ -1,25 +1,24 @@
-//! CVSCAN(N, R): VSCAN by the distance of several.
+//! CVSCAN(N, R): VSCAN by the distance of several requests.
 //!
 //! # What it does
-//! Decides between up and down as VSCAN does, but by the mean distance of the nearest `n` requests
-//! on either side (of all if there are fewer), and then serves the nearest on the side chosen. By
-//! cylinders it serves all requests for the cylinder under the heads, as C-LOOK does, before it
-//! moves on.
+//! Chooses between up and down as VSCAN does, but by the mean distance of the nearest `n` requests
+//! on each side (of all if there are fewer), and then serves the nearest on that side. By cylinders
+//! it serves all requests for the current cylinder, as C-LOOK does, before it moves on.
 //!
 //! # Origin
 //! worthington94 section 3.1, which cites Geist, Reynolds and Pittard (1987). CVSCAN(1, R) is
-//! VSCAN(R), and CVSCAN(N, 1) is LOOK. Not said there, and chosen here: fewer than `n` requests
-//! count by the mean of those there are; requests for the place of the arm, which are on neither
-//! side, go first, so that by block number too requests for the same block do; the default of `n`
-//! is the least that is not VSCAN.
+//! VSCAN(R), and CVSCAN(N, 1) is LOOK. Our choices where the paper is silent: fewer than `n`
+//! requests count by their own mean; requests for the arm's place, which are on neither side, go
+//! first, also for the same block by block number; the default of `n` is the smallest that is not
+//! VSCAN.
 //!
 //! # Cost
-//! A binary search for an arrival, up to three and the distances of 2 `n` requests for a decision,
-//! and for each 16 bytes (24 by cylinders) moved for every request that waits at a higher block.
+//! A binary search per arrival; up to three, and the distances of 2 `n` requests, per decision; and
+//! for each, 16 bytes (24 by cylinders) moved for every request pending at a higher block.
 //!
 //! # When it is bad
-//! As VSCAN: with `r` below 1 a request can starve. Moreover a near request waits where others on
-//! its side are far.
+//! As VSCAN: with `r` below 1 a request can starve. A near request also waits if others on its side
+//! are far.
 //!
 //! # Example
 //! ```
@@ -36,20 +35,20 @@ use crate::text::{Args, InputError};
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CvScan {
-    /// How many requests on either side are looked at; at least 1.
+    /// Number of requests considered on each side; at least 1.
     n: u64,
-    /// What turning costs, as a share of the line.
+    /// Cost of reversing, as a share of the line.
     r: f64,
-    /// What is near.
+    /// How distance is measured.
     pub measure: Measure,
 }
 
 impl Rule for CvScan {
     const INFO: PolicyInfo = PolicyInfo {
         name: "cvscan",
-        summary: "vscan by the mean distance of the nearest few on either side",
+        summary: "vscan by the mean distance of the nearest few on each side",
         parameters: &[
-            ("n=2", "how many on either side, from 1 to 1000"),
+            ("n=2", "the number of requests on each side, from 1 to 1000"),
             VScan::R,
             Line::PARAMETER,
             Mark::FIRST,
@@ -78,13 +77,13 @@ impl Rule for CvScan {
 #[derive(Debug)]
 struct Swayed {
     n: usize,
-    /// What turning counts.
+    /// Cost of reversing.
     turning: f64,
 }
 
 impl Turn for Swayed {
     fn turn<K: Key>(&self, along: &Along<K>, way: Way, above: usize, below: usize) -> Way {
-        // Nothing is left where the arm is: what is not above is below.
+        // No request is left at the arm's place: all are above or below.
         let up = mean(along, above..along.len().min(above + self.n));
         let down = mean(along, above.saturating_sub(self.n)..above);
         let cost = |to, mean: f64| mean + self.turning * turns(way, to);
@@ -93,8 +92,8 @@ impl Turn for Swayed {
     }
 }
 
-/// The mean distance of these; there must be one. Below 2^53 both sides of the division are
-/// exact, so that the mean of one is its distance.
+/// The mean distance of these requests, at least one. Below 2^53 both sides of the division are
+/// exact, so the mean of one is its distance.
 fn mean<K: Key>(along: &Along<K>, indices: std::ops::Range<usize>) -> f64 {
     let count = indices.len() as f64;
     let total: u64 = indices.map(|index| along.distance(index)).sum();

@@ -7,11 +7,11 @@
 //! The baseline of every scheduling study: worthington94 section 3, jacobson91 section 2.
 //!
 //! # Cost
-//! Constant time a decision; one entry a pending request.
+//! Constant time per decision; one entry per pending request.
 //!
 //! # When it is bad
-//! Under any load that queues: it saturates first of all policies (worthington94 figure 3),
-//! because no seek is ever saved. Its variance is the lowest at light load.
+//! Under any load that queues: it is the first policy to saturate (worthington94 figure 3), because
+//! it saves no seeks. Its variance is the lowest at light load.
 //!
 //! # Example
 //! ```

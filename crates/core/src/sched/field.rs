@@ -1,12 +1,12 @@
-//! Pending requests by cylinder and angle: the structure behind policies that look for the least
-//! positioning time, so that a decision need not look at all of them.
+//! Pending requests by cylinder and angle: the data structure for policies that select the least
+//! positioning time, so that a decision need not examine every request.
 //!
 //! jacobson91 (section 4.2, figures 4 and 5) divides the disk into cells and searches them in an
 //! order that is computed beforehand. Here a cell is a ring of cylinders. Rings are searched from
-//! the arm outward, until no movement so long can be as good as the best found. Within a ring a
-//! request is asked for its exact time only if its phase allows it to be better: the time until
-//! its sector next comes round, and a revolution more where the arm cannot be there by then. That
-//! takes a subtraction and two comparisons, and most requests fail it.
+//! the arm outward, until seeks are too long to beat the best candidate. Within a ring a request's
+//! exact time is computed only if its phase permits it to be better: the time until its sector next
+//! passes, plus a revolution if the arm cannot be there by then. That takes a subtraction and two
+//! comparisons, and most requests fail the test.
 
 use std::collections::VecDeque;
 
@@ -15,48 +15,48 @@ use super::{Outlook, Pending, Shape};
 use crate::request::Op;
 use crate::units::{Angle, Span};
 
-/// Rings at the most: as many as a word has bits, so that the next one that holds a request is
-/// found in a few steps.
+/// Maximum number of rings: the bits of a word, so that the next non-empty ring is found in a few
+/// steps.
 const RINGS: u32 = 64;
 
-/// Rings of a short queue. Each that is looked at costs as much as two requests in it.
+/// Number of rings for a short queue. Examining a ring costs as much as two requests in it.
 const FEW_RINGS: u32 = 16;
 
-/// From so many requests on there are [`RINGS`].
+/// Queue length from which there are [`RINGS`] rings.
 const LONG: usize = 192;
 
-/// From so few on there are [`FEW_RINGS`] again.
+/// Queue length from which there are [`FEW_RINGS`] again.
 const SHORT: usize = 96;
 
 /// A revolution, in the units of phases.
 const TURN: i64 = 1 << 32;
 
-/// Sums of costs stay far from the end of the range.
+/// Bound that keeps sums of costs far from overflow.
 const MAX_UNITS: i64 = 1 << 61;
 
-/// Of what a nanosecond is in units of phases.
+/// Fraction bits of the phase units per nanosecond.
 const FRACTION_BITS: u32 = 8;
 
-/// A candidate in its place.
+/// A slot with its candidate.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     candidate: Candidate,
-    /// Counts arrivals; [`GONE`] once it is taken out.
+    /// Arrival number; [`GONE`] after removal.
     arrival: u64,
 }
 
 const GONE: u64 = u64::MAX;
 
-/// What decides whether a candidate is worth asking, in few bytes.
+/// The few bytes that decide whether a candidate's exact time is worth computing.
 #[derive(Clone, Copy, Debug)]
 struct Spot {
-    /// Where its first block begins, in units of 2^-32 revolutions.
+    /// Start angle of its first block, in units of 2^-32 revolutions.
     angle: u32,
-    /// Where it lies.
+    /// Its cylinder.
     cylinder: u32,
     /// 0 for a read, 1 for a write.
     op: u32,
-    /// What its cost is above its positioning time, at the least, in units of phases.
+    /// Minimum excess of its cost over its positioning time, in units of phases.
     more: i64,
     /// The index of its slot.
     slot: u32,
@@ -72,21 +72,21 @@ pub(super) struct Field {
     width: u32,
     /// Cylinders of the drive.
     cylinders: u32,
-    /// Requests that wait here.
+    /// Number of pending requests.
     waiting: usize,
     slots: Vec<Slot>,
     /// Unused slots.
     free: Vec<u32>,
     arrivals: u64,
-    /// Where costs grow with the arrival: slot, arrival and [`Spot::more`] of all that came since
-    /// the oldest that waits.
+    /// If costs grow with arrival time: slot, arrival and [`Spot::more`] of every request since the
+    /// oldest pending one.
     ages: Option<VecDeque<(u32, u64, i64)>>,
-    /// Units of phases in a nanosecond.
+    /// Phase units per nanosecond.
     per_ns: f64,
     /// The same with [`FRACTION_BITS`] bits of fraction, rounded down.
     per_ns_fixed: u64,
-    /// How far phases may be wrong: the drive catches a sector that has just begun, and instants
-    /// are rounded to nanoseconds.
+    /// Tolerance of phases: the drive catches a sector that has just begun, and instants are
+    /// rounded to nanoseconds.
     margin: i64,
 }
 
@@ -110,7 +110,7 @@ impl Cost for i128 {
     }
 }
 
-/// Where a candidate is.
+/// Location of a candidate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     ring: usize,
@@ -118,8 +118,8 @@ pub(super) struct Found {
 }
 
 impl Field {
-    /// For a drive of this shape. `has_ages`: costs lie the further above positioning times the
-    /// later a request came.
+    /// An empty field for a drive of this shape. `has_ages`: the excess of costs over positioning
+    /// times grows with arrival time.
     pub fn new(shape: Shape, has_ages: bool) -> Self {
         let per_ns = TURN as f64 / shape.revolution.as_ns() as f64;
         Self {
@@ -138,10 +138,10 @@ impl Field {
         }
     }
 
-    /// Takes a request in whose cost is at least `more_ns` above its positioning time.
+    /// Adds a request whose cost is at least `more_ns` above its positioning time.
     ///
     /// # Panics
-    /// Where that is more than some thirty years.
+    /// If that is more than some thirty years.
     #[inline]
     pub fn add(&mut self, candidate: Candidate, more_ns: f64) {
         let arrival = self.arrivals;
@@ -184,7 +184,7 @@ impl Field {
         self.held |= 1 << ring;
     }
 
-    /// Divides the drive into so many rings.
+    /// Divides the drive into `rings` rings.
     #[cold]
     fn divide(&mut self, rings: u32) {
         let width = self.cylinders.div_ceil(rings).max(1);
@@ -203,9 +203,9 @@ impl Field {
         }
     }
 
-    /// The candidate with the least `cost`, of several the first. Costs count from the same
-    /// instant as positioning times, and lie above them by what [`Field::add`] was told, at the
-    /// least, less `less_ns`.
+    /// The candidate with the least `cost`; ties go to the earliest arrival. Costs are measured
+    /// from the same instant as positioning times, and exceed them by at least the `more_ns` of
+    /// [`Field::add`] minus `less_ns`.
     #[inline]
     pub fn least<O: Outlook, K: Cost>(
         &mut self,
@@ -218,7 +218,7 @@ impl Field {
         let less = self.units(less_ns);
         let floor = self.least_more();
         let mut best: Option<(K, u64, Found)> = None;
-        // No candidate is worth asking whose phase lies beyond.
+        // Candidates with a later phase cannot be better.
         let mut bound = i64::MAX;
         let arm = outlook.cylinder().0;
         let mut rings = Outward::from(self.held, arm / self.width);
@@ -235,7 +235,7 @@ impl Field {
                 if turned + spot.more > bound {
                     continue;
                 }
-                // The same with the request's own cylinder.
+                // The same test with the request's own cylinder.
                 let moved = self.moved(outlook.least(spot.cylinder.abs_diff(arm)));
                 let turned = if phase < moved { phase + TURN } else { phase };
                 if turned + spot.more > bound {
@@ -255,7 +255,7 @@ impl Field {
         best.map(|(_, _, found)| found)
     }
 
-    /// Takes out what was found.
+    /// Removes a candidate that was found.
     #[inline]
     pub fn remove(&mut self, found: Found) -> Pending {
         let ring = &mut self.rings[found.ring];
@@ -274,7 +274,7 @@ impl Field {
         pending
     }
 
-    /// Takes out the request called `id`.
+    /// Removes the request `id`.
     pub fn take(&mut self, id: u64) -> Option<Pending> {
         let candidate = |spot: &Spot| self.slots[spot.slot as usize].candidate;
         let named = |spot: &Spot| candidate(spot).pending.request.id == id;
@@ -286,7 +286,7 @@ impl Field {
         Some(self.remove(found))
     }
 
-    /// What the cost of every candidate is above its positioning time, at the least.
+    /// Minimum excess of any candidate's cost over its positioning time.
     #[inline]
     fn least_more(&mut self) -> i64 {
         let Some(ages) = &mut self.ages else {
@@ -309,11 +309,11 @@ impl Field {
         first.saturating_sub(arm).max(arm.saturating_sub(last))
     }
 
-    /// A movement's time in units of phases, at the most.
+    /// An upper bound on a seek time, in units of phases.
     #[inline]
     fn moved(&self, span: Span) -> i64 {
-        // Below 2^62: a movement takes some 2^31 ns at the most, and as a revolution takes a
-        // microsecond at the least, a nanosecond is 2^23 units.
+        // Below 2^62: a seek takes at most some 2^31 ns, and because a revolution takes at least a
+        // microsecond, a nanosecond is at most 2^23 units.
         ((span.as_ns() as u64 * self.per_ns_fixed) >> FRACTION_BITS) as i64
     }
 
@@ -330,7 +330,7 @@ fn upper(angle: Angle) -> u32 {
     (angle.as_raw() >> 32) as u32
 }
 
-/// A walk over the rings that hold requests, the nearest first.
+/// Iterates over the rings that hold requests, nearest first.
 struct Outward {
     home: u32,
     /// Rings from home inward, home in the lowest bit.
@@ -345,14 +345,13 @@ impl Outward {
         Self {
             home,
             above: held >> home,
-            // In two steps, as a word cannot be shifted by all its bits.
+            // In two steps, because a word cannot be shifted by its full width.
             below: held << 1 << (RINGS - 1 - home),
         }
     }
 
-    /// Leaves out what lies beyond `ring`. On the other side of home there may be a nearer one yet:
-    /// home's own cylinders lie between the arm and the next ring on one side more than on the
-    /// other.
+    /// Skips what is beyond `ring`. There may still be a nearer ring on the other side of home,
+    /// because the arm need not be in the middle of home.
     #[inline]
     fn end_beyond(&mut self, ring: u32) {
         if ring >= self.home {
@@ -387,7 +386,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_walk_meets_every_ring_once_and_the_nearest_first() {
+    fn a_walk_visits_every_ring_once_nearest_first() {
         let held = [0u32, 3, 4, 40, 63]
             .iter()
             .fold(0u64, |bits, at| bits | 1 << at);

@@ -1,11 +1,11 @@
-//! What the forcing policies share: promises to the oldest requests, and the choice of what is
-//! served before them without breaking any.
+//! Shared by the forcing policies: promises to the oldest requests, and the choice of requests that
+//! can be served first without breaking a promise.
 //!
-//! A promise is an instant by which the drive is through with a request. Whether a request served
-//! first would break it is tried on a copy of the drive, buffer and all, so that promises are kept
-//! to the nanosecond wherever the copy is exact: at a host's queue, unless requests are taken out
-//! of turn. In the drive's own queue a command that came only just now may need processing that
-//! the copy takes for done.
+//! A promise is an instant by which the drive is done with a request. Whether serving another
+//! request first would break it is tried on a copy of the drive, including its buffer, so that
+//! promises are kept to the nanosecond wherever the copy is exact: in a host's queue, unless
+//! requests are taken out of turn. In the drive's own queue a command that has just arrived may
+//! still need processing that the copy assumes done.
 
 use std::collections::VecDeque;
 
@@ -14,10 +14,10 @@ use super::{Estimate, Pending, Policy, Rehearse};
 use crate::text::{Args, InputError};
 use crate::units::{Instant, Span};
 
-/// What lists say of the parameter that [`age`] reads.
+/// Documentation of the parameter that [`age`] reads.
 pub(super) const AGE: (&str, &str) = (
     "age=1 s",
-    "forces once the oldest has waited so long, from 0 to an hour",
+    "the wait of the oldest request at which it is forced, from 0 to an hour",
 );
 
 /// Reads the parameter `age`. The paper says only "too old"; a second is where its comparison of
@@ -28,12 +28,12 @@ pub(super) fn age(args: &mut Args<'_>) -> Result<Span, InputError> {
 
 /// Chooses what is served before the promised requests.
 pub(super) trait Splice: Send {
-    /// The index of a request that is not promised and breaks no promise; `None` to go on with
+    /// The index of a request that is not promised and breaks no promise; `None` to continue with
     /// the first promised one.
     fn choose<R: Rehearse>(&self, gap: &Gap<'_, R>) -> Option<usize>;
 }
 
-/// The instant by which the drive is to be through with a request.
+/// The instant by which the drive must be done with a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Promise {
     pub candidate: Candidate,
@@ -45,25 +45,25 @@ pub(super) struct Gap<'a, R> {
     pub now: Instant,
     /// The drive as it is now.
     pub drive: R,
-    /// All that wait, promised ones too.
+    /// All pending requests, including promised ones.
     pub all: &'a [Candidate],
     /// At least one.
     pub promises: &'a VecDeque<Promise>,
 }
 
-/// A copy of the drive that is through with something.
+/// A copy of the drive after it has served some requests.
 pub(super) struct After<R> {
     pub drive: R,
     pub at: Instant,
 }
 
 impl<R: Rehearse> After<R> {
-    /// The same when it is through with `candidate` as well.
+    /// The copy after it has also served `candidate`.
     pub fn served(&self, candidate: &Candidate) -> Self {
         self.through([candidate])
     }
 
-    /// The same when it is through with all `candidates` as well, served in this order.
+    /// The copy after it has also served all `candidates`, in this order.
     pub fn through<'c>(&self, candidates: impl IntoIterator<Item = &'c Candidate>) -> Self {
         let mut drive = self.drive.clone();
         let mut at = self.at;
@@ -89,12 +89,12 @@ impl<R: Rehearse> Gap<'_, R> {
         }
     }
 
-    /// The request that is forced next, and by when.
+    /// The request that is forced next, and its deadline.
     pub fn end(&self) -> &Promise {
         &self.promises[0]
     }
 
-    /// What is not promised, by its indices.
+    /// Indices of requests that are not promised.
     pub fn free(&self) -> Vec<usize> {
         let id = |c: &Candidate| c.pending.request.id;
         let is_promised = |c| self.promises.iter().any(|p| id(&p.candidate) == id(c));
@@ -102,7 +102,8 @@ impl<R: Rehearse> Gap<'_, R> {
         free.collect()
     }
 
-    /// Whether all promises are kept if they are served from now on: when the last is, if so.
+    /// The instant at which the last promised request is done, if serving them from now on keeps
+    /// all promises.
     pub fn kept(&self, after: &After<R>) -> Option<Instant> {
         let mut drive = after.drive.clone();
         let mut at = after.at;
@@ -119,8 +120,8 @@ impl<R: Rehearse> Gap<'_, R> {
         Some(at)
     }
 
-    /// The request of shortest access time, the oldest of equals, that is among `free` and breaks
-    /// no promise if it is served after what has been: its index, and the drive after it.
+    /// The request of shortest access time among `free` that breaks no promise if it is served next
+    /// (ties go to the oldest): its index, and the drive after it.
     pub fn nearest_that_fits(&self, after: &After<R>, free: &[usize]) -> Option<(usize, After<R>)> {
         let outlook = after.drive.outlook(after.at);
         let access = |&index: &usize| {
@@ -136,7 +137,7 @@ impl<R: Rehearse> Gap<'_, R> {
     }
 }
 
-/// Shortest access time first among what breaks no promise.
+/// Shortest access time first among requests that break no promise.
 #[derive(Debug)]
 pub(super) struct Greedy;
 
@@ -147,16 +148,15 @@ impl Splice for Greedy {
     }
 }
 
-/// Shortest access time first, until the oldest is too old; then promises to the oldest, and what
-/// keeps them in between. The other forcing policies are this with more slack, or with another
-/// choice.
+/// Shortest access time first, until the oldest is too old; then promises to the oldest, and in
+/// between requests that keep them. The other forcing policies differ in slack or in this choice.
 #[derive(Debug)]
 pub(super) struct Forcing<S> {
-    /// How many are forced at a time.
+    /// Number of requests forced at a time.
     n: usize,
-    /// How old the oldest becomes before it is forced.
+    /// Age of the oldest request at which it is forced.
     age: Span,
-    /// What a promise leaves beyond the soonest.
+    /// Slack added to the earliest possible instant.
     slack: Span,
     splice: S,
     waiting: Waiting,
@@ -175,7 +175,8 @@ impl<S> Forcing<S> {
         }
     }
 
-    /// Promises the oldest what they would get at once and in greedy order, and the slack.
+    /// Promises the oldest requests the instants they would get if served now in greedy order, plus
+    /// the slack.
     fn promise<R: Rehearse>(&mut self, mut drive: R, mut now: Instant) {
         let mut oldest = self.waiting.oldest(self.n).to_vec();
         loop {

@@ -1,20 +1,20 @@
 //! Grouped shortest time first.
 //!
 //! # What it does
-//! The cylinders are divided into groups of n. Within the group of the request served last it
-//! serves the shortest access time first; when nothing waits there, it goes on to the next group
-//! where something does, upward and from the lowest again.
+//! The cylinders are divided into groups of n. It serves the group of the request served last by
+//! shortest access time first; when that group is empty, it moves to the next non-empty group,
+//! upward and then again from the lowest.
 //!
 //! # Origin
 //! liu05 sections 3.1 and 6.1, after Seltzer and others 1990. A request belongs to the group of its
 //! first block. The default of n is ours.
 //!
 //! # Cost
-//! The place of every waiting request at each decision, and the access time of those in the group.
+//! Per decision, the cylinder of every pending request, and the access time of those in the group.
 //!
 //! # When it is bad
-//! It saturates early, because the sweep leaves it few requests to choose from (liu05 section
-//! 6.1). A group that requests keep coming to is never left: it promises no bound.
+//! It saturates early, because the sweep leaves it few requests to choose from (liu05 section 6.1).
+//! It never leaves a group to which requests keep arriving, so waits are unbounded.
 //!
 //! # Example
 //! ```
@@ -38,7 +38,7 @@ pub struct Gstf {
 impl Rule for Gstf {
     const INFO: PolicyInfo = PolicyInfo {
         name: "gstf",
-        summary: "groups of cylinders in turn, shortest access time first within",
+        summary: "groups of cylinders in turn, shortest access time first within each",
         parameters: &[("n=100", "the cylinders in a group, from 1 to 1000000000")],
         knowledge: Knowledge::Times,
         origin: "liu05 section 6.1",
@@ -60,7 +60,7 @@ impl Rule for Gstf {
     }
 }
 
-/// Group after group.
+/// Serves group after group.
 struct Groups {
     rule: Gstf,
     /// The group of the request served last.
@@ -73,7 +73,7 @@ impl Groups {
         cylinder.0 / self.rule.cylinders
     }
 
-    /// Orders groups as the sweep comes to them; a lower one lies behind the wrap.
+    /// Orders groups as the sweep reaches them; lower ones come after the wrap.
     fn turn_of(&self, c: &Candidate) -> u32 {
         self.group_of(c.place.cylinder).wrapping_sub(self.group)
     }

@@ -1,22 +1,22 @@
 //! Head of line: reads before writes, or one priority class before the next.
 //!
 //! # What it does
-//! While a read waits, no write is served; with `by=priority`, while a request of a higher priority
-//! class waits, none of a lower class is. Within each class requests go in order of arrival, or
-//! with `within=sptf` by shortest positioning time.
+//! While a read is pending, no write is served; with `by=priority`, while a request of a higher
+//! priority class is pending, none of a lower class is served. Each class is served in order of
+//! arrival, or with `within=sptf` by shortest positioning time.
 //!
 //! # Origin
-//! liu05 sections 7.4 and 8.2.1 and appendix B.4: reads are the class of high priority, and each
-//! class is FCFS. With `within=sptf` it is SPTF-CP(0), which section 7.4 calls a read priority
-//! policy; its table 6.3 calls that row SPTF, which is SPTF-CP(1) by its text. `by=priority` is the same
-//! discipline for classes that the host names.
+//! liu05 sections 7.4 and 8.2.1 and appendix B.4: reads are the high-priority class, and each class
+//! is FCFS. With `within=sptf` it is SPTF-CP(0), which section 7.4 calls a read priority policy;
+//! its table 6.3 labels that row SPTF, which by the text is SPTF-CP(1). `by=priority` does the same
+//! for priority classes given by the host.
 //!
 //! # Cost
-//! A look at every waiting request at each decision, with `within=sptf` at its positioning time.
+//! Per decision, a scan of every pending request; with `within=sptf`, its positioning time.
 //!
 //! # When it is bad
 //! Writes starve as soon as reads alone keep the drive busy; reads do not, but with `within=sptf`
-//! either can as under SPTF. Its throughput is no more than that of FCFS (liu05 section 8.2.1).
+//! either can, as under SPTF. Its throughput does not exceed that of FCFS (liu05 section 8.2.1).
 //!
 //! # Example
 //! ```
@@ -37,7 +37,7 @@ pub struct Hol {
     /// Classes are those of [`Request::priority`](crate::request::Request::priority), not reads and
     /// writes.
     pub is_by_priority: bool,
-    /// Requests of a class go by shortest positioning time, not in order of arrival.
+    /// Serve each class by shortest positioning time instead of order of arrival.
     pub is_within_by_time: bool,
 }
 
@@ -53,7 +53,7 @@ impl Rule for Hol {
             ),
             (
                 "within=fcfs",
-                "the order within a class: of arrival (fcfs), or by shortest positioning time \
+                "the order within a class: arrival (fcfs) or shortest positioning time \
                  (sptf)",
             ),
         ],

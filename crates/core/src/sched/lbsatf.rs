@@ -1,23 +1,23 @@
 //! Leaky batched shortest access time first.
 //!
 //! # What it does
-//! As BSATF, but when a batch is taken, the end of its greedy schedule is remembered as its
-//! deadline. A request that arrives later joins the batch if the greedy schedule of all that is
-//! left with it still ends by the deadline; else it waits for the next batch.
+//! As BSATF, but when a batch is taken, the end of its greedy schedule becomes its deadline. A
+//! request that arrives later joins the batch if the greedy schedule of the remaining requests and
+//! the new one still ends by the deadline; otherwise it waits for the next batch.
 //!
 //! # Origin
-//! jacobson91 section 5.2. Newcomers are tried one by one, in order of arrival, when the drive is
-//! free again: nothing could have been decided in between. "If a schedule can be found" is read
-//! as "if the greedy one does it", as the batch itself is scheduled so.
+//! jacobson91 section 5.2. New arrivals are tried one by one, in order of arrival, when the drive
+//! is next free: nothing could have been decided in between. We read "if a schedule can be found"
+//! as "if the greedy schedule fits", because the batch itself is scheduled that way.
 //!
 //! # Cost
-//! For each newcomer a rehearsal of the rest of the batch: the square of its length in access
-//! times, and a copy of the drive. So it suits short queues and studies of policies, not speed.
+//! Per new arrival, a rehearsal of the rest of the batch: quadratically many access times, and a
+//! copy of the drive. It suits short queues and studies of policies.
 //!
 //! # When it is bad
-//! As BSATF's: few newcomers fit, since most lengthen the schedule. A request is overtaken
-//! only by those that waited when its batch was taken, and by what arrived later and was served
-//! by the batch's deadline, which does not move.
+//! As BSATF: few new arrivals fit, because most lengthen the schedule. A request is overtaken only
+//! by those that were pending when its batch was taken, and by later arrivals served by the batch's
+//! deadline, which does not move.
 //!
 //! # Example
 //! ```
@@ -37,7 +37,7 @@ pub struct Lbsatf;
 impl Rule for Lbsatf {
     const INFO: PolicyInfo = PolicyInfo {
         name: "lbsatf",
-        summary: "BSATF; what does not make a batch end later may join it",
+        summary: "BSATF; new requests may join a batch if it does not end later",
         parameters: &[],
         knowledge: Knowledge::TimesAndBuffer,
         origin: "jacobson91 section 5.2",
@@ -52,20 +52,20 @@ impl Rule for Lbsatf {
     }
 }
 
-/// The batch and what waits outside.
+/// The batch and the requests outside it.
 #[derive(Default)]
 struct Leaky {
     batch: Waiting,
-    /// When the batch should be done.
+    /// When the batch must be done.
     deadline: Instant,
-    /// Tried in vain.
+    /// Requests that did not fit.
     later: Waiting,
     /// Arrived since the last decision.
     fresh: Waiting,
 }
 
 impl Leaky {
-    /// Takes in what may be decided on now.
+    /// Tries to admit the requests that arrived since the last decision.
     fn admit<E: Estimate>(&mut self, now: Instant, drive: &E) {
         if self.batch.is_empty() {
             self.batch.append(&mut self.later);
@@ -85,7 +85,7 @@ impl Leaky {
     }
 }
 
-/// When the greedy schedule of `rest` ends that begins at `now`.
+/// The end of the greedy schedule of `rest` that begins at `now`.
 fn end<E: Estimate>(mut rest: Waiting, mut now: Instant, drive: &E) -> Instant {
     let mut rehearsal = drive.rehearse();
     while let Some(index) = nearest(&rest, now, &rehearsal) {

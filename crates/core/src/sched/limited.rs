@@ -1,20 +1,21 @@
 //! A maximum wait around another policy.
 //!
 //! # What it does
-//! While no request has waited longer than the limit, the inner policy decides. From then on the
-//! oldest goes next, and the inner policy hears of it as of one that was served out of turn.
+//! While no request has waited longer than the limit, the inner policy decides. Otherwise the
+//! oldest request goes next, and the inner policy treats it as served out of turn.
 //!
 //! # Origin
-//! What drives' firmware does; the two modes of jacobson91 section 5.2 with FCFS as the second.
-//! A limit that is never reached changes nothing: the order is the inner policy's to the bit.
+//! The behaviour of drive firmware; the two modes of jacobson91 section 5.2 with FCFS as the
+//! second. A limit that is never reached changes nothing: the order is the inner policy's to the
+//! bit.
 //!
 //! # Cost
-//! The inner policy's, and its cost of giving up a request by name once the limit is reached;
-//! beside that a pass over the list in order of arrival, up to the request that was chosen.
+//! That of the inner policy, including removal of a request by id once the limit is reached; plus a
+//! scan of the list in order of arrival, up to the chosen request.
 //!
 //! # When it is bad
-//! When the load is such that most waits reach the limit it is FCFS, and saturates as that does.
-//! A request that has waited so long is overtaken by none; until then by any.
+//! If most waits reach the limit it becomes FCFS, and saturates like it. A request beyond the limit
+//! is never overtaken; before that, any request may overtake it.
 //!
 //! # Example
 //! ```
@@ -32,9 +33,9 @@ use crate::units::{Instant, Span};
 /// See the module's documentation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limited {
-    /// How long a request waits at most before it goes next.
+    /// Maximum wait of a request before it goes next.
     pub wait: Span,
-    /// What decides until then.
+    /// The policy that decides until then.
     pub policy: Box<PolicyConfig>,
 }
 
@@ -44,7 +45,7 @@ const DEFAULT_POLICY: &str = "sptf";
 impl Rule for Limited {
     const INFO: PolicyInfo = PolicyInfo {
         name: "limited",
-        summary: "another policy; what has waited too long goes next",
+        summary: "another policy; a request that has waited too long goes next",
         parameters: &[
             ("wait=1 s", "the longest wait, from 0 to an hour"),
             (
@@ -87,11 +88,11 @@ fn inner(text: &str, field: &str) -> Result<PolicyConfig, InputError> {
     PolicyConfig::parse(text, field)
 }
 
-/// The inner policy and the order of arrival.
+/// The inner policy, and the order of arrival.
 struct Within<E: Estimate> {
     wait: Span,
     inner: Box<dyn Policy<E>>,
-    /// What waits, the oldest first.
+    /// Pending requests, oldest first.
     order: VecDeque<Pending>,
 }
 

@@ -5,25 +5,25 @@ use crate::request::{Op, Request};
 use crate::text::{Args, InputError};
 use crate::units::{Lbn, SectorCount};
 
-/// How blocks are put on a line: the two levels of knowledge below positioning times
-/// (worthington94 sections 5.1, 5.2 and 6.2), and a crude one between them.
+/// How blocks map to a line: the two levels of knowledge below positioning times (worthington94
+/// sections 5.1, 5.2 and 6.2), and a crude one between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Line {
     /// Block numbers themselves.
     #[default]
     Lbn,
-    /// Block numbers by so many to a cylinder.
+    /// Block numbers divided by a fixed number of blocks per cylinder.
     Fixed(SectorCount),
     /// Cylinders, exactly.
     Map,
 }
 
 impl Line {
-    /// What lists say of the parameter.
+    /// Documentation of the parameter.
     pub(super) const PARAMETER: (&'static str, &'static str) = (
         "by=lbn",
-        "distances by block number; by so many blocks to a cylinder (by=1024); by the drive's \
-         cylinders (by=map). Within a cylinder blocks ascend",
+        "distances by block number; by a fixed number of blocks per cylinder (by=1024); by the \
+         drive's cylinders (by=map). Blocks ascend within a cylinder",
     );
 
     /// Reads the parameter `by`.
@@ -65,15 +65,15 @@ impl Line {
         }
     }
 
-    /// A share of its length. A line has far fewer than 2^53 places, so that it is exact where
-    /// the share is 0 or 1.
+    /// A share of its length. A line has far fewer than 2^53 places, so this is exact for shares of
+    /// 0 and 1.
     pub(super) fn share<E: Estimate + ?Sized>(self, share: f64, drive: &E) -> f64 {
         share * self.length(drive) as f64
     }
 }
 
-/// Which block of the request served last is the position that the next is measured from
-/// (worthington94 section 6.2).
+/// The block of the request served last from which distances are measured (worthington94 section
+/// 6.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// Its first block: requests for the same or for overlapping blocks are then not behind a
@@ -84,10 +84,10 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// What lists say of the parameter where the first block is the default.
+    /// Documentation of the parameter if the first block is the default.
     pub(super) const FIRST: (&'static str, &'static str) = ("from=first", Self::MEANING);
 
-    /// The same where the last is.
+    /// Documentation of the parameter if the last block is the default.
     pub(super) const LAST: (&'static str, &'static str) = ("from=last", Self::MEANING);
 
     const MEANING: &'static str = "distances from the first block of the request served last \

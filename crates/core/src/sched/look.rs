@@ -1,23 +1,22 @@
 //! LOOK, the elevator.
 //!
 //! # What it does
-//! Goes on in the direction in which the arm last moved as long as any request lies there, then
-//! turns. By cylinders it serves all requests for the cylinder under the heads, as C-LOOK does,
-//! before it moves on. A request that found the drive idle gives the direction too, if it moved
-//! the arm.
+//! Continues in the direction in which the arm last moved as long as there are requests ahead, then
+//! reverses. By cylinders it serves all requests for the current cylinder, as C-LOOK does, before
+//! it moves on. A request that found the drive idle also sets the direction, if it moved the arm.
 //!
 //! # Origin
-//! worthington94 sections 3.1, 5.1 and 5.2. The position is the first block of the request before
-//! (section 6.2); with `from=last` a repeated request waits for the way back.
+//! worthington94 sections 3.1, 5.1 and 5.2. The position is the first block of the previous request
+//! (section 6.2); with `from=last` a repeated request waits for the return sweep.
 //!
 //! # Cost
-//! A binary search for an arrival, up to three for a decision, and for each 16 bytes (24 by
-//! cylinders) moved for every request that waits at a higher block.
+//! A binary search per arrival, up to three per decision, and for each, 16 bytes (24 by cylinders)
+//! moved for every request pending at a higher block.
 //!
 //! # When it is bad
 //! Requests near the edges wait up to twice as long as under C-LOOK. On the way down it serves
 //! sequential requests backwards by block number (worthington94 section 6.1). No request waits for
-//! more than two sweeps, but requests for the very place of the arm hold it there: a block, or by
+//! more than two sweeps, but requests for the arm's current place hold it there: a block, or by
 //! cylinders a cylinder (section 6.2 says so of all policies by cylinders).
 //!
 //! # Example
@@ -42,7 +41,7 @@ pub struct Look {
 impl Rule for Look {
     const INFO: PolicyInfo = PolicyInfo {
         name: "look",
-        summary: "up and down, turning where no request is left ahead",
+        summary: "up and down, reversing where no request is left ahead",
         parameters: &[Line::PARAMETER, Mark::FIRST],
         knowledge: Knowledge::Blocks,
         origin: "worthington94 section 3.1",

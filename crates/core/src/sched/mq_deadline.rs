@@ -1,27 +1,28 @@
 //! The rules of Linux's mq-deadline.
 //!
 //! # What it does
-//! Reads and writes wait apart, each in order of arrival and in order of blocks. Requests go in
-//! batches of one direction, ascending from the block served last in that direction, up to
-//! `batch` of them. A new batch is of reads if any wait, unless writes wait too and have been
-//! passed over `starved` times. It begins with the oldest of its direction if that has
-//! expired or nothing lies ahead of the block served last; else with the next ahead.
+//! Reads and writes are queued separately, each in order of arrival and in order of blocks.
+//! Requests go in batches of one direction, ascending from the block served last in that direction,
+//! up to `batch` of them. A new batch consists of reads if any are pending, unless writes are
+//! pending too and have been passed over `starved` times. It begins with the oldest of its
+//! direction if that has expired or nothing is ahead of the block served last; otherwise with the
+//! next ahead.
 //!
 //! # Origin
 //! The scheduler `mq-deadline` of the Linux kernel as it behaves with its default settings, for
 //! comparison; its parameters are called read_expire, write_expire, fifo_batch and writes_starved
 //! there. Requests have one priority class here, and are not merged. The kernel keeps several
-//! requests inside the drive; how many is the drive's queue here. The first batch is of reads if
-//! any wait.
+//! requests inside the drive; here the depth of the drive's queue decides how many. The first batch
+//! consists of reads if any are pending.
 //!
 //! # Cost
-//! A binary search for an arrival; for a decision up to a pass over the waiting requests to take
-//! one out of the order of arrival.
+//! A binary search per arrival; per decision, up to a scan of the pending requests to remove one
+//! from the order of arrival.
 //!
 //! # When it is bad
-//! It ignores rotation and jumps back for each expired request. Expiry is looked at between
-//! batches only: an expired request that is the oldest of its direction waits for at most batch
-//! (starved + 1) services more, one behind k others of its direction for k + 1 times as many.
+//! It ignores rotation and jumps back for each expired request. Expiry is checked only between
+//! batches: an expired request that is the oldest of its direction waits for at most batch (starved
+//! + 1) more services, and one with k older requests in its direction for k + 1 times as many.
 //!
 //! # Example
 //! ```
@@ -44,7 +45,7 @@ pub struct MqDeadline {
     pub reads: Span,
     /// The wait after which a write has expired.
     pub writes: Span,
-    /// The most requests in a batch; at least one.
+    /// Maximum number of requests in a batch; at least one.
     pub batch: u64,
     /// How often writes are passed over; at least once.
     pub starved: u64,
@@ -53,14 +54,20 @@ pub struct MqDeadline {
 impl Rule for MqDeadline {
     const INFO: PolicyInfo = PolicyInfo {
         name: "mq-deadline",
-        summary: "ascending batches of reads and of writes, from what has expired",
+        summary: "ascending batches of reads or writes, starting with expired requests",
         parameters: &[
-            ("reads=500 ms", "when a read expires, from 0 to an hour"),
-            ("writes=5 s", "when a write expires, from 0 to an hour"),
+            (
+                "reads=500 ms",
+                "the time after which a read expires, from 0 to an hour",
+            ),
+            (
+                "writes=5 s",
+                "the time after which a write expires, from 0 to an hour",
+            ),
             ("batch=16", "requests in a batch, from 1 to 1000000"),
             (
                 "starved=2",
-                "batches of reads while writes wait, from 1 to 1000000",
+                "the batches of reads before pending writes, from 1 to 1000000",
             ),
         ],
         knowledge: Knowledge::Blocks,
@@ -89,7 +96,7 @@ impl Rule for MqDeadline {
     }
 }
 
-/// What waits in one direction.
+/// Pending requests of one direction.
 struct Direction {
     expiry: Span,
     /// In order of arrival.
@@ -121,7 +128,7 @@ impl Direction {
         (index < self.sorted.len()).then(|| self.sorted.get(index).request.id)
     }
 
-    /// What a new batch begins with.
+    /// The first request of a new batch.
     fn first(&self, now: Instant) -> Option<u64> {
         let oldest = self.fifo.front()?;
         let has_expired = now.since_or_zero(oldest.arrived) >= self.expiry;
@@ -137,7 +144,7 @@ impl Direction {
     }
 }
 
-/// Batch after batch.
+/// Serves batch after batch.
 struct Deadline {
     rule: MqDeadline,
     reads: Direction,
@@ -158,14 +165,14 @@ impl Deadline {
         }
     }
 
-    /// The next of this batch, if it goes on.
+    /// The next request of this batch, if it continues.
     fn continued(&mut self) -> Option<u64> {
         let goes_on = self.served < self.rule.batch;
         let last = self.last;
         self.of(last).ahead().filter(|_| goes_on)
     }
 
-    /// Begins a batch, and names its first request.
+    /// Begins a batch, and returns its first request.
     fn begun(&mut self, now: Instant) -> Option<u64> {
         let (has_reads, has_writes) = (!self.reads.fifo.is_empty(), !self.writes.fifo.is_empty());
         let is_write = has_writes && (!has_reads || self.passed_over >= self.rule.starved);
@@ -195,7 +202,7 @@ impl<E: Estimate> Policy<E> for Deadline {
         self.of(pending.request.op).add(pending);
     }
 
-    /// It continues the batch if it could have been the next of it, and else begins one.
+    /// Continues the batch if the request could have been the next in it; otherwise begins one.
     fn passed(&mut self, request: &Request, _: &E) {
         let latest = self.of(request.op).latest;
         let is_next = request.op == self.last && request.start >= latest;

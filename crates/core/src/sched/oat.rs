@@ -1,24 +1,25 @@
 //! Optimal access time: the bound of all policies on a closed batch.
 //!
 //! # What it does
-//! Serves all that waits in the order whose last request completes soonest. The order is exact: it
-//! is found by trying orders on copies of the drive, buffer and all, and found anew when a request
-//! arrives. That costs factorially, so it is done for `most` requests and fewer; while more wait,
-//! the one of shortest access time goes next, and the order is no bound.
+//! Serves all pending requests in the order whose last request completes earliest. The order is
+//! exact: it is found by trying orders on copies of the drive, including its buffer, and found
+//! again when a request arrives. The cost is factorial, so this is done for at most `most`
+//! requests; while more are pending, the one with the shortest access time goes next, and the order
+//! is not a bound.
 //!
 //! # Origin
-//! jacobson91 section 4.1; liu05 appendix C. Departures: what is minimal is the instant at which
-//! the last request completes, not a sum of access times, which would leave out overheads and the
-//! buffer; and the largest batch, as the papers' ran for up to 10 requests only, off line. Of
-//! orders that are equally good, the one that comes first when compared by age is taken.
+//! jacobson91 section 4.1; liu05 appendix C. Departures: it minimises the instant at which the last
+//! request completes, not a sum of access times, which would ignore overheads and the buffer; and
+//! the default limit is 8, where the papers went up to 10 requests, off line. Ties go to the order
+//! that comes first when compared by age.
 //!
 //! # Cost
-//! For n waiting requests up to e times n! requests tried (110,000 for 8), each at the cost of one
-//! simulated request, though mostly a few percent of these; none while nothing arrives.
+//! For n pending requests, up to e times n! requests tried (110,000 for 8), each at the cost of one
+//! simulated request, though usually a few percent of that; none while nothing arrives.
 //!
 //! # When it is bad
-//! With arrivals: it goes far for a first request to gain time later, which newcomers then spoil
-//! (jacobson91 section 4.1). It minimises neither the mean response nor the longest wait.
+//! With arrivals: it travels far for a first request to gain time later, which new arrivals then
+//! spoil (jacobson91 section 4.1). It minimises neither the mean response nor the longest wait.
 //!
 //! # Example
 //! ```
@@ -38,17 +39,17 @@ use crate::units::Instant;
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Oat {
-    /// The most requests that are ordered exactly.
+    /// Maximum number of requests that are ordered exactly.
     pub most: usize,
 }
 
 impl Rule for Oat {
     const INFO: PolicyInfo = PolicyInfo {
         name: "oat",
-        summary: "optimal order of all that waits, where few enough do: a bound",
+        summary: "optimal order of all pending requests, if there are few: a bound",
         parameters: &[(
             "most=8",
-            "orders so many exactly, from 1 to 10; while more wait, the shortest access time goes \
+            "the requests ordered exactly, from 1 to 10; with more, the shortest access time goes \
              first",
         )],
         knowledge: Knowledge::TimesAndBuffer,
@@ -69,12 +70,12 @@ impl Rule for Oat {
     }
 }
 
-/// Follows its plan until something happens that the plan does not know of.
+/// Follows its plan until something unplanned happens.
 #[derive(Debug)]
 struct Optimal {
     most: usize,
     waiting: Waiting,
-    /// All that waits, in the best order: by name, and when each is chosen.
+    /// All pending requests in the best order: their ids, and when each is chosen.
     planned: VecDeque<(u64, Instant)>,
 }
 

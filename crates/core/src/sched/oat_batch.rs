@@ -1,21 +1,20 @@
 //! Short-sighted optimal access time: the optimal order of one batch after another.
 //!
 //! # What it does
-//! Takes the n oldest requests, fewer where fewer wait, and serves all of them in the order whose
-//! last is over soonest; only then it looks at the queue again.
+//! Takes the n oldest requests, or all if there are fewer, and serves them in the order whose last
+//! completes earliest; only then does it look at the queue again.
 //!
 //! # Origin
 //! jacobson91 section 4.1, "short-sighted" OAT with batches of 6. The order is that of `oat`, with
-//! its departures. A batch is taken when a decision is due, so a short queue gives a small batch.
+//! its departures. A batch is taken when a decision is due, so a short queue makes a small batch.
 //!
 //! # Cost
-//! For each batch up to e times n! requests tried on copies of the drive (1,957 for 6), each at
-//! the cost of one simulated request; constant time for the decisions between.
+//! Per batch, up to e times n! requests tried on copies of the drive (1,957 for 6), each at the
+//! cost of one simulated request; constant time for the decisions in between.
 //!
 //! # When it is bad
 //! Under load: 1.84 times as slow as SATF over the whole queue on the HP 97560 (jacobson91 section
-//! 4.1), because it chooses among few. No request waits for more than those ahead of it and n - 1
-//! others.
+//! 4.1), because it chooses among few. A request waits only for those ahead of it and n - 1 others.
 //!
 //! # Example
 //! ```
@@ -34,7 +33,7 @@ use crate::units::Instant;
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OatBatch {
-    /// The most requests of a batch.
+    /// Maximum number of requests in a batch.
     pub n: usize,
 }
 
@@ -42,7 +41,10 @@ impl Rule for OatBatch {
     const INFO: PolicyInfo = PolicyInfo {
         name: "oat-batch",
         summary: "short-sighted OAT: the optimal order of one batch after another",
-        parameters: &[("n=6", "the most requests of a batch, from 1 to 10")],
+        parameters: &[(
+            "n=6",
+            "the maximum number of requests in a batch, from 1 to 10",
+        )],
         knowledge: Knowledge::TimesAndBuffer,
         origin: "jacobson91 section 4.1",
     };
@@ -66,7 +68,7 @@ impl Rule for OatBatch {
 struct Batches {
     n: usize,
     waiting: Waiting,
-    /// What is left of the batch, by name, in the order of service.
+    /// Ids of the remaining requests of the batch, in the order of service.
     batch: VecDeque<u64>,
 }
 

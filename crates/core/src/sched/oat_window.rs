@@ -1,21 +1,21 @@
 //! Optimal access time in a sliding window.
 //!
 //! # What it does
-//! Looks at the n oldest requests and serves the first of the order in which all n would be over
-//! soonest; then the next request enters the window and it looks again.
+//! Considers the n oldest requests and serves the first of the order in which all n would complete
+//! earliest; then the next request enters the window and it decides again.
 //!
 //! # Origin
 //! jacobson91 section 4.1, "sliding window OAT" with windows of 6; SW-OAT in liu05 section 6.1.
 //! The order is that of `oat`, with its departures.
 //!
 //! # Cost
-//! For each decision up to e times n! requests tried on copies of the drive (1,957 for 6), each at
-//! the cost of one simulated request.
+//! Per decision, up to e times n! requests tried on copies of the drive (1,957 for 6), each at the
+//! cost of one simulated request.
 //!
 //! # When it is bad
 //! Under load: 1.75 times as slow as SATF over the whole queue on the HP 97560, and no better than
-//! SATF over the same window (jacobson91 section 4.1, liu05 section 6.1). A request may stay in
-//! the window for good while better ones pass through it.
+//! SATF over the same window (jacobson91 section 4.1, liu05 section 6.1). A request may stay in the
+//! window indefinitely while better ones pass through it.
 //!
 //! # Example
 //! ```
@@ -32,7 +32,7 @@ use crate::units::Instant;
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OatWindow {
-    /// The most requests that it looks at.
+    /// Maximum number of requests in the window.
     pub n: usize,
 }
 
@@ -40,7 +40,10 @@ impl Rule for OatWindow {
     const INFO: PolicyInfo = PolicyInfo {
         name: "oat-window",
         summary: "sliding-window OAT: the first of the optimal order of the oldest",
-        parameters: &[("n=6", "the most requests of a window, from 1 to 10")],
+        parameters: &[(
+            "n=6",
+            "the maximum number of requests in the window, from 1 to 10",
+        )],
         knowledge: Knowledge::TimesAndBuffer,
         origin: "jacobson91 section 4.1",
     };
@@ -58,7 +61,7 @@ impl Rule for OatWindow {
     }
 }
 
-/// The oldest, ordered anew for each decision.
+/// Orders the oldest requests at each decision.
 #[derive(Debug)]
 struct Window {
     n: usize,

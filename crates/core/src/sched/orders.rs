@@ -1,5 +1,5 @@
-//! The order in which requests are all served soonest, found by trying orders on copies of the
-//! drive: the core of the bounds.
+//! The order in which the last of some requests completes earliest, found by trying orders on
+//! copies of the drive: the core of the bounds.
 
 use super::Rehearse;
 use super::waiting::Candidate;
@@ -8,18 +8,19 @@ use crate::units::Instant;
 /// One request of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Step {
-    /// Its index among those to be ordered.
+    /// Its index among the requests to be ordered.
     pub index: usize,
     /// When it is chosen.
     pub at: Instant,
 }
 
-/// The order of `requests`, from `now` on, whose last completes soonest; of several such the one
-/// that comes first when compared by age, request by request.
+/// The order of `requests`, from `now` on, whose last completes earliest; ties go to the order that
+/// comes first when compared by age, request by request.
 ///
-/// Exact, by branch and bound: the drive's state after a prefix is known, a prefix is given up
-/// when it alone takes longer than the best whole order, and prefixes are tried soonest first, so
-/// that the first whole order is the greedy one. At worst it serves e times n! requests.
+/// Exact, by branch and bound: the drive's state after a prefix is known, a prefix is abandoned
+/// when it alone takes longer than the best complete order, and prefixes are tried earliest first,
+/// so that the first complete order is the greedy one. In the worst case it serves e times n!
+/// requests.
 pub(super) fn optimal<R: Rehearse>(drive: &R, now: Instant, requests: &[Candidate]) -> Vec<Step> {
     let mut search = Search {
         requests,
@@ -33,16 +34,16 @@ pub(super) fn optimal<R: Rehearse>(drive: &R, now: Instant, requests: &[Candidat
 
 struct Search<'a> {
     requests: &'a [Candidate],
-    /// Which are not in `prefix`.
+    /// Whether each request is not in `prefix`.
     left: Vec<bool>,
     prefix: Vec<Step>,
-    /// The best whole order so far, and when it is over.
+    /// The best complete order so far, and when it ends.
     best: Option<(Instant, Vec<Step>)>,
 }
 
 impl Search<'_> {
-    /// Tries all ways to go on from `drive`, which served the prefix: at `at` the next can be
-    /// chosen, or the last of all completes.
+    /// Tries all ways to continue from `drive`, which has served the prefix: at `at` the next can
+    /// be chosen, or the last one completes.
     fn deepen<R: Rehearse>(&mut self, drive: &R, at: Instant) {
         if self.prefix.len() == self.requests.len() {
             self.finish(at);
@@ -62,8 +63,8 @@ impl Search<'_> {
         }
     }
 
-    /// Each request that may be next: when the one after it can be chosen (behind the last, when
-    /// that completes), its index, and the drive then.
+    /// For each possible next request: when the one after it can be chosen (for the last, when it
+    /// completes), its index, and the drive then.
     fn ways<R: Rehearse>(&self, drive: &R, at: Instant) -> Vec<(Instant, usize, R)> {
         let indices = (0..self.requests.len()).filter(|&index| self.left[index]);
         let is_last = self.prefix.len() + 1 == self.requests.len();
@@ -76,7 +77,7 @@ impl Search<'_> {
         ways.filter(|&(then, ..)| !self.is_worse(then)).collect()
     }
 
-    /// What is chosen then or later cannot complete before, so none that goes on from there can be
+    /// Requests chosen at `then` or later cannot complete before it, so no continuation can be
     /// better.
     fn is_worse(&self, then: Instant) -> bool {
         self.best.as_ref().is_some_and(|&(best, _)| then > best)

@@ -1,21 +1,21 @@
 //! Shortest adjusted processing time first.
 //!
 //! # What it does
-//! Serves the pending request with the least positioning time times t^i, where i is the level of
-//! its wait among those that wait: 0 up to their mean, 1 up to one standard deviation above it, 2
-//! up to two, 3 up to three, 4 beyond.
+//! Serves the pending request with the least positioning time multiplied by t^i, where i is the
+//! level of its wait among the pending requests: 0 up to the mean wait, 1 up to one standard
+//! deviation above it, 2 up to two, 3 up to three, 4 beyond.
 //!
 //! # Origin
-//! liu05 section 6.1 and table 6.1. Mean and deviation are those of the requests that wait at the
-//! decision; liu05 updates them "every few time units". Waits count in whole microseconds here.
-//! liu05 names no t; the default is ours. SAPTF(1) is SPTF.
+//! liu05 section 6.1 and table 6.1. Mean and deviation are those of the requests pending at the
+//! decision; liu05 updates them "every few time units". Waits are counted in whole microseconds.
+//! liu05 gives no t; the default is ours. SAPTF(1) is SPTF.
 //!
 //! # Cost
-//! Two looks at every waiting request at each decision, one of them for its positioning time.
+//! Per decision, two scans of every pending request, one of which computes positioning times.
 //!
 //! # When it is bad
-//! It promises no bound: a request of the last level still needs a positioning time that is below
-//! t^-4 times another's.
+//! Waits are unbounded: a request of the last level still needs a positioning time below t^-4 times
+//! that of any other.
 //!
 //! # Example
 //! ```
@@ -32,7 +32,7 @@ use crate::units::Instant;
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Saptf {
-    /// t: the factor from one level to the next, from 0 to 1.
+    /// t: the factor from each level to the next, from 0 to 1.
     pub discount_factor: f64,
 }
 
@@ -75,7 +75,7 @@ fn waited_us(c: &Candidate, now: Instant) -> i128 {
 /// Mean and variance of waits, as integers: squares compare exactly.
 struct Levels {
     count: i128,
-    /// Of the waits, in us.
+    /// Sum of the waits, in us.
     sum: i128,
     /// The square of `count` standard deviations.
     deviation_squared: i128,

@@ -1,20 +1,20 @@
 //! Shortest access time first.
 //!
 //! # What it does
-//! Serves the pending request whose media transfer could end soonest: positioning, the transfer
-//! itself, and the changes of track within it.
+//! Serves the pending request whose media transfer could end earliest: positioning, the transfer
+//! itself, and track changes within it.
 //!
 //! # Origin
-//! jacobson91 section 4.2; liu05 section 3.1. Where requests are of one size, as in both, it
-//! differs from SPTF only by the number of sectors on a track and by transfers that change
-//! tracks; jacobson91's access time T_A in fact ends where the transfer begins (section 4), which
-//! is SPTF here. With several sizes the transfer makes small requests go before large ones.
+//! jacobson91 section 4.2; liu05 section 3.1. With requests of one size, as in both, it differs
+//! from SPTF only by the number of sectors per track and by transfers that change tracks;
+//! jacobson91's access time T_A in fact ends where the transfer begins (section 4), which is SPTF
+//! here. With several sizes the transfer favours small requests.
 //!
 //! # Cost
-//! As SPTF's; an access time takes a little longer to tell than a positioning time.
+//! As SPTF; an access time takes slightly longer to compute than a positioning time.
 //!
 //! # When it is bad
-//! As SPTF it starves requests, large ones above all.
+//! Like SPTF it starves requests, especially large ones.
 //!
 //! # Example
 //! ```
@@ -53,7 +53,7 @@ impl Rule for Satf {
 impl Least for Satf {
     type Cost = Span;
 
-    /// The transfer of the blocks on the first track, which is sure.
+    /// The transfer of the blocks on the first track, which is a lower bound.
     fn more_ns(&self, shape: Shape, candidate: &Candidate) -> f64 {
         let Candidate { pending, place } = candidate;
         let sectors = place.sectors.min(pending.request.sectors).0;

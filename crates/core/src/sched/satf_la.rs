@@ -1,24 +1,24 @@
 //! Shortest access time first with look-ahead.
 //!
 //! # What it does
-//! Looks for the i requests, one after another, whose access times are least in sum, where each
-//! next one counts `alpha` times as much as the one before. Flexible, it serves the first of them
-//! and looks again; strict, it serves all of them before it looks again.
+//! Finds the sequence of i requests with the least sum of access times, where each counts `alpha`
+//! times as much as the previous one. By default it serves the first of them and decides again;
+//! with `strict` it serves all of them first.
 //!
 //! # Origin
 //! liu05 section 6.1: SATF-LAi, or SPTF-LAi. `i=1` and `alpha=0` are SATF. Departures: the k-th
-//! request counts alpha to the power of k - 1 (the sum that is printed there skips one power at
-//! its end); the thesis names no best alpha, so the default is ours; up to 4 requests, where it
-//! stops at 2. Of equal sums the one that begins with the earliest arrival is taken.
+//! request counts alpha to the power of k - 1 (the printed sum skips one power at its end); the
+//! thesis names no best alpha, so the default is ours; up to 4 requests are allowed, where it stops
+//! at 2. Ties go to the sequence that begins with the earliest arrival.
 //!
 //! # Cost
-//! n to the power of i estimates at worst, and one request tried on a copy of the drive for each
-//! choice but the last. A request whose access alone takes longer than the best sum is not tried.
+//! At worst n^i estimates, and one request tried on a copy of the drive for each choice but the
+//! last. A request whose access time alone exceeds the best sum is not tried.
 //!
 //! # When it is bad
-//! Under arrivals that spoil the second step: then it gave up the better first one for nothing; it
-//! is little better than SATF on random requests, and more on clustered ones (liu05 section
-//! 6.2.1). It starves as SATF does.
+//! If arrivals spoil the second step: then it gave up the better first one for nothing. It is
+//! slightly better than SATF on random requests, and more so on clustered ones (liu05 section
+//! 6.2.1). It starves requests as SATF does.
 //!
 //! # Example
 //! ```
@@ -36,11 +36,11 @@ use crate::units::{Instant, Span};
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SatfLa {
-    /// How many requests it looks ahead.
+    /// Number of requests it looks ahead.
     pub i: usize,
-    /// What the next one counts, as a share of the one before.
+    /// Weight of each request relative to the previous one.
     alpha: f64,
-    /// Serves all of them before it looks again.
+    /// Serve all of them before deciding again.
     pub strict: bool,
 }
 
@@ -49,14 +49,17 @@ impl Rule for SatfLa {
         name: "satf-la",
         summary: "SATF with look-ahead: the least sum of the next access times",
         parameters: &[
-            ("i=2", "requests that it looks ahead, from 1 to 4"),
+            (
+                "i=2",
+                "the number of requests that it looks ahead, from 1 to 4",
+            ),
             (
                 "alpha=0.5",
-                "what each next one counts beside the one before, from 0 to 1; 1 if strict",
+                "the weight of each request relative to the previous one, from 0 to 1; 1 if strict",
             ),
             (
                 "strict=no",
-                "with yes it serves all i before it looks again",
+                "with yes it serves all i before deciding again",
             ),
         ],
         knowledge: Knowledge::TimesAndBuffer,
@@ -88,19 +91,19 @@ impl Rule for SatfLa {
 struct Ahead {
     rule: SatfLa,
     waiting: Waiting,
-    /// What strictness obliges to serve next, by name.
+    /// Ids of the requests that `strict` requires to be served next.
     bound: VecDeque<u64>,
 }
 
-/// Requests by their indices, in the order of service, and the weighted sum of their access
-/// times in nanoseconds. A sum is no whole number, but one of a single request is exact.
+/// Requests by their indices, in the order of service, and the weighted sum of their access times
+/// in nanoseconds. A sum need not be an integer, but that of a single request is exact.
 struct Sequence {
     sum: f64,
     indices: Vec<usize>,
 }
 
 impl Ahead {
-    /// Access times of what is `left`, with its indices, shortest first, then oldest.
+    /// Access times and indices of the requests in `left`, shortest first, then oldest.
     fn nearest<R: Rehearse>(&self, drive: &R, now: Instant, left: &[usize]) -> Vec<(Span, usize)> {
         let outlook = drive.outlook(now);
         let access = |&index: &usize| {
@@ -112,7 +115,7 @@ impl Ahead {
         nearest
     }
 
-    /// The best sequence of up to `far` of what is `left`.
+    /// The best sequence of up to `far` of the requests in `left`.
     fn best<R: Rehearse>(
         &self,
         drive: &R,
@@ -123,7 +126,7 @@ impl Ahead {
         let mut best: Option<Sequence> = None;
         for (access, first) in self.nearest(drive, now, left) {
             let access = access.as_ns() as f64;
-            // What follows can only add to the sum.
+            // Later requests can only add to the sum.
             if best.as_ref().is_some_and(|best| access > best.sum) {
                 break;
             }

@@ -1,30 +1,30 @@
 //! Shortest access time first with delayed forcing.
 //!
 //! # What it does
-//! As `satfuf`, but what is forced gets some revolutions of slack, in which as much as possible is
-//! served that does not delay it beyond that. Forward: always the shortest access time that fits.
-//! Spliced: a second greedy order is found backward from the forced request, each time the one
-//! from which the way to the next is shortest; the beginning of the forward order and the end of
-//! the backward one are joined where the time without data passing is least.
+//! As `satfuf`, but a forced request gets some revolutions of slack, in which as many other
+//! requests as possible are served without delaying it further. Forward: always the shortest access
+//! time that fits. Spliced: a second greedy order is built backward from the forced request, each
+//! time prepending the request from which the next is reached fastest; the beginning of the forward
+//! order and the end of the backward one are joined where the time without data transfer is least.
 //!
 //! # Origin
 //! jacobson91 section 5.1: SATFDF(N), variations 2 (`splice=forward`) and 3 (`splice=both`).
-//! Departures: the paper gives no "too old", the default is ours; N is taken to be the number of
-//! requests forced, as with SATFUF(N); variation 2 ends where the forced request would come too
-//! late, not at the deadline itself, so that it is kept; the way from a request to the one behind
-//! it is estimated from where the drive would be had it served the first at once; and joined
-//! orders are tried on a copy of the drive before they are believed. Of joints equally good the
-//! one whose forced requests are over first is taken, then the one with the shorter beginning. The
-//! joint is found anew for each decision, so that newcomers are seen.
+//! Departures: the paper does not define "too old", the default is ours; N is taken to be the
+//! number of requests forced, as with SATFUF(N); variation 2 ends where the forced request would be
+//! late, not at the deadline itself, so that the deadline is met; the time from a request to the
+//! one after it is estimated from where the drive would be had it served the first at once; and
+//! joined orders are verified on a copy of the drive. Ties between joints go to the one whose
+//! forced requests end first, then to the one with the shorter beginning. The joint is recomputed
+//! for each decision, so that new arrivals are considered.
 //!
 //! # Cost
-//! Forward as `satfuf`. Spliced, while it forces: for k requests in the gap and n waiting, about k
+//! Forward: as `satfuf`. Spliced, while it forces: for k requests in the gap and n pending, about k
 //! times n requests tried on copies of the drive, as many estimates, and up to k times k orders of
 //! k requests tried.
 //!
 //! # When it is bad
 //! It sustains less throughput than SATF and ASATF, and its tail is longer than that of `satfgdf`
-//! (jacobson91 section 6.1), because the forward order leaves the head anywhere.
+//! (jacobson91 section 6.1), because the forward order may leave the head anywhere.
 //!
 //! # Example
 //! ```
@@ -43,30 +43,30 @@ use crate::units::{Instant, Span};
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SatfDf {
-    /// How many are forced at a time.
+    /// Number of requests forced at a time.
     pub n: usize,
     /// The slack, in revolutions.
     pub revolutions: u64,
-    /// How old the oldest becomes before it is forced.
+    /// Age of the oldest request at which it is forced.
     pub age: Span,
-    /// Joins a forward and a backward order.
+    /// Join a forward and a backward order.
     pub both: bool,
 }
 
 impl Rule for SatfDf {
     const INFO: PolicyInfo = PolicyInfo {
         name: "satfdf",
-        summary: "SATF, but some revolutions later the oldest when they are too old",
+        summary: "SATF, but requests that are too old are forced within some revolutions",
         parameters: &[
             ("n=1", "requests forced at a time, from 1 to 1000"),
             (
                 "revolutions=5",
-                "slack before a forced request, from 0 to 1000",
+                "the slack before a forced request, from 0 to 1000",
             ),
             AGE,
             (
                 "splice=forward",
-                "how the slack is used: greedily (forward), or also backward from the end (both)",
+                "how the slack is filled: greedily (forward), or also backward from the end (both)",
             ),
         ],
         knowledge: Knowledge::TimesAndBuffer,
@@ -105,9 +105,9 @@ struct Both;
 
 /// The beginning and the end of an order, joined so that promises are kept.
 struct Joint {
-    /// Time in which data pass, before the forced requests: the rest of the gap is dead.
+    /// Data transfer time before the forced requests: the rest of the gap is idle.
     useful: Span,
-    /// When the last forced request is over.
+    /// When the last forced request is done.
     over: Instant,
     first: usize,
 }
@@ -133,7 +133,7 @@ impl Splice for Both {
     }
 }
 
-/// Greedily from now on, as long as promises are kept.
+/// The greedy order from now on, as long as promises are kept.
 fn forward<R: Rehearse>(gap: &Gap<'_, R>) -> Vec<(usize, After<R>)> {
     let mut free = gap.free();
     let mut forward: Vec<(usize, After<R>)> = Vec::new();
@@ -148,7 +148,7 @@ fn forward<R: Rehearse>(gap: &Gap<'_, R>) -> Vec<(usize, After<R>)> {
     }
 }
 
-/// Greedily backward from the forced request, the last first, as far as the gap reaches.
+/// The greedy order backward from the forced request, last request first, as far as the gap allows.
 fn backward<R: Rehearse>(gap: &Gap<'_, R>) -> Vec<usize> {
     let start = gap.start();
     let free = gap.free().into_iter();
@@ -175,8 +175,8 @@ fn backward<R: Rehearse>(gap: &Gap<'_, R>) -> Vec<usize> {
     backward
 }
 
-/// Joins the beginning `begin` to as much of the end of the backward order as keeps promises, each
-/// request served once.
+/// Joins `begin` to as much of the end of the backward order as keeps promises, with each request
+/// served once.
 fn join<R: Rehearse>(
     gap: &Gap<'_, R>,
     begin: &[(usize, After<R>)],
@@ -190,7 +190,7 @@ fn join<R: Rehearse>(
         let end: Vec<usize> = end.filter(|index| !begun.contains(index)).collect();
         let &first = begun.first().or(end.first())?;
         let over = gap.kept(&after.through(end.iter().map(|&index| &gap.all[index])))?;
-        // Nor may the promises hang on what comes behind the first: it may be taken out of turn.
+        // The promises must not depend on requests after the first: these may be taken out of turn.
         gap.kept(&start.served(&gap.all[first]))?;
         let useful = begun.iter().chain(&end).map(|&index| {
             let (access, positioning) = start.access(&gap.all[index]);

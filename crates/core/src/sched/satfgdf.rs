@@ -2,31 +2,31 @@
 //!
 //! # What it does
 //! As `satfdf` with one request forced: once the oldest has waited for `age`, it gets a deadline,
-//! some revolutions after the soonest. Until then the next request is, of those after which the
-//! deadline can still be met, the one that leaves the most of the disk within reach on the way:
-//! the sum, over all cylinders, of the time that the head could spend there between the request's
-//! end and the deadline.
+//! some revolutions after the earliest possible instant. Until then, of the requests after which
+//! the deadline can still be met, the next is the one that leaves the largest area of the disk
+//! within reach: the sum, over all cylinders, of the time that the head could spend there between
+//! the request's end and the deadline.
 //!
 //! # Origin
-//! jacobson91 section 5.1, figures 7 to 9: SATFGDF. This "area" depends on the time left and on
-//! the distance to the forced request's cylinder; for each time left it is a quadratic fitted from
-//! the drive's least seek times when the policy is made, with no linear term and as if no edge
-//! were near. Departures: the paper gives no "too old", the default is ours, and its figure, which
-//! forces always, is `age=0s`; the forced request itself is taken only when nothing else fits (the
-//! figure compares its area too, and does not say from where); a stay of several revolutions
+//! jacobson91 section 5.1, figures 7 to 9: SATFGDF. This "area" depends on the time left and on the
+//! distance to the forced request's cylinder; for each remaining time it is a quadratic fitted to
+//! the drive's minimum seek times when the policy is created, with no linear term and as if no edge
+//! were near. Departures: the paper does not define "too old", the default is ours, and its figure,
+//! which always forces, is `age=0s`; the forced request itself is taken only when nothing else fits
+//! (the figure also compares its area, and does not say from where); a stay of several revolutions
 //! counts in full (the paper does not say; counted once, the area of a long gap is the whole disk
-//! wherever the head goes, and a third fewer requests fit into it); the time left is told apart to
-//! a 64th of a revolution, not to a sector, as sectors differ between zones; and whether the
-//! deadline can be met is tried on a copy of the drive.
+//! wherever the head goes, and a third fewer requests fit into it); the remaining time has a
+//! resolution of a 64th of a revolution, not of a sector, as sectors differ between zones; and
+//! whether the deadline can be met is tried on a copy of the drive.
 //!
 //! # Cost
-//! SATF's scan; while it forces, two requests tried on copies of the drive for each that waits.
+//! SATF's scan; while it forces, two requests tried on copies of the drive for each pending one.
 //! Memory: 16 bytes for each 64th of a revolution of slack.
 //!
 //! # When it is bad
 //! It sustains less throughput than SATF and ASATF (jacobson91 section 6.1). The paper finds it
-//! better than `satfdf`; here it fits fewer requests into the gap, as `satfdf` does not take what
-//! makes the forced request late either, and the arm is coaxed to it sooner than need be.
+//! better than `satfdf`; here it fits fewer requests into the gap, because `satfdf` also rejects
+//! requests that would make the forced one late, and the arm is guided to it sooner than necessary.
 //!
 //! # Example
 //! ```
@@ -45,18 +45,18 @@ use crate::units::{Instant, Span};
 pub struct SatfGdf {
     /// The slack, in revolutions.
     pub revolutions: u64,
-    /// How old the oldest becomes before it is forced.
+    /// Age of the oldest request at which it is forced.
     pub age: Span,
 }
 
 impl Rule for SatfGdf {
     const INFO: PolicyInfo = PolicyInfo {
         name: "satfgdf",
-        summary: "SATF, but the oldest when it is too old, the arm coaxed to it",
+        summary: "SATF, but the arm is guided to the oldest request when it is too old",
         parameters: &[
             (
                 "revolutions=5",
-                "slack before the forced request, from 1 to 20",
+                "the slack before the forced request, from 1 to 20",
             ),
             AGE,
         ],
@@ -80,7 +80,7 @@ impl Rule for SatfGdf {
     }
 }
 
-/// Keeps as much of the disk within reach as it can.
+/// Keeps as much of the disk within reach as possible.
 #[derive(Debug)]
 struct Guided {
     area: Area,

@@ -1,24 +1,24 @@
 //! Shortest access time first with urgent forcing.
 //!
 //! # What it does
-//! Shortest access time first, until the oldest request has waited for `age`. Then the n oldest
-//! are forced: they are to be served at once, in greedy order; before each goes what does not
-//! delay it, shortest access time first.
+//! Shortest access time first, until the oldest request has waited for `age`. Then the n oldest are
+//! forced: they are served at once, in greedy order; requests that do not delay them go before,
+//! shortest access time first.
 //!
 //! # Origin
-//! jacobson91 section 5.1, figure 6: SATFUF, and SATFUF(N). Departures: the paper gives no "too
-//! old", the default is ours; nor the order of N forced requests, which is greedy here as in its
-//! batches (section 5.2); and "delay" is told by trying on a copy of the drive, to the nanosecond
-//! and with the buffer's contents, not by sums of access times.
+//! jacobson91 section 5.1, figure 6: SATFUF, and SATFUF(N). Departures: the paper does not define
+//! "too old", the default is ours; nor does it give the order of N forced requests, which is greedy
+//! here as in its batches (section 5.2); and "delay" is determined on a copy of the drive, to the
+//! nanosecond and with the buffer's contents, not by sums of access times.
 //!
 //! # Cost
-//! SATF's scan; while it forces, for each waiting request one tried on a copy of the drive, and up
-//! to n more.
+//! SATF's scan; while it forces, one request tried on a copy of the drive per pending request, and
+//! up to n more.
 //!
 //! # When it is bad
-//! Under load: once the oldest are always too old little is spliced in, and it becomes FCFS with
-//! the queue that this leaves (jacobson91 section 5.1). A forced request is delayed by nothing
-//! that is not forced; one that has become too old waits for those forced before it.
+//! Under load: once the oldest are always too old, little is spliced in, and it becomes FCFS with
+//! the resulting queue (jacobson91 section 5.1). A forced request is delayed only by other forced
+//! ones; a request that becomes too old waits for those forced before it.
 //!
 //! # Example
 //! ```
@@ -34,16 +34,16 @@ use crate::units::Span;
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SatfUf {
-    /// How many are forced at a time.
+    /// Number of requests forced at a time.
     pub n: usize,
-    /// How old the oldest becomes before it is forced.
+    /// Age of the oldest request at which it is forced.
     pub age: Span,
 }
 
 impl Rule for SatfUf {
     const INFO: PolicyInfo = PolicyInfo {
         name: "satfuf",
-        summary: "SATF, but at once the oldest when they are too old",
+        summary: "SATF, but requests that are too old are forced at once",
         parameters: &[("n=1", "requests forced at a time, from 1 to 1000"), AGE],
         knowledge: Knowledge::TimesAndBuffer,
         origin: "jacobson91 section 5.1",

@@ -1,24 +1,24 @@
 //! SCAN, in LOOK's order.
 //!
 //! # What it does
-//! Serves in the order of SCAN, whose arm shuttles from edge to edge and turns at the edges only.
-//! The empty way to the edge and back is not travelled here.
+//! Serves in the order of SCAN, whose arm moves from edge to edge and reverses only there. The
+//! empty strokes to the edges and back are not simulated.
 //!
 //! # Origin
-//! worthington94 section 3.1; jacobson91 section 2; liu05 section 3.1. Departure: an arm moves
-//! here only to serve a request, so that SCAN's empty way beyond the last request ahead takes no
-//! time; and as nothing can arrive during no time, the next request is that which LOOK serves. So
-//! the order is LOOK's, and so are all times: this entry understates what SCAN costs by the way to
-//! the edge and back at each turn. Studies that compare the two (liu05 section 5.2) can be
-//! repeated in their order, not in that cost. Where jacobson91 says that VSCAN(1) is SCAN, it
+//! worthington94 section 3.1; jacobson91 section 2; liu05 section 3.1. Departure: here the arm
+//! moves only to serve a request, so SCAN's empty stroke beyond the last request ahead takes no
+//! time; nothing can arrive meanwhile, and the next request is the one that LOOK serves. So the
+//! order and all times are LOOK's: this policy understates the cost of SCAN by the stroke to the
+//! edge and back at each reversal. Studies that compare the two (liu05 section 5.2) can be
+//! reproduced in their order, but not in that cost. Where jacobson91 says that VSCAN(1) is SCAN, it
 //! means LOOK too.
 //!
 //! # Cost
-//! A binary search for an arrival, up to three for a decision, and for each 16 bytes (24 by
-//! cylinders) moved for every request that waits at a higher block.
+//! A binary search per arrival, up to three per decision, and for each, 16 bytes (24 by cylinders)
+//! moved for every request pending at a higher block.
 //!
 //! # When it is bad
-//! As LOOK. A real arm under SCAN also loses the empty ways, which weigh most at light load.
+//! As LOOK. A real arm under SCAN also loses the empty strokes, which matter most at light load.
 //!
 //! # Example
 //! ```
@@ -40,7 +40,7 @@ pub struct Scan {
 impl Rule for Scan {
     const INFO: PolicyInfo = PolicyInfo {
         name: "scan",
-        summary: "up and down from edge to edge: the order only, which is look's",
+        summary: "up and down from edge to edge; simulated in the order of look",
         parameters: &[Line::PARAMETER, Mark::FIRST],
         knowledge: Knowledge::Blocks,
         origin: "worthington94 section 3.1",

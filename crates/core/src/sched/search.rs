@@ -1,23 +1,23 @@
-//! Policies that serve the least of a cost that lies above the positioning time, and remember
-//! nothing else.
+//! Policies that serve the request of least cost, where the cost exceeds the positioning time, and
+//! keep no other state.
 
 use super::field::{Cost, Field};
 use super::waiting::Candidate;
 use super::{Estimate, Outlook, Pending, Policy, Shape};
 use crate::units::Instant;
 
-/// A cost that [`Field`] can look for the least of.
+/// A cost that [`Field`] can minimise.
 pub(super) trait Least: Send + 'static {
     type Cost: Cost;
 
-    /// Costs lie the further above positioning times the later a request came.
+    /// Whether the excess of costs over positioning times grows with arrival time.
     const GROWS_WITH_ARRIVAL: bool = false;
 
-    /// How far a candidate's cost lies above its positioning time at the least, before
-    /// [`Least::less_ns`] is taken off: the same at all times, in nanoseconds.
+    /// Minimum excess of a candidate's cost over its positioning time, before [`Least::less_ns`] is
+    /// subtracted: constant over time, in nanoseconds.
     fn more_ns(&self, shape: Shape, candidate: &Candidate) -> f64;
 
-    /// What is taken off all costs at `now`, in nanoseconds.
+    /// Subtracted from all costs at `now`, in nanoseconds.
     fn less_ns(&self, _: Instant) -> f64 {
         0.0
     }
@@ -26,7 +26,7 @@ pub(super) trait Least: Send + 'static {
     fn cost<O: Outlook>(&self, now: Instant, outlook: &O, candidate: &Candidate) -> Self::Cost;
 }
 
-/// Serves the least by `rule`, of several the first.
+/// Serves the request of least cost; ties go to the earliest arrival.
 pub(super) struct Search<L> {
     rule: L,
     shape: Shape,
@@ -34,7 +34,7 @@ pub(super) struct Search<L> {
 }
 
 impl<L: Least> Search<L> {
-    /// With nothing pending.
+    /// An empty queue.
     pub fn by(rule: L, shape: Shape) -> Self {
         Self {
             rule,

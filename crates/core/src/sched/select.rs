@@ -1,12 +1,12 @@
-//! Policies that look at every waiting request at each decision, and remember nothing else.
+//! Policies that examine every pending request at each decision, and keep no other state.
 
 use super::waiting::Waiting;
 use super::{Estimate, Outlook, Pending, Policy};
 use crate::units::Instant;
 
-/// Which of the waiting requests goes next.
+/// Selects the pending request to serve next.
 pub(super) trait Select: Send {
-    /// The index of one, if any waits.
+    /// The index of the selected request, if any is pending.
     fn select<O: Outlook>(&self, now: Instant, outlook: &O, waiting: &Waiting) -> Option<usize>;
 }
 
@@ -17,7 +17,7 @@ pub(super) struct Selector<S> {
 }
 
 impl<S> Selector<S> {
-    /// With nothing pending.
+    /// An empty queue.
     pub fn by(rule: S) -> Self {
         let waiting = Waiting::default();
         Self { rule, waiting }

@@ -1,16 +1,16 @@
-//! Pending requests in ascending order of a key: the structure behind policies that look for
+//! Pending requests in ascending order of a key: the data structure for policies that look for
 //! neighbours.
 //!
-//! Keys lie side by side in one array and the requests in another, so that an arrival or a
-//! departure moves a few bytes per waiting request and a search touches keys only. A balanced
-//! tree, which moves nothing, is slower up to some ten thousand waiting requests.
+//! Keys are in one array and requests in another, so that an insertion or removal moves a few bytes
+//! per pending request and a search touches only keys. A balanced tree, which moves nothing, is
+//! slower up to some ten thousand pending requests.
 
 /// Entries of `T` in ascending order of `K`; of equal keys the earlier arrival comes first.
 #[derive(Clone, Debug)]
 pub(super) struct Sorted<K, T> {
     keys: Vec<(K, u32)>,
     entries: Vec<T>,
-    /// Unused places in `entries`.
+    /// Unused slots in `entries`.
     free: Vec<u32>,
 }
 
@@ -25,13 +25,13 @@ impl<K, T> Default for Sorted<K, T> {
 }
 
 impl<K: Ord + Copy, T: Copy> Sorted<K, T> {
-    /// How many there are.
+    /// Number of entries.
     #[inline]
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Adds an entry behind those with equal keys.
+    /// Adds an entry after those with equal keys.
     #[inline]
     pub fn insert(&mut self, key: K, entry: T) {
         let place = match self.free.pop() {
@@ -60,19 +60,20 @@ impl<K: Ord + Copy, T: Copy> Sorted<K, T> {
         &self.entries[self.keys[index].1 as usize]
     }
 
-    /// The index of the first key that is `enough`, as all after it are, or how many there are.
+    /// The index of the first key for which `enough` holds, as it does for all later keys; the
+    /// number of entries if there is none.
     #[inline]
     pub fn first_where(&self, enough: impl Fn(K) -> bool) -> usize {
         self.keys.partition_point(|&(k, _)| !enough(k))
     }
 
-    /// How many have keys below `key`.
+    /// Number of entries with keys below `key`.
     #[inline]
     pub fn before(&self, key: K) -> usize {
         self.keys.partition_point(|&(k, _)| k < key)
     }
 
-    /// The index of the first entry that `is_it`.
+    /// The index of the first entry for which `is_it` holds.
     pub fn find(&self, is_it: impl Fn(&T) -> bool) -> Option<usize> {
         let entries = self
             .keys
@@ -81,7 +82,7 @@ impl<K: Ord + Copy, T: Copy> Sorted<K, T> {
         entries.into_iter().position(is_it)
     }
 
-    /// Takes out the entry at `index`.
+    /// Removes the entry at `index`.
     #[inline]
     pub fn remove(&mut self, index: usize) -> T {
         let (_, place) = self.keys.remove(index);
@@ -101,7 +102,7 @@ mod tests {
             sorted.insert(key, name);
         }
         assert_eq!(sorted.remove(0), 'd');
-        // The place of `d` is used again.
+        // The slot of `d` is reused.
         sorted.insert(4, 'f');
         assert_eq!(sorted.key(2), 4);
         let order: String = (0..sorted.len()).map(|_| sorted.remove(0)).collect();

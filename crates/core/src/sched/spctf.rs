@@ -1,18 +1,18 @@
 //! Shortest positioning with cache time first.
 //!
 //! # What it does
-//! SPTF with knowledge of the buffer: a request whose data are at least partly there, from their
-//! beginning, has a positioning time of zero. Of several such the one that came first is served.
+//! SPTF with knowledge of the buffer: a request whose data are in the buffer, at least their
+//! beginning, has a positioning time of zero. Ties go to the earliest arrival.
 //!
 //! # Origin
 //! worthington94 section 6.3.
 //!
 //! # Cost
-//! A look into the buffer for every waiting request at each decision, and the positioning time
-//! of those that are not there.
+//! Per decision, a buffer lookup for every pending request, and the positioning time of those not
+//! in the buffer.
 //!
 //! # When it is bad
-//! It starves requests as SPTF does. On sequential reads it is behind C-LOOK (worthington94
+//! It starves requests as SPTF does. On sequential reads it is slower than C-LOOK (worthington94
 //! section 6.3), because it serves only parts of a stream in order.
 //!
 //! # Example
@@ -34,7 +34,7 @@ pub struct Spctf;
 impl Rule for Spctf {
     const INFO: PolicyInfo = PolicyInfo {
         name: "spctf",
-        summary: "shortest positioning time first; none for what the buffer has",
+        summary: "shortest positioning time first; zero for buffered data",
         parameters: &[],
         knowledge: Knowledge::TimesAndBuffer,
         origin: "worthington94 section 6.3",
@@ -55,7 +55,7 @@ impl Select for Spctf {
     }
 }
 
-/// The positioning time, none for what the buffer has.
+/// The positioning time, zero for buffered data.
 pub(super) fn positioning_with_cache<O: Outlook>(outlook: &O, c: &Candidate) -> Span {
     if outlook.is_buffered(&c.pending.request) {
         Span::ZERO

@@ -1,18 +1,18 @@
 //! Shortest positioning time first.
 //!
 //! # What it does
-//! Serves the pending request whose media transfer could begin soonest: the least sum of seek
-//! and rotational wait from where the head will be when the command has been processed.
+//! Serves the pending request whose media transfer could begin earliest: the least sum of seek and
+//! rotational wait from where the head will be when the command has been processed.
 //!
 //! # Origin
 //! worthington94 sections 3.2 and 5.3; jacobson91 section 4.2 (as SATF). As section 2.4 of the
-//! former asks, the angle is taken after the command overhead. The buffer's contents are not
-//! looked at (a policy that does is SPCTF there).
+//! former asks, the angle is taken after the command overhead. The buffer's contents are ignored
+//! (SPCTF uses them).
 //!
 //! # Cost
-//! Pending requests are kept by cylinder and angle (the module `field`): on the HP C2247 a
-//! decision looks at some ten of 64 random requests and of 1,000 at some forty, and asks three
-//! to ten of them for their exact time.
+//! Pending requests are kept by cylinder and angle (the module `field`): on the HP C2247 a decision
+//! examines some ten of 64 random requests, or some forty of 1,000, and computes the exact time of
+//! three to ten.
 //!
 //! # When it is bad
 //! Starvation: the tail of its response times is the longest of all (worthington94 figure 5b),

@@ -2,21 +2,20 @@
 //!
 //! # What it does
 //! If the request with the shortest positioning time is a read, it is served. If it is a write, it
-//! is served only when its positioning time is below t times that of the best read, else that
-//! read is.
+//! is served only when its positioning time is below t times that of the best read; otherwise that
+//! read is served.
 //!
 //! # Origin
-//! liu05 section 6.1, with reads as the class of high priority as in section 7.4. SPTF-CP(0) is
-//! HOL with SPTF within each class. SPTF-CP(1) is SPTF to the bit: of a write and a read that take
-//! equally long the earlier is served, where by the inequality alone it would be the read.
+//! liu05 section 6.1, with reads as the high-priority class, as in section 7.4. SPTF-CP(0) is HOL
+//! with SPTF within each class. SPTF-CP(1) is SPTF to the bit: of a write and a read with equal
+//! times the earlier is served, where the inequality alone would select the read.
 //!
 //! # Cost
-//! The positioning time of every waiting request at each decision; twice where a write has the
-//! shortest.
+//! Per decision, the positioning time of every pending request; twice if a write has the shortest.
 //!
 //! # When it is bad
-//! With a small t writes starve and throughput falls (liu05 section 8.2.1); with any t requests
-//! can starve as under SPTF.
+//! With a small t writes starve and throughput drops (liu05 section 8.2.1); with any t requests can
+//! starve, as under SPTF.
 //!
 //! # Example
 //! ```
@@ -40,10 +39,10 @@ pub struct SptfCp {
 impl Rule for SptfCp {
     const INFO: PolicyInfo = PolicyInfo {
         name: "sptf-cp",
-        summary: "shortest positioning time first, in favour of reads",
+        summary: "shortest positioning time first, favouring reads",
         parameters: &[(
             "t=0.6",
-            "a write must be shorter than this part of the best read, from 0 to 1",
+            "a write must take less than this share of the best read's time, from 0 to 1",
         )],
         knowledge: Knowledge::Times,
         origin: "liu05 section 6.1",

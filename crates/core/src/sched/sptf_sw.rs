@@ -1,18 +1,18 @@
-//! Of the nearly shortest positioning times, the one with the least seek.
+//! The least seek among the nearly shortest positioning times.
 //!
 //! # What it does
 //! Of the pending requests whose positioning time is at most n percent above the shortest, it
-//! serves the one that takes the least seek, so that more of the time is rotational wait, in
-//! which background work can be done.
+//! serves the one with the shortest seek, so that more of the time is rotational wait, in which
+//! background work can be done.
 //!
 //! # Origin
 //! lumb01, where foreground schedulers are compared, as SPTF-SWn%. The seek is the arm's part of
-//! positioning, with head switch and settle. Requests of equal seek are served in the order of
-//! their arrival. SPTF-SW(0%) is SPTF but where two requests take equally long to position for:
-//! SPTF serves the one that came first, this the one with less seek. The default of n is ours.
+//! positioning, with head switch and settle. Ties go to the earliest arrival. SPTF-SW(0%) is SPTF
+//! except for equal positioning times, where SPTF serves the earliest arrival and this the one with
+//! the shorter seek. The default of n is ours.
 //!
 //! # Cost
-//! Two looks at every waiting request at each decision.
+//! Per decision, two scans of the pending requests.
 //!
 //! # When it is bad
 //! Foreground requests wait up to n percent of a positioning time longer than with SPTF. It
@@ -33,7 +33,7 @@ use crate::units::Instant;
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SptfSw {
-    /// How far above the shortest positioning time another may be, as a share of it.
+    /// The allowed excess over the shortest positioning time, as a share of it.
     pub slack_share: f64,
 }
 
@@ -43,7 +43,7 @@ impl Rule for SptfSw {
         summary: "the least seek among the nearly shortest positioning times",
         parameters: &[(
             "n=60%",
-            "how far above the shortest positioning time, from 0 % to 1000 %",
+            "the allowed excess over the shortest positioning time, from 0 % to 1000 %",
         )],
         knowledge: Knowledge::Times,
         origin: "lumb01, SPTF-SWn%",
@@ -70,9 +70,9 @@ impl Select for SptfSw {
         };
         let all = waiting.all();
         let shortest = all.iter().map(positioning).fold(f64::INFINITY, f64::min);
-        let most = shortest + self.slack_share * shortest.max(0.0);
+        let limit = shortest + self.slack_share * shortest.max(0.0);
         waiting.least(|c| {
-            let is_out = positioning(c) > most;
+            let is_out = positioning(c) > limit;
             (is_out, outlook.seek(&c.pending.request, &c.place))
         })
     }

@@ -1,26 +1,26 @@
 //! Shortest seek time first.
 //!
 //! # What it does
-//! Serves the pending request that is nearest to the arm along the line. By cylinders it serves
-//! all requests for the cylinder under the heads, as C-LOOK does, and then goes to the nearest one
-//! that has any, beginning there with the lowest block. Of two that are equally near it goes to
-//! that whose next request came first.
+//! Serves the pending request that is nearest to the arm along the line. By cylinders it serves all
+//! requests for the current cylinder, as C-LOOK does, and then moves to the nearest one with
+//! requests, beginning there with the lowest block. If two are equally near it moves to the one
+//! whose next request arrived first.
 //!
 //! # Origin
-//! worthington94 sections 3.1, 5.1 and 5.2; jacobson91 section 2. Seek time is taken for a growing
-//! function of distance, as both say is usual. The position is just beyond the last block of the
-//! request before (worthington94 section 6.2); `from=first` is the variant tried there, which
-//! serves overlapping and repeated requests as well as the scanning policies do. By cylinders the
-//! arm is then where the last block is, even if the block after it is in the next cylinder: the
-//! paper does not say.
+//! worthington94 sections 3.1, 5.1 and 5.2; jacobson91 section 2. Seek time is assumed to grow with
+//! distance, as both say is usual. The position is just beyond the last block of the previous
+//! request (worthington94 section 6.2); `from=first` is the variant tried there, which serves
+//! overlapping and repeated requests as well as the scanning policies do. By cylinders the arm is
+//! then at the last block, even if the block after it is in the next cylinder: the paper does not
+//! say.
 //!
 //! # Cost
-//! A binary search for an arrival, up to three for a decision, and for each 16 bytes (24 by
-//! cylinders) moved for every request that waits at a higher block.
+//! A binary search per arrival, up to three per decision, and for each, 16 bytes (24 by cylinders)
+//! moved for every request pending at a higher block.
 //!
 //! # When it is bad
-//! Starvation: as long as requests keep coming near the arm, those far from it wait without bound.
-//! By block number it serves a sequential stream backwards when the last of its requests is
+//! Starvation: as long as requests keep arriving near the arm, those far from it wait without
+//! bound. By block number it serves a sequential stream backwards when the last of its requests is
 //! nearest (worthington94 section 6.1).
 //!
 //! # Example
@@ -38,7 +38,7 @@ use crate::text::{Args, InputError};
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sstf {
-    /// What is near.
+    /// How distance is measured.
     pub measure: Measure,
 }
 

@@ -1,19 +1,19 @@
-//! SPTF in a sliding window of so many requests.
+//! SPTF in a sliding window of requests.
 //!
 //! # What it does
 //! Serves, of the n requests that have waited longest, the one with the shortest positioning time.
 //!
 //! # Origin
 //! liu05 section 6.1 (SW-SPTF). n of 10 was the best on one of liu05's bursts (table 6.2). SW(1) is
-//! FCFS; with n at least the number that waits it is SPTF.
+//! FCFS; with n at least the queue length it is SPTF.
 //!
 //! # Cost
-//! The positioning time of n requests at each decision.
+//! Per decision, the positioning time of n requests.
 //!
 //! # When it is bad
-//! Requests outside the window are passed over however near they are, so that throughput hardly
-//! grows with load. It promises no bound but at n = 1: the oldest stays in the window, but
-//! newer ones that slide in can be nearer for ever.
+//! Requests outside the window are passed over however near they are, so throughput hardly grows
+//! with load. Waits are unbounded except for n = 1: the oldest stays in the window, but newer ones
+//! that enter can always be nearer.
 //!
 //! # Example
 //! ```
@@ -30,7 +30,7 @@ use crate::units::Instant;
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwSptf {
-    /// How many requests are looked at; at least one.
+    /// Number of requests considered; at least one.
     pub window: usize,
 }
 
@@ -38,7 +38,10 @@ impl Rule for SwSptf {
     const INFO: PolicyInfo = PolicyInfo {
         name: "sw-sptf",
         summary: "shortest positioning time first among the n oldest",
-        parameters: &[("n=10", "the requests in the window, from 1 to 1000000000")],
+        parameters: &[(
+            "n=10",
+            "the number of requests in the window, from 1 to 1000000000",
+        )],
         knowledge: Knowledge::Times,
         origin: "liu05 section 6.1",
     };

@@ -1,4 +1,4 @@
-//! The table of policies, and the choice of one by its written name.
+//! The table of policies, and parsing of policies by name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,11 +11,12 @@ use super::{
 };
 use crate::text::{Args, Call, InputError, NO_PARAMETERS, nearest};
 
-/// Makes, of the policies, the table of what they say about themselves, and the enumeration of
-/// their parameters with its reader. A new policy is its file, its `mod` line, its name here.
+/// Generates, from the list of policies, the table of their documentation and the enumeration of
+/// their parameters with its parser. Adding a policy takes its file, its `mod` line and its name
+/// here.
 macro_rules! table {
     ($($rule:ident),+ $(,)?) => {
-        /// The table: what each policy says about itself.
+        /// The documentation of each policy.
         pub const INFOS: &[PolicyInfo] = &[$(<$rule as Rule>::INFO),+];
 
         /// A policy with its parameters.
@@ -25,7 +26,7 @@ macro_rules! table {
         }
 
         impl Known {
-            /// What the entry called `name` says about itself, and its reader.
+            /// The documentation of the policy `name`, and its parser.
             fn entry(name: &str) -> Option<(&'static PolicyInfo, Read)> {
                 $(
                     if name == <$rule as Rule>::INFO.name {
@@ -60,7 +61,7 @@ table![
 /// Reads the parameters of one policy.
 type Read = fn(&mut Args<'_>) -> Result<Known, InputError>;
 
-/// A policy that was named, with its parameters. Displays as it was written.
+/// A policy with its parameters. Displays as it was written.
 #[derive(Clone, Debug)]
 pub struct PolicyConfig {
     text: String,
@@ -68,7 +69,7 @@ pub struct PolicyConfig {
 }
 
 impl PolicyConfig {
-    /// Reads a policy, such as `sptf` or `vscan(r=0.2, by=map)`.
+    /// Parses a policy, such as `sptf` or `vscan(r=0.2, by=map)`.
     ///
     /// # Errors
     /// When the table has no such policy, or the policy no such parameter or value; `field` is
@@ -86,12 +87,12 @@ impl PolicyConfig {
         })
     }
 
-    /// What its entry of the table says.
+    /// Its documentation.
     pub fn info(&self) -> &'static PolicyInfo {
         self.known.info()
     }
 
-    /// One for `drive`, with nothing pending.
+    /// Creates the policy for `drive`, with nothing pending.
     pub fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
         self.known.policy(drive)
     }
@@ -137,7 +138,7 @@ impl Default for PolicyConfig {
     }
 }
 
-/// Choices of the same policy with the same parameters are equal, however they are written.
+/// Configurations of the same policy with the same parameters are equal, however they are written.
 impl PartialEq for PolicyConfig {
     fn eq(&self, other: &Self) -> bool {
         self.known == other.known
@@ -171,8 +172,8 @@ mod tests {
     }
 
     #[test]
-    fn what_papers_write_is_told_how_it_is_written_here() {
-        let told = |text| {
+    fn spelling_of_papers_suggests_ours() {
+        let error = |text| {
             PolicyConfig::parse(text, "--policy")
                 .unwrap_err()
                 .to_string()
@@ -184,17 +185,20 @@ mod tests {
         ] {
             let name = Call::name_of(written);
             let begin = format!("--policy: found \"{name}\", expected \"{near}\" or one of fcfs");
-            assert!(told(written).starts_with(&begin), "{}", told(written));
+            assert!(error(written).starts_with(&begin), "{}", error(written));
         }
         assert_eq!(
-            told("vscan(0.2)"),
+            error("vscan(0.2)"),
             "vscan: found \"0.2\", expected parameters as key=value, such as r=0.2"
         );
-        assert_eq!(told("sptf(1)"), "sptf: found \"1\", expected no parameters");
+        assert_eq!(
+            error("sptf(1)"),
+            "sptf: found \"1\", expected no parameters"
+        );
     }
 
     #[test]
-    fn names_are_told_apart() {
+    fn names_are_unique() {
         for (at, info) in INFOS.iter().enumerate() {
             assert!(INFOS[..at].iter().all(|other| other.name != info.name));
         }

@@ -1,20 +1,20 @@
-//! The frame of SSTF, LOOK, VSCAN and CVSCAN: an arm that goes up or down a line.
+//! The common part of SSTF, LOOK, VSCAN and CVSCAN: an arm that moves up or down a line.
 //!
 //! # What it does
-//! Serves all requests for the place where the arm is, a block or a cylinder, as C-LOOK does. When
-//! none is left there, it goes to the next place with any, up or down the line; which way, if
-//! there are any on both sides, is what the policies differ in: their [`Turn`].
+//! Serves all requests for the arm's place, a block or a cylinder, as C-LOOK does. When none is
+//! left, it moves to the next place with requests, up or down the line. If there are some on both
+//! sides, the policy decides by its [`Turn`].
 //!
 //! # Origin
 //! worthington94 section 5.2, which uses C-LOOK within a cylinder under every policy. A request
-//! that was served without being chosen gives the direction too, if it moved the arm.
+//! that was served without being chosen also sets the direction, if it moved the arm.
 //!
 //! # Cost
-//! A binary search for an arrival, up to three for a decision, and for each 16 bytes (24 by
-//! cylinders) moved for every request that waits at a higher block.
+//! A binary search per arrival, up to three per decision, and for each, 16 bytes (24 by cylinders)
+//! moved for every request pending at a higher block.
 //!
 //! # When it is bad
-//! Requests that keep coming for the place where the arm is hold it there.
+//! Requests that keep arriving for the arm's place hold it there.
 //!
 //! # Example
 //! ```
@@ -32,8 +32,8 @@ use crate::units::{Instant, Lbn};
 
 /// The decision.
 pub(super) trait Turn: Send {
-    /// Which way to go from a place where nothing is left, if there are requests on either
-    /// side: `above` and `below` are the indices of the next. The arm last moved `way`.
+    /// The direction in which to leave an exhausted place if there are requests on both sides:
+    /// `above` and `below` are the indices of the next ones. The arm last moved `way`.
     fn turn<K: Key>(&self, along: &Along<K>, way: Way, above: usize, below: usize) -> Way;
 }
 
@@ -49,11 +49,11 @@ pub(super) fn two_way<E: Estimate, T: Turn + 'static>(
     }
 }
 
-/// Goes where its turn says.
+/// Moves where its turn says.
 #[derive(Debug)]
 struct TwoWay<K, T> {
     along: Along<K>,
-    /// How the arm last moved.
+    /// The direction in which the arm last moved.
     way: Way,
     turn: T,
 }
@@ -104,13 +104,13 @@ impl<E: Estimate, K: Key, T: Turn> Policy<E> for TwoWay<K, T> {
     }
 }
 
-/// How often an arm that moved `way` turns to go `to`.
+/// 1 if an arm that moved `way` reverses to move `to`, else 0.
 pub(super) fn turns(way: Way, to: Way) -> f64 {
     f64::from(u8::from(way != to))
 }
 
-/// The cheaper way, where `up` and `down` are what it costs and the index of the request there;
-/// of equally cheap ones that to the request that came first.
+/// The cheaper direction, where `up` and `down` are its cost and the index of the request there;
+/// ties go to the request that arrived first.
 pub(super) fn cheaper<K: Key, C: PartialOrd>(
     along: &Along<K>,
     up: (C, usize),

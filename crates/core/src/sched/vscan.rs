@@ -1,25 +1,25 @@
 //! VSCAN(R): between SSTF and LOOK.
 //!
 //! # What it does
-//! Serves the nearest request, where one that makes the arm turn counts as farther away by `r`
-//! times the length of the line. By cylinders it serves all requests for the cylinder under the
-//! heads, as C-LOOK does, before it moves on. Of two that are equally near it goes to that whose
-//! next request came first.
+//! Serves the nearest request, where one that makes the arm reverse counts as farther away by `r`
+//! times the length of the line. By cylinders it serves all requests for the current cylinder, as
+//! C-LOOK does, before it moves on. If two places are equally near it moves to the one whose next
+//! request arrived first.
 //!
 //! # Origin
 //! jacobson91 section 2 (V(R): a penalty of R times the number of cylinders for reversing);
 //! worthington94 sections 3.1, 5.1, 5.2. By block number the length is the number of blocks. The
-//! position is the first block of the request before (section 6.2 there); VSCAN(0) is SSTF with
-//! the same `from`, VSCAN(1) is LOOK. A request that found the drive idle gives the direction too,
+//! position is the first block of the previous request (section 6.2 there); VSCAN(0) is SSTF with
+//! the same `from`, VSCAN(1) is LOOK. A request that found the drive idle also sets the direction,
 //! if it moved the arm.
 //!
 //! # Cost
-//! A binary search for an arrival, up to three for a decision, and for each 16 bytes (24 by
-//! cylinders) moved for every request that waits at a higher block.
+//! A binary search per arrival, up to three per decision, and for each, 16 bytes (24 by cylinders)
+//! moved for every request pending at a higher block.
 //!
 //! # When it is bad
-//! With `r` below 1 a request can starve: requests that keep coming near the arm on both sides,
-//! nearer than the penalty, keep it turning.
+//! With `r` below 1 a request can starve: requests that keep arriving near the arm on both sides,
+//! nearer than the penalty, keep it reversing.
 //!
 //! # Example
 //! ```
@@ -36,17 +36,17 @@ use crate::text::{Args, InputError};
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VScan {
-    /// What turning costs, as a share of the line.
+    /// Cost of reversing, as a share of the line.
     r: f64,
-    /// What is near.
+    /// How distance is measured.
     pub measure: Measure,
 }
 
 impl VScan {
-    /// What lists say of the parameter.
+    /// Documentation of the parameter.
     pub(super) const R: (&'static str, &'static str) = (
         "r=0.2",
-        "what turning counts, from 0 to 1 times the length of the line",
+        "the cost of reversing, from 0 to 1 times the length of the line",
     );
 
     /// Reads the parameter `r`.
@@ -58,7 +58,7 @@ impl VScan {
 impl Rule for VScan {
     const INFO: PolicyInfo = PolicyInfo {
         name: "vscan",
-        summary: "nearest first, but turning counts as a share of the line: between sstf and look",
+        summary: "nearest first, with a penalty for reversing: between sstf and look",
         parameters: &[Self::R, Line::PARAMETER, Mark::FIRST],
         knowledge: Knowledge::Blocks,
         origin: "jacobson91 section 2, worthington94 section 3.1",
@@ -79,7 +79,7 @@ impl Rule for VScan {
 
 #[derive(Debug)]
 struct Reluctant {
-    /// What turning counts.
+    /// Cost of reversing.
     turning: f64,
 }
 

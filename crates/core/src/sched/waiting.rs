@@ -1,20 +1,20 @@
-//! Pending requests in order of arrival, with their places: for policies that look at all of
+//! Pending requests in order of arrival, with their locations: for policies that examine all of
 //! them at every decision.
 
 use super::{Estimate, Outlook, Pending};
 use crate::extent::Extent;
 use crate::units::Span;
 
-/// A pending request and where it lies.
+/// A pending request and its location.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
     pub pending: Pending,
-    /// Of its first block.
+    /// Location of its first block.
     pub place: Extent,
 }
 
 impl Candidate {
-    /// A request and where `drive` has it.
+    /// A request, located on `drive`.
     #[inline]
     pub fn of<E: Estimate>(pending: Pending, drive: &E) -> Self {
         let place = drive.locate(&pending.request);
@@ -39,37 +39,37 @@ impl Candidate {
 pub(super) struct Waiting(Vec<Candidate>);
 
 impl Waiting {
-    /// Takes a request in.
+    /// Adds a request.
     pub fn add<E: Estimate>(&mut self, pending: Pending, drive: &E) {
         self.0.push(Candidate::of(pending, drive));
     }
 
-    /// Takes in a candidate behind all others.
+    /// Appends a candidate.
     pub fn push(&mut self, candidate: Candidate) {
         self.0.push(candidate);
     }
 
-    /// Takes in all of `others` behind these, and leaves none there.
+    /// Appends all of `others`, leaving it empty.
     pub fn append(&mut self, others: &mut Self) {
         self.0.append(&mut others.0);
     }
 
-    /// Whether nothing waits.
+    /// Whether nothing is pending.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All of them, the oldest first.
+    /// All candidates, oldest first.
     pub fn all(&self) -> &[Candidate] {
         &self.0
     }
 
-    /// The `n` oldest, or all where fewer wait.
+    /// The `n` oldest, or all if there are fewer.
     pub fn oldest(&self, n: usize) -> &[Candidate] {
         &self.0[..n.min(self.0.len())]
     }
 
-    /// The index of the candidate with the least `cost`; of several the first.
+    /// The index of the candidate with the least `cost`; ties go to the first.
     pub fn least<K: PartialOrd>(&self, cost: impl FnMut(&Candidate) -> K) -> Option<usize> {
         self.least_of(self.0.len(), cost)
     }
@@ -92,12 +92,12 @@ impl Waiting {
         Some(least)
     }
 
-    /// Takes out the candidate at `index`.
+    /// Removes the candidate at `index`.
     pub fn remove(&mut self, index: usize) -> Pending {
         self.0.remove(index).pending
     }
 
-    /// Takes out the request called `id`.
+    /// Removes the request `id`.
     pub fn take(&mut self, id: u64) -> Option<Pending> {
         let index = self.0.iter().position(|c| c.pending.request.id == id)?;
         Some(self.remove(index))

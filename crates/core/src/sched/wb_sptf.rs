@@ -2,21 +2,21 @@
 //!
 //! # What it does
 //! Serves, of the pending requests that arrived within t of the oldest, the one with the shortest
-//! positioning time. The dynamic variant's window is t for each request that waits.
+//! positioning time. The window of the dynamic variant is t times the queue length.
 //!
 //! # Origin
 //! liu05 section 6.1 (WB-SPTF). A t of 50 ms was the best on one of liu05's bursts (table 6.2).
-//! liu05 says of the dynamic variant that it adjusts the window to the load, not how; that it grows
-//! with the queue is ours: a fixed window holds no more requests the longer the queue gets. With a
-//! window longer than any wait both are SPTF; with none FCFS, but for requests of one instant.
+//! liu05 says that the dynamic variant adjusts the window to the load, but not how; growing it with
+//! the queue is our choice: a fixed window does not hold more requests as the queue grows. With a
+//! window longer than any wait both are SPTF; with none, FCFS except for simultaneous requests.
 //!
 //! # Cost
-//! The positioning time of the requests in the window at each decision.
+//! Per decision, the positioning time of the requests in the window.
 //!
 //! # When it is bad
-//! Under a load that queues beyond the window throughput hardly grows with it. A request is
-//! overtaken only by those that arrive within t after it; within t times the longest queue with
-//! the dynamic variant.
+//! When the queue exceeds the window, throughput hardly grows with load. A request is overtaken
+//! only by those that arrive within t after it; in the dynamic variant, within t times the longest
+//! queue.
 //!
 //! # Example
 //! ```
@@ -33,9 +33,9 @@ use crate::units::{Instant, Span};
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WbSptf {
-    /// From the oldest arrival to the last that is looked at.
+    /// Time from the oldest arrival to the last one considered.
     pub window: Span,
-    /// Whether the window is so long for each request that waits.
+    /// Whether the window is multiplied by the queue length.
     pub is_dynamic: bool,
 }
 
@@ -44,12 +44,12 @@ const DEFAULT_MS: f64 = 50.0;
 impl Rule for WbSptf {
     const INFO: PolicyInfo = PolicyInfo {
         name: "wb-sptf",
-        summary: "shortest positioning time first among those that came soon after the oldest",
+        summary: "shortest positioning time first among arrivals soon after the oldest",
         parameters: &[
             ("t=50 ms", "the window, from 0 to an hour"),
             (
                 "dynamic=no",
-                "with yes the window is t for each request that waits",
+                "with yes the window is t times the queue length",
             ),
         ],
         knowledge: Knowledge::Times,
@@ -74,7 +74,7 @@ impl Select for WbSptf {
         let all = waiting.all();
         let oldest = all.first()?.pending.arrived;
         let times = if self.is_dynamic { all.len() } else { 1 };
-        // An hour for each of millions would leave 64 bits.
+        // An hour times millions of requests would exceed 64 bits.
         let window = i128::from(self.window.as_ns()) * times as i128;
         let inside = all.partition_point(|c| {
             let after = c.pending.arrived.since_or_zero(oldest);

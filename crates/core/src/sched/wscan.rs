@@ -2,27 +2,27 @@
 //!
 //! # What it does
 //! Serves all requests within a window of `f` times the length of the line, the nearest first,
-//! whatever its direction. When none is left in the window, the arm goes on in the direction of
-//! the sweep to the next request, or turns if there is none, and the window opens anew from there
-//! in the direction of the sweep. By cylinders requests for the cylinder under the heads go first,
-//! as under C-LOOK. Of two that are equally near it serves that which came first.
+//! whatever its direction. When the window is empty, the arm continues in the direction of the
+//! sweep to the next request, or reverses if there is none, and a new window opens from there in
+//! the direction of the sweep. By cylinders, requests for the current cylinder go first, as under
+//! C-LOOK. Of two equally near requests it serves the earlier arrival.
 //!
 //! # Origin
 //! liu05 section 3.1, in one sentence: it "maintains a current direction, but serves all requests
 //! inside a window of f = 10% of disk cylinders"; the paper cited there (Geist and Ross 1997) was
-//! not read. Taken from that sentence: direction, size, and that a window is emptied before the
-//! arm moves on. Own choices: the window opens where the arm meets the next request, stays until
-//! it is empty, is served nearest first, and the sweep turns as LOOK does. WSCAN(0) is LOOK with
-//! `from=first`. A request that found the drive idle opens a window, if it lies outside the one
-//! before, and gives the direction.
+//! not read. From that sentence: direction, size, and that a window is emptied before the arm moves
+//! on. Our choices: the window opens where the arm meets the next request, stays until it is empty,
+//! is served nearest first, and the sweep reverses as LOOK does. WSCAN(0) is LOOK with
+//! `from=first`. A request that found the drive idle opens a window, if it is outside the previous
+//! one, and sets the direction.
 //!
 //! # Cost
-//! A binary search for an arrival, up to three for a decision, and for each 16 bytes (24 by
-//! cylinders) moved for every request that waits at a higher block.
+//! A binary search per arrival, up to three per decision, and for each, 16 bytes (24 by cylinders)
+//! moved for every request pending at a higher block.
 //!
 //! # When it is bad
-//! Requests that keep coming into the window hold the arm there, and then the others starve; a
-//! workload spread over the disk sends a share of `f` there, which does not.
+//! Requests that keep arriving in the window hold the arm there and starve the others; a workload
+//! spread over the disk sends only a share of `f` there, which does not.
 //!
 //! # Example
 //! ```
@@ -52,7 +52,10 @@ impl Rule for WScan {
         name: "wscan",
         summary: "up and down by windows, nearest first within each",
         parameters: &[
-            ("f=10%", "the window, from 0 % to 100 % of the line"),
+            (
+                "f=10%",
+                "the size of the window, from 0 % to 100 % of the line",
+            ),
             Line::PARAMETER,
             Mark::FIRST,
         ],
@@ -69,7 +72,7 @@ impl Rule for WScan {
 
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
         let measure = self.measure;
-        // Places less than the share away are in the window, the first one always.
+        // Places nearer than the share are in the window, and always the first one.
         let share = measure.by.share(self.f, drive);
         let reach = (share.ceil() as u64).saturating_sub(1);
         match measure.by {
@@ -81,13 +84,13 @@ impl Rule for WScan {
     }
 }
 
-/// One window after the other.
+/// Serves one window after another.
 #[derive(Debug)]
 struct Windows<K> {
     along: Along<K>,
-    /// From a window's first place to its last.
+    /// Distance from a window's first place to its last.
     reach: u64,
-    /// Of the sweep.
+    /// Direction of the sweep.
     way: Way,
     /// The window's lowest and highest place.
     window: (u64, u64),
@@ -109,7 +112,7 @@ impl<K: Key> Windows<K> {
         (self.window.0..=self.window.1).contains(&place)
     }
 
-    /// The arm comes to `place`, outside the window: opens one from there.
+    /// Opens a window at `place`, which the arm has reached outside the previous window.
     fn open(&mut self, place: u64) {
         let up = place > self.window.1;
         (self.way, self.window) = if up {

@@ -1,4 +1,4 @@
-//! When the requests of a stream come: by themselves, or when earlier ones are completed.
+//! Arrival times of the requests of a stream: independent, or triggered by completions.
 
 mod bursts;
 mod closed;
@@ -24,10 +24,10 @@ use crate::units::{Instant, Span};
 
 /// A distribution of the pauses between arrivals, each independent of the others.
 pub(super) trait Pause: Sized {
-    /// What it says about itself.
+    /// Its documentation.
     const INFO: GeneratorInfo;
 
-    /// It, ready to be drawn from.
+    /// Its sampler.
     type Draw: Pausing;
 
     /// Reads its parameters.
@@ -36,16 +36,16 @@ pub(super) trait Pause: Sized {
     /// The mean of its pauses.
     fn mean(&self) -> Span;
 
-    /// Makes it ready.
+    /// Creates its sampler.
     fn ready(&self) -> Self::Draw;
 }
 
-/// A pause to draw from.
+/// A sampler of pauses.
 pub(super) trait Pausing {
     /// The next pause.
     fn next(&mut self, generator: &mut Generator) -> Span;
 
-    /// The next few.
+    /// The next pauses.
     fn fill(&mut self, generator: &mut Generator, batch: &mut [Span]) {
         // A copy stays in registers.
         let mut own = generator.clone();
@@ -57,30 +57,30 @@ pub(super) trait Pausing {
 }
 
 family! {
-    /// Pauses between arrivals, independent of one another and all distributed alike.
+    /// Pauses between arrivals, independent and identically distributed.
     Pauses: Pause [Poisson, Uniform, Deterministic, Erlang, Hyperexponential, Bursts]
     fn mean() -> Span { () }
     fn ready() -> PauseDraw { () }
     fn fill(generator: &mut Generator, batch: &mut [Span]) { (generator, batch) }
 }
 
-/// When the requests of a stream come.
+/// When the requests of a stream arrive.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arrivals {
-    /// After these pauses, whatever the device does.
+    /// After these pauses, regardless of the device.
     Open(Pauses),
     /// When earlier ones are completed.
     Closed(Closed),
 }
 
 impl Arrivals {
-    /// The table: what each kind of arrivals says about itself.
+    /// The documentation of each kind of arrivals.
     pub fn infos() -> impl Iterator<Item = &'static GeneratorInfo> {
         Pauses::INFOS.iter().chain([&Closed::INFO])
     }
 
-    /// The mean time that a request adds to a run, at the least: the pause between arrivals, or
-    /// the think time.
+    /// The minimum mean time that a request adds to a run: the pause between arrivals, or the think
+    /// time.
     pub fn mean_pause(&self) -> Span {
         match self {
             Self::Open(pauses) => pauses.mean(),
@@ -110,14 +110,14 @@ fn unknown(field: &str, found: &str) -> InputError {
     InputError::unknown(field, found, "arrivals", &known)
 }
 
-/// Pauses drawn at a time: in a loop for each distribution, which spares them the choice among
-/// distributions and keeps the generator in registers.
+/// Number of pauses generated at a time: one loop per distribution avoids dispatching for each
+/// pause and keeps the generator in registers.
 const BATCH: usize = 32;
 
-/// Pauses without end.
+/// An endless sequence of pauses.
 #[derive(Clone, Debug)]
 struct Drawn {
-    /// Drawn, of which those from `next` on are still to be handed out.
+    /// Generated pauses; those from `next` on have not been returned yet.
     batch: [Span; BATCH],
     next: usize,
     generator: Generator,
@@ -143,7 +143,7 @@ impl Drawn {
         self.refill()
     }
 
-    /// Draws the next batch and hands out its first.
+    /// Generates the next batch and returns its first pause.
     #[cold]
     fn refill(&mut self) -> Span {
         self.pause.fill(&mut self.generator, &mut self.batch);
@@ -152,7 +152,7 @@ impl Drawn {
     }
 }
 
-/// Instants of arrival, in ascending order, without end.
+/// An endless ascending sequence of arrival instants.
 #[derive(Clone, Debug)]
 pub struct Times {
     pauses: Drawn,
@@ -160,8 +160,8 @@ pub struct Times {
 }
 
 impl Times {
-    /// Of these pauses, from what `seed` gives the `stream`-th stream of a workload. The first
-    /// arrival comes a pause after the start.
+    /// Arrivals with these pauses, generated from `seed` for the `stream`-th stream of a workload.
+    /// The first arrival is one pause after the start.
     pub fn new(pauses: &Pauses, seed: u64, stream: usize) -> Self {
         Self {
             pauses: Drawn::new(pauses, generator(seed, stream, Purpose::Arrivals)),
@@ -169,7 +169,7 @@ impl Times {
         }
     }
 
-    /// The next; there always is one.
+    /// The next instant; there always is one.
     #[inline]
     pub fn next_instant(&mut self) -> Instant {
         self.now += self.pauses.next();
@@ -186,12 +186,13 @@ impl Iterator for Times {
     }
 }
 
-/// Think times, without end.
+/// An endless sequence of think times.
 #[derive(Clone, Debug)]
 pub struct Thinking(Drawn);
 
 impl Thinking {
-    /// Of these pauses, from what `seed` gives the `stream`-th stream of a workload.
+    /// Think times with these pauses, generated from `seed` for the `stream`-th stream of a
+    /// workload.
     pub fn new(pauses: &Pauses, seed: u64, stream: usize) -> Self {
         Self(Drawn::new(
             pauses,

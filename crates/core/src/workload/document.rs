@@ -1,4 +1,5 @@
-//! A workload in a TOML file: the keys of a stream at its top, or a list of tables `[[stream]]`.
+//! A workload in a TOML file: the keys of one stream at the top level, or a list of tables
+//! `[[stream]]`.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -95,7 +96,7 @@ impl Document<'_> {
             .map_or(Ok(stream), |error| Err(self.at(offset, error)))
     }
 
-    /// What `read` makes of the text under `key`, if there is one.
+    /// The text under `key`, parsed by `read`, if present.
     fn value<T>(
         &self,
         table: &DeTable<'_>,

@@ -1,4 +1,4 @@
-//! Random numbers: where they come from, and the few forms that every generator needs.
+//! Random numbers: their generator, and the few distributions that every workload generator needs.
 
 use rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution, Exp1};
@@ -6,23 +6,23 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::units::Span;
 
-/// What every random number of a run comes from: PCG XSL 128/64 (MCG), named here because runs
-/// are compared to the bit for years.
+/// The generator of every random number of a run: PCG XSL 128/64 (MCG), named here because results
+/// must stay comparable to the bit for years.
 pub type Generator = Pcg64Mcg;
 
 /// The generator of the `stream`-th stream of a workload for one `purpose`.
 pub(super) fn generator(seed: u64, stream: usize, purpose: Purpose) -> Generator {
-    // An odd factor: no two streams share a seed. The generator's own seeding scatters the bits.
+    // An odd factor: no two streams share a seed. The generator's seeding scatters the bits.
     let own = seed ^ (stream as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     Generator::seed_from_u64(own ^ purpose as u64)
 }
 
-/// What numbers of one stream are for. Times and requests are drawn apart, so that the same
-/// requests come whatever the load.
+/// The purpose of the random numbers of one stream. Times and requests are generated separately, so
+/// that the requests do not depend on the load.
 #[derive(Clone, Copy)]
 #[repr(u64)]
 pub(super) enum Purpose {
-    /// Places, sizes and directions.
+    /// Locations, sizes and directions.
     Requests = 0,
     /// Pauses between arrivals.
     Arrivals = 0x5bd1_e995_9d1b_58d3,
@@ -32,9 +32,9 @@ pub(super) enum Purpose {
     Replications = 0x9fb2_1c65_1e98_df25,
 }
 
-/// The seeds of independent runs of one model, without end. The first is `seed` itself; the
-/// others are drawn, so that the runs of neighbouring seeds have none in common, and below `2^53`,
-/// so that they pass unharmed through programs that take all numbers for floats.
+/// An endless sequence of seeds for independent runs of one model. The first is `seed` itself; the
+/// others are random, so that neighbouring seeds share no runs, and below `2^53`, so that they
+/// survive programs that treat all numbers as floats.
 pub fn replication_seeds(seed: u64) -> impl Iterator<Item = u64> {
     let mut generator = generator(seed, 0, Purpose::Replications);
     let others = std::iter::repeat_with(move || generator.next_u64() >> 11);
@@ -48,16 +48,16 @@ pub(super) fn below(generator: &mut Generator, bound: u64) -> u64 {
     ((u128::from(generator.next_u64()) * u128::from(bound)) >> 64) as u64
 }
 
-/// A draw with a fixed probability.
+/// A Bernoulli trial.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chance {
-    /// A draw of 64 bits below this is a hit.
+    /// A 64-bit number below this is a hit.
     below: u64,
     is_certain: bool,
 }
 
 impl Chance {
-    /// A hit in this `share` of draws, from 0 to 1.
+    /// A hit with probability `share`, from 0 to 1.
     pub(super) fn of(share: f64) -> Self {
         Self {
             below: (share * 2f64.powi(64)) as u64,
@@ -71,26 +71,27 @@ impl Chance {
     }
 }
 
-/// One of a few things, taken with its share.
+/// A value and its share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share<T> {
-    /// How often, from 0 to 1.
+    /// The share, from 0 to 1.
     pub share: f64,
-    /// What is taken.
+    /// The value.
     pub of: T,
 }
 
-/// A choice among a few things with fixed shares.
+/// A random choice among a few values with fixed shares.
 #[derive(Clone, Debug)]
 pub(super) struct WeightedChoice<T> {
-    /// A draw of 64 bits below the number takes the thing, unless an earlier one was taken.
+    /// A 64-bit number below the first element selects the value, unless an earlier one was
+    /// selected.
     first: Vec<(u64, T)>,
-    /// Taken otherwise.
+    /// Selected otherwise.
     last: T,
 }
 
 impl<T> WeightedChoice<T> {
-    /// Among `parts`, whose shares add up to one. `None` of none.
+    /// Chooses among `parts`, whose shares add up to one. `None` if empty.
     pub(super) fn new(mut parts: Vec<Share<T>>) -> Option<Self> {
         let last = parts.pop()?.of;
         let mut sum = 0.0;
@@ -104,12 +105,12 @@ impl<T> WeightedChoice<T> {
         })
     }
 
-    /// The only thing, where there is no choice.
+    /// The only value, if there is no choice.
     pub(super) fn only(&self) -> Option<&T> {
         self.first.is_empty().then_some(&self.last)
     }
 
-    /// Takes one. A single thing costs no random number.
+    /// Selects one. A single value costs no random number.
     #[inline]
     pub(super) fn take(&mut self, generator: &mut Generator) -> &mut T {
         if self.first.is_empty() {
@@ -121,9 +122,9 @@ impl<T> WeightedChoice<T> {
     }
 }
 
-/// A table of things with weights, from which one is taken in a time that does not grow with it:
-/// each entry is as likely as any other, and stands for its own thing up to a threshold and for
-/// another's above. (Walker's alias method; Zipf's places cite it.)
+/// A table of weighted values from which one is selected in constant time: all entries are equally
+/// likely, and each selects its own value up to a threshold and another's above. (Walker's alias
+/// method; see the origin of `zipf`.)
 #[derive(Clone, Debug)]
 pub(super) struct Alias<T> {
     entries: Vec<Entry<T>>,
@@ -131,16 +132,16 @@ pub(super) struct Alias<T> {
 
 #[derive(Clone, Copy, Debug)]
 struct Entry<T> {
-    /// A draw of 64 bits below this takes the entry's own thing.
+    /// A 64-bit number below this selects the entry's own value.
     below: u64,
     own: T,
-    /// The other's place in the table, and the other.
+    /// Index of the other value in the table, and the value.
     other: (usize, T),
 }
 
 impl<T: Copy> Alias<T> {
-    /// Of things with these weights, at least one, none negative; `thing` makes the one at each
-    /// place.
+    /// A table for these weights, at least one, none negative; `thing` creates the value at each
+    /// index.
     pub(super) fn new(weights: &[f64], thing: impl Fn(usize) -> T) -> Self {
         let mean = weights.iter().sum::<f64>() / weights.len() as f64;
         let mut left: Vec<f64> = weights.iter().map(|weight| weight / mean).collect();
@@ -155,7 +156,7 @@ impl<T: Copy> Alias<T> {
         while let (Some(poor), Some(rich)) = (small.pop(), large.pop()) {
             entries[poor].below = (left[poor] * 2f64.powi(64)) as u64;
             entries[poor].other = (rich, entries[rich].own);
-            // In this order, so that nothing is lost where the rich one has much.
+            // In this order, so that no precision is lost if the rich one is large.
             left[rich] = (left[rich] + left[poor]) - 1.0;
             let next = if left[rich] < 1.0 {
                 &mut small
@@ -164,12 +165,12 @@ impl<T: Copy> Alias<T> {
             };
             next.push(rich);
         }
-        // What is left over has a share of one but for rounding.
+        // The rest have a share of one except for rounding.
         Self { entries }
     }
 
-    /// Takes one, with its place. The high half of a product chooses the entry, what is left of
-    /// it between its two things.
+    /// Selects one, with its index. The high half of a product selects the entry, the low half one
+    /// of its two values.
     #[inline]
     pub(super) fn take(&self, generator: &mut Generator) -> (usize, T) {
         let product = u128::from(generator.next_u64()) * self.entries.len() as u128;
@@ -207,10 +208,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbouring_seeds_share_no_replication() {
+    fn neighbouring_seeds_share_no_replications() {
         let first = |seed| replication_seeds(seed).take(1_000).collect::<Vec<u64>>();
         let mut all = [first(0), first(1), first(2), first(u64::MAX)].concat();
-        // Drawn once and kept: a change here changes every recorded result.
+        // Recorded once: a change here changes every recorded result.
         let kept = [7, 2_696_458_974_202_583, 1_168_061_179_187_503];
         assert_eq!(first(7)[..3], kept);
         assert!(first(1).iter().all(|seed| *seed < 1 << 53));
@@ -220,8 +221,9 @@ mod tests {
     }
 
     #[test]
-    fn an_alias_table_gives_each_thing_its_weight() {
-        // Of 12 parts: 1, 0, 8 and 3; exactly, as a table of four entries splits twelfths so.
+    fn alias_table_gives_each_value_its_weight() {
+        // Of 12 parts: 1, 0, 8 and 3; exact, because a table of four entries can represent
+        // twelfths.
         let table = Alias::new(&[1.0, 0.0, 8.0, 3.0], |place| place);
         let mut shares = [0.0; 4];
         for (place, entry) in table.entries.iter().enumerate() {

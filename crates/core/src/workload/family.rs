@@ -1,13 +1,12 @@
-//! What the three families of generators have in common: a description each, a table, and an
-//! enumeration of the draws, so that a request costs jumps that are predicted and no call through
-//! a pointer.
+//! The common parts of the three families of generators: documentation, a table, and an enumeration
+//! of the samplers, so that a request costs predictable branches instead of indirect calls.
 
-/// What a generator says about itself.
+/// Documentation of a generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GeneratorInfo {
-    /// What workloads call it.
+    /// Its name in workloads.
     pub name: &'static str,
-    /// One line for a list.
+    /// One line for lists.
     pub summary: &'static str,
     /// Its parameters as they are written, such as `rate=60/s`, and what each means.
     pub parameters: &'static [(&'static str, &'static str)],
@@ -15,17 +14,17 @@ pub struct GeneratorInfo {
     pub origin: &'static str,
 }
 
-/// Makes, of the members of a family, the enumeration of their descriptions, the table of what
-/// they say about themselves, the reader that finds one by its name, and the enumeration of
-/// their draws. Its functions are those of the family's trait: what a description tells, how it
-/// is made ready, and the draw; each with the arguments of a call in braces, as a macro cannot
-/// repeat them for each member. A new member is its file, its `mod` line, its name in the list.
+/// Generates, from the members of a family, the enumeration of their parameters, the table of their
+/// documentation, the parser that finds one by name, and the enumeration of their samplers. The
+/// functions are those of the family's trait: a query, `ready`, and the draw; each with its call
+/// arguments in braces, because a macro cannot repeat them for each member. Adding a member takes
+/// its file, its `mod` line and its name in the list.
 macro_rules! family {
     (
         $(#[$about:meta])*
         $family:ident: $member_trait:ident [$($member:ident),+ $(,)?]
-        fn $tell:ident($($heard:ident: $heard_type:ty),*) -> $told:ty { $tell_call:tt }
-        fn ready($($met:ident: $met_type:ty),*) -> $draws:ident { $ready_call:tt }
+        fn $query:ident($($query_arg:ident: $query_type:ty),*) -> $answer:ty { $query_call:tt }
+        fn ready($($ready_arg:ident: $ready_type:ty),*) -> $draws:ident { $ready_call:tt }
         fn $draw:ident($($name:ident: $type:ty),*) $(-> $drawn:ty)? { $draw_call:tt }
     ) => {
         $(#[$about])*
@@ -38,11 +37,11 @@ macro_rules! family {
         }
 
         impl $family {
-            /// The table: what each member says about itself.
+            /// The documentation of each member.
             pub const INFOS: &'static [$crate::workload::GeneratorInfo] =
                 &[$(<$member as $member_trait>::INFO),+];
 
-            /// Reads the member that `call` names, if there is one.
+            /// Parses the member that `call` names, if there is one.
             pub(in crate::workload) fn read(
                 call: &$crate::text::Call<'_>,
                 args: &mut $crate::workload::Args<'_>,
@@ -55,22 +54,22 @@ macro_rules! family {
                 None
             }
 
-            /// As the member says.
-            pub(in crate::workload) fn $tell(&self, $($heard: $heard_type),*) -> $told {
+            /// Delegates to the member.
+            pub(in crate::workload) fn $query(&self, $($query_arg: $query_type),*) -> $answer {
                 match self {
-                    $(Self::$member(member) => member.$tell $tell_call),+
+                    $(Self::$member(member) => member.$query $query_call),+
                 }
             }
 
-            /// Makes the member ready to be drawn from.
-            pub(in crate::workload) fn ready(&self, $($met: $met_type),*) -> $draws {
+            /// Creates the member's sampler.
+            pub(in crate::workload) fn ready(&self, $($ready_arg: $ready_type),*) -> $draws {
                 match self {
                     $(Self::$member(member) => $draws::$member(member.ready $ready_call)),+
                 }
             }
         }
 
-        /// One of the family, ready to be drawn from.
+        /// A sampler of one of the family.
         #[derive(Clone, Debug)]
         pub(in crate::workload) enum $draws {
             $($member(<$member as $member_trait>::Draw)),+

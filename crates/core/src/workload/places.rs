@@ -1,7 +1,7 @@
-//! Where requests go.
+//! Placement of requests.
 //!
-//! Places are counted in units: the number of sectors of which all sizes of the stream are
-//! multiples, and at multiples of which its requests begin.
+//! Places are counted in units: all sizes of a stream are multiples of its unit, and its requests
+//! begin at multiples of it.
 
 mod hot;
 mod local;
@@ -22,12 +22,12 @@ use super::{Args, Disk};
 use crate::request::Op;
 use crate::text::{Call, InputError, percent};
 
-/// A rule for the places of requests.
+/// A placement rule.
 pub(super) trait Placement: Sized {
-    /// What it says about itself.
+    /// Its documentation.
     const INFO: GeneratorInfo;
 
-    /// It, ready to be drawn from.
+    /// Its sampler.
     type Draw;
 
     /// Reads its parameters.
@@ -36,14 +36,14 @@ pub(super) trait Placement: Sized {
     /// What it needs and the room does not offer, if anything.
     fn error(&self, room: Room) -> Option<InputError>;
 
-    /// Makes it ready for this room.
+    /// Creates its sampler for this room.
     fn ready(&self, room: Room) -> Self::Draw;
 }
 
 /// The disk and the requests of a stream, in the stream's units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Room {
-    /// Units of the disk; what is left of the last, incomplete one is not used.
+    /// Units of the disk; an incomplete last one is not used.
     pub(super) units: u64,
     /// Units of the largest request.
     pub(super) max: u64,
@@ -52,7 +52,7 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Of a disk, for requests of these sizes.
+    /// The room of a disk, for requests of these sizes.
     pub(super) fn new(disk: Disk, bounds: Bounds) -> Self {
         Self {
             units: disk.sectors.0 / bounds.unit.0,
@@ -62,17 +62,17 @@ impl Room {
     }
 }
 
-/// A request whose place is being drawn.
+/// A request that is being placed.
 pub(super) struct Unplaced {
     /// Its size in units.
     pub(super) size: u64,
     /// Its direction, which a place that continues another request may change.
     pub(super) op: Op,
-    /// The stream's request before it.
+    /// The stream's previous request.
     pub(super) last: Option<Placed>,
 }
 
-/// A request that has its place.
+/// A request that has been placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Placed {
     /// First unit.
@@ -83,21 +83,21 @@ pub(super) struct Placed {
     pub(super) op: Op,
 }
 
-/// A place in `[from, to)` at which a request of `size` lies within.
+/// A random start such that a request of `size` lies within `[from, to)`.
 #[inline]
 fn within(generator: &mut Generator, from: u64, to: u64, size: u64) -> u64 {
     from + below(generator, to - from - size + 1)
 }
 
 family! {
-    /// Rules for the places of requests.
+    /// Placement rules.
     Places: Placement [Uniform, Sequential, Local, Hot, Zipf]
     fn error(room: Room) -> Option<InputError> { (room) }
     fn ready(room: Room) -> PlaceDraw { (room) }
     fn next(generator: &mut Generator, request: &mut Unplaced) -> u64 { (generator, request) }
 }
 
-/// A rule for each request, drawn with its share.
+/// A random mix of placement rules.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlaceMix {
     /// The rules; their shares add up to one.
@@ -168,7 +168,7 @@ impl PlaceMix {
     }
 }
 
-/// Sums of written percentages miss a whole by less.
+/// Rounding error of a sum of percentages is below this.
 const ROUNDING: f64 = 1e-9;
 
 fn unknown(field: &str, found: &str) -> InputError {

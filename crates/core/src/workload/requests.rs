@@ -7,20 +7,20 @@ use super::{Disk, Stream};
 use crate::request::{Op, Request};
 use crate::units::{Lbn, SectorCount};
 
-/// Requests drawn at a time: in a loop of its own that keeps the generator in registers, which
-/// is three times as fast as one call for each.
+/// Number of requests generated at a time: a tight loop keeps the generator in registers, which is
+/// three times as fast as one call per request.
 const BATCH: usize = 32;
 
-/// Requests without end.
+/// An endless sequence of requests.
 #[derive(Clone, Debug)]
 pub struct Requests {
-    /// Drawn, of which those from `next` on are still to be handed out.
+    /// Generated requests; those from `next` on have not been returned yet.
     batch: [Request; BATCH],
     next: usize,
-    source: StreamRequests,
+    stream: StreamRequests,
 }
 
-/// What requests are drawn from.
+/// The state from which requests are generated.
 #[derive(Clone, Debug)]
 struct StreamRequests {
     generator: Generator,
@@ -28,7 +28,7 @@ struct StreamRequests {
     size: SizeDraw,
     places: WeightedChoice<PlaceDraw>,
     last: Option<Placed>,
-    /// Sectors of a unit, and units of the disk.
+    /// Sectors per unit, and units of the disk.
     unit: u64,
     units: u64,
     next_id: u64,
@@ -46,7 +46,7 @@ impl Requests {
         Self {
             batch: [none; BATCH],
             next: BATCH,
-            source: StreamRequests {
+            stream: StreamRequests {
                 generator: generator(seed, number, Purpose::Requests),
                 reads: Chance::of(stream.read_share),
                 size: stream.sizes.ready(bounds),
@@ -60,7 +60,7 @@ impl Requests {
         }
     }
 
-    /// The next; there always is one.
+    /// The next request; there always is one.
     #[inline]
     pub fn next_request(&mut self) -> Request {
         if let Some(request) = self.batch.get(self.next) {
@@ -70,10 +70,10 @@ impl Requests {
         self.refill()
     }
 
-    /// Draws the next batch and hands out its first.
+    /// Generates the next batch and returns its first request.
     #[cold]
     fn refill(&mut self) -> Request {
-        self.source.fill(&mut self.batch);
+        self.stream.fill(&mut self.batch);
         self.next = 1;
         self.batch[0]
     }
@@ -101,7 +101,7 @@ impl StreamRequests {
         }
     }
 
-    /// One size and uniform places, the workload of most studies: the same requests as from
+    /// One size and uniform placement, the workload of most studies: the same requests as
     /// [`Self::fill_any`] in half the time.
     fn fill_plain(&mut self, batch: &mut [Request; BATCH]) {
         let mut generator = self.generator.clone();

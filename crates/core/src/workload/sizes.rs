@@ -1,4 +1,4 @@
-//! How large requests are.
+//! Sizes of requests.
 
 mod exponential;
 mod fixed;
@@ -16,10 +16,10 @@ use crate::units::SectorCount;
 
 /// A distribution of sizes.
 pub(super) trait Size: Sized {
-    /// What it says about itself.
+    /// Its documentation.
     const INFO: GeneratorInfo;
 
-    /// It, ready to be drawn from.
+    /// Its sampler.
     type Draw;
 
     /// Reads its parameters.
@@ -28,16 +28,16 @@ pub(super) trait Size: Sized {
     /// Its bounds.
     fn bounds(&self) -> Bounds;
 
-    /// Makes it ready; it draws sizes in units of its bounds.
+    /// Creates its sampler, which generates sizes in units of its bounds.
     fn ready(&self, bounds: Bounds) -> Self::Draw;
 }
 
-/// What sizes can be.
+/// The range of sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
-    /// All sizes are multiples of this, and requests begin at multiples of it.
+    /// All sizes and starts are multiples of this.
     pub(super) unit: SectorCount,
-    /// None is larger.
+    /// The largest size.
     pub(super) max: SectorCount,
 }
 

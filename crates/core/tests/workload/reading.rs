@@ -225,7 +225,7 @@ fn requests_that_cannot_be() {
         ),
         (
             "poisson(rate=1/s) hot(at=99.5%)",
-            "hot.at: found \"99.5 %\", expected at most 99 %, as the zone is so wide",
+            "hot.at: found \"99.5 %\", expected at most 99 %, because of the width of the zone",
         ),
         (
             "poisson(rate=1/s) hot(at=0%, width=0%)",

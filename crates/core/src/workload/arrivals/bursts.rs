@@ -8,9 +8,9 @@ use crate::workload::draw::exponential;
 /// Poisson process.
 ///
 /// An arrival leaves the process on, and exponential times have no memory; so pauses are
-/// independent, and nothing need be remembered from one to the next. With rate `λ` within
-/// bursts, mean on time `a` and mean off time `b`, the mean pause is `(a + b) / (a λ)` and the
-/// squared coefficient of variation `1 + 2 λ a b² / (a + b)²`.
+/// independent, and no state is carried from one to the next. With rate `λ` within bursts, mean on
+/// time `a` and mean off time `b`, the mean pause is `(a + b) / (a λ)` and the squared coefficient
+/// of variation `1 + 2 λ a b² / (a + b)²`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bursts {
     /// Mean pause within a burst; positive.
@@ -21,7 +21,7 @@ pub struct Bursts {
     pub off: Span,
 }
 
-/// At least one arrival on average in so many bursts.
+/// At least one arrival on average in this many bursts.
 const MAX_BURSTS: u64 = 1_000;
 
 impl Pause for Bursts {
@@ -30,10 +30,10 @@ impl Pause for Bursts {
         summary: "poisson, switched on and off for exponential times",
         parameters: &[
             ("on=100ms", "mean length of a burst"),
-            ("off=900ms", "mean time between two"),
+            ("off=900ms", "mean time between bursts"),
             (
                 "rate=600/s",
-                "arrivals a second within a burst; or mean=TIME, the pause",
+                "arrivals per second within a burst; or mean=TIME, the pause",
             ),
         ],
         origin: "Kuczura, \"The interrupted Poisson process as an overflow process\", Bell \
@@ -48,7 +48,7 @@ impl Pause for Bursts {
             off: args.time("off")?,
             pause: args.mean_or_rate()?,
         };
-        // Bursts are drawn one by one, until one has an arrival.
+        // Bursts are generated one by one, until one has an arrival.
         if bursts.on * MAX_BURSTS < bursts.pause {
             let least = Span::from_ns(bursts.pause.as_ns() / MAX_BURSTS as i64);
             let found = bursts.on.to_string();

@@ -4,7 +4,7 @@ use super::{Args, Call, Deterministic, GeneratorInfo, InputError, Pauses};
 use crate::text::quantity;
 use crate::units::Span;
 
-/// Clients that each wait for their request, think, and ask again. All ask at the start.
+/// Clients that each wait for their request, think, and issue the next. All issue one at the start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Closed {
     /// The multiprogramming level; at least one.
@@ -18,13 +18,13 @@ const MAX_CLIENTS: u64 = 10_000_000;
 impl Closed {
     pub(super) const INFO: GeneratorInfo = GeneratorInfo {
         name: "closed",
-        summary: "clients, each of which asks again when its request is completed",
+        summary: "clients, each of which issues a request when its previous one is completed",
         parameters: &[
             ("clients=64", "the multiprogramming level"),
             (
                 "think=3ms",
-                "pause before a client asks again, a time or pauses such as poisson(mean=3ms); \
-                 none when left out",
+                "pause before a client's next request, a time or pauses such as poisson(mean=3ms); \
+                 none by default",
             ),
         ],
         origin: "lumb01, experimental setup; worthington96 section 6",

@@ -1,9 +1,9 @@
-//! Pauses that are all the same.
+//! Constant pauses.
 
 use super::{Args, Generator, GeneratorInfo, InputError, Pause, Pausing};
 use crate::units::Span;
 
-/// One pause, always.
+/// Always the same pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deterministic {
     /// The pause; not negative.
@@ -13,8 +13,8 @@ pub struct Deterministic {
 impl Pause for Deterministic {
     const INFO: GeneratorInfo = GeneratorInfo {
         name: "deterministic",
-        summary: "pauses all of one length",
-        parameters: &[("rate=60/s", "arrivals a second; or mean=TIME, the pause")],
+        summary: "constant pauses",
+        parameters: &[("rate=60/s", "arrivals per second; or mean=TIME, the pause")],
         origin: "the D of Kendall's notation",
     };
 

@@ -1,4 +1,4 @@
-//! Pauses more even than exponential ones.
+//! Pauses more regular than exponential ones.
 
 use rand_distr::{Distribution, Gamma};
 
@@ -6,9 +6,8 @@ use super::{Args, Generator, GeneratorInfo, InputError, Pause, Pausing};
 use crate::units::Span;
 use crate::workload::draw::scaled;
 
-/// Pauses that are sums of `stages` exponential ones: a squared coefficient of variation of
-/// `1 / stages`. Drawn from the Gamma distribution of that shape, in a time that does not grow
-/// with it.
+/// Pauses that are sums of `stages` exponential ones: a squared coefficient of variation of `1 /
+/// stages`. Sampled from the Gamma distribution of that shape, in constant time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Erlang {
     /// Number of exponential stages; at least one.
@@ -22,10 +21,13 @@ const MAX_STAGES: u64 = 1_000_000;
 impl Pause for Erlang {
     const INFO: GeneratorInfo = GeneratorInfo {
         name: "erlang",
-        summary: "sums of k exponential pauses, more even than poisson",
+        summary: "sums of k exponential pauses, more regular than poisson",
         parameters: &[
-            ("k=4", "stages; the squared coefficient of variation is 1/k"),
-            ("rate=60/s", "arrivals a second; or mean=TIME, the pause"),
+            (
+                "k=4",
+                "number of stages; the squared coefficient of variation is 1/k",
+            ),
+            ("rate=60/s", "arrivals per second; or mean=TIME, the pause"),
         ],
         origin: "liu05 section 5.3.3 (four stages) and appendix B.5",
     };
@@ -54,7 +56,7 @@ impl Pause for Erlang {
     }
 }
 
-/// [`Erlang`], ready.
+/// Sampler of [`Erlang`].
 #[derive(Clone, Copy, Debug)]
 pub(in crate::workload) struct ErlangDraw {
     /// Of mean 1.

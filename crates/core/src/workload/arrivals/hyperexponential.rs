@@ -1,4 +1,4 @@
-//! Pauses less even than exponential ones.
+//! Pauses less regular than exponential ones.
 
 use super::{Args, Generator, GeneratorInfo, InputError, Pause, Pausing};
 use crate::units::Span;
@@ -6,15 +6,15 @@ use crate::workload::draw::{Chance, exponential};
 
 /// Pauses of two kinds, both exponential: a share of them is longer by a ratio.
 ///
-/// With share `p` and ratio `r`, the mean is `m (p r + 1 - p)` where `m` is that of the short
-/// ones, and the squared coefficient of variation
-/// `2 (p r² + 1 - p) / (p r + 1 - p)² - 1`. For liu05's `p = 0.1`, `r = 9` that is 41/9; the
-/// text there gives 50/9, which is the same without the `- 1`.
+/// With share `p` and ratio `r`, the mean is `m (p r + 1 - p)` where `m` is the mean of the short
+/// ones, and the squared coefficient of variation `2 (p r² + 1 - p) / (p r + 1 - p)² - 1`. For
+/// liu05's `p = 0.1`, `r = 9` that is 41/9; the text gives 50/9, which is the same without the `-
+/// 1`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hyperexponential {
     /// Share of the long pauses, from 0 to 1.
     pub long_share: f64,
-    /// How many times as long they are on average; at least 1.
+    /// Ratio of the mean long pause to the mean short one; at least 1.
     pub ratio: f64,
     /// Mean of all pauses; positive.
     pub mean: Span,
@@ -23,11 +23,11 @@ pub struct Hyperexponential {
 impl Pause for Hyperexponential {
     const INFO: GeneratorInfo = GeneratorInfo {
         name: "hyperexponential",
-        summary: "exponential pauses, a share of them longer: less even than poisson",
+        summary: "exponential pauses, a share of them longer: less regular than poisson",
         parameters: &[
             ("long=10%", "share of the long pauses"),
-            ("ratio=9", "how many times as long they are"),
-            ("rate=60/s", "arrivals a second; or mean=TIME, the pause"),
+            ("ratio=9", "ratio of long to short pauses"),
+            ("rate=60/s", "arrivals per second; or mean=TIME, the pause"),
         ],
         origin: "liu05 section 5.3.3 (p = 0.1, a ratio of 9) and appendix B.5",
     };
@@ -61,7 +61,7 @@ impl Pause for Hyperexponential {
     }
 }
 
-/// [`Hyperexponential`], ready.
+/// Sampler of [`Hyperexponential`].
 #[derive(Clone, Copy, Debug)]
 pub(in crate::workload) struct HyperexponentialDraw {
     is_long: Chance,

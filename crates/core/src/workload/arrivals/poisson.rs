@@ -15,7 +15,7 @@ impl Pause for Poisson {
     const INFO: GeneratorInfo = GeneratorInfo {
         name: "poisson",
         summary: "exponential pauses",
-        parameters: &[("rate=60/s", "arrivals a second; or mean=TIME, the pause")],
+        parameters: &[("rate=60/s", "arrivals per second; or mean=TIME, the pause")],
         origin: "worthington94 section 5; jacobson91 section 6; liu05 section 4.2",
     };
 

@@ -1,10 +1,10 @@
-//! Pauses of any length within bounds.
+//! Uniformly distributed pauses.
 
 use super::{Args, Generator, GeneratorInfo, InputError, Pause, Pausing};
 use crate::units::Span;
 use crate::workload::draw::below;
 
-/// Pauses uniform from one time to another, both included, in whole nanoseconds.
+/// Pauses uniform between two times, inclusive, in whole nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uniform {
     /// The shortest; not negative.
@@ -19,10 +19,10 @@ impl Pause for Uniform {
         summary: "pauses uniform between two times",
         parameters: &[
             ("to=22ms", "the longest pause"),
-            ("from=0ms", "the shortest; 0 when left out"),
+            ("from=0ms", "the shortest; 0 by default"),
         ],
-        origin: "worthington94 figure 2 and worthington96 section 6, 0 to 22 ms: there, as their \
-                 traces show, the pause behind each completion, closed(clients=1, \
+        origin: "worthington94 figure 2 and worthington96 section 6, 0 to 22 ms: as their traces \
+                 show, the pause after each completion, closed(clients=1, \
                  think=uniform(to=22ms))",
     };
 

@@ -1,18 +1,18 @@
-//! In a few zones.
+//! Placement in a few zones.
 
 use super::{Args, Generator, GeneratorInfo, InputError, Placement, Room, Unplaced, below, within};
 use crate::text::percent;
 
-/// Anywhere within one of a few zones of one width, each zone as likely.
+/// Anywhere within one of a few zones of equal width, all equally likely.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hot {
-    /// Where each begins, as a share of the disk from 0 to 1.
+    /// Where each zone begins, as a share of the disk from 0 to 1.
     pub at_share: Vec<f64>,
     /// Width of each, as a share of the disk from 0 to 1.
     pub width_share: f64,
 }
 
-/// liu05's.
+/// The width in liu05.
 const WIDTH_SHARE: f64 = 0.01;
 
 impl Placement for Hot {
@@ -21,7 +21,7 @@ impl Placement for Hot {
         summary: "within a few zones",
         parameters: &[
             ("at=0%, at=50%", "where each zone begins"),
-            ("width=1%", "width of each; 1 % of the disk when left out"),
+            ("width=1%", "width of each zone; 1 % of the disk by default"),
         ],
         origin: "liu05 figure 6.1 (two zones of 1 % each, the outermost and the central)",
     };
@@ -69,7 +69,7 @@ impl Hot {
     }
 }
 
-/// [`Hot`], ready.
+/// Sampler of [`Hot`].
 #[derive(Clone, Debug)]
 pub(in crate::workload) struct HotDraw {
     zones: Vec<(u64, u64)>,

@@ -1,15 +1,15 @@
-//! Near the last request.
+//! Placement near the last request.
 
 use rand_distr::{Distribution, StandardNormal};
 
 use super::{Args, Generator, GeneratorInfo, InputError, Placement, Room, Unplaced, within};
 use crate::units::SectorCount;
 
-/// From the beginning of the stream's last request to that of this, a normal distance of mean
-/// zero. A place beyond either end of the disk is drawn again.
+/// A normally distributed distance of mean zero from the start of the stream's last request. A
+/// place beyond either end of the disk is rejected and generated again.
 ///
-/// "10000 sector variance" in worthington94 is the deviation: on the HP C2247's trace the
-/// distances of local requests deviate by 9,800 sectors.
+/// "10000 sector variance" in worthington94 is the standard deviation: in the HP C2247's trace the
+/// distances of local requests have one of 9,800 sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Local {
     /// Standard deviation of the distance; positive.
@@ -48,7 +48,7 @@ impl Placement for Local {
     }
 }
 
-/// [`Local`], ready.
+/// Sampler of [`Local`].
 #[derive(Clone, Copy, Debug)]
 pub(in crate::workload) struct LocalDraw {
     units: u64,
@@ -67,7 +67,8 @@ impl LocalDraw {
         let Some(last) = request.last else {
             return within(generator, 0, self.units, request.size);
         };
-        // A large request after a small one at the end of the disk: from as far as it can be.
+        // For a large request after a small one at the end of the disk: from the last possible
+        // place.
         let from = last.start.min(last_place);
         loop {
             let normal: f64 = StandardNormal.sample(generator);

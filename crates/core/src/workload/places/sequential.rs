@@ -1,21 +1,21 @@
-//! Where another request ended.
+//! Placement where another request ended.
 
 use super::{
     Args, Generator, GeneratorInfo, InputError, Placed, Placement, Room, Unplaced, below, within,
 };
 
-/// Each request begins where another ended, and has its direction: where the stream's last
-/// request ended, whatever rule placed that, or where the last of one of several runs of its
-/// own did, each as likely. The first of a run, and one that would pass the end of the disk, go
+/// Each request begins where another ended, and has its direction: where the stream's last request
+/// ended, whatever rule placed it, or where the last request of one of several runs did, all
+/// equally likely. The first of a run, and one that would pass the end of the disk, is placed
 /// anywhere.
 ///
-/// That the direction is kept is what the traces of worthington94 and worthington96 show (all
-/// 3,013 sequential requests on the HP C2247, all 2,494 on the Seagate ST41601N). So where all
-/// requests of a stream are sequential, its first one's direction is that of all, and where all
-/// are in runs, those of the runs are.
+/// The traces of worthington94 and worthington96 show that the direction is kept (all 3,013
+/// sequential requests on the HP C2247, all 2,494 on the Seagate ST41601N). So if all requests of a
+/// stream are sequential, they all have the direction of the first one, and if all are in runs,
+/// that of the first one of their run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sequential {
-    /// Number of runs of its own; `None` to continue the stream's last request.
+    /// Number of separate runs; `None` to continue the stream's last request.
     pub runs: Option<usize>,
 }
 
@@ -27,8 +27,8 @@ impl Placement for Sequential {
         summary: "where the last request ended, in the same direction",
         parameters: &[(
             "runs=4",
-            "so many runs in turn at random, each where it ended itself; when left out, where \
-             the last request of the stream ended",
+            "number of runs, chosen at random, each of which continues where it ended; by \
+             default, where the last request of the stream ended",
         )],
         origin: "worthington94 figure 2 and worthington96 section 6 (30 % sequential)",
     };
@@ -54,7 +54,7 @@ impl Placement for Sequential {
     }
 }
 
-/// [`Sequential`], ready.
+/// Sampler of [`Sequential`].
 #[derive(Clone, Debug)]
 pub(in crate::workload) struct SequentialDraw {
     units: u64,
@@ -83,7 +83,7 @@ impl SequentialDraw {
     }
 }
 
-/// Where `before` ended, or anywhere.
+/// The end of `before` if the request fits there, or anywhere.
 #[inline]
 fn after(
     before: Option<Placed>,

@@ -1,15 +1,15 @@
-//! Anywhere.
+//! Uniform placement.
 
 use super::{Args, Generator, GeneratorInfo, InputError, Placement, Room, Unplaced, within};
 
-/// Every place on the disk alike.
+/// All places on the disk equally likely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uniform;
 
 impl Placement for Uniform {
     const INFO: GeneratorInfo = GeneratorInfo {
         name: "uniform",
-        summary: "every place alike",
+        summary: "all places equally likely",
         parameters: &[],
         origin: "worthington94 section 5; jacobson91 section 6; liu05 section 4.2",
     };
@@ -29,7 +29,7 @@ impl Placement for Uniform {
     }
 }
 
-/// [`Uniform`], ready.
+/// Sampler of [`Uniform`].
 #[derive(Clone, Copy, Debug)]
 pub(in crate::workload) struct UniformDraw {
     units: u64,

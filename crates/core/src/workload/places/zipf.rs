@@ -1,45 +1,42 @@
-//! A few extents often, many seldom.
+//! Placement with Zipf popularity: a few extents often, many rarely.
 
 use super::{Args, Generator, GeneratorInfo, InputError, Placement, Room, Unplaced, within};
 use crate::units::{Bytes, SectorCount};
 use crate::workload::draw::{Alias, unit};
 
-/// The disk in extents of one size; the `k`-th most popular is taken with a probability that
-/// goes as `k^-exponent`, and within it every place alike. What is left after the last whole
-/// extent is not used.
+/// The disk is divided into extents of one size; the `k`-th most popular has a probability
+/// proportional to `k^-exponent`, and within it all places are equally likely. The incomplete
+/// extent at the end is not used.
 ///
-/// Popular extents lie scattered: the `k`-th is number `k s` modulo their number, `s` being a
-/// step near the golden section of it that shares no factor with it. So every extent has its
-/// turn once, and neighbours in popularity lie far apart.
+/// Popular extents are scattered: the `k`-th is number `k s` modulo their count, where `s` is a
+/// step near the golden section of the count that is coprime to it. So every extent occurs once,
+/// and neighbours in popularity are far apart.
 ///
-/// The 16,384 most popular extents are drawn from a table. The others together are one entry of
-/// it, behind which the rank is the inverse of the integral of `x^-exponent`, cut at half ranks:
-/// there, the integral over a rank and its term differ by less than 2 in 10^8.
+/// The 16,384 most popular extents are selected from a table. The others share one entry of it, for
+/// which the rank is the inverse of the integral of `x^-exponent`, cut at half ranks: there, the
+/// integral over a rank differs from its term by less than 2 in 10^8.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Zipf {
-    /// The exponent, from 0, which makes all extents alike, to 10.
+    /// The exponent, from 0 (all extents equally popular) to 10.
     pub exponent: f64,
     /// Size of an extent; at least that of the largest request.
     pub extent: SectorCount,
 }
 
-/// Size of an extent, unless told otherwise.
+/// Default size of an extent.
 const EXTENT: Bytes = Bytes(1 << 20);
 
-/// Ranks that have an entry of their own in the table: as many as leave it in a second-level
-/// cache, half a megabyte.
+/// Number of ranks with their own table entry: the table then fits in a second-level cache, at half
+/// a megabyte.
 const LISTED: u64 = 1 << 14;
 
 impl Placement for Zipf {
     const INFO: GeneratorInfo = GeneratorInfo {
         name: "zipf",
-        summary: "a few extents often, many seldom: the k-th goes as k^-exponent",
+        summary: "a few extents often, many rarely: the k-th in proportion to k^-exponent",
         parameters: &[
-            ("exponent=1", "from 0, all alike, to 10"),
-            (
-                "extent=1MiB",
-                "what one popularity holds for; 1 MiB when left out",
-            ),
+            ("exponent=1", "from 0 (all equally popular) to 10"),
+            ("extent=1MiB", "size of the extents; 1 MiB by default"),
         ],
         origin: "Zipf's law; the table is Walker's, ACM Transactions on Mathematical Software \
                  3(3), 1977, filled as by Vose, IEEE Transactions on Software Engineering 17(9), \
@@ -86,7 +83,7 @@ impl Placement for Zipf {
     }
 }
 
-/// The step from one extent to the next in popularity, of this many.
+/// The step from one extent to the next in popularity, for this many extents.
 fn scatter(extents: u64) -> u64 {
     let golden = (extents as f64 * 0.618_033_988_749_894_9) as u64;
     let mut steps = golden.max(1)..;
@@ -98,12 +95,12 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// [`Zipf`], ready.
+/// Sampler of [`Zipf`].
 #[derive(Clone, Debug)]
 pub(in crate::workload) struct ZipfDraw {
-    /// The numbers of the most popular extents, and behind them the tail.
+    /// The numbers of the most popular extents, then the tail.
     listed: Alias<u64>,
-    /// The others; `None` where all are listed.
+    /// The others; `None` if all are listed.
     tail: Option<Tail>,
     /// Units of an extent.
     extent: u64,
@@ -131,7 +128,7 @@ impl ZipfDraw {
     fn number(&self, rank: u64) -> u64 {
         match rank.checked_mul(self.step) {
             Some(product) => product % self.extents,
-            // Apart, as a division of 128 bits takes ten times as long as the rest.
+            // Handled separately, because a 128-bit division takes ten times as long as the rest.
             None => (u128::from(rank) * u128::from(self.step) % u128::from(self.extents)) as u64,
         }
     }
@@ -140,7 +137,7 @@ impl ZipfDraw {
 /// Ranks that are not listed.
 #[derive(Clone, Copy, Debug)]
 struct Tail {
-    /// Of all of them together, where that of rank 1 is 1.
+    /// Total weight of all these ranks, where that of rank 1 is 1.
     weight: f64,
     /// Half a rank before the first, ranks being counted from 1.
     begin: f64,

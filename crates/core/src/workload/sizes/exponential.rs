@@ -5,21 +5,21 @@ use rand_distr::{Distribution, Exp1};
 use super::{Args, Bounds, Generator, GeneratorInfo, InputError, Size};
 use crate::units::SectorCount;
 
-/// Exponential sizes in whole units: the geometric distribution, `k` units with probability
-/// `q^(k - 1) (1 - q)`, whose mean `1 / (1 - q)` is exactly the one asked for. With `m` units for
-/// mean the variance is `m (m - 1)` square units.
+/// Exponential sizes in whole units: the geometric distribution, `k` units with probability `q^(k -
+/// 1) (1 - q)`, whose mean `1 / (1 - q)` is exactly the requested one. With a mean of `m` units the
+/// variance is `m (m - 1)` square units.
 ///
-/// A size above 16 times the mean is cut to that, as one of nine million is, so that there is a
-/// largest one for which a zone of the disk must have room.
+/// A size above 16 times the mean, one in nine million, is cut to that, so that there is a largest
+/// size for which a zone of the disk must have room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exponential {
     /// The mean; at least the unit.
     pub mean: SectorCount,
-    /// Sizes are multiples of this, and so are places; at least one.
+    /// Sizes and places are multiples of this; at least one.
     pub unit: SectorCount,
 }
 
-/// The largest size over the mean.
+/// Ratio of the largest size to the mean.
 const REACH: u64 = 16;
 
 impl Size for Exponential {
@@ -30,7 +30,7 @@ impl Size for Exponential {
             ("mean=8KiB", "the mean"),
             (
                 "unit=1sector",
-                "sizes and places are multiples of it; one sector when left out",
+                "sizes and places are multiples of it; one sector by default",
             ),
         ],
         origin: "worthington94 figure 2 and worthington96 section 6 (8 KB); lumb01. Departure: \
@@ -58,15 +58,15 @@ impl Size for Exponential {
     fn ready(&self, bounds: Bounds) -> ExponentialDraw {
         let stop = self.unit.0 as f64 / self.mean.0 as f64;
         ExponentialDraw {
-            // Not the standard library's, whose last bit differs from system to system. Zero
-            // where all sizes are one unit.
+            // Not the standard library's logarithm, whose last bit differs between systems. Zero if
+            // all sizes are one unit.
             scale: -1.0 / libm::log1p(-stop),
             max: bounds.max.0 / bounds.unit.0,
         }
     }
 }
 
-/// [`Exponential`], ready.
+/// Sampler of [`Exponential`].
 #[derive(Clone, Copy, Debug)]
 pub(in crate::workload) struct ExponentialDraw {
     /// Mean of the exponential distribution whose values, rounded up, are the sizes in units.

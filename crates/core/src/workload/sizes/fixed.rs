@@ -1,9 +1,9 @@
-//! Requests all of one size.
+//! Requests of one size.
 
 use super::{Args, Bounds, Generator, GeneratorInfo, InputError, Size};
 use crate::units::SectorCount;
 
-/// One size, always.
+/// Always the same size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fixed {
     /// The size; at least one sector.
@@ -13,7 +13,7 @@ pub struct Fixed {
 impl Size for Fixed {
     const INFO: GeneratorInfo = GeneratorInfo {
         name: "fixed",
-        summary: "one size; a bare size such as 8KiB says the same",
+        summary: "one size; a bare size such as 8KiB means the same",
         parameters: &[("size=8KiB", "the size")],
         origin: "worthington94 section 5; jacobson91 section 6 (8 KB)",
     };

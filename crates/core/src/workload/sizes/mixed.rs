@@ -16,7 +16,10 @@ impl Size for Mixed {
     const INFO: GeneratorInfo = GeneratorInfo {
         name: "mixed",
         summary: "a few sizes, each with its share",
-        parameters: &[("4KiB=96%, 24KiB=4%", "sizes and their shares, 100 % in all")],
+        parameters: &[(
+            "4KiB=96%, 24KiB=4%",
+            "sizes and their shares, which add up to 100 %",
+        )],
         origin: "liu05 section 4.2 (96 % of 4 KB, 4 % of 24 KB: airline reservations)",
     };
 
@@ -71,7 +74,7 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// [`Mixed`], ready.
+/// Sampler of [`Mixed`].
 #[derive(Clone, Debug)]
 pub(in crate::workload) struct MixedDraw {
     units: WeightedChoice<u64>,
