@@ -69,8 +69,8 @@ impl Disk {
 
 impl Args<'_> {
     /// A size from one sector to `most`.
-    fn size(&mut self, key: &'static str, most: SectorCount) -> Result<SectorCount, InputError> {
-        let expected = self.context.size_expected(most);
+    fn size(&mut self, key: &'static str, max: SectorCount) -> Result<SectorCount, InputError> {
+        let expected = self.context.size_expected(max);
         let disk = self.context;
         self.need(key, &expected, |text| disk.size(text, max))
     }
@@ -79,9 +79,9 @@ impl Args<'_> {
     fn maybe_size(
         &mut self,
         key: &'static str,
-        most: SectorCount,
+        max: SectorCount,
     ) -> Result<Option<SectorCount>, InputError> {
-        let expected = self.context.size_expected(most);
+        let expected = self.context.size_expected(max);
         let disk = self.context;
         self.maybe(key, &expected, |text| disk.size(text, max))
     }
@@ -138,7 +138,7 @@ impl Stream {
         Requests::new(self, disk, seed, number, of)
     }
 
-    /// What does not fit together or on the disk, if anything.
+    /// The first inconsistency, or thing that does not fit on the disk, if any.
     fn error(&self, disk: Disk) -> Option<InputError> {
         let bounds = self.sizes.bounds();
         if bounds.unit.0 == 0 || bounds.max.0 == 0 || bounds.max > disk.max_sectors() {
@@ -173,7 +173,7 @@ impl Workload {
     /// assert_eq!(reads.take(3).count(), 3);
     ///
     /// let error = Workload::parse("poison(rate=60/s)", disk).unwrap_err();
-    /// let told = "arrivals: found \"poison\", expected arrivals, perhaps \"poisson\"";
+    /// let expected = "arrivals: found \"poison\", expected arrivals, perhaps \"poisson\"";
     /// assert_eq!(error.to_string(), told);
     /// ```
     pub fn parse(text: &str, disk: Disk) -> Result<Self, InputError> {
@@ -185,9 +185,7 @@ impl Workload {
         })
     }
 
-    /// Reads a workload from the text of a TOML file, for `disk`. `file` is the name that errors
-    /// give. `file` is the name that errors
-    /// give.
+    /// Parses a workload from the text of a TOML file, for `disk`. `file` is the name that errors give.
     ///
     /// # Errors
     /// As [`Self::parse`], with file and line; and what is not TOML.
@@ -207,8 +205,8 @@ impl Workload {
     }
 }
 
-/// Reads arrivals, then places, and `size=` and `reads=` anywhere behind.
-fn stream_of_words(words: &[&str], disk: Disk) -> Result<Stream, InputError> {
+/// Parses arrivals, then placement, with `size=` and `reads=` anywhere after the arrivals.
+fn stream_of_expression(words: &[&str], disk: Disk) -> Result<Stream, InputError> {
     let Some((first, rest)) = words.split_first() else {
         let expected = "when requests come, such as poisson(rate=60/s)";
         return Err(InputError::missing("arrivals", expected));

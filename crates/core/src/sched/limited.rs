@@ -79,9 +79,9 @@ impl Rule for Limited {
     }
 }
 
-/// Reads any policy but this one: of two limits only the smaller would matter.
+/// Parses any policy except this one: of two limits only the smaller would matter.
 fn inner(text: &str, field: &str) -> Result<PolicyConfig, InputError> {
-    // Before the whole is read, so that nesting has an end.
+    // Checked before parsing the rest, so that nesting is bounded.
     if Call::name_of(text) == Limited::INFO.name {
         return Err(InputError::new(field, text, "a policy without a limit"));
     }

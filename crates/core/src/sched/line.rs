@@ -28,7 +28,7 @@ impl Line {
 
     /// Reads the parameter `by`.
     pub(super) fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        let expected = "lbn, map, or a number of blocks to a cylinder, from 1 to 1000000000";
+        let expected = "lbn, map, or a number of blocks per cylinder, from 1 to 1000000000";
         let read = |text: &str| match text {
             "lbn" => Some(Self::Lbn),
             "map" => Some(Self::Map),

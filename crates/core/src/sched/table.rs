@@ -58,7 +58,7 @@ table![
     SwSptf, WbSptf, SatfLa, Hol, SptfCp, Oat, OatBatch, OatWindow, Limited, MqDeadline,
 ];
 
-/// Reads the parameters of one policy.
+/// Parses the parameters of one policy.
 type Read = fn(&mut Args<'_>) -> Result<Known, InputError>;
 
 /// A policy with its parameters. Displays as it was written.
@@ -72,8 +72,8 @@ impl PolicyConfig {
     /// Parses a policy, such as `sptf` or `vscan(r=0.2, by=map)`.
     ///
     /// # Errors
-    /// When the table has no such policy, or the policy no such parameter or value; `field` is
-    /// what the error calls an unknown policy.
+    /// If the policy, parameter or value does not exist; `field` names the field in errors about
+    /// unknown policies.
     pub fn parse(text: &str, field: &str) -> Result<Self, InputError> {
         let name = Call::name_of(text);
         let (info, read) = Known::entry(name).ok_or_else(|| unknown(field, name))?;
@@ -98,7 +98,7 @@ impl PolicyConfig {
     }
 }
 
-/// Tells the nearest policy, and all that there are. Papers write names in capitals.
+/// Suggests the nearest policy and lists all. Papers write names in capitals.
 fn unknown(field: &str, found: &str) -> InputError {
     let names: Vec<&str> = INFOS.iter().map(|info| info.name).collect();
     let near = nearest(&found.to_lowercase(), &names);
@@ -107,8 +107,7 @@ fn unknown(field: &str, found: &str) -> InputError {
     InputError::new(field, found, expected)
 }
 
-/// Where a parameter of `info` lacks its name, as in the papers' VSCAN(0.2), shows how one is
-/// written.
+/// If a parameter of `info` lacks its name, as in the papers' VSCAN(0.2), shows the syntax.
 fn exemplified(mut error: InputError, info: &PolicyInfo) -> InputError {
     if error.field == info.name {
         match info.parameters.first() {
@@ -156,14 +155,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_policy_is_told_its_nearest() {
+    fn unknown_policy_suggests_the_nearest_name() {
         let error = PolicyConfig::parse("spft", "--policy").unwrap_err();
-        let told = "--policy: found \"spft\", expected \"sptf\" or one of fcfs, ";
-        assert!(error.to_string().starts_with(told), "{error}");
+        let expected = "--policy: found \"spft\", expected \"sptf\" or one of fcfs, ";
+        assert!(error.to_string().starts_with(expected), "{error}");
     }
 
     #[test]
-    fn an_unknown_parameter_is_told_those_that_exist() {
+    fn unknown_parameter_lists_known_ones() {
         let error = PolicyConfig::parse("fcfs(w=6)", "--policy").unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -30,7 +30,7 @@ pub(super) trait Pause: Sized {
     /// Its sampler.
     type Draw: Pausing;
 
-    /// Reads its parameters.
+    /// Parses its parameters.
     fn read(args: &mut Args<'_>) -> Result<Self, InputError>;
 
     /// The mean of its pauses.
@@ -88,7 +88,7 @@ impl Arrivals {
         }
     }
 
-    /// Reads what one word says; `field` is what errors call a name that is unknown.
+    /// Parses one call; `field` is the field in errors about unknown names.
     pub(super) fn read(text: &str, disk: Disk, field: &str) -> Result<Self, InputError> {
         let call = Call::read(text, field)?;
         let mut args = Args::of(&call, disk);

@@ -30,10 +30,10 @@ pub(super) trait Placement: Sized {
     /// Its sampler.
     type Draw;
 
-    /// Reads its parameters.
+    /// Parses its parameters.
     fn read(args: &mut Args<'_>) -> Result<Self, InputError>;
 
-    /// What it needs and the room does not offer, if anything.
+    /// A requirement that the room does not meet, if any.
     fn error(&self, room: Room) -> Option<InputError>;
 
     /// Creates its sampler for this room.
@@ -115,8 +115,8 @@ impl PlaceMix {
         }
     }
 
-    /// Reads words, each a rule; of those but one the share is given as a parameter. `field` is
-    /// what errors call a name that is unknown.
+    /// Parses calls, each a rule; all but one must have a share parameter. `field` is the field in
+    /// errors about unknown names.
     pub(super) fn read(words: &[&str], disk: Disk, field: &str) -> Result<Self, InputError> {
         let parts = words
             .iter()
@@ -151,7 +151,7 @@ impl PlaceMix {
         })
     }
 
-    /// What the first rule that does not fit needs.
+    /// The unmet requirement of the first rule that does not fit.
     pub(super) fn error(&self, room: Room) -> Option<InputError> {
         let mut errors = self.parts.iter().map(|part| part.of.error(room));
         errors.find_map(|error| error)

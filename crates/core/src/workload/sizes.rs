@@ -22,7 +22,7 @@ pub(super) trait Size: Sized {
     /// Its sampler.
     type Draw;
 
-    /// Reads its parameters.
+    /// Parses its parameters.
     fn read(args: &mut Args<'_>) -> Result<Self, InputError>;
 
     /// Its bounds.
@@ -50,7 +50,7 @@ family! {
 }
 
 impl Sizes {
-    /// Reads a size, or a call that names a distribution. `field` is what errors call it.
+    /// Parses a size, or a call that names a distribution. `field` is the field in errors.
     pub(super) fn of_text(text: &str, disk: Disk, field: &str) -> Result<Self, InputError> {
         let call = Call::read(text, field)?;
         let mut args = Args::of(&call, disk);

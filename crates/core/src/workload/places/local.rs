@@ -30,8 +30,8 @@ impl Placement for Local {
     type Draw = LocalDraw;
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        // Within its own width a normal distribution hits the disk a third of the time even from
-        // its end, so that few places are drawn again.
+        // With a deviation of at most the disk's size, a third of the places are on the disk even
+        // from its end, so few are rejected.
         let deviation = args.size("deviation", args.context.sectors)?;
         Ok(Self { deviation })
     }

@@ -41,8 +41,8 @@ impl Size for Exponential {
     type Draw = ExponentialDraw;
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        let most = args.context.max_sectors();
-        let mean = args.size("mean", SectorCount((most.0 / REACH).max(1)))?;
+        let max = args.context.max_sectors();
+        let mean = args.size("mean", SectorCount((max.0 / REACH).max(1)))?;
         let unit = args.maybe_size("unit", mean)?.unwrap_or(SectorCount(1));
         Ok(Self { mean, unit })
     }

@@ -26,14 +26,14 @@ impl Size for Mixed {
     type Draw = MixedDraw;
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        let (disk, most) = (args.context, args.context.max_sectors());
+        let (disk, max) = (args.context, args.context.max_sectors());
         let pairs = args.pairs();
         let parts = pairs
             .into_iter()
             .map(|(size, text)| {
-                let sectors = disk.size(size, most);
+                let sectors = disk.size(size, max);
                 let sectors = sectors
-                    .ok_or_else(|| InputError::new("mixed", size, disk.size_expected(most)))?;
+                    .ok_or_else(|| InputError::new("mixed", size, disk.size_expected(max)))?;
                 let share = share(text).ok_or_else(|| no_share(&args.field(size), text))?;
                 Ok(Share { share, of: sectors })
             })
