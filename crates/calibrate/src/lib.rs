@@ -34,8 +34,8 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::predict::Continuity;
 use diskarm_core::spec::{Key, Kind, Spec};
 use diskarm_core::units::Angle;
-use diskarm_core::validate::{self, Locked, LockedFigures, Measured};
 use diskarm_rewrite::Edit;
+use diskarm_validate::{Locked, LockedFigures, Measured};
 
 pub use candidate::Coordinate;
 use candidate::{Candidate, Direction};
@@ -150,7 +150,7 @@ pub fn calibrate(
             let (_, concentration, breaks) = self::clock(&spec, &layout, rows);
             Clock::Unbroken {
                 concentration,
-                phase: predictor.angle(validate::FIRST),
+                phase: predictor.angle(diskarm_validate::FIRST),
                 breaks,
             }
         }

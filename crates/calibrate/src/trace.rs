@@ -6,7 +6,7 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::predict::{Continuity, Observed, Predictor};
 use diskarm_core::spec::Spec;
 use diskarm_core::units::Lbn;
-use diskarm_core::validate::{self, Measured};
+use diskarm_validate::Measured;
 
 /// Rows of a measured trace.
 #[derive(Clone)]
@@ -52,6 +52,6 @@ impl Trace {
         continuity: Continuity,
         each: impl FnMut(bool, &Observed),
     ) -> Predictor {
-        validate::follow(spec, Arc::clone(layout), &self.rows, continuity, each)
+        diskarm_validate::follow(spec, Arc::clone(layout), &self.rows, continuity, each)
     }
 }

@@ -10,7 +10,7 @@ use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::spec::{self, Delivered, SeekCurve, Spec};
 use diskarm_core::units::{Angle, Cylinder, Lbn, SectorCount, Span};
-use diskarm_core::validate::{Measured, Validation, Variant};
+use diskarm_validate::{Measured, Validation, Variant};
 
 /// Completions are stamped early or late by at most this.
 const STAMPED_WITHIN_MS: f64 = 0.02;

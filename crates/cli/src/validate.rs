@@ -4,9 +4,9 @@ pub mod locked;
 pub mod report;
 
 use diskarm_core::stats::Sorted;
-use diskarm_core::validate::{Figures, Replayed, Validation};
 use diskarm_simulate::measured::{self, Rows};
 use diskarm_simulate::{Model, replays};
+use diskarm_validate::{Figures, Replayed, Validation};
 
 use crate::drive_arg;
 use crate::error::Error;

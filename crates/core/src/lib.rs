@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! units < request < device < stats < text < extent < sched < queue < spec < geometry < mechanics <
-//! buffer < drive < predict < host < array < workload < engine < report < validate
+//! buffer < drive < predict < host < array < workload < engine < report
 //! ```
 
 // The model reaches nothing outside: see `clippy.toml` next to the manifest.
@@ -28,5 +28,4 @@ pub mod spec;
 pub mod stats;
 pub mod text;
 pub mod units;
-pub mod validate;
 pub mod workload;

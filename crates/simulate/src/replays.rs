@@ -1,7 +1,7 @@
 //! A validation's replays, spread over threads.
 
 use diskarm_core::engine::Rejected;
-use diskarm_core::validate::{Replayed, Validation, Variant};
+use diskarm_validate::{Replayed, Validation, Variant};
 
 use crate::parallel;
 
@@ -22,7 +22,7 @@ mod tests {
     use diskarm_core::engine::Step;
     use diskarm_core::request::{Op, Request};
     use diskarm_core::units::{Lbn, SectorCount, Span};
-    use diskarm_core::validate::{Figures, Measured};
+    use diskarm_validate::{Figures, Measured};
 
     use super::*;
     use crate::Model;

@@ -6,9 +6,9 @@ use std::ops::Range;
 
 use diskarm_core::predict::Continuity;
 use diskarm_core::units::{Instant, Span};
-use diskarm_core::validate::{FIRST, Followed, Locked, LockedFigures, UNBROKEN_RATIO};
 use diskarm_simulate::Model;
 use diskarm_simulate::measured::{self, Rows, Taken};
+use diskarm_validate::{FIRST, Followed, Locked, LockedFigures, UNBROKEN_RATIO};
 
 use super::Args;
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use diskarm_core::device::Outcome;
 use diskarm_core::request::Op;
 use diskarm_core::units::Span;
-use diskarm_core::validate::{
+use diskarm_validate::{
     ANGLES, Comparison, Distances, Figures, PHASE_SEEDS, Relation, Residual, Residuals, Sizes,
 };
 use serde::Serialize;

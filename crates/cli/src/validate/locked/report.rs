@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use diskarm_core::request::Op;
 use diskarm_core::units::Span;
-use diskarm_core::validate::{Accuracy, Judged, LockedFigures, Served, Sizes};
+use diskarm_validate::{Accuracy, Judged, LockedFigures, Served, Sizes};
 use serde::Serialize;
 
 use super::Judgement;

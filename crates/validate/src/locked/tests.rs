@@ -1,13 +1,13 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::device::{Breakdown, Outcome, Status};
-use crate::drive::Drive;
-use crate::engine::{self, Observer, Replay, Step};
-use crate::request::{Op, Request};
-use crate::spec;
-use crate::units::{Angle, Lbn, SectorCount};
-use crate::validate::Sizes;
+use crate::Sizes;
+use diskarm_core::device::{Breakdown, Outcome, Status};
+use diskarm_core::drive::Drive;
+use diskarm_core::engine::{self, Observer, Replay, Step};
+use diskarm_core::request::{Op, Request};
+use diskarm_core::spec;
+use diskarm_core::units::{Angle, Lbn, SectorCount};
 
 /// Ten milliseconds a turn, ten sectors a track, skewed; a buffer that reads ahead and takes
 /// writes in.

@@ -4,11 +4,11 @@
 
 use super::figures::mean;
 use super::{Measured, Replayed};
-use crate::device::Outcome;
-use crate::geometry::Layout;
-use crate::request::Op;
-use crate::stats::{Sorted, demerit};
-use crate::units::{Lbn, SectorCount, Span};
+use diskarm_core::device::Outcome;
+use diskarm_core::geometry::Layout;
+use diskarm_core::request::Op;
+use diskarm_core::stats::{Sorted, demerit};
+use diskarm_core::units::{Lbn, SectorCount, Span};
 
 /// Requests that begin within so many blocks of the end of the one before are near. The local
 /// requests of the measured workloads lie within, and few others do.

@@ -1,9 +1,9 @@
 //! From replays to the figures that are reported.
 
 use super::{ANGLES, Measured, PHASE_SEEDS, Replayed, Residuals, Validation};
-use crate::request::Op;
-use crate::stats::{Moments, Sorted, demerit};
-use crate::units::Span;
+use diskarm_core::request::Op;
+use diskarm_core::stats::{Moments, Sorted, demerit};
+use diskarm_core::units::Span;
 
 /// All that a validation says.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 use super::*;
-use crate::request::{Op, Request};
-use crate::spec;
-use crate::units::{Lbn, SectorCount};
+use diskarm_core::request::{Op, Request};
+use diskarm_core::spec;
+use diskarm_core::units::{Lbn, SectorCount};
 
 /// Two surfaces, ten sectors a track, ten milliseconds a turn, no buffer: a read of one sector
 /// on the cylinder under the heads waits for its sector and takes a millisecond more.

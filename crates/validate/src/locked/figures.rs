@@ -4,13 +4,13 @@ use std::f64::consts::TAU;
 use std::ops::Range;
 
 use super::{Followed, Locked};
-use crate::device::Outcome;
-use crate::drive::Core;
-use crate::request::Op;
-use crate::stats::Sorted;
-use crate::units::Span;
-use crate::validate::Sizes;
-use crate::validate::residuals::OPS;
+use crate::Sizes;
+use crate::residuals::OPS;
+use diskarm_core::device::Outcome;
+use diskarm_core::drive::Core;
+use diskarm_core::request::Op;
+use diskarm_core::stats::Sorted;
+use diskarm_core::units::Span;
 
 /// An error is small when it is no larger than this.
 const SMALL: Span = Span::from_ns(250_000);

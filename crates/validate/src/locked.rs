@@ -9,12 +9,12 @@ pub use figures::{Accuracy, Judged, LockedFigures, Served, UNBROKEN_RATIO};
 use std::sync::Arc;
 
 use super::Measured;
-use crate::device::{Completion, check};
-use crate::engine::Rejected;
-use crate::geometry::Layout;
-use crate::predict::{Continuity, Observed, Predictor};
-use crate::spec::Spec;
-use crate::units::{Instant, Span};
+use diskarm_core::device::{Completion, check};
+use diskarm_core::engine::Rejected;
+use diskarm_core::geometry::Layout;
+use diskarm_core::predict::{Continuity, Observed, Predictor};
+use diskarm_core::spec::Spec;
+use diskarm_core::units::{Instant, Span};
 use trivial::RunningMeans;
 
 /// One request of a followed trace. All but `measured` was known when it was issued.

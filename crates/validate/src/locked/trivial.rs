@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::request::{Op, Request};
-use crate::stats::Moments;
-use crate::units::{SectorCount, Span};
+use diskarm_core::request::{Op, Request};
+use diskarm_core::stats::Moments;
+use diskarm_core::units::{SectorCount, Span};
 
 /// The mean response of the requests seen so far, by type and size.
 #[derive(Clone, Debug, Default)]

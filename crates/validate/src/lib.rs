@@ -39,14 +39,14 @@ use std::sync::Arc;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::device::{Completion, Outcome};
-use crate::drive::Drive;
-use crate::engine::{self, Observer, Rejected, Replay, Step};
-use crate::geometry::Layout;
-use crate::request::Request;
-use crate::spec::Spec;
-use crate::stats::Sorted;
-use crate::units::{Angle, Instant, Span};
+use diskarm_core::device::{Completion, Outcome};
+use diskarm_core::drive::Drive;
+use diskarm_core::engine::{self, Observer, Rejected, Replay, Step};
+use diskarm_core::geometry::Layout;
+use diskarm_core::request::Request;
+use diskarm_core::spec::Spec;
+use diskarm_core::stats::Sorted;
+use diskarm_core::units::{Angle, Instant, Span};
 
 /// How many evenly spaced initial angles a validation replays.
 pub const ANGLES: u64 = 16;
