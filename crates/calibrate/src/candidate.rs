@@ -1,4 +1,4 @@
-//! A specification in the making.
+//! A specification being fitted.
 
 use std::sync::Arc;
 
@@ -26,9 +26,9 @@ pub struct Candidate {
 /// One number of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coordinate {
-    /// A parameter, by its place in [`PARAMETERS`].
+    /// A parameter, by its index in [`PARAMETERS`].
     Parameter(usize),
-    /// What is added to the seek time of reads, by knot.
+    /// The correction to the seek time of reads, by knot.
     ReadSeek(usize),
     /// The same for writes.
     WriteSeek(usize),
@@ -37,17 +37,17 @@ pub enum Coordinate {
 /// How much the seek time may fall from one knot to the next, in milliseconds.
 const FALL_MS: f64 = 0.05;
 
-/// Coordinates that move together, each so many times as far as the direction says.
+/// Coordinates that move together, each by its factor times the distance.
 pub type Direction = Vec<(Coordinate, f64)>;
 
-/// How far a seek time may be off at a knot, in milliseconds.
+/// Standard deviation of the seek time at a knot, in milliseconds.
 const SEEK_PRIOR_MS: f64 = 1.0;
 
-/// How much it may be more off at one knot than at the next.
+/// The same of its difference from one knot to the next.
 const SEEK_STEP_MS: f64 = 0.2;
 
 impl Candidate {
-    /// What is given.
+    /// The given specification.
     pub fn new(spec: &Spec, layout: Arc<Layout>) -> Self {
         let cylinders = spec.geometry.cylinders;
         let write = spec.mechanics.write_seek.is_some();
@@ -59,14 +59,14 @@ impl Candidate {
         }
     }
 
-    /// Gives writes seek times of their own, which begin as those of reads.
-    pub fn part_write_seek(&mut self) {
+    /// Gives writes seek times of their own, which start as those of reads.
+    pub fn split_write_seek(&mut self) {
         let mechanics = self.build().mechanics;
         let cylinders = self.spec.geometry.cylinders;
         self.write_seek = Some(Curve::new(&mechanics, Op::Write, cylinders));
     }
 
-    /// The specification as it stands.
+    /// The specification with all corrections.
     pub fn build(&self) -> Spec {
         let mut spec = self.spec.clone();
         if self.read_seek.added_ms.iter().any(|&ms| ms != 0.0) {
@@ -110,9 +110,9 @@ impl Candidate {
             .collect()
     }
 
-    /// The directions in which to search: each coordinate, and what only shows together. An inward
-    /// seek that is slower at all distances but one cylinder, the crossing to the next track: the
-    /// shortest seeks make up for it. All seeks of a kind, or all overheads.
+    /// The directions to search: each coordinate, and groups of them. An inward seek may be slower
+    /// at all distances but one cylinder, the move to the next track: then the shortest seeks make
+    /// up for it. All seeks of a kind move together, too.
     pub fn directions(&self) -> Vec<Direction> {
         let all = self.coordinates();
         let named = |key: &str| {
@@ -127,7 +127,7 @@ impl Candidate {
             }
             directions.push(first);
         }
-        // A stretch of distances: no knot of it could go alone.
+        // A range of distances, whose knots cannot move one by one.
         for curve in [
             Coordinate::ReadSeek as fn(usize) -> Coordinate,
             Coordinate::WriteSeek,
@@ -148,7 +148,7 @@ impl Candidate {
         directions
     }
 
-    /// Where it is `ms` further along a direction.
+    /// The candidate `ms` further along a direction.
     pub fn moved(&self, along: &Direction, ms: f64) -> Self {
         let mut moved = self.clone();
         for &(at, times) in along {
@@ -179,7 +179,7 @@ impl Candidate {
         }
     }
 
-    /// How far a coordinate may be off what is given: a standard deviation, in milliseconds.
+    /// Prior standard deviation of a coordinate, in milliseconds.
     pub fn prior_ms(at: Coordinate) -> f64 {
         match at {
             Coordinate::Parameter(i) => PARAMETERS[i].prior_ms,
@@ -187,8 +187,8 @@ impl Candidate {
         }
     }
 
-    /// Logarithm of the prior density, but for a constant: everything is near what is `given`,
-    /// and corrections of seek times change little from knot to knot.
+    /// Logarithm of the prior density, up to a constant: values are near the `given` ones, and
+    /// corrections to seek times change little from knot to knot.
     pub fn ln_prior(&self, given: &Spec) -> f64 {
         let mut sum = 0.0;
         for parameter in PARAMETERS.iter() {

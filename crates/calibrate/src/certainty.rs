@@ -22,24 +22,24 @@ pub struct Fitted {
     pub quantity: Quantity,
     /// What was given, in milliseconds; zero for what is added to a seek time.
     pub given_ms: f64,
-    /// What the trace says.
+    /// The value that the trace determines.
     pub fitted_ms: f64,
     /// Its standard deviation, from the curvature of the likelihood with all other numbers held.
     pub sd_ms: f64,
 }
 
-/// A number counts as determined when the trace halves its uncertainty, at least.
+/// A number counts as determined when the trace at least halves its uncertainty.
 const DETERMINED: f64 = 0.5;
 
 /// A number stays as fitted if the given one makes the trace less likely by more than this
 /// (natural logarithm).
 const WORTH_KEEPING: f64 = 2.0;
 
-/// No deviation is told below this: the likelihood has steps, where a sector is just caught.
-pub const LEAST_MS: f64 = 0.001;
+/// The smallest deviation reported: the likelihood has steps where a sector is just caught.
+const MIN_MS: f64 = 0.001;
 
-/// Tells the numbers that the trace determines from those that it does not. Keys among these are
-/// set back to what is given; seek times stay where their neighbours, and the prior, hold them.
+/// Separates the numbers that the trace determines from those that it does not. Of the latter, keys
+/// go back to their given values; seek times stay where their neighbours and the prior hold them.
 pub fn weigh(search: &mut Search<'_>) -> (Vec<Fitted>, Vec<Quantity>) {
     let (mut fitted, mut left) = (Vec::new(), Vec::new());
     let given = Candidate::new(search.objective.given(), search.candidate.layout.clone());
@@ -58,10 +58,10 @@ pub fn weigh(search: &mut Search<'_>) -> (Vec<Fitted>, Vec<Quantity>) {
             certainty => {
                 let mut without = settled.clone();
                 without.set(at, given_ms);
-                let told = search.objective.of(&settled) - search.objective.of(&without);
+                let gain = search.objective.of(&settled) - search.objective.of(&without);
                 match at {
                     // Off its maximum, perhaps, but not for nothing.
-                    Coordinate::Parameter(_) if told > WORTH_KEEPING => fitted.push(Fitted {
+                    Coordinate::Parameter(_) if gain > WORTH_KEEPING => fitted.push(Fitted {
                         quantity,
                         given_ms,
                         fitted_ms,
@@ -95,8 +95,8 @@ fn quantity(candidate: &Candidate, at: Coordinate) -> Quantity {
     }
 }
 
-/// The standard deviation of a coordinate, from the curvature of the likelihood alone: what the
-/// prior knows is not what the trace tells. `None` where there is none.
+/// The standard deviation of a coordinate, from the curvature of the likelihood alone,
+/// without the prior. `None` where there is none.
 fn deviation(search: &Search<'_>, at: Coordinate) -> Option<f64> {
     let along = vec![(at, 1.0)];
     let score = |ms: f64| {
@@ -111,7 +111,7 @@ fn deviation(search: &Search<'_>, at: Coordinate) -> Option<f64> {
         if fall <= 0.0 {
             return None;
         }
-        step = (step / fall.sqrt()).clamp(LEAST_MS, Candidate::prior_ms(at));
+        step = (step / fall.sqrt()).clamp(MIN_MS, Candidate::prior_ms(at));
     }
     Some(step)
 }

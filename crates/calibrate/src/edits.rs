@@ -1,4 +1,4 @@
-//! What to change in a specification's text so that it says what was fitted.
+//! The edits that turn a specification's text into a fitted one.
 
 use diskarm_core::spec::{SeekCurve, Spec, Value};
 use diskarm_rewrite::Edit;

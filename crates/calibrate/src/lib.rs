@@ -1,18 +1,18 @@
 //! Fits a drive's specification to a measured trace.
 //!
-//! [`calibrate()`] looks for the specification under which the responses of a trace are likeliest.
-//! A [`Predictor`] follows the trace with a candidate; `likelihood` says how likely each response
-//! was; `search` moves the candidate's numbers ([`Coordinate`]: overheads, bus rates, corrections
-//! of the seek curves) and takes behaviours that explain more (`switch`). What the trace cannot
-//! tell stays as given, and the [`Calibration`] says so. [`edits()`] lists what was found as edits
+//! [`calibrate()`] searches for the specification that makes the responses of a trace most likely.
+//! A [`Predictor`] follows the trace with a candidate; `likelihood` computes how likely each
+//! response was; `search` moves the candidate's numbers ([`Coordinate`]: overheads, bus rates,
+//! corrections to the seek curves) and adopts behaviours that explain more (`switch`). What the
+//! trace does not determine stays as given, and the [`Calibration`] lists it. [`edits()`] lists what was found as edits
 //! of the text of the given specification.
 //!
-//! Two kinds of traces are told apart ([`Clock`]). Where the times between requests were measured
-//! too, completions tell the platter's angle all along, and every response says whether the arm
-//! came before or after its sector. Where they are nominal, the angle of each request is unknown:
-//! its wait is uniform over a revolution, and what overheads and seeks take shows in the edges.
+//! There are two kinds of traces ([`Clock`]). If the times between requests were measured too, the
+//! completions give the platter's angle throughout, and every response shows whether the arm came
+//! before or after its sector. If they are nominal, the angle of each request is unknown: its wait
+//! is uniform over a revolution, and overheads and seek times show in the edges.
 //!
-//! Nothing here is random, and one thread does it all: the same trace gives the same numbers.
+//! Nothing here is random, and all of it runs on one thread: the same trace gives the same numbers.
 //!
 //! [`Predictor`]: diskarm_core::predict::Predictor
 
@@ -45,7 +45,7 @@ use objective::Objective;
 use search::Search;
 use trace::Trace;
 
-/// What a trace told of a drive.
+/// The result of fitting a drive to a trace.
 #[derive(Clone, Debug)]
 pub struct Calibration {
     /// The fitted specification. Its name and its source are those of the given one.
@@ -54,19 +54,19 @@ pub struct Calibration {
     pub layout: Arc<Layout>,
     /// What clock the trace had.
     pub clock: Clock,
-    /// Behaviours that were taken instead of the given ones, as lines of a specification.
+    /// Behaviours that replace the given ones, as lines of a specification.
     pub behaviours: Vec<String>,
     /// Numbers that the trace determines.
     pub fitted: Vec<Fitted>,
-    /// Numbers that it does not: keys are as given, seek times as their neighbours suggest.
+    /// Numbers that it does not determine: keys are as given, seek times as their neighbours suggest.
     pub left: Vec<Quantity>,
-    /// Share of the requests that the fitted drive explains: the rest go their own way.
+    /// Share of the requests that the fitted drive explains; the rest are outliers.
     pub explained_fraction: f64,
     /// How often the trace was followed.
     pub evaluations: u64,
 }
 
-/// What clock a trace has.
+/// The clock of a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Clock {
     /// The times between requests were measured: the platter's angle can be followed.
@@ -74,20 +74,19 @@ pub enum Clock {
         /// Mean resultant length of the angles of media completions about the predicted ones,
         /// from 0 to 1.
         concentration: f64,
-        /// What passed under the heads when the first request was issued, against the fitted
-        /// layout.
+        /// The angle under the heads when the first request was issued, in the fitted layout.
         phase: Angle,
-        /// How often the angle was lost and found anew.
+        /// How often the angle was lost and found again.
         breaks: u64,
     },
-    /// They were not, or blocks lie elsewhere than the layout says: no angle is known.
+    /// They were not, or the layout is another drive's: no angle is known.
     Nominal {
         /// As above.
         concentration: f64,
     },
 }
 
-/// Why a trace tells nothing of a drive.
+/// Why a drive cannot be fitted to a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unfit {
     /// It has fewer rows than the specification has numbers to fit.
@@ -97,15 +96,15 @@ pub enum Unfit {
         /// The numbers.
         numbers: usize,
     },
-    /// The drive explains so few of its requests, however its numbers are set, that they must
-    /// have been made to another one.
+    /// The drive explains so few of the requests, however its numbers are set, that the trace must
+    /// be of another drive.
     OtherDrive {
         /// The share that it explains.
         explained_fraction: f64,
     },
 }
 
-/// What a search is at.
+/// How far a search has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Stages that are done.
@@ -114,10 +113,10 @@ pub struct Progress {
     pub stages: u64,
 }
 
-/// The least share of requests that a drive must explain to be the one that was measured.
-const LEAST_EXPLAINED: f64 = 0.5;
+/// The minimum share of requests that the measured drive explains.
+const MIN_EXPLAINED: f64 = 0.5;
 
-/// Fits `given`, whose blocks lie as `layout` says, to `rows`; tells `progress` of each stage.
+/// Fits `given`, whose blocks lie as `layout` says, to `rows`; calls `progress` before each stage.
 ///
 /// # Errors
 /// A trace that is too short, or of another drive.
@@ -157,7 +156,7 @@ pub fn calibrate(
         Continuity::Unknown => Clock::Nominal { concentration },
     };
     let explained_fraction = search.objective.explained(&search.candidate);
-    if explained_fraction < LEAST_EXPLAINED {
+    if explained_fraction < MIN_EXPLAINED {
         return Err(Unfit::OtherDrive { explained_fraction });
     }
     let changes = edits(given, &spec);
@@ -171,7 +170,7 @@ pub fn calibrate(
         fitted,
         left,
         explained_fraction,
-        evaluations: search.objective.asked.get(),
+        evaluations: search.objective.evaluations.get(),
     })
 }
 
@@ -184,7 +183,7 @@ fn is_number(edit: &Edit) -> bool {
     )
 }
 
-/// Which clock the trace has, how concentrated its angles are, and how often it breaks.
+/// The clock of the trace, how concentrated its angles are, and how often it breaks.
 fn clock(given: &Spec, layout: &Arc<Layout>, rows: &[Measured]) -> (Continuity, f64, u64) {
     let nothing = (Continuity::Unknown, 0.0, 0);
     let layout = Arc::clone(layout);
@@ -203,7 +202,7 @@ fn clock(given: &Spec, layout: &Arc<Layout>, rows: &[Measured]) -> (Continuity, 
     (Continuity::Unbroken, concentration, lost.count() as u64)
 }
 
-/// The stages of a search, in their order: first rough, then fine.
+/// The stages of a search, in order: coarse first, then fine.
 const STAGES: [fn(&mut Search<'_>); 9] = [
     |search| search.sweep(&only_parameters(&search.candidate), 1.5, 5, 4),
     |search| search.choose(),
@@ -228,7 +227,7 @@ const STAGES: [fn(&mut Search<'_>); 9] = [
     },
 ];
 
-/// Searches, stage by stage.
+/// Runs all stages.
 fn run(search: &mut Search<'_>, progress: &mut impl FnMut(Progress)) {
     for (done, stage) in (0..).zip(STAGES) {
         let stages = STAGES.len() as u64;

@@ -1,28 +1,28 @@
-//! How likely a measured trace is, were the drive as a specification says.
+//! How likely a measured trace is under a specification.
 //!
-//! Each request is predicted from the rows before it; its response then has a density:
+//! Each request is predicted from the previous rows; its response then has a density:
 //!
-//! * Where the buffer answers, errors are Laplace-distributed: sharp, with heavy tails.
-//! * Where the media answer and the platter's angle is known, the same holds about the predicted
-//!   instant, and about one revolution before and after it. How likely these are follows from the
-//!   predicted rotational wait: an arm that scatters by [`Noise::arm`] and is in place just
-//!   before its sector comes round misses it almost half the time.
-//! * Where the angle is unknown, the wait is uniform over a revolution, with edges as soft as the
-//!   arm scatters. All that tells of overheads and seeks is in these edges.
+//! * Errors of buffered requests are Laplace-distributed: sharp, with heavy tails.
+//! * Errors of media accesses are too if the platter's angle is known, around the predicted instant
+//!   and one revolution before and after it. The weights of these three follow from the predicted
+//!   rotational wait: an arm with scatter [`Noise::arm_ms`] that arrives just before its sector
+//!   misses it almost half the time.
+//! * If the angle is unknown, the wait is uniform over a revolution, with edges as soft as the arm
+//!   scatters. All information about overheads and seeks is in these edges.
 //!
-//! A few requests in a hundred do what no model knows; they are given a flat density, so that none
-//! of them outweighs the rest.
+//! A few requests in a hundred follow no model. They have a flat density, so that none of them
+//! outweighs the rest.
 
 use diskarm_core::device::{Completion, Outcome};
 use diskarm_core::units::Span;
 
-/// Share of requests that go their own way.
+/// Share of outliers among requests.
 const STRAY: f64 = 0.02;
 
 /// Chance that a request that waits for no sector of its own loses or gains a revolution.
 const SLIP: f64 = 0.02;
 
-/// How measurements scatter about a right prediction, in milliseconds.
+/// How measurements scatter around a correct prediction, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Noise {
     /// Of responses from the buffer: mean absolute error.
@@ -54,7 +54,7 @@ impl Noise {
         ((1.0 - STRAY) * explained + stray_density(period_ms)).ln()
     }
 
-    /// Whether a `response` is likelier to be what was `predicted` than to go its own way.
+    /// Whether a `response` is likelier to be what was `predicted` than an outlier.
     pub fn explains(
         &self,
         predicted: &Completion,

@@ -13,17 +13,17 @@ use crate::trace::Trace;
 
 /// An error counts in a mean as no more than this, so that a single retry of a second does not
 /// outweigh all others.
-const MOST_REVOLUTIONS: f64 = 2.0;
+const MAX_REVOLUTIONS: f64 = 2.0;
 
 /// What is maximised: the likelihood of a trace under a candidate, and the candidate's prior.
 pub struct Objective<'a> {
     trace: &'a Trace,
     given: &'a Spec,
     continuity: Continuity,
-    /// How measurements scatter.
+    /// The scatter of measurements.
     pub noise: Noise,
-    /// How often it was asked.
-    pub asked: Cell<u64>,
+    /// How many candidates were evaluated.
+    pub evaluations: Cell<u64>,
 }
 
 impl<'a> Objective<'a> {
@@ -34,14 +34,14 @@ impl<'a> Objective<'a> {
             given,
             continuity,
             noise: Noise::UNKNOWN,
-            asked: 0.into(),
+            evaluations: 0.into(),
         }
     }
 
-    /// The same, asked anew.
+    /// The same, with its count at zero.
     pub fn again(&self) -> Self {
         Self {
-            asked: 0.into(),
+            evaluations: 0.into(),
             ..*self
         }
     }
@@ -53,13 +53,13 @@ impl<'a> Objective<'a> {
 
     /// Logarithm of the likelihood of the trace.
     pub fn ln_likelihood(&self, candidate: &Candidate) -> f64 {
-        self.asked.set(self.asked.get() + 1);
+        self.evaluations.set(self.evaluations.get() + 1);
         let spec = candidate.build();
         let mut sum = 0.0;
         let layout = &candidate.layout;
         let period_ms = spec.mechanics.period_ns / 1e6;
         let mut means = Means::default();
-        let most_ms = MOST_REVOLUTIONS * period_ms;
+        let max_ms = MAX_REVOLUTIONS * period_ms;
         let mut kinds = self.trace.kinds().iter();
         self.trace
             .follow(&spec, layout, self.continuity, |locked, row| {
@@ -68,7 +68,7 @@ impl<'a> Objective<'a> {
                     .noise
                     .ln_density(&row.predicted, response, locked, period_ms);
                 if let Some(&kind) = kinds.next() {
-                    means.record(kind, row.error.as_ms().clamp(-most_ms, most_ms));
+                    means.record(kind, row.error.as_ms().clamp(-max_ms, max_ms));
                 }
             });
         sum + means.ln_density(self.continuity, period_ms)

@@ -1,4 +1,4 @@
-//! The keys of a specification that a trace can tell, as the table of keys says.
+//! The keys that a trace may determine, as their rows in the table of keys say.
 
 use std::sync::LazyLock;
 
@@ -22,7 +22,7 @@ impl Parameter {
         }
     }
 
-    /// Sets it, as far as it may go, where the specification has it.
+    /// Sets it within its bounds, if the specification has it.
     pub fn set(&self, spec: &mut Spec, ms: f64) {
         let signed = matches!(self.key.kind, Kind::Time { signed: true });
         let ms = if signed { ms } else { ms.max(0.0) };
@@ -32,7 +32,7 @@ impl Parameter {
     }
 }
 
-/// All keys that may be varied, in the order in which they are fitted and written.
+/// All keys that may vary, in the order in which they are fitted and written.
 pub static VARIED: LazyLock<Vec<&'static Key>> = LazyLock::new(|| {
     let mut keys = Key::all();
     keys.retain(|key| key.vary != Vary::Fixed);

@@ -8,7 +8,7 @@ use crate::objective::Objective;
 use crate::parameter::PARAMETERS;
 use crate::switch::Behaviour;
 
-/// By how much a behaviour must make the trace likelier (natural logarithm) to be taken.
+/// By how much a behaviour must make the trace likelier (natural logarithm) to be adopted.
 const EVIDENCE: f64 = 10.0;
 
 /// A candidate along one direction: how far from where it is, in milliseconds.
@@ -48,7 +48,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Scores anew, after the noise was learnt.
+    /// Learns the noise from the candidate and scores it again.
     pub fn learn_noise(&mut self) {
         self.objective.learn_noise(&self.candidate);
         self.score = self.objective.of(&self.candidate);
@@ -104,7 +104,7 @@ impl<'a> Search<'a> {
             return;
         }
         let (before, score) = (self.candidate.clone(), self.score);
-        self.candidate.part_write_seek();
+        self.candidate.split_write_seek();
         self.score = self.objective.of(&self.candidate);
         let own = |along: &Direction| matches!(along[0].0, Coordinate::WriteSeek(_));
         let directions: Vec<Direction> = self
@@ -122,7 +122,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Takes the behaviours that make the trace likelier, the best first.
+    /// Adopts the behaviours that make the trace likelier, the best first.
     pub fn choose(&mut self) {
         let mut hopeless: Vec<String> = Vec::new();
         for _ in 0..ROUNDS {
@@ -136,7 +136,7 @@ impl<'a> Search<'a> {
                         behaviour,
                     )
                 })
-                // Where nothing changes at all, the trace does not show it.
+                // If the score does not change at all, the trace does not show the behaviour.
                 .filter(|(score, _)| *score != self.score)
                 .collect();
             hopeful.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -149,9 +149,9 @@ impl<'a> Search<'a> {
                 if score < self.score - HOPELESS {
                     hopeless.push(behaviour.what.clone());
                 }
-                // What was given needs no evidence.
+                // A given behaviour needs no evidence.
                 let gain = score - if behaviour.returns { 0.0 } else { EVIDENCE };
-                if best.as_ref().is_none_or(|(most, _)| gain > *most) {
+                if best.as_ref().is_none_or(|(best, _)| gain > *best) {
                     best = Some((gain, candidate));
                 }
             }
@@ -165,7 +165,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What a behaviour is worth when the times that it shows in are fitted to it.
+    /// The score of a behaviour, and its candidate, after a refit of the times that depend on it.
     fn refitted(&self, behaviour: &Behaviour) -> (f64, Candidate) {
         let candidate = behaviour.apply(&self.candidate);
         let score = self.objective.of(&candidate);
@@ -177,25 +177,25 @@ impl<'a> Search<'a> {
         };
         let numbers = PARAMETERS
             .iter()
-            .take_while(|number| number.key.rank <= SHOWN_IN);
+            .take_while(|number| number.key.rank <= LAST_RANK);
         let alone = |(i, _)| vec![(Coordinate::Parameter(i), 1.0)];
         let directions: Vec<Direction> = numbers.enumerate().map(alone).collect();
         tried.sweep(&directions, 0.7, 1, 5);
         self.objective
-            .asked
-            .set(self.objective.asked.get() + tried.objective.asked.get());
+            .evaluations
+            .set(self.objective.evaluations.get() + tried.objective.evaluations.get());
         (tried.score, tried.candidate)
     }
 }
 
-/// How many behaviours are taken in one go at most.
+/// The maximum number of behaviours adopted in one stage.
 const ROUNDS: usize = 12;
 
-/// How many behaviours are refitted in a round though they are no better as they stand.
+/// How many behaviours are refitted in a round though they do not improve the score unfitted.
 const REFITTED: usize = 16;
 
-/// A behaviour that is so much worse after a refit is not looked at again.
+/// A behaviour that is so much worse after a refit is not tried again.
 const HOPELESS: f64 = 200.0;
 
-/// The last rank of the numbers in which a behaviour of buffer and bus shows.
-const SHOWN_IN: u8 = 1;
+/// The last rank of the numbers that depend on a behaviour of buffer or bus.
+const LAST_RANK: u8 = 1;

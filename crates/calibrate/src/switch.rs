@@ -1,4 +1,4 @@
-//! The behaviours of a specification that a trace can choose among.
+//! The behaviours that a fit tries.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use crate::parameter::VARIED;
 /// A behaviour that a drive may have instead of the given one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Behaviour {
-    /// The keys that it sets.
+    /// The keys that it sets, and their values.
     pub what: String,
-    /// Whether it only takes back what was taken before.
+    /// Whether it only returns to given values.
     pub returns: bool,
     spec: Spec,
 }
@@ -29,8 +29,7 @@ const MARKS: [u64; 12] = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 48];
 const LARGE: [u64; 6] = [16, 24, 32, 40, 48, 64];
 
 impl Behaviour {
-    /// What a drive may do that differs from `spec` in one respect, and what of `given` is not
-    /// so any more.
+    /// All behaviours that differ from `spec` in one respect, and given values that have changed.
     pub fn all(spec: &Spec, given: &Spec) -> Vec<Self> {
         let mut all = Vec::new();
         let returns = Cell::new(true);
@@ -54,7 +53,7 @@ impl Behaviour {
         all
     }
 
-    /// Lets `candidate` have it.
+    /// The candidate with this behaviour.
     pub fn apply(&self, candidate: &Candidate) -> Candidate {
         let mut changed = candidate.clone();
         if self.spec.geometry != candidate.spec.geometry {
@@ -71,7 +70,7 @@ impl Behaviour {
 
 type Add<'a> = dyn FnMut(String, &dyn Fn(&mut Spec)) + 'a;
 
-/// Values that were given and that no other choice leads back to.
+/// Given values that no other behaviour returns to.
 fn as_given(given: &Spec, add: &mut Add<'_>) {
     add("overheads.write_start as given".to_owned(), &|s| {
         s.overheads.write_start = given.overheads.write_start;
@@ -92,7 +91,7 @@ fn as_given(given: &Spec, add: &mut Add<'_>) {
     });
 }
 
-/// Each key that can be another while all else stays.
+/// Keys that can change alone.
 fn switches(spec: &Spec, add: &mut Add<'_>) {
     for key in VARIED.iter().filter(|key| key.vary == Vary::Switch) {
         let others: Vec<Value> = match (key.kind, key.get(spec)) {
@@ -150,14 +149,14 @@ fn marks(spec: &Spec, add: &mut Add<'_>) {
     }
 }
 
-/// The fraction of a segment whose whole sectors are those of `sectors`: a percentage of at most
-/// four decimals, as it will be written, and none too small, as marks are rounded down.
+/// The smallest fraction of a segment that rounds down to `sectors`: a percentage of at most four
+/// decimals, as it will be written.
 fn mark(sectors: f64, segment: u64) -> f64 {
     let percent = ((sectors / segment as f64).min(1.0) * 1e6).ceil() / 1e4;
     percent / 100.0
 }
 
-/// As much memory in fewer, larger segments, or in more and smaller ones.
+/// The same memory in fewer, larger segments, or in more, smaller ones.
 fn segments(spec: &Spec, add: &mut Add<'_>) {
     let Buffer {
         segments, segment, ..
@@ -188,7 +187,7 @@ fn segments(spec: &Spec, add: &mut Add<'_>) {
     }
 }
 
-/// Every way of reading ahead and of using what was read: these only show their worth together.
+/// All combinations of reading ahead and of using what was read: alone, none may explain more.
 fn reading(spec: &Spec, add: &mut Add<'_>) {
     let read_ahead = Key::find("buffer.read_ahead").expect("a key");
     for &ahead in ReadAhead::WORDS {

@@ -44,7 +44,7 @@ impl Generator {
 }
 
 impl Experiment {
-    /// A quarter of the requests continue the one before, a tenth ask for its blocks again, a
+    /// A quarter of the requests continue the previous one, a tenth ask for its blocks again, a
     /// quarter go to blocks nearby and the rest anywhere. Pauses are of 5 to 30 ms.
     fn steps(&self, disk: SectorCount) -> Vec<Step> {
         let mut generator = Generator(7);
@@ -229,8 +229,8 @@ fn a_drive_is_found_again_where_the_clock_is_unbroken() {
     check(&found.spec, &real, bounds, 0.2);
 }
 
-/// Only the edges of the distributions tell anything: misses are told to a few tenths of a
-/// millisecond, and whether a write's completion or its bus takes longer is hardly told at all.
+/// Only the edges of the distributions carry information: it determines misses to a few tenths of
+/// a millisecond, and hardly whether a write's completion or its bus takes longer.
 #[test]
 fn a_drive_is_found_again_where_pauses_are_nominal() {
     let (given, real) = given_and_real();
@@ -256,7 +256,7 @@ fn a_drive_is_found_again_where_pauses_are_nominal() {
     check(&found.spec, &real, [0.02, 0.02, 0.02, 0.1, 0.2, 0.2], 0.25);
 }
 
-/// Writes alone, on a drive whose slipped sectors turn the tracks behind them.
+/// Writes alone, on a drive whose slipped sectors turn the tracks after them.
 #[test]
 fn what_no_read_shows_is_left_and_the_same_trace_gives_the_same_drive() {
     let given = drive("seagate-st41601n");

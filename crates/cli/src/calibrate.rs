@@ -18,17 +18,17 @@ use crate::trace::input::Reading;
 
 /// Fit a drive's specification to measured response times
 ///
-/// Begins with the specification of the drive and changes what the trace can tell: the rotation
+/// Starts from the specification of the drive and changes what the trace determines: the rotation
 /// period, overheads by type, hit or miss and previous command, completions, bus rates, corrections
-/// to the seek curve, head switch and settle, and how the buffer behaves. What the trace cannot
-/// tell stays as given. Prints each number with its standard deviation and what was left.
+/// to the seek curve, head switch and settle, and how the buffer behaves. Everything else stays as
+/// given. Prints each number with its standard deviation, and what the trace does not determine.
 ///
-/// Where the times between requests were measured too, the platter's angle is followed through the
-/// whole trace. Where they are nominal, the angle of each request is unknown, and only
-/// distributions can be fitted; which of the two it is is found out and said.
+/// If the times between requests were measured too, the platter's angle is followed through the
+/// whole trace. If they are nominal, the angle of each request is unknown, and only distributions
+/// can be fitted. The command detects which, and prints it.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Drive to begin with: a name of the catalogue, or a .toml file
+    /// Drive to start from: a name of the catalogue, or a .toml file
     #[arg(long, value_name = "NAME|FILE", long_help = drive_arg::long_help())]
     drive: String,
 
@@ -54,10 +54,10 @@ pub struct Args {
     json: bool,
 }
 
-/// What is fitted to what, as it is told.
+/// The names of what is fitted to what.
 #[derive(Clone, Copy)]
-pub struct Asked<'a> {
-    /// The drive to begin with.
+pub struct FitNames<'a> {
+    /// The drive to start from.
     pub drive: &'a str,
     /// The trace.
     pub trace: &'a str,
@@ -67,7 +67,7 @@ pub struct Asked<'a> {
     pub rows: Rows,
 }
 
-/// A specification is what its name says it is.
+/// Accepts the names of TOML files only.
 fn toml(text: &str) -> Result<String, &'static str> {
     let kind = Path::new(text).extension();
     // A path knows no difference between `x.toml` and the folder `x.toml/`.
@@ -77,13 +77,13 @@ fn toml(text: &str) -> Result<String, &'static str> {
         .ok_or("expected a name ending in .toml")
 }
 
-/// Whether a file can stand at `path`: told before a fit of minutes, not after.
+/// Whether a file can be written at `path`: checked before a fit of minutes, not after.
 fn check_place(path: &str) -> Result<(), Error> {
     let folder = match Path::new(path).parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     };
-    let there = std::fs::metadata(folder).and_then(|folder| {
+    let found = std::fs::metadata(folder).and_then(|folder| {
         if !folder.is_dir() {
             return Err(io::ErrorKind::NotADirectory.into());
         }
@@ -92,55 +92,55 @@ fn check_place(path: &str) -> Result<(), Error> {
         }
         Ok(())
     });
-    there.map_err(|source| Error::Io {
+    found.map_err(|source| Error::Io {
         doing: "write",
         path: path.to_owned(),
         source,
     })
 }
 
-/// The drive that a fit begins with is not what it writes.
+/// The output must not replace the drive that the fit starts from.
 fn check_apart(output: &str, drive: &str) -> Result<(), Error> {
     let same =
         |a: io::Result<PathBuf>, b: io::Result<PathBuf>| matches!((a, b), (Ok(a), Ok(b)) if a == b);
     if same(std::fs::canonicalize(output), std::fs::canonicalize(drive)) {
-        let expected = "another file than that of --drive, which the fit begins with";
+        let expected = "another file than --drive, which the fit starts from";
         return Err(Error::flag("--output", output, expected));
     }
     Ok(())
 }
 
-/// Fits, writes the specification, prints what was found.
+/// Fits, writes the specification, prints the result.
 pub fn run(args: Args) -> Result<(), Error> {
     check_place(&args.output)?;
     check_apart(&args.output, &args.drive)?;
     let drive = Model::find(&args.drive)?;
-    let asked = Asked {
+    let names = FitNames {
         drive: &args.drive,
         trace: &args.trace,
         output: &args.output,
         rows: args.rows.unwrap_or_default(),
     };
-    let taken = measured::read(&args.trace, &args.reading.meant(), asked.rows, &drive)?;
+    let taken = measured::read(&args.trace, &args.reading.meant(), names.rows, &drive)?;
     output::doubt(&taken.notes);
     let Taken { rows, notes, .. } = taken;
     let mut progress: Option<Progress> = None;
-    let told = |stage: Stage| {
+    let show = |stage: Stage| {
         progress
             .get_or_insert_with(|| Progress::new(Some(stage.stages)))
             .at(stage.done);
     };
-    let fitted = calibrate(&drive.spec, &drive.layout, &rows, told);
+    let fitted = calibrate(&drive.spec, &drive.layout, &rows, show);
     drop(progress);
     let fitted = fitted.map_err(|unfit| outcome::error(unfit, &args.trace, &args.drive))?;
-    let model = outcome::model(&drive, &fitted, asked, rows.len())?;
+    let model = outcome::model(&drive, &fitted, names, rows.len())?;
     output::replace_file(&args.output, &model.text)?;
     for warning in outcome::warnings(&fitted, rows.len(), &args.trace) {
         eprintln!("warning: {warning}");
     }
     if args.json {
-        output::print_json(&report::printed(asked, rows.len(), &fitted, &notes))
+        output::print_json(&report::printed(names, rows.len(), &fitted, &notes))
     } else {
-        output::print(&report::text(asked, rows.len(), &fitted))
+        output::print(&report::text(names, rows.len(), &fitted))
     }
 }

@@ -24,7 +24,7 @@ enum Command {
     Show(show::Args),
 }
 
-/// Prints what was asked for.
+/// Prints the list, or one drive.
 pub fn run(args: Args) -> Result<(), Error> {
     match args.command {
         None => list::run(args.json),

@@ -13,7 +13,7 @@ use diskarm_simulate::{Error, Input, Model, Reading, Run};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::calibrate::{Asked, outcome, report as calibration};
+use crate::calibrate::{FitNames, outcome, report as calibration};
 use crate::drives::show;
 use crate::policies;
 use crate::simulate::figures::{Figures, Inputs, Workload};
@@ -113,7 +113,7 @@ pub fn calibrated(
     rows: Rows,
     name: &str,
 ) -> Result<Calibrated, Error> {
-    let asked = Asked {
+    let asked = FitNames {
         drive: &model.name,
         trace: file,
         output: name,

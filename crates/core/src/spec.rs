@@ -40,9 +40,9 @@ section! {
     #[derive(Clone, Debug, PartialEq)]
     pub struct Spec at "" |spec| (Some(spec), spec) {
         /// The name in the catalogue, for example `hp-c2247`.
-        name: String = String::new() => TEXT.required().shown(Shown::Apart);
+        name: String = String::new() => TEXT.required().shown(Shown::Hidden);
         /// One line for a list.
-        summary: String = String::new() => TEXT.required().shown(Shown::Apart);
+        summary: String = String::new() => TEXT.required().shown(Shown::Hidden);
         /// Where the numbers come from.
         source: Source = Source::default() => table(Source::KEYS).required();
         /// Places: zones, skews, spare space, defects.
@@ -65,12 +65,12 @@ section! {
     #[derive(Clone, Debug, PartialEq)]
     pub struct Source at "source." |spec| (Some(&spec.source), &mut spec.source) {
         /// Who measured it or published it, and when.
-        origin: String = String::new() => TEXT.required().shown(Shown::Apart);
+        origin: String = String::new() => TEXT.required().shown(Shown::Hidden);
         /// Which of several disagreeing figures was taken, and why; empty when none disagree.
-        choices: String = String::new() => TEXT.shown(Shown::Apart);
+        choices: String = String::new() => TEXT.shown(Shown::Hidden);
         /// `true` for figures from a data sheet or an analytic model, `false` for a measured
         /// drive.
-        nominal: bool = false => FLAG.shown(Shown::Apart);
+        nominal: bool = false => FLAG.shown(Shown::Hidden);
     }
 }
 

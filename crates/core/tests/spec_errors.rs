@@ -68,7 +68,7 @@ fn a_later_stage_reports_with_the_line_of_the_field() {
         line_of("geometry.sectors"),
         Some(line_with("sectors = 1_000"))
     );
-    // A field that was left out: the line of the table it would stand in.
+    // A field that was left out: the line of its table.
     assert_eq!(
         line_of("geometry.zones[0].slips"),
         Some(line_with("[[geometry.zones]]"))
@@ -85,7 +85,7 @@ fn a_later_stage_reports_with_the_line_of_the_field() {
 /// An inward seek is no more uneven than the shortest seek takes, of reads or of writes.
 #[test]
 fn an_inward_seek_takes_no_more_than_the_shortest_seek() {
-    let told = |inward: &str, write: &str| {
+    let message = |inward: &str, write: &str| {
         let text = format!(
             "name = \"x\"\nsummary = \"x\"\nsource.origin = \"x\"\n[geometry]\nsurfaces = 1\n\
              cylinders = 10\nsectors = 100\nsector_bytes = 512\n\
@@ -113,7 +113,7 @@ fn an_inward_seek_takes_no_more_than_the_shortest_seek() {
                  -{shortest} to {shortest}, which is the shortest seek"
             )
         });
-        assert_eq!(told(inward, write), expected);
+        assert_eq!(message(inward, write), expected);
     }
 }
 
@@ -157,7 +157,7 @@ fn a_write_settle_takes_no_more_than_the_shortest_seek() {
              [mechanics.seek]\n{curve}"
         )
     };
-    let told = |curve: &str, settle: &str| match spec::parse(&drive(curve, settle), "x.toml") {
+    let message = |curve: &str, settle: &str| match spec::parse(&drive(curve, settle), "x.toml") {
         Ok(_) => "nothing".to_owned(),
         Err(error) => error.to_string(),
     };
@@ -168,13 +168,13 @@ fn a_write_settle_takes_no_more_than_the_shortest_seek() {
             .map(|distance| seeks.total(Op::Write, (Cylinder(0), Cylinder(distance)), false))
             .min();
         assert_eq!(shortest.map(|time| -time), quantity::span(bound), "{curve}");
-        assert_eq!(told(&curve, bound), "nothing", "{curve}");
+        assert_eq!(message(&curve, bound), "nothing", "{curve}");
         let least = quantity::span(bound).expect("a time");
         let less = (least - Span::from_us(1.0)).to_string();
         let expected = format!(
             "x.toml:12: mechanics.write_settle: found \"{less}\", expected {bound} or more: the \
              shortest movement before a write is no longer"
         );
-        assert_eq!(told(&curve, &less), expected, "{curve}");
+        assert_eq!(message(&curve, &less), expected, "{curve}");
     }
 }

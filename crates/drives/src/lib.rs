@@ -7,7 +7,7 @@
 /// A drive of the catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What it is asked for by, for example `hp-c2247`.
+    /// Its name, for example `hp-c2247`.
     pub name: &'static str,
     /// Its specification, in TOML.
     pub text: &'static str,

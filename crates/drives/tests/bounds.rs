@@ -1,4 +1,4 @@
-//! What the papers measured of optimal and greedy orders, beside what the catalogue's drives give.
+//! What the papers measured of optimal and greedy orders, and what the catalogue's drives give.
 
 use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;
@@ -250,7 +250,7 @@ fn small_windows_are_much_worse_than_the_whole_queue_on_the_hp_97560() {
 
 /// liu05 table C.1, SATF and optimal: milliseconds for a batch, a mean of 100, the arm at block
 /// 0 at first. Batches differ by a third of their mean, so that a mean of 100 is uncertain by 3 %
-/// and the ratio, whose sides share the batches, by 1 %. Batches of 9, at 1.071 beside 1.070, take
+/// and the ratio, whose sides share the batches, by 1 %. Batches of 9, at 1.071 and 1.070, take
 /// half a minute, and of 10 minutes.
 #[test]
 fn satf_is_near_the_optimum_for_batches_of_five_to_eight_on_the_ibm_dnes() {

@@ -49,7 +49,7 @@ fn capacities_are_exact_to_the_sector() {
             let mut geometry = geometry.clone();
             geometry.sectors = SectorCount(wrong);
             let error = Layout::new(&geometry).expect_err(&file);
-            let told = document.locate(error).to_string();
+            let message = document.locate(error).to_string();
             let line = entry
                 .text
                 .lines()
@@ -59,7 +59,7 @@ fn capacities_are_exact_to_the_sector() {
                 line.map_or(0, |line| line + 1),
                 layout.mapped().0
             );
-            assert!(told.starts_with(&expected), "{told}");
+            assert!(message.starts_with(&expected), "{message}");
         }
     }
 }
@@ -165,7 +165,7 @@ fn zones_add_up_to_the_capacity() {
     assert_eq!(tried, 10);
 }
 
-/// A trace tells neither how large a drive is nor where its blocks lie, and a spindle does not turn
+/// A trace determines neither how large a drive is nor where its blocks lie, and a spindle does not turn
 /// a thousandth faster than its specification says.
 #[test]
 fn fitted_variants_differ_in_what_a_trace_tells_only() {

@@ -1,7 +1,7 @@
-//! Sets values in the text of a specification and leaves all else as it was written: comments,
-//! order, spaces.
+//! Sets values in the text of a specification and keeps the rest as written: comments, order,
+//! spaces.
 //!
-//! What is set is not judged here: `diskarm_core::spec::parse` reads the outcome and says what is
+//! Values are not checked here: `diskarm_core::spec::parse` reads the result and reports what is
 //! wrong with it.
 
 mod write;
@@ -67,7 +67,7 @@ pub enum Value {
 
 /// The text `base` with each value set, in their order.
 ///
-/// A comment above or behind a value stays; a key that is absent comes last in its table, and a
+/// A comment above or after a value stays; a key that is absent comes last in its table, and a
 /// table that is absent comes last among its neighbours. Line ends are those of the first line;
 /// the last line has one too.
 ///
@@ -118,7 +118,7 @@ fn apply(root: &mut Table, edit: &Edit) -> Result<(), InputError> {
     set(table, key, &edit.value).ok_or_else(misplaced)
 }
 
-/// The table at the end of a dotted path, made where it is absent; `None` where a value stands in
+/// The table at the end of a dotted path, made where it is absent; `None` where a value is in
 /// the way.
 fn table_at<'t>(root: &'t mut Table, path: &str) -> Option<&'t mut dyn TableLike> {
     let mut table: &mut dyn TableLike = root;
@@ -138,7 +138,7 @@ fn table_at<'t>(root: &'t mut Table, path: &str) -> Option<&'t mut dyn TableLike
 }
 
 /// Sets one value, between the spaces and comments that stood around the old one; `None` where a
-/// table with a heading stands instead.
+/// table with a heading is in its place.
 fn set(table: &mut dyn TableLike, key: &str, value: &Value) -> Option<()> {
     match table.get_mut(key) {
         Some(item) => {

@@ -50,7 +50,7 @@ fn line(text: &str) -> String {
 
 /// A string over several lines, the first of them below the key.
 fn lines(text: &str) -> String {
-    // Three quotes would end the string; one or two may stand, even before its end.
+    // Three quotes would end the string; one or two do not, even before its end.
     let text = escaped(text).replace("\"\"\"", "\"\"\\\"") + "\"\"\"";
     let lines: Vec<String> = text
         .split('\n')

@@ -219,7 +219,7 @@ proptest! {
     }
 
     #[test]
-    fn a_table_for_writes_comes_behind_the_one_for_reads(
+    fn a_table_for_writes_follows_the_one_for_reads(
         drive in prop::sample::select(given()),
         points in any_points(),
     ) {
@@ -266,7 +266,7 @@ proptest! {
 /// The catalogue was laid out before there was this writer. Three of the tables it does not repeat
 /// have decimals below the nanosecond, and two have a line of 100 columns.
 #[test]
-fn the_catalogues_own_tables_are_written_as_they_stand() {
+fn the_catalogues_own_tables_are_written_unchanged() {
     let mut same = Vec::new();
     for drive in given() {
         let spec = parsed(drive.text);
@@ -292,7 +292,7 @@ fn the_catalogues_own_tables_are_written_as_they_stand() {
 
 /// Joined to one line and broken again, too: but for one text, each was filled as here.
 #[test]
-fn the_catalogues_own_prose_is_written_as_it_stands() {
+fn the_catalogues_own_prose_is_written_unchanged() {
     let mut same = 0;
     for drive in given() {
         let spec = parsed(drive.text);

@@ -53,7 +53,7 @@ proptest! {
             candidate = index.get(&all).apply(&candidate);
         }
         if own_write_seek {
-            candidate.part_write_seek();
+            candidate.split_write_seek();
         }
         let coordinates = candidate.coordinates();
         for (index, ms) in moves {

@@ -80,7 +80,7 @@ fn every_density_has_an_integral_of_one() {
 }
 
 /// An arm that comes just when its sector does misses it every other time, but for the requests
-/// that slip anyway: 1 % to either side, 2 % of a partial hit, whose wait tells nothing.
+/// that slip anyway: 1 % to either side, 2 % of a partial hit, whose wait carries no information.
 #[test]
 fn revolutions_are_lost_and_gained_at_the_edges_of_a_wait() {
     let share = |outcome, wait_ms, revolutions: f64| {

@@ -6,10 +6,10 @@ use diskarm_drives::CATALOGUE;
 use crate::{code, head, table};
 
 const ABOUT: &str = "\
-What `--drive` and a study's `drive` may name, beside the path of a
-[specification](../specification.md) of one's own. Those named `-calibrated` were fitted to the
-first half of a measured trace ([how far that gets](../validation.md)). `diskarm drives show NAME`
-prints zones, seek curve, buffer, overheads and where the figures are from.";
+The names that `--drive` and the key `drive` of a study accept. They also accept the path of your
+own [specification](../specification.md). Drives named `-calibrated` were fitted to the first half of
+a measured trace ([results](../validation.md)). `diskarm drives show NAME` prints zones, seek curve,
+buffer, overheads and the sources of the figures.";
 
 /// The page.
 pub fn page() -> String {

@@ -1,4 +1,4 @@
-//! The tables of keys on the page about specifications. What stands around them is written there.
+//! The tables of keys on the page about specifications. The text around them is written there.
 
 use diskarm_core::spec::{Key, Kind, Spec, Value};
 

@@ -1,4 +1,4 @@
-//! What becomes of a calibration: a specification's text, an error, warnings.
+//! The result of a calibration: a specification's text, an error, warnings.
 
 use std::path::Path;
 
@@ -6,22 +6,19 @@ use diskarm_calibrate::{Calibration, Clock, Unfit, edits};
 use diskarm_rewrite::{Edit, Value, rewrite};
 use diskarm_simulate::{Error, Model};
 
-use super::Asked;
+use super::FitNames;
 
-/// Why nothing was fitted to `trace`.
+/// The error that nothing was fitted to `trace`.
 pub fn error(unfit: Unfit, trace: &str, drive: &str) -> Error {
     match unfit {
         Unfit::TooShort { rows, numbers } => {
-            let expected = format!(
-                "a trace, or --rows, of {numbers} rows or more: so many numbers \
-                 are fitted"
-            );
+            let expected = format!("{numbers} rows or more, one for each number that is fitted");
             Error::argument("TRACE", format!("{trace} ({rows} rows)"), expected)
         }
         Unfit::OtherDrive { explained_fraction } => {
             let percent = 100.0 * explained_fraction;
             let expected = format!(
-                "a trace of the drive {drive}: it explains {percent:.0} % of the requests, \
+                "a trace of the drive {drive}, which explains only {percent:.0} % of the requests, \
                  however its numbers are set"
             );
             Error::argument("TRACE", trace, expected)
@@ -29,14 +26,14 @@ pub fn error(unfit: Unfit, trace: &str, drive: &str) -> Error {
     }
 }
 
-/// What a reader of the result should know before trusting it.
+/// Reasons to distrust the result.
 pub fn warnings(fitted: &Calibration, rows: usize, trace: &str) -> Vec<String> {
     let mut warnings = Vec::new();
     match fitted.clock {
         Clock::Nominal { .. } => warnings.push(format!(
             "{trace}: completions fit no angle of the platter: the times between requests are \
-             nominal, or the layout is another drive's, which then explains much all the same; \
-             period and phase are left as given"
+             nominal, or the trace is of a drive with another layout; period and phase are left \
+             as given"
         )),
         Clock::Unbroken { breaks, .. } if breaks > 0 => warnings.push(format!(
             "{trace}: the clock steps; the angle was lost and found again {breaks} times"
@@ -46,14 +43,14 @@ pub fn warnings(fitted: &Calibration, rows: usize, trace: &str) -> Vec<String> {
     let numbers = fitted.fitted.len() + fitted.left.len();
     if rows < ROWS_A_NUMBER * numbers {
         warnings.push(format!(
-            "{trace}: {rows} rows for {numbers} numbers: see their standard deviations"
+            "{trace}: only {rows} rows for {numbers} numbers: see their standard deviations"
         ));
     }
     if fitted.explained_fraction < WELL_EXPLAINED {
         let percent = 100.0 * fitted.explained_fraction;
         warnings.push(format!(
-            "{trace}: the fitted drive explains {percent:.0} % of the requests only: the trace \
-             may be another drive's"
+            "{trace}: the fitted drive explains only {percent:.0} % of the requests: the trace may \
+             be of another drive"
         ));
     }
     warnings
@@ -62,7 +59,7 @@ pub fn warnings(fitted: &Calibration, rows: usize, trace: &str) -> Vec<String> {
 /// Fewer rows than this for each number make a poor fit.
 const ROWS_A_NUMBER: usize = 10;
 
-/// A drive that explains less is doubtful.
+/// Below this share of explained requests, the drive may be another one.
 const WELL_EXPLAINED: f64 = 0.8;
 
 /// What the summary of a fitted drive ends with.
@@ -71,16 +68,16 @@ const FITTED: &str = "; fitted to a trace";
 /// The fitted drive.
 ///
 /// # Errors
-/// A base that cannot be read again; a fitted text that is wrong, which is a defect of ours.
+/// The base cannot be read again; or the fitted text is wrong, which is a bug.
 pub fn model(
     drive: &Model,
     fitted: &Calibration,
-    asked: Asked<'_>,
+    names: FitNames<'_>,
     rows: usize,
 ) -> Result<Model, Error> {
     let mut edits = edits(&drive.spec, &fitted.spec);
     let source = &drive.spec.source;
-    let stem = Path::new(asked.output).file_stem().unwrap_or_default();
+    let stem = Path::new(names.output).file_stem().unwrap_or_default();
     let mut set = |key: &'static str, text: String| {
         let value = Value::Text(text);
         edits.push(Edit {
@@ -89,7 +86,7 @@ pub fn model(
         });
     };
     set("name", stem.to_string_lossy().into_owned());
-    let made = made_from(asked, rows);
+    let made = made_from(names, rows);
     let summary = drive.spec.summary.trim_end_matches(FITTED);
     set("summary", format!("{summary}{FITTED}"));
     set("source.origin", format!("{made}\n{}", source.origin.trim()));
@@ -100,18 +97,18 @@ pub fn model(
             format!("a specification to change ({error})"),
         )
     })?;
-    // Nothing is written that cannot be read again.
-    Model::read(text, asked.output)
+    // Only what can be read again is written.
+    Model::read(text, names.output)
 }
 
 /// One sentence on where the numbers come from.
-fn made_from(asked: Asked<'_>, rows: usize) -> String {
-    let range = asked.rows;
-    let trace = Path::new(asked.trace).file_name().unwrap_or_default();
+fn made_from(names: FitNames<'_>, rows: usize) -> String {
+    let range = names.rows;
+    let trace = Path::new(names.trace).file_name().unwrap_or_default();
     format!(
         "Fitted with `diskarm calibrate` to {rows} rows ({range}) of the trace {}, beginning with \
          {}. What that was made from:",
         trace.to_string_lossy(),
-        asked.drive
+        names.drive
     )
 }

@@ -1,11 +1,11 @@
-//! What is printed of a calibration: a table for people, JSON for programs.
+//! The output of a calibration: a table for people, JSON for programs.
 
 use std::fmt::Write;
 
 use diskarm_calibrate::{Calibration, Clock, Fitted, Quantity};
 use serde::Serialize;
 
-use super::Asked;
+use super::FitNames;
 use crate::prose;
 
 #[derive(Serialize)]
@@ -27,7 +27,7 @@ struct Printed<'a> {
     behaviours: &'a [String],
     fitted: Vec<Number>,
     not_determined: Vec<String>,
-    /// What is doubtful about the trace.
+    /// Notes about the trace.
     notes: &'a [String],
 }
 
@@ -47,9 +47,9 @@ fn key(quantity: &Quantity) -> String {
     }
 }
 
-/// Prints all that was found.
+/// All results.
 pub fn printed<'a>(
-    asked: Asked<'a>,
+    names: FitNames<'a>,
     rows: usize,
     fitted: &'a Calibration,
     notes: &'a [String],
@@ -74,10 +74,10 @@ pub fn printed<'a>(
         Clock::Nominal { concentration } => ("nominal", concentration, None, None),
     };
     Printed {
-        drive: asked.drive,
-        trace: asked.trace,
+        drive: names.drive,
+        trace: names.trace,
         rows,
-        output: asked.output,
+        output: names.output,
         clock,
         phase_concentration: concentration,
         period_ns: phase.map(|_| fitted.spec.mechanics.period_ns),
@@ -93,16 +93,16 @@ pub fn printed<'a>(
 }
 
 /// The same for people, at most 80 columns.
-pub fn text(asked: Asked<'_>, rows: usize, fitted: &Calibration) -> String {
+pub fn text(names: FitNames<'_>, rows: usize, fitted: &Calibration) -> String {
     let mut text = format!(
         "{} fitted to {rows} rows of {}\n\n",
-        asked.drive, asked.trace
+        names.drive, names.trace
     );
     clock(&mut text, fitted);
     let percent = 100.0 * fitted.explained_fraction;
     let _ = writeln!(text, "explained   {percent:.1} % of the requests");
     if !fitted.behaviours.is_empty() {
-        text += "\nbehaviours taken instead of those given\n";
+        text += "\nbehaviours that replace given ones\n";
         for behaviour in &fitted.behaviours {
             let _ = writeln!(text, "  {}", prose::wrapped(behaviour, 4).trim());
         }
@@ -127,10 +127,10 @@ pub fn text(asked: Asked<'_>, rows: usize, fitted: &Calibration) -> String {
         .iter()
         .partition(|quantity| matches!(quantity, Quantity::Key(_)));
     for (quantities, why) in [
-        (keys, "left as given, because the trace does not tell"),
+        (keys, "left as given: not determined by the trace"),
         (
             seeks,
-            "not told by the trace, carried on from their neighbours",
+            "not determined by the trace: interpolated from their neighbours",
         ),
     ] {
         if !quantities.is_empty() {
@@ -141,7 +141,7 @@ pub fn text(asked: Asked<'_>, rows: usize, fitted: &Calibration) -> String {
         }
     }
     text += "\nsd: with all other numbers held; 0.001 or less where the likelihood has a step.\n";
-    let _ = writeln!(text, "\nwrote {}", asked.output);
+    let _ = writeln!(text, "\nwrote {}", names.output);
     text
 }
 

@@ -14,7 +14,7 @@ pub fn of(spec: &Spec) -> Vec<(&'static str, Section)> {
     let mut sections: Vec<(&str, Section)> = Vec::new();
     for key in Key::all() {
         let (name, rest) = match key.path.split_once('.') {
-            Some(parts) if key.shown != Shown::Apart => parts,
+            Some(parts) if key.shown != Shown::Hidden => parts,
             _ => continue,
         };
         if sections.last().is_none_or(|(last, _)| *last != name) {
@@ -77,7 +77,7 @@ pub fn object(section: Section) -> Map<String, Value> {
     section.into_iter().collect()
 }
 
-/// A section for people: a line for all that is not off or zero.
+/// A section for people: a line for everything that is not off or zero.
 pub fn lines(section: &Section) -> String {
     let mut text = String::new();
     for (key, value) in section {

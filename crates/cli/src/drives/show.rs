@@ -1,4 +1,4 @@
-//! One drive: zones, seek curve, and all else that its specification says.
+//! One drive: zones, seek curve, and the rest of its specification.
 
 use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::Op;
@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::output;
 use crate::prose;
 
-/// Show a drive and where its figures are from
+/// Show a drive and the sources of its figures
 ///
 /// Zones, seek curve, buffer, overheads, bus and queue.
 #[derive(clap::Args)]
@@ -25,7 +25,7 @@ pub struct Args {
     /// Print JSON: one object; names end in their unit.
     #[arg(long)]
     json: bool,
-    /// Print the specification itself, as a beginning for one's own
+    /// Print the specification itself, to start your own from
     #[arg(long, conflicts_with = "json")]
     toml: bool,
 }

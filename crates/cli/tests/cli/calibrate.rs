@@ -50,15 +50,15 @@ impl Folder {
         let fixed = ["calibrate", "--drive", "hp-c2247", trace, "-o", output];
         let arguments = [&fixed, more].concat();
         let ended = diskarm(&arguments);
-        let told = String::from_utf8_lossy(&ended.stderr).into_owned();
-        assert_eq!(ended.status.code(), Some(2), "{arguments:?}: {told}");
+        let message = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!(ended.status.code(), Some(2), "{arguments:?}: {message}");
         assert!(ended.stdout.is_empty(), "{arguments:?}");
-        assert_eq!(told.lines().count(), 1, "{told}");
+        assert_eq!(message.lines().count(), 1, "{message}");
         assert_eq!(self.contents(), before, "{arguments:?}");
-        let told = told
+        let message = message
             .strip_prefix("error: ")
-            .unwrap_or_else(|| panic!("{told}"));
-        told.trim_end().to_owned()
+            .unwrap_or_else(|| panic!("{message}"));
+        message.trim_end().to_owned()
     }
 
     /// Names and contents of all files; folders are empty ones.
@@ -113,11 +113,11 @@ fn traces_that_cannot_be_fitted_leave_the_output_as_it_was() {
     );
 
     let short = folder.file("short.csv", &rows(30, |_, us| us));
-    let told = folder.refused(&short, &output, &[]);
+    let message = folder.refused(&short, &output, &[]);
     let found = format!("TRACE: found \"{short} (30 rows)\", expected a trace, or --rows, of ");
-    assert!(told.starts_with(&found), "{told}");
+    assert!(message.starts_with(&found), "{message}");
     assert_eq!(
-        told.replace(&short, ""),
+        message.replace(&short, ""),
         folder
             .refused(SYNTHETIC, &output, &["--rows", "100..130"])
             .replace(SYNTHETIC, "")
@@ -135,17 +135,20 @@ fn traces_that_cannot_be_fitted_leave_the_output_as_it_was() {
         "far.csv",
         &(rows(60, |_, us| us) + "R,2054864,1,9000,5000\n"),
     );
-    let told = folder.refused(&far, &output, &[]);
+    let message = folder.refused(&far, &output, &[]);
     let expected = "lbn: found \"1 sectors from 2054864\", expected at most 2054864 blocks";
-    assert_eq!(told, format!("{far}:62: {expected}"));
+    assert_eq!(message, format!("{far}:62: {expected}"));
 
     let absent = folder.path("absent.csv");
-    let told = folder.refused(&absent, &output, &[]);
-    assert!(told.starts_with(&format!("{absent}: cannot ")), "{told}");
+    let message = folder.refused(&absent, &output, &[]);
+    assert!(
+        message.starts_with(&format!("{absent}: cannot ")),
+        "{message}"
+    );
 
     let empty = folder.file("empty.csv", HEADER);
-    let told = folder.refused(&empty, &output, &[]);
-    assert!(told.contains(&empty), "{told}");
+    let message = folder.refused(&empty, &output, &[]);
+    assert!(message.contains(&empty), "{message}");
 }
 
 /// No request of an HP C2247 takes between a quarter of a second and half of one.
@@ -154,11 +157,11 @@ fn a_trace_of_another_drive_is_refused() {
     let folder = Folder::new("other");
     let slow = rows(70, |i, _| 250_000.0 + (i * 7_919 % 251) as f64 * 1_000.0);
     let slow = folder.file("slow.csv", &slow);
-    let told = folder.refused(&slow, &folder.path("out.toml"), &[]);
-    let expected = "a trace of the drive hp-c2247: it explains ";
+    let message = folder.refused(&slow, &folder.path("out.toml"), &[]);
+    let expected = "a trace of the drive hp-c2247, which explains only ";
     assert!(
-        told.starts_with(&format!("TRACE: found {slow:?}, expected {expected}")),
-        "{told}"
+        message.starts_with(&format!("TRACE: found {slow:?}, expected {expected}")),
+        "{message}"
     );
 }
 
@@ -167,25 +170,25 @@ fn outputs_that_cannot_be_written_are_refused_before_the_fit() {
     let folder = Folder::new("outputs");
     for wrong in ["out.tom", "out", ".toml", "toml", "out.toml/"] {
         let output = folder.path(wrong);
-        let told = folder.refused(SYNTHETIC, &output, &[]);
+        let message = folder.refused(SYNTHETIC, &output, &[]);
         assert_eq!(
-            told,
+            message,
             format!("--output: found {output:?}, expected a name ending in .toml")
         );
     }
 }
 
 #[test]
-fn places_where_no_file_can_stand_are_told_before_the_fit() {
+fn unwritable_outputs_are_reported_before_the_fit() {
     let folder = Folder::new("places");
     fs::create_dir(folder.path("folder.toml")).unwrap_or_else(|error| panic!("{error}"));
     for place in ["absent/out.toml", "out.toml/out.toml", "folder.toml"] {
         let output = folder.path(place);
         let before = Instant::now();
-        let told = folder.refused(SYNTHETIC, &output, &[]);
+        let message = folder.refused(SYNTHETIC, &output, &[]);
         assert!(
-            told.starts_with(&format!("{output}: cannot write: ")),
-            "{told}"
+            message.starts_with(&format!("{output}: cannot write: ")),
+            "{message}"
         );
         // A fit to 3,000 rows takes many times as long.
         assert!(before.elapsed() < Duration::from_secs(3), "{place}");
@@ -247,10 +250,10 @@ fn the_drive_that_a_fit_begins_with_is_not_written_over() {
     let drive = folder.file("mine.toml", given);
     let run = diskarm(&["calibrate", "--drive", &drive, SYNTHETIC, "-o", &drive]);
     assert_eq!(run.status.code(), Some(2));
-    let told = String::from_utf8(run.stderr).unwrap();
-    let expected = "expected another file than that of --drive, which the fit begins with";
+    let message = String::from_utf8(run.stderr).unwrap();
+    let expected = "expected another file than --drive, which the fit starts from";
     assert_eq!(
-        told,
+        message,
         format!("error: --output: found {drive:?}, {expected}\n")
     );
     assert_eq!(fs::read_to_string(&drive).unwrap(), given);
@@ -289,7 +292,7 @@ fn a_good_run_writes_a_drive_and_says_what_it_found() {
         assert!(table.lines().any(line), "{key}");
     }
     assert_eq!(fs::read_to_string(&output).unwrap(), written);
-    assert_eq!(folder.contents().len(), 2, "nothing lies beside the output");
+    assert_eq!(folder.contents().len(), 2, "only the output was written");
 }
 
 /// By a person (SIGINT) and by a system that shuts down (SIGTERM), in the midst of the fit.

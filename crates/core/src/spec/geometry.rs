@@ -25,7 +25,7 @@ section! {
         /// Sectors at the end that the zones map and the drive does not export: spare space under
         /// `sectors-per-disk`, otherwise unused, as in a drive sold at a round size.
         unused_sectors: SectorCount = SectorCount(0)
-            => count("sectors", 0, MAX_SECTORS).shown(Shown::Apart);
+            => count("sectors", 0, MAX_SECTORS).shown(Shown::Hidden);
         /// Bytes in a sector.
         sector_bytes: u32 = 0 => count("bytes", 1, MAX_SECTOR_BYTES).required().from(APPENDIX_B);
         /// Data surfaces, one head each.
@@ -54,7 +54,7 @@ section! {
         /// Zones, outermost first, covering ascending ranges of cylinders. Cylinders between two
         /// zones hold no data.
         zones: Vec<Zone> = Vec::new()
-            => Key::of(Kind::Zones).required().shown(Shown::Apart).from("worthington96 table 5");
+            => Key::of(Kind::Zones).required().shown(Shown::Hidden).from("worthington96 table 5");
     }
 }
 
@@ -69,7 +69,7 @@ section! {
         count: u64 = 0 => count("sectors or tracks", 0, MAX_SPARES)
             .shown(Shown::As("grown_defects")).from("worthington94 section 5.2");
         /// Seed of their places.
-        seed: u64 = 0 => count("", 0, i64::MAX as u64).shown(Shown::Apart);
+        seed: u64 = 0 => count("", 0, i64::MAX as u64).shown(Shown::Hidden);
     }
 }
 

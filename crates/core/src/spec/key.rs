@@ -1,7 +1,7 @@
 //! The table of keys: what a specification can say, one row a key.
 //!
-//! A row stands where its field is declared ([`section!`]): the field's documentation is the
-//! manual's, and what follows the type is the default and the [`Key`]. The reader, the writer, the
+//! A row is the declaration of its field ([`section!`]): documentation, which the manual prints
+//! too, type, default, and the [`Key`]. The reader, the writer, the
 //! data sheet, the calibration, the manual and random drives in tests iterate over these rows, so
 //! that a new key is a row and the code that acts on it.
 
@@ -11,7 +11,7 @@ use crate::units::Span;
 /// One key of a specification.
 #[derive(Debug)]
 pub struct Key {
-    /// Where it stands: names joined by dots, `overheads.read_completion`.
+    /// Names joined by dots: `overheads.read_completion`.
     pub path: &'static str,
     /// What it may hold.
     pub kind: Kind,
@@ -47,9 +47,9 @@ pub enum Kind {
     Count {
         /// What is counted; empty for a plain number.
         unit: &'static str,
-        /// The least.
+        /// The minimum.
         min: u64,
-        /// The most.
+        /// The maximum.
         max: u64,
     },
     /// A size of at least so many sectors: `"57 sectors"`.
@@ -85,7 +85,7 @@ pub enum Vary {
     Fixed,
     /// As a number.
     Number {
-        /// How far it may be off what is given, in milliseconds: a standard deviation.
+        /// Prior standard deviation about the given value, in milliseconds.
         prior_ms: f64,
     },
     /// As a behaviour, which can be another while all else stays.
@@ -103,8 +103,8 @@ pub enum Shown {
     As(&'static str),
     /// In parentheses after the key before it.
     Argument,
-    /// Not, or elsewhere.
-    Apart,
+    /// Not in its section.
+    Hidden,
 }
 
 impl Key {
@@ -185,12 +185,12 @@ impl Key {
             .map_or(self.path, |(_, name)| name)
     }
 
-    /// Its value in `spec`; `None` where `spec` has no such thing.
+    /// Its value in `spec`; `None` where `spec` lacks it.
     pub fn get(&self, spec: &Spec) -> Option<Value> {
         (self.get)(spec)
     }
 
-    /// Sets its value. Where its table is optional and absent, the table comes to be, with zeros.
+    /// Sets its value. An optional table that is absent is created, with zeros.
     ///
     /// # Panics
     /// When `value` is of another kind, or a number too large for the field.
@@ -257,7 +257,7 @@ pub(super) const A4: &str = "worthington94 table A.4";
 pub(super) const A5: &str = "worthington94 table A.5";
 pub(super) const CACHES: &str = "worthington96 tables 7, 11, 16, 21";
 
-/// Milliseconds in plain decimals, to the nanosecond and without idle zeros. In integers: a
+/// Milliseconds in plain decimals, to the nanosecond and without trailing zeros. In integers: a
 /// fraction of a second has no exact binary form.
 pub fn milliseconds(time: Span) -> String {
     let ns = time.as_ns();

@@ -13,7 +13,7 @@ section! {
         period_ns as rotation: f64 = 0.0
             => Key::of(Kind::Rotation).required().varied(30, Vary::Jointly).from(A1);
         /// Seek times.
-        seek: SeekCurve = SeekCurve::default() => CURVE.required().shown(Shown::Apart);
+        seek: SeekCurve = SeekCurve::default() => CURVE.required().shown(Shown::Hidden);
         /// Time to another head of the same cylinder. It overlaps a seek: positioning takes the
         /// longer of the two.
         head_switch: Span = Span::ZERO => TIME.fitted(6, 0.3).from(TABLE_8);

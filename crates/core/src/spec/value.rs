@@ -112,8 +112,8 @@ macro_rules! words {
 
 /// A table of a specification: its fields, and a row of [`Key`](super::Key)s for each.
 ///
-/// `$path` is the path of the table with the dot behind it; `$get` and `$set` lead to it from
-/// `$spec`. A field is a row: documentation, name (`as` the key's name, if that is another), type,
+/// `$path` is the path of the table with a dot after it; `$get` and `$set` lead to it from
+/// `$spec`. A field is a row: documentation, name (`as` the name of the key, if it differs), type,
 /// default, key.
 macro_rules! section {
     (@name $field:ident) => { stringify!($field) };

@@ -113,11 +113,11 @@ fn value(key: &Key) -> BoxedStrategy<Value> {
     }
 }
 
-/// The keys of which any value makes a drive, or one that [`repair`] makes sound.
+/// The keys that can have any value, or one that [`repair`] makes sound.
 fn keys() -> Vec<&'static Key> {
     let structure = |key: &Key| {
-        let apart = matches!(key.kind, Kind::Text | Kind::Rotation | Kind::SeekCurve);
-        apart || key.path.starts_with("source.") || key.path.starts_with("geometry.")
+        let single = matches!(key.kind, Kind::Text | Kind::Rotation | Kind::SeekCurve);
+        single || key.path.starts_with("source.") || key.path.starts_with("geometry.")
     };
     let mut keys = Key::all();
     keys.retain(|key| !structure(key));
@@ -129,7 +129,7 @@ fn repair(buffer: &mut Buffer) {
     buffer.dedicated_write_segment &= buffer.segments > 1;
     buffer.read_ahead_max = buffer.read_ahead_max.min(buffer.segment);
     buffer.read_ahead_min = buffer.read_ahead_min.min(buffer.read_ahead_max);
-    // More often than not: without, most of the other keys mean nothing.
+    // On three drives in four: without caching, the other keys mean little.
     buffer.caching |= buffer.arriving_hits;
     if !buffer.caching {
         (buffer.read_ahead, buffer.write_cache) = (ReadAhead::None, WriteCache::Off);

@@ -51,7 +51,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// What stands one step down a path: a key of a table, or an index and the bracket after it.
+/// One step down a path: a key of a table, or an index and the bracket after it.
 fn step_into<'t, 'a>(
     node: &'t Spanned<DeValue<'a>>,
     step: &str,

@@ -42,7 +42,7 @@ fn two_piece(table: &Table<'_>) -> Result<SeekCurve, InputError> {
         single: table.maybe("single", field::time)?,
     };
     let first = table.maybe("first_ms", |value| {
-        let expected = "a list of times in ms, that of one cylinder first";
+        let expected = "a list of times in ms, one cylinder first";
         match field::list(value, expected, field::bare_ms)? {
             times if times.is_empty() => Err(value.error(expected)),
             times => Ok(times),

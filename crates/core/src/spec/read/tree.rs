@@ -1,4 +1,4 @@
-//! A walk over the spanned TOML tree: where a value stands, and what it is called.
+//! A walk over the spanned TOML tree: the place of a value, and its path.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -48,7 +48,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// What stands at a place in the tree; perhaps nothing.
+/// A place in the tree, and its value if it has one.
 pub(super) struct Value<'a> {
     text: Text<'a>,
     path: String,
@@ -119,7 +119,7 @@ impl<'a> Value<'a> {
         )
     }
 
-    /// The table here. Where nothing is, an empty one: what it must have, it will miss by name.
+    /// The table here. Where nothing is, an empty one, so that errors name its missing keys.
     pub(super) fn table(&self) -> Result<Table<'a>, InputError> {
         let entries = match self.node {
             None => None,

@@ -90,7 +90,7 @@ fn slips(value: &Value<'_>) -> Result<Vec<u64>, InputError> {
         .collect()
 }
 
-/// A half-open range of cylinders that begins at or after the end of the zone before.
+/// A half-open range of cylinders that begins at or after the end of the previous zone.
 fn zone_cylinders(
     value: &Value<'_>,
     first_free: u32,
@@ -102,7 +102,7 @@ fn zone_cylinders(
         Ok((first, end))
     } else {
         Err(value.error(format!(
-            "a range that is not empty, from {first_free} (the end of the zone before) to \
+            "a range that is not empty, from {first_free} (the end of the previous zone) to \
              {cylinders} (geometry.cylinders)"
         )))
     }
