@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! units < request < device < stats < text < extent < sched < queue < spec < geometry < mechanics <
-//! buffer < drive < predict < host < array < workload < engine < report
+//! buffer < drive < predict < host < tower < array < workload < engine < report
 //! ```
 
 // The model reaches nothing outside: see `clippy.toml` next to the manifest.
@@ -27,5 +27,6 @@ pub mod sched;
 pub mod spec;
 pub mod stats;
 pub mod text;
+pub mod tower;
 pub mod units;
 pub mod workload;

@@ -242,8 +242,10 @@ pub struct PolicyInfo {
 pub enum Knowledge {
     /// Nothing but when requests arrived.
     Nothing,
-    /// Block numbers; with `by=map`, also their mapping to cylinders.
+    /// Block numbers; with `by=map`, [`Cylinders`](Self::Cylinders).
     Blocks,
+    /// The mapping from block numbers to cylinders.
+    Cylinders,
     /// Positioning times.
     Times,
     /// Positioning times and the buffer's contents.
@@ -258,9 +260,22 @@ impl Knowledge {
         match self {
             Self::Nothing => "nothing",
             Self::Blocks => "blocks",
+            Self::Cylinders => "cylinders",
             Self::Times => "times",
             Self::TimesAndBuffer => "times, buffer",
             Self::Held => "its policy's",
+        }
+    }
+
+    /// For sentences: what a policy needs.
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Blocks => "block numbers",
+            Self::Cylinders => "the cylinders of blocks",
+            Self::Times => "positioning times",
+            Self::TimesAndBuffer => "positioning times and the contents of the buffer",
+            Self::Held => "what the policy that it holds needs",
         }
     }
 }
@@ -272,6 +287,11 @@ pub(crate) trait Rule: Sized {
 
     /// Reads its parameters.
     fn read(args: &mut Args<'_>) -> Result<Self, InputError>;
+
+    /// What it must know of the drive with these parameters; never [`Knowledge::Held`].
+    fn knowledge(&self) -> Knowledge {
+        Self::INFO.knowledge
+    }
 
     /// Creates the policy for `drive`, with nothing pending.
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>>;

@@ -57,6 +57,10 @@ impl Rule for CLook {
         Ok(Self { measure })
     }
 
+    fn knowledge(&self) -> Knowledge {
+        self.measure.by.knowledge()
+    }
+
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
         let measure = self.measure;
         match measure.by {

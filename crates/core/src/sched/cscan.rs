@@ -49,6 +49,10 @@ impl Rule for CScan {
         Ok(Self { measure })
     }
 
+    fn knowledge(&self) -> Knowledge {
+        self.measure.by.knowledge()
+    }
+
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
         let measure = self.measure;
         CLook { measure }.policy(drive)

@@ -65,6 +65,10 @@ impl Rule for CvScan {
         })
     }
 
+    fn knowledge(&self) -> Knowledge {
+        self.measure.by.knowledge()
+    }
+
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
         let turn = Swayed {
             n: self.n as usize,

@@ -70,6 +70,10 @@ impl Rule for Limited {
         })
     }
 
+    fn knowledge(&self) -> Knowledge {
+        self.policy.knowledge()
+    }
+
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
         Box::new(Within {
             wait: self.wait,

@@ -1,6 +1,6 @@
 //! The line on which seek-reducing policies measure distances, and where on it the arm is.
 
-use super::Estimate;
+use super::{Estimate, Knowledge};
 use crate::request::{Op, Request};
 use crate::text::{Args, InputError};
 use crate::units::{Lbn, SectorCount};
@@ -40,6 +40,14 @@ impl Line {
             }
         };
         Ok(args.maybe("by", expected, read)?.unwrap_or_default())
+    }
+
+    /// What it takes to put blocks on it.
+    pub(super) fn knowledge(self) -> Knowledge {
+        match self {
+            Self::Lbn | Self::Fixed(_) => Knowledge::Blocks,
+            Self::Map => Knowledge::Cylinders,
+        }
     }
 
     /// The place of block `at` on the line.

@@ -52,6 +52,10 @@ impl Rule for Look {
         Ok(Self { measure })
     }
 
+    fn knowledge(&self) -> Knowledge {
+        self.measure.by.knowledge()
+    }
+
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
         two_way(self.measure, Onward, drive)
     }

@@ -51,6 +51,10 @@ impl Rule for Scan {
         Ok(Self { measure })
     }
 
+    fn knowledge(&self) -> Knowledge {
+        self.measure.by.knowledge()
+    }
+
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
         let measure = self.measure;
         Look { measure }.policy(drive)

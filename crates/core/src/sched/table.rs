@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use super::{
     Asatf, Aspctf, AspctfSeq, Asptf, Bsatf, CLook, CScan, CScanLa, CvScan, Estimate, Fcfs, Gstf,
-    Hol, Lbsatf, Limited, Look, MqDeadline, Oat, OatBatch, OatWindow, Policy, PolicyInfo, Rule,
-    Saptf, Satf, SatfDf, SatfGdf, SatfLa, SatfUf, Scan, Spctf, Sptf, SptfCp, SptfSw, Sstf, SwSptf,
-    VScan, WScan, WbSptf, Wstf,
+    Hol, Knowledge, Lbsatf, Limited, Look, MqDeadline, Oat, OatBatch, OatWindow, Policy,
+    PolicyInfo, Rule, Saptf, Satf, SatfDf, SatfGdf, SatfLa, SatfUf, Scan, Spctf, Sptf, SptfCp,
+    SptfSw, Sstf, SwSptf, VScan, WScan, WbSptf, Wstf,
 };
 use crate::text::{Args, Call, InputError, NO_PARAMETERS, nearest};
 
@@ -40,6 +40,12 @@ macro_rules! table {
             fn info(&self) -> &'static PolicyInfo {
                 match self {
                     $(Self::$rule(_) => &<$rule as Rule>::INFO),+
+                }
+            }
+
+            fn knowledge(&self) -> Knowledge {
+                match self {
+                    $(Self::$rule(rule) => rule.knowledge()),+
                 }
             }
 
@@ -90,6 +96,12 @@ impl PolicyConfig {
     /// Its documentation.
     pub fn info(&self) -> &'static PolicyInfo {
         self.known.info()
+    }
+
+    /// What it must know of the drive, with the parameters that it has; never
+    /// [`Knowledge::Held`].
+    pub fn knowledge(&self) -> Knowledge {
+        self.known.knowledge()
     }
 
     /// Creates the policy for `drive`, with nothing pending.

@@ -71,6 +71,10 @@ impl Rule for VScan {
         })
     }
 
+    fn knowledge(&self) -> Knowledge {
+        self.measure.by.knowledge()
+    }
+
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
         let turning = self.measure.by.share(self.r, drive);
         two_way(self.measure, Reluctant { turning }, drive)

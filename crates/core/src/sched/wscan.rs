@@ -70,6 +70,10 @@ impl Rule for WScan {
         })
     }
 
+    fn knowledge(&self) -> Knowledge {
+        self.measure.by.knowledge()
+    }
+
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
         let measure = self.measure;
         // Places nearer than the share are in the window, and always the first one.

@@ -25,5 +25,6 @@ mod ties;
 mod times;
 mod times_bounds;
 mod tiny;
+mod tower;
 mod write_cache;
 mod writes;
