@@ -1,9 +1,8 @@
 //! The on-board buffer: which blocks it holds.
 //!
-//! A segment holds one run of consecutive blocks and, like the circular memory it models, drops
-//! its oldest blocks when more come in than it has room for. What is on its way into a segment
-//! belongs to the drive's pass over the media; the buffer learns of it when the drive asks how
-//! far that pass has come.
+//! A segment holds one run of consecutive blocks and, like the circular memory it models, drops its
+//! oldest blocks when it is full. Blocks being read into a segment belong to the drive's pass over
+//! the media; they are added to the buffer when the drive evaluates the progress of that pass.
 
 use crate::request::Request;
 use crate::spec::{self, Invalidation};
@@ -14,10 +13,10 @@ use crate::units::{Lbn, SectorCount};
 pub struct Buffer {
     segments: Vec<Segment>,
     capacity: SectorCount,
-    /// The first segment belongs to writes alone.
+    /// The first segment is reserved for writes.
     dedicated: bool,
     invalidates: Invalidation,
-    /// Counts uses, to find the segment used longest ago.
+    /// Counts uses, to find the least recently used segment.
     clock: u64,
 }
 
@@ -72,7 +71,7 @@ impl Buffer {
         Some((SegmentId(i), self.segments[i].end))
     }
 
-    /// Whether a segment's first block is `at` or one before it.
+    /// Whether a segment begins at or before block `at`.
     #[inline]
     pub fn begins_by(&self, id: SegmentId, at: Lbn) -> bool {
         self.segments[id.0].first <= at
@@ -84,15 +83,14 @@ impl Buffer {
         self.holding(at).is_some()
     }
 
-    /// Empties the segment used longest ago of those that a read may take, and lets it hold
-    /// nothing at `at`.
+    /// Empties the least recently used segment available to reads, positioned at `at`.
     #[inline]
     pub fn claim_for_read(&mut self, at: Lbn) -> SegmentId {
         let from = usize::from(self.dedicated);
         self.claim(from..self.segments.len(), at)
     }
 
-    /// The same for a write.
+    /// The same for writes.
     #[inline]
     pub fn claim_for_write(&mut self, at: Lbn) -> SegmentId {
         let end = if self.dedicated {
@@ -119,14 +117,14 @@ impl Buffer {
         SegmentId(oldest)
     }
 
-    /// Marks a use of a segment.
+    /// Marks a segment as used.
     #[inline]
     pub fn touch(&mut self, id: SegmentId) {
         self.clock += 1;
         self.segments[id.0].used = self.clock;
     }
 
-    /// Lets a segment hold its blocks up to `end`, the oldest making room if need be.
+    /// Extends a segment up to `end`, dropping its oldest blocks if it is full.
     #[inline]
     pub fn fill(&mut self, id: SegmentId, end: Lbn) {
         self.segments[id.0].fill(end, self.capacity);
@@ -144,8 +142,7 @@ impl Buffer {
         filled.holds(at) || others.any(|(i, s)| i != id.0 && s.holds(at))
     }
 
-    /// Lets a segment hold the blocks from `first` to its own first one too, as far as there is
-    /// room.
+    /// Extends a segment backward to `first`, as far as there is room.
     pub fn fill_before(&mut self, id: SegmentId, first: Lbn) {
         let segment = &mut self.segments[id.0];
         let room = self
@@ -162,7 +159,7 @@ impl Buffer {
         self.segments[id.0].drop_before(first);
     }
 
-    /// Drops every segment that holds blocks of `request`.
+    /// Empties every segment that holds blocks of `request`.
     pub fn forget(&mut self, request: &Request) {
         for s in &mut self.segments {
             if s.first < request.end() && request.start < s.end {
@@ -171,7 +168,7 @@ impl Buffer {
         }
     }
 
-    /// Drops what a write makes stale.
+    /// Drops blocks that a write makes stale.
     pub fn invalidate(&mut self, write: &Request) {
         for s in &mut self.segments {
             let overlaps = s.first < write.end() && write.start < s.end;
@@ -185,12 +182,11 @@ impl Buffer {
     }
 }
 
-/// A segment is one run: of what lies before and behind the written blocks the longer part
-/// stays.
+/// A segment is one run: of the parts before and after the written blocks it keeps the longer one.
 fn keep_longer_part(segment: &mut Segment, write: &Request) {
     let before = write.start.0.saturating_sub(segment.first.0);
-    let behind = segment.end.0.saturating_sub(write.end().0);
-    if before >= behind {
+    let after = segment.end.0.saturating_sub(write.end().0);
+    if before >= after {
         segment.end = segment.first + SectorCount(before);
     } else {
         segment.first = write.end();

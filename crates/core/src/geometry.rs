@@ -1,34 +1,34 @@
-//! Where every block lies: the layout of a drive, built once from its [`spec::Geometry`].
+//! The layout of a drive: the location of every block, built once from its [`spec::Geometry`].
 //!
-//! Owns the way from a logical block to cylinder, head, sector and angle, and back; hands places
-//! and gap-free runs to all that knows about time.
+//! Maps logical blocks to cylinder, head, sector and angle, and back; provides locations and
+//! gap-free runs to the modules that model time.
 //!
 //! # How places are counted
 //! The places of a zone are its physical sectors, counted from 0 in the order of its tracks:
-//! cylinder by cylinder, heads in the order that [`TrackOrder`] says, sectors ascending. Slips
-//! and defects count places (tracks for [`Sparing::TracksPerZone`]) from the front of their own
-//! zone, reserved and spare ones included. Only the stand-ins under [`Sparing::SectorsPerDisk`]
-//! count from the front of the disk, since the spare space is the disk's.
+//! cylinder by cylinder, heads in the order of [`TrackOrder`], sectors ascending. Slips and defects
+//! count places (tracks for [`Sparing::TracksPerZone`]) from the front of their own zone, reserved
+//! and spare ones included. Only the replacements under [`Sparing::SectorsPerDisk`] count from the
+//! front of the disk, because the spare space belongs to the disk.
 //!
 //! # What holds data
-//! * Each region of the sparing scheme sets aside [`Zone::spares`] units, and slipping eats into
-//!   these, so a region holds the same number of blocks whatever was slipped. With spares in
-//!   front, slipping moves the data before the slip forward. A region's spares must suffice.
-//! * A zone is cut into ranges of cylinders from its first cylinder on; a last range that is
-//!   short has as many spares as the others.
-//! * [`Zone::reserved_sectors`] counts sectors that would hold data otherwise: not the spare
-//!   places between them.
-//! * [`Sparing::SectorsPerDisk`] and [`Sparing::None`] set nothing aside in a zone. What lies
-//!   beyond the exported capacity is spare space under the first, and unused under all others.
+//! * Each region of the sparing scheme sets aside [`Zone::spares`] units, and slipping uses these
+//!   up, so a region holds the same number of blocks regardless of slips. With spares in front,
+//!   slipping moves the data before the slip forward. A region must have enough spares.
+//! * A zone is divided into ranges of cylinders from its first cylinder on; a shorter last range
+//!   has as many spares as the others.
+//! * [`Zone::reserved_sectors`] counts sectors that would otherwise hold data, not the spare places
+//!   between them.
+//! * [`Sparing::SectorsPerDisk`] and [`Sparing::None`] set nothing aside in a zone. Sectors beyond
+//!   the exported capacity are spare space under the first, and unused under all others.
 //!
-//! Taken so, the capacities of dec-rz26, hp-c2247, hp-c2490a and seagate-st41601n come out to the
-//! sector. Drives that are sold at round or common sizes export less than they map
+//! With these rules, the capacities of dec-rz26, hp-c2247, hp-c2490a and seagate-st41601n are exact
+//! to the sector. Drives sold at round or common sizes export less than they map
 //! ([`Layout::mapped`]); [`Geometry::unused_sectors`] says how much.
 //!
 //! # Angle
-//! The first place of a zone is at [`Zone::first_offset_sectors`]; each next track, in the order
-//! of tracks and counting those without data, starts later by the track skew, or by the cylinder
-//! skew where it begins a cylinder. All in sectors of the zone.
+//! The first place of a zone is at [`Zone::first_offset_sectors`]; each following track, in track
+//! order and including those without data, starts later by the track skew, or by the cylinder skew
+//! if it begins a cylinder. All are in sectors of the zone.
 //!
 //! [`spec::Geometry`]: crate::spec::Geometry
 //! [`TrackOrder`]: crate::spec::TrackOrder
@@ -69,27 +69,27 @@ pub struct Pba {
 
 /// The layout of a drive.
 ///
-/// Its tables hold an entry for each run of blocks between two exceptions (zones, slips,
-/// reallocations) and none for cylinders or tracks, so that a drive of terabytes takes no more
-/// than one of megabytes.
+/// Its tables have an entry per run of blocks between two exceptions (zones, slips, reallocations)
+/// and none for cylinders or tracks, so that a drive of terabytes takes no more memory than one of
+/// megabytes.
 #[derive(Debug)]
 pub struct Layout {
     plan: Plan,
     cylinders: u32,
     surfaces: u32,
-    /// Two for each zone; see [`plan::data_grid`].
+    /// Two per zone; see [`plan::data_grid`].
     grids: Vec<Grid>,
     pieces: Pieces,
     reallocations: Reallocations,
 }
 
 impl Layout {
-    /// Lays a geometry out.
+    /// Builds the layout of a geometry.
     ///
     /// # Errors
-    /// When its numbers contradict one another: zones out of order, overlapping or beyond the
-    /// cylinders, zero sizes, spares that do not fit or do not suffice, slips and defects out of
-    /// range or doubled, or a capacity that, with the unused sectors, is not what the zones map.
+    /// When its numbers are inconsistent: zones out of order, overlapping or beyond the cylinders,
+    /// zero sizes, spares that do not fit or are too few, slips and defects out of range or
+    /// duplicated, or a capacity that, with the unused sectors, differs from what the zones map.
     pub fn new(g: &Geometry) -> Result<Self, InputError> {
         check::check(g)?;
         let plan = Plan::new(g)?;
@@ -122,13 +122,13 @@ impl Layout {
         SectorCount(self.plan.capacity)
     }
 
-    /// Sectors that the zones hold beside reserved, spare and slipped ones: those exported
+    /// Sectors of the zones except reserved, spare and slipped ones: those exported
     /// ([`Self::sectors`]) and those left unused.
     pub fn mapped(&self) -> SectorCount {
         self.plan.mapped
     }
 
-    /// Physical cylinders, those without data included.
+    /// Physical cylinders, including those without data.
     pub fn cylinders(&self) -> u32 {
         self.cylinders
     }
@@ -138,7 +138,7 @@ impl Layout {
         self.surfaces
     }
 
-    /// Where `at` lies, and the gap-free run of blocks from there on.
+    /// The location of `at`, and the gap-free run of blocks from there on.
     ///
     /// # Panics
     /// When `at` is beyond the capacity.
@@ -157,8 +157,8 @@ impl Layout {
         }
     }
 
-    /// The first block of the gap-free run that `at` lies in: the run of [`Self::extent`],
-    /// followed backwards.
+    /// The first block of the gap-free run that contains `at`: the run of [`Self::extent`],
+    /// extended backwards.
     ///
     /// # Panics
     /// When `at` is beyond the capacity.
@@ -182,8 +182,8 @@ impl Layout {
         }
     }
 
-    /// The block at an address: the inverse of [`Self::pba`]. None for places that hold no
-    /// block: reserved, slipped, defective, spare, not exported, or not there at all.
+    /// The block at an address: the inverse of [`Self::pba`]. None for places that hold no block:
+    /// reserved, slipped, defective, spare, not exported, or nonexistent.
     pub fn lbn(&self, at: Pba) -> Option<Lbn> {
         let place = self.plan.place(at)?;
         let original = self.reallocations.original(&self.plan, place)?;
@@ -202,7 +202,7 @@ impl Layout {
     }
 }
 
-/// Apart, so that the message costs the hot path nothing.
+/// Separate, so that the message costs the hot path nothing.
 #[cold]
 #[inline(never)]
 fn no_such_block(at: Lbn) -> ! {

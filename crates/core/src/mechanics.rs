@@ -1,8 +1,8 @@
-//! Rotation and arm: how long it takes to bring a head over a sector.
+//! Rotation and arm: the time to bring a head over a sector.
 //!
-//! A [`Mechanism`] holds what never changes while a drive runs: layout, rotation and seek times.
-//! Where the head is, and since when, is a [`Position`]; what happens over one track is a
-//! [`Piece`], whose every sector is known in closed form.
+//! A [`Mechanism`] is the constant part of a drive: layout, rotation and seek times. A [`Position`]
+//! is where the head is, and since when; a [`Piece`] is a run on one track, with the time of every
+//! sector in closed form.
 
 mod piece;
 mod rotation;
@@ -22,11 +22,11 @@ use crate::units::{Angle, Cylinder, Head, Instant, Span};
 /// Layout, rotation and arm of one drive.
 #[derive(Clone, Debug)]
 pub struct Mechanism {
-    /// Where blocks lie.
+    /// The location of blocks.
     pub layout: Arc<Layout>,
-    /// How the platter turns.
+    /// The rotation of the platter.
     pub rotation: Rotation,
-    /// How the arm moves.
+    /// The movement of the arm.
     pub seek: SeekTimes,
 }
 
@@ -41,21 +41,22 @@ pub struct Position {
     pub since: Instant,
 }
 
-/// What it takes to bring a head to the start of a run of blocks.
+/// The phases of bringing a head to the start of a run of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Approach {
-    /// Arm movement, head switch in its shadow.
+    /// Arm movement, including an overlapping head switch.
     pub seek: Span,
-    /// Head switch where the arm rests, and write settle; may be negative when effective.
+    /// Head switch without arm movement, and write settle; may be negative if it is an effective
+    /// value.
     pub settle: Span,
     /// Head in place, waiting for data to write.
     pub hold: Span,
-    /// Wait for the first sector to come round.
+    /// Rotational wait for the first sector.
     pub wait: Span,
 }
 
 impl Approach {
-    /// All of it.
+    /// The total time.
     #[inline]
     pub fn total(self) -> Span {
         self.seek + self.settle + self.hold + self.wait
@@ -73,7 +74,7 @@ impl Mechanism {
         }
     }
 
-    /// The total of [`Mechanism::approach`], in the fewest steps: schedulers ask it of every
+    /// The total of [`Mechanism::approach`], optimised because schedulers compute it for every
     /// pending request.
     #[inline]
     pub fn positioning(&self, from: Position, op: Op, extent: &Extent, ready: Instant) -> Span {
@@ -83,7 +84,8 @@ impl Mechanism {
         there + self.rotation.wait(there, extent.start) - from.since
     }
 
-    /// How a head at `from` gets to the start of `extent`, not to begin before `ready`.
+    /// The approach of a head from `from` to the start of `extent`, where the transfer may not
+    /// begin before `ready`.
     #[inline]
     pub fn approach(&self, from: Position, op: Op, extent: &Extent, ready: Instant) -> Approach {
         let way = (from.cylinder, extent.cylinder);

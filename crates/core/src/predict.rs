@@ -1,10 +1,10 @@
-//! Predicts single requests on a real drive, from its model and what was seen of it so far.
+//! Predicts single requests on a real drive, from its model and past completions.
 //!
-//! A [`Predictor`] runs the model of a drive beside the drive, one request at a time. Each
-//! completion tells where the platter stands, whether a revolution was lost, and whether the
-//! buffer had the data; the model is set right by that before the next request. It never looks
-//! ahead: a prediction depends on the requests and completions before it alone, so the same
-//! component serves live scheduling (lumb01, section 3) and judging a finished trace.
+//! A [`Predictor`] runs the model of a drive alongside the drive, one request at a time. Each
+//! completion reveals the platter's angle, whether a revolution was lost, and whether the buffer
+//! had the data; the model is corrected accordingly before the next request. It never looks ahead:
+//! a prediction depends only on earlier requests and completions, so the same component serves live
+//! scheduling (lumb01, section 3) and validation against a finished trace.
 
 mod clock;
 
@@ -19,38 +19,38 @@ use crate::request::Request;
 use crate::spec::Spec;
 use crate::units::{Angle, Instant, Span};
 
-/// How much less an explanation must leave unexplained to be believed although the buffer did
-/// other than thought, in revolutions: some half a millisecond.
+/// How much less an explanation must leave unexplained to be accepted if it contradicts the
+/// predicted buffer contents, in revolutions: about half a millisecond.
 const SURPRISE: f64 = 0.05;
 
-/// How much a lost or gained revolution counts as unexplained, in revolutions. An arm that comes
-/// a little early or late does that every day.
+/// How much a lost or gained revolution counts as unexplained, in revolutions. It is common: the
+/// arm only needs to arrive slightly early or late.
 const SLIP: f64 = 0.05;
 
 /// A model that follows a real drive.
 #[derive(Clone, Debug)]
 pub struct Predictor {
-    /// As it was before the request that is outstanding.
+    /// State before the outstanding request.
     before: Core,
-    /// As it will be if that goes as predicted.
+    /// State after it, if it is served as predicted.
     after: Core,
     clock: Clock,
     outstanding: Option<Completion>,
 }
 
-/// What an observation told.
+/// The result of an observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Observed {
     /// The prediction.
     pub predicted: Completion,
     /// Measured minus predicted response.
     pub error: Span,
-    /// The explanation taken: how the request was served after all.
+    /// The accepted explanation: how the request was actually served.
     pub explained: Completion,
 }
 
 impl Predictor {
-    /// Follows a drive like `spec`, nothing being known of where its platter stands.
+    /// Follows a drive like `spec`, with the angle of its platter unknown.
     pub fn new(spec: &Spec, layout: Arc<Layout>, continuity: Continuity) -> Self {
         let core = Core::of(spec, layout);
         Self {
@@ -61,20 +61,20 @@ impl Predictor {
         }
     }
 
-    /// What the platter is believed to do.
+    /// The estimated state of the platter.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// What passes under the heads at `at`, as far as is known.
+    /// The estimated angle under the heads at `at`.
     pub fn angle(&self, at: Instant) -> Angle {
         self.after.rotation().angle(at)
     }
 
-    /// Predicts the completion of a request that the drive gets at `at`.
+    /// Predicts the completion of a request that the drive receives at `at`.
     ///
     /// # Panics
-    /// When the request before it has not been observed; when the drive has no such blocks.
+    /// When the previous request has not been observed; when the drive has no such blocks.
     pub fn predict(&mut self, at: Instant, request: Request) -> Completion {
         assert!(self.outstanding.is_none(), "one request at a time");
         self.before.clone_from(&self.after);
@@ -83,7 +83,7 @@ impl Predictor {
         completion
     }
 
-    /// The request predicted last completed at `at`.
+    /// Observes that the request predicted last completed at `at`.
     ///
     /// # Panics
     /// When nothing is outstanding.
@@ -98,7 +98,7 @@ impl Predictor {
                 .delay_media(times(self.clock.period(), revolutions));
             let late = match self.clock.observe(at, off) {
                 Seen::Late(late) | Seen::Found(late) => late,
-                // The platter is where it was thought to be, but the arm was not.
+                // The platter is where it was expected, but the arm was not.
                 Seen::Surprise => {
                     self.after.delay_media(off);
                     Span::ZERO
@@ -115,9 +115,9 @@ impl Predictor {
         }
     }
 
-    /// How a request that was thought to be served as `predicted` and completed at `at` was
-    /// served after all: as thought, or by the media where the buffer was thought to have the
-    /// data, or the other way round. The likeliest is what leaves the least to explain.
+    /// How a request that was predicted as `predicted` and completed at `at` was actually served:
+    /// as predicted, or by the media instead of the buffer, or vice versa. The most likely
+    /// explanation leaves the least unexplained.
     fn explain(&mut self, predicted: &Completion, at: Instant) -> Completion {
         let mut best = (*predicted, self.cost(predicted, at));
         if best.1 <= SURPRISE {
@@ -149,7 +149,7 @@ impl Predictor {
             return off.abs() / period;
         }
         if !self.clock.is_locked(at) {
-            // Any phase would do, as long as the rest of its time fits.
+            // Any phase is possible, as long as the rest of its time fits.
             let least = explained.at.as_ns() as f64 - explained.breakdown.rotation.as_ns() as f64;
             let wait = (at.as_ns() as f64 - least) / period;
             return (wait - 1.0).max(-wait).max(0.0);
@@ -158,8 +158,8 @@ impl Predictor {
         off.as_ns().unsigned_abs() as f64 / period + SLIP * revolutions.unsigned_abs() as f64
     }
 
-    /// By how much `at` is later than explained: whole revolutions, and the rest, less than half
-    /// of one.
+    /// How much later `at` is than explained: whole revolutions, and the rest, less than half of
+    /// one.
     fn lag(&self, explained: &Completion, at: Instant) -> (i64, Span) {
         let period = self.clock.period_ns();
         let off = at.after(explained.at).as_ns() as f64;

@@ -1,6 +1,6 @@
-//! What a run is reported by: observers that add up, in flat memory, where time went.
+//! Results of a run: observers that add up, in constant memory, where time was spent.
 //!
-//! Hands over means, shares and time averages; how they are printed is decided elsewhere.
+//! They provide means, shares and time averages; printing is done elsewhere.
 
 mod disks;
 mod occupancy;
@@ -22,19 +22,19 @@ use crate::stats::BatchMeans;
 use crate::units::{Instant, Span};
 use occupancy::Occupancy;
 
-/// Figures of a run on one device.
+/// Results of a run on one device.
 ///
-/// The measured period runs from the first arrival, or from the completion that ends the
-/// warm-up, to the last completion. A request counts when it is completed within it.
+/// The measured period runs from the first arrival, or from the completion that ends the warm-up,
+/// to the last completion. A request counts if it is completed within it.
 ///
 /// All requests inside the device but one are waiting: a drive's mechanism serves one at a time.
-/// (Where a drive moves its arm on before the completion of the request before, [`PreSeek`],
-/// the later one still counts as waiting.)
+/// (If a drive moves its arm before the completion of the previous request, [`PreSeek`], the later
+/// one still counts as waiting.)
 ///
 /// [`PreSeek`]: crate::spec::PreSeek
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Completions that the warm-up still takes.
+    /// Completions remaining in the warm-up.
     warm_up: u64,
     /// When the measured period began; `None` before the first arrival.
     start: Option<Instant>,
@@ -51,7 +51,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// A report that leaves the first `warm_up_requests` completions out.
+    /// A report that excludes the first `warm_up_requests` completions.
     pub fn new(warm_up_requests: u64) -> Self {
         Self {
             warm_up: warm_up_requests,
@@ -66,12 +66,12 @@ impl Report {
         }
     }
 
-    /// What was added up of all reads and writes that count.
+    /// Totals of all counted reads and writes.
     pub fn all(&self) -> Served {
         Served::together(&self.reads, &self.writes, &self.series)
     }
 
-    /// The same for those of one kind. Flushes are in no figure but their own.
+    /// The same for those of one kind. Flushes are counted only there.
     pub fn of(&self, op: Op) -> &Served {
         match op {
             Op::Read => &self.reads,
@@ -80,13 +80,12 @@ impl Report {
         }
     }
 
-    /// How many requests ended without success; they are in no other figure but the period and
-    /// the queue.
+    /// Number of requests that failed; they affect no other figure except the period and the queue.
     pub const fn failed_count(&self) -> u64 {
         self.failed
     }
 
-    /// How many reads and writes were counted.
+    /// Number of reads and writes counted.
     pub fn requests_count(&self) -> u64 {
         self.reads.requests_count() + self.writes.requests_count()
     }
@@ -104,14 +103,14 @@ impl Report {
         }
     }
 
-    /// The share of reads that were served wholly from the buffer; `None` without reads. A
-    /// partial hit is none.
+    /// The share of reads that were served entirely from the buffer; `None` without reads. Partial
+    /// hits do not count.
     pub fn cache_hit_fraction(&self) -> Option<f64> {
         let reads = self.reads.requests_count();
         (reads > 0).then(|| self.reads.hits_count() as f64 / reads as f64)
     }
 
-    /// The share of the period in which some request was inside; `None` when it has no length.
+    /// The share of the period with some request inside; `None` when it has no length.
     pub fn utilisation_fraction(&self) -> Option<f64> {
         self.start?;
         self.occupancy.busy_fraction(self.end)
@@ -144,7 +143,7 @@ impl Report {
         }
     }
 
-    /// Begins the measured period at `now`, with what is inside at that time.
+    /// Begins the measured period at `now`, with the requests inside at that time.
     #[cold]
     fn begin(&mut self, now: Instant) {
         self.start = Some(now);

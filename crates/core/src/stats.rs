@@ -1,8 +1,8 @@
-//! What a run is summed up by: moments, percentiles, confidence intervals, time averages, and
-//! the distance between two distributions.
+//! Summary statistics of a run: moments, percentiles, confidence intervals, time averages, and the
+//! distance between two distributions.
 //!
-//! Takes spans and instants one at a time and keeps flat memory, except for [`demerit()`], which
-//! wants whole samples. Sums are integers, so results repeat to the bit.
+//! Spans and instants are recorded one at a time in constant memory, except for [`demerit()`],
+//! which needs whole samples. Sums are integers, so results are reproducible to the bit.
 
 pub mod batch;
 pub mod demerit;
@@ -21,7 +21,7 @@ pub use summary::{ResponseFigures, ResponseSummary};
 
 use crate::units::Span;
 
-/// The nanoseconds of a time that something took; panics when negative, which nothing can take.
+/// A duration in nanoseconds; panics when negative.
 #[inline]
 fn elapsed_ns(span: Span) -> u64 {
     if span < Span::ZERO {
@@ -30,7 +30,7 @@ fn elapsed_ns(span: Span) -> u64 {
     span.as_ns() as u64
 }
 
-/// Apart, so that the message costs the hot path nothing.
+/// Separate, so that the message costs the hot path nothing.
 #[cold]
 #[inline(never)]
 fn took_negative_time(span: Span) -> ! {

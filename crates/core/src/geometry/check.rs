@@ -1,4 +1,4 @@
-//! Whether the numbers of a geometry can be true, zone by zone.
+//! Consistency checks of a geometry, zone by zone.
 
 use std::fmt;
 
@@ -16,8 +16,8 @@ pub(super) fn zone_error(
     InputError::shown(format!("geometry.zones[{zone}].{field}"), value, expected)
 }
 
-/// Checks all that the layout's arithmetic relies on; capacity, reserved space and
-/// reallocations are checked where they are laid out.
+/// Checks everything that the layout's arithmetic relies on, except capacity, reserved space and
+/// reallocations, which are checked when the layout is built.
 pub(super) fn check(g: &Geometry) -> Result<(), InputError> {
     for (field, value) in [
         ("geometry.surfaces", g.surfaces),
@@ -59,7 +59,7 @@ fn check_cylinders(index: usize, zone: &Zone, free: u32, cylinders: u32) -> Resu
             index,
             "first_cylinder",
             zone.first_cylinder,
-            format!("at least {free}, the end of the zone before"),
+            format!("at least {free}, the end of the previous zone"),
         ));
     }
     if zone.end_cylinder <= zone.first_cylinder || zone.end_cylinder > cylinders {
@@ -85,7 +85,7 @@ fn check_numbers(index: usize, zone: &Zone) -> Result<(), InputError> {
         ("track_skew_sectors", zone.track_skew_sectors),
         ("cylinder_skew_sectors", zone.cylinder_skew_sectors),
     ] {
-        // More sectors than a track can have would lose their fraction.
+        // More sectors than a track can have would lose the fraction.
         if !(0.0..=f64::from(u32::MAX)).contains(&value) {
             return Err(zone_error(
                 index,
@@ -145,7 +145,7 @@ fn check_sparing(index: usize, zone: &Zone, places: u64, g: &Geometry) -> Result
             "0: this sparing scheme sets nothing aside in a zone",
         ));
     }
-    // The last range may be shorter than the others, and keeps as many spares.
+    // The last range may be shorter than the others, but has as many spares.
     let smallest = if units % region == 0 {
         region
     } else {

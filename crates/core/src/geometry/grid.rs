@@ -1,14 +1,14 @@
-//! Arithmetic of a zone without exceptions: from a counted sector to its place and angle.
+//! Arithmetic of a zone without exceptions: from a sector count to place and angle.
 
 use crate::spec::{Geometry, Sparing, TrackOrder, Zone};
 use crate::units::{Angle, Cylinder, Head};
 
 /// Division by a constant as one multiplication.
 ///
-/// With `m = floor((2^64 - 1) / d)` the quotient is `floor((x + 1) m / 2^64)`: since
-/// `m d = 2^64 - e` for some `e` in `1..=d`, that falls short of `(x + 1) / d` by
-/// `(x + 1) e / (2^64 d)`, which is at most `1 / d`, and so never a quotient too low, as long as
-/// `(x + 1) d <= 2^64`. A hardware division would take 20 to 40 cycles, three times a block.
+/// With `m = floor((2^64 - 1) / d)` the quotient is `floor((x + 1) m / 2^64)`: since `m d = 2^64 -
+/// e` for some `e` in `1..=d`, that falls short of `(x + 1) / d` by `(x + 1) e / (2^64 d)`, which
+/// is at most `1 / d`, so the quotient is never too low, as long as `(x + 1) d <= 2^64`. A hardware
+/// division would take 20 to 40 cycles, three times per block.
 #[derive(Clone, Copy, Debug)]
 struct Divisor {
     divisor: u64,
@@ -32,14 +32,14 @@ impl Divisor {
     }
 }
 
-/// Where sector `x` of a grid lies.
+/// The location of a sector of a grid.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) cylinder: Cylinder,
     pub(super) head: Head,
     pub(super) sector: u32,
     pub(super) start: Angle,
-    /// Sectors from here to the end of the grid's sectors on this track, this one included.
+    /// Sectors from this one, inclusive, to the end of the grid's sectors on this track.
     pub(super) ahead: u64,
     /// Sectors of the grid before this one on this track.
     pub(super) behind: u64,
@@ -49,8 +49,8 @@ pub(super) struct Place {
 /// its places, the other skips the spare places of regions without slips.
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
-    /// Counted sectors in a range of so many cylinders, where ranges have spares. A branch: it
-    /// always goes one way on a drive, and a division more would cost every drive.
+    /// Counted sectors in a range of cylinders, if ranges have spares. Handled by a branch, which
+    /// is always predicted on a given drive, because another division would cost every drive.
     range: Option<(Divisor, u64)>,
     cylinder: Divisor,
     track: Divisor,
@@ -58,9 +58,9 @@ pub(super) struct Grid {
     front: u64,
     first_cylinder: u32,
     last_head: u32,
-    /// 1 where every other cylinder runs from the last head to the first, else 0.
+    /// 1 if every other cylinder runs from the last head to the first, else 0.
     turns: u32,
-    /// 1 where the zone's first cylinder runs down.
+    /// 1 if the zone's first cylinder runs from the last head to the first.
     phase: u32,
     origin: Angle,
     track_step: Angle,
@@ -112,7 +112,7 @@ impl Grid {
                 let places = cylinders * surfaces * spt;
                 grid.range = Some((Divisor::new(places - zone.spares), cylinders));
             }
-            // One region: spare space lies behind all data, or there is none.
+            // One region: spare space is after all data, or there is none.
             Sparing::None
             | Sparing::SectorsPerZone
             | Sparing::TracksPerZone
@@ -121,7 +121,7 @@ impl Grid {
         grid
     }
 
-    /// The place of sector `x`, which must lie within the zone.
+    /// The place of sector `x`, which must be within the zone.
     #[inline(always)]
     pub(super) fn place(&self, x: u64) -> Place {
         let Some((range, cylinders)) = self.range else {
@@ -164,7 +164,7 @@ impl Grid {
     }
 }
 
-/// The angle of a number of sectors, whole ones to the last bit.
+/// The angle of a number of sectors, exact to the last bit for whole ones.
 fn angle_of(sectors: f64, sectors_per_track: u32) -> Angle {
     let whole = sectors.floor();
     let width = 2f64.powi(64) / f64::from(sectors_per_track);

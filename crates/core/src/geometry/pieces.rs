@@ -1,4 +1,4 @@
-//! Which arithmetic holds for a block: pieces of LBN space, found through buckets.
+//! The arithmetic that applies to each block: pieces of LBN space, found through buckets.
 
 /// A run of blocks counted by one grid: block `b` is sector `b + shift` of `grid` (wrapping).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,13 +7,13 @@ pub(super) struct Piece {
     pub(super) end: u64,
     pub(super) shift: u64,
     pub(super) grid: u32,
-    /// Sectors by which slips before it turned its tracks.
+    /// Sectors by which earlier slips rotated its tracks.
     pub(super) turned: u32,
 }
 
 impl Piece {
-    /// Blocks `start..end`, the first of which is sector `x` of `grid`, on tracks `turned` by so
-    /// many sectors.
+    /// Blocks `start..end`, the first of which is sector `x` of `grid`, on tracks rotated by
+    /// `turned` sectors.
     pub(super) fn new((start, end): (u64, u64), x: u64, grid: u32, turned: u32) -> Self {
         Self {
             start,
@@ -24,24 +24,24 @@ impl Piece {
         }
     }
 
-    /// Whether the same arithmetic holds for `next`, which begins where this ends.
+    /// Whether the same arithmetic applies to `next`, which begins where this piece ends.
     fn is_continued_by(&self, next: &Self) -> bool {
         (self.shift, self.grid, self.turned) == (next.shift, next.grid, next.turned)
     }
 
-    /// The sector of the grid that block `lbn` is.
+    /// The grid sector of block `lbn`.
     #[inline]
     pub(super) fn sector(&self, lbn: u64) -> u64 {
         lbn.wrapping_add(self.shift)
     }
 }
 
-/// A growing list of pieces, each from where the last one ends.
+/// A growing list of pieces, each beginning where the previous one ends.
 #[derive(Debug, Default)]
 pub(super) struct PieceList(Vec<Piece>);
 
 impl PieceList {
-    /// Appends a piece, or lets the last one go on where the new one only continues it.
+    /// Appends a piece, or extends the last one if the new one only continues it.
     pub(super) fn push(&mut self, piece: Piece) {
         match self.0.last_mut() {
             Some(last) if last.is_continued_by(&piece) => {
@@ -51,26 +51,26 @@ impl PieceList {
         }
     }
 
-    /// All pieces, of which there must be one.
+    /// All pieces, at least one.
     pub(super) fn finish(self) -> Pieces {
         Pieces::new(self.0)
     }
 }
 
-/// All pieces of a drive. A block's bucket (its high bits) gives the few pieces it may lie in;
-/// with some four buckets to a piece that is nearly always one, where a binary search alone
-/// would take a step for each doubling of the defect list.
+/// All pieces of a drive. A block's bucket (its high bits) gives the few pieces that may contain
+/// it; with about four buckets per piece that is nearly always one, where a binary search would
+/// take a step per doubling of the defect list.
 #[derive(Debug)]
 pub(super) struct Pieces {
-    /// In ascending order of blocks, without gap.
+    /// In ascending order of blocks, without gaps.
     pieces: Vec<Piece>,
-    /// The pieces of the first block of each bucket and of the one behind it.
+    /// The pieces of the first block of each bucket and of the next bucket.
     buckets: Vec<[u32; 2]>,
     bucket_bits: u32,
 }
 
 impl Pieces {
-    /// Bounds the table to a quarter of a mebibyte however long the defect list.
+    /// Bounds the table to a quarter of a mebibyte for any defect list.
     const BUCKETS_MAX: u64 = 1 << 14;
     const BUCKETS_PER_PIECE: u64 = 4;
 
@@ -92,7 +92,7 @@ impl Pieces {
         }
     }
 
-    /// The piece that `lbn`, which must be below the capacity, lies in.
+    /// The piece that contains `lbn`, which must be below the capacity.
     #[inline]
     pub(super) fn find(&self, lbn: u64) -> &Piece {
         let [mut low, mut high] = self.buckets[(lbn >> self.bucket_bits) as usize];
@@ -107,7 +107,7 @@ impl Pieces {
         &self.pieces[low as usize]
     }
 
-    /// The same pieces with some blocks moved: `moved` is in ascending order, without overlap.
+    /// The same pieces with some blocks moved; `moved` is in ascending order, without overlap.
     pub(super) fn overlaid(self, moved: &[Piece]) -> Self {
         let end = self.pieces[self.pieces.len() - 1].end;
         let mut all = PieceList::default();
@@ -122,7 +122,7 @@ impl Pieces {
         all.finish()
     }
 
-    /// Appends the pieces of `from..to`; no piece before `next` holds any of them.
+    /// Appends the pieces of `from..to`; no piece before `next` contains any of them.
     fn copy(&self, all: &mut PieceList, next: &mut usize, from: u64, to: u64) {
         let mut from = from;
         while from < to {

@@ -1,7 +1,7 @@
-//! What each physical place is for, by counting: data, reserved, spare or slipped.
+//! The role of each physical place, by counting: data, reserved, spare or slipped.
 //!
-//! Answers by arithmetic on a zone's regions and a binary search in its slips, so it takes a
-//! few numbers a zone and nothing a track. It is the way back from a place to its block.
+//! Uses arithmetic on a zone's regions and a binary search in its slips, so it stores a few numbers
+//! per zone and nothing per track. It provides the inverse mapping from a place to its block.
 
 use super::check::zone_error;
 use super::pieces::{Piece, PieceList, Pieces};
@@ -9,7 +9,7 @@ use crate::spec::{Geometry, Sparing, TrackOrder, Zone};
 use crate::text::InputError;
 use crate::units::{Cylinder, Lbn, SectorCount};
 
-/// What a physical place is for.
+/// The role of a physical place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// Holds this block, unless it was reallocated.
@@ -18,7 +18,7 @@ pub(super) enum Role {
     Reserved,
     /// Mapped, but beyond the exported capacity.
     Beyond,
-    /// Stands by to replace a defective place.
+    /// Available to replace a defective place.
     Spare,
     /// Skipped at format.
     Slipped,
@@ -33,11 +33,10 @@ pub(super) struct ZonePlace {
 
 /// One zone.
 ///
-/// Its places fall into regions of one size (the last may be shorter); each region sets aside
-/// the same number of places, and slipping eats into these. A region's data are its first
-/// places that are not slipped, or its last ones where spares lie at the front, so that each
-/// region holds the same number of blocks whatever was slipped. The zone's first such places
-/// are reserved.
+/// Its places fall into regions of one size (the last may be shorter); each region sets aside the
+/// same number of places, and slipping uses these up. A region's data are its first places that are
+/// not slipped, or its last ones if spares are at the front, so that each region holds the same
+/// number of blocks regardless of slips. The zone's first such places are reserved.
 #[derive(Debug)]
 pub(super) struct ZonePlan {
     pub(super) first_cylinder: u32,
@@ -54,7 +53,7 @@ pub(super) struct ZonePlan {
     spares_in_front: bool,
     /// In ascending order, in units.
     pub(super) slips: Vec<u64>,
-    /// Slips turn the tracks of the regions behind theirs.
+    /// Slips rotate the tracks of the regions after theirs.
     slips_turn_tracks: bool,
     reserved: u64,
     /// Block of the first place that is mapped and not reserved.
@@ -71,7 +70,7 @@ enum Stretch {
 }
 
 impl ZonePlan {
-    /// Takes the zone's numbers as they are: `check` has been over them.
+    /// Assumes that `check` has validated the zone's numbers.
     fn new(zone: &Zone, g: &Geometry) -> Self {
         let (surfaces, by) = (g.surfaces, g.sparing);
         let spt = u64::from(zone.sectors_per_track);
@@ -90,8 +89,8 @@ impl ZonePlan {
             | Sparing::SectorsPerDisk => places,
         };
         let spares = match by {
-            // The zone sets nothing aside: what was slipped is missing, or comes out of the
-            // spare space at the end of the disk.
+            // The zone sets nothing aside: slipped sectors are missing, or replaced from the spare
+            // space at the end of the disk.
             Sparing::None | Sparing::SectorsPerDisk => slips.len() as u64,
             _ => zone.spares * unit,
         };
@@ -124,7 +123,7 @@ impl ZonePlan {
         &self.slips[from..to]
     }
 
-    /// By how many sectors the tracks of the region that `place` lies in are turned.
+    /// The number of sectors by which the tracks of the region of `place` are rotated.
     pub(super) fn turned(&self, place: u64) -> u32 {
         if !self.slips_turn_tracks {
             return 0;
@@ -133,13 +132,13 @@ impl ZonePlan {
         (self.slipped(0, region).len() as u64 * self.unit) as u32
     }
 
-    /// Places that hold data, the reserved ones among them.
+    /// Places that hold data, including reserved ones.
     fn mapped(&self) -> u64 {
         let regions = self.places.div_ceil(self.region);
         self.places - regions * self.spares
     }
 
-    /// How far into the zone's data `place` is; none when slipped or spare.
+    /// The position of `place` in the zone's data; none when slipped or spare.
     fn rank(&self, place: u64) -> Result<u64, Role> {
         let unit = place / self.unit;
         if self.slips.binary_search(&unit).is_ok() {
@@ -157,7 +156,7 @@ impl ZonePlan {
         }
     }
 
-    /// Places in front of a region's data that are spare still.
+    /// Remaining spare places in front of a region's data.
     fn lead(&self, first: u64, places: u64) -> u64 {
         if self.spares_in_front {
             self.spares - self.slipped(first, first + places).len() as u64 * self.unit
@@ -166,7 +165,7 @@ impl ZonePlan {
         }
     }
 
-    /// Bounds of the places among which all spares of a region lie.
+    /// Bounds of the places that contain all spares of a region.
     pub(super) fn spare_bounds(&self, region: u64) -> (u64, u64) {
         let (first, places) = self.region(region);
         if self.spares_in_front {
@@ -193,7 +192,7 @@ impl ZonePlan {
             self.slipped_region(region, &mut stretches);
             next = region + 1;
         }
-        // Behind a slip in a last region that is short there is nothing.
+        // Nothing follows a slip in a short last region.
         let first = next * data;
         stretches.push(Stretch::Data {
             first,
@@ -230,7 +229,7 @@ pub(super) struct Plan {
     surfaces: u32,
     order: TrackOrder,
     pub(super) capacity: u64,
-    /// Spare space is what the capacity leaves at the end of the disk.
+    /// Spare space is the part of the disk beyond the capacity.
     pub(super) spares_at_disk_end: bool,
     pub(super) mapped: SectorCount,
 }
@@ -267,7 +266,7 @@ impl Plan {
         })
     }
 
-    /// What a place is for, before any reallocation.
+    /// The role of a place, before any reallocation.
     pub(super) fn role(&self, at: ZonePlace) -> Role {
         let zone = &self.zones[at.zone];
         let rank = match zone.rank(at.place) {
@@ -316,8 +315,8 @@ impl Plan {
         })
     }
 
-    /// The exported blocks of the unit of sparing that begins at `at`: first, end, and how many
-    /// of the unit's places lie before them. None when it has no such block.
+    /// The exported blocks of the unit of sparing that begins at `at`: first, end, and the number
+    /// of the unit's places before them. None when it has no such block.
     pub(super) fn blocks_of_unit(&self, at: ZonePlace) -> Option<(Lbn, Lbn, u64)> {
         let zone = &self.zones[at.zone];
         let rank = zone.rank(at.place).ok()?;
@@ -372,9 +371,9 @@ impl Plan {
     }
 }
 
-/// Whether the capacity, and what is left unused, come to what the zones map. A capacity that is
-/// too small is as wrong as one that is too large: both come of a mistyped zone, and the first
-/// would shorten the drive without a word.
+/// Checks that the capacity plus the unused sectors equals what the zones map. A capacity that is
+/// too small is as wrong as one that is too large: both result from a mistyped zone, and the first
+/// would silently shorten the drive.
 fn check_capacity(g: &Geometry, mapped: u64) -> Result<(), InputError> {
     let unused = g.unused_sectors.0;
     let Some(exported @ 1..) = mapped.checked_sub(unused) else {

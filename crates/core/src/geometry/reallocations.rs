@@ -1,4 +1,4 @@
-//! Defective places whose blocks moved to spares: those listed, and those grown on request.
+//! Defective places whose blocks moved to spares: listed ones, and randomly grown ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,12 +13,12 @@ use crate::spec::{Geometry, GrownDefects};
 use crate::text::InputError;
 use crate::units::Lbn;
 
-/// Every reallocated unit, by the first place of the unit and of its stand-in.
+/// Every reallocated unit, by the first place of the unit and of its replacement.
 #[derive(Debug, Default)]
 pub(super) struct Reallocations {
-    /// (defective, stand-in), sorted.
+    /// (defective, replacement), sorted.
     by_defective: Vec<(ZonePlace, ZonePlace)>,
-    /// (stand-in, defective), sorted.
+    /// (replacement, defective), sorted.
     by_stand_in: Vec<(ZonePlace, ZonePlace)>,
 }
 
@@ -58,8 +58,8 @@ impl Reallocations {
         pieces
     }
 
-    /// The place at which to look up what `at` holds: for a stand-in its defective place, for
-    /// a defective place none.
+    /// The place at which to look up the contents of `at`: for a replacement its defective place,
+    /// for a defective place none.
     pub(super) fn original(&self, plan: &Plan, at: ZonePlace) -> Option<ZonePlace> {
         let unit = plan.zones[at.zone].unit;
         let within = at.place % unit;
@@ -88,19 +88,19 @@ fn find(pairs: &[(ZonePlace, ZonePlace)], key: ZonePlace) -> Result<usize, usize
     pairs.binary_search_by_key(&key, |&(first, _)| first)
 }
 
-/// Who stands in for whom, while the list grows.
+/// The replacements, while the list grows.
 struct Ledger<'a> {
     plan: &'a Plan,
     stand_ins: BTreeMap<ZonePlace, ZonePlace>,
-    /// Spares that stand in for something, or are defective themselves.
+    /// Spares that are in use, or defective themselves.
     used: BTreeSet<ZonePlace>,
     /// Where to look for the next free spare of a region, by zone and region.
     cursors: BTreeMap<(usize, u64), ZonePlace>,
 }
 
 impl<'a> Ledger<'a> {
-    /// Draws in a row that may fail before a geometry is refused. A region is drawn by its share
-    /// of the blocks: one of a ten-thousandth is overlooked once in e^26 times.
+    /// Number of consecutive failures after which a geometry is rejected. A region is selected in
+    /// proportion to its blocks: one with a ten-thousandth of them is missed once in e^26 times.
     const MISSES_MAX: u32 = 1 << 18;
 
     fn new(plan: &'a Plan) -> Self {
@@ -112,7 +112,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Enters defect `at` of a zone's list.
+    /// Adds defect `at` of a zone's list.
     fn list(&mut self, zone: usize, at: usize, pair: (u64, u64)) -> Result<(), InputError> {
         let wrong = |expected: String| {
             zone_error(
@@ -136,9 +136,9 @@ impl<'a> Ledger<'a> {
             of_zone(pair.1)
         };
         let to =
-            to.ok_or_else(|| wrong("a stand-in that is on the disk and in the zone".into()))?;
+            to.ok_or_else(|| wrong("a replacement that is on the disk and in the zone".into()))?;
         if self.plan.role(to) != Role::Spare {
-            return Err(wrong("a spare place as stand-in".into()));
+            return Err(wrong("a spare place as replacement".into()));
         }
         if self.used.contains(&to) {
             return Err(wrong("a spare that is not in use yet".into()));
@@ -148,7 +148,7 @@ impl<'a> Ledger<'a> {
                 Role::Slipped => return Err(wrong("a defect that was not slipped".into())),
                 Role::Spare => {
                     return Err(wrong(
-                        "a defect where data lie, or a spare paired with itself".into(),
+                        "a defect in a place with data, or a spare paired with itself".into(),
                     ));
                 }
                 Role::Block(_) | Role::Reserved | Role::Beyond => {}
@@ -161,8 +161,8 @@ impl<'a> Ledger<'a> {
         Ok(())
     }
 
-    /// Reallocates units at random blocks. A unit that is defective already, or whose region
-    /// has no free spare, is passed over and another drawn.
+    /// Reallocates units at random blocks. A unit that is already defective, or whose region has no
+    /// free spare, is skipped.
     fn grow(&mut self, grown: GrownDefects, layout: &Layout) -> Result<(), InputError> {
         let mut random = Pcg64::seed_from_u64(grown.seed);
         for n in 0..grown.count {
@@ -174,7 +174,7 @@ impl<'a> Ledger<'a> {
                 InputError::shown(
                     "geometry.grown_defects.count",
                     grown.count,
-                    format!("at most {n}: after that no block drawn had a free spare"),
+                    format!("at most {n}: after that no random block had a free spare"),
                 )
             })?;
             self.stand_ins.insert(from, to);
@@ -196,7 +196,7 @@ impl<'a> Ledger<'a> {
         Some((from, self.free_spare(from, layout)?))
     }
 
-    /// The first free spare of the region that `defect` lies in.
+    /// The first free spare in the region of `defect`.
     fn free_spare(&mut self, defect: ZonePlace, layout: &Layout) -> Option<ZonePlace> {
         let z = &self.plan.zones[defect.zone];
         let (key, first, end) = if self.plan.spares_at_disk_end {

@@ -13,14 +13,14 @@ pub struct Piece {
     pub first: Lbn,
     /// Number of blocks.
     pub sectors: SectorCount,
-    /// Where it lies.
+    /// Its cylinder.
     pub cylinder: Cylinder,
     /// Its head.
     pub head: Head,
     /// When its first sector begins to pass.
     pub begin: Instant,
-    /// After this many sectors from `begin` on the whole piece is done: all of them, or fewer
-    /// when the head landed within it and took the rest first (zero latency).
+    /// The whole piece is done after this many sectors from `begin`: all of them, or fewer if the
+    /// head landed within it and transferred the rest first (zero latency).
     through: u64,
     /// One sector, in units of the rotation's fraction of a nanosecond.
     sector_time: u64,
@@ -39,13 +39,13 @@ impl Piece {
         self.begin + sectors_span(self.sector_time, self.through)
     }
 
-    /// How many sectors from its first on are done by `at`, without a hole.
+    /// Number of sectors from its first on that are done by `at`, without a gap.
     #[inline]
     pub fn done(&self, at: Instant) -> SectorCount {
         if at < self.begin {
             return SectorCount(0);
         }
-        // First of all, because the count below holds for hours only.
+        // Checked first, because the count below is valid only for hours.
         if at >= self.end() {
             return self.sectors;
         }
@@ -57,13 +57,13 @@ impl Piece {
         }
     }
 
-    /// How many sectors pass within `span`.
+    /// Number of sectors that pass within `span`.
     #[inline]
     pub fn sectors_in(&self, span: Span) -> SectorCount {
         SectorCount(sectors_within(self.sector_time, span))
     }
 
-    /// Of the first `sectors`, how many must pass until all of them are done.
+    /// Number of sectors that must pass until the first `sectors` are done.
     #[inline]
     pub fn last_to_pass(&self, sectors: SectorCount) -> SectorCount {
         SectorCount(sectors.0.min(self.through))
@@ -75,7 +75,7 @@ impl Piece {
         self.first + self.sectors
     }
 
-    /// Where the head is when the piece is done.
+    /// The position of the head when the piece is done.
     #[inline]
     pub fn position_after(&self) -> Position {
         Position {
@@ -94,12 +94,12 @@ impl Piece {
         }
     }
 
-    /// The same run when the head, in place `early` before the run's first sector comes round,
-    /// is over the run already and takes what passes: the first `wanted` sectors, and with them
-    /// all, are done when the sector comes round at which it landed.
+    /// The same run with zero latency, if the head is in place `early` before the run's first
+    /// sector passes, over the run itself: all of the first `wanted` sectors are done when the
+    /// sector at which the head landed comes round again.
     pub fn on_arrival(mut self, early: Span, wanted: SectorCount, period: Span) -> Self {
         let since_first = period - early;
-        // A sector that began no longer ago than a head in place would catch it counts.
+        // A sector that a head in place would still catch counts.
         let late = (since_first - grace(period)).or_zero();
         let landed = sectors_within(self.sector_time, late) + 1;
         if landed < wanted.0 && since_first > Span::ZERO {
@@ -110,8 +110,8 @@ impl Piece {
 }
 
 impl Mechanism {
-    /// The blocks of `[at, end)` that lie on one track without a gap, passed over from `from`
-    /// on but not before `ready`, and how the head gets there.
+    /// The blocks of `[at, end)` on one track without a gap, transferred by a head that starts at
+    /// `from`, but not before `ready`, and the head's approach.
     #[inline]
     pub fn piece(
         &self,
@@ -124,7 +124,7 @@ impl Mechanism {
         self.piece_of(from, op, (at, end), &extent, ready)
     }
 
-    /// [`Mechanism::piece`] for one who has the extent at its first block at hand.
+    /// [`Mechanism::piece`] with a known extent at the first block.
     #[inline]
     pub fn piece_of(
         &self,

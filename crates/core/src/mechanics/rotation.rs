@@ -5,21 +5,20 @@ use crate::units::{Angle, Instant, Span};
 /// Fraction bits of the period in [`Rotation::period`].
 const FRACTION_BITS: u32 = 20;
 
-/// A sector that began to pass less than this ago is still caught: 2^-20 of a revolution, some
-/// 10 ns at 5400 rpm. It absorbs the rounding of instants to whole nanoseconds, which would
-/// otherwise now and then turn "exactly in time" into a revolution lost.
+/// A sector that began to pass less than this ago is still caught: 2^-20 of a revolution, some 10
+/// ns at 5400 rpm. It absorbs the rounding of instants to whole nanoseconds, which could otherwise
+/// turn "exactly in time" into a lost revolution.
 const GRACE: u64 = 1 << 44;
 
-/// A platter that turns at a constant rate from a known angle.
+/// A platter that rotates at a constant rate from a known angle.
 ///
-/// The angle at an instant is one multiplication that wraps as the platter does, so the phase
-/// holds for as long as instants do: the rate's rounding amounts to a period that differs from
-/// the given one by less than one part in 10^12.
+/// The angle at an instant is one multiplication that wraps as the platter does, so the phase is
+/// valid for all instants: rounding the rate changes the period by less than one part in 10^12.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
-    /// Units of 2^-64 revolutions in a nanosecond.
+    /// Units of 2^-64 revolutions per nanosecond.
     rate: u64,
-    /// Nanoseconds in a revolution, with [`FRACTION_BITS`] bits of fraction.
+    /// Nanoseconds per revolution, with [`FRACTION_BITS`] bits of fraction.
     period: u64,
     /// Angle at the start.
     origin: Angle,
@@ -40,8 +39,8 @@ impl Rotation {
         }
     }
 
-    /// The same platter seen anew at `at`: `late` behind where it was thought to be, and turning
-    /// with another period from there on.
+    /// The same platter corrected at `at`: `late` behind its previous angle, and with another
+    /// period from there on.
     ///
     /// # Panics
     /// As [`Rotation::new`].
@@ -59,13 +58,13 @@ impl Rotation {
         Span::from_ns((self.period >> FRACTION_BITS) as i64)
     }
 
-    /// What passes under a head at `at`.
+    /// The angle under a head at `at`.
     #[inline]
     pub fn angle(&self, at: Instant) -> Angle {
         self.origin + Angle::from_raw(at.as_ns().wrapping_mul(self.rate))
     }
 
-    /// Time for the platter to turn by `angle`.
+    /// Time for the platter to rotate by `angle`.
     #[inline]
     pub fn turn(&self, angle: Angle) -> Span {
         let turned = u128::from(angle.as_raw()) * u128::from(self.period);
@@ -83,8 +82,8 @@ impl Rotation {
         }
     }
 
-    /// Time of one sector, in units of 2^-20 ns, so that a whole track of them adds up.
-    /// Angle zero is the whole turn of a track with one sector.
+    /// Time of one sector, in units of 2^-20 ns, so that a whole track of them adds up. Angle zero
+    /// means the whole revolution of a track with one sector.
     #[inline]
     pub(super) fn sector_time(&self, sector: Angle) -> u64 {
         if sector == Angle::ZERO {
@@ -94,19 +93,19 @@ impl Rotation {
     }
 }
 
-/// [`GRACE`] as a time, and the nanoseconds by which two instants may be rounded apart.
+/// [`GRACE`] as a time, plus the rounding error of two instants.
 #[inline]
 pub(super) fn grace(period: Span) -> Span {
     Span::from_ns((period.as_ns() >> 20) + 2)
 }
 
-/// `sectors` sectors of [`Rotation::sector_time`] each, as a span.
+/// The span of `sectors` sectors of [`Rotation::sector_time`] each.
 #[inline]
 pub(super) fn sectors_span(sector_time: u64, sectors: u64) -> Span {
     Span::from_ns(((sector_time * sectors) >> FRACTION_BITS) as i64)
 }
 
-/// How many whole sectors of [`Rotation::sector_time`] each pass in `span`.
+/// Number of whole sectors of [`Rotation::sector_time`] that pass in `span`.
 #[inline]
 pub(super) fn sectors_within(sector_time: u64, span: Span) -> u64 {
     // One nanosecond of grace: the end of sector k is rounded down by less than that.
@@ -135,7 +134,8 @@ mod tests {
 
     #[test]
     fn the_phase_holds_over_a_hundred_hours() {
-        // 5400 rpm is 90 revolutions a second: after whole seconds the platter is where it was.
+        // 5400 rpm is 90 revolutions per second: after whole seconds the platter has the same
+        // angle.
         let rotation = Rotation::new(PERIOD_NS, Angle::of(1, 3));
         let later = rotation.angle(Instant::from_ns(360_000_000_000_000));
         let off = (later - Angle::of(1, 3)).as_revolutions();

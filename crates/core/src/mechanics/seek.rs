@@ -1,4 +1,4 @@
-//! Seek times by distance, tabulated once from the curve that a specification gives.
+//! Seek times by distance, tabulated once from the curve of a specification.
 
 use std::sync::Arc;
 
@@ -6,28 +6,28 @@ use crate::request::Op;
 use crate::spec::{Mechanics, SeekCurve, TwoPiece};
 use crate::units::{Cylinder, Span};
 
-/// Arm movement, head switch and write settle for every way, direction and head change.
+/// Arm movement, head switch and write settle for every distance, operation and head change.
 #[derive(Clone, Debug)]
 pub struct SeekTimes {
-    /// By cylinders inward, the longest way outward first.
+    /// By cylinders inward, the longest outward seek first.
     rows: Arc<[Row]>,
-    /// Cylinders but one: the row of no way at all.
+    /// Number of cylinders minus one: the row of distance zero.
     rest: u32,
-    /// The shortest movement of any kind for this distance or more, by distance.
+    /// The shortest movement of any kind over at least this distance, by distance.
     least: Arc<[u32]>,
 }
 
-/// Nanoseconds for one way.
+/// Nanoseconds for one distance.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
-    /// The arm alone, before a read and before a write.
+    /// Only the arm, before a read and before a write.
     seek: [u32; 2],
-    /// With head switch and settle, by direction and by whether the head changes.
+    /// With head switch and settle, by operation and by whether the head changes.
     total: [[u32; 2]; 2],
 }
 
 impl SeekTimes {
-    /// Tabulates the ways of a drive with `cylinders` cylinders.
+    /// Tabulates the seeks of a drive with `cylinders` cylinders.
     pub fn new(mechanics: &Mechanics, cylinders: u32) -> Self {
         let rest = cylinders - 1;
         let outward = (1..cylinders).rev().map(|d| (d, -mechanics.inward_seek));
@@ -61,8 +61,8 @@ impl SeekTimes {
         &self.rows[(self.rest + to.0 - from.0) as usize]
     }
 
-    /// Movement from one cylinder to another: (arm, what head switch and settle add to it). The
-    /// sum is never negative.
+    /// Movement from one cylinder to another: (arm, additional head switch and settle). The sum is
+    /// never negative.
     #[inline]
     pub fn parts(
         &self,
@@ -93,7 +93,7 @@ impl SeekTimes {
 }
 
 impl Row {
-    /// Over distance `d`, which takes `uneven` more than the curves say.
+    /// The row of distance `d`, which takes `uneven` more than the curves give.
     fn new(mechanics: &Mechanics, d: u32, uneven: Span, cylinders: u32) -> Self {
         let write = mechanics.write_seek.as_ref().unwrap_or(&mechanics.seek);
         let seek =
@@ -110,7 +110,7 @@ impl Row {
             } else {
                 Span::ZERO
             };
-            // The longer of seek and switch, and with the settle never less than nothing.
+            // The longer of seek and switch; with the settle, at least zero.
             (switch.max(seek[op]) + settle).or_zero()
         };
         let total = [0, 1].map(|op| [total(op, false), total(op, true)]);
@@ -127,7 +127,7 @@ fn at(curve: &SeekCurve, distance: u32, cylinders: u32) -> Span {
     if distance == 0 {
         return Span::ZERO;
     }
-    // A formula may go beyond what any of its coefficients may be.
+    // A formula may exceed the range of its coefficients.
     curve_at(curve, distance, cylinders).min(Span::from_ns(1_000_000_000))
 }
 
@@ -151,8 +151,8 @@ fn curve_at(curve: &SeekCurve, distance: u32, cylinders: u32) -> Span {
     }
 }
 
-/// jacobson91 section 3: a square root while the arm speeds up and slows down, a straight line
-/// once it coasts.
+/// jacobson91 section 3: a square root while the arm accelerates and decelerates, linear once it
+/// coasts.
 fn two_piece(piece: &TwoPiece, distance: u32) -> Span {
     let d = f64::from(distance);
     match piece.single {

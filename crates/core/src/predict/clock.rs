@@ -1,13 +1,13 @@
-//! Where a real drive's platter stands, as far as completions tell.
+//! The angle of a real drive's platter, as inferred from completions.
 
 use crate::units::{Instant, Span};
 
-/// How far a media completion scatters about its angle, in revolutions (standard deviation).
-/// On the HP C2247 and the ST41601N it is 0.3 to 1 %, the model's own errors included.
+/// Scatter of media completions about their angle, in revolutions (standard deviation). On the HP
+/// C2247 and the ST41601N it is 0.3 to 1 %, including the model's own errors.
 const SCATTER: f64 = 0.01;
 
-/// An observation further off than this many standard deviations says nothing of the angle: the
-/// request went another way than the model thought.
+/// An observation further off than this many standard deviations carries no information about the
+/// angle: the request was not served as the model assumed.
 const GATE: f64 = 4.0;
 
 /// The angle counts as known when its standard deviation is below this, in revolutions.
@@ -16,26 +16,26 @@ const KNOWN: f64 = 0.1;
 /// After this many such observations in a row the angle counts as lost.
 const LOST_AFTER: u32 = 8;
 
-/// How far a spindle may be off its nominal period, as a fraction (standard deviation).
+/// Deviation of a spindle from its nominal period, as a fraction (standard deviation).
 const PERIOD_OFF: f64 = 5e-4;
 
-/// How the phase wanders by itself: variance in revolutions squared per second.
+/// Random walk of the phase: variance in revolutions squared per second.
 const WANDER: f64 = 1e-6;
 
-/// How the period wanders: variance of its fraction per second.
+/// Random walk of the period: variance of its fraction per second.
 const DRIFT: f64 = 1e-16;
 
-/// What is known of the clock by which a trace's angles are read.
+/// Whether a trace's times between completions are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Continuity {
     /// Times between completions are measured: the angle can be followed.
     Unbroken,
-    /// They are not: each completion tells the angle anew, for as long as the drive is busy.
+    /// They are not: each completion determines the angle only while the drive stays busy.
     Unknown,
 }
 
-/// The platter's angle and period, estimated from completions: a Kalman filter of two states,
-/// how late the platter is against the model's and at which rate it falls further behind.
+/// The platter's angle and period, estimated from completions: a Kalman filter of two states, how
+/// far the platter lags behind the model's, and at which rate the lag grows.
 #[derive(Clone, Debug)]
 pub struct Clock {
     continuity: Continuity,
@@ -52,10 +52,10 @@ pub struct Clock {
     beyond: u32,
 }
 
-/// What a completion told about the platter.
+/// The information of a completion about the platter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// The platter is this much later than thought.
+    /// The platter is this much later than expected.
     Late(Span),
     /// The angle fits no sector that the request could have waited for.
     Surprise,
@@ -64,7 +64,7 @@ pub enum Seen {
 }
 
 impl Clock {
-    /// A platter of `period_ns` nanoseconds, more or less, at an unknown angle.
+    /// A platter with an approximate period of `period_ns` nanoseconds, at an unknown angle.
     pub fn new(period_ns: f64, continuity: Continuity) -> Self {
         let mut clock = Self {
             continuity,
@@ -80,7 +80,7 @@ impl Clock {
         clock
     }
 
-    /// The period, as estimated, in nanoseconds.
+    /// The estimated period, in nanoseconds.
     pub fn period_ns(&self) -> f64 {
         self.period_ns
     }
@@ -90,7 +90,7 @@ impl Clock {
         Span::from_ns(self.period_ns.round() as i64)
     }
 
-    /// Whether the angle is known well enough to predict with it at `at`.
+    /// Whether the angle is known well enough for predictions at `at`.
     pub fn is_locked(&self, at: Instant) -> bool {
         self.grown(at).0.sqrt() < KNOWN * self.nominal_ns
     }
@@ -103,8 +103,8 @@ impl Clock {
         (late, self.both + dt * self.rate)
     }
 
-    /// A completion at `at` was `off` later, by less than half a revolution, than the model's
-    /// platter allows.
+    /// Observes a completion at `at` that was `off` later than the model's platter allows, by less
+    /// than half a revolution.
     pub fn observe(&mut self, at: Instant, off: Span) -> Seen {
         if self.continuity == Continuity::Unknown {
             return Seen::Found(off);
@@ -117,7 +117,8 @@ impl Clock {
         let variance = self.late + noise * noise;
         let off_ns = off.as_ns() as f64;
         if !known {
-            // The lateness is known but for whole revolutions: it says nothing of the rate.
+            // The lateness is known only modulo a revolution: it carries no information about the
+            // rate.
             self.beyond = 0;
             self.late = noise * noise;
             self.both = 0.0;
@@ -155,14 +156,14 @@ mod tests {
     /// 5400 rpm.
     const PERIOD_NS: f64 = 60e9 / 5400.0;
 
-    /// A completion every 30 ms of a platter that is `phase` late at first and turns slower by
-    /// `slower`; `noise` is added to what is seen. What is left of the lateness after each.
+    /// Completions every 30 ms of a platter that is initially `phase` late and slower by `slower`,
+    /// with `noise` added to the observations. Returns the remaining lateness after each.
     fn followed(clock: &mut Clock, phase: f64, slower: f64, noise: &[f64]) -> Vec<(Seen, f64)> {
         let mut late = phase;
         let mut before = Instant::START;
         let step = |(n, noise): (u64, &f64)| {
             let at = Instant::from_ns(30_000_000 * (n + 1));
-            // The platter falls behind what the clock believes.
+            // The platter falls behind the clock's estimate.
             let believed = clock.period_ns() / PERIOD_NS - 1.0;
             late += (at - before).as_ns() as f64 * (slower - believed);
             before = at;
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_moves_it_far_less_than_itself() {
+    fn noise_is_averaged_out() {
         let mut clock = Clock::new(PERIOD_NS, Continuity::Unbroken);
         // Alternately early and late by one percent of a revolution.
         let noise: Vec<f64> = (0..400).map(|n| [1.1e5, -1.1e5][n % 2]).collect();
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_surprise_does_not_move_it_and_eight_in_a_row_lose_it() {
+    fn eight_surprises_in_a_row_lose_the_lock() {
         let mut clock = Clock::new(PERIOD_NS, Continuity::Unbroken);
         followed(&mut clock, 0.0, 0.0, &[0.0; 50]);
         let now = Instant::from_ns(1_500_000_000);
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_long_pause_the_angle_is_unknown_and_tells_nothing_of_the_period() {
+    fn after_a_long_pause_the_angle_is_unknown() {
         let mut clock = Clock::new(PERIOD_NS, Continuity::Unbroken);
         followed(&mut clock, 0.0, 0.0, &[0.0; 3]);
         let soon = Instant::from_ns(120_000_000);
@@ -240,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn where_pauses_are_nominal_each_completion_tells_the_angle_anew() {
+    fn with_nominal_pauses_each_completion_resets_the_angle() {
         let mut clock = Clock::new(PERIOD_NS, Continuity::Unknown);
         for ms in [3.0, -4.0, 0.1] {
             let off = Span::from_ms(ms);

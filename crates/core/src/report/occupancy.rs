@@ -1,21 +1,21 @@
-//! How many requests are inside a device, over time.
+//! The number of requests inside a device over time.
 
 use crate::stats::OverTime;
 use crate::units::Instant;
 
-/// Time averages from a beginning on.
+/// Time averages from a start instant on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Occupancy {
     /// Requests inside the device.
     inside: u64,
-    /// 1 while any is inside.
+    /// 1 while any request is inside.
     busy: OverTime,
-    /// All that are inside but one.
+    /// All requests inside except one.
     waiting: OverTime,
 }
 
 impl Occupancy {
-    /// Of a device with so many inside at `start`.
+    /// Starts with `inside` requests at `start`.
     pub(super) fn new(start: Instant, inside: u64) -> Self {
         Self {
             inside,
@@ -24,7 +24,7 @@ impl Occupancy {
         }
     }
 
-    /// Of the same device, from `now` on only.
+    /// Continues with the same device, but averages from `now` on.
     pub(super) fn from(&self, now: Instant) -> Self {
         Self::new(now, self.inside)
     }
@@ -39,12 +39,12 @@ impl Occupancy {
         self.step(now, self.inside - 1);
     }
 
-    /// The share of time until `end` with some request inside; `None` of no time.
+    /// The share of time until `end` with some request inside; `None` if no time has passed.
     pub(super) fn busy_fraction(&self, end: Instant) -> Option<f64> {
         self.busy.average_count(end)
     }
 
-    /// The average number waiting until `end`; `None` of no time.
+    /// The average number waiting until `end`; `None` if no time has passed.
     pub(super) fn waiting_mean_count(&self, end: Instant) -> Option<f64> {
         self.waiting.average_count(end)
     }
@@ -54,7 +54,7 @@ impl Occupancy {
         self.waiting.max()
     }
 
-    /// The number inside becomes `inside` at `now`. Only one of busy and waiting changes with it.
+    /// Sets the number inside to `inside` at `now`. This changes only one of busy and waiting.
     #[inline]
     fn step(&mut self, now: Instant, inside: u64) {
         let greater = inside.max(self.inside);

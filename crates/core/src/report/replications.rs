@@ -1,35 +1,35 @@
-//! Independent runs of one model as one result.
+//! Combines independent runs of one model into one result.
 
 use super::{Report, Served};
 use crate::stats::ResponseFigures;
 use crate::stats::student::half_width_95;
 use crate::units::Span;
 
-/// Runs that differ in their seeds alone.
+/// Runs that differ only in their seeds.
 ///
-/// Their requests count together; shares, rates and queue lengths are the means of those of the
-/// runs. A confidence interval is Student's over the runs' own figures, which are independent of
-/// one another whatever the requests within a run are: it holds near saturation too, where that by
-/// batch means is too narrow. Below two runs there is none.
+/// Their requests are pooled; shares, rates and queue lengths are means over the runs. Confidence
+/// intervals are Student's over the runs' figures, which are independent even if the requests
+/// within a run are not: they also hold near saturation, where those by batch means are too narrow.
+/// With fewer than two runs there are none.
 #[derive(Clone, Debug)]
 pub struct Replications<'r> {
     runs: Vec<&'r Report>,
 }
 
 impl<'r> Replications<'r> {
-    /// Of these runs.
+    /// Combines these runs.
     pub fn new(runs: impl IntoIterator<Item = &'r Report>) -> Self {
         Self {
             runs: runs.into_iter().collect(),
         }
     }
 
-    /// How many requests were counted.
+    /// Number of requests counted.
     pub fn requests_count(&self) -> u64 {
         self.runs.iter().map(|run| run.requests_count()).sum()
     }
 
-    /// The measured periods, one after the other.
+    /// The sum of the measured periods.
     pub fn elapsed(&self) -> Span {
         self.runs
             .iter()
@@ -83,7 +83,7 @@ impl<'r> Replications<'r> {
         half_width_95(&self.each(Report::cache_hit_fraction))
     }
 
-    /// The figure of each run that has it.
+    /// The figure of each run that has one.
     fn each(&self, figure: impl Fn(&Report) -> Option<f64>) -> Vec<f64> {
         self.runs.iter().filter_map(|run| figure(run)).collect()
     }
@@ -100,7 +100,7 @@ pub struct Alike {
 }
 
 impl Alike {
-    /// Of these runs, at least one.
+    /// Combines these runs, at least one.
     ///
     /// # Panics
     /// Without any.
@@ -109,15 +109,15 @@ impl Alike {
         Self { runs }
     }
 
-    /// All together, with no confidence interval that holds.
+    /// All runs together, without a valid confidence interval.
     pub fn all(&self) -> Served {
         let mut all = Served::default();
         self.runs.iter().for_each(|run| all.merge(run));
         all
     }
 
-    /// Figures of the response times of all: of a single run with its interval by batch means, of
-    /// several with that over the runs. `None` when nothing was counted.
+    /// Response times of all requests: for a single run with its interval by batch means, for
+    /// several with the interval over the runs. `None` when nothing was counted.
     pub fn figures(&self) -> Option<ResponseFigures> {
         match &self.runs[..] {
             [only] => only.responses().figures(),

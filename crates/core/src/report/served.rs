@@ -1,4 +1,4 @@
-//! What is added up of the requests of one kind.
+//! Totals of the requests of one kind.
 
 use crate::device::{Breakdown, Completion, Outcome};
 use crate::stats::{BatchMeans, ResponseSummary};
@@ -7,19 +7,19 @@ use crate::units::Span;
 /// Parts of a breakdown without the queue wait.
 const SERVICE_PARTS: usize = Breakdown::NAMES.len() - 1;
 
-/// Response times, parts of service and hits of some requests of a run, in flat memory.
+/// Response times, parts of service and hits of some requests of a run, in constant memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Served {
     responses: ResponseSummary,
-    /// Sums in nanoseconds of the parts of service, those of the breakdown but its first, the
-    /// queue wait. That one alone could outgrow 63 bits: on a saturated drive it has no bound,
-    /// while of service it takes 292 years.
+    /// Sums in nanoseconds of the parts of service: all parts of the breakdown except the queue
+    /// wait. That alone could exceed 63 bits: on a saturated drive it is unbounded, while service
+    /// would take 292 years.
     parts: [i64; SERVICE_PARTS],
     hits: u64,
 }
 
 impl Served {
-    /// Counts a request in.
+    /// Adds a request.
     #[inline(always)]
     pub fn record(&mut self, completion: &Completion) {
         self.responses.record(completion.response());
@@ -30,8 +30,8 @@ impl Served {
         self.hits += u64::from(completion.outcome == Outcome::Hit);
     }
 
-    /// All requests of two kinds of one run; `series` has the response times of both in their
-    /// order, as the two kinds depend on one another.
+    /// All requests of two kinds of one run; `series` has the response times of both in order,
+    /// because the two kinds depend on each other.
     pub(super) fn together(a: &Self, b: &Self, series: &BatchMeans) -> Self {
         let mut parts = a.parts;
         for (sum, part) in parts.iter_mut().zip(b.parts) {
@@ -44,7 +44,7 @@ impl Served {
         }
     }
 
-    /// Counts in all requests of an independent run.
+    /// Adds all requests of an independent run.
     pub fn merge(&mut self, other: &Self) {
         self.responses.merge(&other.responses);
         for (sum, part) in self.parts.iter_mut().zip(other.parts) {
@@ -53,12 +53,12 @@ impl Served {
         self.hits += other.hits;
     }
 
-    /// How many were reads that were served wholly from the buffer; a partial hit is none.
+    /// Number of reads that were served entirely from the buffer; partial hits do not count.
     pub fn hits_count(&self) -> u64 {
         self.hits
     }
 
-    /// How many requests were counted.
+    /// Number of requests counted.
     pub fn requests_count(&self) -> u64 {
         self.responses.moments().count()
     }
@@ -68,8 +68,8 @@ impl Served {
         &self.responses
     }
 
-    /// The mean breakdown, each part to the nearest nanosecond and all together the mean
-    /// response; `None` when nothing was counted.
+    /// The mean breakdown, each part to the nearest nanosecond, which adds up to the mean response;
+    /// `None` when nothing was counted.
     pub fn mean_breakdown(&self) -> Option<Breakdown> {
         let response = self.responses.moments().mean()?;
         let mean = |sum: i64| self.mean_of(i128::from(sum));
@@ -90,7 +90,7 @@ impl Served {
         })
     }
 
-    /// The mean of response without queue wait, to the nearest nanosecond; `None` when nothing
+    /// The mean response time without queue wait, to the nearest nanosecond; `None` when nothing
     /// was counted.
     pub fn mean_service(&self) -> Option<Span> {
         self.mean_of(self.parts.iter().copied().map(i128::from).sum())
@@ -98,7 +98,7 @@ impl Served {
 
     fn mean_of(&self, sum_ns: i128) -> Option<Span> {
         let count = i128::from(self.requests_count());
-        // Floor of twice the mean plus one, halved: the nearest, also of negative sums.
+        // The floor of twice the mean plus one, halved: rounds to nearest, also for negative sums.
         (count > 0).then(|| Span::from_ns((2 * sum_ns + count).div_euclid(2 * count) as i64))
     }
 }

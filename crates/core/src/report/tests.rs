@@ -1,4 +1,4 @@
-//! Schedules worked by hand, and laws that hold of any.
+//! Schedules worked by hand, and laws that hold for any schedule.
 
 use super::*;
 use crate::device::{Breakdown, Outcome, Status};
@@ -6,7 +6,7 @@ use crate::stats::ResponseSummary;
 use crate::units::{Lbn, SectorCount};
 use crate::workload::{Pauses, Times, arrivals::Poisson};
 
-/// A read that came and was completed at these instants; all but `service` it waited.
+/// A read that arrived and completed at these instants, and waited all but `service` of the time.
 fn read(arrived: Instant, at: Instant, service: Span) -> Completion {
     Completion {
         request: Request::new(0, Op::Read, Lbn(0), SectorCount(1)),
@@ -22,7 +22,7 @@ fn read(arrived: Instant, at: Instant, service: Span) -> Completion {
     }
 }
 
-/// Serves `arrivals` in their order, each for `service`.
+/// Serves `arrivals` in order, each for `service`.
 fn serve(arrivals: &[Instant], service: Span, report: &mut impl Observer) {
     let mut completions: Vec<Completion> = Vec::new();
     for &arrived in arrivals {
@@ -114,7 +114,7 @@ fn a_completion_at_the_end_of_a_window_is_in_the_next() {
     let count = |w: &Window| w.responses.map_or(0, |r| r.count);
     assert_eq!(windows.iter().map(count).collect::<Vec<_>>(), [0, 2, 0, 1]);
     assert_eq!(windows[3].utilisation_fraction, 0.0);
-    // One window more than there may be, while events last and at their end.
+    // One window more than the maximum, during the run and at its end.
     assert_eq!(serve_in(15.0, 3), None);
     assert_eq!(serve_in(1.0, 44), None);
     assert_eq!(serve_in(1.0, 46).unwrap().len(), 46);
@@ -181,8 +181,8 @@ fn littles_law_and_the_wait_of_a_random_queue() {
         "{inside} {by_little}"
     );
 
-    // M/D/1 at half load (Pollaczek and Khinchine): rho^2 / (2 (1 - rho)) = 0.25 waiting.
-    // The worst of eight other streams of this length strays by 1.5 %.
+    // M/D/1 at half load (Pollaczek and Khinchine): rho^2 / (2 (1 - rho)) = 0.25 waiting. The worst
+    // of eight other streams of this length deviates by 1.5 %.
     let waiting = report.waiting_mean_count().unwrap();
     assert!((waiting / 0.25 - 1.0).abs() < 0.02, "{waiting}");
     assert!((report.utilisation_fraction().unwrap() / 0.5 - 1.0).abs() < 0.01);

@@ -1,4 +1,4 @@
-//! The same figures for each of many windows of time.
+//! Results of a run by time window.
 
 use super::occupancy::Occupancy;
 use crate::device::Completion;
@@ -7,32 +7,32 @@ use crate::request::Request;
 use crate::stats::{ResponseFigures, ResponseSummary};
 use crate::units::{Instant, Span};
 
-/// What happened in one window, half-open.
+/// Results of one half-open window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
-    /// When it began.
+    /// Its start.
     pub start: Instant,
     /// Requests that entered the device within it.
     pub arrived_count: u64,
-    /// Of the requests completed within it; `None` when there were none.
+    /// Response times of the requests completed within it; `None` if there were none.
     pub responses: Option<ResponseFigures>,
-    /// The share of it in which some request was inside.
+    /// The share of it with some request inside.
     pub utilisation_fraction: f64,
-    /// The average over it of the number of requests waiting.
+    /// The average number of requests waiting.
     pub waiting_mean_count: f64,
 }
 
-/// An observer that cuts a run into windows of one length, from the start of time on. A warm-up
-/// is in them, so that they show whether it was long enough.
+/// An observer that divides a run into windows of equal length, starting at time zero. They include
+/// the warm-up, so that they show whether it was long enough.
 ///
-/// Memory grows by some 150 bytes with each window, up to a number of them; what comes after is
+/// Memory grows by some 150 bytes per window, up to a maximum number of windows; later events are
 /// not observed.
 #[derive(Clone, Debug)]
 pub struct Windows {
     length: Span,
     most: usize,
     done: Vec<Window>,
-    /// Begin and end of the window under way.
+    /// Start and end of the current window.
     start: Instant,
     end: Instant,
     arrived: u64,
@@ -44,7 +44,7 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// Windows of this length, so many at most.
+    /// Windows of this length, up to a maximum number.
     ///
     /// # Panics
     /// When the length is not positive.
@@ -64,8 +64,8 @@ impl Windows {
         }
     }
 
-    /// The windows up to that of the last event, which is whole too: nothing is inside after it.
-    /// `None` when there would be more than there may be.
+    /// The windows up to that of the last event, which is complete too: nothing is inside after it.
+    /// `None` if there would be more than the maximum.
     pub fn finish(mut self) -> Option<Vec<Window>> {
         let is_empty = self.last == self.start && self.arrived == 0 && self.completed_count() == 0;
         if !is_empty {
@@ -87,7 +87,7 @@ impl Windows {
         }
     }
 
-    /// Ends the window under way at `end` and begins another.
+    /// Ends the current window at `end` and begins another.
     #[cold]
     fn close(&mut self, end: Instant) {
         let averages = (

@@ -1,40 +1,41 @@
-//! How well a mean is known when each value depends on those before it.
+//! Confidence intervals for the mean of a series of dependent values.
 
 use super::elapsed_ns;
 use super::student::t95_factor;
 use crate::units::Span;
 
-/// One more than there are batches at most. Once joined there are 32 or more of them (31 where
-/// two series were merged).
+/// One more than the maximum number of batches. After joining there are at least 32 (31 if two
+/// series were merged).
 const BATCHES: usize = 64;
-/// Spans in whole batches below which no interval is given: then batches are 16 long at least.
+/// Minimum number of spans in whole batches for an interval: batches then have at least 16 spans.
 const MIN_SPANS: u64 = 512;
 
 /// The half-width of a 95 % confidence interval of the mean of a stationary series.
 ///
 /// # What it does
 ///
-/// Cuts the series into 32 to 63 batches of one length and treats their means as independent
-/// and normal, which they become as batches grow long against the series' memory. When there
-/// are 64, neighbours are joined and the length doubles, so that memory stays flat and the end
-/// of the run need not be known. Spans after the last whole batch are left out of the variance.
+/// Cuts the series into 32 to 63 batches of equal length and treats their means as independent and
+/// normal, which they approach as batches become long compared to the series' memory. When there
+/// are 64, neighbours are joined and the length doubles, so that memory is constant and the length
+/// of the run need not be known in advance. Spans after the last whole batch are left out of the
+/// variance.
 ///
 /// # Origin
 ///
-/// Schmeiser, "Batch size effects in the analysis of simulation output", Operations Research
-/// 30(3), 1982: beyond 30 batches little is gained and the means' dependence grows. Doubling:
-/// Yeh and Schmeiser, "Simulation output analysis via dynamic batch means", Winter Simulation
-/// Conference 2000. Departure: no test of whether the means are in fact independent.
+/// Schmeiser, "Batch size effects in the analysis of simulation output", Operations Research 30(3),
+/// 1982: beyond 30 batches little is gained and the means become more dependent. Doubling: Yeh and
+/// Schmeiser, "Simulation output analysis via dynamic batch means", Winter Simulation Conference
+/// 2000. Departure: no test whether the means are in fact independent.
 ///
 /// # Cost
 ///
-/// About seven instructions a span; 1 KiB.
+/// About seven instructions per span; 1 KiB.
 ///
 /// # When it is bad
 ///
-/// Too narrow while a batch is shorter than some ten times the series' memory, as near
-/// saturation, and meaningless past saturation, where there is no stationary mean. Independent
-/// replications are safer there.
+/// Too narrow while a batch is shorter than about ten times the series' memory, as near saturation,
+/// and meaningless beyond saturation, where there is no stationary mean. Independent replications
+/// are safer there.
 ///
 /// # Example
 ///
@@ -52,9 +53,9 @@ pub struct BatchMeans {
     /// Sums in nanoseconds of the whole batches: the first `whole`, others zero.
     sums: [u128; BATCHES],
     whole: usize,
-    /// Spans in a batch.
+    /// Spans per batch.
     length: u64,
-    /// Sum of the batch that is filling up, and how many spans it still takes.
+    /// Sum of the incomplete batch, and the number of spans it still lacks.
     filling: u128,
     room: u64,
 }
@@ -72,7 +73,7 @@ impl Default for BatchMeans {
 }
 
 impl BatchMeans {
-    /// Adds the next of the series. Panics when it is negative.
+    /// Adds the next span of the series. Panics when it is negative.
     #[inline]
     pub fn record(&mut self, span: Span) {
         self.filling += u128::from(elapsed_ns(span));
@@ -93,7 +94,7 @@ impl BatchMeans {
         }
     }
 
-    /// Leaves everything as if batches had had twice the length from the beginning.
+    /// Doubles the length of the batches, as if they had had it from the beginning.
     fn join_neighbours(&mut self) {
         let pairs = self.whole / 2;
         if self.whole.is_multiple_of(2) {
@@ -110,9 +111,9 @@ impl BatchMeans {
     }
 
     /// Appends the batches of `other`, an independent series with the same mean: another
-    /// replication. The shorter batches are joined to the length of the longer ones first. What
-    /// `other` has after its last whole batch is dropped, as it cannot be cut to fit. Series of
-    /// one run that depend on each other (two drives of an array) belong in one
+    /// replication. The shorter batches are joined to the length of the longer ones first. Spans of
+    /// `other` after its last whole batch are dropped, because they cannot be split to fit. Series
+    /// of one run that depend on each other (two drives of an array) must be recorded in one
     /// `BatchMeans` in order of time instead.
     pub fn merge(&mut self, other: &Self) {
         let mut other = other.clone();

@@ -1,8 +1,8 @@
-//! How far a model's response times are from a drive's.
+//! The distance between a model's response times and a drive's.
 
 use crate::units::Span;
 
-/// A sample in ascending order: sorted once, compared often.
+/// A sample in ascending order, sorted once for many comparisons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sorted(Vec<Span>);
 
@@ -31,8 +31,8 @@ impl FromIterator<Span> for Sorted {
 /// # What it does
 ///
 /// Integrates `(f(u) - g(u))²` over `u` from 0 to 1, where `f` and `g` are the quantile functions
-/// of the samples, steps both, and takes the root. Of samples of one size that is the root mean
-/// square difference of their order statistics. There are no bins and no interpolation.
+/// of the samples, both step functions, and takes the root. For samples of equal size that is the
+/// root mean square difference of their order statistics. There are no bins and no interpolation.
 ///
 /// # Origin
 ///
@@ -41,12 +41,12 @@ impl FromIterator<Span> for Sorted {
 ///
 /// # Cost
 ///
-/// One step an order statistic of either sample; no memory.
+/// One step per order statistic of either sample; no memory.
 ///
 /// # When it is bad
 ///
-/// Equal distributions say little about single requests: a model that gives every request
-/// another one's response time has demerit zero.
+/// Equal distributions say little about single requests: a model that permutes the response times
+/// of requests has demerit zero.
 ///
 /// # Example
 ///
@@ -63,15 +63,15 @@ pub fn demerit(a: &Sorted, b: &Sorted) -> Option<Span> {
     if a.is_empty() || b.is_empty() {
         return None;
     }
-    // In units of 1 / lcm(sizes), a step of either quantile function is a whole number wide.
+    // In units of 1 / lcm(sizes), the steps of both quantile functions have integer width.
     let (len_a, len_b) = (a.len() as u64, b.len() as u64);
     let common = gcd(len_a, len_b);
     let (width_a, width_b) = (len_b / common, len_a / common);
     let range = u128::from(len_a) * u128::from(width_a);
-    // So that neither half below can wrap.
+    // Ensures that neither half below can overflow.
     assert!(range <= 1 << 64, "samples of {len_a} and {len_b} spans");
 
-    // The integral, in two overlapping halves of 64 bits as squares alone may need 128.
+    // The integral, in two overlapping halves of 64 bits, because squares alone may need 128.
     let (mut high, mut low) = (0u128, 0u128);
     let (mut i, mut j) = (0, 0);
     let (mut left_a, mut left_b) = (width_a, width_b);

@@ -1,37 +1,37 @@
-//! Percentiles in flat memory.
+//! Percentiles in constant memory.
 
 use super::elapsed_ns;
 use crate::units::Span;
 
-/// Nanoseconds in the finest cell, as a power of two: 128 ns.
+/// Width of the finest cell in nanoseconds, as a power of two: 128 ns.
 const FINEST_BITS: u32 = 7;
-/// Cells in each doubling of the span, as a power of two: half a cell is 2^-10 of its span.
+/// Cells per doubling of the span, as a power of two: half a cell is 2^-10 of its span.
 const OCTAVE_BITS: u32 = 9;
 const OCTAVE: u64 = 1 << OCTAVE_BITS;
 
-/// A histogram whose cells grow with the span, from which percentiles are read.
+/// A histogram for percentiles, whose cells widen with the span.
 ///
 /// # What it does
 ///
-/// Cells are 128 ns wide up to 131 µs; from there each doubling of the span has 512 equal
-/// cells. A quantile is the middle of its cell, so it is off by at most 64 ns or 1/1024
-/// (0.098 %) of itself, whichever is more. Shortest and longest span are exact. Two histograms
-/// merge without loss, in any order.
+/// Cells are 128 ns wide up to 131 µs; from there each doubling of the span has 512 equal cells. A
+/// quantile is the middle of its cell, so its error is at most 64 ns or 1/1024 (0.098 %), whichever
+/// is more. The shortest and longest spans are exact. Two histograms merge without loss, in any
+/// order.
 ///
 /// # Origin
 ///
-/// The cells are those of HdrHistogram (Gil Tene, 2012). Departures: no upper limit to
-/// configure, and the middle of a cell is reported where that reports its upper end.
+/// The cells are those of HdrHistogram (Gil Tene, 2012). Departures: no upper limit to configure,
+/// and quantiles are the middle of a cell instead of its upper end.
 ///
 /// # Cost
 ///
-/// About twenty instructions a span. 4 KiB for each doubling up to the longest span and 8 KiB
-/// below 131 µs: 44 KiB up to 67 ms, 72 KiB up to 8.6 s, 192 KiB at the very most.
+/// About twenty instructions per span. 4 KiB per doubling up to the longest span and 8 KiB below
+/// 131 µs: 44 KiB up to 67 ms, 72 KiB up to 8.6 s, at most 192 KiB.
 ///
 /// # When it is bad
 ///
-/// Differences between two percentiles closer than a cell are lost: use
-/// [`Sorted`](super::Sorted) samples there.
+/// Differences between percentiles smaller than a cell are lost: use [`Sorted`](super::Sorted)
+/// samples there.
 ///
 /// # Example
 ///
@@ -48,7 +48,7 @@ const OCTAVE: u64 = 1 << OCTAVE_BITS;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
-    /// Spans in each cell; whole octaves, up to that of the longest span.
+    /// Number of spans in each cell; whole octaves, up to that of the longest span.
     cells: Vec<u64>,
     min: u64,
     max: u64,
@@ -65,7 +65,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Counts `span` in. Panics when it is negative.
+    /// Records `span`. Panics when it is negative.
     #[inline]
     pub fn record(&mut self, span: Span) {
         let ns = elapsed_ns(span);
@@ -96,7 +96,7 @@ impl Histogram {
         }
     }
 
-    /// Counts everything in that `other` has recorded.
+    /// Adds everything that `other` has recorded.
     pub fn merge(&mut self, other: &Self) {
         self.grow(other.cells.len());
         for (count, more) in self.cells.iter_mut().zip(&other.cells) {
@@ -106,7 +106,7 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// How many spans were recorded; counts the cells.
+    /// Number of recorded spans; iterates over the cells.
     pub fn count(&self) -> u64 {
         self.cells.iter().sum()
     }
@@ -121,9 +121,9 @@ impl Histogram {
         (self.min <= self.max).then(|| Span::from_ns(self.max as i64))
     }
 
-    /// The shortest span that at least this `fraction` of all spans do not exceed: of `n` spans
-    /// the `ceil(fraction * n)`-th, to the error of the cells. `None` when nothing was recorded.
-    /// Panics unless it is in `[0, 1]`.
+    /// The shortest span not exceeded by at least this `fraction` of all spans: the `ceil(fraction
+    /// * n)`-th of `n`, within the error of the cells. `None` when nothing was recorded. Panics
+    /// unless it is in `[0, 1]`.
     pub fn quantile(&self, fraction: f64) -> Option<Span> {
         assert!((0.0..=1.0).contains(&fraction), "no quantile {fraction}");
         let count = self.count();
@@ -145,7 +145,7 @@ impl Histogram {
 }
 
 /// The cell of a span of `ns`. Cells of octave `e` begin at `(e + 1) * OCTAVE`; below the first
-/// octave the same formula gives `ns` in finest cells.
+/// octave the same formula gives `ns` in units of the finest cell.
 #[inline]
 fn cell_of(ns: u64) -> usize {
     let finest = ns >> FINEST_BITS;

@@ -3,8 +3,8 @@
 use super::elapsed_ns;
 use crate::units::Span;
 
-/// Sums of a sample of spans and of their squares, as integers: exact, the same in any order of
-/// recording and merging.
+/// Sums of a sample of spans and of their squares, as integers: exact, and independent of the order
+/// of recording and merging.
 ///
 /// Recording costs about ten instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Counts `span` in. Panics when it is negative, or when the squares together pass 2^128 ns²
+    /// Records `span`. Panics when it is negative, or when the sum of squares exceeds 2^128 ns²
     /// (10^12 spans of five hours each are within).
     #[inline]
     pub fn record(&mut self, span: Span) {
@@ -25,14 +25,14 @@ impl Moments {
         self.squares = add_squares(self.squares, ns * ns);
     }
 
-    /// Counts everything in that `other` has recorded.
+    /// Adds everything that `other` has recorded.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.sum += other.sum;
         self.squares = add_squares(self.squares, other.squares);
     }
 
-    /// How many spans were recorded.
+    /// Number of recorded spans.
     #[inline]
     pub const fn count(&self) -> u64 {
         self.count
@@ -45,7 +45,7 @@ impl Moments {
         Some(Span::from_ns(mean as i64))
     }
 
-    /// Variance in ms², with `count - 1` for divisor; `None` below two spans.
+    /// Variance in ms², with divisor `count - 1`; `None` below two spans.
     pub fn variance_ms2(&self) -> Option<f64> {
         Some(self.variance_ns2()? * 1e-12)
     }
@@ -63,11 +63,11 @@ impl Moments {
         (self.sum > 0).then(|| variance / (mean * mean))
     }
 
-    /// The textbook `squares - sum² / count` loses all digits when the spread is small against
-    /// the mean, and its integer form overflows. Around the mean rounded down,
-    /// `floor = (sum - rest) / count`, the sum of squares is
-    /// `squares - floor * (sum + rest)`: an integer, and no term exceeds `squares`. The rounding
-    /// of the mean adds exactly `rest² / count`, which is taken off again.
+    /// The textbook `squares - sum² / count` loses all digits when the spread is small compared to
+    /// the mean, and its integer form overflows. Around the mean rounded down, `floor = (sum -
+    /// rest) / count`, the sum of squares is `squares - floor * (sum + rest)`: an integer, and no
+    /// term exceeds `squares`. The rounding of the mean adds exactly `rest² / count`, which is
+    /// subtracted again.
     fn variance_ns2(&self) -> Option<f64> {
         if self.count < 2 {
             return None;
@@ -79,7 +79,7 @@ impl Moments {
         let around_mean = if fraction == 0 {
             (around_floor - excess) as f64
         } else {
-            // A sum of positive parts: nothing cancels.
+            // A sum of positive terms: no cancellation.
             (around_floor - excess - 1) as f64 + (count - fraction) as f64 / count as f64
         };
         Some(around_mean / (self.count - 1) as f64)
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_large_mean_costs_no_digits() {
-        // 11 days and 1..=4 ns: mean off the integers, variance 5/3.
+        // 11 days and 1..=4 ns: non-integer mean, variance 5/3.
         let day = 86_400_000_000_000;
         let moments = of((1..=4).map(|ns| 11 * day + ns));
         assert_eq!(moments.variance_ns2(), Some(5.0 / 3.0));

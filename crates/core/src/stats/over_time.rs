@@ -1,11 +1,11 @@
-//! Averages over time of what changes in steps.
+//! Time averages of step functions.
 
 use crate::units::{Instant, Span};
 
-/// Time average and maximum of a whole number that changes in steps: the length of a queue, or 1
-/// and 0 for busy and idle. The area under the steps is an integer.
+/// Time average and maximum of an integer that changes in steps: the length of a queue, or 1 and 0
+/// for busy and idle. The area under the steps is an integer.
 ///
-/// Begin it at the end of a warm-up to leave that out.
+/// Start it at the end of a warm-up to exclude the warm-up.
 ///
 /// ```
 /// use diskarm_core::stats::OverTime;
@@ -27,7 +27,7 @@ pub struct OverTime {
 }
 
 impl OverTime {
-    /// A quantity that is `value` at `start`.
+    /// Starts with `value` at `start`.
     pub const fn new(start: Instant, value: u64) -> Self {
         Self {
             start,
@@ -38,8 +38,8 @@ impl OverTime {
         }
     }
 
-    /// From `at` on the quantity is `value`. A value that is replaced at the instant of its
-    /// beginning counts for the maximum only. Panics when `at` is before the last step.
+    /// Sets the quantity to `value` from `at` on. A value that is replaced at the instant it begins
+    /// counts only for the maximum. Panics when `at` is before the last step.
     #[inline]
     pub fn set(&mut self, at: Instant, value: u64) {
         self.area += area(at - self.since, self.value);
@@ -48,7 +48,7 @@ impl OverTime {
         self.max = self.max.max(value);
     }
 
-    /// What the quantity is since the last step.
+    /// The current value.
     pub const fn value(&self) -> u64 {
         self.value
     }
@@ -58,8 +58,8 @@ impl OverTime {
         self.max
     }
 
-    /// The average from the start to `end`; `None` when no time lies between. Panics when `end`
-    /// is before the last step.
+    /// The average from the start to `end`; `None` when no time has passed. Panics when `end` is
+    /// before the last step.
     pub fn average_count(&self, end: Instant) -> Option<f64> {
         let area = self.area + area(end - self.since, self.value);
         let length = (end - self.start).as_ns();

@@ -1,16 +1,16 @@
 //! Student's t, for confidence intervals.
 
-/// 0.975 quantiles for 1 to 9 degrees of freedom, where the series below is off by more than
-/// 10^-5. Computed with `scipy.stats.t.ppf` (scipy 1.17.1); the tests derive them otherwise.
+/// 0.975 quantiles for 1 to 9 degrees of freedom, where the series below is off by more than 10^-5.
+/// Computed with `scipy.stats.t.ppf` (scipy 1.17.1); the tests derive them independently.
 const FEW: [f64; 9] = [
     12.706205, 4.302653, 3.182446, 2.776445, 2.570582, 2.446912, 2.364624, 2.306004, 2.262157,
 ];
 
-/// The same for infinitely many: the normal distribution's.
+/// The same for infinitely many degrees: the normal distribution.
 const NORMAL: f64 = 1.959_963_984_540_054;
 
-/// The 0.975 quantile of Student's t, which spans a two-sided interval of 95 %, to within
-/// 10^-5. Panics without degrees of freedom.
+/// The 0.975 quantile of Student's t, for a two-sided 95 % interval, to within 10^-5. Panics
+/// without degrees of freedom.
 ///
 /// Origin: Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.5, an expansion in
 /// `1 / degrees` around the normal quantile.

@@ -1,4 +1,4 @@
-//! Everything that is reported of response times.
+//! Summary of response times.
 
 use super::student::half_width_95;
 use super::{BatchMeans, Histogram, Moments};
@@ -27,10 +27,10 @@ pub struct ResponseSummary {
     batches: BatchMeans,
 }
 
-/// What a [`ResponseSummary`] says, as plain numbers for output.
+/// The figures of a [`ResponseSummary`], as plain numbers for output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ResponseFigures {
-    /// How many were recorded.
+    /// Number of responses.
     pub count: u64,
     /// Mean.
     pub mean_ms: f64,
@@ -48,13 +48,13 @@ pub struct ResponseFigures {
     pub p99_ms: f64,
     /// 99.9th percentile.
     pub p999_ms: f64,
-    /// The longest response, exactly.
+    /// The longest response, exact.
     pub max_ms: f64,
 }
 
 impl ResponseFigures {
-    /// Those of independent replications, all their responses together. The confidence interval
-    /// is Student's over the means of those that have any, and `None` below two of them.
+    /// The combined figures of independent replications. The confidence interval is Student's over
+    /// the means of the non-empty ones, and `None` with fewer than two.
     pub fn of_replications<'s>(runs: impl Iterator<Item = &'s ResponseSummary>) -> Option<Self> {
         let mut all = ResponseSummary::default();
         let mut means_ms = Vec::new();
@@ -70,7 +70,7 @@ impl ResponseFigures {
 }
 
 impl ResponseSummary {
-    /// Counts the next response of the series in. Panics when it is negative.
+    /// Records the next response of the series. Panics when it is negative.
     #[inline]
     pub fn record(&mut self, response: Span) {
         self.moments.record(response);
@@ -78,16 +78,16 @@ impl ResponseSummary {
         self.batches.record(response);
     }
 
-    /// Counts in everything of `other`, an independent series (see [`BatchMeans::merge`]; of
-    /// dependent ones all but the confidence interval holds).
+    /// Adds everything from `other`, an independent series (see [`BatchMeans::merge`]; for
+    /// dependent series all figures but the confidence interval are valid).
     pub fn merge(&mut self, other: &Self) {
         self.moments.merge(&other.moments);
         self.histogram.merge(&other.histogram);
         self.batches.merge(&other.batches);
     }
 
-    /// The summary of a series of which two parts were recorded apart. They depend on one another,
-    /// so that the confidence interval is that of the whole `series`.
+    /// The summary of a series of which two parts were recorded separately. They depend on each
+    /// other, so the confidence interval is that of the whole `series`.
     pub fn together(a: &Self, b: &Self, series: &BatchMeans) -> Self {
         let mut both = a.clone();
         both.moments.merge(&b.moments);

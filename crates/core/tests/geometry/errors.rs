@@ -58,7 +58,7 @@ fn zero_sizes() {
 #[test]
 fn zones_out_of_place() {
     assert_refused(
-        "geometry.zones[1].first_cylinder = 2: expected at least 3, the end of the zone before",
+        "geometry.zones[1].first_cylinder = 2: expected at least 3, the end of the previous zone",
         |g| g.zones[1].first_cylinder = 2,
     );
     assert_refused("geometry.zones[1].first_cylinder = 0", |g| {
@@ -162,7 +162,7 @@ fn defects_that_cannot_be() {
         pair((0, 39), (1, 60)),
     );
     assert_refused(
-        "geometry.zones[0].defects[1] = (1, 18): expected a spare place as stand-in",
+        "geometry.zones[0].defects[1] = (1, 18): expected a spare place as replacement",
         pair((0, 39), (1, 18)),
     );
     assert_refused(
@@ -183,7 +183,7 @@ fn defects_that_cannot_be() {
     );
 }
 
-/// A spare listed as its own stand-in, as the catalogue of the Cheetah 4LP has it, is itself
+/// A spare listed as its own replacement, as the catalogue of the Cheetah 4LP has it, is itself
 /// defective: it moves nothing, and stands in for nothing.
 #[test]
 fn a_spare_paired_with_itself_is_withdrawn() {
