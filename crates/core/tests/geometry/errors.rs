@@ -40,84 +40,92 @@ fn the_sound_geometry_is_sound() {
 
 #[test]
 fn zero_sizes() {
-    assert_refused("geometry.surfaces = 0: expected at least 1", |g| {
+    assert_refused("geometry.surfaces: found 0, expected at least 1", |g| {
         g.surfaces = 0
     });
-    assert_refused("geometry.cylinders = 0", |g| g.cylinders = 0);
-    assert_refused("geometry.sector_bytes = 0", |g| g.sector_bytes = 0);
-    assert_refused("geometry.zones = []", |g| g.zones.clear());
-    assert_refused("geometry.zones[1].sectors_per_track = 0", |g| {
+    assert_refused("geometry.cylinders: found 0", |g| g.cylinders = 0);
+    assert_refused("geometry.sector_bytes: found 0", |g| g.sector_bytes = 0);
+    assert_refused("geometry.zones: found []", |g| g.zones.clear());
+    assert_refused("geometry.zones[1].sectors_per_track: found 0", |g| {
         g.zones[1].sectors_per_track = 0;
     });
-    assert_refused("geometry.sparing_range = 0 cylinders", |g| {
+    assert_refused("geometry.sparing_range: found 0 cylinders", |g| {
         g.sparing = Sparing::SectorsPerRange;
     });
-    assert_refused("geometry.sectors = 0", |g| g.sectors = SectorCount(0));
+    assert_refused("geometry.sectors: found 0", |g| g.sectors = SectorCount(0));
 }
 
 #[test]
 fn zones_out_of_place() {
     assert_refused(
-        "geometry.zones[1].first_cylinder = 2: expected at least 3, the end of the previous zone",
+        "geometry.zones[1].first_cylinder: found 2, expected at least 3, the end of the previous zone",
         |g| g.zones[1].first_cylinder = 2,
     );
-    assert_refused("geometry.zones[1].first_cylinder = 0", |g| {
+    assert_refused("geometry.zones[1].first_cylinder: found 0", |g| {
         g.zones.swap(0, 1)
     });
-    assert_refused("geometry.zones[0].end_cylinder = 0", |g| {
+    assert_refused("geometry.zones[0].end_cylinder: found 0", |g| {
         g.zones[0].end_cylinder = 0
     });
-    assert_refused("geometry.zones[1].end_cylinder = 7", |g| g.cylinders = 6);
+    assert_refused("geometry.zones[1].end_cylinder: found 7", |g| {
+        g.cylinders = 6
+    });
 }
 
 #[test]
 fn numbers_that_are_none() {
-    assert_refused("geometry.zones[0].first_offset_sectors = NaN", |g| {
+    assert_refused("geometry.zones[0].first_offset_sectors: found NaN", |g| {
         g.zones[0].first_offset_sectors = f64::NAN;
     });
-    assert_refused("geometry.zones[0].track_skew_sectors = -1", |g| {
+    assert_refused("geometry.zones[0].track_skew_sectors: found -1", |g| {
         g.zones[0].track_skew_sectors = -1.0;
     });
-    assert_refused("geometry.zones[1].cylinder_skew_sectors = inf", |g| {
+    assert_refused("geometry.zones[1].cylinder_skew_sectors: found inf", |g| {
         g.zones[1].cylinder_skew_sectors = f64::INFINITY;
     });
-    assert_refused("geometry.zones[0].sectors_per_track = 4294967295", |g| {
-        g.surfaces = u32::MAX;
-        g.zones[0].sectors_per_track = u32::MAX;
-    });
+    assert_refused(
+        "geometry.zones[0].sectors_per_track: found 4294967295",
+        |g| {
+            g.surfaces = u32::MAX;
+            g.zones[0].sectors_per_track = u32::MAX;
+        },
+    );
 }
 
 /// One surface of 2^32 - 1 sectors a track: 3 * 2^32 places fit in 64 bits, but not their product
 /// with the 2^32 of a cylinder, up to which reciprocals are exact.
 #[test]
 fn zones_too_large_to_count() {
-    assert_refused("geometry.zones[0].sectors_per_track = 4294967295", |g| {
-        g.surfaces = 1;
-        g.zones[0].sectors_per_track = u32::MAX;
-    });
+    assert_refused(
+        "geometry.zones[0].sectors_per_track: found 4294967295",
+        |g| {
+            g.surfaces = 1;
+            g.zones[0].sectors_per_track = u32::MAX;
+        },
+    );
 }
 
 #[test]
 fn spares_that_do_not_fit_or_do_not_suffice() {
     assert_refused(
-        "geometry.zones[0].spares = 20: expected fewer than the 20",
+        "geometry.zones[0].spares: found 20, expected fewer than the 20",
         |g| {
             g.zones[0].spares = 20;
         },
     );
-    assert_refused("geometry.zones[0].spares = 2: expected 0", |g| {
+    assert_refused("geometry.zones[0].spares: found 2, expected 0", |g| {
         g.sparing = Sparing::None
     });
     // The second range has one cylinder, 20 sectors.
     assert_refused(
-        "geometry.zones[0].spares = 21: expected fewer than the 20",
+        "geometry.zones[0].spares: found 21, expected fewer than the 20",
         |g| {
             (g.sparing, g.sparing_range) = (Sparing::SectorsPerRange, 2);
             g.zones[0].spares = 21;
         },
     );
     assert_refused(
-        "geometry.zones[0].slips[2] = 19: expected at most 2 slips",
+        "geometry.zones[0].slips[2]: found 19, expected at most 2 slips",
         |g| {
             g.zones[0].slips = vec![5, 6, 19, 20];
         },
@@ -127,19 +135,19 @@ fn spares_that_do_not_fit_or_do_not_suffice() {
 #[test]
 fn slips_out_of_range_or_doubled() {
     assert_refused(
-        "geometry.zones[0].slips[1] = 60: expected less than 60",
+        "geometry.zones[0].slips[1]: found 60, expected less than 60",
         |g| {
             g.zones[0].slips = vec![5, 60];
         },
     );
     assert_refused(
-        "geometry.zones[0].slips[2] = 7: expected each slip once",
+        "geometry.zones[0].slips[2]: found 7, expected each slip once",
         |g| {
             g.zones[0].slips = vec![7, 40, 7];
         },
     );
     assert_refused(
-        "geometry.zones[0].slips[0] = 6: expected less than 6",
+        "geometry.zones[0].slips[0]: found 6, expected less than 6",
         |g| {
             g.sparing = Sparing::TracksPerZone;
             g.zones[0].slips = vec![6];
@@ -154,31 +162,31 @@ fn defects_that_cannot_be() {
         |a: (u64, u64), b: (u64, u64)| move |g: &mut Geometry| g.zones[0].defects = vec![a, b];
     assert_eq!(refusal(pair((0, 39), (1, 19))), "nothing");
     assert_refused(
-        "geometry.zones[0].defects[1] = (60, 19)",
+        "geometry.zones[0].defects[1]: found (60, 19)",
         pair((0, 39), (60, 19)),
     );
     assert_refused(
-        "geometry.zones[0].defects[1] = (1, 60)",
+        "geometry.zones[0].defects[1]: found (1, 60)",
         pair((0, 39), (1, 60)),
     );
     assert_refused(
-        "geometry.zones[0].defects[1] = (1, 18): expected a spare place as replacement",
+        "geometry.zones[0].defects[1]: found (1, 18), expected a spare place as replacement",
         pair((0, 39), (1, 18)),
     );
     assert_refused(
-        "geometry.zones[0].defects[1] = (5, 19): expected a defect that was not slipped",
+        "geometry.zones[0].defects[1]: found (5, 19), expected a defect that was not slipped",
         pair((0, 39), (5, 19)),
     );
     assert_refused(
-        "geometry.zones[0].defects[1] = (19, 38)",
+        "geometry.zones[0].defects[1]: found (19, 38)",
         pair((0, 39), (19, 38)),
     );
     assert_refused(
-        "geometry.zones[0].defects[1] = (0, 19): expected each defective place once",
+        "geometry.zones[0].defects[1]: found (0, 19), expected each defective place once",
         pair((0, 39), (0, 19)),
     );
     assert_refused(
-        "geometry.zones[0].defects[1] = (1, 39): expected a spare that is not in use yet",
+        "geometry.zones[0].defects[1]: found (1, 39), expected a spare that is not in use yet",
         pair((0, 39), (1, 39)),
     );
 }
@@ -188,7 +196,7 @@ fn defects_that_cannot_be() {
 #[test]
 fn a_spare_paired_with_itself_is_withdrawn() {
     assert_eq!(refusal(|g| g.zones[0].defects = vec![(19, 19)]), "nothing");
-    assert_refused("geometry.zones[0].defects[1] = (1, 19)", |g| {
+    assert_refused("geometry.zones[0].defects[1]: found (1, 19)", |g| {
         g.zones[0].defects = vec![(19, 19), (1, 19)];
     });
 }
@@ -198,7 +206,7 @@ fn a_capacity_that_the_zones_do_not_come_to() {
     for sectors in [95, 97] {
         assert_refused(
             &format!(
-                "geometry.sectors = {sectors}: expected 96: the zones map 96, less \
+                "geometry.sectors: found {sectors}, expected 96: the zones map 96, less \
                  unused_sectors = 0"
             ),
             |g| g.sectors = SectorCount(sectors),
@@ -212,19 +220,19 @@ fn a_capacity_that_the_zones_do_not_come_to() {
     };
     assert_eq!(refusal(export(90, 6)), "nothing");
     assert_refused(
-        "geometry.sectors = 90: expected 91: the zones map 96, less unused_sectors = 5",
+        "geometry.sectors: found 90, expected 91: the zones map 96, less unused_sectors = 5",
         export(90, 5),
     );
     for unused in [96, u64::MAX] {
         assert_refused(
             &format!(
-                "geometry.unused_sectors = {unused}: expected fewer than the 96 that the zones map"
+                "geometry.unused_sectors: found {unused}, expected fewer than the 96 that the zones map"
             ),
             export(1, unused),
         );
     }
     assert_refused(
-        "geometry.zones[1].reserved_sectors = 43: expected at most 42, which is all that \
+        "geometry.zones[1].reserved_sectors: found 43, expected at most 42, which is all that \
          spares = 2 leave of the zone",
         |g| {
             g.zones[1].reserved_sectors = SectorCount(43);
@@ -238,7 +246,7 @@ fn more_grown_defects_than_spares() {
     let grown = |count| move |g: &mut Geometry| g.grown_defects = GrownDefects { count, seed: 1 };
     assert_eq!(refusal(grown(11)), "nothing");
     assert_refused(
-        "geometry.grown_defects.count = 12: expected at most 11",
+        "geometry.grown_defects.count: found 12, expected at most 11",
         grown(12),
     );
 }
