@@ -1,9 +1,9 @@
 //! What a specification says arrives unchanged, and what it leaves out is the plainest drive.
 
 use diskarm_core::spec::{
-    self, Buffer, Bus, Delivered, ExtraWriteDisconnect, Geometry, GrownDefects, Invalidation, Key,
-    Kind, Mechanics, Overheads, PreSeek, Queue, ReadAhead, SeekCurve, Source, Sparing, Spec,
-    TrackOrder, TwoPiece, Value, WatermarkOf, WriteCache, WriteLeaves, WriteStart, Zone,
+    self, Buffer, Bus, ExtraWriteDisconnect, Geometry, GrownDefects, Invalidation, Key, Kind,
+    Mechanics, Overheads, PreSeek, Queue, ReadAhead, SeekCurve, Source, Sparing, Spec, TrackOrder,
+    TwoPiece, Value, WatermarkOf, WriteCache, WriteStart, Zone,
 };
 use diskarm_core::units::{SectorCount, Span};
 
@@ -125,7 +125,7 @@ fn electronics_arrive() {
         read_watermark: 0.75,
         write_watermark: 0.5,
         watermark_of: WatermarkOf::Segment,
-        ..plain_buffer()
+        ..Buffer::default()
     };
     assert_eq!(spec.buffer, buffer);
     let overheads = Overheads {
@@ -150,7 +150,7 @@ fn electronics_arrive() {
         write_sector: ms(0.2),
         read_restart: Span::from_ns(300_000),
         hold_read: true,
-        ..plain_bus()
+        ..Bus::default()
     };
     assert_eq!(spec.bus, bus);
     let queue = Queue {
@@ -161,86 +161,42 @@ fn electronics_arrive() {
     assert_eq!(spec.queue, queue);
 }
 
+/// Defaults that are neither off nor zero nor the first of several words.
+const DEFAULTS: [(&str, &str); 8] = [
+    ("buffer.segments", "1"),
+    ("buffer.segment", "\"128 sectors\""),
+    ("buffer.read_ahead_max", "\"128 sectors\""),
+    ("buffer.write_invalidates", "\"segment\""),
+    ("overheads.write_start.small", "\"1 sector\""),
+    ("overheads.write_start.large", "\"1 sector\""),
+    ("overheads.write_start.large_from", "\"1 sector\""),
+    ("queue.depth", "1"),
+];
+
 #[test]
 fn what_is_left_out_is_off_or_zero() {
     let spec = read(MINIMAL);
-    assert_eq!(spec.source.choices, "");
-    assert!(!spec.source.nominal);
-    let geometry = Geometry {
-        surfaces: 1,
-        cylinders: 10,
-        sectors: SectorCount(100),
-        unused_sectors: SectorCount(0),
-        sector_bytes: 512,
-        order: TrackOrder::CylinderMajor,
-        sparing: Sparing::None,
-        sparing_range: 0,
-        zones: vec![zone(0, 10, 10)],
-        slips_turn_tracks: false,
-        grown_defects: GrownDefects::default(),
-    };
-    assert_eq!(spec.geometry, geometry);
-    let mechanics = Mechanics {
-        period_ns: 1e7,
-        seek: SeekCurve::ThreePoint {
-            single: ms(1.0),
-            average: ms(2.0),
-            full: ms(4.0),
-        },
-        write_seek: None,
-        head_switch: Span::ZERO,
-        inward_seek: Span::ZERO,
-        write_settle: Span::ZERO,
-    };
-    assert_eq!(spec.mechanics, mechanics);
-    assert_eq!(spec.buffer, plain_buffer());
-    assert_eq!(spec.overheads, Overheads::default());
-    assert_eq!(spec.bus, plain_bus());
-    let queue = Queue {
-        depth: 1,
-        policy: "fcfs".parse().expect("a policy"),
-        preseek: PreSeek::Acknowledged,
-    };
-    assert_eq!(spec.queue, queue);
-}
-
-fn plain_buffer() -> Buffer {
-    Buffer {
-        segments: 1,
-        segment: SectorCount(128),
-        caching: false,
-        dedicated_write_segment: false,
-        read_ahead: ReadAhead::None,
-        read_ahead_min: SectorCount(0),
-        read_ahead_max: SectorCount(128),
-        delivered: Delivered::Kept,
-        read_ahead_on_hit: false,
-        read_ahead_stops_mid_sector: false,
-        write_stops_read_ahead: false,
-        read_before_requested: false,
-        arriving_hits: false,
-        partial_hits_at_once: false,
-        hits_on_written: false,
-        write_invalidates: Invalidation::Segment,
-        read_on_arrival: false,
-        write_on_arrival: false,
-        write_cache: WriteCache::Off,
-        combine_writes: false,
-        read_watermark: 0.0,
-        write_watermark: 0.0,
-        watermark_of: WatermarkOf::Request,
-    }
-}
-
-fn plain_bus() -> Bus {
-    Bus {
-        read_sector: Span::ZERO,
-        write_sector: Span::ZERO,
-        read_restart: Span::ZERO,
-        hold_read: false,
-        hold_write: false,
-        never_disconnect: false,
-        write_leaves: WriteLeaves::AfterData,
+    let optional = |key: &&Key| !key.required || key.path.matches('.').count() == 2;
+    for key in Key::all().into_iter().filter(optional) {
+        let listed = DEFAULTS.iter().find(|(path, _)| *path == key.path);
+        let expected = match (key.kind, listed) {
+            (_, Some((_, text))) => Some((*text).to_owned()),
+            (Kind::Flag, _) => Some("false".to_owned()),
+            (Kind::Word(words), _) => Some(format!("{:?}", words[0])),
+            (Kind::Count { .. }, _) => Some("0".to_owned()),
+            (Kind::Size { .. }, _) => Some("\"0 sectors\"".to_owned()),
+            (Kind::Distance, _) => Some("\"0 cylinders\"".to_owned()),
+            (Kind::Time { .. }, _) => Some("\"0 ms\"".to_owned()),
+            (Kind::Fraction, _) => Some("\"0 %\"".to_owned()),
+            (Kind::Policy, _) => Some("\"fcfs\"".to_owned()),
+            _ => None,
+        };
+        let expected = expected.filter(|_| !key.path.contains("extra_write_disconnect"));
+        let found = match key.get(&spec) {
+            Some(Value::Text(text)) => Some(text).filter(|text| !text.is_empty()),
+            value => value.map(|value| key.toml(&value)),
+        };
+        assert_eq!(found, expected, "{}", key.path);
     }
 }
 
