@@ -1,17 +1,17 @@
-//! Counts over a range that is not known beforehand.
+//! A histogram over a range that is not known in advance.
 
-/// Counts of values in cells of equal width, a power of two that doubles whenever a value lies
-/// beyond the last cell. So memory is fixed, and one pass is enough.
+/// Counts of values in cells of equal width, a power of two that doubles whenever a value is
+/// beyond the last cell. Memory is fixed, and one pass is enough.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bins {
     counts: Vec<u64>,
-    /// At most so many cells; even.
+    /// The maximum number of cells; even.
     max: usize,
     width_log2: u32,
 }
 
 impl Bins {
-    /// For at most `max_count` cells, an even number of them.
+    /// A histogram of at most `max_count` cells, an even number.
     pub fn new(max_count: usize) -> Self {
         assert!(max_count.is_multiple_of(2) && max_count > 0);
         Self {
@@ -41,8 +41,8 @@ impl Bins {
         self.width_log2 += 1;
     }
 
-    /// The counts of the cells from 0 up to the last that is not empty, in at most
-    /// `max_count` columns, and the width of a column.
+    /// The counts from 0 up to the last cell that is not empty, in at most `max_count` columns,
+    /// and the width of a column.
     pub fn columns(&self, max_count: usize) -> (Vec<u64>, u64) {
         let cells = self.counts.len().div_ceil(max_count).max(1);
         let sums = self.counts.chunks(cells).map(|cells| cells.iter().sum());
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_widen_and_nothing_is_lost() {
+    fn widening_cells_keeps_all_counts() {
         let mut bins = Bins::new(4);
         for value in [0, 1, 2, 3, 3] {
             bins.record(value);

@@ -1,8 +1,8 @@
 //! Records in columns, as Parquet and Arrow files hold them.
 //!
-//! [`COLUMNS`] says what each column is called and holds. A reader finds them by name
-//! ([`Columns::find`]) and takes them piece by piece ([`ColumnRows`]), so that memory does not grow
-//! with the pieces in which a file was written.
+//! [`COLUMNS`] lists the name and type of each column. A reader finds them by name
+//! ([`Columns::find`]) and unpacks them in chunks ([`ColumnRows`]), so that memory does not grow
+//! with the batch size of the file.
 
 use std::sync::Arc;
 
@@ -20,18 +20,18 @@ use crate::format::{OpenResult, RowReader, TraceMetadata};
 use crate::lines::MAX_SECTORS;
 use crate::record::{Location, Observed, Record, Urgency};
 
-/// What a column is called and holds.
+/// The name and type of a column.
 pub(crate) struct Column {
     pub(crate) name: &'static str,
-    /// The type that is written; what is read may be any of its kind, whole numbers or words.
+    /// The type that is written; any integer or string type of the same kind is read.
     data_type: DataType,
     /// Whether a trace must have the column.
-    is_needed: bool,
-    /// Whether it may have rows without a value.
+    is_required: bool,
+    /// Whether rows without a value are allowed.
     is_nullable: bool,
 }
 
-/// The columns, at the places that the constants below name.
+/// The columns, at the indices that the constants below name.
 pub(crate) static COLUMNS: [Column; COUNT] = [
     Column::nullable("arrival_ns", DataType::Int64),
     Column::full("device", DataType::UInt32, false),
@@ -59,11 +59,11 @@ const URGENCY: usize = 9;
 const OBSERVED: usize = 10;
 
 impl Column {
-    const fn full(name: &'static str, data_type: DataType, is_needed: bool) -> Self {
+    const fn full(name: &'static str, data_type: DataType, is_required: bool) -> Self {
         Self {
             name,
             data_type,
-            is_needed,
+            is_required,
             is_nullable: false,
         }
     }
@@ -72,25 +72,25 @@ impl Column {
         Self {
             name,
             data_type,
-            is_needed: false,
+            is_required: false,
             is_nullable: true,
         }
     }
 
-    /// As a file that is written declares it.
+    /// Its declaration in a file that is written.
     pub(crate) fn field(&self) -> Field {
         Field::new(self.name, self.data_type.clone(), self.is_nullable)
     }
 
-    fn holds_words(&self) -> bool {
+    fn holds_strings(&self) -> bool {
         self.data_type == DataType::Utf8
     }
 
-    /// Whether values of `found` can be read as this column's.
-    fn takes(&self, found: &DataType) -> bool {
+    /// Whether values of the type `found` can be read as this column.
+    fn accepts(&self, found: &DataType) -> bool {
         match found {
-            DataType::Dictionary(_, words) => self.holds_words() && is_text(words),
-            _ if self.holds_words() => is_text(found),
+            DataType::Dictionary(_, values) => self.holds_strings() && is_text(values),
+            _ if self.holds_strings() => is_text(found),
             _ => found.is_integer(),
         }
     }
@@ -103,7 +103,7 @@ fn is_text(found: &DataType) -> bool {
     )
 }
 
-/// Where a file has each of [`COLUMNS`].
+/// The index in a file of each of [`COLUMNS`].
 pub(crate) struct Columns([Option<usize>; COUNT]);
 
 impl Columns {
@@ -111,8 +111,8 @@ impl Columns {
     ///
     /// # Errors
     ///
-    /// A column that is missing, of another type, there twice, or unknown: ignored, a misspelt
-    /// `response_ns` would pass as absent.
+    /// A column that is missing, of the wrong type, duplicated or unknown. If unknown columns were
+    /// ignored, a misspelt `response_ns` would look absent.
     pub(crate) fn find(schema: &Schema, name: &str) -> Result<Self, TraceError> {
         let wrong = |column: &str, found: &str, expected: &str| {
             let column = Quoted(column);
@@ -125,8 +125,8 @@ impl Columns {
                 let expected = format!("only {}", COLUMNS.each_ref().map(|c| c.name).join(", "));
                 return wrong(field.name(), "column", &expected);
             };
-            if !COLUMNS[at].takes(field.data_type()) {
-                let kind = match COLUMNS[at].holds_words() {
+            if !COLUMNS[at].accepts(field.data_type()) {
+                let kind = match COLUMNS[at].holds_strings() {
                     true => "strings",
                     false => "whole numbers",
                 };
@@ -139,7 +139,7 @@ impl Columns {
             }
         }
         for (column, index) in COLUMNS.iter().zip(&indices) {
-            if column.is_needed && index.is_none() {
+            if column.is_required && index.is_none() {
                 return wrong(column.name, "no column", "it once");
             }
         }
@@ -147,7 +147,7 @@ impl Columns {
     }
 }
 
-/// Gives the rows of a file, so many at a time as it pleases.
+/// Returns the rows of a file, in batches of any size.
 pub(crate) trait Batches: Send {
     /// The next rows, `None` at the end.
     ///
@@ -157,7 +157,7 @@ pub(crate) trait Batches: Send {
     fn next(&mut self) -> Result<Option<RecordBatch>, TraceError>;
 }
 
-/// How many rows are unpacked at a time.
+/// Rows unpacked at a time.
 pub(crate) const PIECE: usize = 8192;
 
 /// The rows of a file in columns as records.
@@ -165,7 +165,7 @@ pub(crate) struct ColumnRows<B> {
     name: String,
     batches: B,
     columns: Columns,
-    /// What is not yet unpacked of the batch.
+    /// The rest of the batch, not unpacked yet.
     rest: Option<RecordBatch>,
     piece: Option<Piece>,
     /// The next row in the piece.
@@ -176,7 +176,7 @@ pub(crate) struct ColumnRows<B> {
 }
 
 impl<B: Batches + 'static> ColumnRows<B> {
-    /// The rows that `batches` gives, with these columns, of the file called `name`.
+    /// The rows of `batches`, with the columns of `schema`, of the file called `name`.
     ///
     /// # Errors
     ///
@@ -196,7 +196,7 @@ impl<B: Batches + 'static> ColumnRows<B> {
 }
 
 impl<B: Batches> ColumnRows<B> {
-    /// Unpacks more rows; whether there are any.
+    /// Unpacks more rows; false if there are none.
     fn fill(&mut self) -> Result<bool, TraceError> {
         let batch = match self.rest.take() {
             Some(batch) => batch,
@@ -240,11 +240,11 @@ impl<B: Batches> RowReader for ColumnRows<B> {
     }
 }
 
-/// What the rows before say about the times of the next.
+/// What previous rows imply for the times of the next.
 #[derive(Default)]
 struct Clock {
     has_arrivals: Option<bool>,
-    /// All responses and pauses, where there are no arrivals.
+    /// The sum of responses and pauses, if there are no arrivals.
     elapsed: Span,
 }
 
@@ -270,17 +270,17 @@ impl Piece {
 enum Values {
     /// There is no such column.
     Absent,
-    /// Whole numbers; those where the array has none mean nothing.
+    /// Whole numbers; undefined where the array is null.
     Whole(ArrayRef, Vec<i128>),
     Text(StringArray),
     LargeText(LargeStringArray),
     TextView(StringViewArray),
-    /// For each row its place among the words.
+    /// For each row the index of its string.
     Coded(ArrayRef, Vec<usize>, Box<Values>),
 }
 
 impl Values {
-    /// Unpacks an array of a type that [`Column::takes`].
+    /// Unpacks an array of a type that [`Column::accepts`].
     fn of(array: &ArrayRef) -> Self {
         downcast_integer_array!(
             array => {
@@ -291,7 +291,7 @@ impl Values {
             DataType::Utf8View => Self::TextView(array.as_string_view().clone()),
             DataType::Dictionary(..) => {
                 let coded = array.as_any_dictionary();
-                // Where there are no words, no row has one.
+                // Without values, no row has one.
                 let keys = match coded.values().is_empty() {
                     true => Vec::new(),
                     false => coded.normalized_keys(),
@@ -310,19 +310,21 @@ impl Values {
         }
     }
 
-    /// The word of a row, if it has one.
-    fn word(&self, row: usize) -> Option<&str> {
+    /// The string of a row, if it has one.
+    fn string(&self, row: usize) -> Option<&str> {
         match self {
             Self::Text(array) if !array.is_null(row) => Some(array.value(row)),
             Self::LargeText(array) if !array.is_null(row) => Some(array.value(row)),
             Self::TextView(array) if !array.is_null(row) => Some(array.value(row)),
-            Self::Coded(array, keys, words) if !array.is_null(row) => words.word(*keys.get(row)?),
+            Self::Coded(array, keys, values) if !array.is_null(row) => {
+                values.string(*keys.get(row)?)
+            }
             _ => None,
         }
     }
 }
 
-/// One row, and where it stands.
+/// A row and its location.
 struct Row<'a> {
     name: &'a str,
     location: Location,
@@ -332,7 +334,7 @@ struct Row<'a> {
 
 impl Row<'_> {
     fn record(&self, clock: &mut Clock) -> Result<Record, TraceError> {
-        let op = match self.word(OP) {
+        let op = match self.string(OP) {
             Some("R") => Op::Read,
             Some("W") => Op::Write,
             _ => return Err(self.reject(OP, "R or W")),
@@ -347,7 +349,7 @@ impl Row<'_> {
             observed: self.observed(op)?,
             ..Record::new(self.location, op, start, sectors)
         };
-        // In range of what was asked for.
+        // In the requested range.
         record.device = self.whole(DEVICE, 0, u32::MAX.into())?.unwrap_or(0) as u32;
         record.queue = self.whole(QUEUE, 0, u32::MAX.into())?.map(|n| n as u32);
         self.check_times(&record, clock)?;
@@ -359,12 +361,12 @@ impl Row<'_> {
         let sectors = self.whole(SECTORS, 1, MAX_SECTORS)?.unwrap_or_default();
         match start.checked_add(sectors) {
             Some(_) => Ok((Lbn(start), SectorCount(sectors))),
-            None => Err(self.reject(LBN, "the request to end below block 2^64")),
+            None => Err(self.reject(LBN, "a request that ends below block 2^64")),
         }
     }
 
     fn urgency(&self) -> Result<Option<Urgency>, TraceError> {
-        Ok(match self.word(URGENCY) {
+        Ok(match self.string(URGENCY) {
             None => None,
             Some("synchronous") => Some(Urgency::Synchronous),
             Some("asynchronous") => Some(Urgency::Asynchronous),
@@ -373,7 +375,7 @@ impl Row<'_> {
     }
 
     fn observed(&self, op: Op) -> Result<Option<Observed>, TraceError> {
-        Ok(match (op, self.word(OBSERVED)) {
+        Ok(match (op, self.string(OBSERVED)) {
             (_, None) => None,
             (Op::Read, Some("hit")) => Some(Observed::Hit),
             (Op::Read, Some("miss")) => Some(Observed::Miss),
@@ -387,7 +389,7 @@ impl Row<'_> {
         })
     }
 
-    /// What a [`Record`] promises of its times.
+    /// Checks what [`Record`] guarantees about its times.
     fn check_times(&self, record: &Record, clock: &mut Clock) -> Result<(), TraceError> {
         let has_arrival = record.arrival.is_some();
         if clock.has_arrivals.unwrap_or(has_arrival) != has_arrival {
@@ -413,10 +415,10 @@ impl Row<'_> {
         Ok(())
     }
 
-    /// A length of time, if the row has it.
+    /// A time span, if the row has it.
     fn time(&self, column: usize) -> Result<Option<Span>, TraceError> {
         let ns = self.whole(column, 0, i64::MAX.unsigned_abs())?;
-        // In range of what was asked for.
+        // In the requested range.
         Ok(ns.map(|ns| Span::from_ns(ns as i64)))
     }
 
@@ -437,15 +439,15 @@ impl Row<'_> {
         }
     }
 
-    fn word(&self, column: usize) -> Option<&str> {
-        self.piece.values[column].word(self.index)
+    fn string(&self, column: usize) -> Option<&str> {
+        self.piece.values[column].string(self.index)
     }
 
     #[cold]
     fn reject(&self, column: usize, expected: &str) -> TraceError {
         let values = &self.piece.values[column];
         let whole = values.whole(self.index).map(|value| value.to_string());
-        let found = whole.or_else(|| self.word(column).map(str::to_owned));
+        let found = whole.or_else(|| self.string(column).map(str::to_owned));
         let found = found.as_deref().unwrap_or("null");
         TraceError::value(
             self.name,
@@ -457,7 +459,7 @@ impl Row<'_> {
     }
 }
 
-/// A library's error in one line.
+/// An error of the Arrow library as one line.
 pub(crate) fn undecoded(name: &str, what: &str, error: &dyn std::error::Error) -> TraceError {
     let why = error.to_string().replace('\n', " ");
     let detail = format!("{what}: cannot be read: {why}");

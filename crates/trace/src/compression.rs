@@ -1,4 +1,4 @@
-//! Compressed files, recognised by their first bytes whatever they are called.
+//! Compressed files, recognised by their first bytes, not by their names.
 
 use std::io::{BufRead, Read, Result};
 
@@ -9,18 +9,18 @@ use lzma_rust2::XzReader;
 /// A stream of bytes.
 pub(crate) type Bytes = Box<dyn Read + Send>;
 
-/// A way in which files are compressed.
+/// A compression format.
 struct Compression {
-    /// How its files begin.
+    /// The first bytes of its files.
     magic: &'static [u8],
-    /// The bytes that were compressed, of all members that the file is a chain of.
+    /// Decompresses a file, including one with several members.
     open: fn(Compressed) -> Result<Bytes>,
 }
 
-/// What a decompressor reads.
+/// The input of a decompressor.
 type Compressed = Box<dyn BufRead + Send>;
 
-/// RFC 1952, section 2.3.1 (deflate, the only method there is); RFC 8878, section 3.1.1; The .xz
+/// RFC 1952, section 2.3.1 (deflate, the only method); RFC 8878, section 3.1.1; The .xz
 /// File Format 1.2, section 2.1.1.1; bzip2 1.0's `BZh`.
 const KNOWN: [Compression; 4] = [
     Compression {
@@ -46,7 +46,7 @@ pub(crate) fn is_compressed(head: &[u8]) -> bool {
     KNOWN.iter().any(|known| head.starts_with(known.magic))
 }
 
-/// The content of `input`, decompressed if `head`, which begins it, says that it is compressed.
+/// The content of `input`, decompressed if `head`, its first bytes, shows that it is compressed.
 pub(crate) fn decompressed(head: &[u8], input: Bytes, chunk: usize) -> Result<Bytes> {
     match KNOWN.iter().find(|known| head.starts_with(known.magic)) {
         Some(known) => {
@@ -57,7 +57,7 @@ pub(crate) fn decompressed(head: &[u8], input: Bytes, chunk: usize) -> Result<By
     }
 }
 
-/// The first bytes of `input`, at most `max`, which are then read no more.
+/// Reads the first bytes of `input`, at most `max`.
 pub(crate) fn head(input: &mut Bytes, max: usize) -> Result<Vec<u8>> {
     let mut head = Vec::with_capacity(max);
     input.by_ref().take(max as u64).read_to_end(&mut head)?;

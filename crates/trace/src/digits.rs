@@ -5,29 +5,29 @@ const LOW: u64 = 0x0101_0101_0101_0101;
 /// The highest bit of each byte.
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
-/// Where `byte` first stands in `text`. For fields, which are short: there `memchr`, whose calls
-/// cost more than its vectors save, is slower.
+/// The first position of `byte` in `text`. For fields, which are short: calling `memchr` would cost
+/// more than its vector instructions save.
 #[inline]
 pub(crate) fn find(byte: u8, text: &[u8]) -> Option<usize> {
     let wanted = LOW * u64::from(byte);
     let mut rest = text;
-    while let Some((chunk, behind)) = rest.split_first_chunk() {
+    while let Some((chunk, after)) = rest.split_first_chunk() {
         // A byte of the difference is zero where the byte is found. Borrows of the subtraction
         // reach only bytes above the lowest zero.
-        let apart = u64::from_le_bytes(*chunk) ^ wanted;
-        let zeros = apart.wrapping_sub(LOW) & !apart & HIGH;
+        let difference = u64::from_le_bytes(*chunk) ^ wanted;
+        let zeros = difference.wrapping_sub(LOW) & !difference & HIGH;
         if zeros != 0 {
             let before = text.len() - rest.len();
             return Some(before + (zeros.trailing_zeros() / 8) as usize);
         }
-        rest = behind;
+        rest = after;
     }
     let before = text.len() - rest.len();
     let found = rest.iter().position(|other| *other == byte)?;
     Some(before + found)
 }
 
-/// The parts of a text between separators.
+/// Splits a text at each separator.
 #[derive(Clone)]
 pub(crate) struct Split<'a> {
     rest: Option<&'a [u8]>,
@@ -60,13 +60,13 @@ impl<'a> Iterator for Split<'a> {
     }
 }
 
-/// The parts of a text between white space.
+/// Splits a text at white space.
 #[derive(Clone)]
 pub(crate) struct Words<'a> {
     rest: &'a [u8],
 }
 
-/// The parts of `text` that white space separates.
+/// The words of `text`, separated by white space.
 #[inline]
 pub(crate) fn words(text: &[u8]) -> Words<'_> {
     Words { rest: text }
@@ -77,23 +77,23 @@ impl<'a> Iterator for Words<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<&'a [u8]> {
-        while let [first, behind @ ..] = self.rest {
+        while let [first, after @ ..] = self.rest {
             if !first.is_ascii_whitespace() {
                 break;
             }
-            self.rest = behind;
+            self.rest = after;
         }
         if self.rest.is_empty() {
             return None;
         }
         let end = self.rest.iter().position(u8::is_ascii_whitespace);
-        let (word, behind) = self.rest.split_at(end.unwrap_or(self.rest.len()));
-        self.rest = behind;
+        let (word, after) = self.rest.split_at(end.unwrap_or(self.rest.len()));
+        self.rest = after;
         Some(word)
     }
 }
 
-/// A whole number written in nothing but digits, at least one; `None` from 2^64 on.
+/// Parses a whole number that consists of digits only, at least one; `None` from 2^64 on.
 #[inline]
 pub(crate) fn digits(text: &[u8]) -> Option<u64> {
     // Nineteen digits stay below 2^64.
@@ -102,9 +102,9 @@ pub(crate) fn digits(text: &[u8]) -> Option<u64> {
     }
     let mut value = 0u64;
     let mut rest = text;
-    while let Some((chunk, behind)) = rest.split_first_chunk() {
+    while let Some((chunk, after)) = rest.split_first_chunk() {
         value = value * 100_000_000 + eight_digits(u64::from_le_bytes(*chunk))?;
-        rest = behind;
+        rest = after;
     }
     for byte in rest {
         let digit = byte.wrapping_sub(b'0');
@@ -116,12 +116,12 @@ pub(crate) fn digits(text: &[u8]) -> Option<u64> {
     Some(value)
 }
 
-/// The number whose first digit is the lowest byte: neighbours are joined to pairs, pairs to
-/// fours, fours to eight.
+/// Parses eight digits, the first in the lowest byte: combines neighbours to pairs, pairs to
+/// fours, and fours to eight.
 #[inline]
 fn eight_digits(word: u64) -> Option<u64> {
     let values = word ^ (LOW * u64::from(b'0'));
-    // Seven bits at most, so that no sum carries into the next byte.
+    // At most seven bits, so that no sum carries into the next byte.
     let above_nine = values.wrapping_add(LOW * (0x7f - 9)) | values;
     if above_nine & HIGH != 0 {
         return None;
@@ -160,7 +160,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn digits_up_to_the_last() {
+    fn parses_up_to_the_largest_u64() {
         assert_eq!(digits(b"0"), Some(0));
         assert_eq!(
             digits(b"9999999999999999999"),
@@ -172,21 +172,21 @@ mod tests {
     }
 
     #[test]
-    fn no_other_byte_is_a_digit() {
+    fn rejects_every_other_byte() {
         for length in [1, 7, 8, 9, 16, 17] {
-            for (place, byte) in (0..length).flat_map(|at| (0..=u8::MAX).map(move |b| (at, b))) {
+            for (at, byte) in (0..length).flat_map(|at| (0..=u8::MAX).map(move |b| (at, b))) {
                 let mut text = vec![b'9'; length];
-                text[place] = byte;
+                text[at] = byte;
                 assert_eq!(digits(&text).is_some(), byte.is_ascii_digit(), "{text:?}");
             }
         }
     }
 
-    /// Separators, and what differs from them by a bit.
+    /// Separators, and bytes that differ from them by one bit.
     const MIXED: &[u8] = b",, \t\x00ab\xff\xac-+";
 
-    /// The library's own reading is the oracle; it takes a plus, too.
-    fn slowly(text: &[u8]) -> Option<u64> {
+    /// The standard library's parser is the oracle; it accepts a plus sign, too.
+    fn parse_slowly(text: &[u8]) -> Option<u64> {
         let is_signed = text.first() == Some(&b'+');
         str::from_utf8(text)
             .ok()?
@@ -197,7 +197,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_are_what_they_are(value: u64, zeros in 0..4usize) {
+        fn numbers_round_trip(value: u64, zeros in 0..4usize) {
             let text = format!("{}{value}", "0".repeat(zeros));
             prop_assert_eq!(digits(text.as_bytes()), Some(value));
             let mut written = Vec::new();
@@ -205,24 +205,24 @@ mod tests {
             prop_assert_eq!(written, value.to_string().into_bytes());
         }
 
-        /// Digits of which one is any byte.
+        /// Digits, of which one is replaced by any byte.
         #[test]
-        fn nothing_else_is_a_number(
+        fn agrees_with_the_standard_library(
             text in "[0-9]{0,24}",
             at: prop::sample::Index,
             byte: u8,
         ) {
             let mut bytes = text.into_bytes();
-            prop_assert_eq!(digits(&bytes), slowly(&bytes));
+            prop_assert_eq!(digits(&bytes), parse_slowly(&bytes));
             if !bytes.is_empty() {
                 let at = at.index(bytes.len());
                 bytes[at] = byte;
-                prop_assert_eq!(digits(&bytes), slowly(&bytes), "{:?}", bytes);
+                prop_assert_eq!(digits(&bytes), parse_slowly(&bytes), "{:?}", bytes);
             }
         }
 
         #[test]
-        fn parts_are_those_of_the_library(
+        fn splits_like_the_standard_library(
             bytes in prop::collection::vec(prop::sample::select(MIXED), 0..40),
         ) {
             let parts: Vec<&[u8]> = bytes.split(|byte| *byte == b',').collect();

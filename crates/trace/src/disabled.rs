@@ -1,12 +1,12 @@
-//! The formats that only builds with the feature `parquet` read and write. Every build knows their
-//! names and how their files begin, so that one without them can say what it lacks.
+//! The formats that need the feature `parquet`. Every build knows their names and how their files
+//! begin, so that a build without them can say what is missing.
 
-/// A format that some builds leave out.
+/// A format that this build does not support.
 #[derive(Clone, Copy, Debug)]
 pub struct DisabledFormat {
-    /// The name by which it is asked for.
+    /// Its name.
     pub name: &'static str,
-    /// Whether a file that begins so is one, as [`crate::Format::sniff`].
+    /// Recognises a file by its first bytes, as [`crate::Format::sniff`] does.
     pub(crate) sniff: fn(&[u8]) -> bool,
 }
 
@@ -21,7 +21,7 @@ static OPTIONAL: [DisabledFormat; 2] = [
     },
 ];
 
-/// The formats that this build leaves out.
+/// The formats that this build does not support.
 pub fn disabled_formats() -> &'static [DisabledFormat] {
     match cfg!(feature = "parquet") {
         true => &[],
@@ -29,10 +29,12 @@ pub fn disabled_formats() -> &'static [DisabledFormat] {
     }
 }
 
-/// What to say of a file, or a request, for a format that this build leaves out.
+/// The message for a file in such a format, or a request for one.
 pub(crate) fn disabled_message(format: &DisabledFormat) -> String {
     let name = format.name;
-    format!("format: found {name:?}, which this build leaves out: build it with --features parquet")
+    format!(
+        "format: found {name:?}, which this build does not support: build with --features parquet"
+    )
 }
 
 /// Apache Parquet, File Format: the magic.
@@ -40,15 +42,16 @@ pub(crate) fn is_parquet(head: &[u8]) -> bool {
     head.starts_with(b"PAR1")
 }
 
-/// The magic of an Arrow file, or what begins a stream.
+/// The magic of an Arrow file, or the start of a stream.
 pub(crate) fn is_arrow(head: &[u8]) -> bool {
     head.starts_with(ARROW_MAGIC) || is_arrow_stream(head)
 }
 
-/// What Arrow files begin and end with (Columnar Format, IPC File Format).
+/// Arrow files begin and end with it (Columnar Format, IPC File Format).
 pub(crate) const ARROW_MAGIC: &[u8; 6] = b"ARROW1";
 
-/// The mark of a first message and its length, a multiple of 8 (Encapsulated message format).
+/// A continuation marker and the length of the first message, a multiple of 8 (Encapsulated
+/// message format).
 fn is_arrow_stream(head: &[u8]) -> bool {
     let length = head.strip_prefix(&[0xff; 4]).and_then(<[u8]>::first_chunk);
     length

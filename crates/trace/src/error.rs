@@ -1,4 +1,4 @@
-//! The crate's one error: what kind, where, and what lay beneath.
+//! The error type of the crate: kind, location and source.
 
 use std::error::Error;
 use std::fmt;
@@ -10,18 +10,18 @@ use crate::record::Location;
 
 /// Why a trace could not be read or written.
 ///
-/// `Display` is one whole line, an underlying I/O error included:
+/// `Display` is one line, including any underlying I/O error:
 /// `x.csv:17: response_us: found "abc", expected microseconds as a decimal number`.
 #[derive(Debug)]
 pub struct TraceError(Box<Inner>);
 
-/// Boxed, so that what is returned for every record stays small.
+/// Boxed, so that the result returned for every record stays small.
 #[derive(Debug)]
 struct Inner {
     kind: ErrorKind,
     name: String,
     location: Option<Location>,
-    /// Its field is what in the row is wrong, where it is one field.
+    /// The problem; its field is the invalid one, if it is one field.
     error: InputError,
     source: Option<io::Error>,
 }
@@ -29,29 +29,28 @@ struct Inner {
 /// The kinds of [`TraceError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorKind {
-    /// The file could not be opened, read or written, is a directory, or ends within compressed
-    /// data.
+    /// The file cannot be opened, read or written, is a directory, or ends within compressed data.
     Io,
-    /// No requests in it.
+    /// It has no requests.
     Empty,
-    /// Nobody knows a format of the name asked for.
+    /// There is no format of the requested name.
     UnknownFormat,
-    /// The content fits no known format, or more than one.
+    /// The content matches no known format, or more than one.
     Undetected,
-    /// Bytes that are no UTF-8, a line of absurd length, or a blank line between rows.
+    /// Bytes that are not UTF-8, a line of absurd length, or a blank line between rows.
     Text,
-    /// A header is wrong: a column is missing, unknown, there twice, or of another type; a
+    /// An invalid header: a column is missing, unknown, duplicated or of the wrong type, or a
     /// version is unknown.
     Header,
     /// A row has too few or too many fields.
     FieldCount,
-    /// A field's value is not one that it can have.
+    /// A field has an invalid value.
     Value,
-    /// A binary record is cut short by the end of the file.
+    /// The file ends within a binary record.
     Truncated,
-    /// Where the next binary record begins is unknown, or a block of them cannot be decoded.
+    /// The start of the next binary record is unknown, or a block of records cannot be decoded.
     Framing,
-    /// A record lacks what the format to be written needs.
+    /// A record lacks something that the output format needs.
     Unwritable,
 }
 
@@ -101,18 +100,18 @@ impl TraceError {
         Self::new(ErrorKind::Empty, name, None, detail)
     }
 
-    /// No row is left of those that were skipped; each of `skipped` tells of some of them.
+    /// All rows were skipped, for the reasons in `skipped`.
     pub(crate) fn all_skipped(name: &str, skipped: impl Iterator<Item = String>) -> Self {
         let skipped: Vec<String> = skipped.collect();
         let detail = format!(
-            "found no sound row, expected at least one ({})",
+            "found no valid row, expected at least one ({})",
             skipped.join("; ")
         );
         Self::new(ErrorKind::Empty, name, None, detail)
     }
 
-    /// A value that its field cannot have; for complaints that only the caller can make, too,
-    /// such as a request beyond the end of its disk. Of a long `found` only the head is shown.
+    /// An invalid value of a field. Callers use it too, for example for a request beyond the end
+    /// of its disk. A long `found` is truncated.
     ///
     /// ```
     /// use diskarm_trace::{Location, TraceError};
@@ -124,7 +123,7 @@ impl TraceError {
         Self::of(ErrorKind::Value, name, Some(location), error)
     }
 
-    /// What kind of error.
+    /// The kind of error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
@@ -134,12 +133,12 @@ impl TraceError {
         &self.0.name
     }
 
-    /// Where in the file, if at one place.
+    /// Where in the file, if known.
     pub fn location(&self) -> Option<Location> {
         self.0.location
     }
 
-    /// The field that is wrong, if it is one.
+    /// The invalid field, if it is one.
     pub fn field(&self) -> Option<&str> {
         Some(self.0.error.field.as_str()).filter(|field| !field.is_empty())
     }
@@ -168,7 +167,7 @@ impl Error for TraceError {
     }
 }
 
-/// A value from a file in quotes, with control characters escaped, cut to fit in a line.
+/// A value from a file in quotes, with control characters escaped, truncated to fit on a line.
 pub(crate) struct Quoted<'a>(pub &'a str);
 
 impl fmt::Display for Quoted<'_> {

@@ -1,4 +1,4 @@
-//! What a format is.
+//! The trait of a trace format, and the types in it.
 
 use std::path::{Path, PathBuf};
 
@@ -9,39 +9,39 @@ use crate::record::Record;
 use crate::source::ByteSource;
 use crate::time::TimeUnit;
 
-/// Parses the rows of one file, in their order.
+/// Parses the rows of a trace, in file order.
 pub trait RowReader: Send {
     /// The next record, or `None` at the end. After an error that [is
-    /// skippable](crate::ErrorKind::is_skippable) the next call goes on behind it.
+    /// skippable](crate::ErrorKind::is_skippable) the next call continues with the next row.
     ///
     /// # Errors
     ///
-    /// What is wrong with the row.
+    /// An invalid row.
     fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<Record>, TraceError>;
 }
 
-/// The rows of a trace, or what is wrong before the first.
+/// The rows of a trace, or the error before the first.
 pub type OpenResult = Result<Box<dyn RowReader>, TraceError>;
 
-/// What a reader has to say beside the records.
+/// What a reader found besides the records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceMetadata {
-    /// Rows that are sound but no reads or writes of data (flushes, trims, file names), by what
-    /// they are, in order of first appearance.
+    /// Valid rows that are not reads or writes of data (flushes, trims, file names), by kind, in
+    /// order of first appearance.
     pub ignored: Vec<(String, u64)>,
-    /// Requests whose bytes did not begin and end at blocks of 512, which were widened to those
-    /// that they touch.
+    /// Requests that did not begin and end at 512-byte block boundaries and were widened to whole
+    /// blocks.
     pub widened: u64,
-    /// Names of the devices where the format has names: that of the device `n` at `n`.
+    /// Device names, indexed by device number, where the format has names.
     pub device_names: Vec<String>,
-    /// Requests of which the trace has no completion, though it has those of others.
+    /// Requests without a completion, in a trace that has completions of others.
     pub incomplete: u64,
-    /// The numbers of the kernel's devices whose names are in `device_names`.
+    /// The kernel's numbers of the devices in `device_names`.
     block_devices: Vec<u32>,
 }
 
 impl TraceMetadata {
-    /// Counts a row that is no request.
+    /// Counts a row that is not a request.
     pub(crate) fn ignore(&mut self, what: &str) {
         match self.ignored.iter_mut().find(|(name, _)| name == what) {
             Some((_, count)) => *count += 1,
@@ -52,13 +52,13 @@ impl TraceMetadata {
     /// The number of the device called `name`.
     #[inline]
     pub(crate) fn device(&mut self, name: &[u8]) -> u32 {
-        // Traces have few devices, and mostly the same as in the row before.
+        // Traces have few devices, and most rows have the same device as the previous row.
         let known = self.device_names.iter().position(|n| n.as_bytes() == name);
         known.unwrap_or_else(|| self.new_device(name)) as u32
     }
 
-    /// The number of the device that Linux's kernel gives this number: 20 bits of minor below 12
-    /// of major. Its name is `major,minor`.
+    /// The number of the device with this number in the Linux kernel: 12 bits of major above 20
+    /// bits of minor. Its name is `major,minor`.
     #[inline]
     pub(crate) fn block_device(&mut self, kernel: u32) -> u32 {
         match self.block_devices.iter().position(|known| *known == kernel) {
@@ -79,18 +79,18 @@ impl TraceMetadata {
     }
 }
 
-/// From what a format's times count.
+/// The origin of a format's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TimeOrigin {
-    /// The trace's own start, so that the first request may come after a while.
+    /// The start of the trace; the first request may arrive later.
     Start,
     /// The first of January 1970, UTC.
     Unix,
-    /// Something that says nothing, such as when the machine was switched on.
+    /// Something arbitrary, such as when the machine was switched on.
     Arbitrary,
 }
 
-/// Which moment of a request is its arrival, where a trace has several.
+/// Which event of a request counts as its arrival, where a trace has several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ArrivalEvent {
     /// When it was handed to the device.
@@ -103,63 +103,63 @@ pub enum ArrivalEvent {
 /// How to read a trace.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
-    /// The name of its format; `None` to let the content tell.
+    /// The name of its format; `None` to detect it from the content.
     pub format: Option<&'a str>,
-    /// What a bad row does.
+    /// How to handle an invalid row.
     pub on_error: OnError,
-    /// What counts as the arrival in a trace of a block layer's events.
+    /// Which event is the arrival, in a trace of block layer events.
     pub arrival: ArrivalEvent,
 }
 
-/// What a bad row does.
+/// How to handle an invalid row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnError {
-    /// It ends the trace with its error.
+    /// Stop with its error.
     #[default]
     Stop,
-    /// It is counted by reason, and reading goes on behind it.
+    /// Count it by reason and continue with the next row.
     Skip,
 }
 
-/// What a format says of itself.
+/// Describes a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FormatInfo {
-    /// The name by which it is asked for.
+    /// Its name.
     pub name: &'static str,
-    /// One line for a list.
+    /// A one-line summary.
     pub summary: &'static str,
-    /// What its first line looks like, for someone whose file was not recognised.
+    /// An example of its first line, for users whose file was not recognised.
     pub first_line: &'static str,
     /// The unit of its times.
     pub time_unit: TimeUnit,
-    /// From what its times count.
+    /// The origin of its times.
     pub time_origin: TimeOrigin,
-    /// What it gives beside direction, first block and number of blocks.
+    /// What it has besides direction, first block and number of blocks.
     pub carries: &'static str,
 }
 
-/// A way to write traces down.
+/// A trace format.
 pub trait Format {
-    /// What it says of itself.
+    /// Its description.
     const INFO: FormatInfo;
 
-    /// What writes it, where anything does.
+    /// Makes its writer, if it can be written.
     const WRITER: Option<fn() -> Box<dyn RowWriter>> = None;
 
-    /// Whether a file that begins with `head` looks like this format: a guess that must not take
-    /// another format's file, while a broken file of this format may pass so as to be refused
-    /// with a precise error. `head` is the whole of a short file and ends anywhere in a long one.
+    /// Whether a file that begins with `head` looks like this format. Must not accept a file of
+    /// another format, but may accept a broken file of this one, which is then refused with a
+    /// precise error. `head` is all of a short file and ends anywhere in a long one.
     fn sniff(head: &[u8]) -> bool;
 
-    /// Starts to read.
+    /// Starts reading.
     ///
     /// # Errors
     ///
-    /// What is wrong before the first record, such as in a header.
+    /// An error before the first record, such as an invalid header.
     fn open(source: ByteSource, options: &Options<'_>) -> OpenResult;
 
-    /// All files of the trace that the file at `path` is a part of, in their order; nothing where
-    /// a trace is one file.
+    /// All files of the trace that the file at `path` belongs to, in order; empty where a trace is
+    /// one file.
     fn parts(_path: &Path) -> Vec<PathBuf> {
         Vec::new()
     }
@@ -171,7 +171,7 @@ pub struct FormatEntry {
     /// [`Format::INFO`].
     pub info: FormatInfo,
     /// [`Format::WRITER`].
-    pub emit: Option<fn() -> Box<dyn RowWriter>>,
+    pub writer: Option<fn() -> Box<dyn RowWriter>>,
     /// [`Format::sniff`].
     pub sniff: fn(&[u8]) -> bool,
     /// [`Format::open`].
@@ -181,11 +181,11 @@ pub struct FormatEntry {
 }
 
 impl FormatEntry {
-    /// The table's entry for the format `F`.
+    /// The table entry of the format `F`.
     pub const fn of<F: Format>() -> Self {
         Self {
             info: F::INFO,
-            emit: F::WRITER,
+            writer: F::WRITER,
             sniff: F::sniff,
             open: F::open,
             parts: F::parts,
@@ -195,33 +195,33 @@ impl FormatEntry {
 
 /// Writes the records of one trace in one format.
 pub trait RowWriter: Send {
-    /// Adds the record's row to `out`, after whatever must stand before it.
+    /// Appends the record's row to `out`, after anything that must precede it.
     ///
     /// # Errors
     ///
     /// A record that the format cannot hold.
     fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Unwritable>;
 
-    /// Adds what stands behind the last row.
+    /// Appends anything that follows the last row.
     ///
     /// # Errors
     ///
-    /// A record that was still held back, and that the format cannot hold.
+    /// A pending record that the format cannot hold.
     fn end(&mut self, _out: &mut Vec<u8>) -> Result<(), Unwritable> {
         Ok(())
     }
 
-    /// Times that were rounded so far because the format is too coarse for them.
+    /// The number of times rounded so far to the resolution of the format.
     fn rounded_count(&self) -> u64 {
         0
     }
 }
 
-/// Why a record cannot be written: what the format needs and the record lacks, in words.
+/// Why a record cannot be written, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unwritable(pub String);
 
-/// The arrival that a format needs.
+/// The record's arrival, for a format that needs it.
 pub(crate) fn arrival_of(record: &Record) -> Result<Instant, Unwritable> {
     record
         .arrival

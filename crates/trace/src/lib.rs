@@ -1,15 +1,14 @@
 //! Readers and writers of block traces.
 //!
-//! This crate owns the formats in which traces are written and hands over [`Record`]s, one a
-//! request, in the order of their arrivals, or of the file where there are none. It streams:
-//! memory stays flat whatever the size of the trace. It decides nothing about replay, and knows no
-//! drive: whether a record lies within a disk is for the caller to check, who finds the place to
-//! complain about in [`Record::place`].
+//! This crate reads trace formats and yields [`Record`]s, one per request, in order of arrival, or
+//! in file order where a trace has no arrivals. It streams: memory use does not depend on the size
+//! of the trace. It does not replay anything and knows no drive. Whether a record fits on a disk is
+//! for the caller to check; [`Record::location`] is there for its error message.
 //!
 //! A format is one file in `formats`, which implements [`Format`], and one line in [`FORMATS`].
-//! Everything amiss in a file is an error that names file, place, field, value and what was
-//! expected, or with [`OnError::Skip`] is counted; no row is ever dropped in silence, and
-//! [`Reader::notes`] says what else there is to know.
+//! Every problem in a file is an error that names the file, location, field, value and what was
+//! expected, or is counted with [`OnError::Skip`]. No row is dropped silently; [`Reader::notes`]
+//! lists everything else worth knowing.
 //!
 //! The modules form layers; a module imports only those before it:
 //!

@@ -1,7 +1,7 @@
 //! Lines of a text trace, one at a time, and the fields in them.
 //!
-//! A [`Field`] knows what it is called and where it stands, so that each check on it is one call
-//! and its error names file, line, field, value and what was expected.
+//! A [`Field`] knows its name and location, so each check is one call, and its error names file,
+//! line, field, value and what was expected.
 
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
@@ -13,22 +13,22 @@ use crate::record::Location;
 use crate::source::{self, ByteSource};
 use crate::time::{InvalidTime, TimeUnit};
 
-/// The longest line that is read, in bytes; keeps memory flat on files that are no text.
+/// The maximum length of a line in bytes; bounds memory on files that are not text.
 const MAX_LINE: usize = 65_536;
 
-/// The most blocks that one request may have. More is a broken row.
+/// The maximum number of blocks of a request. A row with more is broken.
 pub(crate) const MAX_SECTORS: u64 = Request::MAX_SECTORS.0;
 
-/// Bytes of a block.
+/// Bytes per block.
 pub(crate) const BLOCK_BYTES: u64 = 512;
 
-/// The lines of a file. Blank lines may stand at its end only.
+/// The lines of a file. Blank lines are allowed at the end only.
 pub(crate) struct Lines {
     source: ByteSource,
     line: u64,
-    /// Met behind blank lines, which are an error, and still to be handed out.
+    /// A line after blank lines, which are an error; it is returned next.
     pending: Option<Vec<u8>>,
-    /// Handed out from there.
+    /// The buffer of that line when it was returned.
     was_pending: Vec<u8>,
 }
 
@@ -47,13 +47,13 @@ impl Lines {
         &self.source
     }
 
-    /// The line behind blank ones that were just refused.
+    /// The line after the blank lines that were just refused.
     pub(crate) fn pending(&self) -> Option<&[u8]> {
         self.pending.as_deref()
     }
 
     /// The next line that is not blank; `None` at the end of the file. After an error in a line
-    /// the next call goes on behind it.
+    /// the next call continues with the next line.
     #[inline]
     pub(crate) fn next_row(&mut self) -> Result<Option<Row<'_>>, TraceError> {
         if self.pending.is_some() {
@@ -72,7 +72,7 @@ impl Lines {
         row(&self.source, self.line, &self.was_pending).map(Some)
     }
 
-    /// Passes over the next line, whose length it gives.
+    /// Consumes the next line and returns its length.
     #[inline]
     fn read_line(&mut self) -> Result<Option<usize>, TraceError> {
         self.line += 1;
@@ -90,7 +90,7 @@ impl Lines {
         }
     }
 
-    /// A blank line was met: it belongs to the file's end, or is wrong.
+    /// Handles a blank line: only blank lines may follow it.
     #[cold]
     fn after_blanks(&mut self) -> Result<Option<Row<'_>>, TraceError> {
         let blank = self.line;
@@ -115,7 +115,7 @@ fn is_blank(line: &[u8]) -> bool {
     line.iter().all(u8::is_ascii_whitespace)
 }
 
-/// The line `text`, if it is UTF-8.
+/// The row of the line `text`, which must be UTF-8.
 #[inline]
 fn row<'a>(source: &'a ByteSource, line: u64, text: &'a [u8]) -> Result<Row<'a>, TraceError> {
     let (text, is_ended) = match text {
@@ -142,24 +142,24 @@ fn row<'a>(source: &'a ByteSource, line: u64, text: &'a [u8]) -> Result<Row<'a>,
     }
 }
 
-/// One line, without its end, and where it stands.
+/// One line, without its newline, and its location.
 #[derive(Clone, Copy)]
 pub(crate) struct Row<'a> {
     name: &'a str,
     line: u64,
     pub(crate) text: &'a [u8],
-    /// Whether a newline ends it; only a file's last line may lack one.
+    /// Whether it ends with a newline; only the last line may lack one.
     is_ended: bool,
 }
 
 impl<'a> Row<'a> {
-    /// Where it stands.
+    /// Its location.
     pub(crate) fn location(&self) -> Location {
         Location::Line(self.line)
     }
 
-    /// The `fields`, as many as there are `names`, which are at most `N`; an error unless there
-    /// are exactly that many.
+    /// The `fields`, one for each of `names`, at most `N`; an error unless there are exactly that
+    /// many.
     #[inline(always)]
     pub(crate) fn fields<const N: usize>(
         &'a self,
@@ -175,8 +175,7 @@ impl<'a> Row<'a> {
         Ok(array)
     }
 
-    /// The first `fields`, one for each of `names`, whatever follows them; an error where there
-    /// are fewer.
+    /// The first `fields`, one for each of `names`; an error if there are fewer. More may follow.
     #[inline(always)]
     pub(crate) fn first_fields<const N: usize>(
         &'a self,
@@ -189,7 +188,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Takes a field for each name while there are some, and says how many.
+    /// Takes a field for each name while there are any, and counts them.
     #[inline(always)]
     fn leading<const N: usize>(
         &'a self,
@@ -209,19 +208,19 @@ impl<'a> Row<'a> {
         (array, count)
     }
 
-    /// The fields between `separator`s.
+    /// The fields, separated by `separator`.
     #[inline(always)]
     pub(crate) fn split(&self, separator: u8) -> Split<'a> {
         Split::new(self.text, separator)
     }
 
-    /// The fields apart by white space.
+    /// The fields, separated by white space.
     #[inline(always)]
     pub(crate) fn words(&self) -> Words<'a> {
         words(self.text)
     }
 
-    /// The text as a field of its own.
+    /// A field with the name and text.
     #[inline(always)]
     pub(crate) fn field(&'a self, name: &'static str, text: &'a [u8]) -> Field<'a> {
         Field {
@@ -236,17 +235,17 @@ impl<'a> Row<'a> {
         let expected = names.len();
         let plural = if count == 1 { "" } else { "s" };
         let mut detail = format!("found {count} field{plural}, expected {expected}");
-        // A single field is rather a line that separates its fields in another way.
+        // A single field is probably a line with another separator.
         if let Some(missing) = names.get(count).filter(|_| count > 1) {
             detail += &format!(": no {missing}");
         }
         if count < expected && !self.is_ended {
-            detail.push_str(" (the last line is cut short)");
+            detail.push_str(" (the last line is truncated)");
         }
         self.error(ErrorKind::FieldCount, detail)
     }
 
-    /// The error that `what` was found of the header's `column`.
+    /// An error about a column of the header.
     #[cold]
     pub(crate) fn reject_column(&self, what: &str, column: &str, expected: &str) -> TraceError {
         let detail = format!(
@@ -262,7 +261,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The blocks that `count` bytes from the byte `first` touch; `None` where no request can.
+/// The blocks that `count` bytes from byte `first` overlap; `None` if no request can have them.
 #[inline]
 pub(crate) fn touched(
     first: u64,
@@ -280,7 +279,7 @@ pub(crate) fn touched(
         .then_some((Lbn(start), SectorCount(sectors)))
 }
 
-/// One value in a row, its name, and where it stands.
+/// A field of a row.
 #[derive(Clone, Copy)]
 pub(crate) struct Field<'a> {
     row: &'a Row<'a>,
@@ -289,7 +288,7 @@ pub(crate) struct Field<'a> {
 }
 
 impl Field<'_> {
-    /// A whole number from 0 to `max`.
+    /// Parses a whole number from 0 to `max`.
     #[inline]
     pub(crate) fn whole(&self, max: u64) -> Result<u64, TraceError> {
         match digits(self.text) {
@@ -298,13 +297,13 @@ impl Field<'_> {
         }
     }
 
-    /// The number of a device.
+    /// Parses a device number.
     #[inline]
     pub(crate) fn device(&self) -> Result<u32, TraceError> {
         Ok(self.whole(u32::MAX.into())? as u32)
     }
 
-    /// A direction, by its words.
+    /// Parses a direction, given the two spellings.
     #[inline]
     pub(crate) fn op(&self, read: &str, write: &str) -> Result<Op, TraceError> {
         if self.text == read.as_bytes() {
@@ -316,7 +315,7 @@ impl Field<'_> {
         }
     }
 
-    /// The blocks of a request from its first one, this, and their number.
+    /// The blocks of a request; this is the first block, `count` the number of blocks.
     #[inline]
     pub(crate) fn blocks(&self, count: &Field<'_>) -> Result<(Lbn, SectorCount), TraceError> {
         let start = self.whole(u64::MAX)?;
@@ -327,7 +326,7 @@ impl Field<'_> {
         self.ending(start, sectors)
     }
 
-    /// The blocks of a request from its first one, this, and its length in bytes.
+    /// The blocks of a request; this is the first block, `length` the length in bytes.
     #[inline]
     pub(crate) fn blocks_and_bytes(
         &self,
@@ -342,7 +341,7 @@ impl Field<'_> {
         self.ending(start, bytes.div_ceil(BLOCK_BYTES))
     }
 
-    /// The blocks that a request of so many bytes, from the byte that this is, touches.
+    /// The blocks that a request overlaps; this is its byte offset, `length` its length in bytes.
     #[inline]
     pub(crate) fn bytes(
         &self,
@@ -353,12 +352,12 @@ impl Field<'_> {
         let bytes = length.length()?;
         touched(first, bytes, metadata).ok_or_else(|| {
             self.reject(&format!(
-                "a request within at most {MAX_SECTORS} blocks below byte 2^64"
+                "a request of at most {MAX_SECTORS} blocks that ends below byte 2^64"
             ))
         })
     }
 
-    /// A length in bytes that a request can have.
+    /// Parses the length of a request in bytes.
     #[inline]
     fn length(&self) -> Result<u64, TraceError> {
         const MAX: u64 = MAX_SECTORS * BLOCK_BYTES;
@@ -371,25 +370,25 @@ impl Field<'_> {
     #[inline]
     fn ending(&self, start: u64, sectors: u64) -> Result<(Lbn, SectorCount), TraceError> {
         if start.checked_add(sectors).is_none() {
-            return Err(self.reject("the request to end below block 2^64"));
+            return Err(self.reject("a request that ends below block 2^64"));
         }
         Ok((Lbn(start), SectorCount(sectors)))
     }
 
-    /// A time from 0 up, below 2^63 ns.
+    /// Parses a time from 0 up, below 2^63 ns.
     #[inline]
     pub(crate) fn time_ns(&self, unit: TimeUnit) -> Result<i64, TraceError> {
         unit.parse_ns(self.text)
             .map_err(|reason| self.no_time(unit, reason))
     }
 
-    /// A point in time, since the trace's zero.
+    /// Parses an instant, relative to the origin of the trace's times.
     #[inline]
     pub(crate) fn instant(&self, unit: TimeUnit) -> Result<Instant, TraceError> {
         Ok(Instant::from_ns(self.time_ns(unit)?.unsigned_abs()))
     }
 
-    /// A length of time.
+    /// Parses a time span.
     #[inline]
     pub(crate) fn span(&self, unit: TimeUnit) -> Result<Span, TraceError> {
         self.time_ns(unit).map(Span::from_ns)
@@ -405,7 +404,7 @@ impl Field<'_> {
         })
     }
 
-    /// The error that this cannot be so.
+    /// An error about the value of this field.
     #[cold]
     pub(crate) fn reject(&self, expected: &str) -> TraceError {
         let found = String::from_utf8_lossy(self.text);
@@ -419,12 +418,12 @@ impl Field<'_> {
     }
 }
 
-/// The lines of a file's head, without their ends; the last may be cut.
+/// The lines of a file's head, without newlines; the last may be incomplete.
 pub(crate) fn head_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii)
 }
 
-/// The first `N` fields of a file's first line; `None` where it has fewer.
+/// The first `N` fields of a file's first line; `None` if it has fewer.
 pub(crate) fn first_fields<const N: usize>(head: &[u8], separator: u8) -> Option<[&[u8]; N]> {
     let line = head_lines(head).next()?;
     let mut fields = line.split(|byte| *byte == separator);

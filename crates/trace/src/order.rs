@@ -1,4 +1,4 @@
-//! Records in the order of their arrivals, from files that are nearly in it.
+//! Sorts records by arrival, from files that are nearly sorted.
 
 use std::collections::VecDeque;
 
@@ -6,16 +6,16 @@ use diskarm_core::units::{Instant, Span};
 
 use crate::record::Record;
 
-/// How many records may wait for an earlier one: more than any device has outstanding, so that
-/// traces in the order of completions come right, and few enough to stay in a cache.
+/// Size of the reorder buffer: more requests than any device has outstanding, so that traces in
+/// order of completion are sorted correctly, and few enough to stay in a cache.
 const WINDOW: usize = 4096;
 
-/// Sorts records that are at most [`WINDOW`] places from where they belong; ties stay as they are.
+/// Sorts records that are at most [`WINDOW`] positions out of order; ties keep their order.
 pub(crate) struct Ordering {
     waiting: VecDeque<Record>,
-    /// The last that was handed out.
+    /// The arrival of the last record returned.
     latest: Option<Instant>,
-    /// Records that came after a later one.
+    /// Records that came after a later one in the file.
     moved: u64,
 }
 
@@ -28,19 +28,18 @@ impl Ordering {
         }
     }
 
-    /// Whether one must be taken before the next can be put in.
+    /// Whether a record must be taken before another can be added.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.waiting.len() == WINDOW
     }
 
-    /// How many came after a later one.
+    /// The number of records that came after a later one.
     pub(crate) fn moved_count(&self) -> u64 {
         self.moved
     }
 
-    /// Puts a record in its place; gives the time after which it should have come if that has
-    /// passed already.
+    /// Inserts a record; if a later record was already returned, fails with its arrival.
     #[inline]
     pub(crate) fn put(&mut self, record: Record) -> Result<(), Instant> {
         match self.waiting.back() {
@@ -59,15 +58,15 @@ impl Ordering {
             Some(latest) if record.arrival < Some(latest) => return Err(latest),
             _ => {}
         }
-        let place = self
+        let index = self
             .waiting
             .partition_point(|waiting| waiting.arrival <= record.arrival);
-        self.moved += u64::from(place < self.waiting.len());
-        self.waiting.insert(place, record);
+        self.moved += u64::from(index < self.waiting.len());
+        self.waiting.insert(index, record);
         Ok(())
     }
 
-    /// The earliest.
+    /// The earliest record.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<Record> {
         let record = self.waiting.pop_front()?;
@@ -75,7 +74,7 @@ impl Ordering {
         Some(record)
     }
 
-    /// Nonzero gaps between the arrivals that wait.
+    /// Nonzero gaps between buffered arrivals.
     pub(crate) fn gaps(&self) -> impl Iterator<Item = Span> {
         let arrivals = || self.waiting.iter().filter_map(|record| record.arrival);
         arrivals()
@@ -84,7 +83,7 @@ impl Ordering {
             .filter(|gap| *gap > Span::ZERO)
     }
 
-    /// Responses of those that wait.
+    /// Responses of buffered records.
     pub(crate) fn responses(&self) -> impl Iterator<Item = Span> {
         self.waiting.iter().filter_map(|record| record.response)
     }
@@ -106,19 +105,19 @@ mod tests {
     }
 
     #[test]
-    fn late_records_move_up_and_ties_stay() {
+    fn late_records_are_sorted_and_ties_keep_their_order() {
         let mut ordering = Ordering::new();
         for (ns, line) in [(5, 1), (9, 2), (5, 3), (7, 4), (9, 5)] {
             assert_eq!(ordering.put(at(ns, line)), Ok(()));
         }
         let order = std::iter::from_fn(|| ordering.take());
-        let places: Vec<Location> = order.map(|record| record.location).collect();
-        assert_eq!(places, [1, 3, 4, 2, 5].map(Location::Line));
+        let locations: Vec<Location> = order.map(|record| record.location).collect();
+        assert_eq!(locations, [1, 3, 4, 2, 5].map(Location::Line));
         assert_eq!(ordering.moved_count(), 2);
     }
 
     #[test]
-    fn what_comes_too_late_is_told() {
+    fn a_record_that_is_too_late_is_refused() {
         let mut ordering = Ordering::new();
         assert_eq!(ordering.put(at(5, 1)), Ok(()));
         assert!(ordering.take().is_some());

@@ -1,4 +1,4 @@
-//! Requests from the events of Linux's block layer: each begins with one event and ends with
+//! Combines events of the Linux block layer to requests: each begins with one event and ends with
 //! another.
 
 use std::collections::VecDeque;
@@ -9,7 +9,7 @@ use diskarm_core::units::{Instant, Lbn, SectorCount};
 use crate::format::{ArrivalEvent, TraceMetadata};
 use crate::record::{Location, Record, Urgency};
 
-/// What happened to a request.
+/// An event in the life of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// It entered the block layer.
@@ -22,7 +22,7 @@ pub(crate) enum Action {
     Complete,
 }
 
-/// One event that concerns a request for data.
+/// An event of a request for data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
     pub(crate) action: Action,
@@ -36,41 +36,41 @@ pub(crate) struct Event {
     pub(crate) sectors: SectorCount,
 }
 
-/// How many requests may be outstanding before the oldest is handed out without its response:
-/// its completion was lost.
+/// When more requests are outstanding, the oldest is returned without a response: its completion
+/// was lost.
 const MAX_OUTSTANDING: usize = 4096;
 
-/// Places that are remembered; a power of two.
+/// Size of the hash table of recent requests; a power of two.
 const RECENT: usize = 4096;
 
-/// Hands out requests in the order in which they began, once they are completed.
+/// Returns requests in the order in which they began, once they are completed.
 pub(crate) struct Pairing {
     begins: Action,
-    /// In the order of their beginnings; those behind the first may be completed.
+    /// In the order in which they began; any but the first may be completed.
     waiting: VecDeque<Waiting>,
-    /// Requests handed out before the first that waits: what number it has.
+    /// The number of the first request in `waiting`: how many were returned before it.
     done: u64,
-    /// For a hash of a device and a first block, the number of the last request that began there:
-    /// nearly always the one that a completion ends, so that the search is for the others.
+    /// For a hash of device and first block, the number of the last request that began there: it
+    /// is nearly always the one that a completion ends; only the others are searched for.
     recent: Vec<u64>,
 }
 
 struct Waiting {
     record: Record,
-    /// Blocks of it that are not completed; 0 when it may be handed out.
+    /// Blocks not completed yet; 0 when it may be returned.
     missing: u64,
-    /// It was taken back: there is no such request.
+    /// It was requeued: there is no such request.
     is_void: bool,
 }
 
 impl Waiting {
-    /// Whether it waits for a completion like `event`.
+    /// Whether `event` may complete it.
     #[inline]
     fn waits_for(&self, event: &Event) -> bool {
         self.missing > 0 && self.record.device == event.device && self.record.op == event.op
     }
 
-    /// So many blocks of it are completed.
+    /// Completes `sectors` of its blocks.
     #[inline]
     fn end(&mut self, sectors: u64, at: Instant) {
         self.missing = self.missing.saturating_sub(sectors);
@@ -82,7 +82,7 @@ impl Waiting {
 }
 
 impl Pairing {
-    /// For requests that begin with their issue, or when they are queued.
+    /// For requests that begin when they are issued, or when they are queued.
     pub(crate) fn new(begins_at: ArrivalEvent) -> Self {
         Self {
             begins: match begins_at {
@@ -95,7 +95,7 @@ impl Pairing {
         }
     }
 
-    /// Takes notice of an event; they come in the order of their times.
+    /// Adds an event; events come in order of time.
     #[inline]
     pub(crate) fn put(&mut self, event: &Event, metadata: &mut TraceMetadata) {
         match event.action {
@@ -136,8 +136,8 @@ impl Pairing {
         self.search(event, metadata);
     }
 
-    /// A completion ends all requests within it, for they may have been merged since they began;
-    /// one within a request ends a part of that.
+    /// A completion ends all requests within it, as they may have been merged since they began. A
+    /// completion within a request ends a part of it.
     #[cold]
     fn search(&mut self, event: &Event, metadata: &mut TraceMetadata) {
         let (start, end) = (event.start, event.start + event.sectors);
@@ -171,7 +171,8 @@ impl Pairing {
         }
     }
 
-    /// The oldest request, if it is completed or given up; any if there `is_end` of events.
+    /// The oldest request, if it is completed or its completion was lost; at the end of the
+    /// events, any request.
     #[inline]
     pub(crate) fn take(&mut self, is_end: bool, metadata: &mut TraceMetadata) -> Option<Record> {
         loop {
@@ -189,7 +190,7 @@ impl Pairing {
     }
 }
 
-/// Where an event's request is remembered: the high bits of a product with 2^64 over the golden
+/// The slot of an event in the hash table: the high bits of the product with 2^64 over the golden
 /// ratio, which spreads neighbours (Knuth, The Art of Computer Programming 3, section 6.4).
 #[inline]
 fn hash(event: &Event) -> usize {

@@ -1,54 +1,52 @@
-//! Whether a trace's times can be what its format says.
+//! Checks whether a trace's times can be in the unit of its format.
 //!
-//! Units are misread by thousands; so are verdicts. A gap between requests of minutes or of
-//! nanoseconds, or a response faster than any device, says that a trace was written in another
-//! unit than its format's.
+//! Wrong units differ by factors of a thousand. Gaps of minutes or nanoseconds between requests, or
+//! a response faster than any device's, show that a trace was written in another unit.
 
 use diskarm_core::units::Span;
 
 use crate::time::TimeUnit;
 
-/// How far apart by median requests to a busy disk are. The band is narrow enough for a unit that
-/// is wrong by a thousand to lead out of it: from the 15 us of an array under TPC-C to a disk that
-/// hardly works.
+/// The median gap between requests to a busy disk. The range is narrow enough that a unit wrong by
+/// a thousand falls outside: from the 15 us of an array under TPC-C to a disk that is nearly idle.
 const GAPS: Band = Band {
     what: "gap between requests",
-    least: Span::from_ns(5_000),
+    min: Span::from_ns(5_000),
     max: Span::from_ns(500_000_000),
     usual: 1e6,
 };
 
-/// The same where something else vouches for the unit: from a device that does a million a second
-/// up to a machine at rest, whose requests still come in bursts.
+/// The same where something else confirms the unit: from a device that serves a million requests
+/// per second to an idle machine, whose requests still come in bursts.
 const ANY_GAPS: Band = Band {
-    least: Span::from_ns(1_000),
+    min: Span::from_ns(1_000),
     max: Span::from_ns(100_000_000_000),
     ..GAPS
 };
 
-/// From the fastest flash to a disk behind a long queue.
+/// From the fastest flash to a disk with a long queue.
 const RESPONSES: Band = Band {
     what: "response",
-    least: Span::from_ns(1_000),
+    min: Span::from_ns(1_000),
     max: Span::from_ns(10_000_000_000),
     usual: 3e6,
 };
 
-/// Too few for a verdict.
+/// Fewer values are not conclusive.
 const MIN_COUNT: usize = 16;
 
-/// Where a median may lie.
+/// The range of plausible medians.
 struct Band {
     what: &'static str,
-    least: Span,
+    min: Span,
     max: Span,
-    /// What is most often seen, in nanoseconds.
+    /// A typical value, in nanoseconds.
     usual: f64,
 }
 
-/// A doubt about `unit`, in which the times of a trace were read. `is_dated` where they count from
-/// a known day, which vouches for the unit, as do responses.
-pub(crate) fn doubt(
+/// A warning if `unit`, in which the times of a trace were read, is probably wrong. `is_dated` says
+/// that times are relative to a known date, which confirms the unit, as do responses.
+pub(crate) fn unit_warning(
     unit: TimeUnit,
     is_dated: bool,
     gaps: impl Iterator<Item = Span>,
@@ -59,19 +57,19 @@ pub(crate) fn doubt(
         true => ANY_GAPS,
         false => GAPS,
     };
-    band.doubt(unit, gaps.collect())
-        .or_else(|| RESPONSES.doubt(unit, responses))
+    band.warning(unit, gaps.collect())
+        .or_else(|| RESPONSES.warning(unit, responses))
 }
 
 impl Band {
-    fn doubt(&self, unit: TimeUnit, mut spans: Vec<Span>) -> Option<String> {
+    fn warning(&self, unit: TimeUnit, mut spans: Vec<Span>) -> Option<String> {
         if spans.len() < MIN_COUNT {
             return None;
         }
         let middle = spans.len() / 2;
         let (_, median, _) = spans.select_nth_unstable(middle);
         let median = *median;
-        if (self.least..=self.max).contains(&median) {
+        if (self.min..=self.max).contains(&median) {
             return None;
         }
         let as_read = median.as_ns() as f64;
@@ -82,8 +80,8 @@ impl Band {
             .min_by(|a, b| distance(a).total_cmp(&distance(b)))
             .filter(|likelier| *likelier != unit)?;
         Some(format!(
-            "the median {} would be {} s if times are {}, as this format has them; {} are \
-             likelier ({} s)",
+            "the median {} would be {} s if times are {}, as in this format; {} are more \
+             likely ({} s)",
             self.what,
             Short(as_read / 1e9),
             unit.name(),
@@ -93,7 +91,7 @@ impl Band {
     }
 }
 
-/// Those in which traces are written by mistake; Windows's ticks are not.
+/// Units that are used by mistake; Windows ticks are not.
 const UNITS: [TimeUnit; 4] = [
     TimeUnit::Seconds,
     TimeUnit::Milliseconds,
@@ -101,14 +99,14 @@ const UNITS: [TimeUnit; 4] = [
     TimeUnit::Nanoseconds,
 ];
 
-/// Three digits that count.
+/// Three significant digits.
 struct Short(f64);
 
 impl std::fmt::Display for Short {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if (1e-3..1e6).contains(&self.0) {
-            let places = (2 - self.0.log10().floor() as i32).clamp(0, 5) as usize;
-            write!(f, "{:.places$}", self.0)
+            let decimals = (2 - self.0.log10().floor() as i32).clamp(0, 5) as usize;
+            write!(f, "{:.decimals$}", self.0)
         } else {
             write!(f, "{:.2e}", self.0)
         }
@@ -124,48 +122,52 @@ mod tests {
     }
 
     #[test]
-    fn another_unit_is_named() {
+    fn the_likely_unit_is_named() {
         let none = std::iter::empty;
         // 2.4 ms, written in ns and read as ms: 2.4e6 ms.
         let read = gaps(2_400_000 * 1_000_000);
-        let warning = doubt(TimeUnit::Milliseconds, false, read, none()).unwrap();
+        let warning = unit_warning(TimeUnit::Milliseconds, false, read, none()).unwrap();
         assert!(
             warning.contains("would be 2.40e3 s") || warning.contains("would be 2400 s"),
             "{warning}"
         );
-        let likelier = "nanoseconds are likelier (0.00240 s)";
+        let likelier = "nanoseconds are more likely (0.00240 s)";
         assert!(warning.contains(likelier), "{warning}");
         // 2 s, written in s and read as ns: 2 ns.
-        let warning = doubt(TimeUnit::Nanoseconds, false, gaps(2), none()).unwrap();
-        assert!(warning.contains("milliseconds are likelier"), "{warning}");
-        let sound = doubt(TimeUnit::Milliseconds, false, gaps(2_400_000), none());
-        assert_eq!(sound, None);
-        // Sound gaps, and responses of 80 ns.
-        let warning = doubt(TimeUnit::Nanoseconds, false, gaps(1_000_000), gaps(80)).unwrap();
+        let warning = unit_warning(TimeUnit::Nanoseconds, false, gaps(2), none()).unwrap();
+        assert!(
+            warning.contains("milliseconds are more likely"),
+            "{warning}"
+        );
+        let valid = unit_warning(TimeUnit::Milliseconds, false, gaps(2_400_000), none());
+        assert_eq!(valid, None);
+        // Plausible gaps, and responses of 80 ns.
+        let warning =
+            unit_warning(TimeUnit::Nanoseconds, false, gaps(1_000_000), gaps(80)).unwrap();
         assert!(warning.contains("response"), "{warning}");
     }
 
-    /// 2.4 ms, by a thousand too short and too long: what a date or a response tells otherwise.
+    /// 2.4 ms, a thousand times too short and too long; a date or responses confirm the unit.
     #[test]
-    fn a_thousand_is_seen() {
+    fn a_factor_of_a_thousand_is_detected() {
         let none = std::iter::empty;
         for (ns, likelier) in [
-            (2_400, "milliseconds are likelier (0.00240 s)"),
-            (2_400_000_000, "nanoseconds are likelier (0.00240 s)"),
+            (2_400, "milliseconds are more likely (0.00240 s)"),
+            (2_400_000_000, "nanoseconds are more likely (0.00240 s)"),
         ] {
-            let warning = doubt(TimeUnit::Microseconds, false, gaps(ns), none()).unwrap();
+            let warning = unit_warning(TimeUnit::Microseconds, false, gaps(ns), none()).unwrap();
             assert!(warning.contains(likelier), "{warning}");
-            let dated = doubt(TimeUnit::Microseconds, true, gaps(ns), none());
+            let dated = unit_warning(TimeUnit::Microseconds, true, gaps(ns), none());
             assert_eq!(dated, None);
-            let answered = doubt(TimeUnit::Microseconds, false, gaps(ns), gaps(10_000_000));
+            let answered = unit_warning(TimeUnit::Microseconds, false, gaps(ns), gaps(10_000_000));
             assert_eq!(answered, None);
         }
     }
 
     #[test]
-    fn a_few_gaps_prove_nothing() {
+    fn a_few_gaps_are_not_conclusive() {
         let few = gaps(1).take(MIN_COUNT - 1);
-        let warning = doubt(TimeUnit::Nanoseconds, false, few, std::iter::empty());
+        let warning = unit_warning(TimeUnit::Nanoseconds, false, few, std::iter::empty());
         assert_eq!(warning, None);
     }
 }

@@ -1,4 +1,4 @@
-//! Opens a trace: finds its format and streams its records.
+//! Opens a trace: detects its format and streams its records.
 
 use std::fs::File;
 use std::io::Read;
@@ -19,8 +19,8 @@ use crate::record::Record;
 use crate::skipped::Skipped;
 use crate::source::ByteSource;
 
-/// The records of a trace in the order of their arrivals, or of its file where it has none. Ends
-/// after an error.
+/// The records of a trace in order of arrival, or in file order if it has no arrivals. Ends after
+/// an error.
 pub struct Reader {
     name: String,
     info: &'static FormatInfo,
@@ -28,34 +28,34 @@ pub struct Reader {
     on_error: OnError,
     metadata: TraceMetadata,
     ordering: Ordering,
-    /// No row is left, or none may be read after an error.
+    /// No row is left, or an error ended reading.
     is_read: bool,
-    /// The error that ended it, until it is handed out.
+    /// The error that ended reading, until it is returned.
     failure: Option<TraceError>,
-    /// The first arrival, where that is the zero of the others.
+    /// The first arrival, if the others are relative to it.
     origin: Option<Instant>,
     has_begun: bool,
-    doubt: Option<String>,
+    unit_warning: Option<String>,
     skipped: Skipped,
 }
 
 impl Reader {
-    /// The format in which the trace is read.
+    /// The format of the trace.
     pub fn format(&self) -> &'static FormatInfo {
         self.info
     }
 
-    /// The trace's name, as its errors give it.
+    /// The name of the trace, as in its errors.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What there is to say beside the records read so far.
+    /// What was found so far besides the records.
     pub fn metadata(&self) -> &TraceMetadata {
         &self.metadata
     }
 
-    /// The bad rows that were left out so far.
+    /// The invalid rows skipped so far.
     pub fn skipped(&self) -> &Skipped {
         &self.skipped
     }
@@ -66,20 +66,20 @@ impl Reader {
         self.origin
     }
 
-    /// All that someone who trusts the records should know, one line each: a unit that is
-    /// doubtful, rows that were left out, widened or moved. Complete when the records are read.
+    /// What users of the records should know, one line each: a doubtful unit, rows that were
+    /// skipped, ignored, widened or reordered. Complete when all records are read.
     pub fn notes(&self) -> Vec<String> {
-        let mut notes: Vec<String> = self.doubt.iter().cloned().collect();
+        let mut notes: Vec<String> = self.unit_warning.iter().cloned().collect();
         for (what, count) in &self.metadata.ignored {
             notes.push(format!(
-                "{} passed over: {what}, no read or write",
+                "{} ignored: {what}, not a read or write",
                 counted(*count, "row")
             ));
         }
         if self.metadata.widened > 0 {
             let count = self.metadata.widened;
             notes.push(format!(
-                "{} widened to the blocks of 512 bytes touched",
+                "{} widened to whole 512-byte blocks",
                 counted(count, "request")
             ));
         }
@@ -92,22 +92,19 @@ impl Reader {
         }
         if self.ordering.moved_count() > 0 {
             let count = self.ordering.moved_count();
-            notes.push(format!(
-                "{} moved to the place of their time",
-                counted(count, "record")
-            ));
+            notes.push(format!("{} reordered by arrival", counted(count, "record")));
         }
         notes.extend(self.skipped.lines());
         notes
     }
 
-    /// Reads until enough records wait for one of them to be the next.
+    /// Reads until the reorder buffer is full.
     #[inline]
     fn fill(&mut self) {
         while !self.is_read && !self.ordering.is_full() {
             match self.rows.next(&mut self.metadata) {
-                Ok(Some(record)) if !is_completed(&record) => {
-                    self.reject_row(endless(&self.name, &record));
+                Ok(Some(record)) if !has_valid_completion(&record) => {
+                    self.reject_row(completion_overflow(&self.name, &record));
                 }
                 Ok(Some(record)) => {
                     if let Err(latest) = self.ordering.put(record) {
@@ -130,14 +127,14 @@ impl Reader {
         }
     }
 
-    /// Looks at the records that come first.
+    /// Checks the first records.
     #[cold]
     fn begin(&mut self, first: &Record) {
         self.has_begun = true;
         if self.info.time_origin != TimeOrigin::Start {
             self.origin = first.arrival;
         }
-        self.doubt = plausible::doubt(
+        self.unit_warning = plausible::unit_warning(
             self.info.time_unit,
             self.info.time_origin == TimeOrigin::Unix,
             self.ordering.gaps(),
@@ -146,9 +143,9 @@ impl Reader {
     }
 }
 
-/// Whether the completion is an instant, where the trace has it.
+/// Whether the completion, if known, is a valid instant.
 #[inline]
-fn is_completed(record: &Record) -> bool {
+fn has_valid_completion(record: &Record) -> bool {
     let (Some(arrival), Some(response)) = (record.arrival, record.response) else {
         return true;
     };
@@ -159,7 +156,7 @@ fn is_completed(record: &Record) -> bool {
 }
 
 #[cold]
-fn endless(name: &str, record: &Record) -> TraceError {
+fn completion_overflow(name: &str, record: &Record) -> TraceError {
     let found = format!("{} s", record.response.unwrap_or_default().as_s());
     let expected = "a completion before 2^63 ns";
     TraceError::value(name, record.location, "response", &found, expected)
@@ -169,7 +166,7 @@ fn endless(name: &str, record: &Record) -> TraceError {
 fn late(name: &str, record: &Record, latest: Instant) -> TraceError {
     let found = record.arrival.unwrap_or_default().as_s();
     let expected = format!(
-        "no time before {} s, of a record far above: such a trace must be sorted first",
+        "no time before {} s, the arrival of a much earlier record: sort the trace first",
         latest.as_s()
     );
     TraceError::value(
@@ -209,27 +206,27 @@ impl Iterator for Reader {
     }
 }
 
-/// Opens the trace at `path`, in the format of the name `forced` or else in the one that its
-/// content shows; the first bad row ends it. The same as [`open_with`] these options.
+/// Opens the trace at `path`, in the format named `format` or, without a name, the one detected
+/// from its content. The first invalid row ends it. The same as [`open_with`] with these options.
 ///
 /// # Errors
 ///
 /// As [`open_with`].
-pub fn open(path: impl AsRef<Path>, forced: Option<&str>) -> Result<Reader, TraceError> {
+pub fn open(path: impl AsRef<Path>, format: Option<&str>) -> Result<Reader, TraceError> {
     let options = Options {
-        format: forced,
+        format,
         ..Options::default()
     };
     open_with(path, &options)
 }
 
-/// Opens the trace at `path`. gzip, zstd, xz and bzip2 are recognised by their first bytes. Where
-/// a trace is several files, such as one a processor, any of them opens all.
+/// Opens the trace at `path`. gzip, zstd, xz and bzip2 are recognised by their first bytes. If a
+/// trace is several files, such as one per processor, any of them opens all.
 ///
 /// # Errors
 ///
-/// A file that cannot be read, is a directory or empty; a name that is not in [`FORMATS`]; a
-/// content that fits no format, or several; what [`crate::Format::open`] finds wrong.
+/// A file that cannot be read, is a directory or empty; a format name that is not in [`FORMATS`];
+/// content that matches no format, or several; an error from [`crate::Format::open`].
 pub fn open_with(path: impl AsRef<Path>, options: &Options<'_>) -> Result<Reader, TraceError> {
     let path = first_part(path.as_ref());
     let mut source = source(&path)?;
@@ -242,7 +239,7 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options<'_>) -> Result<Reader
     begin(source, entry, options)
 }
 
-/// Reads a trace from `input`, as [`open`] does. `name` stands for the file in errors.
+/// Reads a trace from `input`, as [`open`] does. Errors name it `name`.
 ///
 /// # Errors
 ///
@@ -258,10 +255,10 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options<'_>) -> Result<Reader
 pub fn read(
     input: impl Read + Send + 'static,
     name: &str,
-    forced: Option<&str>,
+    format: Option<&str>,
 ) -> Result<Reader, TraceError> {
     let options = Options {
-        format: forced,
+        format,
         ..Options::default()
     };
     read_with(input, name, &options)
@@ -282,8 +279,8 @@ pub fn read_with(
     begin(source, entry, options)
 }
 
-/// All files that [`open`] reads for `path`, in their order: several where a trace is, such as one
-/// a processor, whichever of them `path` names.
+/// All files that [`open`] reads for `path`, in order: several if the trace has several, such as
+/// one per processor.
 pub fn files(path: impl AsRef<Path>) -> Vec<PathBuf> {
     let first = first_part(path.as_ref());
     let parts = FORMATS.iter().map(|entry| (entry.parts)(&first));
@@ -291,11 +288,11 @@ pub fn files(path: impl AsRef<Path>) -> Vec<PathBuf> {
     parts.next().unwrap_or_else(|| vec![first.clone()])
 }
 
-/// The file to begin with: `path`, or, where that is missing or empty, the first with content of
-/// the trace of several files that it is a part of, or that is called so.
+/// The file to begin with: `path` or, if that is missing or empty, the first file with content of
+/// the trace that it names or belongs to.
 fn first_part(path: &Path) -> PathBuf {
     let has_content = |path: &Path| path.metadata().is_ok_and(|file| file.len() > 0);
-    // What is no file (a pipe, a folder) has no length that says anything.
+    // The length of a pipe or a folder means nothing.
     let is_other = path.exists() && !path.is_file();
     if is_other || has_content(path) {
         return path.to_owned();
@@ -308,7 +305,7 @@ fn first_part(path: &Path) -> PathBuf {
 fn source(path: &Path) -> Result<ByteSource, TraceError> {
     let name = path.display().to_string();
     let file = File::open(path).map_err(|error| TraceError::io(&name, None, "open", error))?;
-    // A directory opens as a file does, and would only fail when it is read.
+    // A directory can be opened like a file, and would fail only when it is read.
     if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
         let detail = "found a directory, expected a trace file".to_owned();
         return Err(TraceError::new(ErrorKind::Io, &name, None, detail));
@@ -345,12 +342,12 @@ fn begin(
         failure: None,
         origin: None,
         has_begun: false,
-        doubt: None,
+        unit_warning: None,
         skipped: Skipped::default(),
     })
 }
 
-/// The entry of the format called `forced`, for the file `name`.
+/// The format called `format`, for the file `name`.
 fn find(forced: &str, name: &str) -> Result<&'static FormatEntry, TraceError> {
     let entry = FORMATS.iter().find(|entry| entry.info.name == forced);
     entry.ok_or_else(|| {
@@ -368,15 +365,15 @@ fn find(forced: &str, name: &str) -> Result<&'static FormatEntry, TraceError> {
     })
 }
 
-/// The one format whose `sniff` takes `head`. Not the first one: a file that two formats take
-/// would be read in the wrong unit of time, and nobody would see it.
+/// The only format whose `sniff` accepts `head`. A file that two formats accept is refused: it
+/// could be read in the wrong unit of time without anyone noticing.
 fn detect<'a>(
     table: &'a [FormatEntry],
     head: &[u8],
     name: &str,
 ) -> Result<&'a FormatEntry, TraceError> {
-    let fitting: Vec<&FormatEntry> = table.iter().filter(|entry| (entry.sniff)(head)).collect();
-    let detail = match fitting[..] {
+    let matching: Vec<&FormatEntry> = table.iter().filter(|entry| (entry.sniff)(head)).collect();
+    let detail = match matching[..] {
         [entry] => return Ok(entry),
         [] if let Some(format) = disabled_formats().iter().find(|f| (f.sniff)(head)) => {
             disabled_message(format)
@@ -385,15 +382,15 @@ fn detect<'a>(
             let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
             let first = String::from_utf8_lossy(first.trim_ascii_end());
             format!(
-                "format not recognised: line 1 is {}, expected one of {} (name the format if it \
-                 is one)",
+                "format not recognised: line 1 is {}, expected one of {} (or name the \
+                 format)",
                 Quoted(&first),
                 names(table.iter())
             )
         }
         _ => {
-            let fitting = names(fitting.into_iter());
-            format!("format: found what may be any of {fitting}, expected its name")
+            let matching = names(matching.into_iter());
+            format!("format: the content matches {matching}, expected the name of one")
         }
     };
     Err(TraceError::new(ErrorKind::Undetected, name, None, detail))
@@ -409,20 +406,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_that_two_formats_take_is_refused() {
+    fn content_that_matches_two_formats_is_refused() {
         let disksim = *FORMATS
             .iter()
             .find(|e| e.info.name == "disksim")
             .expect("in the table");
         let table = [disksim, FORMATS[0], disksim];
         let error = detect(&table, b"0.5 0 1 1 1\n", "x").unwrap_err();
-        let expected = "x: format: found what may be any of disksim, disksim, expected its name";
+        let expected = "x: format: the content matches disksim, disksim, expected the name of one";
         assert_eq!(error.to_string(), expected);
         assert_eq!(error.kind(), ErrorKind::Undetected);
     }
 
     #[test]
-    fn every_name_is_there_once() {
+    fn format_names_are_unique() {
         for (i, entry) in FORMATS.iter().enumerate() {
             let again = FORMATS[..i].iter().any(|e| e.info.name == entry.info.name);
             assert!(!again, "{}", entry.info.name);

@@ -1,4 +1,4 @@
-//! What one row of a trace says, whatever the format.
+//! One request of a trace, in any format.
 
 use std::fmt;
 
@@ -7,18 +7,18 @@ use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
 /// One request of a trace.
 ///
-/// Every format gives `op`, `start` and `sectors`; what it does not carry is `None`. A record
-/// always has at least one block and at most 65,536, and [`Self::end`] does not overflow.
+/// Every format gives `op`, `start` and `sectors`; the other fields may be `None`. A record has 1
+/// to 65,536 blocks, and [`Self::end`] does not overflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Where in the file it stands.
+    /// Its location in the file.
     pub location: Location,
-    /// When it reached the driver, since the trace's own zero or, where the format counts from
-    /// elsewhere, since the first record; at most 2^63 - 1 ns, and never before the arrival of an
-    /// earlier record. Either all records of a trace have it or none.
+    /// When it reached the driver, relative to the start of the trace or, where the format's
+    /// times have another origin, to the first record; at most 2^63 - 1 ns, and never before the
+    /// arrival of an earlier record. Either all records of a trace have it or none.
     pub arrival: Option<Instant>,
-    /// The trace's number of the device; 0 where the format knows one device only. Where devices
-    /// have names, their numbers follow the order of first appearance.
+    /// The device number in the trace; 0 where the format has one device only. Devices with names
+    /// are numbered in order of first appearance.
     pub device: u32,
     /// Direction.
     pub op: Op,
@@ -26,23 +26,23 @@ pub struct Record {
     pub start: Lbn,
     /// Number of 512-byte blocks.
     pub sectors: SectorCount,
-    /// Measured, from arrival to completion, which is at most 2^63 - 1 ns. In a trace without
-    /// arrivals, all responses and pauses up to any record add up to no more.
+    /// The measured time from arrival to completion; the completion is at most 2^63 - 1 ns. In a
+    /// trace without arrivals, the sum of responses and pauses up to any record is no more either.
     pub response: Option<Span>,
-    /// The last part of the response: measured from the start of the service to its completion.
+    /// The last part of the response: the measured time from the start of service to completion.
     pub service: Option<Span>,
-    /// Pause from this completion to the next issue.
+    /// The pause from this completion to the next issue.
     pub think: Option<Span>,
-    /// Requests that were at the driver when this one arrived.
+    /// The number of requests at the driver when this one arrived.
     pub queue: Option<u32>,
-    /// Whether somebody waits for it.
+    /// Whether a process waits for it.
     pub urgency: Option<Urgency>,
-    /// What the drive was seen to do.
+    /// What was observed of the drive's handling.
     pub observed: Option<Observed>,
 }
 
 impl Record {
-    /// A record of which no more is known than what every format gives.
+    /// A record with only the fields that every format gives.
     pub fn new(location: Location, op: Op, start: Lbn, sectors: SectorCount) -> Self {
         Self {
             location,
@@ -66,34 +66,34 @@ impl Record {
     }
 }
 
-/// Whether somebody waits for a request to complete.
+/// Whether a process waits for a request to complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Urgency {
     /// A process waits.
     Synchronous,
-    /// Nobody does: read-ahead, delayed writes.
+    /// No process waits: read-ahead, delayed writes.
     Asynchronous,
 }
 
-/// What was seen of a drive's handling of a request.
+/// What was observed of a drive's handling of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Observed {
     /// A read that the drive's buffer served.
     Hit,
     /// A read that went to the media.
     Miss,
-    /// How many times the drive left the bus during a write.
+    /// The number of times the drive disconnected from the bus during a write.
     Disconnects(u8),
 }
 
-/// Where something stands in a trace file. Displays as `17`, as `byte 4096`, or as `row 17`.
+/// A location in a trace file. Displays as `17`, `byte 4096` or `row 17`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Location {
-    /// A line, counted from one, the header included.
+    /// A line, counted from one, including the header.
     Line(u64),
-    /// In a binary format: bytes before it, in the file as it is when decompressed.
+    /// In a binary format: the byte offset in the decompressed file.
     Byte(u64),
-    /// In a format of columns: a row, counted from one.
+    /// In a columnar format: a row, counted from one.
     Row(u64),
 }
 

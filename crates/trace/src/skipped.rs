@@ -1,24 +1,24 @@
-//! The count of bad rows, by reason.
+//! Counts invalid rows by reason.
 
 use crate::error::{ErrorKind, TraceError};
 use crate::plural::counted;
 
-/// Bad rows that were left out, by what is wrong with them.
+/// Invalid rows that were skipped, by reason.
 #[derive(Clone, Debug, Default)]
 pub struct Skipped {
     reasons: Vec<SkipReason>,
 }
 
-/// Rows that were left out for the same reason.
+/// Rows that were skipped for the same reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkipReason {
-    /// What kind of error.
+    /// The kind of error.
     pub kind: ErrorKind,
-    /// The field that is wrong, if it is one.
+    /// The invalid field, if it is one.
     pub field: Option<String>,
-    /// How many rows.
+    /// The number of rows.
     pub count: u64,
-    /// The first of the errors, as it would have ended the trace.
+    /// The message of the first error.
     pub first: String,
 }
 
@@ -44,19 +44,19 @@ impl Skipped {
         }
     }
 
-    /// One line a reason.
+    /// One line per reason.
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
         self.reasons.iter().map(|reason| {
             let what = match (&reason.field, reason.kind) {
-                (Some(field), _) => format!("{field} with a value that it cannot have"),
-                (None, ErrorKind::FieldCount) => "too few or too many fields".to_owned(),
-                (None, ErrorKind::Truncated) => "a record cut short".to_owned(),
-                (None, _) => "no text of rows".to_owned(),
+                (Some(field), _) => format!("invalid {field}"),
+                (None, ErrorKind::FieldCount) => "wrong number of fields".to_owned(),
+                (None, ErrorKind::Truncated) => "truncated record".to_owned(),
+                (None, _) => "invalid text".to_owned(),
             };
             let SkipReason { count, first, .. } = reason;
             format!(
                 "{} skipped: {what}; the first: {first}",
-                counted(*count, "bad row")
+                counted(*count, "invalid row")
             )
         })
     }

@@ -1,4 +1,4 @@
-//! The bytes of a trace file: decompressed, buffered, and cut into lines or records in place.
+//! The bytes of a trace file: decompressed, buffered, and split into lines or records in place.
 
 use std::fs::File;
 use std::io::{self, Chain, Cursor, Read};
@@ -9,29 +9,29 @@ use crate::compression::{self, Bytes, MAGIC_BYTES};
 use crate::error::{ErrorKind, TraceError};
 use crate::record::Location;
 
-/// How many bytes are asked of a file at a time.
+/// Bytes read from a file at a time.
 const CHUNK: usize = 256 * 1024;
 
-/// How many bytes of a file the formats see to recognise it.
+/// Bytes of a file that formats see to recognise it.
 const HEAD: usize = 4096;
 
-/// What some spreadsheets write before UTF-8 (Unicode 16, section 23.8); no part of the text.
+/// Some spreadsheets write it before UTF-8 text (Unicode 16, section 23.8); it is skipped.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A trace file that is being read, from its first byte to its last, in flat memory.
+/// A trace file that is read from its first byte to its last, in constant memory.
 pub struct ByteSource {
     name: String,
     input: Bytes,
-    /// `buffer[start..end]` has been read from the input and not been handed out.
+    /// `buffer[start..end]` was read from the input and not consumed yet.
     buffer: Vec<u8>,
     start: usize,
     end: usize,
     /// Bytes before `buffer[start]`.
     offset: u64,
     is_exhausted: bool,
-    /// The same file, where it is on a disk and not compressed.
+    /// The file itself, if it is a regular file and not compressed.
     file: Option<File>,
-    /// Further files of the same trace, such as those of other processors.
+    /// Other files of the same trace, such as those of other processors.
     pub(crate) siblings: Vec<ByteSource>,
 }
 
@@ -40,7 +40,7 @@ impl ByteSource {
     ///
     /// # Errors
     ///
-    /// When its first bytes cannot be read or decompressed.
+    /// Its first bytes cannot be read or decompressed.
     pub fn new(input: impl Read + Send + 'static, name: &str) -> Result<Self, TraceError> {
         Self::with_file(input, None, name)
     }
@@ -51,7 +51,7 @@ impl ByteSource {
     ///
     /// As [`Self::new`].
     pub fn of_file(file: File, name: &str) -> Result<Self, TraceError> {
-        // A pipe has no places to go to.
+        // A pipe cannot seek.
         let is_on_disk = file.metadata().is_ok_and(|metadata| metadata.is_file());
         let again = is_on_disk.then(|| file.try_clone()).transpose();
         let again = again.map_err(|error| TraceError::io(name, None, "open", error))?;
@@ -91,8 +91,8 @@ impl ByteSource {
         &self.name
     }
 
-    /// The file itself, for a format that is not read from its first byte to its last; `None` for
-    /// what is no plain file on a disk. Who moves about in it reads nothing of the source.
+    /// The file itself, for a format that needs to seek; `None` if it is compressed or not a
+    /// regular file. A format that seeks in it must not read from the source.
     pub fn file(&self) -> Option<&File> {
         self.file.as_ref()
     }
@@ -103,22 +103,22 @@ impl ByteSource {
         &held[..held.len().min(HEAD)]
     }
 
-    /// Whether it is nothing but white space, as far as has been read.
+    /// Whether it is all white space, as far as was read.
     pub(crate) fn is_blank(&self) -> bool {
         self.is_exhausted && self.held().iter().all(u8::is_ascii_whitespace)
     }
 
-    /// Bytes before the next one.
+    /// The offset of the next byte.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// What is in memory of the rest of the file; at least the head before anything is taken.
+    /// The buffered part of the rest of the file; at least the head, before anything is consumed.
     pub(crate) fn held(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// Passes over the next line with its end, which only the last may lack; `None` at the end of
+    /// Consumes the next line with its newline, which only the last may lack; `None` at the end of
     /// the file.
     pub(crate) fn line(&mut self, max: usize) -> std::io::Result<Option<Line>> {
         let mut searched = 0;
@@ -146,13 +146,13 @@ impl ByteSource {
         }))
     }
 
-    /// The last `count` bytes that were passed over, all at once.
+    /// The last `count` bytes that were consumed, in one call.
     #[inline]
     pub(crate) fn taken(&self, count: usize) -> &[u8] {
         &self.buffer[self.start - count..self.start]
     }
 
-    /// The next `count` bytes without taking them; fewer at the end of the file.
+    /// The next `count` bytes without consuming them; fewer at the end of the file.
     pub(crate) fn peek(&mut self, count: usize) -> std::io::Result<&[u8]> {
         while self.end - self.start < count && self.refill()? {}
         let held = self.held();
@@ -173,11 +173,11 @@ impl ByteSource {
         Ok(self.buffer[at..].first_chunk())
     }
 
-    /// Sees to it that `count` bytes are held; how many are, which is none at the end of the file.
+    /// Buffers at least `count` bytes and returns `count`, or 0 at the end of the file.
     ///
     /// # Errors
     ///
-    /// An input that fails, or that ends before so many: the rest is passed over.
+    /// An input that fails, or that ends before `count` bytes; the rest is consumed.
     #[cold]
     pub(crate) fn require(&mut self, count: usize) -> Result<usize, TraceError> {
         let offset = self.offset;
@@ -197,7 +197,7 @@ impl ByteSource {
         ))
     }
 
-    /// Passes over `count` bytes.
+    /// Consumes `count` bytes.
     ///
     /// # Errors
     ///
@@ -211,7 +211,7 @@ impl ByteSource {
         Ok(())
     }
 
-    /// The error that the input failed here.
+    /// An I/O error at the current offset.
     pub(crate) fn failed(&self, doing: &str, error: std::io::Error) -> TraceError {
         TraceError::io(&self.name, Some(Location::Byte(self.offset)), doing, error)
     }
@@ -236,7 +236,7 @@ impl ByteSource {
         }
     }
 
-    /// Reads more, at the front what is held; whether there was more. Holds at most a chunk.
+    /// Reads more behind what is buffered, at most a chunk in all; false at the end of the input.
     fn refill(&mut self) -> std::io::Result<bool> {
         if self.is_exhausted {
             return Ok(false);
@@ -244,10 +244,7 @@ impl ByteSource {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
-        assert!(
-            self.end < self.buffer.len(),
-            "asked for more than is ever held"
-        );
+        assert!(self.end < self.buffer.len(), "the buffer is full");
         loop {
             match self.input.read(&mut self.buffer[self.end..]) {
                 Ok(0) => {
@@ -278,8 +275,8 @@ impl Read for ByteSource {
 
 /// A line of a file.
 pub(crate) enum Line {
-    /// Of so many bytes, its end included; [`ByteSource::taken`] has them.
+    /// Its length in bytes, including the newline; [`ByteSource::taken`] returns them.
     Text(usize),
-    /// It has more bytes than anybody wants.
+    /// It is longer than the limit.
     TooLong,
 }

@@ -1,4 +1,4 @@
-//! What the papers' tables say of a trace.
+//! Summarises a trace as the papers' tables do.
 //!
 //! worthington94 table 2: length, disks, requests, average size, read and sequential read
 //! percentages. liu05 table 4.2: the same with the maximum address and the coefficient of variation
@@ -14,69 +14,69 @@ use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 use crate::bins::Bins;
 use crate::record::Record;
 
-/// Cells of the chart of arrivals over time; half of them are in use at least.
+/// Cells of the histogram of arrivals over time; at least half of them are used.
 const TIME_CELLS: usize = 2048;
 
-/// Cells of a device's chart of addresses; few, for some traces have thousands of devices.
-const PLACE_CELLS: usize = 128;
+/// Cells of a device's histogram of addresses; few, as some traces have thousands of devices.
+const SPACE_CELLS: usize = 128;
 
-/// The longest queue that is counted by itself.
-const LONGEST: usize = 1023;
+/// The longest queue that is counted separately.
+const MAX_QUEUE: usize = 1023;
 
-/// Figures of a trace, in memory that grows with its devices and not with its length.
+/// The summary of a trace. Its memory grows with the number of devices, not with the length.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// How many requests.
+    /// The number of requests.
     pub requests_count: u64,
-    /// How many of them read.
+    /// The number of reads.
     pub reads_count: u64,
-    /// Reads that begin where their device's request before ended.
+    /// Reads that begin where the previous request of their device ended.
     pub sequential_reads_count: u64,
-    /// Requests of any direction that do.
+    /// Requests of either direction that do.
     pub sequential_count: u64,
-    /// Blocks of all requests.
+    /// The sum of the blocks of all requests.
     pub sectors: SectorCount,
-    /// How many requests have each size.
+    /// The number of requests of each size.
     pub sizes: BTreeMap<SectorCount, u64>,
     /// First and last arrival.
     pub arrivals: Option<(Instant, Instant)>,
     /// Times between arrivals.
     pub interarrivals: Moments,
-    /// Arrivals by their nanosecond.
+    /// Arrivals, in nanoseconds.
     pub over_time: Bins,
     /// Measured times from arrival to completion.
     pub responses: Measured,
     /// Measured times of service.
     pub services: Measured,
-    /// How many arrivals found how many requests at their device, where the trace tells; the last
-    /// stands for all that are longer.
+    /// By queue length, the number of arrivals that found it at their device, if the trace has it;
+    /// the last includes all longer queues.
     pub queues: Vec<u64>,
-    /// By their number.
+    /// By device number.
     pub devices: BTreeMap<u32, DeviceSummary>,
-    /// Completions to come, by device, of a trace that has responses and no queue lengths.
+    /// Future completions, by device, of a trace with responses and without queue lengths.
     outstanding: BinaryHeap<Reverse<(Instant, u32)>>,
 }
 
-/// Figures of one device.
+/// The summary of one device.
 #[derive(Clone, Debug)]
 pub struct DeviceSummary {
-    /// How many requests.
+    /// The number of requests.
     pub requests_count: u64,
-    /// How many of them read.
+    /// The number of reads.
     pub reads_count: u64,
-    /// One past the last block of any.
+    /// One past the last block of any request.
     pub end: Lbn,
-    /// Requests by their first block.
+    /// Requests, by first block.
     pub over_space: Bins,
-    /// Where its last request ended.
+    /// The end of its last request.
     next: Lbn,
     outstanding: u64,
 }
 
-/// Measured times: how many and how long.
+/// Measured times: their number and sum.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Measured {
-    /// How many there are.
+    /// How many.
     pub count: u64,
     sum_ns: i128,
 }
@@ -89,7 +89,7 @@ impl Measured {
         }
     }
 
-    /// Their mean to the nanosecond below; `None` where there are none.
+    /// Their mean, rounded down to the nanosecond; `None` if there are none.
     pub fn mean(&self) -> Option<Span> {
         let mean = self.sum_ns.checked_div(self.count.into())?;
         Some(Span::from_ns(mean as i64))
@@ -118,7 +118,7 @@ impl Default for Summary {
 }
 
 impl Summary {
-    /// Counts a record in; they come in the order of their arrivals.
+    /// Adds a record; records come in order of arrival.
     pub fn record(&mut self, record: &Record) {
         self.requests_count += 1;
         self.reads_count += u64::from(record.op.is_read());
@@ -154,14 +154,14 @@ impl Summary {
             (None, Some(arrival), Some(response)) => self.outstanding_at(arrival, response, record),
             _ => return,
         };
-        let length = (length as usize).min(LONGEST);
+        let length = (length as usize).min(MAX_QUEUE);
         if length >= self.queues.len() {
             self.queues.resize(length + 1, 0);
         }
         self.queues[length] += 1;
     }
 
-    /// How many requests of its device are not completed when `record` arrives.
+    /// The number of requests of its device that are not completed when `record` arrives.
     fn outstanding_at(&mut self, arrival: Instant, response: Span, record: &Record) -> u64 {
         while let Some(&Reverse((done, device))) = self.outstanding.peek() {
             if done > arrival {
@@ -195,7 +195,7 @@ impl Default for DeviceSummary {
             requests_count: 0,
             reads_count: 0,
             end: Lbn(0),
-            over_space: Bins::new(PLACE_CELLS),
+            over_space: Bins::new(SPACE_CELLS),
             next: Lbn(0),
             outstanding: 0,
         }
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_traced_queue_length_is_believed() {
+    fn traced_queue_lengths_are_used() {
         let mut found = Summary::default();
         for queue in [0, 2, 2, 5_000] {
             found.record(&Record {

@@ -1,4 +1,4 @@
-//! Text formats of one record a line.
+//! Text formats with one record per line.
 
 use crate::error::TraceError;
 use crate::format::{RowReader, TraceMetadata};
@@ -6,7 +6,7 @@ use crate::lines::{Lines, Row};
 use crate::record::Record;
 use crate::source::ByteSource;
 
-/// Parses each line by itself. `P` gives a line's record, or `None` for a line without one.
+/// Parses each line on its own. `P` returns a line's record, or `None` for a line without one.
 pub(crate) struct TextRows<P> {
     lines: Lines,
     parse: P,
@@ -21,7 +21,7 @@ where
         Self::after(Lines::new(source), parse)
     }
 
-    /// The lines that are left.
+    /// The remaining lines.
     pub(crate) fn after(lines: Lines, parse: P) -> Box<dyn RowReader> {
         Box::new(Self { lines, parse })
     }

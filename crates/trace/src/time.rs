@@ -17,19 +17,19 @@ pub enum TimeUnit {
     Nanoseconds,
 }
 
-/// Why a text is no time.
+/// Why a text is not a valid time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InvalidTime {
-    /// Something else than digits, or digits, a point and digits.
+    /// It is not digits, or digits, a point and digits.
     NotDecimal,
-    /// A decimal number below zero.
+    /// It is below zero.
     Negative,
-    /// More than 2^63 - 1 ns.
+    /// It is more than 2^63 - 1 ns.
     TooLong,
 }
 
 impl TimeUnit {
-    /// The unit's word, in the plural.
+    /// The unit's name, in the plural.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Seconds => "seconds",
@@ -41,7 +41,7 @@ impl TimeUnit {
     }
 
     /// Decimal places from this unit down to the nanosecond.
-    const fn places(self) -> usize {
+    const fn decimals(self) -> usize {
         match self {
             Self::Seconds => 9,
             Self::Milliseconds => 6,
@@ -51,10 +51,10 @@ impl TimeUnit {
         }
     }
 
-    /// Reads a decimal number of this unit as nanoseconds in `[0, 2^63)`. Digits below the
-    /// nanosecond round to the nearest, halves up.
+    /// Parses a decimal number of this unit as nanoseconds in `[0, 2^63)`. Digits below the
+    /// nanosecond are rounded to the nearest, halves up.
     ///
-    /// Not by way of `f64`: from 2^53 ns (104 days) on that would lose nanoseconds.
+    /// Does not use `f64`, which would lose nanoseconds from 2^53 ns (104 days) on.
     #[inline]
     pub(crate) fn parse_ns(self, text: &[u8]) -> Result<i64, InvalidTime> {
         match self.parse_short(text) {
@@ -63,7 +63,7 @@ impl TimeUnit {
         }
     }
 
-    /// A number whose last digit is no less than a nanosecond: nearly all.
+    /// Parses a number without digits below the nanosecond: nearly all are.
     #[inline]
     fn parse_short(self, text: &[u8]) -> Option<i64> {
         let (whole, fraction, decimals) = match find(b'.', text) {
@@ -73,7 +73,7 @@ impl TimeUnit {
             }
             None => (digits(text)?, 0, 0),
         };
-        let missing = self.places().checked_sub(decimals)?;
+        let missing = self.decimals().checked_sub(decimals)?;
         let whole = i64::try_from(whole).ok()?;
         // At most nine decimals.
         let value = whole
@@ -82,7 +82,7 @@ impl TimeUnit {
         value.checked_mul(POWERS_OF_TEN[missing])
     }
 
-    /// Any number, and why it is none.
+    /// Parses any number.
     fn parse_any(self, text: &[u8]) -> Result<i64, InvalidTime> {
         if let Some(rest) = text.strip_prefix(b"-") {
             return Err(match self.parse_any(rest) {
@@ -98,9 +98,9 @@ impl TimeUnit {
         if !is_digits(whole) || !is_digits(fraction) {
             return Err(InvalidTime::NotDecimal);
         }
-        let kept = fraction.len().min(self.places());
+        let kept = fraction.len().min(self.decimals());
         let mut ns: i64 = 0;
-        let zeros = b"000000000"[..self.places() - kept].iter();
+        let zeros = b"000000000"[..self.decimals() - kept].iter();
         for digit in whole.iter().chain(fraction[..kept].iter()).chain(zeros) {
             ns = times_ten_plus(ns, digit - b'0').ok_or(InvalidTime::TooLong)?;
         }
@@ -111,7 +111,7 @@ impl TimeUnit {
 
     /// Nanoseconds in one of the unit.
     pub(crate) const fn ns(self) -> i64 {
-        POWERS_OF_TEN[self.places()]
+        POWERS_OF_TEN[self.decimals()]
     }
 
     /// Writes `ns` in the unit, to the last decimal place that is not zero.
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_nanosecond_is_the_last() {
+    fn the_largest_time_is_accepted() {
         let ms = |text: &str| TimeUnit::Milliseconds.parse_ns(text.as_bytes());
         assert_eq!(ms("9223372036854.775807"), Ok(i64::MAX));
         assert_eq!(ms("9223372036854.7758074"), Ok(i64::MAX));
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn other_spellings_are_no_times() {
+    fn other_spellings_are_rejected() {
         for text in [
             "", ".", "5.", ".5", "+5", "1e3", "NaN", "nan", "inf", "1,5", " 5", "5 ", "0x5",
             "1.2.3", "--5", "-", "-x", "1_000", "\u{0665}",
@@ -196,18 +196,18 @@ mod tests {
     }
 
     proptest! {
-        /// Written with a known count of nanoseconds and a tail below them, a time reads back as
-        /// that count, plus one when the tail is half a nanosecond or more.
+        /// A time written with a known number of nanoseconds and digits below them is read as that
+        /// number, plus one when those digits are half a nanosecond or more.
         #[test]
-        fn what_was_written_is_read(ns in 0..i64::MAX, tail in 0..1000i64) {
-            for (unit, scale, places) in [
+        fn times_round_trip(ns in 0..i64::MAX, tail in 0..1000i64) {
+            for (unit, scale, decimals) in [
                 (TimeUnit::Seconds, 1_000_000_000, 9),
                 (TimeUnit::Milliseconds, 1_000_000, 6),
                 (TimeUnit::Microseconds, 1_000, 3),
                 (TimeUnit::Ticks, 100, 2),
             ] {
                 let (whole, part) = (ns / scale, ns % scale);
-                let text = format!("{whole}.{part:0places$}{tail:03}");
+                let text = format!("{whole}.{part:0decimals$}{tail:03}");
                 let expected = ns + i64::from(tail >= 500);
                 prop_assert_eq!(unit.parse_ns(text.as_bytes()), Ok(expected));
                 let mut written = Vec::new();

@@ -1,4 +1,4 @@
-//! Writes traces down, in the formats that have an [`RowWriter`].
+//! Writes traces, in the formats that have a [`RowWriter`].
 
 use std::io::Write;
 
@@ -9,29 +9,29 @@ use crate::formats::FORMATS;
 use crate::plural::counted;
 use crate::record::Record;
 
-/// A trace that is being written, in flat memory.
+/// Writes a trace in constant memory.
 pub struct Writer<W: Write> {
     name: String,
     info: &'static FormatInfo,
-    emit: Box<dyn RowWriter>,
+    rows: Box<dyn RowWriter>,
     output: W,
     buffer: Vec<u8>,
     count: u64,
 }
 
-/// Rows are written in pieces of about so many bytes.
+/// Rows are written in chunks of about this many bytes.
 const CHUNK: usize = 128 * 1024;
 
 impl<W: Write> Writer<W> {
-    /// Writes to `output` in the format called `format`. `name` stands for the file in errors.
+    /// Writes to `output` in the format called `format`. Errors name the output `name`.
     ///
     /// # Errors
     ///
-    /// A name of no format that can be written.
+    /// A name that is not a writable format.
     pub fn new(output: W, name: &str, format: &str) -> Result<Self, TraceError> {
         let writable = || writable().map(|(entry, _)| entry.info.name);
         let found = self::writable().find(|(entry, _)| entry.info.name == format);
-        let Some((entry, emit)) = found else {
+        let Some((entry, writer)) = found else {
             let detail = match disabled_formats().iter().find(|other| other.name == format) {
                 Some(other) => disabled_message(other),
                 None => format!(
@@ -50,20 +50,20 @@ impl<W: Write> Writer<W> {
         Ok(Self {
             name: name.to_owned(),
             info: &entry.info,
-            emit: emit(),
+            rows: writer(),
             output,
             buffer: Vec::with_capacity(2 * CHUNK),
             count: 0,
         })
     }
 
-    /// Adds a record, which must not arrive before the one before it.
+    /// Writes a record, which must not arrive before the previous one.
     ///
     /// # Errors
     ///
     /// A record that the format cannot hold; an output that cannot be written.
     pub fn write(&mut self, record: &Record) -> Result<(), TraceError> {
-        let written = self.emit.record(record, &mut self.buffer);
+        let written = self.rows.record(record, &mut self.buffer);
         written.map_err(|why| self.unwritable(why, Some(record)))?;
         self.count += 1;
         if self.buffer.len() >= CHUNK {
@@ -72,29 +72,29 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Ends the trace; what there is to say about it, one line each.
+    /// Ends the trace and returns notes about it, one line each.
     ///
     /// # Errors
     ///
     /// As [`Self::write`].
     pub fn finish(mut self) -> Result<Vec<String>, TraceError> {
-        let ended = self.emit.end(&mut self.buffer);
+        let ended = self.rows.end(&mut self.buffer);
         ended.map_err(|why| self.unwritable(why, None))?;
         self.flush()?;
         let flushed = self.output.flush();
         flushed.map_err(|error| TraceError::io(&self.name, None, "write", error))?;
-        let rounded = self.emit.rounded_count();
+        let rounded = self.rows.rounded_count();
         let note = || {
             let unit = self.info.time_unit.name();
             format!(
-                "{} rounded to whole {unit}, which is all that the format holds",
+                "{} rounded to whole {unit}, the resolution of the format",
                 counted(rounded, "time")
             )
         };
         Ok((rounded > 0).then(note).into_iter().collect())
     }
 
-    /// How many records were written.
+    /// The number of records written.
     pub fn records_count(&self) -> u64 {
         self.count
     }
@@ -115,9 +115,9 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// The formats that can be written, and what writes them.
+/// The formats that can be written, and functions that make their writers.
 pub fn writable() -> impl Iterator<Item = (&'static FormatEntry, fn() -> Box<dyn RowWriter>)> {
     FORMATS
         .iter()
-        .filter_map(|entry| Some((entry, entry.emit?)))
+        .filter_map(|entry| Some((entry, entry.writer?)))
 }

@@ -1,5 +1,4 @@
-//! What the measured traces say about behaviours that the model takes from them: the counts of
-//! ARCHITECTURE.md, "Behaviours settled by measurement".
+//! Evidence in the measured traces for behaviours of the model: the counts in ARCHITECTURE.md, "Behaviours settled by measurement".
 
 use std::path::Path;
 
@@ -7,7 +6,7 @@ use diskarm_core::request::Op;
 use diskarm_core::units::Span;
 use diskarm_trace::{Observed, Record, open};
 
-/// The rows of a drive's trace, or `None`, visibly, without the reference data.
+/// The rows of a drive's trace; prints a note and returns `None` without the reference data.
 fn rows(drive: &str) -> Option<Vec<Record>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let path = root.join(format!("../shared/validation/{drive}.csv"));
@@ -16,10 +15,10 @@ fn rows(drive: &str) -> Option<Vec<Record>> {
         return None;
     }
     let rows = open(&path, None).and_then(Iterator::collect);
-    Some(rows.expect("a sound trace"))
+    Some(rows.expect("a valid trace"))
 }
 
-/// How a read lies to an earlier request.
+/// The position of a read relative to an earlier request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Relation {
     Within,
@@ -28,7 +27,7 @@ enum Relation {
     Behind,
 }
 
-/// Near is within a segment of `segment` blocks.
+/// Near means within a segment of `segment` blocks.
 fn relation(read: &Record, earlier: &Record, segment: u64) -> Option<Relation> {
     let (start, from, end) = (read.start.0, earlier.start.0, earlier.end().0);
     if start >= from && read.end().0 <= end {
@@ -44,8 +43,8 @@ fn relation(read: &Record, earlier: &Record, segment: u64) -> Option<Relation> {
     }
 }
 
-/// Reads whose newest near request among the five before is of direction `op` and lies to them
-/// as `wanted`, sequential ones apart: (misses, all).
+/// Reads whose newest near request among the previous five has direction `op` and relative position
+/// `wanted`, without sequential ones: (misses, all).
 fn misses(drive: &Seagate, rows: &[Record], op: Op, wanted: Relation) -> (usize, usize) {
     let (mut missed, mut all) = (0, 0);
     for i in 6..rows.len() {
@@ -66,7 +65,7 @@ fn misses(drive: &Seagate, rows: &[Record], op: Op, wanted: Relation) -> (usize,
     (missed, all)
 }
 
-/// A drive, and how a hit is told: by a response below overhead and bus transfer.
+/// A drive, and how to recognise a hit: its response is less than overhead and bus transfer.
 struct Seagate {
     name: &'static str,
     /// Blocks of a segment.
@@ -101,7 +100,7 @@ fn of_both(op: Op, wanted: Relation) -> Option<(usize, usize)> {
 }
 
 #[test]
-fn delivered_data_are_gone() {
+fn delivered_data_are_dropped() {
     let Some(again) = of_both(Op::Read, Relation::Within) else {
         return;
     };
@@ -118,7 +117,7 @@ fn a_write_within_read_ahead_drops_it() {
 }
 
 #[test]
-fn a_non_sequential_write_behind_a_write_disconnects_once_more() {
+fn a_non_sequential_write_after_a_write_disconnects_once_more() {
     let Some(rows) = rows("hp-c2247") else { return };
     let (mut three, mut two) = (0, 0);
     for pair in rows.windows(2).filter(|pair| pair[1].op == Op::Write) {

@@ -1,4 +1,4 @@
-//! What is read: by hand, from the real measurements, and written at random.
+//! Records: written by hand, from real measurements, and random.
 
 use std::fmt::Write;
 use std::io::Cursor;
@@ -15,7 +15,7 @@ fn records(bytes: &[u8], forced: Option<&str>) -> Vec<Record> {
 }
 
 #[test]
-fn columns_stand_in_any_order() {
+fn columns_can_have_any_order() {
     let bytes = b"think_us,sectors,lbn,response_us,observed,op\r\n\
         20.001,8,64,1000.5,miss,R\r\n\
         0,65536,0,7,three_disconnects,W\r\n\
@@ -52,7 +52,7 @@ fn columns_stand_in_any_order() {
 }
 
 #[test]
-fn disksim_fields_in_their_order() {
+fn disksim_fields() {
     let bytes = b"0 0 1 2 0\n 1.000001\t3  100 8 0x11 \r\n1.000001 1 7 1 0X2";
     let row = |line, ns, device, op, start, sectors| Record {
         location: Location::Line(line),
@@ -76,14 +76,14 @@ fn disksim_fields_in_their_order() {
     assert_eq!(records(bytes, None), expected);
 }
 
-/// Whole milliseconds alone may be another simulator's nanoseconds; hexadecimal flags are not.
+/// Whole milliseconds may be another simulator's nanoseconds, but not with hexadecimal flags.
 #[test]
-fn hexadecimal_flags_tell_disksim() {
+fn hexadecimal_flags_identify_disksim() {
     let bytes = b"17 0 5 8 1\n23 0 5 8 0x0\n";
     assert_eq!(records(bytes, None), records(bytes, Some("disksim")));
 }
 
-/// A file of `../shared`; `None`, visibly, where it is absent.
+/// A file of `../shared`; prints a note and returns `None` if it is absent.
 fn shared(file: &str) -> Option<std::path::PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../../shared")
@@ -95,7 +95,7 @@ fn shared(file: &str) -> Option<std::path::PathBuf> {
     Some(path)
 }
 
-/// What a real trace adds up to.
+/// The totals of a real trace.
 #[derive(Default)]
 struct Sums {
     rows: u64,
@@ -123,8 +123,8 @@ impl Sums {
     }
 }
 
-/// Drive, rows, reads, sum of responses in ns, of pauses in ns, of sectors, of first blocks: made
-/// with Python's `csv` and `decimal`, which are exact.
+/// Drive, rows, reads, sum of responses in ns, of pauses in ns, of sectors, of first blocks:
+/// computed with Python's `csv` and `decimal`, which are exact.
 const MEASURED: &str = "\
 dec-rz26                    7980 5424 126153824000 110652092562 134638  8224108004
 hp-c2247                    9999 5115 152966946940 141908397490 164974 10274025047
@@ -135,7 +135,7 @@ seagate-st41601n            9999 6677 146153357940 139228279565 164077 132449700
 ";
 
 #[test]
-fn the_measured_drives_add_up() {
+fn totals_of_the_measured_drives() {
     for line in MEASURED.lines() {
         let (drive, numbers) = line.split_once(' ').unwrap();
         let numbers: Vec<i64> = numbers
@@ -160,7 +160,7 @@ fn the_measured_drives_add_up() {
 
 /// Counted with `cut -d, -f2 | sort | uniq -c`.
 #[test]
-fn the_c2247_shows_its_hits_and_disconnects() {
+fn hits_and_disconnects_of_the_c2247() {
     let Some(path) = shared("validation/hp-c2247.csv") else {
         return;
     };
@@ -179,7 +179,7 @@ fn the_c2247_shows_its_hits_and_disconnects() {
 /// Arrivals in nanoseconds in the columns of DiskSim: read as milliseconds, a minute would last
 /// two years.
 #[test]
-fn another_simulators_trace_is_not_taken_for_disksims() {
+fn an_mqsim_trace_is_not_read_as_disksim() {
     for file in ["websearch-60s.mqsim", "tpcc-1s.mqsim"] {
         let Some(path) = shared(&format!("traces/{file}")) else {
             return;
@@ -188,14 +188,14 @@ fn another_simulators_trace_is_not_taken_for_disksims() {
     }
 }
 
-/// A request in whole numbers, and how its line is written.
+/// A request in whole numbers, and the spelling of its line.
 #[derive(Clone, Debug)]
 struct Written {
     read: bool,
     start: u64,
     sectors: u64,
     device: u32,
-    /// Since the arrival before; or the response.
+    /// Since the previous arrival; or the response.
     first_ns: i64,
     think_ns: i64,
     observed: u8,
@@ -271,7 +271,7 @@ fn ends(crlf: bool, last_end: bool, mut text: String) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn a_measured_trace_reads_back(
+    fn measured_traces_round_trip(
         requests in prop::collection::vec(a_request(), 1..20),
         order in Just([0usize, 1, 2, 3, 4, 5]).prop_shuffle(),
         with_observed: bool,
@@ -307,7 +307,7 @@ proptest! {
     }
 
     #[test]
-    fn a_disksim_trace_reads_back(
+    fn disksim_traces_round_trip(
         requests in prop::collection::vec(a_request(), 1..20),
         crlf: bool,
         last_end: bool,
@@ -337,14 +337,14 @@ proptest! {
     }
 }
 
-/// Rows of a measured trace of which some are good.
+/// Rows of a measured trace, some of them valid.
 const ROW: &str = "[RW],(hit)?,[0-9]{1,22},[0-9]{1,11},[-0-9.]{1,22},[0-9]{1,3}";
 
-/// Rows of a DiskSim trace of which some are good.
+/// Rows of a DiskSim trace, some of them valid.
 const NUMBERS: &str = "[-0-9.]{1,22}( [0-9]{1,20}){3} (0x)?[0-9a-f]{1,9}";
 
-/// Reads to the end or to an error; either is well, a panic is not. Every row is a record or
-/// an error: without one, there are as many records as lines that are not blank.
+/// Reads to the end or to an error; both are fine, but no panic. Each row is a record or an error:
+/// without an error, there are as many records as lines that are not blank.
 fn read_anything(bytes: &[u8]) {
     let lines = bytes
         .split(|b| *b == b'\n')
@@ -362,12 +362,12 @@ fn read_anything(bytes: &[u8]) {
 
 proptest! {
     #[test]
-    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn arbitrary_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         read_anything(&bytes);
     }
 
     #[test]
-    fn nearly_good_bytes_are_read_or_refused(
+    fn almost_valid_bytes_are_read_or_refused(
         rows in prop::collection::vec(ROW, 0..5),
         numbers in prop::collection::vec(NUMBERS, 0..5),
         at: prop::sample::Index,
@@ -387,7 +387,7 @@ proptest! {
     }
 }
 
-/// What spreadsheets write before UTF-8 is no part of the first name or number.
+/// A byte order mark before UTF-8 is not part of the first name or number.
 #[test]
 fn a_byte_order_mark_is_skipped() {
     for text in [

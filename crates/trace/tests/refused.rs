@@ -1,4 +1,4 @@
-//! Every way in which a trace can be broken, with the exact line that says so.
+//! Every kind of invalid trace, with its exact error message.
 
 use std::error::Error;
 use std::io::{self, Cursor, Read};
@@ -8,7 +8,7 @@ use diskarm_trace::{ErrorKind, FORMATS, Location, TraceError, open, read};
 const HEADER: &str = "op,observed,lbn,sectors,response_us,think_us\n";
 
 /// The error of a trace, and how many records came before it.
-fn reject_row(bytes: &[u8], name: &str, forced: Option<&str>) -> (usize, TraceError) {
+fn refuse(bytes: &[u8], name: &str, forced: Option<&str>) -> (usize, TraceError) {
     let mut records = 0;
     let mut trace = match read(Cursor::new(bytes.to_vec()), name, forced) {
         Ok(trace) => trace,
@@ -35,19 +35,19 @@ fn assert_refused(bytes: impl AsRef<[u8]>, name: &str, records: usize, expected:
     } else {
         "disksim"
     };
-    let (before, error) = reject_row(bytes.as_ref(), name, Some(format));
+    let (before, error) = refuse(bytes.as_ref(), name, Some(format));
     assert_eq!(error.to_string(), expected);
     assert_eq!(before, records, "{expected}");
     assert_eq!(error.to_string().lines().count(), 1);
 }
 
-/// A measured trace of a good row and `row`, which must be refused with `expected`.
+/// A measured trace of a valid row and `row`, which must be refused with `expected`.
 fn measured_row(row: &str, expected: &str) {
     let bytes = format!("{HEADER}R,hit,5,8,1000.5,20.0\n{row}\n");
     assert_refused(bytes, "x.csv", 1, &format!("x.csv:3: {expected}"));
 }
 
-/// A DiskSim trace of a good row and `row`, which must be refused with `expected`.
+/// A DiskSim trace of a valid row and `row`, which must be refused with `expected`.
 fn disksim_row(row: &str, expected: &str) {
     let bytes = format!("1.5 0 5 8 1\n{row}\n");
     assert_refused(bytes, "x.trace", 1, &format!("x.trace:2: {expected}"));
@@ -82,7 +82,7 @@ fn measured_headers() {
     ] {
         assert_refused(header, "x.csv", 0, &format!("x.csv:1: header: {expected}"));
     }
-    let (_, error) = reject_row(b"op,op,lbn\n", "x.csv", None);
+    let (_, error) = refuse(b"op,op,lbn\n", "x.csv", None);
     assert_eq!(error.kind(), ErrorKind::Header);
 }
 
@@ -97,7 +97,7 @@ fn measured_fields() {
     measured_row("R", "found 1 field, expected 6");
     measured_row("R,hit,5,8,1000,5,20,0", "found 8 fields, expected 6");
     let cut = format!("{HEADER}R,hit,5,8,1000.5,20.0\nW,,16,4,9");
-    let expected = "x.csv:3: found 5 fields, expected 6: no think_us (the last line is cut short)";
+    let expected = "x.csv:3: found 5 fields, expected 6: no think_us (the last line is truncated)";
     assert_refused(cut, "x.csv", 1, expected);
     let cut = format!("{HEADER}R,hit,5,8,1000.5,20.");
     let expected = r#"x.csv:2: think_us: found "20.", expected microseconds as a decimal number"#;
@@ -124,7 +124,7 @@ fn measured_operations() {
 }
 
 #[test]
-fn measured_places() {
+fn measured_blocks() {
     let lbn = "expected a whole number from 0 to 18446744073709551615";
     for text in [
         "",
@@ -157,7 +157,7 @@ fn measured_places() {
         measured_row(&format!("R,,5,{text},1.0,2.0"), &expected);
     }
     let beyond =
-        r#"lbn: found "18446744073709551608", expected the request to end below block 2^64"#;
+        r#"lbn: found "18446744073709551608", expected a request that ends below block 2^64"#;
     measured_row("R,,18446744073709551608,8,1.0,2.0", beyond);
 }
 
@@ -180,7 +180,7 @@ fn measured_times() {
     measured_row("R,,5,8,2.0,-0.001", negative);
     let long = r#"response_us: found "9223372036854775.808", expected microseconds below 2^63 ns"#;
     measured_row("R,,5,8,9223372036854775.808,2.0", long);
-    // One at a time each fits; with the 1000.5 + 20.0 us of the row before they do not.
+    // Each fits on its own, but not with the 1000.5 + 20.0 us of the previous row.
     let sum = "expected responses and pauses that add up to less than 2^63 ns";
     let max = "9223372036853755.308";
     measured_row(
@@ -202,7 +202,7 @@ fn disksim_fields() {
         "# 2.5 0 5 8",
         r##"arrival_ms: found "#", expected milliseconds as a decimal number"##,
     );
-    let expected = "x.trace:1: found 3 fields, expected 5: no blocks (the last line is cut short)";
+    let expected = "x.trace:1: found 3 fields, expected 5: no blocks (the last line is truncated)";
     assert_refused("1.5 0 5", "x.trace", 0, expected);
 }
 
@@ -217,8 +217,7 @@ fn disksim_values() {
     disksim_row("-1.0 0 5 8 1", negative);
     let long = r#"arrival_ms: found "9223372036854.775808", expected milliseconds below 2^63 ns"#;
     disksim_row("9223372036854.775808 0 5 8 1", long);
-    let back =
-        r#"arrival_ms: found "1.499999", expected no time before 1.500000, of the line above"#;
+    let back = r#"arrival_ms: found "1.499999", expected no time before 1.500000, that of the previous line"#;
     disksim_row("1.499999 0 5 8 1", back);
     for text in ["-1", "x", "4294967296"] {
         let expected =
@@ -254,7 +253,7 @@ fn disksim_values() {
 }
 
 #[test]
-fn text_that_is_none() {
+fn invalid_text() {
     let mut bytes = format!("{HEADER}R,,5,8,1.0,2.0\n").into_bytes();
     bytes.extend_from_slice(b"R,\xff,5,8,1.0,2.0\n");
     assert_refused(
@@ -279,7 +278,7 @@ fn text_that_is_none() {
         trace.all(|record| record.is_ok()),
         "a line of 65,536 bytes, its end included"
     );
-    // A long value is shown by its first 40 characters, and never breaks the line.
+    // Only the first 40 characters of a long value are shown, on one line.
     let long = format!("op: found {:?}..., expected R or W", "\u{e9}\r".repeat(20));
     measured_row(&format!("{},,5,8,1.0,2.0", "\u{e9}\r".repeat(30)), &long);
 }
@@ -288,7 +287,7 @@ fn text_that_is_none() {
 fn files_without_rows() {
     for forced in [None, Some("measured"), Some("disksim")] {
         for bytes in ["", "\n", "  \r\n\n"] {
-            let (_, error) = reject_row(bytes.as_bytes(), "x", forced);
+            let (_, error) = refuse(bytes.as_bytes(), "x", forced);
             assert_eq!(error.to_string(), "x: found no rows, expected at least one");
             assert_eq!(error.kind(), ErrorKind::Empty);
         }
@@ -315,8 +314,8 @@ fn files_without_rows() {
 }
 
 #[test]
-fn formats_that_are_none() {
-    let (_, error) = reject_row(b"1.5 0 5 8 1\n", "x", Some("DiskSim"));
+fn unknown_formats() {
+    let (_, error) = refuse(b"1.5 0 5 8 1\n", "x", Some("DiskSim"));
     let known: Vec<&str> = FORMATS.iter().map(|entry| entry.info.name).collect();
     let known = known.join(", ");
     let expected = format!(r#"x: format: found "DiskSim", expected one of {known}"#);
@@ -327,48 +326,48 @@ fn formats_that_are_none() {
         (b"\xff\xfe1 2", "\u{fffd}\u{fffd}1 2"),
         (b"\n1.5 0 5 8 1\n", ""),
         (b"1,2,3,x,5\n", "1,2,3,x,5"),
-        // May be nanoseconds as well as milliseconds.
+        // Could be nanoseconds or milliseconds.
         (b"17 0 5 8 1\n23 0 5 8 0\n", "17 0 5 8 1"),
     ] {
-        let (_, error) = reject_row(bytes, "x", None);
+        let (_, error) = refuse(bytes, "x", None);
         let expected = format!(
-            "x: format not recognised: line 1 is {first:?}, expected one of {known} (name the \
-             format if it is one)"
+            "x: format not recognised: line 1 is {first:?}, expected one of {known} (or name the \
+             format)"
         );
         assert_eq!(error.to_string(), expected);
         assert_eq!(error.kind(), ErrorKind::Undetected);
     }
 }
 
-/// A build without the feature says what it would take.
+/// A build without the feature says how to enable it.
 #[cfg(not(feature = "parquet"))]
 #[test]
-fn formats_that_are_left_out() {
+fn unsupported_formats() {
     for (bytes, name) in [
         (&b"PAR1\x15\x04"[..], "parquet"),
         (b"ARROW1\0\0", "arrow"),
         (b"\xff\xff\xff\xff\x98\x01\0\0\x10", "arrow"),
     ] {
         let expected = format!(
-            "x: format: found {name:?}, which this build leaves out: build it with --features \
+            "x: format: found {name:?}, which this build does not support: build with --features \
              parquet"
         );
-        let (_, error) = reject_row(bytes, "x", None);
+        let (_, error) = refuse(bytes, "x", None);
         assert_eq!(error.to_string(), expected);
         assert_eq!(error.kind(), ErrorKind::Undetected);
-        let (_, error) = reject_row(b"0.5 0 1 1 1\n", "x", Some(name));
+        let (_, error) = refuse(b"0.5 0 1 1 1\n", "x", Some(name));
         assert_eq!(error.to_string(), expected);
         assert_eq!(error.kind(), ErrorKind::UnknownFormat);
         let error = diskarm_trace::Writer::new(Vec::new(), "x", name).err();
         assert_eq!(error.map(|error| error.to_string()), Some(expected));
     }
-    // No multiple of 8, as the first message of a stream is.
-    let (_, error) = reject_row(b"\xff\xff\xff\xff\x99\x01\0\0\x10", "x", None);
+    // Not a multiple of 8, as the length of the first message of a stream is.
+    let (_, error) = refuse(b"\xff\xff\xff\xff\x99\x01\0\0\x10", "x", None);
     assert!(error.to_string().contains("not recognised"), "{error}");
 }
 
 #[test]
-fn paths_that_lead_nowhere() {
+fn unreadable_paths() {
     let folder = env!("CARGO_MANIFEST_DIR");
     let Err(error) = open(folder, None) else {
         panic!("opened a directory")
@@ -388,7 +387,7 @@ fn paths_that_lead_nowhere() {
     assert_eq!(source.map(io::Error::kind), Some(io::ErrorKind::NotFound));
 }
 
-/// Fails after its bytes have been read.
+/// Fails after its bytes were read.
 struct Torn(Cursor<Vec<u8>>);
 
 impl Read for Torn {
@@ -401,7 +400,7 @@ impl Read for Torn {
 }
 
 #[test]
-fn a_failing_read_says_where() {
+fn read_errors_name_the_location() {
     let row = "1.5 0 5 8 1\n";
     let torn = |rows| Torn(Cursor::new(row.repeat(rows).into_bytes()));
     let Err(error) = read(torn(1), "x.trace", None) else {

@@ -5,17 +5,18 @@ use diskarm_trace::FORMATS;
 use crate::{code, head, table};
 
 const ABOUT: &str = "\
-The content tells the format; where it does not, `--format` must. Files may be packed with gzip,
-zstd, xz or bzip2. `diskarm trace convert` writes those marked so. All count in blocks of 512 bytes
-once read. [From one's own trace to a report](../how-to/own-trace.md) shows the way.";
+The format is detected from the content; if that is ambiguous, use `--format`. Files may be
+compressed with gzip, zstd, xz or bzip2. `diskarm trace convert` writes the formats marked as
+writable. Addresses and sizes are converted to 512-byte blocks. [From your trace to a
+report](../how-to/own-trace.md) shows how to use a trace.";
 
 const TABLES: &str = "
-Builds with `--features parquet` read `parquet` and `arrow` too, and write `parquet`. Such a table
-has the columns `op`, `lbn` and `sectors`, and what else is known of `arrival_ns`, `device`,
-`response_ns`, `service_ns`, `think_ns`, `queue`, `urgency` and `observed`.
+Builds with `--features parquet` also read `parquet` and `arrow`, and write `parquet`. Such a table
+has the columns `op`, `lbn` and `sectors` and, where known, `arrival_ns`, `device`, `response_ns`,
+`service_ns`, `think_ns`, `queue`, `urgency` and `observed`.
 ";
 
-/// What only some builds have.
+/// Formats that only some builds have.
 const WITH_FEATURE: [&str; 2] = ["parquet", "arrow"];
 
 /// The page.
@@ -30,15 +31,15 @@ pub fn page() -> String {
             info.summary.to_owned(),
             code(info.first_line),
             info.carries.to_owned(),
-            if entry.emit.is_some() { "yes" } else { "" }.to_owned(),
+            if entry.writer.is_some() { "yes" } else { "" }.to_owned(),
         ]
     });
     let columns = [
         "format",
-        "what it is",
+        "description",
         "first line",
-        "gives also",
-        "written",
+        "also has",
+        "writable",
     ];
     head("Trace formats", ABOUT) + &table(&columns, rows) + TABLES
 }

@@ -304,7 +304,7 @@ fn traces_that_do_not_fit() {
     // The drive has 2,054,864 blocks; the second request ends at the 2,054,865th.
     let (path, told) = trace("end", "0.25 0 2054848 16 1\n1.5 0 2054849 16 0\n", &[]);
     let expected = "lbn: found \"16 sectors from 2054849\", expected at most 2054864 blocks, or \
-                    another fit than refuse";
+                    a fit other than refuse";
     assert_eq!(told, format!("{path}:2: {expected}"));
 
     let (path, told) = trace("empty-request", "0.25 0 16 0 1\n", &[]);
@@ -326,7 +326,7 @@ fn traces_that_do_not_fit() {
 #[test]
 fn formats_that_this_build_leaves_out() {
     let path = file_of("left-out.spc", "0,64,4096,R,0.0\n");
-    let missing = "format: found \"parquet\", which this build leaves out: build it with \
+    let missing = "format: found \"parquet\", which this build does not support: build with \
                    --features parquet";
     let told = error(&["trace", "info", "--format", "parquet", &path]);
     assert_eq!(told, format!("{path}: {missing}"));

@@ -17,7 +17,7 @@ fn a_trace_with_arrivals_is_replayed_open() {
     assert_eq!(figures["queue"]["max"], 2);
     assert_eq!(figures["workload"]["files"][0]["format"], "disksim");
     assert_eq!(figures["disks"], Value::Null);
-    assert_eq!(figures["notes"][0], "1 request of other devices left out");
+    assert_eq!(figures["notes"][0], "1 request of other devices removed");
     assert_eq!(figures["workload"]["device"], 3);
     assert_eq!(figures["seed"], Value::Null);
     // The second before the first arrival is no part of the run.
@@ -112,7 +112,7 @@ fn the_same_trace_twice_is_twice_the_disks() {
     }
     assert_eq!(
         two["notes"][0],
-        "2 traces merged, all from the same start, as they share no clock"
+        "2 traces merged, with a common start, as they have no common clock"
     );
 }
 
@@ -139,8 +139,8 @@ fn a_part_of_a_trace_is_replayed_faster_on_a_smaller_drive() {
     assert_eq!(
         notes,
         [
-            "folded into 2054864 blocks, which moved 2 requests",
-            "1 request before 1 s left out, from which times now count",
+            "folded into 2054864 blocks; 2 requests moved",
+            "1 request before 1 s removed; times are relative to it",
             "times between requests divided by 4",
         ]
     );
@@ -150,8 +150,8 @@ fn a_part_of_a_trace_is_replayed_faster_on_a_smaller_drive() {
     let scale = replay(&[&path], &["--fit", "scale"]);
     assert_eq!(
         scale["notes"][0],
-        "scaled from 4109740 blocks to 2054864, which moved 3 requests, 1 of them back from a \
-         disk's end"
+        "scaled from 4109740 blocks to 2054864; 3 requests moved, 1 of them away from the end of a \
+         disk"
     );
     let table = printed(&[
         "simulate", "--drive", "hp-c2247", "--policy", "fcfs", "--fit", "fold", "--trace", &path,
@@ -229,10 +229,10 @@ fn bad_rows_are_skipped_and_counted_wherever_a_trace_is_read() {
     let path = file_of("skipped", &text);
     let expected = [
         format!(
-            "{path}: 2 bad rows skipped: lbn with a value that it cannot have; the first: \
+            "{path}: 2 invalid rows skipped: invalid lbn; the first: \
              {path}:402: lbn: found \"x\""
         ),
-        format!("{path}: 1 bad row skipped: op with a value that it cannot have"),
+        format!("{path}: 1 invalid row skipped: invalid op"),
     ];
     let toml = file_of("skipped.toml", "");
     let drive = ["--drive", "hp-c2247"];

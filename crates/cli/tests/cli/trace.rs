@@ -68,8 +68,8 @@ fn info_tells_queues_and_notes() {
         text.contains("queue found  0: 66.67 %, 1: 33.33 %\n"),
         "{text}"
     );
-    assert!(text.contains("note: 1 request widened to the blocks of 512 bytes touched\n"));
-    assert!(text.contains("note: 1 bad row skipped: too few or too many fields; the first: "));
+    assert!(text.contains("note: 1 request widened to whole 512-byte blocks\n"));
+    assert!(text.contains("note: 1 invalid row skipped: wrong number of fields; the first: "));
     std::fs::remove_file(path).unwrap();
 }
 
@@ -92,9 +92,7 @@ fn head_prints_the_first_records() {
 #[test]
 fn skipped_rows_are_told_beside_the_records() {
     let path = file_of("head-skip.spc", &SPC.replace("1,0,", "1,x,"));
-    let skipped = format!(
-        "note: 1 bad row skipped: lba with a value that it cannot have; the first: {path}:2: lba: "
-    );
+    let skipped = format!("note: 1 invalid row skipped: invalid lba; the first: {path}:2: lba: ");
     let head = &["trace", "head", "--on-error", "skip", &path][..];
     let convert = ["trace", "convert", "--on-error", "skip", "--to", "spc"];
     for args in [head, &[&convert[..], &[&path, "-"]].concat()] {
@@ -217,8 +215,8 @@ fn convert_adapts_on_request() {
     assert_eq!(rows, "500 0 72 8 1\n");
     assert_eq!(
         notes,
-        "note: 1 request of other devices left out\n\
-         note: 1 request before 0.5 s left out, from which times now count\n\
+        "note: 1 request of other devices removed\n\
+         note: 1 request before 0.5 s removed; times are relative to it\n\
          note: times between requests divided by 0.5\n"
     );
     let scale = ["--room", "40 sectors", "--fit", "scale"];
@@ -245,8 +243,8 @@ fn convert_adapts_on_request() {
     ];
     let told = json(&[&["trace", "convert", &path, &out, "--to", "spc"], &fold[..]].concat());
     let expected = serde_json::json!([
-        "devices 0, 1 became disks from 0 on",
-        "folded into 60 blocks, which moved 2 requests",
+        "devices 0, 1 renumbered as disks from 0",
+        "folded into 60 blocks; 2 requests moved",
     ]);
     assert_eq!(told["notes"], expected);
     let output = diskarm(&[

@@ -1,26 +1,26 @@
-//! One request at a time, from a trace that says when each arrived and was completed.
+//! One request at a time, from a trace with arrivals and responses.
 
 use diskarm_core::units::Span;
 
-use super::{Notes, and};
+use super::{Notes, with};
 use crate::error::TraceError;
 use crate::plural::counted;
 use crate::reader::Reader;
 use crate::record::Record;
 
-/// The requests without their arrivals, each with the pause from its completion to the arrival of
-/// the next in their place: what a host that waits for every completion thinks between them. Where
-/// the next arrived earlier the pause is none, counted; behind the last there is none.
+/// Replaces arrivals by pauses: each request gets the time from its completion to the arrival of
+/// the next, the think time of a host that waits for every completion. If the next request arrived
+/// before the completion, the pause is zero, and the request is counted; the last pause is zero.
 pub struct ClosedLoop<I> {
     inner: I,
     held: Option<Record>,
-    /// Requests that arrived before the one before them was completed.
+    /// Requests that arrived before the previous one completed.
     overlapping: u64,
     is_over: bool,
 }
 
 impl<I: Notes> ClosedLoop<I> {
-    /// Those of `inner`.
+    /// Wraps `inner`.
     pub fn new(inner: I) -> Self {
         Self {
             inner,
@@ -30,11 +30,11 @@ impl<I: Notes> ClosedLoop<I> {
         }
     }
 
-    /// `held` with the pause until `next`.
+    /// Sets the pause of `held`, up to `next`.
     fn close(&mut self, held: Record, next: Option<&Record>) -> Result<Record, TraceError> {
         let (Some(arrival), Some(response)) = (held.arrival, held.response) else {
             self.is_over = true;
-            let expected = "arrival and response, without which there is no pause";
+            let expected = "an arrival and a response, to compute the pause";
             let name = self.inner.name();
             return Err(TraceError::value(
                 name,
@@ -89,9 +89,9 @@ impl<I: Notes> Notes for ClosedLoop<I> {
 
     fn changes(&self) -> Vec<String> {
         let note = format!(
-            "one request at a time; {} arrived before the one before was completed",
+            "one request at a time; {} arrived before the previous one completed",
             counted(self.overlapping, "request")
         );
-        and(self.inner.changes(), Some(note))
+        with(self.inner.changes(), Some(note))
     }
 }

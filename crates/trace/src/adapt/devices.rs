@@ -1,27 +1,27 @@
-//! Which devices, and which disks they become.
+//! Selects devices, and maps devices to disks.
 
 use std::collections::BTreeSet;
 
-use super::{Notes, and};
+use super::{Notes, with};
 use crate::error::TraceError;
 use crate::plural::counted;
 use crate::reader::Reader;
 use crate::record::Record;
 
-/// The requests of some devices only.
+/// Keeps only the requests of some devices.
 pub struct DeviceFilter<I> {
     inner: I,
     devices: BTreeSet<u32>,
-    disabled: u64,
+    removed: u64,
 }
 
 impl<I: Notes> DeviceFilter<I> {
-    /// Of `inner`, those of `devices`.
+    /// Wraps `inner`; keeps the requests of `devices`.
     pub fn new(inner: I, devices: impl IntoIterator<Item = u32>) -> Self {
         Self {
             inner,
             devices: devices.into_iter().collect(),
-            disabled: 0,
+            removed: 0,
         }
     }
 }
@@ -32,7 +32,7 @@ impl<I: Notes> Iterator for DeviceFilter<I> {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             match self.inner.next()? {
-                Ok(record) if !self.devices.contains(&record.device) => self.disabled += 1,
+                Ok(record) if !self.devices.contains(&record.device) => self.removed += 1,
                 kept => return Some(kept),
             }
         }
@@ -49,13 +49,13 @@ impl<I: Notes> Notes for DeviceFilter<I> {
     }
 
     fn changes(&self) -> Vec<String> {
-        let requests = counted(self.disabled, "request");
-        let note = format!("{requests} of other devices left out");
-        and(self.inner.changes(), (self.disabled > 0).then_some(note))
+        let requests = counted(self.removed, "request");
+        let note = format!("{requests} of other devices removed");
+        with(self.inner.changes(), (self.removed > 0).then_some(note))
     }
 }
 
-/// Every device a disk of its own, numbered from 0 in the order of first appearance.
+/// Maps each device to its own disk, numbered from 0 in order of first appearance.
 pub struct Disks<I> {
     inner: I,
     /// The device of each disk.
@@ -63,7 +63,7 @@ pub struct Disks<I> {
 }
 
 impl<I: Notes> Disks<I> {
-    /// Those of `inner`.
+    /// Wraps `inner`.
     pub fn new(inner: I) -> Self {
         Self {
             inner,
@@ -71,12 +71,12 @@ impl<I: Notes> Disks<I> {
         }
     }
 
-    /// What they are numbered of.
+    /// The wrapped iterator.
     pub fn inner(&self) -> &I {
         &self.inner
     }
 
-    /// The device of each disk, of those read so far.
+    /// The device of each disk, in the records read so far.
     pub fn devices(&self) -> &[u32] {
         &self.devices
     }
@@ -114,7 +114,7 @@ impl<I: Notes> Notes for Disks<I> {
 
     fn changes(&self) -> Vec<String> {
         let devices: Vec<String> = self.devices.iter().map(u32::to_string).collect();
-        let note = format!("devices {} became disks from 0 on", devices.join(", "));
-        and(self.inner.changes(), (!devices.is_empty()).then_some(note))
+        let note = format!("devices {} renumbered as disks from 0", devices.join(", "));
+        with(self.inner.changes(), (!devices.is_empty()).then_some(note))
     }
 }

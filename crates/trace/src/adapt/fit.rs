@@ -1,87 +1,88 @@
-//! Blocks of the traced disk as blocks of one that is smaller or larger.
+//! Maps the blocks of the traced disk to a smaller or larger one.
 
 use diskarm_core::units::{Lbn, SectorCount};
 
-use super::{Notes, and};
+use super::{Notes, with};
 use crate::error::TraceError;
 use crate::plural::counted;
 use crate::reader::Reader;
 use crate::record::Record;
 
-/// What becomes of the blocks of a traced disk on a disk with room for fewer or more.
+/// How to map the blocks of a traced disk to a disk of another size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// They stay; a request beyond the end is an error.
+    /// Keep them; a request beyond the end is an error.
     Refuse,
-    /// First blocks keep their share of the disk, of which so many were traced. Sequential
-    /// requests then overlap on a smaller disk, and leave gaps on a larger one.
+    /// Scale first blocks, given the size of the traced disk. Sequential requests then overlap on
+    /// a smaller disk, and leave gaps on a larger one.
     Scale(SectorCount),
-    /// Those beyond the end begin again at block 0, over what lies there.
+    /// Wrap blocks beyond the end around to block 0.
     Fold,
-    /// Those beyond the end go on at block 0 of the next of so many disks.
+    /// Continue blocks beyond the end at block 0 of the next disk, of this many disks.
     Spread(u32),
 }
 
-/// Requests on disks with so much room.
+/// Maps requests to disks of a given size.
 pub struct Fitted<I> {
     inner: I,
     fit: Fit,
-    room: SectorCount,
-    /// Requests that a fold or a disk's end would have cut, moved before it.
+    size: SectorCount,
+    /// Requests that would cross the end of a disk, moved before it.
     pulled: u64,
     moved: u64,
 }
 
 impl<I: Notes> Fitted<I> {
-    /// Those of `inner` on disks with `room`, in blocks of 512 bytes.
-    pub fn new(inner: I, room: SectorCount, fit: Fit) -> Self {
+    /// Wraps `inner`, for disks of `size`, in 512-byte blocks.
+    pub fn new(inner: I, size: SectorCount, fit: Fit) -> Self {
         Self {
             inner,
             fit,
-            room,
+            size,
             pulled: 0,
             moved: 0,
         }
     }
 
     fn fit(&mut self, record: Record) -> Result<Record, TraceError> {
-        let room = self.room.0;
+        let size = self.size.0;
         let start = record.start.0;
-        if record.sectors > self.room {
-            let expected = format!("at most the {room} blocks of the disk");
+        if record.sectors > self.size {
+            let expected = format!("at most the {size} blocks of the disk");
             return Err(self.wrong(&record, &expected));
         }
         let (disk, start) = match self.fit {
-            Fit::Refuse if record.end().0 > room => {
-                let expected = format!("at most {room} blocks, or another fit than refuse");
+            Fit::Refuse if record.end().0 > size => {
+                let expected = format!("at most {size} blocks, or a fit other than refuse");
                 return Err(self.wrong(&record, &expected));
             }
             Fit::Refuse => return Ok(record),
             Fit::Scale(traced) if record.end().0 > traced.0 => {
-                let expected = format!("at most the {} blocks that were traced", traced.0);
+                let expected = format!("at most the {} traced blocks", traced.0);
                 return Err(self.wrong(&record, &expected));
             }
             Fit::Scale(traced) => {
-                let scaled = u128::from(start) * u128::from(room) / u128::from(traced.0);
+                let scaled = u128::from(start) * u128::from(size) / u128::from(traced.0);
                 (record.device, scaled as u64)
             }
-            Fit::Fold => (record.device, start % room),
+            Fit::Fold => (record.device, start % size),
             Fit::Spread(disks) => {
-                let disk = start / room;
+                let disk = start / size;
                 if disk >= disks.into() {
-                    let expected = format!("at most {disks} disks of {room} blocks");
+                    let expected = format!("at most {disks} disks of {size} blocks");
                     return Err(self.wrong(&record, &expected));
                 }
                 let first = record.device.checked_mul(disks);
                 let disk = first.and_then(|first| first.checked_add(disk as u32));
                 let Some(disk) = disk else {
-                    let expected = format!("devices of which {disks} disks each can be numbered");
+                    let expected =
+                        format!("a device number that leaves room for {disks} disks per device");
                     return Err(self.wrong(&record, &expected));
                 };
-                (disk, start % room)
+                (disk, start % size)
             }
         };
-        let last = room - record.sectors.0;
+        let last = size - record.sectors.0;
         self.pulled += u64::from(start > last);
         let start = Lbn(start.min(last));
         self.moved += u64::from(start != record.start || disk != record.device);
@@ -119,17 +120,17 @@ impl<I: Notes> Notes for Fitted<I> {
     }
 
     fn changes(&self) -> Vec<String> {
-        let (room, moved) = (self.room.0, counted(self.moved, "request"));
+        let (size, moved) = (self.size.0, counted(self.moved, "request"));
         let how = match self.fit {
             Fit::Refuse => return self.inner.changes(),
-            Fit::Scale(traced) => format!("scaled from {} blocks to {room}", traced.0),
-            Fit::Fold => format!("folded into {room} blocks"),
-            Fit::Spread(disks) => format!("spread over {disks} disks of {room} blocks a device"),
+            Fit::Scale(traced) => format!("scaled from {} blocks to {size}", traced.0),
+            Fit::Fold => format!("folded into {size} blocks"),
+            Fit::Spread(disks) => format!("spread over {disks} disks of {size} blocks per device"),
         };
-        let mut note = format!("{how}, which moved {moved}");
+        let mut note = format!("{how}; {moved} moved");
         if self.pulled > 0 {
-            note += &format!(", {} of them back from a disk's end", self.pulled);
+            note += &format!(", {} of them away from the end of a disk", self.pulled);
         }
-        and(self.inner.changes(), Some(note))
+        with(self.inner.changes(), Some(note))
     }
 }

@@ -1,25 +1,25 @@
-//! Several traces as one.
+//! Merges several traces into one.
 
 use diskarm_core::units::{Instant, Span};
 
-use super::{Notes, and};
+use super::{Notes, with};
 use crate::error::TraceError;
 use crate::format::TimeOrigin;
 use crate::reader::Reader;
 use crate::record::Record;
 
-/// The requests of several traces in the order of their arrivals; at one instant the trace that
-/// was named first goes first. Device `d` of trace `i` of `n` becomes device `d * n + i`.
+/// Merges traces in order of arrival; ties go in the order of the traces. Device `d` of trace `i`
+/// of `n` becomes device `d * n + i`.
 ///
-/// Where all of them count from the Unix epoch, each keeps its distance from the earliest; else
-/// all begin at the same time. Which of the two it is, is one of the changes told.
+/// If the times of all traces are relative to the Unix epoch, each keeps its offset from the
+/// earliest; otherwise all start at the same time. One of the changes says which.
 pub struct Merged<I> {
-    /// Those of all, in their order.
+    /// The names of all, in order.
     name: String,
     traces: Vec<Lane<I>>,
     has_begun: bool,
     is_over: bool,
-    /// Whether their distances are known.
+    /// Whether their offsets are known.
     is_aligned: bool,
 }
 
@@ -28,12 +28,12 @@ struct Lane<I> {
     inner: I,
     /// Its next record.
     head: Option<Record>,
-    /// What its times are late by.
+    /// The offset of its times.
     offset: Span,
 }
 
 impl<I: Notes> Merged<I> {
-    /// All of `traces`.
+    /// Merges `traces`.
     pub fn new(traces: impl IntoIterator<Item = I>) -> Self {
         let lane = |inner| Lane {
             inner,
@@ -70,7 +70,7 @@ impl<I: Notes> Merged<I> {
         Ok(())
     }
 
-    /// Gives the next record of a trace its device and its time.
+    /// Sets the device and the time of the next record of a trace.
     fn prepare(&mut self, number: usize) -> Result<(), TraceError> {
         let of = self.traces.len() as u64;
         let lane = &mut self.traces[number];
@@ -82,11 +82,11 @@ impl<I: Notes> Merged<I> {
         };
         let device = u64::from(record.device) * of + number as u64;
         let Ok(device) = u32::try_from(device) else {
-            let expected = format!("devices of which {of} traces can be numbered");
+            let expected = format!("a device number that leaves room for {of} traces");
             return Err(wrong("device", &record.device.to_string(), &expected));
         };
         let Some(arrival) = record.arrival else {
-            let expected = "arrivals, without which traces cannot be merged";
+            let expected = "arrivals, to merge traces";
             return Err(wrong("arrival", "", expected));
         };
         let ns = (arrival - Instant::START)
@@ -101,7 +101,7 @@ impl<I: Notes> Merged<I> {
         Ok(())
     }
 
-    /// The next record of all.
+    /// The next record of all traces.
     fn take(&mut self) -> Result<Option<Record>, TraceError> {
         if !self.has_begun {
             self.has_begun = true;
@@ -123,7 +123,7 @@ impl<I: Notes> Merged<I> {
 }
 
 impl<I: Notes> Lane<I> {
-    /// When it began, where it counts from the Unix epoch.
+    /// Its start, if its times are relative to the Unix epoch.
     fn origin(&self) -> Option<Instant> {
         match self.inner.readers()[..] {
             [reader] if reader.format().time_origin == TimeOrigin::Unix => reader.origin(),
@@ -157,9 +157,9 @@ impl<I: Notes> Notes for Merged<I> {
 
     fn changes(&self) -> Vec<String> {
         let how = if self.is_aligned {
-            "on the clock that they share"
+            "aligned by their common clock"
         } else {
-            "all from the same start, as they share no clock"
+            "with a common start, as they have no common clock"
         };
         let note = format!("{} traces merged, {how}", self.traces.len());
         let lanes = self.traces.iter();
@@ -168,6 +168,6 @@ impl<I: Notes> Notes for Merged<I> {
             let changes = lane.inner.changes().into_iter();
             changes.map(move |change| format!("{name}: {change}"))
         });
-        and(below.collect(), Some(note))
+        with(below.collect(), Some(note))
     }
 }

@@ -1,7 +1,7 @@
-//! From a trace to drives: which of its requests, when, on which disk, at which blocks.
+//! Adapts a trace to drives: which requests, when, on which disk, at which blocks.
 //!
-//! Each change is an iterator of records around another one, so that they stack in any order, and
-//! says in its [`Notes`] what it did; nothing is changed unless it was asked for.
+//! Each change is an iterator of records that wraps another one, so they can be stacked in any
+//! order. It reports in its [`Notes`] what it did; nothing is changed without being requested.
 
 mod closed;
 mod devices;
@@ -21,19 +21,19 @@ use crate::error::TraceError;
 use crate::reader::Reader;
 use crate::record::Record;
 
-/// Records, and what there is to say about them.
+/// Records, with notes about them.
 pub trait Notes: Iterator<Item = Result<Record, TraceError>> {
-    /// The trace's name, as errors give it.
+    /// The name of the trace, as in its errors.
     fn name(&self) -> &str;
 
     /// The traces that the records come from.
     fn readers(&self) -> Vec<&Reader>;
 
-    /// What was changed on request, one line each; complete when all are read.
+    /// The changes that were made, one line each; complete when all records are read.
     fn changes(&self) -> Vec<String>;
 
-    /// What someone who trusts the records should know, one line each: what the readers say, then
-    /// the changes.
+    /// What users of the records should know, one line each: the notes of the readers, then the
+    /// changes.
     fn notes(&self) -> Vec<String> {
         let readers = self.readers();
         let mut notes: Vec<String> = readers.iter().flat_map(|reader| reader.notes()).collect();
@@ -70,8 +70,8 @@ impl<N: Notes + ?Sized> Notes for Box<N> {
     }
 }
 
-/// The notes of what lies below, and one more.
-fn and(mut notes: Vec<String>, note: Option<String>) -> Vec<String> {
+/// The notes of the wrapped iterator, and one more.
+fn with(mut notes: Vec<String>, note: Option<String>) -> Vec<String> {
     notes.extend(note);
     notes
 }

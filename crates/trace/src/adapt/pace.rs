@@ -1,16 +1,16 @@
-//! The same requests, faster or slower.
+//! Speeds up or slows down a trace.
 
 use std::fmt;
 
 use diskarm_core::units::{Instant, Span};
 
-use super::{Notes, and};
+use super::{Notes, with};
 use crate::digits::digits;
 use crate::error::TraceError;
 use crate::reader::Reader;
 use crate::record::Record;
 
-/// By how much a trace's rate of arrivals grows: a decimal number above 0, exactly.
+/// The factor by which a trace's arrival rate grows: an exact decimal number above 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Factor {
     /// In units of 10^-9.
@@ -20,7 +20,7 @@ pub struct Factor {
 const BILLION: u64 = 1_000_000_000;
 
 impl Factor {
-    /// Reads a number from 0.000000001 to 1000000000 with at most nine decimals; `None` for
+    /// Parses a number from 0.000000001 to 1000000000 with at most nine decimals; `None` for
     /// anything else.
     ///
     /// ```
@@ -39,7 +39,7 @@ impl Factor {
             .then_some(Self { billionths })
     }
 
-    /// `ns` divided by the factor, to the nearest; `None` from 2^63 on.
+    /// `ns` divided by the factor, rounded to the nearest; `None` from 2^63 on.
     fn divide(self, ns: u64) -> Option<i64> {
         let divisor = u128::from(self.billionths);
         let scaled = u128::from(ns) * u128::from(BILLION);
@@ -55,16 +55,16 @@ impl fmt::Display for Factor {
     }
 }
 
-/// The requests with the times between their arrivals, and the pauses between them, divided by a
-/// factor: worthington94 section 4.3, and with a factor below 1 liu05 section 4.2.2. Measured
-/// responses stay as they were.
+/// Divides the times between arrivals, and the pauses between requests, by a factor:
+/// worthington94 section 4.3 and, with a factor below 1, liu05 section 4.2.2. Measured responses
+/// do not change.
 pub struct Paced<I> {
     inner: I,
     factor: Factor,
 }
 
 impl<I: Notes> Paced<I> {
-    /// Those of `inner`, at `factor` times their rate.
+    /// Wraps `inner`; multiplies its rate by `factor`.
     pub fn new(inner: I, factor: Factor) -> Self {
         Self { inner, factor }
     }
@@ -112,6 +112,6 @@ impl<I: Notes> Notes for Paced<I> {
 
     fn changes(&self) -> Vec<String> {
         let note = format!("times between requests divided by {}", self.factor);
-        and(self.inner.changes(), Some(note))
+        with(self.inner.changes(), Some(note))
     }
 }

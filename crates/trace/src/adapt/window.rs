@@ -1,16 +1,16 @@
-//! A part of a trace's time.
+//! Selects an interval of a trace.
 
 use diskarm_core::units::Instant;
 
-use super::{Notes, and};
+use super::{Notes, with};
 use crate::error::TraceError;
 use crate::plural::counted;
 use crate::reader::Reader;
 use crate::record::Record;
 use crate::time::TimeUnit;
 
-/// The requests that arrive from an instant up to, and without, another; they count from the
-/// former. liu05 section 4.2.2 takes such intervals of steady load.
+/// Keeps the requests that arrive from one instant up to, but not including, another; arrivals
+/// become relative to the first instant. liu05 section 4.2.2 uses such intervals of steady load.
 pub struct Window<I> {
     inner: I,
     from: Instant,
@@ -20,7 +20,7 @@ pub struct Window<I> {
 }
 
 impl<I: Notes> Window<I> {
-    /// Of `inner`, from `from` up to `until`.
+    /// Wraps `inner`; keeps requests from `from` up to `until`.
     pub fn new(inner: I, from: Instant, until: Instant) -> Self {
         Self {
             inner,
@@ -43,12 +43,12 @@ impl<I: Notes> Iterator for Window<I> {
             };
             let Some(arrival) = record.arrival else {
                 self.is_over = true;
-                let expected = "arrivals, without which there is no window of time";
+                let expected = "arrivals, to select an interval";
                 let name = self.inner.name();
                 let error = TraceError::value(name, record.location, "arrival", "", expected);
                 return Some(Err(error));
             };
-            // Arrivals ascend: what comes behind the end need not be read.
+            // Arrivals ascend: nothing after the end needs to be read.
             self.is_over = arrival >= self.until;
             if arrival < self.from {
                 self.before += 1;
@@ -74,18 +74,18 @@ impl<I: Notes> Notes for Window<I> {
 
     fn changes(&self) -> Vec<String> {
         let mut note = format!(
-            "{} before {} s left out, from which times now count",
+            "{} before {} s removed; times are relative to it",
             counted(self.before, "request"),
             self.from.as_s()
         );
         if self.is_over {
             note += &format!("; and all from {} s on", self.until.as_s());
         }
-        and(self.inner.changes(), Some(note))
+        with(self.inner.changes(), Some(note))
     }
 }
 
-/// Reads a time since a trace's zero, exactly: a decimal number in `ns`, `us`, `ms`, `s`, `min` or
+/// Parses a time relative to the start of a trace, exactly: a decimal number in `ns`, `us`, `ms`, `s`, `min` or
 /// `h`; `None` for anything else, and from 2^63 ns on.
 ///
 /// ```

@@ -1,4 +1,4 @@
-//! The block traces of Alibaba's cloud.
+//! Block traces of Alibaba's cloud.
 
 use crate::format::{Format, FormatInfo, OpenResult, Options, TimeOrigin};
 use crate::lines::{Field, first_fields, is_whole};
@@ -12,7 +12,7 @@ use crate::time::TimeUnit;
 /// # What it does
 ///
 /// Reads comma-separated rows of five fields: the device; `R` or `W`; offset and length in bytes;
-/// the arrival in microseconds since 1970. Arrivals count from the first record.
+/// the arrival in microseconds since 1970. Arrivals are relative to the first record.
 ///
 /// # Origin
 ///
@@ -21,12 +21,12 @@ use crate::time::TimeUnit;
 ///
 /// # Cost
 ///
-/// One pass, no allocation a row; memory of one line.
+/// One pass, no allocation per row; memory of one line.
 ///
 /// # When it is bad
 ///
-/// No responses. A last row cut within its time is read with the wrong one, which the order of
-/// arrivals then refuses.
+/// No responses. A last row truncated within its time has a wrong one, which is then refused
+/// as out of order.
 ///
 /// # Example
 ///
@@ -56,7 +56,7 @@ impl Format for Alibaba {
         carries: "arrivals and devices; no responses",
     };
 
-    /// Whole numbers but for the direction, second of five.
+    /// Five fields, all whole numbers except the second, the direction.
     fn sniff(head: &[u8]) -> bool {
         first_fields::<5>(head, b',').is_some_and(|[device, op, offset, length, time]| {
             matches!(op, b"R" | b"W") && [device, offset, length, time].into_iter().all(is_whole)

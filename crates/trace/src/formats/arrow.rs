@@ -1,4 +1,4 @@
-//! Arrow's own files, and streams of them.
+//! Arrow IPC files and streams.
 
 use std::io::Read;
 
@@ -17,8 +17,8 @@ use crate::time::TimeUnit;
 ///
 /// # What it does
 ///
-/// Reads the record batches in their order. A file is a stream between a magic and a footer, and is
-/// read as that stream, so that a pipe will do; the footer is not used, but its end must be there.
+/// Reads the record batches in order. A file is a stream between a magic and a footer, and is read
+/// as that stream, so a pipe works, too; the footer is not used, but its end must be present.
 /// Buffers may be compressed with LZ4 or zstd.
 ///
 /// # Origin
@@ -31,17 +31,16 @@ use crate::time::TimeUnit;
 ///
 /// # When it is bad
 ///
-/// A file whose dictionaries stand behind the batches that use them, which the format allows, is
-/// refused. A stream that is cut between two batches looks whole: its end mark may be left out.
-/// The library may panic on a file whose bytes were damaged, which ends the program; one that is
-/// only cut is refused.
+/// A file whose dictionaries follow the batches that use them, which the format allows, is refused.
+/// A stream truncated between two batches looks complete, because its end marker is optional. The
+/// library may panic on a corrupted file, which ends the program; a truncated file is refused.
 ///
 /// # Example
 ///
 /// `df.to_feather("trace.arrow")` in pandas, then `diskarm trace info trace.arrow`.
 pub struct Arrow;
 
-/// Bytes to whose multiples everything is padded.
+/// Everything is padded to a multiple of this many bytes.
 const WORD: usize = 8;
 
 impl Format for Arrow {
@@ -51,7 +50,7 @@ impl Format for Arrow {
         first_line: "ARROW1",
         time_unit: TimeUnit::Nanoseconds,
         time_origin: TimeOrigin::Start,
-        carries: "all that a record can have",
+        carries: "all fields of a record",
     };
 
     fn sniff(head: &[u8]) -> bool {
@@ -63,7 +62,7 @@ impl Format for Arrow {
         let is_file = source.head().starts_with(ARROW_MAGIC);
         if is_file {
             source.pass(WORD)?;
-            // Padded to 8 bytes by the specification, to 64 by the writer in Rust.
+            // The specification pads to 8 bytes, the Rust writer to 64.
             while is_padding(&mut source)? {
                 source.pass(WORD)?;
             }
@@ -81,7 +80,7 @@ impl Format for Arrow {
     }
 }
 
-/// Whether the next word is one of zeros.
+/// Whether the next word is zero.
 fn is_padding(source: &mut ByteSource) -> Result<bool, TraceError> {
     match source.peek(WORD) {
         Ok(word) => Ok(word == [0; WORD]),
@@ -93,13 +92,13 @@ struct Messages {
     name: String,
     stream: StreamReader<ByteSource>,
     is_file: bool,
-    /// Batches that were read.
+    /// Batches read so far.
     count: u64,
 }
 
 impl Messages {
-    /// Sees to it that a file ends as files do: the library takes the end of the input for the
-    /// end of the stream wherever a message could begin.
+    /// Checks the end of a file: the library accepts the end of the input as the end of the stream
+    /// wherever a message could begin.
     fn check_end(&mut self) -> Result<(), TraceError> {
         let source = self.stream.get_mut();
         let mut last = Vec::new();
@@ -114,7 +113,7 @@ impl Messages {
         if last == ARROW_MAGIC {
             return Ok(());
         }
-        let detail = "found no ARROW1 at the end, expected a whole file".to_owned();
+        let detail = "found no ARROW1 at the end, expected a complete file".to_owned();
         Err(TraceError::new(
             ErrorKind::Framing,
             &self.name,

@@ -1,4 +1,4 @@
-//! What `blkparse` prints of a block trace.
+//! The text that `blkparse` prints.
 
 use diskarm_core::request::Op;
 
@@ -18,12 +18,11 @@ use crate::time::TimeUnit;
 /// # What it does
 ///
 /// Reads the default output of `blkparse`: `8,0 3 11 0.009507758 697 D W 223490 + 56 [kjournald]`,
-/// of which it takes the device, the seconds, the action, the direction's letters and the blocks of
-/// 512 bytes. A request arrives with its issue to the device (`D`) and is completed with the first
-/// completion (`C`) that covers it; on request it arrives when it is queued (`Q`). An issue that is
-/// requeued (`R`) is taken back. Requests without data, discards and flushes among them, are passed
-/// over, counted; other events are no requests. The summary below the events, which begins with
-/// `CPU` or `Total`, ends the trace.
+/// and uses the device, seconds, action, direction letters and 512-byte blocks. A request arrives
+/// when it is issued to the device (`D`) and completes with the first completion (`C`) that covers
+/// it; optionally, it arrives when it is queued (`Q`). A requeue (`R`) cancels an issue. Requests
+/// without data, such as discards and flushes, are ignored and counted; other events are not
+/// requests. The summary after the events, which begins with `CPU` or `Total`, ends the trace.
 ///
 /// # Origin
 ///
@@ -31,12 +30,12 @@ use crate::time::TimeUnit;
 ///
 /// # Cost
 ///
-/// One pass, no allocation a row; memory of the requests outstanding, at most 4,096.
+/// One pass, no allocation per row; memory of the outstanding requests, at most 4,096.
 ///
 /// # When it is bad
 ///
-/// Output of another format (`blkparse -f`) is refused. A completion that was lost leaves its
-/// request without a response, counted.
+/// Output of another format (`blkparse -f`) is refused. A request whose completion was
+/// lost has no response and is counted.
 ///
 /// # Example
 ///
@@ -112,7 +111,7 @@ impl RowReader for Events {
                 }
                 Ok(_) => self.is_end = true,
                 Err(error) => {
-                    // A blank line parts the events from the summary.
+                    // A blank line separates the events from the summary.
                     if !self.is_summary_next() {
                         return Err(error);
                     }

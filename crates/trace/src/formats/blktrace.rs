@@ -1,4 +1,4 @@
-//! The binary traces of Linux's block layer.
+//! Binary traces of the Linux block layer.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,31 +17,31 @@ use crate::record::{Location, Record, Urgency};
 use crate::source::ByteSource;
 use crate::time::TimeUnit;
 
-/// blktrace, binary: the per-processor files of a trace, merged in the order of time.
+/// blktrace, binary: the per-processor files of a trace, merged in order of time.
 ///
 /// # What it does
 ///
-/// Reads records of 48 bytes in the byte order of their magic, each with so many bytes of payload
-/// as it says. A request arrives with its issue to the device (`D`) and is completed with the first
-/// completion (`C`) that covers it, or when completions of its parts have covered it; on request it
-/// arrives when it enters the block layer (`Q`). An issue that is requeued is taken back. Requests
-/// without data, discards and flushes among them, are passed over, counted; other events are no
-/// requests. Devices are named `major,minor`. Opening `x.blktrace.0`, or the name `x`, opens all of
-/// `x.blktrace.N`. Arrivals count from the first request.
+/// Reads records of 48 bytes, each followed by a payload, in the byte order of their magic. A
+/// request arrives when it is issued to the device (`D`) and completes with the first completion
+/// (`C`) that covers it, or when completions of its parts have covered it; optionally, it arrives
+/// when it enters the block layer (`Q`). A requeue cancels an issue. Requests without data, such as
+/// discards and flushes, are ignored and counted; other events are not requests. Devices are named
+/// `major,minor`. Opening `x.blktrace.0`, or the name `x`, opens all of `x.blktrace.N`. Arrivals
+/// are relative to the first request.
 ///
 /// # Origin
 ///
 /// `struct blk_io_trace` and the action codes of Linux's `include/uapi/linux/blktrace_api.h`,
-/// version 7; blkparse 1.2.0 agrees on what is read.
+/// version 7; blkparse 1.2.0 reads the same.
 ///
 /// # Cost
 ///
-/// One pass; memory of the requests outstanding, at most 4,096.
+/// One pass; memory of the outstanding requests, at most 4,096.
 ///
 /// # When it is bad
 ///
-/// A completion that the kernel lost leaves its request without a response, counted. A record
-/// without the magic ends the trace, even where bad records are skipped.
+/// A request whose completion the kernel lost has no response and is counted. A record without the
+/// magic ends the trace, even if invalid records are skipped.
 ///
 /// # Example
 ///
@@ -65,7 +65,7 @@ use crate::time::TimeUnit;
 /// ```
 pub struct BlkTrace;
 
-/// Bytes of a record without its payload.
+/// Bytes of a record without the payload.
 const RECORD: usize = 48;
 
 /// "eat" and the version, 7.
@@ -89,7 +89,7 @@ impl Format for BlkTrace {
         let siblings = std::mem::take(&mut source.siblings);
         let mut files = Vec::new();
         for source in std::iter::once(source).chain(siblings) {
-            // A processor without events leaves an empty file.
+            // A processor without events has an empty file.
             if source.head().is_empty() {
                 continue;
             }
@@ -107,7 +107,7 @@ impl Format for BlkTrace {
         }
         Ok(Box::new(Merged {
             next: BinaryHeap::with_capacity(files.len()),
-            unseen: (0..files.len()).rev().collect(),
+            pending: (0..files.len()).rev().collect(),
             files,
             pairing: Pairing::new(options.arrival),
             is_end: false,
@@ -148,7 +148,7 @@ fn number(name: &str, base: &str) -> Option<u32> {
         .flatten()
 }
 
-/// The order of bytes in a file.
+/// The byte order of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
     Little,
@@ -202,7 +202,7 @@ struct Events {
 }
 
 impl Events {
-    /// When the next event happened; `None` at the end of the file.
+    /// The time of the next event; `None` at the end of the file.
     #[inline]
     fn next_time(&mut self) -> Result<Option<u64>, TraceError> {
         let order = self.order;
@@ -218,7 +218,7 @@ impl Events {
         Ok(Some(order.u64(bytes, 8)))
     }
 
-    /// Takes the next event, which is there; `None` if it does not concern data.
+    /// Takes the next event, which is buffered; `None` if it is not about data.
     #[inline]
     fn take(&mut self, metadata: &mut TraceMetadata) -> Result<Option<Event>, TraceError> {
         let location = Location::Byte(self.source.offset());
@@ -245,7 +245,7 @@ impl Events {
     }
 }
 
-/// Categories of an action, the high half of its word.
+/// Categories of an action, in the high half of its word.
 const READ: u32 = 1 << 16;
 const WRITE: u32 = 1 << 17;
 const FLUSH: u32 = 1 << 18;
@@ -255,8 +255,8 @@ const NOTIFY: u32 = 1 << 26;
 const AHEAD: u32 = 1 << 27;
 const DISCARD: u32 = 1 << 29;
 
-/// The event of a record, if it is one of a request for data; else which field is wrong, its
-/// value, and what was expected.
+/// The event of a record, if it is about a request for data. An error is the invalid field, its
+/// value and what was expected.
 #[inline]
 fn event(
     order: Order,
@@ -276,11 +276,11 @@ fn event(
         return Ok(None);
     }
     let length = u64::from(order.u32(bytes, 24));
-    // A command that a process sent by itself names no blocks.
+    // A command that a process sent directly names no blocks.
     if length == 0 || word & (READ | WRITE) == 0 || word & (DISCARD | PASSTHROUGH) != 0 {
         if action == Action::Issue {
             metadata.ignore(match word {
-                _ if word & PASSTHROUGH != 0 => "a command passed through",
+                _ if word & PASSTHROUGH != 0 => "passthrough command",
                 _ if word & DISCARD != 0 => "discard",
                 _ if word & FLUSH != 0 => "flush",
                 _ => "a request without data",
@@ -295,7 +295,7 @@ fn event(
     }
     let (start, time) = (order.u64(bytes, 16), order.u64(bytes, 8));
     if start.checked_add(sectors).is_none() {
-        let expected = "the request to end below block 2^64".to_owned();
+        let expected = "a request that ends below block 2^64".to_owned();
         return Err(("sector", start, expected));
     }
     if i64::try_from(time).is_err() {
@@ -321,39 +321,39 @@ fn event(
     }))
 }
 
-/// All files of a trace as one.
+/// Merges all files of a trace.
 struct Merged {
     files: Vec<Events>,
-    /// The time of each file's next event, and its place in `files`; ties go in that order.
+    /// The time of each file's next event, and the file's index; ties go in that order.
     next: BinaryHeap<Reverse<(u64, usize)>>,
     /// The files whose next event is not in `next` yet.
-    unseen: Vec<usize>,
+    pending: Vec<usize>,
     pairing: Pairing,
     is_end: bool,
 }
 
 impl Merged {
-    /// Takes notice of the next event; at the end of all files there is none. An error concerns
-    /// one event or the end of one file: the next call goes on with all others.
+    /// Processes the next event of all files. An error is about one event or the end of one file:
+    /// the next call continues with all others.
     #[inline]
     fn advance(&mut self, metadata: &mut TraceMetadata) -> Result<(), TraceError> {
-        while let Some(index) = self.unseen.pop() {
-            self.look(index)?;
+        while let Some(index) = self.pending.pop() {
+            self.schedule(index)?;
         }
         let Some(Reverse((_, index))) = self.next.pop() else {
             self.is_end = true;
             return Ok(());
         };
-        self.unseen.push(index);
+        self.pending.push(index);
         if let Some(event) = self.files[index].take(metadata)? {
             self.pairing.put(&event, metadata);
         }
         Ok(())
     }
 
-    /// Looks at the next event of a file.
+    /// Queues the next event of a file.
     #[inline]
-    fn look(&mut self, index: usize) -> Result<(), TraceError> {
+    fn schedule(&mut self, index: usize) -> Result<(), TraceError> {
         if let Some(time) = self.files[index].next_time()? {
             self.next.push(Reverse((time, index)));
         }

@@ -1,4 +1,4 @@
-//! The ASCII input traces of DiskSim.
+//! DiskSim ASCII traces.
 
 use diskarm_core::request::Op;
 use diskarm_core::units::Instant;
@@ -19,23 +19,23 @@ use crate::text::TextRows;
 ///
 /// Reads rows of five fields, separated by spaces or tabs: arrival in milliseconds with decimals,
 /// in ascending order; device; first block and number of blocks, in 512-byte sectors; flags,
-/// hexadecimal with or without `0x`, of which bit 0 says read. The other flags (DiskSim's time
-/// limits and mapping) say nothing about the request and must only be a number below 2^32.
+/// hexadecimal with or without `0x`, whose bit 0 means read. The other flags (DiskSim's time limits
+/// and mapping) do not matter but must form a number below 2^32.
 ///
 /// # Origin
 ///
-/// The default input format of DiskSim 4.0, which reads flags as C's `%x`. Flags that somebody
-/// wrote in decimal agree in bit 0, since 10 and 16 are both even.
+/// The default input format of DiskSim 4.0, which reads flags as C's `%x`. Flags written in
+/// decimal have the same bit 0, since 10 and 16 are both even.
 ///
 /// # Cost
 ///
-/// One pass, no allocation a row; memory of one line.
+/// One pass, no allocation per row; memory of one line.
 ///
 /// # When it is bad
 ///
-/// Five bare numbers a row have little to be known by, and other simulators' traces differ in
-/// the unit of time alone. It is recognised only where an arrival has a decimal point or flags
-/// have `0x`; otherwise it must be asked for by name. A last row cut within its flags looks whole.
+/// Rows of five numbers are hard to recognise, and traces of other simulators differ only in the
+/// unit of time. The format is detected only if an arrival has a decimal point or flags have `0x`;
+/// otherwise it must be named. A last row truncated within its flags looks complete.
 ///
 /// # Example
 ///
@@ -68,7 +68,8 @@ impl Format for DiskSim {
 
     const WRITER: Option<fn() -> Box<dyn RowWriter>> = Some(|| Box::new(Writer));
 
-    /// The first line is numbers apart by white space, and somewhere a decimal point or `0x`.
+    /// The first line is numbers separated by white space, and some line has a decimal point or
+    /// `0x`.
     fn sniff(head: &[u8]) -> bool {
         let first = head_lines(head).next().unwrap_or_default();
         let is_number = |byte: u8| byte.is_ascii_hexdigit() || b".-xX".contains(&byte);
@@ -104,7 +105,7 @@ fn record(row: &Row<'_>, previous: &mut Instant) -> Result<Record, TraceError> {
     if arrival < *previous {
         let ns = previous.as_ns();
         let (whole, part) = (ns / 1_000_000, ns % 1_000_000);
-        let expected = format!("no time before {whole}.{part:06}, of the line above");
+        let expected = format!("no time before {whole}.{part:06}, that of the previous line");
         return Err(at.reject(&expected));
     }
     let device = device.device()?;
@@ -122,7 +123,7 @@ fn record(row: &Row<'_>, previous: &mut Instant) -> Result<Record, TraceError> {
 }
 
 fn parse_flags(text: &[u8]) -> Option<u32> {
-    // Nearly all flags.
+    // Nearly all flags are one digit.
     if let [digit @ b'0'..=b'9'] = text {
         return Some((digit - b'0').into());
     }
@@ -130,14 +131,14 @@ fn parse_flags(text: &[u8]) -> Option<u32> {
         .strip_prefix(b"0x")
         .or_else(|| text.strip_prefix(b"0X"));
     let digits = prefixed.unwrap_or(text);
-    // `from_str_radix` takes a sign, too.
+    // `from_str_radix` accepts a sign, too.
     match digits.iter().all(u8::is_ascii_hexdigit) {
         true => u32::from_str_radix(str::from_utf8(digits).ok()?, 16).ok(),
         false => None,
     }
 }
 
-/// Rows as DiskSim reads them, too.
+/// Writes rows that DiskSim can read, too.
 struct Writer;
 
 impl RowWriter for Writer {

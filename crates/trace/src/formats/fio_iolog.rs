@@ -1,4 +1,4 @@
-//! The I/O logs of fio, versions 2 and 3.
+//! fio I/O logs, versions 2 and 3.
 
 use diskarm_core::request::Op;
 use diskarm_core::units::Instant;
@@ -16,29 +16,29 @@ use crate::source::ByteSource;
 use crate::text::TextRows;
 use crate::time::TimeUnit;
 
-/// fio's iolog: file name, action, byte offset, bytes; version 3 with microseconds before them.
+/// fio iolog: file name, action, byte offset, bytes; in version 3 preceded by microseconds.
 ///
 /// # What it does
 ///
-/// Reads the first line, `fio version 2 iolog` or `fio version 3 iolog`, and below it rows
-/// `filename action` and `filename action offset length`, before which version 3 has a time in
-/// microseconds since the start of the run. Offset and length are bytes; files become devices, by
-/// name. In version 2 a `wait` tells the microseconds since the last one, and arrivals are their
-/// sum; without a `wait` in the first 256 KiB there are no arrivals, and none may come later.
-/// Rows that open or close files, flush or trim are passed over, counted.
+/// Reads the first line, `fio version 2 iolog` or `fio version 3 iolog`, and then rows `filename
+/// action` and `filename action offset length`, which in version 3 begin with a time in
+/// microseconds since the start of the run. Offset and length are in bytes; files become devices,
+/// by name. In version 2 a `wait` has the microseconds since the last one, and arrivals are their
+/// sum; without a `wait` in the first 256 KiB there are no arrivals, and a later `wait` is refused.
+/// Rows that open or close files, flush or trim are ignored and counted.
 ///
 /// # Origin
 ///
-/// The manual of fio 3.33, "Trace file format v2" and "v3". It leaves the unit of version 3's times
-/// open; logs that fio 3.33 wrote of requests at a fixed rate show microseconds.
+/// The manual of fio 3.33, "Trace file format v2" and "v3". It does not name the unit of times in
+/// version 3; logs that fio 3.33 wrote of requests at a fixed rate show microseconds.
 ///
 /// # Cost
 ///
-/// One pass, no allocation a row; memory of one line.
+/// One pass, no allocation per row; memory of one line.
 ///
 /// # When it is bad
 ///
-/// No responses. File names with white space are no rows of it, for fio neither.
+/// No responses. File names with white space are refused; fio cannot read them either.
 ///
 /// # Example
 ///
@@ -57,7 +57,7 @@ const ACTION: &str = "action";
 const OFFSET: &str = "offset_bytes";
 const LENGTH: &str = "length_bytes";
 
-/// In so many bytes a trace of version 2 that has any waits has the first.
+/// A trace of version 2 that has waits must have the first within this many bytes.
 const WAITS_WITHIN: usize = 256 * 1024;
 
 impl Format for Iolog {
@@ -67,7 +67,7 @@ impl Format for Iolog {
         first_line: "fio version 3 iolog",
         time_unit: TimeUnit::Microseconds,
         time_origin: TimeOrigin::Start,
-        carries: "arrivals (version 2: where it has waits) and devices; no responses",
+        carries: "arrivals (version 2: only with waits) and devices; no responses",
     };
 
     const WRITER: Option<fn() -> Box<dyn RowWriter>> = Some(|| Box::<Writer>::default());
@@ -134,7 +134,7 @@ fn timed(row: &Row<'_>, metadata: &mut TraceMetadata) -> Result<Option<Record>, 
     }))
 }
 
-/// A row of version 2; `waited` is the time so far, where there are waits.
+/// A row of version 2; `waited` is the time so far, if there are waits.
 fn untimed(
     row: &Row<'_>,
     waited: &mut Option<Instant>,
@@ -146,7 +146,7 @@ fn untimed(
         let [_, _, time] = row.first_fields(row.words(), &[FILE, ACTION, "wait_us"])?;
         let span = time.span(Iolog::INFO.time_unit)?;
         let Some(now) = waited else {
-            return Err(action.reject("no wait so late: there was none in the first 256 KiB"));
+            return Err(action.reject("no wait here, as there was none in the first 256 KiB"));
         };
         match now.as_ns().checked_add(span.as_ns().unsigned_abs()) {
             Some(ns @ ..=LAST_NS) => *now = Instant::from_ns(ns),
@@ -166,7 +166,7 @@ fn untimed(
     }))
 }
 
-/// The two fields that are left in `words`, of a row that has all of `names`.
+/// The last two fields, in `words`, of a row with the fields `names`.
 #[inline]
 fn extent<'a>(
     row: &'a Row<'a>,
@@ -174,7 +174,7 @@ fn extent<'a>(
     names: &[&'static str],
 ) -> Result<[Field<'a>; 2], TraceError> {
     row.fields(words, &[OFFSET, LENGTH]).or_else(|error| {
-        // Counted in the whole row.
+        // The number of fields in the whole row.
         row.fields::<5>(row.words(), names)?;
         Err(error)
     })
@@ -182,7 +182,7 @@ fn extent<'a>(
 
 const LAST_NS: u64 = i64::MAX as u64;
 
-/// The direction, or `None` for a row that is no request.
+/// The direction, or `None` for a row that is not a request.
 fn operation(action: &Field<'_>, metadata: &mut TraceMetadata) -> Result<Option<Op>, TraceError> {
     match action.text {
         b"read" => return Ok(Some(Op::Read)),
@@ -190,12 +190,12 @@ fn operation(action: &Field<'_>, metadata: &mut TraceMetadata) -> Result<Option<
         b"add" | b"open" | b"close" => metadata.ignore("add, open and close"),
         b"sync" | b"datasync" | b"sync_file_range" => metadata.ignore("sync"),
         b"trim" => metadata.ignore("trim"),
-        _ => return Err(action.reject("an action of fio's, such as read or write")),
+        _ => return Err(action.reject("an action of fio, such as read or write")),
     }
     Ok(None)
 }
 
-/// Version 3. Devices become files of their number, which are added when they first appear.
+/// Writes version 3. Devices become files named by their number, added at first use.
 #[derive(Default)]
 struct Writer {
     has_begun: bool,

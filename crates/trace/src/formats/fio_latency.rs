@@ -1,4 +1,4 @@
-//! The latency logs of fio.
+//! fio latency logs.
 
 use diskarm_core::request::Op;
 use diskarm_core::units::Instant;
@@ -12,29 +12,29 @@ use crate::source::ByteSource;
 use crate::text::TextRows;
 use crate::time::TimeUnit;
 
-/// fio's latency log: completion in ms, latency in ns, direction, bytes, byte offset, priority.
+/// fio latency log: completion in ms, latency in ns, direction, bytes, byte offset, priority.
 ///
 /// # What it does
 ///
 /// Reads rows of at least six fields, separated by a comma and a space: the completion in
 /// milliseconds since the start of the run; the latency in nanoseconds; 0 for a read, 1 for a
-/// write, 2 for a trim, which is passed over and counted; size and offset in bytes; the priority.
-/// The arrival is the completion less the latency, but not before the start.
+/// write, 2 for a trim, which is ignored and counted; size and offset in bytes; the priority.
+/// The arrival is the completion minus the latency, but not before the start.
 ///
 /// # Origin
 ///
 /// The manual of fio 3.33, "Log File Formats", and logs that it wrote with `log_offset=1`. Without
-/// that option there are five fields and no place, which is refused. Before fio 3.0 latencies were
-/// microseconds: the unit is then doubted.
+/// that option there are five fields and no offset, which is refused. Before fio 3.0 latencies were
+/// in microseconds, for which a note warns.
 ///
 /// # Cost
 ///
-/// One pass, no allocation a row; memory of one line.
+/// One pass, no allocation per row; memory of one line.
 ///
 /// # When it is bad
 ///
-/// Completions are whole milliseconds, so arrivals are right to a millisecond only. A log of
-/// averages (`log_avg_msec`) has no single requests and looks the same.
+/// Completions are whole milliseconds, so arrivals are accurate to a millisecond only. A log of
+/// averages (`log_avg_msec`) looks the same but has no individual requests.
 ///
 /// # Example
 ///
@@ -66,7 +66,7 @@ impl Format for Latency {
         carries: "arrivals (to a millisecond) and responses; one device",
     };
 
-    /// At least five fields, apart by a comma and a space, of which the third is a direction.
+    /// At least five fields, separated by a comma and a space; the third is a direction.
     fn sniff(head: &[u8]) -> bool {
         let first = head_lines(head).next().unwrap_or_default();
         let fields: Vec<&[u8]> = fields(first).collect();
@@ -108,7 +108,7 @@ fn record(row: &Row<'_>, metadata: &mut TraceMetadata) -> Result<Option<Record>,
     }))
 }
 
-/// What is wrong with a row of too few fields: one less than needed says why.
+/// The error about a row with too few fields, with a hint if one is missing.
 #[cold]
 fn without_offset(row: &Row<'_>, error: TraceError) -> TraceError {
     if fields(row.text).count() != NAMES.len() - 1 {

@@ -15,27 +15,27 @@ use crate::text::TextRows;
 ///
 /// # What it does
 ///
-/// Reads comma-separated rows under a header line, which names the columns in any order. `op` is
-/// `R` or `W`; `observed` may be empty or left out as a column, else it is `hit` or `miss` for a
-/// read and `two_disconnects` or `three_disconnects` for a write; `lbn` and `sectors` count
-/// 512-byte sectors; `response_us` runs from issue to completion, `think_us` from that completion
-/// to the next issue, both in microseconds, with decimals. Lines end in LF or CRLF; the last may
-/// end without. A column of another name is an error: ignored, a misspelt `observed` would pass
-/// as absent.
+/// Reads comma-separated rows after a header line, which names the columns in any order. `op` is
+/// `R` or `W`; `observed`, an optional column, is empty, `hit` or `miss` for a read, or
+/// `two_disconnects` or `three_disconnects` for a write; `lbn` and `sectors` are in 512-byte
+/// sectors; `response_us` is the time from issue to completion, `think_us` from that completion to
+/// the next issue, both in microseconds with decimals. Lines end in LF or CRLF, which the last may
+/// lack. A column of another name is an error: if it were ignored, a misspelt `observed` would look
+/// absent.
 ///
 /// # Origin
 ///
-/// The form in which the validation measurements published with DiskSim 4.0 are kept. Requests
-/// were issued one at a time, so a record has no arrival: its issue is the sum of all responses
-/// and pauses before it where the clock is unbroken, and is the replay's to decide.
+/// The format of the validation measurements published with DiskSim 4.0. Requests were issued one
+/// at a time, so a record has no arrival: if the clock is unbroken, its issue is the sum of all
+/// responses and pauses before it, which the replay decides.
 ///
 /// # Cost
 ///
-/// One pass, no allocation a row; memory of one line.
+/// One pass, no allocation per row; memory of one line.
 ///
 /// # When it is bad
 ///
-/// No quotes, no spaces around commas. A last row cut within its last digits looks whole.
+/// No quotes, no spaces around commas. A last row truncated within its last digits looks complete.
 ///
 /// # Example
 ///
@@ -69,8 +69,8 @@ impl Format for Measured {
 
     const WRITER: Option<fn() -> Box<dyn RowWriter>> = Some(|| Box::<Writer>::default());
 
-    /// Two of the column names in the first line: enough to tell, and a header that lacks some
-    /// is still refused by name.
+    /// Two of the column names in the first line are enough; a header that lacks others is then
+    /// refused with the name of the missing column.
     fn sniff(head: &[u8]) -> bool {
         let header = head_lines(head).next().unwrap_or_default();
         let names = header.split(|byte| *byte == b',');
@@ -91,7 +91,7 @@ impl Format for Measured {
     }
 }
 
-/// For each of the file's columns, its place in [`COLUMNS`].
+/// For each column of the file, its index in [`COLUMNS`].
 fn columns(header: &Row<'_>) -> Result<Vec<usize>, TraceError> {
     let mut order = Vec::with_capacity(COLUMNS.len());
     for name in header.split(b',') {
@@ -164,12 +164,12 @@ fn span(field: &Field<'_>, elapsed_ns: &mut i64) -> Result<Span, TraceError> {
     Ok(Span::from_ns(ns))
 }
 
-/// Rows in the order of [`COLUMNS`]. A request that has an arrival in place of the pause before it
-/// is held back until the next one tells the pause behind it; behind the last there is none.
+/// Writes rows with the columns in the order of [`COLUMNS`]. A request with an arrival and no pause
+/// is held until the next one, which determines its pause; the last pause is zero.
 #[derive(Default)]
 struct Writer {
     has_begun: bool,
-    /// Of all records.
+    /// The device of all records.
     device: Option<u32>,
     held: Option<Record>,
 }
@@ -177,7 +177,7 @@ struct Writer {
 impl RowWriter for Writer {
     fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Unwritable> {
         if *self.device.get_or_insert(record.device) != record.device {
-            let why = "it is of another device than the first, and the format knows one only";
+            let why = "its device differs from the first one, and the format has one only";
             return Err(Unwritable(why.to_owned()));
         }
         if !self.has_begun {
@@ -194,7 +194,7 @@ impl RowWriter for Writer {
                 self.held = Some(*record);
                 Ok(())
             }
-            (None, None) => Err(Unwritable("it has no pause behind it".to_owned())),
+            (None, None) => Err(Unwritable("it has no pause after it".to_owned())),
         }
     }
 
@@ -209,13 +209,15 @@ impl RowWriter for Writer {
 /// From the completion of `before` to the arrival of `next`.
 fn pause(before: &Record, next: &Record) -> Result<Span, Unwritable> {
     let (Some(arrival), Some(response)) = (before.arrival, before.response) else {
-        return Err(Unwritable("the one before has no response".to_owned()));
+        return Err(Unwritable(
+            "the previous request has no response".to_owned(),
+        ));
     };
     let free = arrival + response;
     match next.arrival {
         Some(arrival) if arrival >= free => Ok(arrival - free),
         _ => Err(Unwritable(
-            "it arrives before the one before it is completed".to_owned(),
+            "it arrives before the previous request completes".to_owned(),
         )),
     }
 }

@@ -21,7 +21,7 @@ pub mod vscsi;
 
 use crate::format::FormatEntry;
 
-/// Every format, in the order in which help lists them.
+/// All formats, in the order of help.
 pub static FORMATS: &[FormatEntry] = &[
     FormatEntry::of::<measured::Measured>(),
     FormatEntry::of::<disksim::DiskSim>(),

@@ -1,4 +1,4 @@
-//! The ASCII input traces of MQSim.
+//! MQSim ASCII traces.
 
 use crate::digits::{digits, words};
 use crate::format::{Format, FormatInfo, OpenResult, Options, TimeOrigin};
@@ -18,17 +18,17 @@ use crate::time::TimeUnit;
 /// # Origin
 ///
 /// A. Tavakkol, J. Gómez-Luna, M. Sadrosadati, S. Ghose, O. Mutlu: MQSim (FAST 2018), and the
-/// README of the simulator. The columns are those of DiskSim's ASCII in another unit of time.
+/// README of the simulator. The columns are those of DiskSim ASCII, with another unit of time.
 ///
 /// # Cost
 ///
-/// One pass, no allocation a row; memory of one line.
+/// One pass, no allocation per row; memory of one line.
 ///
 /// # When it is bad
 ///
-/// Rows may be DiskSim's as well. It is recognised only where arrivals are whole numbers that lie
-/// at least 10,000 apart on average, which as milliseconds would be ten seconds; otherwise it must
-/// be asked for by name. A last row cut within its numbers looks whole only if it has all five.
+/// Rows look like those of DiskSim. The format is detected only if arrivals are whole numbers with
+/// a mean gap of at least 10,000, which in milliseconds would be ten seconds; otherwise it must be
+/// named. A last row truncated within its numbers looks complete only if it has all five.
 ///
 /// # Example
 ///
@@ -43,7 +43,7 @@ pub struct MqSim;
 
 const NAMES: [&str; 5] = ["arrival_ns", "device", "lba", "sectors", "type"];
 
-/// Nobody's requests come every ten seconds, in milliseconds.
+/// Ten seconds, in milliseconds: real requests come more often.
 const MIN_MEAN_GAP: u64 = 10_000;
 
 impl Format for MqSim {

@@ -1,4 +1,4 @@
-//! The traces of the servers of Microsoft Research Cambridge.
+//! Server traces of Microsoft Research Cambridge.
 
 use crate::digits::write_whole;
 use crate::error::TraceError;
@@ -19,22 +19,22 @@ use diskarm_core::units::Instant;
 ///
 /// Reads comma-separated rows of seven fields: the arrival as a Windows file time, in units of
 /// 100 ns since 1601; host and disk, which together name the device; `Read` or `Write`; offset and
-/// size in bytes; the response in units of 100 ns. Arrivals count from the first record. A header
-/// line that begins with `Timestamp` is passed over.
+/// size in bytes; the response in units of 100 ns. Arrivals are relative to the first record.
+/// A header line that begins with `Timestamp` is skipped.
 ///
 /// # Origin
 ///
 /// D. Narayanan, A. Donnelly, A. Rowstron: Write Off-Loading (FAST 2008), and the README of the
-/// traces at SNIA IOTTA. A request that does not begin and end at blocks of 512 bytes is widened
-/// to the blocks that it touches, and counted.
+/// traces at SNIA IOTTA. A request that does not begin and end at 512-byte block boundaries is
+/// widened to whole blocks and counted.
 ///
 /// # Cost
 ///
-/// One pass, no allocation a row; memory of one line.
+/// One pass, no allocation per row; memory of one line.
 ///
 /// # When it is bad
 ///
-/// Times before 1970 are refused. A last row cut within its response looks whole.
+/// Times before 1970 are refused. A last row truncated within its response looks complete.
 ///
 /// # Example
 ///
@@ -57,7 +57,7 @@ const NAMES: [&str; 7] = [
     "response",
 ];
 
-/// Units of 100 ns from 1601 to 1970: 369 years of which 89 have a leap day.
+/// Units of 100 ns from 1601 to 1970: 369 years, of which 89 have a leap day.
 const UNIX_TICKS: u64 = (369 * 365 + 89) * 86_400 * 10_000_000;
 
 impl Format for Msr {
@@ -72,7 +72,7 @@ impl Format for Msr {
 
     const WRITER: Option<fn() -> Box<dyn RowWriter>> = Some(|| Box::<Writer>::default());
 
-    /// The header that some copies have, or `Read` or `Write` as the fourth of seven fields.
+    /// A header, which some copies have, or `Read` or `Write` in the fourth of seven fields.
     fn sniff(head: &[u8]) -> bool {
         first_fields::<7>(head, b',').is_some_and(|[time, host, _, op, ..]| {
             (time == b"Timestamp" && host == b"Hostname")
@@ -98,7 +98,7 @@ fn record(row: &Row<'_>, metadata: &mut TraceMetadata) -> Result<Record, TraceEr
     let op = op.op("Read", "Write")?;
     let arrival = Some(unix(&time)?);
     let response = Some(response.span(Msr::INFO.time_unit)?);
-    // The device is named by what lies between the first comma and the third.
+    // The device name is the text between the first and the third comma.
     let name = &row.text[time.text.len() + 1..][..host.text.len() + 1 + disk.text.len()];
     Ok(Record {
         arrival,
@@ -108,7 +108,7 @@ fn record(row: &Row<'_>, metadata: &mut TraceMetadata) -> Result<Record, TraceEr
     })
 }
 
-/// The instant since 1970 of a file time.
+/// Converts a file time to the time since 1970.
 fn unix(time: &Field<'_>) -> Result<Instant, TraceError> {
     const LAST: u64 = i64::MAX as u64 / 100;
     let ticks = time.whole(u64::MAX)?;
@@ -118,7 +118,7 @@ fn unix(time: &Field<'_>) -> Result<Instant, TraceError> {
     }
 }
 
-/// As if the trace had begun with the year 1970.
+/// Writes times as if the trace had begun in 1970.
 #[derive(Default)]
 struct Writer {
     rounded: u64,

@@ -1,4 +1,4 @@
-//! Traces in Parquet files.
+//! Parquet files.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -24,46 +24,46 @@ use crate::record::{Observed, Record, Urgency};
 use crate::source::ByteSource;
 use crate::time::TimeUnit;
 
-/// Parquet, with one row a request and all that a record can have.
+/// Parquet, with one row per request and all fields of a record.
 ///
 /// # What it does
 ///
 /// Writes these columns, and reads them by name in any order:
 ///
-/// | column | type | where it is absent | what |
+/// | column | type | if absent | meaning |
 /// |---|---|---|---|
-/// | `arrival_ns` | int64 | no arrivals | time since the trace's zero, in all rows or in none |
-/// | `device` | uint32, no nulls | 0 | the trace's number of the device |
+/// | `arrival_ns` | int64 | no arrivals | time since the start of the trace, in all rows or in none |
+/// | `device` | uint32, no nulls | 0 | device number in the trace |
 /// | `op` | string, no nulls | refused | `R` or `W` |
 /// | `lbn` | uint64, no nulls | refused | first block, of 512 bytes |
 /// | `sectors` | uint32, no nulls | refused | number of blocks, 1 to 65,536 |
-/// | `response_ns` | int64 | not known | from arrival to completion |
-/// | `service_ns` | int64 | not known | the last part of the response |
-/// | `think_ns` | int64 | not known | pause from the completion to the next issue |
-/// | `queue` | uint32 | not known | requests that were at the driver on arrival |
-/// | `urgency` | string | not known | `synchronous` or `asynchronous` |
-/// | `observed` | string | not known | see below |
+/// | `response_ns` | int64 | unknown | from arrival to completion |
+/// | `service_ns` | int64 | unknown | the last part of the response |
+/// | `think_ns` | int64 | unknown | pause from the completion to the next issue |
+/// | `queue` | uint32 | unknown | requests at the driver on arrival |
+/// | `urgency` | string | unknown | `synchronous` or `asynchronous` |
+/// | `observed` | string | unknown | see below |
 ///
 /// `observed` is `hit` or `miss` for a read, `two_disconnects` or `three_disconnects` for a write.
-/// A whole number may be of any integer type and a word of any string type. Any other column is
-/// refused: ignored, a misspelt `response_ns` would pass as absent. Pages may be plain or
-/// compressed with Snappy or zstd; those written are compressed with Snappy.
+/// Any integer type is accepted for a whole number and any string type for a string. Any other
+/// column is refused: if it were ignored, a misspelt `response_ns` would look absent. Pages may be
+/// plain or compressed with Snappy or zstd; the writer uses Snappy.
 ///
 /// # Origin
 ///
-/// Apache Parquet, format version 2; the columns are ours.
+/// Apache Parquet, format version 2; the columns are specific to Diskarm.
 ///
 /// # Cost
 ///
-/// One pass, a row group at a time and of it a page a column; memory of those pages. The writer
-/// holds one row group of 131,072 rows.
+/// One pass, one row group at a time, and of it one page per column; memory of those pages. The
+/// writer holds one row group of 131,072 rows.
 ///
 /// # When it is bad
 ///
-/// A file's table of contents stands at its end, so that no pipe and no compressed file is read.
-/// Times with fractions, dates and floating point numbers (which pandas makes of integers with
-/// gaps) are refused. The library may panic on a file whose bytes were damaged, which ends the
-/// program; one that is only cut is refused.
+/// The metadata of a file is at its end, so pipes and compressed files cannot be read. Times with
+/// fractions, dates and floating point numbers (which pandas makes of integers with missing values)
+/// are refused. The library may panic on a corrupted file, which ends the program; a truncated file
+/// is refused.
 ///
 /// # Example
 ///
@@ -81,7 +81,7 @@ use crate::time::TimeUnit;
 /// ```
 pub struct Parquet;
 
-/// Rows of a group that is written: some megabytes.
+/// Rows per row group that is written: some megabytes.
 const GROUP: usize = 1 << 17;
 
 impl Format for Parquet {
@@ -91,7 +91,7 @@ impl Format for Parquet {
         first_line: "PAR1",
         time_unit: TimeUnit::Nanoseconds,
         time_origin: TimeOrigin::Start,
-        carries: "all that a record can have",
+        carries: "all fields of a record",
     };
 
     const WRITER: Option<fn() -> Box<dyn RowWriter>> = Some(|| Box::<Writer>::default());
@@ -103,7 +103,7 @@ impl Format for Parquet {
     fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
         let name = source.name();
         let Some(file) = source.file() else {
-            let detail = "found a pipe or a compressed file, expected a plain one: Parquet is \
+            let detail = "found a pipe or a compressed file, expected a plain file: Parquet is \
                           read from its end";
             return Err(TraceError::new(
                 ErrorKind::Io,
@@ -114,7 +114,7 @@ impl Format for Parquet {
         };
         let file = file.try_clone();
         let file = file.map_err(|error| TraceError::io(name, None, "open", error))?;
-        // Without what Arrow adds to a file, each column has its plain type.
+        // Without Arrow's own metadata, each column has its plain type.
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let contents = ArrowReaderMetadata::load(&file, options);
         let contents = contents.map_err(|error| undecoded(name, "footer", &error))?;
@@ -130,12 +130,12 @@ impl Format for Parquet {
     }
 }
 
-/// The row groups of a file, one after the other.
+/// The row groups of a file, one after another.
 struct Groups {
     name: String,
     file: File,
     contents: ArrowReaderMetadata,
-    /// Row groups of which reading has begun.
+    /// Row groups begun so far.
     begun: usize,
     current: Option<ParquetRecordBatchReader>,
 }
@@ -175,13 +175,13 @@ impl Batches for Groups {
 
 #[derive(Default)]
 struct Writer {
-    /// Rows that the next piece will have.
+    /// Rows of the next batch.
     rows: Vec<Record>,
     file: Option<ArrowWriter<Vec<u8>>>,
 }
 
 impl Writer {
-    /// Encodes the rows that wait, and hands out what is encoded.
+    /// Encodes the buffered rows and appends the encoded bytes.
     fn encode(&mut self, out: &mut Vec<u8>) -> Result<(), Unwritable> {
         let schema = Arc::new(Schema::new(
             COLUMNS
@@ -203,8 +203,8 @@ impl Writer {
 }
 
 fn begin(schema: SchemaRef) -> Result<ArrowWriter<Vec<u8>>, Unwritable> {
-    // Times that ascend and hardly repeat: their differences take half the place. Of whole traces,
-    // a fifth to two fifths are saved.
+    // Times that ascend and hardly repeat: their differences take half the space, which saves a
+    // fifth to two fifths of a whole trace.
     let arrivals = ColumnPath::from("arrival_ns");
     let properties = WriterProperties::builder()
         .set_column_dictionary_enabled(arrivals.clone(), false)

@@ -1,4 +1,4 @@
-//! The traces of the Storage Performance Council, as the UMass repository has them.
+//! Traces of the Storage Performance Council, as in the UMass repository.
 
 use diskarm_core::request::Op;
 
@@ -19,21 +19,21 @@ use crate::time::TimeUnit;
 ///
 /// Reads comma-separated rows `ASU,LBA,size,opcode,timestamp`: the unit, which becomes the device;
 /// the first block, of 512 bytes; the size in bytes; `R` or `W` of either case; seconds with
-/// decimals. Further fields are optional in the format and say nothing about the request.
+/// decimals. Further fields are optional in the format and are ignored.
 ///
 /// # Origin
 ///
 /// SPC Trace File Format Specification, revision 1.0.1: the OLTP (Financial1, Financial2) and
-/// search engine (WebSearch1 to 3) traces of the UMass Trace Repository. A size that is no whole
-/// number of blocks, which the format allows, is widened to whole blocks and counted.
+/// search engine (WebSearch1 to 3) traces of the UMass Trace Repository. A size that is not a
+/// multiple of the block size, which the format allows, is widened to whole blocks and counted.
 ///
 /// # Cost
 ///
-/// One pass, no allocation a row; memory of one line.
+/// One pass, no allocation per row; memory of one line.
 ///
 /// # When it is bad
 ///
-/// No responses. A last row cut within its time looks whole.
+/// No responses. A last row truncated within its time looks complete.
 ///
 /// # Example
 ///

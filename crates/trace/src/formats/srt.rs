@@ -1,4 +1,4 @@
-//! The binary traces of HP Laboratories, SRT 1.3.
+//! Binary traces of HP Laboratories, SRT 1.3.
 
 use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Span};
@@ -17,31 +17,31 @@ use crate::time::TimeUnit;
 ///
 /// # What it does
 ///
-/// Reads records of type 1 (an I/O) and 4 (a suspect one, with a word more). Word 0 is the size in
-/// bytes, so that later versions with more words are read, too; word 1 has version and type; words
-/// 2 and 3 say when the request entered the driver's queue, in seconds and microseconds since the
-/// trace's date, 4 and 5 when its service started and stopped, in microseconds after that. 6 is the
-/// size in bytes and 7 the address in the disk's sectors, of the size that the header gives, which
-/// are converted to blocks of 512 bytes. Bits 8 to 15 of word 8 are the unit, which becomes the
-/// device: sections of one disk share its addresses. Word 11 has flags: bit 0 a read, bit 8
-/// asynchronous. Word 13, in version 4, is the queue's length on arrival, the request itself
-/// included. Records of other types are passed over, counted.
+/// Reads records of type 1 (an I/O) and 4 (a suspect one, with one more word). Word 0 is the size
+/// in bytes, so later versions with more words are read, too; word 1 has version and type; words 2
+/// and 3 are the time when the request entered the driver's queue, in seconds and microseconds
+/// since the trace's date; 4 and 5 are the start and end of its service, in microseconds after
+/// that. 6 is the size in bytes and 7 the address in sectors, whose size the header gives; both are
+/// converted to 512-byte blocks. Bits 8 to 15 of word 8 are the unit, which becomes the device:
+/// sections of one disk share its addresses. Word 11 has flags: bit 0 means read, bit 8
+/// asynchronous. Word 13, in version 4, is the queue length on arrival, including the request
+/// itself. Records of other types are ignored and counted.
 ///
 /// # Origin
 ///
 /// The traces of C. Ruemmler and J. Wilkes: UNIX disk access patterns (USENIX Winter 1993), of
 /// which worthington94 used cello and snake; the fields were checked with one week of hplajw.
-/// There, 44,482 of the 44,519 queue lengths are by one more than the requests that had arrived and
-/// were not completed.
+/// There, 44,482 of the 44,519 queue lengths are one more than the number of requests that had
+/// arrived and were not completed.
 ///
 /// # Cost
 ///
-/// One pass, no allocation a record; memory of the header.
+/// One pass, no allocation per record; memory of the header.
 ///
 /// # When it is bad
 ///
-/// Disks of several sector sizes in one trace are refused. A record whose size is wrong ends the
-/// trace, even where bad records are skipped: nobody knows where the next one begins.
+/// Disks of several sector sizes in one trace are refused. A record with an invalid size ends the
+/// trace, even if invalid records are skipped: the start of the next one is unknown.
 ///
 /// # Example
 ///
@@ -59,15 +59,15 @@ use crate::time::TimeUnit;
 /// ```
 pub struct Srt;
 
-/// What its files begin with.
+/// The first bytes of a file.
 const MAGIC: &[u8] = b"$$TR_IOREC-1.3";
 
-/// The longest header that is read, in bytes.
+/// The maximum size of a header in bytes.
 const MAX_HEADER: usize = 128 * 1024;
 
 /// Words of an I/O record without the queue length.
 const MIN_WORDS: usize = 13;
-/// More in a record than anybody wrote.
+/// More than any known record has.
 const MAX_WORDS: usize = 64;
 
 const FORM_FEED: u8 = 0x0c;
@@ -95,7 +95,7 @@ impl Format for Srt {
             return Err(wrong_header(
                 &source,
                 "no form feed",
-                "one behind the header",
+                "one after the header",
             ));
         };
         let sector_bytes = sector_bytes(&header[..end]);
@@ -103,7 +103,7 @@ impl Format for Srt {
             wrong_header(
                 &source,
                 &found,
-                "sectorsize = N of the same N for all disks",
+                "sectorsize = N with the same N for all disks",
             )
         })?;
         source.pass(end + 1)?;
@@ -119,7 +119,7 @@ fn wrong_header(source: &ByteSource, found: &str, expected: &str) -> TraceError 
     TraceError::new(ErrorKind::Header, source.name(), None, detail)
 }
 
-/// The size of all disks' sectors, or what was found in its place.
+/// The sector size of all disks, or what was found instead.
 fn sector_bytes(header: &[u8]) -> Result<u64, String> {
     let text = String::from_utf8_lossy(header);
     let mut sizes: Vec<u64> = Vec::new();
@@ -190,7 +190,7 @@ impl RowReader for Records {
 }
 
 impl Records {
-    /// The size in bytes of the record that comes next, all of which is there.
+    /// The size in bytes of the next record, all of which is then buffered.
     #[inline]
     fn size(&mut self, location: Location) -> Result<Option<usize>, TraceError> {
         let held = self.source.held();
@@ -231,7 +231,7 @@ impl Records {
     }
 }
 
-/// A word that cannot be so.
+/// An invalid word.
 struct Wrong {
     field: &'static str,
     found: u64,

@@ -1,4 +1,4 @@
-//! The traces of the virtual desktops of SYSTOR '17.
+//! Virtual desktop traces of SYSTOR '17.
 
 use crate::error::TraceError;
 use crate::format::{Format, FormatInfo, OpenResult, Options, TimeOrigin, TraceMetadata};
@@ -14,8 +14,8 @@ use crate::time::TimeUnit;
 ///
 /// Reads comma-separated rows of six fields: the arrival in seconds since 1970 with decimals; the
 /// response in seconds, which may be empty; `R` or `W`; the logical unit, which becomes the device;
-/// offset and size in bytes. The header line may be missing. A row with an empty type is no read or
-/// write and is passed over, counted. Arrivals count from the first record.
+/// offset and size in bytes. The header line may be missing. A row with an empty type is not a
+/// read or write and is ignored and counted. Arrivals are relative to the first record.
 ///
 /// # Origin
 ///
@@ -25,11 +25,11 @@ use crate::time::TimeUnit;
 ///
 /// # Cost
 ///
-/// One pass, no allocation a row; memory of one line.
+/// One pass, no allocation per row; memory of one line.
 ///
 /// # When it is bad
 ///
-/// Rows far from their place in time are refused: a file must be nearly sorted.
+/// A file must be nearly sorted; rows that are far out of order are refused.
 ///
 /// # Example
 ///
@@ -54,7 +54,7 @@ impl Format for Systor {
         carries: "arrivals, responses and devices",
     };
 
-    /// The header, or rows of its kind.
+    /// The header, or rows that match it.
     fn sniff(head: &[u8]) -> bool {
         first_fields::<6>(head, b',').is_some_and(|[time, response, op, lun, offset, size]| {
             (time == b"Timestamp" && response == b"Response")

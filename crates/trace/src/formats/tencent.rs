@@ -1,4 +1,4 @@
-//! The block traces of Tencent's cloud.
+//! Block traces of Tencent's cloud.
 
 use crate::format::{Format, FormatInfo, OpenResult, Options, TimeOrigin};
 use crate::lines::{Field, first_fields, is_whole};
@@ -13,7 +13,7 @@ use crate::time::TimeUnit;
 ///
 /// Reads comma-separated rows of five whole numbers: the arrival in seconds since 1970; first
 /// block and number of blocks, of 512 bytes; 0 for a read, 1 for a write; the volume, which becomes
-/// the device. Arrivals count from the first record.
+/// the device. Arrivals are relative to the first record.
 ///
 /// # Origin
 ///
@@ -22,12 +22,11 @@ use crate::time::TimeUnit;
 ///
 /// # Cost
 ///
-/// One pass, no allocation a row; memory of one line.
+/// One pass, no allocation per row; memory of one line.
 ///
 /// # When it is bad
 ///
-/// Times are whole seconds: what happens within one is not known, and all its requests arrive
-/// together. No responses.
+/// Times are whole seconds: all requests of a second arrive together. No responses.
 ///
 /// # Example
 ///
@@ -51,7 +50,7 @@ impl Format for Tencent {
         carries: "arrivals in whole seconds, and devices; no responses",
     };
 
-    /// Five whole numbers of which the first is a second of this century, the fourth a type.
+    /// Five whole numbers; the first is a second of this century, the fourth a type.
     fn sniff(head: &[u8]) -> bool {
         first_fields::<5>(head, b',').is_some_and(|[time, offset, size, op, volume]| {
             time.len() == 10

@@ -1,4 +1,4 @@
-//! The binary traces of VMware's vscsi, as CloudPhysics collected them.
+//! Binary traces of VMware vscsi, as collected by CloudPhysics.
 
 use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
@@ -12,25 +12,25 @@ use crate::record::{Location, Record};
 use crate::source::ByteSource;
 use crate::time::TimeUnit;
 
-/// VMware vscsi, version 1 (32 bytes a record) and 2 (40 bytes), little-endian.
+/// VMware vscsi, version 1 (32 bytes per record) and 2 (40 bytes), little-endian.
 ///
 /// # What it does
 ///
 /// Reads version 1: serial number, bytes, scatter-gather entries (32 bits each), SCSI command and
 /// version (16 each), first block of 512 bytes, microseconds (64 each); and version 2: command,
 /// version, serial number, bytes, entries, first block, microseconds, response in microseconds.
-/// Commands other than reads and writes are passed over, counted by operation code. Arrivals count
-/// from the first record.
+/// Commands other than reads and writes are ignored and counted by operation code. Arrivals are
+/// relative to the first record.
 ///
 /// # Origin
 ///
 /// C. Waldspurger, N. Park, A. Garthwaite, I. Ahmad: Efficient MRC Construction with SHARDS (FAST
-/// 2015) describes the traces; version 1 was checked with w106, version 2 follows the published
+/// 2015) describes the traces; version 1 was checked with w106, version 2 follows published
 /// readers. Operation codes: SBC-4, table 33.
 ///
 /// # Cost
 ///
-/// One pass, no allocation a record.
+/// One pass, no allocation per record.
 ///
 /// # When it is bad
 ///
@@ -83,7 +83,7 @@ enum Version {
     Second,
 }
 
-/// The version that every whole record of `head` has, with a command that a disk can get.
+/// The version of all complete records of `head`, if they agree and have valid commands.
 fn version(head: &[u8]) -> Option<Version> {
     let all = |size: usize, version: u8, at: usize, command_at: usize| {
         head.len() >= size
@@ -98,13 +98,13 @@ fn version(head: &[u8]) -> Option<Version> {
     }
 }
 
-/// Records of `N` bytes, which `P` parses.
+/// Records of `N` bytes, parsed by `P`.
 struct Records<const N: usize, P: Fn(&[u8; N]) -> Raw> {
     source: ByteSource,
     parse: P,
 }
 
-/// A record's fields, wherever they stand.
+/// The fields of a record of either version.
 #[derive(Clone, Copy)]
 struct Raw {
     bytes: u32,
@@ -134,7 +134,7 @@ fn second(bytes: &[u8; 40]) -> Raw {
     }
 }
 
-/// `N` of the bytes from `at` on.
+/// The `N` bytes from `at` on.
 #[inline]
 fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     let mut part = [0; N];
@@ -174,7 +174,7 @@ impl<const N: usize, P: Fn(&[u8; N]) -> Raw + Send> RowReader for Records<N, P> 
     }
 }
 
-/// A field that cannot be so. Boxed, for it is rare.
+/// An invalid field. Boxed, because it is rare.
 struct Wrong {
     field: &'static str,
     found: u64,
@@ -205,7 +205,11 @@ fn record(
         return Err(wrong("length", bytes, &expected));
     }
     if raw.lbn.checked_add(sectors).is_none() {
-        return Err(wrong("lbn", raw.lbn, "the request to end below block 2^64"));
+        return Err(wrong(
+            "lbn",
+            raw.lbn,
+            "a request that ends below block 2^64",
+        ));
     }
     metadata.widened += u64::from(!bytes.is_multiple_of(BLOCK_BYTES));
     let response = match raw.response_us {

@@ -1,4 +1,4 @@
-//! From trace to drive.
+//! Adapting traces to drives.
 
 use std::io::Cursor;
 
@@ -14,7 +14,7 @@ fn trace(text: &str) -> Reader {
     read(Cursor::new(text.as_bytes().to_vec()), "x", None).unwrap()
 }
 
-/// Arrival in ms, device, first block of each, and the notes.
+/// Arrival in ms, device and first block of each record, and the notes.
 fn all(mut records: impl Notes) -> (Vec<(u64, u32, u64)>, Vec<String>) {
     let short = |record: Record| {
         let ms = record.arrival.unwrap().as_ns() / 1_000_000;
@@ -34,19 +34,19 @@ fn some_devices_become_disks() {
     let (rows, notes) = all(Disks::new(DeviceFilter::new(trace(TRACE), [9, 7])));
     assert_eq!(rows, [(10, 0, 0), (30, 0, 100), (40, 1, 199)]);
     let expected = [
-        "1 request of other devices left out",
-        "devices 7, 9 became disks from 0 on",
+        "1 request of other devices removed",
+        "devices 7, 9 renumbered as disks from 0",
     ];
     assert_eq!(notes, expected);
 }
 
 #[test]
-fn a_window_counts_from_its_begin() {
+fn a_window_is_relative_to_its_start() {
     let at = |text| parse_instant(text).unwrap();
     let (rows, notes) = all(Window::new(trace(TRACE), at("20 ms"), at("40 ms")));
     assert_eq!(rows, [(0, 3, 90), (10, 7, 100)]);
     let expected =
-        "1 request before 0.02 s left out, from which times now count; and all from 0.04 s on";
+        "1 request before 0.02 s removed; times are relative to it; and all from 0.04 s on";
     assert_eq!(notes, [expected]);
     let (rows, _) = all(Window::new(trace(TRACE), Instant::START, Instant::NEVER));
     assert_eq!(rows, all(trace(TRACE)).0);
@@ -57,8 +57,7 @@ fn a_window_needs_arrivals() {
     let text = "op,lbn,sectors,response_us,think_us\nR,5,8,1.0,2.0\n";
     let mut window = Window::new(trace(text), Instant::START, Instant::NEVER);
     let error = window.next().unwrap().unwrap_err().to_string();
-    let expected =
-        "x:2: arrival: found \"\", expected arrivals, without which there is no window of time";
+    let expected = "x:2: arrival: found \"\", expected arrivals, to select an interval";
     assert_eq!(error, expected);
     assert!(window.next().is_none());
 }
@@ -92,26 +91,26 @@ fn fitted(room: u64, fit: Fit) -> (Vec<(u32, u64)>, Vec<String>) {
 }
 
 #[test]
-fn blocks_find_their_place() {
+fn blocks_are_fitted() {
     let as_traced = [(7, 0), (3, 90), (7, 100), (9, 199)];
     assert_eq!(fitted(207, Fit::Refuse), (as_traced.to_vec(), vec![]));
     // Half the disk; the last begins at 99 of 100 and has 8 blocks.
     let (rows, notes) = fitted(100, Fit::Scale(SectorCount(207)));
     assert_eq!(rows, [(7, 0), (3, 43), (7, 48), (9, 92)]);
-    let expected = "scaled from 207 blocks to 100, which moved 3 requests, 1 of them back from a \
-                    disk's end";
+    let expected = "scaled from 207 blocks to 100; 3 requests moved, 1 of them away from the end of \
+                    a disk";
     assert_eq!(notes, [expected]);
     let (rows, notes) = fitted(100, Fit::Fold);
     assert_eq!(rows, [(7, 0), (3, 90), (7, 0), (9, 92)]);
-    let expected = "folded into 100 blocks, which moved 2 requests, 1 of them back from a disk's \
-                    end";
+    let expected =
+        "folded into 100 blocks; 2 requests moved, 1 of them away from the end of a disk";
     assert_eq!(notes, [expected]);
     let (rows, _) = fitted(100, Fit::Spread(2));
     assert_eq!(rows, [(14, 0), (6, 90), (15, 0), (19, 92)]);
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn requests_that_do_not_fit_are_refused() {
     let refused = |room, fit| {
         let mut fitted = Fitted::new(trace(TRACE), SectorCount(room), fit);
         fitted.find_map(Result::err).unwrap().to_string()
@@ -119,10 +118,10 @@ fn what_does_not_fit_is_refused() {
     let found = "x:4: lbn: found \"8 sectors from 199\", expected";
     assert_eq!(
         refused(206, Fit::Refuse),
-        format!("{found} at most 206 blocks, or another fit than refuse")
+        format!("{found} at most 206 blocks, or a fit other than refuse")
     );
     let scale = Fit::Scale(SectorCount(206));
-    let expected = format!("{found} at most the 206 blocks that were traced");
+    let expected = format!("{found} at most the 206 traced blocks");
     assert_eq!(refused(300, scale), expected);
     let expected = format!("{found} at most 1 disks of 150 blocks");
     assert_eq!(refused(150, Fit::Spread(1)), expected);
@@ -131,10 +130,10 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(refused(9, Fit::Fold), expected);
 }
 
-/// Responses of 2 and 5 us; the second begins 3 us after the first is completed, the third 1 us
-/// before the second is.
+/// Responses of 2 and 5 us; the second begins 3 us after the first completes, the third 1 us before
+/// the second completes.
 #[test]
-fn pauses_take_the_place_of_arrivals() {
+fn pauses_replace_arrivals() {
     let text = "128166372000000000,h,0,Read,0,512,20\n128166372000000050,h,0,Read,0,512,50\n\
                 128166372000000090,h,0,Read,0,512,20\n";
     let mut closed = ClosedLoop::new(trace(text));
@@ -142,20 +141,20 @@ fn pauses_take_the_place_of_arrivals() {
     assert!(records.iter().all(|record| record.arrival.is_none()));
     let thinks: Vec<i64> = records.iter().map(|r| r.think.unwrap().as_ns()).collect();
     assert_eq!(thinks, [3_000, 0, 0]);
-    let expected = "one request at a time; 1 request arrived before the one before was completed";
+    let expected = "one request at a time; 1 request arrived before the previous one completed";
     assert_eq!(closed.notes(), [expected]);
     let mut closed = ClosedLoop::new(trace(TRACE));
     let error = closed.next().unwrap().unwrap_err().to_string();
     let expected =
-        "x:1: response: found \"\", expected arrival and response, without which there is no pause";
+        "x:1: response: found \"\", expected an arrival and a response, to compute the pause";
     assert_eq!(error, expected);
     assert!(closed.next().is_none());
 }
 
 proptest! {
-    /// Whatever the disk, requests keep their size and end on it.
+    /// For any disk, requests keep their size and end on it.
     #[test]
-    fn requests_end_on_their_disk(
+    fn fitted_requests_end_on_their_disk(
         start in 0..1u64 << 40,
         sectors in 1..=1u64 << 16,
         room in 1u64 << 16..1u64 << 41,
@@ -173,7 +172,7 @@ proptest! {
         }
     }
 
-    /// Halved and doubled again, times are off by less than the factor.
+    /// Divided and multiplied again, times differ by less than the factor.
     #[test]
     fn factors_are_exact(ms in 0..1u64 << 40, times in 1..1000u64) {
         let text = format!("{ms}.5 0 1 1 1\n");
@@ -188,7 +187,7 @@ proptest! {
 }
 
 #[test]
-fn traces_without_a_common_clock_begin_together() {
+fn traces_without_a_common_clock_start_together() {
     let other = "5.0 1 300 8 1\n20.0 0 400 8 0\n";
     let (rows, notes) = all(Merged::new([trace(TRACE), trace(other)]));
     // Device d of trace i becomes 2 d + i; at 20 ms the first trace goes first.
@@ -201,19 +200,19 @@ fn traces_without_a_common_clock_begin_together() {
         (40, 18, 199),
     ];
     assert_eq!(rows, expected);
-    let expected = "2 traces merged, all from the same start, as they share no clock";
+    let expected = "2 traces merged, with a common start, as they have no common clock";
     assert_eq!(notes, [expected]);
 }
 
-/// Windows counts 100 ns from 1601: the second trace begins 3 ms before the first.
+/// Windows times count 100 ns from 1601: the second trace begins 3 ms before the first.
 #[test]
-fn traces_that_count_from_an_epoch_keep_their_distance() {
+fn traces_with_a_common_epoch_keep_their_offset() {
     let first = "128166372003061629,web,0,Read,512,4096,100\n";
     let second = "128166372003031629,web,1,Read,1024,4096,100\n\
                   128166372003071629,web,1,Read,1536,4096,100\n";
     let (rows, notes) = all(Merged::new([trace(first), trace(second)]));
     assert_eq!(rows, [(0, 1, 2), (3, 0, 1), (4, 1, 3)]);
-    assert_eq!(notes, ["2 traces merged, on the clock that they share"]);
+    assert_eq!(notes, ["2 traces merged, aligned by their common clock"]);
 }
 
 #[test]
@@ -221,20 +220,19 @@ fn traces_without_arrivals_are_not_merged() {
     let text = "op,lbn,sectors,response_us,think_us\nR,5,8,1.0,2.0\n";
     let mut merged = Merged::new([trace(TRACE), trace(text)]);
     let error = merged.next().unwrap().unwrap_err().to_string();
-    let expected =
-        "x:2: arrival: found \"\", expected arrivals, without which traces cannot be merged";
+    let expected = "x:2: arrival: found \"\", expected arrivals, to merge traces";
     assert_eq!(error, expected);
     assert!(merged.next().is_none());
 }
 
 #[test]
-fn changes_are_told_apart_from_what_the_reader_says() {
+fn changes_do_not_include_reader_notes() {
     let only = DeviceFilter::new(trace(TRACE), [7]);
     let mut merged = Merged::new([Box::new(only) as Box<dyn Notes>, Box::new(trace(TRACE))]);
     assert_eq!(merged.by_ref().count(), 6);
     assert_eq!(merged.readers().len(), 2);
     let changes = merged.changes();
-    assert_eq!(changes[0], "x: 2 requests of other devices left out");
+    assert_eq!(changes[0], "x: 2 requests of other devices removed");
     assert_eq!(changes.len(), 2);
     assert_eq!(merged.notes(), changes);
 }

@@ -1,11 +1,11 @@
-//! HP SRT and VMware vscsi, written here field by field.
+//! HP SRT and VMware vscsi, written field by field.
 
 use diskarm_core::request::Op;
 use diskarm_trace::Urgency;
 
 use crate::{Short, records, refused, short, skipping};
 
-/// An SRT record of the words that the format names, 14 of them.
+/// An SRT record of the 14 words of the format.
 fn srt(words: [u32; 14]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
@@ -41,7 +41,7 @@ fn srt_records() {
     let trace = [
         HEADER,
         &srt(READ),
-        // Of another type; then asynchronous, at an odd sector of 256 bytes.
+        // Another type; then an asynchronous request at an odd sector of 256 bytes.
         &with(1, 4 << 16 | 2),
         &with(11, 1 << 8),
         &with(7, 65),
@@ -61,14 +61,14 @@ fn srt_records() {
     assert_eq!(read[0].queue, Some(1));
     let (_, notes) = skipping(&trace, None);
     let expected = [
-        "1 row passed over: records of type 2, no read or write",
-        "1 request widened to the blocks of 512 bytes touched",
+        "1 row ignored: records of type 2, not a read or write",
+        "1 request widened to whole 512-byte blocks",
     ];
     assert_eq!(notes, expected);
 }
 
 #[test]
-fn srt_records_that_are_wrong() {
+fn invalid_srt_records() {
     let at = HEADER.len() + 56;
     let trace = |bad: &[u8]| [HEADER, &srt(READ), bad, &srt(READ)].concat();
     for (bad, expected) in [
@@ -102,13 +102,13 @@ fn srt_records_that_are_wrong() {
 }
 
 #[test]
-fn srt_headers_that_are_wrong() {
-    let expected = "x: header: found no form feed, expected one behind the header";
+fn invalid_srt_headers() {
+    let expected = "x: header: found no form feed, expected one after the header";
     assert_eq!(
         refused(b"$$TR_IOREC-1.3\nsectorsize = 256", "srt"),
         expected
     );
-    let expected = "expected sectorsize = N of the same N for all disks";
+    let expected = "expected sectorsize = N with the same N for all disks";
     for (header, found) in [
         ("", "no sectorsize"),
         ("sectorsize = x", "sectorsize \"\""),
@@ -167,8 +167,8 @@ fn vscsi_records() {
     assert_eq!(read, expected);
     let (_, notes) = skipping(&trace, None);
     let expected = [
-        "1 row passed over: SCSI command 0x35, no read or write",
-        "1 request widened to the blocks of 512 bytes touched",
+        "1 row ignored: SCSI command 0x35, not a read or write",
+        "1 request widened to whole 512-byte blocks",
     ];
     assert_eq!(notes, expected);
     let trace = [
@@ -185,7 +185,7 @@ fn vscsi_records() {
 }
 
 #[test]
-fn vscsi_records_that_are_wrong() {
+fn invalid_vscsi_records() {
     let good = first(4_096, 0x28, 42, 5_000_000);
     for (bad, expected) in [
         (
@@ -194,7 +194,7 @@ fn vscsi_records_that_are_wrong() {
         ),
         (
             first(512, 0x28, u64::MAX, 5),
-            "lbn: found \"18446744073709551615\", expected the request to end below block 2^64",
+            "lbn: found \"18446744073709551615\", expected a request that ends below block 2^64",
         ),
         (
             first(512, 0x28, 5, u64::MAX),

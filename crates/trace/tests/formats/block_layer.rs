@@ -5,7 +5,7 @@ use diskarm_trace::{ArrivalEvent, OnError, Options, Record, open, open_with};
 
 use crate::{Short, reader, records, refused, short, skipping, temporary};
 
-/// An event: time in ns, action's letter, direction's letters, first block, blocks.
+/// An event: time in ns, action letter, direction letters, first block, blocks.
 type Event = (u64, char, &'static str, u64, u32);
 
 fn action(letter: char) -> u32 {
@@ -20,7 +20,7 @@ fn action(letter: char) -> u32 {
     }
 }
 
-/// Categories as `blktrace_api.h` numbers them, in the high half.
+/// Categories as in `blktrace_api.h`, in the high half.
 fn categories(letters: &str) -> u32 {
     letters
         .chars()
@@ -123,7 +123,7 @@ fn all_text() -> String {
     EVENTS.iter().map(text).collect()
 }
 
-/// Binary traces count from the first request, text has the trace's own zero.
+/// Times in binary traces are relative to the first request, in text to the start of the trace.
 fn shifted(rows: &[Short], by: u64) -> Vec<Short> {
     let shift = |row: &Short| (row.0.map(|at| at - by), row.1, row.2, row.3, row.4, row.5);
     rows.iter().map(shift).collect()
@@ -146,7 +146,7 @@ fn requests_are_issued_and_completed() {
 }
 
 #[test]
-fn requests_are_queued_on_request() {
+fn arrival_can_be_the_queue_event() {
     let options = Options {
         arrival: ArrivalEvent::Queue,
         ..Options::default()
@@ -160,11 +160,11 @@ fn requests_are_queued_on_request() {
 }
 
 #[test]
-fn what_is_no_request_is_counted() {
+fn other_events_are_counted() {
     let expected = [
-        "1 row passed over: issues taken back by a requeue, no read or write",
-        "1 row passed over: discard, no read or write",
-        "1 row passed over: flush, no read or write",
+        "1 row ignored: issues taken back by a requeue, not a read or write",
+        "1 row ignored: discard, not a read or write",
+        "1 row ignored: flush, not a read or write",
         "1 request without a completion in the trace",
     ];
     assert_eq!(skipping(all_text().as_bytes(), None).1, expected);
@@ -179,7 +179,7 @@ fn a_summary_ends_the_text() {
     assert_eq!(shorts(&records(text.as_bytes(), "blkparse")), issued());
 }
 
-/// Each processor has its file; any of them, or their common name, opens all.
+/// Each processor has a file; any of them, or their common name, opens all.
 #[test]
 fn processors_are_merged() {
     let folder = temporary("blktrace");
@@ -191,7 +191,7 @@ fn processors_are_merged() {
         std::fs::write(folder.join(format!("sda.blktrace.{processor}")), bytes).unwrap();
     }
     std::fs::write(folder.join("sdb.blktrace.0"), all_binary(false)).unwrap();
-    // The last has no events, and an empty file.
+    // The last has no events and an empty file.
     for name in ["sda.blktrace.0", "sda.blktrace.3", "sda.blktrace.10", "sda"] {
         let trace = open(folder.join(name), None).unwrap();
         let read: Vec<Record> = trace.map(Result::unwrap).collect();
@@ -200,10 +200,10 @@ fn processors_are_merged() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// The file of one processor is cut, before or behind its first event, or has an event that is
-/// wrong: all other events are read, and each error is counted.
+/// The file of one processor is truncated, before or after its first event, or has an invalid event:
+/// all other events are read, and each error is counted.
 #[test]
-fn bad_events_take_no_others_along() {
+fn invalid_events_affect_no_others() {
     let [issue, complete] =
         [(100, 'D', "R", 64, 8), (300, 'C', "R", 64, 8)].map(|e| binary(&e, false));
     let large = binary(&(200, 'D', "W", 5, 65_537), false);
@@ -233,20 +233,20 @@ fn bad_events_take_no_others_along() {
     }
 }
 
-/// A command from a process has bytes and no place; the kernel writes 0 for it.
+/// A command from a process has bytes and no block; the kernel writes 0.
 #[test]
-fn commands_passed_through_are_no_requests() {
+fn passthrough_commands_are_ignored() {
     let command = binary(&(90, 'D', "RP", 0, 8), false);
     let (records, notes) = skipping(&[command, all_binary(false)].concat(), None);
     assert_eq!(shorts(&records), shifted(&issued(), 150));
     assert_eq!(
         notes[0],
-        "1 row passed over: a command passed through, no read or write"
+        "1 row ignored: passthrough command, not a read or write"
     );
 }
 
 #[test]
-fn events_that_are_wrong() {
+fn invalid_events() {
     let good = binary(&EVENTS[4], false);
     let mut unframed = good.clone();
     unframed[0] = 6;

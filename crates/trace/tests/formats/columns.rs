@@ -1,5 +1,4 @@
-//! Parquet and Arrow: written by us and read back, written by the libraries with other types, and
-//! what is wrong.
+//! Parquet and Arrow: round trips, files with other types written by the libraries, and errors.
 
 use std::sync::Arc;
 
@@ -28,7 +27,7 @@ fn all(bytes: &[u8]) -> Vec<Record> {
     open(bytes).unwrap().map(Result::unwrap).collect()
 }
 
-/// The error of a trace, without the name of its file.
+/// The error of a trace, without the file name.
 fn refused(bytes: &[u8]) -> String {
     let trace = open(bytes).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let error = trace.expect_err("a bad trace").to_string();
@@ -120,7 +119,7 @@ prop_compose! {
     }
 }
 
-/// In order, at their rows, and with arrivals or without.
+/// In order, with row numbers, and with or without arrivals.
 fn in_order(mut records: Vec<Record>, has_arrivals: bool) -> Vec<Record> {
     records.sort_by_key(|record| record.arrival);
     for (record, row) in records.iter_mut().zip(1..) {
@@ -131,9 +130,8 @@ fn in_order(mut records: Vec<Record>, has_arrivals: bool) -> Vec<Record> {
 }
 
 proptest! {
-    /// Nothing of a record is lost.
     #[test]
-    fn all_of_a_record_reads_back(
+    fn all_fields_round_trip(
         records in prop::collection::vec(a_record(), 1..30),
         has_arrivals: bool,
     ) {
@@ -142,9 +140,9 @@ proptest! {
     }
 }
 
-/// Several row groups, each of several pieces.
+/// Several row groups, each of several chunks.
 #[test]
-fn many_rows_read_back() {
+fn many_rows_round_trip() {
     let record = |n: u64| Record {
         arrival: Some(Instant::from_ns(n * 1_000)),
         ..Record::new(Location::Row(n + 1), Op::Write, Lbn(n * n), SectorCount(8))
@@ -156,7 +154,7 @@ fn many_rows_read_back() {
 }
 
 #[test]
-fn a_trace_of_nothing_is_a_file() {
+fn an_empty_trace_is_a_valid_file() {
     assert_eq!(
         refused(&written(&[])),
         "found no rows, expected at least one"
@@ -184,7 +182,7 @@ const CODED: [Short; 3] = [
 ];
 
 #[test]
-fn other_types_of_the_kind_are_read() {
+fn other_types_of_the_same_kind_are_read() {
     let batch = coded();
     let twice = [CODED, CODED].concat();
     for (bytes, format, expected) in [
@@ -219,10 +217,10 @@ fn other_types_of_the_kind_are_read() {
 }
 
 /// Written by pyarrow 26.0.1: `arrival_ns` and `response_ns` of int64 (one response is null), `op`
-/// of strings in a dictionary, `lbn` and `sectors` of int64; no statistics and no schema of
-/// Arrow's own.
+/// of strings in a dictionary, `lbn` and `sectors` of int64; no statistics and no Arrow
+/// schema.
 #[test]
-fn a_file_of_another_writer_is_read() {
+fn a_pyarrow_file_is_read() {
     let records = all(include_bytes!("pyarrow.parquet"));
     let expected: [Short; 3] = [
         (Some(0), 0, Op::Read, 1_200, 8, Some(14_000_000)),
@@ -240,7 +238,7 @@ fn a_file_of_another_writer_is_read() {
     assert_eq!(records.iter().map(short).collect::<Vec<_>>(), expected);
 }
 
-/// The columns that must be there, of two rows.
+/// The required columns, with two rows.
 fn two() -> [(&'static str, ArrayRef); 3] {
     [
         ("op", words(["R", "W"])),
@@ -249,7 +247,7 @@ fn two() -> [(&'static str, ArrayRef); 3] {
     ]
 }
 
-/// [`two`] with further columns, or with others in the place of those of the same name.
+/// [`two`] with further columns, or with columns of the same name replaced.
 fn with<const N: usize>(others: [(&'static str, ArrayRef); N]) -> RecordBatch {
     let mut columns = two().to_vec();
     for (name, array) in others {
@@ -262,7 +260,7 @@ fn with<const N: usize>(others: [(&'static str, ArrayRef); N]) -> RecordBatch {
 }
 
 #[test]
-fn columns_that_are_wrong() {
+fn invalid_columns() {
     let fractions: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 2.5]));
     let known = "arrival_ns, device, op, lbn, sectors, response_ns, service_ns, think_ns, queue, \
                  urgency, observed";
@@ -297,7 +295,7 @@ fn columns_that_are_wrong() {
     assert_eq!(refused(&stream(&batch)), expected);
 }
 
-/// Each batch is refused for its second row, with this.
+/// Each batch is refused with this error about its second row.
 fn assert_refused<const N: usize>(wrong: [(RecordBatch, &str); N]) {
     for (batch, expected) in wrong {
         let expected = format!("row 2: {expected}");
@@ -312,7 +310,7 @@ fn gap() -> ArrayRef {
 }
 
 #[test]
-fn values_that_are_wrong() {
+fn invalid_values() {
     let nobody: ArrayRef = Arc::new(StringArray::from(vec![Some("R"), None]));
     let last: ArrayRef = Arc::new(UInt64Array::from(vec![5, u64::MAX - 8]));
     let beyond: ArrayRef = Arc::new(UInt64Array::from(vec![5, u64::MAX - 7]));
@@ -336,7 +334,7 @@ fn values_that_are_wrong() {
         ),
         (
             with([("lbn", beyond)]),
-            r#"lbn: found "18446744073709551608", expected the request to end below block 2^64"#,
+            r#"lbn: found "18446744073709551608", expected a request that ends below block 2^64"#,
         ),
         (
             with([("sectors", longs([65_536, 65_537]))]),
@@ -366,7 +364,7 @@ fn values_that_are_wrong() {
 }
 
 #[test]
-fn times_that_are_wrong() {
+fn invalid_times() {
     let max = i64::MAX;
     assert_refused([
         (
@@ -401,9 +399,9 @@ fn times_that_are_wrong() {
     ]);
 }
 
-/// Behind the first row group's first piece, too, a row is at its own number.
+/// Row numbers continue after the first chunk of the first row group.
 #[test]
-fn bad_rows_are_skipped_and_counted() {
+fn invalid_rows_are_skipped_and_counted() {
     let mut sectors = vec![8; 20_000];
     (sectors[9_000], sectors[19_999]) = (0, -1);
     let batch = batch([
@@ -431,7 +429,7 @@ fn bad_rows_are_skipped_and_counted() {
 #[test]
 fn parquet_needs_a_plain_file() {
     let bytes = parquet(&coded());
-    let expected = "found a pipe or a compressed file, expected a plain one: Parquet is read from \
+    let expected = "found a pipe or a compressed file, expected a plain file: Parquet is read from \
                     its end";
     let Err(error) = reader(&bytes, &Options::default()) else {
         panic!("read a pipe")
@@ -446,9 +444,9 @@ fn parquet_needs_a_plain_file() {
     assert_eq!(trace.map(Result::unwrap).count(), 6);
 }
 
-/// No file that lost its end passes for a shorter one.
+/// A truncated file is never read as a shorter one.
 #[test]
-fn files_that_are_cut_are_refused() {
+fn truncated_files_are_refused() {
     for bytes in [parquet(&coded()), arrow(&coded(), None)] {
         for length in 8..bytes.len() {
             let cut = open(&bytes[..length]).and_then(Iterator::collect::<Result<Vec<_>, _>>);
@@ -461,7 +459,7 @@ fn files_that_are_cut_are_refused() {
 }
 
 #[test]
-fn disconnects_without_a_word_are_not_written() {
+fn other_numbers_of_disconnects_are_refused() {
     let record = Record {
         observed: Some(Observed::Disconnects(4)),
         ..Record::new(Location::Line(7), Op::Write, Lbn(5), SectorCount(8))

@@ -1,4 +1,4 @@
-//! The formats beside the first two: fragments with the rows that go wrong, and real traces.
+//! All formats but the first two: fragments with invalid rows, and real traces.
 
 mod adapt;
 mod binary;
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use diskarm_core::request::Op;
 use diskarm_trace::{OnError, Options, Reader, Record, TraceError, open_with, read_with};
 
-/// A file of `../shared`; `None`, visibly, where it is absent.
+/// A file of `../shared`; prints a note and returns `None` if it is absent.
 fn shared(file: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../../shared")
@@ -29,7 +29,7 @@ fn shared(file: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// A file of this process's own among the temporary ones.
+/// A temporary file of this process.
 fn temporary(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("diskarm-trace-{}-{name}", std::process::id()))
 }
@@ -38,7 +38,7 @@ fn reader(bytes: &[u8], options: &Options<'_>) -> Result<Reader, TraceError> {
     read_with(Cursor::new(bytes.to_vec()), "x", options)
 }
 
-/// The same through a file on the disk, which is gone again once it is open.
+/// The same through a file on disk, which is deleted once it is open.
 fn through_a_file(bytes: &[u8], options: &Options<'_>) -> Result<Reader, TraceError> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let path = temporary(&format!("{}", COUNT.fetch_add(1, Ordering::Relaxed)));
@@ -48,14 +48,14 @@ fn through_a_file(bytes: &[u8], options: &Options<'_>) -> Result<Reader, TraceEr
     trace
 }
 
-/// The records of a trace that its content tells to be of `format`.
+/// The records of a trace that must be detected as `format`.
 fn records(bytes: &[u8], format: &str) -> Vec<Record> {
     let trace = reader(bytes, &Options::default()).unwrap();
     assert_eq!(trace.format().name, format);
     trace.map(Result::unwrap).collect()
 }
 
-/// The error of a trace that begins as `format`.
+/// The error of a trace that is detected as `format`.
 fn refused(bytes: &[u8], format: &str) -> String {
     let options = Options {
         format: Some(format),
@@ -67,7 +67,7 @@ fn refused(bytes: &[u8], format: &str) -> String {
     error
 }
 
-/// All that a reader that skips bad rows gives: records and notes.
+/// The records and notes of a reader that skips invalid rows.
 fn skipping(bytes: &[u8], format: Option<&str>) -> (Vec<Record>, Vec<String>) {
     let options = Options {
         format,
@@ -79,7 +79,7 @@ fn skipping(bytes: &[u8], format: Option<&str>) -> (Vec<Record>, Vec<String>) {
     (records, trace.notes())
 }
 
-/// What a record says, in one tuple: arrival in ns, device, direction, blocks, response in ns.
+/// A record as a tuple: arrival in ns, device, direction, blocks, response in ns.
 type Short = (Option<u64>, u32, Op, u64, u64, Option<i64>);
 
 fn short(record: &Record) -> Short {

@@ -1,4 +1,4 @@
-//! The real traces, against sums made independently with Python's `struct` and `awk`.
+//! Real traces, compared with sums computed independently with Python's `struct` and `awk`.
 
 use diskarm_core::request::Op;
 use diskarm_trace::{Record, Summary, Urgency, open};
@@ -32,7 +32,7 @@ fn a_week_of_hplajw() {
     assert_eq!(last.arrival.unwrap().as_ns(), 603_064_588_892_000);
     // Word 7 of the last record is 674,032 sectors of 256 bytes, word 6 8,192 bytes.
     assert_eq!((last.start.0, last.sectors.0), (337_016, 16));
-    // Word 13 of the last record is 2, itself included.
+    // Word 13 of the last record is 2, including itself.
     assert_eq!((last.queue, last.device), (Some(1), 0));
     // Unit 1 is device number 134217991; all others are sections of unit 0.
     assert_eq!(count(&records, |record| record.device == 1), 2_267);
@@ -48,7 +48,7 @@ fn a_week_of_hplajw() {
     records.iter().for_each(|record| traced.record(record));
     let apart = |(a, b): (&u64, &u64)| a.abs_diff(*b);
     let moved: u64 = computed.queues.iter().zip(&traced.queues).map(apart).sum();
-    // 37 lengths are by one or two more than what the times say.
+    // 37 lengths are one or two more than the times imply.
     assert!(moved <= 2 * 37, "{moved}");
     // The last record's flags, 557322, have bit 8 set.
     assert_eq!(last.urgency, Some(Urgency::Asynchronous));
@@ -96,7 +96,7 @@ fn two_hours_of_a_virtual_machine() {
     let bytes: u64 = records.iter().map(|record| record.sectors.0 * 512).sum();
     let starts: u64 = records.iter().map(|record| record.start.0).sum();
     assert_eq!((bytes, starts), (4_205_978_112, 3_219_283_716_535));
-    // It counts from the first record, not from when the machine was switched on.
+    // Times are relative to the first record, not to when the machine was switched on.
     assert_eq!(records[0].arrival.unwrap().as_ns(), 0);
     let last = records.last().unwrap().arrival.unwrap();
     assert_eq!(last.as_ns(), 7_200_089_885_000);

@@ -1,4 +1,4 @@
-//! What is written reads back, in every format that can be written.
+//! Written traces can be read back, in every writable format.
 
 use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
@@ -23,7 +23,7 @@ fn read(bytes: &[u8], format: &str) -> Vec<Record> {
         ..Options::default()
     };
     let trace = match format {
-        // A pipe has no end to begin from.
+        // Parquet cannot be read from a pipe.
         "parquet" => through_a_file(bytes, &options),
         _ => reader(bytes, &options),
     };
@@ -31,8 +31,8 @@ fn read(bytes: &[u8], format: &str) -> Vec<Record> {
 }
 
 prop_compose! {
-    /// In whole units of 1 us, which every format holds; one at a time, so that the measured
-    /// format can say it, too.
+    /// In whole microseconds, which every format holds; one at a time, as the measured format
+    /// needs.
     fn a_record()(
         gap_us in 0..10_000_000i64,
         response_us in 1..1_000_000i64,
@@ -50,7 +50,7 @@ prop_compose! {
     }
 }
 
-/// Each arrives its gap after the completion of the one before.
+/// Each arrives its gap after the completion of the previous one.
 fn in_time(rows: Vec<(i64, Record)>) -> Vec<Record> {
     let mut now = Instant::START;
     let arrive = |(gap_us, record): (i64, Record)| {
@@ -64,7 +64,7 @@ fn in_time(rows: Vec<(i64, Record)>) -> Vec<Record> {
     rows.into_iter().map(arrive).collect()
 }
 
-/// What a format can hold of a record, wherever it stood.
+/// The part of a record that a format can hold, without its location.
 fn held(format: &str, record: &Record, first: Instant) -> Record {
     let mut held = *record;
     held.location = Location::Line(0);
@@ -83,7 +83,7 @@ fn held(format: &str, record: &Record, first: Instant) -> Record {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back(rows in prop::collection::vec(a_record(), 1..30)) {
+    fn written_traces_round_trip(rows in prop::collection::vec(a_record(), 1..30)) {
         let all = in_time(rows);
         let of_one = |record: &Record| Record { device: 7, ..*record };
         let first = all[0].arrival.unwrap();
@@ -109,7 +109,7 @@ proptest! {
         }
     }
 
-    /// The pauses of measured requests are those between their arrivals.
+    /// The pauses of measured requests follow from their arrivals.
     #[test]
     fn pauses_come_from_arrivals(rows in prop::collection::vec(a_record(), 2..10)) {
         let rows: Vec<(i64, Record)> = rows
@@ -135,7 +135,7 @@ fn number_by_appearance(records: &mut [Record]) {
 }
 
 #[test]
-fn every_format_that_is_asked_for_can_be_written() {
+fn writable_formats() {
     let names: Vec<&str> = writable().map(|(entry, _)| entry.info.name).collect();
     let mut known = vec!["measured", "disksim", "spc", "msr", "fio-iolog"];
     if cfg!(feature = "parquet") {
@@ -152,7 +152,7 @@ fn every_format_that_is_asked_for_can_be_written() {
 }
 
 #[test]
-fn what_a_format_cannot_hold_is_refused() {
+fn unrepresentable_records_are_refused() {
     let record = Record::new(Location::Line(7), Op::Read, Lbn(5), SectorCount(8));
     let refused = |record: &Record, format| {
         let mut writer = Writer::new(Vec::new(), "out", format).unwrap();
@@ -173,21 +173,21 @@ fn what_a_format_cannot_hold_is_refused() {
     };
     writer.write(&answered).unwrap();
     let error = writer.write(&answered).unwrap_err().to_string();
-    let expected = "out: cannot write the request at 7 as measured: it arrives before the one \
-                    before it is completed";
+    let expected = "out: cannot write the request at 7 as measured: it arrives before the \
+                    previous request completes";
     assert_eq!(error, expected);
     let other = Record {
         device: 1,
         ..answered
     };
     let error = writer.write(&other).unwrap_err().to_string();
-    let expected = "out: cannot write the request at 7 as measured: it is of another device than \
-                    the first, and the format knows one only";
+    let expected = "out: cannot write the request at 7 as measured: its device differs from the \
+                    first one, and the format has one only";
     assert_eq!(error, expected);
 }
 
 #[test]
-fn what_is_rounded_is_told() {
+fn rounding_is_reported() {
     let record = |ns| Record {
         arrival: Some(Instant::from_ns(ns)),
         ..Record::new(Location::Line(1), Op::Read, Lbn(5), SectorCount(8))
@@ -197,7 +197,7 @@ fn what_is_rounded_is_told() {
     for ns in [0, 1_499, 1_500, 4_000] {
         writer.write(&record(ns)).unwrap();
     }
-    let expected = "2 times rounded to whole microseconds, which is all that the format holds";
+    let expected = "2 times rounded to whole microseconds, the resolution of the format";
     assert_eq!(writer.finish().unwrap(), [expected]);
     let arrivals: Vec<u64> = read(&bytes, "fio-iolog")
         .iter()

@@ -1,4 +1,4 @@
-//! What readers do whatever the format: decompression, bad rows, order, units.
+//! Readers of all formats: decompression, invalid rows, order, units.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -37,12 +37,12 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
     zstd::encode_all(bytes, 1).unwrap()
 }
 
-/// Compresses whole.
+/// Compresses all of it.
 type Compress = fn(&[u8]) -> Vec<u8>;
 
 const COMPRESSIONS: [Compress; 4] = [gzip, bzip2, xz, zstd];
 
-/// Whole, in two members, and cut short.
+/// Complete, in two members, and truncated.
 #[test]
 fn compressed_traces() {
     let text = disksim(20_000);
@@ -62,7 +62,7 @@ fn compressed_traces() {
     }
 }
 
-/// Counts what is asked of it, and never ends by itself.
+/// Counts the bytes read from it and never ends.
 struct Endless {
     row: &'static [u8],
     at: usize,
@@ -80,9 +80,9 @@ impl Read for Endless {
     }
 }
 
-/// A trace without end gives its first records after a bounded part of it was read.
+/// An endless trace returns its first records after a bounded part of it was read.
 #[test]
-fn reading_streams() {
+fn reading_an_endless_trace_streams() {
     let count = Arc::new(AtomicUsize::new(0));
     let input = Endless {
         row: b"0,303567,3584,w,0.5\n",
@@ -94,33 +94,33 @@ fn reading_streams() {
         trace.by_ref().take(100_000).filter(|r| r.is_ok()).count(),
         100_000
     );
-    // What was handed out, the records that may wait for an earlier one, and a chunk.
+    // The returned records, the reorder buffer, and a chunk.
     let max = (100_000 + 4_096) * 20 + 512 * 1024;
     assert!(count.load(Ordering::Relaxed) <= max);
 }
 
 #[test]
-fn bad_rows_are_skipped_and_counted() {
+fn invalid_rows_are_skipped_and_counted() {
     let bytes = b"1.5 0 5 8 1\n2.5 0 5 8\n2.6 0 x 8 1\n2.6 0 y 8 1\n\n\xe9\n3.5 0 7 8 1\n\
         3.0 0 7 8 1\n4.5 0 9 8 1\n";
     let (records, notes) = skipping(bytes, Some("disksim"));
     let starts: Vec<u64> = records.iter().map(|record| record.start.0).collect();
     assert_eq!(starts, [5, 7, 9]);
     let expected = [
-        "1 bad row skipped: too few or too many fields; the first: x:2: found 4 fields, expected \
+        "1 invalid row skipped: wrong number of fields; the first: x:2: found 4 fields, expected \
          5: no flags",
-        "2 bad rows skipped: block with a value that it cannot have; the first: x:3: block: found \
+        "2 invalid rows skipped: invalid block; the first: x:3: block: found \
          \"x\", expected a whole number from 0 to 18446744073709551615",
-        "2 bad rows skipped: no text of rows; the first: x:5: found a blank line, expected a row",
-        "1 bad row skipped: arrival_ms with a value that it cannot have; the first: x:8: \
-         arrival_ms: found \"3.0\", expected no time before 3.500000, of the line above",
+        "2 invalid rows skipped: invalid text; the first: x:5: found a blank line, expected a row",
+        "1 invalid row skipped: invalid arrival_ms; the first: x:8: \
+         arrival_ms: found \"3.0\", expected no time before 3.500000, that of the previous line",
     ];
     assert_eq!(notes, expected);
 }
 
-/// What makes the rest unreadable is no bad row.
+/// An error that makes the rest unreadable is not an invalid row.
 #[test]
-fn a_bad_header_is_not_skipped() {
+fn an_invalid_header_is_not_skipped() {
     let options = Options {
         on_error: diskarm_trace::OnError::Skip,
         ..Options::default()
@@ -130,23 +130,23 @@ fn a_bad_header_is_not_skipped() {
 }
 
 #[test]
-fn rows_come_in_the_order_of_time() {
-    // Every pair is swapped: half of the records move.
+fn rows_are_sorted_by_arrival() {
+    // Each pair is swapped: half of the records are reordered.
     let text: String = (0..10_000u64)
         .map(|row| format!("0,{row},512,r,{:.3}\n", (row ^ 1) as f64 / 1e3))
         .collect();
     let (records, notes) = skipping(text.as_bytes(), None);
     let starts: Vec<u64> = records.iter().map(|record| record.start.0).collect();
     assert_eq!(starts, (0..10_000).map(|row| row ^ 1).collect::<Vec<u64>>());
-    assert_eq!(notes, ["5000 records moved to the place of their time"]);
+    assert_eq!(notes, ["5000 records reordered by arrival"]);
     let late = "0,1,512,r,9.0\n".repeat(5_000) + "0,1,512,r,8.0\n";
-    let expected = "x:5001: arrival: found \"8 s\", expected no time before 9 s, of a record far \
-                    above: such a trace must be sorted first";
+    let expected = "x:5001: arrival: found \"8 s\", expected no time before 9 s, the arrival of a much \
+                    earlier record: sort the trace first";
     assert_eq!(refused(late.as_bytes(), "spc"), expected);
 }
 
 #[test]
-fn a_unit_that_cannot_be_is_doubted() {
+fn implausible_units_are_reported() {
     let Some(path) = shared("traces/websearch-60s.mqsim") else {
         return;
     };
@@ -159,10 +159,13 @@ fn a_unit_that_cannot_be_is_doubted() {
     let notes = notes("disksim");
     assert_eq!(notes.len(), 1);
     assert!(
-        notes[0].contains("milliseconds, as this format has them"),
+        notes[0].contains("milliseconds, as in this format"),
         "{notes:?}"
     );
-    assert!(notes[0].contains("nanoseconds are likelier"), "{notes:?}");
+    assert!(
+        notes[0].contains("nanoseconds are more likely"),
+        "{notes:?}"
+    );
     // The same trace in microseconds: a thousand too small for one format, too large for another.
     let text = std::fs::read_to_string(&path).unwrap();
     let in_us = |line: &str| {
@@ -172,6 +175,9 @@ fn a_unit_that_cannot_be_is_doubted() {
     let text: String = text.lines().map(in_us).collect();
     for format in ["mqsim", "disksim"] {
         let (_, notes) = skipping(text.as_bytes(), Some(format));
-        assert!(notes[0].contains("microseconds are likelier"), "{notes:?}");
+        assert!(
+            notes[0].contains("microseconds are more likely"),
+            "{notes:?}"
+        );
     }
 }

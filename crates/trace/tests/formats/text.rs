@@ -1,4 +1,4 @@
-//! Text formats: a fragment each, and the rows that are wrong.
+//! Text formats: a fragment of each, and invalid rows.
 
 use std::io::{Cursor, Read};
 
@@ -11,7 +11,7 @@ fn shorts(text: &str, format: &str) -> Vec<Short> {
     records(text.as_bytes(), format).iter().map(short).collect()
 }
 
-/// A good row, and below it one that must be refused with `expected`.
+/// A valid row, followed by one that must be refused with `expected`.
 fn refused_row(format: &str, good: &str, row: &str, expected: &str) {
     let error = refused(format!("{good}\n{row}\n").as_bytes(), format);
     let line = good.lines().count() + 1;
@@ -31,7 +31,7 @@ fn spc() {
     ];
     assert_eq!(shorts(text, "spc"), expected);
     let (_, notes) = skipping(text.as_bytes(), None);
-    let widened = "1 request widened to the blocks of 512 bytes touched";
+    let widened = "1 request widened to whole 512-byte blocks";
     assert_eq!(notes, [widened]);
     for (row, expected) in [
         ("0,1,512,W", "found 4 fields, expected 5: no timestamp_s"),
@@ -50,7 +50,7 @@ fn spc() {
         ),
         (
             "0,18446744073709551615,512,W,1",
-            r#"lba: found "18446744073709551615", expected the request to end below block 2^64"#,
+            r#"lba: found "18446744073709551615", expected a request that ends below block 2^64"#,
         ),
         (
             "0,1,512,W,1e3",
@@ -100,7 +100,7 @@ fn msr() {
         ),
         (
             "128166372003061630,hm,1,Read,511,33554432,1",
-            "offset_bytes: found \"511\", expected a request within at most 65536 blocks below \
+            "offset_bytes: found \"511\", expected a request of at most 65536 blocks that ends below \
              byte 2^64",
         ),
         (
@@ -127,8 +127,8 @@ fn systor() {
     assert_eq!(shorts(&text, "systor17"), expected);
     let (_, notes) = skipping(text.as_bytes(), None);
     let expected = [
-        "1 row passed over: an empty IOType, no read or write",
-        "1 record moved to the place of their time",
+        "1 row ignored: an empty IOType, not a read or write",
+        "1 record reordered by arrival",
     ];
     assert_eq!(notes, expected);
     refused_row(
@@ -140,7 +140,7 @@ fn systor() {
 }
 
 #[test]
-fn the_clouds() {
+fn alibaba_and_tencent() {
     let alibaba = "419,W,8792731648,16384,1577808144360767\n725,R,512,512,1577808144360768\n";
     let expected = [
         (Some(0), 419, Op::Write, 17_173_304, 32, None),
@@ -192,7 +192,7 @@ fn mqsim() {
 
 #[test]
 fn fio_iologs() {
-    // As fio 3.33 writes it, but for the trim.
+    // As fio 3.33 writes it, except for the trim.
     let third = "fio version 3 iolog\n25 x.dat add\n222 x.dat open\n227 x.dat read 61440 4096\n\
                  510 y.dat write 774144 4096\n600 x.dat trim 0 4096\n300660 x.dat close\n";
     let expected = [
@@ -202,8 +202,8 @@ fn fio_iologs() {
     assert_eq!(shorts(third, "fio-iolog"), expected);
     let (_, notes) = skipping(third.as_bytes(), None);
     let expected = [
-        "3 rows passed over: add, open and close, no read or write",
-        "1 row passed over: trim, no read or write",
+        "3 rows ignored: add, open and close, not a read or write",
+        "1 row ignored: trim, not a read or write",
     ];
     assert_eq!(notes, expected);
     let second = "fio version 2 iolog\n/dev/sda add\n/dev/sda open\n/dev/sda read 0 512\n\
@@ -216,7 +216,7 @@ fn fio_iologs() {
     let untimed = second.replace("/dev/sda wait 1500 0\n", "");
     let arrivals = |rows: Vec<Short>| rows.into_iter().map(|row| row.0).collect::<Vec<_>>();
     assert_eq!(arrivals(shorts(&untimed, "fio-iolog")), [None, None]);
-    // The first wait stands behind what one read of a pipe gives.
+    // The first wait comes after the bytes of one read from a pipe.
     let late = "fio version 2 iolog\n".to_owned()
         + &"/dev/sda read 0 512\n".repeat(10_000)
         + "/dev/sda wait 1500 0\n/dev/sda write 512 512\n";
@@ -236,7 +236,7 @@ fn fio_iologs() {
         ),
         (
             "700 x.dat wait 5 0",
-            r#"action: found "wait", expected an action of fio's, such as read or write"#,
+            r#"action: found "wait", expected an action of fio, such as read or write"#,
         ),
         (
             "x.dat read 0 512",
@@ -264,9 +264,9 @@ fn fio_latency_logs() {
     assert_eq!(error, r#"x:1: direction: found "3", expected 0, 1 or 2"#);
 }
 
-/// What each format's own example of a first line is taken for, and nothing else's.
+/// Each format's example of a first line is detected as that format only.
 #[test]
-fn first_lines_are_told_apart() {
+fn example_first_lines_are_detected() {
     let examples = [
         (
             "measured",
@@ -295,16 +295,16 @@ fn first_lines_are_told_apart() {
     }
 }
 
-/// Arrival and response can each be, but not the completion.
+/// Arrival and response are valid, but not the completion.
 #[test]
-fn completions_that_are_no_instants() {
+fn overflowing_completions() {
     let text = b"1455592401.5,8000000000.0,R,3,8192,4096\n";
     let expected = "x:1: response: found \"8000000000 s\", expected a completion before 2^63 ns";
     assert_eq!(refused(text, "systor17"), expected);
 }
 
 #[test]
-fn a_trace_of_which_all_rows_are_skipped_tells_why() {
+fn a_trace_with_all_rows_skipped_lists_the_reasons() {
     let options = Options {
         format: Some("spc"),
         on_error: OnError::Skip,
@@ -314,7 +314,8 @@ fn a_trace_of_which_all_rows_are_skipped_tells_why() {
     let error = trace.next().expect("an error").expect_err("no record");
     let message = error.to_string();
     assert!(
-        message.starts_with("x: found no sound row, expected at least one (1 bad row skipped: ")
+        message
+            .starts_with("x: found no valid row, expected at least one (1 invalid row skipped: ")
     );
-    assert!(message.contains("; 1 bad row skipped: "), "{message}");
+    assert!(message.contains("; 1 invalid row skipped: "), "{message}");
 }
