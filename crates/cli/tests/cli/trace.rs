@@ -258,7 +258,7 @@ fn convert_adapts_on_request() {
         "70 sectors",
     ]);
     let told = String::from_utf8(output.stderr).unwrap();
-    let expected = "lbn: found \"8 sectors from 64\", expected at most 70 blocks, or another fit \
+    let expected = "lbn: found \"8 sectors from 64\", expected at most 70 blocks, or a fit other \
                     than refuse";
     assert_eq!(told, format!("error: {path}:1: {expected}\n"));
     std::fs::remove_file(out).unwrap();
