@@ -174,7 +174,7 @@ impl Workload {
     ///
     /// let error = Workload::parse("poison(rate=60/s)", disk).unwrap_err();
     /// let expected = "arrivals: found \"poison\", expected arrivals, perhaps \"poisson\"";
-    /// assert_eq!(error.to_string(), told);
+    /// assert_eq!(error.to_string(), expected);
     /// ```
     pub fn parse(text: &str, disk: Disk) -> Result<Self, InputError> {
         let words = words(text);

@@ -1,4 +1,4 @@
-//! Properties of the statistics against slow definitions of the same things.
+//! Properties of the statistics, checked against slow definitions.
 
 use diskarm_core::stats::{Histogram, Moments, OverTime, ResponseSummary, Sorted, demerit};
 use diskarm_core::units::{Instant, Span};
@@ -50,9 +50,9 @@ proptest! {
         prop_assert_eq!(distance_ns(&a, &a), 0);
     }
 
-    /// Replicating every order statistic changes no distribution, and makes the sizes equal.
+    /// Replicating every order statistic does not change a distribution, and makes the sizes equal.
     #[test]
-    fn demerit_of_unequal_sizes_is_that_of_replicated_samples(a in responses(), b in responses()) {
+    fn demerit_of_unequal_sizes_matches_replicated_samples(a in responses(), b in responses()) {
         let replicate = |of: &[i64], times: usize| -> Vec<i64> {
             let mut all: Vec<i64> = of.iter().flat_map(|&ns| vec![ns; times]).collect();
             all.sort_unstable();
@@ -66,7 +66,7 @@ proptest! {
     }
 
     #[test]
-    fn moments_are_those_of_exact_fractions(ns in vec(0i64..1 << 40, 2..200)) {
+    fn moments_match_exact_fractions(ns in vec(0i64..1 << 40, 2..200)) {
         let mut moments = Moments::default();
         spans(&ns).for_each(|span| moments.record(span));
         // Variance times n (n - 1), whole: at most 2^80 * 200^2 here.
@@ -88,7 +88,7 @@ proptest! {
     }
 
     #[test]
-    fn quantiles_are_order_statistics_to_the_stated_error(
+    fn quantiles_match_order_statistics_within_the_stated_error(
         ns in magnitudes(), p in 0.0f64..=1.0,
     ) {
         let mut histogram = Histogram::default();
@@ -106,9 +106,10 @@ proptest! {
         prop_assert_eq!(histogram.count(), ns.len() as u64);
     }
 
-    /// Moments and histogram have no memory of order; below 64 in all, batches of one keep it.
+    /// Moments and histograms do not depend on order; batches of one keep the order, below 64 in
+    /// all.
     #[test]
-    fn merging_is_recording_on(a in responses(), b in vec(0i64..1 << 36, 0..20)) {
+    fn merging_matches_recording_everything(a in responses(), b in vec(0i64..1 << 36, 0..20)) {
         let mut merged = summary_of(&a);
         merged.merge(&summary_of(&b));
         let whole = summary_of(&[a.clone(), b.clone()].concat());
@@ -121,7 +122,7 @@ proptest! {
     }
 
     #[test]
-    fn time_averages_are_those_of_looking_every_nanosecond(
+    fn time_averages_match_sampling_every_nanosecond(
         steps in vec((0u64..30, 0u64..9), 0..30), rest in 1u64..20,
     ) {
         let start = 1_000;
@@ -143,7 +144,7 @@ proptest! {
 }
 
 #[test]
-fn summaries_report_the_figures_of_an_independent_implementation() {
+fn summaries_match_an_independent_implementation() {
     // numpy 2 on the same series: x.mean(), x.std(ddof=1), var / mean², np.quantile(x, p,
     // method="inverted_cdf"); the interval as in the tests of `BatchMeans`.
     let series: Vec<i64> = (0..10_000)

@@ -1,5 +1,5 @@
-//! Whether confidence intervals cover the truth as often as they claim, on series whose true
-//! mean and variance are known.
+//! Checks that confidence intervals cover the true mean as often as they should, on series whose
+//! true mean and variance are known.
 
 use diskarm_core::stats::BatchMeans;
 use diskarm_core::stats::student::t95_factor;
@@ -7,7 +7,7 @@ use diskarm_core::units::Span;
 
 const REPETITIONS: u64 = 500;
 const SPANS: u64 = 8_192;
-/// What `SPANS` spans are cut into: 32 batches of 256.
+/// The batches that `SPANS` spans make: 32 of 256.
 const BATCHES: u64 = 32;
 const MEAN_NS: f64 = 20e6;
 const DEVIATION_NS: f64 = 1e6;
@@ -35,8 +35,8 @@ impl Normals {
     }
 }
 
-/// Variance of the mean of `n` values of a first-order autoregression with correlation `r`
-/// between neighbours, its own variance being 1: `(1 + r) / (1 - r) / n` less what the ends lack.
+/// Variance of the mean of `n` values of a first-order autoregression with correlation `r` between
+/// neighbours, with variance 1: `(1 + r) / (1 - r) / n` minus a correction at the ends.
 fn variance_of_mean(n: u64, r: f64) -> f64 {
     let n = n as f64;
     ((1.0 + r) / (1.0 - r) - 2.0 * r * (1.0 - r.powf(n)) / (n * (1.0 - r) * (1.0 - r))) / n
@@ -90,7 +90,7 @@ fn intervals_cover_the_mean_of_correlated_values() {
     check(0.8);
 }
 
-/// Merged replications cover as one series does.
+/// Merged replications cover the mean as one series does.
 #[test]
 fn intervals_of_merged_replications_cover_the_mean() {
     let mut covered = 0;

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn half_widths_are_those_of_an_independent_implementation() {
+    fn half_widths_match_an_independent_implementation() {
         // numpy 2 and scipy 1.17.1, x the series above, k batches of length l:
         // b = x[:k*l].reshape(k, l).mean(axis=1); t.ppf(0.975, k - 1) * scipy.stats.sem(b)
         for (spans, batches, length, half_width) in [
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_are_those_of_a_series_cut_afterwards() {
+    fn batches_match_a_series_cut_afterwards() {
         for spans in [1, 63, 64, 65, 127, 128, 1_000, 4_095, 4_096, 99_999] {
             let series = of((0..spans).map(jagged));
             let all: Vec<u64> = (0..spans).map(jagged).collect();
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn merging_whole_batches_is_recording_on() {
+    fn merging_whole_batches_matches_recording_everything() {
         // 40 batches of 64, then 50 of 32 (25 of 64): 65 make 20 and 12 of 128, one lost of
         // the second; the first's 40 are even, so nothing of it is left over.
         let (first, second) = (0..2_560, 2_560..4_160);

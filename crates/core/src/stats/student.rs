@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_widths_are_those_of_an_independent_implementation() {
+    fn half_widths_match_an_independent_implementation() {
         // scipy 1.17.1, x the values: t.ppf(0.975, len(x) - 1) * scipy.stats.sem(x).
         let values = [
             48.47, 48.31, 48.95, 48.6, 48.12, 49.03, 48.44, 48.7, 48.25, 48.88,
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_those_of_the_printed_tables() {
+    fn quantiles_match_the_printed_tables() {
         for (degrees, printed) in [
             (1, 12.706),
             (2, 4.303),

@@ -11,17 +11,17 @@ use super::policies::{known, through};
 use super::random::{cases, drive, requests};
 use super::tiny::{R, W, request, tiny};
 
-/// The rule looked up request by request.
+/// The rule, evaluated request by request.
 struct Brute {
     /// In order of arrival.
     pending: Vec<Pending>,
     gap: SectorCount,
-    /// Nanoseconds of credit for each second of waiting.
+    /// Nanoseconds of credit per second of waiting.
     credit_ns: i128,
 }
 
 impl Brute {
-    /// Whether an older read waits that this one continues.
+    /// Whether an older read that this one continues is pending.
     fn is_held_back(&self, index: usize) -> bool {
         let own = &self.pending[index].request;
         let is_continued = |older: &Pending| {
@@ -63,7 +63,7 @@ proptest! {
     #![proptest_config(cases(1500))]
 
     #[test]
-    fn it_is_the_rule_looked_up_request_by_request_and_serves_all_once(
+    fn matches_the_rule_evaluated_request_by_request(
         spec in drive(), raw in requests(60), reads in any::<bool>(),
         gap in prop_oneof![Just(0), 0..40u64], w in prop_oneof![Just(0), 0..2000u64],
     ) {
@@ -106,7 +106,7 @@ proptest! {
 /// cylinder 5 at 10. So ASPCTF takes 27, then 100, then 25; one that must read 25 and 26 before 27
 /// takes 100, then 25, and then 27, which follows at once.
 #[test]
-fn the_read_that_is_continued_goes_before_the_nearest() {
+fn the_continued_read_goes_before_the_nearest() {
     let spec = tiny("");
     let order = |name: &str, asked: [Request; 3]| batch(&spec, &asked, known(name)).0;
     let asked = |op: Op, sectors: u64| {

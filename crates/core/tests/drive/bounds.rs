@@ -1,4 +1,4 @@
-//! Looking ahead and the bounds, against brute force.
+//! Look-ahead and the bounds, against brute force.
 
 use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;
@@ -12,7 +12,7 @@ use super::policies::{known, through};
 use super::random::{Raw, cases, drive, fitted, requests};
 use super::tiny::request;
 
-/// Requests that all wait at the start.
+/// Requests that are all pending at the start.
 pub fn waiting(spec: &Spec, raw: &[Raw]) -> Vec<Request> {
     let asked = fitted(raw, spec.geometry.sectors.0);
     let requests = (0..)
@@ -27,7 +27,7 @@ fn fresh(spec: &Spec) -> Drive {
     Drive::new(&spec, Angle::ZERO).expect("a sound layout")
 }
 
-/// Serves a request on an idle drive: when its completion comes.
+/// Serves a request on an idle drive, and returns its completion instant.
 fn serve(drive: &mut Drive, now: Instant, request: Request) -> Instant {
     drive.submit(now, request).expect("an idle drive");
     let mut at = now;
@@ -59,7 +59,7 @@ pub fn batch(
     (order, now)
 }
 
-/// When the last of a closed batch completes that waits in the drive's own queue.
+/// When the last request of a closed batch in the drive's own queue completes.
 fn inside(spec: &Spec, requests: &[Request], policy: &str) -> Instant {
     let mut spec = spec.clone();
     spec.queue.depth = 100;
@@ -77,7 +77,7 @@ fn inside(spec: &Spec, requests: &[Request], policy: &str) -> Instant {
     last
 }
 
-/// All orders of `rest` behind `begun`, in ascending order.
+/// All orders of `rest` after `begun`, in ascending order.
 fn orders(begun: &[u64], rest: &[u64]) -> Vec<Vec<u64>> {
     if rest.is_empty() {
         return vec![begun.to_vec()];
@@ -102,7 +102,7 @@ fn best_order(spec: &Spec, requests: &[Request]) -> (Vec<u64>, Instant) {
     served.min_by_key(|(_, over)| *over).expect("an order")
 }
 
-/// The requests that look-ahead chooses among, and a way to look.
+/// The requests that look-ahead chooses among, and its parameters.
 #[derive(Default)]
 struct Brute {
     pending: Vec<Pending>,
@@ -171,7 +171,7 @@ impl<E: Estimate> Policy<E> for Brute {
     }
 }
 
-/// Shortest access time, by looking at all.
+/// Shortest access time, by scanning all.
 #[derive(Default)]
 pub struct Satf {
     pending: Vec<Pending>,
@@ -197,7 +197,7 @@ impl<E: Estimate> Policy<E> for Satf {
     }
 }
 
-/// Every policy of the table, its parameters as the table has them.
+/// Every policy of the table, with the parameters in the table.
 fn all() -> impl Iterator<Item = &'static str> {
     INFOS.iter().map(|info| info.name)
 }
@@ -211,7 +211,7 @@ proptest! {
         let best = best_order(&spec, &requests);
         prop_assert_eq!(&batch(&spec, &requests, known("oat")), &best);
         prop_assert_eq!(&batch(&spec, &requests, known("oat-batch(n=5)")), &best);
-        // Anew for each decision, the rest of the best order is the best of the rest.
+        // Recomputed for each decision, the rest of the best order is the best order of the rest.
         prop_assert_eq!(&batch(&spec, &requests, known("oat-window(n=5)")), &best);
     }
 
@@ -226,7 +226,7 @@ proptest! {
     }
 
     #[test]
-    fn none_beats_it_in_the_drives_own_queue(spec in drive(), raw in requests(6)) {
+    fn no_policy_beats_oat_in_the_drives_own_queue(spec in drive(), raw in requests(6)) {
         let requests = waiting(&spec, &raw);
         let bound = inside(&spec, &requests, "oat");
         for name in all() {
@@ -262,11 +262,11 @@ proptest! {
     }
 
     #[test]
-    fn two_requests_ahead_are_the_best_of_all_pairs(
+    fn looking_two_ahead_finds_the_best_pair(
         spec in drive(), raw in requests(6), alpha in 1..=4u8,
     ) {
-        // Quarters, so that sums are exact whatever their order. With none at all the requests
-        // behind the first would be alike to brute force.
+        // Quarters, so that sums are exact in any order. With zero, brute force could not
+        // distinguish the requests after the first.
         let requests = waiting(&spec, &raw);
         let alpha = f64::from(alpha) / 4.0;
         for (strict, written) in [(false, "no"), (true, "yes")] {
@@ -283,7 +283,7 @@ proptest! {
     #![proptest_config(cases(250))]
 
     #[test]
-    fn looking_ahead_for_nothing_is_satf(spec in drive(), raw in requests(40)) {
+    fn look_ahead_with_zero_weight_is_satf(spec in drive(), raw in requests(40)) {
         let expected = through(&spec, &raw, |_| Box::new(Satf::default()));
         for name in [
             "satf-la(alpha=0)",

@@ -1,4 +1,4 @@
-//! The forcing policies: what is promised to old requests is kept, and nothing but that.
+//! The forcing policies: promises to old requests are kept, and nothing more.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,25 +14,26 @@ use super::policies::{known, through};
 use super::random::{Raw, cases, drive, requests};
 use super::tiny::{R, request, tiny};
 
-/// What was promised: to whom, by when.
+/// A promise: the request and its deadline.
 type Promises = Arc<Mutex<Vec<(u64, Instant)>>>;
 
-/// Watches a policy's decisions from outside, and what figure 6 of jacobson91 says of them.
+/// Observes a policy's decisions from outside, and checks them against figure 6 of jacobson91.
 struct Spy {
     inner: Box<dyn Policy<Drive>>,
     n: usize,
     age: Span,
     slack: Span,
-    /// Takes the shortest access time of what fits.
+    /// Selects the shortest access time among requests that fit.
     greedy: bool,
     pending: Vec<Pending>,
-    /// Promises not served yet, in their order.
+    /// Open promises, in order.
     open: Vec<(Request, Instant)>,
     all: Promises,
 }
 
 impl Spy {
-    /// Promises the oldest what they would get at once, served greedily, and the slack.
+    /// Promises the oldest requests the instants they would get if served now, greedily, plus the
+    /// slack.
     fn promise(&mut self, mut now: Instant, drive: &Drive) {
         let mut oldest: Vec<Request> = self
             .pending
@@ -129,7 +130,7 @@ impl Policy<Drive> for Spy {
     }
 }
 
-/// Runs a policy under watch, and holds it to what was promised.
+/// Runs a policy under observation, and asserts that it keeps its promises.
 fn watch(spec: &Spec, raw: &[Raw], name: &str, n: usize, age: Span, revolutions: u64) {
     let all = Promises::default();
     let done = through(spec, raw, |drive| {
@@ -157,7 +158,7 @@ proptest! {
     #![proptest_config(cases(500))]
 
     #[test]
-    fn promises_are_kept_and_the_time_until_then_is_used(
+    fn promises_are_kept_and_the_slack_is_used(
         spec in drive(), raw in requests(40),
         n in 1..4usize, age in 0..60u64, revolutions in 0..4u64,
     ) {
@@ -175,11 +176,11 @@ proptest! {
     }
 }
 
-/// Block 100 is reached at 10 ms and over at 11. Block 27 is over at 4 ms, and block 100 can still
-/// be reached at 9. Block 20 is over at 7 ms at the soonest, and then block 100 cannot be reached
+/// Block 100 is reached at 10 ms and done at 11. Block 27 is done at 4 ms, and block 100 can still
+/// be reached at 9. Block 20 is done at 7 ms at the earliest, and then block 100 cannot be reached
 /// before 12: it waits until 20.
 #[test]
-fn what_delays_the_oldest_waits_and_what_does_not_goes_first() {
+fn only_requests_that_do_not_delay_the_oldest_go_first() {
     let spec = tiny("");
     let requests = [100, 27, 20].map(|start| request(start, R, start, 1));
     let order = |name: &str| batch(&spec, &requests, known(name)).0;

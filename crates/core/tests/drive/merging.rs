@@ -18,7 +18,7 @@ use super::random::{Raw, cases, drive, fitted, requests};
 use super::ties::policies;
 use super::tiny::{Asked, R, Seen, W, check, request, tiny};
 
-/// A drive that writes down what it is handed.
+/// A drive that records the commands it is given.
 struct Recorded {
     drive: Drive,
     commands: Arc<Mutex<Vec<Request>>>,
@@ -76,14 +76,14 @@ impl Estimate for Recorded {
     }
 }
 
-/// The merging queue once more, by looking at everything that waits.
+/// A second implementation of the merging queue, which scans all pending requests.
 struct Brute {
     drive: Drive,
     policy: Box<dyn Policy<Drive>>,
     most: u64,
     /// In order of arrival.
     waiting: Vec<Pending>,
-    /// What each command inside the drive consists of.
+    /// The requests of each command inside the drive.
     inside: Vec<Vec<Pending>>,
     done: Vec<Completion>,
 }
@@ -152,8 +152,8 @@ impl Device for Brute {
     }
 
     fn next_event(&self) -> Option<Instant> {
-        let mut told = self.done.iter().map(|c| c.at);
-        told.next().or_else(|| self.drive.next_event())
+        let mut next = self.done.iter().map(|c| c.at);
+        next.next().or_else(|| self.drive.next_event())
     }
 
     fn advance(&mut self, now: Instant) -> Option<Completion> {
@@ -172,7 +172,7 @@ impl Device for Brute {
     }
 }
 
-/// A part's own response is its wait until the hand-over and the whole's response.
+/// A part's response is its wait until submission plus the response of the whole.
 fn of_part(whole: &Completion, part: &Pending) -> Completion {
     let mut own = Completion {
         request: part.request,
@@ -183,12 +183,12 @@ fn of_part(whole: &Completion, part: &Pending) -> Completion {
     own
 }
 
-/// The requests and when they come, all reads on request.
+/// The requests and their arrivals; optionally all reads.
 fn arrivals(spec: &Spec, raw: &[Raw], one_way: bool) -> Vec<(Instant, Request)> {
     let mut now = Instant::START;
     let asked = fitted(raw, spec.geometry.sectors.0);
     let requests = (0..).zip(asked).map(|(id, (pause, op, start, n))| {
-        // Close together, so that many wait.
+        // Close together, so that many are pending.
         now += Span::from_ns(pause.as_ns() / 16);
         (now, request(id, if one_way { R } else { op }, start, n))
     });
@@ -208,8 +208,8 @@ fn run(device: &mut impl Device, arrivals: &[(Instant, Request)]) -> Vec<Complet
     seen.0
 }
 
-/// Through a host's queue that merges up to so many sectors, or nothing; with the commands that
-/// the drive got.
+/// Runs requests through a host's queue that merges up to a number of sectors, or nothing; returns
+/// also the commands that the drive received.
 fn through(
     drive: Drive,
     policy: &str,
@@ -264,8 +264,8 @@ fn sequential_requests_are_one_command() {
     assert_eq!(ids(&done), [0, 2, 1, 4, 3]);
     let sizes: Vec<(u64, u64)> = commands.iter().map(|c| (c.start.0, c.sectors.0)).collect();
     assert_eq!(sizes, [(9, 1), (20, 6), (100, 1)]);
-    // Block 20 comes round at 16.0, and block 25 is over at 22.0. All three complete then, with
-    // waits from their own arrivals till 10.0.
+    // Block 20 passes at 16.0, and block 25 is done at 22.0. All three complete then, with waits
+    // from their own arrivals until 10.0.
     check(&done[1], 22.0, [8.0, 0.0, 2.0, 0.0, 4.0, 6.0, 0.0]);
     check(&done[2], 22.0, [9.0, 0.0, 2.0, 0.0, 4.0, 6.0, 0.0]);
     check(&done[3], 22.0, [6.0, 0.0, 2.0, 0.0, 4.0, 6.0, 0.0]);
@@ -275,8 +275,8 @@ fn sequential_requests_are_one_command() {
 }
 
 #[test]
-fn what_came_before_the_choice_on_the_disk_is_left() {
-    // 22 came first; 24 continues it, 20 does not.
+fn requests_before_the_chosen_one_are_not_merged() {
+    // 22 arrived first; 24 continues it, 20 does not.
     let (done, commands) = on_tiny("fcfs", Some(128), &THREE);
     assert_eq!(ids(&done), [0, 1, 4, 2, 3]);
     assert_eq!(commands[1].sectors, SectorCount(4));
@@ -300,8 +300,8 @@ fn a_command_grows_to_the_limit_and_no_further() {
 }
 
 #[test]
-fn only_what_begins_behind_and_goes_the_same_way_is_merged() {
-    // Behind the read of 20 and 21: the same again, what overlaps it, what leaves a gap, a write.
+fn only_following_requests_of_the_same_direction_are_merged() {
+    // After the read of 20 and 21: an identical one, an overlapping one, one after a gap, a write.
     for (op, start, n) in [(R, 20, 2), (R, 21, 2), (R, 23, 1), (W, 22, 2), (R, 19, 1)] {
         let asked = [(0.0, R, 9, 1), (1.0, R, 20, 2), (2.0, op, start, n)];
         let (done, commands) = on_tiny("fcfs", Some(128), &asked);
@@ -310,7 +310,7 @@ fn only_what_begins_behind_and_goes_the_same_way_is_merged() {
 }
 
 #[test]
-fn of_two_that_begin_behind_the_first_to_come_is_merged() {
+fn of_two_following_requests_the_first_to_arrive_is_merged() {
     let asked = [
         (0.0, R, 9, 1),
         (1.0, R, 20, 2),
@@ -324,17 +324,17 @@ fn of_two_that_begin_behind_the_first_to_come_is_merged() {
         (ids(&done), sizes)
     };
     assert_eq!(sizes(128), (vec![0, 1, 2, 3, 4], vec![1, 7, 1, 5]));
-    // The smaller one, which came later, does not pass it.
+    // The smaller one, which arrived later, does not overtake it.
     assert_eq!(sizes(6), (vec![0, 1, 2, 3, 4], vec![1, 2, 5, 1, 5]));
 }
 
 #[test]
 #[should_panic(expected = "commands of at most")]
-fn a_limit_beyond_all_commands_is_refused() {
+fn a_limit_beyond_the_largest_command_is_rejected() {
     on_tiny("fcfs", Some(Request::MAX_SECTORS.0 + 1), &[]);
 }
 
-/// Without what begins where something of its direction ends.
+/// Excludes requests that begin where another of their direction ends.
 fn scattered(arrivals: &[(Instant, Request)]) -> Vec<(Instant, Request)> {
     let mut kept: Vec<(Instant, Request)> = Vec::new();
     for &(at, asked) in arrivals {
@@ -348,7 +348,7 @@ fn scattered(arrivals: &[(Instant, Request)]) -> Vec<(Instant, Request)> {
     kept
 }
 
-/// That the completions, in their order, are the commands cut into what was asked.
+/// Asserts that the completions, in order, are the commands split into the original requests.
 fn cut(
     commands: &[Request],
     done: &[Completion],
@@ -384,9 +384,9 @@ fn cut(
 proptest! {
     #![proptest_config(cases(60))]
 
-    // Each case for every policy.
+    // Each case runs under every policy.
     #[test]
-    fn under_every_policy_each_request_completes_once_with_its_command(
+    fn each_request_completes_once_with_its_command(
         spec in drive(), raw in requests(40), one_way in any::<bool>(), most in 1..80u64,
     ) {
         let asked = arrivals(&spec, &raw, one_way);
@@ -397,7 +397,7 @@ proptest! {
     }
 
     #[test]
-    fn under_every_policy_merging_is_what_looking_at_all_makes(
+    fn merging_matches_a_full_scan(
         spec in drive(), raw in requests(40), one_way in any::<bool>(), most in 1..80u64,
         depth in 1..4u32,
     ) {
@@ -420,7 +420,7 @@ proptest! {
     }
 
     #[test]
-    fn under_every_policy_what_is_not_sequential_is_served_as_without_merging(
+    fn random_requests_are_served_as_without_merging(
         spec in drive(), raw in requests(60), depth in 1..4u32,
     ) {
         let asked = scattered(&arrivals(&spec, &raw, false));

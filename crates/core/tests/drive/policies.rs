@@ -1,4 +1,4 @@
-//! Policies against brute force, and the estimate that they choose by against the service.
+//! Policies against brute force, and their estimates against the service.
 
 use diskarm_core::device::{Completion, Device, Outcome};
 use diskarm_core::drive::Drive;
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use super::random::{Raw, cases, drive, fitted, requests};
 use super::tiny::{Seen, request};
 
-/// Shortest positioning time over all that is pending, each looked at.
+/// Shortest positioning time, scanning all pending requests.
 #[derive(Default)]
 struct BruteSptf(Vec<Pending>);
 
@@ -38,7 +38,7 @@ impl<E: Estimate> Policy<E> for BruteSptf {
     }
 }
 
-/// C-LOOK over a list that is sorted for every decision.
+/// C-LOOK over a list that is sorted at every decision.
 #[derive(Default)]
 struct BruteCLook {
     pending: Vec<Pending>,
@@ -91,7 +91,7 @@ pub fn through(
     let asked = fitted(raw, spec.geometry.sectors.0);
     let mut now = Instant::START;
     let arrivals = (0..).zip(asked).map(|(id, (pause, op, start, n))| {
-        // Close together, so that many wait.
+        // Close together, so that many are pending.
         now += Span::from_ns(pause.as_ns() / 16);
         (now, request(id, op, start, n))
     });
@@ -102,17 +102,17 @@ pub fn through(
     seen.0
 }
 
-/// What a scheduler is told of a request.
+/// The estimates of a request that a scheduler gets.
 struct Estimated {
     positioning: Span,
     seek: Span,
     is_buffered: bool,
-    /// When a rehearsal completes it.
+    /// When a rehearsal completes the request.
     done: Instant,
 }
 
-/// The breakdown of `op` at `start`, submitted when the drive is idle, and what the estimate
-/// said, counted from the end of the command overhead.
+/// The breakdown of `op` at `start`, submitted when the drive is idle, and the estimate, measured
+/// from the end of the command overhead.
 fn estimated(spec: &Spec, before: &[Raw], op: Op, start: u64) -> (Estimated, Completion) {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
     let mut done = Vec::new();
@@ -147,7 +147,7 @@ proptest! {
     #![proptest_config(cases(3000))]
 
     #[test]
-    fn looking_outward_from_the_arm_finds_what_looking_at_all_finds(
+    fn searching_outward_from_the_arm_matches_a_full_scan(
         spec in drive(), raw in requests(60),
     ) {
         let expected = through(&spec, &raw, |_| Box::new(BruteSptf::default()));
@@ -161,7 +161,7 @@ proptest! {
     }
 
     #[test]
-    fn the_estimate_is_what_the_service_then_takes(
+    fn estimates_match_the_service(
         spec in drive(), before in requests(6), read in any::<bool>(), place in any::<u64>(),
     ) {
         let mut spec = spec;
@@ -169,7 +169,7 @@ proptest! {
         spec.queue.preseek = PreSeek::Acknowledged;
         let start = place % spec.geometry.sectors.0;
         let last = fitted(&before, spec.geometry.sectors.0).last().map(|&(_, _, s, n)| s + n);
-        // The estimate is for a write that does not continue the one before.
+        // The estimate is for a write that does not continue the previous one.
         prop_assume!(read || last != Some(start));
         let op = if read { Op::Read } else { Op::Write };
         let (estimated, c) = estimated(&spec, &before, op, start);

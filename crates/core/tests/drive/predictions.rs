@@ -1,4 +1,4 @@
-//! Predictors of random drives that are told responses which no drive of theirs would give.
+//! Predictors of random drives, given responses that no such drive would produce.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ proptest! {
     #![proptest_config(cases(6000))]
 
     #[test]
-    fn any_responses_leave_predictions_sound(
+    fn arbitrary_responses_leave_predictions_valid(
         spec in drive(), raw in requests(MOST_REQUESTS),
         responses in vec(response(), MOST_REQUESTS), unbroken in any::<bool>(),
     ) {
@@ -46,7 +46,8 @@ proptest! {
             prop_assert_eq!(predicted.arrived, now);
             prop_assert_eq!(predicted.breakdown.total(), predicted.response());
             prop_assert!(predicted.at >= now, "{:#?}", predicted);
-            // All requests before may have been absorbed in no time, and be owed to the media.
+            // All earlier requests may have been absorbed in no time, and still be owed to the
+            // media.
             let longest = Span::from_ms(LONGEST_MS * (id + 1) as f64);
             prop_assert!(predicted.response() < longest, "{:#?}", predicted);
             let end = now + response;

@@ -1,4 +1,4 @@
-//! What must hold for every drive and every stream of requests.
+//! Properties of every drive and every stream of requests.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ fn arrivals(raw: &[Raw], disk: u64) -> Vec<(Instant, Request)> {
         .collect()
 }
 
-/// Runs the drive event by event, requests that it refuses waiting until it accepts.
+/// Runs the drive event by event; requests that it refuses wait until it accepts.
 fn by_events(spec: &Spec, asked: &[(Instant, Request)]) -> Vec<Completion> {
     let mut drive = made(spec);
     let mut done = Vec::new();
@@ -74,7 +74,7 @@ fn sound(done: &[Completion], count: usize) {
         assert_eq!(c.breakdown.total(), c.response(), "{c:#?}");
         let parts = c.breakdown.parts();
         for (name, part) in Breakdown::NAMES.into_iter().zip(parts) {
-            // Settle may be negative when effective, and only that.
+            // Only settle may be negative, if it is an effective value.
             assert!(name == "settle" || part >= Span::ZERO, "{c:#?}");
         }
     }
@@ -84,7 +84,7 @@ proptest! {
     #![proptest_config(cases(6000))]
 
     #[test]
-    fn open_streams_come_back_whole_and_in_order(spec in drive(), raw in requests(30)) {
+    fn open_streams_complete_once_and_in_order(spec in drive(), raw in requests(30)) {
         let asked = arrivals(&raw, spec.geometry.sectors.0);
         let done = by_events(&spec, &asked);
         sound(&done, asked.len());
@@ -92,7 +92,7 @@ proptest! {
     }
 
     #[test]
-    fn small_steps_and_one_step_are_the_same(
+    fn small_steps_match_one_step(
         spec in drive(), raw in requests(12), seed in 1..u64::MAX,
     ) {
         let mut spec = spec;
@@ -119,7 +119,7 @@ proptest! {
     }
 
     #[test]
-    fn closed_systems_come_back_whole(
+    fn closed_systems_complete_every_request(
         spec in drive(), raw in requests(40), clients in 1..9usize, think in 0..3_000_000i64,
         policy in 0..INFOS.len(),
     ) {

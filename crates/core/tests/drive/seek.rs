@@ -1,5 +1,5 @@
-//! Seek-reducing policies against slow versions of their rules, against one another where one is
-//! a case of the other, and against their bounds on how long a request waits.
+//! Seek-reducing policies against slow versions of their rules, against each other where one is a
+//! special case of another, and against their bounds on waiting.
 
 use std::cell::Cell;
 
@@ -329,11 +329,11 @@ impl<E: Estimate> Policy<E> for Brute {
 /// What befalls a queue.
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// A request for so many blocks from a place.
+    /// A request for a number of blocks from a place.
     Comes(u64, u64),
-    /// The next is served.
+    /// Serve the next request.
     Next,
-    /// The request that came so many before the last is taken out of turn.
+    /// Take a request out of turn: the one that arrived this many before the last.
     Out(u64),
 }
 
@@ -346,7 +346,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     proptest::collection::vec(event, 1..80)
 }
 
-/// The order in which a policy serves.
+/// The order of service of a policy.
 fn order(drive: &Drive, events: &[Event], mut policy: Box<dyn Policy<Drive>>) -> Vec<u64> {
     let blocks = drive.shape().sectors.0;
     let mut served = Vec::new();
@@ -367,7 +367,7 @@ fn order(drive: &Drive, events: &[Event], mut policy: Box<dyn Policy<Drive>>) ->
             }
             Event::Out(before) => {
                 if let Some(out) = policy.take(came.saturating_sub(before)) {
-                    // Every other one is given up instead.
+                    // Every other one is removed instead.
                     if before.is_multiple_of(2) {
                         policy.passed(&out.request, drive);
                     }
@@ -383,7 +383,7 @@ fn order(drive: &Drive, events: &[Event], mut policy: Box<dyn Policy<Drive>>) ->
 }
 
 fn ways() -> impl Strategy<Value = Way> {
-    // Quarters meet ties, the others do not.
+    // Quarters produce ties, the others do not.
     let share = || {
         prop_oneof![
             (0..5u32).prop_map(|n| f64::from(n) / 4.0),
@@ -407,7 +407,7 @@ fn measures() -> impl Strategy<Value = Measured> {
     (fixed, any::<bool>()).prop_map(|(fixed, last)| Measured { fixed, last })
 }
 
-/// What a policy of the table makes of open arrivals at the host.
+/// The order in which a policy of the table serves open arrivals at the host.
 fn run(spec: &Spec, raw: &[Raw], written: &str) -> Vec<diskarm_core::device::Completion> {
     through(spec, raw, known(written))
 }
@@ -416,7 +416,7 @@ proptest! {
     #![proptest_config(cases(5000))]
 
     #[test]
-    fn each_rule_is_what_its_slow_version_says(
+    fn each_rule_matches_its_slow_version(
         spec in drive(), events in events(), way in ways(), by in measures(),
     ) {
         let drive = Drive::new(&spec, Angle::of(2, 7)).expect("a sound layout");
@@ -431,7 +431,7 @@ proptest! {
     #![proptest_config(cases(2000))]
 
     #[test]
-    fn one_policy_is_a_case_of_another(
+    fn special_cases_match_other_policies(
         spec in drive(), raw in requests(60), by in measures(), r in 0..=100u32,
     ) {
         let by = by.written();
@@ -448,7 +448,7 @@ proptest! {
             ("cscan(".to_owned(), "clook("),
         ];
         for (one, other) in same {
-            // A window lies where requests begin, so WSCAN is LOOK from there only.
+            // Windows are measured from the first block, so WSCAN is LOOK only with `from=first`.
             let by = if one.starts_with("wscan") { &first } else { &by };
             let (one, other) = (one + by, other.to_owned() + by);
             prop_assert_eq!(run(&spec, &raw, &one), run(&spec, &raw, &other), "{} {}", one, other);
@@ -503,9 +503,9 @@ proptest! {
     }
 }
 
-/// How many decisions a request for block 190 of 200 waits, at most 10,000, while eight others
-/// wait: an adversary puts one in for each that is served, where `near` says, which is told the
-/// block served last and how many came before.
+/// Number of decisions, at most 10,000, that a request for block 190 of 200 waits while eight
+/// others are pending: an adversary replaces each that is served by one at the block that `near`
+/// returns, given the block served last and the number of earlier arrivals.
 fn waits(written: &str, near: impl Fn(u64, u64) -> u64) -> u64 {
     let drive = Drive::new(&tiny(""), Angle::ZERO).expect("a sound layout");
     let choice: PolicyConfig = written.parse().expect("a policy");
@@ -529,11 +529,11 @@ fn waits(written: &str, near: impl Fn(u64, u64) -> u64) -> u64 {
     10_000
 }
 
-/// What comes is never for the place of the arm: that would hold any of them there, as LOOK's
-/// documentation says. So an arm leaves each place after at most the eight requests that waited,
-/// and a sweep takes at most 8 times 200 decisions.
+/// New requests are never for the arm's place, which would hold any policy there, as LOOK's
+/// documentation says. So the arm leaves each place after at most eight requests, and a sweep takes
+/// at most 8 times 200 decisions.
 #[test]
-fn only_what_may_starve_starves() {
+fn only_policies_without_a_bound_starve_requests() {
     let around = |at: u64, id: u64| {
         let down = (id.is_multiple_of(2) && at > 30) || at >= 170;
         if down { at - 1 } else { at + 1 }
@@ -562,7 +562,7 @@ fn only_what_may_starve_starves() {
 }
 
 #[test]
-fn a_request_passed_over_is_served_before_the_sweep_is_over() {
+fn requests_passed_over_are_served_within_the_sweep() {
     for i in 2..=4 {
         let front = Cell::new(100);
         let ahead = |at: u64, id: u64| {
@@ -606,10 +606,10 @@ fn orders_worked_by_hand() {
         served("sstf", &[150, 95, 104, 20, 110, 108, 131]),
         [104, 108, 110, 95, 131, 150, 20]
     );
-    // Turning counts as 0.2 times 200 blocks: 131 is 21 from 110, 95 is 15 and 40.
+    // Reversing counts as 0.2 times 200 blocks: 131 is 21 from 110, 95 is 15 and 40.
     let few = [150, 95, 110, 131, 20];
     assert_eq!(served("vscan(r=0.2)", &few), [110, 131, 150, 95, 20]);
-    // Turning counts as 0.01 times that, 2: at first 95 is 5 and 2, 110 is 10. Then back up.
+    // Reversing counts as 0.01 times that, 2: at first 95 is 5 and 2, 110 is 10. Then back up.
     assert_eq!(served("vscan(r=0.01)", &few), [95, 110, 131, 150, 20]);
     // 110 and 131 are 10 and 31, on average 20.5; 95 and 20 are 5 and 80, 42.5 and 2; and so on.
     let onward = [110, 131, 150, 95, 20];
@@ -624,9 +624,9 @@ fn orders_worked_by_hand() {
 }
 
 #[test]
-fn parameters_out_of_range_are_one_clear_error() {
+fn parameters_out_of_range_are_errors() {
     let number = "expected a number from 0 to 1";
-    for (written, told) in [
+    for (written, expected) in [
         (
             "vscan(r=1.01)",
             format!("vscan.r: found \"1.01\", {number}"),
@@ -647,6 +647,6 @@ fn parameters_out_of_range_are_one_clear_error() {
         ),
     ] {
         let error = written.parse::<PolicyConfig>().unwrap_err();
-        assert_eq!(error.to_string(), told);
+        assert_eq!(error.to_string(), expected);
     }
 }

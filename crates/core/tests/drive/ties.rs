@@ -1,4 +1,4 @@
-//! Identical and overlapping requests, as the documentation of `sched` promises for all policies.
+//! Identical and overlapping requests, as the documentation of `sched` describes for all policies.
 
 use diskarm_core::device::Completion;
 use diskarm_core::drive::Drive;
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use super::random::{Raw, cases, drive, fitted, requests};
 use super::tiny::{Asked, R, Seen, W, request, tiny};
 
-/// The policies of the table, and some with parameters that change how they decide.
+/// The policies of the table, and some with other parameters.
 pub fn policies() -> Vec<String> {
     let plain = INFOS.iter().map(|info| info.name.to_owned());
     let sweeps = [
@@ -44,12 +44,12 @@ pub fn policies() -> Vec<String> {
 #[derive(Clone, Copy, Debug)]
 enum Place {
     Host,
-    /// The host's queue, with merging up to so many blocks.
+    /// The host's queue, merging up to this many blocks.
     Merging(u64),
     Drive,
 }
 
-/// What becomes of requests at their instants, in the order of completion.
+/// The completions of requests, in order.
 fn through(
     spec: &Spec,
     policy: &str,
@@ -88,7 +88,7 @@ fn through(
     seen.0
 }
 
-/// Requests close together, of which one in two is as an earlier one was.
+/// Requests close together, half of which repeat an earlier one.
 fn repeated(
     spec: &Spec,
     raw: &[Raw],
@@ -114,7 +114,7 @@ fn repeated(
     all
 }
 
-/// That identical requests completed in the order of their names, which is that of arrival.
+/// Asserts that identical requests completed in order of id, which is the order of arrival.
 fn in_order(done: &[Completion]) -> Result<(), TestCaseError> {
     for (index, later) in done.iter().enumerate() {
         for earlier in &done[..index] {
@@ -137,16 +137,16 @@ fn places() -> impl Strategy<Value = Place> {
 proptest! {
     #![proptest_config(cases(60))]
 
-    // Each case for every policy.
+    // Each case runs under every policy.
     #[test]
-    fn but_where_the_oldest_is_postponed_identical_requests_complete_in_order_of_arrival(
+    fn identical_requests_complete_in_order_of_arrival(
         spec in drive(), raw in requests(40), place in places(),
         again in prop::collection::vec(proptest::option::of(any::<prop::sample::Index>()), 40),
     ) {
         let asked = repeated(&spec, &raw, &again);
-        // A forced request waits till it is due, while younger ones like it are served; and one
-        // that did not fit a batch waits for the next, while a younger one like it may find room
-        // when less of the batch is left.
+        // A forced request waits until it is due, while younger identical ones are served; and one
+        // that did not fit a batch waits for the next, while a younger identical one may fit when
+        // less of the batch is left.
         let postponing = |policy: &String| {
             ["satfdf", "satfgdf", "lbsatf"].iter().any(|name| policy.starts_with(name))
         };
@@ -158,7 +158,7 @@ proptest! {
     }
 }
 
-/// Names in the order of completion, of requests at the tiny drive.
+/// Ids of requests at the tiny drive, in order of completion.
 fn order(policy: &str, asked: &[Asked]) -> Vec<u64> {
     let arrivals = (0..).zip(asked).map(|(id, &(at, op, start, n))| {
         (
@@ -170,10 +170,10 @@ fn order(policy: &str, asked: &[Asked]) -> Vec<u64> {
     done.iter().map(|c| c.request.id).collect()
 }
 
-/// While block 9 is read, a write of blocks 45 to 54 comes, then another request for some of them
-/// that is nearer by number, by cylinder and by angle: 40 to 49.
+/// While block 9 is read, a write of blocks 45 to 54 arrives, then an overlapping request that is
+/// nearer by number, by cylinder and by angle: 40 to 49.
 #[test]
-fn what_overlaps_a_write_passes_it_where_the_policy_says_so() {
+fn overlapping_requests_may_overtake_a_write() {
     for op in [W, R] {
         let asked = [(0.0, R, 9, 1), (1.0, W, 45, 10), (2.0, op, 40, 10)];
         assert_eq!(order("fcfs", &asked), [0, 1, 2]);
@@ -183,10 +183,10 @@ fn what_overlaps_a_write_passes_it_where_the_policy_says_so() {
     }
 }
 
-/// Blocks 20 and 21 come three times, in different lengths: policies that order by the first
-/// block know no difference.
+/// Blocks 20 and 21 are requested three times, with different lengths: policies that order by the
+/// first block see no difference.
 #[test]
-fn requests_of_one_first_block_are_equals_to_what_orders_by_it() {
+fn requests_with_one_first_block_are_ties_by_block() {
     let asked = [
         (0.0, R, 9, 1),
         (1.0, R, 20, 2),

@@ -1,5 +1,5 @@
-//! Policies that choose by positioning times: identities between them, and each against a slow
-//! second implementation that looks at a list of all that is pending.
+//! Policies that select by positioning times: identities between them, and each against a slow
+//! second implementation that scans a list of pending requests.
 
 use diskarm_core::device::Completion;
 use diskarm_core::drive::Drive;
@@ -14,8 +14,8 @@ use super::policies::{known, through};
 use super::random::{Raw, cases, drive, fitted, requests};
 use super::tiny::{R, Seen, W, request, served, tiny};
 
-/// Written differently, the same to the bit. Those marked `true` only while no two requests
-/// arrive in the same instant.
+/// Different policies with identical results, to the bit. Those marked `true` only if no two
+/// requests arrive at the same instant.
 const SAME: [(&str, &str, bool); 20] = [
     ("asptf(w=0)", "sptf", false),
     ("asptf(w=1e12)", "fcfs", true),
@@ -46,7 +46,7 @@ fn apart(raw: &[Raw]) -> Vec<Raw> {
     raw
 }
 
-/// As many requests as a policy that tries orders can be asked to order thousands of times.
+/// The number of requests that a policy which tries orders can order thousands of times.
 fn affordable<'r>(raw: &'r [Raw], policy: &str) -> &'r [Raw] {
     match policy {
         "oat" | "oat-batch" | "oat-window" | "satf-la" => &raw[..raw.len().min(8)],
@@ -80,7 +80,7 @@ fn run(spec: &Spec, raw: &[Raw], policy: &str, is_inside: bool) -> Vec<Completio
     }
 }
 
-/// Any policy that looks at a list: `select` names an index.
+/// A policy that scans a list: `select` returns an index.
 struct Brute<F> {
     list: Vec<Pending>,
     select: F,
@@ -104,7 +104,7 @@ impl<F: FnMut(&[Pending], Instant, &Drive) -> usize + Send> Policy<Drive> for Br
     }
 }
 
-/// The first of the least, by a cost of each.
+/// The first request with the least cost.
 fn brute<K: PartialOrd + 'static>(
     cost: impl Fn(&[Pending], Instant, &Drive, &Pending) -> K + Copy + Send + 'static,
 ) -> impl Fn(&Drive) -> Box<dyn Policy<Drive>> {
@@ -137,7 +137,7 @@ proptest! {
     #![proptest_config(cases(24_000))]
 
     #[test]
-    fn policies_have_the_limits_that_they_claim(
+    fn policies_keep_their_documented_limits(
         spec in drive(), raw in requests(40), which in 0..SAME.len(), is_inside in any::<bool>(),
     ) {
         let (a, b, needs_apart) = SAME[which];
@@ -176,11 +176,11 @@ proptest! {
     }
 
     #[test]
-    fn one_request_at_a_time_goes_as_it_comes(
+    fn single_requests_are_served_in_order_of_arrival(
         spec in drive(), raw in requests(20), which in 0..INFOS.len(), is_inside in any::<bool>(),
     ) {
-        // Sixteen tenths of a second apart after division: two at once at most, so that none
-        // has another to choose.
+        // Sixteen tenths of a second apart after division: at most two at once, so that there is
+        // never a choice.
         let mut alone = raw;
         alone.iter_mut().for_each(|r| r.pause = Span::from_s(160.0));
         let name = INFOS[which].name;
@@ -208,8 +208,8 @@ proptest! {
     }
 
     #[test]
-    fn asatf_is_asptf_in_its_own_unit(spec in drive(), raw in requests(40), w in 0..3000u32) {
-        // A sector of block 0's zone, in whole ns a second for w of them.
+    fn asatf_is_asptf_in_another_unit(spec in drive(), raw in requests(40), w in 0..3000u32) {
+        // w sectors of block 0's zone, in whole ns per second.
         let sector_ns = spec.mechanics.period_ns.round()
             / f64::from(spec.geometry.zones[0].sectors_per_track);
         let weight_ms = (f64::from(w) * sector_ns).round() / 1e6;
@@ -226,8 +226,8 @@ proptest! {
     }
 
     #[test]
-    fn asptf_takes_off_w_times_the_wait(spec in drive(), raw in requests(40), w in 0..100u8) {
-        // A second of waiting, 10^9 ns, takes off w ms, w 10^6 ns.
+    fn asptf_subtracts_w_times_the_wait(spec in drive(), raw in requests(40), w in 0..100u8) {
+        // A second of waiting, 10^9 ns, subtracts w ms, w 10^6 ns.
         let expected = brute(move |_, now, drive, p| {
             let credit = i128::from(w) * i128::from((now - p.arrived).as_ns());
             i128::from(positioning(drive, now, p).as_ns()) * 1000 - credit
@@ -237,7 +237,7 @@ proptest! {
     }
 
     #[test]
-    fn spctf_positions_for_nothing_that_is_buffered(spec in drive(), raw in requests(40)) {
+    fn spctf_counts_buffered_requests_as_zero(spec in drive(), raw in requests(40)) {
         let expected = brute(|_, now, drive, p| {
             let is_there = drive.outlook(now).is_buffered(&p.request);
             let positioning = positioning(drive, now, p).as_ns();
@@ -247,10 +247,10 @@ proptest! {
     }
 
     #[test]
-    fn wstf_multiplies_by_the_wait_that_is_left(spec in drive(), raw in requests(40)) {
+    fn wstf_multiplies_by_the_remaining_wait(spec in drive(), raw in requests(40)) {
         let expected = brute(|_, now, drive, p| {
             let left = (100.0 - waited_ms(now, p)).max(0.0) / 100.0;
-            // Products of integers that differ by rounding only are told apart by neither.
+            // Neither distinguishes products of integers that differ only by rounding.
             (access(drive, now, p).as_ns() as f64 * left * 1e6).round()
         });
         let ours = through(&spec, &raw, known("wstf(m=100 ms)"));
@@ -322,7 +322,7 @@ proptest! {
     }
 
     #[test]
-    fn sptf_sw_of_nothing_is_sptf_with_ties_by_seek(spec in drive(), raw in requests(40)) {
+    fn sptf_sw_without_slack_is_sptf_with_ties_by_seek(spec in drive(), raw in requests(40)) {
         let expected = brute(|_, now, drive, p| {
             let seek = drive.outlook(now).seek(&p.request, &drive.locate(&p.request));
             (positioning(drive, now, p), seek)
@@ -332,7 +332,7 @@ proptest! {
     }
 
     #[test]
-    fn windows_leave_the_young_out(
+    fn windows_exclude_young_requests(
         spec in drive(), raw in requests(40), n in 1..12usize, us in 0..40_000u32,
     ) {
         let window = brute(move |list, now, drive, p| {
@@ -376,7 +376,7 @@ proptest! {
     }
 
     #[test]
-    fn leaky_batches_let_in_what_ends_in_time(spec in drive(), raw in requests(25)) {
+    fn leaky_batches_admit_requests_that_end_in_time(spec in drive(), raw in requests(25)) {
         let mut spec = spec;
         spec.queue.preseek = PreSeek::Acknowledged;
         let ours = through(&spec, &raw, known("lbsatf"));
@@ -434,7 +434,7 @@ impl Policy<Drive> for BruteGroups {
     }
 }
 
-/// LBSATF whose batch is a planned order, made anew when something joins.
+/// LBSATF whose batch is a planned order, recomputed when a request joins.
 #[derive(Default)]
 struct BruteLeaky {
     plan: Vec<Pending>,
@@ -498,10 +498,10 @@ fn order(policy: &str, asked: &[(f64, Op, u64)]) -> Vec<u64> {
 }
 
 #[test]
-fn a_leaky_batch_takes_what_lies_on_its_way() {
-    // Block 0 is under the head at 0 ms and done at 1 ms. The batch then is block 9, which
-    // begins at 9 ms. Block 5 arrives meanwhile: it begins at 5 ms and delays nothing. Block
-    // 8 on the other surface would too begin at tenth 2 + 8 = 10 ms, and end later: it waits.
+fn a_leaky_batch_serves_requests_on_its_way() {
+    // Block 0 is under the head at 0 ms and done at 1 ms. The batch then is block 9, which begins
+    // at 9 ms. Block 5 arrives meanwhile: it begins at 5 ms and delays nothing. Block 8 on the
+    // other surface would also begin at tenth 2 + 8 = 10 ms, but end later: it waits.
     let asked = [
         (0.0, R, 0),
         (0.1, R, 9),
@@ -515,7 +515,7 @@ fn a_leaky_batch_takes_what_lies_on_its_way() {
 }
 
 #[test]
-fn mq_deadline_goes_by_its_rules() {
+fn mq_deadline_follows_its_rules() {
     // Service takes at most 21 ms. Blocks ascend in a batch of two; then reads again, from the
     // oldest since nothing lies ahead of 150, or from the next ahead; a write after two batches.
     let asked = [
@@ -539,7 +539,7 @@ fn mq_deadline_goes_by_its_rules() {
 }
 
 #[test]
-fn writes_are_passed_over_anew_after_each_batch_of_them() {
+fn the_count_of_passed_over_writes_restarts_after_each_batch() {
     let reads = [0, 10, 20, 30, 40, 50].map(|block| (R, block));
     let both = reads.into_iter().chain([(W, 100), (W, 110)]);
     let asked: Vec<_> = (0..)
@@ -600,7 +600,7 @@ fn limits_do_not_nest_and_faults_name_the_parameter() {
 }
 
 #[test]
-fn defaults_are_those_that_the_list_shows() {
+fn defaults_match_the_list() {
     for info in INFOS {
         let plain: PolicyConfig = info.name.parse().expect("a policy");
         for (written, _) in info.parameters {

@@ -1,4 +1,5 @@
-//! A stream of near requests before one far away: who starves it, and who keeps which bound.
+//! A stream of near requests and one far away: which policies starve it, and which keep which
+//! bound.
 
 use diskarm_core::device::Completion;
 use diskarm_core::request::Op;
@@ -10,13 +11,13 @@ use super::policies::{known, through};
 use super::random::{cases, requests};
 use super::tiny::{Asked, R, W, served, tiny};
 
-/// The far request, which arrives when so many near ones wait.
+/// The far request, which arrives when this many near ones are pending.
 const FAR: u64 = 40;
 const NEAR: u64 = 1000;
 
 /// Forty reads of cylinder 0 at once, and another every 2 ms; at 1 ms a request of the innermost
-/// cylinder. The fewer near ones wait, the longer the heads wait for one of them, and the more
-/// arrive meanwhile: there is always one nearer than the 10 ms of the long seek.
+/// cylinder. The fewer near ones are pending, the longer the heads wait for one of them, and the
+/// more arrive meanwhile: there is always one nearer than the 10 ms of the long seek.
 fn stream(policy: &str, op: Op) -> Vec<Completion> {
     let at = |i: u64| i.saturating_sub(FAR - 1) as f64 * 2.0;
     let near = (0..NEAR).map(|i| (at(i), R, i * 7 % 20, 1));
@@ -40,27 +41,27 @@ fn ms(ms: f64) -> Instant {
     Instant::START + Span::from_ms(ms)
 }
 
-/// What a policy's documentation says that the far request has to wait for.
+/// The bound that a policy's documentation gives for the far request.
 #[derive(Clone, Copy)]
 enum Bound {
-    /// It promises nothing: nine tenths of the near ones, at least, go first.
+    /// No bound: at least nine tenths of the near ones go first.
     None,
-    /// Only what arrives so many ms after it may go first.
+    /// Only requests that arrive within this many ms after it may go first.
     Arrived(f64),
-    /// So many that came later may go first.
+    /// This many later arrivals may go first.
     Later(usize),
-    /// So many are chosen before it once it has waited for so many ms.
+    /// This many are chosen before it once it has waited for this many ms.
     Chosen(f64, usize),
-    /// So many times the arm goes back before it comes there.
+    /// The arm reverses this many times before it gets there.
     Returns(usize),
-    /// It is over so many ms after it has waited for 100 ms and none that came before is left.
+    /// It completes this many ms after it has waited for 100 ms and no earlier one is left.
     Forced(f64),
 }
 
-/// What each policy of the table says. No positioning takes above 10 ms of seek, 1 of head switch
-/// and 10 of rotation: where 60 ms are taken off for each second of waiting, that is 350 ms of
-/// arrivals; a sector takes 1 ms. A forced request takes 22 ms, and as much what goes on when it
-/// becomes too old; a revolution of slack 10 ms.
+/// The bound of each policy of the table. No positioning takes above 10 ms of seek, 1 of head
+/// switch and 10 of rotation: with 60 ms subtracted per second of waiting, that is 350 ms of
+/// arrivals; a sector takes 1 ms. A forced request takes 22 ms, and as much the one in service when
+/// it becomes too old; a revolution of slack 10 ms.
 const BOUNDS: &[(&str, Op, Bound)] = &[
     ("fcfs", R, Bound::Later(0)),
     ("sstf", R, Bound::None),
@@ -95,13 +96,13 @@ const BOUNDS: &[(&str, Op, Bound)] = &[
     ),
     ("satfgdf(age=100 ms, revolutions=5)", R, Bound::Forced(94.0)),
     ("gstf(n=2)", R, Bound::None),
-    // What this comes to is below.
+    // The result is below.
     ("bsatf", R, Bound::Arrived(350.0)),
     ("lbsatf", R, Bound::Arrived(350.0)),
     ("sw-sptf(n=30)", R, Bound::None),
     ("sw-sptf(n=1)", R, Bound::Later(0)),
     ("wb-sptf(t=50 ms)", R, Bound::Arrived(50.0)),
-    // The queue never holds more than all.
+    // The queue never holds more than all requests.
     (
         "wb-sptf(t=0.1 ms, dynamic=yes)",
         R,
@@ -128,7 +129,7 @@ const BOUNDS: &[(&str, Op, Bound)] = &[
     ),
 ];
 
-/// Whether the far request waited for no more than that.
+/// Whether the far request kept the bound.
 fn keeps(served: &[Completion], bound: Bound) -> bool {
     let before = &served[..far(served)];
     let later = before.iter().filter(|c| c.request.id > FAR);
@@ -140,7 +141,7 @@ fn keeps(served: &[Completion], bound: Bound) -> bool {
         Bound::Returns(most) => {
             let waited = before.iter().filter(|c| c.at > ms(1.0));
             let blocks: Vec<u64> = waited.map(|c| c.request.start.0).collect();
-            // The arm goes back over many blocks in LOOK's way too, one by one.
+            // Under LOOK the arm also moves back over many blocks, one by one.
             let is_return = |pair: &&[u64]| pair[1] < pair[0];
             let runs = blocks.windows(2).collect::<Vec<_>>();
             let begins = |at: usize| is_return(&runs[at]) && (at == 0 || !is_return(&runs[at - 1]));
@@ -170,9 +171,9 @@ fn every_policy_of_the_table_keeps_its_bound_or_starves() {
     }
 }
 
-/// Each of the bounds is one that a policy without any breaks here.
+/// A policy without a bound breaks each of the bounds here.
 #[test]
-fn shortest_positioning_time_keeps_none_of_the_bounds() {
+fn shortest_positioning_time_breaks_every_bound() {
     let served = stream("sptf", R);
     for &(written, _, bound) in BOUNDS {
         let is_none = matches!(bound, Bound::None);
@@ -181,9 +182,9 @@ fn shortest_positioning_time_keeps_none_of_the_bounds() {
 }
 
 #[test]
-fn batches_bound_who_overtakes() {
+fn batches_bound_overtaking() {
     let batched = stream("bsatf", R);
-    // The first batch is what came at 0 ms; the far one's own is taken when that is done.
+    // The first batch is the requests of 0 ms; the far one's batch is taken when that is done.
     let first = batched.iter().filter(|c| c.arrived == Instant::START);
     let taken = first.map(|c| c.at).max().expect("a first batch");
     let overtook = batched[..far(&batched)].iter().map(|c| c.arrived).max();
@@ -194,8 +195,8 @@ fn batches_bound_who_overtakes() {
     assert!(Some(leaky[far(&leaky)].at) <= deadline);
 }
 
-/// How many were chosen after `from` and before the far one. A request is chosen when the one
-/// before it is done.
+/// Number of requests chosen after `from` and before the far one. A request is chosen when the
+/// previous one is done.
 fn chosen_after(served: &[Completion], from: Instant) -> usize {
     let before = &served[..far(served)];
     before

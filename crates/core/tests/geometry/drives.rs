@@ -11,9 +11,9 @@ use serde_json::Value;
 use super::geometry;
 use super::reference::{Reference, assert_same};
 
-/// Name, blocks exported, and blocks mapped beyond these. The sparing of four drives leaves
-/// nothing over. The others export less than the sparing scheme leaves: two keep the end of the
-/// disk as spare space; four are sold at a common size; for the C3323A see below.
+/// Name, blocks exported, and additional blocks mapped. Four drives export everything their sparing
+/// leaves. The others export less: two keep the end of the disk as spare space; four are sold at a
+/// common size; for the C3323A see below.
 const DRIVES: [(&str, u64, u64); 11] = [
     ("dec-rz26", 2_050_860, 0),
     ("hp-c2247", 2_054_864, 0),
@@ -55,7 +55,7 @@ fn zone(z: &Value) -> Zone {
             .map(|n| n.as_u64().unwrap())
             .collect()
     };
-    // Pairs, one behind another in a flat list.
+    // Pairs in a flat list.
     let defects = numbers(&z["defects"]);
     Zone {
         first_cylinder: number(z, "first_cylinder") as u32,
@@ -76,8 +76,8 @@ fn zone(z: &Value) -> Zone {
     }
 }
 
-/// The geometry of a drive, or none when the data folder is absent. The parameter sets do not say
-/// what is left over; [`DRIVES`] does.
+/// The geometry of a drive, or none when the data folder is absent. The parameter sets do not give
+/// the unused blocks; [`DRIVES`] does.
 fn drive(name: &str) -> Option<Geometry> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../../shared/drives")
@@ -102,7 +102,7 @@ fn drive(name: &str) -> Option<Geometry> {
         number(layout, "sectors") as u64,
     );
     // That of the C2490A is one cylinder short of worthington96 table 13: its last zone ends on
-    // cylinder 2629, and only with that one does its capacity come out.
+    // cylinder 2629, and only with that one is its capacity right.
     g.cylinders = g.cylinders.max(number(layout, "cylinders") as u32);
     if g.sparing == Sparing::SectorsPerRange {
         g.sparing_range = number(layout, "sparing_range_cylinders") as u32;
@@ -118,7 +118,7 @@ fn drive(name: &str) -> Option<Geometry> {
 }
 
 #[test]
-fn capacities_come_out_to_the_sector() {
+fn capacities_are_exact() {
     for (name, sectors, left_over) in DRIVES {
         let Some(g) = drive(name) else { return };
         let layout = Layout::new(&g).unwrap_or_else(|e| panic!("{name}: {e}"));
@@ -127,7 +127,7 @@ fn capacities_come_out_to_the_sector() {
     }
 }
 
-/// Follows whole runs over some of each drive and comes back to every block.
+/// Follows whole runs over part of each drive, and maps every block there and back.
 #[test]
 fn the_way_back_is_exact() {
     for (name, sectors, _) in DRIVES {
@@ -151,20 +151,20 @@ fn the_way_back_is_exact() {
     }
 }
 
-/// Every block of the smaller drives against the reference; the larger ones differ from these
-/// in numbers only, and would take a minute.
+/// Every block of the smaller drives against the reference; the larger ones differ only in numbers,
+/// and would take a minute.
 #[test]
-fn every_block_of_the_small_drives() {
+fn every_block_of_the_small_drives_matches_the_reference() {
     for name in ["dec-rz26", "hp-c2247", "hp-c3323a", "seagate-st41601n"] {
         let Some(g) = drive(name) else { return };
         assert_same(&g, &Layout::new(&g).unwrap(), &Reference::new(&g));
     }
 }
 
-/// worthington96 table 18 gives the C3323A 1.05 GB. That is all its zones hold, 2,056,008
-/// sectors; the exported size of its parameter set is 0.89 GB.
+/// worthington96 table 18 gives the C3323A 1.05 GB. That is the full capacity of its zones,
+/// 2,056,008 sectors; the exported size of its parameter set is 0.89 GB.
 #[test]
-fn the_c3323a_can_export_all_its_zones_hold() {
+fn the_c3323a_can_export_its_full_capacity() {
     let Some(mut g) = drive("hp-c3323a") else {
         return;
     };
@@ -175,10 +175,10 @@ fn the_c3323a_can_export_all_its_zones_hold() {
     assert_eq!(layout.sectors().0 * 512 / 10_000_000, 105);
 }
 
-/// worthington94 section 5.2: half of the C2247's spare tracks, 450, are filled with randomly
-/// grown defects, which remaps over 2 % of its tracks.
+/// worthington94 section 5.2: half of the C2247's spare tracks, 450, are filled with randomly grown
+/// defects, which remaps more than 2 % of its tracks.
 #[test]
-fn half_the_spare_tracks_of_the_c2247_fill_up() {
+fn half_of_the_spare_tracks_of_the_c2247_can_be_used() {
     let Some(g) = drive("hp-c2247") else { return };
     let plain = Layout::new(&g).unwrap();
     for seed in 0..8 {

@@ -1,4 +1,4 @@
-//! What is refused, and how it is said.
+//! Rejected geometries and their error messages.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{Geometry, GrownDefects, Sparing};
@@ -6,8 +6,8 @@ use diskarm_core::units::SectorCount;
 
 use super::{geometry, zone};
 
-/// Two zones of 2 surfaces: 3 cylinders of 10 sectors and 3 of 8. Each cylinder has 2 spares at
-/// its end, so that 3 * 18 + 3 * 14 = 96 blocks are left.
+/// Two zones of 2 surfaces: 3 cylinders of 10 sectors and 3 of 8. Each cylinder has 2 spares at its
+/// end, which leaves 3 * 18 + 3 * 14 = 96 blocks.
 fn sound() -> Geometry {
     let mut zones = vec![zone(0..3, 10), zone(4..7, 8)];
     zones[0].spares = 2;
@@ -34,7 +34,7 @@ fn assert_refused(expected: &str, change: impl FnOnce(&mut Geometry)) {
 }
 
 #[test]
-fn the_sound_geometry_is_sound() {
+fn the_valid_geometry_is_accepted() {
     assert_eq!(refusal(|_| {}), "nothing");
 }
 
@@ -73,7 +73,7 @@ fn zones_out_of_place() {
 }
 
 #[test]
-fn numbers_that_are_none() {
+fn numbers_that_are_not_finite() {
     assert_refused("geometry.zones[0].first_offset_sectors: found NaN", |g| {
         g.zones[0].first_offset_sectors = f64::NAN;
     });
@@ -92,10 +92,10 @@ fn numbers_that_are_none() {
     );
 }
 
-/// One surface of 2^32 - 1 sectors a track: 3 * 2^32 places fit in 64 bits, but not their product
-/// with the 2^32 of a cylinder, up to which reciprocals are exact.
+/// One surface of 2^32 - 1 sectors per track: 3 * 2^32 places fit in 64 bits, but not their product
+/// with the 2^32 of a cylinder, the limit of exact reciprocals.
 #[test]
-fn zones_too_large_to_count() {
+fn zones_too_large_for_exact_arithmetic() {
     assert_refused(
         "geometry.zones[0].sectors_per_track: found 4294967295",
         |g| {
@@ -106,7 +106,7 @@ fn zones_too_large_to_count() {
 }
 
 #[test]
-fn spares_that_do_not_fit_or_do_not_suffice() {
+fn spares_that_do_not_fit_or_are_too_few() {
     assert_refused(
         "geometry.zones[0].spares: found 20, expected fewer than the 20",
         |g| {
@@ -133,7 +133,7 @@ fn spares_that_do_not_fit_or_do_not_suffice() {
 }
 
 #[test]
-fn slips_out_of_range_or_doubled() {
+fn slips_out_of_range_or_duplicated() {
     assert_refused(
         "geometry.zones[0].slips[1]: found 60, expected less than 60",
         |g| {
@@ -157,7 +157,7 @@ fn slips_out_of_range_or_doubled() {
 
 /// Place 5 of zone 0 is slipped, so data end at place 18 and 19 is spare; so is 39.
 #[test]
-fn defects_that_cannot_be() {
+fn invalid_defects() {
     let pair =
         |a: (u64, u64), b: (u64, u64)| move |g: &mut Geometry| g.zones[0].defects = vec![a, b];
     assert_eq!(refusal(pair((0, 39), (1, 19))), "nothing");
@@ -192,9 +192,9 @@ fn defects_that_cannot_be() {
 }
 
 /// A spare listed as its own replacement, as the catalogue of the Cheetah 4LP has it, is itself
-/// defective: it moves nothing, and stands in for nothing.
+/// defective: it moves nothing, and replaces nothing.
 #[test]
-fn a_spare_paired_with_itself_is_withdrawn() {
+fn a_spare_paired_with_itself_is_defective() {
     assert_eq!(refusal(|g| g.zones[0].defects = vec![(19, 19)]), "nothing");
     assert_refused("geometry.zones[0].defects[1]: found (1, 19)", |g| {
         g.zones[0].defects = vec![(19, 19), (1, 19)];
@@ -202,7 +202,7 @@ fn a_spare_paired_with_itself_is_withdrawn() {
 }
 
 #[test]
-fn a_capacity_that_the_zones_do_not_come_to() {
+fn capacity_that_differs_from_the_zones() {
     for sectors in [95, 97] {
         assert_refused(
             &format!(
@@ -240,7 +240,7 @@ fn a_capacity_that_the_zones_do_not_come_to() {
     );
 }
 
-/// Six cylinders with two spares each, one of them gone to the slip: 11 defects find a spare.
+/// Six cylinders with two spares each, one of them used by the slip: 11 defects find a spare.
 #[test]
 fn more_grown_defects_than_spares() {
     let grown = |count| move |g: &mut Geometry| g.grown_defects = GrownDefects { count, seed: 1 };

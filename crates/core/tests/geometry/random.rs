@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use super::reference::{Holds, Reference, assert_same, unit};
 use super::{geometry, zone};
 
-/// Free numbers of a zone; `picks` are reduced to what is possible where they are used.
+/// Random numbers of a zone; `picks` are reduced to valid values where they are used.
 #[derive(Clone, Debug)]
 struct RawZone {
     gap: u32,
@@ -81,7 +81,7 @@ fn disk() -> impl Strategy<Value = Geometry> {
             }
             g.cylinders += 2;
             let mapped = Reference::new(&g).mapped.len() as u64;
-            // Half of the disks export all they map.
+            // Half of the disks export everything they map.
             let less = if capacity % 2 == 0 {
                 capacity % mapped.max(1)
             } else {
@@ -146,7 +146,7 @@ fn add_zone(g: &mut Geometry, raw: &RawZone) {
     }
     g.cylinders = z.end_cylinder;
     g.zones.push(z);
-    // At least one block is left.
+    // At least one block remains.
     let at = g.zones.len() - 1;
     let data = Reference::new(g).mapped.len() as u64;
     let others: u64 = Reference::new(&Geometry {
@@ -159,7 +159,7 @@ fn add_zone(g: &mut Geometry, raw: &RawZone) {
     g.zones[at].reserved_sectors = SectorCount(raw.reserved.min(most));
 }
 
-/// Adds the picked defects of a zone, as far as there are places and spares.
+/// Adds the random defects of a zone, as far as there are places and spares.
 fn add_defects(g: &mut Geometry, zone: usize, picks: &[(usize, usize)], places: &Reference) {
     let unit = unit(g, zone);
     let at_end = g.sparing == Sparing::SectorsPerDisk;
@@ -208,19 +208,19 @@ proptest! {
     })]
 
     #[test]
-    fn a_layout_is_what_walking_over_the_disk_gives(g in disk()) {
+    fn layouts_match_walking_over_the_disk(g in disk()) {
         let layout = Layout::new(&g).map_err(|e| TestCaseError::fail(e.to_string()))?;
         assert_same(&g, &layout, &Reference::new(&g));
     }
 
-    /// Grown defects move as many units as asked for, each to a spare of its own region and
-    /// none twice; all other blocks stay, and the way back is exact.
+    /// Grown defects move the requested number of units, each to a spare of its own region and none
+    /// twice; all other blocks stay, and the inverse mapping is exact.
     #[test]
     fn grown_defects_move_blocks_to_spares(g in disk(), count in 0..4u64, seed: u64) {
         let before = Reference::new(&g);
         let grown = Geometry { grown_defects: GrownDefects { count, seed }, ..g.clone() };
         let Ok(layout) = Layout::new(&grown) else {
-            // Random disks are short of spares.
+            // Random disks have few spares.
             return Ok(());
         };
         let mut units = BTreeSet::new();

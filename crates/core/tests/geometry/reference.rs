@@ -1,4 +1,4 @@
-//! The plainest way to lay a small disk out: walk every physical sector in order.
+//! The simplest way to lay out a small disk: walk over every physical sector in order.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use diskarm_core::geometry::{Layout, Pba};
 use diskarm_core::spec::{Geometry, Sparing, TrackOrder};
 use diskarm_core::units::{Angle, Cylinder, Head, Lbn, SectorCount};
 
-/// What a sector holds, before capacity and defects are looked at.
+/// The role of a sector, before capacity and defects are considered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
     Data,
@@ -26,7 +26,7 @@ pub struct Sector {
     pub holds: Holds,
 }
 
-/// Every physical sector in order, and which of them each block lies in.
+/// Every physical sector in order, and the sector of each block.
 pub struct Reference {
     pub sectors: Vec<Sector>,
     /// Index into `sectors`, by block, reallocations included.
@@ -163,7 +163,7 @@ fn slip(g: &Geometry, sectors: &mut [Sector]) {
     }
 }
 
-/// Takes spares and reserved sectors out of each region and zone.
+/// Removes spares and reserved sectors from each region and zone.
 fn set_aside(g: &Geometry, sectors: &mut [Sector]) {
     for of_zone in sectors.chunk_by_mut(|a, b| a.zone == b.zone) {
         let zone = of_zone[0].zone;

@@ -6,7 +6,7 @@ use diskarm_core::units::{Angle, Cylinder, Head, Lbn, SectorCount};
 
 use super::{geometry, zone};
 
-/// Asserts an angle to a 2^-40th of a revolution: a thousandth of a nanosecond at 5400 rpm is
+/// Asserts an angle to within 2^-40 of a revolution: a thousandth of a nanosecond at 5400 rpm is
 /// about 2^-43, and rounding adds up over the tracks.
 fn assert_angle(extent: Extent, numerator: u64, denominator: u64) {
     let off = (extent.start - Angle::of(numerator, denominator)).as_raw() as i64;
@@ -49,8 +49,8 @@ fn the_first_block_of_the_c2490a_is_at_sector_90() {
     assert_angle(next, 360 % 108, 108);
 }
 
-/// 10 sectors, offset 2.5, skews of 1.25 and 3: tracks in order start at 2.5, 3.75, 6.75, 8.
-/// The second cylinder is gone down, so its first track is under head 1.
+/// 10 sectors, offset 2.5, skews of 1.25 and 3: tracks in order start at 2.5, 3.75, 6.75, 8. The
+/// second cylinder runs downward, so its first track is under head 1.
 #[test]
 fn fractions_of_sectors_count() {
     let mut z = zone(4..6, 10);

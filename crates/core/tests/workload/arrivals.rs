@@ -5,8 +5,7 @@ use diskarm_core::workload::{Arrivals, Times};
 
 use crate::{N, hold_mean, hold_share, stream};
 
-/// The pauses of a workload's arrivals, in units of the mean that it promises, which must be
-/// this.
+/// The pauses of a workload's arrivals, in units of its documented mean, which must be `mean`.
 fn pauses(text: &str, mean_ms: f64) -> Vec<f64> {
     let arrivals = stream(text).arrivals;
     let promised = arrivals.mean_pause().as_ms();
@@ -23,7 +22,7 @@ fn pauses(text: &str, mean_ms: f64) -> Vec<f64> {
     pauses.collect()
 }
 
-/// Holds mean and second moment, whose own variances need the second and fourth moment, all in
+/// Asserts the mean and second moment, whose variances need the second and fourth moment, all in
 /// units of the mean.
 fn hold(what: &str, pauses: &[f64], second: f64, fourth: f64) {
     hold_mean(what, pauses.iter().copied(), 1.0, second - 1.0);
@@ -31,9 +30,8 @@ fn hold(what: &str, pauses: &[f64], second: f64, fourth: f64) {
     hold_mean(what, squares, second, fourth - second * second);
 }
 
-/// Holds that each pause is independent of the one before, as far as correlation tells: the
-/// product of their differences from the mean has mean zero and the variance squared for
-/// variance.
+/// Asserts that successive pauses are uncorrelated: the product of their differences from the mean
+/// has mean zero, and a variance equal to the square of theirs.
 fn hold_uncorrelated(what: &str, pauses: &[f64], variance: f64) {
     let products = pauses
         .windows(2)
@@ -126,7 +124,7 @@ fn bursts() {
 }
 
 #[test]
-fn a_seed_gives_arrivals_of_their_own_to_each_stream() {
+fn each_stream_of_a_seed_has_its_own_arrivals() {
     let Arrivals::Open(pauses) = stream("poisson(rate=60/s)").arrivals else {
         panic!("not open");
     };

@@ -1,8 +1,8 @@
-//! Synthetic workloads: that what is drawn has the statistics that it is said to have, and that
-//! what is written means what it says.
+//! Synthetic workloads: generated requests have the documented statistics, and expressions have the
+//! documented meaning.
 //!
-//! Bounds are five standard deviations of the statistic, computed from the distribution: of a
-//! hundred such tests with other seeds one in twenty thousand would fail.
+//! Bounds are five standard deviations of the statistic, computed from the distribution: with other
+//! seeds, a hundred such tests would fail once in twenty thousand times.
 
 mod arrivals;
 mod places;
@@ -21,10 +21,10 @@ const DISK: Disk = Disk {
     sector: Bytes(512),
 };
 
-/// Draws of a test.
+/// Number of samples in a test.
 const N: usize = 200_000;
 
-/// The only stream of a workload in one string.
+/// The only stream of a workload expression.
 fn stream(text: &str) -> Stream {
     let workload = Workload::parse(text, DISK).expect("a sound workload");
     let [stream] = &workload.streams[..] else {
@@ -38,7 +38,7 @@ fn drawn(text: &str) -> Vec<Request> {
     stream(text).requests(DISK, 1).take(N).collect()
 }
 
-/// Holds the mean of independent `values`, whose distribution has this mean and variance.
+/// Asserts the mean of independent `values` from a distribution with this mean and variance.
 fn hold_mean(what: &str, values: impl ExactSizeIterator<Item = f64>, mean: f64, variance: f64) {
     let n = values.len() as f64;
     let found = values.sum::<f64>() / n;
@@ -49,7 +49,7 @@ fn hold_mean(what: &str, values: impl ExactSizeIterator<Item = f64>, mean: f64, 
     );
 }
 
-/// Holds the share of `hits`, each independent with this probability.
+/// Asserts the share of `hits`, each independent with this probability.
 fn hold_share(what: &str, hits: impl ExactSizeIterator<Item = bool>, share: f64) {
     let values = hits.map(|hit| f64::from(u8::from(hit)));
     hold_mean(what, values, share, share * (1.0 - share));

@@ -1,4 +1,4 @@
-//! Places against closed forms, and against the traces of those who made such requests before.
+//! Placement against closed forms, and against traces of the papers' workloads.
 
 use diskarm_core::request::Request;
 use diskarm_core::units::{Bytes, SectorCount};
@@ -6,7 +6,7 @@ use diskarm_core::workload::{Disk, Workload};
 
 use crate::{DISK, N, drawn, hold_mean, hold_share};
 
-/// Sectors from the beginning of each request's predecessor to its own.
+/// Sectors from the start of each request's predecessor to its own start.
 fn jumps(requests: &[Request]) -> impl ExactSizeIterator<Item = f64> {
     let pairs = requests.windows(2);
     pairs.map(|pair| pair[1].start.0 as f64 - pair[0].start.0 as f64)
@@ -27,14 +27,14 @@ fn assert_within_the_disk(requests: &[Request]) {
 }
 
 #[test]
-fn a_seed_gives_one_stream_for_good() {
-    // Drawn once and kept: a change here changes every recorded result.
+fn a_seed_always_gives_the_same_stream() {
+    // Recorded once: a change here changes every recorded result.
     let starts = drawn("poisson(rate=60/s)")[..3]
         .iter()
         .map(|r| r.start.0)
         .collect::<Vec<_>>();
     assert_eq!(starts, [282_640, 1_492_336, 1_144_864]);
-    // One size by another name takes another path to the same requests.
+    // A single size written as a mix takes another path to the same requests.
     assert_eq!(
         drawn("poisson(rate=60/s)"),
         drawn("closed(clients=1) size=mixed(8KiB=100%)")
@@ -66,8 +66,9 @@ fn uniform() {
 }
 
 #[test]
-fn the_last_place_on_a_disk_is_met() {
-    // 40 sectors of which five units of 8 are used alike; a request of two has four places.
+fn the_last_place_on_a_disk_is_used() {
+    // 40 sectors, all of whose five units of 8 are used equally; a request of two units has four
+    // places.
     let (sectors, sector) = (SectorCount(43), Bytes(512));
     let disk = Disk { sectors, sector };
     let workload = Workload::parse("closed(clients=1) size=mixed(4KiB=50%, 8KiB=50%)", disk);
@@ -89,7 +90,7 @@ fn the_last_place_on_a_disk_is_met() {
 fn sequential_with_a_share() {
     let requests = drawn("poisson(rate=60/s) sequential(share=30%) uniform reads=40%");
     assert_within_the_disk(&requests);
-    // Uniform ones follow by chance once in 128,429.
+    // Uniform requests are sequential by chance once in 128,429.
     hold_share("sequential", follows(&requests), 0.3);
     let turned = requests
         .windows(2)
@@ -130,8 +131,8 @@ fn runs_of_their_own() {
 
 #[test]
 fn local_with_a_normal_distance() {
-    // Rounded to the unit of 16 sectors, whose own variance is a twelfth of it squared. Ends of
-    // the disk are 200 deviations apart: what is drawn again shifts nothing.
+    // Rounded to the unit of 16 sectors, whose own variance is a twelfth of it squared. The ends of
+    // the disk are 200 deviations apart: rejection shifts nothing.
     let requests = drawn("poisson(rate=60/s) local(share=50%, deviation=10000sectors) uniform");
     assert_within_the_disk(&requests);
     let near: Vec<f64> = jumps(&requests).filter(|d| d.abs() < 50_000.0).collect();
@@ -152,8 +153,8 @@ fn local_with_a_normal_distance() {
 
 #[test]
 fn local_from_beginning_to_beginning() {
-    // All local, in units of 64 sectors. The ends of the disk, which a walk of these steps is
-    // near for some thousandth of the time, take less than 0.2 % off the variance.
+    // All local, in units of 64 sectors. The ends of the disk, which a walk of these steps is near
+    // for some thousandth of the time, reduce the variance by less than 0.2 %.
     let requests = drawn("poisson(rate=60/s) local(deviation=1000sectors) size=32KiB");
     let variance = 1e6 + 4096.0 / 12.0;
     hold_mean("distances", jumps(&requests), 0.0, variance);
@@ -165,7 +166,7 @@ fn local_from_beginning_to_beginning() {
 fn local_stays_on_a_small_disk() {
     let requests = drawn("poisson(rate=60/s) local(deviation=2054864sectors) size=1sector");
     assert_within_the_disk(&requests);
-    // So wide a normal distance leaves all places nearly alike: a random walk that ends nowhere.
+    // With such a wide distance all places are nearly equally likely: a random walk without bounds.
     let outer = requests
         .iter()
         .filter(|r| r.start.0 < DISK.sectors.0 / 2)
@@ -184,7 +185,7 @@ fn hot_zones() {
     hold_share("central", requests.iter().map(|r| zone(r, 50.0)), 0.5);
     let ends = requests.iter().map(|r| r.end().0 as f64 / width % 50.0);
     assert!(ends.into_iter().all(|end| end <= 1.0005));
-    // Within a zone uniform: mean 1/2 of it, less half a request.
+    // Uniform within a zone: mean 1/2 of it, minus half a request.
     let within = requests.iter().map(|r| place(r) % 50.0 + 4.0 / width);
     hold_mean("within", within, 0.5, 1.0 / 12.0);
     // A share of hot requests among others: 80 % and a fifth of the rest.
@@ -229,7 +230,8 @@ fn ranks(exponent: f64, extents: u64) -> impl Iterator<Item = u64> {
     };
     let text = format!("closed(clients=1) zipf(exponent={exponent}, extent=1sector) size=1sector");
     let workload = Workload::parse(&text, disk).expect("a sound workload");
-    // Undoes the scattering: the inverse of the step by Fermat, extents being prime.
+    // Reverses the scattering: the inverse of the step by Fermat's theorem, for a prime number of
+    // extents.
     let golden = (extents as f64 * 0.618_033_988_749_894_9) as u64;
     let inverse = (0..extents.ilog2() + 1).rev().fold(1u128, |power, bit| {
         let square = power * power % u128::from(extents);
@@ -273,7 +275,7 @@ fn zipf_of_more_extents_than_its_table_lists() {
 /// What worthington96 section 6 says of its validation workload, generated and as traced on the
 /// HP C2247. The bounds are those of the trace's 9,999 requests.
 #[test]
-fn the_validation_workload_of_the_papers_is_met() {
+fn the_validation_workload_of_the_papers_is_reproduced() {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../../shared/validation/hp-c2247.csv"

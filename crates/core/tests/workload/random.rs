@@ -1,4 +1,4 @@
-//! Random workloads on random disks, and random words: nothing leaves the disk, nothing panics.
+//! Random workloads on random disks, and random text: no request leaves the disk, nothing panics.
 
 use diskarm_core::units::{Bytes, SectorCount};
 use diskarm_core::workload::{Disk, Workload};
@@ -29,14 +29,14 @@ const SIZES: &[&str] = &[
 ];
 
 proptest! {
-    /// A workload that fits by its own word stays within the disk.
+    /// A workload that claims to fit stays within the disk.
     #[test]
     fn requests_lie_on_the_disk(
         sectors in 1u64..3_000, places in select(PLACES), size in select(SIZES), seed: u64,
     ) {
         let disk = Disk { sectors: SectorCount(sectors), sector: Bytes(512) };
         let text = format!("closed(clients=2) {places} size={size}");
-        // A disk too small for it is refused.
+        // A disk that is too small is rejected.
         let Ok(workload) = Workload::parse(&text, disk) else {
             return Ok(());
         };
@@ -45,7 +45,7 @@ proptest! {
         }
     }
 
-    /// What means nothing is an error, however it is put together.
+    /// Meaningless text is an error, however it is composed.
     #[test]
     fn words_never_panic(parts in prop::collection::vec(select(PARTS), 0..12), rest in ".{0,9}") {
         let disk = Disk { sectors: SectorCount(9_999), sector: Bytes(512) };
@@ -61,7 +61,7 @@ proptest! {
     }
 }
 
-/// Pieces of workloads, whole and broken.
+/// Pieces of workload expressions, valid and invalid.
 const PARTS: &[&str] = &[
     "poisson(",
     "rate=60/s",

@@ -1,4 +1,4 @@
-//! What is written, what it means, and what is wrong with it.
+//! Parsing of workloads: meaning and errors.
 
 use diskarm_core::units::SectorCount;
 use diskarm_core::workload::places::{Local, Sequential, Uniform};
@@ -22,14 +22,14 @@ fn toml_error(text: &str) -> String {
 }
 
 #[test]
-fn what_is_left_out_is_the_classic_workload() {
+fn omitted_parts_are_the_classic_workload() {
     assert_eq!(stream("poisson(mean=31.2ms)"), Stream::worthington94());
     let same = "poisson(mean = 31.2 ms)  uniform() size=fixed(size=16 sectors)";
     assert_eq!(stream(same), Stream::worthington94());
 }
 
 #[test]
-fn words_mean_what_they_say() {
+fn expressions_have_their_documented_meaning() {
     let text = "uniform(to=22ms) sequential(share=30%) local(share=30%, deviation=10000 sectors) \
                 uniform size=exponential(mean=8KiB) reads=50%";
     let read = stream(text);
@@ -45,7 +45,7 @@ fn words_mean_what_they_say() {
     assert_eq!(read.sizes, Sizes::Exponential(Exponential { mean, unit }));
     assert_eq!(read.read_share, 0.5);
     let words: Vec<&str> = text.splitn(2, ' ').collect();
-    // Size and share of reads stand anywhere behind the arrivals.
+    // Size and share of reads may be anywhere after the arrivals.
     let turned = "uniform(to=22ms) reads=50% sequential(share=30%) \
                   size=exponential(mean=8KiB) local(share=30%, deviation=10000sectors) uniform";
     assert_eq!(words[0], "uniform(to=22ms)");
@@ -67,7 +67,7 @@ fn a_file_says_the_same() {
 }
 
 #[test]
-fn every_generator_reads_the_parameters_that_its_table_shows() {
+fn every_generator_parses_its_documented_parameters() {
     let call = |name: &str, parameters: &[(&str, &str)]| {
         let written: Vec<&str> = parameters.iter().map(|(written, _)| *written).collect();
         format!("{name}({})", written.join(", "))
@@ -96,7 +96,7 @@ fn every_generator_reads_the_parameters_that_its_table_shows() {
 
 #[test]
 fn misspelt_names_suggest_their_nearest() {
-    for (text, told) in [
+    for (text, expected) in [
         (
             "poison(rate=60/s)",
             "arrivals: found \"poison\", expected arrivals, perhaps \"poisson\"",
@@ -132,19 +132,19 @@ fn misspelt_names_suggest_their_nearest() {
              as \"67 %\"",
         ),
     ] {
-        assert_eq!(error(text), told);
+        assert_eq!(error(text), expected);
     }
 }
 
-/// Holds what is told of each text.
+/// Asserts the error message of each text.
 fn hold(cases: &[(&str, &str)]) {
-    for (text, told) in cases {
-        assert_eq!(error(text), *told, "{text}");
+    for (text, expected) in cases {
+        assert_eq!(error(text), *expected, "{text}");
     }
 }
 
 #[test]
-fn arrivals_that_cannot_be() {
+fn invalid_arrivals() {
     let rate = "expected a rate from 1 an hour to 1000000000/s, such as \"32/s\"";
     hold(&[
         (
@@ -194,7 +194,7 @@ fn arrivals_that_cannot_be() {
 }
 
 #[test]
-fn requests_that_cannot_be() {
+fn invalid_requests() {
     let share = "expected a percentage from 0 % to 100 %, such as \"67 %\"";
     hold(&[
         (
@@ -246,7 +246,7 @@ fn requests_that_cannot_be() {
 
 #[test]
 fn errors_in_files_have_their_line() {
-    for (text, told) in [
+    for (text, expected) in [
         (
             "",
             "1: arrivals: found nothing, expected when requests come, such as ",
@@ -282,6 +282,6 @@ fn errors_in_files_have_their_line() {
         ("arrivals = \n", "1: syntax: found nothing, expected TOML ("),
     ] {
         let found = toml_error(text);
-        assert!(found.starts_with(told), "{found}");
+        assert!(found.starts_with(expected), "{found}");
     }
 }

@@ -49,7 +49,7 @@ fn mixed() {
 }
 
 #[test]
-fn places_are_multiples_of_what_all_sizes_are() {
+fn places_are_multiples_of_the_unit() {
     for (size, unit) in [
         ("24KiB", 48),
         ("mixed(4KiB=96%, 24KiB=4%)", 8),

@@ -1,4 +1,4 @@
-//! Streams side by side, on a device that takes no time and on one that does.
+//! Concurrent streams, on a device that takes no time and on one that does.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use diskarm_core::workload::{Arrivals, Times, Workload};
 
 use crate::{DISK, hold_mean, stream};
 
-/// A completion of what arrived then.
+/// A completion of a request that arrived then.
 fn completion(request: Request, arrived: Instant, at: Instant) -> Completion {
     let queue = Span::ZERO;
     Completion {
@@ -53,7 +53,7 @@ fn served(text: &str, count: u64, service: Span) -> Vec<(Instant, Request)> {
 }
 
 #[test]
-fn merged_streams_are_their_own_in_order_of_time() {
+fn merged_streams_are_in_order_of_time() {
     let text = "poisson(rate=60/s) reads=100% + uniform(to=22ms) sequential size=4KiB reads=0%";
     let merged = served(text, 10_000, Span::from_ms(1.0));
     assert_eq!(merged.len(), 10_000);
@@ -89,20 +89,20 @@ fn one_stream_is_the_same_alone() {
 }
 
 #[test]
-fn clients_ask_again_after_their_request_and_their_thought() {
-    // Five clients, 10 ms of service each to itself and 30 ms of thought: five at 0, five at
-    // 40 ms, and so on.
+fn clients_continue_after_completion_and_think_time() {
+    // Five clients, each with 10 ms of service and 30 ms of think time: five at 0, five at 40 ms,
+    // and so on.
     let arrivals = served("closed(clients=5, think=30ms)", 23, Span::from_ms(10.0));
     let expected = (0..23).map(|i| Instant::from_ns(i / 5 * 40_000_000));
     assert!(arrivals.iter().map(|(at, _)| *at).eq(expected));
 }
 
 #[test]
-fn clients_that_think_for_random_times_come_as_often_as_they_should() {
-    // Each client's cycle: 10 ms of service and an exponential thought of 30 ms, so that the
-    // last of N arrivals of ten clients comes near N / 10 cycles. The variance of a sum of
-    // cycles: 900 ms^2 each; the number of a client's cycles by a time t deviates from t / 40 by
-    // sqrt(t 900 / 40^3) (renewal theorem), of ten together sqrt(10) as much.
+fn random_think_times_give_the_expected_rate() {
+    // Each client's cycle: 10 ms of service and an exponential think time of 30 ms, so that the
+    // last of N arrivals of ten clients comes near N / 10 cycles. The variance of a sum of cycles:
+    // 900 ms^2 each; the number of a client's cycles by a time t deviates from t / 40 by sqrt(t 900
+    // / 40^3) (renewal theorem), of ten together sqrt(10) as much.
     let n = 50_000u64;
     let arrivals = served(
         "closed(clients=10, think=poisson(mean=30ms))",
@@ -113,7 +113,7 @@ fn clients_that_think_for_random_times_come_as_often_as_they_should() {
     let end_ms = (arrivals[n as usize - 1].0 - Instant::START).as_ms();
     let deviation = (10.0 * end_ms * 900.0 / 40f64.powi(3)).sqrt();
     let off = n as f64 - 10.0 * end_ms / 40.0;
-    // All ten begin at once, which puts them half a cycle ahead.
+    // All ten start at once, which puts them half a cycle ahead.
     assert!(
         (off - 5.0).abs() < 5.0 * deviation + 10.0,
         "{off} {deviation}"
@@ -121,7 +121,7 @@ fn clients_that_think_for_random_times_come_as_often_as_they_should() {
 }
 
 #[test]
-fn open_and_closed_streams_run_side_by_side() {
+fn open_and_closed_streams_run_concurrently() {
     // One client in the background, who always has a request of 8 ms outstanding, and arrivals
     // at 100/s: within a second 125 and 100.
     let text = "closed(clients=1) reads=100% + poisson(rate=100/s) reads=0%";
