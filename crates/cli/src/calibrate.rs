@@ -1,12 +1,10 @@
 //! `diskarm calibrate`: a specification fitted to a measured trace.
 
-pub mod outcome;
-pub mod report;
-
 use std::io;
 use std::path::{Path, PathBuf};
 
 use diskarm_calibrate::{Progress as Stage, calibrate};
+use diskarm_results::calibrated::{self, FitNames};
 use diskarm_simulate::Model;
 use diskarm_simulate::measured::{self, Rows, Taken};
 
@@ -52,19 +50,6 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
-}
-
-/// The names of what is fitted to what.
-#[derive(Clone, Copy)]
-pub struct FitNames<'a> {
-    /// The drive to start from.
-    pub drive: &'a str,
-    /// The trace.
-    pub trace: &'a str,
-    /// The file, or the name, of what is fitted.
-    pub output: &'a str,
-    /// The rows that it is fitted to.
-    pub rows: Rows,
 }
 
 /// Accepts the names of TOML files only.
@@ -132,15 +117,15 @@ pub fn run(args: Args) -> Result<(), Error> {
     };
     let fitted = calibrate(&drive.spec, &drive.layout, &rows, show);
     drop(progress);
-    let fitted = fitted.map_err(|unfit| outcome::error(unfit, &args.trace, &args.drive))?;
-    let model = outcome::model(&drive, &fitted, names, rows.len())?;
+    let fitted = fitted.map_err(|unfit| calibrated::error(unfit, &args.trace, &args.drive))?;
+    let model = calibrated::model(&drive, &fitted, names, rows.len())?;
     output::replace_file(&args.output, &model.text)?;
-    for warning in outcome::warnings(&fitted, rows.len(), &args.trace) {
+    for warning in calibrated::warnings(&fitted, rows.len(), &args.trace) {
         eprintln!("warning: {warning}");
     }
     if args.json {
-        output::print_json(&report::printed(names, rows.len(), &fitted, &notes))
+        output::print_json(&calibrated::json(names, rows.len(), &fitted, &notes))
     } else {
-        output::print(&report::text(names, rows.len(), &fitted))
+        output::print(&calibrated::text(names, rows.len(), &fitted))
     }
 }

@@ -1,10 +1,7 @@
 //! `diskarm drives`: the catalogue, and one drive of it.
 
 mod list;
-mod seek_plot;
-mod sheet;
-pub mod show;
-mod zones;
+mod show;
 
 use crate::error::Error;
 

@@ -1,8 +1,7 @@
 //! Command line of Diskarm: it converts what was typed, calls the model and prints.
 //!
 //! A command is one file with an `Args` and a `run(args) -> Result<(), Error>`, one line in
-//! [`Command`] and one in [`run`]. The program is [`main_with`]; what its commands print as JSON is
-//! to be had as values from [`results`], for other languages.
+//! [`Command`] and one in [`run`]. The program is [`main_with`].
 
 mod calibrate;
 mod completions;
@@ -16,8 +15,6 @@ mod parallel;
 mod plot;
 mod policies;
 mod progress;
-mod prose;
-pub mod results;
 mod simulate;
 mod study;
 mod trace;

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use diskarm_core::sched::{INFOS, PolicyInfo};
-use serde::Serialize;
+use diskarm_core::sched::INFOS;
+use diskarm_results::policies::rows;
 
 use crate::error::Error;
 use crate::output;
-use crate::prose::wrapped;
+use diskarm_results::prose::wrapped;
 
 /// List the scheduling policies, their parameters and papers
 #[derive(clap::Args)]
@@ -26,41 +26,6 @@ queue.policy, for the drive's own queue.
 The list shows parameters with their defaults. A policy knows nothing but when requests came; their
 blocks, or with by=map their cylinders too; how long each would take to position for; or that and
 what the buffer holds. Every drive that can be simulated tells all of it.";
-
-#[derive(Serialize)]
-struct Row {
-    name: &'static str,
-    summary: &'static str,
-    parameters: Vec<Parameter>,
-    knowledge: &'static str,
-    origin: &'static str,
-}
-
-#[derive(Serialize)]
-struct Parameter {
-    written: &'static str,
-    meaning: &'static str,
-}
-
-impl Row {
-    fn of(info: &PolicyInfo) -> Self {
-        let parameters = info.parameters.iter();
-        Self {
-            name: info.name,
-            summary: info.summary,
-            parameters: parameters
-                .map(|&(written, meaning)| Parameter { written, meaning })
-                .collect(),
-            knowledge: info.knowledge.name(),
-            origin: info.origin,
-        }
-    }
-}
-
-/// An object a policy, in the order of the table.
-pub fn rows() -> impl Serialize {
-    INFOS.iter().map(Row::of).collect::<Vec<Row>>()
-}
 
 /// Prints the table.
 pub fn run(args: Args) -> Result<(), Error> {

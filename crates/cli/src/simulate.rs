@@ -2,7 +2,6 @@
 
 mod args;
 pub mod compare;
-pub mod figures;
 mod rows;
 pub mod workload;
 
@@ -19,9 +18,8 @@ use diskarm_simulate::{Input, Issue, Model, Run, Simulation, Sink, Traced, keep_
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
-use figures::{Figures, Inputs};
+use diskarm_results::simulated::{self, Figures, Given, Inputs};
 use rows::Rows;
-use workload::Told;
 
 /// Runs the simulation and prints its figures.
 pub fn run(args: Args) -> Result<(), Error> {
@@ -72,7 +70,7 @@ struct Cell<'a> {
 
 /// What came of it.
 struct Simulated {
-    workload: figures::Workload,
+    workload: simulated::Workload,
     /// One, or several replications.
     runs: Vec<Run>,
     wall: Duration,
@@ -109,10 +107,10 @@ fn merge(setting: &Setting, model: &Model) -> Result<Option<SectorCount>, Error>
 fn simulate(cell: Cell<'_>) -> Result<Simulated, Error> {
     let Cell { setting, model, .. } = cell;
     let began = Instant::now();
-    let (input, told) = match &setting.trace[..] {
+    let (input, given) = match &setting.trace[..] {
         [] => {
-            let (drawn, told) = workload::drawn(setting, model)?;
-            (Input::Drawn(drawn), Some(told))
+            let (drawn, given) = workload::drawn(setting, model)?;
+            (Input::Drawn(drawn), Some(given))
         }
         files => (Input::Traced(traced(setting, files)), None),
     };
@@ -130,7 +128,7 @@ fn simulate(cell: Cell<'_>) -> Result<Simulated, Error> {
         None => vec![run_once(cell, simulation)?],
     };
     Ok(Simulated {
-        workload: told_of(cell, &input, told, &runs),
+        workload: named(cell, &input, given, &runs),
         runs,
         wall: began.elapsed(),
     })
@@ -155,13 +153,13 @@ fn traced(setting: &Setting, files: &[String]) -> Traced {
 }
 
 /// How the output names what was simulated.
-fn told_of(cell: Cell<'_>, input: &Input, told: Option<Told>, runs: &[Run]) -> figures::Workload {
+fn named(cell: Cell<'_>, input: &Input, given: Option<Given>, runs: &[Run]) -> simulated::Workload {
     let warmup = cell.setting.warmup;
-    match (input, told, &runs[0].replayed) {
-        (Input::Drawn(drawn), Some(told), _) => {
-            figures::Workload::of_drawn(drawn, &told, cell.model.disk().sector, warmup)
+    match (input, given, &runs[0].replayed) {
+        (Input::Drawn(drawn), Some(given), _) => {
+            simulated::Workload::of_drawn(drawn, &given, cell.model.disk().sector, warmup)
         }
-        (Input::Traced(_), _, Some(replayed)) => figures::Workload::of_trace(replayed, warmup),
+        (Input::Traced(_), _, Some(replayed)) => simulated::Workload::of_trace(replayed, warmup),
         _ => panic!("requests that are neither drawn nor traced"),
     }
 }

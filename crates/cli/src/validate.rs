@@ -1,12 +1,12 @@
 //! `diskarm validate`: a model beside measurements on the real drive.
 
-pub mod locked;
-pub mod report;
+mod locked;
 
-use diskarm_core::stats::Sorted;
-use diskarm_simulate::measured::{self, Rows};
-use diskarm_simulate::{Model, replays};
-use diskarm_validate::{Figures, Replayed, Validation};
+use diskarm_results::compared::{self, Compared};
+use diskarm_simulate::Model;
+use diskarm_simulate::measured::Rows;
+use diskarm_validate::Validation;
+use serde::Serialize;
 
 use crate::drive_arg;
 use crate::error::Error;
@@ -86,17 +86,6 @@ fn svg(text: &str) -> Result<String, &'static str> {
         .ok_or("expected a name ending in .svg")
 }
 
-/// One trace against the drive.
-pub struct Compared {
-    file: String,
-    figures: Figures,
-    measured: Sorted,
-    /// From angle zero.
-    simulated: Sorted,
-    /// What is doubtful about the trace.
-    notes: Vec<String>,
-}
-
 /// Compares, draws, and prints.
 pub fn run(args: Args) -> Result<(), Error> {
     let drive = Model::find(&args.drive)?;
@@ -110,7 +99,13 @@ pub fn run(args: Args) -> Result<(), Error> {
     let compared: Result<Vec<Compared>, Error> = args
         .files
         .iter()
-        .map(|file| Ok(compare(&drive, file, &args.reading.meant(), rows)?))
+        .map(|file| {
+            let progress = Progress::new(Some(Validation::variants().count() as u64));
+            let reading = args.reading.meant();
+            Ok(compared::compare(&drive, file, &reading, rows, |done| {
+                progress.at(done)
+            })?)
+        })
         .collect();
     let compared = compared?;
     compared.iter().for_each(|one| output::doubt(&one.notes));
@@ -118,34 +113,32 @@ pub fn run(args: Args) -> Result<(), Error> {
         output::replace_file(path, &drawn(&drive, one))?;
     }
     if args.json {
-        report::print_json(&drive.name, &compared)
+        print_files(
+            compared
+                .iter()
+                .map(|one| compared::json(&drive.name, one))
+                .collect(),
+        )
     } else {
-        output::print(&report::text(&drive.name, &compared))
+        output::print(&compared::text(&drive.name, &compared))
     }
 }
 
-/// Replays `rows` of the trace in `file`.
-pub fn compare(
-    drive: &Model,
-    file: &str,
-    reading: &diskarm_simulate::Reading,
-    rows: Rows,
-) -> Result<Compared, diskarm_simulate::Error> {
-    let taken = measured::read(file, reading, rows, drive)?;
-    let validation = Validation::new(&drive.spec, drive.layout.clone(), taken.rows);
-    let progress = Progress::new(Some(Validation::variants().count() as u64));
-    let replays = replays::all(&validation, |done| progress.at(done))?;
-    Ok(Compared {
-        file: file.to_owned(),
-        figures: Figures::of(&validation, &replays),
-        measured: validation.measured(),
-        simulated: responses(&replays[0]),
-        notes: taken.notes,
-    })
+/// Several traces.
+#[derive(Serialize)]
+struct Several<T> {
+    files: Vec<T>,
 }
 
-fn responses(replay: &Replayed) -> Sorted {
-    replay.responses.iter().copied().collect()
+/// Prints the results of one trace as an object, those of several as an object of `files`.
+fn print_files(mut files: Vec<impl Serialize>) -> Result<(), Error> {
+    match files.pop() {
+        Some(one) if files.is_empty() => output::print_json(&one),
+        last => {
+            files.extend(last);
+            output::print_json(&Several { files })
+        }
+    }
 }
 
 fn drawn(drive: &Model, compared: &Compared) -> String {

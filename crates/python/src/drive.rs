@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use diskarm_cli::results;
 use diskarm_rewrite::{Edit, Value, rewrite};
 use diskarm_simulate::Model;
 use pyo3::prelude::*;
@@ -89,7 +88,7 @@ impl Drive {
 
     /// All that its specification says, as diskarm drives show --json.
     fn describe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        python(py, &results::drive(&self.model))
+        python(py, &diskarm_results::drive(&self.model))
     }
 
     fn __repr__(&self) -> String {

@@ -17,8 +17,7 @@ mod workload;
 /// The compiled part of `diskarm`.
 #[pyo3::pymodule]
 mod _diskarm {
-    use std::ffi::OsString;
-
+    #[cfg(feature = "program")]
     use pyo3::pyfunction;
 
     #[pymodule_export]
@@ -44,10 +43,11 @@ mod _diskarm {
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-    /// Does what the program diskarm does with these arguments, of which the first is its name;
+    /// Runs the command-line program with these arguments, the first of which is its name;
     /// returns its exit code.
+    #[cfg(feature = "program")]
     #[pyfunction]
-    fn main(arguments: Vec<OsString>) -> u8 {
+    fn main(arguments: Vec<std::ffi::OsString>) -> u8 {
         diskarm_cli::main_with(arguments)
     }
 }

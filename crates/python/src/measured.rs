@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use diskarm_cli::results;
 use diskarm_simulate::measured::Rows;
 use pyo3::prelude::*;
 
@@ -26,8 +25,8 @@ pub fn validate<'py>(
     let reading = reading.meant(py)?;
     let rows = range(py, rows)?;
     let judge = match locked {
-        true => results::predicted,
-        false => results::validated,
+        true => diskarm_results::predicted,
+        false => diskarm_results::validated,
     };
     let judged = wait::abandonable(py, move || judge(&model, &file, &reading, rows))?;
     python(py, &judged.map_err(|error| raised(py, &error))?)
@@ -47,7 +46,7 @@ pub fn calibrate<'py>(
     let model = Arc::clone(&drive.model);
     let reading = reading.meant(py)?;
     let rows = range(py, rows)?;
-    let fit = move || results::calibrated(&model, &file, &reading, rows, &name);
+    let fit = move || diskarm_results::calibrated::calibrated(&model, &file, &reading, rows, &name);
     let fitted = wait::abandonable(py, fit)?;
     let fitted = fitted.map_err(|error| raised(py, &error))?;
     let figures = python(py, &fitted.figures)?;

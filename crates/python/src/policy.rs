@@ -195,5 +195,5 @@ impl Policy<Drive> for Asking {
 /// The policies that can be named, as diskarm policies --json: a list of dicts.
 #[pyfunction]
 pub fn policies(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    python(py, &diskarm_cli::results::policies())
+    python(py, &diskarm_results::policies())
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use diskarm_cli::results::{self, Simulated};
 use diskarm_core::units::{SectorCount, Span};
+use diskarm_results::Simulated;
 use diskarm_simulate::{Drawn, Error, Input, Issue, Model, Run, Simulation, Sink, parallel, size};
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -188,7 +188,7 @@ impl Meant {
             warm_up: self.warm_up,
         };
         Ok(Outcome {
-            figures: results::simulated(told, &runs, began.elapsed()),
+            figures: diskarm_results::simulated(told, &runs, began.elapsed()),
             is_saturated: runs.iter().any(|run| run.is_saturated),
             requests,
         })

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::output;
-use crate::prose;
+use diskarm_results::prose;
 
 /// A drive in the list.
 #[derive(Serialize)]

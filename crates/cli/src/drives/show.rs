@@ -1,28 +1,21 @@
-//! One drive: zones, seek curve, and the rest of its specification.
+//! `diskarm drives show`: zones, seek curve, and the rest of a drive's specification.
 
-use diskarm_core::mechanics::SeekTimes;
-use diskarm_core::request::Op;
-use diskarm_core::spec::Spec;
-use diskarm_core::units::Cylinder;
+use diskarm_results::drive;
 use diskarm_simulate::Model;
-use serde::Serialize;
-use serde_json::{Map, Value, json};
 
-use super::{seek_plot, sheet, zones};
 use crate::drive_arg;
 use crate::error::Error;
 use crate::output;
-use crate::prose;
 
 /// Show a drive and the sources of its figures
 ///
 /// Zones, seek curve, buffer, overheads, bus and queue.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Drive: a name of the catalogue, or a .toml file.
+    /// Drive: a name from the catalogue, or a .toml file
     #[arg(value_name = "NAME|FILE", long_help = drive_arg::long_help())]
     name: String,
-    /// Print JSON: one object; names end in their unit.
+    /// Print JSON: one object; names end in their unit
     #[arg(long)]
     json: bool,
     /// Print the specification itself, to start your own from
@@ -36,85 +29,8 @@ pub fn run(args: Args) -> Result<(), Error> {
     if args.toml {
         return output::print(&model.text);
     }
-    let spec = model.spec;
-    let seek = SeekTimes::new(&spec.mechanics, spec.geometry.cylinders);
     if args.json {
-        return output::print_json(&object(&spec, &seek));
+        return output::print_json(&drive::object(&model.spec));
     }
-    output::print(&page(&spec, &seek))
-}
-
-fn total_ms(seek: &SeekTimes, op: Op, distance: u32) -> f64 {
-    let way = (Cylinder(0), Cylinder(distance));
-    let (arm, settle) = seek.parts(op, way, false);
-    (arm + settle).as_ms()
-}
-
-fn page(spec: &Spec, seek: &SeekTimes) -> String {
-    let mut text = format!("{}\n{}", spec.name, prose::wrapped(&spec.summary, 0));
-    let longest = spec.geometry.cylinders - 1;
-    for (name, section) in sheet::of(spec) {
-        text += &format!("\n{name}\n{}", sheet::lines(&section));
-        match name {
-            "geometry" => text += &format!("\nzones\n{}", zones::table(&zones::of(spec))),
-            "mechanics" if longest > 0 => {
-                let plot = seek_plot::draw(longest, |d| total_ms(seek, Op::Read, d));
-                text += &format!("\nseek time of reads\n{plot}");
-            }
-            _ => {}
-        }
-    }
-    text += "\nWhat is not listed is off or zero.\n";
-    let kind = if spec.source.nominal {
-        "source (nominal figures)"
-    } else {
-        "source (a measured drive)"
-    };
-    text += &format!("\n{kind}\n{}", prose::wrapped(&spec.source.origin, 2));
-    if !spec.source.choices.is_empty() {
-        text += &format!("\nchoices\n{}", prose::wrapped(&spec.source.choices, 2));
-    }
-    text
-}
-
-/// A point of the seek curve.
-#[derive(Serialize)]
-struct Point {
-    distance_cylinders: u32,
-    read_ms: f64,
-    write_ms: f64,
-}
-
-/// The shortest seeks, which follow no curve, and then steps of a hundredth of the stroke.
-fn points(spec: &Spec, seek: &SeekTimes) -> Vec<Point> {
-    const SHORTEST: u32 = 16;
-    const STEPS: u32 = 100;
-    let longest = spec.geometry.cylinders - 1;
-    let steps = (1..=STEPS).map(|k| (u64::from(longest) * u64::from(k) / u64::from(STEPS)) as u32);
-    let distances = (1..=SHORTEST.min(longest)).chain(steps.filter(|&d| d > SHORTEST));
-    let point = |distance| Point {
-        distance_cylinders: distance,
-        read_ms: total_ms(seek, Op::Read, distance),
-        write_ms: total_ms(seek, Op::Write, distance),
-    };
-    distances.map(point).collect()
-}
-
-/// The object that `--json` prints.
-pub fn object(spec: &Spec, seek: &SeekTimes) -> Map<String, Value> {
-    let mut object = Map::new();
-    object.insert("name".to_owned(), json!(spec.name));
-    object.insert("summary".to_owned(), json!(spec.summary));
-    for (name, section) in sheet::of(spec) {
-        object.insert(name.to_owned(), Value::Object(sheet::object(section)));
-    }
-    object.insert("zones".to_owned(), json!(zones::of(spec)));
-    object.insert("seek".to_owned(), json!(points(spec, seek)));
-    let source = json!({
-        "origin": spec.source.origin.trim(),
-        "choices": spec.source.choices.trim(),
-        "nominal": spec.source.nominal,
-    });
-    object.insert("source".to_owned(), source);
-    object
+    output::print(&drive::page(&model.spec))
 }

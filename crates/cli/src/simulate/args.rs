@@ -9,9 +9,9 @@ use diskarm_core::units::Span;
 use diskarm_core::workload::{Arrivals, GeneratorInfo, Places, Sizes};
 
 use crate::drive_arg;
-use crate::prose;
 use crate::trace::adapt::{Fitting, Part};
 use crate::trace::input::Reading;
+use diskarm_results::prose;
 
 /// Simulate one drive under one workload and one host policy
 ///

@@ -2,15 +2,16 @@
 
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::text;
+use diskarm_results::simulated::Figures;
 use diskarm_simulate::Model;
 use serde::Serialize;
 
 use super::args::Setting;
-use super::{Cell, Figures, Simulated, merge, simulate, warn};
+use super::{Cell, Simulated, merge, simulate, warn};
 use crate::error::Error;
 use crate::output;
 use crate::parallel;
-use crate::prose;
+use diskarm_results::prose;
 
 /// Compare host policies on one drive and one workload
 ///
@@ -51,12 +52,12 @@ pub fn run(args: Args) -> Result<(), Error> {
         shows_progress: false,
     };
     let compared = |number: usize| simulate(cell(&policies[number]));
-    let simulated = match setting.replications {
+    let outcomes = match setting.replications {
         None => parallel::map(policies.len(), compared),
         // Which take every processor by themselves.
         Some(_) => (0..policies.len()).map(compared).collect(),
     };
-    let simulated: Vec<Simulated> = simulated.into_iter().collect::<Result<_, Error>>()?;
+    let simulated: Vec<Simulated> = outcomes.into_iter().collect::<Result<_, Error>>()?;
     if let Some(first) = simulated.first() {
         warn(&first.runs);
     }

@@ -1,10 +1,9 @@
 //! What `--workload`, and the flags behind `--random`, mean.
 
-use std::path::Path;
-
-use diskarm_core::units::{SectorCount, Span};
+use diskarm_core::units::Span;
 use diskarm_core::workload::arrivals::{Closed, Deterministic, Poisson};
 use diskarm_core::workload::{Arrivals, Disk, Pauses, Sizes, Stream, Workload, sizes};
+use diskarm_results::simulated::{FlagArrivals, Given};
 use diskarm_simulate::{Drawn, Error, Model, size};
 
 use super::args::Setting;
@@ -13,48 +12,16 @@ use super::args::Setting;
 /// time under FCFS.
 const INTERARRIVAL: Span = Span::from_ns(31_200_000);
 
-/// Size of a request, unless told otherwise.
+/// Size of a request, unless given otherwise.
 const SIZE: &str = "8 KiB";
-
-/// How a workload was asked for.
-pub enum Told {
-    /// By the flags behind `--random`.
-    Flags {
-        sectors: SectorCount,
-        read_share: f64,
-        arrivals: FlagArrivals,
-    },
-    /// As the text of `--workload`.
-    Text(String),
-    /// In the file of this name.
-    File(String),
-}
-
-impl Told {
-    /// What stands behind `--workload`.
-    pub fn of(text: &str) -> Self {
-        let is_file = Path::new(text).extension().is_some_and(|end| end == "toml");
-        let told = if is_file { Self::File } else { Self::Text };
-        told(text.to_owned())
-    }
-}
-
-/// When requests come that the flags ask for.
-#[derive(Clone, Copy)]
-pub enum FlagArrivals {
-    /// Whatever the drive does.
-    Poisson { mean: Span },
-    /// When earlier ones are completed.
-    Closed { outstanding: usize, think: Span },
-}
 
 /// The requests that `setting` asks for, on the drive `model`, and how it did.
 ///
 /// # Errors
 /// A workload that is wrong, or that the drive has no room for.
-pub fn drawn(setting: &Setting, model: &Model) -> Result<(Drawn, Told), Error> {
-    let (workload, told) = match &setting.workload {
-        Some(text) => (model.workload(text)?, Told::of(text)),
+pub fn drawn(setting: &Setting, model: &Model) -> Result<(Drawn, Given), Error> {
+    let (workload, given) = match &setting.workload {
+        Some(text) => (model.workload(text)?, Given::of(text)),
         None => of_flags(setting, model.disk())?,
     };
     let drawn = Drawn {
@@ -63,12 +30,12 @@ pub fn drawn(setting: &Setting, model: &Model) -> Result<(Drawn, Told), Error> {
         seed: setting.seed,
         replications: setting.replications,
     };
-    Ok((drawn, told))
+    Ok((drawn, given))
 }
 
 /// The one stream that the flags describe.
-fn of_flags(setting: &Setting, disk: Disk) -> Result<(Workload, Told), Error> {
-    let told = match setting.outstanding {
+fn of_flags(setting: &Setting, disk: Disk) -> Result<(Workload, Given), Error> {
+    let given = match setting.outstanding {
         Some(outstanding) => FlagArrivals::Closed {
             outstanding: outstanding as usize,
             think: setting.think.unwrap_or_default(),
@@ -80,7 +47,7 @@ fn of_flags(setting: &Setting, disk: Disk) -> Result<(Workload, Told), Error> {
                 .unwrap_or(INTERARRIVAL),
         },
     };
-    let arrivals = match told {
+    let arrivals = match given {
         FlagArrivals::Poisson { mean } => Arrivals::Open(Pauses::Poisson(Poisson { mean })),
         FlagArrivals::Closed { outstanding, think } => Arrivals::Closed(Closed {
             clients: outstanding,
@@ -101,10 +68,10 @@ fn of_flags(setting: &Setting, disk: Disk) -> Result<(Workload, Told), Error> {
         ..classic
     };
     let streams = vec![stream];
-    let told = Told::Flags {
+    let given = Given::Flags {
         sectors,
         read_share,
-        arrivals: told,
+        arrivals: given,
     };
-    Ok((Workload { streams }, told))
+    Ok((Workload { streams }, given))
 }

@@ -2,7 +2,7 @@
 
 use diskarm_study::{Judged, JudgedClaim, Verdict};
 
-use crate::prose;
+use diskarm_results::prose;
 
 /// Columns of verdicts.
 const INDENT: usize = 16;

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::output;
-use crate::prose;
+use diskarm_results::prose;
 
 #[derive(clap::Args)]
 pub struct Args {

@@ -11,7 +11,7 @@ use super::input::Input;
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
-use crate::prose;
+use diskarm_results::prose;
 
 /// Print what a trace holds
 ///

@@ -1,38 +1,22 @@
 //! `diskarm validate --locked`: each response predicted before it is seen.
 
-pub mod report;
-
-use std::ops::Range;
-
-use diskarm_core::predict::Continuity;
 use diskarm_core::units::{Instant, Span};
+use diskarm_results::predicted::{self, Judgement};
 use diskarm_simulate::Model;
-use diskarm_simulate::measured::{self, Rows, Taken};
-use diskarm_validate::{FIRST, Followed, Locked, LockedFigures, UNBROKEN_RATIO};
+use diskarm_simulate::measured::Rows;
+use diskarm_validate::{FIRST, Followed, UNBROKEN_RATIO};
 
-use super::Args;
-
+use super::{Args, print_files};
 use crate::error::Error;
 use crate::output;
 use crate::plot;
-
-/// One trace that a drive's model has followed.
-pub struct Judgement {
-    file: String,
-    locked: Locked,
-    /// The rows that are judged.
-    range: Range<usize>,
-    figures: LockedFigures,
-    /// What is doubtful about the trace.
-    notes: Vec<String>,
-}
 
 /// Predicts, draws, and prints.
 pub fn run(drive: &Model, args: &Args, rows: Rows) -> Result<(), Error> {
     let judged: Result<Vec<Judgement>, Error> = args
         .files
         .iter()
-        .map(|file| Ok(judge(drive, file, &args.reading.meant(), rows)?))
+        .map(|file| Ok(predicted::judge(drive, file, &args.reading.meant(), rows)?))
         .collect();
     let judged = judged?;
     judged.iter().for_each(|one| output::doubt(&one.notes));
@@ -40,35 +24,13 @@ pub fn run(drive: &Model, args: &Args, rows: Rows) -> Result<(), Error> {
         output::replace_file(path, &drawn(drive, one))?;
     }
     if args.json {
-        return report::print_json(&drive.name, &judged);
+        let files = judged.iter().map(|one| predicted::json(&drive.name, one));
+        return print_files(files.collect());
     }
     for one in &judged {
         warn(one);
     }
-    output::print(&report::text(&drive.name, &judged))
-}
-
-/// Follows the trace in `file`, of which `rows` are judged.
-pub fn judge(
-    drive: &Model,
-    file: &str,
-    reading: &diskarm_simulate::Reading,
-    rows: Rows,
-) -> Result<Judgement, diskarm_simulate::Error> {
-    let taken = measured::read_with_history(file, reading, rows, drive)?;
-    let Taken { rows, range, notes } = taken;
-    let layout = drive.layout.clone();
-    let locked = Locked::follow(&drive.spec, layout, &rows, Continuity::Unbroken)?;
-    let Some(figures) = LockedFigures::of(&locked, range.clone()) else {
-        panic!("{file}: a range without rows");
-    };
-    Ok(Judgement {
-        file: file.to_owned(),
-        locked,
-        range,
-        figures,
-        notes,
-    })
+    output::print(&predicted::text(&drive.name, &judged))
 }
 
 /// Says so where figures of single requests mean little.

@@ -1,15 +1,31 @@
-//! What is printed of predictions: a table for people, JSON for programs.
+//! Results of a validation request by request: a table for people, JSON for programs.
 
 use std::fmt::Write;
+use std::ops::Range;
 
+use diskarm_core::predict::Continuity;
 use diskarm_core::request::Op;
 use diskarm_core::units::Span;
-use diskarm_validate::{Accuracy, Judged, LockedFigures, Served, Sizes};
+use diskarm_simulate::measured::{self, Rows, Taken};
+use diskarm_simulate::{Error, Model, Reading};
+use diskarm_validate::{Accuracy, Judged, Locked, LockedFigures, Served, Sizes};
 use serde::Serialize;
 
-use super::Judgement;
-use crate::error::Error;
-use crate::validate::report::{op_name, print_files};
+use crate::compared::op_name;
+
+/// One trace that a drive's model has followed.
+pub struct Judgement {
+    /// The trace.
+    pub file: String,
+    /// Its requests with their predictions.
+    pub locked: Locked,
+    /// The rows that are judged.
+    pub range: Range<usize>,
+    /// How good the predictions are.
+    pub figures: LockedFigures,
+    /// What is doubtful about the trace.
+    pub notes: Vec<String>,
+}
 
 /// One trace.
 #[derive(Serialize)]
@@ -74,13 +90,8 @@ enum What {
     },
 }
 
-/// Prints all figures.
-pub fn print_json(drive: &str, judged: &[Judgement]) -> Result<(), Error> {
-    print_files(judged.iter().map(|one| file(drive, one)).collect())
-}
-
-/// One trace's, as it is printed.
-pub fn file<'a>(drive: &'a str, judged: &'a Judgement) -> impl Serialize + 'a {
+/// The results of one trace.
+pub fn json<'a>(drive: &'a str, judged: &'a Judgement) -> impl Serialize + 'a {
     let figures = &judged.figures;
     let of = |op: Op| figures.by_op.iter().find(|found| found.0 == op);
     let by_served = figures.by_served.iter().map(|(op, served, judged)| Class {
@@ -141,6 +152,30 @@ fn served_name(served: Served) -> &'static str {
         Served::Hit => "hit",
         Served::Miss => "miss",
     }
+}
+
+/// Follows the trace in `file`, of which `rows` are judged.
+///
+/// # Errors
+/// What is wrong with the trace.
+///
+/// # Panics
+/// Without rows to judge.
+pub fn judge(drive: &Model, file: &str, reading: &Reading, rows: Rows) -> Result<Judgement, Error> {
+    let taken = measured::read_with_history(file, reading, rows, drive)?;
+    let Taken { rows, range, notes } = taken;
+    let layout = drive.layout.clone();
+    let locked = Locked::follow(&drive.spec, layout, &rows, Continuity::Unbroken)?;
+    let Some(figures) = LockedFigures::of(&locked, range.clone()) else {
+        panic!("{file}: a range without rows");
+    };
+    Ok(Judgement {
+        file: file.to_owned(),
+        locked,
+        range,
+        figures,
+        notes,
+    })
 }
 
 /// A table for each trace.

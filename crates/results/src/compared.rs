@@ -1,18 +1,32 @@
-//! What a validation prints: a table for people, JSON for programs.
+//! Results of a validation by replay: a table for people, JSON for programs.
 
 use std::fmt::Write;
 
 use diskarm_core::device::Outcome;
 use diskarm_core::request::Op;
+use diskarm_core::stats::Sorted;
 use diskarm_core::units::Span;
+use diskarm_simulate::measured::{self, Rows};
+use diskarm_simulate::{Error, Model, Reading, replays};
 use diskarm_validate::{
-    ANGLES, Comparison, Distances, Figures, PHASE_SEEDS, Relation, Residual, Residuals, Sizes,
+    ANGLES, Comparison, Distances, Figures, PHASE_SEEDS, Relation, Replayed, Residual, Residuals,
+    Sizes, Validation,
 };
 use serde::Serialize;
 
-use super::Compared;
-use crate::error::Error;
-use crate::output;
+/// One trace against the drive.
+pub struct Compared {
+    /// The trace.
+    pub file: String,
+    /// The distances between the two.
+    pub figures: Figures,
+    /// Measured response times.
+    pub measured: Sorted,
+    /// Simulated ones, from angle zero.
+    pub simulated: Sorted,
+    /// What is doubtful about the trace.
+    pub notes: Vec<String>,
+}
 
 /// One trace.
 #[derive(Serialize)]
@@ -81,29 +95,8 @@ enum What {
     },
 }
 
-#[derive(Serialize)]
-struct Several<T> {
-    files: Vec<T>,
-}
-
-/// Prints all figures.
-pub fn print_json(drive: &str, compared: &[Compared]) -> Result<(), Error> {
-    print_files(compared.iter().map(|one| file(drive, one)).collect())
-}
-
-/// Prints what is said of one trace as an object, of several as an object of `files`.
-pub fn print_files(mut files: Vec<impl Serialize>) -> Result<(), Error> {
-    match files.pop() {
-        Some(one) if files.is_empty() => output::print_json(&one),
-        last => {
-            files.extend(last);
-            output::print_json(&Several { files })
-        }
-    }
-}
-
-/// One trace's, as it is printed.
-pub fn file<'a>(drive: &'a str, compared: &'a Compared) -> impl Serialize + 'a {
+/// The results of one trace.
+pub fn json<'a>(drive: &'a str, compared: &'a Compared) -> impl Serialize + 'a {
     let Figures {
         all,
         reads,
@@ -187,7 +180,7 @@ fn class(op: Op, what: What, residual: &Residual) -> Class {
     }
 }
 
-pub fn op_name(op: Op) -> &'static str {
+pub(crate) fn op_name(op: Op) -> &'static str {
     if op.is_read() { "read" } else { "write" }
 }
 
@@ -206,6 +199,33 @@ fn outcome_name(outcome: Outcome) -> &'static str {
         Outcome::PartialHit => "partial hit",
         Outcome::Absorbed => "absorbed",
     }
+}
+
+/// Replays `rows` of the trace in `file`; `progress` is called with the number of replays done.
+///
+/// # Errors
+/// What is wrong with the trace.
+pub fn compare(
+    drive: &Model,
+    file: &str,
+    reading: &Reading,
+    rows: Rows,
+    progress: impl FnMut(u64),
+) -> Result<Compared, Error> {
+    let taken = measured::read(file, reading, rows, drive)?;
+    let validation = Validation::new(&drive.spec, drive.layout.clone(), taken.rows);
+    let replays = replays::all(&validation, progress)?;
+    Ok(Compared {
+        file: file.to_owned(),
+        figures: Figures::of(&validation, &replays),
+        measured: validation.measured(),
+        simulated: responses(&replays[0]),
+        notes: taken.notes,
+    })
+}
+
+fn responses(replay: &Replayed) -> Sorted {
+    replay.responses.iter().copied().collect()
 }
 
 /// A table for each trace.

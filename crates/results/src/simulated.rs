@@ -7,7 +7,7 @@ mod table;
 mod window;
 mod workload;
 
-pub use workload::Workload;
+pub use workload::{FlagArrivals, Given, Workload};
 
 use std::time::Duration;
 
@@ -25,10 +25,13 @@ use window::WindowFigures;
 
 /// What gives the same figures again, beside the program's version.
 pub struct Inputs {
+    /// The drive.
     pub drive: String,
+    /// The policy, as it was written.
     pub policy: String,
-    /// `None` where nothing is merged.
+    /// The largest merged command; `None` where nothing is merged.
     pub merge: Option<SectorCount>,
+    /// The requests.
     pub workload: Workload,
     /// `None` where nothing is random.
     pub seed: Option<u64>,

@@ -1,10 +1,53 @@
 //! The workload of a run as it is printed.
 
-use diskarm_core::units::Bytes;
+use std::path::Path;
+
+use diskarm_core::units::{Bytes, SectorCount, Span};
 use diskarm_simulate::{Drawn, Issue, Origin, Replayed};
 use serde::Serialize;
 
-use super::super::workload::{FlagArrivals, Told};
+/// How a workload was asked for.
+pub enum Given {
+    /// By the flags behind `--random`.
+    Flags {
+        /// Size of a request.
+        sectors: SectorCount,
+        /// The fraction of reads.
+        read_share: f64,
+        /// When they arrive.
+        arrivals: FlagArrivals,
+    },
+    /// As the text of `--workload`.
+    Text(String),
+    /// In the file of this name.
+    File(String),
+}
+
+impl Given {
+    /// What stands behind `--workload`.
+    pub fn of(text: &str) -> Self {
+        let is_file = Path::new(text).extension().is_some_and(|end| end == "toml");
+        let given = if is_file { Self::File } else { Self::Text };
+        given(text.to_owned())
+    }
+}
+
+/// When requests come that the flags ask for.
+#[derive(Clone, Copy)]
+pub enum FlagArrivals {
+    /// Whatever the drive does.
+    Poisson {
+        /// The mean time between two.
+        mean: Span,
+    },
+    /// When earlier ones are completed.
+    Closed {
+        /// Requests outstanding.
+        outstanding: usize,
+        /// The pause after each completion.
+        think: Span,
+    },
+}
 
 /// The workload, in the words of the flags.
 #[derive(Serialize)]
@@ -12,29 +55,42 @@ use super::super::workload::{FlagArrivals, Told};
 pub enum Workload {
     /// Random requests.
     Random {
+        /// Requests, warm-up included.
         requests: u64,
+        /// Completions that are left out.
         warmup_requests: u64,
+        /// Size of a request.
         size_bytes: u64,
+        /// The fraction of reads.
         reads: f64,
+        /// When they arrive.
         #[serde(flatten)]
         arrivals: ArrivalsInput,
     },
     /// A workload in words, or in a file.
     Written {
+        /// The expression; `null` where it is in a file.
         text: Option<String>,
+        /// The file; `null` where there is none.
         file: Option<String>,
+        /// Requests, warm-up included.
         requests: u64,
+        /// Completions that are left out.
         warmup_requests: u64,
     },
     /// A replay.
     Trace {
+        /// The traces.
         files: Vec<File>,
         /// `null` for several.
         device: Option<u32>,
+        /// `traced`, `closed` or `outstanding`.
         arrivals: &'static str,
         /// `null` where the trace tells when requests come, like the next.
         outstanding: Option<usize>,
+        /// The pause after each completion.
         think_ms: Option<f64>,
+        /// Completions that are left out.
         warmup_requests: u64,
     },
 }
@@ -72,10 +128,10 @@ impl ArrivalsInput {
 
 impl Workload {
     /// Of requests that are drawn.
-    pub fn of_drawn(drawn: &Drawn, told: &Told, sector: Bytes, warmup: u64) -> Self {
+    pub fn of_drawn(drawn: &Drawn, given: &Given, sector: Bytes, warmup: u64) -> Self {
         let requests = drawn.requests_count();
-        let (text, file) = match told {
-            Told::Flags {
+        let (text, file) = match given {
+            Given::Flags {
                 sectors,
                 read_share,
                 arrivals,
@@ -88,8 +144,8 @@ impl Workload {
                     arrivals: ArrivalsInput::of(*arrivals),
                 };
             }
-            Told::Text(text) => (Some(text.clone()), None),
-            Told::File(name) => (None, Some(name.clone())),
+            Given::Text(text) => (Some(text.clone()), None),
+            Given::File(name) => (None, Some(name.clone())),
         };
         Self::Written {
             text,

@@ -1,0 +1,327 @@
+//! The output of a calibration: a table for people, JSON for programs.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use diskarm_calibrate::{Calibration, Clock, Fitted, Quantity, Unfit, calibrate, edits};
+use diskarm_rewrite::{Edit, Value, rewrite};
+use diskarm_simulate::measured::{self, Rows, Taken};
+use diskarm_simulate::{Error, Model, Reading};
+use serde::Serialize;
+
+use crate::prose;
+
+/// The names of what is fitted to what.
+#[derive(Clone, Copy)]
+pub struct FitNames<'a> {
+    /// The drive to start from.
+    pub drive: &'a str,
+    /// The trace.
+    pub trace: &'a str,
+    /// The file, or the name, of what is fitted.
+    pub output: &'a str,
+    /// The rows that it is fitted to.
+    pub rows: Rows,
+}
+
+#[derive(Serialize)]
+struct Printed<'a> {
+    drive: &'a str,
+    trace: &'a str,
+    rows: usize,
+    output: &'a str,
+    /// `unbroken` or `nominal`.
+    clock: &'static str,
+    phase_concentration: f64,
+    /// `null` where the clock is nominal, like the next two.
+    period_ns: Option<f64>,
+    /// Of a revolution, when the first request was issued.
+    phase: Option<f64>,
+    clock_breaks: Option<u64>,
+    explained_fraction: f64,
+    evaluations: u64,
+    behaviours: &'a [String],
+    fitted: Vec<Number>,
+    not_determined: Vec<String>,
+    /// Notes about the trace.
+    notes: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Number {
+    key: String,
+    given_ms: f64,
+    fitted_ms: f64,
+    sd_ms: f64,
+}
+
+fn key(quantity: &Quantity) -> String {
+    match quantity {
+        Quantity::Key(key) => (*key).to_owned(),
+        Quantity::ReadSeek(distance) => format!("seek over {distance} cylinders, added"),
+        Quantity::WriteSeek(distance) => format!("write seek over {distance} cylinders, added"),
+    }
+}
+
+/// All results.
+pub fn json<'a>(
+    names: FitNames<'a>,
+    rows: usize,
+    fitted: &'a Calibration,
+    notes: &'a [String],
+) -> impl Serialize + 'a {
+    let number = |number: &Fitted| Number {
+        key: key(&number.quantity),
+        given_ms: number.given_ms,
+        fitted_ms: number.fitted_ms,
+        sd_ms: number.sd_ms,
+    };
+    let (clock, concentration, phase, breaks) = match fitted.clock {
+        Clock::Unbroken {
+            concentration,
+            phase,
+            breaks,
+        } => (
+            "unbroken",
+            concentration,
+            Some(phase.as_revolutions()),
+            Some(breaks),
+        ),
+        Clock::Nominal { concentration } => ("nominal", concentration, None, None),
+    };
+    Printed {
+        drive: names.drive,
+        trace: names.trace,
+        rows,
+        output: names.output,
+        clock,
+        phase_concentration: concentration,
+        period_ns: phase.map(|_| fitted.spec.mechanics.period_ns),
+        phase,
+        clock_breaks: breaks,
+        explained_fraction: fitted.explained_fraction,
+        evaluations: fitted.evaluations,
+        behaviours: &fitted.behaviours,
+        fitted: fitted.fitted.iter().map(number).collect(),
+        not_determined: fitted.left.iter().map(key).collect(),
+        notes,
+    }
+}
+
+/// The same for people, at most 80 columns.
+pub fn text(names: FitNames<'_>, rows: usize, fitted: &Calibration) -> String {
+    let mut text = format!(
+        "{} fitted to {rows} rows of {}\n\n",
+        names.drive, names.trace
+    );
+    clock(&mut text, fitted);
+    let percent = 100.0 * fitted.explained_fraction;
+    let _ = writeln!(text, "explained   {percent:.1} % of the requests");
+    if !fitted.behaviours.is_empty() {
+        text += "\nbehaviours that replace given ones\n";
+        for behaviour in &fitted.behaviours {
+            let _ = writeln!(text, "  {}", prose::wrapped(behaviour, 4).trim());
+        }
+    }
+    let _ = writeln!(
+        text,
+        "\n{:<46} {:>9} {:>9} {:>7}",
+        "ms", "given", "fitted", "sd"
+    );
+    for number in &fitted.fitted {
+        let _ = writeln!(
+            text,
+            "{:<46} {:>9.4} {:>9.4} {:>7.4}",
+            key(&number.quantity),
+            number.given_ms,
+            number.fitted_ms,
+            number.sd_ms
+        );
+    }
+    let (keys, seeks): (Vec<&Quantity>, Vec<&Quantity>) = fitted
+        .left
+        .iter()
+        .partition(|quantity| matches!(quantity, Quantity::Key(_)));
+    for (quantities, why) in [
+        (keys, "left as given: not determined by the trace"),
+        (
+            seeks,
+            "not determined by the trace: interpolated from their neighbours",
+        ),
+    ] {
+        if !quantities.is_empty() {
+            let _ = writeln!(text, "\n{why}");
+        }
+        for quantity in quantities {
+            let _ = writeln!(text, "  {}", key(quantity));
+        }
+    }
+    text += "\nsd: with all other numbers held; 0.001 or less where the likelihood has a step.\n";
+    let _ = writeln!(text, "\nwrote {}", names.output);
+    text
+}
+
+fn clock(text: &mut String, fitted: &Calibration) {
+    let _ = match fitted.clock {
+        Clock::Unbroken {
+            concentration,
+            phase,
+            breaks,
+        } => writeln!(
+            text,
+            "clock       unbroken (phase concentration {concentration:.4}; lost and found again \
+             {breaks} times)\nperiod      {:.3} us ({:.3} rpm), at {:.4} of a revolution at first",
+            fitted.spec.mechanics.period_ns / 1e3,
+            60e9 / fitted.spec.mechanics.period_ns,
+            phase.as_revolutions()
+        ),
+        Clock::Nominal { concentration } => writeln!(
+            text,
+            "clock       nominal (phase concentration {concentration:.4}): each request's phase \
+             unknown\nperiod      as given"
+        ),
+    };
+}
+
+/// The error that nothing was fitted to `trace`.
+pub fn error(unfit: Unfit, trace: &str, drive: &str) -> Error {
+    match unfit {
+        Unfit::TooShort { rows, numbers } => {
+            let expected = format!("{numbers} rows or more, one for each number that is fitted");
+            Error::argument("TRACE", format!("{trace} ({rows} rows)"), expected)
+        }
+        Unfit::OtherDrive { explained_fraction } => {
+            let percent = 100.0 * explained_fraction;
+            let expected = format!(
+                "a trace of the drive {drive}, which explains only {percent:.0} % of the requests, \
+                 however its numbers are set"
+            );
+            Error::argument("TRACE", trace, expected)
+        }
+    }
+}
+
+/// Reasons to distrust the result.
+pub fn warnings(fitted: &Calibration, rows: usize, trace: &str) -> Vec<String> {
+    let mut warnings = Vec::new();
+    match fitted.clock {
+        Clock::Nominal { .. } => warnings.push(format!(
+            "{trace}: completions fit no angle of the platter: the times between requests are \
+             nominal, or the trace is of a drive with another layout; period and phase are left \
+             as given"
+        )),
+        Clock::Unbroken { breaks, .. } if breaks > 0 => warnings.push(format!(
+            "{trace}: the clock steps; the angle was lost and found again {breaks} times"
+        )),
+        Clock::Unbroken { .. } => {}
+    }
+    let numbers = fitted.fitted.len() + fitted.left.len();
+    if rows < ROWS_A_NUMBER * numbers {
+        warnings.push(format!(
+            "{trace}: only {rows} rows for {numbers} numbers: see their standard deviations"
+        ));
+    }
+    if fitted.explained_fraction < WELL_EXPLAINED {
+        let percent = 100.0 * fitted.explained_fraction;
+        warnings.push(format!(
+            "{trace}: the fitted drive explains only {percent:.0} % of the requests: the trace may \
+             be of another drive"
+        ));
+    }
+    warnings
+}
+
+/// Fewer rows than this for each number make a poor fit.
+const ROWS_A_NUMBER: usize = 10;
+
+/// Below this share of explained requests, the drive may be another one.
+const WELL_EXPLAINED: f64 = 0.8;
+
+/// What the summary of a fitted drive ends with.
+const FITTED: &str = "; fitted to a trace";
+
+/// The fitted drive.
+///
+/// # Errors
+/// The base cannot be read again; or the fitted text is wrong, which is a bug.
+pub fn model(
+    drive: &Model,
+    fitted: &Calibration,
+    names: FitNames<'_>,
+    rows: usize,
+) -> Result<Model, Error> {
+    let mut edits = edits(&drive.spec, &fitted.spec);
+    let source = &drive.spec.source;
+    let stem = Path::new(names.output).file_stem().unwrap_or_default();
+    let mut set = |key: &'static str, text: String| {
+        let value = Value::Text(text);
+        edits.push(Edit {
+            key: key.into(),
+            value,
+        });
+    };
+    set("name", stem.to_string_lossy().into_owned());
+    let made = made_from(names, rows);
+    let summary = drive.spec.summary.trim_end_matches(FITTED);
+    set("summary", format!("{summary}{FITTED}"));
+    set("source.origin", format!("{made}\n{}", source.origin.trim()));
+    let text = rewrite(&drive.text, &edits).map_err(|error| {
+        Error::argument(
+            "--drive",
+            &drive.name,
+            format!("a specification to change ({error})"),
+        )
+    })?;
+    // Only what can be read again is written.
+    Model::read(text, names.output)
+}
+
+/// One sentence on where the numbers come from.
+fn made_from(names: FitNames<'_>, rows: usize) -> String {
+    let range = names.rows;
+    let trace = Path::new(names.trace).file_name().unwrap_or_default();
+    format!(
+        "Fitted with `diskarm calibrate` to {rows} rows ({range}) of the trace {}, beginning with \
+         {}. What that was made from:",
+        trace.to_string_lossy(),
+        names.drive
+    )
+}
+
+/// A specification that was fitted to a trace.
+pub struct Calibrated {
+    /// As `diskarm calibrate --json`.
+    pub figures: serde_json::Value,
+    /// It, under its new name.
+    pub model: Model,
+    /// What to know before it is trusted, one line each.
+    pub warnings: Vec<String>,
+}
+
+/// As `diskarm calibrate`: `model` fitted to `rows` of the trace in `file`, under a new `name`.
+///
+/// # Errors
+/// What is wrong with the trace; one that tells nothing of the drive.
+pub fn calibrated(
+    model: &Model,
+    file: &str,
+    reading: &Reading,
+    rows: Rows,
+    name: &str,
+) -> Result<Calibrated, Error> {
+    let names = FitNames {
+        drive: &model.name,
+        trace: file,
+        output: name,
+        rows,
+    };
+    let Taken { rows, notes, .. } = measured::read(file, reading, rows, model)?;
+    let fitted = calibrate(&model.spec, &model.layout, &rows, |_| {});
+    let fitted = fitted.map_err(|unfit| error(unfit, file, &model.name))?;
+    let figures = crate::value(&json(names, rows.len(), &fitted, &notes));
+    Ok(Calibrated {
+        figures,
+        model: self::model(model, &fitted, names, rows.len())?,
+        warnings: warnings(&fitted, rows.len(), file),
+    })
+}

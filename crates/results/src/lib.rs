@@ -1,0 +1,101 @@
+//! Results: what commands print as JSON and as tables, and the same as values for other languages,
+//! so that names and numbers agree everywhere.
+//!
+//! Nothing is printed here. What is doubtful about a trace is in the notes of its results.
+
+#[cfg(feature = "calibrate")]
+pub mod calibrated;
+pub mod compared;
+pub mod drive;
+pub mod policies;
+pub mod predicted;
+pub mod prose;
+pub mod simulated;
+
+use std::time::Duration;
+
+use diskarm_core::units::SectorCount;
+use diskarm_simulate::measured::Rows;
+use diskarm_simulate::{Error, Input, Model, Reading, Run};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::simulated::{Figures, Given, Inputs, Workload};
+
+/// What was simulated, as it is told.
+#[derive(Clone, Copy)]
+pub struct Simulated<'a> {
+    /// The drive.
+    pub model: &'a Model,
+    /// The policy, as it is written.
+    pub policy: &'a str,
+    /// The largest merged command, if any are merged.
+    pub merge: Option<SectorCount>,
+    /// The requests.
+    pub input: &'a Input,
+    /// The workload, or its file, of requests that are drawn.
+    pub workload: &'a str,
+    /// Completions that were left out.
+    pub warm_up: u64,
+}
+
+/// As `diskarm simulate --json`, of one run or several replications that took `wall`.
+///
+/// # Panics
+/// Without a run.
+pub fn simulated(asked: Simulated<'_>, runs: &[Run], wall: Duration) -> Value {
+    let warm_up = asked.warm_up;
+    let (workload, seed) = match (asked.input, &runs[0].replayed) {
+        (Input::Traced(_), Some(replayed)) => (Workload::of_trace(replayed, warm_up), None),
+        (Input::Drawn(drawn), _) => {
+            let (given, sector) = (Given::of(asked.workload), asked.model.disk().sector);
+            let workload = Workload::of_drawn(drawn, &given, sector, warm_up);
+            (workload, Some(drawn.seed))
+        }
+        (Input::Traced(_), None) => panic!("a trace that was not replayed"),
+    };
+    let inputs = Inputs {
+        drive: asked.model.name.clone(),
+        policy: asked.policy.to_owned(),
+        merge: asked.merge,
+        workload,
+        seed,
+    };
+    value(&Figures::new(inputs, runs, wall))
+}
+
+/// As `diskarm drives show --json`.
+pub fn drive(model: &Model) -> Value {
+    Value::Object(drive::object(&model.spec))
+}
+
+/// As `diskarm policies --json`.
+pub fn policies() -> Value {
+    value(&policies::rows())
+}
+
+/// As `diskarm validate --json`.
+///
+/// # Errors
+/// What is wrong with the trace.
+pub fn validated(model: &Model, file: &str, reading: &Reading, rows: Rows) -> Result<Value, Error> {
+    let compared = compared::compare(model, file, reading, rows, |_| {})?;
+    Ok(value(&compared::json(&model.name, &compared)))
+}
+
+/// As `diskarm validate --locked --json`.
+///
+/// # Errors
+/// What is wrong with the trace.
+pub fn predicted(model: &Model, file: &str, reading: &Reading, rows: Rows) -> Result<Value, Error> {
+    let judged = predicted::judge(model, file, reading, rows)?;
+    Ok(value(&predicted::json(&model.name, &judged)))
+}
+
+fn value(figures: &impl Serialize) -> Value {
+    match serde_json::to_value(figures) {
+        Ok(value) => value,
+        // Names are strings, and numbers that are not finite become null.
+        Err(error) => panic!("figures that are no JSON: {error}"),
+    }
+}
