@@ -9,11 +9,11 @@ use std::num::NonZero;
 use std::path::PathBuf;
 
 use diskarm_study::studies;
-use diskarm_study::{Asked, Study};
+use diskarm_study::{Study, StudyOptions};
 
 use crate::error::Error;
 
-/// Run experiments that are files
+/// Run experiments described in files
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -26,7 +26,7 @@ enum Command {
     List(list::Args),
     /// Simulate what is missing; write results and report
     Run(run::Run),
-    /// Simulate what is missing; hold the claims against it
+    /// Simulate what is missing; check the claims
     Check(run::Check),
     /// Write figures and report from what has been simulated
     Report(run::Report),
@@ -42,29 +42,29 @@ pub fn run(args: Args) -> Result<(), Error> {
     }
 }
 
-/// Which study, and where its results are.
+/// The form of a study and the folder of its results.
 #[derive(clap::Args)]
 struct Chosen {
     /// Take the short form that the study describes
     #[arg(long)]
     quick: bool,
 
-    /// A trace to run on, for studies that want one; several are compared
+    /// A trace to run on, for studies that need one; several are compared
     #[arg(long, value_name = "FILE")]
     trace: Vec<String>,
 
-    /// The folder in which each study has one of its own, NAME or NAME-quick
+    /// The folder for results; each study has its own in it, NAME or NAME-quick
     #[arg(short, long, value_name = "DIR", default_value = "results")]
     output: PathBuf,
 
-    /// So many cells at a time [default: as there are processors]
+    /// Cells to simulate at a time [default: number of processors]
     #[arg(long, value_name = "N")]
     jobs: Option<NonZero<usize>>,
 }
 
 impl Chosen {
-    fn asked(&self) -> Asked {
-        Asked {
+    fn options(&self) -> StudyOptions {
+        StudyOptions {
             quick: self.quick,
             traces: self.trace.clone(),
         }
@@ -80,14 +80,14 @@ impl Chosen {
             })?;
             let stem = PathBuf::from(name);
             let stem = stem.file_stem().unwrap_or_default().to_string_lossy();
-            let study = Study::read(&stem, &text, name, self.asked())?;
+            let study = Study::read(&stem, &text, name, self.options())?;
             return match self.trace.first() {
                 Some(trace) if !study.takes_traces => Err(stray(trace, name)),
                 _ => Ok(study),
             };
         }
         let entry = studies::find(name).ok_or_else(|| unknown(name))?;
-        // Their files are within the program: what is amiss are the flags.
+        // These files are part of the program, so only the flags can be wrong.
         match (entry.takes_traces(), self.trace.first()) {
             (true, None) => Err(Error::Usage(format!(
                 "--trace: found none, expected a trace to run {name} on: give --trace FILE"
@@ -96,31 +96,31 @@ impl Chosen {
             _ if self.quick && !entry.has_short_form() => Err(Error::Usage(format!(
                 "--quick: found no short form of {name}, expected one: run it without"
             ))),
-            _ => shipped(entry, self.asked()),
+            _ => Ok(entry.read(self.options())?),
         }
     }
 
-    /// Every study that comes with the program and that there are traces for; in its short form, if
-    /// that is chosen, where it has one.
+    /// Every study that comes with the program, except those that need a trace if none is given; in
+    /// its short form if that is chosen and exists.
     fn all(&self) -> Result<Vec<Study>, Error> {
         let has_traces = !self.trace.is_empty();
         let entries = studies::STUDIES.iter();
         let entries = entries.filter(|entry| has_traces || !entry.takes_traces());
         let studies = entries.map(|entry| {
-            let asked = Asked {
+            let options = StudyOptions {
                 quick: self.quick && entry.has_short_form(),
                 traces: match entry.takes_traces() {
                     true => self.trace.clone(),
                     false => Vec::new(),
                 },
             };
-            shipped(entry, asked)
+            Ok(entry.read(options)?)
         });
         studies.collect()
     }
 
     fn folder(&self, study: &Study) -> PathBuf {
-        let kind = if study.asked.quick { "-quick" } else { "" };
+        let kind = if study.options.quick { "-quick" } else { "" };
         self.output.join(format!("{}{kind}", study.name))
     }
 
@@ -130,15 +130,10 @@ impl Chosen {
     }
 }
 
-/// A trace was given to a study that has no use for it.
+/// The error for a trace given to a study that takes none.
 fn stray(trace: &str, study: &str) -> Error {
     let expected = format!("none, as {study} runs on no traces");
     Error::flag("--trace", trace, expected)
-}
-
-fn shipped(entry: &studies::Entry, asked: Asked) -> Result<Study, Error> {
-    let file = format!("{}.toml", entry.name);
-    Ok(Study::read(entry.name, entry.text, &file, asked)?)
 }
 
 fn unknown(name: &str) -> Error {

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use diskarm_study::report::Report;
-use diskarm_study::{Asked, Results, Runner, Store, Stored, StudyError, compute, studies};
+use diskarm_study::{
+    Results, Runner, Store, StoredRun, StudyError, StudyOptions, compute, studies,
+};
 use pyo3::prelude::*;
 use serde_json::Value;
 
@@ -33,8 +35,8 @@ impl Study {
         quick: bool,
         traces: Vec<String>,
     ) -> PyResult<Self> {
-        let asked = Asked { quick, traces };
-        let study = diskarm_study::Study::read(name, toml, file, asked);
+        let options = StudyOptions { quick, traces };
+        let study = diskarm_study::Study::read(name, toml, file, options);
         let study = Arc::new(study.map_err(|error| wrong_study(py, &error))?);
         Ok(Self { study })
     }
@@ -161,7 +163,7 @@ impl Keeper {
         let mut held = self.held();
         let store = held.as_mut().ok_or_else(|| closed(py))?;
         for line in lines {
-            let run: Stored = serde_json::from_str(&line)
+            let run: StoredRun = serde_json::from_str(&line)
                 .map_err(|_| wrong(py, "line", &line, "a run as compute gives it"))?;
             store.keep(&run).map_err(|error| failed(py, &error))?;
         }

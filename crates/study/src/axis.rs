@@ -5,51 +5,51 @@ use std::collections::BTreeMap;
 use crate::scalar::Scalar;
 use crate::template::Names;
 
-/// One thing that a study varies, and the values that it takes.
+/// One thing that a study varies, and its values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// What placeholders and selections call it.
+    /// Its name in placeholders and selections.
     pub name: String,
-    /// What figures call it.
+    /// Its title in figures.
     pub title: String,
-    /// The unit of its numbers, if they have one.
+    /// The unit of its numbers, if any.
     pub unit: Option<String>,
-    /// In the order of the file, at least one.
+    /// Its values in the order of the file; at least one.
     pub values: Vec<AxisValue>,
-    /// Those that a study's short form leaves out.
+    /// The values that the study's short form leaves out.
     pub left_out: Vec<AxisValue>,
 }
 
 /// One value of an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AxisValue {
-    /// What placeholders put in.
+    /// What placeholders insert.
     pub value: Scalar,
-    /// What people read.
+    /// Its label in figures and tables.
     pub label: String,
-    /// What else placeholders of this value can put in, by name.
+    /// Further values that placeholders can insert, by name.
     pub fields: BTreeMap<String, Scalar>,
 }
 
 impl Axis {
-    /// The place of the value that is written as `text`, by label or by value.
+    /// The index of the value written as `text`, by label or by value.
     pub fn find(&self, text: &str) -> Option<usize> {
         self.values.iter().position(|value| value.is(text))
     }
 
-    /// Whether the value that is written as `text` is one that the short form leaves out.
+    /// Whether the short form leaves out the value written as `text`.
     pub fn leaves_out(&self, text: &str) -> bool {
         self.left_out.iter().any(|value| value.is(text))
     }
 
-    /// The numbers of an axis that has nothing else.
+    /// Its values, if all are numbers.
     pub fn numbers(&self) -> Option<Vec<f64>> {
         self.values.iter().map(|v| v.value.number()).collect()
     }
 }
 
 impl AxisValue {
-    /// `value` alone, shown as it is written.
+    /// `value` without a label or fields of its own.
     pub(crate) fn plain(value: Scalar) -> Self {
         Self {
             label: value.to_string(),
@@ -58,13 +58,13 @@ impl AxisValue {
         }
     }
 
-    /// Whether it is written as `text`, by label or by value.
+    /// Whether `text` is its label or its value.
     fn is(&self, text: &str) -> bool {
         self.label == text || self.value.to_string() == text
     }
 }
 
-/// Which value each axis has, by their places: where a cell lies.
+/// The index of a cell's value on each axis.
 pub type Point = Vec<usize>;
 
 /// All points of these axes; the last axis varies first.
@@ -83,7 +83,7 @@ pub fn points(axes: &[Axis]) -> Vec<Point> {
     points
 }
 
-/// Everything that placeholders of the cell at `point` stand for.
+/// The values of all placeholders in the cell at `point`.
 pub(crate) fn names<'a>(axes: &'a [Axis], point: &Point) -> Names<'a> {
     let values = axes
         .iter()

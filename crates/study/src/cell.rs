@@ -1,22 +1,22 @@
-//! What a single cell simulates, once its placeholders are filled in.
+//! What a single cell simulates, with its placeholders replaced.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use diskarm_core::text::InputError;
 use serde::Serialize;
 use toml::Spanned;
 
 use crate::axis::{Axis, Point, describe, names};
+use crate::location::{Location, StudyText};
 use crate::measure::Measure;
-use crate::place::{Place, Text};
 use crate::scalar::Scalar;
 use crate::template::{Names, fill};
-use diskarm_core::text::InputError;
 
-/// The keys of `[cell]`, as the file has them.
+/// The keys of `[cell]`, as written in the file.
 pub(crate) type Keys = BTreeMap<String, Spanned<toml::Value>>;
 
-/// All that `[cell]` can say.
+/// All keys of `[cell]`.
 pub(crate) const KEYS: &[&str] = &[
     "drive",
     "policy",
@@ -39,73 +39,73 @@ pub(crate) const KEYS: &[&str] = &[
     "spec",
 ];
 
-/// What a cell simulates: all that its figures depend on but the replication's seed.
+/// What a cell simulates: everything that its results depend on, except the seed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Inputs {
-    /// A name of the catalogue, or a file that ends in `.toml`.
+    /// A name in the catalogue, or the path of a `.toml` file.
     pub drive: String,
-    /// Values that are set in its specification, by dotted key, as TOML writes them.
+    /// Values to set in its specification: TOML text by dotted key.
     pub spec: BTreeMap<String, String>,
-    /// As `--policy` takes it.
+    /// The policy, as for `--policy`.
     pub policy: String,
-    /// Where its requests come from.
-    pub source: Source,
-    /// Completions that do not count.
+    /// The source of its requests.
+    pub source: CellInput,
+    /// Completions left out of the results.
     pub warm_up: u64,
-    /// A run whose queue grows beyond this many requests ends there.
+    /// A run ends as saturated when more requests than this wait.
     pub most_waiting: Option<u64>,
-    /// What is measured.
+    /// The measure.
     pub measure: Measure,
 }
 
-/// Where the requests of a cell come from.
+/// The source of a cell's requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
-    /// They are drawn.
+pub enum CellInput {
+    /// A workload.
     Drawn {
-        /// As `--workload` takes it.
+        /// The workload, as for `--workload`.
         workload: String,
-        /// How many a run has.
+        /// The number of requests in a run.
         requests: u64,
     },
-    /// They stand in a file.
+    /// A trace file.
     Traced {
-        /// The file.
+        /// The path.
         trace: String,
-        /// How to change it, by the names of the flags of `diskarm simulate`.
+        /// Changes to the trace, named after the flags of `diskarm simulate`.
         changes: BTreeMap<String, String>,
     },
 }
 
-/// How often a cell is simulated.
+/// How many runs a cell has.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Replications {
     /// The first seed.
     pub seed: u64,
-    /// At least so often.
+    /// The minimum number of runs.
     pub least: u32,
-    /// At most so often.
+    /// The maximum number of runs.
     pub most: u32,
-    /// Until the half width of the 95 % confidence interval of the first metric is this share of
+    /// Runs are added until the half width of the first metric's 95 % interval is this share of
     /// its mean.
     pub until_ci95: Option<f64>,
 }
 
-/// A cell: where it lies, and what it simulates.
+/// A cell: a point of the study and what it simulates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// The places of its values on the axes.
+    /// The index of its value on each axis.
     pub point: Point,
     /// What it simulates.
     pub inputs: Inputs,
-    /// How often.
+    /// How many runs it has.
     pub replications: Replications,
 }
 
-/// Reads the cells of a study, all of them before any is simulated.
+/// Reads the cells of a study.
 pub(crate) struct Reader<'a> {
-    pub(crate) text: Text<'a>,
+    pub(crate) text: StudyText<'a>,
     pub(crate) axes: &'a [Axis],
     pub(crate) keys: &'a Keys,
 }
@@ -122,17 +122,17 @@ impl Reader<'_> {
         filled.one_of_both()?;
         let drawn = self.keys.contains_key("workload");
         let source = match drawn {
-            true => Source::Drawn {
+            true => CellInput::Drawn {
                 workload: filled.text("workload")?,
                 requests: filled.count("requests", 1, None)?,
             },
-            false => Source::Traced {
+            false => CellInput::Traced {
                 trace: filled.text("trace")?,
                 changes: filled.changes()?,
             },
         };
         let warm_up = filled.count("warm_up", 0, Some(0))?;
-        if let Source::Drawn { requests, .. } = source
+        if let CellInput::Drawn { requests, .. } = source
             && warm_up >= requests
         {
             let expected = format!("less than the {requests} requests");
@@ -140,7 +140,7 @@ impl Reader<'_> {
         }
         let most_waiting = match (drawn, self.keys.contains_key("most_waiting")) {
             (false, false) => None,
-            _ => Some(filled.count("most_waiting", 1, Some(MOST_WAITING))?),
+            _ => Some(filled.count("most_waiting", 1, Some(MAX_WAITING))?),
         };
         Ok(Cell {
             point: point.clone(),
@@ -158,8 +158,8 @@ impl Reader<'_> {
     }
 }
 
-/// More requests waiting than at any load that a drive keeps up with.
-const MOST_WAITING: u64 = 2_000;
+/// More waiting requests than at any load that a drive can sustain.
+const MAX_WAITING: u64 = 2_000;
 
 /// The keys of one cell.
 struct Filled<'r> {
@@ -169,14 +169,14 @@ struct Filled<'r> {
 }
 
 impl Filled<'_> {
-    fn at(&self, key: &str) -> Place {
+    fn at(&self, key: &str) -> Location {
         let keys = self.reader.keys;
         let nowhere: Range<usize> = 0..0;
         let span = keys.get(key).map_or(nowhere, Spanned::span);
         self.reader.text.at(&span, format!("cell.{key}"))
     }
 
-    /// What `expected` is, of which cell.
+    /// `expected`, with the cell it applies to.
     fn expected(&self, expected: &str) -> String {
         match self.point[..] {
             [] => expected.to_owned(),
@@ -194,7 +194,7 @@ impl Filled<'_> {
         self.fill(value.get_ref(), &self.at(key)).map(Some)
     }
 
-    fn fill(&self, value: &toml::Value, at: &Place) -> Result<Scalar, InputError> {
+    fn fill(&self, value: &toml::Value, at: &Location) -> Result<Scalar, InputError> {
         let wrong = |expected: &str| at.error(value.to_string(), self.expected(expected));
         let scalar = Scalar::of(value).ok_or_else(|| wrong("a single value"))?;
         match &scalar {
@@ -203,14 +203,14 @@ impl Filled<'_> {
         }
     }
 
-    /// A text that is not empty.
+    /// A non-empty string.
     fn text(&self, key: &str) -> Result<String, InputError> {
         let found = self.scalar(key)?.map(|scalar| scalar.to_string());
         let found = found.filter(|text| !text.is_empty());
         found.ok_or_else(|| self.at(key).error("nothing", self.expected("it to be set")))
     }
 
-    /// A whole number from `least` on; `default` where it is absent.
+    /// A whole number of at least `min`; `default` where the key is absent.
     fn count(&self, key: &str, least: u64, default: Option<u64>) -> Result<u64, InputError> {
         let expected = self.expected(&format!("a whole number of {least} or more"));
         let wrong = |found: String| self.at(key).error(found, expected);
@@ -226,12 +226,12 @@ impl Filled<'_> {
         }
     }
 
-    /// Either a workload or a trace, with the keys that belong to it.
+    /// Checks that there is either a workload or a trace, with the keys that belong to it.
     fn one_of_both(&self) -> Result<(), InputError> {
         let has = |key: &&&str| self.reader.keys.contains_key(**key);
         let (own, other): (&str, &[&str]) = match (has(&&"workload"), has(&&"trace")) {
             (true, false) => ("workload", TRACE_KEYS),
-            (false, true) => ("trace", DRAWN_KEYS),
+            (false, true) => ("trace", WORKLOAD_KEYS),
             (false, false) => {
                 let expected = "a workload or a trace";
                 return Err(self.at("workload").error("neither", expected));
@@ -247,7 +247,7 @@ impl Filled<'_> {
         }
     }
 
-    /// What is changed of a trace.
+    /// The changes to a trace.
     fn changes(&self) -> Result<BTreeMap<String, String>, InputError> {
         let mut changes = BTreeMap::new();
         for key in TRACE_KEYS {
@@ -258,7 +258,7 @@ impl Filled<'_> {
         Ok(changes)
     }
 
-    /// What is set in the drive's specification, as TOML writes it.
+    /// The values to set in the drive's specification, as TOML text.
     fn spec(&self) -> Result<BTreeMap<String, String>, InputError> {
         let Some(spec) = self.reader.keys.get("spec") else {
             return Ok(BTreeMap::new());
@@ -298,7 +298,7 @@ impl Filled<'_> {
                 .map_err(wrong)
         };
         if !drawn {
-            // A trace is what it is.
+            // Nothing about a trace is random.
             return Ok(Replications {
                 seed: 0,
                 least: 1,
@@ -345,11 +345,11 @@ impl Filled<'_> {
     }
 }
 
-/// Keys that only a trace has, but for its name; each is a flag of `diskarm simulate`.
+/// Keys that need `trace`; each is a flag of `diskarm simulate`.
 const TRACE_KEYS: &[&str] = &["faster", "fit", "device", "from", "until", "outstanding"];
 
-/// Keys that only what is drawn has, but for the workload.
-const DRAWN_KEYS: &[&str] = &[
+/// Keys that need `workload`.
+const WORKLOAD_KEYS: &[&str] = &[
     "requests",
     "seed",
     "replications",
@@ -357,7 +357,7 @@ const DRAWN_KEYS: &[&str] = &[
     "most_replications",
 ];
 
-/// A single value as TOML writes it.
+/// A single value as TOML text.
 fn written(scalar: &Scalar) -> String {
     match scalar {
         Scalar::Text(text) => toml::Value::String(text.clone()).to_string(),

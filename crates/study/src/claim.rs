@@ -1,4 +1,4 @@
-//! What a study claims, as checks that anybody can repeat: a file a check.
+//! The claims of a study, as checks that anybody can repeat: one file per check.
 
 mod bounds;
 mod crossing;
@@ -25,49 +25,49 @@ mod value;
 use std::fmt;
 use std::sync::Arc;
 
+use diskarm_core::text::InputError;
 use serde::{Deserialize, Serialize};
 
 use crate::axis::Axis;
+use crate::location::Location;
 use crate::metric::Column;
-use crate::place::Place;
 use crate::results::Results;
-use diskarm_core::text::InputError;
 use keys::Keys;
 
-/// A claim of a paper, and how it is checked.
+/// A claim, usually of a paper, and its check.
 #[derive(Clone, Debug, Serialize)]
 pub struct Claim {
     /// The claim, in a sentence.
     pub says: String,
-    /// Where the paper makes it.
+    /// Where the claim is made.
     pub source: String,
-    /// The paper's own number, or what it says.
+    /// The paper's own number, or its words.
     pub theirs: String,
-    /// Why it does not come out, where that was looked into.
+    /// Why it fails, where that was investigated.
     pub known: Option<String>,
     #[serde(skip)]
     check: Arc<dyn Check>,
 }
 
-/// How a claim is checked.
+/// The check of a claim.
 trait Check: fmt::Debug + Send + Sync {
-    /// Holds it against what came of the study.
+    /// Judges the claim by the results of the study.
     fn judge(&self, results: &Results<'_>) -> Judged;
 }
 
-/// What a check says about itself, and how it is read.
-pub struct Info {
-    /// What `check` calls it.
+/// The description of a check, and its reader.
+pub struct CheckInfo {
+    /// Its name, the value of `check`.
     pub name: &'static str,
     /// When a claim holds, in one line.
     pub holds: &'static str,
-    /// What else the claim says, as it is written with its default, and what each means.
+    /// Its other keys, each with its default, and their meanings.
     pub keys: &'static [(&'static str, &'static str)],
     read: fn(&mut Keys<'_>) -> Result<Arc<dyn Check>, InputError>,
 }
 
 /// All checks.
-pub const CHECKS: &[Info] = &[
+pub const CHECKS: &[CheckInfo] = &[
     crossing::INFO,
     gain::INFO,
     interval::INFO,
@@ -81,17 +81,17 @@ pub const CHECKS: &[Info] = &[
     value::INFO,
 ];
 
-/// Whether a claim came out.
+/// Whether a claim holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// In every cell that it speaks of.
+    /// It holds in every cell that it covers.
     Holds,
-    /// A confidence interval reaches over a bound.
+    /// A confidence interval contains a bound.
     Unsure,
-    /// Not in some cell, beyond its interval.
+    /// It fails in some cell by more than the interval.
     Fails,
-    /// None of its cells has a figure.
+    /// None of its cells has the metric.
     NotMeasured,
 }
 
@@ -106,16 +106,16 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// What came of a claim.
+/// The verdict on a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Judged {
-    /// Whether it came out.
+    /// Whether it holds.
     pub verdict: Verdict,
-    /// Our own numbers.
+    /// The numbers measured here.
     pub ours: String,
 }
 
-impl Info {
+impl CheckInfo {
     /// The names of its keys, without their defaults.
     fn key_names(&self) -> Vec<&'static str> {
         let names = self.keys.iter().map(|(written, _)| written.split(' '));
@@ -135,7 +135,7 @@ pub struct JudgedClaim<'s> {
 }
 
 impl Claim {
-    /// Holds it against what came of its study.
+    /// Judges it by the results of its study.
     pub fn judge(&self, results: &Results<'_>) -> Judged {
         self.check.judge(results)
     }
@@ -157,7 +157,7 @@ impl RawClaim {
         self,
         axes: &[Axis],
         columns: &[Column],
-        at: &Place,
+        at: &Location,
     ) -> Result<Claim, InputError> {
         let info = CHECKS.iter().find(|info| info.name == self.check);
         let known: Vec<&str> = CHECKS.iter().map(|info| info.name).collect();

@@ -1,4 +1,4 @@
-//! What can be wrong with a study, told in one line.
+//! Errors of studies; each displays as one line.
 
 use std::fmt;
 use std::io;
@@ -9,7 +9,7 @@ use diskarm_core::text::InputError;
 /// Why a study cannot be read, run or reported. Displays as one line.
 #[derive(Debug)]
 pub enum StudyError {
-    /// The file says something that it cannot.
+    /// The study file is wrong.
     File(InputError),
     /// A cell cannot be simulated.
     Cell {
@@ -18,9 +18,9 @@ pub enum StudyError {
         /// What is wrong, in one line.
         why: String,
     },
-    /// It was told to stop.
+    /// It was stopped.
     Stopped,
-    /// A run in the same folder has not ended.
+    /// Another run uses the same folder.
     Busy(PathBuf),
     /// The results folder was written by another version of the program.
     OtherVersion {
@@ -29,7 +29,7 @@ pub enum StudyError {
         /// The version that wrote it.
         found: String,
     },
-    /// A line of the store is none.
+    /// A line of the store is invalid.
     Store {
         /// The file.
         path: PathBuf,
@@ -44,7 +44,7 @@ pub enum StudyError {
         doing: &'static str,
         /// Which.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
@@ -74,7 +74,7 @@ impl fmt::Display for StudyError {
         match self {
             Self::File(error) => error.fmt(f),
             Self::Cell { place, why } => write!(f, "{place}: {why}"),
-            Self::Stopped => f.write_str("stopped; the same command goes on from there"),
+            Self::Stopped => f.write_str("stopped; the same command continues from there"),
             Self::Busy(path) => write!(
                 f,
                 "{}: found another run in this folder, expected none before it ends",

@@ -1,14 +1,14 @@
-//! What a study draws and tabulates.
+//! Figures and tables of a study.
 
+use diskarm_core::text::InputError;
 use serde::Deserialize;
 
 use crate::axis::Axis;
+use crate::location::Location;
 use crate::metric::{Column, Metric};
-use crate::place::Place;
 use crate::select::{Selection, axis_of};
-use diskarm_core::text::InputError;
 
-/// How an axis of a figure is divided.
+/// The scale of a figure's axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
@@ -24,42 +24,42 @@ pub enum Scale {
 /// A figure: a line for each value of one axis, over the numbers of another.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// What its file is called.
+    /// The name of its file.
     pub name: String,
-    /// What stands above it.
+    /// Its heading.
     pub title: String,
-    /// The axis to the right, whose values are numbers.
+    /// The horizontal axis, whose values are numbers.
     pub x: usize,
-    /// How it is divided.
+    /// Its scale.
     pub x_scale: Scale,
-    /// What is drawn upward.
+    /// The metric on the vertical axis.
     pub y: Metric,
-    /// What stands beside it.
+    /// Its label.
     pub y_label: String,
-    /// How it is divided.
+    /// Its scale.
     pub y_scale: Scale,
-    /// Where it ends at the latest.
+    /// The largest number shown on it.
     pub y_most: Option<f64>,
-    /// The axis of which each value has a line.
+    /// The axis with a line for each value.
     pub series: usize,
-    /// The cells that are drawn.
+    /// The cells to draw.
     pub cells: Selection,
 }
 
-/// A table: a value of one axis to each row, of another to each column.
+/// A table: a row for each value of one axis, a column for each value of another.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What stands above it.
+    /// Its heading.
     pub title: String,
-    /// The axis downward.
+    /// The axis with a row for each value.
     pub rows: usize,
-    /// The axis to the right.
+    /// The axis with a column for each value.
     pub columns: usize,
-    /// What stands in it, a table for each.
+    /// The metrics, each in a table of its own.
     pub metrics: Vec<Metric>,
-    /// The cells that it shows.
+    /// The cells to show.
     pub cells: Selection,
 }
 
@@ -105,7 +105,7 @@ impl RawFigure {
         self,
         axes: &[Axis],
         columns: &[Column],
-        at: &Place,
+        at: &Location,
     ) -> Result<Figure, InputError> {
         let y = Metric::find(&self.y, columns, &at.part("y"))?;
         let x = axis_of(&self.x, axes, &at.part("x"))?;
@@ -144,7 +144,7 @@ impl RawTable {
         self,
         axes: &[Axis],
         columns: &[Column],
-        at: &Place,
+        at: &Location,
     ) -> Result<Table, InputError> {
         let names = match self.metric {
             OneOrMore::One(name) => vec![name],
@@ -171,8 +171,8 @@ impl RawTable {
     }
 }
 
-/// A name that can be part of a file's on every system.
-pub(crate) fn file_name(name: String, at: &Place) -> Result<String, InputError> {
+/// Checks that a name can be part of a file name on every system.
+pub(crate) fn file_name(name: String, at: &Location) -> Result<String, InputError> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     match !name.is_empty() && name.chars().all(fits) && !name.starts_with('.') {
         true => Ok(name),

@@ -1,7 +1,8 @@
-//! A study as its file describes it.
+//! A study as read from its file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use diskarm_core::text::InputError;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -9,46 +10,45 @@ use crate::axis::{Axis, AxisValue, Point, names, points};
 use crate::cell::{Cell, KEYS, Keys, Reader};
 use crate::claim::{Claim, JudgedClaim, RawClaim};
 use crate::figure::{Figure, RawFigure, RawTable, Table};
+use crate::location::StudyText;
 use crate::map::{Map, RawMap};
 use crate::measure::Measure;
 use crate::metric::Column;
-use crate::place::Text;
 use crate::results::Results;
 use crate::scalar::Scalar;
 use crate::select::places;
 use crate::template;
-use diskarm_core::text::InputError;
 
-/// How a study is asked for.
+/// Which form of a study is requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
-    /// Its short form, as `[quick]` says.
+pub struct StudyOptions {
+    /// Whether it is the short form that `[quick]` describes.
     pub quick: bool,
-    /// The values of the axis that takes them from the command line.
+    /// The traces of an axis whose values come from the command line.
     pub traces: Vec<String>,
 }
 
 /// A study: what it varies, what it simulates at each point, what it draws and what it claims.
 #[derive(Clone, Debug)]
 pub struct Study {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// The file, whole.
+    /// The text of its file.
     pub text: String,
-    /// How it was asked for.
-    pub asked: Asked,
-    /// What it is about, in a line.
+    /// The requested form.
+    pub options: StudyOptions,
+    /// Its title.
     pub title: String,
     /// Where it comes from: paper, section, figure.
     pub source: String,
     /// What is simulated, and where it departs from its source.
     pub about: String,
-    /// Where this is its short form, in what that differs from the study itself:
+    /// For the short form, how it differs from the full study:
     /// `requests 1000 instead of 5000`.
     pub differs: Vec<String>,
-    /// Whether an axis has the traces that were asked for.
+    /// Whether the values of an axis are traces from the command line.
     pub takes_traces: bool,
-    /// What it varies; the last varies first.
+    /// What it varies; the last axis varies fastest.
     pub axes: Vec<Axis>,
     /// Its cells, in the order of their points.
     pub cells: Vec<Cell>,
@@ -96,7 +96,7 @@ struct RawAxis {
     values: Spanned<toml::Value>,
 }
 
-/// What an axis has for values where the command line gives them.
+/// The `values` of an axis that takes them from the command line.
 const FROM_FLAGS: &str = "--trace";
 
 impl RawAxis {
@@ -109,18 +109,22 @@ impl Study {
     /// Reads the study `name` from `text`; errors call its file `file`.
     ///
     /// # Errors
-    /// The first thing that is wrong with it, or with its short form, whichever is asked for. Every
-    /// cell is read, though none is simulated. And where a short form is asked for of a study that
-    /// has none.
-    pub fn read(name: &str, text: &str, file: &str, asked: Asked) -> Result<Self, InputError> {
-        let place = Text { file, text };
+    /// The first error in it or in its short form, whichever is requested: every cell is read,
+    /// though none is simulated. Also where the short form is requested of a study without one.
+    pub fn read(
+        name: &str,
+        text: &str,
+        file: &str,
+        options: StudyOptions,
+    ) -> Result<Self, InputError> {
+        let place = StudyText { file, text };
         let parsed = || toml::from_str(text).map_err(|error| place.not_toml(&error));
         let [raw, again]: [Raw; 2] = [parsed()?, parsed()?];
-        if asked.quick && raw.quick.is_none() {
-            let expected = "a [quick] table, which says what the short form is";
+        if options.quick && raw.quick.is_none() {
+            let expected = "a [quick] table, which describes the short form";
             return Err(place.at(&(0..0), "quick").error("nothing", expected));
         }
-        let axes = raw.axis.iter().map(|axis| read_axis(axis, &asked, place));
+        let axes = raw.axis.iter().map(|axis| read_axis(axis, &options, place));
         let axes: Vec<Axis> = axes.collect::<Result<_, _>>()?;
         let form = Form::of(&raw, axes, raw.cell.get_ref(), place)?;
         let figures = form.each("figure", raw.figure, RawFigure::read);
@@ -130,7 +134,7 @@ impl Study {
         let whole = Self {
             name: name.to_owned(),
             text: text.to_owned(),
-            asked,
+            options,
             title: raw.title,
             source: raw.source,
             about: raw.about.trim().to_owned(),
@@ -144,7 +148,7 @@ impl Study {
             cells: form.cells,
             columns: form.columns,
         };
-        let is_quick = whole.asked.quick;
+        let is_quick = whole.options.quick;
         match again.quick.clone() {
             Some(quick) => {
                 let short = whole.clone().shortened(quick, again, place)?;
@@ -155,15 +159,15 @@ impl Study {
     }
 
     /// Its short form, as `quick` says.
-    fn shortened(self, quick: Keys, raw: Raw, place: Text<'_>) -> Result<Self, InputError> {
+    fn shortened(self, quick: Keys, raw: Raw, text: StudyText<'_>) -> Result<Self, InputError> {
         let (mut keys, mut axes) = (raw.cell.get_ref().clone(), self.axes);
-        let mut differs = shorten(quick, &mut keys, &mut axes, place)?;
-        let form = Form::of(&raw, axes, &keys, place)?;
+        let mut differs = shorten(quick, &mut keys, &mut axes, text)?;
+        let form = Form::of(&raw, axes, &keys, text)?;
         if form.cells.len() != self.cells.len() {
             let (few, all) = (form.cells.len(), self.cells.len());
             differs.insert(0, format!("{few} of its {all} cells"));
         }
-        // What is sound in the study itself and not here speaks of what is left out.
+        // What is valid in the full study and not here refers to values that are left out.
         let figures = form.each("figure", raw.figure, RawFigure::read);
         let maps = form.each("map", raw.map, RawMap::read);
         let tables = form.each("table", raw.table, RawTable::read);
@@ -184,7 +188,7 @@ impl Study {
         })
     }
 
-    /// Its claims, held against its results.
+    /// Its claims, judged by its results.
     pub fn judge(&self, results: &Results<'_>) -> Vec<JudgedClaim<'_>> {
         let claims = self.claims.iter();
         let judged = claims.map(|claim| JudgedClaim {
@@ -194,55 +198,64 @@ impl Study {
         judged.collect()
     }
 
-    /// Whether no cell has a second run, so that nothing has an interval.
+    /// Whether no cell can have a second run, so that there are no intervals.
     pub fn has_single_runs(&self) -> bool {
         self.cells.iter().all(|cell| cell.replications.most == 1)
     }
 }
 
-/// What a study simulates, in its whole or its short form.
+/// What a study simulates, in its full or its short form.
 struct Form<'a> {
     axes: Vec<Axis>,
     cells: Vec<Cell>,
     columns: Vec<Column>,
-    place: Text<'a>,
+    text: StudyText<'a>,
 }
 
 impl<'a> Form<'a> {
-    fn of(raw: &Raw, axes: Vec<Axis>, keys: &Keys, place: Text<'a>) -> Result<Self, InputError> {
-        check_names(&axes, &raw.axis, keys, place)?;
-        let cells = cells(&axes, keys, place)?;
-        let columns = columns(&cells, &axes, &raw.columns, place)?;
+    fn of(
+        raw: &Raw,
+        axes: Vec<Axis>,
+        keys: &Keys,
+        text: StudyText<'a>,
+    ) -> Result<Self, InputError> {
+        check_names(&axes, &raw.axis, keys, text)?;
+        let cells = cells(&axes, keys, text)?;
+        let columns = columns(&cells, &axes, &raw.columns, text)?;
         Ok(Self {
             axes,
             cells,
             columns,
-            place,
+            text,
         })
     }
 
-    /// Each of several parts of one kind that speak of it.
+    /// Reads all figures, maps, tables or claims.
     fn each<R, T>(
         &self,
         kind: &str,
         raws: Vec<Spanned<R>>,
-        read: impl Fn(R, &[Axis], &[Column], &crate::place::Place) -> Result<T, InputError>,
+        read: impl Fn(R, &[Axis], &[Column], &crate::location::Location) -> Result<T, InputError>,
     ) -> Vec<Result<T, InputError>> {
         let parts = raws.into_iter().enumerate().map(|(number, raw)| {
-            let at = self.place.at(&raw.span(), format!("{kind}[{number}]"));
+            let at = self.text.at(&raw.span(), format!("{kind}[{number}]"));
             read(raw.into_inner(), &self.axes, &self.columns, &at)
         });
         parts.collect()
     }
 }
 
-fn read_axis(raw: &Spanned<RawAxis>, asked: &Asked, text: Text<'_>) -> Result<Axis, InputError> {
+fn read_axis(
+    raw: &Spanned<RawAxis>,
+    options: &StudyOptions,
+    text: StudyText<'_>,
+) -> Result<Axis, InputError> {
     let raw = raw.get_ref();
     let name = raw.name.get_ref();
     let at = text.at(&raw.values.span(), format!("axis.{name}.values"));
     let values: Vec<AxisValue> = match raw.values.get_ref() {
         toml::Value::String(word) if word == FROM_FLAGS => {
-            let traces = asked.traces.iter().map(|trace| AxisValue {
+            let traces = options.traces.iter().map(|trace| AxisValue {
                 value: Scalar::Text(trace.clone()),
                 label: file_stem(trace),
                 fields: BTreeMap::new(),
@@ -283,7 +296,7 @@ fn read_axis(raw: &Spanned<RawAxis>, asked: &Asked, text: Text<'_>) -> Result<Ax
     })
 }
 
-/// A path without its folders.
+/// The last part of a path.
 fn file_stem(path: &str) -> String {
     let name = std::path::Path::new(path).file_name();
     name.map_or_else(
@@ -312,13 +325,13 @@ fn axis_value(value: &toml::Value) -> Option<AxisValue> {
     })
 }
 
-/// Replaces what `[quick]` says, and leaves the values of axes that it keeps; tells which keys have
-/// changed.
+/// Replaces the keys in `[quick]`, and keeps only the values of axes that it lists. Returns the
+/// changes.
 fn shorten(
     mut quick: Keys,
     keys: &mut Keys,
     axes: &mut [Axis],
-    text: Text<'_>,
+    text: StudyText<'_>,
 ) -> Result<Vec<String>, InputError> {
     if let Some(kept) = quick.remove("axes") {
         let at = text.at(&kept.span(), "quick.axes");
@@ -354,12 +367,13 @@ fn shorten(
     Ok(differs)
 }
 
-/// Every key is known; every placeholder is an axis or a field; every axis is referred to.
+/// Checks that every key is known, that every placeholder is an axis or a field, and that every
+/// axis is used.
 fn check_names(
     axes: &[Axis],
     raw: &[Spanned<RawAxis>],
     keys: &Keys,
-    text: Text<'_>,
+    text: StudyText<'_>,
 ) -> Result<(), InputError> {
     let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
     for (axis, raw) in axes.iter().zip(raw) {
@@ -412,7 +426,7 @@ fn strings(value: &toml::Value) -> Vec<&str> {
     }
 }
 
-fn cells(axes: &[Axis], keys: &Keys, text: Text<'_>) -> Result<Vec<Cell>, InputError> {
+fn cells(axes: &[Axis], keys: &Keys, text: StudyText<'_>) -> Result<Vec<Cell>, InputError> {
     let reader = Reader { text, axes, keys };
     let points: Vec<Point> = points(axes);
     let cells: Vec<Cell> = points
@@ -432,7 +446,7 @@ fn columns(
     cells: &[Cell],
     axes: &[Axis],
     derived: &BTreeMap<String, Spanned<String>>,
-    text: Text<'_>,
+    text: StudyText<'_>,
 ) -> Result<Vec<Column>, InputError> {
     let measure: Measure = cells[0].inputs.measure;
     let measured = measure.info().columns.iter();

@@ -1,4 +1,4 @@
-//! Files that are written as a whole or not at all.
+//! Writes files completely or not at all.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::error::StudyError;
 
-/// Writes `bytes` to `path`: beside it first, then renamed.
+/// Writes `bytes` to a new file next to `path`, then renames it.
 ///
 /// # Errors
 /// When either cannot be written; `path` is then as it was.
@@ -23,7 +23,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), StudyError> {
     };
     let written = write();
     written.map_err(|source| {
-        // The reason why it failed is worth more than that of a leftover.
+        // The first error matters more than a leftover file.
         let _ = fs::remove_file(beside);
         StudyError::cannot_write(path, source)
     })

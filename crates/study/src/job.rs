@@ -1,4 +1,4 @@
-//! A cell made ready to run: its drive, its policy, its requests, and what tells it from others.
+//! A cell prepared to run: its drive, its policy, its requests, and the keys of its runs.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,27 +16,27 @@ use diskarm_trace::adapt::{Factor, parse_instant};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::cell::{Inputs, Source};
+use crate::cell::{CellInput, Inputs};
 use crate::error::StudyError;
 use crate::measure::{Figures, Measure, Stop};
 
-/// A cell made ready to run.
+/// A cell prepared to run.
 pub(crate) struct Job {
     inputs: Inputs,
     model: Arc<Model>,
     policy: PolicyConfig,
     input: Input,
-    /// The digest of the trace, where there is one.
+    /// The digest of its trace, if any.
     trace: Option<Arc<str>>,
 }
 
-/// A drive's name, and what is set in its specification.
-type Kind = (String, Vec<(String, String)>);
+/// A drive's name, and the values to set in its specification.
+type ModelKey = (String, Vec<(String, String)>);
 
-/// Drives and traces that several cells share.
+/// Drives and digests of traces that several cells share.
 #[derive(Default)]
 pub(crate) struct Shared {
-    models: BTreeMap<Kind, Arc<Model>>,
+    models: BTreeMap<ModelKey, Arc<Model>>,
     traces: BTreeMap<String, Arc<str>>,
 }
 
@@ -48,7 +48,7 @@ impl Job {
         let policy: PolicyConfig =
             PolicyConfig::parse(&inputs.policy, "cell.policy").map_err(|e| e.to_string())?;
         let (input, trace) = match &inputs.source {
-            Source::Drawn { workload, requests } => {
+            CellInput::Drawn { workload, requests } => {
                 let workload = model.workload(workload);
                 let workload = workload.map_err(|error| error.calling("cell.workload"));
                 let workload = workload.map_err(|error| error.to_string())?;
@@ -58,7 +58,7 @@ impl Job {
                 };
                 (Input::Drawn(drawn), None)
             }
-            Source::Traced { trace, changes } => {
+            CellInput::Traced { trace, changes } => {
                 let digest = shared.trace(trace)?;
                 (Input::Traced(traced(trace, changes)?), Some(digest))
             }
@@ -72,17 +72,17 @@ impl Job {
         })
     }
 
-    /// The digest of its drive's specification, with what the study sets in it.
+    /// The digest of its drive's specification, including the values that the study sets.
     pub(crate) fn specification_digest(&self) -> String {
         hex(&Sha256::digest(self.model.text.as_bytes()))
     }
 
-    /// The digest of its trace, where there is one.
+    /// The digest of its trace, if any.
     pub(crate) fn trace_digest(&self) -> Option<&str> {
         self.trace.as_deref()
     }
 
-    /// Measures it once, with the requests that `seed` gives.
+    /// Measures one run, with the requests of `seed`.
     ///
     /// # Errors
     /// What is wrong with it, in a line.
@@ -102,8 +102,8 @@ impl Job {
         self.inputs.measure.run(&simulation, stop)
     }
 
-    /// What tells a run of it from every other: which build made it, and a digest of all else that
-    /// its figures depend on. Files count by what is in them, wherever they are.
+    /// The key of a run: the build, and a digest of everything else that the results depend on.
+    /// Files count by their content, not by their path.
     pub(crate) fn key(&self, seed: u64) -> String {
         #[derive(Serialize)]
         struct Identity<'a> {
@@ -117,7 +117,7 @@ impl Job {
         }
         #[derive(Serialize)]
         enum Requests<'a> {
-            /// A workload as it was read, so that its file counts and its spelling does not.
+            /// The parsed workload, so that its meaning counts and its spelling does not.
             Drawn(String, u64),
             Traced(&'a str, &'a BTreeMap<String, String>),
         }
@@ -134,10 +134,10 @@ impl Job {
             (Input::Drawn(drawn), _) => {
                 Requests::Drawn(format!("{:?}", drawn.workload), drawn.requests_count())
             }
-            (Input::Traced(_), Source::Traced { trace, changes }) => {
+            (Input::Traced(_), CellInput::Traced { trace, changes }) => {
                 Requests::Traced(self.trace.as_deref().unwrap_or(trace), changes)
             }
-            (Input::Traced(_), Source::Drawn { .. }) => unreachable!("made of its source"),
+            (Input::Traced(_), CellInput::Drawn { .. }) => unreachable!("made of its source"),
         };
         let identity = Identity {
             specification: &self.model.text,
@@ -198,7 +198,7 @@ fn edited(base: &Model, spec: &[(String, String)]) -> Result<Model, String> {
     Model::read(text, &name).map_err(|error| error.to_string())
 }
 
-/// The digest of these files one behind the other.
+/// The digest of these files in order.
 fn digest(paths: &[PathBuf]) -> Result<String, String> {
     let mut hasher = Sha256::new();
     for path in paths {
@@ -240,7 +240,7 @@ fn traced(trace: &str, changes: &BTreeMap<String, String>) -> Result<Traced, Str
     Ok(traced)
 }
 
-/// Makes one change; else says what would have been one.
+/// Makes one change; the error is what was expected.
 fn change(traced: &mut Traced, key: &str, text: &str) -> Result<(), &'static str> {
     let time = "a time since the trace's zero, such as \"90 s\"";
     match key {
@@ -280,7 +280,7 @@ fn fitting(text: &str) -> Option<Fitting> {
     }
 }
 
-/// The error that a cell has.
+/// An error in the cell at `place`.
 pub(crate) fn cell_error(place: String) -> impl FnOnce(String) -> StudyError {
     move |why| StudyError::Cell { place, why }
 }

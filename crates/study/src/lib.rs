@@ -7,7 +7,7 @@
 //! The modules form layers; a module imports only those before it:
 //!
 //! ```text
-//! version < scalar < error < place < template < axis < metric < select < measure < cell <
+//! version < scalar < error < location < template < axis < metric < select < measure < cell <
 //! results < claim < verdicts < figure < map < file < studies < job < files < store < runner <
 //! output < report
 //! ```
@@ -20,11 +20,11 @@ pub mod figure;
 pub mod file;
 mod files;
 mod job;
+mod location;
 pub mod map;
 pub mod measure;
 pub mod metric;
 mod output;
-mod place;
 pub mod report;
 pub mod results;
 pub mod runner;
@@ -38,11 +38,11 @@ mod version;
 
 pub use claim::{Claim, Judged, JudgedClaim, Verdict};
 pub use error::StudyError;
-pub use file::{Asked, Study};
+pub use file::{Study, StudyOptions};
 pub use report::Report;
 pub use results::{Estimate, Results};
 pub use runner::{Runner, compute};
-pub use store::{Store, Stored};
+pub use store::{Store, StoredRun};
 pub use verdicts::Count;
 
 pub use version::{BUILD, VERSION, VERSION_AND_BUILD};

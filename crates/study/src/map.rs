@@ -1,34 +1,34 @@
-//! What a study draws as a map.
+//! Maps of a study.
 
+use diskarm_core::text::InputError;
 use serde::Deserialize;
 
 use crate::axis::Axis;
 use crate::figure::file_name;
+use crate::location::Location;
 use crate::metric::{Column, Metric};
-use crate::place::Place;
 use crate::select::{Selection, axis_of};
-use diskarm_core::text::InputError;
 
 /// A map: several metrics, one above the other, over the numbers of an axis.
 #[derive(Clone, Debug)]
 pub struct Map {
-    /// What its file is called.
+    /// The name of its file.
     pub name: String,
-    /// What stands above it.
+    /// Its heading.
     pub title: String,
-    /// The axis to the right, whose values are numbers.
+    /// The horizontal axis, whose values are numbers.
     pub x: usize,
-    /// A row each, all of one height, from the bottom to the top.
+    /// The metrics, one row each, from bottom to top; all rows have the same height.
     pub y: Vec<Metric>,
-    /// What stands beside them.
+    /// The label of the vertical axis.
     pub y_label: String,
-    /// The number at the top, above 0, which is at the bottom.
+    /// The number at the top of the vertical axis; it begins at 0.
     pub y_most: f64,
-    /// What the colours tell.
+    /// What the colours mean.
     pub values: String,
-    /// Where one colour ends and the next begins, ascending.
+    /// The bounds between the colours, ascending.
     pub bounds: Vec<f64>,
-    /// The cells that are drawn.
+    /// The cells to draw.
     pub cells: Selection,
 }
 
@@ -52,7 +52,7 @@ impl RawMap {
         self,
         axes: &[Axis],
         columns: &[Column],
-        at: &Place,
+        at: &Location,
     ) -> Result<Map, InputError> {
         let metrics = self.y.iter();
         let metrics = metrics.map(|name| Metric::find(name, columns, &at.part("y")));
@@ -91,8 +91,7 @@ impl RawMap {
     }
 }
 
-/// Whether the values of `axis` at the places that are kept are numbers which can have rims
-/// between them.
+/// Whether the kept values of `axis` are two or more different numbers.
 fn has_width(axis: &Axis, is_kept: impl Fn(usize) -> bool) -> bool {
     let kept = axis.values.iter().enumerate();
     let kept = kept.filter(|(place, _)| is_kept(*place));

@@ -1,4 +1,4 @@
-//! What is measured of a cell: a table of measures, a file each.
+//! The measures: what a run of a cell measures. One file per measure.
 
 mod access;
 mod alone;
@@ -8,34 +8,34 @@ mod responses;
 
 use std::ops::ControlFlow;
 
+use diskarm_core::text::InputError;
 use diskarm_simulate::Simulation;
 use serde::{Serialize, Serializer};
 
-use crate::place::Place;
-use diskarm_core::text::InputError;
+use crate::location::Location;
 
-/// What a measure says about itself.
+/// The description of a measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Info {
-    /// What `measure` calls it.
+pub struct MeasureInfo {
+    /// Its name, the value of `measure`.
     pub name: &'static str,
-    /// In one line.
+    /// What it measures, in one line.
     pub summary: &'static str,
-    /// What it measures: names that end in their units, and what figures call them. The first is
-    /// the one that `until_ci95` speaks of.
+    /// Its columns: names that end in their units, and titles in figures. `until_ci95` applies to
+    /// the first.
     pub columns: &'static [(&'static str, &'static str)],
 }
 
-/// A way to measure.
+/// A measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// What requests took.
+    /// Response times and their parts.
     Responses,
-    /// What reaching places takes.
+    /// The time to reach blocks.
     Access,
-    /// What policies choose.
+    /// The choices of a policy.
     Choices,
-    /// What requests take that all wait at once.
+    /// The time to serve requests that all wait at once.
     Drain,
 }
 
@@ -47,14 +47,14 @@ const ALL: &[Measure] = &[
     Measure::Drain,
 ];
 
-/// What each of them says about itself.
-pub fn infos() -> impl Iterator<Item = &'static Info> {
+/// The descriptions of all measures.
+pub fn infos() -> impl Iterator<Item = &'static MeasureInfo> {
     ALL.iter().map(|measure| measure.info())
 }
 
 impl Measure {
-    /// What it says about itself.
-    pub fn info(self) -> &'static Info {
+    /// Its description.
+    pub fn info(self) -> &'static MeasureInfo {
         match self {
             Self::Responses => &responses::INFO,
             Self::Access => &access::INFO,
@@ -63,7 +63,7 @@ impl Measure {
         }
     }
 
-    /// Runs a cell once: `simulation`, whose requests are those of the run's seed.
+    /// Measures one run; `simulation` has the requests of the run's seed.
     ///
     /// # Errors
     /// Why the cell cannot be simulated, in a line.
@@ -80,7 +80,7 @@ impl Measure {
         }
     }
 
-    pub(crate) fn find(name: &str, at: &Place) -> Result<Self, InputError> {
+    pub(crate) fn find(name: &str, at: &Location) -> Result<Self, InputError> {
         let found = ALL.iter().find(|measure| measure.info().name == name);
         let known: Vec<&str> = ALL.iter().map(|measure| measure.info().name).collect();
         found
@@ -95,16 +95,16 @@ impl Serialize for Measure {
     }
 }
 
-/// Asked now and then during a run whether to continue.
+/// Called now and then during a run; says whether to continue.
 pub(crate) type Stop<'a> = &'a (dyn Fn() -> ControlFlow<()> + Sync);
 
-/// What a run measured.
+/// The outcome of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Figures {
-    /// A number to each column of the measure; `None` where there is none.
+    /// A number for each column of the measure; `None` where it does not exist.
     Measured(Vec<Option<f64>>),
-    /// Requests came faster than they were served.
+    /// Requests arrived faster than they were served.
     Saturated,
-    /// It was told to stop.
+    /// It was stopped.
     Stopped,
 }

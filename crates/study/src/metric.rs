@@ -1,17 +1,18 @@
-//! What is measured of each cell, by name.
+//! Metrics: the columns of the results.
 
-use crate::place::Place;
-use crate::template::{self, names};
 use diskarm_core::text::InputError;
+
+use crate::location::Location;
+use crate::template::{self, names};
 
 /// A column of the results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Ends in its unit, where it has one: `response_ms_mean`.
+    /// Its name, which ends in its unit if it has one: `response_ms_mean`.
     pub name: String,
-    /// What figures call it.
+    /// Its title in figures.
     pub title: String,
-    /// `None` for what the runs give; else what it is a product of.
+    /// The product that defines it; `None` for a column that is measured.
     derived: Option<Derived>,
 }
 
@@ -22,12 +23,12 @@ struct Derived {
     expression: String,
 }
 
-/// A column, by its place.
+/// The index of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metric(pub usize);
 
 impl Column {
-    /// One that the runs give.
+    /// A measured column.
     pub(crate) fn measured(name: &str, title: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -42,7 +43,7 @@ impl Column {
         expression: &str,
         columns: &[Self],
         fields: &[&str],
-        at: &Place,
+        at: &Location,
     ) -> Result<Self, InputError> {
         let wrong = |expected: &str| at.error(format!("{expression:?}"), expected);
         if columns.iter().any(|column| column.name == name) {
@@ -72,8 +73,8 @@ impl Column {
         })
     }
 
-    /// What it is a multiple of, and how much, where `number` gives the numbers of the cell;
-    /// `None` for what the runs give.
+    /// The column that it is a multiple of, and the factor, where `number` returns the numbers of
+    /// the cell; `None` for a measured column.
     pub(crate) fn multiple(
         &self,
         columns: &[Self],
@@ -85,7 +86,7 @@ impl Column {
             true => Some(1.0),
             false => number(name),
         };
-        // Where a field is no number in this cell, nothing can be said of it.
+        // Undefined where a field is not a number in this cell.
         let factor = template::product(expression, number).unwrap_or(f64::NAN);
         Some((*of, factor))
     }
@@ -93,7 +94,7 @@ impl Column {
 
 impl Metric {
     /// The column called `name`.
-    pub(crate) fn find(name: &str, columns: &[Column], at: &Place) -> Result<Self, InputError> {
+    pub(crate) fn find(name: &str, columns: &[Column], at: &Location) -> Result<Self, InputError> {
         let place = columns.iter().position(|column| column.name == name);
         let place = place.map(Self);
         place.ok_or_else(|| at.unknown(name, "a metric that is measured", &known(columns)))

@@ -1,4 +1,4 @@
-//! Results as files: a row to each cell and metric, and everything as JSON.
+//! Results as files: CSV with a row for each cell and metric, and everything as JSON.
 
 use std::fmt::Write;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::scalar::Scalar;
 use crate::version::{BUILD, VERSION};
 
 impl Study {
-    /// Writes `results.csv` and `results.json` into `folder`, each as a whole or not at all.
+    /// Writes `results.csv` and `results.json` into `folder`, each completely or not at all.
     ///
     /// # Errors
     /// When one cannot be written.
@@ -26,17 +26,17 @@ impl Study {
         replace(&folder.join("results.json"), self.json(results).as_bytes())
     }
 
-    /// The title of another study whose results `folder` holds, if it does: studies are identified
-    /// by their titles, as their files may be edited and moved. Writing there replaces them; its
-    /// runs stay, so that it writes them again without simulating.
+    /// The title of another study whose results are in `folder`, if any. Studies are identified by
+    /// their titles, as their files may be edited and moved. Writing replaces these results, but
+    /// not the other study's runs, so that they can be written again without simulating.
     pub fn replaces(&self, folder: &Path) -> Option<String> {
-        // What cannot be read is reported when it is written.
+        // Errors are reported when the results are written.
         let text = fs::read_to_string(folder.join("results.json")).ok()?;
         let owner: Owner = serde_json::from_str(&text).ok()?;
         (owner.title != self.title).then_some(owner.title)
     }
 
-    /// A row to each cell and metric: the labels of the axes, `metric`, `mean`,
+    /// A row for each cell and metric: the labels of the axes, `metric`, `mean`,
     /// `ci95_half_width`, `replications`, and `saturated`. A saturated cell has one row, without a
     /// metric.
     pub fn csv(&self, results: &Results<'_>) -> String {
@@ -73,8 +73,8 @@ impl Study {
         text
     }
 
-    /// Everything: the study's inputs cell by cell, their figures with those of each replication,
-    /// and the claims.
+    /// Everything as JSON: the inputs of each cell, its metrics in each replication, and the
+    /// claims.
     pub fn json(&self, results: &Results<'_>) -> String {
         let cells = self
             .cells
@@ -107,7 +107,7 @@ impl Study {
             title: &self.title,
             version: VERSION,
             sources: BUILD,
-            quick: self.asked.quick,
+            quick: self.options.quick,
             cells: cells.collect(),
             claims: self.judge(results),
         };
@@ -115,7 +115,7 @@ impl Study {
     }
 }
 
-/// The part of `results.json` that says whose it is.
+/// The part of `results.json` that identifies the study.
 #[derive(Deserialize)]
 struct Owner {
     title: String,
@@ -126,7 +126,7 @@ struct Out<'a> {
     study: &'a str,
     title: &'a str,
     version: &'a str,
-    /// A digest of the sources that simulated.
+    /// A digest of the program's sources.
     sources: &'a str,
     quick: bool,
     cells: Vec<CellOut<'a>>,
@@ -143,7 +143,7 @@ struct CellOut<'a> {
     figures: Map<'a, &'a Estimate>,
 }
 
-/// An object whose keys keep their order.
+/// A JSON object that keeps the order of its keys.
 struct Map<'a, T>(Vec<(&'a str, T)>);
 
 impl<'a, T> FromIterator<(&'a str, T)> for Map<'a, T> {
@@ -158,7 +158,7 @@ impl<T: Serialize> Serialize for Map<'_, T> {
     }
 }
 
-/// A field of CSV, in quotes where it needs them.
+/// A CSV field, quoted where necessary.
 fn field(text: &str) -> String {
     match text.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),

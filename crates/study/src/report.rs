@@ -1,4 +1,4 @@
-//! What came of a study, for people: one page that opens anywhere, and its figures as files.
+//! The report of a study: one page that opens anywhere, and its figures as files.
 
 mod again;
 mod claims;
@@ -7,7 +7,7 @@ mod figures;
 mod html;
 mod maps;
 mod number;
-mod parts;
+mod planes;
 mod tables;
 
 use std::fs;
@@ -26,8 +26,8 @@ use claims::Claims;
 use drawing::Names;
 use html::Html;
 
-/// A report: a page of HTML that needs no other file and no network, and the drawings in it. The
-/// same results give the same bytes.
+/// A report: an HTML page that needs no other file and no network, and the drawings in it. The same
+/// results give the same bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// The page, which is well-formed XML too.
@@ -36,14 +36,14 @@ pub struct Report {
     pub drawings: Vec<Drawing>,
 }
 
-/// A part of the page: what links call it, its heading, and what it holds.
+/// A section of the page: its id, its heading and its content.
 type Section = (&'static str, &'static str, Html);
 
 impl Report {
     /// The report of a study and its results.
     ///
     /// # Errors
-    /// When a drive's specification or a trace, whose digests it tells, can no longer be read.
+    /// When a drive's specification or a trace, whose digests it shows, can no longer be read.
     pub fn of(study: &Study, results: &Results<'_>) -> Result<Self, StudyError> {
         let inputs = Inputs::of(study, results)?;
         let claims = Claims::of(study, results);
@@ -65,7 +65,7 @@ impl Report {
         if !saturated.is_empty() {
             sections.push(("saturated", "Saturated cells", listed(&saturated)));
         }
-        sections.push(("again", "To run it again", inputs.told(study)));
+        sections.push(("again", "To run it again", inputs.html(study)));
         let head = head(study, results, &claims, inputs.runs());
         Ok(Self {
             html: page(&study.title, head, sections),
@@ -73,7 +73,7 @@ impl Report {
         })
     }
 
-    /// Writes `report.html`, and `figures/*.svg` and `*.png`, into `folder`, each as a whole or
+    /// Writes `report.html`, and `figures/*.svg` and `*.png`, into `folder`, each completely or
     /// not at all.
     ///
     /// # Errors
@@ -125,7 +125,7 @@ fn page(title: &str, head: Html, sections: Vec<Section>) -> String {
     format!("<!DOCTYPE html>\n{}\n", page.into_string())
 }
 
-/// Title, source, and how it came out.
+/// The title, the source and a summary.
 fn head(study: &Study, results: &Results<'_>, claims: &Claims<'_>, runs: usize) -> Html {
     let paragraph = |class: &str, words: String| Html::with("p", &[("class", class)], words);
     let outcomes = results.outcomes.iter();
@@ -135,7 +135,7 @@ fn head(study: &Study, results: &Results<'_>, claims: &Claims<'_>, runs: usize) 
     if saturated > 0 {
         cells += &format!("; {saturated} saturated");
     }
-    if let Some(wide) = results.wide_told() {
+    if let Some(wide) = results.wide_text() {
         cells += &format!("; {wide}");
     }
     if study.has_single_runs() {
@@ -146,10 +146,10 @@ fn head(study: &Study, results: &Results<'_>, claims: &Claims<'_>, runs: usize) 
     summary.extend(to_look_at.map(|links| Html::with("p", &[("class", "links")], links)));
     summary.push(paragraph("cells", cells));
     let mut class = "summary";
-    if study.asked.quick {
+    if study.options.quick {
         class = "summary warning";
         let differs = match &study.differs[..] {
-            [] => "no different from the study itself".to_owned(),
+            [] => "no different from the full study".to_owned(),
             differs => format!("{}; claims may come out otherwise", differs.join(", ")),
         };
         summary.push(paragraph(
@@ -172,7 +172,7 @@ fn head(study: &Study, results: &Results<'_>, claims: &Claims<'_>, runs: usize) 
     )
 }
 
-/// Paragraphs without the line ends of the file within them.
+/// Text without the line ends within its paragraphs.
 fn reflowed(text: &str) -> String {
     let paragraphs = text.split("\n\n").map(|paragraph| {
         let lines: Vec<&str> = paragraph.lines().map(str::trim).collect();
@@ -187,7 +187,7 @@ fn figure(drawing: &Drawing) -> Html {
         "details",
         [Html::element("summary", summary), drawing.numbers.clone()],
     );
-    // Which of both is shown the style sheet says.
+    // The style sheet selects which one is shown.
     let drawn = [("wide", &drawing.svg), ("narrow", &drawing.narrow_svg)];
     let drawn = drawn.map(|(class, svg)| {
         let class = format!("drawn {class}");
@@ -201,22 +201,22 @@ fn figure(drawing: &Drawing) -> Html {
     )
 }
 
-/// The cells in which requests came faster than they were served. Neighbours along the last axis
-/// are one line: `policy = SSTF, rate = 80, 90, 100`.
+/// The saturated cells. Neighbours along the last axis share a line:
+/// `policy = SSTF, rate = 80, 90, 100`.
 fn saturated(results: &Results<'_>) -> Vec<String> {
     let cells = results.cells.iter().zip(&results.outcomes);
     let saturated = cells.filter(|(_, outcome)| outcome.is_saturated);
     let points: Vec<&Point> = saturated.map(|(cell, _)| &cell.point).collect();
     let shared = |point: &Point| point[..point.len().saturating_sub(1)].to_vec();
     let lines = points.chunk_by(|one, next| shared(one) == shared(next));
-    let told = lines.map(|line| {
+    let labels = lines.map(|line| {
         let others = line[1..].iter().filter_map(|point| {
             let (axis, place) = results.axes.iter().zip(point.iter()).next_back()?;
             Some(format!(", {}", axis.values[*place].label))
         });
         describe(results.axes, line[0]) + &others.collect::<String>()
     });
-    told.collect()
+    labels.collect()
 }
 
 fn listed(cells: &[String]) -> Html {
@@ -224,7 +224,7 @@ fn listed(cells: &[String]) -> Html {
     Html::from([
         Html::element(
             "p",
-            "There requests came faster than they were served: these cells have no figures.",
+            "Requests arrived faster than they were served: these cells have no metrics.",
         ),
         Html::element("ul", items.collect::<Html>()),
     ])

@@ -1,4 +1,4 @@
-//! What came of a study: for each cell and metric a mean with its interval.
+//! The results of a study: a mean with its interval for each cell and metric.
 
 use diskarm_core::stats::student::t95_factor;
 use serde::Serialize;
@@ -10,12 +10,12 @@ use crate::metric::{Column, Metric};
 /// A mean over replications.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Estimate {
-    /// Of the replications; of a largest value (`_max`), the largest.
+    /// The mean of the replications; for a maximum (`_max`), the largest of them.
     pub mean: f64,
-    /// Half the width of Student's 95 % interval of the mean; `None` below two replications, and
-    /// of a largest value.
+    /// Half the width of Student's 95 % interval of the mean; `None` with fewer than two
+    /// replications, and for a maximum.
     pub half_width: Option<f64>,
-    /// The figure of each replication.
+    /// The value of each replication.
     pub runs: Vec<f64>,
 }
 
@@ -30,7 +30,7 @@ impl Estimate {
         })
     }
 
-    /// A number of which no more is known.
+    /// A number without an interval.
     pub(crate) fn exact(mean: f64) -> Self {
         Self {
             mean,
@@ -39,7 +39,7 @@ impl Estimate {
         }
     }
 
-    /// Half the width of the interval of the mean of independent values; `None` below two.
+    /// Half the width of the 95 % interval of the mean of independent values; `None` below two.
     fn half_width(values: &[f64], mean: f64) -> Option<f64> {
         let degrees = values.len().checked_sub(1).filter(|degrees| *degrees > 0)?;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
@@ -57,13 +57,13 @@ impl Estimate {
         })
     }
 
-    /// Whether its interval reaches no further than `share` of it to either side.
+    /// Whether half the width of its interval is at most `share` of the mean.
     pub(crate) fn is_narrow(&self, share: f64) -> bool {
         self.half_width
             .is_some_and(|half| half <= share * self.mean)
     }
 
-    /// Times `factor`, at least 0.
+    /// The estimate times `factor`, which is at least 0.
     fn times(&self, factor: f64) -> Self {
         Self {
             mean: self.mean * factor,
@@ -73,18 +73,19 @@ impl Estimate {
     }
 }
 
-/// What came of a cell.
+/// The outcome of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// The seeds of its replications, as far as they count.
+    /// The seeds of its replications.
     pub seeds: Vec<u64>,
-    /// Whether requests came faster than they were served in one of them: then it has no figures.
+    /// Whether requests arrived faster than they were served in one of them: then it has no
+    /// metrics.
     pub is_saturated: bool,
-    /// An estimate to each column of the study.
+    /// An estimate for each column of the study.
     figures: Vec<Option<Estimate>>,
 }
 
-/// What came of a study.
+/// The results of a study.
 #[derive(Clone, Debug)]
 pub struct Results<'s> {
     /// What the study varies.
@@ -97,17 +98,17 @@ pub struct Results<'s> {
     pub outcomes: Vec<Outcome>,
 }
 
-/// What the replications of a cell gave: a number to each column of the measure.
+/// The runs of a cell.
 pub(crate) enum Replicated {
-    /// In the order of the replications.
+    /// For each replication, a number for each column of the measure.
     Measured(Vec<Vec<Option<f64>>>),
-    /// One of them could not keep up.
+    /// One of them was saturated.
     Saturated,
 }
 
 impl<'s> Results<'s> {
-    /// The cells that had their most replications before their interval was as narrow as the study
-    /// asks: how many, and of the widest the half width as a share of the mean.
+    /// The cells that reached the maximum number of replications before their interval was as
+    /// narrow as requested: how many, and the widest half width as a share of its mean.
     pub fn wide(&self) -> Option<(usize, f64)> {
         let cells = self.cells.iter().zip(&self.outcomes);
         let wide = cells.filter_map(|(cell, outcome)| {
@@ -124,15 +125,15 @@ impl<'s> Results<'s> {
             .reduce(|all, one| (all.0 + 1, all.1.max(one.1)))
     }
 
-    /// The same in words, for those that count cells.
-    pub fn wide_told(&self) -> Option<String> {
+    /// The same as text, for summaries.
+    pub fn wide_text(&self) -> Option<String> {
         self.wide().map(|(count, widest)| {
             let percent = 100.0 * widest;
             format!("{count} short of until_ci95, the widest \u{b1} {percent:.0} %")
         })
     }
 
-    /// The results of `cells`: of each, in their order, the seeds and runs of its replications.
+    /// The results of `cells`, given the seeds and runs of each in the same order.
     pub(crate) fn new(
         axes: &'s [Axis],
         columns: &'s [Column],
@@ -156,26 +157,26 @@ impl<'s> Results<'s> {
         }
     }
 
-    /// The place of the cell at `point`.
+    /// The index of the cell at `point`.
     fn place(&self, point: &Point) -> usize {
         let axes = self.axes.iter().zip(point);
         axes.fold(0, |place, (axis, value)| place * axis.values.len() + value)
     }
 
-    /// What came of the cell at `point`.
+    /// The outcome of the cell at `point`.
     pub fn at(&self, point: &Point) -> &Outcome {
         &self.outcomes[self.place(point)]
     }
 
-    /// What was measured of the cell at `point`; `None` where it is saturated or has no such
-    /// figure.
+    /// The estimate of a metric in the cell at `point`; `None` where the cell is saturated or does
+    /// not have the metric.
     pub fn estimate(&self, point: &Point, metric: Metric) -> Option<&Estimate> {
         self.at(point).estimate(metric)
     }
 }
 
 impl Outcome {
-    /// What was measured, if it was.
+    /// The estimate of a metric, if there is one.
     pub fn estimate(&self, metric: Metric) -> Option<&Estimate> {
         self.figures[metric.0].as_ref()
     }
@@ -203,7 +204,7 @@ fn figures(
                     true => Estimate::largest(values),
                     false => Estimate::of(values),
                 };
-                // Runs are paired with those of other cells by their places.
+                // Runs are paired with those of other cells by index.
                 estimate.map(|estimate| match is_whole {
                     true => estimate,
                     false => Estimate {

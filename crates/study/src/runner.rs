@@ -1,12 +1,12 @@
-//! The cells of a study on every processor.
+//! Runs the cells of a study on all processors.
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
-use std::thread;
 
 use diskarm_core::workload::replication_seeds;
+use rayon::ThreadPoolBuilder;
 
 use crate::axis::describe;
 use crate::cell::Cell;
@@ -15,26 +15,26 @@ use crate::file::Study;
 use crate::job::{Job, Shared, cell_error};
 use crate::measure::Figures;
 use crate::results::{Estimate, Replicated, Results};
-use crate::store::{Known, Store, Stored};
+use crate::store::{Store, StoredRun, StoredRuns};
 
-/// A study made ready to run.
+/// A study prepared to run.
 pub struct Runner<'s> {
     study: &'s Study,
     jobs: Vec<Job>,
 }
 
-/// What came of one cell, before it is a part of results.
-pub(crate) struct Done {
+/// The runs of a cell.
+pub(crate) struct FinishedCell {
     seeds: Vec<u64>,
     keys: Vec<String>,
     replicated: Replicated,
 }
 
 impl<'s> Runner<'s> {
-    /// Every drive, policy, workload and trace of `study` is read.
+    /// Reads every drive, policy, workload and trace of `study`.
     ///
     /// # Errors
-    /// The first that is wrong, and in which cell.
+    /// The first error, and its cell.
     pub fn new(study: &'s Study) -> Result<Self, StudyError> {
         let mut shared = Shared::default();
         let jobs = study.cells.iter().map(|cell| {
@@ -45,82 +45,84 @@ impl<'s> Runner<'s> {
         Ok(Self { study, jobs })
     }
 
-    /// Runs what `store` does not have yet, on so many threads, and keeps each run as it ends.
-    /// `look` hears of how many cells are done, and says whether to go on; asked to stop, it
-    /// gives `None`, and a later run goes on from there.
+    /// Runs what `store` lacks on this many threads, and stores each run when it ends. `progress`
+    /// is called with the number of finished cells and says whether to continue; if it says no, the
+    /// result is `None`, and a later run resumes from there.
     ///
     /// # Errors
-    /// When a cell cannot be simulated, or a run not kept.
+    /// When a cell cannot be simulated, or a run cannot be stored.
+    ///
+    /// # Panics
+    /// When the system cannot start threads.
     pub fn run(
         &self,
         store: &mut Store,
         threads: usize,
-        look: &mut dyn FnMut(usize) -> ControlFlow<()>,
+        progress: &mut dyn FnMut(usize) -> ControlFlow<()>,
     ) -> Result<Option<Results<'s>>, StudyError> {
         let known = store.known().clone();
-        let next = AtomicUsize::new(0);
         let is_over = AtomicBool::new(false);
         let cells = &self.study.cells;
-        let mut done: Vec<Option<Done>> = cells.iter().map(|_| None).collect();
-        let mut outcome: Result<(), StudyError> = Ok(());
-        // Of several cells that have failed by the time that all threads have stopped, the first.
+        let mut finished: Vec<Option<FinishedCell>> = cells.iter().map(|_| None).collect();
+        let mut stored: Result<(), StudyError> = Ok(());
+        // If several cells fail before all threads have stopped, the first cell's error counts.
         let mut failed: Option<(usize, StudyError)> = None;
-        thread::scope(|scope| {
-            let (sender, news) = mpsc::channel();
-            for _ in 0..threads.clamp(1, cells.len()) {
-                let (sender, next, is_over, known) = (sender.clone(), &next, &is_over, &known);
-                scope.spawn(move || self.work(next, is_over, known, &sender));
+        let threads = threads.clamp(1, cells.len());
+        let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+        let pool = pool.expect("the system starts threads");
+        pool.in_place_scope_fifo(|scope| {
+            let (sender, messages) = mpsc::channel();
+            for place in 0..cells.len() {
+                let (sender, is_over, known) = (sender.clone(), &is_over, &known);
+                scope.spawn_fifo(move |_| self.work(place, is_over, known, &sender));
             }
             drop(sender);
             let mut count = 0;
-            for news in news {
-                match news {
-                    News::Run(run) => {
-                        if outcome.is_ok() {
-                            outcome = store.keep(&run);
-                        }
-                    }
-                    News::Cell(place, cell) => {
-                        done[place] = Some(cell);
+            for message in messages {
+                match message {
+                    Message::Run(run) if stored.is_ok() => stored = store.keep(&run),
+                    Message::Run(_) => {}
+                    Message::Cell(place, cell) => {
+                        finished[place] = Some(cell);
                         count += 1;
                     }
-                    News::Failed(place, error) => {
+                    Message::Failed(place, error) => {
                         if failed.as_ref().is_none_or(|(first, _)| place < *first) {
                             failed = Some((place, error));
                         }
                     }
                 }
-                if outcome.is_err() || failed.is_some() || look(count).is_break() {
+                if stored.is_err() || failed.is_some() || progress(count).is_break() {
                     is_over.store(true, Ordering::Relaxed);
                 }
             }
         });
-        outcome?;
+        stored?;
         if let Some((_, error)) = failed {
             return Err(error);
         }
-        let Some(done) = done.into_iter().collect::<Option<Vec<Done>>>() else {
-            return Ok(None);
-        };
-        self.finished(store, done).map(Some)
+        match finished.into_iter().collect::<Option<Vec<_>>>() {
+            Some(finished) => self.results(store, finished).map(Some),
+            None => Ok(None),
+        }
     }
 
-    /// What `store` has, if that is all; then its runs are in the order of the cells.
+    /// The results, if `store` has every run; its runs are then in the order of the cells.
     ///
     /// # Errors
     /// When the store cannot be written.
     pub fn stored(&self, store: &mut Store) -> Result<Option<Results<'s>>, StudyError> {
         let cells = (0..self.jobs.len()).map(|place| self.known(place, store.known()));
-        match cells.collect::<Result<Option<Vec<Done>>, _>>()? {
-            Some(done) => self.finished(store, done).map(Some),
+        match cells.collect::<Result<Option<Vec<FinishedCell>>, _>>()? {
+            Some(finished) => self.results(store, finished).map(Some),
             None => Ok(None),
         }
     }
 
-    /// The places of the cells of which `store` lacks a run.
+    /// The indices of the cells for which `store` lacks a run.
     ///
     /// # Errors
-    /// None that [`Self::new`] has not found.
+    /// Only those that [`Self::new`] reports.
     pub fn missing(&self, store: &Store) -> Result<Vec<usize>, StudyError> {
         let mut missing = Vec::new();
         for place in 0..self.jobs.len() {
@@ -132,15 +134,21 @@ impl<'s> Runner<'s> {
     }
 
     /// The cell at `place` if all its runs are `known`.
-    fn known(&self, place: usize, known: &Known) -> Result<Option<Done>, StudyError> {
+    fn known(&self, place: usize, known: &StoredRuns) -> Result<Option<FinishedCell>, StudyError> {
         self.cell(place, known, &|_, _| Ok(Figures::Stopped), &|_| ())
     }
 
-    /// Puts the store in order.
-    fn finished(&self, store: &mut Store, done: Vec<Done>) -> Result<Results<'s>, StudyError> {
-        let keys: Vec<String> = done.iter().flat_map(|done| done.keys.clone()).collect();
+    /// The results of all cells; puts the store in order.
+    fn results(
+        &self,
+        store: &mut Store,
+        finished: Vec<FinishedCell>,
+    ) -> Result<Results<'s>, StudyError> {
+        let keys: Vec<String> = finished.iter().flat_map(|cell| cell.keys.clone()).collect();
         store.put_in_order(&keys)?;
-        let cells = done.into_iter().map(|done| (done.seeds, done.replicated));
+        let cells = finished
+            .into_iter()
+            .map(|cell| (cell.seeds, cell.replicated));
         let Study {
             axes,
             columns,
@@ -150,97 +158,94 @@ impl<'s> Runner<'s> {
         Ok(Results::new(axes, columns, own, cells.collect()))
     }
 
-    /// Takes cells until none is left.
+    /// Runs the cell at `place`, unless the study is over.
     fn work(
         &self,
-        next: &AtomicUsize,
+        place: usize,
         is_over: &AtomicBool,
-        known: &Known,
-        sender: &mpsc::Sender<News>,
+        known: &StoredRuns,
+        sender: &mpsc::Sender<Message>,
     ) {
         let stop = || match is_over.load(Ordering::Relaxed) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         };
-        // The receiver lives as long as all who send.
-        let tell = |news: News| drop(sender.send(news));
-        let make = |job: &Job, seed| job.measure(seed, &stop);
-        loop {
-            let place = next.fetch_add(1, Ordering::Relaxed);
-            if place >= self.jobs.len() || stop().is_break() {
-                return;
-            }
-            match self.cell(place, known, &make, &|run| tell(News::Run(run))) {
-                Ok(Some(done)) => tell(News::Cell(place, done)),
-                Ok(None) => return,
-                Err(error) => tell(News::Failed(place, error)),
-            }
+        if stop().is_break() {
+            return;
+        }
+        // The receiver outlives all senders.
+        let send = |message: Message| drop(sender.send(message));
+        let simulate = |job: &Job, seed| job.measure(seed, &stop);
+        match self.cell(place, known, &simulate, &|run| send(Message::Run(run))) {
+            Ok(Some(finished)) => send(Message::Cell(place, finished)),
+            Ok(None) => {}
+            Err(error) => send(Message::Failed(place, error)),
         }
     }
 
     fn cell(
         &self,
         place: usize,
-        known: &Known,
-        make: &dyn Fn(&Job, u64) -> Result<Figures, String>,
-        keep: &dyn Fn(Stored),
-    ) -> Result<Option<Done>, StudyError> {
+        known: &StoredRuns,
+        simulate: &dyn Fn(&Job, u64) -> Result<Figures, String>,
+        keep: &dyn Fn(StoredRun),
+    ) -> Result<Option<FinishedCell>, StudyError> {
         let cell = &self.study.cells[place];
-        let done = replicated(cell, &self.jobs[place], known, make, keep);
+        let done = replicated(cell, &self.jobs[place], known, simulate, keep);
         done.map_err(cell_error(self::place(self.study, cell)))
     }
 }
 
-/// All runs of the cell of `study` at `place`, for whoever keeps the store; `None` when `stop` said
-/// so.
+/// All runs of the cell of `study` at `place`, to be stored by the caller; `None` when `stop`
+/// stopped them.
 ///
 /// # Errors
 /// When the cell cannot be simulated.
 ///
 /// # Panics
-/// Where there is no such cell.
+/// If there is no such cell.
 pub fn compute(
     study: &Study,
     place: usize,
     stop: &(dyn Fn() -> ControlFlow<()> + Sync),
-) -> Result<Option<Vec<Stored>>, StudyError> {
+) -> Result<Option<Vec<StoredRun>>, StudyError> {
     let cell = &study.cells[place];
     let runs = RefCell::new(Vec::new());
     let keep = |run| runs.borrow_mut().push(run);
     let made = || {
         let job = Job::new(&cell.inputs, &mut Shared::default())?;
-        let make = |job: &Job, seed| job.measure(seed, stop);
-        replicated(cell, &job, &Known::new(), &make, &keep)
+        let simulate = |job: &Job, seed| job.measure(seed, stop);
+        replicated(cell, &job, &StoredRuns::new(), &simulate, &keep)
     };
     let done = made().map_err(cell_error(self::place(study, cell)))?;
     Ok(done.map(|_| runs.into_inner()))
 }
 
-/// The runs of a cell, as often as it needs: what is `known`, and else what `make` makes, which is
-/// handed to `keep`; `None` when that was stopped.
+/// As many runs of a cell as it needs: those that are `known`, and others from `simulate`, which
+/// are passed to `keep`; `None` when a run was stopped.
 fn replicated(
     cell: &Cell,
     job: &Job,
-    known: &Known,
-    make: &dyn Fn(&Job, u64) -> Result<Figures, String>,
-    keep: &dyn Fn(Stored),
-) -> Result<Option<Done>, String> {
-    let wanted = cell.replications;
+    known: &StoredRuns,
+    simulate: &dyn Fn(&Job, u64) -> Result<Figures, String>,
+    keep: &dyn Fn(StoredRun),
+) -> Result<Option<FinishedCell>, String> {
+    let replications = cell.replications;
     let (mut seeds, mut keys, mut runs) = (Vec::new(), Vec::new(), Vec::new());
-    for seed in replication_seeds(wanted.seed).take(wanted.most as usize) {
-        if runs.len() >= wanted.least as usize && is_narrow(&runs, wanted.until_ci95) {
+    for seed in replication_seeds(replications.seed).take(replications.most as usize) {
+        if runs.len() >= replications.least as usize && is_narrow(&runs, replications.until_ci95) {
             break;
         }
         let key = job.key(seed);
         let figures = match known.get(&key) {
             Some(figures) => figures.clone(),
             None => {
-                let figures = match make(job, seed)? {
+                let figures = match simulate(job, seed)? {
                     Figures::Measured(figures) => Some(figures),
                     Figures::Saturated => None,
                     Figures::Stopped => return Ok(None),
                 };
-                keep(Stored {
+                keep(StoredRun {
                     key: key.clone(),
                     figures: figures.clone(),
                 });
@@ -252,7 +257,7 @@ fn replicated(
         match figures {
             Some(figures) => runs.push(figures),
             None => {
-                return Ok(Some(Done {
+                return Ok(Some(FinishedCell {
                     seeds,
                     keys,
                     replicated: Replicated::Saturated,
@@ -260,21 +265,21 @@ fn replicated(
             }
         }
     }
-    Ok(Some(Done {
+    Ok(Some(FinishedCell {
         seeds,
         keys,
         replicated: Replicated::Measured(runs),
     }))
 }
 
-/// What a worker has to tell.
-enum News {
-    Run(Stored),
-    Cell(usize, Done),
+/// What a worker sends.
+enum Message {
+    Run(StoredRun),
+    Cell(usize, FinishedCell),
     Failed(usize, StudyError),
 }
 
-/// Where a cell stands, for errors.
+/// The name of a cell, for errors.
 fn place(study: &Study, cell: &Cell) -> String {
     match cell.point[..] {
         [] => study.name.clone(),
@@ -282,7 +287,7 @@ fn place(study: &Study, cell: &Cell) -> String {
     }
 }
 
-/// Whether the interval of the first metric is as narrow as the study asks.
+/// Whether the interval of the first metric is as narrow as requested.
 fn is_narrow(runs: &[Vec<Option<f64>>], until_ci95: Option<f64>) -> bool {
     let Some(share) = until_ci95 else { return true };
     let values = runs.iter().filter_map(|run| run[0]).collect();

@@ -1,4 +1,4 @@
-//! What stands at a place of an axis: a word, a number, a flag.
+//! Single values of a study file: a string, a number or a flag.
 
 use std::fmt;
 
@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 pub enum Scalar {
     /// `true` or `false`.
     Flag(bool),
-    /// Any finite number, whole or not.
+    /// A finite number.
     Number(f64),
     /// Anything else.
     Text(String),
 }
 
 impl Scalar {
-    /// The value of a study file, if it is a single one.
+    /// A TOML value, if it is a single one.
     pub(crate) fn of(value: &toml::Value) -> Option<Self> {
         match value {
             toml::Value::Boolean(flag) => Some(Self::Flag(*flag)),
@@ -38,7 +38,7 @@ impl Scalar {
 }
 
 impl fmt::Display for Scalar {
-    /// As it is put into a text: numbers in the shortest form that reads back as the same.
+    /// Numbers are written in the shortest form that reads back as the same number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Flag(flag) => flag.fmt(f),

@@ -1,17 +1,22 @@
-//! Which cells a figure or a claim speaks of.
+//! Selections: the cells that a figure or a claim covers.
 
-use crate::axis::{Axis, Point};
-use crate::place::Place;
-use crate::scalar::Scalar;
 use diskarm_core::text::InputError;
 
-/// For each axis that is named, the places of the values that are meant.
+use crate::axis::{Axis, Point};
+use crate::location::Location;
+use crate::scalar::Scalar;
+
+/// The selected values of each named axis, by index.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Selection(Vec<(usize, Vec<usize>)>);
 
 impl Selection {
     /// Reads a table of axes: a value, a list of values, or `{ from, to }`.
-    pub(crate) fn read(table: &toml::Table, axes: &[Axis], at: &Place) -> Result<Self, InputError> {
+    pub(crate) fn read(
+        table: &toml::Table,
+        axes: &[Axis],
+        at: &Location,
+    ) -> Result<Self, InputError> {
         let mut chosen = Vec::new();
         for (name, value) in table {
             let at = at.part(name);
@@ -23,20 +28,20 @@ impl Selection {
         Ok(Self(chosen))
     }
 
-    /// Whether the cell at `point` is meant.
+    /// Whether the cell at `point` is selected.
     pub fn has(&self, point: &Point) -> bool {
         self.0
             .iter()
             .all(|(axis, places)| places.contains(&point[*axis]))
     }
 
-    /// Whether some cell with the value at `place` on the axis is meant.
+    /// Whether a cell with the value at `place` on the axis can be selected.
     pub fn keeps(&self, axis: usize, place: usize) -> bool {
         let named = self.0.iter().find(|(named, _)| *named == axis);
         named.is_none_or(|(_, places)| places.contains(&place))
     }
 
-    /// `point` moved to the one value of each axis that is named here; `None` where several are.
+    /// `point` moved to the selected value of each named axis; `None` if one has several.
     pub fn counterpart(&self, point: &Point) -> Option<Point> {
         let mut moved = point.clone();
         for (axis, places) in &self.0 {
@@ -46,17 +51,17 @@ impl Selection {
         Some(moved)
     }
 
-    /// The axes that are named, by their places.
+    /// The named axes, by index.
     pub fn axes(&self) -> impl Iterator<Item = usize> {
         self.0.iter().map(|(axis, _)| *axis)
     }
 
-    /// Whether every axis named has one value.
+    /// Whether each named axis has one value.
     pub fn is_single(&self) -> bool {
         self.0.iter().all(|(_, places)| places.len() == 1)
     }
 
-    /// The labels of what is chosen, as people read them.
+    /// The labels of the selected values.
     pub fn label(&self, axes: &[Axis]) -> String {
         let labels = self.0.iter().map(|(axis, places)| {
             let labels: Vec<&str> = places
@@ -69,8 +74,8 @@ impl Selection {
     }
 }
 
-/// The place of the axis called `name`.
-pub(crate) fn axis_of(name: &str, axes: &[Axis], at: &Place) -> Result<usize, InputError> {
+/// The index of the axis called `name`.
+pub(crate) fn axis_of(name: &str, axes: &[Axis], at: &Location) -> Result<usize, InputError> {
     let place = axes.iter().position(|axis| axis.name == name);
     place.ok_or_else(|| {
         let known: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
@@ -78,11 +83,11 @@ pub(crate) fn axis_of(name: &str, axes: &[Axis], at: &Place) -> Result<usize, In
     })
 }
 
-/// The places on `axis` that `value` means.
+/// The indices on `axis` that `value` selects.
 pub(crate) fn places(
     value: &toml::Value,
     axis: &Axis,
-    at: &Place,
+    at: &Location,
 ) -> Result<Vec<usize>, InputError> {
     match value {
         toml::Value::Array(values) if values.is_empty() => {
@@ -107,7 +112,7 @@ pub(crate) fn places(
     }
 }
 
-fn place(value: &toml::Value, axis: &Axis, at: &Place) -> Result<usize, InputError> {
+fn place(value: &toml::Value, axis: &Axis, at: &Location) -> Result<usize, InputError> {
     let text = Scalar::of(value).map(|scalar| scalar.to_string());
     let found = text.as_ref().and_then(|text| axis.find(text));
     found.ok_or_else(|| {
@@ -121,7 +126,7 @@ fn place(value: &toml::Value, axis: &Axis, at: &Place) -> Result<usize, InputErr
 }
 
 /// The numbers of an axis from `from` to `to`, both included; at least one.
-fn within(range: &toml::Table, axis: &Axis, at: &Place) -> Result<Vec<usize>, InputError> {
+fn within(range: &toml::Table, axis: &Axis, at: &Location) -> Result<Vec<usize>, InputError> {
     let wrong = || {
         let expected = "numbers { from, to } that hold a value of this axis";
         at.error(toml::Value::Table(range.clone()).to_string(), expected)

@@ -1,9 +1,8 @@
-//! The runs of a study that are done: a line each, appended as it ends, never computed again.
+//! Finished runs: one line each, appended when the run ends, never simulated again.
 //!
-//! A folder belongs to one run of the program at a time. Killed at any instant, the file ends in
-//! a whole line or in part of one, which the next run drops. Runs that the study no longer asks
-//! for stay; those of another build of the program go when the study is done, as no key of this
-//! build is like theirs.
+//! A folder belongs to one process at a time. If the process is killed, the file may end in an
+//! incomplete line, which the next process drops. Runs that the study no longer needs stay; those
+//! of another build of the program are removed when the study is finished.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -15,38 +14,38 @@ use serde::{Deserialize, Serialize};
 use crate::error::StudyError;
 use crate::files::replace;
 
-/// A run that is done.
+/// A finished run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Stored {
-    /// The build that made it, a hyphen, and a digest of everything else that it depends on.
+pub struct StoredRun {
+    /// The build of the program, a hyphen, and a digest of everything else that it depends on.
     pub key: String,
-    /// A number to each column of its measure; `None` where it was saturated.
+    /// A number for each column of its measure; `None` if it was saturated.
     pub figures: Option<Vec<Option<f64>>>,
 }
 
 /// The first line of a store.
 #[derive(Serialize, Deserialize)]
 struct Head {
-    /// Of the program that wrote it.
+    /// The version of the program that wrote it.
     version: String,
 }
 
-/// Runs that are done, by their keys.
-pub(crate) type Known = BTreeMap<String, Option<Vec<Option<f64>>>>;
+/// The results of finished runs, by key.
+pub(crate) type StoredRuns = BTreeMap<String, Option<Vec<Option<f64>>>>;
 
-/// The runs that a folder holds, for this run of the program alone.
+/// The runs in a folder, locked for this process.
 pub struct Store {
     path: PathBuf,
     file: File,
-    known: Known,
-    /// How many more the file holds that another build made.
+    known: StoredRuns,
+    /// The number of further runs in the file, made by another build.
     foreign: usize,
-    /// Held as long as the store is.
+    /// Locked as long as the store exists.
     _lock: File,
 }
 
 impl Store {
-    /// The store in `folder`, which is made if it is absent.
+    /// Opens the store in `folder`, which is created if necessary.
     ///
     /// # Errors
     /// When the folder is in use, was written by another version, cannot be written, or holds
@@ -64,16 +63,15 @@ impl Store {
         let cannot_write = |e| StudyError::cannot_write(&path, e);
         let mut file = opened(&path)?;
         let text = fs::read_to_string(&path).map_err(|e| StudyError::cannot_read(&path, e))?;
-        // What comes behind the last line's end is part of a line that was not finished, the first
-        // one's too.
+        // Whatever follows the last line end is an incomplete line, even if it is the first line.
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         let is_new = whole == 0 && head().starts_with(&text);
         let (known, foreign) = match (is_new, whole) {
-            (true, _) => (Known::new(), 0),
+            (true, _) => (StoredRuns::new(), 0),
             (false, 0) => read(&text, &path)?,
             (false, _) => read(&text[..whole], &path)?,
         };
-        // Nothing is cut before it is known to be a store of this version.
+        // The file is changed only now that it is known to be a store of this version.
         cut(&mut file, whole as u64).map_err(cannot_write)?;
         if is_new {
             file.write_all(head().as_bytes()).map_err(cannot_write)?;
@@ -87,25 +85,24 @@ impl Store {
         })
     }
 
-    /// How many runs are there that another build of the program made, and that this one makes
-    /// again.
+    /// The number of runs made by another build of the program, which have to be repeated.
     pub fn foreign_count(&self) -> usize {
         self.foreign
     }
 
-    pub(crate) fn known(&self) -> &Known {
+    pub(crate) fn known(&self) -> &StoredRuns {
         &self.known
     }
 
-    /// Keeps a run.
+    /// Stores a run.
     ///
     /// # Errors
-    /// When it cannot be written, such as to a full disk; runs kept before stay.
-    pub fn keep(&mut self, run: &Stored) -> Result<(), StudyError> {
+    /// When it cannot be written, for example to a full disk; earlier runs stay.
+    pub fn keep(&mut self, run: &StoredRun) -> Result<(), StudyError> {
         let end = self.file.stream_position();
         let written = end.and_then(|end| {
             let written = self.file.write_all(line(run).as_bytes());
-            // Else what is kept next would be joined to a part of a line.
+            // Otherwise the next run would be appended to an incomplete line.
             written.inspect_err(|_| drop(cut(&mut self.file, end)))
         });
         written.map_err(|e| StudyError::cannot_write(&self.path, e))?;
@@ -113,28 +110,28 @@ impl Store {
         Ok(())
     }
 
-    /// Writes the runs again in an order that does not depend on which ended first: those of
+    /// Rewrites the file in an order that does not depend on which run ended first: the runs of
     /// `keys`, then all others of this build.
     ///
     /// # Errors
-    /// When that cannot be written; the store is then as it was.
+    /// When the file cannot be written; the store is then unchanged.
     pub(crate) fn put_in_order(&mut self, keys: &[String]) -> Result<(), StudyError> {
         let mut left = self.known.clone();
         let mut text = head();
         for key in keys {
             if let Some(figures) = left.remove(key) {
-                text += &line(&Stored {
+                text += &line(&StoredRun {
                     key: key.clone(),
                     figures,
                 });
             }
         }
         for (key, figures) in left {
-            text += &line(&Stored { key, figures });
+            text += &line(&StoredRun { key, figures });
         }
         replace(&self.path, text.as_bytes())?;
         self.foreign = 0;
-        // The handle was of the file that is replaced.
+        // The old handle belongs to the replaced file.
         self.file = opened(&self.path)?;
         let end = self.file.seek(SeekFrom::End(0));
         end.map_err(|e| StudyError::cannot_write(&self.path, e))?;
@@ -142,7 +139,7 @@ impl Store {
     }
 }
 
-/// The file at `path`, made if it is absent.
+/// Opens the file at `path`, which is created if necessary.
 fn opened(path: &Path) -> Result<File, StudyError> {
     let mut options = File::options();
     options.read(true).write(true).create(true).truncate(false);
@@ -150,7 +147,7 @@ fn opened(path: &Path) -> Result<File, StudyError> {
     file.map_err(|e| StudyError::cannot_write(path, e))
 }
 
-/// Makes `end` the end of the file, and the place to write at.
+/// Truncates the file at `end` and continues writing there.
 fn cut(file: &mut File, end: u64) -> io::Result<u64> {
     file.set_len(end)?;
     file.seek(SeekFrom::Start(end))
@@ -161,12 +158,12 @@ fn head() -> String {
     serde_json::to_string(&Head { version }).expect("plain data") + "\n"
 }
 
-fn line(run: &Stored) -> String {
+fn line(run: &StoredRun) -> String {
     serde_json::to_string(run).expect("plain data") + "\n"
 }
 
-/// The runs of this build, and how many there are of others.
-fn read(text: &str, path: &Path) -> Result<(Known, usize), StudyError> {
+/// The runs of this build, and the number of runs of other builds.
+fn read(text: &str, path: &Path) -> Result<(StoredRuns, usize), StudyError> {
     let mut lines = text.lines().enumerate();
     let wrong = |line: usize, why: &serde_json::Error| StudyError::Store {
         path: path.to_owned(),
@@ -185,9 +182,9 @@ fn read(text: &str, path: &Path) -> Result<(Known, usize), StudyError> {
             });
         }
     }
-    let (mut known, mut foreign) = (Known::new(), 0);
+    let (mut known, mut foreign) = (StoredRuns::new(), 0);
     for (number, line) in lines {
-        let run: Stored = serde_json::from_str(line).map_err(|e| wrong(number, &e))?;
+        let run: StoredRun = serde_json::from_str(line).map_err(|e| wrong(number, &e))?;
         match run.key.split_once('-') {
             Some((crate::version::BUILD, _)) => drop(known.insert(run.key, run.figures)),
             _ => foreign += 1,
@@ -211,19 +208,19 @@ mod tests {
         format!("{}-{name}", crate::version::BUILD)
     }
 
-    fn run(key: &str, figure: f64) -> Stored {
+    fn run(key: &str, figure: f64) -> StoredRun {
         let figures = Some(vec![Some(figure), None]);
-        Stored {
+        StoredRun {
             key: key_of(key),
             figures,
         }
     }
 
     #[test]
-    fn a_store_that_was_cut_anywhere_keeps_all_whole_lines() {
+    fn a_truncated_store_keeps_all_complete_lines() {
         let folder = folder("cut");
         let mut store = Store::open(&folder).unwrap();
-        // A number that needs all its digits.
+        // Numbers that need all their digits.
         let runs = [run("a", 0.1 + 0.2), run("b", 1e300), run("c", -5e-324)];
         runs.iter().for_each(|run| store.keep(run).unwrap());
         drop(store);
@@ -236,10 +233,10 @@ mod tests {
                 .filter(|byte| **byte == b'\n')
                 .count();
             let store = Store::open(&folder).unwrap();
-            let kept: Vec<Stored> = store
+            let kept: Vec<StoredRun> = store
                 .known()
                 .iter()
-                .map(|(key, figures)| Stored {
+                .map(|(key, figures)| StoredRun {
                     key: key.clone(),
                     figures: figures.clone(),
                 })
@@ -250,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_has_one_run_and_one_version() {
+    fn a_folder_has_one_process_and_one_version() {
         let folder = folder("busy");
         let store = Store::open(&folder).unwrap();
         assert!(matches!(Store::open(&folder), Err(StudyError::Busy(_))));
@@ -271,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_runs_does_not_show() {
+    fn the_file_does_not_depend_on_the_order_of_runs() {
         let folder = folder("order");
         let keys = ["b", "a"].map(key_of);
         let mut texts = Vec::new();
@@ -282,7 +279,7 @@ mod tests {
                 .for_each(|key| store.keep(&run(key, 1.0)).unwrap());
             store.put_in_order(&keys).unwrap();
             texts.push(fs::read_to_string(folder.join("runs.jsonl")).unwrap());
-            // What is kept afterwards goes behind them.
+            // Later runs are appended.
             store.keep(&run("y", 2.0)).unwrap();
             let text = fs::read_to_string(folder.join("runs.jsonl")).unwrap();
             assert_eq!(text, texts[0].clone() + &line(&run("y", 2.0)));
@@ -294,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_another_build_count_for_nothing_and_go_when_the_study_is_done() {
+    fn runs_of_another_build_are_ignored_and_then_removed() {
         let folder = folder("foreign");
         let mut store = Store::open(&folder).unwrap();
         store.keep(&run("a", 1.0)).unwrap();

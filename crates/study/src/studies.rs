@@ -1,11 +1,15 @@
-//! The studies that come with the program: one file each in `studies/`, one line each here.
+//! The studies that come with the program: one file in `studies/` and one line here for each.
+
+use diskarm_core::text::InputError;
+
+use crate::file::{Study, StudyOptions};
 
 /// A study that comes with the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What it is asked for by.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// Its file.
+    /// The text of its file.
     pub text: &'static str,
 }
 
@@ -19,7 +23,7 @@ macro_rules! entry {
     };
 }
 
-/// All of them, in alphabetic order.
+/// All studies, in alphabetical order.
 pub static STUDIES: &[Entry] = &[
     entry!("aspctf-seq"),
     entry!("aspctf-seq-traces"),
@@ -58,14 +62,23 @@ pub fn find(name: &str) -> Option<&'static Entry> {
     STUDIES.iter().find(|entry| entry.name == name)
 }
 
-/// The name that a mistyped one may mean.
+/// The known name nearest to a misspelt one.
 pub fn nearest(name: &str) -> Option<&'static str> {
     let known: Vec<&'static str> = STUDIES.iter().map(|entry| entry.name).collect();
     diskarm_core::text::nearest(name, &known)
 }
 
 impl Entry {
-    /// Whether it runs on traces that are named when it is run.
+    /// Reads it; errors name the file in `studies/`.
+    ///
+    /// # Errors
+    /// Where the options do not fit it: a missing short form or missing traces.
+    pub fn read(&self, options: StudyOptions) -> Result<Study, InputError> {
+        let file = format!("{}.toml", self.name);
+        Study::read(self.name, self.text, &file, options)
+    }
+
+    /// Whether it runs on traces given on the command line.
     pub fn takes_traces(&self) -> bool {
         self.text.contains("\"--trace\"")
     }
@@ -76,7 +89,7 @@ impl Entry {
         !self.text.contains("\nsource = \"docs/")
     }
 
-    /// Whether it describes a short form.
+    /// Whether it has a short form.
     pub fn has_short_form(&self) -> bool {
         self.text.contains("\n[quick")
     }

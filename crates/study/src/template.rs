@@ -1,13 +1,13 @@
-//! Texts with `{placeholders}` of axes.
+//! Strings with `{placeholders}` of axes.
 
 use std::collections::BTreeMap;
 
 use crate::scalar::Scalar;
 
-/// What placeholders stand for in one cell, by name.
+/// The values of placeholders in one cell, by name.
 pub type Names<'a> = BTreeMap<&'a str, &'a Scalar>;
 
-/// The expressions between braces, in their order; `None` where a brace has no partner.
+/// The expressions between braces, in order; `None` if a brace has no partner.
 pub fn placeholders(text: &str) -> Option<Vec<&str>> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -23,7 +23,7 @@ pub fn placeholders(text: &str) -> Option<Vec<&str>> {
     Some(found)
 }
 
-/// The names in an expression: what is no number and no operator.
+/// The names in an expression: everything except numbers and operators.
 pub fn names(expression: &str) -> impl Iterator<Item = &str> {
     let parts = expression.split(['*', '/']).map(str::trim);
     parts.filter(|part| part.parse::<f64>().is_err())
@@ -32,7 +32,7 @@ pub fn names(expression: &str) -> impl Iterator<Item = &str> {
 /// `text` with each placeholder replaced.
 ///
 /// # Errors
-/// What is expected of the expression that has no value.
+/// What is expected of an expression without a value.
 pub fn fill(text: &str, known: &Names<'_>) -> Result<Scalar, String> {
     let mut filled = String::new();
     let mut rest = text;
@@ -40,7 +40,7 @@ pub fn fill(text: &str, known: &Names<'_>) -> Result<Scalar, String> {
         let (expression, after) = behind.split_once('}').unwrap_or((behind, ""));
         let value = evaluate(expression, known)?;
         if before.is_empty() && filled.is_empty() && after.is_empty() {
-            // Alone, it keeps its kind: a number stays one.
+            // A lone placeholder keeps its type: a number stays a number.
             return Ok(value);
         }
         filled += before;
@@ -63,7 +63,7 @@ fn evaluate(expression: &str, known: &Names<'_>) -> Result<Scalar, String> {
 /// one.
 ///
 /// # Errors
-/// What is expected of a name that has no number, or of a result that is not finite.
+/// What is expected of a name without a number, or of a result that is not finite.
 pub fn product(expression: &str, number: impl Fn(&str) -> Option<f64>) -> Result<f64, String> {
     let mut value = 1.0;
     let mut divides = false;

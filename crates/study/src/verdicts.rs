@@ -1,31 +1,31 @@
-//! Verdicts as people are told them: a claim that fails for a known reason is no news.
+//! Verdicts as shown to people: a claim that fails for a known reason is not a surprise.
 
 use serde::Serialize;
 
 use crate::claim::{JudgedClaim, Verdict};
 
-/// How a verdict is told.
+/// A verdict as it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// In every cell that the claim speaks of.
+    /// It holds in every cell that it covers.
     Holds,
-    /// An interval reaches over a bound.
+    /// An interval contains a bound.
     Unsure,
-    /// Not, and the study says why.
+    /// It fails, and the study gives the reason.
     FailsKnown,
-    /// Not, and nobody knows why.
+    /// It fails for no known reason.
     Fails,
-    /// None of the claim's cells has a figure.
+    /// None of its cells has the metric.
     NotMeasured,
 }
 
 impl Shown {
-    /// How the verdict on a claim is told.
-    pub fn of(told: &JudgedClaim<'_>) -> Self {
-        match told.judged.verdict {
+    /// How the verdict on a claim is shown.
+    pub fn of(claim: &JudgedClaim<'_>) -> Self {
+        match claim.judged.verdict {
             Verdict::Holds => Self::Holds,
             Verdict::Unsure => Self::Unsure,
-            Verdict::Fails if told.claim.known.is_some() => Self::FailsKnown,
+            Verdict::Fails if claim.claim.known.is_some() => Self::FailsKnown,
             Verdict::Fails => Self::Fails,
             Verdict::NotMeasured => Self::NotMeasured,
         }
@@ -35,24 +35,24 @@ impl Shown {
 /// How many claims have which verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Count {
-    /// In every cell that they speak of.
+    /// Hold in every cell that they cover.
     pub holds: usize,
-    /// An interval reaches over a bound.
+    /// An interval contains a bound.
     pub unsure: usize,
-    /// Not, and nobody knows why.
+    /// It fails for no known reason.
     pub fails: usize,
-    /// Not, and the study says why.
+    /// It fails, and the study gives the reason.
     pub fails_known: usize,
-    /// None of their cells has a figure.
+    /// None of their cells has the metric.
     pub not_measured: usize,
 }
 
 impl Count {
     /// Counts the verdicts on these claims.
-    pub fn of(told: &[JudgedClaim<'_>]) -> Self {
+    pub fn of(claims: &[JudgedClaim<'_>]) -> Self {
         let mut count = Self::default();
-        for told in told {
-            let place = match Shown::of(told) {
+        for claim in claims {
+            let place = match Shown::of(claim) {
                 Shown::Holds => &mut count.holds,
                 Shown::Unsure => &mut count.unsure,
                 Shown::Fails => &mut count.fails,
@@ -92,7 +92,7 @@ impl Count {
     }
 }
 
-/// So many of what has a plain plural: `1 claim`, `2 claims`.
+/// A count with its noun: `1 claim`, `2 claims`.
 pub fn counted(count: usize, what: &str) -> String {
     match count {
         1 => format!("1 {what}"),
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_told_in_a_line() {
+    fn counts_fit_on_one_line() {
         let mut count = Count::default();
         assert_eq!(count.text(), "no claims");
         count.holds = 1;

@@ -1,12 +1,12 @@
-//! Which build of the program this is.
+//! The version and the build of the program.
 
-/// The version of the program, which is part of what a run depends on.
+/// The version of the program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// A digest of the sources that simulate, as two states of the program may bear one version.
+/// A digest of the sources that runs depend on: builds of one version may differ.
 pub const BUILD: &str = env!("DISKARM_SOURCES");
 
-/// Both.
+/// The version and the build.
 pub const VERSION_AND_BUILD: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     " (sources ",

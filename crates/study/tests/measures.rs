@@ -1,11 +1,11 @@
-//! What measures give, beside closed forms and beside one another.
+//! Measures compared with closed forms and with one another.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use diskarm_study::metric::Metric;
-use diskarm_study::{Asked, Runner, Store, Study};
+use diskarm_study::{Runner, Store, Study, StudyOptions};
 
 /// A folder that no other run has.
 fn folder() -> PathBuf {
@@ -20,7 +20,7 @@ fn measured<const N: usize>(measure: &str, cell: &str, metrics: [&str; N]) -> [f
         "title = \"T\"\nsource = \"none\"\n[cell]\ndrive = \"hp-97560\"\n\
          measure = \"{measure}\"\n{cell}\n"
     );
-    let study = Study::read("m", &text, "m.toml", Asked::default()).unwrap();
+    let study = Study::read("m", &text, "m.toml", StudyOptions::default()).unwrap();
     let folder = folder();
     let mut store = Store::open(&folder).unwrap();
     let runner = Runner::new(&study).unwrap();
@@ -34,7 +34,7 @@ fn measured<const N: usize>(measure: &str, cell: &str, metrics: [&str; N]) -> [f
     })
 }
 
-/// In order of arrival a clump takes what its requests take one by one.
+/// In order of arrival a clump takes the sum of the times of its requests.
 #[test]
 fn a_clump_in_order_of_arrival_takes_the_sum_of_its_services() {
     let cell = |requests: u64| {
@@ -54,16 +54,16 @@ fn a_clump_of_several_streams_is_refused() {
     let text = "title = \"T\"\nsource = \"none\"\n[cell]\ndrive = \"hp-97560\"\n\
                 measure = \"drain\"\npolicy = \"fcfs\"\nrequests = 45\nwarm_up = 5\n\
                 workload = \"closed(clients=1) uniform + closed(clients=1) sequential\"\n";
-    let study = Study::read("m", text, "m.toml", Asked::default()).unwrap();
+    let study = Study::read("m", text, "m.toml", StudyOptions::default()).unwrap();
     let folder = folder();
     let mut store = Store::open(&folder).unwrap();
     let runner = Runner::new(&study).unwrap();
-    let told = runner.run(&mut store, 1, &mut |_| ControlFlow::Continue(()));
-    let told = told.err().unwrap().to_string();
+    let error = runner.run(&mut store, 1, &mut |_| ControlFlow::Continue(()));
+    let error = error.err().unwrap().to_string();
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(
-        told.contains("cell.workload: found 2 streams, expected one"),
-        "{told}"
+        error.contains("cell.workload: found 2 streams, expected one"),
+        "{error}"
     );
 }
 
@@ -123,11 +123,10 @@ fn access_at_an_angle_follows_the_formula_of_the_paper() {
     }
 }
 
-/// First come, first served does not look at places: of the m that wait while m + 1 clients ask,
-/// the chosen one has the least seek as often as any other, and so the least wait. Ties (the same
-/// cylinder) are one in some thousand.
+/// First come, first served ignores positions: of m waiting requests the chosen one has the least
+/// seek as often as any other, and so with the least rotational wait. Ties on a cylinder are rare.
 #[test]
-fn an_order_that_is_blind_has_the_least_seek_by_chance() {
+fn fcfs_chooses_the_least_seek_by_chance() {
     let cell = "policy = \"fcfs\"\nworkload = \"closed(clients=11) uniform reads=100%\"\n\
                 requests = 40_000\nwarm_up = 100";
     let names = [
@@ -145,7 +144,7 @@ fn an_order_that_is_blind_has_the_least_seek_by_chance() {
     assert!((both - 0.01).abs() < 0.004, "{both}");
 }
 
-/// Whether seeks or waits, each is the least, both are, or neither.
+/// Each choice has the least seek, the least wait, both or neither.
 #[test]
 fn shares_of_choices_add_up() {
     let cell = |policy: &str| {

@@ -1,9 +1,9 @@
-//! Study files: what is read from them, and what is told of those that are wrong.
+//! Reading study files, and errors in them.
 
 use diskarm_study::scalar::Scalar;
-use diskarm_study::{Asked, Study};
+use diskarm_study::{Study, StudyOptions};
 
-const SOUND: &str = r#"title = "T"
+const VALID: &str = r#"title = "T"
 source = "S"
 [cell]
 drive = "hp-c2247"
@@ -55,18 +55,18 @@ at_most = 1
 "#;
 
 fn read(text: &str, quick: bool) -> Result<Study, String> {
-    let asked = Asked {
+    let options = StudyOptions {
         quick,
-        ..Asked::default()
+        ..StudyOptions::default()
     };
-    Study::read("one", text, "one.toml", asked).map_err(|error| error.to_string())
+    Study::read("one", text, "one.toml", options).map_err(|error| error.to_string())
 }
 
 #[test]
 fn a_study_has_a_cell_at_every_point() {
-    let study = read(SOUND, false).unwrap();
+    let study = read(VALID, false).unwrap();
     assert_eq!(study.cells.len(), 2 * 2 * 3);
-    // The last axis varies first.
+    // The last axis varies fastest.
     let cell = &study.cells[3 + 1];
     assert_eq!(cell.point, [0, 1, 1]);
     let inputs = serde_json::to_value(&cell.inputs).unwrap();
@@ -77,13 +77,13 @@ fn a_study_has_a_cell_at_every_point() {
         "poisson(rate=40/s) uniform"
     );
     assert_eq!(study.axes[1].values[0].value, Scalar::Number(0.5));
-    let quick = read(SOUND, true).unwrap();
+    let quick = read(VALID, true).unwrap();
     assert_eq!(quick.cells.len(), 2 * 3);
     let inputs = serde_json::to_value(&quick.cells[0].inputs).unwrap();
     assert_eq!(inputs["source"]["drawn"]["requests"], 50);
 }
 
-/// What is replaced in the sound file, by what, and what is told.
+/// What is replaced in the valid file, by what, and the expected error.
 const WRONG: &[(&str, &str, &str)] = &[
     (
         "requests = 100",
@@ -359,16 +359,16 @@ const WRONG: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
-    for (what, by, told) in WRONG {
-        assert!(SOUND.contains(what), "{what}");
-        let text = SOUND.replacen(what, by, 1);
-        // What is wrong with one form is told whichever is asked for.
+fn errors_name_their_line() {
+    for (what, by, expected) in WRONG {
+        assert!(VALID.contains(what), "{what}");
+        let text = VALID.replacen(what, by, 1);
+        // Errors in one form are reported whichever form is requested.
         for quick in [false, true] {
             let error = read(&text, quick)
                 .err()
                 .unwrap_or_else(|| panic!("{by}: read"));
-            assert!(error.contains(told), "{by}: {error}");
+            assert!(error.contains(expected), "{by}: {error}");
             assert!(
                 error.starts_with("one.toml:") && !error.contains('\n'),
                 "{error}"
@@ -378,31 +378,31 @@ fn what_is_wrong_is_told_with_its_line() {
 }
 
 #[test]
-fn what_is_asked_for_must_be_there() {
+fn a_requested_form_must_exist() {
     let traces = vec!["a.spc".to_owned()];
-    let asked = Asked {
+    let options = StudyOptions {
         traces,
-        ..Asked::default()
+        ..StudyOptions::default()
     };
-    let text = SOUND.replace("[1, 2, 4]", "\"--trace\"");
-    let study = Study::read("one", &text, "one.toml", asked).unwrap();
-    assert!(study.takes_traces && !read(SOUND, false).unwrap().takes_traces);
-    let from = SOUND.find("[quick]").unwrap();
-    let to = SOUND.find("[[axis]]").unwrap();
-    let without = [&SOUND[..from], &SOUND[to..]].concat();
+    let text = VALID.replace("[1, 2, 4]", "\"--trace\"");
+    let study = Study::read("one", &text, "one.toml", options).unwrap();
+    assert!(study.takes_traces && !read(VALID, false).unwrap().takes_traces);
+    let from = VALID.find("[quick]").unwrap();
+    let to = VALID.find("[[axis]]").unwrap();
+    let without = [&VALID[..from], &VALID[to..]].concat();
     assert!(read(&without, false).is_ok());
     let error = read(&without, true).unwrap_err();
     assert!(
         error.contains("quick: found nothing, expected a [quick] table"),
         "{error}"
     );
-    // A short form in which nothing is different is one.
-    let same = [&SOUND[..from], "[quick]\n", &SOUND[to..]].concat();
+    // A short form without differences is a short form.
+    let same = [&VALID[..from], "[quick]\n", &VALID[to..]].concat();
     assert!(read(&same, true).unwrap().differs.is_empty());
 }
 
 #[test]
-fn a_short_form_says_what_differs_and_lacks_what_it_leaves_out() {
+fn a_short_form_lists_its_differences_and_omits_what_it_leaves_out() {
     let parts = r#"
 [[figure]]
 name = "left-out"
@@ -427,7 +427,7 @@ metric = "response_ms_mean"
 where = { load = 0.5 }
 at_most = 1
 "#;
-    let text = SOUND.to_owned() + parts;
+    let text = VALID.to_owned() + parts;
     let whole = read(&text, false).unwrap();
     let short = read(&text, true).unwrap();
     assert!(whole.differs.is_empty());
@@ -440,7 +440,7 @@ at_most = 1
     let [all, left] = [&whole, &short].map(|study| &study.figures.last().unwrap().cells);
     assert!(all.has(&vec![0, 1, 0]) && left.has(&vec![0, 0, 0]));
     assert_eq!(short.claims.len(), 2);
-    // What the short form leaves out may not be misspelt there.
+    // A misspelt value is not a value that the short form leaves out.
     let wrong = text.replace(
         "where = { load = 0.5 }\nat_most",
         "where = { load = 0.6 }\nat_most",
@@ -453,15 +453,15 @@ at_most = 1
 }
 
 #[test]
-fn the_studies_that_come_with_the_program_are_sound() {
+fn the_shipped_studies_are_valid() {
     for entry in diskarm_study::studies::STUDIES {
         for quick in [false, entry.has_short_form()] {
             let traces = match entry.takes_traces() {
                 true => vec!["a.spc".to_owned()],
                 false => Vec::new(),
             };
-            let asked = Asked { quick, traces };
-            let study = Study::read(entry.name, entry.text, entry.name, asked);
+            let options = StudyOptions { quick, traces };
+            let study = entry.read(options);
             let study = study.unwrap_or_else(|error| panic!("{}: {error}", entry.name));
             assert!(!study.claims.is_empty(), "{} claims nothing", entry.name);
         }

@@ -2,7 +2,7 @@
 //!
 //! The oracle is the reader itself: an unknown key makes it say all that it knows.
 
-use diskarm_study::{Asked, Study};
+use diskarm_study::{Study, StudyOptions};
 
 const PAGE: &str = include_str!("../../../docs/studies.md");
 
@@ -54,7 +54,7 @@ const TABLES: &[(&str, &str)] = &[
 
 fn read(text: &str) -> Result<Study, String> {
     let text = format!("source = \"S\"\n{text}");
-    Study::read("s", &text, "s.toml", Asked::default()).map_err(|error| error.to_string())
+    Study::read("s", &text, "s.toml", StudyOptions::default()).map_err(|error| error.to_string())
 }
 
 /// The keys in the first table below a heading of the page.

@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use diskarm_study::metric::Metric;
-use diskarm_study::{Asked, Report, Results, Runner, Store, Study};
+use diskarm_study::{Report, Results, Runner, Store, Study, StudyOptions};
 use roxmltree::{Document, Node, ParsingOptions};
 
-/// Every name is as hostile as its place allows.
+/// Every name contains as much markup as its place allows.
 const STUDY: &str = r#"
 title = "Title </title><script>alert(1)</script>"
 source = "Source \"quoted\" & <b>bold</b>"
@@ -118,18 +118,18 @@ impl Drop for Folder {
 }
 
 fn study(text: &str) -> Study {
-    let asked = Asked {
+    let options = StudyOptions {
         quick: text.contains("[quick]"),
         traces: Vec::new(),
     };
-    Study::read("hostile", text, "hostile.toml", asked).unwrap()
+    Study::read("hostile", text, "hostile.toml", options).unwrap()
 }
 
 fn run<'s>(study: &'s Study, folder: &Folder) -> Results<'s> {
     let runner = Runner::new(study).unwrap();
     let mut store = Store::open(&folder.0).unwrap();
-    let look = &mut |_| ControlFlow::Continue(());
-    runner.run(&mut store, 2, look).unwrap().unwrap()
+    let progress = &mut |_| ControlFlow::Continue(());
+    runner.run(&mut store, 2, progress).unwrap().unwrap()
 }
 
 fn parsed(html: &str) -> Document<'_> {
@@ -168,7 +168,7 @@ fn section<'a, 'd>(document: &'a Document<'d>, id: &str) -> Node<'a, 'd> {
 }
 
 #[test]
-fn everything_is_in_the_page_and_nothing_from_outside_is_markup() {
+fn the_page_is_complete_and_escapes_all_text() {
     let folder = Folder::new("whole");
     let study = study(STUDY);
     let results = run(&study, &folder);
@@ -223,7 +223,7 @@ fn everything_is_in_the_page_and_nothing_from_outside_is_markup() {
 }
 
 #[test]
-fn figures_are_those_of_the_study_a_combination_each() {
+fn there_is_a_figure_for_each_combination() {
     let folder = Folder::new("figures");
     let study = study(STUDY);
     let results = run(&study, &folder);
@@ -254,7 +254,7 @@ fn figures_are_those_of_the_study_a_combination_each() {
 }
 
 #[test]
-fn tables_hold_the_means_with_their_intervals() {
+fn tables_have_means_with_intervals() {
     let folder = Folder::new("tables");
     let study = study(STUDY);
     let results = run(&study, &folder);
@@ -282,7 +282,7 @@ fn tables_hold_the_means_with_their_intervals() {
 }
 
 #[test]
-fn the_page_needs_nothing_else_and_its_files_are_written() {
+fn the_page_is_self_contained_and_its_files_are_written() {
     let folder = Folder::new("files");
     let study = study(STUDY);
     let results = run(&study, &folder);
@@ -318,7 +318,7 @@ fn the_page_needs_nothing_else_and_its_files_are_written() {
 }
 
 #[test]
-fn a_short_form_says_so_and_a_study_of_one_cell_has_a_page() {
+fn a_short_form_is_marked_and_a_single_cell_has_a_page() {
     let folder = Folder::new("short");
     let small = "title = \"Small\"\nsource = \"none\"\n[cell]\ndrive = \"hp-c2247\"\n\
                  policy = \"fcfs\"\nworkload = \"poisson(rate=20/s) uniform\"\nrequests = 400\n\
@@ -328,9 +328,9 @@ fn a_short_form_says_so_and_a_study_of_one_cell_has_a_page() {
     let report = Report::of(&study, &results).unwrap();
     let page = text(parsed(&report.html).root());
     assert!(page.contains("The short form of the study"), "{page}");
-    let told = "no claims 1 cell from 1 run; single runs, no interval The short form of the \
+    let expected = "no claims 1 cell from 1 run; single runs, no interval The short form of the \
                 study: requests 200 instead of 400; claims may come out otherwise.";
-    assert!(page.contains(told), "{page}");
+    assert!(page.contains(expected), "{page}");
     assert!(
         page.contains("diskarm study run hostile.toml --quick"),
         "{page}"
@@ -338,7 +338,7 @@ fn a_short_form_says_so_and_a_study_of_one_cell_has_a_page() {
     assert!(report.drawings.is_empty());
 }
 
-/// The numbers beside the upright axis of a drawing: texts that end where its grid begins.
+/// The numbers on the vertical axis of a drawing: texts that end where its grid begins.
 fn heights(svg: &str) -> Vec<String> {
     let document = Document::parse(svg).unwrap();
     let texts = below(document.root(), "text");
@@ -361,7 +361,7 @@ fn figures_that_are_compared_have_one_upright_axis_from_zero() {
         let report = Report::of(&study, &run(&study, folder)).unwrap();
         let alone = report.drawings.iter().map(|drawing| heights(&drawing.svg));
         let page = report.html.matches("single runs, no interval").count();
-        // The summary; and each figure, which is there twice, to be seen and to be told.
+        // In the summary, and in each figure twice: as a visible note and as its description.
         assert_eq!(page, 1 + 2 * 2 * report.drawings.len());
         alone.collect()
     };
@@ -386,7 +386,7 @@ fn figures_that_are_compared_have_one_upright_axis_from_zero() {
     assert_eq!(last(&cut[0]), 20.0);
 }
 
-/// The rectangles of a drawing in the colour that the legend has beside `key`: left, top, width,
+/// The rectangles of a drawing in the colour that the legend has next to `key`: left, top, width,
 /// height; without the legend's own.
 fn in_colour_of(svg: &str, key: &str) -> Vec<[f64; 4]> {
     let document = Document::parse(svg).unwrap();

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use diskarm_study::metric::Metric;
-use diskarm_study::{Asked, Estimate, Results, Runner, Store, Study, compute};
+use diskarm_study::{Estimate, Results, Runner, Store, Study, StudyOptions, compute};
 
 const SMALL: &str = r#"
 title = "Small"
@@ -61,7 +61,7 @@ impl Drop for Folder {
 }
 
 fn study(text: &str) -> Study {
-    Study::read("small", text, "small.toml", Asked::default()).unwrap()
+    Study::read("small", text, "small.toml", StudyOptions::default()).unwrap()
 }
 
 /// Runs `study` in `folder` until `cells` of them are done, or all.
@@ -73,11 +73,11 @@ fn run_some<'s>(
 ) -> Option<Results<'s>> {
     let runner = Runner::new(study).unwrap();
     let mut store = Store::open(folder.path()).unwrap();
-    let look = &mut |done| match done < cells {
+    let progress = &mut |done| match done < cells {
         true => ControlFlow::Continue(()),
         false => ControlFlow::Break(()),
     };
-    runner.run(&mut store, threads, look).unwrap()
+    runner.run(&mut store, threads, progress).unwrap()
 }
 
 fn run<'s>(study: &'s Study, folder: &Folder, threads: usize) -> Results<'s> {
@@ -87,15 +87,15 @@ fn run<'s>(study: &'s Study, folder: &Folder, threads: usize) -> Results<'s> {
 }
 
 #[test]
-fn a_study_that_was_stopped_ends_with_the_same_bytes() {
+fn a_stopped_study_ends_with_the_same_bytes() {
     let study = study(SMALL);
     let whole = Folder::new("whole");
     run(&study, &whole, 1);
     for (stops, threads) in [(1, 1), (4, 2), (8, 7)] {
         let cut = Folder::new(&format!("cut-{stops}"));
         run_some(&study, &cut, threads, stops);
-        // As if it had been killed while it wrote a line: it may have been done before it was
-        // told to stop.
+        // As if it had been killed while it wrote a line; it may have finished before it was
+        // stopped.
         let path = cut.path().join("runs.jsonl");
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, &text[..text.len().min(2_000) - 7]).unwrap();
@@ -120,7 +120,7 @@ fn nothing_is_simulated_twice() {
     assert_eq!(runner.missing(&store).unwrap(), Vec::<usize>::new());
     assert!(runner.stored(&mut store).unwrap().is_some());
     drop(store);
-    // A fourth replication and another policy cost what they add; what is not asked for stays.
+    // A fourth replication and another policy add only their own runs; runs no longer needed stay.
     let more = SMALL
         .replace("replications = 3", "replications = 4")
         .replace("sptf", "sstf");
@@ -133,9 +133,9 @@ fn nothing_is_simulated_twice() {
     assert_eq!(runs(&folder), 2 * 3 * 3 + 3 + 4 + 2 * 4 + 1);
 }
 
-/// As another program does it that has cells computed elsewhere, in any order.
+/// As a program that computes cells elsewhere, in any order.
 #[test]
-fn cells_that_are_computed_apart_leave_the_same_bytes() {
+fn cells_computed_separately_give_the_same_bytes() {
     let study = study(SMALL);
     let (whole, apart) = (Folder::new("together"), Folder::new("apart"));
     run(&study, &whole, 2);
@@ -161,7 +161,7 @@ fn cells_that_are_computed_apart_leave_the_same_bytes() {
 }
 
 #[test]
-fn everything_that_a_run_depends_on_tells_it_from_others() {
+fn everything_that_a_run_depends_on_changes_its_key() {
     let changes = [
         ("hp-c2247", "hp-c2490a"),
         ("requests = 400", "requests = 401"),
@@ -193,30 +193,30 @@ fn everything_that_a_run_depends_on_tells_it_from_others() {
 fn a_workload_counts_by_its_meaning() {
     let (folder, results) = (Folder::new("workload"), Folder::new("workload-results"));
     fs::create_dir_all(folder.path()).unwrap();
-    let asked = |name: &str, content: &str| {
+    let study_of = |name: &str, content: &str| {
         let path = folder.path().join(name);
         fs::write(&path, content).unwrap();
         let (only, _) = SMALL.split_once("[[axis]]\nname = \"rate\"").unwrap();
         study(&only.replace("poisson(rate={rate}/s) uniform", path.to_str().unwrap()))
     };
     const CONTENT: &str = "arrivals = \"poisson(rate=10/s)\"\nplaces = \"uniform\"\n";
-    run(&asked("one.toml", CONTENT), &results, 1);
+    run(&study_of("one.toml", CONTENT), &results, 1);
     let is_there = |study: &Study| {
         let mut store = Store::open(results.path()).unwrap();
         let stored = Runner::new(study).unwrap().stored(&mut store).unwrap();
         stored.is_some()
     };
-    assert!(is_there(&asked(
+    assert!(is_there(&study_of(
         "other.toml",
         &format!("# Again.\n{CONTENT}")
     )));
-    assert!(!is_there(&asked(
+    assert!(!is_there(&study_of(
         "one.toml",
         &CONTENT.replace("=10/s", "=11/s")
     )));
 }
 
-/// A drive and a trace are known by what they hold, so that results go on on another machine.
+/// Drives and traces are identified by their content, so that a study can continue elsewhere.
 #[test]
 fn a_file_counts_by_its_content_and_not_by_its_place() {
     const TRACED: &str = r#"
@@ -256,14 +256,14 @@ faster = "2"
 
 /// Two cells keep up, and one of three has no mean.
 #[test]
-fn cells_short_of_their_interval_are_told() {
+fn cells_with_too_wide_intervals_are_counted() {
     let folder = Folder::new("wide");
-    let asked = |share: &str| {
+    let requested = |share: &str| {
         let more = format!("replications = 3\nuntil_ci95 = \"{share}\"\nmost_replications = 4");
         let text = SMALL.replace("\"fcfs\", \"clook\", \"sptf\"", "\"fcfs\"");
         study(&text.replace("replications = 3", &more))
     };
-    let narrow = asked("0.01 %");
+    let narrow = requested("0.01 %");
     let results = run(&narrow, &folder, 2);
     let estimates = results
         .outcomes
@@ -272,7 +272,7 @@ fn cells_short_of_their_interval_are_told() {
     let shares = estimates.map(|e| e.half_width.unwrap() / e.mean);
     let widest = shares.reduce(f64::max).unwrap();
     assert_eq!(results.wide(), Some((2, widest)));
-    assert_eq!(run(&asked("500 %"), &folder, 2).wide(), None);
+    assert_eq!(run(&requested("500 %"), &folder, 2).wide(), None);
 }
 
 #[test]
@@ -371,14 +371,14 @@ fn a_cell_that_cannot_be_simulated_is_named() {
             "buffer.segmints",
         ),
     ];
-    for (what, by, told) in wrong {
+    for (what, by, expected) in wrong {
         let study = study(&SMALL.replacen(what, by, 1));
         let error = Runner::new(&study)
             .err()
             .unwrap_or_else(|| panic!("{by}: taken"))
             .to_string();
         assert!(
-            error.contains(told) && !error.contains('\n'),
+            error.contains(expected) && !error.contains('\n'),
             "{by}: {error}"
         );
     }

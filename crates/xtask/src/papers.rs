@@ -1,7 +1,7 @@
-//! `cargo xtask papers`: every claim of the studies, theirs and ours, on `docs/papers.md`.
+//! `cargo xtask papers`: every claim of the papers' studies with its verdict, on `docs/papers.md`.
 //!
-//! The studies run in full with the built command line. Their runs are kept in `results/` below the
-//! target folder, so that only what changed is simulated again.
+//! Runs all studies in full with the built command line. The runs are stored in `results/` below
+//! the target folder, so that only what changed is simulated again.
 
 use std::fmt::Write;
 use std::fs;
@@ -15,13 +15,13 @@ use crate::binary;
 /// From the root of the workspace.
 const PAGE: &str = "docs/papers.md";
 
-/// The traces that studies which want one run on, from the root of the workspace.
+/// The traces for studies that need one, from the root of the workspace.
 const TRACES: [&str; 2] = [
     "../shared/traces/hplajw-1992-05-30-week.srt",
     "../shared/traces/websearch-60s.mqsim",
 ];
 
-/// What `diskarm study list --json` says, as far as it is used.
+/// The used part of `diskarm study list --json`.
 #[derive(Deserialize)]
 struct Listed {
     name: String,
@@ -39,7 +39,7 @@ impl Listed {
     }
 }
 
-/// What `diskarm study check --json` says of a study.
+/// A study in `diskarm study check --json`.
 #[derive(Deserialize)]
 struct Checked {
     study: String,
@@ -56,8 +56,8 @@ struct Claim {
     verdict: String,
 }
 
-/// Writes the page; leaves it alone where the traces are absent. Fails where a claim that does not
-/// come out gives no reason.
+/// Writes the page, unless the traces are absent. Fails if a claim that does not hold has no
+/// reason.
 pub fn run(arguments: &[String]) -> ExitCode {
     if !arguments.is_empty() {
         eprintln!("usage: cargo xtask papers");
@@ -85,21 +85,21 @@ pub fn run(arguments: &[String]) -> ExitCode {
     }
 }
 
-/// Writes the page; gives what [`unexplained`] finds.
+/// Writes the page; returns what [`unexplained`] finds.
 fn write(root: &Path) -> Result<Vec<String>, String> {
     let binary = binary::build()?;
-    let studies: Vec<Listed> = said(root, &binary, &["study", "list", "--json"])?;
+    let studies: Vec<Listed> = output_of(root, &binary, &["study", "list", "--json"])?;
     let results = binary.with_file_name("results");
     let results = results.to_string_lossy();
     let arguments = ["study", "check", "--all", "--json", "--output", &results];
-    let mut checked: Vec<Checked> = said(root, &binary, &arguments)?;
+    let mut checked: Vec<Checked> = output_of(root, &binary, &arguments)?;
     let mut arguments = vec!["study", "check", "--json", "--output", &results];
     for trace in TRACES {
         arguments.extend(["--trace", trace]);
     }
-    let wanting = studies.iter().filter(|study| study.takes_traces);
-    arguments.extend(wanting.map(|study| study.name.as_str()));
-    checked.extend(said::<Vec<Checked>>(root, &binary, &arguments)?);
+    let with_traces = studies.iter().filter(|study| study.takes_traces);
+    arguments.extend(with_traces.map(|study| study.name.as_str()));
+    checked.extend(output_of::<Vec<Checked>>(root, &binary, &arguments)?);
     checked.sort_by(|a, b| a.study.cmp(&b.study));
     let unexplained = unexplained(&checked);
     checked.retain(|study| {
@@ -112,7 +112,7 @@ fn write(root: &Path) -> Result<Vec<String>, String> {
     Ok(unexplained)
 }
 
-/// The claims that fail, or of which nothing can be said, for no reason that is given.
+/// The claims of all studies that fail or are not measured without a given reason.
 fn unexplained(checked: &[Checked]) -> Vec<String> {
     let claims = checked
         .iter()
@@ -124,8 +124,9 @@ fn unexplained(checked: &[Checked]) -> Vec<String> {
         .collect()
 }
 
-/// What the command line prints as JSON. That claims fail is no failure here: the page says so.
-fn said<T: serde::de::DeserializeOwned>(
+/// The JSON that the command line prints. Failing claims are not an error here: the page shows
+/// them.
+fn output_of<T: serde::de::DeserializeOwned>(
     root: &Path,
     binary: &Path,
     arguments: &[&str],
@@ -146,10 +147,10 @@ fn said<T: serde::de::DeserializeOwned>(
     serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())
 }
 
-/// Verdicts in the order of their telling.
+/// Verdicts in the order of the page, with their descriptions.
 const VERDICTS: [(&str, &str); 4] = [
     ("holds", "hold"),
-    ("unsure", "unsure: a 95 % interval reaches over a bound"),
+    ("unsure", "unsure: a 95 % interval contains a bound"),
     ("fails", "fail"),
     ("not_measured", "not measured"),
 ];
@@ -161,7 +162,7 @@ fn page(studies: &[Listed], checked: &[Checked]) -> String {
          `crates/study/studies`, and\n`diskarm study run NAME` runs one. {} claims:\n\n",
         claims().count()
     );
-    for (verdict, told) in VERDICTS {
+    for (verdict, description) in VERDICTS {
         let count = claims().filter(|claim| claim.verdict == verdict).count();
         let known = claims().filter(|claim| claim.verdict == verdict && claim.known.is_some());
         let _ = match (count, known.count()) {
@@ -169,10 +170,10 @@ fn page(studies: &[Listed], checked: &[Checked]) -> String {
             (count, known) if verdict == "fails" => {
                 writeln!(
                     page,
-                    "- {count} {told}, {known} of them for a reason that is given"
+                    "- {count} {description}, {known} of them for a reason that is given"
                 )
             }
-            (count, _) => writeln!(page, "- {count} {told}"),
+            (count, _) => writeln!(page, "- {count} {description}"),
         };
     }
     for study in checked {
@@ -225,14 +226,14 @@ fn section(listed: &Listed, study: &Checked) -> String {
 }
 
 /// The longest line of prose.
-const MOST_COLUMNS: usize = 100;
+const MAX_COLUMNS: usize = 100;
 
-/// The words of `text` in lines that are as full as they can be.
+/// Wraps `text`.
 fn filled(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= MOST_COLUMNS => {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= MAX_COLUMNS => {
                 line.push(' ');
                 line.push_str(word);
             }
@@ -247,14 +248,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_as_full_as_they_can_be() {
+    fn prose_is_wrapped() {
         let ab = ["ab"; 33].join(" ");
         assert_eq!(filled(&format!("{ab}\nc d")), format!("{ab} c\nd"));
         assert_eq!(filled("a\n b"), "a b");
     }
 
     #[test]
-    fn verdicts_are_counted_and_reasons_are_given() {
+    fn the_page_counts_verdicts_and_lists_reasons() {
         let claim = |verdict: &str, known: Option<&str>| Claim {
             says: "a | b".to_owned(),
             source: "s".to_owned(),
@@ -282,7 +283,7 @@ mod tests {
             takes_traces: false,
         }];
         let page = page(&listed, &checked);
-        for told in [
+        for expected in [
             "5 claims:",
             "- 1 hold\n",
             "- 2 fail, 1 of them for a reason",
@@ -294,7 +295,7 @@ mod tests {
             "\n[1] for a reason\n",
             "**not measured**",
         ] {
-            assert!(page.contains(told), "{told}\n{page}");
+            assert!(page.contains(expected), "{expected}\n{page}");
         }
         let left = ["one: fails: a | b", "one: not_measured: a | b"];
         assert_eq!(unexplained(&checked), left);

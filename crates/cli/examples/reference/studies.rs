@@ -1,7 +1,7 @@
 //! What a study can measure and check, and the studies that come with the program.
 
 use diskarm_study::studies::{Entry, STUDIES};
-use diskarm_study::{Asked, Study, claim, measure};
+use diskarm_study::{Study, StudyOptions, claim, measure};
 
 use crate::{code, head, parameters, table};
 
@@ -67,6 +67,6 @@ fn read(entry: &Entry, quick: bool) -> Study {
         true => vec!["one".to_owned()],
         false => Vec::new(),
     };
-    let study = Study::read(entry.name, entry.text, entry.name, Asked { quick, traces });
+    let study = entry.read(StudyOptions { quick, traces });
     study.expect("a study that comes with the program")
 }

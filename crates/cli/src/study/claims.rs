@@ -1,15 +1,14 @@
-//! Claims and their verdicts, as people read them.
+//! Claims and their verdicts as text.
 
 use diskarm_study::{Judged, JudgedClaim, Verdict};
 
 use diskarm_results::prose;
 
-/// Columns of verdicts.
+/// The width of the column of verdicts.
 const INDENT: usize = 16;
 
-/// A claim and what came of it, in a few lines.
-pub fn text(told: &JudgedClaim<'_>) -> String {
-    let JudgedClaim { claim, judged } = told;
+/// A claim and its verdict, in a few lines.
+pub fn text(JudgedClaim { claim, judged }: &JudgedClaim<'_>) -> String {
     let Judged { verdict, ours } = judged;
     let mut text = prose::labelled(&format!("  {verdict}"), &claim.says, INDENT);
     let numbers = format!("theirs {}; ours {ours} ({})", claim.theirs, claim.source);

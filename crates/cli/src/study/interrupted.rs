@@ -1,4 +1,4 @@
-//! What is told when somebody ends a study by Ctrl-C.
+//! The message when a study is interrupted by Ctrl-C.
 
 use std::path::Path;
 use std::process::exit;
@@ -7,37 +7,37 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use diskarm_study::verdicts::counted;
 
-// A process has one handler, which is told here how far the study has come.
+// A process has one handler; these hold the progress that it prints.
 static DONE: AtomicUsize = AtomicUsize::new(0);
 static CELLS: AtomicUsize = AtomicUsize::new(0);
 static HAS_RESULTS: AtomicBool = AtomicBool::new(false);
 
-/// What shells expect of a program that was interrupted: 128 and the signal's number.
+/// The exit code of an interrupted program: 128 plus the number of the signal.
 const STATUS: i32 = 130;
 
-/// From now on Ctrl-C tells how many of so many cells are done, and of results in `folder` that
-/// they are not of these. It ends the program at once, however long the cells take that are at
-/// work: a store outlives that at any instant.
+/// From now on Ctrl-C prints how many of the cells are finished, and whether `folder` has results
+/// of an earlier run. It ends the program at once, without waiting for running cells: the store
+/// stays valid.
 pub fn watch(cells: usize, folder: &Path) {
     static ONCE: Once = Once::new();
     HAS_RESULTS.store(folder.join("results.json").is_file(), Ordering::Relaxed);
     DONE.store(0, Ordering::Relaxed);
     CELLS.store(cells, Ordering::Relaxed);
     ONCE.call_once(|| {
-        // Without a handler Ctrl-C ends the program all the same.
+        // Without a handler Ctrl-C still ends the program.
         let _ = ctrlc::set_handler(|| {
             let (done, cells) = (DONE.load(Ordering::Relaxed), CELLS.load(Ordering::Relaxed));
             let cells = counted(cells, "cell");
-            eprintln!("\nstopped: {done} of {cells} are kept; run it again to go on");
+            eprintln!("\nstopped: {done} of {cells} are kept; run it again to continue");
             if HAS_RESULTS.load(Ordering::Relaxed) {
-                eprintln!("results and report are those of an earlier run");
+                eprintln!("results and report are from an earlier run");
             }
             exit(STATUS);
         });
     });
 }
 
-/// So many are done.
+/// Records the number of finished cells.
 pub fn at(done: usize) {
     DONE.store(done, Ordering::Relaxed);
 }

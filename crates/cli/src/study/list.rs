@@ -1,6 +1,6 @@
 //! `diskarm study list`.
 
-use diskarm_study::Asked;
+use diskarm_study::StudyOptions;
 use diskarm_study::studies::STUDIES;
 use diskarm_study::verdicts::counted;
 use serde::Serialize;
@@ -39,7 +39,7 @@ pub fn run(args: &Args) -> Result<(), Error> {
     for entry in &entries {
         let Entry { cells, claims, .. } = entry;
         let trace = if entry.takes_traces {
-            ", wants --trace"
+            ", needs --trace"
         } else {
             ""
         };
@@ -58,7 +58,7 @@ fn entry(entry: &diskarm_study::studies::Entry) -> Result<Entry, Error> {
             true => vec!["one".to_owned()],
             false => Vec::new(),
         };
-        super::shipped(entry, Asked { quick, traces })
+        entry.read(StudyOptions { quick, traces })
     };
     let study = read(false)?;
     let short = match entry.has_short_form() {

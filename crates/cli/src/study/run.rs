@@ -29,7 +29,7 @@ pub struct Check {
     #[arg(value_name = "NAME|FILE", required_unless_present = "all")]
     studies: Vec<String>,
 
-    /// All studies that come with the program, but for those that want a trace if none is given
+    /// All studies that come with the program, except those that need a trace if none is given
     #[arg(long, conflicts_with = "studies")]
     all: bool,
 
@@ -51,7 +51,7 @@ pub struct Report {
     chosen: Chosen,
 }
 
-/// Simulates what is missing and writes everything.
+/// Simulates what is missing; writes results and report.
 pub fn run(args: &Run) -> Result<(), Error> {
     let study = args.chosen.study(&args.study)?;
     let folder = args.chosen.folder(&study);
@@ -59,7 +59,7 @@ pub fn run(args: &Run) -> Result<(), Error> {
     written(&study, &results, &folder)
 }
 
-/// Writes everything from what has been simulated.
+/// Writes results and report from stored runs.
 pub fn report(args: &Report) -> Result<(), Error> {
     let study = args.chosen.study(&args.study)?;
     let folder = args.chosen.folder(&study);
@@ -76,7 +76,7 @@ pub fn report(args: &Report) -> Result<(), Error> {
     written(&study, &results, &folder)
 }
 
-/// Holds the claims against what is simulated.
+/// Simulates what is missing and checks the claims.
 pub fn check(args: &Check) -> Result<(), Error> {
     let studies = match args.all {
         true => args.chosen.all()?,
@@ -85,35 +85,35 @@ pub fn check(args: &Check) -> Result<(), Error> {
             studies.collect::<Result<_, _>>()?
         }
     };
-    let (mut text, mut out, mut news) = (String::new(), Vec::new(), 0);
+    let (mut text, mut out, mut fails) = (String::new(), Vec::new(), 0);
     for study in &studies {
         let folder = args.chosen.folder(study);
         let (results, _store) = simulated(study, &folder, &args.chosen)?;
-        let told = study.judge(&results);
-        let count = Count::of(&told);
-        news += count.fails;
+        let claims = study.judge(&results);
+        let count = Count::of(&claims);
+        fails += count.fails;
         if args.json {
             out.push(Checked {
                 study: study.name.clone(),
                 count,
-                claims: serde_json::to_value(&told).expect("plain data"),
+                claims: serde_json::to_value(&claims).expect("plain data"),
             });
             continue;
         }
         text += &format!("{}: {}\n", study.name, count.text());
-        told.iter().for_each(|told| text += &claims::text(told));
+        claims.iter().for_each(|claim| text += &claims::text(claim));
     }
     match args.json {
         true => output::print_json(&out)?,
         false => output::print(&text)?,
     }
-    match news {
+    match fails {
         0 => Ok(()),
         count => Err(Error::Claims { count }),
     }
 }
 
-/// What came of a study, in JSON.
+/// The verdicts on the claims of a study, as JSON.
 #[derive(Serialize)]
 struct Checked {
     study: String,
@@ -121,7 +121,7 @@ struct Checked {
     claims: Value,
 }
 
-/// The runs in `folder`; tells of those that do not count.
+/// Opens the runs in `folder`; warns of those that another build made.
 fn opened(folder: &Path) -> Result<Store, Error> {
     let store = Store::open(folder)?;
     let (place, foreign) = (folder.display(), store.foreign_count());
@@ -132,7 +132,7 @@ fn opened(folder: &Path) -> Result<Store, Error> {
     Ok(store)
 }
 
-/// Simulates what is missing. No other run of the program writes there while the store is held.
+/// Simulates what is missing. No other process writes there while the store is open.
 fn simulated<'s>(
     study: &'s Study,
     folder: &Path,
@@ -147,23 +147,23 @@ fn simulated<'s>(
         interrupted::at(done);
         ControlFlow::Continue(())
     });
-    // Nothing asked it to stop.
+    // Nothing stops it.
     let results = results?.ok_or(StudyError::Stopped)?;
     Ok((results, store))
 }
 
-/// Writes results and report, and tells where they are.
+/// Writes results and report, and prints a summary with their paths.
 fn written(study: &Study, results: &Results<'_>, folder: &Path) -> Result<(), Error> {
     if let Some(title) = study.replaces(folder) {
         let place = folder.display();
         let note = format!("{place}: had results of another study, {title:?}; its runs stay");
         output::warn(&[note]);
     }
-    // Made before anything is written, as it may fail.
+    // Made first, as it may fail.
     let report = diskarm_study::Report::of(study, results)?;
     study.write(results, folder)?;
     report.write(folder)?;
-    let told = study.judge(results);
+    let claims = study.judge(results);
     let saturated = results
         .outcomes
         .iter()
@@ -172,17 +172,18 @@ fn written(study: &Study, results: &Results<'_>, folder: &Path) -> Result<(), Er
     let mut text = format!("{}: {}\n", study.name, study.title);
     let cells = counted(study.cells.len(), "cell");
     text += &format!("  {cells}, {saturated} of them saturated");
-    if let Some(wide) = results.wide_told() {
+    if let Some(wide) = results.wide_text() {
         text += &format!("; {wide}");
     }
     if study.has_single_runs() {
         text += "; single runs, no interval";
     }
-    text += &format!("\n  {}\n", Count::of(&told).text());
-    let fails = |told: &&diskarm_study::JudgedClaim<'_>| Shown::of(told) == Shown::Fails;
-    told.iter()
-        .filter(fails)
-        .for_each(|told| text += &claims::text(told));
+    text += &format!("\n  {}\n", Count::of(&claims).text());
+    for claim in &claims {
+        if Shown::of(claim) == Shown::Fails {
+            text += &claims::text(claim);
+        }
+    }
     let path = |name: &str| folder.join(name).display().to_string();
     text += &format!("  results  {}\n", path("results.csv"));
     text += &format!("  report   {}\n", path("report.html"));

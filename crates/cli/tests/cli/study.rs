@@ -1,12 +1,12 @@
-//! `diskarm study`: from a file to results, and what is told of what is wrong.
+//! `diskarm study`: results, verdicts and errors.
 
 use std::fs;
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use diskarm_study::StudyOptions;
 use diskarm_study::studies::STUDIES;
-use diskarm_study::{Asked, Study};
 use serde_json::Value;
 
 use crate::errors::error as refused;
@@ -82,9 +82,9 @@ impl Drop for Place {
 #[test]
 fn a_study_gives_results_and_verdicts() {
     let place = Place::new("whole", SMALL);
-    let told = place.printed("run");
-    assert!(told.contains("4 cells, 2 of them saturated\n"), "{told}");
-    assert!(told.contains("1 claim: 1 hold"), "{told}");
+    let text = place.printed("run");
+    assert!(text.contains("4 cells, 2 of them saturated\n"), "{text}");
+    assert!(text.contains("1 claim: 1 hold"), "{text}");
     let csv = fs::read_to_string(place.path("out/small/results.csv")).unwrap();
     assert!(csv.starts_with("policy,rate,metric,mean,ci95_half_width,replications,saturated\n"));
     let json = fs::read_to_string(place.path("out/small/results.json")).unwrap();
@@ -117,10 +117,10 @@ fn a_claim_that_fails_is_answered_with_1_unless_it_is_known() {
         "[{ policy = \"fcfs\" }, { policy = \"sptf\" }]",
     );
     let place = Place::new("fails", &wrong);
-    let told = place.printed("run");
+    let text = place.printed("run");
     assert!(
-        told.contains("  fails ") && told.contains("theirs faster; ours 1."),
-        "{told}"
+        text.contains("  fails ") && text.contains("theirs faster; ours 1."),
+        "{text}"
     );
     let arguments = place.arguments("check");
     let output = diskarm(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
@@ -129,15 +129,15 @@ fn a_claim_that_fails_is_answered_with_1_unless_it_is_known() {
         String::from_utf8(output.stderr).unwrap(),
         "error: a claim fails\n"
     );
-    let told = String::from_utf8(output.stdout).unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
     assert!(
-        told.contains("fails") && told.contains("theirs faster; ours 1."),
-        "{told}"
+        text.contains("fails") && text.contains("theirs faster; ours 1."),
+        "{text}"
     );
     let known = wrong.replace("check = ", "known = \"the other way round\"\ncheck = ");
     fs::write(place.path("small.toml"), known).unwrap();
-    let told = place.printed("check");
-    assert!(told.contains("known: the other way round"), "{told}");
+    let text = place.printed("check");
+    assert!(text.contains("known: the other way round"), "{text}");
     assert!(!place.printed("run").contains("  fails "), "no news");
 }
 
@@ -149,25 +149,25 @@ fn flags_that_a_study_has_no_use_for_are_refused() {
         arguments.extend(flags.iter().map(|flag| (*flag).to_owned()));
         refused(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
     };
-    let told = refused_with(&["--trace", "a.spc"]);
+    let text = refused_with(&["--trace", "a.spc"]);
     assert!(
-        told.starts_with("--trace: found \"a.spc\", expected none, as "),
-        "{told}"
+        text.starts_with("--trace: found \"a.spc\", expected none, as "),
+        "{text}"
     );
-    let told = refused_with(&["--quick"]);
+    let text = refused_with(&["--quick"]);
     assert!(
-        told.contains("small.toml:1: quick: found nothing, expected a [quick]"),
-        "{told}"
+        text.contains("small.toml:1: quick: found nothing, expected a [quick]"),
+        "{text}"
     );
     // Of those that come along, whose files nobody looks for.
     let fig3 = ["study", "run", "worthington94-fig3", "--trace", "a.spc"];
     let expected = "--trace: found \"a.spc\", expected none, as worthington94-fig3 runs on no \
                     traces";
     assert_eq!(refused(&fig3), expected);
-    let told = refused(&["study", "check", "worthington94-traces-lbn"]);
+    let text = refused(&["study", "check", "worthington94-traces-lbn"]);
     let expected = "--trace: found none, expected a trace to run worthington94-traces-lbn \
                     on: give --trace FILE";
-    assert_eq!(told, expected);
+    assert_eq!(text, expected);
     assert!(!fs::exists(place.path("out")).unwrap());
 }
 
@@ -183,11 +183,11 @@ fn results_of_another_study_are_replaced_not_unsaid() {
     };
     let other = SMALL.replace("\"Small\"", "\"Other\"");
     fs::write(place.path("small.toml"), other.replace("1500", "1501")).unwrap();
-    let told = noted("run");
+    let text = noted("run");
     let expected = "had results of another study, \"Small\"; its runs stay\n";
     assert!(
-        told.starts_with("note: ") && told.ends_with(expected),
-        "{told}"
+        text.starts_with("note: ") && text.ends_with(expected),
+        "{text}"
     );
     let all = fs::read_to_string(place.path("out/small/runs.jsonl")).unwrap();
     assert!(runs.lines().all(|run| all.contains(run)));
@@ -235,25 +235,25 @@ fn a_study_that_is_interrupted_tells_what_is_kept() {
     let kill = kill.args(["-INT", &run.id().to_string()]).status();
     assert!(kill.unwrap().success());
     assert_eq!(run.wait().unwrap().code(), Some(130));
-    let mut told = String::new();
+    let mut text = String::new();
     let mut stderr = run.stderr.take().unwrap();
-    stderr.read_to_string(&mut told).unwrap();
+    stderr.read_to_string(&mut text).unwrap();
     let expected = [1, 2].map(|done| {
         format!(
-            "\nstopped: {done} of 3 cells are kept; run it again to go on\n\
-             results and report are those of an earlier run\n"
+            "\nstopped: {done} of 3 cells are kept; run it again to continue\n\
+             results and report are from an earlier run\n"
         )
     });
-    assert!(expected.contains(&told), "{told}");
+    assert!(expected.contains(&text), "{text}");
 }
 
 #[test]
 fn a_report_is_of_what_has_been_simulated() {
     let place = Place::new("report", SMALL);
-    let told = place.refused("report");
+    let text = place.refused("report");
     assert!(
-        told.contains("expected results of all cells there"),
-        "{told}"
+        text.contains("expected results of all cells there"),
+        "{text}"
     );
     assert!(
         !fs::exists(place.path("out/small")).unwrap(),
@@ -277,26 +277,26 @@ fn what_is_in_the_way_is_told_in_a_line() {
     let sound = fs::read_to_string(&store).unwrap();
     let other = sound.replacen(env!("CARGO_PKG_VERSION"), "0.0.0", 1);
     fs::write(&store, &other).unwrap();
-    let told = place.refused("run");
+    let text = place.refused("run");
     assert!(
-        told.contains("runs.jsonl:1: version: found \"0.0.0\", expected"),
-        "{told}"
+        text.contains("runs.jsonl:1: version: found \"0.0.0\", expected"),
+        "{text}"
     );
     assert_eq!(
         fs::read_to_string(&store).unwrap(),
         other,
         "the other version's was touched"
     );
-    // Another build of the same version: told, made again, and gone.
+    // Another build of the same version: text, made again, and gone.
     let key = sound.find("\"key\":\"").unwrap() + "\"key\":\"".len();
     let digest = &sound[key..key + 16];
     fs::write(&store, sound.replace(digest, "0123456789abcdef")).unwrap();
     let again = place.arguments("run");
     let run = diskarm(&again.iter().map(String::as_str).collect::<Vec<_>>());
-    let told = String::from_utf8(run.stderr).unwrap();
+    let text = String::from_utf8(run.stderr).unwrap();
     let count = sound.lines().count() - 1;
     let expected = format!("{count} runs of another build, made again\n");
-    assert!(run.status.success() && told.ends_with(&expected), "{told}");
+    assert!(run.status.success() && text.ends_with(&expected), "{text}");
     assert_eq!(fs::read_to_string(&store).unwrap(), sound);
     // A file where the folder should be.
     fs::remove_dir_all(place.path("out/small")).unwrap();
@@ -320,8 +320,8 @@ fn a_full_disk_is_told_and_nothing_is_half_written() {
     let results = fs::read(place.path("out/small/results.csv")).unwrap();
     // The file beside the results, which then takes their place.
     std::os::unix::fs::symlink("/dev/full", place.path("out/small/results.csv.part")).unwrap();
-    let told = place.refused("report");
-    assert!(told.contains("results.csv: cannot write"), "{told}");
+    let text = place.refused("report");
+    assert!(text.contains("results.csv: cannot write"), "{text}");
     assert_eq!(
         fs::read(place.path("out/small/results.csv")).unwrap(),
         results
@@ -346,7 +346,7 @@ fn a_folder_has_one_run_at_a_time() {
         assert!(first.try_wait().unwrap().is_none(), "the first run ended");
         std::thread::yield_now();
     }
-    let told = place.refused("run");
+    let text = place.refused("run");
     first.kill().unwrap();
     first.wait().unwrap();
     let mut stderr = String::new();
@@ -357,16 +357,16 @@ fn a_folder_has_one_run_at_a_time() {
         .read_to_string(&mut stderr)
         .unwrap();
     assert_eq!(stderr, "");
-    assert!(told.contains("found another run in this folder"), "{told}");
+    assert!(text.contains("found another run in this folder"), "{text}");
 }
 
 #[test]
 fn the_studies_that_come_along_are_listed() {
-    let told = printed(&["study", "list"]);
-    assert!(told.contains("worthington94-fig3"), "{told}");
+    let text = printed(&["study", "list"]);
+    assert!(text.contains("worthington94-fig3"), "{text}");
     assert!(
-        told.lines().all(|line| line.chars().count() <= 80),
-        "{told}"
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
     );
     let json: Value = serde_json::from_str(&printed(&["study", "list", "--json"])).unwrap();
     let mut studies = json.as_array().unwrap().iter();
@@ -388,29 +388,29 @@ fn the_page_of_claims_is_of_the_studies_as_they_are() {
         } else {
             vec![]
         };
-        let asked = Asked {
+        let options = StudyOptions {
             quick: false,
             traces,
         };
-        let study = Study::read(entry.name, entry.text, entry.name, asked).unwrap();
+        let study = entry.read(options).unwrap();
         let section = page
             .split("\n## ")
             .find(|part| part.starts_with(&format!("{}:", entry.name)));
         let section = section.unwrap_or_else(|| panic!("{}: not on the page", entry.name));
         for claim in &study.claims {
-            let told = [&claim.says, &claim.source, &claim.theirs];
-            let told = told.map(|cell| cell.replace('|', "\\|")).join(" | ");
+            let text = [&claim.says, &claim.source, &claim.theirs];
+            let text = text.map(|cell| cell.replace('|', "\\|")).join(" | ");
             let mut rows = section
                 .lines()
-                .filter(|row| row.starts_with(&format!("| {told} | ")));
+                .filter(|row| row.starts_with(&format!("| {text} | ")));
             let row = rows
                 .next()
-                .unwrap_or_else(|| panic!("{}: not on the page: {told}", entry.name));
+                .unwrap_or_else(|| panic!("{}: not on the page: {text}", entry.name));
             let known = claim.known.as_ref().filter(|_| !row.ends_with("| holds |"));
             let is_given = known.is_none_or(|known| in_lines.contains(&words(known)));
             assert!(
                 is_given,
-                "{}: another reason on the page: {told}",
+                "{}: another reason on the page: {text}",
                 entry.name
             );
         }

@@ -1,9 +1,9 @@
-//! What a number may be.
+//! The bounds of a number.
 
 use super::Verdict;
 use crate::results::Estimate;
 
-/// From `at_least` to `at_most`, both included; open where one is absent.
+/// From `at_least` to `at_most`, both included; unbounded where one is absent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bounds {
     pub(super) at_least: Option<f64>,
@@ -11,11 +11,11 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// Up to `most`.
-    pub(super) fn up_to(most: f64) -> Self {
+    /// Up to `max`.
+    pub(super) fn up_to(max: f64) -> Self {
         Self {
             at_least: None,
-            at_most: Some(most),
+            at_most: Some(max),
         }
     }
 
@@ -24,17 +24,17 @@ impl Bounds {
             && self.at_most.is_none_or(|most| number <= most)
     }
 
-    /// Whether an estimate lies within; unsure where its interval reaches over a bound.
+    /// Whether an estimate is within; unsure where its interval contains a bound.
     pub(super) fn verdict(&self, estimate: &Estimate) -> Verdict {
         let half = estimate.half_width.unwrap_or(0.0);
         match estimate.mean.is_nan() {
-            // Not a number is within nothing.
+            // NaN is not within any bounds.
             true => Verdict::Fails,
             false => self.verdict_between(estimate.mean - half, estimate.mean + half),
         }
     }
 
-    /// The same of a number of which no more is known than that it lies in a range.
+    /// The same for a number of which only a range is known.
     pub(super) fn verdict_between(&self, low: f64, high: f64) -> Verdict {
         let is_beyond = self.at_least.is_some_and(|least| high < least)
             || self.at_most.is_some_and(|most| low > most);
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interval_over_a_bound_leaves_it_open() {
+    fn an_interval_that_contains_a_bound_is_unsure() {
         let bounds = Bounds {
             at_least: Some(1.0),
             at_most: Some(2.0),

@@ -6,21 +6,21 @@ use super::bounds::Bounds;
 use super::endless::is_endless;
 use super::line::{Reached, along, lines};
 use super::tally::Tally;
-use super::{Check, Info, Judged};
+use super::{Check, CheckInfo, Judged};
 use crate::metric::Metric;
 use crate::results::{Estimate, Outcome, Results};
 use crate::select::Selection;
 
-pub(super) const INFO: Info = Info {
+pub(super) const INFO: CheckInfo = CheckInfo {
     name: "crossing",
     holds: "the number from which on the metric of `of` exceeds that of `to` lies within the \
             bounds",
     keys: &[
-        ("metric", "what is held"),
+        ("metric", "the metric to check"),
         ("along", "an axis of numbers"),
         ("of = {}", "one value of each axis that it names"),
         ("to = {}", "the same"),
-        ("where = {}", "the cells that count; all when left out"),
+        ("where = {}", "the cells to check; all if omitted"),
         ("at_least", "the lower bound; it, at_most or both"),
         ("at_most", "the upper bound"),
     ],
@@ -73,8 +73,8 @@ impl Check for Crossing {
     }
 }
 
-/// By how much the first is above the second. Where a saturated cell has no limit, it is above one
-/// that is not saturated, by more than counts; of two that are nothing is known.
+/// By how much the first is above the second. If the metric grows without bound, a saturated cell
+/// is above one that is not saturated by `f64::MAX`; two saturated cells cannot be compared.
 fn difference([of, to]: [&Outcome; 2], metric: Metric, is_endless: bool) -> Option<Estimate> {
     let endless = |sign: f64, like: &Estimate| Estimate {
         mean: sign * f64::MAX,
@@ -84,7 +84,7 @@ fn difference([of, to]: [&Outcome; 2], metric: Metric, is_endless: bool) -> Opti
     match (of.estimate(metric), to.estimate(metric)) {
         (Some(of), Some(to)) => Some(Estimate {
             mean: of.mean - to.mean,
-            // At the most: only what is not paired is judged by it.
+            // An upper bound, used only where replications are not paired.
             half_width: of.half_width.zip(to.half_width).map(|(of, to)| of + to),
             runs: of
                 .runs
@@ -99,8 +99,8 @@ fn difference([of, to]: [&Outcome; 2], metric: Metric, is_endless: bool) -> Opti
     }
 }
 
-/// From where on the difference is above 0: interpolated, or between two loads where it is beyond
-/// measure on one of them. `None` where nothing is known of it.
+/// Where the difference becomes positive: interpolated, or between two loads if one of them is
+/// saturated. `None` if there are no differences.
 fn overtaken(steps: &[(f64, Option<f64>)]) -> Option<Reached> {
     let known: Vec<(f64, f64)> = steps
         .iter()
@@ -147,7 +147,7 @@ mod tests {
             overtaken(&steps(&[-2.0, f64::MAX])),
             Some(Reached::Within(0.0, 1.0))
         );
-        // The last turn counts: an earlier one is noise where both are alike.
+        // The last crossing counts: an earlier one is noise where both are nearly equal.
         assert_eq!(
             overtaken(&steps(&[-1.0, 1.0, -1.0, 1.0])),
             Some(Reached::At(2.5))

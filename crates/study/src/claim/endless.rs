@@ -1,10 +1,9 @@
-//! Which metrics have no limit where a load cannot be kept up with.
+//! Which metrics grow without bound in saturation.
 
 use crate::metric::{Column, Metric};
 
-/// Starts of the names of times and numbers that grow with the queue: of a saturated cell they are
-/// beyond those of any other. Of other metrics, as shares and parts of service, saturation tells
-/// nothing.
+/// Prefixes of metrics that grow with the queue: in a saturated cell they exceed those of any
+/// other. Saturation says nothing about other metrics, such as shares and parts of service.
 const ENDLESS: &[&str] = &[
     "response_ms_",
     "reads_response_ms_",
@@ -13,7 +12,7 @@ const ENDLESS: &[&str] = &[
     "waiting_",
 ];
 
-/// Whether `metric`, or what it is a multiple of, grows without bound in saturation.
+/// Whether `metric`, or the metric that it is a multiple of, grows without bound in saturation.
 pub(super) fn is_endless(columns: &[Column], metric: Metric) -> bool {
     let column = &columns[metric.0];
     match column.multiple(columns, |_| None) {

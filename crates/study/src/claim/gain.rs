@@ -1,28 +1,25 @@
-//! Where one side gains more over another.
+//! Where one side gains more over another than elsewhere.
 
 use std::sync::Arc;
 
 use super::bounds::Bounds;
 use super::ratio::{quotient, ratios};
 use super::tally::Tally;
-use super::{Check, Info, Judged};
+use super::{Check, CheckInfo, Judged};
 use crate::axis::describe;
 use crate::metric::Metric;
 use crate::results::{Estimate, Results};
 use crate::select::Selection;
 
-pub(super) const INFO: Info = Info {
+pub(super) const INFO: CheckInfo = CheckInfo {
     name: "gain",
     holds: "the ratio of two sides over the same ratio elsewhere lies within the bounds",
     keys: &[
-        ("metric", "what is compared"),
-        (
-            "of",
-            "the side above the line: one value of each axis that it names",
-        ),
-        ("to", "the side below it, likewise"),
-        ("than", "where the same ratio is taken to compare, likewise"),
-        ("where = {}", "the cells that count; all when left out"),
+        ("metric", "the metric to compare"),
+        ("of", "the numerator: one value of each axis that it names"),
+        ("to", "the denominator, in the same form"),
+        ("than", "the reference: the same ratio is taken there"),
+        ("where = {}", "the cells to check; all if omitted"),
         ("at_least", "the lower bound; it, at_most or both"),
         ("at_most", "the upper bound"),
     ],
@@ -43,7 +40,7 @@ struct Gain {
     metric: Metric,
     of: Selection,
     to: Selection,
-    /// Where the ratio of the two is set beside that in `cells`.
+    /// Where the ratio is taken that those in `cells` are compared with.
     than: Selection,
     cells: Selection,
     bounds: Bounds,
@@ -51,7 +48,7 @@ struct Gain {
 
 impl Check for Gain {
     /// The numbers are ratios of the two sides over the same ratio at the counterpart in `than`:
-    /// below 1 where `of` is smaller beside `to` than it is there.
+    /// below 1 where `of` is smaller in relation to `to` than it is there.
     fn judge(&self, results: &Results<'_>) -> Judged {
         let axes = results.axes;
         let all = ratios(
@@ -68,7 +65,7 @@ impl Check for Gain {
                 .iter()
                 .find(|(other, _)| Some(other) == base.as_ref())
                 .and_then(|(_, base)| base.as_ref());
-            // Where a side is saturated there is no gain to speak of.
+            // A saturated side has no gain.
             let is_known = |ratio: &&Estimate| ratio.mean.is_finite() && ratio.mean > 0.0;
             let sides = ratio.as_ref().filter(is_known).zip(base.filter(is_known));
             match sides {

@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use super::bounds::Bounds;
 use super::tally::Tally;
-use super::{Check, Info, Judged};
+use super::{Check, CheckInfo, Judged};
 use crate::axis::{describe, points};
 use crate::metric::Metric;
 use crate::results::{Estimate, Results};
 use crate::select::Selection;
 
-pub(super) const INFO: Info = Info {
+pub(super) const INFO: CheckInfo = CheckInfo {
     name: "interval",
     holds: "half the width of the metric's 95 % interval, as a share of its mean, lies within \
             the bounds",
     keys: &[
-        ("metric", "what is held"),
-        ("where = {}", "the cells that count; all when left out"),
+        ("metric", "the metric to check"),
+        ("where = {}", "the cells to check; all if omitted"),
         ("at_least", "the lower bound; it, at_most or both"),
         ("at_most", "the upper bound"),
     ],
@@ -64,7 +64,7 @@ mod tests {
     /// Student's factor for three runs is 4.303; of 9, 10 and 11 the deviation is 1, so that the
     /// half width is 4.303 / sqrt(3) = 2.484, a quarter of the mean.
     #[test]
-    fn the_half_width_is_told_as_a_share_of_the_mean() {
+    fn the_half_width_is_a_share_of_the_mean() {
         let estimate = Estimate::of(vec![9.0, 10.0, 11.0]).expect("three runs");
         let share = share(&estimate).expect("more than one run");
         assert!((share - 0.2484).abs() < 1e-4, "{share}");

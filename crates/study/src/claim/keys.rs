@@ -1,20 +1,21 @@
-//! The keys of a claim, taken one by one.
+//! Reads the keys of a claim one by one.
 
-use super::Info;
-use super::bounds::Bounds;
-use crate::axis::Axis;
-use crate::metric::{Column, Metric};
-use crate::place::Place;
-use crate::scalar::Scalar;
-use crate::select::{Selection, axis_of};
 use diskarm_core::text::InputError;
 
-/// What a claim says, and what it can speak of. What is left at the end was not asked for.
+use super::CheckInfo;
+use super::bounds::Bounds;
+use crate::axis::Axis;
+use crate::location::Location;
+use crate::metric::{Column, Metric};
+use crate::scalar::Scalar;
+use crate::select::{Selection, axis_of};
+
+/// The keys of a claim that have not been read yet; a key left at the end is unknown.
 pub(super) struct Keys<'a> {
     left: toml::Table,
     axes: &'a [Axis],
     columns: &'a [Column],
-    at: &'a Place,
+    at: &'a Location,
 }
 
 impl<'a> Keys<'a> {
@@ -22,7 +23,7 @@ impl<'a> Keys<'a> {
         left: toml::Table,
         axes: &'a [Axis],
         columns: &'a [Column],
-        at: &'a Place,
+        at: &'a Location,
     ) -> Self {
         Self {
             left,
@@ -33,8 +34,8 @@ impl<'a> Keys<'a> {
     }
 
     /// # Errors
-    /// When a key is left that `check` does not know.
-    pub(super) fn finish(self, check: &Info) -> Result<(), InputError> {
+    /// When a key is left, which `check` does not know.
+    pub(super) fn finish(self, check: &CheckInfo) -> Result<(), InputError> {
         match self.left.keys().next() {
             Some(key) => {
                 let what = format!("a key of the check {:?}", check.name);
@@ -75,7 +76,7 @@ impl<'a> Keys<'a> {
             .transpose()
     }
 
-    /// What `key` selects; everything where it is absent.
+    /// The selection at `key`; everything if it is absent.
     pub(super) fn selection(&mut self, key: &str) -> Result<Selection, InputError> {
         Ok(self.selection_if_any(key)?.unwrap_or_default())
     }
@@ -91,13 +92,13 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// What `key` selects, which must be there.
+    /// The selection at `key`, which is required.
     pub(super) fn chosen(&mut self, key: &str) -> Result<Selection, InputError> {
         let chosen = self.selection_if_any(key)?;
         chosen.ok_or_else(|| self.missing(key, "a table of axes"))
     }
 
-    /// What `key` selects: one value of each axis that it names.
+    /// The selection at `key`, with one value of each axis that it names.
     pub(super) fn side(&mut self, key: &str) -> Result<Selection, InputError> {
         let side = self.side_if_any(key)?;
         side.ok_or_else(|| self.missing(key, "a table of axes"))
@@ -147,7 +148,7 @@ impl<'a> Keys<'a> {
         number.ok_or_else(wrong).map(Some)
     }
 
-    /// A percentage; `None` where it is absent.
+    /// A percentage; `None` if it is absent.
     pub(super) fn share(&mut self, key: &str) -> Result<Option<f64>, InputError> {
         let Some(text) = self.text(key)? else {
             return Ok(None);
@@ -169,7 +170,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// `at_least` and `at_most`, one of them at the least.
+    /// `at_least` and `at_most`; at least one of them.
     pub(super) fn bounds(&mut self) -> Result<Bounds, InputError> {
         let at_least = self.number("at_least")?;
         let at_most = self.number("at_most")?;

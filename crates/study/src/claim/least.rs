@@ -6,18 +6,18 @@ use super::bounds::Bounds;
 use super::line::lines;
 use super::ratio::quotient;
 use super::tally::Tally;
-use super::{Check, Info, Judged, Verdict};
+use super::{Check, CheckInfo, Judged, Verdict};
 use crate::metric::Metric;
 use crate::results::{Estimate, Results};
 use crate::select::Selection;
 
-pub(super) const INFO: Info = Info {
+pub(super) const INFO: CheckInfo = CheckInfo {
     name: "least",
     holds: "the number at which the metric is least lies within the bounds",
     keys: &[
-        ("metric", "what is held"),
+        ("metric", "the metric to check"),
         ("along", "an axis of numbers"),
-        ("where = {}", "the cells that count; all when left out"),
+        ("where = {}", "the cells to check; all if omitted"),
         ("at_least", "the lower bound; it, at_most or both"),
         ("at_most", "the upper bound"),
     ],

@@ -1,4 +1,4 @@
-//! Claims on what the short form of a study leaves out.
+//! Claims about cells that the short form of a study leaves out.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ impl Check for LeftOut {
 }
 
 impl Claim {
-    /// The same claim in a short form that lacks what it speaks of.
+    /// The same claim in a short form without its cells.
     pub(crate) fn left_out(&self) -> Self {
         Self {
             check: Arc::new(LeftOut),

@@ -7,18 +7,17 @@ use crate::metric::Metric;
 use crate::results::{Estimate, Results};
 use crate::select::Selection;
 
-/// The cells along an axis, from its least number to its largest.
+/// The cells along an axis, in ascending order of its numbers.
 pub(super) struct Line {
-    /// Where it lies; its place on the axis itself means nothing.
+    /// Its position on the other axes; that on the axis itself is 0.
     pub(super) point: Point,
-    /// The numbers of the axis, and where their cells lie.
+    /// The numbers of the axis and the points of their cells.
     pub(super) steps: Vec<(f64, Point)>,
 }
 
 impl Line {
-    /// What was measured along it: the number of the axis, and the estimate; `None` where the
-    /// cell is saturated and the metric has no limit then. Other cells without a figure tell
-    /// nothing and are left out.
+    /// The estimates along it, with the numbers of the axis; `None` for a saturated cell if the
+    /// metric grows without bound. Other cells without the metric are left out.
     pub(super) fn estimates<'r>(
         &self,
         results: &'r Results<'_>,
@@ -46,13 +45,13 @@ impl Line {
         })
     }
 
-    /// Where it lies, as people read it.
+    /// Its position on the other axes, as text.
     pub(super) fn describe(&self, axes: &[Axis], along: usize) -> String {
         describe_except(axes, &self.point, along)
     }
 }
 
-/// The lines along the axis `along` through the cells that all of `chosen` have.
+/// The lines along the axis `along` through the cells in all of the selections `chosen`.
 pub(super) fn lines(axes: &[Axis], along: usize, chosen: &[&Selection]) -> Vec<Line> {
     let numbers = axes[along].numbers().unwrap_or_default();
     let mut lines: Vec<Line> = Vec::new();
@@ -77,12 +76,12 @@ pub(super) fn lines(axes: &[Axis], along: usize, chosen: &[&Selection]) -> Vec<L
     lines
 }
 
-/// Where on an axis something is found.
+/// A number on an axis that was searched for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Reached {
-    /// There.
+    /// This number.
     At(f64),
-    /// Somewhere above the one and up to the other.
+    /// Above the first number and up to the second.
     Within(f64, f64),
 }
 
@@ -95,10 +94,10 @@ impl Reached {
     }
 }
 
-/// What `find` makes of the metric along a line: of the means, with the interval over what it
-/// makes of each replication. Where a replication tells a range only, so do all together: from the
-/// lower end of the interval over the lower ends to the upper one over the upper ends, as whatever
-/// each one hides lies in between. `find` is given `None` for a load that is beyond all.
+/// What `find` finds along a line in the means, with the interval over what it finds in each
+/// replication. If a replication has only a range, the result is a range: from the lower end of the
+/// interval over the lower ends to the upper end of the interval over the upper ends. `find` gets
+/// `None` for a saturated load.
 pub(super) fn along(
     estimates: &[(f64, Option<&Estimate>)],
     find: impl Fn(&[(f64, Option<f64>)]) -> Option<Reached>,
@@ -112,7 +111,7 @@ pub(super) fn along(
     let counts = estimates.iter().filter_map(|(_, estimate)| *estimate);
     let replications = counts.map(|estimate| estimate.runs.len()).min();
     if replications.unwrap_or(0) == 0 {
-        // Replications that are not paired from load to load leave the ends of the intervals.
+        // Without paired replications, use the ends of the intervals.
         let ends = [-1.0, 1.0].map(|sign| {
             let end = found(&|e| e.mean + sign * e.half_width.unwrap_or(0.0));
             end.unwrap_or(mean).ends()
@@ -142,7 +141,7 @@ pub(super) fn along(
     Some(between(mean, interval(low), interval(high)))
 }
 
-/// The ends of the 95 % interval over `numbers`; where one is infinite, so are both.
+/// The ends of the 95 % interval over `numbers`; if one number is infinite, so are both ends.
 fn interval(numbers: Vec<f64>) -> [f64; 2] {
     if let Some(endless) = numbers.iter().find(|number| number.is_infinite()) {
         return [*endless; 2];
@@ -156,7 +155,7 @@ fn interval(numbers: Vec<f64>) -> [f64; 2] {
     }
 }
 
-/// From the least of `mean` and `low` to the greatest of `mean` and `high`.
+/// From the minimum of `mean` and `low` to the maximum of `mean` and `high`.
 fn between(mean: Reached, low: [f64; 2], high: [f64; 2]) -> Load {
     let (from, to) = mean.ends();
     let low = low.into_iter().fold(from, f64::min);

@@ -1,23 +1,23 @@
-//! A load that is found along an axis, as far as the axis tells.
+//! A load that is searched for along an axis.
 
 use super::Verdict;
 use super::bounds::Bounds;
 use super::ratio::quotient;
-use super::tally::told;
+use super::tally::estimate_text;
 use crate::results::Estimate;
 
 /// A load, or the ratio of two.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Load {
-    /// It was found.
+    /// This load.
     At(Estimate),
-    /// It lies above the one and up to the other, which may be infinite: the axis ends there, a
-    /// saturated load comes next, of which nothing is known, or the replications disagree.
+    /// Above the first number and up to the second, which may be infinite: the axis ends, the
+    /// next load is saturated, or the replications disagree.
     Within(f64, f64),
 }
 
 impl Load {
-    /// Where it may be: the ends of its interval.
+    /// The ends of its interval.
     fn ends(&self) -> (f64, f64) {
         match self {
             Self::At(estimate) => {
@@ -28,13 +28,13 @@ impl Load {
         }
     }
 
-    /// This as a multiple of `base`.
+    /// The load as a multiple of `base`.
     pub(super) fn over(&self, base: &Self) -> Self {
         if let (Self::At(top), Self::At(base)) = (self, base) {
             return Self::At(quotient(top, base));
         }
         let ((low, high), (base_low, base_high)) = (self.ends(), base.ends());
-        // Nothing is known of a quotient of two that may both be anywhere up to 0.
+        // A quotient of 0 and 0, or of two infinities, may be anything.
         let ratio = |top: f64, base: f64, unknown: f64| match (top / base).is_nan() {
             true => unknown,
             false => top / base,
@@ -45,7 +45,7 @@ impl Load {
         )
     }
 
-    /// Whether it lies within `bounds`; unsure where only a part of what it may be does.
+    /// Whether it is within `bounds`; unsure where only part of its range is.
     pub(super) fn verdict(&self, bounds: &Bounds) -> Verdict {
         match self {
             Self::At(estimate) => bounds.verdict(estimate),
@@ -53,10 +53,10 @@ impl Load {
         }
     }
 
-    /// In a few words, each number in the digits of `text`.
-    pub(super) fn told(&self, text: impl Fn(f64) -> String) -> String {
+    /// The load as text, with numbers formatted by `text`.
+    pub(super) fn describe(&self, text: impl Fn(f64) -> String) -> String {
         match self {
-            Self::At(estimate) => told(estimate, text),
+            Self::At(estimate) => estimate_text(estimate, text),
             Self::Within(f64::NEG_INFINITY, f64::INFINITY) => "unknown".to_owned(),
             Self::Within(low, f64::INFINITY) => format!("above {}", text(*low)),
             Self::Within(0.0 | f64::NEG_INFINITY, high) => format!("at most {}", text(*high)),
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ratios_of_what_is_hardly_known_are_hardly_known() {
+    fn ratios_of_ranges_are_ranges() {
         let at = |mean: f64| Load::At(Estimate::exact(mean));
         assert_eq!(at(6.0).over(&at(2.0)), at(3.0));
         assert_eq!(
@@ -84,11 +84,11 @@ mod tests {
         assert_eq!(open.over(&open), Load::Within(0.0, f64::INFINITY));
         let none = Load::Within(0.0, 1.0);
         assert_eq!(none.over(&none), Load::Within(0.0, f64::INFINITY));
-        assert_eq!(open.told(short), "above 4");
-        assert_eq!(none.told(short), "at most 1");
+        assert_eq!(open.describe(short), "above 4");
+        assert_eq!(none.describe(short), "at most 1");
     }
 
-    /// 6 beside 2 to 4: from 1.5 to 3, of which 2 is 1 away from the farther.
+    /// 6 over 2 to 4 is 1.5 to 3; the farther end is 1 away from 2.
     #[test]
     fn the_interval_of_the_base_alone_counts_too() {
         let base = Load::At(Estimate {

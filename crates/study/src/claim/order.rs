@@ -5,25 +5,25 @@ use std::sync::Arc;
 use super::bounds::Bounds;
 use super::ratio::ratios;
 use super::tally::Tally;
-use super::{Check, Info, Judged};
+use super::{Check, CheckInfo, Judged};
 use crate::axis::describe;
 use crate::metric::Metric;
 use crate::results::Results;
 use crate::select::Selection;
 
-pub(super) const INFO: Info = Info {
+pub(super) const INFO: CheckInfo = CheckInfo {
     name: "order",
     holds: "the metric ascends from side to side",
     keys: &[
-        ("metric", "what is held"),
+        ("metric", "the metric to check"),
         (
             "ascending = []",
             "two sides or more, the least first; each names one value of each of its axes",
         ),
-        ("where = {}", "the cells that count; all when left out"),
+        ("where = {}", "the cells to check; all if omitted"),
         (
             "slack = \"0 %\"",
-            "a step down of up to this share is let pass",
+            "a decrease of up to this share is accepted",
         ),
     ],
     read: |keys| {
@@ -41,12 +41,12 @@ struct Order {
     metric: Metric,
     ascending: Vec<Selection>,
     cells: Selection,
-    /// A side may be this share above the next.
+    /// The share by which a side may be above the next.
     slack: f64,
 }
 
 impl Check for Order {
-    /// The numbers are the ratios of each side to the next: at most 1, and the slack.
+    /// The numbers are the ratios of each side to the next: at most 1 plus the slack.
     fn judge(&self, results: &Results<'_>) -> Judged {
         let axes = results.axes;
         let bounds = Bounds::up_to(1.0 + self.slack);

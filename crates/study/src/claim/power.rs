@@ -5,19 +5,19 @@ use std::sync::Arc;
 use super::bounds::Bounds;
 use super::line::{Reached, along, lines};
 use super::tally::Tally;
-use super::{Check, Info, Judged};
+use super::{Check, CheckInfo, Judged};
 use crate::metric::Metric;
 use crate::results::Results;
 use crate::select::Selection;
 
-pub(super) const INFO: Info = Info {
+pub(super) const INFO: CheckInfo = CheckInfo {
     name: "power",
     holds: "p of the metric as along^-p, taken as 1 at along = 1 and fitted by least squares, \
             lies within the bounds",
     keys: &[
-        ("metric", "what is held"),
+        ("metric", "the metric to check"),
         ("along", "an axis of numbers"),
-        ("where = {}", "the cells that count; all when left out"),
+        ("where = {}", "the cells to check; all if omitted"),
         ("at_least", "the lower bound; it, at_most or both"),
         ("at_most", "the upper bound"),
     ],
@@ -62,7 +62,7 @@ fn exponent(steps: &[(f64, Option<f64>)]) -> Option<Reached> {
     let one = (*one)?;
     let points = steps.iter().map(|(x, y)| Some((*x, (*y)? / one)));
     let points: Vec<(f64, f64)> = points.collect::<Option<_>>()?;
-    // The slope of the sum of squares by p, but for a factor, which grows through 0 once between.
+    // The derivative of the sum of squares by p, up to a factor; it crosses 0 once, upwards.
     let slope = |p: f64| -> f64 {
         let terms = points
             .iter()

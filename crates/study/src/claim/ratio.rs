@@ -5,28 +5,28 @@ use std::sync::Arc;
 use super::bounds::Bounds;
 use super::endless::is_endless;
 use super::tally::Tally;
-use super::{Check, Info, Judged};
+use super::{Check, CheckInfo, Judged};
 use crate::axis::{Point, describe, describe_except, points};
 use crate::metric::Metric;
 use crate::results::{Estimate, Results};
 use crate::select::Selection;
 
-pub(super) const INFO: Info = Info {
+pub(super) const INFO: CheckInfo = CheckInfo {
     name: "ratio",
     holds: "the metric of `of` over that of `to` lies within the bounds",
     keys: &[
-        ("metric", "what is held"),
-        ("of = {}", "the cells that are set beside others"),
+        ("metric", "the metric to check"),
+        ("of = {}", "the cells to compare"),
         (
             "to = {}",
-            "the others; one value of each axis that it names",
+            "the cells to compare with; one value of each axis that it names",
         ),
-        ("where = {}", "the cells that count; all when left out"),
+        ("where = {}", "the cells to check; all if omitted"),
         ("at_least", "the lower bound; it, at_most or both"),
         ("at_most", "the upper bound"),
         (
             "mean_over",
-            "an axis: not each ratio is held, but their geometric mean over it; each when left out",
+            "an axis: the geometric mean of the ratios over it is checked, instead of each ratio",
         ),
     ],
     read: |keys| {
@@ -44,12 +44,12 @@ pub(super) const INFO: Info = Info {
 #[derive(Debug)]
 struct Ratio {
     metric: Metric,
-    /// Any number of cells, each of which is set beside its counterpart in `to`.
+    /// Any number of cells, each compared with its counterpart in `to`.
     of: Selection,
     to: Selection,
     cells: Selection,
     bounds: Bounds,
-    /// The geometric means of the ratios over this axis are held to the bounds, not each.
+    /// Check the geometric means of the ratios over this axis instead of each ratio.
     mean_over: Option<usize>,
 }
 
@@ -84,9 +84,9 @@ impl Check for Ratio {
     }
 }
 
-/// The ratios of `of` to `to` in `cells`, matched on the axes that neither names. Of a metric that
-/// has no limit in saturation it is infinite where `of` alone is saturated, and 0 where `to` alone
-/// is. `None` where nothing can be compared: a figure is missing, or both are 0.
+/// The ratios of `of` to `to` in `cells`, matched on the axes that neither names. If the metric
+/// grows without bound in saturation, the ratio is infinite where only `of` is saturated, and 0
+/// where only `to` is. `None` where a metric is missing, or both are 0.
 pub(super) fn ratios(
     results: &Results<'_>,
     metric: Metric,
@@ -109,7 +109,7 @@ pub(super) fn ratios(
             ([Some(top), Some(base)], _) => {
                 Some(quotient(top, base)).filter(|ratio| !ratio.mean.is_nan())
             }
-            // Whoever cannot keep up is beyond whoever can.
+            // A saturated side exceeds one that is not.
             ([None, Some(_)], [true, _]) => Some(Estimate::exact(f64::INFINITY)),
             ([Some(_), None], [_, true]) => Some(Estimate::exact(0.0)),
             _ => None,
@@ -119,20 +119,20 @@ pub(super) fn ratios(
     ratios
 }
 
-/// Replication by replication, as those of one seed have the same requests; where they cannot be
-/// paired, with all that the intervals of the two allow.
+/// The quotient, replication by replication, as those of one seed have the same requests. If they
+/// cannot be paired, its interval covers all quotients of the two intervals.
 pub(super) fn quotient(top: &Estimate, base: &Estimate) -> Estimate {
     let mean = top.mean / base.mean;
     let pairs = top.runs.iter().zip(&base.runs);
     let runs: Vec<f64> = pairs.map(|(top, base)| top / base).collect();
     let paired = Estimate::of(runs.clone()).and_then(|paired| paired.half_width);
-    // Over 0, the mean of numbers of which none is below, there is no doubt.
+    // A mean of 0 of numbers that are never negative has no uncertainty.
     let is_known = mean.is_finite() && (top.half_width.is_some() || base.half_width.is_some());
     let ends = || {
         let (top, base) = (ends(top), ends(base));
         match base.0 > 0.0 {
             true => farthest(mean, (top.0 / base.1, top.1 / base.0)),
-            // So small a base may make it anything.
+            // The base may be 0.
             false => f64::INFINITY,
         }
     };
@@ -144,21 +144,21 @@ pub(super) fn quotient(top: &Estimate, base: &Estimate) -> Estimate {
     }
 }
 
-/// The ends of its interval, if it has one.
+/// The ends of its interval; the mean if there is none.
 fn ends(estimate: &Estimate) -> (f64, f64) {
     let half = estimate.half_width.unwrap_or(0.0);
     (estimate.mean - half, estimate.mean + half)
 }
 
-/// How far the farther end is from `mean`.
+/// The distance of the farther end from `mean`.
 fn farthest(mean: f64, (low, high): (f64, f64)) -> f64 {
     (mean - low).max(high - mean)
 }
 
-/// A point, and what was found on the axis that it stands for.
+/// A point, and the ratios along one axis through it.
 type Group = (Point, Vec<Option<Estimate>>);
 
-/// The ratios that differ on the axis `over` alone.
+/// The ratios grouped by all axes except `over`.
 fn groups(all: Vec<(Point, Option<Estimate>)>, over: usize) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for (point, ratio) in all {
@@ -172,9 +172,9 @@ fn groups(all: Vec<(Point, Option<Estimate>)>, over: usize) -> Vec<Group> {
     groups
 }
 
-/// The geometric mean of ratios, replication by replication: that of their reciprocals is its
-/// reciprocal, so that it does not matter which side is the base. `None` without any, and where
-/// one is infinite and another is 0.
+/// The geometric mean of ratios, replication by replication. The mean of the reciprocals is its
+/// reciprocal, so that it does not matter which side is the base. `None` without any ratios, and
+/// where one is infinite and another is 0.
 fn mean(all: &[&Estimate]) -> Option<Estimate> {
     let of_all = |value: &dyn Fn(&Estimate) -> f64| {
         let logarithms = all.iter().map(|estimate| value(estimate).ln());

@@ -1,23 +1,23 @@
-//! The largest load that is kept up with.
+//! The largest load that is not saturated.
 
 use std::sync::Arc;
 
 use super::line::Line;
 use super::load::Load;
 use super::search::Search;
-use super::{Check, Info, Judged};
+use super::{Check, CheckInfo, Judged};
 use crate::axis::Point;
 use crate::results::{Estimate, Results};
 
-pub(super) const INFO: Info = Info {
+pub(super) const INFO: CheckInfo = CheckInfo {
     name: "saturates",
     holds: "the largest load that is not saturated lies within the bounds; with `to`, the ratio \
             of the limits, each between that load and the next, does",
     keys: &[
         ("along", "an axis of numbers"),
         ("of = {}", "one value of each axis that it names"),
-        ("to = {}", "the same; may be left out"),
-        ("where = {}", "the cells that count; all when left out"),
+        ("to = {}", "the same; optional"),
+        ("where = {}", "the cells to check; all if omitted"),
         ("at_least", "the lower bound; it, at_most or both"),
         ("at_most", "the upper bound"),
     ],
@@ -38,7 +38,7 @@ impl Check for Saturates {
         let is_alone = self.search.is_alone();
         self.search
             .judge(results, |line| match kept_up(line, results)? {
-                // A claim on the load itself speaks of the loads that were tried.
+                // A claim about the load itself is about the loads that were simulated.
                 Load::Within(low, high) if is_alone && low > 0.0 && high.is_finite() => {
                     Some(Load::At(Estimate::exact(low)))
                 }
@@ -47,8 +47,8 @@ impl Check for Saturates {
     }
 }
 
-/// The limit: from the load below the first that is saturated up to that one; open where the axis
-/// ends before. `None` without loads.
+/// The limit: between the first saturated load and the load below it; unbounded if no load is
+/// saturated. `None` without loads.
 fn kept_up(line: &Line, results: &Results<'_>) -> Option<Load> {
     let is_saturated = |(_, point): &(f64, Point)| results.at(point).is_saturated;
     let (last, _) = line.steps.last()?;

@@ -1,4 +1,6 @@
-//! What is searched along an axis on one side, or on two.
+//! A search for a load along an axis, on one side or on two.
+
+use diskarm_core::text::InputError;
 
 use super::Judged;
 use super::bounds::Bounds;
@@ -8,13 +10,12 @@ use super::load::Load;
 use super::tally::Tally;
 use crate::results::Results;
 use crate::select::Selection;
-use diskarm_core::text::InputError;
 
 #[derive(Debug)]
 pub(super) struct Search {
     along: usize,
     of: Selection,
-    /// Where it is absent, the load itself is held to the bounds, else the ratio.
+    /// If present, the ratio of the two loads is checked, otherwise the load itself.
     to: Option<Selection>,
     cells: Selection,
     bounds: Bounds,
@@ -31,12 +32,12 @@ impl Search {
         })
     }
 
-    /// Whether the load itself is held, not a ratio of two.
+    /// Whether the load itself is checked, not a ratio of two.
     pub(super) fn is_alone(&self) -> bool {
         self.to.is_none()
     }
 
-    /// Holds what `find` finds along each line to the bounds.
+    /// Checks what `find` finds along each line against the bounds.
     pub(super) fn judge(
         &self,
         results: &Results<'_>,

@@ -6,20 +6,20 @@ use super::bounds::Bounds;
 use super::endless::is_endless;
 use super::ratio::quotient;
 use super::tally::Tally;
-use super::{Check, Info, Judged};
+use super::{Check, CheckInfo, Judged};
 use crate::axis::{Point, describe, points};
 use crate::metric::Metric;
 use crate::results::{Estimate, Outcome, Results};
 use crate::select::Selection;
 
-pub(super) const INFO: Info = Info {
+pub(super) const INFO: CheckInfo = CheckInfo {
     name: "spread",
     holds: "the largest over the smallest metric among the values of an axis lies within the \
             bounds",
     keys: &[
-        ("metric", "what is held"),
+        ("metric", "the metric to check"),
         ("among", "the axis"),
-        ("where = {}", "the cells that count; all when left out"),
+        ("where = {}", "the cells to check; all if omitted"),
         ("at_least", "the lower bound; it, at_most or both"),
         ("at_most", "the upper bound"),
     ],
@@ -74,8 +74,8 @@ impl Check for Spread {
     }
 }
 
-/// Infinite where some, but not all, are saturated and the metric has no limit then; `None` where
-/// another figure is missing, or all are 0.
+/// Infinite where some but not all are saturated and the metric grows without bound; `None` where
+/// another value is missing, or all are 0.
 fn largest_over_smallest(all: &[&Outcome], metric: Metric, is_endless: bool) -> Option<Estimate> {
     let is_beyond = |cell: &&&Outcome| is_endless && cell.is_saturated;
     let kept_up = all.iter().filter(|cell| !is_beyond(cell));

@@ -4,21 +4,21 @@ use std::sync::Arc;
 
 use super::line::{Reached, along};
 use super::search::Search;
-use super::{Check, Info, Judged};
+use super::{Check, CheckInfo, Judged};
 use crate::metric::Metric;
 use crate::results::Results;
 
-pub(super) const INFO: Info = Info {
+pub(super) const INFO: CheckInfo = CheckInfo {
     name: "sustains",
     holds: "the load at which the metric of `of` first reaches the level, or its ratio to that \
             of `to`, lies within the bounds",
     keys: &[
-        ("metric", "what is held"),
+        ("metric", "the metric to check"),
         ("level", "above 0"),
         ("along", "an axis of numbers"),
         ("of = {}", "one value of each axis that it names"),
-        ("to = {}", "the same; may be left out"),
-        ("where = {}", "the cells that count; all when left out"),
+        ("to = {}", "the same; optional"),
+        ("where = {}", "the cells to check; all if omitted"),
         ("at_least", "the lower bound; it, at_most or both"),
         ("at_most", "the upper bound"),
     ],
@@ -41,9 +41,9 @@ struct Sustains {
     search: Search,
 }
 
-/// Where the metric first reaches `level`; a load without a figure is saturated, beyond every
-/// level. Between two loads the reciprocal is taken to be straight, as that of a response time is
-/// near saturation. `None` without loads.
+/// Where the metric first reaches `level`; `None` is a saturated load, above every level. Between
+/// two loads the reciprocal is interpolated linearly, as that of a response time is linear near
+/// saturation. `None` without loads.
 fn reached(steps: &[(f64, Option<f64>)], level: f64) -> Option<Reached> {
     let is_beyond = |(_, value): &(f64, Option<f64>)| value.is_none_or(|value| value >= level);
     let (last, _) = *steps.last()?;

@@ -1,45 +1,45 @@
-//! From the verdicts on single numbers to that on a claim.
+//! Combines the verdicts on single numbers into the verdict on a claim.
 
 use super::bounds::Bounds;
 use super::load::Load;
 use super::{Judged, Verdict};
 use crate::results::Estimate;
 
-/// Numbers that a claim speaks of, and what they are held to.
+/// The numbers that a claim is about, with their verdicts.
 #[derive(Default)]
 pub(super) struct Tally {
     numbers: Vec<Number>,
-    /// Cells of which nothing can be said.
+    /// The number of cells without a verdict.
     left_out: usize,
 }
 
-/// One of them.
+/// A number with its verdict.
 struct Number {
     number: Load,
     verdict: Verdict,
-    /// In digits that tell it from a bound that it is not within.
-    told: String,
-    /// Where it was found.
+    /// With enough digits to differ from a bound that it exceeds.
+    text: String,
+    /// The cell or line that it belongs to.
     at: String,
 }
 
 impl Tally {
-    /// Holds a number that was found `at` a place to `bounds`.
+    /// Checks the number of the cell or line `at` against `bounds`.
     pub(super) fn hold(&mut self, estimate: Estimate, bounds: &Bounds, at: String) {
         self.hold_load(Load::At(estimate), bounds, at);
     }
 
-    /// The same of one that may be known in part only.
+    /// The same for a number of which only a range may be known.
     pub(super) fn hold_load(&mut self, number: Load, bounds: &Bounds, at: String) {
         let verdict = number.verdict(bounds);
-        let told = match verdict {
-            Verdict::Holds => number.told(short),
-            _ => number.told(|number| beside(number, bounds)),
+        let text = match verdict {
+            Verdict::Holds => number.describe(short),
+            _ => number.describe(|number| beside(number, bounds)),
         };
         self.numbers.push(Number {
             number,
             verdict,
-            told,
+            text,
             at,
         });
     }
@@ -48,34 +48,34 @@ impl Tally {
     pub(super) fn add(&mut self, estimate: Estimate, verdict: Verdict, at: String) {
         let number = Load::At(estimate);
         self.numbers.push(Number {
-            told: number.told(short),
+            text: number.describe(short),
             number,
             verdict,
             at,
         });
     }
 
-    /// Counts cells of which nothing can be said.
+    /// Counts cells without a verdict.
     pub(super) fn leave_out(&mut self, cells: usize) {
         self.left_out += cells;
     }
 
-    /// All together: the worst of them.
+    /// The verdict on the claim: the worst of them.
     pub(super) fn judged(self) -> Judged {
         let verdict = self.numbers.iter().map(|number| number.verdict).max();
         Judged {
             verdict: verdict.unwrap_or(Verdict::NotMeasured),
             ours: match (self.numbers.len(), self.left_out) {
-                (0, _) | (_, 0) => self.told(),
-                (_, left_out) => format!("{}; {left_out} left out", self.told()),
+                (0, _) | (_, 0) => self.text(),
+                (_, left_out) => format!("{}; {left_out} left out", self.text()),
             },
         }
     }
 
-    fn told(&self) -> String {
+    fn text(&self) -> String {
         match &self.numbers[..] {
             [] => return "no cell with a figure".to_owned(),
-            [only] => return only.told.clone(),
+            [only] => return only.text.clone(),
             _ => {}
         }
         let found = |number: &Number| match &number.number {
@@ -99,15 +99,15 @@ impl Tally {
                 .filter(|number| number.verdict == verdict);
             let many = such.clone().count();
             if let Some(first) = such.next() {
-                text += &format!("; {word} in {many}, first {} at {}", first.told, first.at);
+                text += &format!("; {word} in {many}, first {} at {}", first.text, first.at);
             }
         }
         text
     }
 }
 
-/// A number with its interval, in the digits of `text`.
-pub(super) fn told(estimate: &Estimate, text: impl Fn(f64) -> String) -> String {
+/// A number with its interval, formatted by `text`.
+pub(super) fn estimate_text(estimate: &Estimate, text: impl Fn(f64) -> String) -> String {
     match estimate.half_width {
         Some(half) if half.is_finite() => {
             format!("{} \u{b1} {}", text(estimate.mean), short(half))
@@ -117,12 +117,12 @@ pub(super) fn told(estimate: &Estimate, text: impl Fn(f64) -> String) -> String 
     }
 }
 
-/// Four digits, but no fewer than stand before the point.
+/// A number with four digits, or all digits before the decimal point.
 pub(super) fn short(number: f64) -> String {
     with_decimals(number, decimals(number))
 }
 
-/// Four digits, or as many as it takes to tell it from bounds that it is not.
+/// Four digits, or as many as it needs to differ from bounds that it does not equal.
 fn beside(number: f64, bounds: &Bounds) -> String {
     let differs = |text: &String| {
         let bounds = [bounds.at_least, bounds.at_most].into_iter().flatten();
@@ -133,7 +133,7 @@ fn beside(number: f64, bounds: &Bounds) -> String {
     texts.find(differs).unwrap_or_else(|| short(number))
 }
 
-/// How many decimals four digits have.
+/// The number of decimals of a number with four digits.
 fn decimals(number: f64) -> usize {
     match number.is_finite() && number != 0.0 {
         true => {

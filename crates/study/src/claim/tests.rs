@@ -1,14 +1,15 @@
-//! Every check against figures that are made up, so that the verdict is known.
+//! Every check with invented numbers, for which the verdict is known.
+
+use diskarm_core::text::InputError;
 
 use super::{CHECKS, Claim, Judged, RawClaim, Verdict};
 use crate::axis::{Axis, AxisValue, points};
 use crate::cell::{Cell, Keys, Reader};
+use crate::location::StudyText;
 use crate::measure::Measure;
 use crate::metric::Column;
-use crate::place::Text;
 use crate::results::{Replicated, Results};
 use crate::scalar::Scalar;
-use diskarm_core::text::InputError;
 
 /// Policies a, b and c, and loads 1, 2 and 4.
 fn axes() -> Vec<Axis> {
@@ -34,7 +35,7 @@ fn columns() -> Vec<Column> {
 fn cells(axes: &[Axis]) -> Vec<Cell> {
     let text = "drive = \"d\"\npolicy = \"{policy}\"\nworkload = \"{load}\"\nrequests = 1\n";
     let keys: Keys = toml::from_str(text).unwrap();
-    let text = Text {
+    let text = StudyText {
         file: "t.toml",
         text,
     };
@@ -47,7 +48,7 @@ fn cells(axes: &[Axis]) -> Vec<Cell> {
 fn read(claim: &str) -> Result<Claim, InputError> {
     let text = format!("says = \"so\"\nsource = \"s\"\ntheirs = \"t\"\n{claim}\n");
     let raw: RawClaim = toml::from_str(&text).unwrap();
-    let at = Text {
+    let at = StudyText {
         file: "t.toml",
         text: &text,
     };
@@ -71,7 +72,7 @@ const KEYS: &[(&str, &str)] = &[
     ("at_most", "2"),
 ];
 
-/// What a check says of its keys is what its reader asks for.
+/// The listed keys of a check are those that its reader reads.
 #[test]
 fn each_check_reads_the_keys_that_it_lists_and_no_others() {
     for info in CHECKS {
@@ -91,13 +92,12 @@ fn each_check_reads_the_keys_that_it_lists_and_no_others() {
     }
 }
 
-/// The verdict where policy by policy and load by load the replications have these means; none
-/// where a cell is saturated.
+/// The verdict for these replications of each policy and load; a cell without any is saturated.
 fn judge(claim: &str, means: [[&[f64]; 3]; 3]) -> Judged {
     judge_of("response_ms_mean", claim, means)
 }
 
-/// The same of another column; a figure that is not a number is absent.
+/// The same for another column; NaN stands for an absent value.
 fn judge_of(column: &str, claim: &str, means: [[&[f64]; 3]; 3]) -> Judged {
     let (axes, columns) = (axes(), columns());
     let cells = cells(&axes);
@@ -135,7 +135,7 @@ fn ratios_are_matched_on_the_other_axes() {
         )
     };
     let means = [[TEN, TEN, &[]], [ELEVEN, TWELVE, &[]], [TEN, TEN, TEN]];
-    // 1.1 and 1.2; of the third nothing is known, as both are saturated.
+    // 1.1 and 1.2; the third pair is saturated and cannot be compared.
     assert_eq!(
         verdict(&claim("at_least = 1.1\nat_most = 1.2"), means),
         Verdict::Holds
@@ -151,7 +151,7 @@ fn ratios_are_matched_on_the_other_axes() {
     );
     let judged = judge(&claim("at_most = 1.15\nwhere = { load = 4 }"), means);
     assert_eq!(judged.verdict, Verdict::NotMeasured);
-    // Whoever alone is saturated is beyond the other.
+    // If only one side is saturated, it exceeds the other.
     let of_alone = [[TEN; 3], [ELEVEN, ELEVEN, &[]], [TEN; 3]];
     assert_eq!(verdict(&claim("at_most = 99"), of_alone), Verdict::Fails);
     assert_eq!(verdict(&claim("at_least = 1"), of_alone), Verdict::Holds);
@@ -174,7 +174,7 @@ fn ratios_are_matched_on_the_other_axes() {
 }
 
 #[test]
-fn many_cells_are_set_beside_one() {
+fn many_cells_are_compared_with_one() {
     let claim = |bounds: &str| {
         format!(
             "check = \"ratio\"\nmetric = \"response_ms_mean\"\n\
@@ -200,7 +200,7 @@ fn many_cells_are_set_beside_one() {
 }
 
 #[test]
-fn a_gain_is_set_beside_the_gain_elsewhere() {
+fn a_gain_is_compared_with_the_gain_elsewhere() {
     let claim = |bounds: &str| {
         format!(
             "check = \"gain\"\nmetric = \"response_ms_mean\"\nof = {{ policy = \"b\" }}\n\
@@ -246,7 +246,7 @@ fn an_order_lets_a_slack_pass() {
 }
 
 #[test]
-fn a_value_of_a_saturated_cell_is_beyond_every_bound() {
+fn a_saturated_cell_fails_an_upper_bound() {
     let claim = "check = \"value\"\nmetric = \"response_ms_mean\"\nwhere = { policy = \"a\" }\n\
                  at_least = 10\nat_most = 12";
     assert_eq!(
@@ -264,7 +264,7 @@ fn a_value_of_a_saturated_cell_is_beyond_every_bound() {
 }
 
 #[test]
-fn a_saturated_cell_is_not_above_a_bound_from_below() {
+fn a_saturated_cell_fails_a_lower_bound() {
     let claim = "check = \"value\"\nmetric = \"response_ms_mean\"\nwhere = { policy = \"a\" }\n\
                  at_least = 10";
     assert_eq!(
@@ -274,7 +274,7 @@ fn a_saturated_cell_is_not_above_a_bound_from_below() {
 }
 
 #[test]
-fn the_least_may_be_no_better_than_noise() {
+fn the_least_is_unsure_within_noise() {
     let claim = "check = \"least\"\nmetric = \"response_ms_mean\"\nalong = \"load\"\n\
                  where = { policy = \"a\" }\nat_least = 2\nat_most = 2";
     let with = |one: &'static [f64], two: &'static [f64]| [[one, two, TWELVE], [TEN; 3], [TEN; 3]];
@@ -332,7 +332,7 @@ fn loads_are_found_where_a_level_is_reached() {
     assert_eq!(verdict(&claim("at_least = 4"), never), Verdict::Holds);
     let at_once = [[TWELVE; 3], [TEN; 3], [TEN; 3]];
     assert_eq!(verdict(&claim("at_least = 2"), at_once), Verdict::Fails);
-    // A gap before saturation is not forgotten in a ratio, however many the replications.
+    // A ratio keeps the gap before saturation, with any number of replications.
     let gap = [[TEN, TEN, TWELVE], [TEN, TEN, &[]], [TEN; 3]];
     let ratio = |bounds: &str| claim(&format!("to = {{ policy = \"b\" }}\n{bounds}"));
     assert_eq!(verdict(&ratio("at_least = 0.9"), gap), Verdict::Unsure);
@@ -358,7 +358,7 @@ fn one_side_overtakes_the_other_between_two_loads() {
     assert_eq!(verdict(&claim("at_most = 2.9"), means), Verdict::Fails);
     let never = [[TEN; 3], [ELEVEN; 3], [TEN; 3]];
     assert_eq!(verdict(&claim("at_most = 3.9"), never), Verdict::Fails);
-    // It may beyond the end of the axis.
+    // It may be beyond the end of the axis.
     assert_eq!(verdict(&claim("at_most = 9"), never), Verdict::Unsure);
     assert_eq!(verdict(&claim("at_least = 4"), never), Verdict::Holds);
     // Above from the first load on, which is no failure of a bound from above.
@@ -376,7 +376,7 @@ fn one_side_overtakes_the_other_between_two_loads() {
 }
 
 #[test]
-fn saturation_is_the_last_load_that_is_kept_up_with() {
+fn saturation_is_above_the_last_load_without_it() {
     let claim = |more: &str| {
         format!("check = \"saturates\"\nalong = \"load\"\nof = {{ policy = \"a\" }}\n{more}")
     };
@@ -385,13 +385,13 @@ fn saturation_is_the_last_load_that_is_kept_up_with() {
         verdict(&claim("at_least = 2\nat_most = 2"), means),
         Verdict::Holds
     );
-    // Between 2 and 4 beside between 1 and 2.
+    // Between 2 and 4, over between 1 and 2.
     let ratio = "to = { policy = \"b\" }\nat_least = 2\nat_most = 2";
     assert_eq!(verdict(&claim(ratio), means), Verdict::Unsure);
     let wide = "to = { policy = \"b\" }\nat_least = 1\nat_most = 4";
     assert_eq!(verdict(&claim(wide), means), Verdict::Holds);
     assert_eq!(verdict(&claim("at_least = 4"), means), Verdict::Fails);
-    // Where nothing saturates, the axis tells one side of it only.
+    // If nothing saturates, the axis gives only a lower limit.
     let idle = [[TEN; 3], [TEN; 3], [TEN; 3]];
     assert_eq!(verdict(&claim("at_least = 4"), idle), Verdict::Holds);
     assert_eq!(verdict(&claim("at_most = 9"), idle), Verdict::Unsure);
@@ -400,7 +400,7 @@ fn saturation_is_the_last_load_that_is_kept_up_with() {
 
 /// A mean of 12 at a load of 4 reaches 11 at 3.09, but one replication of two never does.
 #[test]
-fn replications_that_disagree_leave_a_load_open() {
+fn a_load_is_unsure_if_replications_disagree() {
     let claim = |more: &str| {
         format!(
             "check = \"sustains\"\nmetric = \"response_ms_mean\"\nlevel = 11\nalong = \"load\"\n\
@@ -423,9 +423,9 @@ fn replications_that_disagree_leave_a_load_open() {
     assert_eq!(verdict(&claim("at_most = 3.0911"), single), Verdict::Holds);
 }
 
-/// Where a figure lacks in one replication, those of two cells cannot be paired.
+/// If a replication lacks the metric, two cells cannot be paired.
 #[test]
-fn what_cannot_be_paired_keeps_its_interval() {
+fn unpaired_cells_keep_their_intervals() {
     // Student's factor for two runs is 12.706, and their error 1: 10 may be 22.7 at the most.
     const NOISY: &[f64] = &[f64::NAN, 9.0, 11.0];
     const TWELVES: &[f64] = &[12.0; 3];
@@ -454,7 +454,7 @@ fn what_cannot_be_paired_keeps_its_interval() {
 }
 
 #[test]
-fn saturation_tells_nothing_of_a_share() {
+fn shares_are_not_compared_in_saturation() {
     let claim = |more: &str| {
         format!(
             "check = \"ratio\"\nmetric = \"cache_hit_rate\"\nof = {{ policy = \"a\" }}\n\
@@ -531,7 +531,7 @@ fn a_cell_without_the_figure_is_not_saturated() {
 }
 
 #[test]
-fn a_number_that_fails_is_told_apart_from_its_bound() {
+fn a_failing_number_is_shown_with_enough_digits() {
     let claim = "check = \"value\"\nmetric = \"response_ms_mean\"\n\
                  where = { policy = \"a\" }\nat_most = 1";
     let one: &[f64] = &[1.0];

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use super::bounds::Bounds;
 use super::tally::Tally;
-use super::{Check, Info, Judged, Verdict};
+use super::{Check, CheckInfo, Judged, Verdict};
 use crate::axis::{describe, points};
 use crate::metric::Metric;
 use crate::results::{Estimate, Results};
 use crate::select::Selection;
 
-pub(super) const INFO: Info = Info {
+pub(super) const INFO: CheckInfo = CheckInfo {
     name: "value",
     holds: "the metric of each cell lies within the bounds; a saturated cell is beyond them",
     keys: &[
-        ("metric", "what is held"),
-        ("where = {}", "the cells that count; all when left out"),
+        ("metric", "the metric to check"),
+        ("where = {}", "the cells to check; all if omitted"),
         ("at_least", "the lower bound; it, at_most or both"),
         ("at_most", "the upper bound"),
     ],

@@ -1,9 +1,9 @@
-//! What it takes to reach places from where the head is (jacobson91, sections 3 and 4, figures 2
+//! The time to reach blocks from the position of the head (jacobson91, sections 3 and 4, figures 2
 //! and 3).
 //!
-//! The first request of the workload's first stream is served, so that the head is there; then the
-//! drive is asked what each request of the last stream would take, and serves none of them; and
-//! what it would take if it began at certain angles of its track.
+//! The first request of the workload's first stream is served, which positions the head. Then the
+//! drive estimates each request of the last stream, where it is and as if it began at certain
+//! angles of its track, and serves none of them.
 
 use diskarm_core::extent::Extent;
 use diskarm_core::sched::{Estimate, Outlook};
@@ -11,11 +11,21 @@ use diskarm_core::units::{Angle, Span};
 use diskarm_simulate::Simulation;
 
 use super::alone::{Placed, drawn};
-use super::{Figures, Info, Stop};
+use super::{Figures, MeasureInfo, Stop};
 
-pub(super) const INFO: Info = Info {
+/// The column of the angle with this number, this many 48ths of a revolution after the head.
+macro_rules! at_angle {
+    ($number:literal, $share:literal) => {
+        (
+            concat!("positioning_ms_at_", $number),
+            concat!("Mean time until ", $share, "/48 revolution on, ms"),
+        )
+    };
+}
+
+pub(super) const INFO: MeasureInfo = MeasureInfo {
     name: "access",
-    summary: "what it takes to reach places from where the head is",
+    summary: "the time to reach blocks from the position of the head",
     columns: &[
         (
             "positioning_ms_mean",
@@ -29,108 +39,35 @@ pub(super) const INFO: Info = Info {
         ("seek_revolutions_mean", "Mean seek time, revolutions"),
         ("one_revolution_share", "Share within a revolution"),
         ("two_revolutions_share", "Share within two revolutions"),
-        (
-            "positioning_ms_at_00",
-            "Mean time until 1/48 revolution on, ms",
-        ),
-        (
-            "positioning_ms_at_01",
-            "Mean time until 3/48 revolution on, ms",
-        ),
-        (
-            "positioning_ms_at_02",
-            "Mean time until 5/48 revolution on, ms",
-        ),
-        (
-            "positioning_ms_at_03",
-            "Mean time until 7/48 revolution on, ms",
-        ),
-        (
-            "positioning_ms_at_04",
-            "Mean time until 9/48 revolution on, ms",
-        ),
-        (
-            "positioning_ms_at_05",
-            "Mean time until 11/48 revolution on, ms",
-        ),
-        (
-            "positioning_ms_at_06",
-            "Mean time until 13/48 revolution on, ms",
-        ),
-        (
-            "positioning_ms_at_07",
-            "Mean time until 15/48 revolution on, ms",
-        ),
-        (
-            "positioning_ms_at_08",
-            "Mean time until 17/48 revolution on, ms",
-        ),
-        (
-            "positioning_ms_at_09",
-            "Mean time until 19/48 revolution on, ms",
-        ),
-        (
-            "positioning_ms_at_10",
-            "Mean time until 21/48 revolution on, ms",
-        ),
-        (
-            "positioning_ms_at_11",
-            "Mean time until 23/48 revolution on, ms",
-        ),
-        (
-            "positioning_ms_at_12",
-            "Mean time until 25/48 revolution on, ms",
-        ),
-        (
-            "positioning_ms_at_13",
-            "Mean time until 27/48 revolution on, ms",
-        ),
-        (
-            "positioning_ms_at_14",
-            "Mean time until 29/48 revolution on, ms",
-        ),
-        (
-            "positioning_ms_at_15",
-            "Mean time until 31/48 revolution on, ms",
-        ),
-        (
-            "positioning_ms_at_16",
-            "Mean time until 33/48 revolution on, ms",
-        ),
-        (
-            "positioning_ms_at_17",
-            "Mean time until 35/48 revolution on, ms",
-        ),
-        (
-            "positioning_ms_at_18",
-            "Mean time until 37/48 revolution on, ms",
-        ),
-        (
-            "positioning_ms_at_19",
-            "Mean time until 39/48 revolution on, ms",
-        ),
-        (
-            "positioning_ms_at_20",
-            "Mean time until 41/48 revolution on, ms",
-        ),
-        (
-            "positioning_ms_at_21",
-            "Mean time until 43/48 revolution on, ms",
-        ),
-        (
-            "positioning_ms_at_22",
-            "Mean time until 45/48 revolution on, ms",
-        ),
-        (
-            "positioning_ms_at_23",
-            "Mean time until 47/48 revolution on, ms",
-        ),
+        at_angle!("00", "1"),
+        at_angle!("01", "3"),
+        at_angle!("02", "5"),
+        at_angle!("03", "7"),
+        at_angle!("04", "9"),
+        at_angle!("05", "11"),
+        at_angle!("06", "13"),
+        at_angle!("07", "15"),
+        at_angle!("08", "17"),
+        at_angle!("09", "19"),
+        at_angle!("10", "21"),
+        at_angle!("11", "23"),
+        at_angle!("12", "25"),
+        at_angle!("13", "27"),
+        at_angle!("14", "29"),
+        at_angle!("15", "31"),
+        at_angle!("16", "33"),
+        at_angle!("17", "35"),
+        at_angle!("18", "37"),
+        at_angle!("19", "39"),
+        at_angle!("20", "41"),
+        at_angle!("21", "43"),
+        at_angle!("22", "45"),
+        at_angle!("23", "47"),
     ],
 };
 
-/// How many angles on each track are asked for, which lie in the middle of equal parts of the
-/// revolution that begins where the head is: on a bound of two sectors the time would be none or
-/// a revolution by chance.
+/// The number of angles on each track. They are in the middle of equal parts of the revolution that
+/// begins at the head: on a boundary of sectors the time would be zero or a revolution by chance.
 const ANGLES: usize = 24;
 
 pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures, String> {

@@ -1,4 +1,4 @@
-//! A drive with one request at a time, for measures that look at single services or decisions.
+//! A drive with one request at a time, for measures of single services or decisions.
 
 use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;
@@ -10,9 +10,9 @@ use diskarm_simulate::{Drawn, Input, Model, Simulation};
 /// A drive that has just served the first request of a workload's first stream, or the first few.
 pub(super) struct Placed {
     pub(super) drive: Drive,
-    /// When it was done with them.
+    /// When it finished them.
     pub(super) now: Instant,
-    /// What its first stream asks for from there on.
+    /// The further requests of the first stream.
     pub(super) rest: Requests,
 }
 
@@ -38,7 +38,7 @@ pub(super) fn drawn<'a>(simulation: &Simulation<'a>) -> Result<&'a Drawn, String
     }
 }
 
-/// Serves a request on an idle drive: when it is over.
+/// Serves a request on an idle drive; returns when it is finished.
 pub(super) fn serve(drive: &mut Drive, now: Instant, request: Request) -> Result<Instant, String> {
     drive
         .submit(now, request)

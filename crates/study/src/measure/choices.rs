@@ -1,8 +1,8 @@
-//! Whether what a policy chooses has the least seek of all that wait, the least rotational wait,
-//! both or neither (liu05, section 5.3.3, figure 5.4).
+//! Whether the request that a policy chooses has the least seek of all that wait, the least
+//! rotational wait, both or neither (liu05, section 5.3.3, figure 5.4).
 //!
-//! A request that finds nothing else waiting is a decision too, and has both. Of equals, such as
-//! requests on one cylinder, each has the least.
+//! A request that arrives when no other waits is a decision too, and has both. Among equals, such
+//! as requests on one cylinder, each has the least.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,11 +13,11 @@ use diskarm_core::sched::{Estimate, Outlook, Pending, Policy};
 use diskarm_core::units::{Instant, Span};
 use diskarm_simulate::{MakePolicy, Simulation};
 
-use super::{Figures, Info, Stop};
+use super::{Figures, MeasureInfo, Stop};
 
-pub(super) const INFO: Info = Info {
+pub(super) const INFO: MeasureInfo = MeasureInfo {
     name: "choices",
-    summary: "whether what is chosen has the least seek, the least rotational wait, or neither",
+    summary: "whether the chosen request has the least seek, the least rotational wait, or neither",
     columns: &[
         ("least_seek_share", "Share of choices with the least seek"),
         (
@@ -67,16 +67,16 @@ pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures
     ]))
 }
 
-/// What was seen of decisions after the warm-up.
+/// Counts of decisions after the warm-up.
 #[derive(Default)]
 struct Seen {
-    /// Of all.
+    /// All decisions, including the warm-up.
     decisions: u64,
     seek: u64,
     rotation: u64,
     both: u64,
     neither: u64,
-    /// Requests that waited, summed over decisions.
+    /// The number of waiting requests, summed over decisions.
     waiting: u64,
 }
 
@@ -95,7 +95,7 @@ impl Seen {
     }
 }
 
-/// The counts, whatever became of another who held them.
+/// The counts, even if a thread panicked while it held the lock.
 fn locked(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
     seen.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -118,7 +118,7 @@ impl MakePolicy for Watched<'_> {
     }
 }
 
-/// Knows what waits, and holds each decision of `policy` against it.
+/// Compares each decision of `policy` with all waiting requests.
 struct Watching {
     policy: Box<dyn Policy<Drive>>,
     waiting: Vec<(Request, Extent)>,

@@ -1,23 +1,23 @@
-//! How long a clump of requests takes that all wait at once, with none behind them (jacobson91,
-//! section 4.1).
+//! The time to serve requests that all wait at once, with no further arrivals (jacobson91, section
+//! 4.1).
 //!
-//! The requests of the warm-up are served first, one at a time, so that the arm stands somewhere;
-//! then all others wait at once. Their arrival times do not matter.
+//! The requests of the warm-up are served first, one at a time, to position the arm; then all
+//! others wait at once. Their arrival times do not matter.
 
 use diskarm_core::sched::Pending;
 use diskarm_simulate::Simulation;
 
 use super::alone::{Placed, drawn, serve};
-use super::{Figures, Info, Stop};
+use super::{Figures, MeasureInfo, Stop};
 
-pub(super) const INFO: Info = Info {
+pub(super) const INFO: MeasureInfo = MeasureInfo {
     name: "drain",
-    summary: "how long requests take that all wait at once, none coming behind them",
+    summary: "the time to serve requests that all wait at once",
     columns: &[
-        ("drain_ms", "Time until the last is done, ms"),
+        ("drain_ms", "Time until the last is finished, ms"),
         (
             "drain_ms_per_request",
-            "Time until the last is done, ms a request",
+            "Time until the last is finished, ms a request",
         ),
     ],
 };
@@ -26,7 +26,7 @@ pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures
     let drawn = drawn(simulation)?;
     let streams = drawn.workload.streams.len();
     if streams != 1 {
-        let expected = "one, as all wait at once and no stream comes before another";
+        let expected = "one, as all requests wait at once";
         return Err(format!(
             "cell.workload: found {streams} streams, expected {expected}"
         ));

@@ -1,13 +1,13 @@
-//! What requests took: the measure of nearly every study.
+//! Response times and their parts: the measure of nearly every study.
 
 use diskarm_core::report::{Report, Served};
 use diskarm_core::request::Op;
 use diskarm_core::units::Span;
 use diskarm_simulate::Simulation;
 
-use super::{Figures, Info, Stop};
+use super::{Figures, MeasureInfo, Stop};
 
-pub(super) const INFO: Info = Info {
+pub(super) const INFO: MeasureInfo = MeasureInfo {
     name: "responses",
     summary: "response times, the parts of service, queues and hits",
     columns: &[
@@ -95,7 +95,7 @@ pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures
     Ok(Figures::Measured(named.collect()))
 }
 
-/// Every column but by its name: the table above gives the order.
+/// Every column by its name; the table above has the order.
 fn figures(report: &Report) -> Vec<(String, Option<f64>)> {
     let all = report.all();
     let mut figures = responses("", &all);

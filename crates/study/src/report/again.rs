@@ -1,22 +1,22 @@
-//! What is needed to run a study again, and to see that it is the same.
+//! How to reproduce a study: its command, version, inputs and file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::html::Html;
-use crate::cell::{Cell, Source};
+use crate::cell::{Cell, CellInput};
 use crate::error::StudyError;
 use crate::file::Study;
 use crate::job::{Job, Shared, cell_error};
 use crate::results::Results;
 use crate::studies;
 
-/// The inputs of a study that are not in its file, by what they are called.
+/// The inputs of a study that are not in its file, by name.
 #[derive(Debug, Default)]
 pub struct Inputs {
-    /// A drive, with what the study sets in its specification: the specification's digest.
+    /// The digest of each drive's specification, by the drive and the values that the study sets.
     drives: BTreeMap<String, String>,
     traces: BTreeMap<String, String>,
-    /// Of all replications, in the order in which they are drawn.
+    /// The seeds of all replications, in their order.
     seeds: Vec<u64>,
     runs: usize,
 }
@@ -37,7 +37,8 @@ impl Inputs {
             let drive = format!("{}{}", own.drive, set.collect::<String>());
             let digest = || job.specification_digest();
             inputs.drives.entry(drive).or_insert_with(digest);
-            if let (Source::Traced { trace, .. }, Some(digest)) = (&own.source, job.trace_digest())
+            if let (CellInput::Traced { trace, .. }, Some(digest)) =
+                (&own.source, job.trace_digest())
             {
                 inputs.traces.insert(trace.clone(), digest.to_owned());
             }
@@ -48,13 +49,13 @@ impl Inputs {
         Ok(inputs)
     }
 
-    /// How many runs the results are made of.
+    /// The number of runs in the results.
     pub fn runs(&self) -> usize {
         self.runs
     }
 
-    /// Everything, and the study's file whole.
-    pub fn told(&self, study: &Study) -> Html {
+    /// All inputs, and the study's file.
+    pub fn html(&self, study: &Study) -> Html {
         let row = |name: &str, inside: Html| {
             Html::from([Html::element("dt", name), Html::element("dd", inside)])
         };
@@ -78,9 +79,9 @@ impl Inputs {
         if !self.traces.is_empty() {
             rows.push(row("Traces", digests(&self.traces)));
         }
-        // A trace is what it is.
-        let draws = |cell: &Cell| matches!(cell.inputs.source, Source::Drawn { .. });
-        if study.cells.iter().any(draws) {
+        // Nothing about a trace is random.
+        let has_workload = |cell: &Cell| matches!(cell.inputs.source, CellInput::Drawn { .. });
+        if study.cells.iter().any(has_workload) {
             rows.push(row("Seeds of the replications", code(&seeds.join(" "))));
         }
         Html::from([
@@ -95,7 +96,7 @@ impl Inputs {
     }
 }
 
-/// What was typed, but for where the results go and how many cells at a time.
+/// The command line, without `--output` and `--jobs`.
 fn command(study: &Study) -> String {
     let is_shipped = studies::find(&study.name).is_some_and(|entry| entry.text == study.text);
     let name = match is_shipped {
@@ -103,16 +104,16 @@ fn command(study: &Study) -> String {
         false => format!("{}.toml", study.name),
     };
     let mut command = format!("diskarm study run {}", quoted(&name));
-    if study.asked.quick {
+    if study.options.quick {
         command += " --quick";
     }
-    for trace in &study.asked.traces {
+    for trace in &study.options.traces {
         command += &format!(" --trace {}", quoted(trace));
     }
     command
 }
 
-/// As a shell takes it for one word.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./+:@%,".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
@@ -126,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shell_takes_a_quoted_word_for_one() {
+    fn words_are_quoted_for_a_shell() {
         assert_eq!(quoted("a/b-1.csv.gz"), "a/b-1.csv.gz");
         assert_eq!(quoted("it's $HOME"), "'it'\\''s $HOME'");
         assert_eq!(quoted(""), "''");

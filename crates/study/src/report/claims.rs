@@ -1,4 +1,4 @@
-//! Claims with their verdicts.
+//! The claims of a study with their verdicts.
 
 use super::html::Html;
 use crate::claim::JudgedClaim;
@@ -9,7 +9,7 @@ use crate::verdicts::{Count, Shown};
 /// The claims of a study, judged.
 pub struct Claims<'s>(Vec<JudgedClaim<'s>>);
 
-/// As one claim's verdict.
+/// The verdict as text.
 fn word(shown: Shown) -> &'static str {
     match shown {
         Shown::Holds => "\u{2713} holds",
@@ -20,7 +20,7 @@ fn word(shown: Shown) -> &'static str {
     }
 }
 
-/// What the style sheet calls it.
+/// The verdict's class in the style sheet.
 fn class(shown: Shown) -> &'static str {
     match shown {
         Shown::Holds => "holds",
@@ -32,7 +32,7 @@ fn class(shown: Shown) -> &'static str {
 }
 
 impl<'s> Claims<'s> {
-    /// Holds all claims against what came of their study.
+    /// Judges all claims by the results of their study.
     pub fn of(study: &'s Study, results: &Results<'_>) -> Self {
         Self(study.judge(results))
     }
@@ -41,7 +41,7 @@ impl<'s> Claims<'s> {
         self.0.is_empty()
     }
 
-    /// How many have which verdict.
+    /// The number of claims with each verdict.
     pub fn count(&self) -> String {
         Count::of(&self.0).text()
     }
@@ -64,22 +64,22 @@ impl<'s> Claims<'s> {
         (!links.is_empty()).then(|| [words].into_iter().chain(links).collect())
     }
 
-    /// Each with its verdict, both sides' numbers, and its place in the paper.
+    /// The claims, with verdict, numbers and source.
     pub fn list(&self) -> Html {
         let claims = self.0.iter().enumerate();
-        let claims = claims.map(|(place, told)| listed(place, told));
+        let claims = claims.map(|(place, claim)| listed(place, claim));
         Html::with("ol", &[("class", "claims")], claims.collect::<Html>())
     }
 }
 
-/// What links call a claim.
+/// The id of a claim.
 fn id(place: usize) -> String {
     format!("claim-{}", place + 1)
 }
 
-fn listed(place: usize, told: &JudgedClaim<'_>) -> Html {
-    let JudgedClaim { claim, judged } = told;
-    let shown = Shown::of(told);
+fn listed(place: usize, judged_claim: &JudgedClaim<'_>) -> Html {
+    let JudgedClaim { claim, judged } = judged_claim;
+    let shown = Shown::of(judged_claim);
     let verdict = Html::with(
         "span",
         &[("class", &format!("verdict {}", class(shown)))],

@@ -1,4 +1,4 @@
-//! What all drawings of a report have in common.
+//! The drawings of a report.
 
 use std::collections::BTreeSet;
 
@@ -6,12 +6,12 @@ use super::html::Html;
 use crate::axis::Axis;
 use crate::file::Study;
 
-/// A figure or a map, drawn. Those of one figure of the study have the same upright axis.
+/// A drawing of a figure or a map. All drawings of one figure have the same vertical axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawing {
-    /// What its files are called, but for what follows the point; no two have the same.
+    /// The name of its files without extension; no two drawings have the same.
     pub name: String,
-    /// What stands above it.
+    /// Its heading.
     pub title: String,
     /// The drawing.
     pub svg: String,
@@ -21,10 +21,10 @@ pub struct Drawing {
     pub(super) numbers: Html,
 }
 
-/// What stands below the title.
+/// The note below the heading.
 pub fn note(study: &Study) -> String {
     let mut note = study.source.clone();
-    if study.asked.quick {
+    if study.options.quick {
         note += " (short form)";
     }
     if study.has_single_runs() {
@@ -33,7 +33,7 @@ pub fn note(study: &Study) -> String {
     note
 }
 
-/// What an axis measures.
+/// The title of an axis with its unit.
 pub fn with_unit(axis: &Axis) -> String {
     match &axis.unit {
         Some(unit) => format!("{}, {unit}", axis.title),
@@ -46,13 +46,13 @@ pub fn with_unit(axis: &Axis) -> String {
 pub struct Names(BTreeSet<String>);
 
 impl Names {
-    /// A name of the drawing of `figure` in a part, which no other drawing has.
+    /// A unique name for the drawing of `figure` in a plane with these labels.
     pub fn of(&mut self, figure: &str, part: &[String]) -> String {
         let words = [figure].into_iter().chain(part.iter().map(String::as_str));
         self.unused(&file_name(&words.collect::<Vec<&str>>().join("-")))
     }
 
-    /// The name, or with a number behind it the first that is not in use.
+    /// The name, or the name with the first number that makes it unique.
     fn unused(&mut self, name: &str) -> String {
         let numbered = (2..).map(|number| format!("{name}-{number}"));
         let mut candidates = [name.to_owned()].into_iter().chain(numbered);
@@ -61,7 +61,7 @@ impl Names {
     }
 }
 
-/// In small letters, digits, dots and hyphens.
+/// The words in lower-case letters, digits, dots and hyphens.
 fn file_name(words: &str) -> String {
     let kept = words.to_lowercase().replace(
         |c: char| !(c.is_ascii_alphanumeric() || "._".contains(c)),

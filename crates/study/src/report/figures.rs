@@ -1,57 +1,57 @@
-//! Figures of a study, drawn, and the numbers below them.
+//! Draws the figures of a study, with the numbers below them.
 
 use diskarm_plot::{self as plot, Point, Series};
 
 use super::drawing::{Drawing, Names, note, with_unit};
-use super::parts::Part;
+use super::planes::Plane;
 use super::tables::{self, Heads, grid};
 use crate::figure::{Figure, Scale};
 use crate::file::Study;
 use crate::results::Results;
 
-/// All figures: one to each combination of values of the axes that it does not name.
+/// All figures: a drawing for each combination of values of the axes that a figure does not name.
 pub fn all(study: &Study, results: &Results<'_>, names: &mut Names) -> Vec<Drawing> {
     let mut drawings = Vec::new();
     for figure in &study.figures {
-        let parts = Part::all(&study.axes, [figure.series, figure.x], &figure.cells);
-        let heights = shared_heights(results, figure, &parts);
-        for part in parts {
-            let name = names.of(&figure.name, &part.words);
+        let planes = Plane::all(&study.axes, [figure.series, figure.x], &figure.cells);
+        let heights = shared_heights(results, figure, &planes);
+        for plane in planes {
+            let name = names.of(&figure.name, &plane.words);
             let y = plot::Axis {
                 most: figure.y_most,
                 shared: heights.clone(),
                 ..plot::Axis::of(&figure.y_label, scale(figure.y_scale))
             };
-            drawings.push(drawn(study, results, figure, &part, y, name));
+            drawings.push(drawn(study, results, figure, &plane, y, name));
         }
     }
     drawings
 }
 
-/// Where there are several parts, all that their common axis has to hold; from zero on where that
-/// has a place.
-fn shared_heights(results: &Results<'_>, figure: &Figure, parts: &[Part<2>]) -> Option<Vec<f64>> {
-    let series = parts.iter().flat_map(|part| {
-        let lines = part.along[0].iter();
-        lines.map(|line| series_of(results, figure, part, *line))
+/// If there are several planes, all numbers that their common vertical axis has to contain,
+/// including zero where the scale allows it.
+fn shared_heights(results: &Results<'_>, figure: &Figure, planes: &[Plane<2>]) -> Option<Vec<f64>> {
+    let series = planes.iter().flat_map(|plane| {
+        let lines = plane.along[0].iter();
+        lines.map(|line| series_of(results, figure, plane, *line))
     });
     let points = series.flat_map(|series| series.points);
     let heights = points.flat_map(|point| point.heights()).flatten();
-    (parts.len() > 1).then(|| [0.0].into_iter().chain(heights).collect())
+    (planes.len() > 1).then(|| [0.0].into_iter().chain(heights).collect())
 }
 
 fn drawn(
     study: &Study,
     results: &Results<'_>,
     figure: &Figure,
-    part: &Part<2>,
+    plane: &Plane<2>,
     y: plot::Axis,
     name: String,
 ) -> Drawing {
     let (lines, across) = (&study.axes[figure.series], &study.axes[figure.x]);
-    let title = part.titled(&figure.title);
-    let series = part.along[0].iter();
-    let series = series.map(|line| series_of(results, figure, part, *line));
+    let title = plane.titled(&figure.title);
+    let series = plane.along[0].iter();
+    let series = series.map(|line| series_of(results, figure, plane, *line));
     let plotted = plot::Figure {
         title: title.clone(),
         note: note(study),
@@ -60,9 +60,9 @@ fn drawn(
         lines: with_unit(lines),
         series: series.collect(),
     };
-    let heads = [(across, 1), (lines, 0)].map(|(axis, along)| Heads::of(axis, &part.along[along]));
+    let heads = [(across, 1), (lines, 0)].map(|(axis, along)| Heads::of(axis, &plane.along[along]));
     let numbers = grid(&heads[0], &heads[1], |x, line| {
-        let point = part.point([part.along[0][line], part.along[1][x]]);
+        let point = plane.point([plane.along[0][line], plane.along[1][x]]);
         tables::figure(results, &point, figure.y)
     });
     Drawing {
@@ -74,12 +74,12 @@ fn drawn(
     }
 }
 
-/// The line of a value of the series' axis. A cell without a figure leaves a gap.
-fn series_of(results: &Results<'_>, figure: &Figure, part: &Part<2>, line: usize) -> Series {
+/// The line for one value of the series axis. A cell without the metric leaves a gap.
+fn series_of(results: &Results<'_>, figure: &Figure, plane: &Plane<2>, line: usize) -> Series {
     let across = &results.axes[figure.x].values;
-    let cells = part.along[1].iter().filter_map(|x| {
+    let cells = plane.along[1].iter().filter_map(|x| {
         let number = across[*x].value.number()?;
-        Some((number, part.point([line, *x])))
+        Some((number, plane.point([line, *x])))
     });
     let mut cells: Vec<_> = cells.collect();
     cells.sort_by(|(one, _), (other, _)| one.total_cmp(other));

@@ -1,11 +1,11 @@
-//! HTML that is well-formed XML too, in which nothing from outside is taken for markup.
+//! HTML that is also well-formed XML, in which no text from outside can become markup.
 
-/// A piece of a page. Text becomes one by [`Html::text`] only, which escapes it.
+/// A piece of a page. Text enters it only through [`Html::text`], which escapes it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Html(String);
 
 impl Html {
-    /// Words from anywhere.
+    /// Text from anywhere.
     pub fn text(words: &str) -> Self {
         let mut escaped = String::with_capacity(words.len());
         for c in words.chars() {
@@ -15,7 +15,7 @@ impl Html {
                 '>' => escaped += "&gt;",
                 '"' => escaped += "&quot;",
                 '\n' | '\t' => escaped.push(c),
-                // XML cannot hold them.
+                // XML cannot contain them.
                 c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => {
                     escaped.push('\u{fffd}');
                 }
@@ -25,7 +25,7 @@ impl Html {
         Self(escaped)
     }
 
-    /// A drawing or style sheet of our own making.
+    /// A drawing or style sheet made by this program.
     pub fn of_our_own(markup: &str) -> Self {
         Self(markup.to_owned())
     }

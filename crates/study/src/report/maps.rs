@@ -1,21 +1,21 @@
-//! Maps of a study, drawn, and the numbers below them.
+//! Draws the maps of a study, with the numbers below them.
 
 use diskarm_plot::{self as plot, Side};
 
 use super::drawing::{Drawing, Names, note, with_unit};
-use super::parts::Part;
+use super::planes::Plane;
 use super::tables::{self, Heads, grid};
 use crate::file::Study;
 use crate::map::Map;
 use crate::results::Results;
 
-/// All maps: one to each combination of values of the axes that it does not name.
+/// All maps: a drawing for each combination of values of the axes that a map does not name.
 pub fn all(study: &Study, results: &Results<'_>, names: &mut Names) -> Vec<Drawing> {
     let mut drawings = Vec::new();
     for map in &study.maps {
-        for part in Part::all(&study.axes, [map.x], &map.cells) {
-            let name = names.of(&map.name, &part.words);
-            drawings.push(drawn(study, results, map, part, name));
+        for plane in Plane::all(&study.axes, [map.x], &map.cells) {
+            let name = names.of(&map.name, &plane.words);
+            drawings.push(drawn(study, results, map, plane, name));
         }
     }
     drawings
@@ -25,24 +25,24 @@ fn drawn(
     study: &Study,
     results: &Results<'_>,
     map: &Map,
-    mut part: Part<1>,
+    mut plane: Plane<1>,
     name: String,
 ) -> Drawing {
     let across = &study.axes[map.x];
     let number = |place: usize| across.values[place].value.number().unwrap_or(f64::NAN);
-    let [places] = &mut part.along;
+    let [places] = &mut plane.along;
     places.sort_by(|one, other| number(*one).total_cmp(&number(*other)));
-    let places = &part.along[0];
+    let places = &plane.along[0];
     let numbers: Vec<f64> = places.iter().map(|place| number(*place)).collect();
     let rows = map.y.iter().map(|metric| {
         let values = places.iter().map(|place| {
-            let estimate = results.estimate(&part.point([*place]), *metric);
+            let estimate = results.estimate(&plane.point([*place]), *metric);
             estimate.map_or(f64::NAN, |estimate| estimate.mean)
         });
         values.collect()
     });
     let height = map.y_most / map.y.len() as f64;
-    let title = part.titled(&map.title);
+    let title = plane.titled(&map.title);
     let plotted = plot::Map {
         title: title.clone(),
         note: note(study),
@@ -66,7 +66,7 @@ fn drawn(
             .collect(),
     };
     let table = grid(&rows, &Heads::of(across, places), |row, column| {
-        tables::figure(results, &part.point([places[column]]), map.y[row])
+        tables::figure(results, &plane.point([places[column]]), map.y[row])
     });
     Drawing {
         name,
@@ -77,8 +77,7 @@ fn drawn(
     }
 }
 
-/// What is measured at a number is drawn halfway to its neighbours; nothing is drawn beyond the
-/// first and the last.
+/// The rims between numbers: halfway between neighbours, and the first and last numbers themselves.
 fn rims(numbers: &[f64]) -> Vec<f64> {
     let between = numbers
         .windows(2)

@@ -1,11 +1,11 @@
-//! Numbers as readers of tables want them.
+//! Numbers in tables.
 
 use crate::results::Estimate;
 
-/// A mean and half the width of its interval, to two digits of the latter: `16.72 ± 0.13`.
-pub fn told(estimate: &Estimate) -> String {
+/// A mean and half the width of its interval, with two digits of the latter: `16.72 ± 0.13`.
+pub fn estimate(estimate: &Estimate) -> String {
     match estimate.half_width {
-        // What is zero but for rounding would be told with all its digits.
+        // A width that is only a rounding error would be shown with all its digits.
         Some(half) if half > 1e-9 * estimate.mean.abs() && half.is_finite() => {
             let decimals = decimals(half, 2);
             format!("{:.decimals$} \u{b1} {half:.decimals$}", estimate.mean)
@@ -14,7 +14,7 @@ pub fn told(estimate: &Estimate) -> String {
     }
 }
 
-/// A number without an interval, in four digits or all that stand before the point.
+/// A number without an interval: four digits, or all digits before the decimal point.
 pub fn alone(number: f64) -> String {
     let decimals = decimals(number, 4);
     let text = format!("{number:.decimals$}");
@@ -24,7 +24,7 @@ pub fn alone(number: f64) -> String {
     }
 }
 
-/// Behind the point, so that a number has so many digits in all; at most nine.
+/// The number of decimals that gives a number this many digits; at most nine.
 fn decimals(number: f64, digits: i32) -> usize {
     if number == 0.0 || !number.is_finite() {
         return 0;
@@ -58,7 +58,7 @@ mod tests {
                 half_width,
                 runs,
             };
-            assert_eq!(told(&estimate), text);
+            assert_eq!(super::estimate(&estimate), text);
         }
     }
 }

@@ -2,30 +2,30 @@
 
 use super::drawing::with_unit;
 use super::html::Html;
-use super::number::told;
-use super::parts::Part;
+use super::number;
+use super::planes::Plane;
 use crate::axis::{Axis, Point};
 use crate::file::Study;
 use crate::metric::Metric;
 use crate::results::Results;
 
-/// All tables: one to each metric and each combination of values of the axes that it does not
+/// All tables: one for each metric and each combination of values of the axes that a table does not
 /// name.
 pub fn all(study: &Study, results: &Results<'_>) -> Html {
     let mut tables = Vec::new();
     for table in &study.tables {
-        for part in Part::all(&study.axes, [table.rows, table.columns], &table.cells) {
+        for plane in Plane::all(&study.axes, [table.rows, table.columns], &table.cells) {
             for metric in &table.metrics {
                 let (rows, columns) = (&study.axes[table.rows], &study.axes[table.columns]);
                 let [rows, columns] = [(rows, 0), (columns, 1)]
-                    .map(|(axis, along)| Heads::of(axis, &part.along[along]));
+                    .map(|(axis, along)| Heads::of(axis, &plane.along[along]));
                 let cells = grid(&rows, &columns, |row, column| {
-                    let point = part.point([part.along[0][row], part.along[1][column]]);
+                    let point = plane.point([plane.along[0][row], plane.along[1][column]]);
                     figure(results, &point, *metric)
                 });
                 let measured = &study.columns[metric.0].title;
                 tables.push(Html::from([
-                    Html::element("h3", part.titled(&table.title)),
+                    Html::element("h3", plane.titled(&table.title)),
                     Html::with("p", &[("class", "measured")], measured.as_str()),
                     cells,
                 ]));
@@ -35,10 +35,10 @@ pub fn all(study: &Study, results: &Results<'_>) -> Html {
     tables.into_iter().collect()
 }
 
-/// What was measured of a cell, or why there is nothing.
+/// The metric of a cell, or why there is none.
 pub fn figure(results: &Results<'_>, point: &Point, metric: Metric) -> Html {
     match results.estimate(point, metric) {
-        Some(estimate) => told(estimate).into(),
+        Some(estimate) => number::estimate(estimate).into(),
         None if results.at(point).is_saturated => {
             Html::with("span", &[("class", "saturated")], "saturated")
         }
@@ -46,16 +46,16 @@ pub fn figure(results: &Results<'_>, point: &Point, metric: Metric) -> Html {
     }
 }
 
-/// What stands beside or above the cells of a table.
+/// The headings of a table's rows or columns.
 pub struct Heads<'a> {
-    /// Of all of them.
+    /// The title of the axis.
     pub title: String,
-    /// Of each.
+    /// The label of each row or column.
     pub labels: Vec<&'a str>,
 }
 
 impl<'a> Heads<'a> {
-    /// The values of an axis at these places.
+    /// The values of an axis at these indices.
     pub fn of(axis: &'a Axis, places: &[usize]) -> Self {
         let labels = places.iter();
         Self {
@@ -67,8 +67,8 @@ impl<'a> Heads<'a> {
     }
 }
 
-/// A table of cells: what `told` says of each row and column, by their numbers.
-pub fn grid(rows: &Heads<'_>, columns: &Heads<'_>, told: impl Fn(usize, usize) -> Html) -> Html {
+/// A table; `cell` returns the content at a row and a column.
+pub fn grid(rows: &Heads<'_>, columns: &Heads<'_>, cell: impl Fn(usize, usize) -> Html) -> Html {
     let heads = columns.labels.iter();
     let heads = heads.map(|label| Html::with("th", &[("scope", "col")], *label));
     let corner = [("scope", "col"), ("rowspan", "2")];
@@ -83,7 +83,7 @@ pub fn grid(rows: &Heads<'_>, columns: &Heads<'_>, told: impl Fn(usize, usize) -
     let lines = rows.labels.iter().enumerate().map(|(row, label)| {
         let head = Html::with("th", &[("scope", "row")], *label);
         let cells = (0..columns.labels.len())
-            .map(|column| Html::with("td", &[("class", "number")], told(row, column)));
+            .map(|column| Html::with("td", &[("class", "number")], cell(row, column)));
         Html::element("tr", [head].into_iter().chain(cells).collect::<Html>())
     });
     let table = Html::from([

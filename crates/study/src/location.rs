@@ -1,29 +1,29 @@
-//! Where in a study file something stands, for errors that say so.
+//! Locations in a study file, for errors.
 
 use std::fmt::Display;
 use std::ops::Range;
 
 use diskarm_core::text::{InputError, line_of};
 
-/// A study file as it is read.
+/// The text of a study file.
 #[derive(Clone, Copy)]
-pub(crate) struct Text<'a> {
-    /// What errors call it.
+pub(crate) struct StudyText<'a> {
+    /// Its name in errors.
     pub(crate) file: &'a str,
     pub(crate) text: &'a str,
 }
 
-impl<'a> Text<'a> {
-    /// The place of the field `field`, whose value spans these bytes.
-    pub(crate) fn at(self, span: &Range<usize>, field: impl Into<String>) -> Place {
-        Place {
+impl<'a> StudyText<'a> {
+    /// The location of the field `field`, whose value has these bytes.
+    pub(crate) fn at(self, span: &Range<usize>, field: impl Into<String>) -> Location {
+        Location {
             file: self.file.to_owned(),
             line: line_of(self.text, span.start),
             field: field.into(),
         }
     }
 
-    /// What the parser of TOML has to say.
+    /// An error of the TOML parser.
     pub(crate) fn not_toml(self, error: &toml::de::Error) -> InputError {
         let span = error.span().unwrap_or(0..0);
         let message = error.message().trim().replace('\n', " ").replace('`', "\"");
@@ -31,21 +31,21 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Where something stands.
+/// A field of a study file.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct Location {
     pub(crate) file: String,
     pub(crate) line: u64,
     pub(crate) field: String,
 }
 
-impl Place {
-    /// `found`, as written, is not what stands to reason here.
+impl Location {
+    /// An error: this field has `found` instead of `expected`.
     pub(crate) fn error(&self, found: impl Display, expected: impl Into<String>) -> InputError {
         InputError::shown(&self.field, found, expected).in_file(&self.file, self.line)
     }
 
-    /// The place of a part of what stands here.
+    /// The location of a key within this field.
     pub(crate) fn part(&self, name: &str) -> Self {
         Self {
             field: format!("{}.{name}", self.field),
@@ -53,7 +53,7 @@ impl Place {
         }
     }
 
-    /// `found` is none of the `known` names; the nearest is suggested, or all are listed.
+    /// An error: `found` is none of the `known` names. Suggests the nearest, or lists all.
     pub(crate) fn unknown(&self, found: &str, what: &str, known: &[&str]) -> InputError {
         InputError::unknown(&self.field, found, what, known).in_file(&self.file, self.line)
     }

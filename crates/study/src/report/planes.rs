@@ -1,48 +1,47 @@
-//! The parts of a study that one figure or table shows: the axes that it does not name are taken
-//! one value at a time.
+//! The planes of a study that a figure or table shows: one for each combination of values of the
+//! axes that it does not name.
 
 use crate::axis::{Axis, Point, points};
 use crate::select::Selection;
 
 /// Some cells of a study that lie in one plane, or along one axis.
-pub struct Part<const N: usize> {
-    /// What they share, as people read it: `Drive: HP C2247, ...`; empty where the study has
-    /// nothing else.
+pub struct Plane<const N: usize> {
+    /// What they share: `Drive: HP C2247, ...`; empty if there are no other axes.
     pub label: String,
-    /// The labels of what they share.
+    /// The labels of the values that they share.
     pub words: Vec<String>,
-    /// Along each axis, the places of the values that are chosen: where they meet is a cell.
+    /// The indices of the selected values along each axis.
     pub along: [Vec<usize>; N],
     /// A point in the plane.
     origin: Point,
     axes: [usize; N],
 }
 
-impl<const N: usize> Part<N> {
-    /// All parts with a cell in `cells`, in the order of the study, in planes along `axes`.
+impl<const N: usize> Plane<N> {
+    /// All planes along `axes` with a cell in `cells`, in the order of the study.
     pub fn all(study_axes: &[Axis], axes: [usize; N], cells: &Selection) -> Vec<Self> {
         let chosen: Vec<Point> = points(study_axes)
             .into_iter()
             .filter(|point| cells.has(point))
             .collect();
-        let mut parts: Vec<Self> = Vec::new();
+        let mut planes: Vec<Self> = Vec::new();
         for point in chosen {
             let mut origin = point.clone();
             axes.iter().for_each(|axis| origin[*axis] = 0);
-            let part = match parts.iter_mut().find(|part| part.origin == origin) {
-                Some(part) => part,
+            let plane = match planes.iter_mut().find(|plane| plane.origin == origin) {
+                Some(plane) => plane,
                 None => {
-                    parts.push(Self::at(origin, study_axes, axes));
-                    parts.last_mut().expect("it was just put there")
+                    planes.push(Self::at(origin, study_axes, axes));
+                    planes.last_mut().expect("it was just put there")
                 }
             };
-            for (places, axis) in part.along.iter_mut().zip(axes) {
+            for (places, axis) in plane.along.iter_mut().zip(axes) {
                 if !places.contains(&point[axis]) {
                     places.push(point[axis]);
                 }
             }
         }
-        parts
+        planes
     }
 
     fn at(origin: Point, study_axes: &[Axis], axes: [usize; N]) -> Self {
@@ -67,7 +66,7 @@ impl<const N: usize> Part<N> {
         }
     }
 
-    /// The cell at these places along the axes.
+    /// The cell at these indices along the axes.
     pub fn point(&self, places: [usize; N]) -> Point {
         let mut point = self.origin.clone();
         for (axis, place) in self.axes.into_iter().zip(places) {
