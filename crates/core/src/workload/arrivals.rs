@@ -116,7 +116,7 @@ const BATCH: usize = 32;
 
 /// An endless sequence of pauses.
 #[derive(Clone, Debug)]
-struct Drawn {
+struct PauseStream {
     /// Generated pauses; those from `next` on have not been returned yet.
     batch: [Span; BATCH],
     next: usize,
@@ -124,7 +124,7 @@ struct Drawn {
     pause: PauseDraw,
 }
 
-impl Drawn {
+impl PauseStream {
     fn new(pauses: &Pauses, generator: Generator) -> Self {
         Self {
             batch: [Span::ZERO; BATCH],
@@ -155,7 +155,7 @@ impl Drawn {
 /// An endless ascending sequence of arrival instants.
 #[derive(Clone, Debug)]
 pub struct Times {
-    pauses: Drawn,
+    pauses: PauseStream,
     now: Instant,
 }
 
@@ -164,7 +164,7 @@ impl Times {
     /// The first arrival is one pause after the start.
     pub fn new(pauses: &Pauses, seed: u64, stream: usize) -> Self {
         Self {
-            pauses: Drawn::new(pauses, generator(seed, stream, Purpose::Arrivals)),
+            pauses: PauseStream::new(pauses, generator(seed, stream, Purpose::Arrivals)),
             now: Instant::START,
         }
     }
@@ -188,13 +188,13 @@ impl Iterator for Times {
 
 /// An endless sequence of think times.
 #[derive(Clone, Debug)]
-pub struct Thinking(Drawn);
+pub struct Thinking(PauseStream);
 
 impl Thinking {
     /// Think times with these pauses, generated from `seed` for the `stream`-th stream of a
     /// workload.
     pub fn new(pauses: &Pauses, seed: u64, stream: usize) -> Self {
-        Self(Drawn::new(
+        Self(PauseStream::new(
             pauses,
             generator(seed, stream, Purpose::Thinking),
         ))

@@ -116,8 +116,8 @@ impl<T> WeightedChoice<T> {
         if self.first.is_empty() {
             return &mut self.last;
         }
-        let drawn = generator.next_u64();
-        let chosen = self.first.iter_mut().find(|(below, _)| drawn < *below);
+        let number = generator.next_u64();
+        let chosen = self.first.iter_mut().find(|(below, _)| number < *below);
         chosen.map_or(&mut self.last, |(_, thing)| thing)
     }
 }

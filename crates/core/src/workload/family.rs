@@ -25,7 +25,7 @@ macro_rules! family {
         $family:ident: $member_trait:ident [$($member:ident),+ $(,)?]
         fn $query:ident($($query_arg:ident: $query_type:ty),*) -> $answer:ty { $query_call:tt }
         fn ready($($ready_arg:ident: $ready_type:ty),*) -> $draws:ident { $ready_call:tt }
-        fn $draw:ident($($name:ident: $type:ty),*) $(-> $drawn:ty)? { $draw_call:tt }
+        fn $draw:ident($($name:ident: $type:ty),*) $(-> $value:ty)? { $draw_call:tt }
     ) => {
         $(#[$about])*
         #[derive(Clone, Debug, PartialEq)]
@@ -77,7 +77,7 @@ macro_rules! family {
 
         impl $draws {
             #[inline]
-            pub(in crate::workload) fn $draw(&mut self, $($name: $type),*) $(-> $drawn)? {
+            pub(in crate::workload) fn $draw(&mut self, $($name: $type),*) $(-> $value)? {
                 match self {
                     $(Self::$member(draw) => draw.$draw $draw_call),+
                 }

@@ -3,7 +3,7 @@
 use diskarm_core::units::Instant;
 use diskarm_core::workload::{Arrivals, Times};
 
-use crate::{N, hold_mean, hold_share, stream};
+use crate::{N, assert_mean, assert_share, stream};
 
 /// The pauses of a workload's arrivals, in units of its documented mean, which must be `mean`.
 fn pauses(text: &str, mean_ms: f64) -> Vec<f64> {
@@ -25,9 +25,9 @@ fn pauses(text: &str, mean_ms: f64) -> Vec<f64> {
 /// Asserts the mean and second moment, whose variances need the second and fourth moment, all in
 /// units of the mean.
 fn hold(what: &str, pauses: &[f64], second: f64, fourth: f64) {
-    hold_mean(what, pauses.iter().copied(), 1.0, second - 1.0);
+    assert_mean(what, pauses.iter().copied(), 1.0, second - 1.0);
     let squares = pauses.iter().map(|x| x * x);
-    hold_mean(what, squares, second, fourth - second * second);
+    assert_mean(what, squares, second, fourth - second * second);
 }
 
 /// Asserts that successive pauses are uncorrelated: the product of their differences from the mean
@@ -36,7 +36,7 @@ fn hold_uncorrelated(what: &str, pauses: &[f64], variance: f64) {
     let products = pauses
         .windows(2)
         .map(|pair| (pair[0] - 1.0) * (pair[1] - 1.0));
-    hold_mean(what, products, 0.0, variance * variance);
+    assert_mean(what, products, 0.0, variance * variance);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn poisson() {
     hold("poisson", &found, 2.0, 24.0);
     hold_uncorrelated("poisson", &found, 1.0);
     // P(x > 2) = e^-2.
-    hold_share("poisson", found.iter().map(|x| *x > 2.0), (-2.0f64).exp());
+    assert_share("poisson", found.iter().map(|x| *x > 2.0), (-2.0f64).exp());
     assert_eq!(pauses("poisson(rate=62.5/s)", 16.0).len(), N);
 }
 
@@ -80,7 +80,7 @@ fn erlang() {
     }
     // Of two stages: P(x > t) = e^-2t (1 + 2t).
     let found = pauses("erlang(k=2, mean=20ms)", 20.0);
-    hold_share(
+    assert_share(
         "erlang",
         found.iter().map(|x| *x > 1.5),
         4.0 * (-3.0f64).exp(),

@@ -34,12 +34,12 @@ fn stream(text: &str) -> Stream {
 }
 
 /// Its first requests, with seed 1.
-fn drawn(text: &str) -> Vec<Request> {
+fn generated(text: &str) -> Vec<Request> {
     stream(text).requests(DISK, 1).take(N).collect()
 }
 
 /// Asserts the mean of independent `values` from a distribution with this mean and variance.
-fn hold_mean(what: &str, values: impl ExactSizeIterator<Item = f64>, mean: f64, variance: f64) {
+fn assert_mean(what: &str, values: impl ExactSizeIterator<Item = f64>, mean: f64, variance: f64) {
     let n = values.len() as f64;
     let found = values.sum::<f64>() / n;
     let bound = 5.0 * (variance / n).sqrt();
@@ -50,7 +50,7 @@ fn hold_mean(what: &str, values: impl ExactSizeIterator<Item = f64>, mean: f64, 
 }
 
 /// Asserts the share of `hits`, each independent with this probability.
-fn hold_share(what: &str, hits: impl ExactSizeIterator<Item = bool>, share: f64) {
+fn assert_share(what: &str, hits: impl ExactSizeIterator<Item = bool>, share: f64) {
     let values = hits.map(|hit| f64::from(u8::from(hit)));
-    hold_mean(what, values, share, share * (1.0 - share));
+    assert_mean(what, values, share, share * (1.0 - share));
 }

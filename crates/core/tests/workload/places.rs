@@ -4,7 +4,7 @@ use diskarm_core::request::Request;
 use diskarm_core::units::{Bytes, SectorCount};
 use diskarm_core::workload::{Disk, Workload};
 
-use crate::{DISK, N, drawn, hold_mean, hold_share};
+use crate::{DISK, N, assert_mean, assert_share, generated};
 
 /// Sectors from the start of each request's predecessor to its own start.
 fn jumps(requests: &[Request]) -> impl ExactSizeIterator<Item = f64> {
@@ -29,38 +29,38 @@ fn assert_within_the_disk(requests: &[Request]) {
 #[test]
 fn a_seed_always_gives_the_same_stream() {
     // Recorded once: a change here changes every recorded result.
-    let starts = drawn("poisson(rate=60/s)")[..3]
+    let starts = generated("poisson(rate=60/s)")[..3]
         .iter()
         .map(|r| r.start.0)
         .collect::<Vec<_>>();
     assert_eq!(starts, [282_640, 1_492_336, 1_144_864]);
     // A single size written as a mix takes another path to the same requests.
     assert_eq!(
-        drawn("poisson(rate=60/s)"),
-        drawn("closed(clients=1) size=mixed(8KiB=100%)")
+        generated("poisson(rate=60/s)"),
+        generated("closed(clients=1) size=mixed(8KiB=100%)")
     );
 }
 
 #[test]
 fn uniform() {
-    let requests = drawn("poisson(rate=60/s) uniform reads=67%");
+    let requests = generated("poisson(rate=60/s) uniform reads=67%");
     assert_within_the_disk(&requests);
-    hold_share("reads", requests.iter().map(|r| r.op.is_read()), 0.67);
+    assert_share("reads", requests.iter().map(|r| r.op.is_read()), 0.67);
     // The place among 128,429 of them, as a share: mean 1/2, second moment 1/3.
     let shares = || {
         requests
             .iter()
             .map(|r| r.start.0 as f64 / (DISK.sectors.0 - 16) as f64)
     };
-    hold_mean("places", shares(), 0.5, 1.0 / 12.0);
-    hold_mean(
+    assert_mean("places", shares(), 0.5, 1.0 / 12.0);
+    assert_mean(
         "squares",
         shares().map(|x| x * x),
         1.0 / 3.0,
         1.0 / 5.0 - 1.0 / 9.0,
     );
     for (text, reads) in [("reads=0%", false), ("reads=100%", true)] {
-        let requests = drawn(&format!("poisson(rate=60/s) {text}"));
+        let requests = generated(&format!("poisson(rate=60/s) {text}"));
         assert!(requests.iter().all(|r| r.op.is_read() == reads));
     }
 }
@@ -88,10 +88,10 @@ fn the_last_place_on_a_disk_is_used() {
 
 #[test]
 fn sequential_with_a_share() {
-    let requests = drawn("poisson(rate=60/s) sequential(share=30%) uniform reads=40%");
+    let requests = generated("poisson(rate=60/s) sequential(share=30%) uniform reads=40%");
     assert_within_the_disk(&requests);
     // Uniform requests are sequential by chance once in 128,429.
-    hold_share("sequential", follows(&requests), 0.3);
+    assert_share("sequential", follows(&requests), 0.3);
     let turned = requests
         .windows(2)
         .filter(|pair| pair[1].start == pair[0].end());
@@ -100,12 +100,12 @@ fn sequential_with_a_share() {
     // Directions are copied for 1 / 0.7 requests on average: of a series with correlation 0.3
     // the variance of the mean is that of independent ones times (1 + 0.3) / (1 - 0.3).
     let reads = requests.iter().map(|r| f64::from(u8::from(r.op.is_read())));
-    hold_mean("reads", reads, 0.4, 0.24 * 1.3 / 0.7);
+    assert_mean("reads", reads, 0.4, 0.24 * 1.3 / 0.7);
 }
 
 #[test]
 fn runs_of_their_own() {
-    let requests = drawn("poisson(rate=60/s) sequential(runs=7) size=4KiB");
+    let requests = generated("poisson(rate=60/s) sequential(runs=7) size=4KiB");
     assert_within_the_disk(&requests);
     // Followed by hand: each request continues one of at most seven ends.
     let mut ends: Vec<Request> = Vec::new();
@@ -133,38 +133,38 @@ fn runs_of_their_own() {
 fn local_with_a_normal_distance() {
     // Rounded to the unit of 16 sectors, whose own variance is a twelfth of it squared. The ends of
     // the disk are 200 deviations apart: rejection shifts nothing.
-    let requests = drawn("poisson(rate=60/s) local(share=50%, deviation=10000sectors) uniform");
+    let requests = generated("poisson(rate=60/s) local(share=50%, deviation=10000sectors) uniform");
     assert_within_the_disk(&requests);
     let near: Vec<f64> = jumps(&requests).filter(|d| d.abs() < 50_000.0).collect();
     // Uniform jumps are as short with probability 2 d - d^2 for d = 50,000 / 2,054,864.
     let d = 50_000.0 / 2_054_864.0;
     let uniform = (2.0 * d - d * d) / 2.0;
     let is_near = jumps(&requests).map(|jump| jump.abs() < 50_000.0);
-    hold_share("near", is_near, 0.5 + uniform);
+    assert_share("near", is_near, 0.5 + uniform);
     // Both kinds together: a mixture with these weights and variances.
     let weight = uniform / (0.5 + uniform);
     let normal = 1e8 + 256.0 / 12.0;
     let variance = (1.0 - weight) * normal + weight * 50_000f64.powi(2) / 3.0;
-    hold_mean("distances", near.iter().copied(), 0.0, variance);
+    assert_mean("distances", near.iter().copied(), 0.0, variance);
     let fourth = (1.0 - weight) * 3.0 * normal * normal + weight * 50_000f64.powi(4) / 5.0;
     let squares = near.iter().map(|d| d * d);
-    hold_mean("squares", squares, variance, fourth - variance * variance);
+    assert_mean("squares", squares, variance, fourth - variance * variance);
 }
 
 #[test]
 fn local_from_beginning_to_beginning() {
     // All local, in units of 64 sectors. The ends of the disk, which a walk of these steps is near
     // for some thousandth of the time, reduce the variance by less than 0.2 %.
-    let requests = drawn("poisson(rate=60/s) local(deviation=1000sectors) size=32KiB");
+    let requests = generated("poisson(rate=60/s) local(deviation=1000sectors) size=32KiB");
     let variance = 1e6 + 4096.0 / 12.0;
-    hold_mean("distances", jumps(&requests), 0.0, variance);
+    assert_mean("distances", jumps(&requests), 0.0, variance);
     let squares = jumps(&requests).map(|d| d * d / 0.999);
-    hold_mean("squares", squares, variance, 2.0 * variance * variance);
+    assert_mean("squares", squares, variance, 2.0 * variance * variance);
 }
 
 #[test]
 fn local_stays_on_a_small_disk() {
-    let requests = drawn("poisson(rate=60/s) local(deviation=2054864sectors) size=1sector");
+    let requests = generated("poisson(rate=60/s) local(deviation=2054864sectors) size=1sector");
     assert_within_the_disk(&requests);
     // With such a wide distance all places are nearly equally likely: a random walk without bounds.
     let outer = requests
@@ -177,28 +177,28 @@ fn local_stays_on_a_small_disk() {
 #[test]
 fn hot_zones() {
     // liu05 figure 6.1: two zones of 1 %, the outermost and the central.
-    let requests = drawn("poisson(rate=60/s) hot(at=0%, at=50%) size=4KiB");
+    let requests = generated("poisson(rate=60/s) hot(at=0%, at=50%) size=4KiB");
     let width = DISK.sectors.0 as f64 / 100.0;
     let place = |r: &Request| r.start.0 as f64 / width;
     let zone = |r: &Request, at: f64| (at - 0.001..at + 1.0).contains(&place(r));
-    hold_share("outer", requests.iter().map(|r| zone(r, 0.0)), 0.5);
-    hold_share("central", requests.iter().map(|r| zone(r, 50.0)), 0.5);
+    assert_share("outer", requests.iter().map(|r| zone(r, 0.0)), 0.5);
+    assert_share("central", requests.iter().map(|r| zone(r, 50.0)), 0.5);
     let ends = requests.iter().map(|r| r.end().0 as f64 / width % 50.0);
     assert!(ends.into_iter().all(|end| end <= 1.0005));
     // Uniform within a zone: mean 1/2 of it, minus half a request.
     let within = requests.iter().map(|r| place(r) % 50.0 + 4.0 / width);
-    hold_mean("within", within, 0.5, 1.0 / 12.0);
+    assert_mean("within", within, 0.5, 1.0 / 12.0);
     // A share of hot requests among others: 80 % and a fifth of the rest.
-    let requests = drawn("poisson(rate=60/s) hot(share=80%, at=20%, width=20%) uniform");
+    let requests = generated("poisson(rate=60/s) hot(share=80%, at=20%, width=20%) uniform");
     let is_hot = |r: &Request| (20.0..40.0).contains(&place(r));
-    hold_share("80/20", requests.iter().map(is_hot), 0.8 + 0.2 * 0.2);
+    assert_share("80/20", requests.iter().map(is_hot), 0.8 + 0.2 * 0.2);
 }
 
 #[test]
 fn zipf() {
     // 1003 extents of 1 MiB; the k-th with probability k^-s / sum.
     for exponent in [0.0f64, 0.7, 1.0, 1.5] {
-        let requests = drawn(&format!("poisson(rate=60/s) zipf(exponent={exponent})"));
+        let requests = generated(&format!("poisson(rate=60/s) zipf(exponent={exponent})"));
         assert_within_the_disk(&requests);
         let mut counts = vec![0u32; 1003];
         for r in &requests {
@@ -222,7 +222,7 @@ fn zipf() {
     }
 }
 
-/// As [`drawn`], on a disk with so many extents of one sector.
+/// As [`generated`], on a disk with so many extents of one sector.
 fn ranks(exponent: f64, extents: u64) -> impl Iterator<Item = u64> {
     let disk = Disk {
         sectors: SectorCount(extents),
@@ -267,7 +267,7 @@ fn zipf_of_more_extents_than_its_table_lists() {
         ] {
             let hits = found.iter().map(|rank| (from..=to).contains(rank));
             let what = format!("{exponent}: ranks {from} to {to}");
-            hold_share(&what, hits, sum(from..=to) / all);
+            assert_share(&what, hits, sum(from..=to) / all);
         }
     }
 }
@@ -306,7 +306,7 @@ fn the_validation_workload_of_the_papers_is_reproduced() {
 
     let text = "uniform(to=22ms) sequential(share=30%) local(share=30%, deviation=10000sectors) \
                 uniform size=exponential(mean=8KiB) reads=50%";
-    let requests = drawn(text);
+    let requests = generated(text);
     let generated = follows(&requests).filter(|f| *f).count() as f64 / (N - 1) as f64;
     let bound = 5.0 * (0.3 * 0.7 / n).sqrt();
     assert!(

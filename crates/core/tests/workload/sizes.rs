@@ -1,9 +1,9 @@
 //! Sizes against the moments of their distributions.
 
-use crate::{drawn, hold_mean, hold_share};
+use crate::{assert_mean, assert_share, generated};
 
 fn sizes(text: &str) -> Vec<f64> {
-    let requests = drawn(&format!("poisson(rate=1/s) size={text}"));
+    let requests = generated(&format!("poisson(rate=1/s) size={text}"));
     requests.iter().map(|r| r.sectors.0 as f64).collect()
 }
 
@@ -28,10 +28,10 @@ fn exponential() {
     ] {
         let found: Vec<f64> = sizes(text).iter().map(|size| size / unit).collect();
         assert!(found.iter().all(|size| *size >= 1.0 && size.fract() == 0.0));
-        hold_mean(text, found.iter().copied(), m, m * (m - 1.0));
+        assert_mean(text, found.iter().copied(), m, m * (m - 1.0));
         for k in [1.0, 2.0, 30.0] {
             let tail = (1.0 - 1.0 / m).powf(k);
-            hold_share(text, found.iter().map(|size| *size > k), tail);
+            assert_share(text, found.iter().map(|size| *size > k), tail);
         }
     }
 }
@@ -40,11 +40,11 @@ fn exponential() {
 fn mixed() {
     // liu05: 96 % of 4 KB, 4 % of 24 KB.
     let found = sizes("mixed(4KiB=96%, 24KiB=4%)");
-    hold_share("small", found.iter().map(|size| *size == 8.0), 0.96);
-    hold_share("large", found.iter().map(|size| *size == 48.0), 0.04);
+    assert_share("small", found.iter().map(|size| *size == 8.0), 0.96);
+    assert_share("large", found.iter().map(|size| *size == 48.0), 0.04);
     let found = sizes("mixed(1sector=20%, 2sectors=30%, 3sectors=50%)");
     for (size, share) in [(1.0, 0.2), (2.0, 0.3), (3.0, 0.5)] {
-        hold_share("of three", found.iter().map(|s| *s == size), share);
+        assert_share("of three", found.iter().map(|s| *s == size), share);
     }
 }
 
@@ -63,7 +63,7 @@ fn places_are_multiples_of_the_unit() {
             "sequential(runs=3)",
         ] {
             let text = format!("poisson(rate=1/s) {places} size={size}");
-            let requests = drawn(&text);
+            let requests = generated(&text);
             let strange = requests.iter().find(|r| r.start.0 % unit != 0);
             assert_eq!(strange, None, "{text}");
         }

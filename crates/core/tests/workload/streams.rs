@@ -8,7 +8,7 @@ use diskarm_core::request::Request;
 use diskarm_core::units::{Instant, Span};
 use diskarm_core::workload::{Arrivals, Times, Workload};
 
-use crate::{DISK, hold_mean, stream};
+use crate::{DISK, assert_mean, stream};
 
 /// A completion of a request that arrived then.
 fn completion(request: Request, arrived: Instant, at: Instant) -> Completion {
@@ -136,5 +136,5 @@ fn open_and_closed_streams_run_concurrently() {
         }
     }
     let whole = &between[1..between.len() - 1];
-    hold_mean("between", whole.iter().copied(), 0.8, 0.8);
+    assert_mean("between", whole.iter().copied(), 0.8, 0.8);
 }
