@@ -69,6 +69,16 @@ impl<D: Device, F: FnMut() -> D + Send> Device for SideBySide<D, F> {
         self.disks[0].sector_size()
     }
 
+    fn check(&self, request: &Request) -> Result<(), Refused> {
+        check(request, self.capacity())?;
+        if request.unit >= self.max {
+            return Err(Refused::NoSuchUnit {
+                units: self.max.into(),
+            });
+        }
+        Ok(())
+    }
+
     fn has_room(&self) -> bool {
         self.disks.len() < usize::from(self.max) || self.disks.iter().any(D::has_room)
     }
@@ -78,12 +88,7 @@ impl<D: Device, F: FnMut() -> D + Send> Device for SideBySide<D, F> {
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
-        check(&request, self.capacity())?;
-        if request.unit >= self.max {
-            return Err(Refused::NoSuchUnit {
-                units: self.max.into(),
-            });
-        }
+        self.check(&request)?;
         let disk = usize::from(request.unit);
         if disk >= self.disks.len() {
             self.grow(disk);

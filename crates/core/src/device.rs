@@ -25,12 +25,20 @@ pub trait Device: Send {
     /// Size of a block.
     fn sector_size(&self) -> Bytes;
 
+    /// Whether it can serve `request` at all, now or later.
+    ///
+    /// # Errors
+    /// What is wrong with the request.
+    #[inline]
+    fn check(&self, request: &Request) -> Result<(), Refused> {
+        check(request, self.capacity())
+    }
+
     /// Whether it would take some request now. A queue in front of it chooses the next request
     /// only then.
     fn has_room(&self) -> bool;
 
-    /// Whether it would take this valid request now. Only for a request that
-    /// [`submit`](Self::submit) does not find invalid.
+    /// Whether it would take this request, which [`check`](Self::check) finds valid, now.
     #[inline]
     fn accepts(&self, _: &Request) -> bool {
         self.has_room()
@@ -61,6 +69,10 @@ impl<D: Device + ?Sized> Device for Box<D> {
 
     fn sector_size(&self) -> Bytes {
         (**self).sector_size()
+    }
+
+    fn check(&self, request: &Request) -> Result<(), Refused> {
+        (**self).check(request)
     }
 
     fn has_room(&self) -> bool {

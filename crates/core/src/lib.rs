@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! units < request < device < stats < text < extent < sched < queue < spec < geometry < mechanics <
-//! buffer < drive < predict < host < tower < array < workload < engine < report
+//! buffer < drive < predict < host < tower < array < workload < engine < wrap < report
 //! ```
 
 // The model reaches nothing outside: see `clippy.toml` next to the manifest.
@@ -30,3 +30,4 @@ pub mod text;
 pub mod tower;
 pub mod units;
 pub mod workload;
+pub mod wrap;

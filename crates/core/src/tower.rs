@@ -102,6 +102,10 @@ impl Device for BoxedDevice {
         self.0.sector_size()
     }
 
+    fn check(&self, request: &Request) -> Result<(), Refused> {
+        self.0.check(request)
+    }
+
     #[inline]
     fn has_room(&self) -> bool {
         self.0.has_room()

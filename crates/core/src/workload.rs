@@ -26,6 +26,7 @@ pub mod places;
 pub mod sizes;
 
 pub use arrivals::{Arrivals, Pauses, Thinking, Times};
+pub(crate) use draw::{Chance, Generator, Purpose, below, generator};
 pub use draw::{Share, replication_seeds};
 pub use family::GeneratorInfo;
 pub use places::{PlaceMix, Places};

@@ -49,10 +49,23 @@ impl<P> Children<P> {
         parent
     }
 
+    /// What is remembered of the parent of the outstanding child `id`.
+    pub fn get_mut(&mut self, id: u64) -> Option<&mut P> {
+        self.slots.get_mut(id as usize)?.as_mut()
+    }
+
+    /// The outstanding children with their parents, by id.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &P)> {
+        (0..)
+            .zip(&self.slots)
+            .filter_map(|(id, parent)| Some((id, parent.as_ref()?)))
+    }
+
     /// The outstanding child whose parent `is_wanted`. Looks at all of them.
     pub fn find(&self, is_wanted: impl Fn(&P) -> bool) -> Option<u64> {
-        let wanted = |parent: &Option<P>| parent.as_ref().is_some_and(&is_wanted);
-        self.slots.iter().position(wanted).map(|slot| slot as u64)
+        self.iter()
+            .find(|(_, parent)| is_wanted(parent))
+            .map(|(id, _)| id)
     }
 }
 
@@ -68,7 +81,10 @@ mod tests {
         assert_eq!(children.find(|parent| *parent == "b"), Some(1));
         assert_eq!(children.remove(1), "b");
         assert_eq!(children.find(|parent| *parent == "b"), None);
+        assert_eq!(children.iter().collect::<Vec<_>>(), [(0, &"a"), (2, &"c")]);
+        assert_eq!(children.get_mut(1), None);
         assert_eq!(children.insert("d"), 1);
+        assert_eq!(children.get_mut(1), Some(&mut "d"));
         for (id, parent) in [(0, "a"), (1, "d"), (2, "c")] {
             assert!(!children.is_empty());
             assert_eq!(children.remove(id), parent);

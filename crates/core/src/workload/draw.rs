@@ -11,7 +11,7 @@ use crate::units::Span;
 pub type Generator = Pcg64Mcg;
 
 /// The generator of the `stream`-th stream of a workload for one `purpose`.
-pub(super) fn generator(seed: u64, stream: usize, purpose: Purpose) -> Generator {
+pub(crate) fn generator(seed: u64, stream: usize, purpose: Purpose) -> Generator {
     // An odd factor: no two streams share a seed. The generator's seeding scatters the bits.
     let own = seed ^ (stream as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     Generator::seed_from_u64(own ^ purpose as u64)
@@ -21,7 +21,7 @@ pub(super) fn generator(seed: u64, stream: usize, purpose: Purpose) -> Generator
 /// that the requests do not depend on the load.
 #[derive(Clone, Copy)]
 #[repr(u64)]
-pub(super) enum Purpose {
+pub(crate) enum Purpose {
     /// Locations, sizes and directions.
     Requests = 0,
     /// Pauses between arrivals.
@@ -30,6 +30,8 @@ pub(super) enum Purpose {
     Thinking = 0x2545_f491_4f6c_dd1d,
     /// Seeds of other runs.
     Replications = 0x9fb2_1c65_1e98_df25,
+    /// Faults of a device.
+    Faults = 0xd6e8_feb8_6659_fd93,
 }
 
 /// An endless sequence of seeds for independent runs of one model. The first is `seed` itself; the
@@ -44,13 +46,13 @@ pub fn replication_seeds(seed: u64) -> impl Iterator<Item = u64> {
 /// A uniform number in `[0, bound)`: the high half of a product, off by less than
 /// `bound / 2^64` in probability.
 #[inline]
-pub(super) fn below(generator: &mut Generator, bound: u64) -> u64 {
+pub(crate) fn below(generator: &mut Generator, bound: u64) -> u64 {
     ((u128::from(generator.next_u64()) * u128::from(bound)) >> 64) as u64
 }
 
 /// A Bernoulli trial.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Chance {
+pub(crate) struct Chance {
     /// A 64-bit number below this is a hit.
     below: u64,
     is_certain: bool,
@@ -58,7 +60,7 @@ pub(super) struct Chance {
 
 impl Chance {
     /// A hit with probability `share`, from 0 to 1.
-    pub(super) fn of(share: f64) -> Self {
+    pub(crate) fn of(share: f64) -> Self {
         Self {
             below: (share * 2f64.powi(64)) as u64,
             is_certain: share >= 1.0,
@@ -66,7 +68,7 @@ impl Chance {
     }
 
     #[inline]
-    pub(super) fn hits(self, generator: &mut Generator) -> bool {
+    pub(crate) fn hits(self, generator: &mut Generator) -> bool {
         generator.next_u64() < self.below || self.is_certain
     }
 }

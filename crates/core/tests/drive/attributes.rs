@@ -25,11 +25,11 @@ write_completion = "0.1 ms"
 }
 
 /// A queue of four in the order of C-LOOK.
-fn queued() -> Spec {
+pub fn queued() -> Spec {
     tiny("[queue]\ndepth = 8\npolicy = \"clook\"\n")
 }
 
-fn drive(spec: &Spec) -> Drive {
+pub fn drive(spec: &Spec) -> Drive {
     Drive::new(spec, Angle::ZERO).expect("a sound layout")
 }
 
@@ -43,12 +43,12 @@ fn host(spec: &Spec) -> Host<Drive> {
     Host::new(drive, policy)
 }
 
-fn at_ms(ms: f64) -> Instant {
+pub fn at_ms(ms: f64) -> Instant {
     Instant::START + Span::from_ms(ms)
 }
 
 /// Submits requests at their times in ms, and takes what completes.
-fn run(device: &mut dyn Device, requests: &[(f64, Request)]) -> Vec<Completion> {
+pub fn run(device: &mut dyn Device, requests: &[(f64, Request)]) -> Vec<Completion> {
     let mut done = Vec::new();
     let mut until = |device: &mut dyn Device, at: Instant| {
         while let Some(event) = device.next_event().filter(|event| *event < at) {
@@ -66,7 +66,7 @@ fn run(device: &mut dyn Device, requests: &[(f64, Request)]) -> Vec<Completion> 
     done
 }
 
-fn ids(done: &[Completion]) -> Vec<u64> {
+pub fn ids(done: &[Completion]) -> Vec<u64> {
     done.iter()
         .map(|completion| completion.request.id)
         .collect()

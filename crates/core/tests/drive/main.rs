@@ -26,5 +26,6 @@ mod times;
 mod times_bounds;
 mod tiny;
 mod tower;
+mod wrappers;
 mod write_cache;
 mod writes;

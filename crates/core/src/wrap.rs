@@ -1,0 +1,41 @@
+//! Wrappers: devices that stand in front of one other device and change or watch what passes.
+//!
+//! | wrapper | what it does |
+//! |---|---|
+//! | [`Observed`] | calls an observer for each request and completion |
+//! | [`Recorder`] | keeps each request with its completion |
+//! | [`Throttle`] | limits requests and bytes per second |
+//! | [`Faults`] | injects errors, delays, recalibrations and outages |
+//!
+//! Each is generic over the device behind it and is itself a device, so wrappers stack in any
+//! order. In front of a device that answers a policy's questions ([`Estimate`]) a wrapper answers
+//! them too, so a host queue can stand in front of it:
+//!
+//! ```
+//! use diskarm_core::drive::Drive;
+//! use diskarm_core::host::Host;
+//! use diskarm_core::sched::{Estimate, PolicyConfig};
+//! use diskarm_core::wrap::{FaultPlan, Faults, Recorder, Recording};
+//!
+//! fn tower(drive: Drive, plan: &FaultPlan, policy: &PolicyConfig) -> Host<Recorder<Faults<Drive>>> {
+//!     let revolution = drive.shape().revolution;
+//!     let faulty = Faults::new(drive, plan, revolution);
+//!     let recorded = Recorder::new(faulty, Recording::default());
+//!     let policy = policy.policy(&recorded);
+//!     Host::new(recorded, policy)
+//! }
+//! ```
+//!
+//! [`Estimate`]: crate::sched::Estimate
+
+mod faults;
+mod observed;
+mod recorder;
+mod throttle;
+
+pub use faults::{
+    Affected, BadBlocks, FaultPlan, Faults, Outage, RandomErrors, Recalibration, Spikes, Stopped,
+};
+pub use observed::Observed;
+pub use recorder::{Passed, Recorder, Recording};
+pub use throttle::{Limits, Throttle};

@@ -1,0 +1,284 @@
+//! What goes wrong, as plain data.
+
+use crate::request::{Op, Request};
+use crate::text::InputError;
+use crate::units::{Instant, Lbn, Span};
+
+/// What [`Faults`](super::Faults) injects. The default is nothing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FaultPlan {
+    /// What all that is random depends on.
+    pub seed: u64,
+    /// Blocks that fail after all retries.
+    pub medium_errors: Vec<BadBlocks>,
+    /// Blocks that succeed after their retries.
+    pub recovered_errors: Vec<BadBlocks>,
+    /// Transfers of which a random block fails after all retries.
+    pub random_medium_errors: Option<RandomErrors>,
+    /// Transfers that succeed after a random number of retries: from one to
+    /// [`RandomErrors::retries`], all equally likely.
+    pub random_recovered_errors: Option<RandomErrors>,
+    /// Requests that take longer.
+    pub spikes: Option<Spikes>,
+    /// When the device adjusts itself.
+    pub recalibration: Option<Recalibration>,
+    /// When the device cannot be reached, in order of time.
+    pub outages: Vec<Outage>,
+}
+
+/// Consecutive blocks on which transfers fail at first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadBlocks {
+    /// The first.
+    pub first: Lbn,
+    /// One past the last.
+    pub end: Lbn,
+    /// Which transfers fail.
+    pub affected: Affected,
+    /// Attempts after the first, one revolution each.
+    pub retries: u16,
+}
+
+/// Which transfers a bad block affects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Affected {
+    /// Reads only.
+    Reads,
+    /// Writes only.
+    Writes,
+    /// Both.
+    #[default]
+    Both,
+}
+
+/// Errors that come at random.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RandomErrors {
+    /// Of reads and writes, from 0 to 1.
+    pub share: f64,
+    /// Attempts after the first, one revolution each.
+    pub retries: u16,
+}
+
+/// Delays that come at random.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spikes {
+    /// Of requests, from 0 to 1.
+    pub share: f64,
+    /// How much longer they take.
+    pub delay: Span,
+}
+
+/// Thermal recalibration: due at all multiples of a time since the start of the run, and begun when
+/// the request under way has completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recalibration {
+    /// From one to the next.
+    pub every: Span,
+    /// How long the device serves nothing.
+    pub lasts: Span,
+}
+
+/// A time in which the device cannot be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outage {
+    /// When it is lost.
+    pub from: Instant,
+    /// When it returns.
+    pub until: Instant,
+}
+
+impl BadBlocks {
+    /// The first bad block that a request meets.
+    pub(super) fn met_by(&self, request: &Request) -> Option<Lbn> {
+        let is_affected = match request.op {
+            Op::Read => self.affected != Affected::Writes,
+            Op::Write => self.affected != Affected::Reads,
+            Op::Flush => false,
+        };
+        let first = self.first.max(request.start);
+        (is_affected && first < self.end.min(request.end())).then_some(first)
+    }
+}
+
+impl FaultPlan {
+    /// Whether it makes sense.
+    ///
+    /// # Errors
+    /// The first thing in it that does not.
+    pub fn check(&self) -> Result<(), InputError> {
+        for (field, blocks) in [
+            ("medium_errors", &self.medium_errors),
+            ("recovered_errors", &self.recovered_errors),
+        ] {
+            if let Some(empty) = blocks.iter().find(|blocks| blocks.first >= blocks.end) {
+                let found = format!("{}..{}", empty.first.0, empty.end.0);
+                return Err(InputError::shown(field, found, "at least one block"));
+            }
+        }
+        let errors = |errors: Option<RandomErrors>| errors.map(|errors| errors.share);
+        for (field, share) in [
+            ("random_medium_errors", errors(self.random_medium_errors)),
+            (
+                "random_recovered_errors",
+                errors(self.random_recovered_errors),
+            ),
+            ("spikes", self.spikes.map(|spikes| spikes.share)),
+        ] {
+            if let Some(share) = share.filter(|share| !(0.0..=1.0).contains(share)) {
+                return Err(InputError::shown(field, share, "a share from 0 to 1"));
+            }
+        }
+        let recovered = self.recovered_errors.iter().map(|blocks| blocks.retries);
+        let random = self.random_recovered_errors.map(|errors| errors.retries);
+        if recovered.chain(random).any(|retries| retries == 0) {
+            let expected = "at least one, as the first attempt failed";
+            return Err(InputError::shown("retries", 0, expected));
+        }
+        self.check_times()
+    }
+
+    fn check_times(&self) -> Result<(), InputError> {
+        if let Some(delay) = self.spikes.map(|spikes| spikes.delay)
+            && delay <= Span::ZERO
+        {
+            return Err(InputError::shown("spikes", delay, "a time above 0"));
+        }
+        if let Some(Recalibration { every, lasts }) = self.recalibration
+            && !(Span::ZERO < lasts && lasts < every)
+        {
+            let found = format!("{lasts} every {every}");
+            let expected = "a time above 0 and shorter than that from one to the next";
+            return Err(InputError::shown("recalibration", found, expected));
+        }
+        let mut free = Instant::START;
+        for Outage { from, until } in &self.outages {
+            if *from < free || until <= from {
+                let found = format!("{} s to {} s", from.as_s(), until.as_s());
+                let expected = "times that end after they begin, one after another";
+                return Err(InputError::shown("outages", found, expected));
+            }
+            free = *until;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_contradiction_is_named() {
+        let blocks = |first, end| BadBlocks {
+            first: Lbn(first),
+            end: Lbn(end),
+            affected: Affected::Both,
+            retries: 0,
+        };
+        let s = |s: f64| Span::from_s(s);
+        let outage = |from, until| Outage {
+            from: Instant::START + s(from),
+            until: Instant::START + s(until),
+        };
+        let default = FaultPlan::default;
+        let errors = |share, retries| Some(RandomErrors { share, retries });
+        for (plan, field) in [
+            (
+                FaultPlan {
+                    medium_errors: vec![blocks(5, 5)],
+                    ..default()
+                },
+                "medium_errors",
+            ),
+            (
+                FaultPlan {
+                    recovered_errors: vec![blocks(5, 6)],
+                    ..default()
+                },
+                "retries",
+            ),
+            (
+                FaultPlan {
+                    random_medium_errors: errors(1.5, 0),
+                    ..default()
+                },
+                "random_medium_errors",
+            ),
+            (
+                FaultPlan {
+                    random_recovered_errors: errors(0.5, 0),
+                    ..default()
+                },
+                "retries",
+            ),
+            (
+                FaultPlan {
+                    spikes: Some(Spikes {
+                        share: 0.1,
+                        delay: Span::ZERO,
+                    }),
+                    ..default()
+                },
+                "spikes",
+            ),
+            (
+                FaultPlan {
+                    recalibration: Some(Recalibration {
+                        every: s(1.0),
+                        lasts: s(1.0),
+                    }),
+                    ..default()
+                },
+                "recalibration",
+            ),
+            (
+                FaultPlan {
+                    outages: vec![outage(1.0, 3.0), outage(2.0, 4.0)],
+                    ..default()
+                },
+                "outages",
+            ),
+            (
+                FaultPlan {
+                    outages: vec![outage(1.0, 1.0)],
+                    ..default()
+                },
+                "outages",
+            ),
+        ] {
+            assert_eq!(plan.check().unwrap_err().field, field, "{plan:?}");
+        }
+        let sound = FaultPlan {
+            outages: vec![outage(1.0, 2.0), outage(2.0, 4.0)],
+            random_medium_errors: errors(1.0, 0),
+            medium_errors: vec![blocks(0, 1)],
+            ..default()
+        };
+        assert_eq!(sound.check(), Ok(()));
+    }
+
+    #[test]
+    fn a_bad_block_is_met_by_requests_that_hold_it() {
+        let bad = BadBlocks {
+            first: Lbn(10),
+            end: Lbn(12),
+            affected: Affected::Reads,
+            retries: 0,
+        };
+        let met = |op, start, sectors| {
+            bad.met_by(&Request::new(
+                0,
+                op,
+                Lbn(start),
+                crate::units::SectorCount(sectors),
+            ))
+        };
+        assert_eq!(met(Op::Read, 8, 2), None);
+        assert_eq!(met(Op::Read, 8, 3), Some(Lbn(10)));
+        assert_eq!(met(Op::Read, 11, 9), Some(Lbn(11)));
+        assert_eq!(met(Op::Read, 12, 1), None);
+        assert_eq!(met(Op::Write, 10, 1), None);
+        assert_eq!(bad.met_by(&Request::flush(0)), None);
+    }
+}

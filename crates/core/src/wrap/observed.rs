@@ -1,0 +1,157 @@
+//! An observer at any level of a tower.
+//!
+//! # What it does
+//! Calls an [`Observer`] for every request that the device behind it takes and for every
+//! completion, and changes nothing.
+//!
+//! # Cost
+//! The observer's own.
+//!
+//! # When it is bad
+//! Ids are those of its level: a wrapper in front that makes requests of its own, such as a host
+//! queue, gives them ids of its own. [`Observer::is_over`] is not asked, as a device cannot end a
+//! run.
+//!
+//! # Example
+//! ```
+//! use std::sync::{Arc, Mutex};
+//!
+//! use diskarm_core::device::Device;
+//! use diskarm_core::report::Report;
+//! use diskarm_core::wrap::Observed;
+//!
+//! /// The device, and the report of it that can be read once the run is over.
+//! fn reported<D: Device>(device: D) -> (impl Device, Arc<Mutex<Report>>) {
+//!     let report = Arc::new(Mutex::new(Report::new(0)));
+//!     (Observed::new(device, report.clone()), report)
+//! }
+//! ```
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::device::{Completion, Device, Refused};
+use crate::engine::Observer;
+use crate::extent::Extent;
+use crate::request::Request;
+use crate::sched::{Estimate, Shape};
+use crate::tower::{Positions, Tier};
+use crate::units::{Bytes, Instant, SectorCount};
+
+/// See the module's documentation.
+pub struct Observed<D, O> {
+    device: D,
+    observer: O,
+}
+
+impl<D: Device, O: Observer + Send> Observed<D, O> {
+    /// `device`, watched by `observer`.
+    pub fn new(device: D, observer: O) -> Self {
+        Self { device, observer }
+    }
+
+    /// The observer.
+    pub fn observer(&self) -> &O {
+        &self.observer
+    }
+
+    /// The observer, once the device is needed no more.
+    pub fn into_observer(self) -> O {
+        self.observer
+    }
+}
+
+impl<D: Device, O: Observer + Send> Device for Observed<D, O> {
+    fn capacity(&self) -> SectorCount {
+        self.device.capacity()
+    }
+
+    fn sector_size(&self) -> Bytes {
+        self.device.sector_size()
+    }
+
+    fn check(&self, request: &Request) -> Result<(), Refused> {
+        self.device.check(request)
+    }
+
+    #[inline]
+    fn has_room(&self) -> bool {
+        self.device.has_room()
+    }
+
+    #[inline]
+    fn accepts(&self, request: &Request) -> bool {
+        self.device.accepts(request)
+    }
+
+    #[inline]
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+        self.device.submit(now, request)?;
+        self.observer.arrived(now, &request);
+        Ok(())
+    }
+
+    #[inline]
+    fn next_event(&self) -> Option<Instant> {
+        self.device.next_event()
+    }
+
+    #[inline]
+    fn advance(&mut self, now: Instant) -> Option<Completion> {
+        let done = self.device.advance(now);
+        if let Some(completion) = &done {
+            self.observer.completed(completion);
+        }
+        done
+    }
+
+    fn abort(&mut self, now: Instant, id: u64) -> bool {
+        self.device.abort(now, id)
+    }
+}
+
+impl<D: Tier + Estimate, O: Observer + Send + 'static> Tier for Observed<D, O> {
+    fn positions(&self) -> Option<&dyn Positions> {
+        self.device.positions().map(|_| self as &dyn Positions)
+    }
+}
+
+impl<D: Estimate, O: Send + 'static> Estimate for Observed<D, O> {
+    type Outlook<'a> = D::Outlook<'a>;
+    type Rehearsal = D::Rehearsal;
+
+    fn shape(&self) -> Shape {
+        self.device.shape()
+    }
+
+    #[inline]
+    fn locate(&self, request: &Request) -> Extent {
+        self.device.locate(request)
+    }
+
+    #[inline]
+    fn outlook(&self, now: Instant) -> Self::Outlook<'_> {
+        self.device.outlook(now)
+    }
+
+    fn rehearse(&self) -> D::Rehearsal {
+        self.device.rehearse()
+    }
+}
+
+/// An observer that others can read while a device holds it.
+impl<O: Observer> Observer for Arc<Mutex<O>> {
+    fn arrived(&mut self, now: Instant, request: &Request) {
+        let mut observer = self.lock().unwrap_or_else(PoisonError::into_inner);
+        observer.arrived(now, request);
+    }
+
+    fn completed(&mut self, completion: &Completion) {
+        let mut observer = self.lock().unwrap_or_else(PoisonError::into_inner);
+        observer.completed(completion);
+    }
+
+    fn is_over(&self) -> bool {
+        let observer = self.lock().unwrap_or_else(PoisonError::into_inner);
+        observer.is_over()
+    }
+}

@@ -1,0 +1,77 @@
+//! A recorder: what a trace taken at its level of a tower would hold.
+//!
+//! # What it does
+//! Keeps every request that the device behind it takes, in order of arrival, with its completion
+//! once there is one, and changes nothing.
+//!
+//! # Cost
+//! Memory for each request, and a search in a tree of those outstanding.
+//!
+//! # When it is bad
+//! In long runs, whose records fill the memory: an [`Observer`] of one's own in [`Observed`] can
+//! write each completion as it comes.
+//!
+//! # Example
+//! ```
+//! use diskarm_core::device::Device;
+//! use diskarm_core::wrap::{Recorder, Recording};
+//!
+//! fn recorded<D: Device>(device: D) -> Recorder<D> {
+//!     Recorder::new(device, Recording::default())
+//! }
+//! ```
+
+use std::collections::BTreeMap;
+
+use super::Observed;
+use crate::device::Completion;
+use crate::engine::Observer;
+use crate::request::Request;
+use crate::units::Instant;
+
+/// A device whose requests and completions are kept.
+pub type Recorder<D> = Observed<D, Recording>;
+
+/// What passed.
+#[derive(Clone, Debug, Default)]
+pub struct Recording {
+    passed: Vec<Passed>,
+    /// The places in `passed` of requests that have not completed, by their ids.
+    outstanding: BTreeMap<u64, usize>,
+}
+
+/// A request that passed a [`Recorder`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passed {
+    /// When it was submitted.
+    pub arrived: Instant,
+    /// The request.
+    pub request: Request,
+    /// How it ended; `None` while it is outstanding.
+    pub completion: Option<Completion>,
+}
+
+impl Recording {
+    /// All requests, in order of arrival.
+    pub fn passed(&self) -> &[Passed] {
+        &self.passed
+    }
+}
+
+impl Observer for Recording {
+    fn arrived(&mut self, now: Instant, request: &Request) {
+        self.outstanding.insert(request.id, self.passed.len());
+        self.passed.push(Passed {
+            arrived: now,
+            request: *request,
+            completion: None,
+        });
+    }
+
+    /// A request that arrived before the recording began is not in it.
+    fn completed(&mut self, completion: &Completion) {
+        if let Some(place) = self.outstanding.remove(&completion.request.id) {
+            self.passed[place].completion = Some(*completion);
+        }
+    }
+}

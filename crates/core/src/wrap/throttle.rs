@@ -1,0 +1,273 @@
+//! A throttle: at most so many requests and bytes per second.
+//!
+//! # What it does
+//! Passes requests on in order of arrival, each once the limits allow it: a token bucket for
+//! requests and one for bytes. A bucket fills at its rate up to what flows in the time
+//! [`Limits::burst`]. A request passes when no bucket is in debt and then takes its tokens, with
+//! debt where there are too few, so the size of the next request does not matter to when it may
+//! pass. The wait counts as queue time.
+//!
+//! While the next request would have to wait, [`Device::has_room`] is false. A queue in front holds
+//! its requests until then, so the choice stays with its policy. A caller that submits nevertheless
+//! is not refused: the request is held.
+//!
+//! # Cost
+//! Constant time for each request, one event when the limits allow the next request.
+//!
+//! # When it is bad
+//! Requests that it holds pass in order of arrival: one for the head of the queue does not
+//! overtake, as it would in a queue in front.
+//!
+//! # Example
+//! ```
+//! use diskarm_core::device::Device;
+//! use diskarm_core::units::Span;
+//! use diskarm_core::wrap::{Limits, Throttle};
+//!
+//! /// At most 100 requests per second; after a pause of 30 ms or more, four at once.
+//! fn slowed<D: Device>(device: D) -> Throttle<D> {
+//!     let limits = Limits {
+//!         requests_per_s: Some(100.0),
+//!         burst: Span::from_ms(30.0),
+//!         ..Limits::default()
+//!     };
+//!     Throttle::new(device, limits)
+//! }
+//! ```
+
+use std::collections::VecDeque;
+
+use crate::device::{Children, Completion, Device, Refused, Status};
+use crate::extent::Extent;
+use crate::request::Request;
+use crate::sched::{Estimate, Pending, Shape};
+use crate::text::InputError;
+use crate::tower::{Positions, Tier};
+use crate::units::{Bytes, Instant, SectorCount, Span};
+
+/// The limits of a [`Throttle`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Limits {
+    /// Requests per second, flushes included.
+    pub requests_per_s: Option<f64>,
+    /// Bytes per second.
+    pub bytes_per_s: Option<f64>,
+    /// How far the flow may run ahead of its rates after a pause.
+    pub burst: Span,
+}
+
+impl Limits {
+    /// Whether a device can keep them.
+    ///
+    /// # Errors
+    /// When a rate is not at least one in ten years, or the burst is negative.
+    pub fn check(&self) -> Result<(), InputError> {
+        for (field, rate) in [
+            ("requests_per_s", self.requests_per_s),
+            ("bytes_per_s", self.bytes_per_s),
+        ] {
+            // Slower ones would leave the range of instants.
+            let is_sound = |rate: f64| rate.is_finite() && rate >= 3e-9;
+            if let Some(rate) = rate.filter(|rate| !is_sound(*rate)) {
+                return Err(InputError::shown(field, rate, "a rate above 0"));
+            }
+        }
+        if self.burst < Span::ZERO {
+            return Err(InputError::shown("burst", self.burst, "a time, or none"));
+        }
+        Ok(())
+    }
+
+    /// The time that `count` things take at `rate`.
+    fn time(rate: Option<f64>, count: u64) -> Span {
+        rate.map_or(Span::ZERO, |rate| Span::from_s(count as f64 / rate))
+    }
+}
+
+/// See the module's documentation.
+pub struct Throttle<D> {
+    device: D,
+    limits: Limits,
+    /// Until when the flow so far pays at the rate of requests and at that of bytes.
+    paid: [Instant; 2],
+    /// When the limits allow the next request, until an event says that they do.
+    opens: Option<Instant>,
+    held: VecDeque<Pending>,
+    /// Requests inside the device.
+    children: Children<Parent>,
+    /// Requests that were aborted while they were held.
+    due: VecDeque<Completion>,
+}
+
+struct Parent {
+    id: u64,
+    arrived: Instant,
+}
+
+impl<D: Device> Throttle<D> {
+    /// `device` within `limits`.
+    ///
+    /// # Panics
+    /// When the limits are not sound; see [`Limits::check`].
+    pub fn new(device: D, limits: Limits) -> Self {
+        if let Err(error) = limits.check() {
+            panic!("{error}");
+        }
+        Self {
+            device,
+            limits,
+            paid: [Instant::START; 2],
+            opens: None,
+            held: VecDeque::new(),
+            children: Children::default(),
+            due: VecDeque::new(),
+        }
+    }
+
+    /// Whether the limits and the device allow a request now.
+    #[inline]
+    fn is_open(&self, request: &Request) -> bool {
+        self.opens.is_none() && self.device.has_room() && self.device.accepts(request)
+    }
+
+    fn feed(&mut self, now: Instant) {
+        while let Some(Pending { request, arrived }) = self.held.front().copied()
+            && self.is_open(&request)
+        {
+            self.held.pop_front();
+            let passed = self.pass(now, request, arrived);
+            assert_eq!(passed, Ok(()), "a device that accepts refused {request:?}");
+        }
+    }
+
+    /// Submits a request and takes its tokens.
+    #[inline]
+    fn pass(&mut self, now: Instant, request: Request, arrived: Instant) -> Result<(), Refused> {
+        let id = self.children.insert(Parent {
+            id: request.id,
+            arrived,
+        });
+        let taken = self.device.submit(now, Request { id, ..request });
+        if taken.is_err() {
+            self.children.remove(id);
+            return taken;
+        }
+        let bytes = request.sectors.0 * self.device.sector_size().0;
+        let costs = [
+            Limits::time(self.limits.requests_per_s, 1),
+            Limits::time(self.limits.bytes_per_s, bytes),
+        ];
+        for (paid, cost) in self.paid.iter_mut().zip(costs) {
+            *paid = (*paid).max(now) + cost;
+        }
+        let opens = self.paid[0].max(self.paid[1]).shifted(-self.limits.burst);
+        self.opens = Some(opens).filter(|opens| *opens > now);
+        Ok(())
+    }
+}
+
+impl<D: Device> Device for Throttle<D> {
+    fn capacity(&self) -> SectorCount {
+        self.device.capacity()
+    }
+
+    fn check(&self, request: &Request) -> Result<(), Refused> {
+        self.device.check(request)
+    }
+
+    fn sector_size(&self) -> Bytes {
+        self.device.sector_size()
+    }
+
+    #[inline]
+    fn has_room(&self) -> bool {
+        self.held.is_empty() && self.opens.is_none() && self.device.has_room()
+    }
+
+    #[inline]
+    fn accepts(&self, request: &Request) -> bool {
+        self.held.is_empty() && self.is_open(request)
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+        self.device.check(&request)?;
+        if self.accepts(&request) {
+            return self.pass(now, request, now);
+        }
+        self.held.push_back(Pending {
+            request,
+            arrived: now,
+        });
+        Ok(())
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        let due = self.due.front().map(|completion| completion.at);
+        // Also with nothing held: a queue in front waits for room.
+        let events = [due, self.opens, self.device.next_event()];
+        events.into_iter().flatten().min()
+    }
+
+    fn advance(&mut self, now: Instant) -> Option<Completion> {
+        if !self.due.is_empty() {
+            return self.due.pop_front();
+        }
+        while let Some(at) = self.next_event().filter(|at| *at <= now) {
+            self.opens = self.opens.filter(|opens| *opens > at);
+            let mut done = self.device.advance(at);
+            if let Some(completion) = &mut done {
+                let parent = self.children.remove(completion.request.id);
+                completion.request.id = parent.id;
+                completion.breakdown.queue += completion.arrived - parent.arrived;
+                completion.arrived = parent.arrived;
+            }
+            self.feed(at);
+            if done.is_some() {
+                return done;
+            }
+        }
+        None
+    }
+
+    fn abort(&mut self, now: Instant, id: u64) -> bool {
+        let held = self.held.iter().position(|held| held.request.id == id);
+        let Some(Pending { request, arrived }) = held.and_then(|place| self.held.remove(place))
+        else {
+            let child = self.children.find(|parent| parent.id == id);
+            return child.is_some_and(|child| self.device.abort(now, child));
+        };
+        let aborted = Completion::unserved(request, arrived, now, Status::Aborted);
+        self.due.push_back(aborted);
+        self.feed(now);
+        true
+    }
+}
+
+impl<D: Tier + Estimate> Tier for Throttle<D> {
+    fn positions(&self) -> Option<&dyn Positions> {
+        self.device.positions().map(|_| self as &dyn Positions)
+    }
+}
+
+impl<D: Device + Estimate> Estimate for Throttle<D> {
+    type Outlook<'a> = D::Outlook<'a>;
+    type Rehearsal = D::Rehearsal;
+
+    fn shape(&self) -> Shape {
+        self.device.shape()
+    }
+
+    #[inline]
+    fn locate(&self, request: &Request) -> Extent {
+        self.device.locate(request)
+    }
+
+    #[inline]
+    fn outlook(&self, now: Instant) -> Self::Outlook<'_> {
+        self.device.outlook(now)
+    }
+
+    fn rehearse(&self) -> D::Rehearsal {
+        self.device.rehearse()
+    }
+}

@@ -1,0 +1,519 @@
+//! Random towers of wrappers, queues and drives under random requests and faults, each made from
+//! one seed.
+//!
+//! Whatever the tower, every request must complete exactly once with a status, its parts must add
+//! up to its response, completions must come in order of time, and neither order nor flushes may
+//! promise more than they keep. A failure prints the line that runs its seed again.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use diskarm_core::array::SideBySide;
+use diskarm_core::device::{Completion, Device, Outcome, Status};
+use diskarm_core::drive::Drive;
+use diskarm_core::host::Host;
+use diskarm_core::request::{Op, Ordering, Priority, Request};
+use diskarm_core::sched::{INFOS, PolicyConfig};
+use diskarm_core::spec::{self, PreSeek, ReadAhead, Spec, WriteCache};
+use diskarm_core::tower::{BoxedDevice, queue};
+use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
+use diskarm_core::wrap::{
+    Affected, BadBlocks, FaultPlan, Faults, Limits, Observed, Outage, RandomErrors, Recalibration,
+    Recording, Spikes, Throttle,
+};
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+/// Towers that each run of the test builds.
+const SEEDS: u64 = 2_000;
+
+/// A drive that turns in 4 ms, with 480 blocks.
+const DRIVE: &str = r#"
+name = "tower"
+summary = "a drive of a random tower"
+[source]
+origin = "made up"
+[geometry]
+surfaces = 2
+cylinders = 20
+sectors = 480
+sector_bytes = 512
+[[geometry.zones]]
+cylinders = [0, 20]
+sectors_per_track = 12
+track_skew_sectors = 2
+cylinder_skew_sectors = 4
+[mechanics]
+rotation = "4 ms"
+head_switch = "0.5 ms"
+[mechanics.seek]
+form = "table"
+cylinders_ms = [[1, 1], [19, 5]]
+[buffer]
+segments = 3
+segment = "12 KiB"
+[overheads]
+read_hit_after_read = "0.1 ms"
+read_miss_after_read = "0.3 ms"
+read_miss_after_write = "0.3 ms"
+write_hit_after_write = "0.2 ms"
+write_miss_after_read = "0.4 ms"
+write_completion = "0.05 ms"
+[bus]
+read_sector = "0.05 ms"
+write_sector = "0.05 ms"
+"#;
+const BLOCKS: u64 = 480;
+const REVOLUTION: Span = Span::from_ns(4_000_000);
+const SECTOR: Span = Span::from_ns(4_000_000 / 12);
+/// The clock of a drive is off by no more for each request.
+const ROUNDING: Span = Span::from_ns(1_000);
+
+/// Random numbers for one tower.
+struct Dice(Pcg64Mcg);
+
+impl Dice {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0.next_u64() % bound
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    fn of<T: Copy>(&mut self, things: &[T]) -> T {
+        things[self.below(things.len() as u64) as usize]
+    }
+
+    fn us(&mut self, bound: u64) -> Span {
+        Span::from_ns(self.below(bound * 1_000) as i64)
+    }
+}
+
+/// How a tower is built. The same plan builds the same device again.
+#[derive(Debug)]
+struct Tower {
+    spec: Spec,
+    /// What stands in front of each drive, from the drive on.
+    levels: Vec<Level>,
+    disks: u16,
+    /// What stands in front of all drives.
+    above: Vec<Level>,
+}
+
+#[derive(Debug)]
+enum Level {
+    Faults(FaultPlan),
+    Throttle(Limits),
+    Observed,
+    Queue(PolicyConfig, Option<SectorCount>),
+}
+
+fn policy(dice: &mut Dice) -> PolicyConfig {
+    let text = dice.of(INFOS).name;
+    text.parse().expect("a policy with its defaults")
+}
+
+fn random_spec(dice: &mut Dice) -> Spec {
+    let mut spec = spec::parse(DRIVE, "tower.toml").expect("a sound specification");
+    spec.buffer.caching = !dice.one_in(4);
+    if spec.buffer.caching {
+        let caches = [WriteCache::Off, WriteCache::Streams, WriteCache::Always];
+        spec.buffer.write_cache = dice.of(&caches);
+        spec.buffer.combine_writes = dice.one_in(2);
+        let aheads = [ReadAhead::None, ReadAhead::TrackEnd, ReadAhead::UntilFull];
+        spec.buffer.read_ahead = dice.of(&aheads);
+        spec.buffer.arriving_hits = dice.one_in(2);
+    }
+    spec.bus.hold_read = dice.one_in(2);
+    spec.queue.depth = 1 + dice.below(4) as u32;
+    spec.queue.policy = policy(dice);
+    let levels = [
+        PreSeek::Acknowledged,
+        PreSeek::CompletionReady,
+        PreSeek::MediaDone,
+    ];
+    spec.queue.preseek = dice.of(&levels);
+    spec
+}
+
+fn random_faults(dice: &mut Dice) -> FaultPlan {
+    let mut plan = FaultPlan {
+        seed: dice.below(1 << 40),
+        ..FaultPlan::default()
+    };
+    let errors = |dice: &mut Dice| RandomErrors {
+        share: dice.of(&[0.01, 0.2, 1.0]),
+        retries: 1 + dice.below(3) as u16,
+    };
+    for blocks in [&mut plan.medium_errors, &mut plan.recovered_errors] {
+        if dice.one_in(3) {
+            let first = dice.below(BLOCKS);
+            blocks.push(BadBlocks {
+                first: Lbn(first),
+                end: Lbn(first + 1 + dice.below(20)),
+                affected: dice.of(&[Affected::Reads, Affected::Writes, Affected::Both]),
+                retries: 1 + dice.below(3) as u16,
+            });
+        }
+    }
+    plan.random_medium_errors = dice.one_in(4).then(|| errors(dice));
+    plan.random_recovered_errors = dice.one_in(4).then(|| errors(dice));
+    plan.spikes = dice.one_in(4).then(|| Spikes {
+        share: 0.3,
+        delay: dice.us(5_000) + Span::from_ns(1),
+    });
+    plan.recalibration = dice.one_in(4).then(|| {
+        let lasts = dice.us(10_000) + Span::from_ns(1);
+        let every = lasts + dice.us(40_000) + Span::from_ns(1);
+        Recalibration { every, lasts }
+    });
+    let mut at = Instant::START;
+    for _ in 0..dice.of(&[0, 0, 1, 3]) {
+        let from = at + dice.us(50_000);
+        at = from + dice.us(10_000) + Span::from_ns(1);
+        plan.outages.push(Outage { from, until: at });
+    }
+    plan
+}
+
+fn random_levels(dice: &mut Dice) -> Vec<Level> {
+    let count = dice.of(&[0, 1, 2, 3, 4]);
+    let level = |dice: &mut Dice| match dice.below(4) {
+        0 => Level::Faults(random_faults(dice)),
+        1 => Level::Throttle(Limits {
+            requests_per_s: dice.one_in(2).then(|| dice.of(&[40.0, 150.0, 3_000.0])),
+            bytes_per_s: dice.one_in(2).then(|| dice.of(&[30e3, 300e3, 4e6])),
+            burst: dice.us(20_000),
+        }),
+        2 => Level::Observed,
+        _ => Level::Queue(
+            policy(dice),
+            dice.one_in(3).then(|| SectorCount(1 + dice.below(64))),
+        ),
+    };
+    (0..count).map(|_| level(dice)).collect()
+}
+
+impl Tower {
+    fn random(dice: &mut Dice) -> Self {
+        Self {
+            spec: random_spec(dice),
+            levels: random_levels(dice),
+            disks: dice.of(&[1, 1, 2, 3]),
+            above: random_levels(dice),
+        }
+    }
+
+    /// A drive with its levels, and a queue with room for everything.
+    fn disk(&self) -> Host<BoxedDevice> {
+        let drive = Drive::new(&self.spec, Angle::ZERO).expect("a sound layout");
+        let mut device = BoxedDevice::new(drive);
+        for level in &self.levels {
+            device = match level {
+                Level::Faults(plan) => BoxedDevice::new(Faults::new(device, plan, REVOLUTION)),
+                Level::Throttle(limits) => BoxedDevice::new(Throttle::new(device, *limits)),
+                Level::Observed => BoxedDevice::new(Observed::new(device, Recording::default())),
+                Level::Queue(policy, merge) => {
+                    let host = behind(device, policy);
+                    BoxedDevice::new(match merge {
+                        Some(max) => host.merging(*max),
+                        None => host,
+                    })
+                }
+            };
+        }
+        behind(device, &PolicyConfig::default())
+    }
+
+    fn build(&self) -> Box<dyn Device + '_> {
+        let mut device: Box<dyn Device + '_> = if self.disks == 1 {
+            Box::new(self.disk())
+        } else {
+            Box::new(SideBySide::new(self.disks, || self.disk()))
+        };
+        for level in &self.above {
+            device = match level {
+                Level::Faults(plan) => Box::new(Faults::new(device, plan, REVOLUTION)),
+                Level::Throttle(limits) => Box::new(Throttle::new(device, *limits)),
+                Level::Observed | Level::Queue(..) => {
+                    Box::new(Observed::new(device, Recording::default()))
+                }
+            };
+        }
+        device
+    }
+
+    fn has_faults(&self) -> bool {
+        let mut levels = self.levels.iter().chain(&self.above);
+        levels.any(|level| matches!(level, Level::Faults(_)))
+    }
+}
+
+/// A queue in front of `device`, in the order of `policy` where that knows enough.
+fn behind(device: BoxedDevice, policy: &PolicyConfig) -> Host<BoxedDevice> {
+    let knows = policy.knowledge() <= device.knowledge();
+    let fcfs = PolicyConfig::default();
+    let queue = queue(device, if knows { policy } else { &fcfs });
+    queue.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// What is done to a tower, and when.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Submit(Request),
+    Abort(u64),
+}
+
+fn random_steps(dice: &mut Dice, tower: &Tower) -> Vec<(Instant, Step)> {
+    let count = 1 + dice.below(24);
+    let pause = dice.of(&[1, 1_000, 10_000, 60_000]);
+    let has_aborts = dice.one_in(3);
+    let (mut at, mut end) = (Instant::START, 0);
+    let mut steps = Vec::new();
+    for id in 0..count {
+        at += if dice.one_in(4) {
+            Span::ZERO
+        } else {
+            dice.us(pause)
+        };
+        let op = dice.of(&[
+            Op::Read,
+            Op::Read,
+            Op::Write,
+            Op::Write,
+            Op::Write,
+            Op::Flush,
+        ]);
+        // Some continue the previous one, for mergers and caches.
+        let start = if dice.one_in(3) {
+            end
+        } else {
+            dice.below(BLOCKS)
+        };
+        let sectors = (1 + dice.below(16)).min(BLOCKS - start);
+        end = (start + sectors) % BLOCKS;
+        let mut request = match op {
+            Op::Flush => Request::flush(1_000 + id),
+            _ => Request::new(1_000 + id, op, Lbn(start), SectorCount(sectors)),
+        };
+        request.force_unit_access = dice.one_in(5);
+        if dice.one_in(4) {
+            request.ordering = dice.of(&[Ordering::Ordered, Ordering::HeadOfQueue]);
+        }
+        request.priority = dice.of(&[Priority::High, Priority::Normal, Priority::Low]);
+        request.unit = dice.below(tower.disks.into()) as u16;
+        steps.push((at, Step::Submit(request)));
+        if has_aborts && dice.one_in(3) {
+            // Of one that may be waiting, under way, done, or never submitted.
+            steps.push((
+                at + dice.us(20_000),
+                Step::Abort(1_000 + dice.below(id + 2)),
+            ));
+        }
+    }
+    steps.sort_by_key(|(at, _)| *at);
+    steps
+}
+
+/// What happens to a tower, and what must hold of it.
+struct Run<'a> {
+    device: Box<dyn Device + 'a>,
+    /// Requests that were submitted, in order, and when.
+    submitted: Vec<(Instant, Request)>,
+    /// Their completions by id.
+    done: BTreeMap<u64, Completion>,
+    aborted: Vec<u64>,
+    now: Instant,
+    events: usize,
+}
+
+impl Run<'_> {
+    /// Takes what completes by `until`.
+    fn advance(&mut self, until: Instant) {
+        while let Some(at) = self.device.next_event().filter(|at| *at <= until) {
+            self.events += 1;
+            let bound = 1_000 + 100 * self.submitted.len();
+            assert!(self.events < bound, "{} events by {at:?}", self.events);
+            assert!(at >= self.now, "an event at {at:?} after {:?}", self.now);
+            self.now = at;
+            if let Some(completion) = self.device.advance(at) {
+                self.complete(completion);
+            }
+        }
+    }
+
+    fn complete(&mut self, completion: Completion) {
+        let id = completion.request.id;
+        let submitted = self.submitted.iter().find(|(_, request)| request.id == id);
+        let Some(&(arrived, request)) = submitted else {
+            panic!("never submitted: {completion:?}");
+        };
+        assert_eq!((completion.request, completion.arrived), (request, arrived));
+        assert_eq!(completion.at, self.now, "{completion:?}");
+        let total = completion.breakdown.total();
+        assert_eq!(total, completion.response(), "{completion:?}");
+        for part in [completion.breakdown.queue, completion.breakdown.owed] {
+            assert!(part >= Span::ZERO, "{completion:?}");
+        }
+        let twice = self.done.insert(id, completion);
+        assert_eq!(twice, None, "completed again: {completion:?}");
+    }
+
+    fn step(&mut self, at: Instant, step: Step) {
+        self.now = at;
+        match step {
+            Step::Submit(request) => {
+                if self.device.has_room() && self.device.accepts(&request) {
+                    assert_eq!(self.device.submit(at, request), Ok(()));
+                    self.submitted.push((at, request));
+                }
+            }
+            Step::Abort(id) => {
+                if self.device.abort(at, id) {
+                    assert!(!self.done.contains_key(&id), "{id} was aborted when done");
+                    self.aborted.push(id);
+                }
+            }
+        }
+    }
+
+    fn finish(&mut self) {
+        self.advance(Instant::NEVER);
+        assert_eq!(self.done.len(), self.submitted.len(), "requests were lost");
+        for completion in self.done.values() {
+            let is_aborted = self.aborted.contains(&completion.request.id);
+            if is_aborted {
+                assert_eq!(completion.status, Status::Aborted, "{completion:?}");
+            }
+        }
+    }
+
+    /// The requests of one disk in order of arrival, with their completions.
+    fn of_disk(&self, unit: u16) -> Vec<Completion> {
+        let own = self
+            .submitted
+            .iter()
+            .filter(|(_, request)| request.unit == unit);
+        own.map(|(_, request)| self.done[&request.id]).collect()
+    }
+}
+
+/// No request overtakes an ordered one, and that one overtakes none, but for those at the head of
+/// the queue.
+fn check_order(requests: &[Completion]) {
+    let is_head = |done: &Completion| done.request.ordering == Ordering::HeadOfQueue;
+    let requests: Vec<_> = requests.iter().filter(|done| !is_head(done)).collect();
+    for (place, ordered) in requests.iter().enumerate() {
+        if ordered.request.ordering != Ordering::Ordered {
+            continue;
+        }
+        for earlier in &requests[..place] {
+            assert!(earlier.at <= ordered.at, "{earlier:?} after {ordered:?}");
+        }
+        for later in &requests[place + 1..] {
+            assert!(later.at >= ordered.at, "{later:?} before {ordered:?}");
+        }
+    }
+}
+
+/// After a flush the media have had the time to take what was absorbed before it came.
+fn check_flushes(requests: &[Completion]) {
+    let is_good = |done: &&Completion| done.status.is_success();
+    let flushes = requests.iter().filter(|done| done.request.op == Op::Flush);
+    for flush in flushes.filter(is_good) {
+        let absorbed =
+            |done: &&Completion| done.outcome == Outcome::Absorbed && done.at < flush.arrived;
+        let mut writes: Vec<_> = requests.iter().filter(absorbed).collect();
+        writes.sort_by_key(|done| std::cmp::Reverse(done.arrived));
+        let mut needs = Span::ZERO;
+        for write in writes {
+            // Requests of one merged command are absorbed together, so each is counted once.
+            needs += SECTOR * write.request.sectors.0 - ROUNDING;
+            let took = flush.at - write.arrived;
+            assert!(
+                took >= needs,
+                "{flush:?} within {took} of {write:?}, which needs {needs}"
+            );
+        }
+    }
+}
+
+/// With a drive that nobody asks for anything else, the second of two flushes has nothing to do.
+fn check_flushed(run: &mut Run<'_>, disks: u16) {
+    for unit in 0..disks {
+        let mut flush = |id| {
+            let flush = Request {
+                unit,
+                ..Request::flush(id)
+            };
+            let at = run.now;
+            run.step(at, Step::Submit(flush));
+            run.advance(Instant::NEVER);
+            run.done[&id]
+        };
+        let first = flush(u64::from(unit) * 2);
+        let second = flush(u64::from(unit) * 2 + 1);
+        assert_eq!(
+            second.breakdown.owed,
+            Span::ZERO,
+            "{second:?} after {first:?}"
+        );
+    }
+}
+
+fn run(seed: u64) {
+    let dice = &mut Dice(Pcg64Mcg::seed_from_u64(seed));
+    let tower = Tower::random(dice);
+    let steps = random_steps(dice, &tower);
+    let mut run = Run {
+        device: tower.build(),
+        submitted: Vec::new(),
+        done: BTreeMap::new(),
+        aborted: Vec::new(),
+        now: Instant::START,
+        events: 0,
+    };
+    for &(at, step) in &steps {
+        // At one instant completions come first, or what the tower is asked for.
+        let before = at.shifted(-Span::from_ns(dice.below(2) as i64));
+        run.advance(before);
+        run.step(at, step);
+    }
+    run.finish();
+    let has_faults = tower.has_faults();
+    for unit in 0..tower.disks {
+        let requests = run.of_disk(unit);
+        check_flushes(&requests);
+        if !has_faults {
+            assert!(
+                requests
+                    .iter()
+                    .all(|done| { matches!(done.status, Status::Good | Status::Aborted) })
+            );
+            if run.aborted.is_empty() {
+                check_order(&requests);
+            }
+        }
+    }
+    if !has_faults {
+        check_flushed(&mut run, tower.disks);
+    }
+}
+
+#[test]
+fn every_tower_keeps_its_promises() {
+    let seeds = match std::env::var("DISKARM_TOWER_SEED") {
+        Ok(seed) => {
+            let seed: u64 = seed.parse().expect("DISKARM_TOWER_SEED is a whole number");
+            seed..seed + 1
+        }
+        Err(_) => 0..SEEDS,
+    };
+    for seed in seeds {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| run(seed))) {
+            eprintln!("DISKARM_TOWER_SEED={seed} cargo test -p diskarm-core --test towers");
+            resume_unwind(panic);
+        }
+    }
+}
