@@ -9,7 +9,7 @@ use crate::search::Search;
 pub enum Quantity {
     /// A key.
     Key(&'static str),
-    /// What is added to the seek time over so many cylinders, before a read.
+    /// The correction to the seek time over this distance in cylinders, before a read.
     ReadSeek(u32),
     /// The same before a write.
     WriteSeek(u32),

@@ -5,14 +5,14 @@ use diskarm_core::request::Op;
 use diskarm_core::spec::{Mechanics, SeekCurve};
 use diskarm_core::units::{Cylinder, Span};
 
-/// A given seek curve and what is added to it: piecewise linear over the distance, by knots.
+/// A given seek curve and its corrections: piecewise linear between knots.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
     /// The given curve, by distance.
     given: Vec<Span>,
     /// Distances of the knots, ascending.
     pub knots: Vec<u32>,
-    /// What is added there, in milliseconds.
+    /// The corrections there, in milliseconds.
     pub added_ms: Vec<f64>,
 }
 

@@ -4,8 +4,8 @@
 //! A [`Predictor`] follows the trace with a candidate; `likelihood` computes how likely each
 //! response was; `search` moves the candidate's numbers ([`Coordinate`]: overheads, bus rates,
 //! corrections to the seek curves) and adopts behaviours that explain more (`switch`). What the
-//! trace does not determine stays as given, and the [`Calibration`] lists it. [`edits()`] lists what was found as edits
-//! of the text of the given specification.
+//! trace does not determine stays as given, and the [`Calibration`] lists it. [`edits()`] lists
+//! what was found as edits of the given specification's text.
 //!
 //! There are two kinds of traces ([`Clock`]). If the times between requests were measured too, the
 //! completions give the platter's angle throughout, and every response shows whether the arm came
@@ -58,7 +58,8 @@ pub struct Calibration {
     pub behaviours: Vec<String>,
     /// Numbers that the trace determines.
     pub fitted: Vec<Fitted>,
-    /// Numbers that it does not determine: keys are as given, seek times as their neighbours suggest.
+    /// Numbers that it does not determine: keys are as given, seek times as their neighbours
+    /// suggest.
     pub left: Vec<Quantity>,
     /// Share of the requests that the fitted drive explains; the rest are outliers.
     pub explained_fraction: f64,

@@ -12,60 +12,62 @@ section! {
     pub struct Buffer at "buffer." |spec| (Some(&spec.buffer), &mut spec.buffer) {
         /// Segments; two or more with `dedicated_write_segment`.
         segments: u32 = 1
-            => count("segments", 1, 1_000_000).varied(31, Vary::Jointly).from(CACHES);
+            => count("segments", 1, 1_000_000).varied(31, Vary::Jointly).cited(CACHES);
         /// Size of a segment.
-        segment: SectorCount = PLAIN_SEGMENT => size(1).varied(31, Vary::Jointly).from(CACHES);
+        segment: SectorCount = PLAIN_SEGMENT => size(1).varied(31, Vary::Jointly).cited(CACHES);
         /// Data stay usable after their request; off, the buffer only matches the speeds of media
         /// and bus: no hits, no read-ahead, no write cache.
-        caching: bool = false => FLAG.from("worthington94 table 3b");
+        caching: bool = false => FLAG.cited("worthington94 table 3b");
         /// One segment is reserved for writes and never holds read-ahead.
-        dedicated_write_segment: bool = false => FLAG.switched(21).from(DISKSIM);
+        dedicated_write_segment: bool = false => FLAG.switched(21).cited(DISKSIM);
         /// How far the drive reads on after a read; needs `caching`.
-        read_ahead: ReadAhead = ReadAhead::None => word(ReadAhead::WORDS).switched(30).from(CACHES);
+        read_ahead: ReadAhead = ReadAhead::None
+            => word(ReadAhead::WORDS).switched(30).cited(CACHES);
         /// To be read ahead before another request may have the mechanism; at most
         /// `read_ahead_max`.
-        read_ahead_min: SectorCount = SectorCount(0) => size(0).from(A1);
+        read_ahead_min: SectorCount = SectorCount(0) => size(0).cited(A1);
         /// At most this much beyond the last requested sector; at most `segment`.
         read_ahead_max: SectorCount = PLAIN_SEGMENT
-            => size(0).same_as("buffer.segment").varied(31, Vary::Jointly).from(A1);
+            => size(0).same_as("buffer.segment").varied(31, Vary::Jointly).cited(A1);
         /// What becomes of the data that a read delivered: they stay, or read-ahead gets the whole
         /// segment.
-        delivered: Delivered = Delivered::Kept => word(Delivered::WORDS).switched(30).from(CACHES);
+        delivered: Delivered = Delivered::Kept
+            => word(Delivered::WORDS).switched(30).cited(CACHES);
         /// A read served wholly from the buffer starts read-ahead again.
-        read_ahead_on_hit: bool = false => FLAG.switched(20).from(DISKSIM);
+        read_ahead_on_hit: bool = false => FLAG.switched(20).cited(DISKSIM);
         /// Read-ahead can be cut within a sector; otherwise it runs to the sector's end.
-        read_ahead_stops_mid_sector: bool = false => FLAG.from(DISKSIM);
+        read_ahead_stops_mid_sector: bool = false => FLAG.cited(DISKSIM);
         /// A write that the write cache absorbs stops read-ahead at once.
-        write_stops_read_ahead: bool = false => FLAG.switched(20).from(DISKSIM);
+        write_stops_read_ahead: bool = false => FLAG.switched(20).cited(DISKSIM);
         /// Sectors that pass under the head before the wanted one are kept too.
-        read_before_requested: bool = false => FLAG.switched(20).from(DISKSIM);
+        read_before_requested: bool = false => FLAG.switched(20).cited(DISKSIM);
         /// A read whose first sector is just being read ahead counts as a partial hit.
-        arriving_hits: bool = false => FLAG.switched(20).from(DISKSIM);
+        arriving_hits: bool = false => FLAG.switched(20).cited(DISKSIM);
         /// The buffered head of a partial hit goes to the host at once.
-        partial_hits_at_once: bool = false => FLAG.switched(20).from(DISKSIM);
+        partial_hits_at_once: bool = false => FLAG.switched(20).cited(DISKSIM);
         /// Reads may hit data that a write left.
-        hits_on_written: bool = false => FLAG.switched(20).from(CACHES);
+        hits_on_written: bool = false => FLAG.switched(20).cited(CACHES);
         /// What a write drops from the buffer: blocks that it overlaps, segments that it overlaps,
         /// or everything.
         write_invalidates: Invalidation = Invalidation::Segment
             => word(Invalidation::WORDS).switched(30);
         /// Zero-latency reads: sectors are read in the order they pass the head.
-        read_on_arrival: bool = false => FLAG.switched(20).from(CACHES);
+        read_on_arrival: bool = false => FLAG.switched(20).cited(CACHES);
         /// Zero-latency writes.
-        write_on_arrival: bool = false => FLAG.switched(20).from(CACHES);
+        write_on_arrival: bool = false => FLAG.switched(20).cited(CACHES);
         /// When a write completes before it is on the media: never, if nothing dirty waits or it
         /// appends to what does, or always; needs `caching`.
         write_cache: WriteCache = WriteCache::Off
-            => word(WriteCache::WORDS).switched(30).from(DISKSIM);
+            => word(WriteCache::WORDS).switched(30).cited(DISKSIM);
         /// A write that continues the previous one shares its segment and its pass over the media.
-        combine_writes: bool = false => FLAG.switched(20).from(DISKSIM);
+        combine_writes: bool = false => FLAG.switched(20).cited(DISKSIM);
         /// The bus begins to carry a read when this fraction of it is buffered.
-        read_watermark: f64 = 0.0 => FRACTION.varied(30, Vary::Jointly).from(A1);
+        read_watermark: f64 = 0.0 => FRACTION.varied(30, Vary::Jointly).cited(A1);
         /// The bus comes back for more write data when less than this fraction is left to write.
-        write_watermark: f64 = 0.0 => FRACTION.from(A1);
+        write_watermark: f64 = 0.0 => FRACTION.cited(A1);
         /// What the watermarks are fractions of.
         watermark_of: WatermarkOf = WatermarkOf::Request
-            => word(WatermarkOf::WORDS).varied(30, Vary::Jointly).from(DISKSIM);
+            => word(WatermarkOf::WORDS).varied(30, Vary::Jointly).cited(DISKSIM);
     }
 }
 

@@ -8,11 +8,11 @@ section! {
     #[derive(Clone, Debug, PartialEq)]
     pub struct Bus at "bus." |spec| (Some(&spec.bus), &mut spec.bus) {
         /// Time to send a sector to the host: the slower of drive and path.
-        read_sector: Span = Span::ZERO => TIME.fitted(1, 0.05).from(A1);
+        read_sector: Span = Span::ZERO => TIME.fitted(1, 0.05).cited(A1);
         /// Time to take a sector from the host.
-        write_sector: Span = Span::ZERO => TIME.fitted(1, 0.05).from(A1);
+        write_sector: Span = Span::ZERO => TIME.fitted(1, 0.05).cited(A1);
         /// A read keeps the bus once it sends, even when the buffer runs empty.
-        hold_read: bool = false => FLAG.switched(22).from(A1);
+        hold_read: bool = false => FLAG.switched(22).cited(A1);
         /// Pause of a read that keeps the bus, each time the buffer has run empty, after the next
         /// sector is available.
         ///
@@ -20,9 +20,9 @@ section! {
         /// with the media, end that much sooner after their last sector.
         read_restart: Span = Span::ZERO => TIME.fitted(1, 0.3);
         /// A write keeps the bus even when the buffer is full.
-        hold_write: bool = false => FLAG.switched(22).from(DISKSIM);
+        hold_write: bool = false => FLAG.switched(22).cited(DISKSIM);
         /// The drive keeps the bus from command to completion.
-        never_disconnect: bool = false => FLAG.switched(22).from(DISKSIM);
+        never_disconnect: bool = false => FLAG.switched(22).cited(DISKSIM);
         /// A write leaves the bus when its data are in; or only if the arm still moves then.
         write_leaves: WriteLeaves = WriteLeaves::AfterData
             => word(WriteLeaves::WORDS).switched(32);

@@ -21,26 +21,26 @@ section! {
     pub struct Geometry at "geometry." |spec| (Some(&spec.geometry), &mut spec.geometry) {
         /// Exported capacity; with `unused_sectors`, the layout must come out to exactly this.
         sectors: SectorCount = SectorCount(0) => count("sectors", 1, MAX_SECTORS)
-            .required().shown(Shown::As("capacity_sectors")).from(APPENDIX_B);
+            .required().shown(Shown::As("capacity_sectors")).cited(APPENDIX_B);
         /// Sectors at the end that the zones map and the drive does not export: spare space under
         /// `sectors-per-disk`, otherwise unused, as in a drive sold at a round size.
         unused_sectors: SectorCount = SectorCount(0)
             => count("sectors", 0, MAX_SECTORS).shown(Shown::Hidden);
         /// Bytes in a sector.
-        sector_bytes: u32 = 0 => count("bytes", 1, MAX_SECTOR_BYTES).required().from(APPENDIX_B);
+        sector_bytes: u32 = 0 => count("bytes", 1, MAX_SECTOR_BYTES).required().cited(APPENDIX_B);
         /// Data surfaces, one head each.
-        surfaces: u32 = 0 => count("surfaces", 1, MAX_SURFACES).required().from(APPENDIX_B);
+        surfaces: u32 = 0 => count("surfaces", 1, MAX_SURFACES).required().cited(APPENDIX_B);
         /// Physical cylinders, those without data included.
         cylinders: u32 = 0
-            => count("cylinders", 1, MAX_CYLINDERS as u64).required().from(APPENDIX_B);
+            => count("cylinders", 1, MAX_CYLINDERS as u64).required().cited(APPENDIX_B);
         /// The order of tracks: heads always up; up and down in turn, beginning upward again in
         /// each zone; up and down in turn through the whole disk.
-        order: TrackOrder = TrackOrder::CylinderMajor => word(TrackOrder::WORDS).from(DISKSIM);
+        order: TrackOrder = TrackOrder::CylinderMajor => word(TrackOrder::WORDS).cited(DISKSIM);
         /// Where spare space lies, and the unit of `spares`, `slips` and `defects`.
-        sparing: Sparing = Sparing::None => word(Sparing::WORDS).from("worthington96 table 6");
+        sparing: Sparing = Sparing::None => word(Sparing::WORDS).cited("worthington96 table 6");
         /// Cylinders in a range; with `sectors-per-range`, and only there.
         sparing_range: u32 = 0
-            => Key::of(Kind::Distance).shown(Shown::Argument).from("worthington96 table 6");
+            => Key::of(Kind::Distance).shown(Shown::Argument).cited("worthington96 table 6");
         /// A slipped place turns all tracks after its region of the sparing scheme, to the end of
         /// the zone, by as much: skews are counted from where the previous data end. Off, skews
         /// are those of whole tracks.
@@ -50,11 +50,11 @@ section! {
         /// Sectors (or tracks, when sparing is by track) that grew defective in use, at random
         /// places, and were reallocated.
         grown_defects: GrownDefects = GrownDefects::default()
-            => table(GrownDefects::KEYS).from("worthington94 section 5.2");
+            => table(GrownDefects::KEYS).cited("worthington94 section 5.2");
         /// Zones, outermost first, covering ascending ranges of cylinders. Cylinders between two
         /// zones hold no data.
         zones: Vec<Zone> = Vec::new()
-            => Key::of(Kind::Zones).required().shown(Shown::Hidden).from("worthington96 table 5");
+            => Key::of(Kind::Zones).required().shown(Shown::Hidden).cited("worthington96 table 5");
     }
 }
 
@@ -67,7 +67,7 @@ section! {
     ) {
         /// How many units of sparing (sectors or tracks) are reallocated.
         count: u64 = 0 => count("sectors or tracks", 0, MAX_SPARES)
-            .shown(Shown::As("grown_defects")).from("worthington94 section 5.2");
+            .shown(Shown::As("grown_defects")).cited("worthington94 section 5.2");
         /// Seed of their places.
         seed: u64 = 0 => count("", 0, i64::MAX as u64).shown(Shown::Hidden);
     }
@@ -117,7 +117,7 @@ pub struct Zone {
     pub end_cylinder: u32,
     /// Sectors on each track.
     pub sectors_per_track: u32,
-    /// Angle of the zone's first sector, in sectors of this zone; less than a track has.
+    /// Angle of the zone's first sector, in sectors of this zone; less than a whole track.
     pub first_offset_sectors: f64,
     /// Sectors at the front of the zone that hold no host data.
     pub reserved_sectors: SectorCount,

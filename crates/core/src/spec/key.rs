@@ -9,6 +9,15 @@ use super::{Spec, Value};
 use crate::units::Span;
 
 /// One key of a specification.
+///
+/// ```
+/// use diskarm_core::spec::{Key, Spec, Value};
+///
+/// let mut spec = Spec::default();
+/// let key = Key::find("buffer.read_ahead").expect("a key");
+/// key.set(&mut spec, Value::Word("until-full"));
+/// assert_eq!(key.toml(&key.get(&spec).expect("a value")), "\"until-full\"");
+/// ```
 #[derive(Debug)]
 pub struct Key {
     /// Names joined by dots: `overheads.read_completion`.
@@ -25,8 +34,8 @@ pub struct Key {
     pub origin: &'static str,
     /// How a calibration may vary it.
     pub vary: Vary,
-    /// A calibration varies and writes keys in the order of their ranks; those of one rank in the
-    /// order of the table.
+    /// A calibration varies and writes keys in the order of their ranks, and those of one rank in
+    /// the order of the table: from 0 on numbers, from 20 on flags, from 30 on the others.
     pub rank: u8,
     /// How a data sheet shows it.
     pub shown: Shown,
@@ -52,7 +61,7 @@ pub enum Kind {
         /// The maximum.
         max: u64,
     },
-    /// A size of at least so many sectors: `"57 sectors"`.
+    /// A size of at least `min` sectors: `"57 sectors"`.
     Size {
         /// In sectors.
         min: u64,
@@ -88,7 +97,7 @@ pub enum Vary {
         /// Prior standard deviation about the given value, in milliseconds.
         prior_ms: f64,
     },
-    /// As a behaviour, which can be another while all else stays.
+    /// As a behaviour that can change alone.
     Switch,
     /// Together with other keys.
     Jointly,
@@ -138,7 +147,7 @@ impl Key {
         }
     }
 
-    pub(super) const fn from(self, origin: &'static str) -> Self {
+    pub(super) const fn cited(self, origin: &'static str) -> Self {
         Self { origin, ..self }
     }
 

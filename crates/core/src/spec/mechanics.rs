@@ -11,12 +11,12 @@ section! {
         ///
         /// In nanoseconds: this is the definition, and rpm is a display.
         period_ns as rotation: f64 = 0.0
-            => Key::of(Kind::Rotation).required().varied(30, Vary::Jointly).from(A1);
+            => Key::of(Kind::Rotation).required().varied(30, Vary::Jointly).cited(A1);
         /// Seek times.
         seek: SeekCurve = SeekCurve::default() => CURVE.required().shown(Shown::Hidden);
         /// Time to another head of the same cylinder. It overlaps a seek: positioning takes the
         /// longer of the two.
-        head_switch: Span = Span::ZERO => TIME.fitted(6, 0.3).from(TABLE_8);
+        head_switch: Span = Span::ZERO => TIME.fitted(6, 0.3).cited(TABLE_8);
         /// Added to a seek inward (to a higher cylinder), taken off one outward; by no more than
         /// the shortest seek.
         ///
@@ -24,18 +24,18 @@ section! {
         inward_seek: Span = Span::ZERO => SIGNED_TIME.fitted(7, 0.3);
         /// Added to any seek or head switch before a write; negative when *effective* (reads wait
         /// to settle too, or the write's setup overlaps), by no more than the shortest movement.
-        write_settle: Span = Span::ZERO => SIGNED_TIME.fitted(6, 0.5).from(TABLE_8);
+        write_settle: Span = Span::ZERO => SIGNED_TIME.fitted(6, 0.5).cited(TABLE_8);
         /// Seek times before a write where they were measured separately; otherwise those of
         /// reads. `write_settle` is added to either.
         write_seek: Option<SeekCurve> = None
-            => CURVE.shown(Shown::As("write_seek_curve_of_its_own"));
+            => CURVE.cited("own").shown(Shown::As("write_seek_curve_of_its_own"));
     }
 }
 
 /// A seek curve.
 const CURVE: Key = Key::of(Kind::SeekCurve)
     .varied(30, Vary::Jointly)
-    .from("worthington94 table A.3");
+    .cited("worthington94 table A.3");
 const TABLE_8: &str = "worthington96 table 8";
 
 /// Time of a seek against its distance in cylinders. Zero distance takes no time.
@@ -66,7 +66,7 @@ impl Default for SeekCurve {
     }
 }
 
-/// `short + short_sqrt * sqrt(d)` below the knee, `long + long_slope * d` from there on.
+/// `short + short_sqrt * sqrt(d)` below the knee, `long + long_slope * d` from the knee on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TwoPiece {
     /// First distance of the straight piece, in cylinders.
@@ -84,8 +84,8 @@ pub struct TwoPiece {
 }
 
 impl Mechanics {
-    /// The name of the first key that another one forbids, on a drive of so many cylinders, and
-    /// what it may be.
+    /// The name of the first key that another one forbids, on a drive with `cylinders`, and what
+    /// it may be.
     pub fn contradiction(&self, cylinders: u32) -> Option<(&'static str, String)> {
         let least = -shortest_movement(self, cylinders);
         if self.write_settle < least {

@@ -11,50 +11,50 @@ section! {
     #[derive(Clone, Debug, PartialEq)]
     pub struct Overheads at "overheads." |spec| (Some(&spec.overheads), &mut spec.overheads) {
         /// Before data of a buffered read are sent; previous command a read.
-        read_hit_after_read: Span = Span::ZERO => TIME.fitted(0, 0.5).from(A4);
+        read_hit_after_read: Span = Span::ZERO => TIME.fitted(0, 0.5).cited(A4);
         /// The same; previous command a write.
-        read_hit_after_write: Span = Span::ZERO => TIME.fitted(0, 0.5).from(A4);
+        read_hit_after_write: Span = Span::ZERO => TIME.fitted(0, 0.5).cited(A4);
         /// Before the seek of an unbuffered read; previous command a read.
-        read_miss_after_read: Span = Span::ZERO => TIME.fitted(3, 0.5).from(A4);
+        read_miss_after_read: Span = Span::ZERO => TIME.fitted(3, 0.5).cited(A4);
         /// The same; previous command a write.
-        read_miss_after_write: Span = Span::ZERO => TIME.fitted(3, 0.5).from(A4);
+        read_miss_after_write: Span = Span::ZERO => TIME.fitted(3, 0.5).cited(A4);
         /// Before the data of a write that the write cache will absorb; previous command a read.
-        write_hit_after_read: Span = Span::ZERO => TIME.fitted(2, 0.5).from(A4);
+        write_hit_after_read: Span = Span::ZERO => TIME.fitted(2, 0.5).cited(A4);
         /// The same; previous command a write.
-        write_hit_after_write: Span = Span::ZERO => TIME.fitted(2, 0.5).from(A4);
+        write_hit_after_write: Span = Span::ZERO => TIME.fitted(2, 0.5).cited(A4);
         /// Before data and seek of a write that completes after the media; previous command a
         /// read.
-        write_miss_after_read: Span = Span::ZERO => TIME.fitted(3, 0.5).from(A4);
+        write_miss_after_read: Span = Span::ZERO => TIME.fitted(3, 0.5).cited(A4);
         /// The same; previous command a write.
-        write_miss_after_write: Span = Span::ZERO => TIME.fitted(3, 0.5).from(A4);
+        write_miss_after_write: Span = Span::ZERO => TIME.fitted(3, 0.5).cited(A4);
         /// Before the completion message of a read.
-        read_completion: Span = Span::ZERO => TIME.fitted(0, 0.3).from(A4);
+        read_completion: Span = Span::ZERO => TIME.fitted(0, 0.3).cited(A4);
         /// Before the completion message of a write.
-        write_completion: Span = Span::ZERO => TIME.fitted(0, 0.3).from(A4);
+        write_completion: Span = Span::ZERO => TIME.fitted(0, 0.3).cited(A4);
         /// After each bus acquisition, before data move.
-        data_preparation: Span = Span::ZERO => TIME.from(A4);
+        data_preparation: Span = Span::ZERO => TIME.cited(A4);
         /// First reconnection of a request.
-        first_reselect: Span = Span::ZERO => TIME.from(A4);
+        first_reselect: Span = Span::ZERO => TIME.cited(A4);
         /// Later reconnections.
-        other_reselect: Span = Span::ZERO => TIME.from(A4);
+        other_reselect: Span = Span::ZERO => TIME.cited(A4);
         /// Before a read leaves the bus; previous command a read.
-        read_disconnect_after_read: Span = Span::ZERO => TIME.from(A4);
+        read_disconnect_after_read: Span = Span::ZERO => TIME.cited(A4);
         /// The same; previous command a write.
-        read_disconnect_after_write: Span = Span::ZERO => TIME.from(A4);
+        read_disconnect_after_write: Span = Span::ZERO => TIME.cited(A4);
         /// Before a write leaves the bus.
-        write_disconnect: Span = Span::ZERO => TIME.from(A4);
+        write_disconnect: Span = Span::ZERO => TIME.cited(A4);
         /// The extra disconnect of a write that follows a non-sequential write, where the drive
         /// has it.
         extra_write_disconnect: Option<ExtraWriteDisconnect> = None
-            => table(ExtraWriteDisconnect::KEYS).from(A4);
+            => table(ExtraWriteDisconnect::KEYS).cited(A4);
         /// From the arrival of a write's last block over the bus to the start of its media write,
         /// at least, if that waits for all blocks (`write_start`).
         ///
         /// worthington94 table A.5 gives the time (0.6 ms) but not what it begins with; the trace
         /// of the HP C2247 does.
-        write_minimum_delay: Span = Span::ZERO => TIME.fitted(4, 0.3).from(A5);
+        write_minimum_delay: Span = Span::ZERO => TIME.fitted(4, 0.3).cited(A5);
         /// How many sectors a media write waits for.
-        write_start: WriteStart = WriteStart::default() => table(WriteStart::KEYS).from(A5);
+        write_start: WriteStart = WriteStart::default() => table(WriteStart::KEYS).cited(A5);
     }
 }
 
@@ -67,17 +67,17 @@ section! {
         spec.overheads.extra_write_disconnect.get_or_insert_default()
     ) {
         /// Replaces the write's command overhead.
-        command: Span = Span::ZERO => TIME.required().fitted(4, 0.5).from(A4);
+        command: Span = Span::ZERO => TIME.required().fitted(4, 0.5).cited(A4);
         /// Cost of the disconnect itself, in parallel with the mechanism.
         disconnect: Span = Span::ZERO
-            => TIME.required().shown(Shown::As("extra_write_disconnect_ms")).from(A4);
+            => TIME.required().shown(Shown::As("extra_write_disconnect_ms")).cited(A4);
         /// From the disconnect to the attempt to reconnect.
-        duration: Span = Span::ZERO => TIME.required().from(A4);
+        duration: Span = Span::ZERO => TIME.required().cited(A4);
         /// Replaces the write's later disconnect overhead.
         second_disconnect: Span = Span::ZERO
-            => TIME.required().shown(Shown::As("extra_write_disconnect_second_ms")).from(A4);
+            => TIME.required().shown(Shown::As("extra_write_disconnect_second_ms")).cited(A4);
         /// Between the command overhead and the start of the seek.
-        seek_delay: Span = Span::ZERO => TIME.required().from(A4);
+        seek_delay: Span = Span::ZERO => TIME.required().cited(A4);
     }
 }
 
@@ -92,12 +92,12 @@ section! {
     ) {
         /// For small requests.
         small: SectorCount = SectorCount(1)
-            => size(1).required().varied(33, Vary::Jointly).from(A5);
+            => size(1).required().varied(33, Vary::Jointly).cited(A5);
         /// For large requests.
         large: SectorCount = SectorCount(1)
-            => size(1).required().varied(33, Vary::Jointly).from(A5);
+            => size(1).required().varied(33, Vary::Jointly).cited(A5);
         /// The first size that counts as large.
         large_from: SectorCount = SectorCount(1)
-            => size(1).required().varied(33, Vary::Jointly).from(A5);
+            => size(1).required().varied(33, Vary::Jointly).cited(A5);
     }
 }

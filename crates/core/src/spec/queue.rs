@@ -8,12 +8,12 @@ section! {
     #[derive(Clone, Debug, PartialEq)]
     pub struct Queue at "queue." |spec| (Some(&spec.queue), &mut spec.queue) {
         /// Commands that the drive accepts at one time, the one in service included.
-        depth: u32 = 1 => count("commands", 1, 1_000_000).from(DISKSIM);
+        depth: u32 = 1 => count("commands", 1, 1_000_000).cited(DISKSIM);
         /// The policy that orders them.
         policy: PolicyConfig = PolicyConfig::default() => Key::of(Kind::Policy);
         /// When the arm may move on to the next command: completion acknowledged, ready, or last
         /// sector off the media.
-        preseek: PreSeek = PreSeek::Acknowledged => word(PreSeek::WORDS).from(DISKSIM);
+        preseek: PreSeek = PreSeek::Acknowledged => word(PreSeek::WORDS).cited(DISKSIM);
     }
 }
 

@@ -21,8 +21,8 @@ pub fn parse(text: &str, file: &str) -> Result<Spec, InputError> {
     Document::read(text, file).map(|document| document.spec)
 }
 
-/// Reads the keys of a table into `spec`. A misspelt key comes first: without it, all that it
-/// holds would be missing.
+/// Reads the keys of a table into `spec`. Misspelt keys come first: their values would seem
+/// to be missing.
 fn keys(table: &Table<'_>, keys: &'static [Key], spec: &mut Spec) -> Result<(), InputError> {
     let names: Vec<&str> = keys.iter().map(Key::name).collect();
     table.only(&names)?;

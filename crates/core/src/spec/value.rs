@@ -38,7 +38,7 @@ pub(super) trait Field {
     fn assign(&mut self, value: Value);
 }
 
-/// Fields of one kind of value each: the type, the value, and the way there and back.
+/// Fields of one kind of value each: the type, the value, and the conversions to and from it.
 macro_rules! fields {
     ($($type:ty: $kind:ident, |$field:ident| $to:expr, |$value:ident| $from:expr;)+) => {$(
         impl Field for $type {

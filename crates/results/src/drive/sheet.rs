@@ -29,14 +29,13 @@ pub fn of(spec: &Spec) -> Vec<(&'static str, Section)> {
 
 /// Adds the lines of a key that is called `name` unless it says otherwise.
 fn add(section: &mut Section, key: &Key, name: &str, spec: &Spec) {
-    let value = key.get(spec);
-    let unit = match (key.shown, key.kind) {
-        (Shown::As(_), _) => "",
-        (_, Kind::Time { .. }) => "_ms",
-        (_, Kind::Size { .. }) => "_sectors",
-        _ => "",
+    let name = match (key.shown, key.kind) {
+        (Shown::As(name), _) => name.to_owned(),
+        (_, Kind::Time { .. }) => format!("{name}_ms"),
+        (_, Kind::Size { .. }) => format!("{name}_sectors"),
+        _ => name.to_owned(),
     };
-    let shown = match value {
+    let shown = match key.get(spec) {
         Some(spec::Value::Number(ns)) if matches!(key.kind, Kind::Rotation) => {
             section.push(("rotation_rpm".to_owned(), (60e9 / ns).into()));
             section.push(("revolution_ms".to_owned(), (ns / 1e6).into()));
@@ -51,11 +50,7 @@ fn add(section: &mut Section, key: &Key, name: &str, spec: &Spec) {
         value if matches!(key.kind, Kind::SeekCurve) => value.is_some().into(),
         value => value.map_or(Value::Null, json),
     };
-    let name = match key.shown {
-        Shown::As(name) => name,
-        _ => name,
-    };
-    section.push((format!("{name}{unit}"), shown));
+    section.push((name, shown));
 }
 
 /// A value as JSON; times in milliseconds.

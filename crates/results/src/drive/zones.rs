@@ -47,7 +47,7 @@ struct Column {
     cell: fn(&Zone) -> String,
 }
 
-/// What need not be there: columns that are zero in every zone are left out.
+/// Optional columns: those that are zero in every zone are omitted.
 const COLUMNS: [Column; 9] = [
     column(["sectors/", "track"], |z| z.sectors_per_track.to_string()),
     column(["media", "MB/s"], |z| {

@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::text::{InputError, line_of, nearest};
 
-/// What a file says, and its name: all that an error needs to point into it.
+/// The text and the name of a file, for errors that point into it.
 #[derive(Clone, Copy)]
 pub(super) struct Text<'a> {
     pub(super) file: &'a str,

@@ -11,7 +11,7 @@ const MAX_SECTORS_PER_TRACK: u32 = 1_000_000;
 /// A place in a zone or on the disk, perhaps counted in tracks.
 const LAST_PLACE: u64 = 1_000_000_000_000;
 
-/// Reads the zones of a drive of so many cylinders.
+/// Reads the zones of a drive with `cylinders`.
 pub(super) fn zones(value: &Value<'_>, cylinders: u32) -> Result<Vec<Zone>, InputError> {
     let expected = "at least one [[geometry.zones]]";
     let mut first_free = 0;
