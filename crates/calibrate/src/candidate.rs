@@ -26,7 +26,7 @@ pub struct Candidate {
 /// One number of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coordinate {
-    /// A parameter, by its index in [`PARAMETERS`].
+    /// A key, by its index among those that are fitted.
     Parameter(usize),
     /// The correction to the seek time of reads, by knot.
     ReadSeek(usize),

@@ -186,12 +186,11 @@ impl<D: Device + Estimate> Device for Host<D> {
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
         check(&request, self.device.capacity())?;
         let is_first = self.queue.is_empty() && self.chosen.is_none();
-        if is_first && request.is_simple_transfer() && self.fence.is_none() {
-            if self.device.has_room() && self.device.accepts(&request) {
-                self.queue.passed(&request, &self.device);
-                self.submit_child(now, request, now, false);
-                return Ok(());
-            }
+        let is_plain = is_first && request.is_simple_transfer() && self.fence.is_none();
+        if is_plain && self.device.has_room() && self.device.accepts(&request) {
+            self.queue.passed(&request, &self.device);
+            self.submit_child(now, request, now, false);
+            return Ok(());
         }
         let pending = Pending {
             request,

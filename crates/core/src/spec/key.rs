@@ -79,9 +79,9 @@ pub enum Kind {
     Rotation,
     /// A policy: `"clook(by=map)"`.
     Policy,
-    /// A table of one of the forms of [`SeekCurve`].
+    /// A table of one of the forms of [`SeekCurve`](super::SeekCurve).
     SeekCurve,
-    /// A list of tables, one a [`Zone`].
+    /// A list of tables, one per [`Zone`](super::Zone).
     Zones,
     /// A table of further keys.
     Table(&'static [Key]),
