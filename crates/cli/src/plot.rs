@@ -41,7 +41,7 @@ pub fn distributions(title: &str, subtitle: &str, measured: &Sorted, simulated: 
         title: title.to_owned(),
         note: subtitle.to_owned(),
         x: Axis::linear("Response time (ms)"),
-        y: Axis::linear("Cumulative fraction of requests").to(1.0),
+        y: Axis::linear("Cumulative fraction of requests").with_max(1.0),
         lines: String::new(),
         series: vec![measured, curve("simulated", simulated)],
     };

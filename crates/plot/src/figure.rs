@@ -1,56 +1,56 @@
-//! Lines through points, each with its confidence band.
+//! Line figures with confidence bands.
 
 use plotters::element::{PathElement, Polygon};
 use plotters::style::Color;
 
-use crate::clip::{self, Place};
-use crate::frame::{Frame, HEIGHT, Plot, Sheet, TICKS_UP, WIDTH};
+use crate::clip::{self, Position};
+use crate::frame::{Frame, HEIGHT, Layout, Plot, TICKS_UP, WIDTH};
 use crate::legend::{Key, Legend};
-use crate::mark::{Look, arrow};
-use crate::page::{Area, Drawn, drawing};
+use crate::mark::{LineStyle, arrow};
+use crate::page::{Area, DrawResult, drawing};
 use crate::ruler::{Axis, Ruler};
 
-/// A plot of lines. Texts are shown as they are, broken into lines where they are long.
+/// A line figure. Texts are shown as they are, and wrapped if they are long.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// Above the plot.
+    /// Shown above the plot.
     pub title: String,
-    /// Below the title, smaller.
+    /// Shown below the title, smaller.
     pub note: String,
-    /// The axis along the bottom.
+    /// The horizontal axis.
     pub x: Axis,
-    /// The upright axis.
+    /// The vertical axis.
     pub y: Axis,
-    /// What tells the lines apart, with its unit: the heading of the legend, if it is not empty.
+    /// The heading of the legend: what distinguishes the lines, with its unit. May be empty.
     pub lines: String,
-    /// The lines, in the order of the legend. Those of up to twelve are easily told apart.
+    /// The lines, in the order of the legend. Up to twelve are easy to distinguish.
     pub series: Vec<Series>,
 }
 
 /// A line through points.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
-    /// In the legend.
+    /// Its text in the legend.
     pub label: String,
-    /// In the order in which they are joined. One without a place on the axes (not a number,
+    /// In the order in which they are connected. A point that the axes cannot show (not a number,
     /// infinite, or not positive on a logarithmic axis) leaves a gap.
     pub points: Vec<Point>,
-    /// The next point was not measured because there the system no longer keeps up: an arrow
-    /// shows that the line goes on.
+    /// The next point was not measured because the system is saturated there: an arrow shows that
+    /// the line continues.
     pub ends_saturated: bool,
-    /// Drawn broad, light and below the others, which are compared with it.
+    /// A reference for the other lines: drawn broad, light and below them.
     pub is_reference: bool,
 }
 
 /// A measured value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Where it was measured.
+    /// The independent variable.
     pub x: f64,
-    /// What was measured.
+    /// The measured value.
     pub y: f64,
-    /// Half the width of its confidence interval, in the unit of `y`, if that is known. The band
-    /// of a value that is not negative ends at zero.
+    /// Half the width of its confidence interval, in the unit of `y`, if known. The band of a
+    /// value that is not negative ends at zero.
     pub half_width: Option<f64>,
 }
 
@@ -61,15 +61,15 @@ impl Point {
         Self { x, y, half_width }
     }
 
-    /// The same value, known to within so much.
-    pub fn give_or_take(self, half_width: f64) -> Self {
+    /// The same value with a confidence interval of plus or minus `half_width`.
+    pub fn with_half_width(self, half_width: f64) -> Self {
         Self {
             half_width: Some(half_width),
             ..self
         }
     }
 
-    /// The ends of its confidence interval, if that is known.
+    /// The ends of its confidence interval, if known.
     fn interval(&self) -> Option<[f64; 2]> {
         let half = self.half_width?;
         let low = match self.y >= 0.0 {
@@ -79,45 +79,45 @@ impl Point {
         Some([low, self.y + half])
     }
 
-    /// What an axis that shows it has to hold: the value, and the ends of its interval.
+    /// The values that its axis has to show: the value, and the ends of its interval.
     pub fn heights(&self) -> [Option<f64>; 3] {
         let [low, high] = self.interval().map_or([None; 2], |ends| ends.map(Some));
         [Some(self.y), low, high]
     }
 }
 
-/// A line of more points is a curve: it has some marks, to be told apart, and not one a point.
-const MOST_MARKS: usize = 50;
+/// A line with more points has marks at intervals instead of one per point.
+const MAX_MARKS: usize = 50;
 
-/// Along a curve, in units.
-const MARKS_APART: f64 = 700.0;
+/// The distance of marks along such a line, in units.
+const MARK_DISTANCE: f64 = 700.0;
 
-/// Pixels: a band that is narrower, across its line, lies below that.
-const LEAST_BAND: f64 = 3.0;
+/// A band that is narrower than this many pixels, across its line, is hidden by the line.
+const MIN_BAND: f64 = 3.0;
 
-/// Pixels: of a point alone, an interval that is shorter lies below its mark.
-const LEAST_INTERVAL: f64 = 9.0;
+/// An interval of a single point that is shorter than this many pixels is hidden by its mark.
+const MIN_INTERVAL: f64 = 9.0;
 
 impl Figure {
     /// The drawing. The same figure gives the same bytes.
     pub fn svg(&self) -> String {
-        self.drawn(Sheet::Wide)
+        self.draw(Layout::Wide)
     }
 
-    /// The drawing for pages as narrow as a hand: 360 pixels, with the legend below.
+    /// The drawing for narrow screens: 360 pixels wide, with the legend below.
     pub fn narrow_svg(&self) -> String {
-        self.drawn(Sheet::Narrow)
+        self.draw(Layout::Narrow)
     }
 
-    fn drawn(&self, sheet: Sheet) -> String {
+    fn draw(&self, layout: Layout) -> String {
         let frame = Frame::new(
-            sheet,
+            layout,
             [&self.title, &self.note],
             (&self.x.label, |ticks| self.across(ticks)),
             (&self.y.label, |ticks| self.up(ticks)),
             self.legend(),
         );
-        drawing(frame.page(), &self.title, &self.says(), |area| {
+        drawing(frame.page(), &self.title, &self.description(), |area| {
             frame.draw(area, |plot| self.draw_data(area, plot, &frame))
         })
     }
@@ -140,8 +140,8 @@ impl Figure {
         Ruler::new(axis, points.flat_map(values).flatten(), ticks)
     }
 
-    /// Every line with what it looks like; references before the others, which lie on them.
-    fn looks(&self) -> impl Iterator<Item = (&Series, Look)> {
+    /// Each line with its style; references first, as the others are drawn on top.
+    fn styled(&self) -> impl Iterator<Item = (&Series, LineStyle)> {
         let of = |is_reference: bool| {
             self.series
                 .iter()
@@ -149,8 +149,8 @@ impl Figure {
         };
         let references = of(true)
             .enumerate()
-            .map(|(i, s)| (s, Look::of_reference(i)));
-        let others = of(false).enumerate().map(|(i, s)| (s, Look::of(i)));
+            .map(|(i, s)| (s, LineStyle::of_reference(i)));
+        let others = of(false).enumerate().map(|(i, s)| (s, LineStyle::of(i)));
         references.chain(others)
     }
 
@@ -159,16 +159,16 @@ impl Figure {
         if !self.lines.is_empty() {
             legend.add(Key::Heading, &self.lines);
         }
-        for (series, look) in self.looks() {
-            legend.add(Key::Line(look), &series.label);
+        for (series, style) in self.styled() {
+            legend.add(Key::Line(style), &series.label);
         }
-        // Whether a point lies within the axes does not depend on the number of ticks across.
+        // Whether a point is inside the axes does not depend on the number of horizontal ticks.
         let (x, y) = (self.across(2), self.up(TICKS_UP));
-        let place = |point: &Point| Some((x.share(point.x)?, y.share(point.y)?));
+        let position = |point: &Point| Some((x.fraction(point.x)?, y.fraction(point.y)?));
         if self
             .series
             .iter()
-            .any(|series| saturated_end(series, place).is_some())
+            .any(|series| saturated_end(series, position).is_some())
         {
             legend.add(Key::Arrow, "saturated beyond");
         }
@@ -178,41 +178,41 @@ impl Figure {
         legend
     }
 
-    /// For those who do not see it.
-    fn says(&self) -> String {
+    /// A description for screen readers.
+    fn description(&self) -> String {
         let labels: Vec<&str> = self.series.iter().map(|s| s.label.as_str()).collect();
         let (x, y) = (&self.x.label, &self.y.label);
         let lines = labels.join("; ");
         format!("{y} against {x}. Lines: {lines}. {}", self.note)
     }
 
-    fn draw_data(&self, area: &Area, plot: &Plot, frame: &Frame) -> Drawn {
-        for (series, look) in self.looks() {
-            draw_bands(plot, frame, series, &look)?;
+    fn draw_data(&self, area: &Area, plot: &Plot, frame: &Frame) -> DrawResult {
+        for (series, style) in self.styled() {
+            draw_bands(plot, frame, series, &style)?;
         }
-        for (series, look) in self.looks() {
-            draw_line(plot, frame, series, &look)?;
+        for (series, style) in self.styled() {
+            draw_line(plot, frame, series, &style)?;
         }
-        let marked = self.looks().enumerate();
+        let marked = self.styled().enumerate();
         let drawn = marked
-            .map(|(number, (series, look))| draw_marks(area, plot, frame, series, &look, number));
+            .map(|(number, (series, style))| draw_marks(area, plot, frame, series, &style, number));
         let counts = drawn.collect::<Result<Vec<usize>, _>>()?;
         if counts.iter().sum::<usize>() == 0 {
-            frame.say(area, "no data")?;
+            frame.show_text(area, "no data")?;
         }
         Ok(())
     }
 }
 
-/// The ends of a point's band, as shares of the way along `axis`.
+/// The ends of a point's band, as fractions of `axis`.
 fn band(point: &Point, axis: &Ruler) -> Option<[f64; 2]> {
     let [low, high] = point.interval().filter(|ends| ends[1].is_finite())?;
-    axis.share(point.y)?;
-    // On a logarithmic axis an interval that reaches zero reaches down for ever.
-    Some([axis.share(low).unwrap_or(-1.0), axis.share(high)?])
+    axis.fraction(point.y)?;
+    // On a logarithmic axis an interval down to zero extends below the axis.
+    Some([axis.fraction(low).unwrap_or(-1.0), axis.fraction(high)?])
 }
 
-/// The stretches of points without a gap between them, each point turned into something.
+/// The runs of points without gaps, with each point mapped by `of`.
 fn runs<T>(series: &Series, of: impl Fn(&Point) -> Option<T>) -> Vec<Vec<T>> {
     let mut runs = vec![Vec::new()];
     for point in &series.points {
@@ -225,95 +225,98 @@ fn runs<T>(series: &Series, of: impl Fn(&Point) -> Option<T>) -> Vec<Vec<T>> {
     runs
 }
 
-/// Whether a line has a band, on a wide sheet, that is to be seen beside it.
+/// Whether a line has a band that is visible next to it, in the wide layout.
 fn has_band(series: &Series, x: &Ruler, y: &Ruler) -> bool {
-    // A place, and how much of its interval lies within.
+    // The position, and the height of the visible part of the interval.
     let of = |point: &Point| {
-        let [low, high] = band(point, y)?.map(|share| share.clamp(0.0, 1.0));
-        let place = (x.share(point.x)?, y.share(point.y)?);
-        Some((place, HEIGHT * (high - low)))
+        let [low, high] = band(point, y)?.map(|fraction| fraction.clamp(0.0, 1.0));
+        let position = (x.fraction(point.x)?, y.fraction(point.y)?);
+        Some((position, HEIGHT * (high - low)))
     };
     runs(series, of).iter().any(|run| match run[..] {
-        [(place, height)] => height >= LEAST_INTERVAL && clip::holds((place.0, 0.0)),
+        [(position, height)] => height >= MIN_INTERVAL && clip::contains((position.0, 0.0)),
         _ => run.windows(2).any(|pair| {
             let [(from, one), (to, other)] = [pair[0], pair[1]];
             let (across, up) = (WIDTH * (to.0 - from.0), HEIGHT * (to.1 - from.1));
-            // A steep line leaves little of its band's height beside it.
+            // A steep line hides most of its band.
             let width = (one + other) / 2.0 * (across / across.hypot(up)).abs();
-            width >= LEAST_BAND && !clip::line(&[from, to]).is_empty()
+            width >= MIN_BAND && !clip::line(&[from, to]).is_empty()
         }),
     })
 }
 
-fn draw_bands(plot: &Plot, frame: &Frame, series: &Series, look: &Look) -> Drawn {
-    let ends = |point: &Point| -> Option<[Place; 2]> {
-        let (x, _) = frame.place(point.x, point.y)?;
+fn draw_bands(plot: &Plot, frame: &Frame, series: &Series, style: &LineStyle) -> DrawResult {
+    let ends = |point: &Point| -> Option<[Position; 2]> {
+        let (x, _) = frame.position(point.x, point.y)?;
         Some(band(point, frame.up())?.map(|y| (x, y)))
     };
     for run in runs(series, ends) {
         if let [[low, high]] = run[..] {
             for piece in clip::line(&[low, high]) {
-                plot.draw(&PathElement::new(piece, look.stroke()))?;
+                plot.draw(&PathElement::new(piece, style.stroke()))?;
             }
             continue;
         }
         let lows = run.iter().rev().map(|[low, _]| *low);
         let corners = clip::polygon(run.iter().map(|[_, high]| *high).chain(lows).collect());
-        plot.draw(&Polygon::new(corners, look.colour.mix(0.16).filled()))?;
+        plot.draw(&Polygon::new(corners, style.colour.mix(0.16).filled()))?;
     }
     Ok(())
 }
 
-fn draw_line(plot: &Plot, frame: &Frame, series: &Series, look: &Look) -> Drawn {
-    for run in runs(series, |point| frame.place(point.x, point.y)) {
+fn draw_line(plot: &Plot, frame: &Frame, series: &Series, style: &LineStyle) -> DrawResult {
+    for run in runs(series, |point| frame.position(point.x, point.y)) {
         for piece in clip::line(&run) {
-            plot.draw(&PathElement::new(piece, look.stroke()))?;
+            plot.draw(&PathElement::new(piece, style.stroke()))?;
         }
     }
     Ok(())
 }
 
-/// Hands back how many points of the line are to be seen.
+/// Returns the number of visible points of the line.
 fn draw_marks(
     area: &Area,
     plot: &Plot,
     frame: &Frame,
     series: &Series,
-    look: &Look,
+    style: &LineStyle,
     number: usize,
 ) -> Result<usize, plotters::drawing::DrawingAreaErrorKind<std::io::Error>> {
-    let places = series
+    let positions = series
         .points
         .iter()
-        .map(|point| frame.place(point.x, point.y));
-    let seen: Vec<Place> = places
+        .map(|point| frame.position(point.x, point.y));
+    let visible: Vec<Position> = positions
         .flatten()
-        .filter(|&place| clip::holds(place))
+        .filter(|&position| clip::contains(position))
         .collect();
-    let apart = match seen.len() {
-        0..=MOST_MARKS => 0.0,
-        _ => MARKS_APART,
+    let distance = match visible.len() {
+        0..=MAX_MARKS => 0.0,
+        _ => MARK_DISTANCE,
     };
-    // Lines that coincide show their marks side by side.
-    let mut until_next = apart * ((2 * number + 1) % 5) as f64 / 5.0;
+    // Offsets the marks of lines that coincide.
+    let mut until_next = distance * ((2 * number + 1) % 5) as f64 / 5.0;
     let mut before = None;
-    for place in &seen {
-        let at = plot.map_coordinate(place);
+    for position in &visible {
+        let at = plot.map_coordinate(position);
         let (x, y) = before.replace(at).unwrap_or(at);
         until_next -= f64::from(at.0 - x).hypot(f64::from(at.1 - y));
         if until_next <= 0.0 {
-            look.mark(area, at)?;
-            until_next = apart;
+            style.mark(area, at)?;
+            until_next = distance;
         }
     }
-    if let Some(end) = saturated_end(series, |point| frame.place(point.x, point.y)) {
-        arrow(area, plot.map_coordinate(&end), look.colour)?;
+    if let Some(end) = saturated_end(series, |point| frame.position(point.x, point.y)) {
+        arrow(area, plot.map_coordinate(&end), style.colour)?;
     }
-    Ok(seen.len())
+    Ok(visible.len())
 }
 
-/// Where an arrow goes, if the line ends in sight.
-fn saturated_end(series: &Series, place: impl Fn(&Point) -> Option<Place>) -> Option<Place> {
+/// The position of the arrow, if the end of the line is visible.
+fn saturated_end(
+    series: &Series,
+    position: impl Fn(&Point) -> Option<Position>,
+) -> Option<Position> {
     let last = series.points.last().filter(|_| series.ends_saturated)?;
-    place(last).filter(|&place| clip::holds(place))
+    position(last).filter(|&position| clip::contains(position))
 }

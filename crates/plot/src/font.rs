@@ -1,22 +1,22 @@
-//! The one font: Liberation Sans, whose widths are those of Arial and Helvetica, so that text
-//! takes the same room where a reader's program has one of those instead.
+//! The font: Liberation Sans, which has the widths of Arial and Helvetica, so that text has the
+//! same width where one of those is used instead.
 
 use std::sync::LazyLock;
 
 use skrifa::instance::{LocationRef, Size};
 use skrifa::{FontRef, MetadataProvider};
 
-/// The font itself: `fonts/LICENSE-OFL-1.1` is its licence.
+/// The font file; its licence is `fonts/LICENSE-OFL-1.1`.
 pub const FONT: &[u8] = include_bytes!("../fonts/LiberationSans-Regular.ttf");
 
 /// Its name, and those of fonts with the same widths.
 pub const FAMILIES: &str = "Liberation Sans, Arimo, Arial, Helvetica, sans-serif";
 
 static FACE: LazyLock<FontRef<'static>> =
-    LazyLock::new(|| FontRef::new(FONT).expect("the font that lies in fonts/ is one"));
+    LazyLock::new(|| FontRef::new(FONT).expect("the font in fonts/ is valid"));
 
-/// Pixels from the beginning of a line of text to its end, at such a size in pixels. What the
-/// font lacks counts as a square.
+/// The width of a line of text in pixels, at a font size in pixels. A character that the font lacks
+/// counts as one em.
 pub fn width(text: &str, size: f64) -> f64 {
     let glyphs = FACE.charmap();
     let metrics = FACE.glyph_metrics(Size::unscaled(), LocationRef::default());
@@ -31,39 +31,39 @@ pub fn width(text: &str, size: f64) -> f64 {
     size * ems.sum::<f64>()
 }
 
-/// How much wider text may turn out where a reader's program has none of [`FAMILIES`] but, say,
-/// DejaVu Sans. Whoever gives text room gives it that much.
-pub const ROOM: f64 = 1.15;
+/// How much wider text may be in a viewer that has none of [`FAMILIES`] but, say, DejaVu Sans.
+/// Layouts reserve that much.
+pub const MAX_STRETCH: f64 = 1.15;
 
-/// Whether a character is one that XML cannot hold, or that moves what follows.
+/// Whether XML cannot hold a character, or it is a control character.
 pub fn is_control(c: char) -> bool {
     c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}')
 }
 
-/// Lines of at most such a width with [`ROOM`] to spare, broken at spaces, or anywhere in a word
-/// that is wider itself. Control characters become spaces. There is at least one line unless
-/// there is no text.
-pub fn lines(text: &str, size: f64, most: f64) -> Vec<String> {
-    let most = most / ROOM;
+/// Wraps a text to lines of at most a given width, stretched by [`MAX_STRETCH`]. Breaks at spaces, or
+/// within a word that is wider. Control characters become spaces. Returns at least one line unless
+/// the text is empty.
+pub fn lines(text: &str, size: f64, max: f64) -> Vec<String> {
+    let max = max / MAX_STRETCH;
     let text = text.replace(|c: char| is_control(c) || c.is_whitespace(), " ");
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {
         let joined = lines.last().map(|line| format!("{line} {word}"));
         match (joined, lines.last_mut()) {
-            (Some(joined), Some(line)) if width(&joined, size) <= most => *line = joined,
-            _ => lines.extend(pieces(word, size, most)),
+            (Some(joined), Some(line)) if width(&joined, size) <= max => *line = joined,
+            _ => lines.extend(pieces(word, size, max)),
         }
     }
     lines
 }
 
-/// A word, cut where it is wider than a line.
-fn pieces(word: &str, size: f64, most: f64) -> Vec<String> {
+/// Splits a word into pieces of at most a given width.
+fn pieces(word: &str, size: f64, max: f64) -> Vec<String> {
     let mut pieces = vec![String::new()];
     for c in word.chars() {
-        let piece = pieces.last_mut().expect("it begins with one");
+        let piece = pieces.last_mut().expect("it is never empty");
         let longer = format!("{piece}{c}");
-        if piece.is_empty() || width(&longer, size) <= most {
+        if piece.is_empty() || width(&longer, size) <= max {
             *piece = longer;
         } else {
             pieces.push(c.to_string());
@@ -85,15 +85,15 @@ mod tests {
     }
 
     #[test]
-    fn lines_break_at_spaces_and_within_words_that_are_too_long() {
-        // Ten pixels a digit, nearly.
+    fn lines_break_at_spaces_and_within_long_words() {
+        // Nearly ten pixels per digit.
         let size = 10.0 / 0.556;
         assert_eq!(
-            lines("111 222  333\n4", size, 76.0 * ROOM),
+            lines("111 222  333\n4", size, 76.0 * MAX_STRETCH),
             ["111 222", "333 4"]
         );
         assert_eq!(
-            lines("1 2222222", size, 31.0 * ROOM),
+            lines("1 2222222", size, 31.0 * MAX_STRETCH),
             ["1", "222", "222", "2"]
         );
         assert!(lines(" \u{7} ", size, 31.0).is_empty());

@@ -1,4 +1,4 @@
-//! A plotting area with its axes: where it lies on the page, its grid, numbers and names.
+//! The plotting area and its axes: position on the page, grid, numbers and labels.
 
 use plotters::backend::SVGBackend;
 use plotters::coord::cartesian::Cartesian2d;
@@ -8,46 +8,48 @@ use plotters::style::Color;
 
 use crate::font::{lines, width};
 use crate::legend::Legend;
-use crate::page::{Anchor, Area, Drawn, GRID, Heading, INK, LEADING, Label, TEXT, units, widest};
+use crate::page::{
+    Anchor, Area, DrawResult, GRID, Heading, INK, LEADING, Label, TEXT, units, widest,
+};
 use crate::ruler::Ruler;
 
-/// Where data are drawn: places are shares of the way along the axes.
+/// The area for data: positions are fractions of the axes.
 pub type Plot<'a> = DrawingArea<SVGBackend<'a>, Cartesian2d<Ruler, Ruler>>;
 
-/// How much room there is, and so where the legend stands.
+/// The layout of a page.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Sheet {
-    /// The legend is beside the plotting area.
+pub enum Layout {
+    /// The legend is to the right of the plotting area.
     Wide,
     /// The legend is below it.
     Narrow,
 }
 
-/// Pixels, as everything here: of the plotting area on a wide sheet.
+/// The size of the plotting area in the wide layout, in pixels, as all lengths here.
 pub const WIDTH: f64 = 520.0;
 pub const HEIGHT: f64 = 330.0;
 
-/// Of a narrow sheet, the least width of the plotting area there, and its height.
+/// The width of the narrow layout, and the minimum width and the height of its plotting area.
 const NARROW: f64 = 360.0;
-const LEAST_WIDTH: f64 = 160.0;
+const MIN_WIDTH: f64 = 160.0;
 const NARROW_HEIGHT: f64 = 260.0;
 
-/// Around everything, and between an axis and its numbers.
+/// The distance around everything, and between an axis and its numbers.
 const MARGIN: f64 = 14.0;
 const GAP: f64 = 7.0;
 
-/// Between the plotting area and the legend, or more where half of a number at the axis' end, which
-/// stands there too, needs it.
-const BESIDE: f64 = 26.0;
+/// The minimum distance between plotting area and legend, which also holds half of the last number
+/// of the horizontal axis.
+const RIGHT_GAP: f64 = 26.0;
 
-/// Ticks on the axes, at most; fewer across if their numbers do not fit.
+/// The maximum number of ticks; fewer on the horizontal axis if their numbers do not fit.
 const TICKS_ACROSS: usize = 11;
 pub const TICKS_UP: usize = 9;
 
-/// The axes laid out on a page, with what stands around them.
+/// The axes on a page, with heading and legend.
 pub struct Frame {
-    sheet: Sheet,
-    /// Of the plotting area.
+    layout: Layout,
+    /// The size of the plotting area.
     width: f64,
     height: f64,
     heading: Heading,
@@ -58,41 +60,41 @@ pub struct Frame {
     y_name: Vec<String>,
     left: f64,
     top: f64,
-    /// To the right of the plotting area.
-    beside: f64,
+    /// The distance to the right of the plotting area.
+    right_gap: f64,
 }
 
 impl Frame {
-    /// `x` and `y` make the axes with at most so many ticks.
+    /// `x` and `y` make the axes with a given maximum number of ticks.
     pub fn new(
-        sheet: Sheet,
+        layout: Layout,
         [title, note]: [&str; 2],
         (x_name, x): (&str, impl Fn(usize) -> Ruler),
         (y_name, y): (&str, impl Fn(usize) -> Ruler),
         legend: Legend,
     ) -> Self {
         let y = y(TICKS_UP);
-        let height = match sheet {
-            Sheet::Wide => HEIGHT,
-            Sheet::Narrow => NARROW_HEIGHT,
+        let height = match layout {
+            Layout::Wide => HEIGHT,
+            Layout::Narrow => NARROW_HEIGHT,
         };
         let y_name = lines(y_name, TEXT, height);
         let numbers = widest(y.ticks.iter().map(|tick| tick.label.as_str()), TEXT);
         let left = MARGIN + LEADING * TEXT * y_name.len() as f64 + GAP + numbers + GAP;
-        let width = match sheet {
-            Sheet::Wide => WIDTH,
-            Sheet::Narrow => (NARROW - left - BESIDE).max(LEAST_WIDTH),
+        let width = match layout {
+            Layout::Wide => WIDTH,
+            Layout::Narrow => (NARROW - left - RIGHT_GAP).max(MIN_WIDTH),
         };
         let x = fitted(x, width);
         let number = widest(x.ticks.iter().map(|tick| tick.label.as_str()), TEXT);
-        let beside = f64::max(BESIDE, number / 2.0 + GAP);
-        let legend_beside = match (sheet, legend.width()) {
-            (Sheet::Narrow, _) | (_, 0.0) => 0.0,
-            (Sheet::Wide, legend) => beside + legend,
+        let right_gap = f64::max(RIGHT_GAP, number / 2.0 + GAP);
+        let legend_width = match (layout, legend.width()) {
+            (Layout::Narrow, _) | (_, 0.0) => 0.0,
+            (Layout::Wide, legend) => right_gap + legend,
         };
-        let heading = Heading::new(title, note, left + width + legend_beside - MARGIN);
+        let heading = Heading::new(title, note, left + width + legend_width - MARGIN);
         Self {
-            sheet,
+            layout,
             width,
             height,
             top: heading.height(),
@@ -103,47 +105,50 @@ impl Frame {
             x_name: lines(x_name, TEXT, width),
             y_name,
             left,
-            beside,
+            right_gap,
         }
     }
 
-    /// Pixels of the page.
+    /// The size of the page in pixels.
     pub fn page(&self) -> [f64; 2] {
         let (left, top) = self.legend_corner();
         let legend = match self.legend.width() {
             0.0 => [0.0, 0.0],
             width => [left + width + MARGIN, top + self.legend.height() + MARGIN],
         };
-        let plot = [self.left + self.width + self.beside, self.below() + MARGIN];
+        let plot = [
+            self.left + self.width + self.right_gap,
+            self.below() + MARGIN,
+        ];
         [0, 1].map(|i| f64::max(plot[i], legend[i]))
     }
 
-    /// Where the names below the plotting area end.
+    /// The bottom of the labels below the plotting area.
     fn below(&self) -> f64 {
         let names = LEADING * TEXT * (1 + self.x_name.len()) as f64;
         self.top + self.height + GAP + names + GAP
     }
 
-    /// The upper left one.
+    /// The upper left corner of the legend.
     fn legend_corner(&self) -> (f64, f64) {
-        match self.sheet {
-            Sheet::Wide => (self.left + self.width + self.beside, self.top),
-            Sheet::Narrow => (MARGIN, self.below() + MARGIN),
+        match self.layout {
+            Layout::Wide => (self.left + self.width + self.right_gap, self.top),
+            Layout::Narrow => (MARGIN, self.below() + MARGIN),
         }
     }
 
-    /// How far along the axes a place lies; none if it has none.
-    pub fn place(&self, x: f64, y: f64) -> Option<(f64, f64)> {
-        Some((self.x.share(x)?, self.y.share(y)?))
+    /// The position of a point as fractions of the axes; `None` if the axes cannot show it.
+    pub fn position(&self, x: f64, y: f64) -> Option<(f64, f64)> {
+        Some((self.x.fraction(x)?, self.y.fraction(y)?))
     }
 
-    /// The upright axis.
+    /// The vertical axis.
     pub fn up(&self) -> &Ruler {
         &self.y
     }
 
-    /// Everything: data are drawn on the grid and the axes' own lines.
-    pub fn draw(&self, area: &Area, data: impl FnOnce(&Plot) -> Drawn) -> Drawn {
+    /// Draws everything: first the grid and the axes, then the data.
+    pub fn draw(&self, area: &Area, data: impl FnOnce(&Plot) -> DrawResult) -> DrawResult {
         self.heading.draw(area, MARGIN)?;
         let (right, bottom) = (self.left + self.width, self.top + self.height);
         let [left, top, right_edge, bottom_edge] = [self.left, self.top, right, bottom].map(units);
@@ -154,83 +159,83 @@ impl Frame {
         ));
         let thin = GRID.stroke_width(10);
         plot.draw_mesh(|backend, line| line.draw(backend, &thin), 0, 0)?;
-        let rim = vec![(left, top), (left, bottom_edge), (right_edge, bottom_edge)];
-        area.draw(&PathElement::new(rim, INK.stroke_width(10)))?;
+        let axes = vec![(left, top), (left, bottom_edge), (right_edge, bottom_edge)];
+        area.draw(&PathElement::new(axes, INK.stroke_width(10)))?;
         data(&plot)?;
         self.draw_numbers(area)?;
         self.draw_names(area)?;
         self.legend.draw(area, self.legend_corner())
     }
 
-    fn draw_numbers(&self, area: &Area) -> Drawn {
+    fn draw_numbers(&self, area: &Area) -> DrawResult {
         let bottom = self.top + self.height;
         for tick in &self.x.ticks {
             let at = (
-                self.left + self.width * tick.share,
+                self.left + self.width * tick.fraction,
                 bottom + GAP + 0.9 * TEXT,
             );
-            written(&tick.label, at, Anchor::Middle).draw(area)?;
+            label(&tick.label, at, Anchor::Middle).draw(area)?;
         }
         for tick in &self.y.ticks {
             let at = (
                 self.left - GAP,
-                bottom - self.height * tick.share + 0.36 * TEXT,
+                bottom - self.height * tick.fraction + 0.36 * TEXT,
             );
-            written(&tick.label, at, Anchor::End).draw(area)?;
+            label(&tick.label, at, Anchor::End).draw(area)?;
         }
         Ok(())
     }
 
-    fn draw_names(&self, area: &Area) -> Drawn {
+    fn draw_names(&self, area: &Area) -> DrawResult {
         let middle = self.left + self.width / 2.0;
         let below = self.top + self.height + GAP + LEADING * TEXT + GAP;
         for (i, line) in self.x_name.iter().enumerate() {
             let y = below + 0.8 * TEXT + LEADING * TEXT * i as f64;
-            written(line, (middle, y), Anchor::Middle).draw(area)?;
+            label(line, (middle, y), Anchor::Middle).draw(area)?;
         }
         for (i, line) in self.y_name.iter().enumerate() {
             let x = MARGIN + 0.8 * TEXT + LEADING * TEXT * i as f64;
-            let turned = Label {
-                is_turned: true,
-                ..written(line, (x, self.top + self.height / 2.0), Anchor::Middle)
+            let rotated = Label {
+                is_rotated: true,
+                ..label(line, (x, self.top + self.height / 2.0), Anchor::Middle)
             };
-            turned.draw(area)?;
+            rotated.draw(area)?;
         }
         Ok(())
     }
 
-    /// Words in the middle of the plotting area.
-    pub fn say(&self, area: &Area, text: &str) -> Drawn {
+    /// Shows a text in the middle of the plotting area.
+    pub fn show_text(&self, area: &Area, text: &str) -> DrawResult {
         let middle = (self.left + self.width / 2.0, self.top + self.height / 2.0);
-        written(text, middle, Anchor::Middle).draw(area)
+        label(text, middle, Anchor::Middle).draw(area)
     }
 }
 
-fn written(text: &str, at: (f64, f64), anchor: Anchor) -> Label<'_> {
+fn label(text: &str, at: (f64, f64), anchor: Anchor) -> Label<'_> {
     Label {
         text,
         at,
         size: TEXT,
         colour: INK,
         anchor,
-        is_turned: false,
+        is_rotated: false,
     }
 }
 
-/// The axis of such a length with the most ticks whose numbers stand apart.
+/// The axis of a given length with the most ticks whose numbers do not overlap.
 fn fitted(make: impl Fn(usize) -> Ruler, length: f64) -> Ruler {
-    let stand_apart = |ruler: &Ruler| {
+    let are_separate = |ruler: &Ruler| {
         ruler.ticks.windows(2).all(|pair| {
-            let room = length * (pair[1].share - pair[0].share);
+            let room = length * (pair[1].fraction - pair[0].fraction);
             let widths = [0, 1].map(|i| width(&pair[i].label, TEXT) / 2.0);
             room >= widths[0] + widths[1] + 12.0
         })
     };
-    let most = (2..=TICKS_ACROSS).rev().map(&make).find(stand_apart);
-    most.unwrap_or_else(|| make(2))
+    let found = (2..=TICKS_ACROSS).rev().map(&make).find(are_separate);
+    found.unwrap_or_else(|| make(2))
 }
 
-/// A filled rectangle between two places.
-pub fn filled(plot: &Plot, corners: [(f64, f64); 2], colour: impl Color) -> Drawn {
+/// Draws a filled rectangle between two corners.
+pub fn filled(plot: &Plot, corners: [(f64, f64); 2], colour: impl Color) -> DrawResult {
     plot.draw(&Rectangle::new(corners, colour.filled()))
 }

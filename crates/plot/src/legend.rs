@@ -1,41 +1,41 @@
-//! What stands beside a plot and says what is what.
+//! The legend next to a plot.
 
 use plotters::element::{PathElement, Rectangle};
 use plotters::style::{Color, RGBColor};
 
 use crate::font::lines;
-use crate::mark::{Look, arrow};
-use crate::page::{Anchor, Area, Drawn, INK, LEADING, Label, TEXT, units, widest};
+use crate::mark::{LineStyle, arrow};
+use crate::page::{Anchor, Area, DrawResult, INK, LEADING, Label, TEXT, units, widest};
 
-/// Pixels, as everything here: of a line's sample, and of the widest text beside it.
+/// The widths of a line sample and of the widest text, in pixels, as all lengths here.
 const SAMPLE: f64 = 28.0;
 const TEXT_WIDTH: f64 = 190.0;
 const GAP: f64 = 8.0;
-/// Between entries.
-const BETWEEN: f64 = 5.0;
+/// The distance between entries.
+const ENTRY_GAP: f64 = 5.0;
 
 pub enum Key {
-    Line(Look),
+    Line(LineStyle),
     Arrow,
     Area(RGBColor),
-    /// Only words.
+    /// Only text.
     Heading,
 }
 
-struct Entry {
+struct LegendEntry {
     key: Key,
     lines: Vec<String>,
 }
 
-/// Entries, one below the other.
+/// Entries in a column.
 #[derive(Default)]
 pub struct Legend {
-    entries: Vec<Entry>,
+    entries: Vec<LegendEntry>,
 }
 
 impl Legend {
     pub fn add(&mut self, key: Key, text: &str) {
-        self.entries.push(Entry {
+        self.entries.push(LegendEntry {
             key,
             lines: lines(text, TEXT, TEXT_WIDTH),
         });
@@ -50,11 +50,11 @@ impl Legend {
     }
 
     pub fn height(&self) -> f64 {
-        self.entries.iter().map(Entry::height).sum()
+        self.entries.iter().map(LegendEntry::height).sum()
     }
 
-    /// With its upper left corner there.
-    pub fn draw(&self, area: &Area, (left, mut top): (f64, f64)) -> Drawn {
+    /// Draws it with its upper left corner at the given position.
+    pub fn draw(&self, area: &Area, (left, mut top): (f64, f64)) -> DrawResult {
         for entry in &self.entries {
             entry.draw(area, (left, top))?;
             top += entry.height();
@@ -63,19 +63,19 @@ impl Legend {
     }
 }
 
-impl Entry {
+impl LegendEntry {
     fn height(&self) -> f64 {
-        LEADING * TEXT * self.lines.len().max(1) as f64 + BETWEEN
+        LEADING * TEXT * self.lines.len().max(1) as f64 + ENTRY_GAP
     }
 
-    fn draw(&self, area: &Area, (left, top): (f64, f64)) -> Drawn {
+    fn draw(&self, area: &Area, (left, top): (f64, f64)) -> DrawResult {
         let middle = top + 0.5 * LEADING * TEXT;
         let centre = (units(left + SAMPLE / 2.0), units(middle));
         match &self.key {
-            Key::Line(look) => {
+            Key::Line(style) => {
                 let ends = [left, left + SAMPLE].map(|x| (units(x), units(middle)));
-                area.draw(&PathElement::new(ends.to_vec(), look.stroke()))?;
-                look.mark(area, centre)?;
+                area.draw(&PathElement::new(ends.to_vec(), style.stroke()))?;
+                style.mark(area, centre)?;
             }
             Key::Arrow => arrow(area, (centre.0, units(middle + 12.0)), INK)?,
             Key::Area(colour) => {
@@ -97,7 +97,7 @@ impl Entry {
                 size: TEXT,
                 colour: INK,
                 anchor: Anchor::Start,
-                is_turned: false,
+                is_rotated: false,
             }
             .draw(area)?;
         }

@@ -1,9 +1,8 @@
-//! Figures of reports: lines with their confidence bands, and maps in bands of colour.
+//! Figures of reports: lines with confidence bands, and maps in bands of colour.
 //!
-//! What is drawn is plain data ([`Figure`], [`Map`]): numbers, labels and nothing of what they
-//! measure. It is handed over as SVG, or as PNG made from that SVG with the font that lies in
-//! `fonts/`, so that text looks the same on a machine that has none. The bytes of a drawing
-//! depend on its data only.
+//! The input is plain data ([`Figure`], [`Map`]): numbers and labels, without their meaning. The
+//! output is SVG, or PNG made from that SVG with the font in `fonts/`, so text looks the same on a
+//! machine without fonts. The bytes of a drawing depend on its data only.
 //!
 //! ```
 //! use diskarm_plot::{Axis, Figure, Point, Series, png};
@@ -12,11 +11,11 @@
 //!     title: "Mean response time".to_owned(),
 //!     note: "uniform, 8 KiB".to_owned(),
 //!     x: Axis::linear("Arrival rate, requests/s"),
-//!     y: Axis::linear("Mean response time, ms").to(200.0),
+//!     y: Axis::linear("Mean response time, ms").with_max(200.0),
 //!     lines: "Policy".to_owned(),
 //!     series: vec![Series {
 //!         label: "FCFS".to_owned(),
-//!         points: vec![Point::new(20.0, 26.1).give_or_take(0.3), Point::new(40.0, 71.0)],
+//!         points: vec![Point::new(20.0, 26.1).with_half_width(0.3), Point::new(40.0, 71.0)],
 //!         ends_saturated: true,
 //!         is_reference: false,
 //!     }],

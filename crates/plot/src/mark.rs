@@ -1,13 +1,13 @@
-//! How lines are told apart: each by a colour and by the shape of its marks.
+//! Distinguishes lines by colour and by the shape of their marks.
 
 use plotters::element::{Circle, EmptyElement, PathElement, Polygon};
 use plotters::style::{Color, RGBColor, ShapeStyle, WHITE};
 
-use crate::page::{Area, Drawn, pixels, units};
+use crate::page::{Area, DrawResult, pixels, units};
 
-/// Differ for those who do not see red, green or blue apart, and in lightness next to each other.
-/// The first seven but for black are those of Okabe and Ito, "Color Universal Design" (2008),
-/// without their yellow, which white paper swallows; the rest are of Tol's "muted" scheme.
+/// Distinguishable with colour blindness; adjacent ones differ in lightness. The first seven except
+/// black are from Okabe and Ito, "Color Universal Design" (2008), without their yellow, which is
+/// hard to see on white; the rest are from Tol's "muted" scheme.
 const COLOURS: [RGBColor; 12] = [
     RGBColor(0x00, 0x72, 0xb2),
     RGBColor(0xd5, 0x5e, 0x00),
@@ -23,7 +23,7 @@ const COLOURS: [RGBColor; 12] = [
     RGBColor(0x7d, 0x7d, 0x7d),
 ];
 
-/// Corners or strokes about a centre, in tenths of pixels; `y` grows downwards.
+/// Corners or strokes relative to a centre, in tenths of pixels; `y` grows downwards.
 enum Shape {
     Disc,
     Filled(&'static [(i32, i32)]),
@@ -59,18 +59,18 @@ const SHAPES: [Shape; 12] = [
     Shape::Hollow(DOWNWARD),
 ];
 
-/// What a line looks like.
+/// The style of a line.
 #[derive(Clone, Copy)]
-pub struct Look {
+pub struct LineStyle {
     pub colour: RGBColor,
-    /// Pixels.
+    /// In pixels.
     pub width: f64,
-    /// Of [`SHAPES`].
+    /// An index in [`SHAPES`].
     shape: Option<usize>,
 }
 
-impl Look {
-    /// Of the line of such a number. The pair of colour and shape comes again after 144 lines.
+impl LineStyle {
+    /// The style of line `number`. Pairs of colour and shape repeat after 144 lines.
     pub fn of(number: usize) -> Self {
         let round = number / COLOURS.len();
         Self {
@@ -80,11 +80,11 @@ impl Look {
         }
     }
 
-    /// Of a line that others are compared with: broad and light, so that both are seen where
-    /// they coincide.
+    /// The style of a reference line: broad and light, so that both lines are visible where they
+    /// coincide.
     pub fn of_reference(number: usize) -> Self {
         let RGBColor(r, g, b) = COLOURS[number % COLOURS.len()];
-        let lighter = |part: u8| 255 - ((255 - u16::from(part)) * 45 / 100) as u8;
+        let lighter = |channel: u8| 255 - ((255 - u16::from(channel)) * 45 / 100) as u8;
         Self {
             colour: RGBColor(lighter(r), lighter(g), lighter(b)),
             width: 5.0,
@@ -96,8 +96,8 @@ impl Look {
         self.colour.stroke_width(pixels(self.width))
     }
 
-    /// Its mark, about a place in units.
-    pub fn mark(&self, area: &Area, at: (i32, i32)) -> Drawn {
+    /// Draws its mark at a position in units.
+    pub fn mark(&self, area: &Area, at: (i32, i32)) -> DrawResult {
         let Some(shape) = self.shape else {
             return Ok(());
         };
@@ -121,13 +121,13 @@ impl Look {
                     + PathElement::new(one.to_vec(), stroke)
                     + PathElement::new(other.to_vec(), stroke)),
             ),
-            Shape::Strokes(_) => unreachable!("shapes of strokes have two"),
+            Shape::Strokes(_) => unreachable!("all stroke shapes have two strokes"),
         }
     }
 }
 
-/// An arrow upwards from just above a place: the line goes on, but nobody knows how.
-pub fn arrow(area: &Area, at: (i32, i32), colour: RGBColor) -> Drawn {
+/// Draws an upward arrow just above a position: the line continues, but where is unknown.
+pub fn arrow(area: &Area, at: (i32, i32), colour: RGBColor) -> DrawResult {
     let stroke = colour.stroke_width(pixels(1.5));
     let (tail, tip) = (units(-6.0), units(-18.0));
     area.draw(
@@ -147,21 +147,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_of_the_first_hundred_lines_look_the_same() {
-        let looks = (0..144).map(|number| {
-            let Look { colour, shape, .. } = Look::of(number);
+    fn the_first_144_line_styles_are_distinct() {
+        let styles = (0..144).map(|number| {
+            let LineStyle { colour, shape, .. } = LineStyle::of(number);
             ((colour.0, colour.1, colour.2), shape)
         });
-        assert_eq!(looks.collect::<BTreeSet<_>>().len(), 144);
+        assert_eq!(styles.collect::<BTreeSet<_>>().len(), 144);
     }
 
     #[test]
-    fn the_first_twelve_differ_in_both() {
-        let looks: Vec<Look> = (0..12).map(Look::of).collect();
-        let shapes: BTreeSet<_> = looks.iter().map(|look| look.shape).collect();
-        let colours: BTreeSet<_> = looks
+    fn the_first_twelve_lines_differ_in_colour_and_shape() {
+        let styles: Vec<LineStyle> = (0..12).map(LineStyle::of).collect();
+        let shapes: BTreeSet<_> = styles.iter().map(|style| style.shape).collect();
+        let colours: BTreeSet<_> = styles
             .iter()
-            .map(|l| (l.colour.0, l.colour.1, l.colour.2))
+            .map(|s| (s.colour.0, s.colour.1, s.colour.2))
             .collect();
         assert_eq!((shapes.len(), colours.len()), (12, 12));
     }

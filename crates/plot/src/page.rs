@@ -1,7 +1,7 @@
-//! The sheet that all is drawn on.
+//! The page of a drawing, and text on it.
 //!
-//! The drawing library knows whole units only. A unit is a tenth of a pixel here, so that a steep
-//! curve does not become a staircase.
+//! The drawing library has integer coordinates only. A unit is a tenth of a pixel here, so that
+//! curves stay smooth.
 
 use std::io;
 
@@ -12,36 +12,36 @@ use plotters::element::Text;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontTransform, IntoFont, RGBColor, TextStyle, WHITE};
 
-use crate::font::{FAMILIES, ROOM, is_control, lines, width};
+use crate::font::{FAMILIES, MAX_STRETCH, is_control, lines, width};
 
 pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-pub type Drawn = Result<(), DrawingAreaErrorKind<io::Error>>;
+pub type DrawResult = Result<(), DrawingAreaErrorKind<io::Error>>;
 
-/// Units a pixel.
-const FINE: f64 = 10.0;
+/// Units per pixel.
+const UNITS_PER_PIXEL: f64 = 10.0;
 
 pub const INK: RGBColor = RGBColor(0x1a, 0x1a, 0x1a);
 pub const GREY: RGBColor = RGBColor(0x55, 0x55, 0x55);
 pub const GRID: RGBColor = RGBColor(0xe0, 0xe0, 0xe0);
 
-/// Pixels, as is every length here that is not in units.
+/// In pixels, as are all lengths here that are not in units.
 pub const TEXT: f64 = 13.0;
 pub const TITLE: f64 = 16.0;
-/// From line to line, of such a size.
+/// The distance between lines of text, relative to its size.
 pub const LEADING: f64 = 1.3;
 
-/// Pixels in units.
+/// Converts pixels to units.
 pub fn units(pixels: f64) -> i32 {
-    (pixels * FINE).round() as i32
+    (pixels * UNITS_PER_PIXEL).round() as i32
 }
 
-/// Pixels in units, of what has no sign.
+/// Converts an unsigned length in pixels to units.
 pub fn pixels(pixels: f64) -> u32 {
-    (pixels * FINE).round() as u32
+    (pixels * UNITS_PER_PIXEL).round() as u32
 }
 
-/// Where lines of text begin or end.
+/// Which part of a text is at its position.
 #[derive(Clone, Copy)]
 pub enum Anchor {
     Start,
@@ -49,24 +49,24 @@ pub enum Anchor {
     End,
 }
 
-/// One line of text. Its place is on its base line.
+/// One line of text. Its position is on the baseline.
 pub struct Label<'a> {
     pub text: &'a str,
     pub at: (f64, f64),
     pub size: f64,
     pub colour: RGBColor,
     pub anchor: Anchor,
-    /// By a quarter to the left, about its place.
-    pub is_turned: bool,
+    /// Rotated by 90 degrees to the left, about its position.
+    pub is_rotated: bool,
 }
 
 impl Label<'_> {
-    pub fn draw(&self, area: &Area) -> Drawn {
-        // The library asks readers' programs to centre text on a place a quarter of an em above
-        // the base line, and takes 1.24 times the size.
+    pub fn draw(&self, area: &Area) -> DrawResult {
+        // The library centres text on a point a quarter of an em above the baseline and divides the
+        // size by 1.24.
         let rise = 0.25 * self.size;
         let (x, y) = self.at;
-        let (at, transform) = if self.is_turned {
+        let (at, transform) = if self.is_rotated {
             ((x - rise, y), FontTransform::Rotate270)
         } else {
             ((x, y - rise), FontTransform::None)
@@ -76,7 +76,7 @@ impl Label<'_> {
             Anchor::Middle => HPos::Center,
             Anchor::End => HPos::Right,
         };
-        let font = (FAMILIES, 124.0 * self.size * FINE / 100.0).into_font();
+        let font = (FAMILIES, 124.0 * self.size * UNITS_PER_PIXEL / 100.0).into_font();
         let style = TextStyle::from(font.transform(transform))
             .color(&self.colour)
             .pos(Pos::new(horizontal, VPos::Center));
@@ -84,14 +84,14 @@ impl Label<'_> {
     }
 }
 
-/// What stands above a plot, in lines.
+/// The lines of text above a plot.
 pub struct Heading {
     title: Vec<String>,
     note: Vec<String>,
 }
 
 impl Heading {
-    /// Broken to fit such a width.
+    /// Wraps the texts to `width`.
     pub fn new(title: &str, note: &str, width: f64) -> Self {
         Self {
             title: lines(title, TITLE, width),
@@ -99,12 +99,12 @@ impl Heading {
         }
     }
 
-    /// Down to where a plot may begin.
+    /// The height above the plot.
     pub fn height(&self) -> f64 {
         14.0 + LEADING * (TITLE * self.title.len() as f64 + TEXT * self.note.len() as f64) + 12.0
     }
 
-    pub fn draw(&self, area: &Area, left: f64) -> Drawn {
+    pub fn draw(&self, area: &Area, left: f64) -> DrawResult {
         let titles = self.title.iter().map(|line| (line, TITLE, INK));
         let notes = self.note.iter().map(|line| (line, TEXT, GREY));
         let mut y = 14.0;
@@ -116,7 +116,7 @@ impl Heading {
                 size,
                 colour,
                 anchor: Anchor::Start,
-                is_turned: false,
+                is_rotated: false,
             }
             .draw(area)?;
         }
@@ -124,17 +124,17 @@ impl Heading {
     }
 }
 
-/// What the widest of some texts needs.
+/// The width needed by the widest text.
 pub fn widest<'a>(texts: impl Iterator<Item = &'a str>, size: f64) -> f64 {
-    ROOM * texts.map(|text| width(text, size)).fold(0.0, f64::max)
+    MAX_STRETCH * texts.map(|text| width(text, size)).fold(0.0, f64::max)
 }
 
-/// A drawing of such a size as SVG, that readers of the screen are told `title` and `says` of.
+/// An SVG drawing of a given size, with a title and a description for screen readers.
 pub fn drawing(
     [width, height]: [f64; 2],
     title: &str,
-    says: &str,
-    draw: impl FnOnce(&Area) -> Drawn,
+    description: &str,
+    draw: impl FnOnce(&Area) -> DrawResult,
 ) -> String {
     let mut svg = String::new();
     let area = SVGBackend::with_string(&mut svg, (pixels(width), pixels(height)));
@@ -154,7 +154,7 @@ pub fn drawing(
         units(width),
         units(height),
         escaped(title),
-        escaped(says),
+        escaped(description),
     )
 }
 

@@ -1,4 +1,4 @@
-//! From SVG to PNG.
+//! Converts SVG to PNG.
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
@@ -9,7 +9,7 @@ use resvg::usvg::{Options, Tree};
 
 use crate::font::FONT;
 
-/// Pixels of the image a pixel of the drawing: sharp on screens of today and in print.
+/// Image pixels per drawing pixel: sharp on high-resolution screens and in print.
 const SCALE: f32 = 2.0;
 
 static FONTS: LazyLock<Arc<Database>> = LazyLock::new(|| {
@@ -19,19 +19,19 @@ static FONTS: LazyLock<Arc<Database>> = LazyLock::new(|| {
     Arc::new(fonts)
 });
 
-/// Why a text is no drawing.
+/// Why a drawing cannot be converted.
 #[derive(Debug)]
 pub struct PngError(String);
 
 impl fmt::Display for PngError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not drawn: {}", self.0)
+        write!(f, "cannot draw: {}", self.0)
     }
 }
 
 impl std::error::Error for PngError {}
 
-/// A drawing as PNG, twice as large as the SVG says, with the font of this crate and no other.
+/// Converts an SVG drawing to PNG at twice its size, with the font of this crate only.
 ///
 /// # Errors
 /// If `svg` is not SVG, or has no size or one that does not fit in memory.
@@ -45,7 +45,7 @@ pub fn png(svg: &str) -> Result<Vec<u8>, PngError> {
         [tree.size().width(), tree.size().height()].map(|length| (SCALE * length).round() as u32);
     let mut image = Pixmap::new(width, height)
         .ok_or_else(|| PngError(format!("an image of {width} by {height} pixels")))?;
-    // A drawing whose size is no whole number of pixels does not reach the last ones.
+    // A drawing whose size is not a whole number of pixels does not cover the last ones.
     image.fill(Color::WHITE);
     resvg::render(
         &tree,

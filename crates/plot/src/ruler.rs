@@ -1,4 +1,4 @@
-//! Axes: what was asked for, and where values and round numbers come to lie.
+//! Axes: their definition, and the positions of values and round numbers.
 
 use std::f64::consts::LOG10_2;
 use std::ops::Range;
@@ -9,19 +9,19 @@ use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 /// An axis of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// What is measured, with its unit: `Mean response time, ms`.
+    /// What it measures, with its unit: `Mean response time, ms`.
     pub label: String,
-    /// How values are spread.
+    /// The scale of values.
     pub scale: Scale,
-    /// Where the axis ends at the latest: what lies beyond is cut off.
-    pub most: Option<f64>,
-    /// What the axis is laid out for instead of what is drawn, where figures are compared that
-    /// share it: all their values.
+    /// The maximum end of the axis; values beyond it are clipped.
+    pub max: Option<f64>,
+    /// The values that determine the axis instead of the drawn ones: those of all figures that
+    /// fraction the axis.
     pub shared: Option<Vec<f64>>,
 }
 
-/// How the values of an axis are spread over its length. A value that has no place on it, such
-/// as one that is not positive on a logarithmic axis, leaves a gap.
+/// The scale of an axis. A value that it cannot show, such as one that is not positive on a
+/// logarithmic axis, leaves a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// Equal steps for equal differences; from zero, unless all values are far from it.
@@ -33,25 +33,25 @@ pub enum Scale {
 }
 
 impl Axis {
-    /// A linear axis that holds all values.
+    /// A linear axis that shows all values.
     pub fn linear(label: impl Into<String>) -> Self {
         Self::of(label, Scale::Linear)
     }
 
-    /// An axis of such a scale that holds all values.
+    /// An axis that shows all values.
     pub fn of(label: impl Into<String>, scale: Scale) -> Self {
         Self {
             label: label.into(),
             scale,
-            most: None,
+            max: None,
             shared: None,
         }
     }
 
-    /// The same axis, which ends there at the latest.
-    pub fn to(self, most: f64) -> Self {
+    /// The same axis, which ends at `max` or before.
+    pub fn with_max(self, max: f64) -> Self {
         Self {
-            most: Some(most),
+            max: Some(max),
             ..self
         }
     }
@@ -60,27 +60,27 @@ impl Axis {
 /// A round number on an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tick {
-    /// Of the way along the axis.
-    pub share: f64,
+    /// Its position as a fraction of the axis.
+    pub fraction: f64,
     pub label: String,
 }
 
-/// An axis that is laid out. To the drawing library its values are shares of its length.
+/// The layout of an axis. For the drawing library, its values are fractions of its length.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ruler {
     scale: Scale,
-    /// Of the axis, in values or in their logarithms.
+    /// The ends of the axis, as values or their logarithms.
     ends: [f64; 2],
     pub ticks: Vec<Tick>,
 }
 
-/// Values beyond this have no place: their differences may not be numbers.
+/// Larger values are not shown: their differences may overflow.
 const LARGEST: f64 = 1e300;
 
 impl Ruler {
-    /// For these values, unless the axis is laid out for others, with at most so many ticks (at
-    /// least two).
-    pub fn new(axis: &Axis, values: impl Iterator<Item = f64>, most_ticks: usize) -> Self {
+    /// The layout of `axis` for these values, or for its shared values, with at most `max_ticks`
+    /// ticks (at least two).
+    pub fn new(axis: &Axis, values: impl Iterator<Item = f64>, max_ticks: usize) -> Self {
         let range = match &axis.shared {
             Some(shared) => range(axis.scale, shared.iter().copied()),
             None => range(axis.scale, values),
@@ -90,64 +90,65 @@ impl Ruler {
             Scale::Log2 | Scale::Log10 => [1.0, 2.0],
         });
         let end = axis
-            .most
-            .filter(|&most| has_place(axis.scale, most) && most > least);
+            .max
+            .filter(|&max| is_visible(axis.scale, max) && max > least);
         let largest = end.map_or(largest, |end| largest.min(end));
-        let intervals = most_ticks.max(2) - 1;
+        let intervals = max_ticks.max(2) - 1;
         let mut ruler = match axis.scale {
             Scale::Linear => linear(least, largest, intervals),
             Scale::Log2 => powers_of_two(least, largest, intervals),
             Scale::Log10 => powers_of_ten(least, largest, intervals),
         };
-        if let Some(end) = end.filter(|&end| axis.scale.way(end) < ruler.ends[1]) {
+        if let Some(end) = end.filter(|&end| axis.scale.position(end) < ruler.ends[1]) {
             ruler.end_at(end);
         }
         ruler
     }
 
-    /// From one value to another, whatever lies there (`from` below `to`).
-    pub fn between([from, to]: [f64; 2], most_ticks: usize) -> Self {
-        let mut ruler = stepped(from, to, most_ticks.max(2) - 1);
+    /// A linear axis from one value to a larger one, which need not be round numbers.
+    pub fn between([from, to]: [f64; 2], max_ticks: usize) -> Self {
+        let mut ruler = stepped(from, to, max_ticks.max(2) - 1);
         let old = ruler.clone();
         ruler.ends = [from, to];
-        ruler.moved(&old);
+        ruler.take_ticks(&old);
         ruler
     }
 
-    /// How far along the axis a value lies: within 0 and 1 unless it lies beyond an end.
-    pub fn share(&self, value: f64) -> Option<f64> {
+    /// The position of a value as a fraction of the axis: from 0 to 1 unless it is beyond an end.
+    pub fn fraction(&self, value: f64) -> Option<f64> {
         let [from, to] = self.ends;
-        has_place(self.scale, value).then(|| (self.scale.way(value) - from) / (to - from))
+        is_visible(self.scale, value).then(|| (self.scale.position(value) - from) / (to - from))
     }
 
     fn end_at(&mut self, value: f64) {
         let old = self.clone();
-        self.ends[1] = self.scale.way(value);
-        self.moved(&old);
+        self.ends[1] = self.scale.position(value);
+        self.take_ticks(&old);
     }
 
-    /// Puts the ticks of another ruler where they lie on this, and drops those that do not.
-    fn moved(&mut self, old: &Self) {
+    /// Moves the ticks of another ruler to their positions on this one; removes those beyond it.
+    fn take_ticks(&mut self, old: &Self) {
         let ([from, to], [old_from, old_to]) = (self.ends, old.ends);
         for tick in &mut self.ticks {
-            let way = old_from + tick.share * (old_to - old_from);
-            let share = (way - from) / (to - from);
+            let position = old_from + tick.fraction * (old_to - old_from);
+            let fraction = (position - from) / (to - from);
             // Rounding must not lose the tick at an end.
-            tick.share = if share.abs() < 1e-9 {
+            tick.fraction = if fraction.abs() < 1e-9 {
                 0.0
-            } else if (share - 1.0).abs() < 1e-9 {
+            } else if (fraction - 1.0).abs() < 1e-9 {
                 1.0
             } else {
-                share
+                fraction
             };
         }
-        self.ticks.retain(|tick| (0.0..=1.0).contains(&tick.share));
+        self.ticks
+            .retain(|tick| (0.0..=1.0).contains(&tick.fraction));
     }
 }
 
 impl Scale {
-    /// What grows evenly along the axis.
-    fn way(self, value: f64) -> f64 {
+    /// The value or its logarithm, which grows linearly along the axis.
+    fn position(self, value: f64) -> f64 {
         match self {
             Self::Linear => value,
             Self::Log2 => log2(value),
@@ -156,20 +157,20 @@ impl Scale {
     }
 }
 
-fn has_place(scale: Scale, value: f64) -> bool {
+fn is_visible(scale: Scale, value: f64) -> bool {
     value.abs() <= LARGEST && (scale == Scale::Linear || value >= 1.0 / LARGEST)
 }
 
-/// The least and the largest of the values that have a place.
+/// The smallest and the largest of the visible values.
 fn range(scale: Scale, values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
-    let placed = values.filter(|&value| has_place(scale, value));
-    placed.fold(None, |range: Option<[f64; 2]>, value| {
-        let [least, most] = range.unwrap_or([value, value]);
-        Some([least.min(value), most.max(value)])
+    let visible = values.filter(|&value| is_visible(scale, value));
+    visible.fold(None, |range: Option<[f64; 2]>, value| {
+        let [least, largest] = range.unwrap_or([value, value]);
+        Some([least.min(value), largest.max(value)])
     })
 }
 
-/// From zero, or from the tick at or below the least value where that is more than half of the
+/// From zero, or from the tick at or below the smallest value if that is more than half of the
 /// largest, to the tick at or above the largest.
 fn linear(least: f64, largest: f64, intervals: usize) -> Ruler {
     let (low, high) = if least > 0.0 && (2.0 * least < largest || least == largest) {
@@ -201,7 +202,7 @@ fn stepped(low: f64, high: f64, intervals: usize) -> Ruler {
     let ticks = (0..=(last - first) as u32).map(|i| {
         let times = first + f64::from(i);
         Tick {
-            share: f64::from(i) / (last - first),
+            fraction: f64::from(i) / (last - first),
             label: step.label(times),
         }
     });
@@ -212,7 +213,7 @@ fn stepped(low: f64, high: f64, intervals: usize) -> Ruler {
     }
 }
 
-/// Between two ticks of a linear axis: 1, 2 or 5 times a power of ten.
+/// The distance of ticks of a linear axis: 1, 2 or 5 times a power of ten.
 #[derive(Clone, Copy)]
 struct Step {
     digit: i32,
@@ -230,7 +231,7 @@ impl Step {
         }
     }
 
-    /// How often the step goes into a value. What is a multiple but for rounding is one.
+    /// A value divided by the step; whole if it is a multiple except for rounding.
     fn times_in(self, value: f64) -> f64 {
         let times = value / self.value(1.0);
         let whole = times.round();
@@ -243,7 +244,7 @@ impl Step {
 }
 
 impl Step {
-    /// So many of it in figures, exactly: `1.5e12` where it would be long.
+    /// The exact text of a multiple of the step: `1.5e12` if it would be long.
     fn label(self, times: f64) -> String {
         let value = self.value(times);
         if times == 0.0 && !is_plain(self.value(1.0)) {
@@ -252,7 +253,7 @@ impl Step {
         if is_plain(value) {
             return plain(value, -self.exponent);
         }
-        // A whole number below 2^53: all its digits are shown, and none that it has not.
+        // A whole number below 2^53: exactly its digits are shown.
         let digits = format!("{}", times.abs() * f64::from(self.digit));
         let exponent = self.exponent + digits.len() as i32 - 1;
         let (first, rest) = digits.trim_end_matches('0').split_at(1);
@@ -262,10 +263,10 @@ impl Step {
     }
 }
 
-/// From the power of two at or below the least value to that at or above the largest.
+/// From the power of two at or below the smallest value to that at or above the largest.
 fn powers_of_two(least: f64, largest: f64, intervals: usize) -> Ruler {
-    let (first, last) = apart(log2(least).floor() as i32, log2(largest).ceil() as i32);
-    let stride = strided(first, last, intervals);
+    let (first, last) = separate(log2(least).floor() as i32, log2(largest).ceil() as i32);
+    let stride = stride(first, last, intervals);
     let ticks = (first..=last).step_by(stride).map(|power| {
         let value = if power < 0 {
             1.0 / two_to(-power)
@@ -273,7 +274,7 @@ fn powers_of_two(least: f64, largest: f64, intervals: usize) -> Ruler {
             two_to(power)
         };
         Tick {
-            share: f64::from(power - first) / f64::from(last - first),
+            fraction: f64::from(power - first) / f64::from(last - first),
             label: if is_plain(value) {
                 plain(value, -power)
             } else {
@@ -288,27 +289,28 @@ fn powers_of_two(least: f64, largest: f64, intervals: usize) -> Ruler {
     }
 }
 
-/// From the one of 1, 2, 5, 10, ... at or below the least value to the one at or above the
-/// largest. The ticks are all of these, or the powers of ten among them.
+/// From the number of 1, 2, 5, 10, ... at or below the smallest value to the one at or above the
+/// largest. The ticks are all of these numbers, or the powers of ten.
 fn powers_of_ten(least: f64, largest: f64, intervals: usize) -> Ruler {
-    const WAYS: [f64; 3] = [0.0, LOG10_2, 1.0 - LOG10_2];
-    let way = |rung: i32| f64::from(rung.div_euclid(3)) + WAYS[rung.rem_euclid(3) as usize];
+    const POSITIONS: [f64; 3] = [0.0, LOG10_2, 1.0 - LOG10_2];
+    let position =
+        |rung: i32| f64::from(rung.div_euclid(3)) + POSITIONS[rung.rem_euclid(3) as usize];
     let around = |value: f64| 3 * log10(value).floor() as i32;
     let below = (0..3).rev().map(|k| around(least) + k);
     let first = below
         .clone()
-        .find(|&rung| way(rung) <= log10(least) + 1e-12);
+        .find(|&rung| position(rung) <= log10(least) + 1e-12);
     let above = (0..4).map(|k| around(largest) + k);
     let last = above
         .clone()
-        .find(|&rung| way(rung) >= log10(largest) - 1e-12);
-    let (first, last) = apart(
+        .find(|&rung| position(rung) >= log10(largest) - 1e-12);
+    let (first, last) = separate(
         first.unwrap_or_else(|| around(least)),
         last.unwrap_or_else(|| around(largest) + 3),
     );
-    let ends = [way(first), way(last)];
+    let ends = [position(first), position(last)];
     let are_all = (last - first) as usize <= intervals;
-    let decades = strided(first.div_euclid(3), last.div_euclid(3), intervals) as i32;
+    let decades = stride(first.div_euclid(3), last.div_euclid(3), intervals) as i32;
     let is_tick = |rung: &i32| are_all || rung.rem_euclid(3 * decades) == 0;
     let ticks = (first..=last).filter(is_tick).map(|rung| {
         let step = Step {
@@ -316,7 +318,7 @@ fn powers_of_ten(least: f64, largest: f64, intervals: usize) -> Ruler {
             exponent: rung.div_euclid(3),
         };
         Tick {
-            share: (way(rung) - ends[0]) / (ends[1] - ends[0]),
+            fraction: (position(rung) - ends[0]) / (ends[1] - ends[0]),
             label: step.label(1.0),
         }
     });
@@ -327,17 +329,17 @@ fn powers_of_ten(least: f64, largest: f64, intervals: usize) -> Ruler {
     }
 }
 
-/// Two ends that are one become two.
-fn apart(first: i32, last: i32) -> (i32, i32) {
+/// Separates two ends that are equal.
+fn separate(first: i32, last: i32) -> (i32, i32) {
     (first, last.max(first + 1))
 }
 
-/// Every how many of the whole numbers between two ends, so that no more intervals are left.
-fn strided(first: i32, last: i32, intervals: usize) -> usize {
+/// The stride over the whole numbers between two ends that gives at most `intervals` intervals.
+fn stride(first: i32, last: i32, intervals: usize) -> usize {
     ((last - first) as usize).div_ceil(intervals).max(1)
 }
 
-/// Exact up to the twenty-second power. Not `powi`, whose last bit may differ between machines.
+/// Exact up to the 22nd power. Not `powi`, whose last bit may differ between machines.
 fn ten_to(power: i32) -> f64 {
     (0..power).fold(1.0, |product, _| product * 10.0)
 }
@@ -348,12 +350,12 @@ fn two_to(power: i32) -> f64 {
 
 const MINUS: &str = "\u{2212}";
 
-/// Whether a number is written with all its digits.
+/// Whether a number is shown with all its digits.
 fn is_plain(value: f64) -> bool {
     value == 0.0 || (1e-6..1e9).contains(&value.abs())
 }
 
-/// With so many decimals, if positive: digits in groups of three from ten thousand on.
+/// A number with `decimals` decimals, if positive, and thousands separators from 10,000 on.
 fn plain(value: f64, decimals: i32) -> String {
     let decimals = decimals.max(0) as usize;
     let text = format!("{:.decimals$}", value.abs());
@@ -373,12 +375,12 @@ impl Ranged for Ruler {
     type FormatOption = DefaultFormatting;
     type ValueType = f64;
 
-    fn map(&self, share: &f64, (from, to): (i32, i32)) -> i32 {
-        (f64::from(from) + share * f64::from(to - from)).round() as i32
+    fn map(&self, fraction: &f64, (from, to): (i32, i32)) -> i32 {
+        (f64::from(from) + fraction * f64::from(to - from)).round() as i32
     }
 
     fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
-        self.ticks.iter().map(|tick| tick.share).collect()
+        self.ticks.iter().map(|tick| tick.fraction).collect()
     }
 
     fn range(&self) -> Range<f64> {
@@ -399,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn linear_axes_have_round_numbers_and_begin_at_zero_unless_all_is_far_from_it() {
+    fn linear_axes_have_round_numbers_and_usually_begin_at_zero() {
         for (values, expected) in [
             (&[20.0, 130.0][..], "0 20 40 60 80 100 120 140"),
             (&[0.0, 0.3], "0.00 0.05 0.10 0.15 0.20 0.25 0.30"),
@@ -447,41 +449,45 @@ mod tests {
     }
 
     #[test]
-    fn equal_steps_are_equal_differences_or_equal_ratios() {
+    fn positions_are_linear_or_logarithmic() {
         let linear = ruler(Scale::Linear, &[0.0, 200.0], 6);
-        assert_eq!(linear.share(50.0), Some(0.25));
-        assert_eq!(linear.share(300.0), Some(1.5));
+        assert_eq!(linear.fraction(50.0), Some(0.25));
+        assert_eq!(linear.fraction(300.0), Some(1.5));
         let two = ruler(Scale::Log2, &[0.25, 4.0], 6);
         assert_eq!(
-            [0.25, 0.5, 1.0, 4.0].map(|v| two.share(v)),
+            [0.25, 0.5, 1.0, 4.0].map(|v| two.fraction(v)),
             [Some(0.0), Some(0.25), Some(0.5), Some(1.0)]
         );
-        assert_eq!([0.0, -1.0, f64::NAN].map(|v| two.share(v)), [None; 3]);
+        assert_eq!([0.0, -1.0, f64::NAN].map(|v| two.fraction(v)), [None; 3]);
         let ten = ruler(Scale::Log10, &[1.0, 100.0], 7);
-        assert_eq!(ten.share(10.0), Some(0.5));
-        let twenty = ten.share(20.0).unwrap_or(0.0);
+        assert_eq!(ten.fraction(10.0), Some(0.5));
+        let twenty = ten.fraction(20.0).unwrap_or(0.0);
         assert!((twenty - 0.650_515).abs() < 1e-6, "{twenty}");
     }
 
     #[test]
-    fn an_end_that_is_asked_for_is_where_an_axis_ends_at_the_latest() {
-        let axis = Axis::linear("").to(150.0);
-        let cut = Ruler::new(&axis, [0.0, 900.0].into_iter(), 5);
-        assert_eq!(cut.share(150.0), Some(1.0));
-        assert_eq!(labels(&cut), ["0", "50", "100", "150"]);
-        // The next round number beyond the data lies beyond the end.
-        let odd = Ruler::new(&Axis::linear("").to(130.0), [0.0, 129.0].into_iter(), 5);
+    fn an_axis_ends_at_its_maximum_or_before() {
+        let axis = Axis::linear("").with_max(150.0);
+        let ending = Ruler::new(&axis, [0.0, 900.0].into_iter(), 5);
+        assert_eq!(ending.fraction(150.0), Some(1.0));
+        assert_eq!(labels(&ending), ["0", "50", "100", "150"]);
+        // The next round number is beyond the maximum.
+        let odd = Ruler::new(
+            &Axis::linear("").with_max(130.0),
+            [0.0, 129.0].into_iter(),
+            5,
+        );
         assert_eq!(labels(&odd), ["0", "50", "100"]);
-        assert_eq!(odd.ticks[2].share, 100.0 / 130.0);
+        assert_eq!(odd.ticks[2].fraction, 100.0 / 130.0);
         let below = Ruler::new(&axis, [0.0, 30.0].into_iter(), 5);
         assert_eq!(labels(&below), ["0", "10", "20", "30"]);
-        let log = Axis::of("", Scale::Log2).to(4096.0);
+        let log = Axis::of("", Scale::Log2).with_max(4096.0);
         let below = Ruler::new(&log, [1.0, 7.0].into_iter(), 5);
         assert_eq!(labels(&below), ["1", "2", "4", "8"]);
     }
 
     #[test]
-    fn an_axis_that_figures_share_is_the_same_in_all_of_them() {
+    fn a_shared_axis_is_the_same_for_all_values() {
         let shared = Axis {
             shared: Some(vec![0.0, f64::NAN, 30.0, 40.0]),
             ..Axis::linear("")
@@ -493,9 +499,9 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_between_two_values_has_them_at_its_ends() {
+    fn an_axis_between_two_values_ends_at_them() {
         let between = Ruler::between([10.0, 27.0], 6);
         assert_eq!(labels(&between), ["10", "15", "20", "25"]);
-        assert_eq!(between.share(27.0), Some(1.0));
+        assert_eq!(between.fraction(27.0), Some(1.0));
     }
 }

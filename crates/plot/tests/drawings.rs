@@ -1,4 +1,4 @@
-//! Drawings read back: an XML reader and the renderer's own text layout are the oracles.
+//! Parses drawings: an XML parser and the renderer's text layout are the oracles.
 
 mod read;
 
@@ -35,7 +35,7 @@ fn linear(series: Vec<Series>) -> Figure {
 const BLUE: &str = "#0072B2";
 
 #[test]
-fn points_lie_where_the_numbers_beside_the_axes_say() {
+fn points_match_the_numbers_of_the_axes() {
     let points = [
         (0.25, 3.0),
         (0.5, 40.0),
@@ -63,12 +63,12 @@ fn points_lie_where_the_numbers_beside_the_axes_say() {
 }
 
 #[test]
-fn a_band_reaches_half_a_width_to_both_sides() {
+fn a_band_extends_half_a_width_to_both_sides() {
     let mut banded = series("a", &[(0.0, 50.0), (10.0, 80.0)]);
     banded.points = banded
         .points
         .iter()
-        .map(|p| p.give_or_take(p.x + 5.0))
+        .map(|p| p.with_half_width(p.x + 5.0))
         .collect();
     let drawing = Drawing::of(&linear(vec![banded]).svg());
     let (across, up) = (drawing.across(Scale::Linear), drawing.up(Scale::Linear));
@@ -91,7 +91,7 @@ fn a_band_reaches_half_a_width_to_both_sides() {
 fn a_band_ends_at_zero_unless_its_value_is_negative() {
     let banded = |y: f64| {
         let mut banded = series("a", &[(0.0, y), (10.0, y)]);
-        let points = banded.points.iter().map(|p| p.give_or_take(5.0));
+        let points = banded.points.iter().map(|p| p.with_half_width(5.0));
         banded.points = points.collect();
         Drawing::of(&linear(vec![banded]).svg())
     };
@@ -109,10 +109,10 @@ fn a_band_ends_at_zero_unless_its_value_is_negative() {
 }
 
 #[test]
-fn the_legend_speaks_of_bands_where_one_is_to_be_seen() {
+fn the_legend_mentions_bands_if_one_is_visible() {
     let speaks = |half_width: f64, y: Axis| {
         let mut banded = series("a", &[(0.0, 50.0), (10.0, 100.0)]);
-        let points = banded.points.iter().map(|p| p.give_or_take(half_width));
+        let points = banded.points.iter().map(|p| p.with_half_width(half_width));
         banded.points = points.collect();
         let drawing = Drawing::of(&figure(Axis::linear("load"), y, vec![banded]).svg());
         assert_eq!(drawing.translucent(BLUE).len(), 1);
@@ -121,42 +121,42 @@ fn the_legend_speaks_of_bands_where_one_is_to_be_seen() {
     // An axis up to 120 in 330 pixels: 0.2 to both sides are 1.1 of them, less than the line.
     assert!(speaks(1.0, Axis::linear("time")));
     assert!(!speaks(0.2, Axis::linear("time")));
-    // Within the axes is only what is narrow: the point at 50.
+    // Only the narrow part is inside the axes: the point at 50.
     let axis = Axis {
         shared: Some(vec![0.0, 40.0]),
         ..Axis::linear("time")
     };
     let mut beyond = series("a", &[(0.0, 50.0), (10.0, 30.0)]);
-    beyond.points[0] = beyond.points[0].give_or_take(5.0);
+    beyond.points[0] = beyond.points[0].with_half_width(5.0);
     let drawing = Drawing::of(&figure(Axis::linear("load"), axis, vec![beyond]).svg());
     assert!(!drawing.texts().any(|text| text.starts_with("Bands")));
     // The same interval at the ends of a line that rises by 300 pixels over 50, and over 5.
-    for (x, is_told) in [(1.0, true), (0.1, false)] {
+    for (x, is_visible) in [(1.0, true), (0.1, false)] {
         let mut steep = series("a", &[(0.0, 10.0), (x, 100.0)]);
-        let points = steep.points.iter().map(|p| p.give_or_take(5.0));
+        let points = steep.points.iter().map(|p| p.with_half_width(5.0));
         steep.points = points.collect();
         let far = series("b", &[(10.0, 10.0)]);
         let drawing = Drawing::of(&linear(vec![steep, far]).svg());
         assert_eq!(
             drawing.texts().any(|text| text.starts_with("Bands")),
-            is_told
+            is_visible
         );
     }
-    // A point alone has a stroke, which its mark may hide.
-    for (half_width, is_told) in [(2.0, true), (1.0, false)] {
+    // The band of a single point is a stroke, which its mark may hide.
+    for (half_width, is_visible) in [(2.0, true), (1.0, false)] {
         let mut alone = series("a", &[(1.0, 100.0)]);
-        alone.points[0] = alone.points[0].give_or_take(half_width);
+        alone.points[0] = alone.points[0].with_half_width(half_width);
         let drawing = linear(vec![alone, series("zero", &[(1.0, 0.0)])]);
         let drawing = Drawing::of(&drawing.svg());
         assert_eq!(
             drawing.texts().any(|text| text.starts_with("Bands")),
-            is_told
+            is_visible
         );
     }
 }
 
 #[test]
-fn the_legend_begins_with_what_tells_the_lines_apart() {
+fn the_legend_begins_with_the_heading() {
     let with = Figure {
         lines: "weight, ms".to_owned(),
         ..linear(vec![series("10", &[(0.0, 1.0)])])
@@ -170,7 +170,7 @@ fn the_legend_begins_with_what_tells_the_lines_apart() {
 }
 
 #[test]
-fn on_a_narrow_sheet_the_legend_is_below() {
+fn in_the_narrow_layout_the_legend_is_below() {
     let lines = (0..12).map(|i| series(&format!("line {i}"), &[(0.0, 1.0), (1.0, 900_000.0)]));
     let figure = linear(lines.collect());
     let narrow = Drawing::of(&figure.narrow_svg());
@@ -185,7 +185,7 @@ fn on_a_narrow_sheet_the_legend_is_below() {
 }
 
 #[test]
-fn twelve_lines_have_colours_and_marks_of_their_own() {
+fn twelve_lines_have_distinct_colours_and_marks() {
     let of = |i: usize| {
         series(
             &format!("line {i}"),
@@ -205,13 +205,13 @@ fn twelve_lines_have_colours_and_marks_of_their_own() {
     let marks: BTreeSet<&String> = keys.iter().map(|(_, mark)| mark).collect();
     assert_eq!((colours.len(), marks.len()), (12, 12));
     for (colour, mark) in &keys {
-        // In the legend, and at two points.
+        // In the legend and at two points.
         assert_eq!(drawing.marks(colour, mark), 3, "{colour} {mark}");
     }
 }
 
 #[test]
-fn a_curve_of_many_points_has_marks_here_and_there() {
+fn a_line_of_many_points_has_marks_at_intervals() {
     let of = |i: i32| (f64::from(i), f64::from(i * i));
     let curve: Vec<(f64, f64)> = (0..400).map(of).collect();
     let drawing = Drawing::of(&linear(vec![series("a", &curve)]).svg());
@@ -223,9 +223,9 @@ fn a_curve_of_many_points_has_marks_here_and_there() {
 }
 
 #[test]
-fn what_lies_beyond_the_end_of_an_axis_is_cut_off() {
+fn data_beyond_the_end_of_an_axis_are_clipped() {
     let steep = series("a", &[(0.0, 100.0), (10.0, 300.0), (20.0, 300.0)]);
-    let axes = (Axis::linear("load"), Axis::linear("time").to(200.0));
+    let axes = (Axis::linear("load"), Axis::linear("time").with_max(200.0));
     let drawing = Drawing::of(&figure(axes.0, axes.1, vec![steep]).svg());
     let (across, up) = (drawing.across(Scale::Linear), drawing.up(Scale::Linear));
     let expected = [[
@@ -238,7 +238,7 @@ fn what_lies_beyond_the_end_of_an_axis_is_cut_off() {
 }
 
 #[test]
-fn a_line_that_ends_in_saturation_has_an_arrow_and_the_legend_says_so() {
+fn a_saturated_line_has_an_arrow_and_a_legend() {
     let mut ends = series("a", &[(0.0, 1.0), (1.0, 2.0)]);
     let without = Drawing::of(&linear(vec![ends.clone()]).svg());
     ends.ends_saturated = true;
@@ -247,10 +247,10 @@ fn a_line_that_ends_in_saturation_has_an_arrow_and_the_legend_says_so() {
     assert!(!without.texts().any(|text| text == "saturated beyond"));
     let triangles = |drawing: &Drawing| drawing.count("polygon", BLUE);
     assert_eq!(triangles(&with), triangles(&without) + 1);
-    // Where the line ends out of sight there is nothing to put an arrow on.
+    // A line whose end is not visible has no arrow.
     let cut = figure(
         Axis::linear("load"),
-        Axis::linear("time").to(1.5),
+        Axis::linear("time").with_max(1.5),
         vec![ends],
     );
     let cut = Drawing::of(&cut.svg());
@@ -259,7 +259,7 @@ fn a_line_that_ends_in_saturation_has_an_arrow_and_the_legend_says_so() {
 }
 
 #[test]
-fn what_has_no_place_leaves_a_gap_and_nothing_says_that_there_are_no_data() {
+fn invisible_points_leave_gaps_and_empty_figures_say_no_data() {
     let gaps = [
         (0.0, 1.0),
         (1.0, 2.0),
@@ -269,7 +269,7 @@ fn what_has_no_place_leaves_a_gap_and_nothing_says_that_there_are_no_data() {
         (5.0, 1.0),
     ];
     let drawing = Drawing::of(&linear(vec![series("a", &gaps)]).svg());
-    // One line, and two points alone, which have marks only; the legend has both.
+    // One line, and two single points, which have marks only; the legend has both.
     let lengths: Vec<usize> = drawing.polylines(BLUE).iter().map(Vec::len).collect();
     assert_eq!(lengths, [2]);
     let (_, mark) = drawing.key("a");
@@ -287,7 +287,7 @@ fn what_has_no_place_leaves_a_gap_and_nothing_says_that_there_are_no_data() {
 }
 
 #[test]
-fn texts_from_outside_stay_texts() {
+fn texts_are_escaped() {
     let hostile = "<script>&\"'\u{1}\u{ffff}\n]]>";
     let shown = "<script>&\"' ]]>";
     let mut hostile_figure = linear(vec![series(hostile, &[(0.0, 1.0)])]);
@@ -299,7 +299,7 @@ fn texts_from_outside_stay_texts() {
 }
 
 #[test]
-fn the_same_data_give_the_same_bytes_and_the_image_has_twice_the_size() {
+fn output_is_deterministic_and_images_have_twice_the_size() {
     let drawn = || linear(vec![series("a", &[(0.0, 1.0), (1.0, 3.0)])]).svg();
     let svg = drawn();
     assert_eq!(svg, drawn());
@@ -315,8 +315,8 @@ fn the_same_data_give_the_same_bytes_and_the_image_has_twice_the_size() {
 }
 
 #[test]
-fn an_image_has_no_transparent_rim() {
-    // Titles of other lengths give pages of other fractions of pixels.
+fn an_image_has_no_transparent_edge() {
+    // Titles of different lengths give pages of different fractional sizes.
     for length in 1..8 {
         let label = "i".repeat(length);
         let svg = linear(vec![series(&label, &[(0.0, 1.0)])]).svg();
@@ -326,24 +326,24 @@ fn an_image_has_no_transparent_rim() {
 }
 
 #[test]
-fn cells_of_a_map_have_the_colours_of_their_bands() {
+fn map_cells_have_the_colours_of_their_bands() {
     let map = Map {
         title: "Title".to_owned(),
         note: String::new(),
         x: Side {
             label: "cylinder".to_owned(),
-            rims: vec![0.0, 1.0, 2.0, 3.5, 4.0],
+            edges: vec![0.0, 1.0, 2.0, 3.5, 4.0],
         },
         y: Side {
             label: "sector".to_owned(),
-            rims: vec![0.0, 0.5, 2.0],
+            edges: vec![0.0, 0.5, 2.0],
         },
         values: "time, ms".to_owned(),
         bounds: vec![10.0, 20.0],
         rows: vec![vec![0.0, 9.9, 10.0, 25.0], vec![20.0, f64::NAN, 15.0, 15.0]],
     };
     let drawing = Drawing::of(&map.svg());
-    let [low, middle, high] = ["less than 10", "10 to 20", "20 and more"].map(|l| drawing.key(l).0);
+    let [low, middle, high] = ["less than 10", "10 to 20", "20 or more"].map(|l| drawing.key(l).0);
     let (across, up) = (drawing.across(Scale::Linear), drawing.up(Scale::Linear));
     for (colour, [left, right], [bottom, top]) in [
         (&low, [0.0, 2.0], [0.0, 0.5]),
@@ -377,7 +377,7 @@ fn a_map_without_rows_or_bounds_is_drawn() {
     for rows in [vec![], vec![vec![]], vec![vec![1.0]]] {
         let side = || Side {
             label: String::new(),
-            rims: vec![0.0, 1.0],
+            edges: vec![0.0, 1.0],
         };
         let map = Map {
             title: String::new(),
@@ -406,10 +406,10 @@ fn any_axis() -> impl Strategy<Value = Axis> {
         proptest::option::of(1e-3..1e5f64),
         proptest::option::of(proptest::collection::vec(-1e3..1e7f64, 0..3)),
     )
-        .prop_map(|(label, scale, most, shared)| Axis {
+        .prop_map(|(label, scale, max, shared)| Axis {
             label,
             scale,
-            most,
+            max,
             shared,
         })
 }
@@ -444,7 +444,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_text_covers_another_or_leaves_the_page(
+    fn texts_do_not_overlap_or_leave_the_page(
         x in any_axis(),
         y in any_axis(),
         series in proptest::collection::vec(any_series(), 0..14),
@@ -467,7 +467,7 @@ proptest! {
     }
 
     #[test]
-    fn no_data_leave_the_plotting_area(
+    fn data_stay_in_the_plotting_area(
         x in any_axis(),
         y in any_axis(),
         series in proptest::collection::vec(any_series(), 1..5),

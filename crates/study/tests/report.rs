@@ -436,7 +436,7 @@ fn maps_have_the_means_where_the_axis_has_its_numbers() {
         let response = Metric(0);
         let means = [1, 0, 2].map(|size| results.estimate(&vec![size, place], response).unwrap());
         assert!(means[0].mean < 50.0 && means[1].mean > 50.0 && means[2].mean > 50.0);
-        let keys = ["less than 1", "1 to 50", "50 and more"];
+        let keys = ["less than 1", "1 to 50", "50 or more"];
         let [none, short, long] = keys.map(|key| in_colour_of(&drawing.svg, key));
         assert_eq!([none.len(), short.len(), long.len()], [1, 1, 1]);
         // From 4 to 258, halfway to 512; and from there to 1024.

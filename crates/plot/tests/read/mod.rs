@@ -1,4 +1,4 @@
-//! An SVG drawing read back, in its own units: tenths of pixels.
+//! Parses an SVG drawing, in its units: tenths of pixels.
 
 use std::sync::Arc;
 
@@ -6,19 +6,19 @@ use diskarm_plot::Scale;
 use resvg::usvg::{self, fontdb, roxmltree};
 use roxmltree::{Document, Node};
 
-pub type Place = (f64, f64);
+pub type Position = (f64, f64);
 
-/// What a test wants to know of an element.
+/// The parts of an element that tests use.
 #[derive(Clone, Debug)]
 struct Element {
     tag: String,
     stroke: String,
     fill: String,
     opacity: f64,
-    points: Vec<Place>,
-    /// Of a text, a circle's centre, or a rectangle.
-    at: Place,
-    size: Place,
+    points: Vec<Position>,
+    /// The position of a text, the centre of a circle, or the corner of a rectangle.
+    at: Position,
+    size: Position,
     radius: f64,
     text: String,
     is_turned: bool,
@@ -29,7 +29,7 @@ pub struct Drawing {
     size: [f64; 2],
 }
 
-/// Two numbers beside an axis and where they stand: enough to know where any value lies.
+/// Two numbers of an axis and their positions, which determine the position of any value.
 #[derive(Debug)]
 pub struct Measure {
     scale: Scale,
@@ -38,12 +38,12 @@ pub struct Measure {
 
 impl Measure {
     pub fn at(&self, value: f64) -> f64 {
-        let way = |value: f64| match self.scale {
+        let position = |value: f64| match self.scale {
             Scale::Linear => value,
             Scale::Log2 | Scale::Log10 => value.ln(),
         };
         let [(first, start), (last, end)] = self.ticks;
-        let share = (way(value) - way(first)) / (way(last) - way(first));
+        let share = (position(value) - position(first)) / (position(last) - position(first));
         start + share * (end - start)
     }
 }
@@ -65,7 +65,7 @@ fn element(node: Node) -> Element {
     } else {
         ["x", "y"]
     };
-    let mut points: Vec<Place> = points.collect();
+    let mut points: Vec<Position> = points.collect();
     if node.has_attribute("x1") {
         points = vec![
             (number(node, "x1"), number(node, "y1")),
@@ -93,13 +93,13 @@ impl Drawing {
         let document = Document::parse(svg).expect("well-formed XML");
         let root = document.root_element();
         assert_eq!(root.tag_name().name(), "svg");
-        let told: Vec<&str> = root
+        let children: Vec<&str> = root
             .children()
             .filter(Node::is_element)
             .take(2)
             .map(|n| n.tag_name().name())
             .collect();
-        assert_eq!(told, ["title", "desc"]);
+        assert_eq!(children, ["title", "desc"]);
         Self {
             elements: root
                 .children()
@@ -115,7 +115,7 @@ impl Drawing {
         self.size
     }
 
-    /// Left, top, right, bottom: where the grid ends, or the axes' own lines.
+    /// Left, top, right, bottom: the ends of the grid or of the axes.
     pub fn plotting_area(&self) -> [f64; 4] {
         let rim = self
             .elements
@@ -151,7 +151,7 @@ impl Drawing {
         }
     }
 
-    /// The grid's lines at the numbers below the plotting area.
+    /// The grid lines at the numbers below the plotting area.
     pub fn across(&self, scale: Scale) -> Measure {
         let [.., right, bottom] = self.plotting_area();
         self.measure(scale, |e| {
@@ -162,7 +162,7 @@ impl Drawing {
         })
     }
 
-    /// The grid's lines at the numbers beside the plotting area.
+    /// The grid lines at the numbers to the left of the plotting area.
     pub fn up(&self, scale: Scale) -> Measure {
         let [left, ..] = self.plotting_area();
         self.measure(scale, |e| {
@@ -173,17 +173,18 @@ impl Drawing {
         })
     }
 
-    fn grid(&self) -> impl Iterator<Item = &Vec<Place>> {
+    fn grid(&self) -> impl Iterator<Item = &Vec<Position>> {
         self.elements
             .iter()
             .filter(|e| e.stroke == GRID)
             .map(|e| &e.points)
     }
 
-    /// Of such a colour within the plotting area. Marks are shorter than two pixels less than ten.
-    pub fn polylines(&self, colour: &str) -> Vec<Vec<Place>> {
+    /// Lines of a colour in the plotting area. Marks are shorter than ten pixels.
+    pub fn polylines(&self, colour: &str) -> Vec<Vec<Position>> {
         let [left, _, right, _] = self.plotting_area();
-        let is_long = |points: &[Place]| points.iter().any(|p| (p.0 - points[0].0).abs() > 100.0);
+        let is_long =
+            |points: &[Position]| points.iter().any(|p| (p.0 - points[0].0).abs() > 100.0);
         let lines = self
             .elements
             .iter()
@@ -196,7 +197,7 @@ impl Drawing {
             .collect()
     }
 
-    pub fn translucent(&self, colour: &str) -> Vec<Vec<Place>> {
+    pub fn translucent(&self, colour: &str) -> Vec<Vec<Position>> {
         let areas = self
             .elements
             .iter()
@@ -227,7 +228,7 @@ impl Drawing {
         self.elements.iter().filter(is_it).count()
     }
 
-    /// Colour and mark of what stands left of a text in the legend.
+    /// Colour and mark of an entry of the legend.
     pub fn key(&self, label: &str) -> (String, String) {
         let text = self
             .elements
@@ -251,9 +252,9 @@ impl Drawing {
         (sample.stroke.clone(), parts.collect())
     }
 
-    /// How often such a mark is drawn in such a colour.
+    /// How often a mark is drawn in a colour.
     pub fn marks(&self, colour: &str, mark: &str) -> usize {
-        // A mark of several parts is counted by its last one, which has the colour.
+        // A mark of several parts is counted by its last part, which has the colour.
         let is_of = |e: &&Element| e.stroke == colour || e.fill == colour;
         let parts = self.elements.iter().filter(is_of).filter(|e| {
             let centre = middle(e);
@@ -263,8 +264,8 @@ impl Drawing {
         parts.count()
     }
 
-    /// Places of lines, bands and discs, but for the legend's.
-    pub fn data(&self) -> impl Iterator<Item = Place> {
+    /// Positions of lines, bands and discs, except in the legend.
+    pub fn data(&self) -> impl Iterator<Item = Position> {
         let [.., right, _] = self.plotting_area();
         let drawn = self
             .elements
@@ -287,11 +288,11 @@ impl Drawing {
     }
 }
 
-fn middle(e: &Element) -> Place {
+fn middle(e: &Element) -> Position {
     if e.tag == "circle" {
         return e.at;
     }
-    let ends = |of: fn(&Place) -> f64| {
+    let ends = |of: fn(&Position) -> f64| {
         let all = e.points.iter().map(of);
         let (low, high) = all.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
         (low + high) / 2.0
@@ -299,8 +300,8 @@ fn middle(e: &Element) -> Place {
     (ends(|p| p.0), ends(|p| p.1))
 }
 
-/// Size and corners, about the middle of the shape itself, so that it is the same everywhere.
-fn shape(e: &Element, _: Place) -> String {
+/// Size and corners, relative to the middle of the shape.
+fn shape(e: &Element, _: Position) -> String {
     let centre = middle(e);
     let corners: Vec<String> = e
         .points
@@ -310,7 +311,7 @@ fn shape(e: &Element, _: Place) -> String {
     format!("[{} {} {}]", e.tag, e.radius, corners.join(" "))
 }
 
-/// Where a text is drawn, in pixels, as the renderer lays it out with the font that ships.
+/// The box of a text in pixels, as the renderer lays it out with the crate's font.
 #[derive(Debug)]
 pub struct TextBox {
     pub text: String,
@@ -333,7 +334,7 @@ impl TextBox {
     }
 }
 
-/// The boxes of all that is inked of texts.
+/// The ink boxes of all texts.
 pub fn text_boxes(svg: &str) -> Vec<TextBox> {
     let font = concat!(
         env!("CARGO_MANIFEST_DIR"),

@@ -18,7 +18,7 @@ pub fn all(study: &Study, results: &Results<'_>, names: &mut Names) -> Vec<Drawi
         for plane in planes {
             let name = names.of(&figure.name, &plane.words);
             let y = plot::Axis {
-                most: figure.y_most,
+                max: figure.y_most,
                 shared: heights.clone(),
                 ..plot::Axis::of(&figure.y_label, scale(figure.y_scale))
             };

@@ -48,11 +48,11 @@ fn drawn(
         note: note(study),
         x: Side {
             label: with_unit(across),
-            rims: rims(&numbers),
+            edges: edges(&numbers),
         },
         y: Side {
             label: map.y_label.clone(),
-            rims: (0..=map.y.len()).map(|row| row as f64 * height).collect(),
+            edges: (0..=map.y.len()).map(|row| row as f64 * height).collect(),
         },
         values: map.values.clone(),
         bounds: map.bounds.clone(),
@@ -77,8 +77,8 @@ fn drawn(
     }
 }
 
-/// The rims between numbers: halfway between neighbours, and the first and last numbers themselves.
-fn rims(numbers: &[f64]) -> Vec<f64> {
+/// The edges between numbers: halfway between neighbours, and the first and last numbers.
+fn edges(numbers: &[f64]) -> Vec<f64> {
     let between = numbers
         .windows(2)
         .map(|pair| f64::midpoint(pair[0], pair[1]));
