@@ -210,7 +210,7 @@ pub fn compare(
     file: &str,
     reading: &Reading,
     rows: Rows,
-    progress: impl FnMut(u64),
+    progress: impl Fn(u64) + Sync,
 ) -> Result<Compared, Error> {
     let taken = measured::read(file, reading, rows, drive)?;
     let validation = Validation::new(&drive.spec, drive.layout.clone(), taken.rows);

@@ -1,69 +1,67 @@
 //! Independent pieces of work on every processor.
 
 use std::num::NonZero;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-/// What `work` makes of each number below `count`, in the order of the numbers: the same however
-/// many processors there are. `told` hears of how many are done, on the thread of the caller.
+use rayon::ThreadPoolBuilder;
+use rayon::prelude::*;
+
+/// The results of `work` for each number below `count`, in the order of the numbers: the same for
+/// any number of threads. `progress` is called with the number of pieces done, on any thread.
+///
+/// # Panics
+/// When the system gives no threads.
 pub fn map<T: Send>(
     count: usize,
     work: impl Fn(usize) -> T + Sync,
-    told: impl FnMut(u64),
+    progress: impl Fn(u64) + Sync,
 ) -> Vec<T> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
-    map_on(threads, count, work, told)
+    map_on(threads, count, work, progress)
 }
 
-/// The same on so many threads.
-pub fn map_on<T: Send>(
+/// The same on `threads` threads. They are of this call alone: a pool that outlives it would hang a
+/// process forked from this one, as Python's `multiprocessing` does.
+pub(crate) fn map_on<T: Send>(
     threads: usize,
     count: usize,
     work: impl Fn(usize) -> T + Sync,
-    mut told: impl FnMut(u64),
+    progress: impl Fn(u64) + Sync,
 ) -> Vec<T> {
-    let next = AtomicUsize::new(0);
-    let (sender, finished) = mpsc::channel();
-    let mut done = thread::scope(|scope| {
-        for _ in 0..threads.min(count) {
-            let (sender, next, work) = (sender.clone(), &next, &work);
-            scope.spawn(move || {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= count {
-                        return;
-                    }
-                    // The receiver lives as long as this scope.
-                    let _ = sender.send((number, work(number)));
-                }
-            });
-        }
-        drop(sender);
-        let mut done = Vec::with_capacity(count);
-        for piece in finished {
-            done.push(piece);
-            told(done.len() as u64);
-        }
-        done
-    });
-    // Threads finish in any order.
-    done.sort_by_key(|(number, _)| *number);
-    done.into_iter().map(|(_, piece)| piece).collect()
+    let done = AtomicU64::new(0);
+    let piece = |number| {
+        let piece = work(number);
+        progress(1 + done.fetch_add(1, Ordering::Relaxed));
+        piece
+    };
+    let threads = threads.min(count.max(1));
+    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.unwrap_or_else(|error| panic!("no threads: {error}"));
+    // One number at a time, as pieces take unequal times.
+    pool.install(|| {
+        let numbers = (0..count).into_par_iter().with_max_len(1);
+        numbers.map(piece).collect()
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
 
     #[test]
-    fn pieces_come_in_order_from_any_number_of_threads() {
+    fn results_are_in_order_for_any_number_of_threads() {
         let expected: Vec<usize> = (0..100).map(|number| number * number).collect();
-        for threads in [1, 2, 7, 1_000] {
-            assert_eq!(
-                map_on(threads, 100, |number| number * number, |_| {}),
-                expected
-            );
+        for threads in [1, 2, 7] {
+            let counts = Mutex::new(Vec::new());
+            let count = |done| counts.lock().expect("no panic").push(done);
+            let squares = map_on(threads, 100, |number| number * number, count);
+            assert_eq!(squares, expected, "{threads} threads");
+            let mut counts = counts.into_inner().expect("no panic");
+            counts.sort_unstable();
+            assert_eq!(counts, (1..=100).collect::<Vec<u64>>());
         }
         assert!(map_on(3, 0, |number| number, |_| {}).is_empty());
     }

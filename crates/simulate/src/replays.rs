@@ -5,15 +5,18 @@ use diskarm_validate::{Replayed, Validation, Variant};
 
 use crate::parallel;
 
-/// All replays in the order of [`Validation::variants`], on every processor; `told` hears of how
-/// many are done.
+/// All replays in the order of [`Validation::variants`], on every processor; `progress` is called
+/// with the number that are done.
 ///
 /// # Errors
 /// The first refusal, in that order.
-pub fn all(validation: &Validation<'_>, told: impl FnMut(u64)) -> Result<Vec<Replayed>, Rejected> {
+pub fn all(
+    validation: &Validation<'_>,
+    progress: impl Fn(u64) + Sync,
+) -> Result<Vec<Replayed>, Rejected> {
     let variants: Vec<Variant> = Validation::variants().collect();
     let replay = |number: usize| validation.replay(variants[number]);
-    let replays = parallel::map(variants.len(), replay, told);
+    let replays = parallel::map(variants.len(), replay, progress);
     replays.into_iter().collect()
 }
 

@@ -95,19 +95,23 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Runs as often as it is asked for, on every processor, and tells how many runs are done. A
-    /// trace runs once, as nothing about it is random.
+    /// Runs all replications, on every processor; `progress` is called with the number of runs
+    /// done. A trace runs once, as nothing about it is random.
     ///
     /// # Errors
     /// As [`Self::run`].
-    pub fn replications(&self, look: Look<'_>, told: impl FnMut(u64)) -> Result<Vec<Run>, Error> {
+    pub fn replications(
+        &self,
+        look: Look<'_>,
+        progress: impl Fn(u64) + Sync,
+    ) -> Result<Vec<Run>, Error> {
         let Input::Drawn(drawn) = self.input else {
             return Ok(vec![self.run(look, None)?]);
         };
         drawn.check(self.warm_up)?;
         let seeds = drawn.seeds();
         let run = |number: usize| self.replication(drawn, seeds[number], look, None);
-        let runs = parallel::map(seeds.len(), run, told);
+        let runs = parallel::map(seeds.len(), run, progress);
         runs.into_iter().collect()
     }
 
