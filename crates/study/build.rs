@@ -1,5 +1,5 @@
-//! Digests the sources on which simulated numbers depend, so that runs of one state of the program
-//! are not taken for those of another that bears the same version.
+//! Digests the sources on which simulated numbers depend, so that runs of different builds of one
+//! version can be distinguished.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 /// From this crate's folder. Where one is absent, as where this crate is built without its
-/// neighbours, the version alone tells programs apart.
+/// neighbours, only the version distinguishes programs.
 const SOURCES: [&str; 6] = [
     "../core/src",
     "../trace/src",

@@ -16,6 +16,7 @@ mod ratio;
 mod saturates;
 mod search;
 mod spread;
+mod subject;
 mod sustains;
 mod tally;
 #[cfg(test)]

@@ -36,8 +36,8 @@ pub fn names(expression: &str) -> impl Iterator<Item = &str> {
 pub fn fill(text: &str, known: &Names<'_>) -> Result<Scalar, String> {
     let mut filled = String::new();
     let mut rest = text;
-    while let Some((before, behind)) = rest.split_once('{') {
-        let (expression, after) = behind.split_once('}').unwrap_or((behind, ""));
+    while let Some((before, inside)) = rest.split_once('{') {
+        let (expression, after) = inside.split_once('}').unwrap_or((inside, ""));
         let value = evaluate(expression, known)?;
         if before.is_empty() && filled.is_empty() && after.is_empty() {
             // A lone placeholder keeps its type: a number stays a number.

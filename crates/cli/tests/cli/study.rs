@@ -270,7 +270,7 @@ fn a_report_is_of_what_has_been_simulated() {
 }
 
 #[test]
-fn what_is_in_the_way_is_told_in_a_line() {
+fn an_unusable_folder_is_an_error_of_one_line() {
     let place = Place::new("wrong", SMALL);
     place.printed("run");
     let store = place.path("out/small/runs.jsonl");
@@ -314,7 +314,7 @@ fn what_is_in_the_way_is_told_in_a_line() {
 /// A disk that is full: `/dev/full` says so to whoever writes.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_told_and_nothing_is_half_written() {
+fn a_full_disk_is_an_error_and_no_file_is_incomplete() {
     let place = Place::new("full", SMALL);
     place.printed("run");
     let results = fs::read(place.path("out/small/results.csv")).unwrap();

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::bounds::Bounds;
 use super::endless::is_endless;
 use super::line::{Reached, along, lines};
+use super::subject::{ALONG, AT_LEAST, AT_MOST, METRIC, Subject, WHERE};
 use super::tally::Tally;
 use super::{Check, CheckInfo, Judged};
 use crate::metric::Metric;
@@ -16,58 +16,50 @@ pub(super) const INFO: CheckInfo = CheckInfo {
     holds: "the number from which on the metric of `of` exceeds that of `to` lies within the \
             bounds",
     keys: &[
-        ("metric", "the metric to check"),
-        ("along", "an axis of numbers"),
+        METRIC,
+        ALONG,
         ("of = {}", "one value of each axis that it names"),
         ("to = {}", "the same"),
-        ("where = {}", "the cells to check; all if omitted"),
-        ("at_least", "the lower bound; it, at_most or both"),
-        ("at_most", "the upper bound"),
+        WHERE,
+        AT_LEAST,
+        AT_MOST,
     ],
     read: |keys| {
         Ok(Arc::new(Crossing {
-            metric: keys.metric()?,
+            subject: Subject::read(keys)?,
             along: keys.along("along")?,
             of: keys.side("of")?,
             to: keys.side("to")?,
-            cells: keys.selection("where")?,
-            bounds: keys.bounds()?,
         }))
     },
 };
 
 #[derive(Debug)]
 struct Crossing {
-    metric: Metric,
+    subject: Subject,
     along: usize,
     of: Selection,
     to: Selection,
-    cells: Selection,
-    bounds: Bounds,
 }
 
 impl Check for Crossing {
     fn judge(&self, results: &Results<'_>) -> Judged {
         let axes = results.axes;
-        let is_endless = is_endless(results.columns, self.metric);
-        let mut tally = Tally::default();
-        for line in lines(axes, self.along, &[&self.of, &self.cells]) {
+        let is_endless = is_endless(results.columns, self.subject.metric);
+        let mut tally = Tally::new(&self.subject.bounds);
+        for line in lines(axes, self.along, &[&self.of, &self.subject.cells]) {
             let Some(other) = line.moved(&self.to) else {
                 continue;
             };
             let pairs = line.steps.iter().zip(&other.steps);
             let differences = pairs.filter_map(|((x, of), (_, to))| {
                 let sides = [of, to].map(|point| results.at(point));
-                Some((*x, difference(sides, self.metric, is_endless)?))
+                Some((*x, difference(sides, self.subject.metric, is_endless)?))
             });
             let differences: Vec<(f64, Estimate)> = differences.collect();
             let steps = differences.iter().map(|(x, d)| (*x, Some(d)));
-            match along(&steps.collect::<Vec<_>>(), overtaken) {
-                Some(found) => {
-                    tally.hold_load(found, &self.bounds, line.describe(axes, self.along))
-                }
-                None => tally.leave_out(1),
-            }
+            let found = along(&steps.collect::<Vec<_>>(), overtaken);
+            tally.hold_load(found, line.describe(axes, self.along));
         }
         tally.judged()
     }

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use super::bounds::Bounds;
 use super::ratio::{quotient, ratios};
+use super::subject::{AT_LEAST, AT_MOST, Subject, WHERE};
 use super::tally::Tally;
 use super::{Check, CheckInfo, Judged};
 use crate::axis::describe;
-use crate::metric::Metric;
 use crate::results::{Estimate, Results};
 use crate::select::Selection;
 
@@ -19,31 +18,27 @@ pub(super) const INFO: CheckInfo = CheckInfo {
         ("of", "the numerator: one value of each axis that it names"),
         ("to", "the denominator, in the same form"),
         ("than", "the reference: the same ratio is taken there"),
-        ("where = {}", "the cells to check; all if omitted"),
-        ("at_least", "the lower bound; it, at_most or both"),
-        ("at_most", "the upper bound"),
+        WHERE,
+        AT_LEAST,
+        AT_MOST,
     ],
     read: |keys| {
         Ok(Arc::new(Gain {
-            metric: keys.metric()?,
+            subject: Subject::read(keys)?,
             of: keys.side("of")?,
             to: keys.side("to")?,
             than: keys.side("than")?,
-            cells: keys.selection("where")?,
-            bounds: keys.bounds()?,
         }))
     },
 };
 
 #[derive(Debug)]
 struct Gain {
-    metric: Metric,
+    subject: Subject,
     of: Selection,
     to: Selection,
     /// Where the ratio is taken that those in `cells` are compared with.
     than: Selection,
-    cells: Selection,
-    bounds: Bounds,
 }
 
 impl Check for Gain {
@@ -53,13 +48,16 @@ impl Check for Gain {
         let axes = results.axes;
         let all = ratios(
             results,
-            self.metric,
+            self.subject.metric,
             &self.of,
             &self.to,
             &Selection::default(),
         );
-        let mut tally = Tally::default();
-        for (point, ratio) in all.iter().filter(|(point, _)| self.cells.has(point)) {
+        let mut tally = Tally::new(&self.subject.bounds);
+        for (point, ratio) in all
+            .iter()
+            .filter(|(point, _)| self.subject.cells.has(point))
+        {
             let base = self.than.counterpart(point);
             let base = all
                 .iter()
@@ -68,12 +66,8 @@ impl Check for Gain {
             // A saturated side has no gain.
             let is_known = |ratio: &&Estimate| ratio.mean.is_finite() && ratio.mean > 0.0;
             let sides = ratio.as_ref().filter(is_known).zip(base.filter(is_known));
-            match sides {
-                Some((ratio, base)) => {
-                    tally.hold(quotient(ratio, base), &self.bounds, describe(axes, point));
-                }
-                None => tally.leave_out(1),
-            }
+            let gain = sides.map(|(ratio, base)| quotient(ratio, base));
+            tally.hold(gain, describe(axes, point));
         }
         tally.judged()
     }

@@ -2,50 +2,32 @@
 
 use std::sync::Arc;
 
-use super::bounds::Bounds;
+use super::subject::{AT_LEAST, AT_MOST, METRIC, Subject, WHERE};
 use super::tally::Tally;
 use super::{Check, CheckInfo, Judged};
-use crate::axis::{describe, points};
-use crate::metric::Metric;
+use crate::axis::describe;
 use crate::results::{Estimate, Results};
-use crate::select::Selection;
 
 pub(super) const INFO: CheckInfo = CheckInfo {
     name: "interval",
     holds: "half the width of the metric's 95 % interval, as a share of its mean, lies within \
             the bounds",
-    keys: &[
-        ("metric", "the metric to check"),
-        ("where = {}", "the cells to check; all if omitted"),
-        ("at_least", "the lower bound; it, at_most or both"),
-        ("at_most", "the upper bound"),
-    ],
-    read: |keys| {
-        Ok(Arc::new(Interval {
-            metric: keys.metric()?,
-            cells: keys.selection("where")?,
-            bounds: keys.bounds()?,
-        }))
-    },
+    keys: &[METRIC, WHERE, AT_LEAST, AT_MOST],
+    read: |keys| Ok(Arc::new(Interval(Subject::read(keys)?))),
 };
 
 #[derive(Debug)]
-struct Interval {
-    metric: Metric,
-    cells: Selection,
-    bounds: Bounds,
-}
+struct Interval(Subject);
 
 impl Check for Interval {
     /// The numbers are half widths of the 95 % intervals as shares of the means.
     fn judge(&self, results: &Results<'_>) -> Judged {
         let axes = results.axes;
-        let mut tally = Tally::default();
-        for point in points(axes).into_iter().filter(|p| self.cells.has(p)) {
-            let share = results.estimate(&point, self.metric).and_then(share);
-            if let Some(mean) = share {
-                let exact = Estimate::exact(mean);
-                tally.hold(exact, &self.bounds, describe(axes, &point));
+        let mut tally = Tally::new(&self.0.bounds);
+        for point in self.0.points(axes) {
+            let share = results.estimate(&point, self.0.metric).and_then(share);
+            if let Some(share) = share {
+                tally.hold(Some(Estimate::exact(share)), describe(axes, &point));
             }
         }
         tally.judged()

@@ -5,46 +5,35 @@ use std::sync::Arc;
 use super::bounds::Bounds;
 use super::line::lines;
 use super::ratio::quotient;
+use super::subject::{ALONG, AT_LEAST, AT_MOST, METRIC, Subject, WHERE};
 use super::tally::Tally;
 use super::{Check, CheckInfo, Judged, Verdict};
-use crate::metric::Metric;
 use crate::results::{Estimate, Results};
-use crate::select::Selection;
 
 pub(super) const INFO: CheckInfo = CheckInfo {
     name: "least",
     holds: "the number at which the metric is least lies within the bounds",
-    keys: &[
-        ("metric", "the metric to check"),
-        ("along", "an axis of numbers"),
-        ("where = {}", "the cells to check; all if omitted"),
-        ("at_least", "the lower bound; it, at_most or both"),
-        ("at_most", "the upper bound"),
-    ],
+    keys: &[METRIC, ALONG, WHERE, AT_LEAST, AT_MOST],
     read: |keys| {
         Ok(Arc::new(Least {
-            metric: keys.metric()?,
+            subject: Subject::read(keys)?,
             along: keys.along("along")?,
-            cells: keys.selection("where")?,
-            bounds: keys.bounds()?,
         }))
     },
 };
 
 #[derive(Debug)]
 struct Least {
-    metric: Metric,
+    subject: Subject,
     along: usize,
-    cells: Selection,
-    bounds: Bounds,
 }
 
 impl Check for Least {
     fn judge(&self, results: &Results<'_>) -> Judged {
         let axes = results.axes;
-        let mut tally = Tally::default();
-        for line in lines(axes, self.along, &[&self.cells]) {
-            let estimates = line.estimates(results, self.metric);
+        let mut tally = Tally::new(&self.subject.bounds);
+        for line in lines(axes, self.along, &[&self.subject.cells]) {
+            let estimates = line.estimates(results, self.subject.metric);
             let known: Vec<(f64, &Estimate)> = estimates
                 .iter()
                 .filter_map(|(x, estimate)| Some((*x, (*estimate)?)))
@@ -52,7 +41,7 @@ impl Check for Least {
             let least = |inside: bool| {
                 let all = known
                     .iter()
-                    .filter(|(x, _)| !inside || self.bounds.hold(*x));
+                    .filter(|(x, _)| !inside || self.subject.bounds.hold(*x));
                 all.min_by(|a, b| a.1.mean.total_cmp(&b.1.mean))
             };
             let Some((x, overall)) = least(false) else {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::bounds::Bounds;
 use super::ratio::ratios;
+use super::subject::{METRIC, WHERE};
 use super::tally::Tally;
 use super::{Check, CheckInfo, Judged};
 use crate::axis::describe;
@@ -15,12 +16,12 @@ pub(super) const INFO: CheckInfo = CheckInfo {
     name: "order",
     holds: "the metric ascends from side to side",
     keys: &[
-        ("metric", "the metric to check"),
+        METRIC,
         (
             "ascending = []",
             "two sides or more, the least first; each names one value of each of its axes",
         ),
-        ("where = {}", "the cells to check; all if omitted"),
+        WHERE,
         (
             "slack = \"0 %\"",
             "a decrease of up to this share is accepted",
@@ -50,14 +51,11 @@ impl Check for Order {
     fn judge(&self, results: &Results<'_>) -> Judged {
         let axes = results.axes;
         let bounds = Bounds::up_to(1.0 + self.slack);
-        let mut tally = Tally::default();
+        let mut tally = Tally::new(&bounds);
         for pair in self.ascending.windows(2) {
             for (point, ratio) in ratios(results, self.metric, &pair[0], &pair[1], &self.cells) {
                 let at = format!("{} to {}", describe(axes, &point), pair[1].label(axes));
-                match ratio {
-                    Some(ratio) => tally.hold(ratio, &bounds, at),
-                    None => tally.leave_out(1),
-                }
+                tally.hold(ratio, at);
             }
         }
         tally.judged()

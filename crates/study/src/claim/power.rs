@@ -2,54 +2,38 @@
 
 use std::sync::Arc;
 
-use super::bounds::Bounds;
 use super::line::{Reached, along, lines};
+use super::subject::{ALONG, AT_LEAST, AT_MOST, METRIC, Subject, WHERE};
 use super::tally::Tally;
 use super::{Check, CheckInfo, Judged};
-use crate::metric::Metric;
 use crate::results::Results;
-use crate::select::Selection;
 
 pub(super) const INFO: CheckInfo = CheckInfo {
     name: "power",
     holds: "p of the metric as along^-p, taken as 1 at along = 1 and fitted by least squares, \
             lies within the bounds",
-    keys: &[
-        ("metric", "the metric to check"),
-        ("along", "an axis of numbers"),
-        ("where = {}", "the cells to check; all if omitted"),
-        ("at_least", "the lower bound; it, at_most or both"),
-        ("at_most", "the upper bound"),
-    ],
+    keys: &[METRIC, ALONG, WHERE, AT_LEAST, AT_MOST],
     read: |keys| {
         Ok(Arc::new(Power {
-            metric: keys.metric()?,
+            subject: Subject::read(keys)?,
             along: keys.along("along")?,
-            cells: keys.selection("where")?,
-            bounds: keys.bounds()?,
         }))
     },
 };
 
 #[derive(Debug)]
 struct Power {
-    metric: Metric,
+    subject: Subject,
     along: usize,
-    cells: Selection,
-    bounds: Bounds,
 }
 
 impl Check for Power {
     fn judge(&self, results: &Results<'_>) -> Judged {
         let axes = results.axes;
-        let mut tally = Tally::default();
-        for line in lines(axes, self.along, &[&self.cells]) {
-            match along(&line.estimates(results, self.metric), exponent) {
-                Some(found) => {
-                    tally.hold_load(found, &self.bounds, line.describe(axes, self.along))
-                }
-                None => tally.leave_out(1),
-            }
+        let mut tally = Tally::new(&self.subject.bounds);
+        for line in lines(axes, self.along, &[&self.subject.cells]) {
+            let found = along(&line.estimates(results, self.subject.metric), exponent);
+            tally.hold_load(found, line.describe(axes, self.along));
         }
         tally.judged()
     }

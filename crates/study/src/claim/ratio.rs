@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::bounds::Bounds;
 use super::endless::is_endless;
+use super::subject::{AT_LEAST, AT_MOST, METRIC, Subject, WHERE};
 use super::tally::Tally;
 use super::{Check, CheckInfo, Judged};
 use crate::axis::{Point, describe, describe_except, points};
@@ -15,15 +15,15 @@ pub(super) const INFO: CheckInfo = CheckInfo {
     name: "ratio",
     holds: "the metric of `of` over that of `to` lies within the bounds",
     keys: &[
-        ("metric", "the metric to check"),
+        METRIC,
         ("of = {}", "the cells to compare"),
         (
             "to = {}",
             "the cells to compare with; one value of each axis that it names",
         ),
-        ("where = {}", "the cells to check; all if omitted"),
-        ("at_least", "the lower bound; it, at_most or both"),
-        ("at_most", "the upper bound"),
+        WHERE,
+        AT_LEAST,
+        AT_MOST,
         (
             "mean_over",
             "an axis: the geometric mean of the ratios over it is checked, instead of each ratio",
@@ -31,11 +31,9 @@ pub(super) const INFO: CheckInfo = CheckInfo {
     ],
     read: |keys| {
         Ok(Arc::new(Ratio {
-            metric: keys.metric()?,
+            subject: Subject::read(keys)?,
             of: keys.chosen("of")?,
             to: keys.side("to")?,
-            cells: keys.selection("where")?,
-            bounds: keys.bounds()?,
             mean_over: keys.axis_if_any("mean_over")?,
         }))
     },
@@ -43,12 +41,10 @@ pub(super) const INFO: CheckInfo = CheckInfo {
 
 #[derive(Debug)]
 struct Ratio {
-    metric: Metric,
+    subject: Subject,
     /// Any number of cells, each compared with its counterpart in `to`.
     of: Selection,
     to: Selection,
-    cells: Selection,
-    bounds: Bounds,
     /// Check the geometric means of the ratios over this axis instead of each ratio.
     mean_over: Option<usize>,
 }
@@ -56,28 +52,28 @@ struct Ratio {
 impl Check for Ratio {
     fn judge(&self, results: &Results<'_>) -> Judged {
         let axes = results.axes;
-        let mut tally = Tally::default();
-        let all = ratios(results, self.metric, &self.of, &self.to, &self.cells);
-        match self.mean_over {
-            None => {
-                for (point, ratio) in all {
-                    match ratio {
-                        Some(ratio) => tally.hold(ratio, &self.bounds, describe(axes, &point)),
-                        None => tally.leave_out(1),
-                    }
-                }
+        let mut tally = Tally::new(&self.subject.bounds);
+        let all = ratios(
+            results,
+            self.subject.metric,
+            &self.of,
+            &self.to,
+            &self.subject.cells,
+        );
+        let Some(axis) = self.mean_over else {
+            for (point, ratio) in all {
+                tally.hold(ratio, describe(axes, &point));
             }
-            Some(axis) => {
-                for (point, group) in groups(all, axis) {
-                    let known: Vec<&Estimate> = group.iter().flatten().collect();
+            return tally.judged();
+        };
+        for (point, group) in groups(all, axis) {
+            let known: Vec<&Estimate> = group.iter().flatten().collect();
+            match mean(&known) {
+                Some(mean) => {
                     tally.leave_out(group.len() - known.len());
-                    match mean(&known) {
-                        Some(mean) => {
-                            tally.hold(mean, &self.bounds, describe_except(axes, &point, axis));
-                        }
-                        None => tally.leave_out(known.len()),
-                    }
+                    tally.hold(Some(mean), describe_except(axes, &point, axis));
                 }
+                None => tally.leave_out(group.len()),
             }
         }
         tally.judged()

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::line::Line;
 use super::load::Load;
 use super::search::Search;
+use super::subject::{ALONG, AT_LEAST, AT_MOST, WHERE};
 use super::{Check, CheckInfo, Judged};
 use crate::axis::Point;
 use crate::results::{Estimate, Results};
@@ -14,12 +15,12 @@ pub(super) const INFO: CheckInfo = CheckInfo {
     holds: "the largest load that is not saturated lies within the bounds; with `to`, the ratio \
             of the limits, each between that load and the next, does",
     keys: &[
-        ("along", "an axis of numbers"),
+        ALONG,
         ("of = {}", "one value of each axis that it names"),
         ("to = {}", "the same; optional"),
-        ("where = {}", "the cells to check; all if omitted"),
-        ("at_least", "the lower bound; it, at_most or both"),
-        ("at_most", "the upper bound"),
+        WHERE,
+        AT_LEAST,
+        AT_MOST,
     ],
     read: |keys| {
         Ok(Arc::new(Saturates {

@@ -44,7 +44,7 @@ impl Search {
         find: impl Fn(&Line) -> Option<Load>,
     ) -> Judged {
         let axes = results.axes;
-        let mut tally = Tally::default();
+        let mut tally = Tally::new(&self.bounds);
         for line in lines(axes, self.along, &[&self.of, &self.cells]) {
             let load = find(&line);
             let found = match &self.to {
@@ -54,12 +54,7 @@ impl Search {
                     load.zip(base).map(|(top, base)| top.over(&base))
                 }
             };
-            match found {
-                Some(found) => {
-                    tally.hold_load(found, &self.bounds, line.describe(axes, self.along))
-                }
-                None => tally.leave_out(1),
-            }
+            tally.hold_load(found, line.describe(axes, self.along));
         }
         tally.judged()
     }

@@ -2,56 +2,42 @@
 
 use std::sync::Arc;
 
-use super::bounds::Bounds;
 use super::endless::is_endless;
 use super::ratio::quotient;
+use super::subject::{AT_LEAST, AT_MOST, METRIC, Subject, WHERE};
 use super::tally::Tally;
 use super::{Check, CheckInfo, Judged};
-use crate::axis::{Point, describe, points};
+use crate::axis::{Point, describe};
 use crate::metric::Metric;
 use crate::results::{Estimate, Outcome, Results};
-use crate::select::Selection;
 
 pub(super) const INFO: CheckInfo = CheckInfo {
     name: "spread",
     holds: "the largest over the smallest metric among the values of an axis lies within the \
             bounds",
-    keys: &[
-        ("metric", "the metric to check"),
-        ("among", "the axis"),
-        ("where = {}", "the cells to check; all if omitted"),
-        ("at_least", "the lower bound; it, at_most or both"),
-        ("at_most", "the upper bound"),
-    ],
+    keys: &[METRIC, ("among", "the axis"), WHERE, AT_LEAST, AT_MOST],
     read: |keys| {
         Ok(Arc::new(Spread {
-            metric: keys.metric()?,
+            subject: Subject::read(keys)?,
             among: keys.axis("among")?,
-            cells: keys.selection("where")?,
-            bounds: keys.bounds()?,
         }))
     },
 };
 
 #[derive(Debug)]
 struct Spread {
-    metric: Metric,
+    subject: Subject,
     among: usize,
-    cells: Selection,
-    bounds: Bounds,
 }
 
 impl Check for Spread {
     /// The numbers are the largest estimate over the smallest, at each point of the other axes.
     fn judge(&self, results: &Results<'_>) -> Judged {
         let axes = results.axes;
-        let is_endless = is_endless(results.columns, self.metric);
-        let mut tally = Tally::default();
+        let is_endless = is_endless(results.columns, self.subject.metric);
+        let mut tally = Tally::new(&self.subject.bounds);
         let mut seen: Vec<Point> = Vec::new();
-        for point in points(axes)
-            .into_iter()
-            .filter(|point| self.cells.has(point))
-        {
+        for point in self.subject.points(axes) {
             let at = |place: usize| {
                 let mut moved = point.clone();
                 moved[self.among] = place;
@@ -62,12 +48,10 @@ impl Check for Spread {
                 continue;
             }
             let all = (0..axes[self.among].values.len()).map(at);
-            let all = all.filter(|point| self.cells.has(point));
+            let all = all.filter(|point| self.subject.cells.has(point));
             let all: Vec<&Outcome> = all.map(|point| results.at(&point)).collect();
-            match largest_over_smallest(&all, self.metric, is_endless) {
-                Some(found) => tally.hold(found, &self.bounds, describe(axes, &point)),
-                None => tally.leave_out(1),
-            }
+            let found = largest_over_smallest(&all, self.subject.metric, is_endless);
+            tally.hold(found, describe(axes, &point));
             seen.push(base);
         }
         tally.judged()

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::line::{Reached, along};
 use super::search::Search;
+use super::subject::{ALONG, AT_LEAST, AT_MOST, METRIC, WHERE};
 use super::{Check, CheckInfo, Judged};
 use crate::metric::Metric;
 use crate::results::Results;
@@ -13,14 +14,14 @@ pub(super) const INFO: CheckInfo = CheckInfo {
     holds: "the load at which the metric of `of` first reaches the level, or its ratio to that \
             of `to`, lies within the bounds",
     keys: &[
-        ("metric", "the metric to check"),
+        METRIC,
         ("level", "above 0"),
-        ("along", "an axis of numbers"),
+        ALONG,
         ("of = {}", "one value of each axis that it names"),
         ("to = {}", "the same; optional"),
-        ("where = {}", "the cells to check; all if omitted"),
-        ("at_least", "the lower bound; it, at_most or both"),
-        ("at_most", "the upper bound"),
+        WHERE,
+        AT_LEAST,
+        AT_MOST,
     ],
     read: |keys| {
         Ok(Arc::new(Sustains {

@@ -6,8 +6,8 @@ use super::{Judged, Verdict};
 use crate::results::Estimate;
 
 /// The numbers that a claim is about, with their verdicts.
-#[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct Tally<'b> {
+    bounds: &'b Bounds,
     numbers: Vec<Number>,
     /// The number of cells without a verdict.
     left_out: usize,
@@ -23,18 +23,30 @@ struct Number {
     at: String,
 }
 
-impl Tally {
-    /// Checks the number of the cell or line `at` against `bounds`.
-    pub(super) fn hold(&mut self, estimate: Estimate, bounds: &Bounds, at: String) {
-        self.hold_load(Load::At(estimate), bounds, at);
+impl<'b> Tally<'b> {
+    /// Without any numbers yet.
+    pub(super) fn new(bounds: &'b Bounds) -> Self {
+        Self {
+            bounds,
+            numbers: Vec::new(),
+            left_out: 0,
+        }
+    }
+
+    /// Checks the number of the cell or line `at`, or counts it as left out if there is none.
+    pub(super) fn hold(&mut self, number: Option<Estimate>, at: String) {
+        self.hold_load(number.map(Load::At), at);
     }
 
     /// The same for a number of which only a range may be known.
-    pub(super) fn hold_load(&mut self, number: Load, bounds: &Bounds, at: String) {
-        let verdict = number.verdict(bounds);
+    pub(super) fn hold_load(&mut self, number: Option<Load>, at: String) {
+        let Some(number) = number else {
+            return self.leave_out(1);
+        };
+        let verdict = number.verdict(self.bounds);
         let text = match verdict {
             Verdict::Holds => number.describe(short),
-            _ => number.describe(|number| beside(number, bounds)),
+            _ => number.describe(|number| beside(number, self.bounds)),
         };
         self.numbers.push(Number {
             number,
