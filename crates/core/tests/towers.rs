@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use diskarm_core::array::SideBySide;
-use diskarm_core::device::{Completion, Device, Outcome, Status};
+use diskarm_core::device::{Completion, Device, Outcome, Refused, Status};
 use diskarm_core::drive::Drive;
 use diskarm_core::host::Host;
 use diskarm_core::request::{Op, Ordering, Priority, Request};
@@ -73,6 +73,10 @@ const ROUNDING: Span = Span::from_ns(1_000);
 struct Dice(Pcg64Mcg);
 
 impl Dice {
+    fn new(seed: u64) -> Self {
+        Self(Pcg64Mcg::seed_from_u64(seed))
+    }
+
     fn below(&mut self, bound: u64) -> u64 {
         self.0.next_u64() % bound
     }
@@ -378,9 +382,11 @@ impl Run<'_> {
         self.now = at;
         match step {
             Step::Submit(request) => {
-                if self.device.has_room() && self.device.accepts(&request) {
-                    assert_eq!(self.device.submit(at, request), Ok(()));
-                    self.submitted.push((at, request));
+                let has_room = self.device.has_room() && self.device.accepts(&request);
+                // A throttle holds what it has no room for.
+                match self.device.submit(at, request) {
+                    Ok(()) => self.submitted.push((at, request)),
+                    Err(why) => assert_eq!((has_room, why), (false, Refused::Full)),
                 }
             }
             Step::Abort(id) => {
@@ -476,12 +482,8 @@ fn check_flushed(run: &mut Run<'_>, disks: u16) {
     }
 }
 
-/// Runs the tower of `seed`; the completions of its requests.
-fn run(seed: u64) -> Vec<Completion> {
-    let dice = &mut Dice(Pcg64Mcg::seed_from_u64(seed));
-    let tower = Tower::random(dice);
-    let steps = random_steps(dice, &tower);
-    let leaps = dice.one_in(3);
+/// Runs `steps` on `tower`.
+fn serve<'a>(dice: &mut Dice, tower: &'a Tower, steps: &[(Instant, Step)]) -> Run<'a> {
     let mut run = Run {
         device: tower.build(),
         submitted: Vec::new(),
@@ -490,7 +492,8 @@ fn run(seed: u64) -> Vec<Completion> {
         now: Instant::START,
         events: 0,
     };
-    for &(at, step) in &steps {
+    let leaps = dice.one_in(3);
+    for &(at, step) in steps {
         // At one instant completions come first, or what the tower is asked for.
         let before = at.shifted(-Span::from_ns(dice.below(2) as i64));
         if leaps {
@@ -501,6 +504,15 @@ fn run(seed: u64) -> Vec<Completion> {
         run.step(at, step);
     }
     run.finish();
+    run
+}
+
+/// Runs the tower of `seed`; the completions of its requests.
+fn run(seed: u64) -> Vec<Completion> {
+    let dice = &mut Dice::new(seed);
+    let tower = Tower::random(dice);
+    let steps = random_steps(dice, &tower);
+    let mut run = serve(dice, &tower, &steps);
     let has_faults = tower.has_faults();
     for unit in 0..tower.disks {
         let requests = run.of_disk(unit);
@@ -580,4 +592,33 @@ fn every_tower_keeps_its_promises() {
     ];
     let is_enough = least.into_iter().all(|count| count >= SEEDS / 10);
     assert!(is_enough || one.is_some(), "{met:?}");
+}
+
+/// Without faults and limits, a tower with wrappers does what it does without them.
+#[test]
+fn wrappers_with_nothing_to_do_change_nothing() {
+    let idle = || {
+        let faults = Level::Faults(FaultPlan::default());
+        [faults, Level::Throttle(Limits::default()), Level::Observed]
+    };
+    for seed in 0..SEEDS / 4 {
+        let dice = &mut Dice::new(seed);
+        let (spec, policy) = (random_spec(dice), policy(dice));
+        let tower = |disks, wrappers: fn() -> [Level; 3], is_wrapped: bool| {
+            let wrappers = || wrappers().into_iter().filter(|_| is_wrapped);
+            let queue = Level::Queue(policy.clone(), None);
+            Tower {
+                spec: spec.clone(),
+                levels: wrappers().chain([queue]).chain(wrappers()).collect(),
+                disks,
+                above: wrappers().collect(),
+            }
+        };
+        let disks = dice.of(&[1, 2]);
+        let [plain, wrapped] = [false, true].map(|is_wrapped| tower(disks, idle, is_wrapped));
+        let steps = random_steps(dice, &plain);
+        let expected = serve(&mut Dice::new(seed), &plain, &steps).done;
+        let found = serve(&mut Dice::new(seed), &wrapped, &steps).done;
+        assert_eq!(expected, found, "seed {seed}");
+    }
 }

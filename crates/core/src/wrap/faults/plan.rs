@@ -168,103 +168,63 @@ impl FaultPlan {
 mod tests {
     use super::*;
 
-    #[test]
-    fn each_contradiction_is_named() {
-        let blocks = |first, end| BadBlocks {
+    fn blocks(first: u64, end: u64) -> Vec<BadBlocks> {
+        vec![BadBlocks {
             first: Lbn(first),
             end: Lbn(end),
-            affected: Affected::Both,
+            affected: Affected::Reads,
             retries: 0,
-        };
-        let s = |s: f64| Span::from_s(s);
-        let outage = |from, until| Outage {
-            from: Instant::START + s(from),
-            until: Instant::START + s(until),
-        };
-        let default = FaultPlan::default;
-        let errors = |share, retries| Some(RandomErrors { share, retries });
-        for (plan, field) in [
-            (
-                FaultPlan {
-                    medium_errors: vec![blocks(5, 5)],
-                    ..default()
-                },
-                "medium_errors",
-            ),
-            (
-                FaultPlan {
-                    recovered_errors: vec![blocks(5, 6)],
-                    ..default()
-                },
-                "retries",
-            ),
-            (
-                FaultPlan {
-                    random_medium_errors: errors(1.5, 0),
-                    ..default()
-                },
-                "random_medium_errors",
-            ),
-            (
-                FaultPlan {
-                    random_recovered_errors: errors(0.5, 0),
-                    ..default()
-                },
-                "retries",
-            ),
-            (
-                FaultPlan {
-                    spikes: Some(Spikes {
-                        share: 0.1,
-                        delay: Span::ZERO,
-                    }),
-                    ..default()
-                },
-                "spikes",
-            ),
-            (
-                FaultPlan {
-                    recalibration: Some(Recalibration {
-                        every: s(1.0),
-                        lasts: s(1.0),
-                    }),
-                    ..default()
-                },
-                "recalibration",
-            ),
-            (
-                FaultPlan {
-                    outages: vec![outage(1.0, 3.0), outage(2.0, 4.0)],
-                    ..default()
-                },
-                "outages",
-            ),
-            (
-                FaultPlan {
-                    outages: vec![outage(1.0, 1.0)],
-                    ..default()
-                },
-                "outages",
-            ),
-        ] {
-            assert_eq!(plan.check().unwrap_err().field, field, "{plan:?}");
+        }]
+    }
+
+    fn outage(from_s: f64, until_s: f64) -> Outage {
+        Outage {
+            from: Instant::START + Span::from_s(from_s),
+            until: Instant::START + Span::from_s(until_s),
         }
-        let sound = FaultPlan {
-            outages: vec![outage(1.0, 2.0), outage(2.0, 4.0)],
-            random_medium_errors: errors(1.0, 0),
-            medium_errors: vec![blocks(0, 1)],
-            ..default()
+    }
+
+    #[test]
+    fn each_contradiction_is_named() {
+        let errors = |share, retries| Some(RandomErrors { share, retries });
+        let field = |change: &dyn Fn(&mut FaultPlan)| {
+            let mut plan = FaultPlan::default();
+            change(&mut plan);
+            plan.check().err().map(|error| error.field)
         };
-        assert_eq!(sound.check(), Ok(()));
+        let medium_errors = field(&|plan| plan.medium_errors = blocks(5, 5));
+        assert_eq!(medium_errors.as_deref(), Some("medium_errors"));
+        let no_retry = field(&|plan| plan.recovered_errors = blocks(5, 6));
+        assert_eq!(no_retry.as_deref(), Some("retries"));
+        let no_retry = field(&|plan| plan.random_recovered_errors = errors(0.5, 0));
+        assert_eq!(no_retry.as_deref(), Some("retries"));
+        let share = field(&|plan| plan.random_medium_errors = errors(1.5, 0));
+        assert_eq!(share.as_deref(), Some("random_medium_errors"));
+        let (share, delay) = (0.1, Span::ZERO);
+        let spikes = field(&|plan| plan.spikes = Some(Spikes { share, delay }));
+        assert_eq!(spikes.as_deref(), Some("spikes"));
+        let (every, lasts) = (Span::from_s(1.0), Span::from_s(1.0));
+        let often = field(&|plan| plan.recalibration = Some(Recalibration { every, lasts }));
+        assert_eq!(often.as_deref(), Some("recalibration"));
+        for wrong in [
+            vec![outage(1.0, 1.0)],
+            vec![outage(1.0, 3.0), outage(2.0, 4.0)],
+        ] {
+            let outages = field(&|plan| plan.outages = wrong.clone());
+            assert_eq!(outages.as_deref(), Some("outages"));
+        }
+        let sound = field(&|plan| {
+            plan.outages = vec![outage(1.0, 2.0), outage(2.0, 4.0)];
+            plan.random_medium_errors = errors(1.0, 0);
+            plan.medium_errors = blocks(0, 1);
+        });
+        assert_eq!(sound, None);
     }
 
     #[test]
     fn a_bad_block_is_met_by_requests_that_hold_it() {
-        let bad = BadBlocks {
-            first: Lbn(10),
-            end: Lbn(12),
-            affected: Affected::Reads,
-            retries: 0,
+        let [bad] = blocks(10, 12)[..] else {
+            panic!("one range");
         };
         let met = |op, start, sectors| {
             bad.met_by(&Request::new(
