@@ -186,7 +186,7 @@ impl Workload {
         })
     }
 
-    /// Parses a workload from the text of a TOML file, for `disk`. `file` is the name that errors give.
+    /// Parses a workload from the text of a TOML file, for `disk`. Errors name the file `file`.
     ///
     /// # Errors
     /// As [`Self::parse`], with file and line; and what is not TOML.

@@ -58,7 +58,8 @@ fn zero_sizes() {
 #[test]
 fn zones_out_of_place() {
     assert_refused(
-        "geometry.zones[1].first_cylinder: found 2, expected at least 3, the end of the previous zone",
+        "geometry.zones[1].first_cylinder: found 2, expected at least 3, \
+         the end of the previous zone",
         |g| g.zones[1].first_cylinder = 2,
     );
     assert_refused("geometry.zones[1].first_cylinder: found 0", |g| {
@@ -226,7 +227,8 @@ fn capacity_that_differs_from_the_zones() {
     for unused in [96, u64::MAX] {
         assert_refused(
             &format!(
-                "geometry.unused_sectors: found {unused}, expected fewer than the 96 that the zones map"
+                "geometry.unused_sectors: found {unused}, expected fewer than the 96 that \
+                 the zones map"
             ),
             export(1, unused),
         );
