@@ -7,9 +7,9 @@ use crate::{code, head, table};
 
 const ABOUT: &str = "\
 The names that `--drive` and the key `drive` of a study accept. They also accept the path of your
-own [specification](../specification.md). Drives named `-calibrated` were fitted to the first half of
-a measured trace ([results](../validation.md)). `diskarm drives show NAME` prints zones, seek curve,
-buffer, overheads and the sources of the figures.";
+own [specification](../specification.md). Drives named `-calibrated` were fitted to the first half
+of a measured trace ([results](../validation.md)). `diskarm drives show NAME` prints zones, seek
+curve, buffer, overheads and the sources of the figures.";
 
 /// The page.
 pub fn page() -> String {
