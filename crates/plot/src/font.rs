@@ -40,9 +40,9 @@ pub fn is_control(c: char) -> bool {
     c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}')
 }
 
-/// Wraps a text to lines of at most a given width, stretched by [`MAX_STRETCH`]. Breaks at spaces, or
-/// within a word that is wider. Control characters become spaces. Returns at least one line unless
-/// the text is empty.
+/// Wraps a text to lines of at most a given width, stretched by [`MAX_STRETCH`]. Breaks at spaces,
+/// or within a word that is wider. Control characters become spaces. Returns at least one line
+/// unless the text is empty.
 pub fn lines(text: &str, size: f64, max: f64) -> Vec<String> {
     let max = max / MAX_STRETCH;
     let text = text.replace(|c: char| is_control(c) || c.is_whitespace(), " ");

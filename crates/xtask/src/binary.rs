@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Builds the command line in release mode; where it is.
+/// Builds the command line in release mode and returns its path.
 pub fn build() -> Result<PathBuf, String> {
     let root = crate::root();
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -16,7 +16,7 @@ pub fn build() -> Result<PathBuf, String> {
         return Err(format!("the release build failed: {built}"));
     }
     let target = std::env::var_os("CARGO_TARGET_DIR");
-    // As the build took it: from the root.
+    // Relative to the root, as in the build.
     let target = root.join(target.as_deref().map_or(Path::new("target"), Path::new));
     Ok(target.join("release").join("diskarm"))
 }

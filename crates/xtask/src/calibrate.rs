@@ -1,8 +1,8 @@
-//! `cargo xtask calibrate`: the catalogue's variants of the measured drives that are fitted to the
-//! first half of their traces.
+//! `cargo xtask calibrate`: fits the measured drives of the catalogue to the first halves of their
+//! traces.
 //!
-//! The command line does the fitting, so each variant is what its user would get. The second half
-//! stays unseen, for `cargo xtask docs` to judge.
+//! The command line does the fitting, so each variant is what a user would get. The second halves
+//! are not used; `cargo xtask docs` validates the variants on them.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -14,13 +14,13 @@ use crate::binary;
 use crate::docs::DRIVES;
 use crate::traces::{self, MEASUREMENTS};
 
-/// Where the catalogue lies, from the root of the workspace.
+/// The catalogue, from the root of the workspace.
 const CATALOGUE: &str = "crates/drives/data";
 
-/// Fits that run side by side. Each takes one core.
+/// The number of concurrent fits. Each takes one core.
 const AT_ONCE: usize = 2;
 
-/// Writes all variants; leaves them alone where the traces are absent.
+/// Writes all variants; does nothing if the traces are absent.
 pub fn run(arguments: &[String]) -> ExitCode {
     if !arguments.is_empty() {
         eprintln!("usage: cargo xtask calibrate");
@@ -28,7 +28,7 @@ pub fn run(arguments: &[String]) -> ExitCode {
     }
     let root = crate::root();
     if !root.join(MEASUREMENTS).is_dir() {
-        println!("calibrate: skipped, {MEASUREMENTS} is absent: the variants stay as they are");
+        println!("calibrate: skipped, {MEASUREMENTS} is absent");
         return ExitCode::SUCCESS;
     }
     match all(&root) {
@@ -41,10 +41,10 @@ pub fn run(arguments: &[String]) -> ExitCode {
 }
 
 fn all(root: &Path) -> Result<(), String> {
-    // Built once and before all fits: each that ends changes what the binary is built from.
+    // Built once before all fits, as each fit changes a source of the binary.
     let binary = binary::build()?;
     let left = Mutex::new(DRIVES.iter().map(|drive| drive.name));
-    // The lock ends with the call; a loop over it would hold it through a fit.
+    // Releases the lock after each call; a loop over the guard would hold it during a fit.
     let next = || left.lock().ok().and_then(|mut left| left.next());
     let work = || -> Result<(), String> {
         while let Some(drive) = next() {
@@ -58,7 +58,7 @@ fn all(root: &Path) -> Result<(), String> {
             Ok(done) => done,
             Err(panic) => std::panic::resume_unwind(panic),
         });
-        // All of them, so that one that fails does not hide another.
+        // Waits for all, so that a failure does not hide another.
         done.collect::<Vec<_>>().into_iter().collect()
     })
 }
@@ -75,11 +75,11 @@ fn fit(root: &Path, binary: &Path, drive: &str) -> Result<(), String> {
         .current_dir(root)
         .output()
         .map_err(|error| format!("{}: {error}", binary.display()))?;
-    let told = String::from_utf8_lossy(&output.stderr);
+    let messages = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        return Err(format!("{name}: {}", told.trim_end()));
+        return Err(format!("{name}: {}", messages.trim_end()));
     }
     println!("calibrate: {file}, {:.0} s", began.elapsed().as_secs_f64());
-    eprint!("{told}");
+    eprint!("{messages}");
     Ok(())
 }

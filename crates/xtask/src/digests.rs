@@ -1,9 +1,9 @@
-//! `cargo xtask digests`: the numbers that the program computes, held to the bit.
+//! `cargo xtask digests`: compares computed numbers with a record, to the bit.
 //!
 //! Runs a table of commands and the short form of every study, and compares a digest of all the
-//! numbers in each output with its record. Words are left out, so that a message may change
-//! without a new record; a change that moves numbers has to renew it (`--record`) and say so in
-//! CHANGELOG.md. Cases whose data lie in `../shared` are skipped where it is absent.
+//! numbers in each output with its record. Text is ignored, so messages may change without a
+//! new record. A change of numbers must renew it (`--record`) and be listed in CHANGELOG.md. Cases
+//! with data in `../shared` are skipped if it is absent.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -49,7 +49,7 @@ const WORKLOADS: [&str; 4] = [
     "erlang(k=4, rate=20/s) sequential(runs=8) + bursts(on=1s, off=4s, rate=100/s)",
 ];
 
-/// Something whose numbers are recorded.
+/// A command whose numbers are recorded.
 struct Case {
     name: String,
     arguments: Vec<String>,
@@ -62,7 +62,7 @@ impl Case {
     }
 }
 
-/// Compares with the record; `--record` renews it. Another argument is a program to run in place of
+/// Compares with the record; `--record` renews it. Another argument is a program to run instead of
 /// the release build.
 pub fn run(arguments: &[String]) -> ExitCode {
     let is_record = arguments.iter().any(|argument| argument == "--record");
@@ -241,7 +241,7 @@ fn traced() -> Vec<Case> {
     cases
 }
 
-/// Fits to a short trace that ships and, where it is, a measured one with no clock.
+/// Fits to a short trace that is included and, if available, measured ones without a clock.
 fn calibrations(folder: &Path) -> Vec<(String, Vec<String>)> {
     let output = folder.join("fitted.toml").display().to_string();
     let fit = |drive: &str, trace: &str| {
@@ -325,13 +325,13 @@ fn studies(
     Ok(())
 }
 
-/// A file of the reference data; `None` where it is absent.
+/// A file of the reference data; `None` if it is absent.
 fn shared(name: &str) -> Option<String> {
     let path: PathBuf = crate::root().join("../shared").join(name);
     path.is_file().then(|| format!("../shared/{name}"))
 }
 
-/// Runs the program at the root of the workspace; what it prints.
+/// Runs the program at the root of the workspace and returns its output.
 fn execute(program: &Path, arguments: &[impl AsRef<OsStr>]) -> Result<Vec<u8>, String> {
     let output = Command::new(std::path::absolute(program).map_err(|error| error.to_string())?)
         .args(arguments)

@@ -1,6 +1,6 @@
-//! Means with their intervals, as the generated pages print them.
+//! Means and confidence intervals for the generated pages.
 
-/// 0.975 quantiles of Student's t, by how many values there are: one more than the degrees of
+/// 0.975 quantiles of Student's t by number of values, which is one more than the degrees of
 /// freedom.
 const T95: [(usize, f64); 2] = [(5, 2.776_445), (20, 2.093_024)];
 
@@ -11,7 +11,7 @@ pub struct Estimate {
     pub ci95: f64,
 }
 
-/// Of five or twenty independent values; the interval of others is not a number.
+/// The estimate from five or twenty independent values; for other numbers the interval is NaN.
 pub fn estimate(values: &[f64]) -> Estimate {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn intervals_are_those_of_the_textbook() {
+    fn intervals_match_the_textbook() {
         // Deviations -2, -1, 0, 1, 2: variance 10 / 4, of the mean 0.5.
         let five = estimate(&[8.0, 9.0, 10.0, 11.0, 12.0]);
         assert_eq!(five.mean, 10.0);

@@ -13,21 +13,21 @@ mod traces;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Something that `cargo xtask` does.
+/// A subcommand of `cargo xtask`.
 struct Command {
-    /// What is typed.
+    /// Its name.
     name: &'static str,
-    /// One line for the list of commands.
+    /// A one-line summary.
     summary: &'static str,
-    /// Does it with the arguments that follow the name.
+    /// Runs it with the arguments after the name.
     run: fn(&[String]) -> ExitCode,
 }
 
-/// One line a command.
+/// All commands.
 const COMMANDS: &[Command] = &[
     Command {
         name: "tidy",
-        summary: "hold the style of the tree (--list: name the checks)",
+        summary: "check the style of the tree (--list: list the checks)",
         run: tidy::run,
     },
     Command {
@@ -47,12 +47,12 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "counts",
-        summary: "hold instructions a request against their record (--record: renew it)",
+        summary: "compare instructions per request with their record (--record: renew it)",
         run: speed::counts,
     },
     Command {
         name: "digests",
-        summary: "hold computed numbers to their record, to the bit (--record: renew it)",
+        summary: "compare computed numbers with their record, to the bit (--record: renew it)",
         run: digests::run,
     },
     Command {
@@ -62,7 +62,7 @@ const COMMANDS: &[Command] = &[
     },
 ];
 
-/// Exit status of a command line that says nothing we know.
+/// Exit status of an invalid command line.
 const USAGE: u8 = 2;
 
 /// The root of the workspace.

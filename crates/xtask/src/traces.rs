@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-/// Where they lie, from the root of the workspace.
+/// Their folder, from the root of the workspace.
 pub const MEASUREMENTS: &str = "../shared/validation";
 
 /// The trace of a drive, from the root of the workspace.
@@ -11,7 +11,7 @@ pub fn trace(drive: &str) -> String {
     format!("{MEASUREMENTS}/{drive}.csv")
 }
 
-/// The name of a drive's variant that is fitted to the first half of its trace.
+/// The name of the variant of a drive that is fitted to the first half of its trace.
 pub fn calibrated(drive: &str) -> String {
     format!("{drive}-calibrated")
 }
@@ -24,7 +24,7 @@ pub fn middle(root: &Path, drive: &str) -> Result<usize, String> {
     Ok(middle_of(&text))
 }
 
-/// Behind a header, the first half is the smaller one where the rows are odd.
+/// Half of the rows after the header, rounded down.
 fn middle_of(text: &str) -> usize {
     text.lines().skip(1).count() / 2
 }

@@ -85,8 +85,8 @@ impl<I: Notes> Notes for Window<I> {
     }
 }
 
-/// Parses a time relative to the start of a trace, exactly: a decimal number in `ns`, `us`, `ms`, `s`, `min` or
-/// `h`; `None` for anything else, and from 2^63 ns on.
+/// Parses a time relative to the start of a trace, exactly: a decimal number in `ns`, `us`, `ms`,
+/// `s`, `min` or `h`; `None` for anything else, and from 2^63 ns on.
 ///
 /// ```
 /// use diskarm_trace::adapt::parse_instant;

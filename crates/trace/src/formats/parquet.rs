@@ -32,7 +32,7 @@ use crate::time::TimeUnit;
 ///
 /// | column | type | if absent | meaning |
 /// |---|---|---|---|
-/// | `arrival_ns` | int64 | no arrivals | time since the start of the trace, in all rows or in none |
+/// | `arrival_ns` | int64 | no arrivals | time since the trace's start, in all rows or in none |
 /// | `device` | uint32, no nulls | 0 | device number in the trace |
 /// | `op` | string, no nulls | refused | `R` or `W` |
 /// | `lbn` | uint64, no nulls | refused | first block, of 512 bytes |

@@ -97,8 +97,8 @@ fn blocks_are_fitted() {
     // Half the disk; the last begins at 99 of 100 and has 8 blocks.
     let (rows, notes) = fitted(100, Fit::Scale(SectorCount(207)));
     assert_eq!(rows, [(7, 0), (3, 43), (7, 48), (9, 92)]);
-    let expected = "scaled from 207 blocks to 100; 3 requests moved, 1 of them away from the end of \
-                    a disk";
+    let expected = "scaled from 207 blocks to 100; 3 requests moved, 1 of them away from the end \
+                    of a disk";
     assert_eq!(notes, [expected]);
     let (rows, notes) = fitted(100, Fit::Fold);
     assert_eq!(rows, [(7, 0), (3, 90), (7, 0), (9, 92)]);

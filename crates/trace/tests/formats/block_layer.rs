@@ -200,8 +200,8 @@ fn processors_are_merged() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// The file of one processor is truncated, before or after its first event, or has an invalid event:
-/// all other events are read, and each error is counted.
+/// The file of one processor is truncated, before or after its first event, or has an invalid
+/// event: all other events are read, and each error is counted.
 #[test]
 fn invalid_events_affect_no_others() {
     let [issue, complete] =

@@ -140,8 +140,8 @@ fn rows_are_sorted_by_arrival() {
     assert_eq!(starts, (0..10_000).map(|row| row ^ 1).collect::<Vec<u64>>());
     assert_eq!(notes, ["5000 records reordered by arrival"]);
     let late = "0,1,512,r,9.0\n".repeat(5_000) + "0,1,512,r,8.0\n";
-    let expected = "x:5001: arrival: found \"8 s\", expected no time before 9 s, the arrival of a much \
-                    earlier record: sort the trace first";
+    let expected = "x:5001: arrival: found \"8 s\", expected no time before 9 s, the arrival of a \
+                    much earlier record: sort the trace first";
     assert_eq!(refused(late.as_bytes(), "spc"), expected);
 }
 

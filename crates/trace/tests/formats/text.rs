@@ -100,8 +100,8 @@ fn msr() {
         ),
         (
             "128166372003061630,hm,1,Read,511,33554432,1",
-            "offset_bytes: found \"511\", expected a request of at most 65536 blocks that ends below \
-             byte 2^64",
+            "offset_bytes: found \"511\", expected a request of at most 65536 blocks that ends \
+             below byte 2^64",
         ),
         (
             "128166372003061630,hm,1,Read,0,512,-1",

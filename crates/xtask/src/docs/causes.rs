@@ -1,17 +1,16 @@
-//! Why some means of the random workload differ from DiskSim's by more than the document
-//! takes without a word.
+//! Why some means of the random workload differ from those of DiskSim.
 
-/// A known cause, under whatever load the difference is flagged.
+/// A known cause, for any load.
 pub struct Cause {
-    /// The policy, as the reference data write it: such as `C-LOOK by LBN`.
+    /// The policy as in the reference data, such as `C-LOOK by LBN`.
     pub policy: &'static str,
-    /// Which of the means: `response`, `service`, `seek`, `rotational wait`.
+    /// One of the means: `response`, `service`, `seek`, `rotational wait`.
     pub quantity: &'static str,
     /// Sentences of Markdown.
     pub text: &'static str,
 }
 
-/// One entry a cause. What is flagged and not here is called unexplained.
+/// The known causes. Other flagged differences are called unexplained.
 pub const CAUSES: &[Cause] = &[
     Cause {
         policy: "SSTF by LBN",

@@ -1,4 +1,4 @@
-//! Of the section on halves: what a calibration changed.
+//! Part of the section on halves: what a calibration changed.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{model, table};
 use crate::traces::calibrated;
 
-/// What `diskarm drives show --json` prints, as far as a trace can tell it.
+/// The output of `diskarm drives show --json`, as far as a trace determines it.
 #[derive(Deserialize)]
 struct Sheet {
     geometry: Map<String, Value>,
@@ -38,10 +38,10 @@ impl Sheet {
     }
 }
 
-/// Keys that say in other words what another one says.
-const TWICE: [&str; 2] = ["revolution_ms", "write_seek_curve_of_its_own"];
+/// Keys that repeat the information of another key.
+const REDUNDANT: [&str; 2] = ["revolution_ms", "write_seek_curve_of_its_own"];
 
-/// A table of what differs between a drive's set as given and its fitted variant.
+/// A table of the differences between a drive's parameter set as given and its fitted variant.
 pub fn of_drive(root: &Path, drive: &str) -> Result<String, String> {
     let sheet = |name: &str| model::run::<Sheet>(root, &["drives", "show", name]);
     let (given, fitted) = (sheet(drive)?, sheet(&calibrated(drive))?);
@@ -58,8 +58,8 @@ fn changed(given: &Sheet, fitted: &Sheet) -> Vec<Vec<String>> {
     for ((section, was), (_, is)) in given.sections().into_iter().zip(fitted.sections()) {
         for (key, value) in was {
             let other = is.get(key).unwrap_or(&Value::Null);
-            let [was, is] = [value, other].map(written);
-            if was != is && !TWICE.contains(&key.as_str()) {
+            let [was, is] = [value, other].map(rounded);
+            if was != is && !REDUNDANT.contains(&key.as_str()) {
                 rows.push(vec![format!("`{section}.{key}`"), was, is]);
             }
         }
@@ -67,8 +67,8 @@ fn changed(given: &Sheet, fitted: &Sheet) -> Vec<Vec<String>> {
     rows
 }
 
-/// A tenth of a microsecond, or of a thousandth, is less than any trace tells.
-fn written(value: &Value) -> String {
+/// Rounds to a tenth of a microsecond or a thousandth, which is finer than any trace.
+fn rounded(value: &Value) -> String {
     match value {
         Value::Number(number) if number.is_f64() => {
             let number = number.as_f64().unwrap_or_default();
@@ -79,7 +79,7 @@ fn written(value: &Value) -> String {
     }
 }
 
-/// The curves have no key each: the greatest changes say how far they moved.
+/// The curves are summarised by their largest changes.
 fn seeks(given: &Sheet, fitted: &Sheet) -> String {
     let [reads, writes] = [|p: &Point| p.read_ms, |p: &Point| p.write_ms].map(|of| {
         let pairs = given.seek.iter().zip(&fitted.seek);
@@ -91,13 +91,13 @@ fn seeks(given: &Sheet, fitted: &Sheet) -> String {
     )
 }
 
-/// From the greatest decrease to the greatest increase, in milliseconds, each with its distance.
+/// From the largest decrease to the largest increase, in milliseconds, each with its distance.
 fn range(changes: impl Iterator<Item = (u32, f64)>) -> String {
     let all: Vec<(u32, f64)> = changes.collect();
     let by_change = |a: &&(u32, f64), b: &&(u32, f64)| a.1.total_cmp(&b.1);
     match (all.iter().min_by(by_change), all.iter().max_by(by_change)) {
-        (Some((short, least)), Some((long, most))) => {
-            format!("{least:+.2} ms (at {short}) to {most:+.2} ms (at {long})")
+        (Some((short, min)), Some((long, max))) => {
+            format!("{min:+.2} ms (at {short}) to {max:+.2} ms (at {long})")
         }
         _ => "no distance".to_owned(),
     }
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_differs_is_listed_and_once() {
+    fn only_differences_are_listed() {
         let (was, is) = (sheet(1.0, true, [1.0, 5.0]), sheet(1.25, false, [1.5, 4.0]));
         let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
         let expected = [
@@ -133,7 +133,7 @@ mod tests {
             row(["`bus.hold_read`", "true", "false"]),
         ];
         assert_eq!(changed(&was, &is), expected);
-        // Below what is shown, nothing has changed.
+        // Differences below the rounding are not listed.
         let alike = sheet(1.000_04, true, [1.0, 5.0]);
         assert!(changed(&was, &alike).is_empty());
         let reads = "before reads\n-1.00 ms (at 9) to +0.50 ms (at 1);";

@@ -1,25 +1,25 @@
-//! The measured drives: what is asked of their models, and what is known of the rest.
+//! The measured drives: the bounds of their models, and what is known about the differences.
 
 use super::single::Bound;
 
 /// A measured drive of `../shared/validation`.
 pub struct Drive {
-    /// In the catalogue, and its file.
+    /// Its name in the catalogue and of its file.
     pub name: &'static str,
     /// The demerit that its model must not exceed.
     pub bound_us: f64,
     /// The demerit of DiskSim 4.0 on the same rows.
     pub disksim_us: f64,
-    /// Whether that is a published figure, not one of the 64-bit port's runs.
+    /// Whether that is a published figure, not a run of the 64-bit port.
     pub published: bool,
-    /// What was tried to come closer, and what remains; paragraphs of Markdown.
+    /// What was improved, and what remains; paragraphs of Markdown.
     pub remains: &'static str,
-    /// The demerit on the second half that a fit to the first must not exceed.
+    /// The demerit on the second half that a fit to the first half must not exceed.
     pub half_bound_us: f64,
-    /// What is asked of predictions of single requests, where the trace's clock is unbroken.
+    /// The bound of predictions of single requests, if the trace's clock is unbroken.
     pub single: Option<Bound>,
-    /// What in the drive makes it differ from its set; paragraphs of Markdown. The numbers were
-    /// read off the traces, completions held against the angle of the last sector.
+    /// Why the drive differs from its parameter set; paragraphs of Markdown. The numbers come from
+    /// the traces, by comparing completions with the angle of the last sector.
     pub cause: &'static str,
 }
 

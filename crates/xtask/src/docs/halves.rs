@@ -1,5 +1,5 @@
-//! The section on halves: the measured drives as given and as fitted to the first half of their
-//! traces, judged on the second.
+//! The section on halves: the measured drives as given and fitted to the first halves of their
+//! traces, compared on the second halves.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::measured::verdict;
 use super::{changes, model, reference, single, table};
 use crate::traces::{MEASUREMENTS, calibrated, middle, trace};
 
-/// What `diskarm validate --json` prints, as far as it is shown.
+/// The output of `diskarm validate --json`, as far as it is shown.
 #[derive(Deserialize)]
 struct Report {
     requests: u64,
@@ -21,7 +21,7 @@ struct Report {
     floor_phase_ms: f64,
 }
 
-/// Of each drive, in the document's order; writes the plots.
+/// The section, with all drives in order; writes the plots.
 pub fn section(root: &Path) -> Result<String, String> {
     let mut demerits = Vec::new();
     let mut predicted = Vec::new();
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_judges_the_calibrated_variant() {
+    fn a_row_compares_the_calibrated_variant_with_its_bound() {
         let report = |demerit_ms: f64| Report {
             requests: 7,
             measured_mean_ms: 5.0,

@@ -8,7 +8,7 @@ use super::drives::{DRIVES, Drive};
 use super::{PLOTS, model, table};
 use crate::traces::{MEASUREMENTS, trace};
 
-/// What `diskarm validate --json` prints, as far as it is shown.
+/// The output of `diskarm validate --json`, as far as it is shown.
 #[derive(Deserialize)]
 struct Report {
     #[serde(flatten)]
@@ -54,7 +54,7 @@ struct Class {
     demerit_ms: f64,
 }
 
-/// Of each drive, in the document's order; writes the plots.
+/// The section, with all drives in order; writes the plots.
 pub fn section(root: &Path) -> Result<String, String> {
     let mut reports = Vec::new();
     for drive in &DRIVES {
@@ -219,7 +219,7 @@ before to the first of this one:
     )
 }
 
-/// From the first to the last that is within.
+/// The first and last value of a range.
 fn range(from: Option<u64>, end: Option<u64>) -> String {
     let from = from.unwrap_or(0);
     match end {
@@ -257,20 +257,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bound_that_is_met_exactly_is_met() {
+    fn a_bound_can_be_met_exactly() {
         assert_eq!(verdict(0.34, 0.34), "within the bound");
         assert_eq!(verdict(0.425, 0.34), "**missed by 0.085**");
     }
 
     #[test]
-    fn ranges_name_what_is_within() {
+    fn ranges_show_first_and_last() {
         assert_eq!(range(Some(0), Some(1)), "0");
         assert_eq!(range(Some(5), Some(9)), "5 to 8");
         assert_eq!(range(Some(65), None), "65 or more");
     }
 
     #[test]
-    fn figures_keep_the_digits_that_are_known() {
+    fn numbers_keep_their_known_digits() {
         assert_eq!(shortest(0.083), "0.083");
         assert_eq!(shortest(0.0929), "0.0929");
         assert_eq!(shortest(0.3410), "0.341");

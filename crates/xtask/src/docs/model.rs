@@ -1,4 +1,4 @@
-//! The command line, run for its figures.
+//! Runs the command line for its results.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,8 +18,8 @@ pub fn run<T: DeserializeOwned>(root: &Path, arguments: &[&str]) -> Result<T, St
         .output()
         .map_err(|error| format!("diskarm {shown}: {error}"))?;
     if !output.status.success() {
-        let told = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("diskarm {shown}: {}", told.trim_end()));
+        let message = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("diskarm {shown}: {}", message.trim_end()));
     }
     serde_json::from_slice(&output.stdout).map_err(|error| format!("diskarm {shown}: {error}"))
 }

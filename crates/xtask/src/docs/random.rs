@@ -1,4 +1,4 @@
-//! The section on the uniformly random workload, beside a reference simulator.
+//! The section on the uniformly random workload, compared with a reference simulator.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -32,7 +32,7 @@ const QUANTITIES: [&str; 4] = ["response", "service", "seek", "rotational wait"]
 /// A difference above this, in percent, is flagged.
 const FLAGGED_PERCENT: f64 = 3.0;
 
-/// What `diskarm simulate --json` prints, as far as it is shown.
+/// The output of `diskarm simulate --json`, as far as it is shown.
 #[derive(Deserialize)]
 struct Report {
     response_ms: Mean,
@@ -52,13 +52,13 @@ struct Service {
     rotation: f64,
 }
 
-/// A reference run and ours beside it.
+/// A reference run and ours.
 struct Cell {
     run: Run,
     ours: [Estimate; QUANTITIES.len()],
 }
 
-/// Compares all runs of the reference data that have a policy of ours.
+/// Compares all runs of the reference data with one of our policies.
 pub fn section(root: &Path) -> Result<String, String> {
     let names = POLICIES.map(|(name, _)| name);
     let mut cells = Vec::new();
@@ -72,7 +72,7 @@ pub fn section(root: &Path) -> Result<String, String> {
     Ok(format!("{}\n{tables}{}", heading(), causes(&cells)))
 }
 
-/// Load by load as they come, each in the order of [`POLICIES`].
+/// Sorts by load, in order of first appearance, then in the order of [`POLICIES`].
 fn in_order(mut runs: Vec<Run>) -> Vec<Run> {
     let mut loads: Vec<String> = Vec::new();
     for run in &runs {
@@ -118,7 +118,7 @@ fn simulate(root: &Path, run: &Run) -> Result<[Estimate; QUANTITIES.len()], Stri
             response_ms,
             service_ms,
         } = report;
-        // DiskSim counts as seek what is apart here: head switches and the settling of writes.
+        // DiskSim includes head switches and write settling in seek, which are separate here.
         let seek_ms = service_ms.seek + service_ms.settle;
         let found = [
             response_ms.mean,
@@ -172,7 +172,7 @@ fn of_quantity(quantity: usize, cells: &[Cell]) -> String {
     let rows = cells.iter().map(|cell| {
         let ours = cell.ours[quantity];
         let theirs = cell.run.means_ms[quantity];
-        // An interval was found for the response only.
+        // Only the response has an interval.
         let ci95 = cell.run.ci95_ms.filter(|_| quantity == 0);
         let theirs = match ci95 {
             Some(ci95) => format!("{theirs:.3} ± {ci95:.2}"),
@@ -200,7 +200,7 @@ fn of_quantity(quantity: usize, cells: &[Cell]) -> String {
     )
 }
 
-/// A paragraph for each policy and mean that is flagged under some load.
+/// An entry for each policy and mean that is flagged under some load.
 fn causes(cells: &[Cell]) -> String {
     let mut text = String::new();
     for (policy, _) in POLICIES {
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn differences_are_flagged_beyond_three_percent_and_unexplained_ones_say_so() {
+    fn differences_over_three_percent_are_flagged() {
         let cell = |ours_ms: f64| Cell {
             run: Run {
                 load: Load::Closed("64".to_owned()),

@@ -1,4 +1,4 @@
-//! The reference simulator's figures on the random workload, from `../shared/reference`.
+//! The results of the reference simulator on the random workload, from `../shared/reference`.
 
 use std::path::Path;
 
@@ -8,22 +8,22 @@ use super::{REFERENCE, read};
 pub struct Run {
     /// Poisson arrivals or a fixed number outstanding.
     pub load: Load,
-    /// The same, as the data write it.
+    /// The same, as in the data.
     pub load_name: String,
-    /// As the data write it.
+    /// As in the data.
     pub policy: String,
     /// Mean response, service, seek and rotational wait.
     pub means_ms: [f64; 4],
-    /// Half width of the 95 % confidence interval of the mean response, where that was found.
+    /// Half width of the 95 % confidence interval of the mean response, if known.
     pub ci95_ms: Option<f64>,
 }
 
-/// What keeps the drive busy.
+/// The load on the drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Load {
-    /// Poisson arrivals, on average this many milliseconds apart (as written).
+    /// Poisson arrivals with this mean distance in milliseconds (as text).
     Open(String),
-    /// This many requests outstanding (as written).
+    /// This number of requests outstanding (as text).
     Closed(String),
 }
 
@@ -35,8 +35,8 @@ const MEANS: [&str; 4] = [
     "mean_rotational_wait_ms",
 ];
 
-/// Runs of one of `policies`, in the order of the data: those without an estimate of positioning
-/// times and those with the corrected one.
+/// Runs of `policies`, in the order of the data: those without an estimate of positioning times and
+/// those with the corrected estimate.
 pub fn runs(root: &Path, policies: &[&str]) -> Result<Vec<Run>, String> {
     let file = "disksim-random-hp-c2247.csv";
     let ci_file = "disksim-random-hp-c2247-ci.csv";
@@ -77,7 +77,7 @@ fn load(workload: &str, load: &str) -> Result<Load, String> {
     }
 }
 
-/// The demerit on the second half of a measured drive's trace; `None` where it could not be run.
+/// The demerit on the second half of a measured drive's trace; `None` if it could not be run.
 pub fn second_half_ms(root: &Path, drive: &str) -> Result<Option<f64>, String> {
     let file = "disksim-demerit.csv";
     let table = Table::parse(file, &read(root, REFERENCE, file)?)?;
@@ -98,7 +98,7 @@ fn half_width(widths: &Table, load: &str, policy: &str) -> Result<Option<f64>, S
     Ok(None)
 }
 
-/// Comma-separated values, in which quotes keep commas together.
+/// Comma-separated values with quotes.
 struct Table {
     file: &'static str,
     columns: Vec<String>,
@@ -121,16 +121,16 @@ impl Table {
     }
 
     fn cell(&self, row: usize, column: &str) -> Result<&str, String> {
-        let place = self.columns.iter().position(|name| name == column);
-        let place = place.ok_or(format!("{}: no column {column}", self.file))?;
-        Ok(&self.rows[row][place])
+        let index = self.columns.iter().position(|name| name == column);
+        let index = index.ok_or(format!("{}: no column {column}", self.file))?;
+        Ok(&self.rows[row][index])
     }
 
     fn number(&self, row: usize, column: &str) -> Result<f64, String> {
         let cell = self.cell(row, column)?;
         let line = row + 2;
         cell.parse()
-            .map_err(|_| format!("{}:{line}: {column}: {cell:?} is no number", self.file))
+            .map_err(|_| format!("{}:{line}: {column}: {cell:?} is not a number", self.file))
     }
 }
 
@@ -156,12 +156,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quotes_keep_commas_together() {
+    fn commas_in_quotes_do_not_separate() {
         assert_eq!(fields("a,\"b, c\",,d"), ["a", "b, c", "", "d"]);
     }
 
     #[test]
-    fn loads_are_read_and_others_refused() {
+    fn unknown_loads_are_refused() {
         let open = load("open", "exponential, mean 31.2 ms");
         assert_eq!(open, Ok(Load::Open("31.2".to_owned())));
         let closed = load("closed", "64 outstanding");
@@ -170,14 +170,14 @@ mod tests {
     }
 
     #[test]
-    fn broken_tables_are_told_by_line() {
+    fn errors_in_tables_name_the_line() {
         let short = Table::parse("x.csv", "a,b\n1,2\n3\n").map(|_| ());
         assert_eq!(short, Err("x.csv:3: not 2 fields".to_owned()));
         let table = Table::parse("x.csv", "a,b\n1,x\n").unwrap();
         assert_eq!(table.number(0, "a"), Ok(1.0));
         assert_eq!(
             table.number(0, "b"),
-            Err("x.csv:2: b: \"x\" is no number".to_owned())
+            Err("x.csv:2: b: \"x\" is not a number".to_owned())
         );
         assert_eq!(table.cell(0, "c"), Err("x.csv: no column c".to_owned()));
     }

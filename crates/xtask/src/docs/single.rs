@@ -1,4 +1,4 @@
-//! Of the section on halves: predictions of single requests.
+//! Part of the section on halves: predictions of single requests.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::drives::Drive;
 use super::{PLOTS, model, table};
 use crate::traces::{calibrated, middle, trace};
 
-/// What `diskarm validate --locked --json` prints, as far as it is shown.
+/// The output of `diskarm validate --locked --json`, as far as it is shown.
 #[derive(Deserialize)]
 pub struct Report {
     phase_concentration: Option<f64>,
@@ -58,7 +58,7 @@ impl Predicted {
     }
 }
 
-/// Predicts; draws where the trace has a clock.
+/// Predicts, and plots the errors if the trace has a clock.
 pub fn of(root: &Path, drive: &'static Drive) -> Result<Predicted, String> {
     let trace = trace(drive.name);
     let rows = format!("{}..", middle(root, drive.name)?);
@@ -72,9 +72,9 @@ pub fn of(root: &Path, drive: &'static Drive) -> Result<Predicted, String> {
     };
     let given = with(drive.name, &[])?;
     let plot = format!("{PLOTS}/{}", plot_of(drive));
-    let drawn = ["--plot", &plot];
+    let with_plot = ["--plot", &plot];
     let also = if given.clock.as_deref() == Some("unbroken") {
-        &drawn[..]
+        &with_plot[..]
     } else {
         &[]
     };
@@ -101,7 +101,7 @@ const HEAD: [&str; 9] = [
     "verdict",
 ];
 
-/// All drives: those with a clock, then the others.
+/// The section: drives with a clock, then the others.
 pub fn section(all: &[Predicted]) -> String {
     let (clocked, others): (Vec<_>, Vec<_>) = all.iter().partition(|one| one.has_clock());
     let rows = |of: &[&Predicted]| of.iter().flat_map(|one| rows(one)).collect::<Vec<_>>();
@@ -159,7 +159,7 @@ fn rows(one: &Predicted) -> [Vec<String>; 3] {
         cells
     };
     let nothing = || [String::new(), String::new()];
-    let asked = drive.single.as_ref().map_or_else(nothing, |bound| {
+    let required = drive.single.as_ref().map_or_else(nothing, |bound| {
         [
             format!(
                 "{:.3}, {:.3}",
@@ -182,7 +182,7 @@ fn rows(one: &Predicted) -> [Vec<String>; 3] {
             "calibrated",
             fitted.phase_concentration,
             &fitted.all.model,
-            asked,
+            required,
         ),
         row("", "trivial", None, &fitted.all.trivial, nothing()),
     ]
@@ -198,11 +198,11 @@ fn figures(accuracy: &Accuracy) -> [String; 4] {
     ]
 }
 
-/// What predictions of single requests must reach.
+/// The required accuracy of predictions of single requests.
 pub struct Bound {
-    /// At least.
+    /// The minimum.
     pub same_revolution_rate: f64,
-    /// At most.
+    /// The maximum.
     pub median_abs_error_ms: f64,
 }
 
@@ -229,7 +229,7 @@ fn verdict(bound: &Bound, found: &Accuracy) -> String {
     }
 }
 
-/// A drive's errors, drawn and by class; nothing without a clock.
+/// A drive's errors, as a plot and by class; nothing without a clock.
 pub fn of_drive(one: &Predicted) -> String {
     if !one.has_clock() {
         return String::new();
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_that_are_met_exactly_are_met_and_each_miss_is_named() {
+    fn bounds_can_be_met_exactly_and_each_miss_is_named() {
         let bound = Bound {
             same_revolution_rate: 0.985,
             median_abs_error_ms: 0.04,
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_without_a_value_are_left_empty() {
+    fn missing_values_are_empty() {
         assert_eq!(
             figures(&accuracy(0.98344, None)),
             ["0.9834", "", "", "0.5000"]
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_listed_in_words() {
+    fn names_are_joined_with_and() {
         assert_eq!(listed(&["a", "b", "c"]), "a, b\nand c");
         assert_eq!(listed(&["a"]), "a");
     }

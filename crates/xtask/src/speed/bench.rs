@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: the performance table, printed and never asserted.
+//! `cargo xtask bench`: prints the performance table, without checking it.
 
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use super::simulate;
 use super::{
-    CASES, Case, DECISIONS, DRAWN, DRAWN_TARGET_MREQ_PER_S, Drawn, Programs, WITHOUT_DECISION,
-    build, counts, draw,
+    CASES, Case, DECISIONS, GENERATED, GENERATED_TARGET_MREQ_PER_S, Generated, Programs,
+    WITHOUT_DECISION, build, counts, generate,
 };
 
 /// Requests of a timed run.
 const REQUESTS: u64 = 250_000;
 
-/// Timed runs of a case; the table gives the median, for machines are shared.
+/// Timed runs of a case; the table has the median, because machines are shared.
 const RUNS: usize = 5;
 
-/// Requests of the run that shows that memory stays flat.
+/// Requests of the run that shows that memory use is constant.
 const MANY_REQUESTS: u64 = 100_000_000;
 
 /// Prints the table.
@@ -62,11 +62,11 @@ fn table() -> Result<(), String> {
         );
     }
     growth(&counted);
-    drawn(&programs)?;
+    generated(&programs)?;
     read(&programs)?;
     let peak = peak_kib(binary)?;
     println!(
-        "\n{MANY_REQUESTS} requests, {}: {peak} KiB at most",
+        "\n{MANY_REQUESTS} requests, {}: at most {peak} KiB",
         CASES[0].name
     );
     Ok(())
@@ -76,8 +76,8 @@ fn or_dash(cell: Option<impl ToString>) -> String {
     cell.map_or("-".to_owned(), |cell| cell.to_string())
 }
 
-/// Prints how many instructions a decision takes with so many requests to choose from: what a
-/// request takes more than where there is nothing to decide.
+/// Prints the instructions per decision for several queue lengths: what a request takes more than
+/// without decisions.
 fn growth(counted: &[(&str, u64)]) {
     let count = |name: &str| {
         counted
@@ -100,27 +100,28 @@ fn growth(counted: &[(&str, u64)]) {
     }
 }
 
-/// Prints the part of the table on requests that are drawn and not served.
-fn drawn(programs: &Programs) -> Result<(), String> {
-    println!("\n{DRAWN_REQUESTS} requests drawn, not served:");
-    for drawn in DRAWN {
-        let speed = median(|| drawn_per_s(programs, drawn))? / 1e6;
-        let count = counts::of_drawn(programs, drawn).map_or("-".to_owned(), |n| n.to_string());
+/// Prints the part of the table about requests that are generated and not served.
+fn generated(programs: &Programs) -> Result<(), String> {
+    println!("\n{GENERATED_REQUESTS} requests generated, not served:");
+    for workload in GENERATED {
+        let speed = median(|| generated_per_s(programs, workload))? / 1e6;
+        let count =
+            counts::of_generated(programs, workload).map_or("-".to_owned(), |n| n.to_string());
         println!(
-            "{:<16} {speed:>10.2} {DRAWN_TARGET_MREQ_PER_S:>8.1} {:>18} {count:>13}",
-            drawn.name, "",
+            "{:<16} {speed:>10.2} {GENERATED_TARGET_MREQ_PER_S:>8.1} {:>18} {count:>13}",
+            workload.name, "",
         );
     }
     Ok(())
 }
 
-/// Prints the speed of every reader of traces, which the example measures itself.
+/// Prints the speed of all trace readers, measured by their example.
 fn read(programs: &Programs) -> Result<(), String> {
     let output = Command::new(&programs.readers).output();
     let output = output.map_err(|error| format!("readers: {error}"))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("readers: {}", said.trim()));
+        let message = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("readers: {}", message.trim()));
     }
     println!("\nTraces read from memory; targets 300 MB/s in text, 1000 MB/s in binary:");
     print!("{}", String::from_utf8_lossy(&output.stdout));
@@ -134,20 +135,20 @@ fn median(run: impl Fn() -> Result<f64, String>) -> Result<f64, String> {
     Ok(speeds[RUNS / 2])
 }
 
-/// Requests of a timed run that draws only: half a second of them.
-const DRAWN_REQUESTS: u64 = 10_000_000;
+/// Requests of a timed run that only generates: about half a second.
+const GENERATED_REQUESTS: u64 = 10_000_000;
 
-/// Speed as the example measures it.
-fn drawn_per_s(programs: &Programs, drawn: &Drawn) -> Result<f64, String> {
+/// The speed, as measured by the example.
+fn generated_per_s(programs: &Programs, workload: &Generated) -> Result<f64, String> {
     let mut command = Command::new(&programs.generate);
-    draw(&mut command, drawn, DRAWN_REQUESTS);
+    generate(&mut command, workload, GENERATED_REQUESTS);
     let output = command.output().map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&output.stdout);
     let speed = text.trim().parse();
-    speed.map_err(|_| format!("{}: no speed in {text:?}", drawn.name))
+    speed.map_err(|_| format!("{}: no speed in {text:?}", workload.name))
 }
 
-/// Speed as the command line itself measures it.
+/// The speed, as measured by the command line.
 fn requests_per_s(binary: &Path, case: &Case) -> Result<f64, String> {
     let mut command = Command::new(binary);
     simulate(&mut command, case, REQUESTS);
@@ -159,7 +160,7 @@ fn requests_per_s(binary: &Path, case: &Case) -> Result<f64, String> {
         .ok_or_else(|| format!("{}: no requests_per_wall_s", case.name))
 }
 
-/// The largest resident set of a very long run, read while it lasts (Linux).
+/// The peak memory of a very long run, polled while it runs (Linux).
 fn peak_kib(binary: &Path) -> Result<u64, String> {
     let mut command = Command::new(binary);
     simulate(&mut command, &CASES[0], MANY_REQUESTS);

@@ -1,23 +1,23 @@
-//! `cargo xtask counts`: instructions a request, held against recorded values.
+//! `cargo xtask counts`: compares instructions per request with recorded values.
 //!
-//! Callgrind counts the same program and input the same on any machine of one architecture, so
-//! that unlike a time a count can fail a build.
+//! For the same program and input, Callgrind gives the same count on all machines of an
+//! architecture, so, unlike a time, a count can fail a build.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use super::{CASES, Case, DRAWN, Drawn, Programs, READ, Read, build, draw, simulate};
+use super::{CASES, Case, GENERATED, Generated, Programs, READ, Read, build, generate, simulate};
 
-/// The recorded values, beside this crate's manifest.
+/// The recorded values, next to this crate's manifest.
 const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/counts.toml");
 
-/// A count may exceed its record by this much, because compilers differ a little.
+/// A count may exceed its record by this much, because compilers differ slightly.
 const SLACK_PERCENT: u64 = 5;
 
-/// Two lengths of a run; their difference leaves start-up out.
+/// Two lengths of a run; their difference excludes start-up.
 const REQUESTS: [u64; 2] = [10_000, 40_000];
 
-/// Counts all cases; `--record` writes the counts down instead of comparing.
+/// Counts all cases; `--record` writes the counts instead of comparing.
 pub fn run(arguments: &[String]) -> ExitCode {
     let record = match arguments {
         [] => false,
@@ -43,7 +43,7 @@ pub fn run(arguments: &[String]) -> ExitCode {
 
 fn write() -> Result<bool, String> {
     let mut text = String::from(
-        "# Instructions a request, measured by `cargo xtask counts --record` (callgrind,\n\
+        "# Instructions per request, measured by `cargo xtask counts --record` (callgrind,\n\
          # x86-64, release build). `cargo xtask counts` fails above these plus 5 %.\n",
     );
     for (name, count) in all()? {
@@ -66,47 +66,47 @@ fn compare() -> Result<bool, String> {
             .and_then(|value| value.get_ref().as_integer())
             .and_then(|value| value.as_str().parse::<u64>().ok())
             .ok_or_else(|| format!("{RECORD}: no count of {name}"))?;
-        let most = recorded * (100 + SLACK_PERCENT) / 100;
-        let verdict = if count <= most { "ok" } else { "TOO MANY" };
-        within &= count <= most;
+        let max = recorded * (100 + SLACK_PERCENT) / 100;
+        let verdict = if count <= max { "ok" } else { "TOO MANY" };
+        within &= count <= max;
         println!(
-            "counts: {name:<16} {count:>6} instructions a request, recorded {recorded}, \
-             at most {most}: {verdict}",
+            "counts: {name:<16} {count:>6} instructions per request, recorded {recorded}, \
+             at most {max}: {verdict}",
         );
     }
     Ok(within)
 }
 
-/// The counts of all that is measured, in the order of the tables.
+/// The counts of all cases, in the order of the tables.
 fn all() -> Result<Vec<(&'static str, u64)>, String> {
     let programs = build()?;
     let cases = CASES
         .iter()
         .map(|case| Ok((case.name, of_case(&programs, case)?)));
-    let drawn = DRAWN
+    let generated = GENERATED
         .iter()
-        .map(|drawn| Ok((drawn.name, of_drawn(&programs, drawn)?)));
+        .map(|workload| Ok((workload.name, of_generated(&programs, workload)?)));
     let read = READ
         .iter()
         .map(|read| Ok((read.name, of_read(&programs, read)?)));
-    cases.chain(drawn).chain(read).collect()
+    cases.chain(generated).chain(read).collect()
 }
 
-/// Instructions a request of `case`.
+/// Instructions per request of `case`.
 pub(super) fn of_case(programs: &Programs, case: &Case) -> Result<u64, String> {
     count(&programs.diskarm, case.name, |command, requests| {
         simulate(command, case, requests);
     })
 }
 
-/// Instructions a request that is drawn.
-pub(super) fn of_drawn(programs: &Programs, drawn: &Drawn) -> Result<u64, String> {
-    count(&programs.generate, drawn.name, |command, requests| {
-        draw(command, drawn, requests);
+/// Instructions per generated request.
+pub(super) fn of_generated(programs: &Programs, workload: &Generated) -> Result<u64, String> {
+    count(&programs.generate, workload.name, |command, requests| {
+        generate(command, workload, requests);
     })
 }
 
-/// Instructions a request that is read from a file.
+/// Instructions per request read from a file.
 fn of_read(programs: &Programs, read: &Read) -> Result<u64, String> {
     let folder = std::env::temp_dir().join(format!("diskarm-counts-{}", std::process::id()));
     let failed = |error: std::io::Error| format!("{}: {error}", read.name);
@@ -128,26 +128,27 @@ fn of_read(programs: &Programs, read: &Read) -> Result<u64, String> {
     counted
 }
 
-/// Instructions a request of what `say` tells `program` to do with so many.
-fn count(program: &Path, name: &str, say: impl Fn(&mut Command, u64)) -> Result<u64, String> {
+/// Instructions per request of `program`, whose arguments for a number of requests `add` adds.
+fn count(program: &Path, name: &str, add: impl Fn(&mut Command, u64)) -> Result<u64, String> {
     let collected = |requests| {
         let mut command = Command::new("valgrind");
         command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
         command.arg(program);
-        say(&mut command, requests);
+        add(&mut command, requests);
         collected(command).map_err(|error| format!("{name}: {error}"))
     };
     let [few, many] = REQUESTS;
     Ok(collected(many)?.saturating_sub(collected(few)?) / (many - few))
 }
 
-/// Instructions of a whole run under callgrind.
+/// Instructions of a run under callgrind.
 fn collected(mut command: Command) -> Result<u64, String> {
     let output = command
         .output()
         .map_err(|error| format!("valgrind: {error}"))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    said.lines()
+    let message = String::from_utf8_lossy(&output.stderr);
+    message
+        .lines()
         .find_map(|line| line.split("Collected :").nth(1)?.trim().parse().ok())
-        .ok_or_else(|| format!("valgrind counted nothing: {said}"))
+        .ok_or_else(|| format!("valgrind counted nothing: {message}"))
 }

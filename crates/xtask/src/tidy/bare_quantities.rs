@@ -1,8 +1,8 @@
-//! Bare numbers for times and places in the public API of `core`.
+//! Bare numbers for times and addresses in the public API of `core`.
 //!
-//! A float is bare when the name that carries it says no unit: the name of the parameter, field
-//! or constant, or of the function that returns it. Integers count things as well, so one is
-//! bare only when its name says a time or a block and no unit.
+//! A float is bare if its name has no unit: the name of the parameter, field or constant, or of the
+//! function that returns it. Integers also count things, so an integer is bare only if its name is
+//! that of a time or a block, without a unit.
 
 use syn::visit::{self, Visit};
 use syn::{Fields, FnArg, Ident, Pat, ReturnType, Type, Visibility};
@@ -12,11 +12,11 @@ use super::{Check, Finding};
 
 pub const CHECK: Check = Check {
     name: "bare-quantities",
-    summary: "a bare number in core's public API carries its unit in its name",
+    summary: "numbers in core's public API have a unit in their name",
     run,
 };
 
-/// Last words of a name that say what one of the number is. A `2` behind one is its square.
+/// Last words of a name that are a unit. A `2` after one means its square.
 const UNITS: &[&str] = &[
     // Times and rates.
     "ns",
@@ -25,7 +25,7 @@ const UNITS: &[&str] = &[
     "s",
     "hz",
     "rpm",
-    // Places and sizes.
+    // Addresses and sizes.
     "sectors",
     "tracks",
     "cylinders",
@@ -33,7 +33,7 @@ const UNITS: &[&str] = &[
     "bytes",
     "kib",
     "mib",
-    // Numbers of things, and pure numbers.
+    // Counts and dimensionless numbers.
     "number",
     "count",
     "requests",
@@ -51,10 +51,10 @@ const UNITS: &[&str] = &[
     "watermark",
 ];
 
-/// Words that may follow a unit, beside a percentile such as `p99`.
+/// Words that may follow a unit, as may a percentile such as `p99`.
 const STATISTICS: &[&str] = &["mean", "min", "max", "sum", "std"];
 
-/// Last words of a name that say a time or a block, for which there is a type.
+/// Last words of a name for times and blocks, which have types.
 const TYPED: &[&str] = &[
     "time", "delay", "wait", "latency", "duration", "deadline", "instant", "now", "lbn",
 ];
@@ -77,7 +77,7 @@ fn run(tree: &Tree) -> Vec<Finding> {
 }
 
 /// Whether `name` ends in a unit: `seek_ms`, `response_us_p99`, `requests_per_s`.
-fn says_unit(name: &str) -> bool {
+fn has_unit(name: &str) -> bool {
     let mut words: Vec<&str> = name.split('_').collect();
     while let Some(last) = words.last()
         && words.len() > 1
@@ -99,7 +99,7 @@ fn is_statistic(word: &str) -> bool {
     STATISTICS.contains(&word) || percentile.is_some()
 }
 
-/// `ReadRate` as `read_rate`, and `READ_RATE` too.
+/// Converts `ReadRate` and `READ_RATE` to `read_rate`.
 fn snake(name: &Ident) -> String {
     let name = name.to_string();
     if !name.chars().any(char::is_lowercase) {
@@ -130,7 +130,7 @@ impl<'ast> Visit<'ast> for Numbers {
     }
 }
 
-/// Walks public items; bodies and tests are no API.
+/// Visits public items, without bodies and tests.
 struct Api<'a> {
     path: &'a str,
     findings: &'a mut Vec<Finding>,
@@ -145,10 +145,10 @@ impl Api<'_> {
             .split('_')
             .next_back()
             .is_some_and(|word| TYPED.contains(&word));
-        let message = if numbers.has_float && !says_unit(&snake) {
-            format!("`{name}` is a bare float: take a type of `units` or end the name in a unit")
+        let message = if numbers.has_float && !has_unit(&snake) {
+            format!("`{name}` is a bare float: use a type of `units`, or end the name with a unit")
         } else if numbers.has_integer && is_typed {
-            format!("`{name}` is a bare integer: take `Instant`, `Span` or `Lbn`")
+            format!("`{name}` is a bare integer: use `Instant`, `Span` or `Lbn`")
         } else {
             return;
         };
@@ -169,14 +169,14 @@ impl Api<'_> {
         }
     }
 
-    /// The fields of a struct, or of a variant, whose fields are as public as its enum and
-    /// whose name stands for those without one.
+    /// The fields of a struct, or of a variant: those are as public as its enum, and its name is
+    /// used for fields without one.
     fn fields(&mut self, fields: &Fields, variant: Option<&Ident>) {
         for field in fields {
             if variant.is_none() && !is_public(&field.vis) {
                 continue;
             }
-            // The one field of a tuple struct is its unit: that is what a newtype is.
+            // The name of a newtype is the unit of its field.
             if let Some(name) = field.ident.as_ref().or(variant) {
                 self.value(name, &field.ty);
             }
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn bad() {
+    fn bare_numbers_are_found() {
         for text in [
             "pub fn f(seek: f64) {}",
             "pub fn seek(&self) -> Option<f64> { None }",
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn good() {
+    fn numbers_with_units_are_fine() {
         for text in [
             "pub fn from_ms(ms: f64) -> Self {}",
             "pub fn variance_ms2(&self) -> Option<f64> { None }",

@@ -1,4 +1,4 @@
-//! Links in documents that lead nowhere, and pages that the table of contents of the book lacks.
+//! Broken links in documents, and pages missing from the table of contents of the book.
 
 use super::markdown::{anchors, links};
 use super::tree::{File, Tree};
@@ -10,7 +10,7 @@ pub const CHECK: Check = Check {
     run,
 };
 
-/// The pages of the book, which has nothing else in it.
+/// The folder of the book; links may not leave it.
 const BOOK: &str = "docs/";
 
 const CONTENTS: &str = "docs/SUMMARY.md";
@@ -43,7 +43,7 @@ fn unlisted(tree: &Tree) -> impl Iterator<Item = Finding> {
     missing.map(|(page, _)| Finding::new(&page.path, 1, format!("{CONTENTS} does not list it")))
 }
 
-/// What is wrong with a link from `file` to `target`.
+/// The problem of a link from `file` to `target`.
 fn wrong(tree: &Tree, file: &File, target: &str) -> Option<String> {
     let (path, heading) = target.split_once('#').unwrap_or((target, ""));
     let path = match path {
@@ -55,7 +55,7 @@ fn wrong(tree: &Tree, file: &File, target: &str) -> Option<String> {
     };
     if file.path.starts_with(BOOK) && !path.starts_with(BOOK) {
         return Some(format!(
-            "`{target}` leads out of the book, in which it is dead"
+            "`{target}` leads out of the book, where it does not work"
         ));
     }
     let Some(found) = tree.files().find(|other| other.path == path) else {
@@ -67,7 +67,7 @@ fn wrong(tree: &Tree, file: &File, target: &str) -> Option<String> {
     (!has_heading).then(|| format!("{path} has no heading `#{heading}`"))
 }
 
-/// `target` from the folder of `from`; `None` where that is above the root.
+/// `target` relative to the folder of `from`; `None` if that is above the root.
 fn resolved(from: &str, target: &str) -> Option<String> {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();
@@ -90,7 +90,7 @@ mod tests {
     const PAGE: (&str, &str) = ("docs/a/page.md", "# A heading\n");
 
     #[test]
-    fn links_that_lead_nowhere_are_found() {
+    fn broken_links_are_found() {
         for (target, message) in [
             ("gone.md", "there is no docs/gone.md"),
             ("a/page.md#heading", "no heading `#heading`"),
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_the_contents_lack_are_found() {
+    fn pages_missing_from_the_contents_are_found() {
         let contents = "- [A](a/page.md)\n";
         let tree = [
             PAGE,

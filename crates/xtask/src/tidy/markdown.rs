@@ -1,15 +1,15 @@
-//! Markdown, as far as checks look into it: headings and links.
+//! Headings and links of Markdown.
 
-/// A link, and the line it stands on.
+/// A link and its line.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Link<'a> {
     /// From 1.
     pub line: usize,
-    /// As written: a path, `#` and a heading, or both.
+    /// Its text: a path, `#` and a heading, or both.
     pub target: &'a str,
 }
 
-/// Links and pictures that lead to somewhere in the tree; those with a host are left out.
+/// Links and pictures, without those to other hosts.
 pub fn links(text: &str) -> Vec<Link<'_>> {
     let mut found = Vec::new();
     for (line, words) in prose(text) {
@@ -31,7 +31,7 @@ pub fn links(text: &str) -> Vec<Link<'_>> {
     found
 }
 
-/// What links call the headings of a page: GitHub's names, which are mdBook's too.
+/// The anchors of the headings of a page, as on GitHub and in mdBook.
 pub fn anchors(text: &str) -> Vec<String> {
     let mut titles: Vec<String> = Vec::new();
     let mut found = Vec::new();
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_are_found_outside_code() {
+    fn links_in_code_are_ignored() {
         let text =
             "[a](b.md#c) `[d](e)` ![f](g.svg)\n```text\n[h](i)\n```\n[j](https://k) [l](#m)\n";
         let targets: Vec<(usize, &str)> = links(text)
@@ -88,9 +88,9 @@ mod tests {
         assert_eq!(targets, [(1, "b.md#c"), (1, "g.svg"), (5, "#m")]);
     }
 
-    /// As github.com names them.
+    /// As on github.com.
     #[test]
-    fn headings_have_names() {
+    fn anchors_of_headings() {
         let text = "# Ten lines of Rust\n## `[buffer]`\n## From a trace, to a model\n\
                     ```sh\n# no heading\n```\n#none\n## Two\n## Two\n## Two\n";
         let expected = [

@@ -1,4 +1,4 @@
-//! Documentation that lets a stranger check a scheduling policy.
+//! The documentation of scheduling policies.
 
 use syn::{Attribute, Expr, ExprLit, Item, Lit, Meta};
 
@@ -40,8 +40,8 @@ fn run(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Whether `item` makes an entry of the table: an `impl` of the trait `Rule`, wherever the trait is
-/// named from. What implements `Policy` may serve several entries.
+/// Whether `item` defines an entry of the table: an `impl` of the trait `Rule`. An `impl` of
+/// `Policy` may serve several entries.
 fn is_entry(item: &Item) -> bool {
     let Item::Impl(block) = item else {
         return false;
@@ -53,7 +53,7 @@ fn is_entry(item: &Item) -> bool {
     !is_test_only(&block.attrs) && implemented.is_some_and(|name| name.ident == "Rule")
 }
 
-/// Headings of a module's documentation; what stands in code blocks is none.
+/// Headings of a module's documentation, outside code blocks.
 fn headings(attributes: &[Attribute]) -> Vec<String> {
     let mut is_code = false;
     let mut found = Vec::new();
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn bad() {
+    fn missing_headings_are_found() {
         let path = "crates/core/src/sched/fcfs.rs";
         assert!(found(path, IMPL)[0].contains("lacks \"What it does\""));
         let none = DOC.replace("//! # Cost\n", "");
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn good() {
+    fn complete_documentation_is_fine() {
         assert!(found("crates/core/src/sched/fcfs.rs", &(DOC.to_owned() + IMPL)).is_empty());
         assert!(found("crates/core/src/sched/queue.rs", "impl Policy for X {}\n").is_empty());
         assert!(found("crates/core/src/sched.rs", IMPL).is_empty());

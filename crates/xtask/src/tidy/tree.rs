@@ -1,4 +1,4 @@
-//! The tracked files, read once, and the Rust ones parsed once.
+//! The tracked files; Rust files are parsed.
 
 use std::fs;
 use std::io;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use proc_macro2::TokenStream;
 
-/// Tracked text files, in the order of their paths.
+/// Tracked text files, sorted by path.
 pub struct Tree {
     files: Vec<File>,
 }
@@ -22,7 +22,7 @@ pub struct File {
     pub rust: Option<Rust>,
 }
 
-/// A Rust file, as far as checks look into it.
+/// A parsed Rust file.
 pub struct Rust {
     /// Its tokens, macro bodies included.
     pub tokens: TokenStream,
@@ -31,8 +31,7 @@ pub struct Rust {
 }
 
 impl Tree {
-    /// Everything that git tracks here and that is text: files deleted but not yet staged,
-    /// links and binary files are left out.
+    /// All text files that git tracks, without deleted files, symbolic links and binary files.
     pub fn tracked() -> Result<Self, String> {
         let root = git(Path::new("."), &["rev-parse", "--show-toplevel"])?;
         let root = Path::new(root.trim_end_matches('\n'));
@@ -62,7 +61,7 @@ impl Tree {
         Self { files }
     }
 
-    /// How many files there are.
+    /// The number of files.
     pub fn len(&self) -> usize {
         self.files.len()
     }
@@ -72,7 +71,7 @@ impl Tree {
         self.files.iter()
     }
 
-    /// Every Rust file that parses, with what it says.
+    /// Every Rust file that parses.
     pub fn rust(&self) -> impl Iterator<Item = (&File, &Rust)> {
         self.files.iter().filter_map(|file| {
             let rust = file.rust.as_ref()?;
@@ -80,7 +79,7 @@ impl Tree {
         })
     }
 
-    /// The Rust files of the library `crates/core`, its tests and benches left out.
+    /// The Rust files of the library `crates/core`, without its tests.
     pub fn core(&self) -> impl Iterator<Item = (&File, &Rust)> {
         self.rust()
             .filter(|(file, _)| file.path.starts_with("crates/core/src/"))
@@ -105,7 +104,7 @@ impl File {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
-    /// What follows the last dot of its name; empty when there is none.
+    /// The part of its name after the last dot; empty without a dot.
     pub fn extension(&self) -> &str {
         self.name()
             .rsplit_once('.')
@@ -127,7 +126,7 @@ impl Rust {
     }
 }
 
-/// Whether an item is compiled for tests only.
+/// Whether an item is compiled only for tests.
 pub fn is_test_only(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("cfg")
@@ -144,11 +143,11 @@ fn git(place: &Path, arguments: &[&str]) -> Result<String, String> {
         .args(arguments)
         .output()
         .map_err(|error| format!("cannot run git: {error}"))?;
-    let said = String::from_utf8(output.stdout);
-    match said {
-        Ok(said) if output.status.success() => Ok(said),
+    let text = String::from_utf8(output.stdout);
+    match text {
+        Ok(text) if output.status.success() => Ok(text),
         Ok(_) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
-        Err(_) => Err("git names a path that is not UTF-8".to_owned()),
+        Err(_) => Err("git lists a path that is not UTF-8".to_owned()),
     }
 }
 
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn this_very_file_is_tracked_and_parses() {
+    fn this_file_is_tracked_and_parses() {
         let tree = Tree::tracked().expect("the tests run inside the work tree");
         let here = tree
             .rust()
