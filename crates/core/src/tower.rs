@@ -1,9 +1,10 @@
 //! Devices whose types are known only when the program runs.
 //!
-//! The type of a host queue in front of a drive is `Host<Drive>`, and the compiler builds each policy
-//! for it. A tower of devices that somebody wrote in a study or on a command line has no such type:
-//! it is a [`BoxedDevice`], which holds any [`Tier`], and policies for it reach positions through
-//! [`Positions`]. Some devices know no positions. [`queue`] refuses a policy that needs them.
+//! The type of a host queue in front of a drive is `Host<Drive>`, and the compiler builds each
+//! policy for it. A tower of devices that somebody wrote in a study or on a command line has no
+//! such type: it is a [`BoxedDevice`], which holds any [`Tier`], and policies for it reach
+//! positions through [`Positions`]. Some devices know no positions. [`queue`] refuses a policy that
+//! needs them.
 
 use std::fmt;
 

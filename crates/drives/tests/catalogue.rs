@@ -165,8 +165,8 @@ fn zones_add_up_to_the_capacity() {
     assert_eq!(tried, 10);
 }
 
-/// A trace determines neither how large a drive is nor where its blocks lie, and a spindle does not turn
-/// a thousandth faster than its specification says.
+/// A trace determines neither how large a drive is nor where its blocks lie, and a spindle does not
+/// turn a thousandth faster than its specification says.
 #[test]
 fn fitted_variants_differ_in_what_a_trace_tells_only() {
     let mut variants = 0;
