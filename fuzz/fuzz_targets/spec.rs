@@ -1,29 +1,29 @@
-//! Any text is a drive specification or an error; a specification whose layout is sound is a
-//! drive that serves requests.
+//! Any text is a drive specification or an error; a drive with a valid layout serves requests.
 
 #![no_main]
 
 use std::sync::Arc;
 
-use diskarm_core::drive::{Device, Drive};
+use diskarm_core::device::Device;
+use diskarm_core::drive::Drive;
 use diskarm_core::geometry::Layout;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::spec;
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount};
 use libfuzzer_sys::fuzz_target;
 
-/// Larger drives are sound too, but tables of their seek times take the time of thousands of
+/// Larger drives are valid too, but the tables of their seek times take as long as thousands of
 /// small ones.
-const MOST_CYLINDERS: u32 = 10_000;
-/// Requests larger than a segment are followed sector by sector.
-const MOST_SECTORS: u64 = 1_000;
+const MAX_CYLINDERS: u32 = 10_000;
+/// Requests larger than a segment are simulated sector by sector.
+const MAX_SECTORS: u64 = 1_000;
 
 fuzz_target!(|text: &str| {
     let Ok(spec) = spec::parse(text, "fuzz.toml") else {
         return;
     };
     let geometry = &spec.geometry;
-    if geometry.cylinders > MOST_CYLINDERS || geometry.grown_defects.count > 1_000 {
+    if geometry.cylinders > MAX_CYLINDERS || geometry.grown_defects.count > 1_000 {
         return;
     }
     let Ok(layout) = Layout::new(geometry) else {
@@ -32,7 +32,7 @@ fuzz_target!(|text: &str| {
     let disk = layout.sectors().0;
     let mut drive = Drive::with_layout(&spec, Arc::new(layout), Angle::ZERO);
     let mut done = Vec::new();
-    let places = [
+    let starts = [
         (Op::Read, 0),
         (Op::Write, disk / 2),
         (Op::Write, disk / 2 + 8),
@@ -40,20 +40,15 @@ fuzz_target!(|text: &str| {
         (Op::Read, disk / 3 + 8),
     ];
     let mut now = Instant::START;
-    for (id, (op, start)) in (0..).zip(places) {
+    for (id, (op, start)) in (0..).zip(starts) {
         let start = start.min(disk - 1);
-        let sectors = (disk - start).min([8, MOST_SECTORS][id as usize % 2]);
-        let request = Request {
-            id,
-            op,
-            start: Lbn(start),
-            sectors: SectorCount(sectors),
-        };
+        let sectors = (disk - start).min([8, MAX_SECTORS][id as usize % 2]);
+        let request = Request::new(id, op, Lbn(start), SectorCount(sectors));
         assert_eq!(drive.submit(now, request), Ok(()));
         while let Some(event) = drive.next_event() {
             now = event;
             done.extend(std::iter::from_fn(|| drive.advance(now)));
         }
     }
-    assert_eq!(done.len(), places.len());
+    assert_eq!(done.len(), starts.len());
 });

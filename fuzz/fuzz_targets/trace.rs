@@ -1,5 +1,5 @@
-//! Any bytes are a trace in one of the formats, or an error; records are never out of range, come
-//! in the order of their arrivals, and can be written or are refused.
+//! Any bytes are a trace in one of the formats or an error; records are in range and in order of
+//! arrival, and can be written or are refused.
 
 #![no_main]
 
@@ -9,11 +9,11 @@ use diskarm_trace::{ArrivalEvent, FORMATS, OnError, Options, Writer, read_with, 
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    // As its content tells, and as each format in turn.
-    let forced = FORMATS[bytes.len() % FORMATS.len()].info.name;
+    // The detected format, and each format in turn.
+    let named = FORMATS[bytes.len() % FORMATS.len()].info.name;
     for (format, on_error) in [
         (None, OnError::Stop),
-        (Some(forced), OnError::Skip),
+        (Some(named), OnError::Skip),
     ] {
         for arrival in [ArrivalEvent::Issue, ArrivalEvent::Queue] {
             let options = Options {
@@ -47,7 +47,7 @@ fn read(bytes: &[u8], options: &Options<'_>) {
         }
     }
     for writer in writers {
-        // The last request may be one that a format cannot hold.
+        // A format may be unable to hold the last request.
         let _ = writer.finish();
     }
     trace.notes();
