@@ -35,7 +35,7 @@ def test_arguments_are_called_as_in_python(arguments, field, message):
     assert isinstance(error, ValueError) and "--" not in str(error)
 
 
-def test_files_are_told_with_line_and_field(tmp_path):
+def test_errors_in_files_have_line_and_field(tmp_path):
     path = tmp_path / "broken.spc"
     path.write_text("0,1,512,R,0.1\n0,x,512,R,0.2\n")
     error = raised(workload=None, requests=None, trace=path)

@@ -46,9 +46,9 @@ def test_an_interrupt_is_raised_within_100_ms(work, measured):
             assert running.poll() is None, running.stderr.read()
         sent = used_by(running)
         running.send_signal(signal.SIGINT)
-        _, told = running.communicate(timeout=60)
+        _, stderr = running.communicate(timeout=60)
     took = used_by_children() - before - sent
-    assert told.rstrip().endswith("KeyboardInterrupt"), told
+    assert stderr.rstrip().endswith("KeyboardInterrupt"), stderr
     # On every processor; and the end of the interpreter is in it as well.
     assert took < 0.1 * os.cpu_count() + 0.15, f"{took:.3f} s"
 

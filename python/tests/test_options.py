@@ -28,9 +28,9 @@ def test_signatures_tell_every_option_with_its_default(function, own):
         assert parameters[name].kind is inspect.Parameter.KEYWORD_ONLY
         assert parameters[name].default is default
         assert kinds[name] == Options.__annotations__[name]
-    told = pydoc.plain(pydoc.render_doc(function))
-    assert "seed: int = 1" in told and "workload: str | diskarm._workload.Workload | None" in told
-    assert f"-> {'diskarm._result.Result' if function is diskarm.simulate else 'list'}" in told
+    shown = pydoc.plain(pydoc.render_doc(function))
+    assert "seed: int = 1" in shown and "workload: str | diskarm._workload.Workload | None" in shown
+    assert f"-> {'diskarm._result.Result' if function is diskarm.simulate else 'list'}" in shown
 
 
 def test_a_type_goes_with_its_name_whatever_the_order(monkeypatch):
@@ -40,8 +40,8 @@ def test_a_type_goes_with_its_name_whatever_the_order(monkeypatch):
     def function(drive: str, **options) -> None: ...
 
     parameters = list(inspect.signature(function).parameters.values())[1:]
-    told = {one.name: (one.annotation, one.default) for one in parameters}
-    assert told == {name: (Options.__annotations__[name], DEFAULTS[name]) for name in DEFAULTS}
+    shown = {one.name: (one.annotation, one.default) for one in parameters}
+    assert shown == {name: (Options.__annotations__[name], DEFAULTS[name]) for name in DEFAULTS}
 
 
 def test_the_compiled_part_takes_every_option():
@@ -58,10 +58,10 @@ def test_every_option_is_explained():
 
 
 def test_defaults_are_what_is_simulated():
-    plain, told = (
+    plain, shown = (
         diskarm.simulate("hp-c2247", **{**options, **SETTING}) for options in ({}, DEFAULTS)
     )
-    assert plain.response_ms == told.response_ms and plain.seed == DEFAULTS["seed"]
+    assert plain.response_ms == shown.response_ms and plain.seed == DEFAULTS["seed"]
 
 
 @pytest.mark.parametrize(

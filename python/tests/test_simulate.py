@@ -46,7 +46,7 @@ def test_figures_are_those_of_the_program(cli_json, arguments, flags):
     same(result, printed)
 
 
-def test_streams_and_saturation_are_told(cli_json):
+def test_streams_and_saturation_are_reported(cli_json):
     both = "poisson(rate=300/s) sequential + closed(clients=3)"
     asked = ("--drive", "hp-c2247", "--workload", both, "--requests", "4000")
     (printed,) = cli_json("compare", *asked, "--policies", "fcfs")

@@ -208,9 +208,9 @@ def test_a_pool_that_loses_a_worker_breaks_and_keeps_what_was_finished(
     assert broken.value.field == "executor"
     assert isinstance(broken.value.__cause__, BrokenExecutor)
     assert len(kept(folder)) == len(set(kept(folder)))
-    told = str(broken.value)
-    assert told.startswith("executor: the pool broke") and "goes on from there" in told
-    (cells,) = re.findall(r"; (\d+) of 15 cells are kept in " + re.escape(f'"{folder}"'), told)
+    message = str(broken.value)
+    assert message.startswith("executor: the pool broke") and "goes on from there" in message
+    (cells,) = re.findall(r"; (\d+) of 15 cells are kept in " + re.escape(f'"{folder}"'), message)
     cells = int(cells)
     assert 3 <= cells < 15
     with ProcessPoolExecutor(max_workers=2) as pool:
@@ -222,7 +222,7 @@ def test_a_pool_that_loses_a_worker_breaks_and_keeps_what_was_finished(
 
 
 class Failing(Executor):
-    """Does two tasks at once, and fails at one of them as told."""
+    """Does two tasks at once, and fails at one of them as requested."""
 
     def __init__(self, failure: BaseException) -> None:
         self.failure = failure
@@ -290,7 +290,7 @@ def test_a_full_disk_ends_a_study_at_once(small: Path, whole: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("loss", [RuntimeError, ConnectionResetError])
-def test_a_cell_that_no_worker_survives_is_told(
+def test_a_cell_that_no_worker_survives_is_an_error(
     loss: type[Exception], small: Path, tmp_path: Path
 ) -> None:
     class Lost(Executor):
@@ -324,7 +324,7 @@ def test_a_cell_of_which_some_runs_are_known_is_handed_out_whole(
     assert_same(folder, whole)
 
 
-def test_workers_of_another_build_are_told(small: Path, tmp_path: Path) -> None:
+def test_workers_of_another_build_are_rejected(small: Path, tmp_path: Path) -> None:
     class Other(Executor):
         def submit(self, task: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
             runs = [json.loads(line) for line in task(*args, **kwargs)]
@@ -359,7 +359,7 @@ def test_a_cluster_that_loses_a_worker_loses_nothing(
     assert len(kept(folder)) == len(set(kept(folder))) == 3 * 4 * 3 + 3
 
 
-def test_what_is_wrong_is_told(small: Path, tmp_path: Path) -> None:
+def test_errors_are_described(small: Path, tmp_path: Path) -> None:
     with pytest.raises(diskarm.Error, match='diskarm.studies.*, perhaps "worthington94-fig3"$'):
         diskarm.Study("worthington94-fgi3")
     absent, latin = str(tmp_path / "absent.toml"), tmp_path / "latin.toml"

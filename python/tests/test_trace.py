@@ -68,7 +68,7 @@ def test_the_file_of_a_table_goes_with_it(measured):
     assert not os.path.exists(path)
 
 
-def test_columns_that_are_missing_are_told():
+def test_missing_columns_are_an_error():
     with pytest.raises(diskarm.Error, match='^columns: found "op, lbn", expected') as caught:
         diskarm.Trace.from_arrow(pa.table({"op": ["R"], "lbn": [5]}))
     assert caught.value.field == "columns"

@@ -6,8 +6,8 @@ use diskarm_drives::CATALOGUE;
 pub fn long_help() -> String {
     let names: Vec<&str> = CATALOGUE.iter().map(|entry| entry.name).collect();
     format!(
-        "Drive: a name of the catalogue, or a path that ends in .toml to a specification of \
-         one's own.\n\nCatalogue: {}",
+        "Drive: a name from the catalogue, or the path of your own specification, which ends in \
+         .toml.\n\nCatalogue: {}",
         names.join(", ")
     )
 }

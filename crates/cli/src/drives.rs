@@ -9,7 +9,7 @@ use crate::error::Error;
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
-    /// Print JSON: an array of one object a drive; names end in their unit.
+    /// Print JSON: an array with one object per drive; names end in their unit
     #[arg(long)]
     json: bool,
     #[command(subcommand)]

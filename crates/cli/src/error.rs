@@ -1,4 +1,4 @@
-//! Everything that a command can fail with: bad input, told in one line.
+//! Everything that a command can fail with: bad input, described in one line.
 
 use std::fmt;
 use std::io;
@@ -8,7 +8,7 @@ use diskarm_core::text::InputError;
 use diskarm_study::StudyError;
 use diskarm_trace::TraceError;
 
-/// Why a command did not do what it was asked. Displays as one line, without `error:`.
+/// Why a command failed. Displays as one line, without `error:`.
 #[derive(Debug)]
 pub enum Error {
     /// The parser of flags refused them; its message in one line.
@@ -23,7 +23,7 @@ pub enum Error {
     Rejected(Rejected),
     /// A study is wrong or cannot be run.
     Study(StudyError),
-    /// Claims of a study do not come out.
+    /// Claims of a study fail.
     Claims {
         /// How many.
         count: usize,
@@ -45,7 +45,7 @@ impl Error {
         Self::Input(InputError::new(flag, &found.into(), expected))
     }
 
-    /// What a shell learns: 1 where a question was answered with no, else 2.
+    /// The exit code: 1 if claims fail, else 2.
     pub fn code(&self) -> u8 {
         match self {
             Self::Claims { .. } => 1,
@@ -118,8 +118,8 @@ impl From<Rejected> for Error {
     }
 }
 
-/// What the parser of flags has to say: help and version, which are printed as they are, or an
-/// error, whose several lines become one.
+/// Handles the output of the flag parser: prints help and version as they are, and turns the lines
+/// of an error into one.
 pub fn usage(error: clap::Error) -> Result<(), Error> {
     use clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand as HelpInstead;
     let text = error.to_string();
@@ -156,24 +156,25 @@ fn bad_value(error: &clap::Error) -> Option<String> {
         // None where no value was typed. Our own parsers of values begin with "expected"; those
         // of the parser of flags are of whole numbers.
         _ => {
-            let told = std::error::Error::source(error)?.to_string();
-            match told.starts_with("expected") {
-                true => told,
-                false => format!("expected a whole number ({told})"),
+            let source = std::error::Error::source(error)?.to_string();
+            match source.starts_with("expected") {
+                true => source,
+                false => format!("expected a whole number ({source})"),
             }
         }
     };
     Some(format!("{flag}: found {found:?}, {expected}"))
 }
 
-/// The paragraphs before the usage and the pointer to the help, parted by semicolons, without the
-/// advice to pass a misspelt flag as a file.
+/// The paragraphs before the usage and the pointer to the help, separated by semicolons, without
+/// the advice to pass a misspelt flag as a file.
 fn one_line(text: &str) -> String {
-    let told = text.split("\n\n").take_while(|paragraph| {
+    let paragraphs = text.split("\n\n").take_while(|paragraph| {
         !paragraph.starts_with("Usage:") && !paragraph.starts_with("For more information")
     });
-    let told = told.filter(|paragraph| !paragraph.trim_start().starts_with("tip: to pass "));
-    let paragraphs: Vec<String> = told
+    let paragraphs =
+        paragraphs.filter(|paragraph| !paragraph.trim_start().starts_with("tip: to pass "));
+    let paragraphs: Vec<String> = paragraphs
         .map(|paragraph| {
             let words: Vec<&str> = paragraph.split_whitespace().collect();
             words.join(" ")

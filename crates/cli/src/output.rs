@@ -1,4 +1,4 @@
-//! The way to standard output.
+//! Standard output and output files.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -7,8 +7,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 
-/// Prints a command's whole result. A reader that went away early (`| head`) has had enough: that
-/// is no error.
+/// Prints a command's whole result. It is not an error if the reader stops early (`| head`).
 ///
 /// # Errors
 /// When standard output cannot be written, such as to a full disk.
@@ -20,14 +19,14 @@ pub fn print(text: &str) -> Result<(), Error> {
     }
 }
 
-/// Says on standard error what belongs to a result that is no place for it.
+/// Prints notes that belong to a result on standard error.
 pub fn warn(notes: &[String]) {
     for note in notes {
         eprintln!("note: {note}");
     }
 }
 
-/// Says on standard error what is doubtful about what was read.
+/// Prints doubts about the input on standard error.
 pub fn doubt(notes: &[String]) {
     for note in notes {
         eprintln!("warning: {note}");
@@ -45,10 +44,11 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Error> {
     print(&(text + "\n"))
 }
 
-/// Writes `text` to the file at `path` as a whole or not at all: beside it first, then renamed.
+/// Writes `text` to the file at `path` as a whole or not at all: to a temporary file next to it,
+/// which is then renamed.
 ///
 /// # Errors
-/// When the file or the one beside it cannot be written; `path` is then as it was.
+/// When either file cannot be written; `path` is then unchanged.
 pub fn replace_file(path: &str, text: &str) -> Result<(), Error> {
     replace_file_with(path, |mut file| {
         let written = file.write_all(text.as_bytes());
@@ -62,8 +62,8 @@ pub fn is_replaceable(path: &str) -> bool {
     std::fs::symlink_metadata(path).map_or(true, |found| found.is_file())
 }
 
-/// Has the file at `path` written by `write` as a whole or not at all: beside it first, then
-/// renamed. A link, a device or a pipe is written to as it is.
+/// Has the file at `path` written by `write` as a whole or not at all, through a
+/// temporary file. A link, a device or a pipe is written to as it is.
 ///
 /// # Errors
 /// Those of `write`, and as [`replace_file`].

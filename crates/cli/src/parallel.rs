@@ -1,4 +1,4 @@
-//! Independent pieces of work on every processor, and how many of them are done.
+//! Independent pieces of work on all processors, with a progress bar.
 
 use diskarm_simulate::parallel;
 

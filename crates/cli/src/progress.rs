@@ -1,4 +1,4 @@
-//! How far a long piece of work has come, for the person who waits.
+//! Progress bars.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -6,19 +6,19 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-/// Work that is over sooner shows nothing.
+/// Shorter work shows no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A bar on standard error, when that is a terminal and the work takes longer than a second.
 /// It disappears when dropped.
 pub struct Progress {
-    /// `None` where nobody looks.
+    /// `None` if standard error is not a terminal.
     bar: Option<ProgressBar>,
     began: Instant,
 }
 
 impl Progress {
-    /// Of `total` steps, where that is known.
+    /// A bar of `total` steps, if known.
     pub fn new(total: Option<u64>) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| hidden(total));
         Self {
@@ -27,7 +27,7 @@ impl Progress {
         }
     }
 
-    /// Of a part of work that has a bar of its own.
+    /// No bar.
     pub fn none() -> Self {
         Self {
             bar: None,
@@ -35,7 +35,8 @@ impl Progress {
         }
     }
 
-    /// `done` steps are behind us. Reads the clock: not for every one of a million steps.
+    /// Shows that `done` steps are finished. Reads the clock, so not for every one of a million
+    /// steps.
     pub fn at(&self, done: u64) {
         let Some(bar) = &self.bar else { return };
         if bar.is_hidden() {
@@ -56,10 +57,10 @@ impl Drop for Progress {
     }
 }
 
-/// The time left, once there is something to judge it by.
+/// The time left, once it can be estimated.
 fn left(state: &ProgressState, out: &mut dyn Write) {
     if state.pos() > 0 {
-        // A bar that cannot be written says nothing.
+        // Errors of writing a bar are ignored.
         let _ = write!(out, "{:#} left", HumanDuration(state.eta()));
     }
 }

@@ -49,7 +49,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     output::print(&text)
 }
 
-/// Tells what is doubtful about a trace.
+/// Prints doubts about a trace.
 fn warn(runs: &[Run]) {
     runs.iter().for_each(|run| output::doubt(&run.doubts));
 }
@@ -64,11 +64,11 @@ struct Cell<'a> {
     merge: Option<SectorCount>,
     /// The file that gets a row for each request.
     rows: Option<&'a str>,
-    /// Nothing else runs beside it, and it tells how far it has come.
+    /// Shows a progress bar, as nothing else runs at the same time.
     shows_progress: bool,
 }
 
-/// What came of it.
+/// The result.
 struct Simulated {
     workload: simulated::Workload,
     /// One, or several replications.
@@ -103,7 +103,7 @@ fn merge(setting: &Setting, model: &Model) -> Result<Option<SectorCount>, Error>
     Ok(setting.merge.as_ref().map(read).transpose()?)
 }
 
-/// Simulates once, or as often as replications are asked for.
+/// Simulates once, or all replications.
 fn simulate(cell: Cell<'_>) -> Result<Simulated, Error> {
     let Cell { setting, model, .. } = cell;
     let began = Instant::now();
@@ -134,7 +134,7 @@ fn simulate(cell: Cell<'_>) -> Result<Simulated, Error> {
     })
 }
 
-/// The traces that `setting` asks for.
+/// The traces that `setting` names.
 fn traced(setting: &Setting, files: &[String]) -> Traced {
     Traced {
         files: files.to_vec(),
@@ -191,7 +191,7 @@ impl Cell<'_> {
     }
 }
 
-/// Below the figures of an open run that the drive did not keep up with.
+/// Printed below the figures of an open run that the drive did not keep up with.
 const SATURATED: &str = "
 note: requests arrive faster than they are served; the means grow with the length of the run
 ";

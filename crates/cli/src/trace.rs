@@ -9,10 +9,10 @@ pub mod input;
 
 use crate::error::Error;
 
-/// Look into block traces, and convert them.
+/// Inspect and convert block traces
 ///
-/// The format is told by the content, gzip, zstd, xz and bzip2 by theirs. Of a trace in several
-/// files, one a processor (blktrace), any of them opens all.
+/// The format and the compression (gzip, zstd, xz, bzip2) are detected from the content. If a trace
+/// consists of several files, one per processor (blktrace), any of them opens all.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]

@@ -1,4 +1,4 @@
-//! `diskarm validate`: a model beside measurements on the real drive.
+//! `diskarm validate`: a model compared with measurements on the real drive.
 
 mod locked;
 
@@ -15,22 +15,22 @@ use crate::plot;
 use crate::progress::Progress;
 use crate::trace::input::Reading;
 
-/// Set a drive's model beside measured response times
+/// Compare a drive's model with measured response times
 ///
-/// Replays measured traces closed-loop: each request is issued the measured pause after the
-/// model's own completion of the one before. Prints both mean response times and the demerit:
-/// the root mean square horizontal distance between the two distributions of response times, over
-/// all order statistics.
+/// Replays measured traces closed-loop: each request is issued the measured pause after the model
+/// completes the previous one. Prints both mean response times and the demerit: the root mean
+/// square horizontal distance between the two response time distributions, over all order
+/// statistics.
 ///
-/// Where the platter stood at first is unknown, so the demerit is the mean over 16 evenly spaced
-/// initial angles; sd is its standard deviation over these, and floor the mean demerit between
-/// the model's own replays from them. Both are nearly zero, because a replay forgets the initial
-/// angle at its first media access. Therefore floor_phase tells what chance does when the phase
-/// of every request is unknown: the mean demerit between the model's own replays in which each
-/// pause is longer by a random part of a revolution (8 replays, seeds 1 to 8).
+/// The initial platter angle is unknown, so the demerit is the mean over 16 evenly spaced initial
+/// angles; sd is its standard deviation over these, and floor the mean demerit between the model's
+/// own replays from them. Both are nearly zero, because a replay forgets the initial angle at its
+/// first media access. floor_phase shows the effect of chance when the phase of every request is
+/// unknown: the mean demerit between replays of the model in which each pause is lengthened by a
+/// random part of a revolution (8 replays, seeds 1 to 8).
 #[derive(clap::Args)]
 pub struct Args {
-    /// Drive: a name of the catalogue, or a .toml file
+    /// Drive: a name from the catalogue, or a .toml file
     #[arg(long, value_name = "NAME|FILE", long_help = drive_arg::long_help())]
     drive: String,
 
@@ -38,47 +38,46 @@ pub struct Args {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<String>,
 
-    /// Take only these rows of each trace: half-open, from 0 (the first row below the header);
-    /// 0..5000 are the first 5000, and either end may be left out
+    /// Use only these rows of each trace: half-open, from 0 (the first row below the header);
+    /// 0..5000 is the first 5000 rows, and either end may be omitted
     #[arg(long, value_name = "A..B", value_parser = Rows::parse)]
     #[arg(allow_hyphen_values = true)]
     rows: Option<Rows>,
 
-    /// Predict each response before seeing it, from all that was measured before
+    /// Predict each response from the earlier measurements, before seeing it
     ///
-    /// Instead of a replay, the model follows the measured drive: it is told each response after
-    /// it has predicted it, and sets its platter, its period, its buffer and its arm right by
-    /// that. Printed are the fraction of requests whose error is under half a revolution, the
-    /// median and the 95th percentile of the errors of those, without their signs, and the
-    /// fraction of all requests whose error is at most 0.25 ms: overall, by type, by hit or miss
-    /// (as the model thought beforehand) and by size. Beside each stands what the trivial
-    /// predictor reaches, the mean response of the earlier requests of the same type and size.
+    /// Instead of a replay, the model follows the measured drive: after each prediction it sees the
+    /// measured response, and corrects its platter angle, period, buffer and arm accordingly.
+    /// Prints the fraction of requests whose error is under half a revolution, the median and the
+    /// 95th percentile of their absolute errors, and the fraction of all requests whose error is at
+    /// most 0.25 ms: overall, by type, by hit or miss (as the model expected) and by size. Each is
+    /// shown next to a trivial predictor: the mean response of earlier requests of the same type
+    /// and size.
     ///
-    /// Rows before those of --rows are history: the predictors learn of them, and they are not
-    /// judged. So --rows 5000.. judges the later rows with the first 5000 for history.
+    /// Rows before --rows are history: the predictors learn from them, but they are not judged. So
+    /// --rows 5000.. judges the later rows, with the first 5000 as history.
     ///
-    /// This wants a trace whose clock is unbroken, so that responses and pauses add up to the
-    /// time that passed. phase_concentration tells whether it is: over the n requests that the
-    /// media timed it is 1 when all come at the predicted angle of the platter, and about
-    /// 1 / sqrt(n) by chance. Below 0.5 the clock counts as broken.
+    /// This needs a trace whose clock is unbroken, so that responses and pauses add up to the
+    /// elapsed time. phase_concentration shows whether it is: over the n requests that the media
+    /// timed, it is 1 when all complete at the predicted platter angle, and about 1 / sqrt(n) by
+    /// chance. Below 0.5 the clock counts as broken.
     #[arg(long)]
     locked: bool,
 
     #[command(flatten)]
     reading: Reading,
 
-    /// Draw both distributions into this file; with --locked, the errors of the predictions (one
-    /// FILE only)
+    /// Plot both distributions to this file; with --locked, the prediction errors (one FILE only)
     #[arg(long, value_name = "FILE.svg", value_parser = svg)]
     plot: Option<String>,
 
-    /// Print JSON: an object, what is doubtful about the trace in its notes; with several FILEs, an
+    /// Print JSON: an object, with doubts about the trace in its notes; with several FILEs, an
     /// object whose `files` are such objects
     #[arg(long)]
     json: bool,
 }
 
-/// A plot is what its name says it is.
+/// Accepts the names of SVG files only.
 fn svg(text: &str) -> Result<String, &'static str> {
     let is_svg = text.len() > 4 && text.to_ascii_lowercase().ends_with(".svg");
     is_svg

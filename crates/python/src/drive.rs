@@ -62,7 +62,7 @@ impl Drive {
         Ok(Self::of(read))
     }
 
-    /// What the drive was asked for by.
+    /// The name that the drive was requested by.
     #[getter]
     fn name(&self) -> &str {
         &self.model.name

@@ -131,9 +131,9 @@ mod tests {
 
     #[test]
     fn flags_are_written_as_arguments() {
-        let told = "--warmup: found \"9\", expected less than the 5 of --requests (the default)";
+        let message = "--warmup: found \"9\", expected less than the 5 of --requests (the default)";
         let expected = "warm_up: found \"9\", expected less than the 5 of requests (the default)";
-        assert_eq!(worded(told), expected);
+        assert_eq!(worded(message), expected);
         assert_eq!(worded("at most 4096 devices, or --device to choose"), {
             "at most 4096 devices, or device to choose"
         });

@@ -54,6 +54,6 @@ pub fn calibrate<'py>(
 }
 
 fn range(py: Python<'_>, rows: &str) -> PyResult<Rows> {
-    let expected = |told: String| wrong(py, "rows", rows, told.trim_start_matches("expected "));
+    let expected = |error: String| wrong(py, "rows", rows, error.trim_start_matches("expected "));
     Rows::parse(rows).map_err(expected)
 }

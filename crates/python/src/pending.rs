@@ -1,4 +1,4 @@
-//! What a policy in Python is told of a request that waits.
+//! A waiting request, as a policy in Python sees it.
 
 use diskarm_core::drive::Drive;
 use diskarm_core::extent::Extent;

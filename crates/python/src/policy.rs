@@ -17,13 +17,13 @@ use crate::convert::python;
 use crate::error::raised;
 use crate::pending::Pending;
 
-/// A policy as it was asked for.
-pub enum Asked {
+/// A policy as the caller gave it.
+pub enum GivenPolicy {
     Named(PolicyConfig),
     Written(Written),
 }
 
-impl Asked {
+impl GivenPolicy {
     /// A name with its parameters, or an object with a method `choose`.
     pub fn of(policy: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = policy.py();

@@ -14,13 +14,13 @@ use serde_json::Value;
 use crate::convert::python;
 use crate::drive::Drive;
 use crate::error::{raised, wrong};
-use crate::policy::Asked;
+use crate::policy::GivenPolicy;
 use crate::requests::{Batch, Columns};
 use crate::trace::Trace;
 use crate::wait;
 use crate::workload::Workload;
 
-/// `diskarm._options.Options`, all of them; defaults are told there.
+/// `diskarm._options.Options`, all of them; their defaults are there.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Options {
@@ -39,22 +39,22 @@ pub struct Options {
 }
 
 /// Each run keeps some 200 KiB until all are done.
-const MOST_REPLICATIONS: u64 = 1_000;
+const MAX_REPLICATIONS: u64 = 1_000;
 
-/// Figures, whether they are saturated, and requests where they were asked for.
-type Told<'py> = (Bound<'py, PyAny>, bool, Option<Batch>);
+/// Figures, whether they are saturated, and requests if requested.
+type Figures<'py> = (Bound<'py, PyAny>, bool, Option<Batch>);
 
 /// Simulates under each policy; returns for each its figures, whether it is saturated, and its
-/// requests where they were asked for.
+/// requests if requested.
 #[pyfunction]
 pub fn simulate<'py>(
     py: Python<'py>,
     drive: &Drive,
     policies: Vec<Bound<'py, PyAny>>,
     options: Options,
-) -> PyResult<Vec<Told<'py>>> {
-    let policies = policies.iter().map(Asked::of);
-    let policies = policies.collect::<PyResult<Vec<Asked>>>()?;
+) -> PyResult<Vec<Figures<'py>>> {
+    let policies = policies.iter().map(GivenPolicy::of);
+    let policies = policies.collect::<PyResult<Vec<GivenPolicy>>>()?;
     let meant = Meant::of(py, drive, options)?;
     let outcomes = wait::stoppable(py, |stop| {
         let one = |number: usize| meant.simulate(&policies[number], stop);
@@ -64,10 +64,10 @@ pub fn simulate<'py>(
             several => parallel::map(several, one, |_| {}),
         }
     })?;
-    if let Some(exception) = policies.iter().find_map(Asked::exception) {
+    if let Some(exception) = policies.iter().find_map(GivenPolicy::exception) {
         return Err(exception);
     }
-    let told = outcomes.into_iter().map(|outcome| {
+    let results = outcomes.into_iter().map(|outcome| {
         let outcome = outcome.map_err(|error| raised(py, &error))?;
         let requests = outcome.requests.map(Columns::batch).transpose()?;
         Ok((
@@ -76,7 +76,7 @@ pub fn simulate<'py>(
             requests,
         ))
     });
-    told.collect()
+    results.collect()
 }
 
 /// What the fields mean.
@@ -112,9 +112,9 @@ impl Meant {
             .map(|ms| time(py, "window_ms", ms, 1e-6))
             .transpose()?;
         if let Some(count) = options.replications
-            && !(1..=MOST_REPLICATIONS).contains(&count)
+            && !(1..=MAX_REPLICATIONS).contains(&count)
         {
-            let expected = format!("a whole number from 1 to {MOST_REPLICATIONS}");
+            let expected = format!("a whole number from 1 to {MAX_REPLICATIONS}");
             return Err(wrong(py, "replications", &count.to_string(), &expected));
         }
         let mut workload = String::new();
@@ -158,7 +158,7 @@ impl Meant {
     }
 
     /// Simulates once or several times.
-    fn simulate(&self, policy: &Asked, stop: &AtomicBool) -> Result<Outcome, Error> {
+    fn simulate(&self, policy: &GivenPolicy, stop: &AtomicBool) -> Result<Outcome, Error> {
         let began = Instant::now();
         let simulation = Simulation {
             merge: self.merge,
@@ -179,7 +179,7 @@ impl Meant {
             let sink = requests.as_mut().map(|columns| columns as &mut dyn Sink);
             vec![simulation.run(&look, sink)?]
         };
-        let told = Simulated {
+        let simulated = Simulated {
             model: &self.model,
             policy: &policy.name(),
             merge: self.merge,
@@ -188,7 +188,7 @@ impl Meant {
             warm_up: self.warm_up,
         };
         Ok(Outcome {
-            figures: diskarm_results::simulated(told, &runs, began.elapsed()),
+            figures: diskarm_results::simulated(simulated, &runs, began.elapsed()),
             is_saturated: runs.iter().any(|run| run.is_saturated),
             requests,
         })

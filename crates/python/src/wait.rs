@@ -1,4 +1,4 @@
-//! Work beside which Python goes on, and hears of signals.
+//! Work during which Python continues and handles signals.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 const SIGNALS: Duration = Duration::from_millis(25);
 
 /// Does `work` on another thread, without the GIL. When a signal raises an exception, such as
-/// KeyboardInterrupt, the flag is set, which tells `work` to stop; the exception is raised when it
+/// KeyboardInterrupt, the flag is set, which stops `work`; the exception is raised when it
 /// has.
 pub fn stoppable<T: Send>(py: Python<'_>, work: impl Sync + Fn(&AtomicBool) -> T) -> PyResult<T> {
     let stop = AtomicBool::new(false);
@@ -37,7 +37,7 @@ pub fn stoppable<T: Send>(py: Python<'_>, work: impl Sync + Fn(&AtomicBool) -> T
     })
 }
 
-/// The same for work that cannot be told to stop: the exception is raised at once, and the work
+/// The same for work that cannot be stopped: the exception is raised at once, and the work
 /// goes on to its end, unheard.
 pub fn abandonable<T: Send + 'static>(
     py: Python<'_>,

@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use crate::simulated::{Figures, Given, Inputs, Workload};
 
-/// What was simulated, as it is told.
+/// What was simulated.
 #[derive(Clone, Copy)]
 pub struct Simulated<'a> {
     /// The drive.
@@ -43,21 +43,21 @@ pub struct Simulated<'a> {
 ///
 /// # Panics
 /// Without a run.
-pub fn simulated(asked: Simulated<'_>, runs: &[Run], wall: Duration) -> Value {
-    let warm_up = asked.warm_up;
-    let (workload, seed) = match (asked.input, &runs[0].replayed) {
+pub fn simulated(simulated: Simulated<'_>, runs: &[Run], wall: Duration) -> Value {
+    let warm_up = simulated.warm_up;
+    let (workload, seed) = match (simulated.input, &runs[0].replayed) {
         (Input::Traced(_), Some(replayed)) => (Workload::of_trace(replayed, warm_up), None),
         (Input::Drawn(drawn), _) => {
-            let (given, sector) = (Given::of(asked.workload), asked.model.disk().sector);
+            let (given, sector) = (Given::of(simulated.workload), simulated.model.disk().sector);
             let workload = Workload::of_drawn(drawn, &given, sector, warm_up);
             (workload, Some(drawn.seed))
         }
         (Input::Traced(_), None) => panic!("a trace that was not replayed"),
     };
     let inputs = Inputs {
-        drive: asked.model.name.clone(),
-        policy: asked.policy.to_owned(),
-        merge: asked.merge,
+        drive: simulated.model.name.clone(),
+        policy: simulated.policy.to_owned(),
+        merge: simulated.merge,
         workload,
         seed,
     };

@@ -33,7 +33,7 @@ impl Row {
     }
 }
 
-/// An object a policy, in the order of the table.
+/// One object per policy, in the order of the table.
 pub fn rows() -> impl Serialize {
     INFOS.iter().map(Row::of).collect::<Vec<Row>>()
 }

@@ -32,7 +32,7 @@ pub struct Judgement {
 struct File<'a> {
     drive: &'a str,
     file: &'a str,
-    /// Rows that were told and not judged.
+    /// Rows that were learned from and not judged.
     history: usize,
     /// Of the requests judged, those predicted without knowing the platter's angle.
     unlocked: u64,

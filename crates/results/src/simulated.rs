@@ -23,7 +23,7 @@ use replication::{Ci95, Replication};
 use table::{Table, decimals, known};
 use window::WindowFigures;
 
-/// What gives the same figures again, beside the program's version.
+/// What is needed to repeat the run, besides the program's version.
 pub struct Inputs {
     /// The drive.
     pub drive: String,
@@ -64,14 +64,14 @@ pub struct Figures {
     streams: Option<Vec<Kind>>,
     /// `null` for one disk.
     disks: Option<Vec<Disk>>,
-    /// `null` where nobody asked for them.
+    /// `null` without `--window`.
     windows: Option<Vec<WindowFigures>>,
     /// `null` for one run, like the next.
     replications: Option<Vec<Replication>>,
     ci95: Option<Ci95>,
     /// What is doubtful about a trace, and what was changed of it on request.
     notes: Vec<String>,
-    /// The latter, which the table has too; warnings have told of the rest.
+    /// The latter, which the table shows too; the rest is in warnings.
     #[serde(skip)]
     changes: Vec<String>,
 }
@@ -115,8 +115,7 @@ fn alike(runs: &[Run], of: impl Fn(&Run) -> Served) -> Alike {
 }
 
 impl Figures {
-    /// Puts what came of one run or several replications into the words of the output. All took
-    /// `wall`.
+    /// The figures of one run or several replications, which took `wall` in all.
     ///
     /// # Panics
     /// Without a run.
@@ -186,13 +185,13 @@ impl Figures {
     pub fn heading(&self) -> String {
         let mut t = Table::default();
         t.text("drive", &self.drive);
-        self.asked(&mut t);
+        self.inputs(&mut t);
         t.gap();
         t.lines
     }
 
     /// The workload, and what was merged and counted of it.
-    fn asked(&self, t: &mut Table) {
+    fn inputs(&self, t: &mut Table) {
         if let Some(most) = self.merge_max_sectors {
             let s = if most == 1 { "" } else { "s" };
             t.text(
@@ -223,7 +222,7 @@ impl Figures {
         let mut t = Table::default();
         t.text("drive", &self.drive);
         t.text("policy", &self.policy);
-        self.asked(&mut t);
+        self.inputs(&mut t);
         t.row("simulated time", Some(self.simulated_s), 3, "s");
         t.row("wall time", Some(self.wall_s), 3, "s");
         t.row(

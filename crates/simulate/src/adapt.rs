@@ -39,7 +39,7 @@ impl Part {
         Box::new(Window::new(trace, from, until))
     }
 
-    /// The requests at the rate that is asked for.
+    /// The requests at the requested rate.
     pub fn pace(&self, trace: Box<dyn Notes>) -> Box<dyn Notes> {
         match self.faster {
             Some(factor) => Box::new(Paced::new(trace, factor)),

@@ -74,7 +74,7 @@ mod tests {
     /// Served at a rate of 1/1.02 of the arrivals, 10,000 requests leave 200 behind; at 1/1.005,
     /// 50,000 leave 250, which is within one percent.
     #[test]
-    fn a_queue_that_grows_is_told_from_one_that_ends() {
+    fn a_growing_queue_differs_from_one_that_ends() {
         assert!(is_growing(10_000, 1_020));
         assert!(!is_growing(50_000, 1_005));
         assert!(!is_growing(10_000, 990));

@@ -1,4 +1,4 @@
-//! Why there is no simulation: bad input, told in one line.
+//! Why a simulation cannot run: bad input, described in one line.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -8,7 +8,7 @@ use diskarm_core::engine::Rejected;
 use diskarm_core::text::InputError;
 use diskarm_trace::{Location, TraceError};
 
-/// What is wrong with what was asked for. Displays as one line.
+/// What is wrong with the input. Displays as one line.
 #[derive(Debug)]
 pub enum Error {
     /// An argument, a specification, a policy or a workload is wrong, or does not fit the drive.
@@ -36,7 +36,7 @@ impl Error {
         Self::Input(InputError::new(argument, &found.into(), expected))
     }
 
-    /// The same where the caller calls the argument otherwise.
+    /// The same with the caller's name for the argument.
     pub fn calling(self, name: &str) -> Self {
         match self {
             Self::Input(error) => Self::Input(error.named(name)),

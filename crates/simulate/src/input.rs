@@ -7,7 +7,7 @@ use crate::adapt::{Fitting, Part};
 use crate::error::Error;
 use crate::reading::Reading;
 
-/// Requests of a run, unless told otherwise.
+/// Default number of requests of a run.
 pub const REQUESTS: u64 = 100_000;
 
 /// The longest run that its clock is trusted with: 146 years.

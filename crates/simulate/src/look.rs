@@ -13,7 +13,7 @@ pub fn keep_on(_: u64) -> ControlFlow<()> {
 }
 
 /// When to look: at most so many completions after the last look.
-const MOST_STRIDE: u64 = 1024;
+const MAX_STRIDE: u64 = 1024;
 
 /// Looks that are further apart than this come closer. Policies that search orders take
 /// milliseconds for a completion, others a microsecond for ten.
@@ -50,7 +50,7 @@ impl<'a> Looks<'a> {
         let now = Instant::now();
         self.stride = match now - self.last > FAR {
             true => (self.stride / 2).max(1),
-            false => (self.stride * 2).min(MOST_STRIDE),
+            false => (self.stride * 2).min(MAX_STRIDE),
         };
         self.last = now;
         self.next = done + self.stride;

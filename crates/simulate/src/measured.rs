@@ -50,9 +50,9 @@ impl std::fmt::Display for Rows {
 
 /// Rows that were taken of a trace.
 pub struct Taken {
-    /// The rows, with those before them where these were asked for.
+    /// The rows, with those before them if requested.
     pub rows: Vec<Measured>,
-    /// Which of them were asked for.
+    /// Which of them were requested.
     pub range: Range<usize>,
     /// What someone who trusts them should know, one line each.
     pub notes: Vec<String>,

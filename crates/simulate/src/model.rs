@@ -15,7 +15,7 @@ use crate::error::Error;
 /// A drive's specification and all that follows from it alone.
 #[derive(Clone, Debug)]
 pub struct Model {
-    /// As it was asked for.
+    /// As the caller named it.
     pub name: String,
     /// Its specification, as written.
     pub text: Cow<'static, str>,
@@ -30,7 +30,7 @@ impl Model {
     /// this file specifies.
     ///
     /// # Errors
-    /// An unknown name, told of `--drive`; a file that cannot be read; a specification that is
+    /// An unknown name, an error of `--drive`; a file that cannot be read; a specification that is
     /// wrong.
     pub fn find(name: &str) -> Result<Self, Error> {
         if name.ends_with(".toml") {
@@ -71,8 +71,8 @@ impl Model {
     /// or itself.
     ///
     /// # Errors
-    /// A workload that is wrong, or that the drive has no room for, told of `--workload` or of the
-    /// file; a file that cannot be read.
+    /// A workload that is wrong, or that the drive has no room for, an error of `--workload` or of
+    /// the file; a file that cannot be read.
     pub fn workload(&self, text: &str) -> Result<Workload, Error> {
         if Path::new(text).extension().is_none_or(|end| end != "toml") {
             let workload = Workload::parse(text, self.disk());

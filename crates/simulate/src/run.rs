@@ -14,7 +14,7 @@ pub struct Run {
     pub report: Report,
     /// Of each stream of the workload, where there are several.
     pub streams: Vec<Served>,
-    /// Where they were asked for.
+    /// If requested.
     pub windows: Option<Vec<Window>>,
     /// What each disk of a trace holds, and what came of it, where there are several.
     pub disks: Vec<(Origin, Report)>,

@@ -1,4 +1,4 @@
-//! All that watches a run: the report, and what was asked for beside it.
+//! The observer of a run: the report and the requested extras.
 
 use diskarm_core::device::Completion;
 use diskarm_core::engine::Observer;
@@ -14,7 +14,7 @@ use crate::rows::Sink;
 pub struct Watched<'a> {
     pub report: Report,
     pub backlog: Backlog,
-    /// `None` where nobody asked for more: one look a request.
+    /// `None` if nothing more was requested: one check per request.
     pub extras: Option<Box<Extras<'a>>>,
     pub looks: Looks<'a>,
     /// The run ends when more are outstanding at an arrival.
@@ -32,7 +32,7 @@ pub enum End {
     Saturated,
 }
 
-/// What not every run is asked for.
+/// Outputs that not every run needs.
 #[derive(Default)]
 pub struct Extras<'a> {
     /// Of each stream of a workload, where there are several.

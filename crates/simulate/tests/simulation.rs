@@ -1,4 +1,4 @@
-//! Simulations through the library: that they end when told to, and hand over what they saw.
+//! Simulations through the library: they stop on request and hand over what they observed.
 
 use std::ops::ControlFlow;
 use std::sync::Mutex;
@@ -29,7 +29,7 @@ fn policy(text: &str) -> PolicyConfig {
 }
 
 /// The figures that tell runs apart.
-fn told(run: &Run) -> (u64, Option<f64>, Option<f64>) {
+fn figures(run: &Run) -> (u64, Option<f64>, Option<f64>) {
     let mean = run.report.all().responses().figures().map(|f| f.mean_ms);
     (
         run.report.requests_count(),
@@ -132,9 +132,9 @@ fn a_replication_is_the_run_with_its_seed() {
             ..several.clone()
         });
         let alone = Simulation::new(&model, &sptf, &input).run(&keep_on, None);
-        assert_eq!(told(run), told(&alone.expect("a sound run")));
+        assert_eq!(figures(run), figures(&alone.expect("a sound run")));
     }
-    assert_ne!(told(&runs[0]), told(&runs[1]));
+    assert_ne!(figures(&runs[0]), figures(&runs[1]));
 }
 
 /// At 600 requests a second, far more than any disk serves one by one, the queue grows by the
@@ -238,13 +238,13 @@ fn a_trace_is_replayed_and_cut_off_like_any_other_load() {
 
 #[test]
 fn errors_tell_file_line_and_field() {
-    let told = |error: &Error| {
+    let place = |error: &Error| {
         let file = error.file().map(str::to_owned);
         (file, error.line(), error.field().map(str::to_owned))
     };
     let some = |text: &str| Some(text.to_owned());
     let error = Model::find("hp-c2274").expect_err("no such drive");
-    assert_eq!(told(&error), (None, None, some("--drive")));
+    assert_eq!(place(&error), (None, None, some("--drive")));
     assert!(error.to_string().contains("nearest: hp-c2247"), "{error}");
     let calling = error.calling("NAME").to_string();
     assert!(calling.starts_with("NAME: found \"hp-c2274\""), "{calling}");
@@ -263,18 +263,18 @@ fn errors_tell_file_line_and_field() {
         Some(line as u64),
         some("geometry.surfaces"),
     );
-    assert_eq!(told(&error), expected);
+    assert_eq!(place(&error), expected);
 
     let error = model.workload("poison(rate=60/s)").expect_err("misspelt");
-    assert_eq!(told(&error), (None, None, some("arrivals")));
+    assert_eq!(place(&error), (None, None, some("arrivals")));
     let error = model.workload("/absent/x.toml").expect_err("absent");
-    assert_eq!(told(&error), (some("/absent/x.toml"), None, None));
+    assert_eq!(place(&error), (some("/absent/x.toml"), None, None));
 
     let file = file_of("broken.spc", "0,1,512,r,0.1\n0,x,512,r,0.2\n");
     let input = Input::Traced(Traced::new(vec![file.clone()]));
     let fcfs = policy("fcfs");
     let run = Simulation::new(&model, &fcfs, &input).run(&keep_on, None);
     let error = run.expect_err("no block");
-    assert_eq!(told(&error), (Some(file.clone()), Some(2), some("lba")));
+    assert_eq!(place(&error), (Some(file.clone()), Some(2), some("lba")));
     let _ = std::fs::remove_file(file);
 }

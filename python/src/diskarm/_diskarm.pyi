@@ -48,7 +48,7 @@ class Drive:
 
     @property
     def name(self) -> str:
-        """What the drive was asked for by."""
+        """The name that the drive was requested by."""
 
     @property
     def toml(self) -> str:
@@ -202,7 +202,7 @@ def simulate(
     drive: Drive, policies: Sequence[str | Policy], options: Options
 ) -> list[tuple[dict[str, Any], bool, Batch | None]]:
     """Simulates under each policy; returns for each its figures, whether it is saturated, and its
-    requests where they were asked for.
+    requests if requested.
     """
 
 def validate(

@@ -8,7 +8,7 @@ from . import _diskarm
 
 
 class Error(ValueError):
-    """What was asked for is wrong: a drive, a policy, a workload, a trace, an argument.
+    """The input is wrong: a drive, a policy, a workload, a trace, an argument.
 
     The message is one line: where, what, what was found there, and what would have been accepted.
     """

@@ -71,7 +71,7 @@ def takes_options(function: _Function) -> _Function:
 
 
 def settled(options: Options) -> Options:
-    """Every option, as it was told or by default.
+    """Every option, as given or by default.
 
     Raises:
         TypeError: When there is none of that name.

@@ -114,7 +114,7 @@ class Result:
     policy: str
     merge_max_sectors: int | None
     workload: dict[str, Any]
-    """The workload, or the traces, as they were asked for."""
+    """The workload, or the traces, as given."""
     seed: int | None
     version: str
     requests: int
@@ -143,7 +143,7 @@ class Result:
     is_saturated: bool = field(kw_only=True)
     """Requests arrived faster than they were served: the means grow with the length of the run."""
     per_request: Requests | None = field(kw_only=True, repr=False, compare=False)
-    """The requests one by one, where they were asked for."""
+    """The individual requests, if requested."""
 
     @classmethod
     def of(cls, figures: dict[str, Any], is_saturated: bool, requests: Requests | None) -> Result:

@@ -42,7 +42,7 @@ def simulate(
         workload: Requests that are drawn: words such as "poisson(rate=60/s) uniform size=8KiB
             reads=67%", a path that ends in .toml, or a Workload.
         trace: Requests of a trace instead: a path, or a Trace.
-        requests: How many are drawn, the warm-up included; 100,000 unless told otherwise.
+        requests: How many are generated, including the warm-up; 100,000 by default.
         warm_up: The first completions, which are left out of all figures.
         seed: Of all that is random.
         replications: How many runs with seeds of their own, on every processor.

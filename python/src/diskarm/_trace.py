@@ -32,7 +32,7 @@ class Reading:
 class Trace:
     """Requests of block traces in files of any known format; several are merged.
 
-    Each device of each is a drive of its own. What is changed of a trace is told in the notes of a
+    Each device of each is a drive of its own. Changes to a trace are listed in the notes of a
     result.
 
     >>> Trace("t.csv", faster=2, from_="90 s", until="1.5 h")  # doctest: +SKIP

@@ -12,7 +12,7 @@ class Workload:
     >>> Workload("poisson(rate=60/s) uniform size=8KiB reads=67%")
     Workload(text='poisson(rate=60/s) uniform size=8KiB reads=67%', is_toml=False)
 
-    `diskarm simulate --help` lists all that can be said. Whether a workload fits is told when it
+    `diskarm simulate --help` lists the syntax. Whether a workload fits is checked when it
     meets a drive.
     """
 

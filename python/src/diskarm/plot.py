@@ -16,7 +16,7 @@ PARTS = ("owed", "overhead", "seek", "settle", "rotation", "transfer", "bus")
 """The parts of a service, from the bottom of a bar to its top."""
 
 MARKERS = "os^Dv<>ph*Xd"
-"""Lines are told apart by marker as well as by colour, so that they are in grey, too."""
+"""Lines differ by marker as well as by colour, so that they are in grey, too."""
 
 
 def _axes(ax: Axes | None) -> Axes:

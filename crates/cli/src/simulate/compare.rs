@@ -15,11 +15,11 @@ use diskarm_results::prose;
 
 /// Compare host policies on one drive and one workload
 ///
-/// Every policy gets the same requests. Prints a line a policy; `diskarm policies` lists them.
+/// Every policy gets the same requests. Prints one line per policy; `diskarm policies` lists them.
 #[derive(clap::Args)]
 #[command(override_usage = USAGE)]
 pub struct Args {
-    /// Policies, with commas between them: 'fcfs,sptf,vscan(r=0.2)'.
+    /// Policies, separated by commas: 'fcfs,sptf,vscan(r=0.2)'
     #[arg(long, value_name = "POLICY,...")]
     policies: String,
 
@@ -54,7 +54,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     let compared = |number: usize| simulate(cell(&policies[number]));
     let outcomes = match setting.replications {
         None => parallel::map(policies.len(), compared),
-        // Which take every processor by themselves.
+        // Each of which uses all processors itself.
         Some(_) => (0..policies.len()).map(compared).collect(),
     };
     let simulated: Vec<Simulated> = outcomes.into_iter().collect::<Result<_, Error>>()?;
@@ -84,7 +84,7 @@ struct Row {
     is_saturated: bool,
 }
 
-/// A line a policy, below what is the same for all.
+/// One line per policy, below what is the same for all.
 fn table(rows: &[Row]) -> String {
     let head = ["mean, ms", "±", "cv2", "95 %, ms", "max, ms", "req/s"].map(str::to_owned);
     let head = ("policy".to_owned(), head, "");
@@ -94,8 +94,8 @@ fn table(rows: &[Row]) -> String {
     });
     let lines: Vec<_> = std::iter::once(head).chain(lines).collect();
     let labels = lines.iter().map(|(label, ..)| label.chars().count());
-    let label = labels.filter(|&wide| wide <= MOST_LABEL).max();
-    let label = label.unwrap_or(MOST_LABEL);
+    let label = labels.filter(|&wide| wide <= MAX_LABEL).max();
+    let label = label.unwrap_or(MAX_LABEL);
     let widths: [usize; 6] = std::array::from_fn(|column| {
         let cells = lines
             .iter()
@@ -122,8 +122,8 @@ fn table(rows: &[Row]) -> String {
     text
 }
 
-/// Columns of the longest policy that stands in one line with its figures.
-const MOST_LABEL: usize = 20;
+/// Columns of the longest policy name that shares a line with its figures.
+const MAX_LABEL: usize = 20;
 
 const SATURATED: &str = "* requests arrive faster than they are served: the figures grow with the \
                          length of the run";

@@ -12,10 +12,10 @@ use super::args::Setting;
 /// time under FCFS.
 const INTERARRIVAL: Span = Span::from_ns(31_200_000);
 
-/// Size of a request, unless given otherwise.
+/// Size of a request, by default.
 const SIZE: &str = "8 KiB";
 
-/// The requests that `setting` asks for, on the drive `model`, and how it did.
+/// The requests that `setting` describes, on the drive `model`, and how it was given.
 ///
 /// # Errors
 /// A workload that is wrong, or that the drive has no room for.

@@ -9,17 +9,17 @@ use diskarm_trace::adapt::{Disks, Factor, Notes, parse_instant};
 use super::input::Input;
 use crate::error::Error;
 
-/// What is changed between the trace and what is written.
+/// Changes between the trace that is read and the one that is written.
 #[derive(clap::Args)]
 pub struct Adapt {
     #[command(flatten)]
     part: Part,
 
-    /// Number the devices from 0 on, in the order of first appearance
+    /// Renumber the devices from 0, in order of first appearance
     #[arg(long)]
     renumber: bool,
 
-    /// Room of the disk for which the requests are meant, in sectors of 512 bytes, KiB, MiB or GiB
+    /// Size of the target disk, in sectors of 512 bytes, KiB, MiB or GiB
     #[arg(long, value_name = "SIZE", value_parser = room)]
     room: Option<SectorCount>,
 
@@ -30,19 +30,19 @@ pub struct Adapt {
 /// Which requests, and when.
 #[derive(clap::Args)]
 pub struct Part {
-    /// Take this device's requests only; several as 0,2 or each with a flag of its own
+    /// Keep only the requests of this device; list several as 0,2 or repeat the flag
     #[arg(long, value_name = "N", value_delimiter = ',')]
     device: Vec<u32>,
 
-    /// Take what arrives from this time on, in ns, us, ms, s, min or h, and count from it
+    /// Keep requests that arrive at or after this time (ns, us, ms, s, min or h), which becomes 0
     #[arg(long, value_name = "TIME", value_parser = instant, allow_hyphen_values = true)]
     from: Option<Instant>,
 
-    /// Take what arrives before this time
+    /// Keep requests that arrive before this time
     #[arg(long, value_name = "TIME", value_parser = instant, allow_hyphen_values = true)]
     until: Option<Instant>,
 
-    /// Divide the times between requests by this: 2 is twice the rate, 0.5 half of it
+    /// Divide the times between requests by FACTOR: 2 doubles the rate, 0.5 halves it
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
     faster: Option<Factor>,
 }
@@ -50,12 +50,11 @@ pub struct Part {
 /// At which blocks.
 #[derive(clap::Args)]
 pub struct Fitting {
-    /// What becomes of blocks where the traced disk has more or fewer than the one that they are
-    /// meant for
+    /// How to map blocks if the traced disk and the target disk differ in size
     #[arg(long, value_name = "HOW", value_enum, default_value_t = How::Refuse)]
     fit: How,
 
-    /// Over how many disks --fit spread lays the blocks of each device
+    /// Number of disks over which --fit spread distributes each device
     #[arg(long, value_name = "N", required_if_eq("fit", "spread"))]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     disks: Option<u32>,
@@ -65,12 +64,12 @@ pub struct Fitting {
 enum How {
     /// A request beyond the end ends the run
     Refuse,
-    /// Blocks keep their share of the disk, whose last block is that of the trace (which is read
-    /// twice)
+    /// Scale block numbers so that the last block of the trace is the last of the disk (reads the
+    /// trace twice)
     Scale,
-    /// Blocks beyond the end begin again at block 0
+    /// Blocks beyond the end wrap around to block 0
     Fold,
-    /// Blocks beyond the end go on at block 0 of the next of --disks
+    /// Blocks beyond the end continue at block 0 of the next of --disks disks
     Spread,
 }
 
@@ -89,7 +88,7 @@ fn room(text: &str) -> Result<SectorCount, &'static str> {
 }
 
 impl Adapt {
-    /// The trace of `input` with all that was asked for.
+    /// The trace of `input` with the requested changes.
     ///
     /// # Errors
     /// What is wrong with the trace before its first record, or for a scale anywhere; a way to fit
@@ -114,7 +113,6 @@ impl Adapt {
 }
 
 impl Part {
-    /// What was asked for.
     pub fn meant(&self) -> diskarm_simulate::Part {
         diskarm_simulate::Part {
             devices: self.device.clone(),
@@ -126,7 +124,6 @@ impl Part {
 }
 
 impl Fitting {
-    /// What was asked for.
     pub fn meant(&self) -> diskarm_simulate::Fitting {
         use diskarm_simulate::Fitting as Meant;
         match self.fit {

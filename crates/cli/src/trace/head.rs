@@ -13,7 +13,7 @@ use crate::output;
 ///
 /// Times are milliseconds since the trace's own zero, or since its first record where a format
 /// counts from elsewhere. Blocks are of 512 bytes. Columns for which these records have nothing are
-/// left out. Rows that were skipped are told on standard error.
+/// left out. Skipped rows are reported on standard error.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]

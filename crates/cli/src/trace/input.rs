@@ -18,16 +18,16 @@ pub struct Input {
 /// How to read a trace.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Reading {
-    /// Format of the trace, where its content does not tell
+    /// Format of the trace, if it cannot be detected
     #[arg(long, value_parser = formats())]
     format: Option<String>,
 
-    /// What a bad row does: end the run, or be skipped and counted by reason
+    /// On a bad row: stop, or skip it and count it by reason
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = Bad::Stop)]
     on_error: Bad,
 
-    /// When a request arrives in a trace of Linux's block layer (blktrace, blkparse): when it is
-    /// handed to the device, or when it is queued
+    /// Which event counts as the arrival in traces of the Linux block layer (blktrace, blkparse):
+    /// issue to the device, or queueing
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Issue)]
     arrival: When,
 }
@@ -57,7 +57,7 @@ impl Input {
 }
 
 impl Reading {
-    /// What was asked for.
+    /// The options of the library.
     pub fn meant(&self) -> diskarm_simulate::Reading {
         diskarm_simulate::Reading {
             format: self.format.clone(),

@@ -33,7 +33,7 @@ pub fn run(drive: &Model, args: &Args, rows: Rows) -> Result<(), Error> {
     output::print(&predicted::text(&drive.name, &judged))
 }
 
-/// Says so where figures of single requests mean little.
+/// Warns if figures of single requests mean little.
 fn warn(judged: &Judgement) {
     let found = judged.figures.phase_concentration_ratio;
     if let Some(found) = found.filter(|found| *found < UNBROKEN_RATIO) {

@@ -114,7 +114,7 @@ fn traces_that_cannot_be_fitted_leave_the_output_as_it_was() {
 
     let short = folder.file("short.csv", &rows(30, |_, us| us));
     let message = folder.refused(&short, &output, &[]);
-    let found = format!("TRACE: found \"{short} (30 rows)\", expected a trace, or --rows, of ");
+    let found = format!("TRACE: found \"{short} (30 rows)\", expected ");
     assert!(message.starts_with(&found), "{message}");
     assert_eq!(
         message.replace(&short, ""),

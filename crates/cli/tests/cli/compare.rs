@@ -70,12 +70,12 @@ fn what_cannot_be_compared() {
             .concat(),
         )
     };
-    let told = compare("fcfs,,sptf", &["--random"]);
+    let message = compare("fcfs,,sptf", &["--random"]);
     assert!(
-        told.starts_with("--policies: found \"\", expected one of "),
-        "{told}"
+        message.starts_with("--policies: found \"\", expected one of "),
+        "{message}"
     );
-    let told = compare("fcfs", &["--trace", "-"]);
+    let message = compare("fcfs", &["--trace", "-"]);
     let expected = "--trace: found \"-\", expected a file, as every policy reads it anew";
-    assert_eq!(told, expected);
+    assert_eq!(message, expected);
 }

@@ -30,9 +30,9 @@ fn trace(name: &str, text: &str, flags: &[&str]) -> (String, String) {
     let fixed = [
         "simulate", "--drive", "hp-c2247", "--policy", "fcfs", "--trace", &path,
     ];
-    let told = error(&[&fixed, flags].concat());
+    let message = error(&[&fixed, flags].concat());
     std::fs::remove_file(&path).unwrap();
-    (path, told)
+    (path, message)
 }
 
 #[test]
@@ -98,14 +98,14 @@ fn flags_with_numbers_that_are_none() {
         ("--outstanding", "-3", "from 1 to 10000000"),
         ("--outstanding", "10000001", "from 1 to 10000000"),
     ] {
-        let told = format!("{flag}: found {found:?}, expected a whole number {expected}");
-        assert_eq!(random(&[flag, found]), told);
+        let message = format!("{flag}: found {found:?}, expected a whole number {expected}");
+        assert_eq!(random(&[flag, found]), message);
     }
     for flag in ["--rate", "--interarrival", "--size", "--reads"] {
-        let told = random(&[flag, "-1"]);
+        let message = random(&[flag, "-1"]);
         assert!(
-            told.starts_with(&format!("{flag}: found \"-1\", expected ")),
-            "{told}"
+            message.starts_with(&format!("{flag}: found \"-1\", expected ")),
+            "{message}"
         );
     }
 }
@@ -143,11 +143,11 @@ fn flags_of_a_trace_without_one() {
         ("--replay <HOW>", "pauses"),
     ] {
         let name = flag.split(' ').next().unwrap();
-        let told = random(&[name, value]);
-        // The flags of one group are told together.
-        let begins = told.starts_with("the argument '--random' cannot be used with");
-        let other = told == format!("the argument '{flag}' cannot be used with '--random'");
-        assert!(other || begins && told.contains(flag), "{told}");
+        let message = random(&[name, value]);
+        // The flags of one group are listed together.
+        let begins = message.starts_with("the argument '--random' cannot be used with");
+        let other = message == format!("the argument '{flag}' cannot be used with '--random'");
+        assert!(other || begins && message.contains(flag), "{message}");
     }
     let both = ["--replay", "pauses", "--outstanding", "3", "--trace", "x"];
     let fixed = ["simulate", "--drive", "hp-c2247", "--policy", "fcfs"];
@@ -172,15 +172,15 @@ fn unknown_names() {
     let policy = error(&[
         "simulate", "--drive", "hp-c2247", "--random", "--policy", "spft",
     ]);
-    let told = "--policy: found \"spft\", expected \"sptf\" or one of ";
-    assert!(policy.starts_with(told), "{policy}");
+    let message = "--policy: found \"spft\", expected \"sptf\" or one of ";
+    assert!(policy.starts_with(message), "{policy}");
     assert!(
         policy.contains("fcfs") && policy.contains("sptf"),
         "{policy}"
     );
-    let told = "a value is required for '--policy <POLICY>' but none was supplied";
+    let message = "a value is required for '--policy <POLICY>' but none was supplied";
     let none = error(&["simulate", "--drive", "hp-c2247", "--random", "--policy"]);
-    assert!(none.starts_with(told), "{none}");
+    assert!(none.starts_with(message), "{none}");
     assert_eq!(
         error(&[]),
         "found no command, expected one (diskarm --help lists them)"
@@ -228,12 +228,18 @@ fn wrong_workloads() {
         "workload.toml",
         "arrivals = \"closed(clients=4)\"\nsize = \"8\"\n",
     );
-    let told = workload(&path);
+    let message = workload(&path);
     std::fs::remove_file(&path).unwrap();
     let expected = "size: found \"8\", expected 1 to 65536 sectors";
-    assert!(told.starts_with(&format!("{path}:2: {expected}")), "{told}");
-    let told = workload("no-such.toml");
-    assert!(told.starts_with("no-such.toml: cannot read: "), "{told}");
+    assert!(
+        message.starts_with(&format!("{path}:2: {expected}")),
+        "{message}"
+    );
+    let message = workload("no-such.toml");
+    assert!(
+        message.starts_with("no-such.toml: cannot read: "),
+        "{message}"
+    );
     let fixed = ["simulate", "--drive", "hp-c2247", "--policy", "fcfs"];
     let both = ["--workload", "closed(clients=1)", "--size", "4 KiB"];
     assert_eq!(
@@ -255,17 +261,17 @@ fn windows_and_rows_that_cannot_be() {
     );
     let path = std::env::temp_dir().join("no-such-folder").join("rows.csv");
     let path = path.to_str().unwrap();
-    let told = random(&["--per-request", path]);
+    let message = random(&["--per-request", path]);
     assert!(
-        told.starts_with(&format!("{path}: cannot write: ")),
-        "{told}"
+        message.starts_with(&format!("{path}: cannot write: ")),
+        "{message}"
     );
 }
 
 #[test]
 fn wrong_specifications() {
     let c2247 = diskarm_drives::find("hp-c2247").unwrap().text;
-    for (name, from, to, told) in [
+    for (name, from, to, message) in [
         (
             "unit.toml",
             "head_switch = \"0.89 ms\"",
@@ -284,7 +290,7 @@ fn wrong_specifications() {
         let found = error(&["simulate", "--drive", &path, "--random", "--policy", "fcfs"]);
         std::fs::remove_file(&path).unwrap();
         assert!(
-            found.starts_with(&format!("{path}:{line}: {told}")),
+            found.starts_with(&format!("{path}:{line}: {message}")),
             "{found}"
         );
     }
@@ -293,32 +299,35 @@ fn wrong_specifications() {
 #[test]
 fn traces_that_do_not_fit() {
     let many: String = (0..4097).map(|n| format!("{n}.0 {n} 1200 8 1\n")).collect();
-    let (path, told) = trace("many", &many, &[]);
+    let (path, message) = trace("many", &many, &[]);
     let expected = "device: found \"4096\", expected at most 4096 devices, or --device to choose";
-    assert_eq!(told, format!("{path}:4097: {expected}"));
+    assert_eq!(message, format!("{path}:4097: {expected}"));
 
-    let (path, told) = trace("seven", "0.25 0 1200 8 1\n", &["--device", "7"]);
+    let (path, message) = trace("seven", "0.25 0 1200 8 1\n", &["--device", "7"]);
     let expected = format!("--device: found \"7\", expected a device with requests in {path}");
-    assert_eq!(told, expected);
+    assert_eq!(message, expected);
 
     // The drive has 2,054,864 blocks; the second request ends at the 2,054,865th.
-    let (path, told) = trace("end", "0.25 0 2054848 16 1\n1.5 0 2054849 16 0\n", &[]);
+    let (path, message) = trace("end", "0.25 0 2054848 16 1\n1.5 0 2054849 16 0\n", &[]);
     let expected = "lbn: found \"16 sectors from 2054849\", expected at most 2054864 blocks, or \
                     a fit other than refuse";
-    assert_eq!(told, format!("{path}:2: {expected}"));
+    assert_eq!(message, format!("{path}:2: {expected}"));
 
-    let (path, told) = trace("empty-request", "0.25 0 16 0 1\n", &[]);
+    let (path, message) = trace("empty-request", "0.25 0 16 0 1\n", &[]);
     let expected = "blocks: found \"0\", expected a whole number from 1 to 65536";
-    assert_eq!(told, format!("{path}:1: {expected}"));
+    assert_eq!(message, format!("{path}:1: {expected}"));
 
-    let (path, told) = trace("strange", "a b c\n", &[]);
+    let (path, message) = trace("strange", "a b c\n", &[]);
     let expected = "format not recognised: line 1 is \"a b c\", expected one of measured, ";
-    assert!(told.starts_with(&format!("{path}: {expected}")), "{told}");
+    assert!(
+        message.starts_with(&format!("{path}: {expected}")),
+        "{message}"
+    );
 
     let two = "0.25 0 1200 8 1\n1.5 0 90 16 0\n";
-    let (_, told) = trace("warm", two, &["--warmup", "2"]);
+    let (_, message) = trace("warm", two, &["--warmup", "2"]);
     let expected = "--warmup: found \"2\", expected less than the 2 requests of --trace";
-    assert_eq!(told, expected);
+    assert_eq!(message, expected);
 }
 
 /// Names of formats that need a feature are no misspellings.
@@ -328,11 +337,11 @@ fn formats_that_this_build_leaves_out() {
     let path = file_of("left-out.spc", "0,64,4096,R,0.0\n");
     let missing = "format: found \"parquet\", which this build does not support: build with \
                    --features parquet";
-    let told = error(&["trace", "info", "--format", "parquet", &path]);
-    assert_eq!(told, format!("{path}: {missing}"));
+    let message = error(&["trace", "info", "--format", "parquet", &path]);
+    assert_eq!(message, format!("{path}: {missing}"));
     let out = format!("{path}.parquet");
-    let told = error(&["trace", "convert", &path, &out, "--to", "parquet"]);
-    assert_eq!(told, format!("{out}: {missing}"));
+    let message = error(&["trace", "convert", &path, &out, "--to", "parquet"]);
+    assert_eq!(message, format!("{out}: {missing}"));
     assert!(!std::path::Path::new(&out).exists());
     std::fs::remove_file(path).unwrap();
 }

@@ -88,17 +88,17 @@ fn rows_before_the_range_are_history() {
     both(&|part| &part["trivial"]);
     for wrong in ["3000..", "0..3001"] {
         let output = diskarm(&arguments(&["--rows", wrong, SYNTHETIC]));
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
         let expected = format!("--rows: found {wrong:?}, expected a range within 0..3000");
         assert!(
-            !output.status.success() && told.contains(&expected),
-            "{told}"
+            !output.status.success() && message.contains(&expected),
+            "{message}"
         );
     }
 }
 
 #[test]
-fn a_broken_clock_is_told() {
+fn a_broken_clock_gives_a_warning() {
     let text = fs::read_to_string(SYNTHETIC).unwrap();
     let mut lines = text.lines();
     let mut broken = lines.next().unwrap().to_owned() + "\n";
@@ -112,13 +112,13 @@ fn a_broken_clock_is_told() {
     assert_eq!(report["clock"], "broken");
     assert!(number(&report, "phase_concentration") < 0.3);
     let output = diskarm(&arguments(&[&broken]));
-    let told = String::from_utf8(output.stderr).unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success());
     assert!(
-        told.starts_with("warning: ") && told.lines().count() == 1,
-        "{told}"
+        message.starts_with("warning: ") && message.lines().count() == 1,
+        "{message}"
     );
-    assert!(told.contains("clock is broken"), "{told}");
+    assert!(message.contains("clock is broken"), "{message}");
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains(": clock broken\n"), "{text}");
     fs::remove_file(broken).unwrap();
@@ -151,8 +151,8 @@ fn the_table_is_narrow_and_the_plot_has_both_panels() {
         assert!(svg.contains(text), "{text}");
     }
     let output = diskarm(&arguments(&["--plot", &plot, SYNTHETIC, SYNTHETIC]));
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(told.contains("expected one FILE"), "{told}");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(message.contains("expected one FILE"), "{message}");
     fs::remove_file(plot).unwrap();
 }
 

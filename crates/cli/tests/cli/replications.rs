@@ -119,10 +119,10 @@ fn the_table_has_a_line_for_each() {
 fn what_is_of_one_run_does_not_go_with_several() {
     let fixed = ["simulate", "--drive", "hp-c2247", "--policy", "fcfs"];
     let refused = |flags: &[&str]| error(&[&fixed[..], flags].concat());
-    let told = refused(&["--random", "--replications", "1"]);
+    let message = refused(&["--random", "--replications", "1"]);
     assert!(
-        told.contains("expected a whole number from 2 to 1000"),
-        "{told}"
+        message.contains("expected a whole number from 2 to 1000"),
+        "{message}"
     );
     for flags in [
         &["--random", "--replications", "3", "--window", "1 s"][..],
@@ -137,7 +137,7 @@ fn what_is_of_one_run_does_not_go_with_several() {
     ] {
         assert!(refused(flags).contains("cannot be used with"), "{flags:?}");
     }
-    let told = refused(&[
+    let message = refused(&[
         "--random",
         "--interarrival",
         "3600 s",
@@ -146,5 +146,5 @@ fn what_is_of_one_run_does_not_go_with_several() {
         "--replications",
         "1000",
     ]);
-    assert!(told.contains("146 years"), "{told}");
+    assert!(message.contains("146 years"), "{message}");
 }

@@ -265,7 +265,7 @@ fn nothing_moves_when_piped() {
 
 /// The hp-c2247 serves some 45 random requests of 8 KB a second under FCFS.
 #[test]
-fn a_drive_that_falls_behind_is_told() {
+fn a_saturated_drive_gives_a_note() {
     let fixed = [
         "simulate", "--drive", "hp-c2247", "--random", "--policy", "fcfs",
     ];

@@ -88,9 +88,9 @@ fn head_prints_the_first_records() {
     std::fs::remove_file(path).unwrap();
 }
 
-/// Where the records are all that is printed, rows left out are told on standard error.
+/// Where the records are all that is printed, skipped rows are reported on standard error.
 #[test]
-fn skipped_rows_are_told_beside_the_records() {
+fn skipped_rows_are_reported_on_standard_error() {
     let path = file_of("head-skip.spc", &SPC.replace("1,0,", "1,x,"));
     let skipped = format!("note: 1 invalid row skipped: invalid lba; the first: {path}:2: lba: ");
     let head = &["trace", "head", "--on-error", "skip", &path][..];
@@ -98,8 +98,8 @@ fn skipped_rows_are_told_beside_the_records() {
     for args in [head, &[&convert[..], &[&path, "-"]].concat()] {
         let output = diskarm(args);
         assert!(output.status.success(), "{args:?}");
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(told.starts_with(&skipped), "{told}");
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(message.starts_with(&skipped), "{message}");
     }
     std::fs::remove_file(path).unwrap();
 }
@@ -134,17 +134,17 @@ fn pages_fit_a_terminal() {
 #[test]
 fn convert_leaves_the_trace_and_writes_no_empty_one() {
     let path = file_of("itself.spc", SPC);
-    let told = |flags: &[&str]| {
+    let message = |flags: &[&str]| {
         let output = diskarm(&[&["trace", "convert", &path, "--to", "spc"], flags].concat());
         assert_eq!(output.status.code(), Some(2));
         String::from_utf8(output.stderr).unwrap()
     };
-    let itself = told(&[&path]);
+    let itself = message(&[&path]);
     let expected = "expected a file other than the trace, which would be lost\n";
     assert!(itself.ends_with(expected), "{itself}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), SPC);
     let out = format!("{path}.out");
-    let empty = told(&[&out, "--device", "7"]);
+    let empty = message(&[&out, "--device", "7"]);
     let expected = "expected a trace with requests of --device, and from --from to --until\n";
     assert!(empty.ends_with(expected), "{empty}");
     assert!(!std::path::Path::new(&out).exists());
@@ -174,10 +174,10 @@ fn convert_writes_all_or_nothing() {
     let out = file_of("kept.csv", "kept");
     let output = diskarm(&["trace", "convert", &path, &out, "--to", "msr"]);
     assert_eq!(output.status.code(), Some(2));
-    let told = String::from_utf8(output.stderr).unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
     let expected =
         format!("error: {out}: cannot write the request at 1 as msr: it has no response\n");
-    assert_eq!(told, expected);
+    assert_eq!(message, expected);
     assert_eq!(std::fs::read_to_string(&out).unwrap(), "kept");
     std::fs::remove_file(out).unwrap();
     std::fs::remove_file(path).unwrap();
@@ -241,12 +241,12 @@ fn convert_adapts_on_request() {
         "--renumber",
         "--json",
     ];
-    let told = json(&[&["trace", "convert", &path, &out, "--to", "spc"], &fold[..]].concat());
+    let message = json(&[&["trace", "convert", &path, &out, "--to", "spc"], &fold[..]].concat());
     let expected = serde_json::json!([
         "devices 0, 1 renumbered as disks from 0",
         "folded into 60 blocks; 2 requests moved",
     ]);
-    assert_eq!(told["notes"], expected);
+    assert_eq!(message["notes"], expected);
     let output = diskarm(&[
         "trace",
         "convert",
@@ -257,10 +257,10 @@ fn convert_adapts_on_request() {
         "--room",
         "70 sectors",
     ]);
-    let told = String::from_utf8(output.stderr).unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
     let expected = "lbn: found \"8 sectors from 64\", expected at most 70 blocks, or a fit other \
                     than refuse";
-    assert_eq!(told, format!("error: {path}:1: {expected}\n"));
+    assert_eq!(message, format!("error: {path}:1: {expected}\n"));
     std::fs::remove_file(out).unwrap();
     std::fs::remove_file(path).unwrap();
 }

@@ -28,11 +28,11 @@ fn json(arguments: &[&str]) -> Value {
 /// The one line of an error.
 fn refused(arguments: &[&str]) -> String {
     let output = run(arguments);
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
     assert!(output.stdout.is_empty(), "{arguments:?}");
-    assert_eq!(told.lines().count(), 1, "{told}");
-    told
+    assert_eq!(message.lines().count(), 1, "{message}");
+    message
 }
 
 /// A folder of this test's own.
@@ -100,8 +100,8 @@ fn several_files_are_reported_each() {
     assert_eq!(both["files"][1], json(&["--drive", DRIVE, &two]));
     assert_eq!(both["files"][0]["writes"], Value::Null);
     let plot = folder.join("p.svg").display().to_string();
-    let told = refused(&["--drive", DRIVE, "--plot", &plot, &one, &two]);
-    assert!(told.contains("expected one FILE"), "{told}");
+    let message = refused(&["--drive", DRIVE, "--plot", &plot, &one, &two]);
+    assert!(message.contains("expected one FILE"), "{message}");
 }
 
 #[test]
@@ -122,18 +122,18 @@ fn rows_are_half_open_from_zero() {
     assert_eq!(of(&["--rows", "0..4", &all]), of(&[&all]));
     assert_eq!(of(&["--rows", "2..", &all]), of(&["--rows", "2..4", &all]));
     for wrong in ["0..5", "4..", "4..5", "7..9"] {
-        let told = refused(&["--drive", DRIVE, "--rows", wrong, &all]);
+        let message = refused(&["--drive", DRIVE, "--rows", wrong, &all]);
         let expected = format!("--rows: found {wrong:?}, expected a range within 0..4");
-        assert!(told.contains(&expected), "{told}");
+        assert!(message.contains(&expected), "{message}");
     }
     for wrong in ["2..2", "3..2", "x", "1-3", "-1..3"] {
-        let told = refused(&["--drive", DRIVE, "--rows", wrong, &all]);
-        assert!(told.contains("expected rows A..B"), "{told}");
+        let message = refused(&["--drive", DRIVE, "--rows", wrong, &all]);
+        assert!(message.contains("expected rows A..B"), "{message}");
     }
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place_and_leaves_no_plot() {
+fn errors_name_their_place_and_leave_no_plot() {
     let folder = folder("wrong");
     let good = HEADER.to_owned() + ROWS[0];
     let beyond = file(
@@ -145,23 +145,23 @@ fn what_is_wrong_is_told_with_its_place_and_leaves_no_plot() {
     let good = file(&folder, "good.csv", &good);
     let plot = folder.join("p.svg");
     let draw = plot.display().to_string();
-    let told = refused(&["--drive", DRIVE, "--plot", &draw, &beyond]);
+    let message = refused(&["--drive", DRIVE, "--plot", &draw, &beyond]);
     let place = format!("{beyond}:3: lbn: found \"16 sectors from 2054860\"");
     let place = place + ", expected at most 2054864 blocks";
-    assert!(told.contains(&place), "{told}");
+    assert!(message.contains(&place), "{message}");
     // A row that is not asked for is not held against the trace.
     assert!(
         run(&["--drive", DRIVE, "--rows", "0..1", &beyond])
             .status
             .success()
     );
-    let told = refused(&["--drive", DRIVE, "--plot", &draw, &nameless]);
-    assert!(told.contains("measured responses"), "{told}");
-    let told = refused(&["--drive", "c2247", "--plot", &draw, &good]);
-    assert!(told.contains("--drive: found \"c2247\""), "{told}");
+    let message = refused(&["--drive", DRIVE, "--plot", &draw, &nameless]);
+    assert!(message.contains("measured responses"), "{message}");
+    let message = refused(&["--drive", "c2247", "--plot", &draw, &good]);
+    assert!(message.contains("--drive: found \"c2247\""), "{message}");
     let absent = folder.join("absent/p.svg").display().to_string();
-    let told = refused(&["--drive", DRIVE, "--plot", &absent, &good]);
-    assert!(told.contains("cannot write"), "{told}");
+    let message = refused(&["--drive", DRIVE, "--plot", &absent, &good]);
+    assert!(message.contains("cannot write"), "{message}");
     // A folder cannot be replaced by a file: the plot written beside it must go again.
     let in_the_way = folder.join("taken.svg");
     fs::create_dir(&in_the_way).unwrap_or_else(|error| panic!("{error}"));
@@ -173,9 +173,9 @@ fn what_is_wrong_is_told_with_its_place_and_leaves_no_plot() {
         &good,
     ]);
     let unnamed = folder.join("p.txt").display().to_string();
-    let told = refused(&["--drive", DRIVE, "--plot", &unnamed, &good]);
+    let message = refused(&["--drive", DRIVE, "--plot", &unnamed, &good]);
     let expected = format!("--plot: found {unnamed:?}, expected a name ending in .svg");
-    assert!(told.contains(&expected), "{told}");
+    assert!(message.contains(&expected), "{message}");
     let left = fs::read_dir(&folder).map(|entries| entries.count());
     assert_eq!(left.ok(), Some(4), "three traces and a folder");
     assert!(
@@ -207,9 +207,9 @@ fn blocks_are_converted_to_the_drive_s_sectors() {
     let is_within = from.as_u64() <= Some(16) && end.as_u64().is_none_or(|end| 16 < end);
     assert!(is_within && from.as_u64() > Some(8), "{class}");
     let beyond = of("beyond.csv", "R,654941,8,20000,0\n");
-    let told = refused(&["--drive", "hp-335h", &beyond]);
+    let message = refused(&["--drive", "hp-335h", &beyond]);
     let expected = "lbn: found \"8 sectors from 654941\", expected at most 654948 blocks\n";
-    assert!(told.ends_with(expected), "{told}");
+    assert!(message.ends_with(expected), "{message}");
 
     let text = diskarm_drives::find(DRIVE).map(|entry| entry.text);
     let longer = text
@@ -219,11 +219,11 @@ fn blocks_are_converted_to_the_drive_s_sectors() {
     let good = of("good.csv", ROWS[0]);
     let expected = "expected a drive whose sectors divide a trace's blocks of 512 bytes; its have \
                     4096\n";
-    let told = refused(&["--drive", &drive, &good]);
-    assert!(told.ends_with(expected), "{told}");
+    let message = refused(&["--drive", &drive, &good]);
+    assert!(message.ends_with(expected), "{message}");
     let simulate = ["simulate", "--drive", &drive, "--trace", &good];
     let simulated = diskarm(&[&simulate[..], &["--policy", "fcfs"]].concat());
-    assert_eq!(String::from_utf8_lossy(&simulated.stderr), told);
+    assert_eq!(String::from_utf8_lossy(&simulated.stderr), message);
 }
 
 /// Bounds: the demerit of DiskSim 4.0 with its validated parameters on the same rows.

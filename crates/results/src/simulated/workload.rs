@@ -6,7 +6,7 @@ use diskarm_core::units::{Bytes, SectorCount, Span};
 use diskarm_simulate::{Drawn, Issue, Origin, Replayed};
 use serde::Serialize;
 
-/// How a workload was asked for.
+/// How a workload was given.
 pub enum Given {
     /// By the flags behind `--random`.
     Flags {
@@ -24,7 +24,7 @@ pub enum Given {
 }
 
 impl Given {
-    /// What stands behind `--workload`.
+    /// The value of `--workload`.
     pub fn of(text: &str) -> Self {
         let is_file = Path::new(text).extension().is_some_and(|end| end == "toml");
         let given = if is_file { Self::File } else { Self::Text };
@@ -32,15 +32,15 @@ impl Given {
     }
 }
 
-/// When requests come that the flags ask for.
+/// Arrivals as given by flags.
 #[derive(Clone, Copy)]
 pub enum FlagArrivals {
-    /// Whatever the drive does.
+    /// Open.
     Poisson {
         /// The mean time between two.
         mean: Span,
     },
-    /// When earlier ones are completed.
+    /// Closed.
     Closed {
         /// Requests outstanding.
         outstanding: usize,
@@ -49,7 +49,7 @@ pub enum FlagArrivals {
     },
 }
 
-/// The workload, in the words of the flags.
+/// The workload, under the names of the flags.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase", tag = "source")]
 pub enum Workload {
@@ -67,7 +67,7 @@ pub enum Workload {
         #[serde(flatten)]
         arrivals: ArrivalsInput,
     },
-    /// A workload in words, or in a file.
+    /// A workload expression, or a workload in a file.
     Written {
         /// The expression; `null` where it is in a file.
         text: Option<String>,
