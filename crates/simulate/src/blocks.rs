@@ -45,6 +45,13 @@ impl Blocks {
         SectorCount(self.count)
     }
 
+    /// The blocks that a request touches: the first, and how many.
+    pub fn touched(self, request: &Request) -> (Lbn, SectorCount) {
+        let first = request.start.0 / self.sectors_per_block;
+        let end = request.end().0.div_ceil(self.sectors_per_block);
+        (Lbn(first), SectorCount(end - first))
+    }
+
     /// The request of `record`, a row of `file`, under the name `id`.
     ///
     /// # Errors

@@ -1,0 +1,37 @@
+//! What a recorder in a tower of devices saw, as rows of a trace.
+
+use diskarm_core::request::Op;
+use diskarm_core::wrap::{Passed, Recording};
+use diskarm_trace::{Location, Record};
+
+use crate::blocks::Blocks;
+use crate::error::Error;
+use crate::model::Model;
+
+/// The reads and writes of a recording that succeeded, in order of arrival, with their responses.
+/// Traces have no flushes and no failures.
+///
+/// # Errors
+/// When the sectors of `model`, whose requests were recorded, do not divide a trace's blocks.
+pub fn records(recording: &Recording, model: &Model) -> Result<Vec<Record>, Error> {
+    let blocks = Blocks::of(model)?;
+    let passed = recording.passed().iter().zip(1..);
+    let records = passed.filter_map(|(passed, row)| record(blocks, passed, Location::Row(row)));
+    Ok(records.collect())
+}
+
+fn record(blocks: Blocks, passed: &Passed, location: Location) -> Option<Record> {
+    let completion = passed.completion?;
+    let request = &passed.request;
+    if request.op == Op::Flush || !completion.status.is_success() {
+        return None;
+    }
+    let (start, sectors) = blocks.touched(request);
+    Some(Record {
+        arrival: Some(passed.arrived),
+        device: request.unit.into(),
+        response: Some(completion.response()),
+        service: Some(completion.service()),
+        ..Record::new(location, request.op, start, sectors)
+    })
+}
