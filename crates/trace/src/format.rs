@@ -165,7 +165,7 @@ pub trait Format {
     }
 }
 
-/// A [`Format`] in the table [`FORMATS`].
+/// A [`Format`] in the table [`FORMATS`](crate::FORMATS).
 #[derive(Clone, Copy, Debug)]
 pub struct FormatEntry {
     /// [`Format::INFO`].

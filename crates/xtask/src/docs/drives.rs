@@ -35,11 +35,11 @@ pub const DRIVES: [Drive; 6] = [
         disksim_us: 92.9,
         published: false,
         remains: "\
-The trace has an unbroken clock, so completions can be held against the angle of their last sector.
+The trace has an unbroken clock, so completions can be compared with the angle of their last sector.
 Three behaviours were settled that way: the read watermark is rounded down, a write waits for its
-minimum delay only behind its last block, and the extra disconnect belongs to a non-sequential
-write after any write. What remains is above all the arm, which takes longer inward than outward, so
-that one curve for both is right in the mean only ([below](#hp-c2247-calibrated)).
+minimum delay only after its last block, and the extra disconnect belongs to a non-sequential
+write after any write. What remains is mainly the arm, which takes longer inward than outward, so
+one curve for both is correct only on average ([below](#hp-c2247-calibrated)).
 Long sequential writes lose a revolution more often on the drive: it seems to wait for more blocks
 than table A.5 says, the more the faster the media are against the bus.",
         half_bound_us: 80.0,
@@ -54,8 +54,8 @@ off the other. About the two curves arms arrive with a scatter of 0.15 ms, and w
 straddles a sector a request gains or loses a whole revolution; no predictor can tell which.
 
 The drive drifts. In the second half arms arrive some 0.08 ms later than in the first (before reads
-0.06 ± 0.03, before writes 0.09 ± 0.04). No number fitted to the first half can know that; as
-so many more requests lose a revolution, a replay of the second half is too short in the mean. A fit
+0.06 ± 0.03, before writes 0.09 ± 0.04). No number fitted to the first half can reflect that. As
+more requests lose a revolution, a replay of the second half is too short on average. A fit
 to the second half errs the other way: its replay of the first is some 0.06 ms too long. Drift is
 not all, though: even that fit has a demerit of 0.10 on the second half, from which it was made.",
     },
@@ -65,7 +65,7 @@ not all, though: even that fit has a demerit of 0.10 on the second half, from wh
         disksim_us: 83.0,
         published: true,
         remains: "\
-What remains is in the writes, wherever the arm moves: the model takes 0.3 to 0.45 ms longer than
+What remains is in writes with arm movement: the model takes 0.3 to 0.45 ms longer than
 the drive, at all distances alike. Reads over the same distances agree within 0.11 ms, so it is
 not the arm: it is the overhead of writes ([below](#seagate-st41601n-calibrated)).",
         half_bound_us: 75.0,
@@ -74,10 +74,10 @@ not the arm: it is the overhead of writes ([below](#seagate-st41601n-calibrated)
             median_abs_error_ms: 0.08,
         }),
         cause: "\
-Every slipped sector turns all tracks behind it, to the end of its zone, by one sector: the drive
+Every slipped sector rotates all tracks after it, to the end of its zone, by one sector: the drive
 counts skews from where the data of the track before end, so that a slip shifts them too
-(`slips_turn_tracks`). The completions behind each of the 26 slips come one sector, 0.13 to 0.15 ms,
-later than a layout says whose skews are those of whole tracks. And a write after a read costs some
+(`slips_turn_tracks`). The completions after each of the 26 slips come one sector, 0.13 to 0.15 ms,
+later than in a layout whose skews are those of whole tracks. And a write after a read costs some
 0.5 ms less than the set says.",
     },
     Drive {
@@ -90,8 +90,8 @@ The bound is missed. Three causes are known, and none is in the parameter set. W
 moves 160 to 700 cylinders take 2 to 6 ms longer on the drive than the set says, and scatter,
 while reads over the same distances agree: completions keep their rotational phase over the
 whole trace, so it is the arm, not a missing row. The drive does not send the first 16 sectors of a
-read while they come from the media, but behind them, 0.07 ms a sector; the set has a watermark of
-0. And it reads the next track ahead when the track before is in its buffer (worthington96, table
+read while they come from the media, but after them, 0.07 ms per sector; the set has a watermark of
+0. And it reads the next track ahead when the previous track is in its buffer (worthington96, table
 11), so that long sequential reads which cross a track are hits; the set has read-ahead to the end
 of the track.
 
@@ -107,7 +107,7 @@ the next track: 0.41. No parameter of the set was changed; what a fit changes st
 Some 2,000 of 10,000 rows are missing, and yet the phase of the platter holds over the whole trace.
 A read goes over the bus when 16 of its sectors are buffered (`read_watermark`), and pauses when the
 bus has emptied the buffer (`read_restart`): reads of up to 22 sectors, where it does not, end some
-0.6 ms sooner behind their last sector than longer ones. A write waits for most of its data before
+0.6 ms sooner after their last sector than longer ones. A write waits for most of its data before
 its media write, not for the first sector (`write_start`).
 
 What is left is a settle that varies. Seeks of 160 to 700 cylinders take 2 to 6 ms longer before a
@@ -126,9 +126,9 @@ and a few reads over 1 to 600 cylinders that differ by up to 0.4 ms.",
         half_bound_us: 130.0,
         single: None,
         cause: "\
-Its pauses are nominal, so of seeks and overheads only the edges of distributions tell: the shortest
-response over a distance, and how the rest spreads over a revolution behind it. What
-needs no angle is plain: absorbed writes take a little longer than the set says.",
+Its pauses are nominal, so only the edges of distributions show seeks and overheads: the shortest
+response over a distance, and how the rest spreads over a revolution after it. Only absorbed
+writes need no angle: they take a little longer than the set says.",
     },
     Drive {
         name: "seagate-barracuda-st32171w",
@@ -136,19 +136,19 @@ needs no angle is plain: absorbed writes take a little longer than the set says.
         disksim_us: 348.4,
         published: false,
         remains: "\
-Two behaviours were settled by what the drive does with reads near the one before: delivered data
+Two behaviours were settled by reads near the previous request: delivered data
 are gone once read-ahead follows, and a write inside read-ahead drops it whole; before that the
-demerit was 0.370. What remains is in the set's overheads: misses near the one before take 0.7 ms
-longer on the drive, sequential hits 0.2 ms longer, absorbed writes 0.05 to 0.25 ms less. The
+demerit was 0.370. What remains is in the set's overheads: misses near the previous request take
+0.7 ms longer on the drive, sequential hits 0.2 ms longer, absorbed writes 0.05 to 0.25 ms less. The
 thirteen writes that wait for the media in the model were absorbed by the drive, which does not
 keep to unbroken streams.",
         half_bound_us: 160.0,
         single: None,
         cause: "\
-Its pauses are nominal, so of seeks only the edges of distributions tell. Read hits take 0.2 ms
-longer than the set says, and misses near the request before 0.7 ms. Writes are absorbed whether
+Its pauses are nominal, so only the edges of distributions show seeks. Read hits take 0.2 ms
+longer than the set says, and misses near the previous request 0.7 ms. Writes are absorbed whether
 they continue a stream or not (`write_cache`). As none waits for the media, seeks before writes show
-only where a read behind them has to wait: do not take the fitted curve of writes at its word.",
+only if a read after them has to wait: do not rely on the fitted curve of writes.",
     },
     Drive {
         name: "seagate-cheetah-st34501n",
@@ -163,7 +163,7 @@ what the model takes for hits must have been fetched from the media, so that hit
         half_bound_us: 160.0,
         single: None,
         cause: "\
-Its pauses are nominal, so of seeks only the edges of distributions tell. They tell enough of the
+Its pauses are nominal, so only the edges of distributions show seeks. They tell enough of the
 shorter ones: reads over 60 to 450 cylinders take 1 to 3 ms longer than the set's curve. Why is not
 known; the set has a point every 25 cylinders there. Read hits cost 0.2 ms more.",
     },

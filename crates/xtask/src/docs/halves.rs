@@ -48,8 +48,8 @@ to N/2, by
     diskarm calibrate --drive DRIVE {MEASUREMENTS}/DRIVE.csv --rows ..N/2 \\
         --output DRIVE-calibrated.toml
 
-(`cargo xtask calibrate` makes all). The sets as given and the variants are judged here on the
-second half only, of which the fit has seen nothing.
+(`cargo xtask calibrate` makes all). The sets as given and the variants are compared here on the
+second half only, which the fit has not seen.
 
 ### Distributions
 
@@ -57,9 +57,9 @@ The demerit, as above, on rows N/2 to N, times in ms. Each row is printed by
 
     diskarm validate --rows N/2.. --drive DRIVE {MEASUREMENTS}/TRACE.csv
 
-*Bound* is what was asked of the calibrated variant. *DiskSim* is the demerit of DiskSim 4.0 on the
+*Bound* is the bound of the calibrated variant. *DiskSim* is the demerit of DiskSim 4.0 on the
 second half, from its 64-bit port with its own parameter sets, which bins the distributions by 1 %;
-where there is none, the port hangs on the trace.
+if there is none, the port hangs on the trace.
 "
     )
 }

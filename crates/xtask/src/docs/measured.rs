@@ -86,18 +86,18 @@ fn heading(report: &Report) -> String {
         "\
 ## Measured drives
 
-The model replays what was measured on each drive, closed-loop: a request is issued the measured
-pause after the model's own completion of the one before. The *demerit* is the root mean square
-horizontal distance between the two distributions of response times, over all order statistics,
-without bins (worthington94, section 4.1). Each row is printed by
+The model replays the measured requests of each drive, closed-loop: a request is issued the
+measured pause after the model's own completion of the previous one. The *demerit* is the root mean
+square horizontal distance between the two distributions of response times, over all order
+statistics, without bins (worthington94, section 4.1). Each row is printed by
 
     diskarm validate --drive DRIVE {MEASUREMENTS}/DRIVE.csv
 
-Where the platter stood at first is unknown: the demerit is the mean over {angles} evenly spaced
+The initial angle of the platter is unknown: the demerit is the mean over {angles} evenly spaced
 initial angles, ± its standard deviation over these, and the *floor* is the mean demerit between
 the model's own replays from them. Both are nearly zero, because a closed-loop replay forgets the
-initial angle at its first media access: from then on all is relative to the sector that came
-round. So the *phase floor* says what chance does when the phase of every request is unknown: the
+initial angle at its first media access: from then on all times are relative to that sector. So the
+*phase floor* shows the effect of chance when the phase of every request is unknown: the
 mean demerit between the model's own replays in which each pause is longer by an independent
 random part of a revolution ({replays} replays, {seeds}, all pairs). A model below that is as close
 as a second measurement of the same drive with other phases would be.
@@ -196,15 +196,15 @@ fn of_drive(drive: &Drive, report: &Report) -> String {
 {remains}
 
 {}
-By relation to the request before (*near*: within 30,000 blocks of its end) and by what the
-model's buffer did:
+By relation to the previous request (*near*: within 30,000 blocks of its end) and by the
+outcome in the model's buffer:
 
 {}
 By size, in sectors:
 
 {}
-Of those that wait for the media in the model, by cylinders from the last block of the request
-before to the first of this one:
+Requests that wait for the media in the model, by cylinders from the last block of the previous
+request to the first of this one:
 
 {}
 ",

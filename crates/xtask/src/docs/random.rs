@@ -140,18 +140,18 @@ fn heading() -> String {
 ## The random workload
 
 {DRIVE}, {REQUESTS} requests of 16 sectors, aligned to 16, uniform over the disk, two thirds of
-them reads: beside DiskSim 4.0 on the same workload, its 64-bit port with positioning estimates
-repaired. Ours are means over independent runs with seeds {}, ± half the width of
-the 95 % confidence interval over these (Student's t); DiskSim's intervals are of the same kind
-where they were found. Each run is
+them reads, compared with DiskSim 4.0 on the same workload, in its 64-bit port with fixed
+positioning estimates. Ours are means over independent runs with seeds {}, ± half the
+width of the 95 % confidence interval over these (Student's t); DiskSim's intervals are of the same kind
+where available. Each run is
 
     diskarm simulate --drive {DRIVE} --random --requests {REQUESTS} --policy POLICY \\
         --interarrival \"31.2 ms\" (or: --outstanding 64) --seed SEED
 
 Times in ms, differences in percent of DiskSim's figure; those over {FLAGGED_PERCENT} % are in bold,
 with their causes below. Seeks include head switches and the settling of writes, as DiskSim counts
-them. Where requests come faster than they can be served, the mean response
-grows with the length of the run and has no meaning but for comparison.
+them. If requests arrive faster than they can be served, the mean response
+grows with the length of the run and is only useful for comparison.
 ",
         SEEDS.join(", ")
     )

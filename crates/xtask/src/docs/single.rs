@@ -97,7 +97,7 @@ const HEAD: [&str; 9] = [
     "median_abs_error_ms",
     "p95_abs_error_ms",
     "within_0_25ms_rate",
-    "asked for",
+    "required",
     "verdict",
 ];
 
@@ -111,24 +111,24 @@ pub fn section(all: &[Predicted]) -> String {
 ### Single requests
 
 Each response is predicted before it is seen, from all that was measured before it: the model
-follows the drive, and its platter, period, buffer and arm are set right by each completion. The
-rows of the first half are history, which the predictor learns of and is not judged on. Each row is
-printed by
+follows the drive, and each completion corrects its platter angle, period, buffer and arm. The
+rows of the first half are history, from which the predictor learns; only the second half counts.
+Each row is printed by
 
     diskarm validate --locked --rows N/2.. --drive DRIVE {MEASUREMENTS}/TRACE.csv
 
 `same_revolution_rate` is the fraction of requests whose error is under half a revolution; median
 and 95th percentile are of the errors of these, without their signs; `within_0_25ms_rate` is the
-fraction of all requests whose error is at most 0.25 ms. The *trivial* predictor says the mean
-response of the earlier requests of the same type and size: what is beyond it is what knowing the
-drive buys. *Asked for*: the least `same_revolution_rate`, and the most `median_abs_error_ms`.
+fraction of all requests whose error is at most 0.25 ms. The *trivial* predictor uses the mean
+response of earlier requests of the same type and size; an improvement over it is the value of
+knowing the drive. *Required*: minimum `same_revolution_rate`, maximum `median_abs_error_ms`.
 `phase_concentration` is 1 when all media accesses end at the predicted angle of the platter, and
 nearly 0 when they end anywhere.
 
 {}
 The pauses in the traces of {} are nominal, not measured, so that the
 angle is lost with every request, as their `phase_concentration` shows. Predictions of single
-requests on them mean little; they stand here to show it.
+requests mean little for them; they are listed to show it.
 
 {}",
         table(2, &HEAD, &rows(&clocked)),
