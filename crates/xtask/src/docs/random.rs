@@ -142,8 +142,8 @@ fn heading() -> String {
 {DRIVE}, {REQUESTS} requests of 16 sectors, aligned to 16, uniform over the disk, two thirds of
 them reads, compared with DiskSim 4.0 on the same workload, in its 64-bit port with fixed
 positioning estimates. Ours are means over independent runs with seeds {}, ± half the
-width of the 95 % confidence interval over these (Student's t); DiskSim's intervals are of the same kind
-where available. Each run is
+width of the 95 % confidence interval over these (Student's t); DiskSim's intervals are of the same
+kind where available. Each run is
 
     diskarm simulate --drive {DRIVE} --random --requests {REQUESTS} --policy POLICY \\
         --interarrival \"31.2 ms\" (or: --outstanding 64) --seed SEED
