@@ -130,16 +130,24 @@ impl Buffer {
         self.segments[id.0].fill(end, self.capacity);
     }
 
-    /// Whether block `at` would be in the buffer after [`Buffer::fill`] and, where `before` is
-    /// given, [`Buffer::drop_before`] of a segment.
-    pub fn would_hold(&self, at: Lbn, (id, end): (SegmentId, Lbn), before: Option<Lbn>) -> bool {
+    /// What [`Buffer::holding`] would give after [`Buffer::fill`] and, where `before` is given,
+    /// [`Buffer::drop_before`] of a segment.
+    #[inline]
+    pub fn holding_once_filled(
+        &self,
+        at: Lbn,
+        (id, end): (SegmentId, Lbn),
+        before: Option<Lbn>,
+    ) -> Option<(SegmentId, Lbn)> {
         let mut filled = self.segments[id.0];
         filled.fill(end, self.capacity);
         if let Some(before) = before {
             filled.drop_before(before);
         }
-        let mut others = self.segments.iter().enumerate();
-        filled.holds(at) || others.any(|(i, s)| i != id.0 && s.holds(at))
+        let segments = self.segments.iter().enumerate();
+        let mut segments = segments.map(|(i, s)| (i, if i == id.0 { &filled } else { s }));
+        let (index, segment) = segments.find(|(_, s)| s.holds(at))?;
+        Some((SegmentId(index), segment.end))
     }
 
     /// Extends a segment backward to `first`, as far as there is room.

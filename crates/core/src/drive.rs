@@ -92,15 +92,22 @@ impl Drive {
     #[inline]
     fn begin(&mut self, now: Instant) {
         while !self.queue.is_empty() && self.open <= now {
-            if self.queue.next_is_ordered() && self.open < self.last {
-                self.open = self.last;
-                continue;
-            }
-            let next = self.queue.next(self.open, &self.core);
-            let Some(Pending { request, arrived }) = next else {
-                break;
-            };
+            self.begin_next();
+        }
+    }
+
+    /// Begins the command that the queue chooses, or waits until an ordered one may begin.
+    fn begin_next(&mut self) {
+        if self.queue.next_is_ordered() && self.open < self.last {
+            self.open = self.last;
+            return;
+        }
+        let next = self.queue.next(self.open, &self.core);
+        if let Some(Pending { request, arrived }) = next {
             self.begin_one(request, arrived);
+            if request.ordering == Ordering::Ordered {
+                self.open = self.open.max(self.last);
+            }
         }
     }
 
@@ -119,9 +126,6 @@ impl Drive {
         assert!(ordered, "{completion:?} before {:?}", self.last);
         self.last = completion.at;
         self.open = served.open;
-        if request.ordering == Ordering::Ordered {
-            self.open = self.open.max(self.last);
-        }
         if self.next.is_none() {
             self.next = Some(served.completion);
         } else {
@@ -175,8 +179,10 @@ impl Device for Drive {
             request,
             arrived: now,
         };
-        self.queue.add(pending, &self.core);
-        if self.open <= now {
+        if request.is_simple_transfer() {
+            self.queue.add(pending, &self.core);
+        } else {
+            self.queue.add_special(pending, &self.core);
             self.begin(now);
         }
         Ok(())

@@ -26,22 +26,18 @@ pub struct Host<D: Device + Estimate> {
     children: Children<Parent>,
     /// The child that is an ordered request: until it completes, nothing else is submitted.
     fence: Option<u64>,
-    /// Chosen, and not accepted yet.
-    chosen: Option<Pending>,
     /// Completions that are due, in their order.
     due: VecDeque<Completion>,
     /// Separate and mostly absent: a queue that merges nothing pays one look at each step.
     merger: Option<Box<Merger>>,
 }
 
-/// What a command inside the device was made of.
+/// What a command inside the device was.
 struct Parent {
     /// The request, or the first of those that were merged.
     id: u64,
     /// When it entered the queue.
     arrived: Instant,
-    /// Whether others were merged with it.
-    is_merged: bool,
 }
 
 impl<D: Device + Estimate> Host<D> {
@@ -52,7 +48,6 @@ impl<D: Device + Estimate> Host<D> {
             queue: CommandQueue::new(policy),
             children: Children::default(),
             fence: None,
-            chosen: None,
             due: VecDeque::new(),
             merger: None,
         }
@@ -90,82 +85,113 @@ impl<D: Device + Estimate> Host<D> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn feed(&mut self, now: Instant) {
-        while (self.chosen.is_some() || !self.queue.is_empty()) && self.device.has_room() {
-            if !self.feed_one(now) {
-                break;
+        while !self.queue.is_empty() && self.device.has_room() {
+            let is_special = self.fence.is_some() || self.merger.is_some();
+            if is_special || self.queue.is_special() {
+                if !self.feed_special(now) {
+                    break;
+                }
+            } else if let Some(pending) = self.queue.next(now, &self.device) {
+                if !self.device.accepts(&pending.request) {
+                    return self.queue.put_back(pending);
+                }
+                self.submit_child(now, &pending.request, pending.arrived);
             }
         }
     }
 
-    /// Submits the next request; whether it could.
-    #[inline]
-    fn feed_one(&mut self, now: Instant) -> bool {
+    /// Submits the next request, if the device takes it and no ordered request forbids.
+    #[cold]
+    #[inline(never)]
+    fn feed_special(&mut self, now: Instant) -> bool {
         if self.fence.is_some() || (self.queue.next_is_ordered() && !self.children.is_empty()) {
             return false;
         }
-        let pending = match self.chosen.take() {
-            Some(pending) => pending,
-            None => match self.queue.next(now, &self.device) {
-                Some(pending) => pending,
-                None => return false,
-            },
+        let Some(pending) = self.queue.next(now, &self.device) else {
+            return false;
         };
         if !self.device.accepts(&pending.request) {
-            self.chosen = Some(pending);
+            self.queue.put_back(pending);
             return false;
         }
-        let mut request = pending.request;
-        let mut is_merged = false;
-        if let Some(merger) = &mut self.merger
-            && request.is_simple_transfer()
-        {
-            let (whole, others) = merger.gather(pending, self.queue.policy(), &self.device);
-            self.queue.taken(others);
-            request = whole;
-            is_merged = others > 0;
+        let Pending { request, arrived } = pending;
+        if request.ordering == Ordering::Ordered {
+            self.fence = Some(self.submit_child(now, &request, arrived));
+        } else if self.merger.is_some() && request.is_simple_transfer() {
+            self.submit_merged(now, pending);
+        } else {
+            self.submit_child(now, &request, arrived);
         }
-        self.submit_child(now, request, pending.arrived, is_merged);
         true
     }
 
+    /// Submits a request and those that continue it.
+    #[cold]
+    fn submit_merged(&mut self, now: Instant, pending: Pending) {
+        let Some(merger) = &mut self.merger else {
+            return;
+        };
+        let (whole, parts) = merger.gather(pending, self.queue.policy(), &self.device);
+        self.queue.taken(parts.len() - 1);
+        let is_merged = parts.len() > 1;
+        let child = self.submit_child(now, &whole, pending.arrived);
+        if let Some(merger) = self.merger.as_mut().filter(|_| is_merged) {
+            merger.submitted(child, parts);
+        }
+    }
+
+    /// Lets a request wait here, or go to the device by way of the queue.
+    #[inline(never)]
+    fn submit_later(&mut self, now: Instant, request: Request) {
+        let pending = Pending {
+            request,
+            arrived: now,
+        };
+        if !request.is_simple_transfer() {
+            self.queue.add_special(pending, &self.device);
+            return self.feed(now);
+        }
+        self.queue.add(pending, &self.device);
+        if let Some(merger) = &mut self.merger {
+            merger.add(request);
+        }
+    }
+
+    /// Submits a request under the id of a child, which it gives.
     #[inline]
-    fn submit_child(&mut self, now: Instant, request: Request, arrived: Instant, is_merged: bool) {
-        let child = self.children.insert(Parent {
+    fn submit_child(&mut self, now: Instant, request: &Request, arrived: Instant) -> u64 {
+        let parent = Parent {
             id: request.id,
             arrived,
-            is_merged,
-        });
-        if request.ordering == Ordering::Ordered {
-            self.fence = Some(child);
-        }
-        let taken = self.device.submit(
-            now,
-            Request {
-                id: child,
-                ..request
-            },
-        );
+        };
+        let id = self.children.insert(parent);
+        let taken = self.device.submit(now, Request { id, ..*request });
         assert_eq!(taken, Ok(()), "a device that accepts refused {request:?}");
+        id
+    }
+
+    /// Whether a command inside the device is several requests.
+    fn is_merged(&self, child: u64) -> bool {
+        let merger = self.merger.as_ref();
+        merger.is_some_and(|merger| merger.is_merged(child))
     }
 
     /// Turns a completion of the device into one of this queue: the wait here comes on top.
     #[inline]
     fn lift(&mut self, completion: &mut Completion) {
         let child = completion.request.id;
-        let parent = self.children.remove(child);
-        completion.request.id = parent.id;
+        let Parent { id, arrived } = self.children.remove(child);
+        completion.request.id = id;
         if self.fence == Some(child) {
             self.fence = None;
         }
-        if parent.is_merged
-            && let Some(merger) = &mut self.merger
-        {
-            merger.split(completion, &mut self.due);
+        if let Some(merger) = &mut self.merger {
+            merger.split(child, completion, &mut self.due);
         }
-        completion.breakdown.queue += completion.arrived - parent.arrived;
-        completion.arrived = parent.arrived;
+        completion.breakdown.queue += completion.arrived - arrived;
+        completion.arrived = arrived;
     }
 }
 
@@ -182,36 +208,29 @@ impl<D: Device + Estimate> Device for Host<D> {
         true
     }
 
-    #[inline]
+    #[inline(always)]
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
         check(&request, self.device.capacity())?;
-        let is_first = self.queue.is_empty() && self.chosen.is_none();
-        let is_plain = is_first && request.is_simple_transfer() && self.fence.is_none();
-        if is_plain && self.device.has_room() && self.device.accepts(&request) {
+        if self.queue.is_empty()
+            && request.is_simple_transfer()
+            && self.fence.is_none()
+            && self.device.has_room()
+            && self.device.accepts(&request)
+        {
             self.queue.passed(&request, &self.device);
-            self.submit_child(now, request, now, false);
+            self.submit_child(now, &request, now);
             return Ok(());
         }
-        let pending = Pending {
-            request,
-            arrived: now,
-        };
-        self.queue.add(pending, &self.device);
-        if let Some(merger) = &mut self.merger
-            && request.is_simple_transfer()
-        {
-            merger.add(request);
-        }
-        if !request.is_simple_transfer() {
-            self.feed(now);
-        }
+        self.submit_later(now, request);
         Ok(())
     }
 
     #[inline]
     fn next_event(&self) -> Option<Instant> {
-        let due = self.due.front().map(|completion| completion.at);
-        due.or_else(|| self.device.next_event())
+        if self.due.is_empty() {
+            return self.device.next_event();
+        }
+        self.due.front().map(|completion| completion.at)
     }
 
     #[inline]
@@ -233,11 +252,9 @@ impl<D: Device + Estimate> Device for Host<D> {
     }
 
     fn abort(&mut self, now: Instant, id: u64) -> bool {
-        let chosen = self.chosen.take_if(|chosen| chosen.request.id == id);
-        let Some(pending) = chosen.or_else(|| self.queue.take(id, &self.device)) else {
-            let child = self
-                .children
-                .find(|parent| parent.id == id && !parent.is_merged);
+        let Some(pending) = self.queue.take(id, &self.device) else {
+            let child = self.children.find(|parent| parent.id == id);
+            let child = child.filter(|&child| !self.is_merged(child));
             return child.is_some_and(|child| self.device.abort(now, child));
         };
         let Pending { request, arrived } = pending;

@@ -17,8 +17,8 @@ use crate::units::Instant;
 /// That one, and everything that arrives after it, waits until the policy has nothing left.
 pub struct CommandQueue<E: Estimate> {
     policy: Box<dyn Policy<E>>,
-    /// Requests in the policy.
-    simple: usize,
+    /// Requests that wait, here and in the policy.
+    waiting: usize,
     /// Mostly absent: a queue of simple transfers alone pays one look.
     special: Option<Box<Special>>,
 }
@@ -28,20 +28,17 @@ pub struct CommandQueue<E: Estimate> {
 struct Special {
     /// Served next, in this order.
     first: VecDeque<Pending>,
-    /// How many of `first` are at the head of the queue; flushes follow them.
-    heads: usize,
     /// An ordered request, and all that arrived after it.
     fenced: VecDeque<Pending>,
 }
 
 impl Special {
-    fn is_empty(&self) -> bool {
-        self.first.is_empty() && self.fenced.is_empty()
+    fn len(&self) -> usize {
+        self.first.len() + self.fenced.len()
     }
 
     fn take(&mut self, id: u64) -> Option<Pending> {
         if let Some(index) = self.first.iter().position(|p| p.request.id == id) {
-            self.heads -= usize::from(index < self.heads);
             return self.first.remove(index);
         }
         let index = self.fenced.iter().position(|p| p.request.id == id)?;
@@ -54,15 +51,21 @@ impl<E: Estimate> CommandQueue<E> {
     pub fn new(policy: Box<dyn Policy<E>>) -> Self {
         Self {
             policy,
-            simple: 0,
+            waiting: 0,
             special: None,
         }
+    }
+
+    /// Whether something waits that no policy decides on.
+    #[inline]
+    pub fn is_special(&self) -> bool {
+        self.special.is_some()
     }
 
     /// Whether nothing waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.simple == 0 && self.special.is_none()
+        self.waiting == 0
     }
 
     /// The policy, for one that takes requests out of turn; see [`Self::taken`].
@@ -74,33 +77,33 @@ impl<E: Estimate> CommandQueue<E> {
     /// Accounts for `count` simple requests that were taken out of the policy directly.
     #[inline]
     pub fn taken(&mut self, count: usize) {
-        self.simple -= count;
+        self.waiting -= count;
     }
 
-    /// Adds a request.
+    /// Adds a simple transfer.
     #[inline]
     pub fn add(&mut self, pending: Pending, drive: &E) {
-        if self.special.is_none() && pending.request.is_simple_transfer() {
-            self.simple += 1;
-            self.policy.add(pending, drive);
-        } else {
-            self.add_special(pending, drive);
+        if self.special.is_some() {
+            return self.add_special(pending, drive);
         }
+        self.waiting += 1;
+        self.policy.add(pending, drive);
     }
 
+    /// Adds any request.
     #[cold]
-    fn add_special(&mut self, pending: Pending, drive: &E) {
+    #[inline(never)]
+    pub fn add_special(&mut self, pending: Pending, drive: &E) {
+        self.waiting += 1;
         let special = self.special.get_or_insert_default();
         let Request { op, ordering, .. } = pending.request;
         if ordering == Ordering::HeadOfQueue {
             special.first.push_front(pending);
-            special.heads += 1;
         } else if ordering == Ordering::Ordered || !special.fenced.is_empty() {
             special.fenced.push_back(pending);
         } else if op == Op::Flush {
             special.first.push_back(pending);
         } else {
-            self.simple += 1;
             self.policy.add(pending, drive);
         }
     }
@@ -108,51 +111,51 @@ impl<E: Estimate> CommandQueue<E> {
     /// Whether the next request is an ordered one, for which the device must be idle.
     #[inline]
     pub fn next_is_ordered(&self) -> bool {
-        self.simple == 0
-            && self
-                .special
-                .as_ref()
-                .is_some_and(|special| special.first.is_empty())
+        let special = self.special.as_ref();
+        special.is_some_and(|s| s.first.is_empty() && self.waiting == s.fenced.len())
     }
 
     /// Takes out the request to serve next, if any waits.
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
-        if self.special.is_some() {
-            return self.next_special(now, drive);
-        }
-        self.next_simple(now, drive)
-    }
-
-    #[inline]
-    fn next_simple(&mut self, now: Instant, drive: &E) -> Option<Pending> {
-        if self.simple == 0 {
+        if self.waiting == 0 {
             return None;
         }
-        let next = self.policy.next(now, drive);
-        assert!(next.is_some(), "the policy lost {} requests", self.simple);
-        self.simple -= 1;
+        let next = match self.special.is_some() {
+            true => self.next_special(now, drive),
+            false => self.policy.next(now, drive),
+        };
+        assert!(next.is_some(), "the policy lost {} requests", self.waiting);
+        self.waiting -= 1;
         next
     }
 
     #[cold]
+    #[inline(never)]
     fn next_special(&mut self, now: Instant, drive: &E) -> Option<Pending> {
         let special = self.special.as_mut()?;
         let next = if let Some(first) = special.first.pop_front() {
-            special.heads = special.heads.saturating_sub(1);
-            Some(first)
-        } else if self.simple > 0 {
-            return self.next_simple(now, drive);
+            first
+        } else if self.waiting > special.fenced.len() {
+            return self.policy.next(now, drive);
         } else {
-            special.fenced.pop_front()
+            special.fenced.pop_front()?
         };
         self.release(drive);
-        if let Some(Pending { request, .. }) = &next
-            && request.op != Op::Flush
-        {
-            self.policy.passed(request, drive);
+        // A simple one was put back: the policy has chosen it already.
+        if next.request.op != Op::Flush && next.request.ordering != Ordering::Simple {
+            self.policy.passed(&next.request, drive);
         }
-        next
+        Some(next)
+    }
+
+    /// Puts back a request that [`Self::next`] gave and the device does not take yet: it stays the
+    /// next.
+    #[cold]
+    pub fn put_back(&mut self, pending: Pending) {
+        self.waiting += 1;
+        let special = self.special.get_or_insert_default();
+        special.first.push_front(pending);
     }
 
     /// Lets in what no ordered request holds back any more.
@@ -160,20 +163,15 @@ impl<E: Estimate> CommandQueue<E> {
         let Some(special) = &mut self.special else {
             return;
         };
-        while let Some(next) = special.fenced.front()
-            && next.request.ordering != Ordering::Ordered
-        {
-            let Some(pending) = special.fenced.pop_front() else {
-                break;
-            };
+        let is_held = |next: &Pending| next.request.ordering == Ordering::Ordered;
+        while let Some(pending) = special.fenced.pop_front_if(|next| !is_held(next)) {
             if pending.request.op == Op::Flush {
                 special.first.push_back(pending);
             } else {
-                self.simple += 1;
                 self.policy.add(pending, drive);
             }
         }
-        if special.is_empty() {
+        if special.len() == 0 {
             self.special = None;
         }
     }
@@ -183,11 +181,12 @@ impl<E: Estimate> CommandQueue<E> {
         if let Some(special) = &mut self.special
             && let Some(pending) = special.take(id)
         {
+            self.waiting -= 1;
             self.release(drive);
             return Some(pending);
         }
         let taken = self.policy.take(id);
-        self.simple -= usize::from(taken.is_some());
+        self.waiting -= usize::from(taken.is_some());
         taken
     }
 

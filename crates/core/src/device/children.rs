@@ -5,15 +5,25 @@
 /// inserting and removing take constant time.
 #[derive(Clone, Debug)]
 pub struct Children<P> {
-    slots: Vec<Option<P>>,
-    free: Vec<u32>,
+    slots: Vec<Slot<P>>,
+    /// The first free slot; one past the last slot where all are taken.
+    free: usize,
+    outstanding: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Slot<P> {
+    Taken(P),
+    /// With the next free one.
+    Free(usize),
 }
 
 impl<P> Default for Children<P> {
     fn default() -> Self {
         Self {
             slots: Vec::new(),
-            free: Vec::new(),
+            free: 0,
+            outstanding: 0,
         }
     }
 }
@@ -21,18 +31,27 @@ impl<P> Default for Children<P> {
 impl<P> Children<P> {
     /// Whether no child is outstanding.
     pub fn is_empty(&self) -> bool {
-        self.free.len() == self.slots.len()
+        self.outstanding == 0
     }
 
     /// Remembers `parent`; the id of its child.
     #[inline]
     pub fn insert(&mut self, parent: P) -> u64 {
-        if let Some(slot) = self.free.pop() {
-            self.slots[slot as usize] = Some(parent);
-            return slot.into();
+        let id = self.free;
+        self.outstanding += 1;
+        match self.slots.get_mut(id) {
+            Some(slot) => {
+                if let Slot::Free(next) = *slot {
+                    self.free = next;
+                }
+                *slot = Slot::Taken(parent);
+            }
+            None => {
+                self.slots.push(Slot::Taken(parent));
+                self.free = self.slots.len();
+            }
         }
-        self.slots.push(Some(parent));
-        self.slots.len() as u64 - 1
+        id as u64
     }
 
     /// The parent of the child `id`, which is outstanding no more.
@@ -41,29 +60,41 @@ impl<P> Children<P> {
     /// When no such child is outstanding: it completed twice, or was never submitted.
     #[inline]
     pub fn remove(&mut self, id: u64) -> P {
-        let parent = self.slots.get_mut(id as usize).and_then(Option::take);
-        let Some(parent) = parent else {
-            panic!("child {id} completed, but is not outstanding");
-        };
-        self.free.push(id as u32);
-        parent
+        let free = Slot::Free(self.free);
+        match self
+            .slots
+            .get_mut(id as usize)
+            .map(|slot| std::mem::replace(slot, free))
+        {
+            Some(Slot::Taken(parent)) => {
+                self.free = id as usize;
+                self.outstanding -= 1;
+                parent
+            }
+            _ => panic!("child {id} completed, but is not outstanding"),
+        }
     }
 
     /// What is remembered of the parent of the outstanding child `id`.
     pub fn get_mut(&mut self, id: u64) -> Option<&mut P> {
-        self.slots.get_mut(id as usize)?.as_mut()
+        match self.slots.get_mut(id as usize)? {
+            Slot::Taken(parent) => Some(parent),
+            Slot::Free(_) => None,
+        }
     }
 
     /// The outstanding children with their parents, by id.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &P)> {
-        (0..)
-            .zip(&self.slots)
-            .filter_map(|(id, parent)| Some((id, parent.as_ref()?)))
+        (0..).zip(&self.slots).filter_map(|(id, slot)| match slot {
+            Slot::Taken(parent) => Some((id, parent)),
+            Slot::Free(_) => None,
+        })
     }
 
     /// The outstanding child whose parent `is_wanted`. Looks at all of them.
     pub fn find(&self, is_wanted: impl Fn(&P) -> bool) -> Option<u64> {
-        self.iter()
+        let mut children = self.iter();
+        children
             .find(|(_, parent)| is_wanted(parent))
             .map(|(id, _)| id)
     }

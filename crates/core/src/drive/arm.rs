@@ -16,57 +16,50 @@ pub(super) enum Arm {
 }
 
 impl Arm {
-    /// Lets the buffer know what has been read by `now`.
-    #[inline]
-    pub fn settle(
-        &mut self,
-        mechanism: &Mechanism,
-        buffer: &mut Buffer,
-        now: Instant,
-        rules: &spec::Buffer,
-    ) {
-        if let Self::Reading(reading) = self {
-            reading.go_on(mechanism, now);
-            keep(reading, buffer, now, rules);
-        }
-    }
-
-    /// Calls the head at `at`: where it is, and when it is free to move. What it still reads
-    /// until then, the sector under it or required read-ahead, gets into the buffer.
+    /// Calls the head at `at`: where it is, and when it is free to move. Until then it reads on:
+    /// the sector under it, or read-ahead that is required.
     #[inline(always)]
-    pub fn call(
-        &mut self,
-        mechanism: &Mechanism,
-        buffer: &mut Buffer,
-        at: Instant,
-        rules: &spec::Buffer,
-    ) -> Position {
+    pub fn call(&mut self, mechanism: &Mechanism, at: Instant, rules: &spec::Buffer) -> Position {
         let at = self.released(mechanism, at, rules);
-        match self {
-            Self::Free(position) => Position {
-                since: position.since.max(at),
-                ..*position
-            },
-            Self::Reading(reading) => {
-                reading.go_on(mechanism, at);
-                let position = reading.stopped(at, !rules.read_ahead_stops_mid_sector);
-                keep(reading, buffer, position.since, rules);
-                position
-            }
+        if let Self::Reading(reading) = self {
+            reading.go_on(mechanism, at);
         }
+        self.position(at, rules)
     }
 
-    /// What [`Self::call`] would give, for one who only asks.
+    /// What [`Self::call`] gives on a copy. None is made where the pass is still in the run that
+    /// was located last.
     #[inline(always)]
     pub fn if_called(&self, mechanism: &Mechanism, at: Instant, rules: &spec::Buffer) -> Position {
-        let at = self.released(mechanism, at, rules);
+        let released = self.released(mechanism, at, rules);
+        match self {
+            Self::Reading(reading) if reading.has_gone_on_by(released) => {
+                let mut copy = *self;
+                copy.call(mechanism, at, rules)
+            }
+            _ => self.position(released, rules),
+        }
+    }
+
+    /// Where the head is, and when it is free, if it is called at `at`, to which it has gone on.
+    #[inline(always)]
+    fn position(&self, at: Instant, rules: &spec::Buffer) -> Position {
         match self {
             Self::Free(position) => Position {
                 since: position.since.max(at),
                 ..*position
             },
-            Self::Reading(reading) => {
-                reading.if_stopped(mechanism, at, !rules.read_ahead_stops_mid_sector)
+            Self::Reading(reading) => reading.stopped(at, !rules.read_ahead_stops_mid_sector),
+        }
+    }
+
+    /// Puts in the buffer what a pass that has gone on to `now` has read by then.
+    #[inline]
+    pub fn keep(&self, buffer: &mut Buffer, now: Instant, rules: &spec::Buffer) {
+        if let Self::Reading(reading) = self {
+            buffer.fill(reading.segment, reading.reached(now));
+            if rules.delivered == Delivered::Dropped {
+                buffer.drop_before(reading.segment, reading.requested);
             }
         }
     }
@@ -81,14 +74,5 @@ impl Arm {
             }
             _ => at,
         }
-    }
-}
-
-/// Puts in the buffer what a pass that has gone on to `now` has read by then.
-#[inline]
-fn keep(reading: &Reading, buffer: &mut Buffer, now: Instant, rules: &spec::Buffer) {
-    buffer.fill(reading.segment, reading.reached(now));
-    if rules.delivered == Delivered::Dropped {
-        buffer.drop_before(reading.segment, reading.requested);
     }
 }

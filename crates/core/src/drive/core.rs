@@ -156,8 +156,9 @@ impl Core {
     /// Calls the arm at `at`: where it is then, and when it is free to move.
     #[inline]
     pub(super) fn call(&mut self, at: Instant) -> Position {
-        self.arm
-            .call(&self.mechanism, &mut self.buffer, at, &self.rules)
+        let position = self.arm.call(&self.mechanism, at, &self.rules);
+        self.arm.keep(&mut self.buffer, position.since, &self.rules);
+        position
     }
 
     /// When the drive may begin with the next command (spec::PreSeek).
@@ -330,9 +331,7 @@ impl Outlook for View<'_> {
     }
 
     fn is_buffered(&self, request: &Request) -> bool {
-        request.op.is_read()
-            && !request.force_unit_access
-            && self.core.has_start_of(request, self.begin)
+        request.op.is_read() && self.core.is_buffered(request, self.begin)
     }
 
     #[inline]

@@ -11,14 +11,6 @@ use crate::request::{Op, Request};
 use crate::spec::{Delivered, PreSeek, ReadAhead};
 use crate::units::{Instant, Lbn, Span};
 
-/// Where the blocks of a read come from.
-enum Source {
-    /// The media, all of them.
-    Media,
-    /// A segment that holds blocks up to the given one, or has that block on its way.
-    Segment(SegmentId, Lbn),
-}
-
 /// The media's part of a read.
 struct Media {
     /// When the arm was called.
@@ -32,64 +24,72 @@ struct Media {
 impl Core {
     #[inline]
     pub(super) fn read(&mut self, command: &Command) -> Served {
-        match self.source(command) {
-            Source::Segment(segment, end) if end >= command.request.end() => {
-                self.read_hit(command, segment, end)
+        let (request, begin) = (&command.request, command.begin());
+        if self.pass_may_bring(request.start) {
+            if let Arm::Reading(reading) = &mut self.arm {
+                reading.go_on(&self.mechanism, begin);
             }
-            Source::Segment(segment, end) => self.read_partial(command, segment, end),
-            Source::Media => self.read_miss(command),
+            self.arm.keep(&mut self.buffer, begin, &self.rules);
         }
-    }
-
-    #[inline]
-    fn source(&mut self, command: &Command) -> Source {
-        let start = command.request.start;
-        if !self.rules.caching || command.request.force_unit_access {
-            return Source::Media;
-        }
-        // How far a pass has come that will not bring the block anyhow need not be known.
-        if let Arm::Reading(reading) = &self.arm
-            && start < reading.end
-            && self.buffer.begins_by(reading.segment, start)
-        {
-            let rules = &self.rules;
-            self.arm
-                .settle(&self.mechanism, &mut self.buffer, command.begin(), rules);
-        }
-        if let Some((segment, end)) = self.buffer.holding(start) {
-            return Source::Segment(segment, end);
-        }
-        match &self.arm {
-            Arm::Reading(r) if self.rules.arriving_hits && r.is_at(start, command.begin()) => {
-                Source::Segment(r.segment, start)
-            }
-            _ => Source::Media,
-        }
-    }
-
-    /// Whether the buffer would serve the first block of a read begun at `begin`, or what is
-    /// being read just then: [`Self::source`], for one who only asks.
-    pub(super) fn has_start_of(&self, request: &Request, begin: Instant) -> bool {
-        let start = request.start;
-        if !self.rules.caching {
-            return false;
-        }
-        let Arm::Reading(reading) = &self.arm else {
-            return self.buffer.holds(start);
+        let pass = match &self.arm {
+            Arm::Reading(reading) => Some(reading),
+            Arm::Free(_) => None,
         };
-        let mut later = *reading;
-        if start < reading.end && self.buffer.begins_by(reading.segment, start) {
-            later.go_on(&self.mechanism, begin);
-            let filled = (later.segment, later.reached(begin));
-            let is_dropped = self.rules.delivered == Delivered::Dropped;
-            let dropped = is_dropped.then_some(later.requested);
-            if self.buffer.would_hold(start, filled, dropped) {
-                return true;
-            }
-        } else if self.buffer.holds(start) {
-            return true;
+        match self.buffered(request, begin, pass) {
+            Some((segment, end)) if end >= request.end() => self.read_hit(command, segment, end),
+            Some((segment, end)) => self.read_partial(command, segment, end),
+            None => self.read_miss(command),
         }
-        self.rules.arriving_hits && later.is_at(start, begin)
+    }
+
+    /// Whether the pass under way may bring block `start` to its segment: else how far it has come
+    /// need not be known.
+    #[inline]
+    fn pass_may_bring(&self, start: Lbn) -> bool {
+        match &self.arm {
+            Arm::Reading(reading) if self.rules.caching && start < reading.end => {
+                self.buffer.begins_by(reading.segment, start)
+            }
+            _ => false,
+        }
+    }
+
+    /// The segment that holds the first block of a read begun at `begin`, or just gets it, and one
+    /// past the last block that it holds from there on. The pass has gone on to `begin` if it
+    /// [may bring](Self::pass_may_bring) the block.
+    #[inline]
+    fn buffered(
+        &self,
+        request: &Request,
+        begin: Instant,
+        pass: Option<&Reading>,
+    ) -> Option<(SegmentId, Lbn)> {
+        let start = request.start;
+        if !self.rules.caching || request.force_unit_access {
+            return None;
+        }
+        let held = match pass.filter(|_| self.pass_may_bring(start)) {
+            Some(pass) => {
+                let is_dropped = self.rules.delivered == Delivered::Dropped;
+                let dropped = is_dropped.then_some(pass.requested);
+                let filled = (pass.segment, pass.reached(begin));
+                self.buffer.holding_once_filled(start, filled, dropped)
+            }
+            None => self.buffer.holding(start),
+        };
+        let arriving = pass.filter(|pass| self.rules.arriving_hits && pass.is_at(start, begin));
+        held.or_else(|| arriving.map(|pass| (pass.segment, start)))
+    }
+
+    /// Whether the buffer would have the first block of a read begun at `begin`, or just get it.
+    pub(super) fn is_buffered(&self, request: &Request, begin: Instant) -> bool {
+        let Arm::Reading(mut pass) = self.arm else {
+            return self.buffered(request, begin, None).is_some();
+        };
+        if self.pass_may_bring(request.start) {
+            pass.go_on(&self.mechanism, begin);
+        }
+        self.buffered(request, begin, Some(&pass)).is_some()
     }
 
     /// One past the last block that the drive would read on to, behind a read.

@@ -134,6 +134,12 @@ impl Reading {
         while self.piece.end() <= at && self.step(mechanism) {}
     }
 
+    /// Whether [`Self::go_on`] to `at` may change anything.
+    #[inline]
+    pub fn has_gone_on_by(&self, at: Instant) -> bool {
+        self.piece.end() <= at
+    }
+
     /// One past the last block that was read by `at`, after [`Self::go_on`].
     #[inline]
     pub fn reached(&self, at: Instant) -> Lbn {
@@ -173,17 +179,6 @@ impl Reading {
             head,
             since,
         }
-    }
-
-    /// What [`Self::stopped`] would give after [`Self::go_on`], for one who only asks.
-    #[inline]
-    pub fn if_stopped(&self, mechanism: &Mechanism, at: Instant, whole_sectors: bool) -> Position {
-        if self.piece.end() > at {
-            return self.stopped(at, whole_sectors);
-        }
-        let mut later = *self;
-        later.go_on(mechanism, at);
-        later.stopped(at, whole_sectors)
     }
 
     /// When all blocks before `before` are read; [`Instant::START`] when an earlier run than the

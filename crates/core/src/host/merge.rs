@@ -18,9 +18,9 @@ pub(super) struct Merger {
     reads: BTreeMap<Lbn, VecDeque<Request>>,
     /// The same of writes.
     writes: BTreeMap<Lbn, VecDeque<Request>>,
-    /// The requests of each merged command inside the device, in order of their blocks. The first
-    /// has the command's name.
-    merged: Vec<Vec<Pending>>,
+    /// The requests of each merged command inside the device, in order of their blocks, by the id
+    /// of the command there.
+    merged: Vec<(u64, Vec<Pending>)>,
 }
 
 impl Merger {
@@ -40,15 +40,15 @@ impl Merger {
         begins.or_default().push_back(request);
     }
 
-    /// The command that the policy's choice and what continues it make, and how many continue it;
-    /// these are taken out of the policy.
+    /// The command that the policy's choice and the requests that continue it make, and these requests
+    /// in order of their blocks; they are taken out of the policy.
     #[cold]
     pub fn gather<E: Estimate>(
         &mut self,
         chosen: Pending,
         policy: &mut dyn Policy<E>,
         drive: &E,
-    ) -> (Request, usize) {
+    ) -> (Request, Vec<Pending>) {
         self.forget(&chosen.request);
         let mut whole = chosen.request;
         let mut parts = vec![chosen];
@@ -61,23 +61,33 @@ impl Merger {
             whole.sectors = SectorCount(whole.sectors.0 + taken.request.sectors.0);
             parts.push(taken);
         }
-        let others = parts.len() - 1;
-        if others > 0 {
-            self.merged.push(parts);
-        }
-        (whole, others)
+        (whole, parts)
+    }
+
+    /// The command `child` is the merged requests `parts`.
+    pub fn submitted(&mut self, child: u64, parts: Vec<Pending>) {
+        self.merged.push((child, parts));
+    }
+
+    /// Whether the command `child` is several requests.
+    pub fn is_merged(&self, child: u64) -> bool {
+        self.merged.iter().any(|(id, _)| *id == child)
     }
 
     /// Turns the device's completion of a merged command into that of its first request, and makes
     /// those of the others `due`.
     #[cold]
-    pub fn split(&mut self, completion: &mut Completion, due: &mut VecDeque<Completion>) {
-        let id = completion.request.id;
+    pub fn split(
+        &mut self,
+        child: u64,
+        completion: &mut Completion,
+        due: &mut VecDeque<Completion>,
+    ) {
         let mut merged = self.merged.iter();
-        let Some(index) = merged.position(|parts| parts[0].request.id == id) else {
+        let Some(index) = merged.position(|(id, _)| *id == child) else {
             return;
         };
-        let parts = self.merged.swap_remove(index);
+        let (_, parts) = self.merged.swap_remove(index);
         let command = *completion;
         completion.request = parts[0].request;
         completion.status = status_of(&parts[0].request, &command);
