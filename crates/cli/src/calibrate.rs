@@ -117,7 +117,8 @@ pub fn run(args: Args) -> Result<(), Error> {
     };
     let fitted = calibrate(&drive.spec, &drive.layout, &rows, show);
     drop(progress);
-    let fitted = fitted.map_err(|unfit| calibrated::error(unfit, &args.trace, &args.drive))?;
+    let fitted = fitted
+        .map_err(|unfit| calibrated::error(unfit, &args.trace, &args.drive).calling("TRACE"))?;
     let model = calibrated::model(&drive, &fitted, names, rows.len())?;
     output::replace_file(&args.output, &model.text)?;
     for warning in calibrated::warnings(&fitted, rows.len(), &args.trace) {

@@ -59,7 +59,7 @@ impl fmt::Display for Error {
         match self {
             Self::Usage(message) => f.write_str(message),
             Self::Input(error) => error.fmt(f),
-            Self::Simulate(error) => error.fmt(f),
+            Self::Simulate(error) => f.write_str(&in_flags(&error.to_string())),
             Self::Trace(error) => error.fmt(f),
             Self::Rejected(error) => error.fmt(f),
             Self::Study(error) => error.fmt(f),
@@ -116,6 +116,36 @@ impl From<Rejected> for Error {
     fn from(error: Rejected) -> Self {
         Self::Rejected(error)
     }
+}
+
+/// Flags for the names of the simulator's arguments.
+const FLAGS: [(&str, &str); 11] = [
+    ("device", "--device"),
+    ("drive", "--drive"),
+    ("fit", "--fit"),
+    ("from", "--from"),
+    ("requests", "--requests"),
+    ("rows", "--rows"),
+    ("trace", "--trace"),
+    ("until", "--until"),
+    ("warm_up", "--warmup"),
+    ("window", "--window"),
+    ("workload", "--workload"),
+];
+
+/// A message of the simulator with its arguments, which come first or stand in backticks, as flags.
+fn in_flags(message: &str) -> String {
+    let mut text = message.to_owned();
+    for (name, flag) in FLAGS {
+        if let Some(rest) = text
+            .strip_prefix(name)
+            .filter(|rest| rest.starts_with(": "))
+        {
+            text = format!("{flag}{rest}");
+        }
+        text = text.replace(&format!("`{name}`"), flag);
+    }
+    text
 }
 
 /// Handles the output of the flag parser: prints help and version as they are, and turns the lines

@@ -11,8 +11,8 @@ use pyo3::types::{IntoPyDict, PyType};
 /// The exception `diskarm.Error` for `error`.
 pub fn raised(py: Python<'_>, error: &Error) -> PyErr {
     let field = error.field().map(python_name);
-    let message = worded(&error.to_string());
-    raise(py, &message, error.file(), error.line(), field.as_deref())
+    let message = in_arguments(&error.to_string());
+    raise(py, &message, error.file(), error.line(), field)
 }
 
 /// The same where there is no more to say than that `field` has a wrong value.
@@ -85,62 +85,15 @@ fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     CLASS.import(py, "diskarm._error", "Error")
 }
 
-/// Flags of the command line that Python calls otherwise than by their words.
-const OTHERWISE: [(&str, &str); 3] = [
-    ("--warmup", "warm_up"),
-    ("--from", "from_"),
-    ("TRACE", "trace"),
-];
-
-/// What Python calls an argument of the command line; all else stays.
-fn python_name(argument: &str) -> String {
-    let otherwise = OTHERWISE.iter().find(|(flag, _)| *flag == argument);
-    match otherwise {
-        Some((_, name)) => (*name).to_owned(),
-        None => match argument.strip_prefix("--") {
-            Some(words) => words.replace('-', "_"),
-            None => argument.to_owned(),
-        },
+/// Python's names of arguments that are a keyword there.
+fn python_name(argument: &str) -> &str {
+    match argument {
+        "from" => "from_",
+        other => other,
     }
 }
 
-/// A message whose flags are written as Python's arguments.
-fn worded(message: &str) -> String {
-    let is_of_name = |c: char| c.is_ascii_lowercase() || c == '-';
-    let mut text = String::with_capacity(message.len());
-    let mut rest = message;
-    while let Some(at) = rest.find("--") {
-        let (before, from) = rest.split_at(at);
-        let end = from.find(|c| !is_of_name(c)).unwrap_or(from.len());
-        // Within a word it is something else, such as part of a file's name.
-        let begins = before.is_empty() || before.ends_with([' ', '(', '`']);
-        let (flag, behind) = from.split_at(end);
-        text += before;
-        text += &match begins && flag.len() > 2 {
-            true => python_name(flag),
-            false => flag.to_owned(),
-        };
-        rest = behind;
-    }
-    text + rest
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn flags_are_written_as_arguments() {
-        let message = "--warmup: found \"9\", expected less than the 5 of --requests (the default)";
-        let expected = "warm_up: found \"9\", expected less than the 5 of requests (the default)";
-        assert_eq!(worded(message), expected);
-        assert_eq!(worded("at most 4096 devices, or --device to choose"), {
-            "at most 4096 devices, or device to choose"
-        });
-        for plain in ["a--b.spc:3: lbn", "x: a -- b", "--", "lbn: found \"--x\""] {
-            assert_eq!(worded(plain), plain);
-        }
-        assert_eq!(python_name("geometry.surfaces"), "geometry.surfaces");
-        assert_eq!(python_name("--on-error"), "on_error");
-    }
+/// A message whose arguments, in backticks, have Python's names.
+fn in_arguments(message: &str) -> String {
+    message.replace("`from`", "`from_`")
 }

@@ -188,7 +188,7 @@ pub fn error(unfit: Unfit, trace: &str, drive: &str) -> Error {
     match unfit {
         Unfit::TooShort { rows, numbers } => {
             let expected = format!("{numbers} rows or more, one for each number that is fitted");
-            Error::argument("TRACE", format!("{trace} ({rows} rows)"), expected)
+            Error::argument("trace", format!("{trace} ({rows} rows)"), expected)
         }
         Unfit::OtherDrive { explained_fraction } => {
             let percent = 100.0 * explained_fraction;
@@ -196,7 +196,7 @@ pub fn error(unfit: Unfit, trace: &str, drive: &str) -> Error {
                 "a trace of the drive {drive}, which explains only {percent:.0} % of the requests, \
                  however its numbers are set"
             );
-            Error::argument("TRACE", trace, expected)
+            Error::argument("trace", trace, expected)
         }
     }
 }
@@ -267,7 +267,7 @@ pub fn model(
     set("source.origin", format!("{made}\n{}", source.origin.trim()));
     let text = rewrite(&drive.text, &edits).map_err(|error| {
         Error::argument(
-            "--drive",
+            "drive",
             &drive.name,
             format!("a specification to change ({error})"),
         )

@@ -101,7 +101,7 @@ fn traced(
 ) -> Result<SectorCount, Error> {
     if file == STANDARD_INPUT {
         let expected = "a trace in a file, which is read twice";
-        return Err(Error::argument("--fit", "scale", expected));
+        return Err(Error::argument("fit", "scale", expected));
     }
     let mut end = 1;
     for record in taken()? {

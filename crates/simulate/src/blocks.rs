@@ -31,7 +31,7 @@ impl Blocks {
                 "a drive whose sectors divide a trace's blocks of {BLOCK_BYTES} bytes; its have \
                  {sector_bytes}"
             );
-            return Err(Error::argument("--drive", &model.name, expected));
+            return Err(Error::argument("drive", &model.name, expected));
         }
         let sectors_per_block = u64::from(BLOCK_BYTES / sector_bytes);
         Ok(Self {

@@ -79,11 +79,7 @@ impl Drawn {
                 None => "",
             };
             let expected = format!("a run of less than 146 years at {pause} a request{together}");
-            return Err(Error::argument(
-                "--requests",
-                requests.to_string(),
-                expected,
-            ));
+            return Err(Error::argument("requests", requests.to_string(), expected));
         }
         if warm_up >= requests {
             let default = if self.requests.is_none() {
@@ -91,8 +87,8 @@ impl Drawn {
             } else {
                 ""
             };
-            let expected = format!("less than the {requests} of --requests{default}");
-            return Err(Error::argument("--warmup", warm_up.to_string(), expected));
+            let expected = format!("less than the {requests} of `requests`{default}");
+            return Err(Error::argument("warm_up", warm_up.to_string(), expected));
         }
         Ok(())
     }

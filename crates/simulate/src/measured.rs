@@ -117,7 +117,7 @@ fn read_from(
     // The trace ended before the range did, or before it began.
     if rows.end.is_some_and(|end| index < end) || index <= rows.from {
         let expected = format!("a range within 0..{index}, the rows of {file}");
-        return Err(Error::argument("--rows", rows.to_string(), expected));
+        return Err(Error::argument("rows", rows.to_string(), expected));
     }
     let notes = trace.notes().into_iter();
     Ok(Taken {

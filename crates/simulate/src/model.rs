@@ -30,7 +30,7 @@ impl Model {
     /// this file specifies.
     ///
     /// # Errors
-    /// An unknown name, an error of `--drive`; a file that cannot be read; a specification that is
+    /// An unknown name, an error of `drive`; a file that cannot be read; a specification that is
     /// wrong.
     pub fn find(name: &str) -> Result<Self, Error> {
         if name.ends_with(".toml") {
@@ -71,12 +71,12 @@ impl Model {
     /// or itself.
     ///
     /// # Errors
-    /// A workload that is wrong, or that the drive has no room for, an error of `--workload` or of
+    /// A workload that is wrong, or that the drive has no room for, an error of `workload` or of
     /// the file; a file that cannot be read.
     pub fn workload(&self, text: &str) -> Result<Workload, Error> {
         if Path::new(text).extension().is_none_or(|end| end != "toml") {
             let workload = Workload::parse(text, self.disk());
-            return workload.map_err(|error| error.in_argument("--workload").into());
+            return workload.map_err(|error| error.in_argument("workload").into());
         }
         Ok(Workload::parse_toml(&read_file(text)?, text, self.disk())?)
     }
@@ -97,7 +97,7 @@ fn unknown(name: &str) -> Error {
         format!("nearest: {}", nearest.join(", "))
     };
     let expected = format!("a drive of the catalogue ({hint}) or a .toml file");
-    Error::argument("--drive", name, expected)
+    Error::argument("drive", name, expected)
 }
 
 /// The size that `argument` gives, of a command for `disk`.

@@ -201,9 +201,9 @@ impl<'a> Simulation<'a> {
         let Ended { run, reports, end } = served?;
         if end.is_none() && run.report.requests_count() == 0 {
             let all = rows.requests_count();
-            let expected = format!("less than the {all} requests of --trace");
+            let expected = format!("less than the {all} requests of `trace`");
             let found = self.warm_up.to_string();
-            return Err(Error::argument("--warmup", found, expected));
+            return Err(Error::argument("warm_up", found, expected));
         }
         let origins = rows.origins();
         let several = reports.len() > 1;
@@ -276,7 +276,7 @@ impl<'a> Simulation<'a> {
             let expected = format!("windows of which {MOST_WINDOWS} reach over the run");
             let found = self.window.map_or_else(String::new, |w| w.to_string());
             let few = windows.finish();
-            few.ok_or_else(|| Error::argument("--window", found, expected))
+            few.ok_or_else(|| Error::argument("window", found, expected))
         });
         let run = Run {
             seed: None,

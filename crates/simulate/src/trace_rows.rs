@@ -63,13 +63,13 @@ impl TraceRows {
         let name = rows.trace.name();
         Err(match &traced.part.devices[..] {
             [] => Error::argument(
-                "--trace",
+                "trace",
                 name,
-                "a trace with requests from --from to --until",
+                "a trace with requests from `from` to `until`",
             ),
             [first, ..] => {
                 let expected = format!("a device with requests in {name}");
-                Error::argument("--device", first.to_string(), expected)
+                Error::argument("device", first.to_string(), expected)
             }
         })
     }
@@ -133,7 +133,7 @@ impl TraceRows {
     fn request(&mut self, record: &Record) -> Result<Request, Error> {
         let name = self.trace.name();
         if record.device >= u32::from(MAX_DISKS) {
-            let expected = format!("at most {MAX_DISKS} devices, or --device to choose");
+            let expected = format!("at most {MAX_DISKS} devices, or `device` to choose");
             let found = self
                 .trace
                 .devices()

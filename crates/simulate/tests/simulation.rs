@@ -244,7 +244,7 @@ fn errors_tell_file_line_and_field() {
     };
     let some = |text: &str| Some(text.to_owned());
     let error = Model::find("hp-c2274").expect_err("no such drive");
-    assert_eq!(place(&error), (None, None, some("--drive")));
+    assert_eq!(place(&error), (None, None, some("drive")));
     assert!(error.to_string().contains("nearest: hp-c2247"), "{error}");
     let calling = error.calling("NAME").to_string();
     assert!(calling.starts_with("NAME: found \"hp-c2274\""), "{calling}");
