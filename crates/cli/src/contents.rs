@@ -8,7 +8,7 @@ const CHAPTERS: &[(&str, &[&str])] = &[
     ("One simulation", &["simulate", "compare"]),
     ("Traces", &["trace"]),
     ("Real drives", &["validate", "calibrate"]),
-    ("What there is", &["drives", "policies"]),
+    ("What there is", &["drives", "devices", "policies"]),
     ("About the program", &["completions", "man"]),
 ];
 

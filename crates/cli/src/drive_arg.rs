@@ -1,6 +1,7 @@
 //! `--drive`, for people.
 
 use diskarm_drives::CATALOGUE;
+use diskarm_simulate::devices;
 
 /// For `--help`: what a drive can be, with all names.
 pub fn long_help() -> String {
@@ -8,6 +9,17 @@ pub fn long_help() -> String {
     format!(
         "Drive: a name from the catalogue, or the path of your own specification, which ends in \
          .toml.\n\nCatalogue: {}",
+        names.join(", ")
+    )
+}
+
+/// The same where devices may stand in front of it.
+pub fn tower_help() -> String {
+    let names: Vec<&str> = devices::infos().map(|info| info.name).collect();
+    format!(
+        "{}\n\nDevices can stand in front of it: host(policy=sptf, drive=hp-c2247). `diskarm \
+         devices` describes them: {}",
+        long_help(),
         names.join(", ")
     )
 }

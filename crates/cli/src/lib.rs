@@ -6,6 +6,7 @@
 mod calibrate;
 mod completions;
 mod contents;
+mod devices;
 mod drive_arg;
 mod drives;
 mod error;
@@ -41,6 +42,7 @@ enum Command {
     Calibrate(calibrate::Args),
     Compare(simulate::compare::Args),
     Completions(completions::Args),
+    Devices(devices::Args),
     Drives(drives::Args),
     Man(man::Args),
     Policies(policies::Args),
@@ -55,6 +57,7 @@ fn run(command: Command) -> Result<(), Error> {
         Command::Calibrate(args) => calibrate::run(args),
         Command::Compare(args) => simulate::compare::run(args),
         Command::Completions(args) => completions::run(&args),
+        Command::Devices(args) => devices::run(args),
         Command::Drives(args) => drives::run(args),
         Command::Man(args) => man::run(&args),
         Command::Policies(args) => policies::run(args),

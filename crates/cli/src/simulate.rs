@@ -24,7 +24,7 @@ use rows::Rows;
 /// Runs the simulation and prints its figures.
 pub fn run(args: Args) -> Result<(), Error> {
     let setting = &args.setting;
-    let model = Model::find(&setting.drive)?;
+    let model = Model::assemble(&setting.drive)?;
     let policy = diskarm_simulate::policy("--policy", &args.policy)?;
     let merge = merge(setting, &model)?;
     let cell = Cell {

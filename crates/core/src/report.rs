@@ -15,7 +15,7 @@ pub use replications::{Alike, Replications};
 pub use served::Served;
 pub use windows::{Window, Windows};
 
-use crate::device::Completion;
+use crate::device::{Completion, Status};
 use crate::engine::Observer;
 use crate::request::{Op, Request};
 use crate::stats::BatchMeans;
@@ -46,6 +46,8 @@ pub struct Report {
     flushes: Served,
     /// Requests that did not succeed.
     failed: u64,
+    /// Reads and writes that succeeded after retries.
+    recovered: u64,
     /// Response times of reads and writes in their order.
     series: BatchMeans,
 }
@@ -62,6 +64,7 @@ impl Report {
             writes: Served::default(),
             flushes: Served::default(),
             failed: 0,
+            recovered: 0,
             series: BatchMeans::default(),
         }
     }
@@ -83,6 +86,11 @@ impl Report {
     /// Number of requests that failed; they affect no other figure except the period and the queue.
     pub const fn failed_count(&self) -> u64 {
         self.failed
+    }
+
+    /// How many reads and writes succeeded after retries; they are in all figures.
+    pub const fn recovered_count(&self) -> u64 {
+        self.recovered
     }
 
     /// Number of reads and writes counted.
@@ -133,14 +141,21 @@ impl Report {
         (elapsed > Span::ZERO).then(|| self.requests_count() as f64 / elapsed.as_s())
     }
 
-    /// Counts a flush, or a request that did not succeed.
+    /// Counts a flush, or a request that did not succeed at the first attempt.
     #[cold]
     fn completed_otherwise(&mut self, completion: &Completion) {
-        if completion.status.is_success() {
-            self.flushes.record(completion);
-        } else {
-            self.failed += 1;
-        }
+        let served = match completion.request.op {
+            _ if !completion.status.is_success() => {
+                self.failed += 1;
+                return;
+            }
+            Op::Flush => return self.flushes.record(completion),
+            Op::Read => &mut self.reads,
+            Op::Write => &mut self.writes,
+        };
+        self.recovered += 1;
+        self.series.record(completion.response());
+        served.record(completion);
     }
 
     /// Begins the measured period at `now`, with the requests inside at that time.
@@ -174,8 +189,8 @@ impl Observer for Report {
         }
         // One piece of code for both directions.
         let served = match completion.request.op {
-            Op::Read if completion.status.is_success() => &mut self.reads,
-            Op::Write if completion.status.is_success() => &mut self.writes,
+            Op::Read if completion.status == Status::Good => &mut self.reads,
+            Op::Write if completion.status == Status::Good => &mut self.writes,
             _ => return self.completed_otherwise(completion),
         };
         self.series.record(completion.response());

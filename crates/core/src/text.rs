@@ -9,8 +9,9 @@ mod error;
 mod nearest;
 pub mod quantity;
 
-pub(crate) use args::{Args, NO_PARAMETERS, no_share, percent, share};
-pub use call::list;
-pub(crate) use call::{Call, words};
+pub use args::Args;
+pub(crate) use args::{NO_PARAMETERS, no_share, percent, share};
+pub(crate) use call::words;
+pub use call::{Call, list};
 pub use error::{InputError, line_of};
 pub use nearest::nearest;

@@ -2,53 +2,40 @@
 //!
 //! The type of a host queue in front of a drive is `Host<Drive>`, and the compiler builds each
 //! policy for it. A tower of devices that somebody wrote in a study or on a command line has no
-//! such type: it is a [`BoxedDevice`], which holds any [`Tier`], and policies for it reach
-//! positions through [`Positions`]. Some devices know no positions. [`queue`] refuses a policy that
-//! needs them.
+//! such type: it is a [`BoxedDevice`], in front of which policies reach positions through an
+//! object. Some devices know no positions. [`policy`] refuses one that needs them.
 
 use std::fmt;
 
 use crate::device::{Completion, Device, Refused};
-use crate::drive::Drive;
 use crate::extent::Extent;
-use crate::host::Host;
 use crate::request::{Op, Request};
-use crate::sched::{Estimate, Knowledge, Outlook, PolicyConfig, Rehearse, Shape};
+use crate::sched::{Estimate, Knowledge, Outlook, Policy, PolicyConfig, Rehearse, Shape};
 use crate::units::{Angle, Bytes, Cylinder, Instant, SectorCount, Span};
 
-/// A device that can be part of a tower.
-pub trait Tier: Device {
-    /// Answers what policies in front of it ask about positions; `None` where it knows block
-    /// numbers alone. Whether it knows more never changes.
-    fn positions(&self) -> Option<&dyn Positions>;
+/// Any device. In front of it stand policies that need no more than its
+/// [`knowledge`](Self::knowledge).
+pub struct BoxedDevice(Kind);
+
+enum Kind {
+    Positioned(Box<dyn Positioned>),
+    /// It knows block numbers alone.
+    Opaque(Box<dyn Device>),
 }
 
-impl Tier for Drive {
-    fn positions(&self) -> Option<&dyn Positions> {
-        Some(self)
-    }
-}
+/// A device that knows positions.
+trait Positioned: Device + Positions {}
 
-/// A queue starts requests in an order of its own, so that the time of one from here says nothing
-/// about when it would be served.
-impl<D: Device + Estimate> Tier for Host<D> {
-    fn positions(&self) -> Option<&dyn Positions> {
-        None
-    }
-}
+impl<D: Device + Estimate> Positioned for D {}
 
 /// [`Estimate`] where the type is not known.
-pub trait Positions {
-    /// See [`Estimate::shape`].
+trait Positions: Send {
     fn shape(&self) -> Shape;
 
-    /// See [`Estimate::locate`].
     fn locate(&self, request: &Request) -> Extent;
 
-    /// See [`Estimate::outlook`].
     fn outlook(&self, now: Instant) -> BoxedOutlook<'_>;
 
-    /// See [`Estimate::rehearse`].
     fn rehearse(&self) -> BoxedRehearsal;
 }
 
@@ -62,7 +49,7 @@ impl<E: Estimate> Positions for E {
     }
 
     fn outlook(&self, now: Instant) -> BoxedOutlook<'_> {
-        BoxedOutlook(Box::new(Estimate::outlook(self, now)))
+        BoxedOutlook(Estimate::outlook(self, now).boxed())
     }
 
     fn rehearse(&self) -> BoxedRehearsal {
@@ -70,76 +57,116 @@ impl<E: Estimate> Positions for E {
     }
 }
 
-/// Any device. In front of it stand policies that need no more than its
-/// [`knowledge`](Self::knowledge).
-pub struct BoxedDevice(Box<dyn Tier>);
-
 impl BoxedDevice {
-    /// Holds `device`.
-    pub fn new(device: impl Tier + 'static) -> Self {
-        Self(Box::new(device))
+    /// Holds `device`, which knows positions.
+    pub fn new(device: impl Device + Estimate) -> Self {
+        Self(Kind::Positioned(Box::new(device)))
+    }
+
+    /// Holds `device`, which knows block numbers alone. A host queue is one: it has an order of its
+    /// own, so the time that a request would take from here does not tell when it is served.
+    pub fn opaque(device: impl Device + 'static) -> Self {
+        Self(Kind::Opaque(Box::new(device)))
+    }
+
+    /// Holds what `wrap` makes of it, which knows what it knows.
+    pub fn wrapped<W: Device + Estimate>(self, wrap: impl FnOnce(Self) -> W) -> Self {
+        match self.0 {
+            Kind::Positioned(_) => Self::new(wrap(self)),
+            Kind::Opaque(_) => Self::opaque(wrap(self)),
+        }
     }
 
     /// How much policies can learn from it.
     pub fn knowledge(&self) -> Knowledge {
-        match self.0.positions() {
-            Some(_) => Knowledge::TimesAndBuffer,
-            None => Knowledge::Blocks,
+        match self.0 {
+            Kind::Positioned(_) => Knowledge::TimesAndBuffer,
+            Kind::Opaque(_) => Knowledge::Blocks,
         }
     }
 
-    fn known(&self) -> &dyn Positions {
-        let positions = self.0.positions();
-        positions.unwrap_or_else(|| panic!("asked for positions, and knows block numbers alone"))
+    /// Whether it knows what `policy` needs to know.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn check_knowledge(
+        &self,
+        policy: impl fmt::Display,
+        needs: Knowledge,
+    ) -> Result<(), Unknown> {
+        if needs <= self.knowledge() {
+            return Ok(());
+        }
+        let policy = policy.to_string();
+        Err(Unknown { policy, needs })
+    }
+
+    #[inline]
+    fn device(&self) -> &dyn Device {
+        match &self.0 {
+            Kind::Positioned(device) => &**device,
+            Kind::Opaque(device) => &**device,
+        }
+    }
+
+    #[inline]
+    fn device_mut(&mut self) -> &mut dyn Device {
+        match &mut self.0 {
+            Kind::Positioned(device) => &mut **device,
+            Kind::Opaque(device) => &mut **device,
+        }
+    }
+
+    #[inline]
+    fn positions(&self) -> &dyn Positioned {
+        match &self.0 {
+            Kind::Positioned(device) => &**device,
+            Kind::Opaque(_) => panic!("a policy asks for positions that the device does not know"),
+        }
     }
 }
 
 impl Device for BoxedDevice {
     fn capacity(&self) -> SectorCount {
-        self.0.capacity()
+        self.device().capacity()
     }
 
     fn sector_size(&self) -> Bytes {
-        self.0.sector_size()
+        self.device().sector_size()
     }
 
+    #[inline]
     fn check(&self, request: &Request) -> Result<(), Refused> {
-        self.0.check(request)
+        self.device().check(request)
     }
 
     #[inline]
     fn has_room(&self) -> bool {
-        self.0.has_room()
+        self.device().has_room()
     }
 
     #[inline]
     fn accepts(&self, request: &Request) -> bool {
-        self.0.accepts(request)
+        self.device().accepts(request)
     }
 
     #[inline]
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
-        self.0.submit(now, request)
+        self.device_mut().submit(now, request)
     }
 
     #[inline]
     fn next_event(&self) -> Option<Instant> {
-        self.0.next_event()
+        self.device().next_event()
     }
 
     #[inline]
     fn advance(&mut self, now: Instant) -> Option<Completion> {
-        self.0.advance(now)
+        self.device_mut().advance(now)
     }
 
     fn abort(&mut self, now: Instant, id: u64) -> bool {
-        self.0.abort(now, id)
-    }
-}
-
-impl Tier for BoxedDevice {
-    fn positions(&self) -> Option<&dyn Positions> {
-        self.0.positions()
+        self.device_mut().abort(now, id)
     }
 }
 
@@ -155,10 +182,10 @@ impl Estimate for BoxedDevice {
     /// Of a device that knows no positions only the number of blocks is known, and the rest is
     /// zero.
     fn shape(&self) -> Shape {
-        match self.0.positions() {
-            Some(positions) => positions.shape(),
-            None => Shape {
-                sectors: self.0.capacity(),
+        match &self.0 {
+            Kind::Positioned(device) => device.shape(),
+            Kind::Opaque(device) => Shape {
+                sectors: device.capacity(),
                 cylinders: 0,
                 revolution: Span::ZERO,
             },
@@ -166,16 +193,16 @@ impl Estimate for BoxedDevice {
     }
 
     fn locate(&self, request: &Request) -> Extent {
-        self.known().locate(request)
+        self.positions().locate(request)
     }
 
     #[inline]
     fn outlook(&self, now: Instant) -> BoxedOutlook<'_> {
-        self.known().outlook(now)
+        self.positions().outlook(now)
     }
 
     fn rehearse(&self) -> BoxedRehearsal {
-        self.known().rehearse()
+        self.positions().rehearse()
     }
 }
 
@@ -216,6 +243,14 @@ impl Outlook for BoxedOutlook<'_> {
     #[inline]
     fn least(&self, distance: u32) -> Span {
         self.0.least(distance)
+    }
+
+    #[inline]
+    fn boxed<'a>(self) -> Box<dyn Outlook + 'a>
+    where
+        Self: 'a,
+    {
+        self.0
     }
 }
 
@@ -300,16 +335,14 @@ impl fmt::Display for Unknown {
 
 impl std::error::Error for Unknown {}
 
-/// A host queue in front of `device`, in the order of `policy`.
+/// The policy for `device`, with nothing pending.
 ///
 /// # Errors
-/// When the policy needs to know more than the device tells.
-pub fn queue(device: BoxedDevice, policy: &PolicyConfig) -> Result<Host<BoxedDevice>, Unknown> {
-    let needs = policy.knowledge();
-    if needs > device.knowledge() {
-        let policy = policy.to_string();
-        return Err(Unknown { policy, needs });
-    }
-    let policy = policy.policy(&device);
-    Ok(Host::new(device, policy))
+/// When it needs to know more than the device does.
+pub fn policy(
+    config: &PolicyConfig,
+    device: &BoxedDevice,
+) -> Result<Box<dyn Policy<BoxedDevice>>, Unknown> {
+    device.check_knowledge(config, config.knowledge())?;
+    Ok(config.policy(device))
 }

@@ -15,7 +15,7 @@ use diskarm_core::host::Host;
 use diskarm_core::request::{Op, Ordering, Priority, Request};
 use diskarm_core::sched::{INFOS, PolicyConfig};
 use diskarm_core::spec::{self, PreSeek, ReadAhead, Spec, WriteCache};
-use diskarm_core::tower::{BoxedDevice, queue};
+use diskarm_core::tower::{self, BoxedDevice};
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use diskarm_core::wrap::{
     Affected, BadBlocks, FaultPlan, Faults, Limits, Observed, Outage, RandomErrors, Recalibration,
@@ -215,12 +215,14 @@ impl Tower {
         let mut device = BoxedDevice::new(drive);
         for level in &self.levels {
             device = match level {
-                Level::Faults(plan) => BoxedDevice::new(Faults::new(device, plan, REVOLUTION)),
-                Level::Throttle(limits) => BoxedDevice::new(Throttle::new(device, *limits)),
-                Level::Observed => BoxedDevice::new(Observed::new(device, Recording::default())),
+                Level::Faults(plan) => device.wrapped(|inner| Faults::new(inner, plan, REVOLUTION)),
+                Level::Throttle(limits) => device.wrapped(|inner| Throttle::new(inner, *limits)),
+                Level::Observed => {
+                    device.wrapped(|inner| Observed::new(inner, Recording::default()))
+                }
                 Level::Queue(policy, merge) => {
                     let host = behind(device, policy);
-                    BoxedDevice::new(match merge {
+                    BoxedDevice::opaque(match merge {
                         Some(max) => host.merging(*max),
                         None => host,
                     })
@@ -255,11 +257,10 @@ impl Tower {
 }
 
 /// A queue in front of `device`, in the order of `policy` where that knows enough.
-fn behind(device: BoxedDevice, policy: &PolicyConfig) -> Host<BoxedDevice> {
-    let knows = policy.knowledge() <= device.knowledge();
-    let fcfs = PolicyConfig::default();
-    let queue = queue(device, if knows { policy } else { &fcfs });
-    queue.unwrap_or_else(|error| panic!("{error}"))
+fn behind(device: BoxedDevice, config: &PolicyConfig) -> Host<BoxedDevice> {
+    let policy = tower::policy(config, &device);
+    let policy = policy.unwrap_or_else(|_| PolicyConfig::default().policy(&device));
+    Host::new(device, policy)
 }
 
 /// What is done to a tower, and when.

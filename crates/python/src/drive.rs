@@ -10,7 +10,8 @@ use pyo3::prelude::*;
 use crate::convert::python;
 use crate::error::{raised, wrong};
 
-/// A drive's model: a name of the catalogue, or a path that ends in .toml to a specification.
+/// A drive's model: a name of the catalogue, or a path that ends in .toml to a specification; or
+/// one with devices in front of it, such as throttle(rate=100/s, drive=hp-c2247).
 #[pyclass(frozen, module = "diskarm")]
 pub struct Drive {
     pub model: Arc<Model>,
@@ -21,6 +22,15 @@ impl Drive {
         let model = Arc::new(model);
         Self { model }
     }
+
+    /// Its model, which nothing may stand in front of.
+    pub fn alone(&self, py: Python<'_>) -> PyResult<Arc<Model>> {
+        let alone = self
+            .model
+            .alone("drive")
+            .map_err(|error| raised(py, &error));
+        alone.map(|_| Arc::clone(&self.model))
+    }
 }
 
 #[pymethods]
@@ -28,7 +38,7 @@ impl Drive {
     #[new]
     #[pyo3(signature = (name, /))]
     fn new(py: Python<'_>, name: &str) -> PyResult<Self> {
-        let found = Model::find(name).map_err(|error| raised(py, &error.calling("drive")))?;
+        let found = Model::assemble(name).map_err(|error| raised(py, &error.calling("drive")))?;
         Ok(Self::of(found))
     }
 
@@ -58,8 +68,12 @@ impl Drive {
         let text = rewrite(&model.text, &edits)
             .map_err(|error| wrong(py, "changes", &error.to_string(), "keys of a specification"))?;
         let name = name.unwrap_or_else(|| format!("{}, edited", model.name));
-        let read = Model::read(text, &name).map_err(|error| raised(py, &error))?;
-        Ok(Self::of(read))
+        let read = Model::read(text, &name).and_then(|drive| match &model.tower {
+            Some(tower) => drive.with_tower(tower),
+            None => Ok(drive),
+        });
+        let read = read.map_err(|error| raised(py, &error))?;
+        Ok(Self::of(Model { name, ..read }))
     }
 
     /// The name that the drive was requested by.

@@ -1,7 +1,5 @@
 //! Models beside what was measured on real drives.
 
-use std::sync::Arc;
-
 use diskarm_simulate::measured::Rows;
 use pyo3::prelude::*;
 
@@ -21,7 +19,7 @@ pub fn validate<'py>(
     rows: &str,
     locked: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let model = Arc::clone(&drive.model);
+    let model = drive.alone(py)?;
     let reading = reading.meant(py)?;
     let rows = range(py, rows)?;
     let judge = match locked {
@@ -43,7 +41,7 @@ pub fn calibrate<'py>(
     rows: &str,
     name: String,
 ) -> PyResult<(Drive, Bound<'py, PyAny>, Vec<String>)> {
-    let model = Arc::clone(&drive.model);
+    let model = drive.alone(py)?;
     let reading = reading.meant(py)?;
     let rows = range(py, rows)?;
     let fit = move || diskarm_results::calibrated::calibrated(&model, &file, &reading, rows, &name);

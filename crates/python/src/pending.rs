@@ -1,8 +1,7 @@
 //! A waiting request, as a policy in Python sees it.
 
-use diskarm_core::drive::Drive;
 use diskarm_core::extent::Extent;
-use diskarm_core::sched::{Estimate, Outlook, Pending as Waiting};
+use diskarm_core::sched::{Outlook, Pending as Waiting};
 use pyo3::prelude::*;
 
 /// A request that waits, as it is at a decision.
@@ -28,11 +27,7 @@ pub struct Pending {
 
 impl Pending {
     /// The request at `place` as the drive of `outlook` would meet it.
-    pub fn at(
-        waiting: &Waiting,
-        place: &Extent,
-        outlook: &<Drive as Estimate>::Outlook<'_>,
-    ) -> Self {
+    pub fn at(waiting: &Waiting, place: &Extent, outlook: &impl Outlook) -> Self {
         let request = &waiting.request;
         let microseconds = |ns: i64| ns as f64 / 1e3;
         Self {

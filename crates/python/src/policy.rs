@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use diskarm_core::drive::Drive;
 use diskarm_core::extent::Extent;
 use diskarm_core::request::Request;
-use diskarm_core::sched::{Estimate, Pending as Waiting, Policy, PolicyConfig};
+use diskarm_core::sched::{Estimate, Knowledge, Pending as Waiting, Policy, PolicyConfig};
+use diskarm_core::tower::{BoxedDevice, Unknown};
 use diskarm_core::units::Instant;
 use diskarm_simulate::{MakePolicy, policy};
 use pyo3::exceptions::PyIndexError;
@@ -99,20 +100,32 @@ impl Trouble {
     }
 }
 
-impl MakePolicy for Written {
+impl Written {
     /// A deep copy of its own, so that neither drives nor runs share what it remembers.
-    fn policy(&self, _: &Drive) -> Box<dyn Policy<Drive>> {
+    fn asking(&self) -> Asking {
         let copied = Python::attach(|py| {
             let copy = py.import("copy")?.getattr("deepcopy")?;
             PyResult::Ok(copy.call1((&self.policy,))?.unbind())
         });
         let policy = copied.map_err(|exception| self.trouble.keep(exception));
-        Box::new(Asking {
+        Asking {
             policy: policy.ok(),
             waiting: Vec::new(),
             behind_last: 0,
             trouble: Arc::clone(&self.trouble),
-        })
+        }
+    }
+}
+
+impl MakePolicy for Written {
+    fn policy(&self, _: &Drive) -> Box<dyn Policy<Drive>> {
+        Box::new(self.asking())
+    }
+
+    fn boxed(&self, device: &BoxedDevice) -> Result<Box<dyn Policy<BoxedDevice>>, Unknown> {
+        // It is shown the positioning time of each request, and whether it is buffered.
+        device.check_knowledge(&self.name, Knowledge::TimesAndBuffer)?;
+        Ok(Box::new(self.asking()))
     }
 }
 
@@ -129,7 +142,7 @@ struct Asking {
 
 impl Asking {
     /// The index of the request to serve next.
-    fn choose(&self, now: Instant, drive: &Drive) -> PyResult<usize> {
+    fn choose<E: Estimate>(&self, now: Instant, drive: &E) -> PyResult<usize> {
         let Some(policy) = &self.policy else {
             return Ok(0);
         };
@@ -160,17 +173,17 @@ impl Asking {
     }
 }
 
-impl Policy<Drive> for Asking {
-    fn add(&mut self, pending: Waiting, drive: &Drive) {
+impl<E: Estimate> Policy<E> for Asking {
+    fn add(&mut self, pending: Waiting, drive: &E) {
         let place = drive.locate(&pending.request);
         self.waiting.push((pending, place));
     }
 
-    fn passed(&mut self, request: &Request, _: &Drive) {
+    fn passed(&mut self, request: &Request, _: &E) {
         self.behind_last = request.end().0;
     }
 
-    fn next(&mut self, now: Instant, drive: &Drive) -> Option<Waiting> {
+    fn next(&mut self, now: Instant, drive: &E) -> Option<Waiting> {
         if self.waiting.is_empty() {
             return None;
         }

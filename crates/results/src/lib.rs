@@ -6,6 +6,7 @@
 #[cfg(feature = "calibrate")]
 pub mod calibrated;
 pub mod compared;
+pub mod devices;
 pub mod drive;
 pub mod policies;
 pub mod predicted;

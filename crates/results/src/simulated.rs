@@ -60,6 +60,15 @@ pub struct Figures {
     throughput_per_s: Option<f64>,
     reads: Kind,
     writes: Kind,
+    /// Absent where there were none, like the next two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flushes: Option<u64>,
+    /// Reads and writes that succeeded after retries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recovered: Option<u64>,
+    /// Requests that did not succeed; they are in no other figure but utilisation and queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed: Option<u64>,
     /// `null` for one stream.
     streams: Option<Vec<Kind>>,
     /// `null` for one disk.
@@ -133,6 +142,10 @@ impl Figures {
         let disks = Disk::all(first);
         let (utilisation, queue) = load(&reports, &first.disks);
         let is_one = runs.len() == 1;
+        let count = |of: fn(&Report) -> u64| {
+            let all = runs.iter().map(|run| of(&run.report)).sum();
+            Some(all).filter(|count| *count > 0)
+        };
         Self {
             drive: inputs.drive,
             policy: inputs.policy,
@@ -152,6 +165,9 @@ impl Figures {
             throughput_per_s: reports.throughput_per_s(),
             reads: direction(Op::Read),
             writes: direction(Op::Write),
+            flushes: count(|report| report.of(Op::Flush).requests_count()),
+            recovered: count(Report::recovered_count),
+            failed: count(Report::failed_count),
             streams: (!streams.is_empty()).then_some(streams),
             disks: (!disks.is_empty()).then_some(disks),
             windows: windows.map(|windows| windows.iter().map(WindowFigures::of).collect()),
@@ -273,6 +289,15 @@ impl Figures {
         let row = known("requests", ci95.queue);
         t.row("waiting, mean", self.queue.mean, 3, &row);
         t.count("waiting, max", self.queue.max, "requests");
+        for (name, count) in [
+            ("flushes", self.flushes),
+            ("recovered", self.recovered),
+            ("failed", self.failed),
+        ] {
+            if let Some(count) = count {
+                t.count(name, count, "requests");
+            }
+        }
     }
 
     /// A line for each kind of requests.

@@ -23,6 +23,7 @@
 mod adapt;
 mod backlog;
 mod blocks;
+pub mod devices;
 mod error;
 mod input;
 mod look;
@@ -32,6 +33,7 @@ mod recorded;
 mod rows;
 mod run;
 mod simulation;
+mod tower;
 mod trace_rows;
 mod watched;
 
@@ -49,4 +51,5 @@ pub use recorded::records;
 pub use rows::Sink;
 pub use run::{Replayed, Run, TracedFile};
 pub use simulation::{MakePolicy, Simulation, policy};
+pub use tower::Tower;
 pub use trace_rows::Origin;

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{Document, Spec};
-use diskarm_core::text::quantity;
+use diskarm_core::text::{InputError, quantity};
 use diskarm_core::units::{Bytes, SectorCount};
 use diskarm_core::workload::{Disk, Workload};
 
 use crate::error::Error;
+use crate::tower::{self, Tower, Written};
 
 /// A drive's specification and all that follows from it alone.
 #[derive(Clone, Debug)]
@@ -23,6 +24,8 @@ pub struct Model {
     pub spec: Spec,
     /// Where its blocks lie.
     pub layout: Arc<Layout>,
+    /// The devices in front of it, if there are any.
+    pub tower: Option<Arc<Tower>>,
 }
 
 impl Model {
@@ -35,6 +38,9 @@ impl Model {
     pub fn find(name: &str) -> Result<Self, Error> {
         if name.ends_with(".toml") {
             return Self::read(read_file(name)?, name);
+        }
+        if tower::is_tower(name) {
+            return Err(not_alone("--drive", name));
         }
         let entry = diskarm_drives::find(name).ok_or_else(|| unknown(name))?;
         Self::read(entry.text, name)
@@ -56,7 +62,53 @@ impl Model {
             text,
             spec,
             layout: Arc::new(layout),
+            tower: None,
         })
+    }
+
+    /// The drive called `text`, as [`Self::find`] does, or with a text such as
+    /// `throttle(rate=100/s, drive=hp-c2247)` the drive and the devices in front of it.
+    ///
+    /// # Errors
+    /// As [`Self::find`]; an unknown device or parameter; a policy in the tower that needs to know
+    /// more than the device behind it does.
+    pub fn assemble(text: &str) -> Result<Self, Error> {
+        if !tower::is_tower(text) {
+            return Self::find(text);
+        }
+        let written = read_tower(text)?;
+        Self::find(written.drive)?.under(written)
+    }
+
+    /// This drive with the devices of `tower` in front of it, in place of the drive there.
+    ///
+    /// # Errors
+    /// When the devices do not fit the drive.
+    pub fn with_tower(self, tower: &Tower) -> Result<Self, Error> {
+        let text = tower.to_string();
+        self.under(read_tower(&text)?)
+    }
+
+    fn under(self, written: Written<'_>) -> Result<Self, Error> {
+        let tower = written
+            .over(&self)
+            .map_err(|error| error.in_argument("--drive"))?;
+        Ok(Self {
+            name: tower.to_string(),
+            tower: Some(Arc::new(tower)),
+            ..self
+        })
+    }
+
+    /// Itself, where it is a drive alone.
+    ///
+    /// # Errors
+    /// When devices stand in front of it; `argument` is what the error calls it.
+    pub fn alone(&self, argument: &'static str) -> Result<&Self, Error> {
+        match self.tower {
+            None => Ok(self),
+            Some(_) => Err(not_alone(argument, &self.name)),
+        }
     }
 
     /// What requests on the drive can be.
@@ -89,6 +141,15 @@ fn read_file(path: &str) -> Result<String, Error> {
     })
 }
 
+fn read_tower(text: &str) -> Result<Written<'_>, Error> {
+    Written::read(text, "--drive").map_err(|error| error.in_argument("--drive").into())
+}
+
+fn not_alone(argument: &'static str, found: &str) -> Error {
+    let expected = "a drive of the catalogue or a .toml file, without devices in front of it";
+    Error::argument(argument, found, expected)
+}
+
 fn unknown(name: &str) -> Error {
     let nearest = diskarm_drives::nearest(name);
     let hint = if nearest.is_empty() {
@@ -105,6 +166,11 @@ fn unknown(name: &str) -> Error {
 /// # Errors
 /// When `text` is no such size.
 pub fn size(argument: &'static str, text: &str, disk: Disk) -> Result<SectorCount, Error> {
+    Ok(largest(argument, text, disk)?)
+}
+
+/// The same where errors call it `field`.
+pub(crate) fn largest(field: &str, text: &str, disk: Disk) -> Result<SectorCount, InputError> {
     let most = disk.max_sectors();
     let size = quantity::sectors(text, disk.sector);
     size.filter(|size| (1..=most.0).contains(&size.0))
@@ -113,6 +179,6 @@ pub fn size(argument: &'static str, text: &str, disk: Disk) -> Result<SectorCoun
                 "1 to {} sectors of {} bytes, with a unit, such as \"8 KiB\"",
                 most.0, disk.sector.0
             );
-            Error::argument(argument, text, expected)
+            InputError::new(field, text, expected)
         })
 }

@@ -7,6 +7,7 @@ use diskarm_core::engine::{self, Arriving, Closed, Load, Open, Replay, Step, Str
 use diskarm_core::host::Host;
 use diskarm_core::report::{Disks, Report, Served, Windows};
 use diskarm_core::sched::{Policy, PolicyConfig};
+use diskarm_core::tower::{self, BoxedDevice, Unknown};
 use diskarm_core::units::{Angle, Instant, SectorCount, Span};
 use diskarm_core::workload::{Arrivals, Thinking, Times};
 use diskarm_trace::Record;
@@ -19,6 +20,7 @@ use crate::model::Model;
 use crate::parallel;
 use crate::rows::Sink;
 use crate::run::{Replayed, Run};
+use crate::tower::Tower;
 use crate::trace_rows::{MAX_DISKS, TraceRows};
 use crate::watched::{End, Extras, Watched};
 
@@ -29,11 +31,21 @@ const MOST_WINDOWS: usize = 100_000;
 pub trait MakePolicy: Sync {
     /// One for `drive`, with nothing pending.
     fn policy(&self, drive: &Drive) -> Box<dyn Policy<Drive>>;
+
+    /// One for `device`, which is a tower, with nothing pending.
+    ///
+    /// # Errors
+    /// When it needs to know more than the device does.
+    fn boxed(&self, device: &BoxedDevice) -> Result<Box<dyn Policy<BoxedDevice>>, Unknown>;
 }
 
 impl MakePolicy for PolicyConfig {
     fn policy(&self, drive: &Drive) -> Box<dyn Policy<Drive>> {
         self.policy(drive)
+    }
+
+    fn boxed(&self, device: &BoxedDevice) -> Result<Box<dyn Policy<BoxedDevice>>, Unknown> {
+        tower::policy(self, device)
     }
 }
 
@@ -123,6 +135,24 @@ impl<'a> Simulation<'a> {
         look: Look<'w>,
         sink: Option<&'w mut dyn Sink>,
     ) -> Result<Run, Error> {
+        match &self.model.tower {
+            None => self.draw(&mut self.host(), drawn, seed, look, sink),
+            Some(tower) => {
+                let mut host = self.host_of(tower, seed)?;
+                self.draw(&mut host, drawn, seed, look, sink)
+            }
+        }
+    }
+
+    /// The same on `device`.
+    fn draw<'w>(
+        &self,
+        device: &mut impl Device,
+        drawn: &Drawn,
+        seed: u64,
+        look: Look<'w>,
+        sink: Option<&'w mut dyn Sink>,
+    ) -> Result<Run, Error> {
         let (workload, total) = (&drawn.workload, drawn.requests_count());
         let disk = self.model.disk();
         let only = match &workload.streams[..] {
@@ -131,7 +161,6 @@ impl<'a> Simulation<'a> {
         };
         // A load of its own for a single stream spares it the choice among several, a sixth of
         // the time of a request.
-        let device = &mut self.host();
         let is_open = drawn.is_open();
         let watched = self.watched(look, sink, workload.streams.len(), is_open);
         let served = match only {
@@ -166,8 +195,29 @@ impl<'a> Simulation<'a> {
         look: Look<'w>,
         sink: Option<&'w mut dyn Sink>,
     ) -> Result<Run, Error> {
+        let Some(tower) = &self.model.tower else {
+            return self.replay_on(|| self.host(), traced, look, sink);
+        };
+        // So that what cannot be built is an error here.
+        self.host_of(tower, 0)?;
+        let mut seeds = 0..;
+        let next = || {
+            let host = self.host_of(tower, seeds.next().unwrap_or_default());
+            host.unwrap_or_else(|error| panic!("built before: {error}"))
+        };
+        self.replay_on(next, traced, look, sink)
+    }
+
+    /// The same on disks that `make` makes.
+    fn replay_on<'w, D: Device>(
+        &self,
+        make: impl FnMut() -> D + Send,
+        traced: &Traced,
+        look: Look<'w>,
+        sink: Option<&'w mut dyn Sink>,
+    ) -> Result<Run, Error> {
         let mut rows = TraceRows::open(traced, self.model)?;
-        let mut disks = SideBySide::new(MAX_DISKS, || self.host());
+        let mut disks = SideBySide::new(MAX_DISKS, make);
         let issue = match traced.issue {
             Issue::Traced if !rows.has_arrivals() => Issue::Pauses,
             asked => asked,
@@ -234,6 +284,24 @@ impl<'a> Simulation<'a> {
             None => host,
         }
     }
+
+    /// The tower behind its host's queue, for a run with this seed.
+    ///
+    /// # Errors
+    /// When the policy needs to know more than the tower does.
+    fn host_of(&self, tower: &Tower, seed: u64) -> Result<Host<BoxedDevice>, Error> {
+        let Model { spec, layout, .. } = self.model;
+        let drive = Drive::with_layout(spec, layout.clone(), Angle::ZERO);
+        let device = tower.build(drive, seed)?;
+        let refused = |unknown: Unknown| tower.refused(&unknown).in_argument("--policy");
+        let policy = self.policy.boxed(&device).map_err(refused)?;
+        let host = Host::new(device, policy);
+        Ok(match self.merge {
+            Some(max) => host.merging(max),
+            None => host,
+        })
+    }
+
     /// What watches a run of so many streams.
     fn watched<'w>(
         &self,

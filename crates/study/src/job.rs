@@ -108,6 +108,9 @@ impl Job {
         #[derive(Serialize)]
         struct Identity<'a> {
             specification: &'a str,
+            /// What stands in front of the drive.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            tower: Option<String>,
             policy: String,
             requests: Requests<'a>,
             warm_up: u64,
@@ -141,6 +144,7 @@ impl Job {
         };
         let identity = Identity {
             specification: &self.model.text,
+            tower: self.model.tower.as_ref().map(|tower| tower.to_string()),
             policy: self.policy.to_string(),
             requests,
             warm_up: *warm_up,
@@ -165,7 +169,7 @@ impl Shared {
         if let Some(model) = self.models.get(&key) {
             return Ok(model.clone());
         }
-        let base = Model::find(&inputs.drive).map_err(|error| error.calling("cell.drive"));
+        let base = Model::assemble(&inputs.drive).map_err(|error| error.calling("cell.drive"));
         let base = base.map_err(|error| error.to_string())?;
         let model = match &key.1[..] {
             [] => base,
@@ -195,7 +199,12 @@ fn edited(base: &Model, spec: &[(String, String)]) -> Result<Model, String> {
     let edits: Vec<Edit> = edits.collect();
     let text = rewrite(&base.text, &edits).map_err(|error| format!("cell.spec: {error}"))?;
     let name = format!("{} with cell.spec", base.name);
-    Model::read(text, &name).map_err(|error| error.to_string())
+    let drive = Model::read(text, &name).and_then(|drive| match &base.tower {
+        Some(tower) => drive.with_tower(tower),
+        None => Ok(drive),
+    });
+    let drive = drive.map_err(|error| error.to_string())?;
+    Ok(Model { name, ..drive })
 }
 
 /// The digest of these files in order.

@@ -140,6 +140,12 @@ class Result:
     notes: list[str]
     """What is doubtful about a trace, and what was changed of it on request."""
 
+    flushes: int = field(kw_only=True)
+    """How many flushes were served."""
+    recovered: int = field(kw_only=True)
+    """How many reads and writes succeeded after retries."""
+    failed: int = field(kw_only=True)
+    """How many requests did not succeed; they are in no other figure but utilisation and queue."""
     is_saturated: bool = field(kw_only=True)
     """Requests arrived faster than they were served: the means grow with the length of the run."""
     per_request: Requests | None = field(kw_only=True, repr=False, compare=False)
@@ -148,8 +154,9 @@ class Result:
     @classmethod
     def of(cls, figures: dict[str, Any], is_saturated: bool, requests: Requests | None) -> Result:
         """The object of what `diskarm simulate --json` prints."""
+        absent = {"flushes": 0, "recovered": 0, "failed": 0}
         beside = {"is_saturated": is_saturated, "per_request": requests}
-        return typing.cast(Result, _object(cls, {**figures, **beside}))
+        return typing.cast(Result, _object(cls, {**absent, **figures, **beside}))
 
 
 def _object(kind: Any, value: Any) -> Any:

@@ -37,7 +37,8 @@ def simulate(
     ends it.
 
     Args:
-        drive: A name of the catalogue, a path that ends in .toml, or a Drive.
+        drive: A name of the catalogue, a path that ends in .toml, or a Drive; or devices in front
+            of one, "throttle(rate=100/s, drive=hp-c2247)", which `diskarm devices` lists.
         policy: A policy as it is written, "vscan(r=0.2)", or a Policy of your own.
         workload: Requests that are drawn: words such as "poisson(rate=60/s) uniform size=8KiB
             reads=67%", a path that ends in .toml, or a Workload.

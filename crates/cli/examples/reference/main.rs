@@ -6,6 +6,7 @@
 //!
 //! A page is a function and a line of [`PAGES`].
 
+mod devices;
 mod drives;
 mod policies;
 mod specification;
@@ -27,6 +28,7 @@ const PAGES: &[(&str, Make)] = &[
     ("policies.md", policies::page),
     ("../specification.md", specification::page),
     ("workloads.md", workloads::page),
+    ("devices.md", devices::page),
     ("drives.md", drives::page),
     ("traces.md", traces::page),
     ("measures.md", studies::measures),

@@ -41,7 +41,7 @@ pub struct Args {
 #[command(mut_group("Reading", |group| group.conflicts_with_all(GENERATED)))]
 pub struct Setting {
     /// Drive: a name from the catalogue, or a .toml file
-    #[arg(long, value_name = "NAME|FILE", long_help = drive_arg::long_help())]
+    #[arg(long, value_name = "NAME|FILE", long_help = drive_arg::tower_help())]
     pub drive: String,
 
     /// Replay a trace, or several merged; - for standard input. Each device in each trace becomes a
@@ -271,6 +271,10 @@ Figures (keys of --json):
   ci95                 with --replications, half widths of the 95 % confidence intervals of the
                        means: service_ms, cache_hit_rate, utilisation, queue, throughput_per_s;
                        null for one run
+  flushes, recovered, failed
+                       flushes; reads and writes that succeeded after retries; requests that did not
+                       succeed, which are in no other figure but utilisation and queue; each only
+                       where there were any
   merge_max_sectors    with --merge, sectors of the largest merged command; null without
   drive, policy, workload, seed, version
                        what is needed to repeat the run; seed is null for a trace

@@ -33,7 +33,7 @@ const USAGE: &str = "diskarm compare [OPTIONS] --drive <NAME|FILE> --policies <P
 /// Runs the workload under each policy and prints their figures side by side.
 pub fn run(args: Args) -> Result<(), Error> {
     let setting = &args.setting;
-    let model = Model::find(&setting.drive)?;
+    let model = Model::assemble(&setting.drive)?;
     let policies = text::list(&args.policies);
     let policies = policies.into_iter();
     let policies = policies.map(|policy| diskarm_simulate::policy("--policies", policy));

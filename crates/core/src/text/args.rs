@@ -5,10 +5,11 @@ use std::ops::RangeInclusive;
 use super::{Call, InputError, nearest, quantity};
 use crate::units::Span;
 
-/// What was given to one call, and what its reader has asked for so far.
-pub(crate) struct Args<'t, C = ()> {
+/// What was given to one call, and what its reader has asked for so far. The errors of all methods
+/// name the parameter.
+pub struct Args<'t, C = ()> {
     /// What the reader needs to know beside it.
-    pub(crate) context: C,
+    pub context: C,
     name: &'t str,
     given: Vec<(&'t str, &'t str)>,
     known: Vec<&'static str>,
@@ -23,7 +24,8 @@ const RATE: &str = "a rate from 1 an hour to 1000000000/s, such as \"32/s\"";
 const SHARE: &str = "a percentage from 0 % to 100 %, such as \"67 %\"";
 
 impl<'t, C> Args<'t, C> {
-    pub(crate) fn of(call: &Call<'t>, context: C) -> Self {
+    /// The parameters of `call`, for a reader that needs to know `context`.
+    pub fn of(call: &Call<'t>, context: C) -> Self {
         Self {
             context,
             name: call.name,
@@ -33,7 +35,7 @@ impl<'t, C> Args<'t, C> {
     }
 
     /// The value of `key` that `read` understands; `None` when it is not given.
-    pub(crate) fn maybe<T>(
+    pub fn maybe<T>(
         &mut self,
         key: &'static str,
         expected: &str,
@@ -46,7 +48,7 @@ impl<'t, C> Args<'t, C> {
 
     /// The value of `key`, read by what has errors of its own and is told what they should call
     /// it; `None` when it is not given.
-    pub(crate) fn maybe_read<T>(
+    pub fn maybe_read<T>(
         &mut self,
         key: &'static str,
         read: impl Fn(&str, &str) -> Result<T, InputError>,
@@ -63,7 +65,7 @@ impl<'t, C> Args<'t, C> {
     }
 
     /// The same of what must be given.
-    pub(crate) fn need<T>(
+    pub fn need<T>(
         &mut self,
         key: &'static str,
         expected: &str,
@@ -77,7 +79,7 @@ impl<'t, C> Args<'t, C> {
     }
 
     /// The mean pause, given as `mean` or as `rate`.
-    pub(crate) fn mean_or_rate(&mut self) -> Result<Span, InputError> {
+    pub fn mean_or_rate(&mut self) -> Result<Span, InputError> {
         let mean = self.maybe("mean", TIME, positive_span)?;
         let rate = self.maybe("rate", RATE, quantity::interval)?;
         match (mean, rate) {
@@ -91,33 +93,33 @@ impl<'t, C> Args<'t, C> {
     }
 
     /// A time above zero.
-    pub(crate) fn time(&mut self, key: &'static str) -> Result<Span, InputError> {
+    pub fn time(&mut self, key: &'static str) -> Result<Span, InputError> {
         self.need(key, TIME, positive_span)
     }
 
     /// A time that may be zero, and is if not given.
-    pub(crate) fn time_or_none(&mut self, key: &'static str) -> Result<Span, InputError> {
+    pub fn time_or_none(&mut self, key: &'static str) -> Result<Span, InputError> {
         Ok(self.maybe_time(key)?.unwrap_or_default())
     }
 
     /// A time that may be zero, where it may be left out.
-    pub(crate) fn maybe_time(&mut self, key: &'static str) -> Result<Option<Span>, InputError> {
+    pub fn maybe_time(&mut self, key: &'static str) -> Result<Option<Span>, InputError> {
         let read = |text: &str| quantity::span(text).filter(|span| *span >= Span::ZERO);
         self.maybe(key, TIME_OR_NONE, read)
     }
 
     /// A share from 0 to 1.
-    pub(crate) fn share(&mut self, key: &'static str) -> Result<f64, InputError> {
+    pub fn share(&mut self, key: &'static str) -> Result<f64, InputError> {
         self.need(key, SHARE, share)
     }
 
     /// The same where it may be left out.
-    pub(crate) fn maybe_share(&mut self, key: &'static str) -> Result<Option<f64>, InputError> {
+    pub fn maybe_share(&mut self, key: &'static str) -> Result<Option<f64>, InputError> {
         self.maybe(key, SHARE, share)
     }
 
     /// A whole number within `range`.
-    pub(crate) fn count(
+    pub fn count(
         &mut self,
         key: &'static str,
         range: RangeInclusive<u64>,
@@ -127,7 +129,7 @@ impl<'t, C> Args<'t, C> {
     }
 
     /// The same where it may be left out.
-    pub(crate) fn maybe_count(
+    pub fn maybe_count(
         &mut self,
         key: &'static str,
         range: RangeInclusive<u64>,
@@ -137,7 +139,7 @@ impl<'t, C> Args<'t, C> {
     }
 
     /// A number within `range`.
-    pub(crate) fn number(
+    pub fn number(
         &mut self,
         key: &'static str,
         range: RangeInclusive<f64>,
@@ -149,7 +151,7 @@ impl<'t, C> Args<'t, C> {
     }
 
     /// The same where it may be left out.
-    pub(crate) fn maybe_number(
+    pub fn maybe_number(
         &mut self,
         key: &'static str,
         range: RangeInclusive<f64>,
@@ -161,7 +163,7 @@ impl<'t, C> Args<'t, C> {
     }
 
     /// Yes or no, where it may be left out.
-    pub(crate) fn maybe_yes(&mut self, key: &'static str) -> Result<Option<bool>, InputError> {
+    pub fn maybe_yes(&mut self, key: &'static str) -> Result<Option<bool>, InputError> {
         self.maybe(key, "yes or no", |text| match text {
             "yes" => Some(true),
             "no" => Some(false),
@@ -169,33 +171,43 @@ impl<'t, C> Args<'t, C> {
         })
     }
 
-    /// All values of a key that may be given several times, at least once.
-    pub(crate) fn shares(&mut self, key: &'static str) -> Result<Vec<f64>, InputError> {
+    /// The values of a key that may be given several times.
+    pub fn several<T>(
+        &mut self,
+        key: &'static str,
+        expected: &str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<Vec<T>, InputError> {
         self.known.push(key);
         let values = self.given.iter().filter(|(given, _)| *given == key);
-        let shares = values
+        values
             .map(|(_, value)| {
-                share(value).ok_or_else(|| InputError::new(self.field(key), value, SHARE))
+                read(value).ok_or_else(|| InputError::new(self.field(key), value, expected))
             })
-            .collect::<Result<Vec<f64>, InputError>>()?;
-        match shares.first() {
-            Some(_) => Ok(shares),
-            None => Err(InputError::missing(self.field(key), SHARE)),
+            .collect()
+    }
+
+    /// All values of a key that may be given several times, at least once.
+    pub fn shares(&mut self, key: &'static str) -> Result<Vec<f64>, InputError> {
+        let shares = self.several(key, SHARE, share)?;
+        match shares.is_empty() {
+            true => Err(InputError::missing(self.field(key), SHARE)),
+            false => Ok(shares),
         }
     }
 
     /// All that is given, where keys are values themselves.
-    pub(crate) fn pairs(&mut self) -> Vec<(&'t str, &'t str)> {
+    pub fn pairs(&mut self) -> Vec<(&'t str, &'t str)> {
         std::mem::take(&mut self.given)
     }
 
     /// What errors call the parameter `key`.
-    pub(crate) fn field(&self, key: &str) -> String {
+    pub fn field(&self, key: &str) -> String {
         format!("{}.{key}", self.name)
     }
 
     /// Ends the reading: a key that nobody asked for is an error.
-    pub(crate) fn finish(self) -> Result<(), InputError> {
+    pub fn finish(self) -> Result<(), InputError> {
         self.stranger().map_or(Ok(()), Err)
     }
 

@@ -6,20 +6,21 @@ use super::InputError;
 
 /// A name with its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Call<'t> {
-    pub(crate) name: &'t str,
+pub struct Call<'t> {
+    /// The name.
+    pub name: &'t str,
     /// In their order; the same key may stand there twice.
-    pub(crate) given: Vec<(&'t str, &'t str)>,
+    pub given: Vec<(&'t str, &'t str)>,
 }
 
 impl<'t> Call<'t> {
     /// The name alone, whatever follows.
-    pub(crate) fn name_of(text: &'t str) -> &'t str {
+    pub fn name_of(text: &'t str) -> &'t str {
         text.split_once('(').map_or(text, |(name, _)| name).trim()
     }
 
     /// Reads `name` or `name(key=value, ...)`; `field` is what errors call it.
-    pub(crate) fn read(text: &'t str, field: &str) -> Result<Self, InputError> {
+    pub fn read(text: &'t str, field: &str) -> Result<Self, InputError> {
         let text = text.trim();
         let Some((name, rest)) = text.split_once('(') else {
             let given = Vec::new();
@@ -36,12 +37,20 @@ impl<'t> Call<'t> {
             .into_iter()
             .filter(|part| !part.is_empty())
             .map(|part| match part.split_once('=') {
-                Some((key, value)) => Ok((key.trim(), value.trim())),
+                Some((key, value)) => Ok((key.trim(), unquoted(value.trim()))),
                 None => Err(InputError::new(name, part, "parameters as key=value")),
             })
             .collect::<Result<_, InputError>>()?;
         Ok(Self { name, given })
     }
+}
+
+/// A value without the quotes around it, which may be left out.
+fn unquoted(text: &str) -> &str {
+    let inside = text
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    inside.unwrap_or(text)
 }
 
 /// The entries of `text`, parted by commas outside parentheses.
@@ -113,6 +122,8 @@ mod tests {
         let name = "closed";
         assert_eq!(call, Ok(Call { name, given }));
         assert_eq!(Call::read("uniform()", "x").unwrap().given, []);
+        let quoted = Call::read("f(a=\"every 5 s\", b=\", c=\"\")", "x").unwrap();
+        assert_eq!(quoted.given, [("a", "every 5 s"), ("b", "\""), ("c", "")]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::units::{Bytes, SectorCount, Span};
 /// every sum of spans far from the end of the 64-bit range.
 const LONGEST_NS: f64 = 3.6e12;
 
-/// Reads a time in `ns`, `us`, `ms` or `s`, at most an hour either side of zero; `None` for
+/// Reads a time in `ns`, `us`, `ms`, `s` or `min`, at most an hour either side of zero; `None` for
 /// anything else.
 pub fn span(text: &str) -> Option<Span> {
     nanoseconds(text)
@@ -81,7 +81,7 @@ pub fn cylinders(text: &str) -> Option<u64> {
     }
 }
 
-/// Reads a time of any size in `ns`, `us`, `ms` or `s`, in nanoseconds.
+/// Reads a time of any size in `ns`, `us`, `ms`, `s` or `min`, in nanoseconds.
 pub(crate) fn nanoseconds(text: &str) -> Option<f64> {
     let (number, unit) = split(text)?;
     let unit_ns = match unit {
@@ -89,6 +89,7 @@ pub(crate) fn nanoseconds(text: &str) -> Option<f64> {
         "us" => 1e3,
         "ms" => 1e6,
         "s" => 1e9,
+        "min" => 60e9,
         _ => return None,
     };
     number.parse::<f64>().ok().map(|number| number * unit_ns)
@@ -112,6 +113,7 @@ mod tests {
         assert_eq!(span("25us"), Some(Span::from_ns(25_000)));
         assert_eq!(span("1.5 ns"), Some(Span::from_ns(2)));
         assert_eq!(span("2 s"), Some(Span::from_ns(2_000_000_000)));
+        assert_eq!(span("1.5min"), Some(Span::from_ns(90_000_000_000)));
     }
 
     #[test]

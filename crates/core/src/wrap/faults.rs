@@ -70,7 +70,6 @@ use crate::device::{Children, Completion, Device, Refused, Status};
 use crate::extent::Extent;
 use crate::request::Request;
 use crate::sched::{Estimate, Shape};
-use crate::tower::{Positions, Tier};
 use crate::units::{Bytes, Instant, SectorCount, Span};
 
 /// See the module's documentation.
@@ -358,12 +357,6 @@ impl<D: Device> Device for Faults<D> {
             self.due.push_back(aborted);
         }
         true
-    }
-}
-
-impl<D: Tier + Estimate> Tier for Faults<D> {
-    fn positions(&self) -> Option<&dyn Positions> {
-        self.device.positions().map(|_| self as &dyn Positions)
     }
 }
 

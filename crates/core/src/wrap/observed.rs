@@ -34,7 +34,6 @@ use crate::engine::Observer;
 use crate::extent::Extent;
 use crate::request::Request;
 use crate::sched::{Estimate, Shape};
-use crate::tower::{Positions, Tier};
 use crate::units::{Bytes, Instant, SectorCount};
 
 /// See the module's documentation.
@@ -106,12 +105,6 @@ impl<D: Device, O: Observer + Send> Device for Observed<D, O> {
 
     fn abort(&mut self, now: Instant, id: u64) -> bool {
         self.device.abort(now, id)
-    }
-}
-
-impl<D: Tier + Estimate, O: Observer + Send + 'static> Tier for Observed<D, O> {
-    fn positions(&self) -> Option<&dyn Positions> {
-        self.device.positions().map(|_| self as &dyn Positions)
     }
 }
 

@@ -42,7 +42,6 @@ use crate::extent::Extent;
 use crate::request::Request;
 use crate::sched::{Estimate, Pending, Shape};
 use crate::text::InputError;
-use crate::tower::{Positions, Tier};
 use crate::units::{Bytes, Instant, SectorCount, Span};
 
 /// The limits of a [`Throttle`].
@@ -240,12 +239,6 @@ impl<D: Device> Device for Throttle<D> {
         self.due.push_back(aborted);
         self.feed(now);
         true
-    }
-}
-
-impl<D: Tier + Estimate> Tier for Throttle<D> {
-    fn positions(&self) -> Option<&dyn Positions> {
-        self.device.positions().map(|_| self as &dyn Positions)
     }
 }
 

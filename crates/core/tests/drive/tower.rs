@@ -1,58 +1,18 @@
 //! Policies in front of devices whose types are known only when the program runs.
 
-use diskarm_core::device::{Completion, Device, Refused};
+use diskarm_core::device::{Completion, Device};
 use diskarm_core::drive::Drive;
 use diskarm_core::engine::{self, Open};
 use diskarm_core::host::Host;
-use diskarm_core::request::Request;
 use diskarm_core::sched::{Knowledge, PolicyConfig};
 use diskarm_core::spec::{Queue, Spec};
-use diskarm_core::tower::{BoxedDevice, Positions, Tier, queue};
-use diskarm_core::units::{Angle, Bytes, Instant, SectorCount, Span};
+use diskarm_core::tower::{BoxedDevice, Unknown, policy};
+use diskarm_core::units::{Angle, Instant, Span};
 use proptest::prelude::*;
 
 use super::random::{Raw, cases, drive, fitted, requests};
 use super::ties::policies;
 use super::tiny::{Seen, request, tiny};
-
-/// A drive that keeps its positions to itself.
-struct Opaque(Drive);
-
-impl Device for Opaque {
-    fn capacity(&self) -> SectorCount {
-        self.0.capacity()
-    }
-
-    fn sector_size(&self) -> Bytes {
-        self.0.sector_size()
-    }
-
-    fn has_room(&self) -> bool {
-        self.0.has_room()
-    }
-
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
-        self.0.submit(now, request)
-    }
-
-    fn next_event(&self) -> Option<Instant> {
-        self.0.next_event()
-    }
-
-    fn advance(&mut self, now: Instant) -> Option<Completion> {
-        self.0.advance(now)
-    }
-
-    fn abort(&mut self, now: Instant, id: u64) -> bool {
-        self.0.abort(now, id)
-    }
-}
-
-impl Tier for Opaque {
-    fn positions(&self) -> Option<&dyn Positions> {
-        None
-    }
-}
 
 fn one_at_a_time(spec: &Spec) -> Drive {
     let spec = Spec {
@@ -63,6 +23,11 @@ fn one_at_a_time(spec: &Spec) -> Drive {
         ..spec.clone()
     };
     Drive::new(&spec, Angle::of(2, 7)).expect("a sound layout")
+}
+
+fn queue(device: BoxedDevice, config: &PolicyConfig) -> Result<Host<BoxedDevice>, Unknown> {
+    let policy = policy(config, &device)?;
+    Ok(Host::new(device, policy))
 }
 
 fn served(device: &mut impl Device, raw: &[Raw]) -> Vec<Completion> {
@@ -92,11 +57,11 @@ proptest! {
         let plain = one_at_a_time(&spec);
         let policy = config.policy(&plain);
         let plain = served(&mut Host::new(plain, policy), &raw);
-        let boxed = BoxedDevice::new(BoxedDevice::new(one_at_a_time(&spec)));
+        let boxed = BoxedDevice::new(one_at_a_time(&spec)).wrapped(|inner| inner);
         let mut boxed = queue(boxed, &config).expect("drives know positions");
         prop_assert_eq!(&plain, &served(&mut boxed, &raw), "{}", &config);
 
-        match queue(BoxedDevice::new(Opaque(one_at_a_time(&spec))), &config) {
+        match queue(BoxedDevice::opaque(one_at_a_time(&spec)), &config) {
             Ok(mut opaque) => prop_assert_eq!(plain, served(&mut opaque, &raw), "{}", config),
             Err(refused) => prop_assert!(refused.needs > Knowledge::Blocks),
         }
@@ -106,7 +71,7 @@ proptest! {
 #[test]
 fn a_policy_that_needs_more_than_the_device_knows_is_refused() {
     let refused = |policy: &str| {
-        let opaque = BoxedDevice::new(Opaque(one_at_a_time(&tiny(""))));
+        let opaque = BoxedDevice::opaque(one_at_a_time(&tiny("")));
         queue(opaque, &config(policy))
             .err()
             .map(|refused| refused.to_string())
@@ -138,12 +103,4 @@ fn a_policy_that_needs_more_than_the_device_knows_is_refused() {
     ] {
         assert_eq!(refused(policy), None);
     }
-}
-
-#[test]
-fn a_queue_behind_a_queue_hides_positions() {
-    let drive = BoxedDevice::new(one_at_a_time(&tiny("")));
-    assert_eq!(drive.knowledge(), Knowledge::TimesAndBuffer);
-    let host = queue(drive, &config("sptf")).expect("drives know positions");
-    assert_eq!(BoxedDevice::new(host).knowledge(), Knowledge::Blocks);
 }

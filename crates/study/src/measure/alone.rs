@@ -20,6 +20,9 @@ impl Placed {
     /// After the first `served` requests of the first stream, one at a time.
     pub(super) fn after(served: u64, model: &Model, drawn: &Drawn) -> Result<Self, String> {
         let first = &drawn.workload.streams[0];
+        let model = model
+            .alone("cell.drive")
+            .map_err(|error| error.to_string())?;
         let mut drive = Drive::with_layout(&model.spec, model.layout.clone(), Angle::ZERO);
         let mut rest = first.requests(model.disk(), drawn.seed);
         let mut now = Instant::START;

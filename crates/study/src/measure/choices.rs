@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use diskarm_core::drive::Drive;
 use diskarm_core::extent::Extent;
 use diskarm_core::request::Request;
-use diskarm_core::sched::{Estimate, Outlook, Pending, Policy};
+use diskarm_core::sched::{Estimate, Knowledge, Outlook, Pending, Policy};
+use diskarm_core::tower::{BoxedDevice, Unknown};
 use diskarm_core::units::{Instant, Span};
 use diskarm_simulate::{MakePolicy, Simulation};
 
@@ -109,42 +110,54 @@ struct Watched<'a> {
 
 impl MakePolicy for Watched<'_> {
     fn policy(&self, drive: &Drive) -> Box<dyn Policy<Drive>> {
-        Box::new(Watching {
-            policy: self.policy.policy(drive),
+        Box::new(self.watching(self.policy.policy(drive)))
+    }
+
+    fn boxed(&self, device: &BoxedDevice) -> Result<Box<dyn Policy<BoxedDevice>>, Unknown> {
+        let policy = self.policy.boxed(device)?;
+        device.check_knowledge("with cell.measure = \"choices\"", Knowledge::Times)?;
+        Ok(Box::new(self.watching(policy)))
+    }
+}
+
+impl Watched<'_> {
+    fn watching<E: Estimate>(&self, policy: Box<dyn Policy<E>>) -> Watching<E> {
+        Watching {
+            policy,
             waiting: Vec::new(),
             warm_up: self.warm_up,
             seen: self.seen.clone(),
-        })
+        }
     }
 }
 
 /// Compares each decision of `policy` with all waiting requests.
-struct Watching {
-    policy: Box<dyn Policy<Drive>>,
+struct Watching<E: Estimate> {
+    policy: Box<dyn Policy<E>>,
     waiting: Vec<(Request, Extent)>,
     warm_up: u64,
     seen: Arc<Mutex<Seen>>,
 }
 
-impl Watching {
+impl<E: Estimate> Watching<E> {
     fn forget(&mut self, id: u64) {
         self.waiting.retain(|(request, _)| request.id != id);
     }
 }
 
-impl Policy<Drive> for Watching {
-    fn add(&mut self, pending: Pending, drive: &Drive) {
+impl<E: Estimate> Policy<E> for Watching<E> {
+    fn add(&mut self, pending: Pending, drive: &E) {
         let place = drive.locate(&pending.request);
         self.waiting.push((pending.request, place));
         self.policy.add(pending, drive);
     }
 
-    fn passed(&mut self, request: &Request, drive: &Drive) {
+    fn passed(&mut self, request: &Request, drive: &E) {
         locked(&self.seen).count(self.warm_up, 1, [true, true]);
         self.policy.passed(request, drive);
     }
 
-    fn next(&mut self, now: Instant, drive: &Drive) -> Option<Pending> {
+    fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
         let outlook = drive.outlook(now);
         let parts = self.waiting.iter().map(|(request, place)| {
             let seek = outlook.seek(request, place);

@@ -1,0 +1,45 @@
+//! `diskarm devices`: the table of devices that can stand in front of a drive.
+
+use std::fmt::Write;
+
+use diskarm_results::prose::wrapped;
+use diskarm_simulate::devices;
+
+use crate::error::Error;
+use crate::output;
+
+/// List the devices that can stand in front of a drive, and their parameters
+#[derive(clap::Args)]
+#[command(after_help = WRITTEN)]
+pub struct Args {
+    /// Print JSON: an array of one object per device.
+    #[arg(long)]
+    json: bool,
+}
+
+const WRITTEN: &str = "\
+A device is written as its name with parameters in parentheses, of which drive is what stands behind
+it: a drive, or another device. --drive, studies and Python accept such a tower where they accept a
+drive: --drive 'throttle(rate=100/s, drive=hp-c2247)'.
+
+The list shows what a device must know about the one behind it, and what policies in front of it can
+learn: block numbers, or all that the device behind it provides.";
+
+/// Prints the table.
+pub fn run(args: Args) -> Result<(), Error> {
+    if args.json {
+        return output::print_json(&diskarm_results::devices::rows());
+    }
+    let mut text = String::new();
+    for info in devices::infos() {
+        let _ = writeln!(text, "{}", info.name);
+        text += &wrapped(info.summary, 4);
+        text += &wrapped(&format!("needs: {}", info.needs.name()), 4);
+        text += &wrapped(&format!("provides: {}", info.provided()), 4);
+        text += &wrapped(&format!("example: {}", info.example), 4);
+        for (written, meaning) in info.parameters {
+            text += &wrapped(&format!("{written}: {meaning}"), 8);
+        }
+    }
+    output::print(&text)
+}

@@ -1,0 +1,115 @@
+//! The table of devices that can stand in front of a drive.
+//!
+//! A device is a file with an [`Entry`] and a row of [`TABLE`].
+
+mod faults;
+mod host;
+mod throttle;
+
+use std::fmt;
+
+use diskarm_core::sched::Knowledge;
+use diskarm_core::text::{Args, InputError, nearest};
+use diskarm_core::tower::{BoxedDevice, Unknown};
+
+use crate::model::Model;
+
+/// The table.
+const TABLE: &[Entry] = &[host::ENTRY, throttle::ENTRY, faults::ENTRY];
+
+/// A row of the table.
+pub(crate) struct Entry {
+    pub info: DeviceInfo,
+    /// Reads all parameters but the device behind it, which ends in this drive.
+    pub read: fn(&mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError>,
+}
+
+/// A device with its parameters, which stands in front of another.
+pub(crate) trait Front: fmt::Debug + Send + Sync {
+    /// Puts it in front of `inner`; `seed` is that of the run.
+    fn build(&self, inner: BoxedDevice, seed: u64) -> Result<BoxedDevice, Unknown>;
+}
+
+/// What an entry of the table says about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceInfo {
+    /// Its name in `--drive` and in studies.
+    pub name: &'static str,
+    /// One line for lists.
+    pub summary: &'static str,
+    /// Its parameters as they are written, such as `rate=100/s`, and what each means.
+    pub parameters: &'static [(&'static str, &'static str)],
+    /// What it must know about the device behind it.
+    pub needs: Knowledge,
+    /// What policies in front of it can learn; `None` where that is what they could learn from the
+    /// device behind it.
+    pub provides: Option<Knowledge>,
+    /// A tower with it.
+    pub example: &'static str,
+}
+
+impl DeviceInfo {
+    /// What it provides, for lists.
+    pub const fn provided(&self) -> &'static str {
+        match self.provides {
+            Some(knowledge) => knowledge.name(),
+            None => "as behind it",
+        }
+    }
+}
+
+/// The parameter that every device has.
+pub(crate) const DRIVE: (&str, &str) = (
+    "drive=NAME",
+    "what stands behind it: a drive of the catalogue, a .toml file, or a device with its \
+     parameters",
+);
+
+/// What each device says about itself, in the order of the table.
+pub fn infos() -> impl ExactSizeIterator<Item = &'static DeviceInfo> {
+    TABLE.iter().map(|entry| &entry.info)
+}
+
+/// The entry called `name`.
+///
+/// # Errors
+/// When there is none; `field` is what the error calls it.
+pub(crate) fn find(name: &str, field: &str) -> Result<&'static Entry, InputError> {
+    let entry = TABLE.iter().find(|entry| entry.info.name == name);
+    entry.ok_or_else(|| {
+        let names: Vec<&str> = infos().map(|info| info.name).collect();
+        let near = nearest(&name.to_lowercase(), &names);
+        let near = near.map_or_else(String::new, |near| format!("\"{near}\" or "));
+        let expected = format!("{near}one of {}", names.join(", "));
+        InputError::new(field, name, expected)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_example_can_be_built() {
+        for info in infos() {
+            let model = Model::assemble(info.example);
+            let model = model.unwrap_or_else(|error| panic!("{}: {error}", info.name));
+            assert_eq!(model.name, info.example);
+            assert!(info.example.starts_with(&format!("{}(", info.name)));
+            assert!(model.tower.is_some());
+        }
+    }
+
+    #[test]
+    fn all_parameters_of_the_table_are_known() {
+        for info in infos() {
+            for (written, _) in info.parameters {
+                let (key, _) = written.split_once('=').expect("key=value");
+                let text = format!("{}({key}=, drive=hp-c2247)", info.name);
+                // An empty value is wrong, or the drive is given twice, but the key is known.
+                let error = Model::assemble(&text).expect_err("no value").to_string();
+                assert!(error.contains(&format!("{}.{key}: ", info.name)), "{error}");
+            }
+        }
+    }
+}

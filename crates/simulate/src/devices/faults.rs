@@ -1,0 +1,192 @@
+//! An injector of faults in a tower.
+
+use diskarm_core::sched::Knowledge;
+use diskarm_core::text::{Args, InputError, quantity};
+use diskarm_core::tower::{BoxedDevice, Unknown};
+use diskarm_core::units::{Instant, Lbn, Span};
+use diskarm_core::wrap::{
+    Affected, BadBlocks, FaultPlan, Faults, Outage, RandomErrors, Recalibration, Spikes,
+};
+
+use super::{DRIVE, DeviceInfo, Entry, Front};
+use crate::model::Model;
+
+pub(super) const ENTRY: Entry = Entry {
+    info: DeviceInfo {
+        name: "faults",
+        summary: "injects errors, delays, recalibrations and outages",
+        parameters: &[
+            DRIVE,
+            (
+                "medium=\"0.1% after 16 retries\"",
+                "a share of requests fails after so many retries of a revolution each, or reads \
+                 and writes of a range of blocks (1000..1010), or one of the two (1000..1010 \
+                 reads); can be given several times",
+            ),
+            (
+                "recovered=\"0.1% after 2 retries\"",
+                "the same of requests that succeed after their retries; those of a share take \
+                 from one to so many, all equally likely",
+            ),
+            (
+                "spikes=\"1% for 50ms\"",
+                "a share of requests takes so much longer",
+            ),
+            (
+                "recalibrate=\"every 10min for 0.5s\"",
+                "the device regularly serves nothing for a while",
+            ),
+            (
+                "outage=\"10s to 12s\"",
+                "the device cannot be reached from one time of the run to another; can be given \
+                 several times",
+            ),
+            (
+                "seed=0",
+                "gives other random faults; added to the seed of the run",
+            ),
+        ],
+        needs: Knowledge::Nothing,
+        provides: None,
+        example: "faults(recalibrate=\"every 10min for 0.5s\", drive=hp-c2247)",
+    },
+    read,
+};
+
+const ERRORS: &str = "a share or a range of blocks, with retries, such as \"0.1% after 16 \
+                      retries\" or \"1000..1010 reads after 2 retries\"";
+const SPIKES: &str = "a share and a time, such as \"1% for 50ms\"";
+const RECALIBRATE: &str = "two times, the second shorter, such as \"every 10min for 0.5s\"";
+const OUTAGE: &str = "two times of the run, such as \"10s to 12s\"";
+
+#[derive(Debug)]
+struct Planned {
+    plan: FaultPlan,
+    /// Of the drive at the bottom.
+    revolution: Span,
+}
+
+/// What `medium` and `recovered` give.
+enum Errors {
+    Blocks(BadBlocks),
+    Random(RandomErrors),
+}
+
+fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
+    let (medium_errors, random_medium_errors) = errors(args, "medium", 0)?;
+    let (recovered_errors, random_recovered_errors) = errors(args, "recovered", 1)?;
+    let mut outages = args.several("outage", OUTAGE, outage)?;
+    outages.sort_by_key(|outage| outage.from);
+    let plan = FaultPlan {
+        seed: args.maybe_count("seed", 0..=u64::MAX)?.unwrap_or(0),
+        medium_errors,
+        recovered_errors,
+        random_medium_errors,
+        random_recovered_errors,
+        spikes: args.maybe("spikes", SPIKES, spikes)?,
+        recalibration: args.maybe("recalibrate", RECALIBRATE, recalibration)?,
+        outages,
+    };
+    // Outages may overlap; what else could be wrong has been read.
+    plan.check()
+        .map_err(|error| error.named(&args.field("outage")))?;
+    let revolution = Span::from_ns(args.context.spec.mechanics.period_ns as i64);
+    Ok(Box::new(Planned { plan, revolution }))
+}
+
+impl Front for Planned {
+    fn build(&self, inner: BoxedDevice, seed: u64) -> Result<BoxedDevice, Unknown> {
+        let plan = FaultPlan {
+            seed: self.plan.seed.wrapping_add(seed),
+            ..self.plan.clone()
+        };
+        Ok(inner.wrapped(|inner| Faults::new(inner, &plan, self.revolution)))
+    }
+}
+
+/// The errors that `key` gives, with at least so many retries each.
+fn errors(
+    args: &mut Args<'_, &Model>,
+    key: &'static str,
+    min_retries: u16,
+) -> Result<(Vec<BadBlocks>, Option<RandomErrors>), InputError> {
+    let read = |text: &str| error(text).filter(|error| error.retries() >= min_retries);
+    let (mut blocks, mut random) = (Vec::new(), None);
+    for error in args.several(key, ERRORS, read)? {
+        match error {
+            Errors::Blocks(bad) => blocks.push(bad),
+            Errors::Random(errors) if random.is_none() => random = Some(errors),
+            Errors::Random(errors) => {
+                let found = format!("{} %", errors.share * 100.0);
+                return Err(InputError::shown(args.field(key), found, "one share only"));
+            }
+        }
+    }
+    Ok((blocks, random))
+}
+
+impl Errors {
+    fn retries(&self) -> u16 {
+        match self {
+            Self::Blocks(bad) => bad.retries,
+            Self::Random(errors) => errors.retries,
+        }
+    }
+}
+
+/// Reads `0.1% after 16 retries` and `1000..1010 reads after 16 retries`.
+fn error(text: &str) -> Option<Errors> {
+    let (what, retries) = text.split_once(" after ")?;
+    let retries = retries
+        .trim()
+        .strip_suffix("retries")
+        .or(retries.trim().strip_suffix("retry"));
+    let retries = retries?.trim_end().parse().ok()?;
+    if let Some(share) = share(what) {
+        return Some(Errors::Random(RandomErrors { share, retries }));
+    }
+    let (range, affected) = match what.trim().split_once(' ') {
+        None => (what.trim(), Affected::Both),
+        Some((range, "reads")) => (range, Affected::Reads),
+        Some((range, "writes")) => (range, Affected::Writes),
+        Some(_) => return None,
+    };
+    let (first, end) = range.split_once("..")?;
+    let (first, end) = (Lbn(first.parse().ok()?), Lbn(end.parse().ok()?));
+    let bad = BadBlocks {
+        first,
+        end,
+        affected,
+        retries,
+    };
+    (first < end).then_some(Errors::Blocks(bad))
+}
+
+fn share(text: &str) -> Option<f64> {
+    quantity::fraction(text.trim()).filter(|share| (0.0..=1.0).contains(share))
+}
+
+fn time(text: &str) -> Option<Span> {
+    quantity::span(text.trim())
+}
+
+fn spikes(text: &str) -> Option<Spikes> {
+    let (of, delay) = text.split_once(" for ")?;
+    let (share, delay) = (share(of)?, time(delay)?);
+    (delay > Span::ZERO).then_some(Spikes { share, delay })
+}
+
+fn recalibration(text: &str) -> Option<Recalibration> {
+    let (every, lasts) = text.strip_prefix("every ")?.split_once(" for ")?;
+    let (every, lasts) = (time(every)?, time(lasts)?);
+    (Span::ZERO < lasts && lasts < every).then_some(Recalibration { every, lasts })
+}
+
+fn outage(text: &str) -> Option<Outage> {
+    let (from, until) = text.split_once(" to ")?;
+    let (from, until) = (time(from)?, time(until)?);
+    (Span::ZERO <= from && from < until).then_some(Outage {
+        from: Instant::START + from,
+        until: Instant::START + until,
+    })
+}

@@ -1,0 +1,55 @@
+//! A host queue inside a tower.
+
+use diskarm_core::host::Host;
+use diskarm_core::sched::{Knowledge, PolicyConfig};
+use diskarm_core::text::{Args, InputError};
+use diskarm_core::tower::{self, BoxedDevice, Unknown};
+use diskarm_core::units::SectorCount;
+
+use super::{DRIVE, DeviceInfo, Entry, Front};
+use crate::model::{Model, largest};
+
+pub(super) const ENTRY: Entry = Entry {
+    info: DeviceInfo {
+        name: "host",
+        summary: "a queue of unlimited length in the order of a policy",
+        parameters: &[
+            DRIVE,
+            ("policy=fcfs", "the policy, with its parameters"),
+            (
+                "merge=128KiB",
+                "merges sequential requests that wait into commands of up to this size; none are \
+                 merged where it is left out",
+            ),
+        ],
+        needs: Knowledge::Held,
+        provides: Some(Knowledge::Blocks),
+        example: "host(policy=sptf, drive=hp-c2247)",
+    },
+    read,
+};
+
+#[derive(Debug)]
+struct Queue {
+    policy: PolicyConfig,
+    merge: Option<SectorCount>,
+}
+
+fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
+    let disk = args.context.disk();
+    let policy = args.maybe_read("policy", PolicyConfig::parse)?;
+    let merge = args.maybe_read("merge", |text, field| largest(field, text, disk))?;
+    let policy = policy.unwrap_or_default();
+    Ok(Box::new(Queue { policy, merge }))
+}
+
+impl Front for Queue {
+    fn build(&self, inner: BoxedDevice, _: u64) -> Result<BoxedDevice, Unknown> {
+        let policy = tower::policy(&self.policy, &inner)?;
+        let host = Host::new(inner, policy);
+        Ok(BoxedDevice::opaque(match self.merge {
+            Some(max) => host.merging(max),
+            None => host,
+        }))
+    }
+}

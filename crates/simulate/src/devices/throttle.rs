@@ -1,0 +1,67 @@
+//! A throttle in a tower.
+
+use diskarm_core::sched::Knowledge;
+use diskarm_core::text::{Args, InputError, quantity};
+use diskarm_core::tower::{BoxedDevice, Unknown};
+use diskarm_core::units::Bytes;
+use diskarm_core::wrap::{Limits, Throttle};
+
+use super::{DRIVE, DeviceInfo, Entry, Front};
+use crate::model::Model;
+
+pub(super) const ENTRY: Entry = Entry {
+    info: DeviceInfo {
+        name: "throttle",
+        summary: "limits requests and bytes per second",
+        parameters: &[
+            DRIVE,
+            ("rate=100/s", "at most so many requests per second"),
+            ("bytes=10MiB/s", "at most so many bytes per second"),
+            (
+                "burst=0ms",
+                "after a pause, what flows in this time at the rates passes at once",
+            ),
+        ],
+        needs: Knowledge::Nothing,
+        provides: None,
+        example: "throttle(rate=100/s, drive=hp-c2247)",
+    },
+    read,
+};
+
+const RATE: &str = "a rate from 1 an hour to 1000000000/s, such as \"100/s\"";
+const BYTES: &str = "a size per second, such as \"10 MiB/s\"";
+
+#[derive(Debug)]
+struct Limited(Limits);
+
+fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
+    let limits = Limits {
+        requests_per_s: args.maybe("rate", RATE, requests_per_s)?,
+        bytes_per_s: args.maybe("bytes", BYTES, bytes_per_s)?,
+        burst: args.time_or_none("burst")?,
+    };
+    if limits.requests_per_s.is_none() && limits.bytes_per_s.is_none() {
+        return Err(InputError::missing(
+            args.field("rate"),
+            format!("{RATE}, or bytes"),
+        ));
+    }
+    Ok(Box::new(Limited(limits)))
+}
+
+fn requests_per_s(text: &str) -> Option<f64> {
+    quantity::interval(text)?;
+    text.strip_suffix("/s")?.trim_end().parse().ok()
+}
+
+fn bytes_per_s(text: &str) -> Option<f64> {
+    let size = quantity::sectors(text.strip_suffix("/s")?.trim_end(), Bytes(1))?;
+    (size.0 > 0).then_some(size.0 as f64)
+}
+
+impl Front for Limited {
+    fn build(&self, inner: BoxedDevice, _: u64) -> Result<BoxedDevice, Unknown> {
+        Ok(inner.wrapped(|inner| Throttle::new(inner, self.0)))
+    }
+}

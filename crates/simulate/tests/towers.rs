@@ -1,0 +1,262 @@
+//! Towers: devices in front of a drive.
+
+use diskarm_core::report::Report;
+use diskarm_core::request::Op;
+use diskarm_core::sched::PolicyConfig;
+use diskarm_core::units::Span;
+use diskarm_simulate::{Drawn, Error, Input, Model, Run, Simulation, keep_on};
+
+const OPEN: &str = "poisson(rate=60/s) uniform size=8KiB reads=67%";
+const CLOSED: &str = "closed(clients=16) uniform size=8KiB reads=67%";
+
+fn simulated(drive: &str, policy: &str, workload: &str) -> Result<Run, Error> {
+    let model = Model::assemble(drive)?;
+    let drawn = Drawn {
+        requests: Some(5_000),
+        ..Drawn::new(model.workload(workload)?)
+    };
+    let input = Input::Drawn(drawn);
+    let policy: PolicyConfig = policy.parse()?;
+    Simulation::new(&model, &policy, &input).run(&keep_on, None)
+}
+
+fn run(drive: &str, policy: &str, workload: &str) -> Run {
+    simulated(drive, policy, workload).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn refusal(drive: &str, policy: &str) -> String {
+    let error = simulated(drive, policy, OPEN).map(|run| run.seed);
+    error.expect_err("a refusal").to_string()
+}
+
+/// A report as text, to the bit.
+fn report(run: &Run) -> String {
+    format!("{:?}", run.report)
+}
+
+#[test]
+fn a_queue_in_the_tower_serves_as_the_queue_in_front_does() {
+    for (policy, workload) in [
+        ("fcfs", OPEN),
+        ("sptf", CLOSED),
+        ("limited(wait=200ms, policy=clook(by=map))", CLOSED),
+        ("satfdf", CLOSED),
+        ("aspctf", OPEN),
+    ] {
+        let plain = run("hp-c2247", policy, workload);
+        let tower = format!("host(policy={policy}, drive=hp-c2247)");
+        assert_eq!(
+            report(&run(&tower, "fcfs", workload)),
+            report(&plain),
+            "{policy}"
+        );
+    }
+}
+
+#[test]
+fn an_injector_without_faults_changes_no_bit() {
+    for (policy, workload) in [("sptf", CLOSED), ("satf-la(i=2)", OPEN), ("clook", CLOSED)] {
+        let plain = report(&run("hp-c2247", policy, workload));
+        for tower in [
+            "faults(drive=hp-c2247)",
+            "faults(seed=7, drive=faults(drive=hp-c2247))",
+        ] {
+            assert_eq!(
+                report(&run(tower, policy, workload)),
+                plain,
+                "{tower} {policy}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_throttle_passes_its_rate_to_the_nanosecond() {
+    // Requests start 100 ms apart, and the last takes less than that.
+    for tower in [
+        "throttle(rate=10/s, drive=hp-c2247)",
+        "throttle(bytes=80KiB/s, drive=hp-c2247)",
+        "throttle(rate=20/s, bytes=80 KiB/s, drive=faults(drive=hp-c2247))",
+    ] {
+        let report = run(tower, "sptf", CLOSED).report;
+        let apart = Span::from_ms(100.0) * (report.requests_count() - 1);
+        let last = report.elapsed() - apart;
+        assert!(
+            Span::ZERO < last && last < Span::from_ms(100.0),
+            "{tower}: {last:?}"
+        );
+    }
+    let limited = run("throttle(rate=30/s, drive=hp-c2247)", "fcfs", CLOSED);
+    let throughput = limited
+        .report
+        .throughput_per_s()
+        .expect("a run of some length");
+    assert!((throughput / 30.0 - 1.0).abs() < 1e-3, "{throughput}");
+}
+
+#[test]
+fn each_recalibration_takes_its_time() {
+    // One client: while the drive recalibrates nothing else happens, so the run lasts longer by
+    // the recalibrations in it.
+    let alone = "closed(clients=1) uniform size=8KiB reads=67%";
+    let plain = run("hp-c2247", "fcfs", alone).report;
+    let tower = "faults(recalibrate=\"every 5s for 250ms\", drive=hp-c2247)";
+    let faulty = run(tower, "fcfs", alone).report;
+    let count = faulty.elapsed().as_ns() / Span::from_s(5.0).as_ns();
+    assert!(count > 10);
+    let added = Span::from_ms(250.0) * count as u64;
+    assert_eq!(faulty.elapsed(), plain.elapsed() + added);
+    // Of a single client the responses are all the time there is.
+    let mean = |report: &Report| report.all().mean_breakdown().map(|mean| mean.total());
+    let (slow, fast) = (mean(&faulty), mean(&plain));
+    let difference = slow.expect("requests") - fast.expect("requests");
+    let expected = added.as_ns() / faulty.requests_count() as i64;
+    assert!((difference.as_ns() - expected).abs() <= 2, "{difference:?}");
+}
+
+#[test]
+fn errors_and_outages_are_counted() {
+    let retried = "faults(recovered=\"50% after 1 retries\", drive=hp-c2247)";
+    let (plain, retried) = (run("hp-c2247", "fcfs", OPEN), run(retried, "fcfs", OPEN));
+    // Each recovered request takes another revolution: half a revolution on average.
+    let rotation = |run: &Run| {
+        let mean = run.report.all().mean_breakdown();
+        mean.map_or(0.0, |mean| mean.rotation.as_s() * 1e3)
+    };
+    let more = rotation(&retried) - rotation(&plain);
+    assert!((more - 11.1 / 2.0).abs() < 0.5, "{more} ms");
+    assert_eq!(retried.report.failed_count(), 0);
+    assert!(retried.report.recovered_count().abs_diff(2_500) < 150);
+
+    let failing = "faults(medium=\"0..1000000 reads after 0 retries\", drive=hp-c2247)";
+    let failing = run(failing, "fcfs", OPEN).report;
+    let reads = plain.report.of(Op::Read).requests_count();
+    let served = failing.of(Op::Read).requests_count();
+    assert_eq!(failing.failed_count(), reads - served);
+    let sectors = Model::find("hp-c2247").expect("a drive").disk().sectors;
+    let expected = 1e6 / sectors.0 as f64;
+    let share = failing.failed_count() as f64 / reads as f64;
+    assert!(
+        (share - expected).abs() < 0.03,
+        "{share} of the reads, not {expected}"
+    );
+
+    let lost = run(
+        "faults(outage=\"10s to 20s\", drive=hp-c2247)",
+        "fcfs",
+        OPEN,
+    )
+    .report;
+    // 60 requests a second, and what was inside.
+    assert!(
+        lost.failed_count().abs_diff(600) < 100,
+        "{}",
+        lost.failed_count()
+    );
+}
+
+#[test]
+fn policies_learn_no_positions_through_a_queue() {
+    let tower = "host(drive=hp-c2247)";
+    let lacks = |what| format!("{what}, which host does not provide");
+    assert_eq!(
+        refusal(tower, "sptf"),
+        lacks("--policy: policy sptf needs positioning times")
+    );
+    assert_eq!(
+        refusal(tower, "look(by=map)"),
+        lacks("--policy: policy look(by=map) needs the cylinders of blocks")
+    );
+    assert_eq!(
+        refusal("host(policy=satf, drive=host(drive=hp-c2247))", "fcfs"),
+        lacks("--drive: policy satf needs positioning times")
+    );
+    run(tower, "look", OPEN);
+}
+
+#[test]
+fn wrong_towers_are_refused_in_one_line() {
+    for (tower, expected) in [
+        (
+            "hots(drive=hp-c2247)",
+            "--drive: found \"hots\", expected \"host\" or one of host",
+        ),
+        (
+            "host",
+            "--drive: host.drive: found nothing, expected what stands behind it, such as",
+        ),
+        (
+            "host()",
+            "--drive: host.drive: found nothing, expected what stands behind it, such as",
+        ),
+        (
+            "host(drive=hp-c2247",
+            "--drive: found \"host(drive=hp-c2247\", expected a name with",
+        ),
+        (
+            "host(drive=hp-c2247, policy=spft)",
+            "--drive: host.policy: found \"spft\", expected \"sptf\" or one of",
+        ),
+        (
+            "host(drive=hp-c2247, polcy=sptf)",
+            "--drive: host: found \"polcy\", expected a known parameter, perhaps \"policy\"",
+        ),
+        (
+            "host(drive=hp-c2247, drive=hp-c2247)",
+            "--drive: host.drive: found \"hp-c2247\", expected it once",
+        ),
+        (
+            "host(drive=hots(drive=hp-c2247))",
+            "--drive: host.drive: found \"hots\", expected \"host\" or one of",
+        ),
+        (
+            "host(drive=hp-c2274)",
+            "--drive: found \"hp-c2274\", expected a drive of the catalogue (nearest: hp-c2247, ",
+        ),
+        (
+            "throttle(drive=hp-c2247)",
+            "--drive: throttle.rate: found nothing, expected a rate from 1 an hour",
+        ),
+        (
+            "throttle(rate=10, drive=hp-c2247)",
+            "--drive: throttle.rate: found \"10\", expected a rate from 1 an hour",
+        ),
+        (
+            "faults(recalibrate=every 1s for 2s, drive=hp-c2247)",
+            "--drive: faults.recalibrate: found \"every 1s for 2s\", expected two times",
+        ),
+        (
+            "faults(recovered=1% after 0 retries, drive=hp-c2247)",
+            "--drive: faults.recovered: found \"1% after 0 retries\", expected a share",
+        ),
+        (
+            "faults(medium=5..5 after 1 retry, drive=hp-c2247)",
+            "--drive: faults.medium: found \"5..5 after 1 retry\", expected a share",
+        ),
+        (
+            "faults(outage=1s to 3s, outage=2s to 4s, drive=hp-c2247)",
+            "--drive: faults.outage: found 2 s to 4 s, expected times that end after",
+        ),
+        (
+            "host(merge=100, drive=hp-c2247)",
+            "--drive: host.merge: found \"100\", expected 1 to",
+        ),
+    ] {
+        let found = refusal(tower, "fcfs");
+        assert!(found.starts_with(expected), "{tower}: {found}");
+        assert_eq!(found.lines().count(), 1, "{found}");
+    }
+}
+
+#[test]
+fn what_wants_a_drive_alone_refuses_a_tower() {
+    let expected = "--drive: found \"host(drive=hp-c2247)\", expected a drive of the catalogue or \
+                    a .toml file, without devices in front of it";
+    let error = Model::find("host(drive=hp-c2247)").expect_err("a tower");
+    assert_eq!(error.to_string(), expected);
+    let tower = Model::assemble("host(drive=hp-c2247)").expect("a tower");
+    let error = tower.alone("--drive").expect_err("a tower");
+    assert_eq!(error.to_string(), expected);
+    let plain = Model::assemble("hp-c2247").expect("a drive");
+    assert!(plain.tower.is_none() && plain.alone("--drive").is_ok());
+}
