@@ -1,9 +1,9 @@
-//! One simulation: a drive, a policy, and requests that are drawn or traced.
+//! One simulation: a drive, a policy, and requests that are generated or traced.
 //!
 //! A [`Model`] is the drive, an [`Input`] the requests, and a [`Simulation`] both with the policy
-//! of the host's queue. It hands over a [`Run`], or one for each replication. Whoever waits for it
-//! hears how far it has come and may stop it ([`Look`]); whoever wants each request gets a row of
-//! it ([`Sink`]). [`measured`] and [`replays`] are for drives beside what was measured on them.
+//! of the host's queue. Its result is a [`Run`], or one for each replication. A callback
+//! follows its progress and may stop it ([`Progress`]); a [`Sink`] gets a row for each request.
+//! [`measured`] and [`replays`] compare drives with measurements.
 //!
 //! ```
 //! use diskarm_core::sched::PolicyConfig;
@@ -26,8 +26,8 @@ mod blocks;
 pub mod devices;
 mod error;
 mod input;
-mod look;
 mod model;
+mod progress;
 mod reading;
 mod recorded;
 mod rows;
@@ -44,8 +44,8 @@ pub mod replays;
 pub use adapt::{Fitting, Part};
 pub use error::Error;
 pub use input::{Drawn, Input, Issue, REQUESTS, Traced};
-pub use look::{Look, keep_on};
 pub use model::{Model, size};
+pub use progress::{Progress, keep_on};
 pub use reading::{Reading, STANDARD_INPUT};
 pub use recorded::records;
 pub use rows::Sink;

@@ -26,8 +26,8 @@ pub struct Run {
     pub replayed: Option<Replayed>,
     /// Whether requests that wait for nothing came faster than the drive served them.
     pub is_saturated: bool,
-    /// Whether it ended before its requests did, because a [`Look`](crate::Look) said so: what is
-    /// reported is its first part.
+    /// Whether a [`Progress`](crate::Progress) stopped it early; the report then covers its first
+    /// part.
     pub is_stopped: bool,
 }
 

@@ -15,9 +15,9 @@ use diskarm_trace::Record;
 use crate::backlog::Backlog;
 use crate::error::Error;
 use crate::input::{Drawn, Input, Issue, Traced};
-use crate::look::{Look, Looks};
 use crate::model::Model;
 use crate::parallel;
+use crate::progress::{Progress, ProgressCalls};
 use crate::rows::Sink;
 use crate::run::{Replayed, Run};
 use crate::tower::Tower;
@@ -97,33 +97,37 @@ impl<'a> Simulation<'a> {
     /// # Errors
     /// When the workload, the warm-up or the windows do not fit the run; what is wrong with a
     /// trace.
-    pub fn run<'w>(&self, look: Look<'w>, sink: Option<&'w mut dyn Sink>) -> Result<Run, Error> {
+    pub fn run<'w>(
+        &self,
+        progress: Progress<'w>,
+        sink: Option<&'w mut dyn Sink>,
+    ) -> Result<Run, Error> {
         match self.input {
             Input::Drawn(drawn) => {
                 drawn.check(self.warm_up)?;
-                self.replication(drawn, drawn.seed, look, sink)
+                self.replication(drawn, drawn.seed, progress, sink)
             }
-            Input::Traced(traced) => self.replay(traced, look, sink),
+            Input::Traced(traced) => self.replay(traced, progress, sink),
         }
     }
 
-    /// Runs all replications, on every processor; `progress` is called with the number of runs
+    /// Runs all replications, on every processor; `finished` is called with the number of runs
     /// done. A trace runs once, as nothing about it is random.
     ///
     /// # Errors
     /// As [`Self::run`].
     pub fn replications(
         &self,
-        look: Look<'_>,
-        progress: impl Fn(u64) + Sync,
+        progress: Progress<'_>,
+        finished: impl Fn(u64) + Sync,
     ) -> Result<Vec<Run>, Error> {
         let Input::Drawn(drawn) = self.input else {
-            return Ok(vec![self.run(look, None)?]);
+            return Ok(vec![self.run(progress, None)?]);
         };
         drawn.check(self.warm_up)?;
         let seeds = drawn.seeds();
-        let run = |number: usize| self.replication(drawn, seeds[number], look, None);
-        let runs = parallel::map(seeds.len(), run, progress);
+        let run = |number: usize| self.replication(drawn, seeds[number], progress, None);
+        let runs = parallel::map(seeds.len(), run, finished);
         runs.into_iter().collect()
     }
 
@@ -132,14 +136,14 @@ impl<'a> Simulation<'a> {
         &self,
         drawn: &Drawn,
         seed: u64,
-        look: Look<'w>,
+        progress: Progress<'w>,
         sink: Option<&'w mut dyn Sink>,
     ) -> Result<Run, Error> {
         match &self.model.tower {
-            None => self.draw(&mut self.host(), drawn, seed, look, sink),
+            None => self.draw(&mut self.host(), drawn, seed, progress, sink),
             Some(tower) => {
                 let mut host = self.host_of(tower, seed)?;
-                self.draw(&mut host, drawn, seed, look, sink)
+                self.draw(&mut host, drawn, seed, progress, sink)
             }
         }
     }
@@ -150,7 +154,7 @@ impl<'a> Simulation<'a> {
         device: &mut impl Device,
         drawn: &Drawn,
         seed: u64,
-        look: Look<'w>,
+        progress: Progress<'w>,
         sink: Option<&'w mut dyn Sink>,
     ) -> Result<Run, Error> {
         let (workload, total) = (&drawn.workload, drawn.requests_count());
@@ -162,7 +166,7 @@ impl<'a> Simulation<'a> {
         // A load of its own for a single stream spares it the choice among several, a sixth of
         // the time of a request.
         let is_open = drawn.is_open();
-        let watched = self.watched(look, sink, workload.streams.len(), is_open);
+        let watched = self.watched(progress, sink, workload.streams.len(), is_open);
         let served = match only {
             Some((requests, Arrivals::Open(pauses))) => {
                 let times = Times::new(pauses, seed, 0);
@@ -192,11 +196,11 @@ impl<'a> Simulation<'a> {
     fn replay<'w>(
         &self,
         traced: &Traced,
-        look: Look<'w>,
+        progress: Progress<'w>,
         sink: Option<&'w mut dyn Sink>,
     ) -> Result<Run, Error> {
         let Some(tower) = &self.model.tower else {
-            return self.replay_on(|| self.host(), traced, look, sink);
+            return self.replay_on(|| self.host(), traced, progress, sink);
         };
         // So that what cannot be built is an error here.
         self.host_of(tower, 0)?;
@@ -205,7 +209,7 @@ impl<'a> Simulation<'a> {
             let host = self.host_of(tower, seeds.next().unwrap_or_default());
             host.unwrap_or_else(|error| panic!("built before: {error}"))
         };
-        self.replay_on(next, traced, look, sink)
+        self.replay_on(next, traced, progress, sink)
     }
 
     /// The same on disks that `make` makes.
@@ -213,7 +217,7 @@ impl<'a> Simulation<'a> {
         &self,
         make: impl FnMut() -> D + Send,
         traced: &Traced,
-        look: Look<'w>,
+        progress: Progress<'w>,
         sink: Option<&'w mut dyn Sink>,
     ) -> Result<Run, Error> {
         let mut rows = TraceRows::open(traced, self.model)?;
@@ -223,7 +227,7 @@ impl<'a> Simulation<'a> {
             asked => asked,
         };
         let is_open = issue == Issue::Traced;
-        let mut watched = self.watched(look, sink, 1, is_open);
+        let mut watched = self.watched(progress, sink, 1, is_open);
         let extras = watched.extras.get_or_insert_default();
         extras.disks = Some(Disks::new(self.warm_up));
         let requests = rows.by_ref();
@@ -305,7 +309,7 @@ impl<'a> Simulation<'a> {
     /// What watches a run of so many streams.
     fn watched<'w>(
         &self,
-        look: Look<'w>,
+        progress: Progress<'w>,
         sink: Option<&'w mut dyn Sink>,
         streams: usize,
         is_open: bool,
@@ -321,7 +325,7 @@ impl<'a> Simulation<'a> {
             report: Report::new(self.warm_up),
             backlog: Backlog::default(),
             extras: extras.is_asked_for().then(|| Box::new(extras)),
-            looks: Looks::new(look),
+            calls: ProgressCalls::new(progress),
             // All that are outstanding wait but one.
             most_outstanding: match self.most_waiting {
                 Some(most) if is_open => most.saturating_add(1),

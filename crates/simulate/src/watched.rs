@@ -7,16 +7,16 @@ use diskarm_core::request::Request;
 use diskarm_core::units::Instant;
 
 use crate::backlog::Backlog;
-use crate::look::Looks;
+use crate::progress::ProgressCalls;
 use crate::rows::Sink;
 
-/// A report, and who looks at how far it is.
+/// A report, and the progress callback.
 pub struct Watched<'a> {
     pub report: Report,
     pub backlog: Backlog,
     /// `None` if nothing more was requested: one check per request.
     pub extras: Option<Box<Extras<'a>>>,
-    pub looks: Looks<'a>,
+    pub calls: ProgressCalls<'a>,
     /// The run ends when more are outstanding at an arrival.
     pub most_outstanding: u64,
     /// `None` while it goes on.
@@ -101,7 +101,7 @@ impl Observer for Watched<'_> {
         let done = self.backlog.completed(completion.at);
         if self.backlog.at_last_arrival() > self.most_outstanding {
             self.end = Some(End::Saturated);
-        } else if self.looks.are_due(done) && self.looks.look(done).is_break() {
+        } else if self.calls.are_due(done) && self.calls.call(done).is_break() {
             self.end = Some(End::Stopped);
         }
     }
