@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use merge::Merger;
 
-use crate::device::{Children, Completion, Device, Refused, Status, check};
+use crate::device::{Children, Completion, Device, Refused, Status};
 use crate::queue::CommandQueue;
 use crate::request::{Ordering, Request};
 use crate::sched::{Estimate, Pending, Policy};
@@ -204,13 +204,18 @@ impl<D: Device + Estimate> Device for Host<D> {
         self.device.sector_size()
     }
 
+    #[inline]
+    fn check(&self, request: &Request) -> Result<(), Refused> {
+        self.device.check(request)
+    }
+
     fn has_room(&self) -> bool {
         true
     }
 
     #[inline(always)]
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
-        check(&request, self.device.capacity())?;
+        self.device.check(&request)?;
         if self.queue.is_empty()
             && request.is_simple_transfer()
             && self.fence.is_none()

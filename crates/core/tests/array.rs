@@ -7,6 +7,7 @@ use diskarm_core::device::{Breakdown, Completion, Device, Outcome, Refused, Stat
 use diskarm_core::engine::{self, Observer, Open};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
+use diskarm_core::wrap::{Limits, Throttle};
 
 /// Serves a request after another, each block for a microsecond.
 struct Belt {
@@ -147,4 +148,18 @@ fn an_abort_reaches_the_disk_of_its_request() {
     assert!(!disks.abort(at, 7));
     let done = disks.advance(at).expect("the aborted request");
     assert_eq!((done.request.id, done.at), (2, at));
+}
+
+/// The second request is held for a second; the third could never be served.
+#[test]
+fn a_throttle_refuses_what_its_disks_would_refuse_later() {
+    let limits = Limits {
+        requests_per_s: Some(1.0),
+        ..Limits::default()
+    };
+    let mut disks = Throttle::new(belts(2), limits);
+    assert_eq!(disks.submit(Instant::START, request(0, 0, 0, 1)), Ok(()));
+    assert_eq!(disks.submit(Instant::START, request(1, 1, 0, 1)), Ok(()));
+    let no_disk = disks.submit(Instant::START, request(2, 2, 0, 1));
+    assert_eq!(no_disk, Err(Refused::NoSuchUnit { units: 2 }));
 }
