@@ -40,7 +40,7 @@ impl Model {
             return Self::read(read_file(name)?, name);
         }
         if tower::is_tower(name) {
-            return Err(not_alone("--drive", name));
+            return Err(not_alone("drive", name));
         }
         let entry = diskarm_drives::find(name).ok_or_else(|| unknown(name))?;
         Self::read(entry.text, name)
@@ -92,7 +92,7 @@ impl Model {
     fn under(self, written: Written<'_>) -> Result<Self, Error> {
         let tower = written
             .over(&self)
-            .map_err(|error| error.in_argument("--drive"))?;
+            .map_err(|error| error.in_argument("drive"))?;
         Ok(Self {
             name: tower.to_string(),
             tower: Some(Arc::new(tower)),
@@ -142,7 +142,7 @@ fn read_file(path: &str) -> Result<String, Error> {
 }
 
 fn read_tower(text: &str) -> Result<Written<'_>, Error> {
-    Written::read(text, "--drive").map_err(|error| error.in_argument("--drive").into())
+    Written::read(text, "drive").map_err(|error| error.in_argument("drive").into())
 }
 
 fn not_alone(argument: &'static str, found: &str) -> Error {

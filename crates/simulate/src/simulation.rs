@@ -297,7 +297,7 @@ impl<'a> Simulation<'a> {
         let Model { spec, layout, .. } = self.model;
         let drive = Drive::with_layout(spec, layout.clone(), Angle::ZERO);
         let device = tower.build(drive, seed)?;
-        let refused = |unknown: Unknown| tower.refused(&unknown).in_argument("--policy");
+        let refused = |unknown: Unknown| tower.refused(&unknown);
         let policy = self.policy.boxed(&device).map_err(refused)?;
         let host = Host::new(device, policy);
         Ok(match self.merge {

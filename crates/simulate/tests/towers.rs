@@ -141,18 +141,11 @@ fn errors_and_outages_are_counted() {
         "{share} of the reads, not {expected}"
     );
 
-    let lost = run(
-        "faults(outage=\"10s to 20s\", drive=hp-c2247)",
-        "fcfs",
-        OPEN,
-    )
-    .report;
-    // 60 requests a second, and what was inside.
-    assert!(
-        lost.failed_count().abs_diff(600) < 100,
-        "{}",
-        lost.failed_count()
-    );
+    let light = "poisson(rate=30/s) uniform size=8KiB reads=67%";
+    let lost = "faults(outage=\"10s to 20s\", drive=hp-c2247)";
+    let failed = run(lost, "fcfs", light).report.failed_count();
+    // 30 requests a second, and the few that were outstanding when the drive was lost.
+    assert!(failed.abs_diff(300) < 70, "{failed}");
 }
 
 #[test]
@@ -161,15 +154,15 @@ fn policies_learn_no_positions_through_a_queue() {
     let lacks = |what| format!("{what}, which host does not provide");
     assert_eq!(
         refusal(tower, "sptf"),
-        lacks("--policy: policy sptf needs positioning times")
+        lacks("policy sptf needs positioning times")
     );
     assert_eq!(
         refusal(tower, "look(by=map)"),
-        lacks("--policy: policy look(by=map) needs the cylinders of blocks")
+        lacks("policy look(by=map) needs the cylinders of blocks")
     );
     assert_eq!(
         refusal("host(policy=satf, drive=host(drive=hp-c2247))", "fcfs"),
-        lacks("--drive: policy satf needs positioning times")
+        lacks("drive: policy satf needs positioning times")
     );
     run(tower, "look", OPEN);
 }
@@ -179,67 +172,67 @@ fn wrong_towers_are_refused_in_one_line() {
     for (tower, expected) in [
         (
             "hots(drive=hp-c2247)",
-            "--drive: found \"hots\", expected \"host\" or one of host",
+            "drive: found \"hots\", expected \"host\" or one of host",
         ),
         (
             "host",
-            "--drive: host.drive: found nothing, expected what stands behind it, such as",
+            "drive: host.drive: found nothing, expected what stands behind it, such as",
         ),
         (
             "host()",
-            "--drive: host.drive: found nothing, expected what stands behind it, such as",
+            "drive: host.drive: found nothing, expected what stands behind it, such as",
         ),
         (
             "host(drive=hp-c2247",
-            "--drive: found \"host(drive=hp-c2247\", expected a name with",
+            "drive: found \"host(drive=hp-c2247\", expected a name with",
         ),
         (
             "host(drive=hp-c2247, policy=spft)",
-            "--drive: host.policy: found \"spft\", expected \"sptf\" or one of",
+            "drive: host.policy: found \"spft\", expected \"sptf\" or one of",
         ),
         (
             "host(drive=hp-c2247, polcy=sptf)",
-            "--drive: host: found \"polcy\", expected a known parameter, perhaps \"policy\"",
+            "drive: host: found \"polcy\", expected a known parameter, perhaps \"policy\"",
         ),
         (
             "host(drive=hp-c2247, drive=hp-c2247)",
-            "--drive: host.drive: found \"hp-c2247\", expected it once",
+            "drive: host.drive: found \"hp-c2247\", expected it once",
         ),
         (
             "host(drive=hots(drive=hp-c2247))",
-            "--drive: host.drive: found \"hots\", expected \"host\" or one of",
+            "drive: host.drive: found \"hots\", expected \"host\" or one of",
         ),
         (
             "host(drive=hp-c2274)",
-            "--drive: found \"hp-c2274\", expected a drive of the catalogue (nearest: hp-c2247, ",
+            "drive: found \"hp-c2274\", expected a drive of the catalogue (nearest: hp-c2247, ",
         ),
         (
             "throttle(drive=hp-c2247)",
-            "--drive: throttle.rate: found nothing, expected a rate from 1 an hour",
+            "drive: throttle.rate: found nothing, expected a rate from 1 an hour",
         ),
         (
             "throttle(rate=10, drive=hp-c2247)",
-            "--drive: throttle.rate: found \"10\", expected a rate from 1 an hour",
+            "drive: throttle.rate: found \"10\", expected a rate from 1 an hour",
         ),
         (
             "faults(recalibrate=every 1s for 2s, drive=hp-c2247)",
-            "--drive: faults.recalibrate: found \"every 1s for 2s\", expected two times",
+            "drive: faults.recalibrate: found \"every 1s for 2s\", expected two times",
         ),
         (
             "faults(recovered=1% after 0 retries, drive=hp-c2247)",
-            "--drive: faults.recovered: found \"1% after 0 retries\", expected a share",
+            "drive: faults.recovered: found \"1% after 0 retries\", expected a share",
         ),
         (
             "faults(medium=5..5 after 1 retry, drive=hp-c2247)",
-            "--drive: faults.medium: found \"5..5 after 1 retry\", expected a share",
+            "drive: faults.medium: found \"5..5 after 1 retry\", expected a share",
         ),
         (
             "faults(outage=1s to 3s, outage=2s to 4s, drive=hp-c2247)",
-            "--drive: faults.outage: found 2 s to 4 s, expected times that end after",
+            "drive: faults.outage: found 2 s to 4 s, expected times that end after",
         ),
         (
             "host(merge=100, drive=hp-c2247)",
-            "--drive: host.merge: found \"100\", expected 1 to",
+            "drive: host.merge: found \"100\", expected 1 to",
         ),
     ] {
         let found = refusal(tower, "fcfs");
@@ -250,13 +243,13 @@ fn wrong_towers_are_refused_in_one_line() {
 
 #[test]
 fn what_wants_a_drive_alone_refuses_a_tower() {
-    let expected = "--drive: found \"host(drive=hp-c2247)\", expected a drive of the catalogue or \
+    let expected = "drive: found \"host(drive=hp-c2247)\", expected a drive of the catalogue or \
                     a .toml file, without devices in front of it";
     let error = Model::find("host(drive=hp-c2247)").expect_err("a tower");
     assert_eq!(error.to_string(), expected);
     let tower = Model::assemble("host(drive=hp-c2247)").expect("a tower");
-    let error = tower.alone("--drive").expect_err("a tower");
+    let error = tower.alone("drive").expect_err("a tower");
     assert_eq!(error.to_string(), expected);
     let plain = Model::assemble("hp-c2247").expect("a drive");
-    assert!(plain.tower.is_none() && plain.alone("--drive").is_ok());
+    assert!(plain.tower.is_none() && plain.alone("drive").is_ok());
 }
