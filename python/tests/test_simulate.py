@@ -187,3 +187,16 @@ def test_a_workload_in_toml_is_that_in_words(tmp_path):
     asked = [OPEN, str(path), diskarm.Workload.from_toml(toml)]
     runs = [diskarm.simulate("hp-c2247", workload=one, requests=500) for one in asked]
     assert len({run.response_ms.mean for run in runs}) == 1
+
+
+def test_devices_stand_in_front_of_a_drive(cli_json):
+    tower = "faults(recovered=\"20% after 2 retries\", drive=hp-c2247)"
+    result = diskarm.simulate(tower, workload=OPEN, requests=2000)
+    flags = ("--drive", tower, "--policy", "fcfs", "--workload", OPEN, "--requests", "2000")
+    same(result, cli_json("simulate", *flags))
+    assert result.recovered > 0 and result.failed == 0
+
+    with pytest.raises(diskarm.Error, match="policy sptf needs positioning times, which host"):
+        diskarm.simulate("host(drive=hp-c2247)", workload=OPEN, policy="sptf")
+    with pytest.raises(diskarm.Error, match="without devices in front of it"):
+        diskarm.validate(tower, "trace.csv")

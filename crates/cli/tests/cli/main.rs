@@ -2,6 +2,7 @@
 
 mod calibrate;
 mod compare;
+mod devices;
 mod documents;
 mod drives;
 mod errors;

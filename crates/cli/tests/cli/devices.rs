@@ -1,0 +1,142 @@
+//! Devices in front of a drive: `diskarm devices`, and towers as drives.
+
+use diskarm_simulate::devices::infos;
+use serde_json::Value;
+
+use crate::errors::error;
+use crate::{assert_narrow, file_of, json, keys, printed};
+
+const LOAD: [&str; 5] = ["--random", "--rate", "30/s", "--requests", "2000"];
+
+fn simulated(drive: &str, policy: &str) -> Value {
+    let arguments = ["simulate", "--json", "--drive", drive, "--policy", policy];
+    let mut figures = json(&[&arguments[..], &LOAD].concat());
+    let object = figures.as_object_mut().unwrap();
+    object.retain(|key, _| !key.contains("wall") && key != "drive");
+    figures
+}
+
+#[test]
+fn the_table_of_devices_is_listed() {
+    let text = printed(&["devices"]);
+    assert_narrow(&text);
+    let rows = json(&["devices", "--json"]);
+    let rows = rows.as_array().unwrap();
+    assert_eq!(rows.len(), infos().len());
+    for (row, info) in rows.iter().zip(infos()) {
+        let expected = [
+            "name",
+            "summary",
+            "parameters",
+            "needs",
+            "provides",
+            "example",
+        ];
+        assert_eq!(keys(row), expected);
+        assert_eq!(row["name"], info.name);
+        assert_eq!(
+            row["parameters"].as_array().unwrap().len(),
+            info.parameters.len()
+        );
+        assert!(
+            text.contains(&format!("\n    {}\n", info.summary)),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_device_that_changes_nothing_gives_the_figures_of_the_drive() {
+    let plain = simulated("hp-c2247", "sptf");
+    assert_eq!(simulated("faults(drive=hp-c2247)", "sptf"), plain);
+    assert_eq!(
+        simulated("faults(drive=faults(drive=hp-c2247))", "sptf"),
+        plain
+    );
+    for key in ["failed", "recovered", "flushes"] {
+        assert!(!keys(&plain).contains(&key));
+    }
+}
+
+#[test]
+fn failed_and_recovered_requests_are_counted() {
+    let figures = simulated(
+        "faults(medium=\"10% after 1 retry\", recovered=\"20% after 2 retries\", drive=hp-c2247)",
+        "fcfs",
+    );
+    let count = |key: &str| figures[key].as_u64().unwrap();
+    assert_eq!(count("failed") + count("requests"), 2000);
+    assert!(count("failed").abs_diff(200) < 60, "{figures}");
+    // Of those that do not fail.
+    assert!(count("recovered").abs_diff(360) < 80, "{figures}");
+    assert!(!keys(&figures).contains(&"flushes"));
+}
+
+#[test]
+fn a_policy_that_needs_more_than_a_tower_knows_is_an_error() {
+    let tower = [
+        "simulate",
+        "--drive",
+        "host(drive=hp-c2247)",
+        "--policy",
+        "sptf",
+    ];
+    assert_eq!(
+        error(&[&tower[..], &LOAD].concat()),
+        "policy sptf needs positioning times, which host does not provide"
+    );
+}
+
+#[test]
+fn commands_that_want_a_drive_alone_refuse_a_tower() {
+    let tower = "faults(drive=hp-c2247)";
+    let expected = "found \"faults(drive=hp-c2247)\", expected a drive of the catalogue or a .toml \
+                    file, without devices in front of it";
+    assert_eq!(
+        error(&["drives", "show", tower]),
+        format!("NAME: {expected}")
+    );
+    for command in ["validate", "calibrate"] {
+        let output: &[&str] = match command {
+            "calibrate" => &["--output", "fitted.toml"],
+            _ => &[],
+        };
+        let arguments = [&[command, "--drive", tower, "no-such-trace"], output].concat();
+        assert_eq!(error(&arguments), format!("--drive: {expected}"));
+    }
+}
+
+const STUDY: &str = r#"
+title = "Towers"
+source = "none"
+[cell]
+drive = "{drive}"
+policy = "sptf"
+workload = "closed(clients=4) uniform"
+requests = 1000
+[[axis]]
+name = "drive"
+values = ["hp-c2247", "faults(drive=hp-c2247)", "throttle(rate=10/s, drive=hp-c2247)"]
+"#;
+
+#[test]
+fn a_study_can_vary_devices() {
+    let study = file_of("towers.toml", STUDY);
+    let output = format!("{study}-results");
+    printed(&["study", "run", &study, "--output", &output]);
+    let name = std::path::Path::new(&study).file_stem().unwrap();
+    let results = std::path::Path::new(&output)
+        .join(name)
+        .join("results.json");
+    let results = std::fs::read_to_string(results).unwrap();
+    let results: Value = serde_json::from_str(&results).unwrap();
+    let mean = |cell: usize| {
+        let figures = &results["cells"][cell]["figures"];
+        figures["response_ms_mean"]["mean"].as_f64().unwrap()
+    };
+    assert_eq!(mean(0), mean(1));
+    // Four clients share ten requests a second.
+    assert!((mean(2) - 400.0).abs() < 5.0, "{}", mean(2));
+    std::fs::remove_file(&study).unwrap();
+    std::fs::remove_dir_all(&output).unwrap();
+}
