@@ -8,7 +8,7 @@ use diskarm_simulate::devices;
 use crate::error::Error;
 use crate::output;
 
-/// List the devices that can stand in front of a drive, and their parameters
+/// List the devices that can stand in front of a drive
 #[derive(clap::Args)]
 #[command(after_help = WRITTEN)]
 pub struct Args {

@@ -21,8 +21,11 @@ const TABLE: &[Entry] = &[host::ENTRY, throttle::ENTRY, faults::ENTRY];
 pub(crate) struct Entry {
     pub info: DeviceInfo,
     /// Reads all parameters but the device behind it, which ends in this drive.
-    pub read: fn(&mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError>,
+    pub read: Read,
 }
+
+/// Reads the parameters of one device.
+type Read = fn(&mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError>;
 
 /// A device with its parameters, which stands in front of another.
 pub(crate) trait Front: fmt::Debug + Send + Sync {

@@ -174,12 +174,18 @@ impl Read {
     }
 }
 
+/// A queue by shortest positioning time in front of a drive: its name in tables and in the file of
+/// recorded counts, and the argument of `queue`. A boxed drive may cost at most 10 % more.
+const QUEUES: [(&str, &str); 2] = [("queue-plain", "plain"), ("queue-boxed", "boxed")];
+
 /// The measured programs, in release mode.
 struct Programs {
     /// The command line.
     diskarm: PathBuf,
     /// The example that generates workloads.
     generate: PathBuf,
+    /// The example that serves requests through a queue.
+    queue: PathBuf,
     /// The example that reads traces.
     readers: PathBuf,
 }
@@ -190,6 +196,7 @@ fn build() -> Result<Programs, String> {
     for package in [
         &["--package", "diskarm"][..],
         &["--package", "diskarm-core", "--example", "generate"],
+        &["--package", "diskarm-core", "--example", "queue"],
         &["--package", "diskarm-trace", "--example", "readers"],
     ] {
         let built = Command::new(&cargo)
@@ -206,6 +213,7 @@ fn build() -> Result<Programs, String> {
     Ok(Programs {
         diskarm: release.join("diskarm"),
         generate: release.join("examples").join("generate"),
+        queue: release.join("examples").join("queue"),
         readers: release.join("examples").join("readers"),
     })
 }
