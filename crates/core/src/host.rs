@@ -143,7 +143,7 @@ impl<D: Device + Estimate> Host<D> {
     }
 
     /// Lets a request wait here, or go to the device by way of the queue.
-    #[inline(never)]
+    #[inline]
     fn submit_later(&mut self, now: Instant, request: Request) {
         let pending = Pending {
             request,

@@ -109,15 +109,11 @@ impl StreamRequests {
         for request in batch {
             let is_read = self.reads.hits(&mut generator);
             let start = Lbn(below(&mut generator, self.units) * self.unit);
-            *request = Request {
-                stream: request.stream,
-                ..Request::new(
-                    self.next_id,
-                    if is_read { Op::Read } else { Op::Write },
-                    start,
-                    sectors,
-                )
-            };
+            // What else there is of it is the same in every request of the stream.
+            request.id = self.next_id;
+            request.op = if is_read { Op::Read } else { Op::Write };
+            request.start = start;
+            request.sectors = sectors;
             self.next_id += self.id_step;
         }
         self.generator = generator;
@@ -137,15 +133,10 @@ impl StreamRequests {
             let Unplaced { size, op, .. } = unplaced;
             let end = start + size;
             self.last = Some(Placed { start, end, op });
-            *request = Request {
-                stream: request.stream,
-                ..Request::new(
-                    self.next_id,
-                    op,
-                    Lbn(start * self.unit),
-                    SectorCount(size * self.unit),
-                )
-            };
+            request.id = self.next_id;
+            request.op = op;
+            request.start = Lbn(start * self.unit);
+            request.sectors = SectorCount(size * self.unit);
             self.next_id += self.id_step;
         }
         self.generator = generator;
