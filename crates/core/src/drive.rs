@@ -111,7 +111,7 @@ impl Drive {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn begin_one(&mut self, request: Request, arrived: Instant) {
         let served = self.core.serve(&core::Command {
             request,
@@ -155,7 +155,7 @@ impl Device for Drive {
         self.inside < self.depth
     }
 
-    #[inline]
+    #[inline(always)]
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
         check(&request, self.capacity())?;
         if !self.has_room() {

@@ -197,10 +197,10 @@ impl Core {
         }
     }
 
-    /// Whether a write continues the command before it, another write.
+    /// Whether a request continues the previous command, which was an `op` too.
     #[inline]
-    pub(super) fn is_sequential_write(&self, request: &Request) -> bool {
-        self.last.op == Op::Write && self.last.end == request.start
+    pub(super) fn is_sequential(&self, op: Op, request: &Request) -> bool {
+        self.last.op == op && self.last.end == request.start
     }
 }
 

@@ -99,6 +99,9 @@ impl Core {
         if !rules.caching || rules.read_ahead == ReadAhead::None {
             return request.end();
         }
+        if rules.read_ahead_on_run && !self.is_sequential(Op::Read, request) {
+            return request.end();
+        }
         let capacity = rules.segment.0;
         let room = match rules.delivered {
             Delivered::Kept => capacity.saturating_sub(request.sectors.0),

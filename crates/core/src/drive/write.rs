@@ -46,7 +46,7 @@ impl Core {
     pub(super) fn write_setup(&self, command: &Command) -> Setup {
         let request = &command.request;
         let begin = command.begin();
-        let sequential = self.is_sequential_write(request);
+        let sequential = self.is_sequential(Op::Write, request);
         let (appends, absorbed) = (self.appends(request, begin), self.absorbs(request, begin));
         let after_write = self.last.op == Op::Write;
         // worthington94 appendix A: of two non-sequential writes the second has it.
@@ -210,7 +210,7 @@ impl Core {
         self.buffer.invalidate(request);
         let before = request.start.0.checked_sub(1).map(Lbn);
         let continued = before
-            .filter(|_| self.rules.combine_writes && self.is_sequential_write(request))
+            .filter(|_| self.rules.combine_writes && self.is_sequential(Op::Write, request))
             .and_then(|before| self.buffer.holding(before));
         let segment = match continued {
             Some((segment, _)) => segment,

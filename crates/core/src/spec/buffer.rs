@@ -33,6 +33,9 @@ section! {
         /// segment.
         delivered: Delivered = Delivered::Kept
             => word(Delivered::WORDS).switched(30).cited(CACHES);
+        /// Only a read that continues the previous command, another read, is followed by
+        /// read-ahead: firmware that waits until it has detected a run.
+        read_ahead_on_run: bool = false => FLAG;
         /// A read served wholly from the buffer starts read-ahead again.
         read_ahead_on_hit: bool = false => FLAG.switched(20).cited(DISKSIM);
         /// Read-ahead can be cut within a sector; otherwise it runs to the sector's end.

@@ -40,6 +40,23 @@ fn a_scheme_says_how_far_read_ahead_goes() {
     }
 }
 
+/// The second read of a run misses as well; read-ahead follows it, and the third hits.
+#[test]
+fn read_ahead_may_wait_for_a_run() {
+    let spec = ahead("read_ahead = \"track-end\"\nread_ahead_on_run = true");
+    assert_eq!(held(&spec, &[FIRST]), blocks(24..26));
+    let run = [FIRST, (50.0, R, 26, 1), (100.0, R, 27, 1)];
+    assert_eq!(last(&spec, &run[..2]).outcome, Outcome::Miss);
+    assert_eq!(held(&spec, &run[..2]), blocks(24..30));
+    assert_eq!(last(&spec, &run).outcome, Outcome::Hit);
+    // A write in between, or a gap, ends the run.
+    for between in [(20.0, W, 100, 1), (20.0, R, 100, 1)] {
+        let broken = [FIRST, between, (50.0, R, 26, 1)];
+        assert_eq!(last(&spec, &broken).outcome, Outcome::Miss);
+        assert!(!held(&spec, &broken).contains(&27), "{between:?}");
+    }
+}
+
 #[test]
 fn dropped_data_leave_the_whole_segment_to_read_ahead() {
     let spec = ahead("read_ahead = \"until-full\"\ndelivered = \"dropped\"");
