@@ -16,7 +16,9 @@ use crate::units::{Bytes, Instant, SectorCount};
 /// A device that does no I/O, reads no clock and starts no thread.
 ///
 /// It is given requests and instants, and returns completions and the instant of its next event.
-/// Instants never decrease from one call to the next. Every request that was submitted completes
+/// Instants never decrease from one call to the next, and whatever happens by an instant comes
+/// first: [`advance`](Self::advance) to it until that returns `None`, then
+/// [`submit`](Self::submit) or [`abort`](Self::abort). Every request that was submitted completes
 /// exactly once.
 pub trait Device: Send {
     /// Number of blocks that requests may address (on each unit, where there are several).

@@ -91,19 +91,28 @@ impl Drive {
     /// Begins commands whose time has come by `now`.
     #[inline]
     fn begin(&mut self, now: Instant) {
-        while !self.queue.is_empty() && self.open <= now {
+        while !self.queue.is_empty() && self.begins() <= now {
             self.begin_next();
         }
     }
 
-    /// Begins the command that the queue chooses, or waits until an ordered one may begin.
-    fn begin_next(&mut self) {
-        if self.queue.next_is_ordered() && self.open < self.last {
-            self.open = self.last;
-            return;
+    /// When the next command begins: an ordered one not before the previous one has completed.
+    #[inline]
+    fn begins(&self) -> Instant {
+        if self.queue.is_special() && self.queue.next_is_ordered() {
+            return self.open.max(self.last);
         }
+        self.open
+    }
+
+    /// Begins the command that the queue chooses.
+    fn begin_next(&mut self) {
+        self.open = self.begins();
         let next = self.queue.next(self.open, &self.core);
         if let Some(Pending { request, arrived }) = next {
+            if !request.is_simple_transfer() {
+                self.queue.served(&request, &self.core);
+            }
             self.begin_one(request, arrived);
             if request.ordering == Ordering::Ordered {
                 self.open = self.open.max(self.last);
@@ -194,7 +203,8 @@ impl Device for Drive {
         if self.queue.is_empty() {
             return completes;
         }
-        Some(completes.map_or(self.open, |at| at.min(self.open)))
+        let begins = self.begins();
+        Some(completes.map_or(begins, |at| at.min(begins)))
     }
 
     #[inline]

@@ -117,6 +117,7 @@ impl<D: Device + Estimate> Host<D> {
             return false;
         }
         let Pending { request, arrived } = pending;
+        self.queue.served(&request, &self.device);
         if request.ordering == Ordering::Ordered {
             self.fence = Some(self.submit_child(now, &request, arrived));
         } else if self.merger.is_some() && request.is_simple_transfer() {

@@ -142,10 +142,6 @@ impl<E: Estimate> CommandQueue<E> {
             special.fenced.pop_front()?
         };
         self.release(drive);
-        // A simple one was put back: the policy has chosen it already.
-        if next.request.op != Op::Flush && next.request.ordering != Ordering::Simple {
-            self.policy.passed(&next.request, drive);
-        }
         Some(next)
     }
 
@@ -188,6 +184,14 @@ impl<E: Estimate> CommandQueue<E> {
         let taken = self.policy.take(id);
         self.waiting -= usize::from(taken.is_some());
         taken
+    }
+
+    /// Notes that a request is served that [`Self::next`] gave, if the policy did not choose it.
+    #[cold]
+    pub fn served(&mut self, request: &Request, drive: &E) {
+        if request.op != Op::Flush && request.ordering != Ordering::Simple {
+            self.policy.passed(request, drive);
+        }
     }
 
     /// Notes a simple transfer that is served without waiting here.

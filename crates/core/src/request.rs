@@ -40,7 +40,7 @@ pub enum Ordering {
 pub enum Priority {
     /// Before all others.
     High,
-    /// What requests have unless told otherwise.
+    /// The default.
     #[default]
     Normal,
     /// After all others.

@@ -1,7 +1,6 @@
-//! Sequential requests made one command, and its completion made theirs.
+//! Merges sequential requests into one command, and splits its completion.
 //!
-//! Owns where waiting requests begin, which commands inside the device are several requests, and
-//! completions that are still to be told.
+//! Owns where waiting requests begin, and which commands inside the device are several requests.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,7 +12,7 @@ use crate::units::{Lbn, SectorCount};
 /// See [`super::Host::merging`].
 pub(super) struct Merger {
     /// Blocks of a merged command, at most.
-    most: SectorCount,
+    max: SectorCount,
     /// Waiting reads by their first block, those of one block in order of arrival.
     reads: BTreeMap<Lbn, VecDeque<Request>>,
     /// The same of writes.
@@ -24,16 +23,16 @@ pub(super) struct Merger {
 }
 
 impl Merger {
-    pub fn new(most: SectorCount) -> Self {
+    pub fn new(max: SectorCount) -> Self {
         Self {
-            most,
+            max,
             reads: BTreeMap::new(),
             writes: BTreeMap::new(),
             merged: Vec::new(),
         }
     }
 
-    /// Hears of a request that waits.
+    /// Notes a request that waits.
     #[cold]
     pub fn add(&mut self, request: Request) {
         let begins = self.begins(request.op).entry(request.start);
@@ -54,7 +53,8 @@ impl Merger {
         let mut parts = vec![chosen];
         while let Some(next) = self.behind(&whole) {
             let Some(taken) = policy.take(next.id) else {
-                panic!("the policy lost {next:?}");
+                // It arrived after an ordered request that still waits.
+                break;
             };
             policy.passed(&taken.request, drive);
             self.forget(&taken.request);
@@ -105,13 +105,13 @@ impl Merger {
 
     /// The waiting request that continues `whole` and leaves it small enough.
     fn behind(&mut self, whole: &Request) -> Option<Request> {
-        let most = self.most.0;
+        let max = self.max.0;
         let first = self.begins(whole.op).get(&whole.end())?.front().copied();
         let is_alike = |next: &Request| {
             (next.force_unit_access, next.priority, next.unit)
                 == (whole.force_unit_access, whole.priority, whole.unit)
         };
-        first.filter(|next| is_alike(next) && whole.sectors.0 + next.sectors.0 <= most)
+        first.filter(|next| is_alike(next) && whole.sectors.0 + next.sectors.0 <= max)
     }
 
     fn begins(&mut self, op: Op) -> &mut BTreeMap<Lbn, VecDeque<Request>> {

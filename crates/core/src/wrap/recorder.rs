@@ -8,7 +8,7 @@
 //! Memory for each request, and a search in a tree of those outstanding.
 //!
 //! # When it is bad
-//! In long runs, whose records fill the memory: an [`Observer`] of one's own in [`Observed`] can
+//! In long runs, whose records fill the memory: your own [`Observer`] in [`Observed`] can
 //! write each completion as it comes.
 //!
 //! # Example

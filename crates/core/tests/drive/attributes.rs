@@ -6,7 +6,7 @@ use diskarm_core::host::Host;
 use diskarm_core::request::{Ordering, Priority, Request};
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::spec::Spec;
-use diskarm_core::units::{Angle, Instant, Span};
+use diskarm_core::units::{Angle, Instant, SectorCount, Span};
 
 use super::tiny::{R, W, check, check_at, request, tiny};
 
@@ -234,6 +234,54 @@ fn an_aborted_ordered_request_lets_the_others_through() {
         let done = run(device, &[]);
         assert_eq!(ids(&done), [2, 0, 3, 1, 4]);
     }
+}
+
+/// Requests behind an ordered one are not merged with those before it.
+#[test]
+fn merging_stops_at_an_ordered_request() {
+    let mut spec = queued();
+    spec.queue.depth = 1;
+    let drive = drive(&spec);
+    let fcfs: PolicyConfig = "fcfs".parse().expect("a policy");
+    let policy = fcfs.policy(&drive);
+    let mut host = Host::new(drive, policy).merging(SectorCount(64));
+    let mut ordered = request(2, R, 100, 1);
+    ordered.ordering = Ordering::Ordered;
+    let requests = [
+        (0.0, request(0, R, 50, 1)),
+        (0.1, request(1, R, 0, 4)),
+        (0.2, ordered),
+        (0.3, request(3, R, 4, 4)),
+    ];
+    let done = run(&mut host, &requests);
+    assert_eq!(ids(&done), [0, 1, 2, 3]);
+    assert!(done[3].at > done[1].at, "one command: {done:?}");
+}
+
+/// Aborting an ordered request gives the time back that it made the arm wait.
+#[test]
+fn an_aborted_ordered_request_leaves_no_gap() {
+    let spec = tiny(
+        "[queue]\ndepth = 8\npreseek = \"media-done\"\n[bus]\nread_sector = \"2 ms\"\n\
+         hold_read = true\n",
+    );
+    let simple = [(0.0, request(0, R, 23, 4)), (0.2, request(2, R, 60, 1))];
+    let expected = run(&mut drive(&spec), &simple)[1].at;
+    let mut ordered = request(1, R, 100, 1);
+    ordered.ordering = Ordering::Ordered;
+    let mut drive = drive(&spec);
+    for (at, request) in [(0.0, simple[0].1), (0.1, ordered), (0.2, simple[1].1)] {
+        assert_eq!(drive.submit(at_ms(at), request), Ok(()));
+    }
+    // The media are done at 13 ms; the bus at 18.
+    let now = at_ms(12.9);
+    while let Some(event) = drive.next_event().filter(|event| *event <= now) {
+        assert!(drive.advance(event).is_none());
+    }
+    assert!(drive.abort(now, 1));
+    let done = run(&mut drive, &[]);
+    assert_eq!(ids(&done), [1, 0, 2]);
+    assert_eq!(done[2].at, expected);
 }
 
 #[test]
