@@ -11,8 +11,8 @@ where they accept a drive: `throttle(rate=100/s, drive=hp-c2247)`. Quotes around
 out.
 
 The column *needs* lists what a device must know about the one behind it; a queue needs what its
-policy needs. *Provides* lists what policies in front of it can learn. A policy that needs more is an
-error.";
+policy needs. *Provides* lists what policies in front of it can learn. A policy that needs more is
+an error.";
 
 /// The page.
 pub fn page() -> String {

@@ -139,7 +139,7 @@ impl<'t, C> Args<'t, C> {
     }
 
     /// A number within `range`.
-    pub fn number(
+    pub(crate) fn number(
         &mut self,
         key: &'static str,
         range: RangeInclusive<f64>,
@@ -151,7 +151,7 @@ impl<'t, C> Args<'t, C> {
     }
 
     /// The same where it may be left out.
-    pub fn maybe_number(
+    pub(crate) fn maybe_number(
         &mut self,
         key: &'static str,
         range: RangeInclusive<f64>,
@@ -188,7 +188,7 @@ impl<'t, C> Args<'t, C> {
     }
 
     /// All values of a key that may be given several times, at least once.
-    pub fn shares(&mut self, key: &'static str) -> Result<Vec<f64>, InputError> {
+    pub(crate) fn shares(&mut self, key: &'static str) -> Result<Vec<f64>, InputError> {
         let shares = self.several(key, SHARE, share)?;
         match shares.is_empty() {
             true => Err(InputError::missing(self.field(key), SHARE)),
