@@ -1,6 +1,6 @@
 //! What a device returns for a request: how it ended, and where its time went.
 
-use crate::request::Request;
+use crate::request::{Op, Request};
 use crate::units::{Instant, Lbn, Span};
 
 /// A request that has ended.
@@ -25,6 +25,12 @@ impl Completion {
     #[inline]
     pub fn response(&self) -> Span {
         self.at - self.arrived
+    }
+
+    /// Whether it is a read or a write that succeeded: figures of transfers leave all else out.
+    #[inline]
+    pub const fn has_transferred(&self) -> bool {
+        self.status.is_success() && !matches!(self.request.op, Op::Flush)
     }
 
     /// Response without queue wait.

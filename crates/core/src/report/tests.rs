@@ -104,6 +104,36 @@ fn windows_of_the_same_schedule() {
 }
 
 #[test]
+fn failures_and_flushes_are_in_no_response_of_a_window() {
+    let mut windows = Windows::new(Span::from_ms(10.0), 1);
+    let good = read(at_ms(0), at_ms(4), Span::from_ms(4.0));
+    let failed = Completion {
+        status: Status::Aborted,
+        ..read(at_ms(0), at_ms(5), Span::from_ms(1.0))
+    };
+    let flush = Completion {
+        request: Request::flush(2),
+        ..read(at_ms(0), at_ms(6), Span::from_ms(1.0))
+    };
+    let recovered = Completion {
+        status: Status::Recovered { retries: 1 },
+        ..read(at_ms(0), at_ms(8), Span::from_ms(2.0))
+    };
+    let all = [good, failed, flush, recovered];
+    all.iter()
+        .for_each(|c| windows.arrived(c.arrived, &c.request));
+    all.iter().for_each(|c| windows.completed(c));
+    let window = windows.finish().unwrap()[0];
+    let responses = window.responses.unwrap();
+    assert_eq!((responses.count, responses.mean_ms), (2, 6.0));
+    // They are inside all the same.
+    assert_eq!(
+        (window.arrived_count, window.utilisation_fraction),
+        (4, 0.8)
+    );
+}
+
+#[test]
 fn a_completion_at_the_end_of_a_window_is_in_the_next() {
     let serve_in = |length_ms: f64, most| {
         let mut windows = Windows::new(Span::from_ms(length_ms), most);

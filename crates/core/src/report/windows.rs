@@ -14,7 +14,7 @@ pub struct Window {
     pub start: Instant,
     /// Requests that entered the device within it.
     pub arrived_count: u64,
-    /// Response times of the requests completed within it; `None` if there were none.
+    /// Response times of the reads and writes that succeeded within it; `None` if there were none.
     pub responses: Option<ResponseFigures>,
     /// The share of it with some request inside.
     pub utilisation_fraction: f64,
@@ -130,7 +130,9 @@ impl Observer for Windows {
         self.advance(completion.at);
         if !self.is_cut {
             self.occupancy.leave(completion.at);
-            self.responses.record(completion.response());
+            if completion.has_transferred() {
+                self.responses.record(completion.response());
+            }
         }
     }
 }
