@@ -1,4 +1,4 @@
-//! A throttle: at most so many requests and bytes per second.
+//! A throttle: limits requests and bytes per second.
 //!
 //! # What it does
 //! Passes requests on in order of arrival, each once the limits allow it: a token bucket for
@@ -49,7 +49,7 @@ use crate::units::{Bytes, Instant, SectorCount, Span};
 pub struct Limits {
     /// Requests per second, flushes included.
     pub requests_per_s: Option<f64>,
-    /// Bytes per second.
+    /// Bytes per second, at least 100.
     pub bytes_per_s: Option<f64>,
     /// How far the flow may run ahead of its rates after a pause.
     pub burst: Span,
@@ -59,16 +59,28 @@ impl Limits {
     /// Whether a device can keep them.
     ///
     /// # Errors
-    /// When a rate is not at least one in ten years, or the burst is negative.
+    /// When there are less than a request in ten years or 100 bytes a second, or the burst is
+    /// negative.
     pub fn check(&self) -> Result<(), InputError> {
-        for (field, rate) in [
-            ("requests_per_s", self.requests_per_s),
-            ("bytes_per_s", self.bytes_per_s),
+        // Slower ones would leave the range of instants; the largest request of the largest
+        // sectors takes 22 years at 100 bytes a second.
+        for (field, rate, min, expected) in [
+            (
+                "requests_per_s",
+                self.requests_per_s,
+                3e-9,
+                "a rate above 0",
+            ),
+            (
+                "bytes_per_s",
+                self.bytes_per_s,
+                100.0,
+                "at least 100 a second",
+            ),
         ] {
-            // Slower ones would leave the range of instants.
-            let is_sound = |rate: f64| rate.is_finite() && rate >= 3e-9;
+            let is_sound = |rate: f64| rate.is_finite() && rate >= min;
             if let Some(rate) = rate.filter(|rate| !is_sound(*rate)) {
-                return Err(InputError::shown(field, rate, "a rate above 0"));
+                return Err(InputError::shown(field, rate, expected));
             }
         }
         if self.burst < Span::ZERO {

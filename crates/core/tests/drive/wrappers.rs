@@ -92,6 +92,22 @@ fn a_throttle_counts_bytes() {
     assert_eq!(times(&done)[1..], [(20.0, 19.0), (20.0, 19.0)]);
 }
 
+#[test]
+fn limits_of_which_a_request_takes_for_ever_are_refused() {
+    let error = |bytes_per_s| {
+        let limits = Limits {
+            bytes_per_s: Some(bytes_per_s),
+            ..Limits::default()
+        };
+        limits.check().err().map(|error| error.to_string())
+    };
+    assert_eq!(error(100.0), None);
+    for rate in [99.0, 0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let error = error(rate).expect("not sound");
+        assert!(error.starts_with("bytes_per_s: "), "{error}");
+    }
+}
+
 /// C-LOOK takes block 60 before block 100 whenever both wait.
 #[test]
 fn a_queue_in_front_of_a_throttle_keeps_the_choice() {
