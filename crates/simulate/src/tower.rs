@@ -3,11 +3,12 @@
 use std::fmt;
 
 use diskarm_core::drive::Drive;
+use diskarm_core::sched::Knowledge;
 use diskarm_core::text::{Args, Call, InputError};
 use diskarm_core::tower::{BoxedDevice, Unknown};
 use diskarm_core::units::Angle;
 
-use crate::devices::{self, Entry, Front};
+use crate::devices::{self, DeviceInfo, Entry, Front};
 use crate::model::Model;
 
 /// Devices in front of a drive: `throttle(rate=100/s, drive=hp-c2247)`. Displays as it was written.
@@ -20,7 +21,7 @@ pub struct Tower {
 
 #[derive(Debug)]
 struct Level {
-    info: &'static devices::DeviceInfo,
+    info: &'static DeviceInfo,
     device: Box<dyn Front>,
 }
 
@@ -94,8 +95,11 @@ impl Tower {
         let mut built = BoxedDevice::new(drive);
         for (place, level) in self.levels.iter().enumerate() {
             let behind = &self.levels[..place];
-            let front = level.device.build(built, seed);
+            level.check_needs(built.knowledge(), behind)?;
+            let known = level.info.provides.unwrap_or(built.knowledge());
+            let front = level.device.build(built, seed_of(seed, place));
             built = front.map_err(|unknown| refused(&unknown, behind))?;
+            assert_eq!(built.knowledge(), known, "of {}", level.info.name);
         }
         Ok(built)
     }
@@ -106,18 +110,88 @@ impl Tower {
     }
 }
 
+impl Level {
+    /// Whether what is `known` of the devices `behind` is enough for it.
+    ///
+    /// # Errors
+    /// When it is not.
+    fn check_needs(&self, known: Knowledge, behind: &[Self]) -> Result<(), InputError> {
+        let DeviceInfo { name, needs, .. } = *self.info;
+        // A device that holds a policy checks what that needs as it is built.
+        if needs == Knowledge::Held || needs <= known {
+            return Ok(());
+        }
+        let needs = needs.description();
+        Err(hidden(&format!("device {name} needs {needs}"), behind))
+    }
+}
+
+/// The seed of the device at `place`, counted from the bottom: devices of one kind do not draw the
+/// same numbers.
+fn seed_of(seed: u64, place: usize) -> u64 {
+    // Odd, and another factor than that of streams.
+    seed ^ (place as u64).wrapping_mul(0xd1b5_4a32_d192_ed03)
+}
+
 /// Names the device that hides what is behind it.
 fn refused(unknown: &Unknown, levels: &[Level]) -> InputError {
+    hidden(&unknown.to_string(), levels)
+}
+
+/// The same, of what a device `lacks`.
+fn hidden(lacks: &str, levels: &[Level]) -> InputError {
     let hides = levels
         .iter()
         .rev()
         .find(|level| level.info.provides.is_some());
     let name = hides.map_or("the drive", |level| level.info.name);
-    InputError::message(format!("{unknown}, which {name} does not provide"))
+    InputError::message(format!("{lacks}, which {name} does not provide"))
 }
 
 impl fmt::Display for Tower {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A device that needs positioning times.
+    const TIMED: DeviceInfo = DeviceInfo {
+        name: "timed",
+        summary: "",
+        parameters: &[],
+        needs: Knowledge::Times,
+        provides: None,
+        example: "",
+    };
+
+    #[derive(Debug)]
+    struct Nothing;
+
+    impl Front for Nothing {
+        fn build(&self, inner: BoxedDevice, _: u64) -> Result<BoxedDevice, Unknown> {
+            Ok(inner)
+        }
+    }
+
+    #[test]
+    fn a_device_is_refused_what_is_hidden_from_it() {
+        let error = |drive| {
+            let model = Model::assemble(drive).expect("a tower");
+            let tower = model.tower.expect("a tower");
+            let mut tower = std::sync::Arc::into_inner(tower).expect("one owner");
+            tower.levels.push(Level {
+                info: &TIMED,
+                device: Box::new(Nothing),
+            });
+            let drive = Drive::with_layout(&model.spec, model.layout, Angle::ZERO);
+            tower.build(drive, 0).err().map(|error| error.to_string())
+        };
+        assert_eq!(error("throttle(rate=1/s, drive=hp-c2247)"), None);
+        let expected = "device timed needs positioning times, which host does not provide";
+        assert_eq!(error("host(drive=hp-c2247)").as_deref(), Some(expected));
     }
 }
