@@ -63,7 +63,7 @@ impl Drawn {
         streams.any(|stream| matches!(stream.arrivals, Arrivals::Open(_)))
     }
 
-    /// Whether a run of it can be, with so many requests of warm-up.
+    /// Checks that it can be run, with `warm_up` requests left out of the report.
     ///
     /// # Errors
     /// When the run is too long for its clock, or over before it is warm.
@@ -131,7 +131,7 @@ pub enum Issue {
     /// One at a time, with the pauses between each completion and the next arrival that were
     /// measured.
     Pauses,
-    /// So many at a time, whatever the trace's times.
+    /// A fixed number at a time, whatever the trace's times.
     Outstanding {
         /// Clients, each of which asks again when its request is completed.
         clients: u32,

@@ -1,11 +1,11 @@
-//! What comes of a simulation.
+//! Results of a simulation.
 
 use diskarm_core::report::{Report, Served, Window};
 
 use crate::input::Issue;
 use crate::trace_rows::Origin;
 
-/// What came of a run.
+/// Results of a run.
 #[derive(Debug)]
 pub struct Run {
     /// `None` where nothing is random.
@@ -16,7 +16,7 @@ pub struct Run {
     pub streams: Vec<Served>,
     /// If requested.
     pub windows: Option<Vec<Window>>,
-    /// What each disk of a trace holds, and what came of it, where there are several.
+    /// What each disk of a trace holds, and its results, where there are several.
     pub disks: Vec<(Origin, Report)>,
     /// What is doubtful about a trace, one line each.
     pub doubts: Vec<String>,

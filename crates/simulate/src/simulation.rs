@@ -24,8 +24,8 @@ use crate::tower::Tower;
 use crate::trace_rows::{MAX_DISKS, TraceRows};
 use crate::watched::{End, Extras, Watched};
 
-/// More windows than anybody reads.
-const MOST_WINDOWS: usize = 100_000;
+/// The largest number of windows of a run.
+const MAX_WINDOWS: usize = 100_000;
 
 /// Makes the policy of a host's queue; each drive has a queue of its own.
 pub trait MakePolicy: Sync {
@@ -72,8 +72,9 @@ pub struct Simulation<'a> {
     pub warm_up: u64,
     /// The length of windows that are reported one by one, if any are.
     pub window: Option<Span>,
-    /// Where requests come by themselves, and at some completion more than so many wait (all that
-    /// are outstanding, at all drives together, but one), the run ends there as saturated.
+    /// The largest number of requests that may wait where they come by themselves. At the first
+    /// completion with more (all that are outstanding, at all drives together, but one) the run
+    /// ends as saturated.
     pub most_waiting: Option<u64>,
 }
 
@@ -191,7 +192,7 @@ impl<'a> Simulation<'a> {
         })
     }
 
-    /// So many outstanding where that was asked for; else arrivals as traced where the trace has
+    /// A fixed number outstanding where that was asked for; else arrivals as traced where the trace has
     /// them; else one request at a time, with its pauses.
     fn replay<'w>(
         &self,
@@ -253,8 +254,8 @@ impl<'a> Simulation<'a> {
         };
         rows.finish()?;
         let Ended { run, reports, end } = served?;
-        if end.is_none() && run.report.requests_count() == 0 {
-            let all = rows.requests_count();
+        let all = rows.requests_count();
+        if end.is_none() && self.warm_up >= all {
             let expected = format!("less than the {all} requests of `trace`");
             let found = self.warm_up.to_string();
             return Err(Error::argument("warm_up", found, expected));
@@ -306,7 +307,7 @@ impl<'a> Simulation<'a> {
         })
     }
 
-    /// What watches a run of so many streams.
+    /// What watches a run of this many streams.
     fn watched<'w>(
         &self,
         progress: Progress<'w>,
@@ -317,7 +318,7 @@ impl<'a> Simulation<'a> {
         let of_streams = if streams > 1 { streams } else { 0 };
         let extras = Extras {
             streams: vec![Served::default(); of_streams],
-            windows: self.window.map(|length| Windows::new(length, MOST_WINDOWS)),
+            windows: self.window.map(|length| Windows::new(length, MAX_WINDOWS)),
             disks: None,
             rows: sink,
         };
@@ -327,7 +328,7 @@ impl<'a> Simulation<'a> {
             extras: extras.is_asked_for().then(|| Box::new(extras)),
             calls: ProgressCalls::new(progress),
             // All that are outstanding wait but one.
-            most_outstanding: match self.most_waiting {
+            max_outstanding: match self.most_waiting {
                 Some(most) if is_open => most.saturating_add(1),
                 _ => u64::MAX,
             },
@@ -345,7 +346,7 @@ impl<'a> Simulation<'a> {
         engine::run(device, load, &mut watched)?;
         let extras = watched.extras.map(|extras| *extras).unwrap_or_default();
         let windows = extras.windows.map(|windows| {
-            let expected = format!("windows of which {MOST_WINDOWS} reach over the run");
+            let expected = format!("windows of which {MAX_WINDOWS} reach over the run");
             let found = self.window.map_or_else(String::new, |w| w.to_string());
             let few = windows.finish();
             few.ok_or_else(|| Error::argument("window", found, expected))

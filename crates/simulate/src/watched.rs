@@ -18,7 +18,7 @@ pub struct Watched<'a> {
     pub extras: Option<Box<Extras<'a>>>,
     pub calls: ProgressCalls<'a>,
     /// The run ends when more are outstanding at an arrival.
-    pub most_outstanding: u64,
+    pub max_outstanding: u64,
     /// `None` while it goes on.
     pub end: Option<End>,
 }
@@ -66,7 +66,7 @@ impl Extras<'_> {
     /// A request was completed; `counts` is false during the warm-up.
     #[cold]
     fn completed(&mut self, completion: &Completion, counts: bool) {
-        if counts && !self.streams.is_empty() {
+        if counts && completion.has_transferred() && !self.streams.is_empty() {
             let stream = usize::from(completion.request.stream);
             self.streams[stream].record(completion);
         }
@@ -99,7 +99,7 @@ impl Observer for Watched<'_> {
         }
         self.report.completed(completion);
         let done = self.backlog.completed(completion.at);
-        if self.backlog.at_last_arrival() > self.most_outstanding {
+        if self.backlog.at_last_arrival() > self.max_outstanding {
             self.end = Some(End::Saturated);
         } else if self.calls.are_due(done) && self.calls.call(done).is_break() {
             self.end = Some(End::Stopped);

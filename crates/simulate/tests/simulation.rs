@@ -278,3 +278,30 @@ fn errors_tell_file_line_and_field() {
     assert_eq!(place(&error), (Some(file.clone()), Some(2), some("lba")));
     let _ = std::fs::remove_file(file);
 }
+
+/// A trace of which nothing succeeds has a report, and a warm-up is no reason to refuse it.
+#[test]
+fn a_trace_that_fails_is_reported() {
+    let model = Model::assemble("faults(outage=\"0s to 1000s\", drive=hp-c2247)");
+    let model = model.expect("a tower");
+    let file = file_of("failing.spc", &trace(100));
+    let input = Input::Traced(Traced::new(vec![file.clone()]));
+    let fcfs = policy("fcfs");
+    let run = |warm_up| {
+        let simulation = Simulation {
+            warm_up,
+            ..Simulation::new(&model, &fcfs, &input)
+        };
+        let run = simulation.run(&keep_on, None);
+        run.map(|run| run.report.failed_count())
+    };
+    assert_eq!(run(0).expect("a report"), 100);
+    assert_eq!(run(10).expect("a report"), 90);
+    assert!(
+        run(100)
+            .expect_err("all warm-up")
+            .to_string()
+            .contains("warm_up")
+    );
+    let _ = std::fs::remove_file(file);
+}

@@ -76,6 +76,7 @@ fn a_throttle_passes_its_rate_to_the_nanosecond() {
     for tower in [
         "throttle(rate=10/s, drive=hp-c2247)",
         "throttle(bytes=80KiB/s, drive=hp-c2247)",
+        "throttle(bytes=160sectors/s, drive=hp-c2247)",
         "throttle(rate=20/s, bytes=80 KiB/s, drive=faults(drive=hp-c2247))",
     ] {
         let report = run(tower, "sptf", CLOSED).report;
@@ -149,6 +150,46 @@ fn errors_and_outages_are_counted() {
 }
 
 #[test]
+fn failed_requests_are_in_no_figure_of_streams_and_windows() {
+    let drive = "faults(outage=\"0s to 1000s\", drive=hp-c2247)";
+    let model = Model::assemble(drive).expect("a tower");
+    let workload = model.workload("poisson(rate=30/s) uniform size=8KiB");
+    let mut workload = workload.expect("a workload");
+    workload.streams.push(workload.streams[0].clone());
+    let input = Input::Drawn(Drawn {
+        requests: Some(1_000),
+        ..Drawn::new(workload)
+    });
+    let fcfs = PolicyConfig::default();
+    let simulation = Simulation {
+        window: Some(Span::from_s(1.0)),
+        ..Simulation::new(&model, &fcfs, &input)
+    };
+    let run = simulation.run(&keep_on, None).expect("sound");
+    assert_eq!(run.report.failed_count(), 1_000);
+    assert_eq!(run.streams.len(), 2);
+    assert!(
+        run.streams
+            .iter()
+            .all(|served| served.requests_count() == 0)
+    );
+    let windows = run.windows.expect("as asked for");
+    assert!(windows.iter().all(|window| window.responses.is_none()));
+    let arrived = windows.iter().map(|window| window.arrived_count);
+    assert_eq!(arrived.sum::<u64>(), 1_000);
+}
+
+#[test]
+fn injectors_of_one_seed_meet_different_requests() {
+    let one = "faults(medium=\"10% after 0 retries\", drive=hp-c2247)";
+    let two = format!("faults(medium=\"10% after 0 retries\", drive={one})");
+    let failed = |tower: &str| run(tower, "fcfs", OPEN).report.failed_count();
+    // 10 % of 5000, and 19 %.
+    assert!(failed(one).abs_diff(500) < 90);
+    assert!(failed(&two).abs_diff(950) < 120);
+}
+
+#[test]
 fn policies_learn_no_positions_through_a_queue() {
     let tower = "host(drive=hp-c2247)";
     let lacks = |what| format!("{what}, which host does not provide");
@@ -213,6 +254,10 @@ fn wrong_towers_are_refused_in_one_line() {
         (
             "throttle(rate=10, drive=hp-c2247)",
             "drive: throttle.rate: found \"10\", expected a rate from 1 an hour",
+        ),
+        (
+            "throttle(bytes=99B/s, drive=hp-c2247)",
+            "drive: throttle.bytes: found 99, expected at least 100 a second",
         ),
         (
             "faults(recalibrate=every 1s for 2s, drive=hp-c2247)",

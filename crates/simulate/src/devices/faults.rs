@@ -19,18 +19,18 @@ pub(super) const ENTRY: Entry = Entry {
             DRIVE,
             (
                 "medium=\"0.1% after 16 retries\"",
-                "a share of requests fails after so many retries of a revolution each, or reads \
-                 and writes of a range of blocks (1000..1010), or one of the two (1000..1010 \
-                 reads); can be given several times",
+                "a share of requests fails after N retries of a revolution each, or reads and \
+                 writes of a range of blocks (1000..1010), or one of the two (1000..1010 reads); \
+                 can be given several times",
             ),
             (
                 "recovered=\"0.1% after 2 retries\"",
                 "the same of requests that succeed after their retries; those of a share take \
-                 from one to so many, all equally likely",
+                 from 1 to N, all equally likely",
             ),
             (
                 "spikes=\"1% for 50ms\"",
-                "a share of requests takes so much longer",
+                "a share of requests takes longer by this time",
             ),
             (
                 "recalibrate=\"every 10min for 0.5s\"",
@@ -104,7 +104,7 @@ impl Front for Planned {
     }
 }
 
-/// The errors that `key` gives, with at least so many retries each.
+/// The errors that `key` gives, with at least `min_retries` each.
 fn errors(
     args: &mut Args<'_, &Model>,
     key: &'static str,

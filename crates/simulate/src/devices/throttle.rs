@@ -15,8 +15,8 @@ pub(super) const ENTRY: Entry = Entry {
         summary: "limits requests and bytes per second",
         parameters: &[
             DRIVE,
-            ("rate=100/s", "at most so many requests per second"),
-            ("bytes=10MiB/s", "at most so many bytes per second"),
+            ("rate=100/s", "limits requests per second"),
+            ("bytes=10MiB/s", "limits bytes per second"),
             (
                 "burst=0ms",
                 "after a pause, what flows in this time at the rates passes at once",
@@ -36,9 +36,10 @@ const BYTES: &str = "a size per second, such as \"10 MiB/s\"";
 struct Limited(Limits);
 
 fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
+    let sector = args.context.disk().sector;
     let limits = Limits {
         requests_per_s: args.maybe("rate", RATE, requests_per_s)?,
-        bytes_per_s: args.maybe("bytes", BYTES, bytes_per_s)?,
+        bytes_per_s: args.maybe("bytes", BYTES, |text| bytes_per_s(text, sector))?,
         burst: args.time_or_none("burst")?,
     };
     if limits.requests_per_s.is_none() && limits.bytes_per_s.is_none() {
@@ -47,6 +48,10 @@ fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
             format!("{RATE}, or bytes"),
         ));
     }
+    // A few bytes per second are too few; what else could be wrong has been read.
+    limits
+        .check()
+        .map_err(|error| error.named(&args.field("bytes")))?;
     Ok(Box::new(Limited(limits)))
 }
 
@@ -55,9 +60,16 @@ fn requests_per_s(text: &str) -> Option<f64> {
     text.strip_suffix("/s")?.trim_end().parse().ok()
 }
 
-fn bytes_per_s(text: &str) -> Option<f64> {
-    let size = quantity::sectors(text.strip_suffix("/s")?.trim_end(), Bytes(1))?;
-    (size.0 > 0).then_some(size.0 as f64)
+/// Reads `10 MiB/s` and `100 sectors/s`; sizes need not be whole sectors.
+fn bytes_per_s(text: &str, sector: Bytes) -> Option<f64> {
+    let size = text.strip_suffix("/s")?.trim_end();
+    let unit = if size.contains("sector") {
+        sector
+    } else {
+        Bytes(1)
+    };
+    let bytes = quantity::sectors(size, unit)?.0.checked_mul(unit.0)?;
+    (bytes > 0).then_some(bytes as f64)
 }
 
 impl Front for Limited {
