@@ -18,12 +18,12 @@ pub struct Args {
 }
 
 const WRITTEN: &str = "\
-A device is written as its name with parameters in parentheses, of which drive is what stands behind
-it: a drive, or another device. --drive, studies and Python accept such a tower where they accept a
-drive: --drive 'throttle(rate=100/s, drive=hp-c2247)'.
+Write a device as its name followed by parameters in parentheses. The parameter drive names what
+stands behind it: a drive, or another device. Such a stack of devices is called a tower. simulate,
+compare, studies and Python accept one: --drive 'throttle(rate=100/s, drive=hp-c2247)'.
 
 The list shows what a device must know about the one behind it, and what policies in front of it can
-learn: block numbers, or all that the device behind it provides.";
+learn: either block numbers only, or whatever the device behind it provides.";
 
 /// Prints the table.
 pub fn run(args: Args) -> Result<(), Error> {

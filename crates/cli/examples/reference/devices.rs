@@ -5,14 +5,19 @@ use diskarm_simulate::devices::infos;
 use crate::{code, head, parameters, table};
 
 const ABOUT: &str = "\
-A device is written as its name with parameters in parentheses. Its parameter `drive` is what stands
-behind it: a drive, or another device. `--drive`, a study's `drive` and Python accept such a tower
-where they accept a drive: `throttle(rate=100/s, drive=hp-c2247)`. Quotes around a value can be left
-out.
+Write a device as its name followed by parameters in parentheses. The parameter `drive` names what
+stands behind it: a drive, or another device. Such a stack of devices is called a tower:
+`throttle(rate=100/s, drive=hp-c2247)`. `simulate`, `compare`, studies and Python accept a tower as
+the drive; `validate`, `calibrate` and `drives show` need a plain drive. Values may be written with
+or without double quotes; quotes do not nest.
 
 The column *needs* lists what a device must know about the one behind it; a queue needs what its
-policy needs. *Provides* lists what policies in front of it can learn. A policy that needs more is
-an error.";
+policy needs. *Provides* lists what policies in front of it can learn. It is an error if a policy
+needs more. A `host` accepts every request at once, so a queue in front of it never fills, and the
+policy of that queue has no effect.
+
+The retries that `faults` adds count as rotational wait, and its delays as *owed*. While the device
+cannot be reached, requests fail at once instead of waiting.";
 
 /// The page.
 pub fn page() -> String {

@@ -49,7 +49,7 @@ impl Rule for Hol {
             (
                 "by=direction",
                 "the classes: reads before writes (direction), or high before normal before low \
-                 priority (priority)",
+                 priority (priority), which programs that use the library set",
             ),
             (
                 "within=fcfs",
@@ -76,6 +76,13 @@ impl Rule for Hol {
             is_by_priority: by.unwrap_or(false),
             is_within_by_time: within.unwrap_or(false),
         })
+    }
+
+    fn knowledge(&self) -> Knowledge {
+        match self.is_within_by_time {
+            true => Knowledge::Times,
+            false => Knowledge::Nothing,
+        }
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
