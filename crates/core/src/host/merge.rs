@@ -39,8 +39,8 @@ impl Merger {
         begins.or_default().push_back(request);
     }
 
-    /// The command that the policy's choice and the requests that continue it make, and these requests
-    /// in order of their blocks; they are taken out of the policy.
+    /// The command that the policy's choice and the requests that continue it make, and these
+    /// requests in order of their blocks; they are taken out of the policy.
     #[cold]
     pub fn gather<E: Estimate>(
         &mut self,
