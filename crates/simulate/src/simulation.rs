@@ -192,8 +192,8 @@ impl<'a> Simulation<'a> {
         })
     }
 
-    /// Keeps a fixed number outstanding where that was asked for; otherwise uses the arrivals of the
-    /// trace where it has them; otherwise issues one request at a time, with its pauses.
+    /// Keeps a fixed number outstanding where that was asked for; otherwise uses the arrivals of
+    /// the trace where it has them; otherwise issues one request at a time, with its pauses.
     fn replay<'w>(
         &self,
         traced: &Traced,
