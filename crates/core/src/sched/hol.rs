@@ -78,13 +78,6 @@ impl Rule for Hol {
         })
     }
 
-    fn knowledge(&self) -> Knowledge {
-        match self.is_within_by_time {
-            true => Knowledge::Times,
-            false => Knowledge::Nothing,
-        }
-    }
-
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
         Box::new(Selector::by(*self))
     }
