@@ -96,7 +96,7 @@ impl Drive {
         }
     }
 
-    /// When the next command begins: an ordered one not before the previous one has completed.
+    /// When the next command may begin. An ordered command waits for the previous completion.
     #[inline]
     fn begins(&self) -> Instant {
         if self.queue.is_special() && self.queue.next_is_ordered() {

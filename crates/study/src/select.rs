@@ -41,7 +41,8 @@ impl Selection {
         named.is_none_or(|(_, places)| places.contains(&place))
     }
 
-    /// `point` moved to the selected value of each named axis; `None` if one has several.
+    /// Replaces the value of each selected axis in `point`. Returns `None` if several values of an
+    /// axis are selected.
     pub fn counterpart(&self, point: &Point) -> Option<Point> {
         let mut moved = point.clone();
         for (axis, places) in &self.0 {

@@ -46,8 +46,8 @@ impl<'t, C> Args<'t, C> {
         })
     }
 
-    /// The value of `key`, read by what has errors of its own and is told what they should call
-    /// it; `None` when it is not given.
+    /// The value of `key`, or `None` if it is not given. `read` takes the value and the name of
+    /// the field, and makes its own errors.
     pub fn maybe_read<T>(
         &mut self,
         key: &'static str,

@@ -222,7 +222,7 @@ fn zipf() {
     }
 }
 
-/// As [`generated`], on a disk with so many extents of one sector.
+/// Like [`generated`], on a disk of `extents` extents, each one sector long.
 fn ranks(exponent: f64, extents: u64) -> impl Iterator<Item = u64> {
     let disk = Disk {
         sectors: SectorCount(extents),

@@ -48,7 +48,7 @@ impl Pause for Bursts {
             off: args.time("off")?,
             pause: args.mean_or_rate()?,
         };
-        // Bursts are generated one by one, until one has an arrival.
+        // Empty bursts are skipped one at a time, so few of them may come between two arrivals.
         if bursts.on * MAX_BURSTS < bursts.pause {
             let least = Span::from_ns(bursts.pause.as_ns() / MAX_BURSTS as i64);
             let found = bursts.on.to_string();
