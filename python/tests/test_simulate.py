@@ -57,7 +57,7 @@ def test_streams_and_saturation_are_reported(cli_json):
     result = diskarm.simulate("hp-c2247", workload=diskarm.Workload(both), requests=4000)
     same(result, printed, is_saturated=True)
     assert len(result.streams) == 2
-    cut = diskarm.simulate("hp-c2247", workload=both, requests=10**9, most_waiting=500)
+    cut = diskarm.simulate("hp-c2247", workload=both, requests=10**9, max_waiting=500)
     assert cut.is_saturated and cut.requests < 10_000
 
 

@@ -34,7 +34,7 @@ workload = "poisson(rate={rate}/s) uniform"
 requests = 2_000
 warm_up = 50
 replications = 3
-most_waiting = 100
+max_waiting = 100
 [[axis]]
 name = "policy"
 values = ["fcfs", "clook", "sptf"]

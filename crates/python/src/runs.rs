@@ -34,7 +34,7 @@ pub struct Options {
     think_ms: f64,
     merge: Option<String>,
     window_ms: Option<f64>,
-    most_waiting: Option<u64>,
+    max_waiting: Option<u64>,
     per_request: bool,
 }
 
@@ -88,7 +88,7 @@ struct Meant {
     merge: Option<SectorCount>,
     warm_up: u64,
     window: Option<Span>,
-    most_waiting: Option<u64>,
+    max_waiting: Option<u64>,
     per_request: bool,
 }
 
@@ -152,7 +152,7 @@ impl Meant {
             merge,
             warm_up: options.warm_up,
             window,
-            most_waiting: options.most_waiting,
+            max_waiting: options.max_waiting,
             per_request: options.per_request,
         })
     }
@@ -164,7 +164,7 @@ impl Meant {
             merge: self.merge,
             warm_up: self.warm_up,
             window: self.window,
-            most_waiting: self.most_waiting,
+            max_waiting: self.max_waiting,
             ..Simulation::new(&self.model, policy.maker(), &self.input)
         };
         let look = |_| match stop.load(Ordering::Relaxed) || policy.has_failed() {

@@ -75,7 +75,7 @@ pub struct Simulation<'a> {
     /// The largest number of requests that may wait where they come by themselves. At the first
     /// completion with more (all that are outstanding, at all drives together, but one) the run
     /// ends as saturated.
-    pub most_waiting: Option<u64>,
+    pub max_waiting: Option<u64>,
 }
 
 impl<'a> Simulation<'a> {
@@ -89,7 +89,7 @@ impl<'a> Simulation<'a> {
             merge: None,
             warm_up: 0,
             window: None,
-            most_waiting: None,
+            max_waiting: None,
         }
     }
 
@@ -285,7 +285,7 @@ impl<'a> Simulation<'a> {
         let policy = self.policy.policy(&drive);
         let host = Host::new(drive, policy);
         match self.merge {
-            Some(most) => host.merging(most),
+            Some(max) => host.merging(max),
             None => host,
         }
     }
@@ -328,8 +328,8 @@ impl<'a> Simulation<'a> {
             extras: extras.is_asked_for().then(|| Box::new(extras)),
             calls: ProgressCalls::new(progress),
             // All that are outstanding wait but one.
-            max_outstanding: match self.most_waiting {
-                Some(most) if is_open => most.saturating_add(1),
+            max_outstanding: match self.max_waiting {
+                Some(max) if is_open => max.saturating_add(1),
                 _ => u64::MAX,
             },
             end: None,

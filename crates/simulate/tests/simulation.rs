@@ -138,13 +138,13 @@ fn a_replication_is_the_run_with_its_seed() {
 }
 
 /// At 600 requests a second, far more than any disk serves one by one, the queue grows by the
-/// difference of the two rates: `most_waiting` is reached after about that many arrivals.
+/// difference of the two rates: `max_waiting` is reached after about that many arrivals.
 #[test]
 fn a_run_whose_queue_grows_beyond_the_most_ends_as_saturated() {
     let (model, fcfs) = (model(), policy("fcfs"));
     let input = Input::Drawn(drawn(&model, "poisson(rate=600/s) uniform", 1_000_000));
     let simulation = Simulation {
-        most_waiting: Some(2_000),
+        max_waiting: Some(2_000),
         ..Simulation::new(&model, &fcfs, &input)
     };
     let run = simulation.run(&keep_on, None).expect("a sound run");
@@ -162,7 +162,7 @@ fn a_run_whose_queue_grows_beyond_the_most_ends_as_saturated() {
     for (workload, most) in [("poisson(rate=20/s)", 500), ("closed(clients=50)", 10)] {
         let input = Input::Drawn(drawn(&model, workload, 3_000));
         let simulation = Simulation {
-            most_waiting: Some(most),
+            max_waiting: Some(most),
             ..Simulation::new(&model, &fcfs, &input)
         };
         let run = simulation.run(&keep_on, None).expect("a sound run");
@@ -204,7 +204,7 @@ fn a_trace_is_replayed_and_cut_off_like_any_other_load() {
     );
     // Cut off within the warm-up, a run says so rather than complain of the warm-up.
     let cut = Simulation {
-        most_waiting: Some(100),
+        max_waiting: Some(100),
         warm_up: 2_900,
         ..simulation
     };
@@ -212,7 +212,7 @@ fn a_trace_is_replayed_and_cut_off_like_any_other_load() {
     assert!(run.is_saturated);
     assert_eq!(run.report.requests_count(), 0);
     let cut = Simulation {
-        most_waiting: None,
+        max_waiting: None,
         ..cut
     };
     let stopped = cut.run(&|_| ControlFlow::Break(()), None).expect("sound");

@@ -34,7 +34,7 @@ pub(crate) const KEYS: &[&str] = &[
     "replications",
     "until_ci95",
     "most_replications",
-    "most_waiting",
+    "max_waiting",
     "measure",
     "spec",
 ];
@@ -53,7 +53,7 @@ pub struct Inputs {
     /// Completions left out of the results.
     pub warm_up: u64,
     /// A run ends as saturated when more requests than this wait.
-    pub most_waiting: Option<u64>,
+    pub max_waiting: Option<u64>,
     /// The measure.
     pub measure: Measure,
 }
@@ -138,9 +138,9 @@ impl Reader<'_> {
             let expected = format!("less than the {requests} requests");
             return Err(filled.at("warm_up").error(warm_up.to_string(), expected));
         }
-        let most_waiting = match (drawn, self.keys.contains_key("most_waiting")) {
+        let max_waiting = match (drawn, self.keys.contains_key("max_waiting")) {
             (false, false) => None,
-            _ => Some(filled.count("most_waiting", 1, Some(MAX_WAITING))?),
+            _ => Some(filled.count("max_waiting", 1, Some(MAX_WAITING))?),
         };
         Ok(Cell {
             point: point.clone(),
@@ -150,7 +150,7 @@ impl Reader<'_> {
                 policy: filled.text("policy")?,
                 source,
                 warm_up,
-                most_waiting,
+                max_waiting,
                 measure: filled.measure()?,
             },
             replications: filled.replications(drawn)?,

@@ -96,7 +96,7 @@ impl Job {
         };
         let simulation = Simulation {
             warm_up: self.inputs.warm_up,
-            most_waiting: self.inputs.most_waiting,
+            max_waiting: self.inputs.max_waiting,
             ..Simulation::new(&self.model, &self.policy, &input)
         };
         self.inputs.measure.run(&simulation, stop)
@@ -114,7 +114,7 @@ impl Job {
             policy: String,
             requests: Requests<'a>,
             warm_up: u64,
-            most_waiting: Option<u64>,
+            max_waiting: Option<u64>,
             measure: Measure,
             seed: u64,
         }
@@ -130,7 +130,7 @@ impl Job {
             policy: _,
             source,
             warm_up,
-            most_waiting,
+            max_waiting,
             measure,
         } = &self.inputs;
         let requests = match (&self.input, source) {
@@ -148,7 +148,7 @@ impl Job {
             policy: self.policy.to_string(),
             requests,
             warm_up: *warm_up,
-            most_waiting: *most_waiting,
+            max_waiting: *max_waiting,
             measure: *measure,
             seed,
         };

@@ -24,7 +24,7 @@ workload = "poisson(rate={rate}/s) uniform"
 requests = 400
 warm_up = 50
 replications = 3
-most_waiting = 100
+max_waiting = 100
 [cell.spec]
 "buffer.segments" = 2
 [[axis]]

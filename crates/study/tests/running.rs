@@ -17,7 +17,7 @@ workload = "poisson(rate={rate}/s) uniform"
 requests = 400
 warm_up = 50
 replications = 3
-most_waiting = 100
+max_waiting = 100
 [[axis]]
 name = "policy"
 values = ["fcfs", "clook", "sptf"]
@@ -166,7 +166,7 @@ fn everything_that_a_run_depends_on_changes_its_key() {
         ("hp-c2247", "hp-c2490a"),
         ("requests = 400", "requests = 401"),
         ("warm_up = 50", "warm_up = 51"),
-        ("most_waiting = 100", "most_waiting = 101"),
+        ("max_waiting = 100", "max_waiting = 101"),
         ("uniform", "uniform reads=50%"),
         ("replications = 3", "replications = 3\nseed = 2"),
         ("\"sptf\"", "\"sstf\""),

@@ -29,7 +29,7 @@ class Options(TypedDict, total=False):
     think_ms: float
     merge: str | None
     window_ms: float | None
-    most_waiting: int | None
+    max_waiting: int | None
     per_request: bool
 
 
@@ -44,7 +44,7 @@ DEFAULTS: Options = {
     "think_ms": 0.0,
     "merge": None,
     "window_ms": None,
-    "most_waiting": None,
+    "max_waiting": None,
     "per_request": False,
 }
 """Each option where nothing is said of it."""

@@ -51,7 +51,7 @@ def simulate(
         think_ms: With outstanding, the pause of a client before it asks again.
         merge: Sequential requests that wait become commands of up to this size, "64 KiB".
         window_ms: Windows of this length are reported as well.
-        most_waiting: A run of open arrivals ends, saturated, when more than so many wait.
+        max_waiting: A run of open arrivals ends, saturated, when more requests than this wait.
         per_request: Whether the requests are kept one by one, some 110 bytes each.
 
     Raises:

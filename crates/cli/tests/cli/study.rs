@@ -21,7 +21,7 @@ policy = "{policy}"
 workload = "poisson(rate={rate}/s) uniform"
 requests = 1500
 replications = 3
-most_waiting = 100
+max_waiting = 100
 [[axis]]
 name = "policy"
 values = ["fcfs", "sptf"]

@@ -30,7 +30,7 @@ pub struct Window {
 #[derive(Clone, Debug)]
 pub struct Windows {
     length: Span,
-    most: usize,
+    max: usize,
     done: Vec<Window>,
     /// Start and end of the current window.
     start: Instant,
@@ -48,11 +48,11 @@ impl Windows {
     ///
     /// # Panics
     /// When the length is not positive.
-    pub fn new(length: Span, most: usize) -> Self {
+    pub fn new(length: Span, max: usize) -> Self {
         assert!(length > Span::ZERO, "windows of {length}");
         Self {
             length,
-            most,
+            max,
             done: Vec::new(),
             start: Instant::START,
             end: Instant::START + length,
@@ -97,7 +97,7 @@ impl Windows {
         let (Some(utilisation_fraction), Some(waiting_mean_count)) = averages else {
             panic!("a window of no time at {end:?}");
         };
-        self.is_cut |= self.done.len() == self.most;
+        self.is_cut |= self.done.len() == self.max;
         if self.is_cut {
             return;
         }

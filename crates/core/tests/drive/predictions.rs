@@ -15,7 +15,7 @@ use super::tiny::request;
 /// most 20 ms for each of them, and another hundred for buffer and bus.
 const LONGEST_MS: f64 = 30.0 * 20.0 + 100.0;
 
-const MOST_REQUESTS: usize = 40;
+const MAX_REQUESTS: usize = 40;
 
 /// From a twentieth of a millisecond to 60, evenly over the octaves.
 fn response() -> impl Strategy<Value = Span> {
@@ -27,8 +27,8 @@ proptest! {
 
     #[test]
     fn arbitrary_responses_leave_predictions_valid(
-        spec in drive(), raw in requests(MOST_REQUESTS),
-        responses in vec(response(), MOST_REQUESTS), unbroken in any::<bool>(),
+        spec in drive(), raw in requests(MAX_REQUESTS),
+        responses in vec(response(), MAX_REQUESTS), unbroken in any::<bool>(),
     ) {
         let continuity = if unbroken { Continuity::Unbroken } else { Continuity::Unknown };
         let layout = Arc::new(Layout::new(&spec.geometry).expect("a sound layout"));
