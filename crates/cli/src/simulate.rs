@@ -109,8 +109,8 @@ fn simulate(cell: Cell<'_>) -> Result<Simulated, Error> {
     let began = Instant::now();
     let (input, given) = match &setting.trace[..] {
         [] => {
-            let (drawn, given) = workload::drawn(setting, model)?;
-            (Input::Drawn(drawn), Some(given))
+            let (generated, given) = workload::generated(setting, model)?;
+            (Input::Generated(generated), Some(given))
         }
         files => (Input::Traced(traced(setting, files)), None),
     };
@@ -139,7 +139,7 @@ fn traced(setting: &Setting, files: &[String]) -> Traced {
     Traced {
         files: files.to_vec(),
         reading: setting.reading.meant(),
-        part: setting.part.meant(),
+        selection: setting.part.meant(),
         fitting: setting.fitting.meant(),
         issue: match (setting.outstanding, setting.replay) {
             (Some(clients), _) => Issue::Outstanding {
@@ -156,18 +156,18 @@ fn traced(setting: &Setting, files: &[String]) -> Traced {
 fn named(cell: Cell<'_>, input: &Input, given: Option<Given>, runs: &[Run]) -> simulated::Workload {
     let warmup = cell.setting.warmup;
     match (input, given, &runs[0].replayed) {
-        (Input::Drawn(drawn), Some(given), _) => {
-            simulated::Workload::of_drawn(drawn, &given, cell.model.disk().sector, warmup)
+        (Input::Generated(generated), Some(given), _) => {
+            simulated::Workload::of_generated(generated, &given, cell.model.disk().sector, warmup)
         }
         (Input::Traced(_), _, Some(replayed)) => simulated::Workload::of_trace(replayed, warmup),
-        _ => panic!("requests that are neither drawn nor traced"),
+        _ => panic!("requests that are neither generated nor traced"),
     }
 }
 
 /// One run, with its rows and a bar.
 fn run_once(cell: Cell<'_>, simulation: Simulation<'_>) -> Result<Run, Error> {
     let total = match simulation.input {
-        Input::Drawn(drawn) => Some(drawn.requests_count()),
+        Input::Generated(generated) => Some(generated.requests_count()),
         Input::Traced(_) => None,
     };
     let progress = cell.progress(total);

@@ -7,7 +7,9 @@ use std::time::Instant;
 
 use diskarm_core::units::{SectorCount, Span};
 use diskarm_results::Simulated;
-use diskarm_simulate::{Drawn, Error, Input, Issue, Model, Run, Simulation, Sink, parallel, size};
+use diskarm_simulate::{
+    Error, Generated, Input, Issue, Model, Run, Simulation, Sink, parallel, size,
+};
 use pyo3::prelude::*;
 use serde_json::Value;
 
@@ -20,7 +22,7 @@ use crate::trace::Trace;
 use crate::wait;
 use crate::workload::Workload;
 
-/// `diskarm._options.Options`, all of them; their defaults are there.
+/// The fields of `diskarm._options.Options`, which defines their defaults.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Options {
@@ -38,7 +40,7 @@ pub struct Options {
     per_request: bool,
 }
 
-/// Each run keeps some 200 KiB until all are done.
+/// Each run holds about 200 KiB until all are done.
 const MAX_REPLICATIONS: u64 = 1_000;
 
 /// Figures, whether they are saturated, and requests if requested.
@@ -79,11 +81,11 @@ pub fn simulate<'py>(
     results.collect()
 }
 
-/// What the fields mean.
+/// The parsed fields.
 struct Meant {
     model: Arc<Model>,
     input: Input,
-    /// As it was written.
+    /// The workload, as the user wrote it.
     workload: String,
     merge: Option<SectorCount>,
     warm_up: u64,
@@ -92,7 +94,7 @@ struct Meant {
     per_request: bool,
 }
 
-/// What came of one policy.
+/// The result of one policy.
 struct Outcome {
     figures: Value,
     is_saturated: bool,
@@ -107,7 +109,7 @@ impl Meant {
         let merge = merge.transpose().map_err(|error| raised(py, &error))?;
         let think = time(py, "think_ms", options.think_ms, 0.0)?;
         let window = options.window_ms;
-        // A nanosecond is the least that is a window.
+        // The shortest window is a nanosecond.
         let window = window
             .map(|ms| time(py, "window_ms", ms, 1e-6))
             .transpose()?;
@@ -122,7 +124,7 @@ impl Meant {
             (Some(written), None) => {
                 let meant = written.meant(&model);
                 workload = written.text;
-                Input::Drawn(Drawn {
+                Input::Generated(Generated {
                     workload: meant.map_err(|error| raised(py, &error))?,
                     requests: options.requests,
                     seed: options.seed,
@@ -171,7 +173,8 @@ impl Meant {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         };
-        let several = matches!(&self.input, Input::Drawn(drawn) if drawn.replications.is_some());
+        let several =
+            matches!(&self.input, Input::Generated(generated) if generated.replications.is_some());
         let mut requests = self.per_request.then(Columns::default);
         let runs: Vec<Run> = if several {
             simulation.replications(&look, |_| {})?

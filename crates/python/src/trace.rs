@@ -1,7 +1,7 @@
-//! Traces, and what is changed of them before they are replayed.
+//! Traces, and changes to them before they are replayed.
 
 use diskarm_core::units::Instant;
-use diskarm_simulate::{Fitting, Issue, Part, Reading, Traced};
+use diskarm_simulate::{Fitting, Issue, Reading, TraceSelection, Traced};
 use diskarm_trace::adapt::{Factor, parse_instant};
 use diskarm_trace::{ArrivalEvent, OnError};
 use pyo3::prelude::*;
@@ -32,7 +32,7 @@ pub struct AskedReading {
 }
 
 impl AskedReading {
-    /// What they mean.
+    /// The parsed fields.
     pub fn meant(self, py: Python<'_>) -> PyResult<Reading> {
         Ok(Reading {
             format: self.format,
@@ -51,12 +51,12 @@ impl AskedReading {
 }
 
 impl Trace {
-    /// What they mean.
+    /// The parsed fields.
     pub fn meant(self, py: Python<'_>) -> PyResult<Traced> {
         Ok(Traced {
             files: self.files,
             reading: self.reading.meant(py)?,
-            part: Part {
+            selection: TraceSelection {
                 devices: self.device,
                 from: instant(py, "from_", self.from_)?,
                 until: instant(py, "until", self.until)?,
@@ -94,14 +94,14 @@ fn instant(py: Python<'_>, field: &str, text: Option<String>) -> PyResult<Option
     text.map(read).transpose()
 }
 
-/// The shortest decimal of a float is the number that was typed.
+/// The shortest decimal that gives the same float is the number that the user typed.
 fn factor(py: Python<'_>, times: f64) -> PyResult<Factor> {
     let text = format!("{times}");
     let expected = "a number above 0 with at most nine decimals, such as 1.5";
     Factor::parse(&text).ok_or_else(|| wrong(py, "faster", &text, expected))
 }
 
-/// Raises an Error where the fields of a Trace mean nothing.
+/// Raises an Error if the fields of a Trace are invalid.
 #[pyfunction]
 pub fn check_trace(py: Python<'_>, trace: Trace) -> PyResult<()> {
     trace.meant(py).map(drop)

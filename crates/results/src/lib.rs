@@ -1,7 +1,7 @@
-//! Results: what commands print as JSON and as tables, and the same as values for other languages,
-//! so that names and numbers agree everywhere.
+//! Results: the JSON and tables that commands print, and the same as values for other languages, so
+//! that names and numbers agree everywhere.
 //!
-//! Nothing is printed here. What is doubtful about a trace is in the notes of its results.
+//! Nothing is printed here. Doubts about a trace are in the notes of its results.
 
 #[cfg(feature = "calibrate")]
 pub mod calibrated;
@@ -28,30 +28,30 @@ use crate::simulated::{Figures, Given, Inputs, Workload};
 pub struct Simulated<'a> {
     /// The drive.
     pub model: &'a Model,
-    /// The policy, as it is written.
+    /// The policy, as the user wrote it.
     pub policy: &'a str,
     /// The largest merged command, if any are merged.
     pub merge: Option<SectorCount>,
     /// The requests.
     pub input: &'a Input,
-    /// The workload, or its file, of requests that are drawn.
+    /// The workload expression, or its file, if requests are generated.
     pub workload: &'a str,
-    /// Completions that were left out.
+    /// The number of completions left out of the results.
     pub warm_up: u64,
 }
 
-/// As `diskarm simulate --json`, of one run or several replications that took `wall`.
+/// The output of `diskarm simulate --json`, for one run or several replications that took `wall`.
 ///
 /// # Panics
-/// Without a run.
+/// If there is no run.
 pub fn simulated(simulated: Simulated<'_>, runs: &[Run], wall: Duration) -> Value {
     let warm_up = simulated.warm_up;
     let (workload, seed) = match (simulated.input, &runs[0].replayed) {
         (Input::Traced(_), Some(replayed)) => (Workload::of_trace(replayed, warm_up), None),
-        (Input::Drawn(drawn), _) => {
+        (Input::Generated(generated), _) => {
             let (given, sector) = (Given::of(simulated.workload), simulated.model.disk().sector);
-            let workload = Workload::of_drawn(drawn, &given, sector, warm_up);
-            (workload, Some(drawn.seed))
+            let workload = Workload::of_generated(generated, &given, sector, warm_up);
+            (workload, Some(generated.seed))
         }
         (Input::Traced(_), None) => panic!("a trace that was not replayed"),
     };
@@ -65,29 +65,29 @@ pub fn simulated(simulated: Simulated<'_>, runs: &[Run], wall: Duration) -> Valu
     value(&Figures::new(inputs, runs, wall))
 }
 
-/// As `diskarm drives show --json`.
+/// The output of `diskarm drives show --json`.
 pub fn drive(model: &Model) -> Value {
     Value::Object(drive::object(&model.spec))
 }
 
-/// As `diskarm policies --json`.
+/// The output of `diskarm policies --json`.
 pub fn policies() -> Value {
     value(&policies::rows())
 }
 
-/// As `diskarm validate --json`.
+/// The output of `diskarm validate --json`.
 ///
 /// # Errors
-/// What is wrong with the trace.
+/// If the trace is invalid.
 pub fn validated(model: &Model, file: &str, reading: &Reading, rows: Rows) -> Result<Value, Error> {
     let compared = compared::compare(model, file, reading, rows, |_| {})?;
     Ok(value(&compared::json(&model.name, &compared)))
 }
 
-/// As `diskarm validate --locked --json`.
+/// The output of `diskarm validate --locked --json`.
 ///
 /// # Errors
-/// What is wrong with the trace.
+/// If the trace is invalid.
 pub fn predicted(model: &Model, file: &str, reading: &Reading, rows: Rows) -> Result<Value, Error> {
     let judged = predicted::judge(model, file, reading, rows)?;
     Ok(value(&predicted::json(&model.name, &judged)))
@@ -96,7 +96,7 @@ pub fn predicted(model: &Model, file: &str, reading: &Reading, rows: Rows) -> Re
 fn value(figures: &impl Serialize) -> Value {
     match serde_json::to_value(figures) {
         Ok(value) => value,
-        // Names are strings, and numbers that are not finite become null.
-        Err(error) => panic!("figures that are no JSON: {error}"),
+        // Cannot fail: keys are strings, and numbers that are not finite become null.
+        Err(error) => panic!("figures do not serialize: {error}"),
     }
 }

@@ -1,4 +1,4 @@
-//! Which requests of a trace, when, and at which blocks.
+//! Which requests of a trace are used, when, and at which blocks.
 
 use diskarm_core::units::{Instant, SectorCount};
 use diskarm_trace::TraceError;
@@ -7,21 +7,21 @@ use diskarm_trace::adapt::{DeviceFilter, Factor, Fit, Fitted, Notes, Paced, Wind
 use crate::error::Error;
 use crate::reading::STANDARD_INPUT;
 
-/// Which requests, and when.
+/// Which requests of a trace are used, and when they arrive.
 #[derive(Clone, Debug, Default)]
-pub struct Part {
-    /// The devices that are taken; none stand for all.
+pub struct TraceSelection {
+    /// The devices to keep; if empty, all of them.
     pub devices: Vec<u32>,
-    /// What arrives from this time on is taken, and times count from it.
+    /// Keeps requests that arrive at or after this time, which becomes time 0.
     pub from: Option<Instant>,
-    /// What arrives before this time is taken.
+    /// Keeps requests that arrive before this time.
     pub until: Option<Instant>,
-    /// What the times between requests are divided by.
+    /// Divides the times between requests.
     pub faster: Option<Factor>,
 }
 
-impl Part {
-    /// The requests of the devices that are taken.
+impl TraceSelection {
+    /// The requests of the selected devices.
     pub fn devices(&self, trace: impl Notes + 'static) -> Box<dyn Notes> {
         if self.devices.is_empty() {
             return Box::new(trace);
@@ -29,7 +29,7 @@ impl Part {
         Box::new(DeviceFilter::new(trace, self.devices.iter().copied()))
     }
 
-    /// The requests of the time that is taken.
+    /// The requests of the selected period.
     pub fn window(&self, trace: Box<dyn Notes>) -> Box<dyn Notes> {
         if self.from.is_none() && self.until.is_none() {
             return trace;
@@ -48,28 +48,28 @@ impl Part {
     }
 }
 
-/// What becomes of blocks where the traced disk has more or fewer than the one that they are meant
-/// for: [`Fit`] before the trace was read.
+/// How blocks are mapped if the traced disk and the target disk differ in size:
+/// [`Fit`] before the trace is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fitting {
     /// A request beyond the end ends the run.
     #[default]
     Refuse,
-    /// Blocks keep their share of the disk, whose last block is that of the trace, which is read
-    /// twice.
+    /// Blocks keep their relative position on the disk. The traced disk ends at the last block in
+    /// the trace, which is read twice.
     Scale,
-    /// Blocks beyond the end begin again at block 0.
+    /// Blocks beyond the end wrap around to block 0.
     Fold,
-    /// Blocks beyond the end go on at block 0 of the next of so many disks.
+    /// Blocks beyond the end continue at block 0 of the next of this many disks.
     Spread(u32),
 }
 
 impl Fitting {
-    /// The requests of `taken`, which are those of `file`, on disks with `room`.
+    /// The requests of `taken`, which come from `file`, mapped to disks with `room`.
     ///
     /// # Errors
-    /// Those of `taken`; for a scale also what is wrong with any record, and a file that can be
-    /// read but once.
+    /// The errors of `taken`; for [`Self::Scale`] also an invalid record, and a file that can be
+    /// read only once.
     pub fn fit(
         self,
         room: SectorCount,
@@ -85,7 +85,7 @@ impl Fitting {
         Ok(Box::new(Fitted::new(taken()?, room, fit)))
     }
 
-    /// How many disks a device is spread over.
+    /// The number of disks over which a device is spread.
     pub fn disks_a_device(self) -> u32 {
         match self {
             Self::Spread(disks) => disks,
@@ -94,7 +94,7 @@ impl Fitting {
     }
 }
 
-/// How many blocks the traced disk had at least.
+/// The smallest number of blocks that the traced disk can have had.
 fn traced(
     file: &str,
     taken: impl Fn() -> Result<Box<dyn Notes>, TraceError>,

@@ -2,10 +2,10 @@
 
 use diskarm_core::units::Instant;
 
-/// Fewer requests outstanding at the last arrival are a burst, not a drive that falls behind.
+/// Fewer outstanding requests at the last arrival are a burst, not a growing backlog.
 const MANY: u64 = 100;
 
-/// Counts what is outstanding when requests arrive by themselves.
+/// Counts outstanding requests under an open load.
 #[derive(Default)]
 pub struct Backlog {
     first: Option<Instant>,
@@ -26,7 +26,7 @@ impl Backlog {
         self.at_last = self.arrived - self.completed;
     }
 
-    /// A request was completed; how many now are.
+    /// A request was completed; returns the number of completions.
     #[inline]
     pub fn completed(&mut self, now: Instant) -> u64 {
         self.end = now;
@@ -34,14 +34,14 @@ impl Backlog {
         self.completed
     }
 
-    /// How many were outstanding at the last arrival.
+    /// The number of requests outstanding at the last arrival.
     #[inline]
     pub fn at_last_arrival(&self) -> u64 {
         self.at_last
     }
 
-    /// Whether throughput stayed below 99 % of the rate of arrivals: the same requests took that
-    /// much longer to be served than to come.
+    /// Whether throughput stayed below 99 % of the arrival rate: the same requests took that much
+    /// longer to be served than to arrive.
     pub fn is_growing(&self) -> bool {
         let first = self.first.unwrap_or_default();
         let (came, served) = (self.last - first, self.end - first);
@@ -53,7 +53,8 @@ impl Backlog {
 mod tests {
     use super::*;
 
-    /// Arrivals every millisecond at a server that takes `service_us` for each.
+    /// Whether a backlog grows at a server that takes `service_us` per request, with an arrival
+    /// every millisecond.
     fn is_growing(requests: u64, service_us: u64) -> bool {
         let (mut backlog, mut done) = (Backlog::default(), 0);
         let finish = |id: u64| (id * 1_000).max((id + 1) * service_us) * 1_000;
@@ -71,8 +72,8 @@ mod tests {
         backlog.is_growing()
     }
 
-    /// Served at a rate of 1/1.02 of the arrivals, 10,000 requests leave 200 behind; at 1/1.005,
-    /// 50,000 leave 250, which is within one percent.
+    /// Served at 1/1.02 of the arrival rate, 10,000 requests leave a backlog of 200; at 1/1.005,
+    /// 50,000 leave 250, which is less than one percent.
     #[test]
     fn a_growing_queue_differs_from_one_that_ends() {
         assert!(is_growing(10_000, 1_020));

@@ -1,4 +1,4 @@
-//! The blocks in which traces count, as sectors of a drive.
+//! Conversion between the blocks of traces and the sectors of a drive.
 
 use diskarm_core::request::Request;
 use diskarm_core::units::{Lbn, SectorCount};
@@ -7,23 +7,23 @@ use diskarm_trace::{Record, TraceError};
 use crate::error::Error;
 use crate::model::Model;
 
-/// Bytes of a trace's block.
+/// Size of a trace's block.
 const BLOCK_BYTES: u32 = 512;
 
 /// Turns rows of a trace into requests to one drive.
 #[derive(Clone, Copy)]
 pub struct Blocks {
-    /// Blocks that the drive has room for.
+    /// The number of blocks that fit on the drive.
     count: u64,
-    /// Sectors of the drive in a block; at least one.
+    /// The drive's sectors per block; at least one.
     sectors_per_block: u64,
 }
 
 impl Blocks {
-    /// For the drive `model`.
+    /// The conversion for the drive `model`.
     ///
     /// # Errors
-    /// When a block is no whole number of the drive's sectors.
+    /// If a block is not a whole number of the drive's sectors.
     pub fn of(model: &Model) -> Result<Self, Error> {
         let sector_bytes = model.spec.geometry.sector_bytes;
         if !BLOCK_BYTES.is_multiple_of(sector_bytes) {
@@ -40,7 +40,7 @@ impl Blocks {
         })
     }
 
-    /// Blocks that the drive has room for.
+    /// The number of blocks that fit on the drive.
     pub fn room(self) -> SectorCount {
         SectorCount(self.count)
     }
@@ -52,10 +52,10 @@ impl Blocks {
         (Lbn(first), SectorCount(end - first))
     }
 
-    /// The request of `record`, a row of `file`, under the name `id`.
+    /// The request, with the given `id`, for `record`, a row of `file`.
     ///
     /// # Errors
-    /// A request beyond the end of the drive.
+    /// If the request extends beyond the end of the drive.
     pub fn request(self, record: &Record, id: u64, file: &str) -> Result<Request, Error> {
         if record.end().0 > self.count {
             let found = format!("{} sectors from {}", record.sectors.0, record.start.0);

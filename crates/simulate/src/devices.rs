@@ -1,6 +1,6 @@
 //! The table of devices that can stand in front of a drive.
 //!
-//! A device is a file with an [`Entry`] and a row of [`TABLE`].
+//! A device is a file with an [`Entry`], and a row in [`TABLE`].
 
 mod faults;
 mod host;
@@ -20,39 +20,39 @@ const TABLE: &[Entry] = &[host::ENTRY, throttle::ENTRY, faults::ENTRY];
 /// A row of the table.
 pub(crate) struct Entry {
     pub info: DeviceInfo,
-    /// Reads all parameters but the device behind it, which ends in this drive.
+    /// Reads all parameters except the device behind it; the drive at the bottom is passed in.
     pub read: Read,
 }
 
 /// Reads the parameters of one device.
 type Read = fn(&mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError>;
 
-/// A device with its parameters, which stands in front of another.
+/// A device with its parameters, to be put in front of another.
 pub(crate) trait Front: fmt::Debug + Send + Sync {
-    /// Puts it in front of `inner`; `seed` is that of the run.
+    /// Puts it in front of `inner`; `seed` is the seed of the run.
     fn build(&self, inner: BoxedDevice, seed: u64) -> Result<BoxedDevice, Unknown>;
 }
 
-/// What an entry of the table says about itself.
+/// The description of a device in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceInfo {
     /// Its name in `--drive` and in studies.
     pub name: &'static str,
     /// One line for lists.
     pub summary: &'static str,
-    /// Its parameters as they are written, such as `rate=100/s`, and what each means.
+    /// Its parameters as the user writes them, such as `rate=100/s`, and their meanings.
     pub parameters: &'static [(&'static str, &'static str)],
     /// What it must know about the device behind it.
     pub needs: Knowledge,
-    /// What policies in front of it can learn; `None` where that is what they could learn from the
-    /// device behind it.
+    /// What policies in front of it can learn; `None` if that is the same as from the device behind
+    /// it.
     pub provides: Option<Knowledge>,
-    /// A tower with it.
+    /// An example of a tower with it.
     pub example: &'static str,
 }
 
 impl DeviceInfo {
-    /// What it provides, for lists.
+    /// The knowledge that it provides, as text for lists.
     pub const fn provided(&self) -> &'static str {
         match self.provides {
             Some(knowledge) => knowledge.name(),
@@ -68,7 +68,7 @@ pub(crate) const DRIVE: (&str, &str) = (
      parameters",
 );
 
-/// What each device says about itself, in the order of the table.
+/// The description of each device, in the order of the table.
 pub fn infos() -> impl ExactSizeIterator<Item = &'static DeviceInfo> {
     TABLE.iter().map(|entry| &entry.info)
 }
@@ -76,7 +76,7 @@ pub fn infos() -> impl ExactSizeIterator<Item = &'static DeviceInfo> {
 /// The entry called `name`.
 ///
 /// # Errors
-/// When there is none; `field` is what the error calls it.
+/// If there is none; the error uses `field` as the name of the field.
 pub(crate) fn find(name: &str, field: &str) -> Result<&'static Entry, InputError> {
     let entry = TABLE.iter().find(|entry| entry.info.name == name);
     entry.ok_or_else(|| {
@@ -109,7 +109,7 @@ mod tests {
             for (written, _) in info.parameters {
                 let (key, _) = written.split_once('=').expect("key=value");
                 let text = format!("{}({key}=, drive=hp-c2247)", info.name);
-                // An empty value is wrong, or the drive is given twice, but the key is known.
+                // An empty value is invalid, or the drive is given twice, but the key is known.
                 let error = Model::assemble(&text).expect_err("no value").to_string();
                 assert!(error.contains(&format!("{}.{key}: ", info.name)), "{error}");
             }

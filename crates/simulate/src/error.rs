@@ -8,26 +8,26 @@ use diskarm_core::engine::Rejected;
 use diskarm_core::text::InputError;
 use diskarm_trace::{Location, TraceError};
 
-/// What is wrong with the input. Displays as one line.
+/// An error in the input. Displays as one line.
 #[derive(Debug)]
 pub enum Error {
-    /// An argument, a specification, a policy or a workload is wrong, or does not fit the drive.
+    /// An argument, a specification, a policy or a workload is invalid, or does not fit the drive.
     Input(InputError),
-    /// A trace is wrong, or does not fit the drive.
+    /// A trace is invalid, or does not fit the drive.
     Trace(TraceError),
-    /// A device refused a request that nobody had checked before.
+    /// A device refused a request that had not been checked before.
     Rejected(Rejected),
     /// A file cannot be read.
     Unread {
         /// The file.
         path: String,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// `argument` is `found`, which it cannot be.
+    /// `argument` has the invalid value `found`.
     pub fn argument(
         argument: &'static str,
         found: impl Into<String>,
@@ -36,7 +36,7 @@ impl Error {
         Self::Input(InputError::new(argument, &found.into(), expected))
     }
 
-    /// The same with the caller's name for the argument.
+    /// The same error, with the caller's name for the argument.
     pub fn calling(self, name: &str) -> Self {
         match self {
             Self::Input(error) => Self::Input(error.named(name)),
@@ -44,7 +44,7 @@ impl Error {
         }
     }
 
-    /// The file that is wrong, as it was named.
+    /// The file in error, as the user named it.
     pub fn file(&self) -> Option<&str> {
         match self {
             Self::Input(error) => error.file(),
@@ -66,7 +66,7 @@ impl Error {
         }
     }
 
-    /// What is wrong in it: a key, a column, a parameter, or the argument.
+    /// The field in error: a key, a column, a parameter, or the argument.
     pub fn field(&self) -> Option<&str> {
         match self {
             Self::Input(error) => Some(&error.field),

@@ -1,42 +1,42 @@
-//! Where the requests of a simulation come from.
+//! The source of a simulation's requests.
 
 use diskarm_core::units::Span;
 use diskarm_core::workload::{Arrivals, Workload, replication_seeds};
 
-use crate::adapt::{Fitting, Part};
+use crate::adapt::{Fitting, TraceSelection};
 use crate::error::Error;
 use crate::reading::Reading;
 
 /// Default number of requests of a run.
 pub const REQUESTS: u64 = 100_000;
 
-/// The longest run that its clock is trusted with: 146 years.
+/// The longest run that the clock can represent safely: 146 years.
 const LONGEST_NS: i128 = 1 << 62;
 
 /// The requests of a simulation.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// Drawn at random.
-    Drawn(Drawn),
+    /// Generated requests.
+    Generated(Generated),
     /// Read from traces.
     Traced(Traced),
 }
 
-/// Requests that are drawn.
+/// Generated requests.
 #[derive(Clone, Debug)]
-pub struct Drawn {
-    /// What they are drawn from.
+pub struct Generated {
+    /// The workload that generates them.
     pub workload: Workload,
-    /// How many, the warm-up included; else [`REQUESTS`].
+    /// The number of requests, including the warm-up; [`REQUESTS`] by default.
     pub requests: Option<u64>,
-    /// Of all that is random.
+    /// The seed of everything random.
     pub seed: u64,
-    /// How often, each time with a seed of its own; else once, with `seed`.
+    /// The number of replications, each with its own seed; by default one run, with `seed`.
     pub replications: Option<u64>,
 }
 
-impl Drawn {
-    /// Requests of `workload`, once, with seed 1.
+impl Generated {
+    /// One run of `workload`, with seed 1.
     pub fn new(workload: Workload) -> Self {
         Self {
             workload,
@@ -46,7 +46,7 @@ impl Drawn {
         }
     }
 
-    /// How many requests a run has.
+    /// The number of requests in a run.
     pub fn requests_count(&self) -> u64 {
         self.requests.unwrap_or(REQUESTS)
     }
@@ -57,16 +57,16 @@ impl Drawn {
         replication_seeds(self.seed).take(count as usize).collect()
     }
 
-    /// Whether requests come by themselves, so that they can outrun the drive.
+    /// Whether requests arrive regardless of completions and can thus saturate the drive.
     pub fn is_open(&self) -> bool {
         let mut streams = self.workload.streams.iter();
         streams.any(|stream| matches!(stream.arrivals, Arrivals::Open(_)))
     }
 
-    /// Checks that it can be run, with `warm_up` requests left out of the report.
+    /// Checks that it can run with `warm_up` requests left out of the report.
     ///
     /// # Errors
-    /// When the run is too long for its clock, or over before it is warm.
+    /// If the run is too long for the clock, or ends within the warm-up.
     pub(crate) fn check(&self, warm_up: u64) -> Result<(), Error> {
         let requests = self.requests_count();
         let streams = self.workload.streams.iter();
@@ -94,28 +94,28 @@ impl Drawn {
     }
 }
 
-/// Requests of traces, each device of each on a drive of its own.
+/// Requests from traces, with a drive for each device of each trace.
 #[derive(Clone, Debug)]
 pub struct Traced {
-    /// The traces, merged where there are several.
+    /// The traces; several are merged.
     pub files: Vec<String>,
     /// How they are read.
     pub reading: Reading,
-    /// Which of their requests are taken, and when.
-    pub part: Part,
-    /// At which blocks.
+    /// Which requests are used, and when they arrive.
+    pub selection: TraceSelection,
+    /// How their blocks are mapped to the drive.
     pub fitting: Fitting,
     /// When they are issued.
     pub issue: Issue,
 }
 
 impl Traced {
-    /// Those of `files` as they are, at their arrivals.
+    /// The requests of `files`, unchanged, at their arrivals.
     pub fn new(files: Vec<String>) -> Self {
         Self {
             files,
             reading: Reading::default(),
-            part: Part::default(),
+            selection: TraceSelection::default(),
             fitting: Fitting::default(),
             issue: Issue::default(),
         }
@@ -125,17 +125,17 @@ impl Traced {
 /// When the requests of a trace are issued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Issue {
-    /// At their arrivals; where the trace has none, as [`Self::Pauses`].
+    /// At their arrivals; as [`Self::Pauses`] if the trace has none.
     #[default]
     Traced,
-    /// One at a time, with the pauses between each completion and the next arrival that were
-    /// measured.
+    /// One at a time, with the measured pauses between each completion and the next
+    /// arrival.
     Pauses,
-    /// A fixed number at a time, whatever the trace's times.
+    /// A fixed number at a time, regardless of the trace's times.
     Outstanding {
-        /// Clients, each of which asks again when its request is completed.
+        /// The number of clients. Each issues its next request when the last one is complete.
         clients: u32,
-        /// Pause of a client before it asks again.
+        /// The pause before a client issues its next request.
         think: Span,
     },
 }

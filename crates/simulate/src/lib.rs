@@ -1,18 +1,18 @@
 //! One simulation: a drive, a policy, and requests that are generated or traced.
 //!
-//! A [`Model`] is the drive, an [`Input`] the requests, and a [`Simulation`] both with the policy
-//! of the host's queue. Its result is a [`Run`], or one for each replication. A callback
+//! A [`Model`] is the drive, an [`Input`] the requests, and a [`Simulation`] combines both with the
+//! policy of the host's queue. Its result is a [`Run`], or one per replication. A callback
 //! follows its progress and may stop it ([`Progress`]); a [`Sink`] gets a row for each request.
 //! [`measured`] and [`replays`] compare drives with measurements.
 //!
 //! ```
 //! use diskarm_core::sched::PolicyConfig;
-//! use diskarm_simulate::{Drawn, Input, Model, Simulation, keep_on};
+//! use diskarm_simulate::{Generated, Input, Model, Simulation, keep_on};
 //!
 //! let model = Model::find("hp-c2247")?;
 //! let workload = model.workload("poisson(rate=60/s) uniform size=8KiB reads=67%")?;
-//! let drawn = Drawn { requests: Some(2_000), ..Drawn::new(workload) };
-//! let input = Input::Drawn(drawn);
+//! let generated = Generated { requests: Some(2_000), ..Generated::new(workload) };
+//! let input = Input::Generated(generated);
 //! let policy: PolicyConfig = "sptf".parse()?;
 //! let simulation = Simulation::new(&model, &policy, &input);
 //! let run = simulation.run(&keep_on, None)?;
@@ -41,9 +41,9 @@ pub mod measured;
 pub mod parallel;
 pub mod replays;
 
-pub use adapt::{Fitting, Part};
+pub use adapt::{Fitting, TraceSelection};
 pub use error::Error;
-pub use input::{Drawn, Input, Issue, REQUESTS, Traced};
+pub use input::{Generated, Input, Issue, REQUESTS, Traced};
 pub use model::{Model, size};
 pub use progress::{Progress, keep_on};
 pub use reading::{Reading, STANDARD_INPUT};

@@ -16,15 +16,15 @@ use crate::reading::Reading;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
     from: usize,
-    /// The last row is the trace's where that is `None`.
+    /// `None`: up to the last row of the trace.
     end: Option<usize>,
 }
 
 impl Rows {
-    /// `A..B`; an end left out is the trace's.
+    /// Parses `A..B`; a bound left out is the start or end of the trace.
     ///
     /// # Errors
-    /// What would have been accepted.
+    /// A description of what is accepted.
     pub fn parse(text: &str) -> Result<Self, String> {
         const EXPECTED: &str = "expected rows A..B with A below B, such as 0..5000";
         let number = |text: &str, absent| match text {
@@ -48,29 +48,29 @@ impl std::fmt::Display for Rows {
     }
 }
 
-/// Rows that were taken of a trace.
+/// Rows that were read from a trace.
 pub struct Taken {
-    /// The rows, with those before them if requested.
+    /// The rows, with the preceding ones if requested.
     pub rows: Vec<Measured>,
     /// Which of them were requested.
     pub range: Range<usize>,
-    /// What someone who trusts them should know, one line each.
+    /// Doubts about them, one line each.
     pub notes: Vec<String>,
 }
 
 /// Reads `rows` of the trace in `file`, all of which the drive can serve.
 ///
 /// # Errors
-/// What is wrong with the trace; rows that it does not have; a trace without responses or
+/// An invalid trace; rows that it does not have; a trace without responses or
 /// pauses; a request beyond the end of the drive; a drive whose sectors do not divide blocks.
 pub fn read(file: &str, reading: &Reading, rows: Rows, model: &Model) -> Result<Taken, Error> {
     read_from(rows.from, file, reading, rows, model)
 }
 
-/// Reads `rows` of the trace in `file` and all rows before.
+/// Reads `rows` of the trace in `file` and all rows before them.
 ///
 /// # Errors
-/// As [`read`].
+/// The same as [`read`].
 pub fn read_with_history(
     file: &str,
     reading: &Reading,
@@ -105,7 +105,7 @@ fn read_from(
                 }
             }
             let row = measured(&record, index as u64, &trace, blocks)?;
-            // Without measured pauses, the next arrival tells.
+            // Without measured pauses, the pause follows from the next arrival.
             completed = match (record.think, record.arrival) {
                 (None, Some(arrival)) => Some(arrival + row.response),
                 _ => None,
@@ -114,7 +114,7 @@ fn read_from(
         }
         index += 1;
     }
-    // The trace ended before the range did, or before it began.
+    // The trace ended within the range or before it.
     if rows.end.is_some_and(|end| index < end) || index <= rows.from {
         let expected = format!("a range within 0..{index}, the rows of {file}");
         return Err(Error::argument("rows", rows.to_string(), expected));

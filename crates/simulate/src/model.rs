@@ -1,4 +1,4 @@
-//! A drive to simulate: a name of the catalogue, or a specification in a file.
+//! A drive to simulate: from the catalogue, or from a specification in a file.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -13,28 +13,28 @@ use diskarm_core::workload::{Disk, Workload};
 use crate::error::Error;
 use crate::tower::{self, Tower, Written};
 
-/// A drive's specification and all that follows from it alone.
+/// A drive's specification and everything derived from it alone.
 #[derive(Clone, Debug)]
 pub struct Model {
-    /// As the caller named it.
+    /// The name that the caller used.
     pub name: String,
     /// Its specification, as written.
     pub text: Cow<'static, str>,
-    /// What the drive is.
+    /// The parsed specification.
     pub spec: Spec,
-    /// Where its blocks lie.
+    /// The layout of its blocks.
     pub layout: Arc<Layout>,
     /// The devices in front of it, if there are any.
     pub tower: Option<Arc<Tower>>,
 }
 
 impl Model {
-    /// The drive called `name` in the catalogue; with a name that ends in `.toml`, the one that
-    /// this file specifies.
+    /// The drive called `name` in the catalogue. If `name` ends in `.toml`, the drive that this
+    /// file specifies.
     ///
     /// # Errors
-    /// An unknown name, an error of `drive`; a file that cannot be read; a specification that is
-    /// wrong.
+    /// An unknown name, reported for the field `drive`; a file that cannot be read; an invalid
+    /// specification.
     pub fn find(name: &str) -> Result<Self, Error> {
         if name.ends_with(".toml") {
             return Self::read(read_file(name)?, name);
@@ -46,11 +46,11 @@ impl Model {
         Self::read(entry.text, name)
     }
 
-    /// The drive that the specification in `text` describes, called `name`, which is also the file
-    /// that errors give.
+    /// The drive that the specification in `text` describes, called `name`, which errors also
+    /// report as the file.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// If the specification is invalid.
     pub fn read(text: impl Into<Cow<'static, str>>, name: &str) -> Result<Self, Error> {
         let text = text.into();
         let document = Document::read(&text, name)?;
@@ -66,12 +66,12 @@ impl Model {
         })
     }
 
-    /// The drive called `text`, as [`Self::find`] does, or with a text such as
-    /// `throttle(rate=100/s, drive=hp-c2247)` the drive and the devices in front of it.
+    /// The drive called `text`, as [`Self::find`] finds it. If `text` is a tower such as
+    /// `throttle(rate=100/s, drive=hp-c2247)`, the drive and the devices in front of it.
     ///
     /// # Errors
-    /// As [`Self::find`]; an unknown device or parameter; a policy in the tower that needs to know
-    /// more than the device behind it does.
+    /// The errors of [`Self::find`]; an unknown device or parameter; a policy in the tower that
+    /// needs to know more than the device behind it provides.
     pub fn assemble(text: &str) -> Result<Self, Error> {
         if !tower::is_tower(text) {
             return Self::find(text);
@@ -80,10 +80,10 @@ impl Model {
         Self::find(written.drive)?.under(written)
     }
 
-    /// This drive with the devices of `tower` in front of it, in place of the drive there.
+    /// This drive with the devices of `tower` in front of it, in place of that tower's drive.
     ///
     /// # Errors
-    /// When the devices do not fit the drive.
+    /// If the devices do not fit the drive.
     pub fn with_tower(self, tower: &Tower) -> Result<Self, Error> {
         let text = tower.to_string();
         self.under(read_tower(&text)?)
@@ -100,10 +100,10 @@ impl Model {
         })
     }
 
-    /// Itself, where it is a drive alone.
+    /// Returns itself if it is a single drive.
     ///
     /// # Errors
-    /// When devices stand in front of it; `argument` is what the error calls it.
+    /// If there are devices in front of it; the error calls it `argument`.
     pub fn alone(&self, argument: &'static str) -> Result<&Self, Error> {
         match self.tower {
             None => Ok(self),
@@ -111,7 +111,7 @@ impl Model {
         }
     }
 
-    /// What requests on the drive can be.
+    /// The limits for requests on the drive.
     pub fn disk(&self) -> Disk {
         Disk {
             sectors: self.layout.sectors(),
@@ -119,11 +119,11 @@ impl Model {
         }
     }
 
-    /// The workload that `text` gives for this drive: in the file of a name that ends in `.toml`,
-    /// or itself.
+    /// The workload that `text` describes for this drive: a workload expression, or the name of a
+    /// file that ends in `.toml`.
     ///
     /// # Errors
-    /// A workload that is wrong, or that the drive has no room for, an error of `workload` or of
+    /// A workload that is invalid or does not fit on the drive, reported for `workload` or for
     /// the file; a file that cannot be read.
     pub fn workload(&self, text: &str) -> Result<Workload, Error> {
         if Path::new(text).extension().is_none_or(|end| end != "toml") {
@@ -161,15 +161,15 @@ fn unknown(name: &str) -> Error {
     Error::argument("drive", name, expected)
 }
 
-/// The size that `argument` gives, of a command for `disk`.
+/// The size of a command for `disk`, given as `argument`.
 ///
 /// # Errors
-/// When `text` is no such size.
+/// If `text` is not such a size.
 pub fn size(argument: &'static str, text: &str, disk: Disk) -> Result<SectorCount, Error> {
     Ok(largest(argument, text, disk)?)
 }
 
-/// The same where errors call it `field`.
+/// The same; errors call it `field`.
 pub(crate) fn largest(field: &str, text: &str, disk: Disk) -> Result<SectorCount, InputError> {
     let most = disk.max_sectors();
     let size = quantity::sectors(text, disk.sector);

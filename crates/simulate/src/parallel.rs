@@ -1,4 +1,4 @@
-//! Independent pieces of work on every processor.
+//! Independent jobs on all processors.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,11 +7,11 @@ use std::thread;
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 
-/// The results of `work` for each number below `count`, in the order of the numbers: the same for
-/// any number of threads. `progress` is called with the number of pieces done, on any thread.
+/// Calls `work` for each number below `count` and returns the results in order: the same for
+/// any number of threads. `progress` is called with the number of jobs done, on any thread.
 ///
 /// # Panics
-/// When the system gives no threads.
+/// If the system cannot create threads.
 pub fn map<T: Send>(
     count: usize,
     work: impl Fn(usize) -> T + Sync,
@@ -21,8 +21,8 @@ pub fn map<T: Send>(
     map_on(threads, count, work, progress)
 }
 
-/// The same on `threads` threads. They are of this call alone: a pool that outlives it would hang a
-/// process forked from this one, as Python's `multiprocessing` does.
+/// The same on `threads` threads. They exist only during this call: a pool that outlives it would
+/// hang a process forked from this one, as Python's `multiprocessing` does.
 pub(crate) fn map_on<T: Send>(
     threads: usize,
     count: usize,
@@ -38,7 +38,7 @@ pub(crate) fn map_on<T: Send>(
     let threads = threads.min(count.max(1));
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.unwrap_or_else(|error| panic!("no threads: {error}"));
-    // One number at a time, as pieces take unequal times.
+    // One number at a time, because jobs take unequal times.
     pool.install(|| {
         let numbers = (0..count).into_par_iter().with_max_len(1);
         numbers.map(piece).collect()

@@ -13,17 +13,17 @@ pub fn keep_on(_: u64) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// The most completions between two calls.
+/// The largest number of completions between two calls.
 const MAX_STRIDE: u64 = 1024;
 
-/// Calls that are further apart than this become more frequent. Policies that search orders take
-/// milliseconds for a completion, others a microsecond for ten.
+/// If calls are further apart than this, they become more frequent. Policies that search orders
+/// take milliseconds per completion, others a tenth of a microsecond.
 const FAR: Duration = Duration::from_millis(10);
 
 /// Calls a [`Progress`] often enough that a run stops without delay.
 pub(crate) struct ProgressCalls<'a> {
     progress: Progress<'a>,
-    /// Completions at the next call.
+    /// The number of completions at the next call.
     next: u64,
     stride: u64,
     last: Instant,

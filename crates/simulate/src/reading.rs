@@ -8,11 +8,11 @@ pub const STANDARD_INPUT: &str = "-";
 /// How to read a trace.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// Its format, where its content does not tell.
+    /// Its format, if it is not to be detected from the content.
     pub format: Option<String>,
-    /// What a bad row does.
+    /// What to do at an invalid row.
     pub on_error: OnError,
-    /// When a request arrives in a trace of Linux's block layer.
+    /// Which event counts as the arrival in a trace of Linux's block layer.
     pub arrival: ArrivalEvent,
 }
 
@@ -20,7 +20,7 @@ impl Reading {
     /// Opens the trace in `file`.
     ///
     /// # Errors
-    /// What is wrong with it before its first record.
+    /// An error before the first record.
     pub fn open(&self, file: &str) -> Result<Reader, TraceError> {
         let options = Options {
             format: self.format.as_deref(),

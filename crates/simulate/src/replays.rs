@@ -1,4 +1,4 @@
-//! A validation's replays, spread over threads.
+//! The replays of a validation, on several threads.
 
 use diskarm_core::engine::Rejected;
 use diskarm_validate::{Replayed, Validation, Variant};
@@ -6,7 +6,7 @@ use diskarm_validate::{Replayed, Validation, Variant};
 use crate::parallel;
 
 /// All replays in the order of [`Validation::variants`], on every processor; `progress` is called
-/// with the number that are done.
+/// with the number done.
 ///
 /// # Errors
 /// The first refusal, in that order.

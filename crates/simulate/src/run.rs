@@ -5,26 +5,26 @@ use diskarm_core::report::{Report, Served, Window};
 use crate::input::Issue;
 use crate::trace_rows::Origin;
 
-/// Results of a run.
+/// The results of a run.
 #[derive(Debug)]
 pub struct Run {
-    /// `None` where nothing is random.
+    /// `None` if nothing is random.
     pub seed: Option<u64>,
-    /// Of all requests.
+    /// The report on all requests.
     pub report: Report,
-    /// Of each stream of the workload, where there are several.
+    /// The requests of each stream of the workload, if it has several.
     pub streams: Vec<Served>,
-    /// If requested.
+    /// Time windows, if requested.
     pub windows: Option<Vec<Window>>,
-    /// What each disk of a trace holds, and its results, where there are several.
+    /// What each disk of a trace holds, and its results, if there are several.
     pub disks: Vec<(Origin, Report)>,
-    /// What is doubtful about a trace, one line each.
+    /// Doubts about a trace, one line each.
     pub doubts: Vec<String>,
-    /// What was changed of it on request, one line each.
+    /// Requested changes to the trace, one line each.
     pub changes: Vec<String>,
-    /// What was replayed, of a trace.
+    /// How a trace was replayed.
     pub replayed: Option<Replayed>,
-    /// Whether requests that wait for nothing came faster than the drive served them.
+    /// Whether requests of an open load arrived faster than the drive served them.
     pub is_saturated: bool,
     /// Whether a [`Progress`](crate::Progress) stopped it early; the report then covers its first
     /// part.
@@ -45,7 +45,7 @@ pub struct Replayed {
 /// A trace that was replayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TracedFile {
-    /// As it was named.
+    /// The name that the user gave.
     pub file: String,
     /// The name of its format.
     pub format: &'static str,

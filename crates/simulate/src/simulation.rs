@@ -14,7 +14,7 @@ use diskarm_trace::Record;
 
 use crate::backlog::Backlog;
 use crate::error::Error;
-use crate::input::{Drawn, Input, Issue, Traced};
+use crate::input::{Generated, Input, Issue, Traced};
 use crate::model::Model;
 use crate::parallel;
 use crate::progress::{Progress, ProgressCalls};
@@ -27,15 +27,15 @@ use crate::watched::{End, Extras, Watched};
 /// The largest number of windows of a run.
 const MAX_WINDOWS: usize = 100_000;
 
-/// Makes the policy of a host's queue; each drive has a queue of its own.
+/// Makes the policy of a host queue; each drive has its own queue.
 pub trait MakePolicy: Sync {
-    /// One for `drive`, with nothing pending.
+    /// A policy for `drive`, with nothing pending.
     fn policy(&self, drive: &Drive) -> Box<dyn Policy<Drive>>;
 
-    /// One for `device`, which is a tower, with nothing pending.
+    /// A policy for `device`, which is a tower, with nothing pending.
     ///
     /// # Errors
-    /// When it needs to know more than the device does.
+    /// If the policy needs to know more than the device provides.
     fn boxed(&self, device: &BoxedDevice) -> Result<Box<dyn Policy<BoxedDevice>>, Unknown>;
 }
 
@@ -49,10 +49,10 @@ impl MakePolicy for PolicyConfig {
     }
 }
 
-/// Reads the policy that `argument` gives.
+/// Parses the policy in `argument`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// If the policy is invalid.
 pub fn policy(argument: &'static str, text: &str) -> Result<PolicyConfig, Error> {
     PolicyConfig::parse(text, argument).map_err(|error| error.in_argument(argument).into())
 }
@@ -66,21 +66,21 @@ pub struct Simulation<'a> {
     pub policy: &'a dyn MakePolicy,
     /// The requests.
     pub input: &'a Input,
-    /// The largest command that the host's queue makes of sequential requests, if it does.
+    /// The largest command into which the host's queue merges sequential requests, if it does.
     pub merge: Option<SectorCount>,
-    /// Completions that are left out of the report, and the time until then.
+    /// The number of completions to leave out of the report, together with the time up to them.
     pub warm_up: u64,
-    /// The length of windows that are reported one by one, if any are.
+    /// The length of the time windows to report, if any.
     pub window: Option<Span>,
-    /// The largest number of requests that may wait where they come by themselves. At the first
+    /// The largest number of requests that may wait under an open load. At the first
     /// completion with more (all that are outstanding, at all drives together, but one) the run
     /// ends as saturated.
     pub max_waiting: Option<u64>,
 }
 
 impl<'a> Simulation<'a> {
-    /// Requests of `input` to `model` in the order of `policy`, with nothing merged, no warm-up,
-    /// no windows and no end but that of the requests.
+    /// Serves `input` on `model` in the order of `policy`, with no merging, no warm-up,
+    /// no windows and no early end.
     pub fn new(model: &'a Model, policy: &'a dyn MakePolicy, input: &'a Input) -> Self {
         Self {
             model,
@@ -93,58 +93,58 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Runs once: with the first seed where requests are drawn.
+    /// Runs once: with the first seed if requests are generated.
     ///
     /// # Errors
-    /// When the workload, the warm-up or the windows do not fit the run; what is wrong with a
-    /// trace.
+    /// If the workload, the warm-up or the windows do not fit the run, or if a trace is
+    /// invalid.
     pub fn run<'w>(
         &self,
         progress: Progress<'w>,
         sink: Option<&'w mut dyn Sink>,
     ) -> Result<Run, Error> {
         match self.input {
-            Input::Drawn(drawn) => {
-                drawn.check(self.warm_up)?;
-                self.replication(drawn, drawn.seed, progress, sink)
+            Input::Generated(generated) => {
+                generated.check(self.warm_up)?;
+                self.replication(generated, generated.seed, progress, sink)
             }
             Input::Traced(traced) => self.replay(traced, progress, sink),
         }
     }
 
     /// Runs all replications, on every processor; `finished` is called with the number of runs
-    /// done. A trace runs once, as nothing about it is random.
+    /// done. A trace runs once, because nothing about it is random.
     ///
     /// # Errors
-    /// As [`Self::run`].
+    /// The same as [`Self::run`].
     pub fn replications(
         &self,
         progress: Progress<'_>,
         finished: impl Fn(u64) + Sync,
     ) -> Result<Vec<Run>, Error> {
-        let Input::Drawn(drawn) = self.input else {
+        let Input::Generated(generated) = self.input else {
             return Ok(vec![self.run(progress, None)?]);
         };
-        drawn.check(self.warm_up)?;
-        let seeds = drawn.seeds();
-        let run = |number: usize| self.replication(drawn, seeds[number], progress, None);
+        generated.check(self.warm_up)?;
+        let seeds = generated.seeds();
+        let run = |number: usize| self.replication(generated, seeds[number], progress, None);
         let runs = parallel::map(seeds.len(), run, finished);
         runs.into_iter().collect()
     }
 
-    /// One run with the requests that `seed` gives.
+    /// One run, with the requests generated from `seed`.
     fn replication<'w>(
         &self,
-        drawn: &Drawn,
+        generated: &Generated,
         seed: u64,
         progress: Progress<'w>,
         sink: Option<&'w mut dyn Sink>,
     ) -> Result<Run, Error> {
         match &self.model.tower {
-            None => self.draw(&mut self.host(), drawn, seed, progress, sink),
+            None => self.draw(&mut self.host(), generated, seed, progress, sink),
             Some(tower) => {
                 let mut host = self.host_of(tower, seed)?;
-                self.draw(&mut host, drawn, seed, progress, sink)
+                self.draw(&mut host, generated, seed, progress, sink)
             }
         }
     }
@@ -153,20 +153,20 @@ impl<'a> Simulation<'a> {
     fn draw<'w>(
         &self,
         device: &mut impl Device,
-        drawn: &Drawn,
+        generated: &Generated,
         seed: u64,
         progress: Progress<'w>,
         sink: Option<&'w mut dyn Sink>,
     ) -> Result<Run, Error> {
-        let (workload, total) = (&drawn.workload, drawn.requests_count());
+        let (workload, total) = (&generated.workload, generated.requests_count());
         let disk = self.model.disk();
         let only = match &workload.streams[..] {
             [only] => Some((only.requests(disk, seed), &only.arrivals)),
             _ => None,
         };
-        // A load of its own for a single stream spares it the choice among several, a sixth of
-        // the time of a request.
-        let is_open = drawn.is_open();
+        // A separate load type for a single stream avoids the choice among several, a sixth of
+        // the time per request.
+        let is_open = generated.is_open();
         let watched = self.watched(progress, sink, workload.streams.len(), is_open);
         let served = match only {
             Some((requests, Arrivals::Open(pauses))) => {
@@ -192,8 +192,8 @@ impl<'a> Simulation<'a> {
         })
     }
 
-    /// Keeps a fixed number outstanding where that was asked for; otherwise uses the arrivals of
-    /// the trace where it has them; otherwise issues one request at a time, with its pauses.
+    /// Keeps a fixed number outstanding if requested; otherwise uses the arrivals of
+    /// the trace if it has them; otherwise issues one request at a time, with the measured pauses.
     fn replay<'w>(
         &self,
         traced: &Traced,
@@ -203,7 +203,7 @@ impl<'a> Simulation<'a> {
         let Some(tower) = &self.model.tower else {
             return self.replay_on(|| self.host(), traced, progress, sink);
         };
-        // So that what cannot be built is an error here.
+        // Reports here, as an error, what cannot be built.
         self.host_of(tower, 0)?;
         let mut seeds = 0..;
         let next = || {
@@ -213,7 +213,7 @@ impl<'a> Simulation<'a> {
         self.replay_on(next, traced, progress, sink)
     }
 
-    /// The same on disks that `make` makes.
+    /// The same on disks created by `make`.
     fn replay_on<'w, D: Device>(
         &self,
         make: impl FnMut() -> D + Send,
@@ -264,7 +264,7 @@ impl<'a> Simulation<'a> {
         let several = reports.len() > 1;
         let disks = origins.iter().copied().zip(reports).filter(|_| several);
         Ok(Run {
-            // Clients that wait for their requests cannot outrun the drive.
+            // Clients that wait for their requests cannot saturate the drive.
             is_saturated: run.is_saturated && is_open,
             disks: disks.collect(),
             doubts: rows.doubts(),
@@ -293,7 +293,7 @@ impl<'a> Simulation<'a> {
     /// The tower behind its host's queue, for a run with this seed.
     ///
     /// # Errors
-    /// When the policy needs to know more than the tower does.
+    /// If the policy needs to know more than the tower provides.
     fn host_of(&self, tower: &Tower, seed: u64) -> Result<Host<BoxedDevice>, Error> {
         let Model { spec, layout, .. } = self.model;
         let drive = Drive::with_layout(spec, layout.clone(), Angle::ZERO);
@@ -307,7 +307,7 @@ impl<'a> Simulation<'a> {
         })
     }
 
-    /// What watches a run of this many streams.
+    /// The observer of a run with this many streams.
     fn watched<'w>(
         &self,
         progress: Progress<'w>,
@@ -325,9 +325,9 @@ impl<'a> Simulation<'a> {
         Watched {
             report: Report::new(self.warm_up),
             backlog: Backlog::default(),
-            extras: extras.is_asked_for().then(|| Box::new(extras)),
+            extras: extras.is_requested().then(|| Box::new(extras)),
             calls: ProgressCalls::new(progress),
-            // All that are outstanding wait but one.
+            // All outstanding requests but one are waiting.
             max_outstanding: match self.max_waiting {
                 Some(max) if is_open => max.saturating_add(1),
                 _ => u64::MAX,
@@ -371,11 +371,11 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// A run on devices side by side.
+/// The result of a run on devices side by side.
 struct Ended {
     run: Run,
-    /// Of each device.
+    /// The report of each device.
     reports: Vec<Report>,
-    /// Why it ended before its requests did, if it did.
+    /// Why it ended early, if it did.
     end: Option<End>,
 }

@@ -1,4 +1,4 @@
-//! Towers: devices in front of a drive, as somebody wrote them.
+//! Towers: devices in front of a drive, parsed from text.
 
 use std::fmt;
 
@@ -11,7 +11,8 @@ use diskarm_core::units::Angle;
 use crate::devices::{self, DeviceInfo, Entry, Front};
 use crate::model::Model;
 
-/// Devices in front of a drive: `throttle(rate=100/s, drive=hp-c2247)`. Displays as it was written.
+/// Devices in front of a drive: `throttle(rate=100/s, drive=hp-c2247)`. Displays as the user wrote
+/// it.
 #[derive(Debug)]
 pub struct Tower {
     text: String,
@@ -27,24 +28,24 @@ struct Level {
 
 const BEHIND: &str = "what stands behind it, such as \"drive=hp-c2247\"";
 
-/// The devices that a text names, the outermost first, and the drive at the bottom.
+/// The devices named in a text, outermost first, and the drive at the bottom.
 pub(crate) struct Written<'t> {
     text: &'t str,
     calls: Vec<(&'static Entry, Call<'t>)>,
     pub drive: &'t str,
 }
 
-/// Whether `text` is a tower, and not the name of a drive or of a file.
+/// Whether `text` is a tower rather than the name of a drive or a file.
 pub(crate) fn is_tower(text: &str) -> bool {
     let is_device = || devices::infos().any(|info| info.name == text.trim());
     !text.trim_end().ends_with(".toml") && (text.contains('(') || is_device())
 }
 
 impl<'t> Written<'t> {
-    /// Finds the devices that `text` names, which is a tower.
+    /// Finds the devices named in `text`, which is a tower.
     ///
     /// # Errors
-    /// An unknown device, which the error calls `field`; one without a device behind it.
+    /// An unknown device, reported for `field`; a device with none behind it.
     pub fn read(text: &'t str, field: &str) -> Result<Self, InputError> {
         let (mut drive, mut calls) = (text, Vec::new());
         let mut field = field.to_owned();
@@ -61,10 +62,10 @@ impl<'t> Written<'t> {
         Ok(Self { text, calls, drive })
     }
 
-    /// The tower, over `drive`.
+    /// The tower on top of `drive`.
     ///
     /// # Errors
-    /// A wrong parameter; a device that needs to know what the one behind it does not.
+    /// An invalid parameter; a device that needs to know more than the one behind it provides.
     pub fn over(self, drive: &Model) -> Result<Tower, InputError> {
         let mut levels = Vec::new();
         for (entry, call) in self.calls.iter().rev() {
@@ -87,10 +88,10 @@ impl<'t> Written<'t> {
 }
 
 impl Tower {
-    /// The devices, in front of `drive`, for a run with this seed.
+    /// Builds the devices in front of `drive` for a run with this seed.
     ///
     /// # Errors
-    /// A device that needs to know what the one behind it does not.
+    /// A device that needs to know more than the one behind it provides.
     pub(crate) fn build(&self, drive: Drive, seed: u64) -> Result<BoxedDevice, InputError> {
         let mut built = BoxedDevice::new(drive);
         for (place, level) in self.levels.iter().enumerate() {
@@ -104,20 +105,20 @@ impl Tower {
         Ok(built)
     }
 
-    /// The error that a policy in front of the tower needs to know more than it does.
+    /// The error that a policy in front of the tower needs to know more than the tower provides.
     pub(crate) fn refused(&self, unknown: &Unknown) -> InputError {
         refused(unknown, &self.levels)
     }
 }
 
 impl Level {
-    /// Whether what is `known` of the devices `behind` is enough for it.
+    /// Checks that it needs to know no more than is `known` about the devices `behind` it.
     ///
     /// # Errors
-    /// When it is not.
+    /// If it needs to know more.
     fn check_needs(&self, known: Knowledge, behind: &[Self]) -> Result<(), InputError> {
         let DeviceInfo { name, needs, .. } = *self.info;
-        // A device that holds a policy checks what that needs as it is built.
+        // A device that holds a policy checks the policy's needs when it is built.
         if needs == Knowledge::Held || needs <= known {
             return Ok(());
         }
@@ -126,19 +127,19 @@ impl Level {
     }
 }
 
-/// The seed of the device at `place`, counted from the bottom: devices of one kind do not draw the
-/// same numbers.
+/// The seed of the device at `place`, counted from the bottom: devices of one kind must not
+/// generate the same numbers.
 fn seed_of(seed: u64, place: usize) -> u64 {
-    // Odd, and another factor than that of streams.
+    // Odd, and different from the factor of streams.
     seed ^ (place as u64).wrapping_mul(0xd1b5_4a32_d192_ed03)
 }
 
-/// Names the device that hides what is behind it.
+/// The error, with the name of the device that hides what is behind it.
 fn refused(unknown: &Unknown, levels: &[Level]) -> InputError {
     hidden(&unknown.to_string(), levels)
 }
 
-/// The same, of what a device `lacks`.
+/// The same, for what a device `lacks`.
 fn hidden(lacks: &str, levels: &[Level]) -> InputError {
     let hides = levels
         .iter()

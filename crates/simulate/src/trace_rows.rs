@@ -11,15 +11,15 @@ use crate::input::{Issue, Traced};
 use crate::model::Model;
 use crate::run::TracedFile;
 
-/// Streams traces, each device on a disk of its own. It ends at the first row that is wrong;
-/// [`Self::finish`] tells.
+/// Streams traces, each device on its own disk. It ends at the first invalid row, which
+/// [`Self::finish`] reports.
 pub struct TraceRows {
     trace: Disks<Box<dyn Notes>>,
     files: Vec<String>,
-    /// How many disks each device is spread over.
+    /// The number of disks over which each device is spread.
     disks_a_device: u32,
     blocks: Blocks,
-    /// Read to learn of what kind the trace is, not handed out yet.
+    /// Read to determine the kind of trace; not yet returned.
     first: Option<(Record, Request)>,
     next_id: u64,
     failure: Option<Error>,
@@ -28,22 +28,22 @@ pub struct TraceRows {
 /// What a disk holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// The trace, by its place on the command line from 0 on.
+    /// The trace, by its position on the command line, from 0.
     pub trace: u32,
-    /// The trace's number of the device.
+    /// The number of the device in the trace.
     pub device: u32,
-    /// Of a device that is spread over several disks, which of them.
+    /// Which disk, if the device is spread over several.
     pub part: u32,
 }
 
-/// More disks than this are refused: the trace numbers something else in the place of devices.
+/// More disks than this are refused: the trace has something else in the device column.
 pub const MAX_DISKS: u16 = 4096;
 
 impl TraceRows {
-    /// Opens the traces of `traced`, to be replayed on drives like `model`.
+    /// Opens the traces of `traced` for replay on drives like `model`.
     ///
     /// # Errors
-    /// What the readers find wrong up to the first row for a drive; no such row.
+    /// An error in the traces up to the first row for a drive; no such row.
     pub fn open(traced: &Traced, model: &Model) -> Result<Self, Error> {
         let blocks = Blocks::of(model)?;
         let mut rows = Self {
@@ -61,7 +61,7 @@ impl TraceRows {
         }
         rows.finish()?;
         let name = rows.trace.name();
-        Err(match &traced.part.devices[..] {
+        Err(match &traced.selection.devices[..] {
             [] => Error::argument(
                 "trace",
                 name,
@@ -74,7 +74,7 @@ impl TraceRows {
         })
     }
 
-    /// Whether its rows say when they arrived.
+    /// Whether its rows have arrival times.
     pub fn has_arrivals(&self) -> bool {
         let first = self.first.as_ref();
         first.is_some_and(|(record, _)| record.arrival.is_some())
@@ -90,12 +90,12 @@ impl TraceRows {
         files.map(file).collect()
     }
 
-    /// How many requests it has handed out.
+    /// The number of requests returned so far.
     pub fn requests_count(&self) -> u64 {
         self.next_id
     }
 
-    /// What each disk holds, of those that came up so far.
+    /// What each disk holds, for the disks seen so far.
     pub fn origins(&self) -> Vec<Origin> {
         let traces = self.files.len() as u32;
         let origin = |number: &u32| Origin {
@@ -106,7 +106,7 @@ impl TraceRows {
         self.trace.devices().iter().map(origin).collect()
     }
 
-    /// What someone who trusts the traces should know, one line each.
+    /// Doubts about the traces, one line each.
     pub fn doubts(&self) -> Vec<String> {
         let readers = self.trace.readers().into_iter();
         let notes = readers.flat_map(|reader| {
@@ -116,16 +116,16 @@ impl TraceRows {
         notes.collect()
     }
 
-    /// What was changed on request, one line each.
+    /// Requested changes, one line each.
     pub fn changes(&self) -> Vec<String> {
-        // Without the note on the disks, which have figures of their own.
+        // Without the note on the disks, which have their own figures.
         self.trace.inner().changes()
     }
 
-    /// Whether the rows ended where the trace does.
+    /// Checks that the rows ended with the trace.
     ///
     /// # Errors
-    /// What was wrong with the row at which they ended, if it was that.
+    /// The error in the row at which they ended, if there was one.
     pub fn finish(&mut self) -> Result<(), Error> {
         self.failure.take().map_or(Ok(()), Err)
     }
@@ -152,11 +152,11 @@ impl TraceRows {
     }
 }
 
-/// The requests of `traced` with all that it asks to change, on disks with `room` blocks.
+/// The requests of `traced` with all requested changes, on disks with `room` blocks.
 fn changed(traced: &Traced, room: SectorCount) -> Result<Box<dyn Notes>, Error> {
     let fitted = |file: &String| {
         let taken = || -> Result<Box<dyn Notes>, TraceError> {
-            Ok(traced.part.devices(traced.reading.open(file)?))
+            Ok(traced.selection.devices(traced.reading.open(file)?))
         };
         traced.fitting.fit(room, file, taken)
     };
@@ -166,8 +166,8 @@ fn changed(traced: &Traced, room: SectorCount) -> Result<Box<dyn Notes>, Error> 
         Some(only) if traces.is_empty() => only,
         last => Box::new(Merged::new(traces.into_iter().chain(last))),
     };
-    let taken = traced.part.window(merged);
-    Ok(traced.part.pace(match traced.issue {
+    let taken = traced.selection.window(merged);
+    Ok(traced.selection.pace(match traced.issue {
         Issue::Pauses => Box::new(ClosedLoop::new(taken)),
         Issue::Traced | Issue::Outstanding { .. } => taken,
     }))

@@ -14,38 +14,38 @@ use crate::rows::Sink;
 pub struct Watched<'a> {
     pub report: Report,
     pub backlog: Backlog,
-    /// `None` if nothing more was requested: one check per request.
+    /// `None` if nothing more was requested, which costs one check per request.
     pub extras: Option<Box<Extras<'a>>>,
     pub calls: ProgressCalls<'a>,
-    /// The run ends when more are outstanding at an arrival.
+    /// The run ends when more requests than this are outstanding at an arrival.
     pub max_outstanding: u64,
-    /// `None` while it goes on.
+    /// `None` while the run continues.
     pub end: Option<End>,
 }
 
-/// Why a run ends before its requests do.
+/// Why a run ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Someone said so.
+    /// The progress callback stopped it.
     Stopped,
-    /// Too many wait.
+    /// Too many requests wait.
     Saturated,
 }
 
-/// Outputs that not every run needs.
+/// Optional outputs.
 #[derive(Default)]
 pub struct Extras<'a> {
-    /// Of each stream of a workload, where there are several.
+    /// The requests of each stream of a workload, if it has several.
     pub streams: Vec<Served>,
     pub windows: Option<Windows>,
-    /// Where there may be several.
+    /// The disks, if there may be several.
     pub disks: Option<Disks>,
     pub rows: Option<&'a mut dyn Sink>,
 }
 
 impl Extras<'_> {
-    /// Whether anything is in it.
-    pub fn is_asked_for(&self) -> bool {
+    /// Whether any of them is requested.
+    pub fn is_requested(&self) -> bool {
         !self.streams.is_empty()
             || self.windows.is_some()
             || self.disks.is_some()

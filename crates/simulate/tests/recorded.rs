@@ -13,7 +13,7 @@ use diskarm_core::wrap::{Affected, BadBlocks, FaultPlan, Faults, Recorder, Recor
 use diskarm_simulate::{Model, records};
 use diskarm_trace::Writer;
 
-/// Looks at nothing.
+/// An observer that does nothing.
 struct Nobody;
 
 impl Observer for Nobody {
@@ -22,7 +22,7 @@ impl Observer for Nobody {
     fn completed(&mut self, _: &Completion) {}
 }
 
-/// A recording of `requests`, one each 30 ms, to the drive of `model`, on which block 900 is bad.
+/// A recording of `requests`, one every 30 ms, to the drive of `model`, on which block 900 is bad.
 fn recorded(model: &Model, requests: &[Request]) -> Recording {
     let drive = Drive::with_layout(&model.spec, model.layout.clone(), Angle::ZERO);
     let plan = FaultPlan {
@@ -65,7 +65,7 @@ fn a_recording_is_written_and_read_as_a_trace() {
     writer.finish().expect("memory");
     let trace = diskarm_trace::read(Cursor::new(bytes), "memory", Some("msr")).expect("a trace");
     let rows: Vec<_> = trace.map(|row| row.expect("a sound row")).collect();
-    // The flush and the failed read are in no trace. The format's unit is 100 ns.
+    // The trace has neither the flush nor the failed read. The format's unit is 100 ns.
     for (row, number) in rows.iter().zip([0, 3]) {
         let passed = recording.passed()[number];
         let request = passed.request;

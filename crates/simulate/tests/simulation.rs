@@ -8,7 +8,9 @@ use diskarm_core::device::Completion;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::{Lbn, Span};
 use diskarm_core::workload::replication_seeds;
-use diskarm_simulate::{Drawn, Error, Input, Issue, Model, Run, Simulation, Sink, Traced, keep_on};
+use diskarm_simulate::{
+    Error, Generated, Input, Issue, Model, Run, Simulation, Sink, Traced, keep_on,
+};
 
 const OPEN: &str = "poisson(rate=60/s) uniform size=8KiB reads=67%";
 
@@ -16,11 +18,11 @@ fn model() -> Model {
     Model::find("hp-c2247").expect("a drive of the catalogue")
 }
 
-fn drawn(model: &Model, workload: &str, requests: u64) -> Drawn {
+fn generated(model: &Model, workload: &str, requests: u64) -> Generated {
     let workload = model.workload(workload).expect("a sound workload");
-    Drawn {
+    Generated {
         requests: Some(requests),
-        ..Drawn::new(workload)
+        ..Generated::new(workload)
     }
 }
 
@@ -28,7 +30,7 @@ fn policy(text: &str) -> PolicyConfig {
     text.parse().expect("a policy")
 }
 
-/// The figures that tell runs apart.
+/// The figures that distinguish runs.
 fn figures(run: &Run) -> (u64, Option<f64>, Option<f64>) {
     let mean = run.report.all().responses().figures().map(|f| f.mean_ms);
     (
@@ -38,7 +40,7 @@ fn figures(run: &Run) -> (u64, Option<f64>, Option<f64>) {
     )
 }
 
-/// A file of this process's own among the temporary ones.
+/// A temporary file that no other process uses.
 fn file_of(name: &str, text: &str) -> String {
     let name = format!("diskarm-simulate-{}-{name}", std::process::id());
     let path = std::env::temp_dir().join(name);
@@ -48,7 +50,7 @@ fn file_of(name: &str, text: &str) -> String {
         .expect("a name in UTF-8")
 }
 
-/// Keeps what it is handed.
+/// Collects completions.
 #[derive(Default)]
 struct Kept(Vec<(u16, Lbn, Completion)>);
 
@@ -62,7 +64,7 @@ impl Sink for Kept {
 #[test]
 fn looks_come_at_the_first_completion_and_at_least_every_1024() {
     let (model, sptf) = (model(), policy("sptf"));
-    let input = Input::Drawn(drawn(&model, OPEN, 20_000));
+    let input = Input::Generated(generated(&model, OPEN, 20_000));
     let seen = Mutex::new(Vec::new());
     let look = |done| {
         seen.lock().expect("no panic").push(done);
@@ -82,7 +84,7 @@ fn looks_come_at_the_first_completion_and_at_least_every_1024() {
     assert!(20_000 - seen[seen.len() - 1] < 1024);
 }
 
-/// A run that is stopped has seen what the first part of the whole run saw.
+/// A stopped run is identical to the first part of the whole run.
 #[test]
 fn a_run_that_is_stopped_is_the_first_part_of_the_whole() {
     let (model, sptf) = (model(), policy("sptf"));
@@ -91,7 +93,7 @@ fn a_run_that_is_stopped_is_the_first_part_of_the_whole() {
         "closed(clients=20) uniform",
         "poisson(rate=20/s) + closed(clients=2)",
     ] {
-        let input = Input::Drawn(drawn(&model, workload, 5_000));
+        let input = Input::Generated(generated(&model, workload, 5_000));
         let simulation = Simulation::new(&model, &sptf, &input);
         let (mut whole, mut part) = (Kept::default(), Kept::default());
         let run = simulation.run(&keep_on, Some(&mut whole));
@@ -111,12 +113,12 @@ fn a_run_that_is_stopped_is_the_first_part_of_the_whole() {
 #[test]
 fn a_replication_is_the_run_with_its_seed() {
     let (model, sptf) = (model(), policy("sptf"));
-    let several = Drawn {
+    let several = Generated {
         seed: 7,
         replications: Some(4),
-        ..drawn(&model, OPEN, 2_000)
+        ..generated(&model, OPEN, 2_000)
     };
-    let input = Input::Drawn(several.clone());
+    let input = Input::Generated(several.clone());
     let finished = AtomicU64::new(0);
     let runs = Simulation::new(&model, &sptf, &input)
         .replications(&keep_on, |done| {
@@ -126,7 +128,7 @@ fn a_replication_is_the_run_with_its_seed() {
     assert_eq!(finished.into_inner(), 4);
     for (run, seed) in runs.iter().zip(replication_seeds(7)) {
         assert_eq!(run.seed, Some(seed));
-        let input = Input::Drawn(Drawn {
+        let input = Input::Generated(Generated {
             seed,
             replications: None,
             ..several.clone()
@@ -142,7 +144,7 @@ fn a_replication_is_the_run_with_its_seed() {
 #[test]
 fn a_run_whose_queue_grows_beyond_the_most_ends_as_saturated() {
     let (model, fcfs) = (model(), policy("fcfs"));
-    let input = Input::Drawn(drawn(&model, "poisson(rate=600/s) uniform", 1_000_000));
+    let input = Input::Generated(generated(&model, "poisson(rate=600/s) uniform", 1_000_000));
     let simulation = Simulation {
         max_waiting: Some(2_000),
         ..Simulation::new(&model, &fcfs, &input)
@@ -158,9 +160,9 @@ fn a_run_whose_queue_grows_beyond_the_most_ends_as_saturated() {
         (end / expected - 1.0).abs() < 0.1,
         "{end} s, not {expected}"
     );
-    // The same rate under a bound that is not reached, and clients that wait for their requests.
+    // The same rate with a bound that is not reached, and clients that wait for their requests.
     for (workload, most) in [("poisson(rate=20/s)", 500), ("closed(clients=50)", 10)] {
-        let input = Input::Drawn(drawn(&model, workload, 3_000));
+        let input = Input::Generated(generated(&model, workload, 3_000));
         let simulation = Simulation {
             max_waiting: Some(most),
             ..Simulation::new(&model, &fcfs, &input)
@@ -202,7 +204,7 @@ fn a_trace_is_replayed_and_cut_off_like_any_other_load() {
         (replayed.origins.len(), replayed.files[0].format),
         (2, "spc")
     );
-    // Cut off within the warm-up, a run says so rather than complain of the warm-up.
+    // A run that is cut off within the warm-up reports that, not an error about the warm-up.
     let cut = Simulation {
         max_waiting: Some(100),
         warm_up: 2_900,
@@ -217,7 +219,7 @@ fn a_trace_is_replayed_and_cut_off_like_any_other_load() {
     };
     let stopped = cut.run(&|_| ControlFlow::Break(()), None).expect("sound");
     assert!(stopped.is_stopped);
-    // With so many outstanding, those that wait are no backlog.
+    // With a fixed number outstanding, waiting requests are not a backlog.
     let closed = Input::Traced(Traced {
         issue: Issue::Outstanding {
             clients: 500,
@@ -279,7 +281,7 @@ fn errors_tell_file_line_and_field() {
     let _ = std::fs::remove_file(file);
 }
 
-/// A trace of which nothing succeeds has a report, and a warm-up is no reason to refuse it.
+/// A trace in which no request succeeds has a report, even with a warm-up.
 #[test]
 fn a_trace_that_fails_is_reported() {
     let model = Model::assemble("faults(outage=\"0s to 1000s\", drive=hp-c2247)");

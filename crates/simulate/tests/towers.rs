@@ -4,18 +4,18 @@ use diskarm_core::report::Report;
 use diskarm_core::request::Op;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::Span;
-use diskarm_simulate::{Drawn, Error, Input, Model, Run, Simulation, keep_on};
+use diskarm_simulate::{Error, Generated, Input, Model, Run, Simulation, keep_on};
 
 const OPEN: &str = "poisson(rate=60/s) uniform size=8KiB reads=67%";
 const CLOSED: &str = "closed(clients=16) uniform size=8KiB reads=67%";
 
 fn simulated(drive: &str, policy: &str, workload: &str) -> Result<Run, Error> {
     let model = Model::assemble(drive)?;
-    let drawn = Drawn {
+    let generated = Generated {
         requests: Some(5_000),
-        ..Drawn::new(model.workload(workload)?)
+        ..Generated::new(model.workload(workload)?)
     };
-    let input = Input::Drawn(drawn);
+    let input = Input::Generated(generated);
     let policy: PolicyConfig = policy.parse()?;
     Simulation::new(&model, &policy, &input).run(&keep_on, None)
 }
@@ -97,7 +97,7 @@ fn a_throttle_passes_its_rate_to_the_nanosecond() {
 
 #[test]
 fn each_recalibration_takes_its_time() {
-    // One client: while the drive recalibrates nothing else happens, so the run lasts longer by
+    // One client: while the drive recalibrates nothing else happens, and the run is longer by
     // the recalibrations in it.
     let alone = "closed(clients=1) uniform size=8KiB reads=67%";
     let plain = run("hp-c2247", "fcfs", alone).report;
@@ -107,7 +107,7 @@ fn each_recalibration_takes_its_time() {
     assert!(count > 10);
     let added = Span::from_ms(250.0) * count as u64;
     assert_eq!(faulty.elapsed(), plain.elapsed() + added);
-    // Of a single client the responses are all the time there is.
+    // With a single client, responses account for all of the time.
     let mean = |report: &Report| report.all().mean_breakdown().map(|mean| mean.total());
     let (slow, fast) = (mean(&faulty), mean(&plain));
     let difference = slow.expect("requests") - fast.expect("requests");
@@ -156,9 +156,9 @@ fn failed_requests_are_in_no_figure_of_streams_and_windows() {
     let workload = model.workload("poisson(rate=30/s) uniform size=8KiB");
     let mut workload = workload.expect("a workload");
     workload.streams.push(workload.streams[0].clone());
-    let input = Input::Drawn(Drawn {
+    let input = Input::Generated(Generated {
         requests: Some(1_000),
-        ..Drawn::new(workload)
+        ..Generated::new(workload)
     });
     let fcfs = PolicyConfig::default();
     let simulation = Simulation {

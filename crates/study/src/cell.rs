@@ -63,7 +63,8 @@ pub struct Inputs {
 #[serde(rename_all = "snake_case")]
 pub enum CellInput {
     /// A workload.
-    Drawn {
+    #[serde(rename = "drawn")]
+    Generated {
         /// The workload, as for `--workload`.
         workload: String,
         /// The number of requests in a run.
@@ -120,9 +121,9 @@ impl Reader<'_> {
             names: &names,
         };
         filled.one_of_both()?;
-        let drawn = self.keys.contains_key("workload");
-        let source = match drawn {
-            true => CellInput::Drawn {
+        let generated = self.keys.contains_key("workload");
+        let source = match generated {
+            true => CellInput::Generated {
                 workload: filled.text("workload")?,
                 requests: filled.count("requests", 1, None)?,
             },
@@ -132,13 +133,13 @@ impl Reader<'_> {
             },
         };
         let warm_up = filled.count("warm_up", 0, Some(0))?;
-        if let CellInput::Drawn { requests, .. } = source
+        if let CellInput::Generated { requests, .. } = source
             && warm_up >= requests
         {
             let expected = format!("less than the {requests} requests");
             return Err(filled.at("warm_up").error(warm_up.to_string(), expected));
         }
-        let max_waiting = match (drawn, self.keys.contains_key("max_waiting")) {
+        let max_waiting = match (generated, self.keys.contains_key("max_waiting")) {
             (false, false) => None,
             _ => Some(filled.count("max_waiting", 1, Some(MAX_WAITING))?),
         };
@@ -153,7 +154,7 @@ impl Reader<'_> {
                 max_waiting,
                 measure: filled.measure()?,
             },
-            replications: filled.replications(drawn)?,
+            replications: filled.replications(generated)?,
         })
     }
 }
@@ -284,7 +285,7 @@ impl Filled<'_> {
         }
     }
 
-    fn replications(&self, drawn: bool) -> Result<Replications, InputError> {
+    fn replications(&self, generated: bool) -> Result<Replications, InputError> {
         let count = |key, default| {
             let count = self.count(key, 1, default)?;
             let wrong = |_| {
@@ -297,7 +298,7 @@ impl Filled<'_> {
                 .ok_or(())
                 .map_err(wrong)
         };
-        if !drawn {
+        if !generated {
             // Nothing about a trace is random.
             return Ok(Replications {
                 seed: 0,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::Span;
 use diskarm_rewrite::{Edit, Value, rewrite};
-use diskarm_simulate::{Drawn, Fitting, Input, Issue, Model, Simulation, Traced};
+use diskarm_simulate::{Fitting, Generated, Input, Issue, Model, Simulation, Traced};
 use diskarm_trace::adapt::{Factor, parse_instant};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -48,15 +48,15 @@ impl Job {
         let policy: PolicyConfig =
             PolicyConfig::parse(&inputs.policy, "cell.policy").map_err(|e| e.to_string())?;
         let (input, trace) = match &inputs.source {
-            CellInput::Drawn { workload, requests } => {
+            CellInput::Generated { workload, requests } => {
                 let workload = model.workload(workload);
                 let workload = workload.map_err(|error| error.calling("cell.workload"));
                 let workload = workload.map_err(|error| error.to_string())?;
-                let drawn = Drawn {
+                let generated = Generated {
                     requests: Some(*requests),
-                    ..Drawn::new(workload)
+                    ..Generated::new(workload)
                 };
-                (Input::Drawn(drawn), None)
+                (Input::Generated(generated), None)
             }
             CellInput::Traced { trace, changes } => {
                 let digest = shared.trace(trace)?;
@@ -88,9 +88,9 @@ impl Job {
     /// What is wrong with it, in a line.
     pub(crate) fn measure(&self, seed: u64, stop: Stop<'_>) -> Result<Figures, String> {
         let input = match &self.input {
-            Input::Drawn(drawn) => Cow::Owned(Input::Drawn(Drawn {
+            Input::Generated(generated) => Cow::Owned(Input::Generated(Generated {
                 seed,
-                ..drawn.clone()
+                ..generated.clone()
             })),
             traced => Cow::Borrowed(traced),
         };
@@ -121,7 +121,7 @@ impl Job {
         #[derive(Serialize)]
         enum Requests<'a> {
             /// The parsed workload, so that its meaning counts and its spelling does not.
-            Drawn(String, u64),
+            Generated(String, u64),
             Traced(&'a str, &'a BTreeMap<String, String>),
         }
         let Inputs {
@@ -134,13 +134,14 @@ impl Job {
             measure,
         } = &self.inputs;
         let requests = match (&self.input, source) {
-            (Input::Drawn(drawn), _) => {
-                Requests::Drawn(format!("{:?}", drawn.workload), drawn.requests_count())
-            }
+            (Input::Generated(generated), _) => Requests::Generated(
+                format!("{:?}", generated.workload),
+                generated.requests_count(),
+            ),
             (Input::Traced(_), CellInput::Traced { trace, changes }) => {
                 Requests::Traced(self.trace.as_deref().unwrap_or(trace), changes)
             }
-            (Input::Traced(_), CellInput::Drawn { .. }) => unreachable!("made of its source"),
+            (Input::Traced(_), CellInput::Generated { .. }) => unreachable!("made of its source"),
         };
         let identity = Identity {
             specification: &self.model.text,
@@ -255,13 +256,13 @@ fn change(traced: &mut Traced, key: &str, text: &str) -> Result<(), &'static str
     match key {
         "faster" => {
             let factor = Factor::parse(text).ok_or("a factor such as 0.25 or 2")?;
-            traced.part.faster = Some(factor);
+            traced.selection.faster = Some(factor);
         }
-        "from" => traced.part.from = Some(parse_instant(text).ok_or(time)?),
-        "until" => traced.part.until = Some(parse_instant(text).ok_or(time)?),
+        "from" => traced.selection.from = Some(parse_instant(text).ok_or(time)?),
+        "until" => traced.selection.until = Some(parse_instant(text).ok_or(time)?),
         "device" => {
             let device = text.parse().map_err(|_| "the number of a device")?;
-            traced.part.devices = vec![device];
+            traced.selection.devices = vec![device];
         }
         "outstanding" => {
             let clients = text.parse().ok().filter(|clients| *clients > 0);

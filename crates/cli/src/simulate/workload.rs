@@ -4,7 +4,7 @@ use diskarm_core::units::Span;
 use diskarm_core::workload::arrivals::{Closed, Deterministic, Poisson};
 use diskarm_core::workload::{Arrivals, Disk, Pauses, Sizes, Stream, Workload, sizes};
 use diskarm_results::simulated::{FlagArrivals, Given};
-use diskarm_simulate::{Drawn, Error, Model, size};
+use diskarm_simulate::{Error, Generated, Model, size};
 
 use super::args::Setting;
 
@@ -19,18 +19,18 @@ const SIZE: &str = "8 KiB";
 ///
 /// # Errors
 /// A workload that is wrong, or that the drive has no room for.
-pub fn drawn(setting: &Setting, model: &Model) -> Result<(Drawn, Given), Error> {
+pub fn generated(setting: &Setting, model: &Model) -> Result<(Generated, Given), Error> {
     let (workload, given) = match &setting.workload {
         Some(text) => (model.workload(text)?, Given::of(text)),
         None => of_flags(setting, model.disk())?,
     };
-    let drawn = Drawn {
+    let generated = Generated {
         workload,
         requests: setting.requests,
         seed: setting.seed,
         replications: setting.replications,
     };
-    Ok((drawn, given))
+    Ok((generated, given))
 }
 
 /// The one stream that the flags describe.

@@ -113,8 +113,8 @@ impl Adapt {
 }
 
 impl Part {
-    pub fn meant(&self) -> diskarm_simulate::Part {
-        diskarm_simulate::Part {
+    pub fn meant(&self) -> diskarm_simulate::TraceSelection {
+        diskarm_simulate::TraceSelection {
             devices: self.device.clone(),
             from: self.from,
             until: self.until,

@@ -3,23 +3,23 @@
 use std::path::Path;
 
 use diskarm_core::units::{Bytes, SectorCount, Span};
-use diskarm_simulate::{Drawn, Issue, Origin, Replayed};
+use diskarm_simulate::{Generated, Issue, Origin, Replayed};
 use serde::Serialize;
 
-/// How a workload was given.
+/// How the user specified a workload.
 pub enum Given {
-    /// By the flags behind `--random`.
+    /// With `--random` and the flags that go with it.
     Flags {
         /// Size of a request.
         sectors: SectorCount,
         /// The fraction of reads.
         read_share: f64,
-        /// When they arrive.
+        /// The arrivals.
         arrivals: FlagArrivals,
     },
-    /// As the text of `--workload`.
+    /// As an expression after `--workload`.
     Text(String),
-    /// In the file of this name.
+    /// As the name of a file.
     File(String),
 }
 
@@ -32,12 +32,12 @@ impl Given {
     }
 }
 
-/// Arrivals as given by flags.
+/// Arrivals as specified by flags.
 #[derive(Clone, Copy)]
 pub enum FlagArrivals {
     /// Open.
     Poisson {
-        /// The mean time between two.
+        /// The mean time between two arrivals.
         mean: Span,
     },
     /// Closed.
@@ -57,25 +57,25 @@ pub enum Workload {
     Random {
         /// Requests, warm-up included.
         requests: u64,
-        /// Completions that are left out.
+        /// Completions left out of the results.
         warmup_requests: u64,
         /// Size of a request.
         size_bytes: u64,
         /// The fraction of reads.
         reads: f64,
-        /// When they arrive.
+        /// The arrivals.
         #[serde(flatten)]
         arrivals: ArrivalsInput,
     },
     /// A workload expression, or a workload in a file.
     Written {
-        /// The expression; `null` where it is in a file.
+        /// The expression; `null` if it is in a file.
         text: Option<String>,
-        /// The file; `null` where there is none.
+        /// The file; `null` if there is none.
         file: Option<String>,
         /// Requests, warm-up included.
         requests: u64,
-        /// Completions that are left out.
+        /// Completions left out of the results.
         warmup_requests: u64,
     },
     /// A replay.
@@ -86,23 +86,23 @@ pub enum Workload {
         device: Option<u32>,
         /// `traced`, `closed` or `outstanding`.
         arrivals: &'static str,
-        /// `null` where the trace tells when requests come, like the next.
+        /// This and the next are `null` if requests arrive as in the trace.
         outstanding: Option<usize>,
         /// The pause after each completion.
         think_ms: Option<f64>,
-        /// Completions that are left out.
+        /// Completions left out of the results.
         warmup_requests: u64,
     },
 }
 
-/// A trace that is replayed.
+/// A replayed trace.
 #[derive(Serialize)]
 pub struct File {
     file: String,
     format: &'static str,
 }
 
-/// When random requests come.
+/// The arrivals of random requests.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase", tag = "arrivals")]
 pub enum ArrivalsInput {
@@ -127,9 +127,9 @@ impl ArrivalsInput {
 }
 
 impl Workload {
-    /// Of requests that are drawn.
-    pub fn of_drawn(drawn: &Drawn, given: &Given, sector: Bytes, warmup: u64) -> Self {
-        let requests = drawn.requests_count();
+    /// The description of generated requests.
+    pub fn of_generated(generated: &Generated, given: &Given, sector: Bytes, warmup: u64) -> Self {
+        let requests = generated.requests_count();
         let (text, file) = match given {
             Given::Flags {
                 sectors,
@@ -155,7 +155,7 @@ impl Workload {
         }
     }
 
-    /// Of a trace that was replayed so.
+    /// The description of a replay.
     pub fn of_trace(replayed: &Replayed, warmup: u64) -> Self {
         let files = replayed.files.iter().map(|traced| File {
             file: traced.file.clone(),
@@ -181,7 +181,7 @@ impl Workload {
         }
     }
 
-    /// For people.
+    /// The description as a sentence.
     pub fn sentence(&self) -> String {
         match self {
             Self::Random {
@@ -234,7 +234,7 @@ impl Workload {
         }
     }
 
-    /// Completions that were left out.
+    /// Completions left out of the results.
     pub fn warmup_requests(&self) -> u64 {
         match *self {
             Self::Random {

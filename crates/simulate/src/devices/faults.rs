@@ -62,11 +62,11 @@ const OUTAGE: &str = "two times of the run, such as \"10s to 12s\"";
 #[derive(Debug)]
 struct Planned {
     plan: FaultPlan,
-    /// Of the drive at the bottom.
+    /// The revolution time of the drive at the bottom.
     revolution: Span,
 }
 
-/// What `medium` and `recovered` give.
+/// The values of `medium` and `recovered`.
 enum Errors {
     Blocks(BadBlocks),
     Random(RandomErrors),
@@ -87,7 +87,7 @@ fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
         recalibration: args.maybe("recalibrate", RECALIBRATE, recalibration)?,
         outages,
     };
-    // Outages may overlap; what else could be wrong has been read.
+    // Outages may overlap; everything else was checked when it was read.
     plan.check()
         .map_err(|error| error.named(&args.field("outage")))?;
     let revolution = Span::from_ns(args.context.spec.mechanics.period_ns as i64);
@@ -104,7 +104,7 @@ impl Front for Planned {
     }
 }
 
-/// The errors that `key` gives, with at least `min_retries` each.
+/// The errors listed under `key`, with at least `min_retries` each.
 fn errors(
     args: &mut Args<'_, &Model>,
     key: &'static str,

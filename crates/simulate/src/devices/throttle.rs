@@ -48,7 +48,7 @@ fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
             format!("{RATE}, or bytes"),
         ));
     }
-    // A few bytes per second are too few; what else could be wrong has been read.
+    // A rate of a few bytes per second is too low; everything else was checked when it was read.
     limits
         .check()
         .map_err(|error| error.named(&args.field("bytes")))?;

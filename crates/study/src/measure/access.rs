@@ -10,7 +10,7 @@ use diskarm_core::sched::{Estimate, Outlook};
 use diskarm_core::units::{Angle, Span};
 use diskarm_simulate::Simulation;
 
-use super::alone::{Placed, drawn};
+use super::alone::{Placed, generated};
 use super::{Figures, MeasureInfo, Stop};
 
 /// The column of the angle with this number, this many 48ths of a revolution after the head.
@@ -71,15 +71,20 @@ pub(super) const INFO: MeasureInfo = MeasureInfo {
 const ANGLES: usize = 24;
 
 pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures, String> {
-    let drawn = drawn(simulation)?;
+    let generated = generated(simulation)?;
     let disk = simulation.model.disk();
-    let Placed { drive, now, rest } = Placed::after(1, simulation.model, drawn)?;
-    let targets = match drawn.workload.requests(disk, drawn.seed).skip(1).last() {
+    let Placed { drive, now, rest } = Placed::after(1, simulation.model, generated)?;
+    let targets = match generated
+        .workload
+        .requests(disk, generated.seed)
+        .skip(1)
+        .last()
+    {
         Some((_, requests)) => requests,
         None => rest,
     };
     let outlook = drive.outlook(now);
-    let count = drawn.requests_count();
+    let count = generated.requests_count();
     let (mut positioning, mut seek) = (Span::ZERO, Span::ZERO);
     let revolution = drive.shape().revolution;
     let mut within = [0_u64; 2];

@@ -5,7 +5,7 @@ use diskarm_core::drive::Drive;
 use diskarm_core::request::Request;
 use diskarm_core::units::{Angle, Instant};
 use diskarm_core::workload::Requests;
-use diskarm_simulate::{Drawn, Input, Model, Simulation};
+use diskarm_simulate::{Generated, Input, Model, Simulation};
 
 /// A drive that has just served the first request of a workload's first stream, or the first few.
 pub(super) struct Placed {
@@ -18,13 +18,13 @@ pub(super) struct Placed {
 
 impl Placed {
     /// After the first `served` requests of the first stream, one at a time.
-    pub(super) fn after(served: u64, model: &Model, drawn: &Drawn) -> Result<Self, String> {
-        let first = &drawn.workload.streams[0];
+    pub(super) fn after(served: u64, model: &Model, generated: &Generated) -> Result<Self, String> {
+        let first = &generated.workload.streams[0];
         let model = model
             .alone("cell.drive")
             .map_err(|error| error.to_string())?;
         let mut drive = Drive::with_layout(&model.spec, model.layout.clone(), Angle::ZERO);
-        let mut rest = first.requests(model.disk(), drawn.seed);
+        let mut rest = first.requests(model.disk(), generated.seed);
         let mut now = Instant::START;
         for _ in 0..served {
             now = serve(&mut drive, now, rest.next_request())?;
@@ -34,9 +34,9 @@ impl Placed {
 }
 
 /// The generated requests of a simulation; these measures take no traces.
-pub(super) fn drawn<'a>(simulation: &Simulation<'a>) -> Result<&'a Drawn, String> {
+pub(super) fn generated<'a>(simulation: &Simulation<'a>) -> Result<&'a Generated, String> {
     match simulation.input {
-        Input::Drawn(drawn) => Ok(drawn),
+        Input::Generated(generated) => Ok(generated),
         Input::Traced(_) => Err("cell.trace: found a trace, expected a workload".to_owned()),
     }
 }

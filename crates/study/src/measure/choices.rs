@@ -1,5 +1,5 @@
-//! Whether the request that a policy chooses has the least seek of all that wait, the least
-//! rotational wait, both or neither (liu05, section 5.3.3, figure 5.4).
+//! Whether the request that a policy chooses has the shortest seek of all waiting requests, the
+//! shortest rotational wait, both or neither (liu05, section 5.3.3, figure 5.4).
 //!
 //! A request that arrives when no other waits is a decision too, and has both. Among equals, such
 //! as requests on one cylinder, each has the least.

@@ -7,7 +7,7 @@
 use diskarm_core::sched::Pending;
 use diskarm_simulate::Simulation;
 
-use super::alone::{Placed, drawn, serve};
+use super::alone::{Placed, generated, serve};
 use super::{Figures, MeasureInfo, Stop};
 
 pub(super) const INFO: MeasureInfo = MeasureInfo {
@@ -23,8 +23,8 @@ pub(super) const INFO: MeasureInfo = MeasureInfo {
 };
 
 pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures, String> {
-    let drawn = drawn(simulation)?;
-    let streams = drawn.workload.streams.len();
+    let generated = generated(simulation)?;
+    let streams = generated.workload.streams.len();
     if streams != 1 {
         let expected = "one, as all requests wait at once";
         return Err(format!(
@@ -36,9 +36,9 @@ pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures
         mut drive,
         now: begin,
         rest,
-    } = Placed::after(warm_up, simulation.model, drawn)?;
+    } = Placed::after(warm_up, simulation.model, generated)?;
     let mut policy = simulation.policy.policy(&drive);
-    let count = drawn.requests_count() - warm_up;
+    let count = generated.requests_count() - warm_up;
     for request in rest.take(count as usize) {
         let arrived = begin;
         policy.add(Pending { request, arrived }, &drive);

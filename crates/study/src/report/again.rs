@@ -80,7 +80,7 @@ impl Inputs {
             rows.push(row("Traces", digests(&self.traces)));
         }
         // Nothing about a trace is random.
-        let has_workload = |cell: &Cell| matches!(cell.inputs.source, CellInput::Drawn { .. });
+        let has_workload = |cell: &Cell| matches!(cell.inputs.source, CellInput::Generated { .. });
         if study.cells.iter().any(has_workload) {
             rows.push(row("Seeds of the replications", code(&seeds.join(" "))));
         }
