@@ -11,16 +11,16 @@ use serde::Serialize;
 
 use crate::prose;
 
-/// The names of what is fitted to what.
+/// The names in a calibration: the drive, the trace, the output and the rows.
 #[derive(Clone, Copy)]
 pub struct FitNames<'a> {
     /// The drive to start from.
     pub drive: &'a str,
     /// The trace.
     pub trace: &'a str,
-    /// The file, or the name, of what is fitted.
+    /// The name or the file of the fitted drive.
     pub output: &'a str,
-    /// The rows that it is fitted to.
+    /// The rows to which it is fitted.
     pub rows: Rows,
 }
 
@@ -33,9 +33,9 @@ struct Printed<'a> {
     /// `unbroken` or `nominal`.
     clock: &'static str,
     phase_concentration: f64,
-    /// `null` where the clock is nominal, like the next two.
+    /// This and the next two are `null` if the clock is nominal.
     period_ns: Option<f64>,
-    /// Of a revolution, when the first request was issued.
+    /// The fraction of a revolution at which the first request was issued.
     phase: Option<f64>,
     clock_breaks: Option<u64>,
     explained_fraction: f64,
@@ -108,7 +108,7 @@ pub fn json<'a>(
     }
 }
 
-/// The same for people, at most 80 columns.
+/// The same as readable text, at most 80 columns wide.
 pub fn text(names: FitNames<'_>, rows: usize, fitted: &Calibration) -> String {
     let mut text = format!(
         "{} fitted to {rows} rows of {}\n\n",
@@ -183,7 +183,7 @@ fn clock(text: &mut String, fitted: &Calibration) {
     };
 }
 
-/// The error that nothing was fitted to `trace`.
+/// The error that nothing could be fitted to `trace`.
 pub fn error(unfit: Unfit, trace: &str, drive: &str) -> Error {
     match unfit {
         Unfit::TooShort { rows, numbers } => {
@@ -231,19 +231,19 @@ pub fn warnings(fitted: &Calibration, rows: usize, trace: &str) -> Vec<String> {
     warnings
 }
 
-/// Fewer rows than this for each number make a poor fit.
+/// With fewer rows than this per fitted number, the fit is poor.
 const ROWS_A_NUMBER: usize = 10;
 
-/// Below this share of explained requests, the drive may be another one.
+/// Below this share of explained requests, the trace may come from another drive.
 const WELL_EXPLAINED: f64 = 0.8;
 
-/// What the summary of a fitted drive ends with.
+/// The end of a fitted drive's summary.
 const FITTED: &str = "; fitted to a trace";
 
 /// The fitted drive.
 ///
 /// # Errors
-/// The base cannot be read again; or the fitted text is wrong, which is a bug.
+/// If the base cannot be read again, or if the fitted text is invalid, which is a bug.
 pub fn model(
     drive: &Model,
     fitted: &Calibration,
@@ -272,7 +272,7 @@ pub fn model(
             format!("a specification to change ({error})"),
         )
     })?;
-    // Only what can be read again is written.
+    // Parsing it checks that the output can be read again.
     Model::read(text, names.output)
 }
 
@@ -290,18 +290,18 @@ fn made_from(names: FitNames<'_>, rows: usize) -> String {
 
 /// A specification that was fitted to a trace.
 pub struct Calibrated {
-    /// As `diskarm calibrate --json`.
+    /// The output of `diskarm calibrate --json`.
     pub figures: serde_json::Value,
-    /// It, under its new name.
+    /// The fitted drive, under its new name.
     pub model: Model,
-    /// What to know before it is trusted, one line each.
+    /// Reasons to distrust it, one line each.
     pub warnings: Vec<String>,
 }
 
-/// As `diskarm calibrate`: `model` fitted to `rows` of the trace in `file`, under a new `name`.
+/// Fits `model` to `rows` of the trace in `file`, under a new `name`, as `diskarm calibrate` does.
 ///
 /// # Errors
-/// What is wrong with the trace; one that tells nothing of the drive.
+/// If the trace is invalid, or says nothing about the drive.
 pub fn calibrated(
     model: &Model,
     file: &str,

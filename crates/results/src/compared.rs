@@ -18,17 +18,17 @@ use serde::Serialize;
 pub struct Compared {
     /// The trace.
     pub file: String,
-    /// The distances between the two.
+    /// The distances between measured and simulated response times.
     pub figures: Figures,
     /// Measured response times.
     pub measured: Sorted,
-    /// Simulated ones, from angle zero.
+    /// Simulated response times, with the platter initially at angle zero.
     pub simulated: Sorted,
-    /// What is doubtful about the trace.
+    /// Doubts about the trace.
     pub notes: Vec<String>,
 }
 
-/// One trace.
+/// The results of one trace.
 #[derive(Serialize)]
 struct File<'a> {
     drive: &'a str,
@@ -64,7 +64,7 @@ struct Tables {
     by_distance: Vec<Class>,
 }
 
-/// A row of a table of residuals; only what tells its class is there.
+/// A row of a table of residuals; only the fields that identify its class are present.
 #[derive(Serialize)]
 struct Class {
     op: &'static str,
@@ -85,12 +85,12 @@ enum What {
     },
     Size {
         from_sectors: u64,
-        /// `null` without limit.
+        /// `null` if there is no limit.
         end_sectors: Option<u64>,
     },
     Distance {
         from_cylinders: u32,
-        /// `null` without limit.
+        /// `null` if there is no limit.
         end_cylinders: Option<u32>,
     },
 }
@@ -204,7 +204,7 @@ fn outcome_name(outcome: Outcome) -> &'static str {
 /// Replays `rows` of the trace in `file`; `progress` is called with the number of replays done.
 ///
 /// # Errors
-/// What is wrong with the trace.
+/// If the trace is invalid.
 pub fn compare(
     drive: &Model,
     file: &str,

@@ -19,7 +19,7 @@ fn total_ms(seek: &SeekTimes, op: Op, distance: u32) -> f64 {
     (arm + settle).as_ms()
 }
 
-/// The page for people.
+/// The human-readable page.
 pub fn page(spec: &Spec) -> String {
     let seek = &SeekTimes::new(&spec.mechanics, spec.geometry.cylinders);
     let mut text = format!("{}\n{}", spec.name, prose::wrapped(&spec.summary, 0));
@@ -48,7 +48,7 @@ pub fn page(spec: &Spec) -> String {
     text
 }
 
-/// A point of the seek curve.
+/// A point on the seek curve.
 #[derive(Serialize)]
 struct Point {
     distance_cylinders: u32,
@@ -56,7 +56,7 @@ struct Point {
     write_ms: f64,
 }
 
-/// The shortest seeks, which follow no curve, and then steps of a hundredth of the stroke.
+/// The shortest seeks, which do not follow a curve, then steps of a hundredth of the stroke.
 fn points(spec: &Spec, seek: &SeekTimes) -> Vec<Point> {
     const SHORTEST: u32 = 16;
     const STEPS: u32 = 100;

@@ -13,30 +13,30 @@ use serde::Serialize;
 
 use crate::compared::op_name;
 
-/// One trace that a drive's model has followed.
+/// A trace that the model of a drive has followed.
 pub struct Judgement {
     /// The trace.
     pub file: String,
     /// Its requests with their predictions.
     pub locked: Locked,
-    /// The rows that are judged.
+    /// The rows whose predictions are judged.
     pub range: Range<usize>,
-    /// How good the predictions are.
+    /// The quality of the predictions.
     pub figures: LockedFigures,
-    /// What is doubtful about the trace.
+    /// Doubts about the trace.
     pub notes: Vec<String>,
 }
 
-/// One trace.
+/// The results of one trace.
 #[derive(Serialize)]
 struct File<'a> {
     drive: &'a str,
     file: &'a str,
-    /// Rows that were learned from and not judged.
+    /// Rows that the model learned from and that are not judged.
     history: usize,
-    /// Of the requests judged, those predicted without knowing the platter's angle.
+    /// The judged requests that were predicted without knowing the platter's angle.
     unlocked: u64,
-    /// `null`, like `clock`, where no request was timed by the media.
+    /// `null`, like `clock`, if no request was timed by the media.
     phase_concentration: Option<f64>,
     clock: Option<&'static str>,
     #[serde(flatten)]
@@ -61,13 +61,13 @@ struct Side {
 #[derive(Serialize)]
 struct Figures {
     same_revolution_rate: f64,
-    /// `null`, like the next, when no error is under half a revolution.
+    /// This and the next are `null` if no error is below half a revolution.
     median_abs_error_ms: Option<f64>,
     p95_abs_error_ms: Option<f64>,
     within_0_25ms_rate: f64,
 }
 
-/// A row of a table; only what tells its class is there.
+/// A row of a table; only the fields that identify its class are present.
 #[derive(Serialize)]
 struct Class {
     op: &'static str,
@@ -85,7 +85,7 @@ enum What {
     },
     Size {
         from_sectors: u64,
-        /// `null` without limit.
+        /// `null` if there is no limit.
         end_sectors: Option<u64>,
     },
 }
@@ -154,13 +154,13 @@ fn served_name(served: Served) -> &'static str {
     }
 }
 
-/// Follows the trace in `file`, of which `rows` are judged.
+/// Follows the trace in `file` and judges `rows`.
 ///
 /// # Errors
-/// What is wrong with the trace.
+/// If the trace is invalid.
 ///
 /// # Panics
-/// Without rows to judge.
+/// If there are no rows to judge.
 pub fn judge(drive: &Model, file: &str, reading: &Reading, rows: Rows) -> Result<Judgement, Error> {
     let taken = measured::read_with_history(file, reading, rows, drive)?;
     let Taken { rows, range, notes } = taken;
@@ -221,7 +221,7 @@ Sizes in sectors. trivial: the mean response of earlier requests of the same
 type and size. `diskarm validate --help` says more.
 ";
 
-/// What the figures rest on.
+/// The basis of the figures.
 fn about(history: usize, figures: &LockedFigures) -> String {
     let concentration = match (figures.phase_concentration_ratio, clock(figures)) {
         (Some(found), Some(clock)) => format!("phase_concentration {found:.4}: clock {clock}"),

@@ -1,10 +1,10 @@
-//! Prose within the width of a terminal.
+//! Text wrapped to the width of a terminal.
 
 /// Columns of a terminal.
 const COLUMNS: usize = 80;
 
-/// The words of `text` in lines of at most 80 columns (or a longer word), each `indent` columns
-/// from the left. Blank lines part paragraphs.
+/// Wraps `text` at 80 columns (a longer word gets a line of its own) and indents each line by
+/// `indent` columns. Blank lines separate paragraphs.
 pub fn wrapped(text: &str, indent: usize) -> String {
     let margin = " ".repeat(indent);
     let paragraphs: Vec<String> = text
@@ -15,7 +15,7 @@ pub fn wrapped(text: &str, indent: usize) -> String {
     paragraphs.join("\n")
 }
 
-/// The paragraphs of `text`, each in one line, for whoever wraps them by themselves.
+/// Puts each paragraph of `text` on one line, for callers that wrap text themselves.
 pub fn flowing(text: &str) -> String {
     let paragraphs: Vec<String> = text
         .split("\n\n")
@@ -24,10 +24,10 @@ pub fn flowing(text: &str) -> String {
     paragraphs.join("\n\n")
 }
 
-/// A label, and the words of `text` in lines beside it, `indent` columns from the left.
+/// Puts `text` next to a label: wrapped, and indented by `indent` columns.
 pub fn labelled(label: &str, text: &str, indent: usize) -> String {
     let text = wrapped(text, indent);
-    // The margin gives way to the label.
+    // The label replaces the indentation of the first line.
     format!("{label:<indent$}{}", text.trim_start())
 }
 
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn lines_are_as_full_as_they_can_be() {
-        // 2 + 26 times "ab " without the last blank are 79 columns; one of 3 letters makes 80.
+        // 2 + 26 times "ab " without the last blank is 79 columns; a word of 3 letters makes 80.
         let ab = ["ab"; 25].join(" ");
         let full = format!("{ab} abc");
         assert_eq!(full.len() + 2, 80);
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_label_stands_in_the_margin() {
-        // 4 + 12 * 6 - 1 are 75 columns, one more word makes 81.
+        // 4 + 12 * 6 - 1 is 75 columns; another word makes 81.
         let line = ["words"; 12].join(" ");
         let expected = format!("a   {line}\n    words\n");
         assert_eq!(labelled("a", &format!("{line} words"), 4), expected);

@@ -1,4 +1,4 @@
-//! The figures of a simulation as they are printed: JSON, or a table for people.
+//! The figures of a simulation as printed: as JSON, or as a table.
 
 mod disk;
 mod kind;
@@ -23,26 +23,26 @@ use replication::{Ci95, Replication};
 use table::{Table, decimals, known};
 use window::WindowFigures;
 
-/// What is needed to repeat the run, besides the program's version.
+/// Everything needed to repeat the run except the program's version.
 pub struct Inputs {
     /// The drive.
     pub drive: String,
-    /// The policy, as it was written.
+    /// The policy, as the user wrote it.
     pub policy: String,
-    /// The largest merged command; `None` where nothing is merged.
+    /// The largest merged command; `None` if nothing is merged.
     pub merge: Option<SectorCount>,
     /// The requests.
     pub workload: Workload,
-    /// `None` where nothing is random.
+    /// `None` if nothing is random.
     pub seed: Option<u64>,
 }
 
-/// All that `simulate` prints; the names are those of the JSON.
+/// Everything that `simulate` prints; the names are those of the JSON.
 #[derive(Serialize)]
 pub struct Figures {
     drive: String,
     policy: String,
-    /// `null` where nothing is merged.
+    /// `null` if nothing is merged.
     merge_max_sectors: Option<u64>,
     workload: Workload,
     /// `null` for a trace.
@@ -60,13 +60,14 @@ pub struct Figures {
     throughput_per_s: Option<f64>,
     reads: Kind,
     writes: Kind,
-    /// Absent where there were none, like the next two.
+    /// This and the next two are absent if there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     flushes: Option<u64>,
     /// Reads and writes that succeeded after retries.
     #[serde(skip_serializing_if = "Option::is_none")]
     recovered: Option<u64>,
-    /// Requests that did not succeed; they are in no other figure but utilisation and queue.
+    /// Requests that did not succeed. Of the other figures, only utilisation and queue include
+    /// them.
     #[serde(skip_serializing_if = "Option::is_none")]
     failed: Option<u64>,
     /// `null` for one stream.
@@ -75,12 +76,12 @@ pub struct Figures {
     disks: Option<Vec<Disk>>,
     /// `null` without `--window`.
     windows: Option<Vec<WindowFigures>>,
-    /// `null` for one run, like the next.
+    /// This and the next are `null` for one run.
     replications: Option<Vec<Replication>>,
     ci95: Option<Ci95>,
-    /// What is doubtful about a trace, and what was changed of it on request.
+    /// Doubts about a trace, and changes to it that the user requested.
     notes: Vec<String>,
-    /// The latter, which the table shows too; the rest is in warnings.
+    /// Only the changes, which the table shows too; doubts are printed as warnings.
     #[serde(skip)]
     changes: Vec<String>,
 }
@@ -100,7 +101,7 @@ impl Queue {
     }
 }
 
-/// Utilisation and queue; of several disks their mean utilisation, and the sum of what waits.
+/// Utilisation and queue. For several disks: their mean utilisation, and the sum of their queues.
 fn load(runs: &Replications<'_>, disks: &[(Origin, Report)]) -> (Option<f64>, Queue) {
     if disks.is_empty() {
         let queue = Queue {
@@ -124,10 +125,10 @@ fn alike(runs: &[Run], of: impl Fn(&Run) -> Served) -> Alike {
 }
 
 impl Figures {
-    /// The figures of one run or several replications, which took `wall` in all.
+    /// The figures of one run or several replications, which took `wall` in total.
     ///
     /// # Panics
-    /// Without a run.
+    /// If there is no run.
     pub fn new(inputs: Inputs, runs: &[Run], wall: Duration) -> Self {
         let wall_s = wall.as_secs_f64();
         let reports = Replications::new(runs.iter().map(|run| &run.report));
@@ -178,8 +179,8 @@ impl Figures {
         }
     }
 
-    /// What a policy is compared by: mean response and its confidence, squared coefficient of
-    /// variation, 95th percentile and longest, throughput.
+    /// The figures by which policies are compared: mean response and its confidence, squared
+    /// coefficient of variation, 95th percentile, longest response, throughput.
     pub fn cells(&self) -> [String; 6] {
         let r = &self.response_ms;
         [
@@ -197,7 +198,7 @@ impl Figures {
         &self.policy
     }
 
-    /// What several policies have in common.
+    /// The inputs that several policies have in common.
     pub fn heading(&self) -> String {
         let mut t = Table::default();
         t.text("drive", &self.drive);
@@ -206,7 +207,7 @@ impl Figures {
         t.lines
     }
 
-    /// The workload, and what was merged and counted of it.
+    /// The workload, and how many of its requests were merged and counted.
     fn inputs(&self, t: &mut Table) {
         if let Some(most) = self.merge_max_sectors {
             let s = if most == 1 { "" } else { "s" };
@@ -233,7 +234,7 @@ impl Figures {
         t.count("requests", self.requests, &counted);
     }
 
-    /// For people.
+    /// The figures as a table.
     pub fn table(&self) -> String {
         let mut t = Table::default();
         t.text("drive", &self.drive);
@@ -277,7 +278,7 @@ impl Figures {
         t.lines
     }
 
-    /// What the drive was loaded with.
+    /// The load on the drive.
     fn load(&self, ci95: Ci95, t: &mut Table) {
         let percent = |share: Option<f64>| share.map(|share| share * 100.0);
         let row = known("requests/s", ci95.throughput_per_s);
@@ -300,7 +301,7 @@ impl Figures {
         }
     }
 
-    /// A line for each kind of requests.
+    /// A line for each kind of request.
     fn kinds(&self, t: &mut Table) {
         t.cells(
             "",

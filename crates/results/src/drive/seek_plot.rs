@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-/// Characters across and down; a Braille character has two by four dots.
+/// Width and height in characters; a Braille character has two by four dots.
 const COLUMNS: usize = 68;
 const ROWS: usize = 12;
 const DOT_COLUMNS: usize = 2 * COLUMNS;
 const DOT_ROWS: usize = 4 * ROWS;
 
-/// Bits of the dots of a Braille character, by row and column (Unicode 16, section 21.1).
+/// The bits for the dots of a Braille character, by row and column (Unicode 16, section 21.1).
 const BITS: [[u8; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
 
 /// Draws milliseconds over cylinders: `seek_ms` at all distances from 1 to `longest_cylinders`.
@@ -31,7 +31,7 @@ pub fn draw(longest_cylinders: u32, seek_ms: impl Fn(u32) -> f64) -> String {
     let mut last = height(times[0]);
     for (column, &ms) in times.iter().enumerate() {
         let now = height(ms);
-        // Steep pieces are joined up.
+        // Fills the gaps in steep parts.
         for dot in last.min(now)..=last.max(now) {
             let row = DOT_ROWS - 1 - dot;
             cells[row / 4][column / 2] |= BITS[row % 4][column % 2];

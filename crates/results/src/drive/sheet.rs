@@ -1,12 +1,12 @@
-//! The data sheet of a drive: every key of its specification but zones and seek curve, in
-//! sections. JSON and people get them from one list.
+//! The data sheet of a drive: every key of its specification except zones and seek curve, in
+//! sections. JSON and text are made from the same list.
 
 use std::fmt::Write;
 
 use diskarm_core::spec::{self, Key, Kind, Shown, Spec};
 use serde_json::{Map, Value};
 
-/// Keys of a section and their values. A key ends in its unit.
+/// The keys of a section and their values. A key ends with its unit.
 type Section = Vec<(String, Value)>;
 
 /// The sections of `spec` and their names.
@@ -27,7 +27,7 @@ pub fn of(spec: &Spec) -> Vec<(&'static str, Section)> {
     sections
 }
 
-/// Adds the lines of a key that is called `name` unless it says otherwise.
+/// Adds the lines of a key, under `name` unless the key has another name for the data sheet.
 fn add(section: &mut Section, key: &Key, name: &str, spec: &Spec) {
     let name = match (key.shown, key.kind) {
         (Shown::As(name), _) => name.to_owned(),
@@ -72,7 +72,7 @@ pub fn object(section: Section) -> Map<String, Value> {
     section.into_iter().collect()
 }
 
-/// A section for people: a line for everything that is not off or zero.
+/// A section as text: a line for everything that is not off or zero.
 pub fn lines(section: &Section) -> String {
     let mut text = String::new();
     for (key, value) in section {
@@ -81,7 +81,7 @@ pub fn lines(section: &Section) -> String {
             Value::Number(number) if number.as_f64() == Some(0.0) => continue,
             Value::Bool(true) => "yes".to_owned(),
             Value::String(word) => word.clone(),
-            // A millionth of any unit here is less than was measured.
+            // Measurements were never as precise as a millionth of these units.
             Value::Number(number) if number.is_f64() => {
                 let number = number.as_f64().unwrap_or_default();
                 ((number * 1e6).round() / 1e6).to_string()
@@ -111,7 +111,7 @@ pub fn lines(section: &Section) -> String {
     text
 }
 
-/// A share of 0 to 1 in hundredths.
+/// A share from 0 to 1, as a percentage.
 fn percent(share: &str) -> String {
     let hundredths = share.parse().unwrap_or(f64::NAN) * 100.0;
     ((hundredths * 1e4).round() / 1e4).to_string()

@@ -41,7 +41,7 @@ pub fn of(spec: &Spec) -> Vec<Zone> {
     zones.collect()
 }
 
-/// A column of the table: two lines of heading, and its cell for a zone.
+/// A column of the table: two lines of heading, and a function that gives a zone's cell.
 struct Column {
     heading: [&'static str; 2],
     cell: fn(&Zone) -> String,
@@ -70,7 +70,7 @@ fn tenths(sectors: f64) -> String {
     format!("{sectors:.1}")
 }
 
-/// For people, indented by two, within 80 columns.
+/// The table as text, indented by two, at most 80 columns wide.
 pub fn table(zones: &[Zone]) -> String {
     let numbers: Vec<String> = (0..zones.len()).map(|number| number.to_string()).collect();
     let cylinders = |zone: &Zone| format!("[{}, {})", zone.first_cylinder, zone.end_cylinder);
@@ -94,7 +94,7 @@ pub fn table(zones: &[Zone]) -> String {
         .collect()
 }
 
-/// Sets a column to the right of `lines`, as narrow as its widest text.
+/// Appends a column to `lines`, as wide as its widest text.
 fn append(lines: &mut [String], heading: [&str; 2], cells: Vec<String>) {
     let texts: Vec<&str> = heading
         .into_iter()

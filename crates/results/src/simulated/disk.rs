@@ -24,7 +24,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Those of a run.
+    /// The disks of a run.
     pub fn all(run: &Run) -> Vec<Self> {
         let disks = run.disks.iter().enumerate();
         disks
@@ -52,7 +52,7 @@ impl Disk {
     }
 }
 
-/// A line for each, named after what it holds.
+/// A line for each disk, named after the trace and device that it holds.
 pub fn lines(disks: &[Disk], t: &mut Table) {
     let has_traces = disks.iter().any(|disk| disk.trace > 0);
     let has_parts = disks.iter().any(|disk| disk.part > 0);

@@ -16,7 +16,7 @@ pub struct Kind {
     pub service_ms: ServiceMs,
 }
 
-/// Of responses.
+/// Response times.
 #[derive(Default, Serialize)]
 pub struct ResponseMs {
     pub mean: Option<f64>,
@@ -30,7 +30,7 @@ pub struct ResponseMs {
     pub max: Option<f64>,
 }
 
-/// Of service.
+/// Service times.
 #[derive(Serialize)]
 pub struct ServiceMs {
     pub mean: Option<f64>,
@@ -44,7 +44,7 @@ pub struct ServiceMs {
 }
 
 impl Kind {
-    /// Of what was added up in one run or several.
+    /// The figures of one run or of several together.
     pub fn of(runs: &Alike) -> Self {
         let all = runs.all();
         Self {
@@ -64,7 +64,7 @@ impl Kind {
 }
 
 impl ResponseMs {
-    /// Of the figures, if there are any.
+    /// The response times, if there are any.
     pub fn of(figures: Option<ResponseFigures>) -> Self {
         let Some(figures) = figures else {
             return Self::default();
@@ -82,7 +82,7 @@ impl ResponseMs {
         }
     }
 
-    /// For people.
+    /// Prints it as text.
     pub fn lines(&self, t: &mut Table) {
         let r = self;
         t.row("response, mean", r.mean, 3, &known("ms", r.ci95));
@@ -112,7 +112,7 @@ impl ServiceMs {
         }
     }
 
-    /// For people.
+    /// Prints it as text.
     pub fn lines(&self, ci95: Option<f64>, t: &mut Table) {
         let s = self;
         t.row("service, mean", s.mean, 3, &known("ms", ci95));

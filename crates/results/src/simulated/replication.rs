@@ -1,4 +1,4 @@
-//! The figures of one of several replications, and how well those of all are known.
+//! The figures of one of several replications, and confidence intervals over all of them.
 
 use diskarm_core::report::{Alike, Replications};
 use diskarm_simulate::Run;
@@ -21,7 +21,7 @@ pub struct Replication {
 }
 
 impl Replication {
-    /// Of a run.
+    /// The figures of a run.
     pub fn of(run: &Run) -> Self {
         let report = &run.report;
         Self {
@@ -35,7 +35,7 @@ impl Replication {
     }
 }
 
-/// A line for each, named after its seed.
+/// A line for each replication, named after its seed.
 pub fn lines(replications: &[Replication], t: &mut Table) {
     t.cells(
         "seed",
@@ -52,7 +52,7 @@ pub fn lines(replications: &[Replication], t: &mut Table) {
     }
 }
 
-/// Half widths of confidence intervals; the names are those of the means.
+/// Half-widths of confidence intervals; each has the name of its mean.
 #[derive(Clone, Copy, Default, Serialize)]
 pub struct Ci95 {
     pub service_ms: Option<f64>,
@@ -63,7 +63,7 @@ pub struct Ci95 {
 }
 
 impl Ci95 {
-    /// Of several runs.
+    /// The intervals over several runs.
     pub fn of(runs: &Replications<'_>, all: &Alike) -> Self {
         Self {
             service_ms: all.service_ci95_ms(),

@@ -1,10 +1,10 @@
-//! Figures in columns, for people.
+//! Figures in columns.
 
 use std::fmt::Write;
 
 use crate::prose;
 
-/// Columns of a label.
+/// Width of a label in columns.
 const LABEL: usize = 16;
 
 /// A number for a cell, or a dash.
@@ -12,7 +12,7 @@ pub fn decimals(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), |value| format!("{value:.3}"))
 }
 
-/// A unit, and how well the number before it is known.
+/// A unit, and the confidence interval of the number before it.
 pub fn known(unit: &str, ci95: Option<f64>) -> String {
     match ci95 {
         Some(ci95) => format!("{unit}  ± {ci95:.3} (95 % confidence)"),
@@ -27,7 +27,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A label and what stands behind it.
+    /// A label and the text after it.
     pub fn line(&mut self, label: &str, rest: &str) {
         // Writing to a string cannot fail.
         let _ = writeln!(
@@ -42,7 +42,7 @@ impl Table {
         self.lines.push('\n');
     }
 
-    /// Words, on as many lines as they need.
+    /// Text, on as many lines as it needs.
     pub fn text(&mut self, label: &str, text: &str) {
         self.lines += &prose::labelled(label, text, LABEL);
     }
@@ -55,11 +55,11 @@ impl Table {
 
     /// A whole number.
     pub fn count(&mut self, label: &str, count: u64, unit: &str) {
-        // In a column with the whole parts of the numbers with three decimals.
+        // Aligned with the integer parts of numbers that have three decimals.
         self.line(label, &format!("{count:>12}     {unit}"));
     }
 
-    /// A number, its decimal point in the column; a dash where there is none.
+    /// A number, aligned at the decimal point; a dash if there is none.
     pub fn row(&mut self, label: &str, value: Option<f64>, decimals: usize, unit: &str) {
         let Some(value) = value else {
             return self.line(label, &format!("{:>12}", "-"));

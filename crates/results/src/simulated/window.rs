@@ -17,7 +17,7 @@ pub struct WindowFigures {
 }
 
 impl WindowFigures {
-    /// Of what happened in it.
+    /// The figures of `window`.
     pub fn of(window: &Window) -> Self {
         Self {
             start_s: window.start.as_s(),
