@@ -1,11 +1,11 @@
-//! Values of JSON as those of Python.
+//! Converts JSON values to Python objects.
 
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use serde_json::Value;
 
-/// Numbers stay what they are, to the bit; null is None.
+/// Numbers keep every bit; null becomes None.
 pub fn python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     match value {
         Value::Null => Ok(py.None().into_bound(py)),

@@ -1,4 +1,4 @@
-//! A drive, as it is or with values of its specification changed.
+//! A drive, unchanged or with some values of its specification changed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use crate::convert::python;
 use crate::error::{raised, wrong};
 
-/// A drive's model: a name of the catalogue, or a path that ends in .toml to a specification; or
-/// one with devices in front of it, such as throttle(rate=100/s, drive=hp-c2247).
+/// A drive's model: a name in the catalogue, or the path of a specification that ends in .toml; or
+/// a drive with devices in front of it, such as throttle(rate=100/s, drive=hp-c2247).
 #[pyclass(frozen, module = "diskarm")]
 pub struct Drive {
     pub model: Arc<Model>,
@@ -23,7 +23,7 @@ impl Drive {
         Self { model }
     }
 
-    /// Its model, which nothing may stand in front of.
+    /// Its model, which must not have devices in front of it.
     pub fn alone(&self, py: Python<'_>) -> PyResult<Arc<Model>> {
         let alone = self
             .model
@@ -42,7 +42,7 @@ impl Drive {
         Ok(Self::of(found))
     }
 
-    /// The drive that the text of a specification describes. Errors call it name.
+    /// The drive that the text of a specification describes. Errors call it `name`.
     #[staticmethod]
     #[pyo3(signature = (text, name="drive.toml"))]
     fn from_toml(py: Python<'_>, text: String, name: &str) -> PyResult<Self> {
@@ -51,7 +51,8 @@ impl Drive {
     }
 
     /// The drive with values of its specification set by their dotted keys, {"buffer.segments": 4};
-    /// a time, a rate or a size is text with its unit. Comments and all else stay as written.
+    /// a time, a rate or a size is text with its unit. Comments and everything else stay as they
+    /// are.
     #[pyo3(signature = (changes, name=None))]
     fn edit(
         &self,
@@ -76,7 +77,7 @@ impl Drive {
         Ok(Self::of(Model { name, ..read }))
     }
 
-    /// The name that the drive was requested by.
+    /// The name by which the drive was requested.
     #[getter]
     fn name(&self) -> &str {
         &self.model.name
@@ -88,19 +89,19 @@ impl Drive {
         &self.model.text
     }
 
-    /// How many sectors it has.
+    /// Its number of sectors.
     #[getter]
     fn sectors(&self) -> u64 {
         self.model.layout.sectors().0
     }
 
-    /// Bytes of a sector.
+    /// The size of a sector in bytes.
     #[getter]
     fn sector_bytes(&self) -> u32 {
         self.model.spec.geometry.sector_bytes
     }
 
-    /// All that its specification says, as diskarm drives show --json.
+    /// Its whole specification, as printed by diskarm drives show --json.
     fn describe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         python(py, &diskarm_results::drive(&self.model))
     }
@@ -113,7 +114,7 @@ impl Drive {
 /// A value to set.
 #[derive(FromPyObject)]
 enum Set {
-    // Before numbers, which True and False are to Python.
+    // Listed before numbers, because True and False are numbers in Python.
     Flag(bool),
     Whole(i64),
     Number(f64),
@@ -131,7 +132,7 @@ impl Set {
     }
 }
 
-/// The names of the catalogue, in alphabetic order.
+/// The names in the catalogue, in alphabetical order.
 #[pyfunction]
 pub fn drives() -> Vec<&'static str> {
     let entries = diskarm_drives::CATALOGUE.iter();

@@ -15,13 +15,13 @@ pub fn raised(py: Python<'_>, error: &Error) -> PyErr {
     raise(py, &message, error.file(), error.line(), field)
 }
 
-/// The same where there is no more to say than that `field` has a wrong value.
+/// The exception for an invalid value of `field`.
 pub fn wrong(py: Python<'_>, field: &str, found: &str, expected: &str) -> PyErr {
     let message = format!("{field}: found {found:?}, expected {expected}");
     raise(py, &message, None, None, Some(field))
 }
 
-/// The exception for what is wrong with a study's file.
+/// The exception for an error in a study's file.
 pub fn wrong_study(py: Python<'_>, error: &InputError) -> PyErr {
     let field = Some(error.field.as_str()).filter(|field| !field.is_empty());
     raise(py, &error.to_string(), error.file(), error.line, field)
@@ -32,7 +32,7 @@ pub fn failed(py: Python<'_>, error: &StudyError) -> PyErr {
     match error {
         StudyError::File(error) => wrong_study(py, error),
         StudyError::Io { source, .. } => match source.raw_os_error() {
-            // As Python has it of files: an OSError with its number.
+            // As Python reports errors of files: an OSError with its number.
             Some(number) => PyOSError::new_err((number, error.to_string())),
             None => PyOSError::new_err(error.to_string()),
         },
@@ -54,7 +54,7 @@ pub fn failed(py: Python<'_>, error: &StudyError) -> PyErr {
     }
 }
 
-/// What of the known names may have been meant.
+/// Suggests the known name that the user may have meant.
 #[pyfunction]
 pub fn nearest(written: &str, known: Vec<String>) -> Option<String> {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
@@ -79,13 +79,13 @@ fn raise(
     }
 }
 
-/// It is written in Python, where it can say of what type its attributes are.
+/// It is defined in Python, where its attributes can have type annotations.
 fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     CLASS.import(py, "diskarm._error", "Error")
 }
 
-/// Python's names of arguments that are a keyword there.
+/// The Python names of arguments whose own names are keywords in Python.
 fn python_name(argument: &str) -> &str {
     match argument {
         "from" => "from_",
@@ -93,7 +93,7 @@ fn python_name(argument: &str) -> &str {
     }
 }
 
-/// A message whose arguments, in backticks, have Python's names.
+/// A message with the Python names of its arguments, which are in backticks.
 fn in_arguments(message: &str) -> String {
     message.replace("`from`", "`from_`")
 }

@@ -1,5 +1,5 @@
-//! Diskarm as a module for Python: it converts what Python hands over, runs, and converts what
-//! comes of it. What users import stands in `python/src/diskarm`; this is its `_diskarm`.
+//! Diskarm as a Python module: converts arguments, runs, and converts the
+//! results. Users import `python/src/diskarm`; this crate is its `_diskarm`.
 
 mod convert;
 mod drive;
@@ -43,8 +43,8 @@ mod _diskarm {
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-    /// Runs the command-line program with these arguments, the first of which is its name;
-    /// returns its exit code.
+    /// Runs the command-line program with these arguments, the first of which is the program's
+    /// name; returns its exit code.
     #[cfg(feature = "program")]
     #[pyfunction]
     fn main(arguments: Vec<std::ffi::OsString>) -> u8 {

@@ -1,4 +1,4 @@
-//! Models beside what was measured on real drives.
+//! Comparison of models with measurements of real drives.
 
 use diskarm_simulate::measured::Rows;
 use pyo3::prelude::*;
@@ -9,7 +9,8 @@ use crate::error::{raised, wrong};
 use crate::trace::AskedReading;
 use crate::wait;
 
-/// Replays the trace in file and compares; or, locked, predicts each response before it is seen.
+/// Replays the trace in file and compares; or, if locked, predicts each response from those before
+/// it.
 #[pyfunction]
 pub fn validate<'py>(
     py: Python<'py>,

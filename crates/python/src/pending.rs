@@ -4,29 +4,29 @@ use diskarm_core::extent::Extent;
 use diskarm_core::sched::{Outlook, Pending as Waiting};
 use pyo3::prelude::*;
 
-/// A request that waits, as it is at a decision.
+/// A waiting request at the time of a decision.
 #[pyclass(frozen, get_all, module = "diskarm")]
 pub struct Pending {
     /// The request's number; a workload counts from 0.
     pub id: u64,
     /// Its first block.
     pub lbn: u64,
-    /// How many blocks.
+    /// Its number of blocks.
     pub sectors: u64,
-    /// Whether it reads.
+    /// Whether it is a read.
     pub is_read: bool,
     /// When it entered the queue, in microseconds.
     pub arrived_us: f64,
-    /// Where its first block lies.
+    /// The cylinder of its first block.
     pub cylinder: u32,
     /// Time until its media transfer would begin, in microseconds.
     pub positioning_us: f64,
-    /// Whether the drive's buffer has the beginning of its data, or is just getting it.
+    /// Whether the drive's buffer has the beginning of its data or is just reading it.
     pub is_buffered: bool,
 }
 
 impl Pending {
-    /// The request at `place` as the drive of `outlook` would meet it.
+    /// The request at `place`, as the drive of `outlook` would serve it.
     pub fn at(waiting: &Waiting, place: &Extent, outlook: &impl Outlook) -> Self {
         let request = &waiting.request;
         let microseconds = |ns: i64| ns as f64 / 1e3;

@@ -1,4 +1,4 @@
-//! Policies: those of the table by their names, and those that are written in Python.
+//! Policies: those of the table, by name, and those written in Python.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,7 +32,7 @@ impl GivenPolicy {
             let named = self::policy("policy", text.to_str()?);
             return Ok(Self::Named(named.map_err(|error| raised(py, &error))?));
         }
-        // Says what is missing of anything else.
+        // For anything else, raises an error that says what is missing.
         policy.getattr("choose")?;
         Ok(Self::Written(Written {
             name: policy.get_type().name()?.to_string(),
@@ -41,7 +41,7 @@ impl GivenPolicy {
         }))
     }
 
-    /// As results name it.
+    /// Its name in results.
     pub fn name(&self) -> String {
         match self {
             Self::Named(choice) => choice.to_string(),
@@ -49,7 +49,7 @@ impl GivenPolicy {
         }
     }
 
-    /// Whether an exception was raised, so that what comes of the run means nothing.
+    /// Whether an exception was raised, which makes the run's results meaningless.
     pub fn has_failed(&self) -> bool {
         match self {
             Self::Named(_) => false,
@@ -57,7 +57,7 @@ impl GivenPolicy {
         }
     }
 
-    /// The exception that was raised first, if any was.
+    /// The first exception that was raised, if any.
     pub fn exception(&self) -> Option<PyErr> {
         match self {
             Self::Named(_) => None,
@@ -80,7 +80,7 @@ pub struct Written {
     trouble: Arc<Trouble>,
 }
 
-/// What went wrong in Python, while the simulation has no way to say so.
+/// An exception in Python, kept here because the simulation cannot return it.
 #[derive(Default)]
 struct Trouble {
     has_come: AtomicBool,
@@ -101,7 +101,7 @@ impl Trouble {
 }
 
 impl Written {
-    /// A deep copy of its own, so that neither drives nor runs share what it remembers.
+    /// A deep copy, so that neither drives nor runs share state.
     fn asking(&self) -> Asking {
         let copied = Python::attach(|py| {
             let copy = py.import("copy")?.getattr("deepcopy")?;
@@ -111,7 +111,7 @@ impl Written {
         Asking {
             policy: policy.ok(),
             waiting: Vec::new(),
-            behind_last: 0,
+            after_last: 0,
             trouble: Arc::clone(&self.trouble),
         }
     }
@@ -123,20 +123,20 @@ impl MakePolicy for Written {
     }
 
     fn boxed(&self, device: &BoxedDevice) -> Result<Box<dyn Policy<BoxedDevice>>, Unknown> {
-        // It is shown the positioning time of each request, and whether it is buffered.
+        // It can see the positioning time of each request, and whether it is buffered.
         device.check_knowledge(&self.name, Knowledge::TimesAndBuffer)?;
         Ok(Box::new(self.asking()))
     }
 }
 
-/// A queue whose order Python decides.
+/// A queue whose order is decided in Python.
 struct Asking {
-    /// `None` when it could not be copied.
+    /// `None` if it could not be copied.
     policy: Option<Py<PyAny>>,
     /// In order of arrival.
     waiting: Vec<(Waiting, Extent)>,
-    /// The block behind the end of the request that was served last.
-    behind_last: u64,
+    /// The block after the end of the request that was served last.
+    after_last: u64,
     trouble: Arc<Trouble>,
 }
 
@@ -149,7 +149,7 @@ impl Asking {
         let outlook = drive.outlook(now);
         Python::attach(|py| {
             let policy = policy.bind(py);
-            policy.setattr(pyo3::intern!(py, "last_lbn"), self.behind_last)?;
+            policy.setattr(pyo3::intern!(py, "last_lbn"), self.after_last)?;
             let waiting = self.waiting.iter();
             let waiting = waiting.map(|(waiting, place)| Pending::at(waiting, place, &outlook));
             let waiting = waiting.map(|pending| Bound::new(py, pending));
@@ -168,7 +168,7 @@ impl Asking {
 
     fn serve(&mut self, index: usize) -> Waiting {
         let (waiting, _) = self.waiting.remove(index);
-        self.behind_last = waiting.request.end().0;
+        self.after_last = waiting.request.end().0;
         waiting
     }
 }
@@ -180,14 +180,14 @@ impl<E: Estimate> Policy<E> for Asking {
     }
 
     fn passed(&mut self, request: &Request, _: &E) {
-        self.behind_last = request.end().0;
+        self.after_last = request.end().0;
     }
 
     fn next(&mut self, now: Instant, drive: &E) -> Option<Waiting> {
         if self.waiting.is_empty() {
             return None;
         }
-        // After an exception any order will do, till the run is stopped.
+        // After an exception any order will do until the run is stopped.
         let index = match self.trouble.has_come.load(Ordering::Relaxed) {
             true => 0,
             false => self.choose(now, drive).unwrap_or_else(|exception| {
@@ -205,7 +205,7 @@ impl<E: Estimate> Policy<E> for Asking {
     }
 }
 
-/// The policies that can be named, as diskarm policies --json: a list of dicts.
+/// The policies of the table, as printed by diskarm policies --json: a list of dicts.
 #[pyfunction]
 pub fn policies(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     python(py, &diskarm_results::policies())

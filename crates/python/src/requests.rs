@@ -1,7 +1,7 @@
-//! The requests of a run in columns, which NumPy and Arrow take as they are, without copying.
+//! The requests of a run in columns, which NumPy and Arrow use directly, without copying.
 //!
-//! Memory belongs to Arrow's buffers. Arrow's readers get it through the PyCapsule interface, NumPy
-//! through its array interface: an address, as long as the column lives.
+//! Arrow's buffers own the memory. Arrow's readers access it through the PyCapsule interface, NumPy
+//! through its array interface: an address that is valid as long as the column lives.
 
 use std::sync::Arc;
 
@@ -22,13 +22,14 @@ use pyo3::types::{PyCapsule, PyDict};
 /// Names of the times before the parts of the response.
 const TIMES: [&str; 3] = ["arrived_us", "completed_us", "response_us"];
 
-/// What the codes of directions mean.
+/// The directions, by code.
 const OPS: [&str; 2] = ["R", "W"];
 
-/// What the codes of outcomes mean.
+/// The outcomes, by code.
 const OUTCOMES: [&str; 4] = ["miss", "hit", "partial", "absorbed"];
 
-/// Columns that grow by a row a request; those of `diskarm simulate --per-request`.
+/// Columns that grow by one row per request; the same columns as in `diskarm simulate
+/// --per-request`.
 #[derive(Default)]
 pub struct Columns {
     id: Vec<u64>,
@@ -41,7 +42,7 @@ pub struct Columns {
     parts: [Vec<f64>; Breakdown::NAMES.len()],
 }
 
-/// To the nearest float, as a reader of the decimals has it.
+/// The nearest float, which is also what parsing the decimal gives.
 fn microseconds(ns: i64) -> f64 {
     ns as f64 / 1e3
 }
@@ -75,7 +76,7 @@ impl Sink for Columns {
 }
 
 impl Columns {
-    /// All of them.
+    /// The complete columns.
     pub fn batch(self) -> PyResult<Batch> {
         let words = |codes: Vec<i8>, words: &[&str]| -> PyResult<ArrayRef> {
             let words = Arc::new(StringArray::from(words.to_vec()));
@@ -108,7 +109,7 @@ fn named(name: &str, column: impl Array + 'static) -> (String, ArrayRef) {
     (name.to_owned(), Arc::new(column))
 }
 
-/// Columns of one length that fit their types cannot break.
+/// Converts an error that cannot occur if columns have one length and match their types.
 fn broken(error: ArrowError) -> PyErr {
     PyRuntimeError::new_err(error.to_string())
 }
@@ -155,7 +156,7 @@ impl Batch {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<(Capsule<'py>, Capsule<'py>)> {
-        // A request is no command: the types are what they are.
+        // The requested schema is only a hint: the types are fixed.
         let _ = requested_schema;
         array(py, &StructArray::from(self.rows.clone()))
     }
@@ -181,7 +182,7 @@ pub struct Column {
 
 #[pymethods]
 impl Column {
-    /// What its numbers stand for, of a column of words.
+    /// The text for each code, in a column of codes.
     #[getter]
     fn words(&self) -> Option<Vec<String>> {
         let array = self
@@ -224,7 +225,7 @@ impl Column {
 }
 
 impl Column {
-    /// Where its numbers lie, and NumPy's name of their type.
+    /// The address of its numbers, and NumPy's name for their type.
     fn memory(&self) -> (usize, &'static str) {
         let array = &self.array;
         let codes = array.as_any().downcast_ref::<DictionaryArray<Int8Type>>();

@@ -17,7 +17,7 @@ use crate::convert::python;
 use crate::error::{failed, wrong, wrong_study};
 use crate::wait;
 
-/// A study that was read.
+/// A parsed study.
 #[pyclass(frozen, module = "diskarm._diskarm")]
 pub struct Study {
     study: Arc<diskarm_study::Study>,
@@ -56,7 +56,7 @@ impl Study {
         &self.study.about
     }
 
-    /// Its cells: of each the value of every axis.
+    /// Its cells: for each, the value of every axis.
     #[getter]
     fn cells<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let axes = &self.study.axes;
@@ -70,14 +70,14 @@ impl Study {
         python(py, &Value::Array(cells.collect()))
     }
 
-    /// The names of what is measured of each cell.
+    /// The names of the measured columns.
     #[getter]
     fn metrics(&self) -> Vec<&str> {
         let columns = self.study.columns.iter();
         columns.map(|column| column.name.as_str()).collect()
     }
 
-    /// Simulates what `folder` lacks, on so many threads, and writes everything there.
+    /// Simulates the runs that `folder` lacks, on this many threads, and writes all results to it.
     fn run<'py>(
         &self,
         py: Python<'py>,
@@ -116,20 +116,20 @@ fn go_on(stop: &AtomicBool) -> ControlFlow<()> {
     }
 }
 
-/// Writes everything that comes of a study; what it says as JSON.
+/// Writes all results of a study and returns them as JSON.
 fn written(
     study: &diskarm_study::Study,
     results: &Results<'_>,
     folder: &Path,
 ) -> Result<Value, StudyError> {
-    // Made before anything is written, as it may fail.
+    // Made before anything is written, because it may fail.
     let report = Report::of(study, results)?;
     study.write(results, folder)?;
     report.write(folder)?;
     Ok(serde_json::from_str(&study.json(results)).unwrap_or_default())
 }
 
-/// Keeps the runs of a study that are computed elsewhere. Its folder is held until it is closed.
+/// Stores the runs of a study that are computed elsewhere. It locks its folder until it is closed.
 #[pyclass(frozen, module = "diskarm._diskarm")]
 pub struct Keeper {
     study: Arc<diskarm_study::Study>,
@@ -150,7 +150,7 @@ impl Keeper {
         })
     }
 
-    /// The places of the cells that lack a run.
+    /// The indices of the cells that lack a run.
     fn missing(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
         let held = self.held();
         let store = held.as_ref().ok_or_else(|| closed(py))?;
@@ -158,7 +158,7 @@ impl Keeper {
         missing.map_err(|error| failed(py, &error))
     }
 
-    /// Keeps runs, as [`Study::compute`] gives them.
+    /// Stores runs, as [`Study::compute`] returns them.
     fn keep(&self, py: Python<'_>, lines: Vec<String>) -> PyResult<()> {
         let mut held = self.held();
         let store = held.as_mut().ok_or_else(|| closed(py))?;
@@ -170,10 +170,10 @@ impl Keeper {
         Ok(())
     }
 
-    /// Closes it and writes everything that comes of the study; None where a cell lacks a run.
+    /// Closes it and writes all results of the study; None if a cell lacks a run.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let mut store = self.held().take().ok_or_else(|| closed(py))?;
-        // The folder is held until all is written.
+        // The folder stays locked until everything is written.
         let mut finish = || -> Result<Option<Value>, StudyError> {
             let results = Runner::new(&self.study)?.stored(&mut store)?;
             results
@@ -184,7 +184,7 @@ impl Keeper {
         done.map(|value| python(py, &value)).transpose()
     }
 
-    /// Lets the folder go.
+    /// Unlocks the folder.
     fn close(&self) {
         self.held().take();
     }
@@ -200,7 +200,7 @@ fn closed(py: Python<'_>) -> PyErr {
     wrong(py, "keeper", "closed", "one that is open")
 }
 
-/// The studies that come with the module: their names and texts.
+/// The studies that come with the module, as names and texts.
 #[pyfunction]
 pub fn study_texts() -> Vec<(&'static str, &'static str)> {
     studies::STUDIES

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
-/// How long a signal, such as that of Ctrl-C, waits at most until it is looked for.
+/// The interval between checks for signals, such as that of Ctrl-C.
 const SIGNALS: Duration = Duration::from_millis(25);
 
-/// Does `work` on another thread, without the GIL. When a signal raises an exception, such as
-/// KeyboardInterrupt, the flag is set, which stops `work`; the exception is raised when it
-/// has.
+/// Does `work` on another thread, without the GIL. If a signal raises an exception, such as
+/// KeyboardInterrupt, the flag is set, which stops `work`; the exception is raised once it
+/// has stopped.
 pub fn stoppable<T: Send>(py: Python<'_>, work: impl Sync + Fn(&AtomicBool) -> T) -> PyResult<T> {
     let stop = AtomicBool::new(false);
     py.detach(|| {
@@ -20,8 +20,8 @@ pub fn stoppable<T: Send>(py: Python<'_>, work: impl Sync + Fn(&AtomicBool) -> T
             let (sender, done) = mpsc::channel();
             let (work, stop) = (&work, &stop);
             scope.spawn(move || {
-                // Python keeps a state for each thread that it meets. Kept from here on it is not
-                // made anew for every decision of a policy in Python, which takes 8 us.
+                // Python keeps a state for each thread that calls it. Creating it here avoids
+                // creating it for every decision of a policy in Python, which takes 8 us.
                 let value = Python::attach(|py| py.detach(|| work(stop)));
                 // The receiver lives as long as this scope.
                 let _ = sender.send(value);
@@ -37,27 +37,27 @@ pub fn stoppable<T: Send>(py: Python<'_>, work: impl Sync + Fn(&AtomicBool) -> T
     })
 }
 
-/// The same for work that cannot be stopped: the exception is raised at once, and the work
-/// goes on to its end, unheard.
+/// The same for work that cannot be stopped: the exception is raised at once, while the work
+/// continues to its end and its result is discarded.
 pub fn abandonable<T: Send + 'static>(
     py: Python<'_>,
     work: impl Send + 'static + FnOnce() -> T,
 ) -> PyResult<T> {
     let (sender, done) = mpsc::channel();
     thread::spawn(move || {
-        // Nobody hears it when it was abandoned.
+        // Fails if the work was abandoned.
         let _ = sender.send(work());
     });
     py.detach(move || received(&done))
 }
 
-/// What comes of the work, or the exception that a signal raised before.
+/// The result of the work, or the exception that a signal raised before.
 fn received<T>(done: &Receiver<T>) -> PyResult<T> {
     loop {
         match done.recv_timeout(SIGNALS) {
             Ok(value) => return Ok(value),
             Err(RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals())?,
-            // What the thread said is on standard error.
+            // The thread's panic message is on standard error.
             Err(RecvTimeoutError::Disconnected) => panic!("the work was not done"),
         }
     }

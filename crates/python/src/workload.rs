@@ -1,4 +1,4 @@
-//! A workload, in words or in TOML.
+//! A workload, as an expression or in TOML.
 
 use diskarm_core::workload::Workload as Meant;
 use diskarm_simulate::{Error, Model};
@@ -7,13 +7,13 @@ use pyo3::prelude::*;
 /// The fields of `diskarm.Workload`.
 #[derive(FromPyObject)]
 pub struct Workload {
-    /// As it was written.
+    /// The workload, as the user wrote it.
     pub text: String,
     is_toml: bool,
 }
 
 impl Workload {
-    /// What it means for `model`.
+    /// The workload, parsed for `model`.
     pub fn meant(&self, model: &Model) -> Result<Meant, Error> {
         if !self.is_toml {
             return model.workload(&self.text);
