@@ -10,23 +10,23 @@ use diskarm_core::units::Span;
 use crate::curve::Curve;
 use crate::parameter::PARAMETERS;
 
-/// What is being fitted.
+/// A specification, with its seek curves as corrections to the given ones.
 #[derive(Clone)]
 pub struct Candidate {
-    /// All but the seek curves.
+    /// Everything except the seek curves.
     pub spec: Spec,
-    /// Where blocks lie.
+    /// The layout of its blocks.
     pub layout: Arc<Layout>,
-    /// Seek times of reads, and of writes where these have none of their own.
+    /// Seek times of reads, and of writes unless they have their own.
     pub read_seek: Curve,
-    /// Seek times of writes, where they differ.
+    /// Seek times of writes, if they differ.
     pub write_seek: Option<Curve>,
 }
 
 /// One number of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coordinate {
-    /// A key, by its index among those that are fitted.
+    /// A key, by its index among the fitted keys.
     Parameter(usize),
     /// The correction to the seek time of reads, by knot.
     ReadSeek(usize),
@@ -34,7 +34,7 @@ pub enum Coordinate {
     WriteSeek(usize),
 }
 
-/// How much the seek time may fall from one knot to the next, in milliseconds.
+/// Scale of the penalty on a seek time that falls from one knot to the next, in milliseconds.
 const FALL_MS: f64 = 0.05;
 
 /// Coordinates that move together, each by its factor times the distance.
@@ -43,7 +43,7 @@ pub type Direction = Vec<(Coordinate, f64)>;
 /// Standard deviation of the seek time at a knot, in milliseconds.
 const SEEK_PRIOR_MS: f64 = 1.0;
 
-/// The same of its difference from one knot to the next.
+/// Standard deviation of its difference from one knot to the next.
 const SEEK_STEP_MS: f64 = 0.2;
 
 impl Candidate {
@@ -59,7 +59,7 @@ impl Candidate {
         }
     }
 
-    /// Gives writes seek times of their own, which start as those of reads.
+    /// Gives writes their own seek times, which start out as those of reads.
     pub fn split_write_seek(&mut self) {
         let mechanics = self.build().mechanics;
         let cylinders = self.spec.geometry.cylinders;
@@ -81,7 +81,7 @@ impl Candidate {
         spec
     }
 
-    /// Neither settle nor unevenness may make a movement shorter than nothing.
+    /// Prevents settle and unevenness from making the time of a movement negative.
     fn keep_movements_positive(&self, spec: &mut Spec) {
         let mechanics = &mut spec.mechanics;
         let reads = self.read_seek.shortest();
@@ -95,7 +95,7 @@ impl Candidate {
         mechanics.inward_seek = mechanics.inward_seek.clamp(-even, even);
     }
 
-    /// All coordinates that it has.
+    /// All its coordinates.
     pub fn coordinates(&self) -> Vec<Coordinate> {
         let has = |&i: &usize| PARAMETERS[i].get(&self.spec).is_some();
         let parameters = (0..PARAMETERS.len()).filter(has).map(Coordinate::Parameter);
@@ -111,8 +111,8 @@ impl Candidate {
     }
 
     /// The directions to search: each coordinate, and groups of them. An inward seek may be slower
-    /// at all distances but one cylinder, the move to the next track: then the shortest seeks make
-    /// up for it. All seeks of a kind move together, too.
+    /// at all distances except one cylinder, the move to the next track: then the shortest seeks
+    /// compensate for it. All seeks of a kind also move together.
     pub fn directions(&self) -> Vec<Direction> {
         let all = self.coordinates();
         let named = |key: &str| {
@@ -203,11 +203,11 @@ impl Candidate {
                 .map(|ms| (ms / SEEK_PRIOR_MS).powi(2))
                 .sum::<f64>();
             let steps = added.windows(2).map(|two| (two[1] - two[0]) / SEEK_STEP_MS);
-            // Robust: a step that the data insist on costs no more than its logarithm.
+            // Robust: a step that the data clearly show costs only its logarithm.
             sum += steps.map(|step| 2.0 * (step * step).ln_1p()).sum::<f64>();
         }
-        // A longer seek takes no less. Before a write it may, if the trace insists: the RZ26
-        // settles long after seeks of 160 to 700 cylinders, and after no others.
+        // A longer seek takes no less time, except before a write if the trace clearly shows it:
+        // the RZ26 takes long to settle after seeks of 160 to 700 cylinders, and after no others.
         let squares = |curve: &Curve| curve.falls_ms().map(|ms| (ms / FALL_MS).powi(2)).collect();
         let reads: Vec<f64> = squares(&self.read_seek);
         sum += reads.iter().sum::<f64>();

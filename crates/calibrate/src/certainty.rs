@@ -18,9 +18,9 @@ pub enum Quantity {
 /// A number that a trace determines.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fitted {
-    /// Which.
+    /// The quantity.
     pub quantity: Quantity,
-    /// What was given, in milliseconds; zero for what is added to a seek time.
+    /// The given value, in milliseconds; zero for a correction to a seek time.
     pub given_ms: f64,
     /// The value that the trace determines.
     pub fitted_ms: f64,
@@ -28,7 +28,7 @@ pub struct Fitted {
     pub sd_ms: f64,
 }
 
-/// A number counts as determined when the trace at least halves its uncertainty.
+/// A number counts as determined if the trace at least halves its uncertainty.
 const DETERMINED: f64 = 0.5;
 
 /// A number stays as fitted if the given one makes the trace less likely by more than this
@@ -39,7 +39,7 @@ const WORTH_KEEPING: f64 = 2.0;
 const MIN_MS: f64 = 0.001;
 
 /// Separates the numbers that the trace determines from those that it does not. Of the latter, keys
-/// go back to their given values; seek times stay where their neighbours and the prior hold them.
+/// return to their given values; seek times stay where their neighbours and the prior put them.
 pub fn weigh(search: &mut Search<'_>) -> (Vec<Fitted>, Vec<Quantity>) {
     let (mut fitted, mut left) = (Vec::new(), Vec::new());
     let given = Candidate::new(search.objective.given(), search.candidate.layout.clone());
@@ -60,7 +60,7 @@ pub fn weigh(search: &mut Search<'_>) -> (Vec<Fitted>, Vec<Quantity>) {
                 without.set(at, given_ms);
                 let gain = search.objective.of(&settled) - search.objective.of(&without);
                 match at {
-                    // Off its maximum, perhaps, but not for nothing.
+                    // Poorly determined, but the given value would make the trace too unlikely.
                     Coordinate::Parameter(_) if gain > WORTH_KEEPING => fitted.push(Fitted {
                         quantity,
                         given_ms,
@@ -96,7 +96,7 @@ fn quantity(candidate: &Candidate, at: Coordinate) -> Quantity {
 }
 
 /// The standard deviation of a coordinate, from the curvature of the likelihood alone,
-/// without the prior. `None` where there is none.
+/// without the prior. `None` if there is no curvature.
 fn deviation(search: &Search<'_>, at: Coordinate) -> Option<f64> {
     let along = vec![(at, 1.0)];
     let score = |ms: f64| {
@@ -105,7 +105,8 @@ fn deviation(search: &Search<'_>, at: Coordinate) -> Option<f64> {
     };
     let here = score(0.0);
     let mut step = Candidate::prior_ms(at) / 8.0;
-    // A curvature over a step much unlike the deviation is that of something else.
+    // The step must match the deviation: over another step, the curvature is that of something
+    // else.
     for _ in 0..3 {
         let fall = 2.0 * here - score(step) - score(-step);
         if fall <= 0.0 {

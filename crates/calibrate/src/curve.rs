@@ -12,15 +12,15 @@ pub struct Curve {
     given: Vec<Span>,
     /// Distances of the knots, ascending.
     pub knots: Vec<u32>,
-    /// The corrections there, in milliseconds.
+    /// The corrections at the knots, in milliseconds.
     pub added_ms: Vec<f64>,
 }
 
-/// How many knots a factor of two in distance has.
+/// The number of knots per factor of two in distance.
 const KNOTS_AN_OCTAVE: f64 = 2.0;
 
 impl Curve {
-    /// The curve of `mechanics` for `op`, nothing added.
+    /// The curve of `mechanics` for `op`, without corrections.
     pub fn new(mechanics: &Mechanics, op: Op, cylinders: u32) -> Self {
         let arm = Mechanics {
             head_switch: Span::ZERO,
@@ -49,7 +49,7 @@ impl Curve {
         }
     }
 
-    /// What is added at distance `d`, in milliseconds.
+    /// The correction at distance `d`, in milliseconds.
     fn added(&self, d: u32) -> f64 {
         let above = self.knots.partition_point(|&k| k < d);
         match (self.knots.get(above), above.checked_sub(1)) {
@@ -86,7 +86,7 @@ impl Curve {
         })
     }
 
-    /// The corrected curve: every distance up to twenty, then ever fewer.
+    /// The corrected curve: every distance up to twenty, then fewer and fewer.
     pub fn corrected(&self) -> SeekCurve {
         let last = self.given.len() as u32 - 1;
         let mut points = Vec::new();

@@ -50,20 +50,20 @@ use trace::Trace;
 pub struct Calibration {
     /// The fitted specification. Its name and its source are those of the given one.
     pub spec: Spec,
-    /// Where its blocks lie.
+    /// The layout of its blocks.
     pub layout: Arc<Layout>,
-    /// What clock the trace had.
+    /// The kind of clock that the trace has.
     pub clock: Clock,
     /// Behaviours that replace the given ones, as lines of a specification.
     pub behaviours: Vec<String>,
     /// Numbers that the trace determines.
     pub fitted: Vec<Fitted>,
-    /// Numbers that it does not determine: keys are as given, seek times as their neighbours
+    /// Numbers that it does not determine: keys stay as given, seek times are as their neighbours
     /// suggest.
     pub left: Vec<Quantity>,
     /// Share of the requests that the fitted drive explains; the rest are outliers.
     pub explained_fraction: f64,
-    /// How often the trace was followed.
+    /// The number of times the trace was followed.
     pub evaluations: u64,
 }
 
@@ -77,12 +77,12 @@ pub enum Clock {
         concentration: f64,
         /// The angle under the heads when the first request was issued, in the fitted layout.
         phase: Angle,
-        /// How often the angle was lost and found again.
+        /// The number of times the angle was lost and found again.
         breaks: u64,
     },
-    /// They were not, or the layout is another drive's: no angle is known.
+    /// They were not measured, or the layout is that of another drive: no angle is known.
     Nominal {
-        /// As above.
+        /// See [`Self::Unbroken`].
         concentration: f64,
     },
 }
@@ -92,38 +92,39 @@ pub enum Clock {
 pub enum Unfit {
     /// It has fewer rows than the specification has numbers to fit.
     TooShort {
-        /// Its rows.
+        /// The number of rows.
         rows: usize,
-        /// The numbers.
+        /// The number of numbers to fit.
         numbers: usize,
     },
-    /// The drive explains so few of the requests, however its numbers are set, that the trace must
-    /// be of another drive.
+    /// The drive explains so few requests, with any numbers, that the trace must
+    /// come from another drive.
     OtherDrive {
         /// The share that it explains.
         explained_fraction: f64,
     },
 }
 
-/// How far a search has come.
+/// The progress of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Stages that are done.
+    /// The number of stages done.
     pub done: u64,
-    /// All stages.
+    /// The number of all stages.
     pub stages: u64,
 }
 
 /// The minimum share of requests that the measured drive explains.
 const MIN_EXPLAINED: f64 = 0.5;
 
-/// Fits `given`, whose blocks lie as `layout` says, to `rows`; calls `progress` before each stage.
+/// Fits `given`, whose blocks are arranged as in `layout`, to `rows`; calls `progress` before each
+/// stage.
 ///
 /// # Errors
-/// A trace that is too short, or of another drive.
+/// If the trace is too short or from another drive.
 ///
 /// # Panics
-/// When the drive has no such blocks.
+/// If the drive has no such blocks.
 pub fn calibrate(
     given: &Spec,
     layout: &Arc<Layout>,

@@ -1,4 +1,4 @@
-//! How likely a measured trace is under a specification.
+//! The likelihood of a measured trace under a specification.
 //!
 //! Each request is predicted from the previous rows; its response then has a density:
 //!
@@ -19,29 +19,29 @@ use diskarm_core::units::Span;
 /// Share of outliers among requests.
 const STRAY: f64 = 0.02;
 
-/// Chance that a request that waits for no sector of its own loses or gains a revolution.
+/// Probability that a request loses or gains a revolution for another reason than its own wait.
 const SLIP: f64 = 0.02;
 
 /// How measurements scatter around a correct prediction, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Noise {
-    /// Of responses from the buffer: mean absolute error.
+    /// Mean absolute error of responses from the buffer.
     pub buffer_ms: f64,
-    /// Of completions of media accesses about their angle: mean absolute error.
+    /// Mean absolute error of completions of media accesses around their predicted angle.
     pub media_ms: f64,
-    /// Of the arm's arrival: standard deviation.
+    /// Standard deviation of the arm's arrival.
     pub arm_ms: f64,
 }
 
 impl Noise {
-    /// Before anything is known.
+    /// The scatter assumed before anything is known.
     pub const UNKNOWN: Self = Self {
         buffer_ms: 0.15,
         media_ms: 0.15,
         arm_ms: 0.3,
     };
 
-    /// Logarithm of the density (per millisecond) of a `response` that was `predicted`, on a
+    /// Logarithm of the density (per millisecond) of a `response`, given what was `predicted`, on a
     /// platter of `period_ms` whose angle is known or not.
     pub fn ln_density(
         &self,
@@ -54,7 +54,7 @@ impl Noise {
         ((1.0 - STRAY) * explained + stray_density(period_ms)).ln()
     }
 
-    /// Whether a `response` is likelier to be what was `predicted` than an outlier.
+    /// Whether a `response` is more likely to be what was `predicted` than an outlier.
     pub fn explains(
         &self,
         predicted: &Completion,
@@ -66,7 +66,7 @@ impl Noise {
         (1.0 - STRAY) * explained > stray_density(period_ms)
     }
 
-    /// Density of a response that does not go its own way.
+    /// Density of a response that is not an outlier.
     fn density(&self, predicted: &Completion, response: Span, locked: bool, period_ms: f64) -> f64 {
         let error_ms = (response - predicted.response()).as_ms();
         match predicted.outcome {
@@ -88,7 +88,7 @@ impl Noise {
         }
     }
 
-    /// Density about the predicted angle, and a revolution before and after it.
+    /// Density around the predicted angle, and one revolution before and after it.
     fn about_an_angle(&self, error_ms: f64, period_ms: f64, [early, late]: [f64; 2]) -> f64 {
         let density = |off: f64| laplace(error_ms - off, self.media_ms);
         (1.0 - early - late) * density(0.0)
@@ -97,7 +97,7 @@ impl Noise {
     }
 }
 
-/// Density of those that go their own way: even over four revolutions.
+/// Density of outliers: uniform over four revolutions.
 fn stray_density(period_ms: f64) -> f64 {
     STRAY / (4.0 * period_ms)
 }
@@ -106,7 +106,7 @@ fn laplace(x: f64, scale: f64) -> f64 {
     (-x.abs() / scale).exp() / (2.0 * scale)
 }
 
-/// The normal distribution's cumulative probability.
+/// The cumulative distribution function of the normal distribution.
 fn normal(z: f64) -> f64 {
     0.5 * libm::erfc(-z * std::f64::consts::FRAC_1_SQRT_2)
 }

@@ -1,14 +1,14 @@
-//! Mean errors of rows that are alike.
+//! Mean errors of similar rows.
 
 use diskarm_core::predict::Continuity;
 
 use crate::trace::KINDS;
 
-/// Mean errors of rows that are alike: of one direction, over like distances. The likelihood of
-/// single rows leaves out what goes its own way, and with it lost revolutions that do not happen
-/// evenly; the mean response of each kind must come out all the same.
+/// Mean errors of similar rows: with the same direction and similar distances. The likelihood of
+/// single rows ignores outliers, and with them lost revolutions that are not evenly
+/// distributed; the mean response of each kind must be right nevertheless.
 pub struct Means {
-    /// Of each kind: how many, and the sum of their errors in milliseconds.
+    /// For each kind, the number of rows and the sum of their errors in milliseconds.
     kinds: [(f64, f64); KINDS],
 }
 
@@ -20,24 +20,24 @@ impl Default for Means {
     }
 }
 
-/// Share of requests that lose or gain a revolution, where the angle is known.
+/// Share of requests that lose or gain a revolution, if the angle is known.
 const SLIPPING: f64 = 0.02;
 
 impl Means {
-    /// A row of this kind was off by so much.
+    /// Records the error of a row of this kind.
     pub fn record(&mut self, kind: usize, error_ms: f64) {
         self.kinds[kind].0 += 1.0;
         self.kinds[kind].1 += error_ms;
     }
 
-    /// Logarithm of the density of these means, of each kind and of each direction, but for a
+    /// Logarithm of the density of these means, of each kind and of each direction, up to a
     /// constant.
     pub fn ln_density(&self, continuity: Continuity, period_ms: f64) -> f64 {
         let variance = period_ms
             * period_ms
             * match continuity {
                 Continuity::Unbroken => SLIPPING,
-                // Two independent waits of up to a revolution.
+                // The difference of two independent waits of up to a revolution.
                 Continuity::Unknown => 1.0 / 6.0,
             };
         let of = |(count, sum): (f64, f64)| -0.5 * sum * sum / (count.max(1.0) * variance);
@@ -65,7 +65,7 @@ mod tests {
     }
 
     /// A sum of `n` errors has `n` times the variance of one: 2 % of a squared period where the
-    /// angle is known, a sixth of it otherwise.
+    /// angle is known, a sixth of a squared period otherwise.
     #[test]
     fn means_have_the_density_of_a_normal_distribution() {
         let (known, unknown) = (Continuity::Unbroken, Continuity::Unknown);
@@ -82,7 +82,7 @@ mod tests {
     fn kinds_of_one_direction_add_up_and_directions_do_not() {
         let known = Continuity::Unbroken;
         let near = |is: f64, should: f64| assert!((is - should).abs() < 1e-12, "{is} {should}");
-        // Each kind is off, the direction is not.
+        // Each kind has an error, the direction has none.
         near(of(&[(2, 3.0), (6, -3.0)], known), 2.0 * -9.0 / 4.0);
         near(of(&[(2, 3.0), (5, -3.0)], known), 4.0 * -9.0 / 4.0);
         near(

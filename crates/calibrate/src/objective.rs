@@ -1,4 +1,4 @@
-//! What a search maximises.
+//! The function that a search maximises.
 
 use std::cell::Cell;
 
@@ -11,23 +11,23 @@ use crate::likelihood::Noise;
 use crate::means::Means;
 use crate::trace::Trace;
 
-/// An error counts in a mean as no more than this, so that a single retry of a second does not
+/// Errors are limited to this in a mean, so that a single retry of a second does not
 /// outweigh all others.
 const MAX_REVOLUTIONS: f64 = 2.0;
 
-/// What is maximised: the likelihood of a trace under a candidate, and the candidate's prior.
+/// The likelihood of a trace under a candidate, and the candidate's prior.
 pub struct Objective<'a> {
     trace: &'a Trace,
     given: &'a Spec,
     continuity: Continuity,
     /// The scatter of measurements.
     pub noise: Noise,
-    /// How many candidates were evaluated.
+    /// The number of candidates evaluated.
     pub evaluations: Cell<u64>,
 }
 
 impl<'a> Objective<'a> {
-    /// The likelihood of `trace`, `given` being the middle of the prior.
+    /// The objective for `trace`, with `given` as the centre of the prior.
     pub fn new(trace: &'a Trace, given: &'a Spec, continuity: Continuity) -> Self {
         Self {
             trace,
@@ -38,7 +38,7 @@ impl<'a> Objective<'a> {
         }
     }
 
-    /// The same, with its count at zero.
+    /// A copy with its count at zero.
     pub fn again(&self) -> Self {
         Self {
             evaluations: 0.into(),
@@ -46,7 +46,7 @@ impl<'a> Objective<'a> {
         }
     }
 
-    /// Logarithm of the posterior density, but for a constant.
+    /// Logarithm of the posterior density, up to a constant.
     pub fn of(&self, candidate: &Candidate) -> f64 {
         self.ln_likelihood(candidate) + candidate.ln_prior(self.given)
     }
@@ -91,12 +91,12 @@ impl<'a> Objective<'a> {
         explained as f64 / all as f64
     }
 
-    /// What is given.
+    /// The given specification.
     pub fn given(&self) -> &Spec {
         self.given
     }
 
-    /// Lets the noise be what `candidate` leaves unexplained.
+    /// Sets the noise to what `candidate` leaves unexplained.
     pub fn learn_noise(&mut self, candidate: &Candidate) {
         let spec = candidate.build();
         let (mut buffer, mut media) = (Vec::new(), Vec::new());

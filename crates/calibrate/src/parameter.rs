@@ -1,20 +1,20 @@
-//! The keys that a trace may determine, as their rows in the table of keys say.
+//! The keys that a trace may determine, according to the table of keys.
 
 use std::sync::LazyLock;
 
 use diskarm_core::spec::{Key, Kind, Spec, Value, Vary};
 use diskarm_core::units::Span;
 
-/// A time.
+/// A key whose value is a time.
 pub struct Parameter {
     /// Its key.
     pub key: &'static Key,
-    /// How far it may be off what is given, in milliseconds: a standard deviation.
+    /// Standard deviation of its value from the given one, in milliseconds.
     pub prior_ms: f64,
 }
 
 impl Parameter {
-    /// Its value in milliseconds; `None` where the specification has no such thing.
+    /// Its value in milliseconds; `None` if the specification does not have it.
     pub fn get(&self, spec: &Spec) -> Option<f64> {
         match self.key.get(spec) {
             Some(Value::Time(time)) => Some(time.as_ms()),

@@ -1,4 +1,4 @@
-//! The search for the likeliest specification.
+//! The search for the most likely specification.
 
 use argmin::core::{CostFunction, Error as SolverError, Executor, State};
 use argmin::solver::brent::BrentOpt;
@@ -8,10 +8,10 @@ use crate::objective::Objective;
 use crate::parameter::PARAMETERS;
 use crate::switch::Behaviour;
 
-/// By how much a behaviour must make the trace likelier (natural logarithm) to be adopted.
+/// How much more likely (natural logarithm) a behaviour must make the trace to be adopted.
 const EVIDENCE: f64 = 10.0;
 
-/// A candidate along one direction: how far from where it is, in milliseconds.
+/// A line through a candidate along one direction, in milliseconds from the candidate.
 struct Line<'a, 'b> {
     objective: &'b Objective<'a>,
     candidate: &'b Candidate,
@@ -29,7 +29,7 @@ impl CostFunction for Line<'_, '_> {
 
 /// A candidate and its score.
 pub struct Search<'a> {
-    /// What is maximised.
+    /// The function to maximise.
     pub objective: Objective<'a>,
     /// The best so far.
     pub candidate: Candidate,
@@ -38,7 +38,7 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Begins at `candidate`.
+    /// A search that begins at `candidate`.
     pub fn new(objective: Objective<'a>, candidate: Candidate) -> Self {
         let score = objective.of(&candidate);
         Self {
@@ -54,8 +54,8 @@ impl<'a> Search<'a> {
         self.score = self.objective.of(&self.candidate);
     }
 
-    /// Moves along a direction to where the score is best within `reach`, looking first at
-    /// `points` evenly spaced places.
+    /// Moves along a direction to the best score within `reach`, after trying
+    /// `points` evenly spaced points.
     fn move_along(&mut self, along: &Direction, reach: f64, points: i32, iterations: u64) {
         let line = || Line {
             objective: &self.objective,
@@ -97,8 +97,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Gives writes seek times of their own if they need them: first looks whether some stretch of
-    /// distances takes longer or shorter by a lot, or all of them by a little.
+    /// Gives writes their own seek times if they need them: first tests whether some range of
+    /// distances takes much longer or shorter, or all of them slightly so.
     pub fn try_write_seek(&mut self) {
         if self.candidate.write_seek.is_some() {
             return;
@@ -122,7 +122,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Adopts the behaviours that make the trace likelier, the best first.
+    /// Adopts the behaviours that make the trace more likely, best first.
     pub fn choose(&mut self) {
         let mut hopeless: Vec<String> = Vec::new();
         for _ in 0..ROUNDS {
@@ -191,10 +191,11 @@ impl<'a> Search<'a> {
 /// The maximum number of behaviours adopted in one stage.
 const ROUNDS: usize = 12;
 
-/// How many behaviours are refitted in a round though they do not improve the score unfitted.
+/// The number of behaviours per round that are refitted although they do not improve the score
+/// before.
 const REFITTED: usize = 16;
 
-/// A behaviour that is so much worse after a refit is not tried again.
+/// A behaviour that is worse by this much after a refit is not tried again.
 const HOPELESS: f64 = 200.0;
 
 /// The last rank of the numbers that depend on a behaviour of buffer or bus.

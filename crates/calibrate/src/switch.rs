@@ -17,7 +17,7 @@ use crate::parameter::VARIED;
 pub struct Behaviour {
     /// The keys that it sets, and their values.
     pub what: String,
-    /// Whether it only returns to given values.
+    /// Whether it only restores given values.
     pub returns: bool,
     spec: Spec,
 }
@@ -25,7 +25,7 @@ pub struct Behaviour {
 /// Sizes, in sectors, at which drives are known to begin a transfer.
 const MARKS: [u64; 12] = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 48];
 
-/// Smallest requests that drives are known to treat as large, in sectors.
+/// The smallest requests that drives are known to treat as large, in sectors.
 const LARGE: [u64; 6] = [16, 24, 32, 40, 48, 64];
 
 impl Behaviour {
@@ -57,7 +57,7 @@ impl Behaviour {
     pub fn apply(&self, candidate: &Candidate) -> Candidate {
         let mut changed = candidate.clone();
         if self.spec.geometry != candidate.spec.geometry {
-            // A geometry that has been laid out with a flag the other way can be laid out again.
+            // A geometry that was valid with one value of a flag may be invalid with the other.
             match Layout::new(&self.spec.geometry) {
                 Ok(layout) => changed.layout = Arc::new(layout),
                 Err(_) => return changed,
@@ -70,7 +70,7 @@ impl Behaviour {
 
 type Add<'a> = dyn FnMut(String, &dyn Fn(&mut Spec)) + 'a;
 
-/// Given values that no other behaviour returns to.
+/// Given values that no other behaviour restores.
 fn as_given(given: &Spec, add: &mut Add<'_>) {
     add("overheads.write_start as given".to_owned(), &|s| {
         s.overheads.write_start = given.overheads.write_start;
@@ -187,7 +187,8 @@ fn segments(spec: &Spec, add: &mut Add<'_>) {
     }
 }
 
-/// All combinations of reading ahead and of using what was read: alone, none may explain more.
+/// All combinations of reading ahead and of using the data: none of them may improve the score
+/// alone.
 fn reading(spec: &Spec, add: &mut Add<'_>) {
     let read_ahead = Key::find("buffer.read_ahead").expect("a key");
     for &ahead in ReadAhead::WORDS {

@@ -13,15 +13,15 @@ use diskarm_validate::Measured;
 pub struct Trace {
     /// The rows.
     pub rows: Vec<Measured>,
-    /// Of each row, its direction and how far the arm goes for it: rows that are alike.
+    /// The kind of each row: its direction and the range of its seek distance.
     kinds: Vec<usize>,
 }
 
-/// How many kinds of rows there are.
+/// The number of kinds of rows.
 pub const KINDS: usize = 2 * 33;
 
 impl Trace {
-    /// `rows`, on a drive whose blocks lie as `layout` says.
+    /// `rows`, on a drive whose blocks are arranged as in `layout`.
     pub fn new(rows: Vec<Measured>, layout: &Layout) -> Self {
         let mut arm = 0;
         let kinds = rows.iter().map(|row| {
@@ -43,7 +43,7 @@ impl Trace {
         &self.kinds
     }
 
-    /// Follows all rows with a drive of `spec` over `layout`; hands each observation, and whether
+    /// Follows all rows with a drive of `spec` over `layout`; passes each observation, and whether
     /// the platter's angle was known before, to `each`.
     pub fn follow(
         &self,

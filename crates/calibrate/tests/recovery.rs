@@ -1,4 +1,4 @@
-//! A trace made by a drive that is known, to see whether the fit finds that drive.
+//! Traces of known drives, to test whether the fit finds the drive.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use diskarm_core::spec::{self, Delivered, SeekCurve, Spec};
 use diskarm_core::units::{Angle, Cylinder, Lbn, SectorCount, Span};
 use diskarm_validate::{Measured, Validation, Variant};
 
-/// Completions are stamped early or late by at most this.
+/// The largest error of a completion's time stamp.
 const STAMPED_WITHIN_MS: f64 = 0.02;
 
-/// How long a trace is, and how it comes about.
+/// The length of a trace, and how it is generated.
 struct Experiment {
     rows: usize,
     /// Share of reads.
     reads: f64,
-    /// How the drive begins, and whether it is issued requests when the trace says.
+    /// The drive's initial angle, and whether requests are issued at the trace's times.
     variant: Variant,
 }
 
@@ -37,15 +37,15 @@ impl Generator {
         ((z ^ (z >> 31)) >> 11) as f64 / 2f64.powi(53)
     }
 
-    /// Uniform among the whole numbers below `end`.
+    /// Uniform among the integers below `end`.
     fn below(&mut self, end: u64) -> u64 {
         (self.fraction() * end as f64) as u64
     }
 }
 
 impl Experiment {
-    /// A quarter of the requests continue the previous one, a tenth ask for its blocks again, a
-    /// quarter go to blocks nearby and the rest anywhere. Pauses are of 5 to 30 ms.
+    /// A quarter of the requests continue the previous one, a tenth repeat its blocks, a
+    /// quarter go to nearby blocks and the rest anywhere. Pauses are 5 to 30 ms long.
     fn steps(&self, disk: SectorCount) -> Vec<Step> {
         let mut generator = Generator(7);
         let mut last = 0..1;
@@ -75,7 +75,7 @@ impl Experiment {
         (0..self.rows).map(step).collect()
     }
 
-    /// What is measured on a drive of `spec`.
+    /// Measurements of a drive of `spec`.
     fn measured(&self, spec: &Spec) -> Vec<Measured> {
         let layout = layout(spec);
         let steps = self.steps(layout.sectors()).into_iter();
@@ -91,7 +91,7 @@ impl Experiment {
             let late = Span::from_ms(off);
             let mut row = *row;
             row.response = response + late;
-            // Errors of time stamps do not add up: the clock is right.
+            // Errors of time stamps do not accumulate: the clock is right.
             row.step.think -= late;
             row
         };
@@ -99,7 +99,7 @@ impl Experiment {
         both.map(stamped).collect()
     }
 
-    /// What the fit makes of these measurements when it begins with `given`.
+    /// The result of fitting these measurements, starting from `given`.
     fn fitted(&self, given: &Spec, real: &Spec) -> Calibration {
         let rows = self.measured(real);
         calibrate(given, &layout(given), &rows, |_| {}).expect("a trace of this drive")
@@ -118,8 +118,9 @@ fn drive(name: &str) -> Spec {
 /// Distances over which seeks take half a millisecond longer than given.
 const STEP: RangeInclusive<u32> = 200..=600;
 
-/// A drive as given, and as it is: misses, completions and some seeks take longer, the platter
-/// turns slower, seeks inward take longer than outward, and delivered data stay in the buffer.
+/// The given drive and the real one: misses, completions and some seeks take longer, the platter
+/// rotates more slowly, inward seeks take longer than outward ones, and delivered data stay in the
+/// buffer.
 fn given_and_real() -> (Spec, Spec) {
     let given = drive("hp-c2247");
     let mut real = given.clone();
@@ -139,14 +140,14 @@ fn given_and_real() -> (Spec, Spec) {
     (given, real)
 }
 
-/// Inward over `d` cylinders, to the same head.
+/// An inward seek over `d` cylinders, to the same head.
 fn seek_ms(spec: &Spec, op: Op, d: u32) -> f64 {
     let times = SeekTimes::new(&spec.mechanics, spec.geometry.cylinders);
     times.total(op, (Cylinder(0), Cylinder(d)), false).as_ms()
 }
 
-/// A sum of times that shows in a trace, in milliseconds. Its terms do not show alone: a longer
-/// completion looks like a platter that is ahead, an arm that comes later.
+/// A sum of times that a trace shows, in milliseconds. Its terms cannot be separated: a longer
+/// completion looks like a platter that is ahead and an arm that arrives later.
 type Shown = (&'static str, fn(&Spec) -> f64);
 
 const SHOWN: [Shown; 6] = [
@@ -170,7 +171,7 @@ const SHOWN: [Shown; 6] = [
     }),
 ];
 
-/// All of a miss but rotation and transfer, over `d` cylinders inward.
+/// The time of a miss without rotation and transfer, over `d` cylinders inward.
 fn miss_ms(spec: &Spec, op: Op, d: u32) -> f64 {
     let o = &spec.overheads;
     let (before, after) = match op {
@@ -180,8 +181,9 @@ fn miss_ms(spec: &Spec, op: Op, d: u32) -> f64 {
     (before + after).as_ms() + seek_ms(spec, op, d)
 }
 
-/// `found` is off what is real by less than these many milliseconds: the sums of [`SHOWN`], and
-/// misses; twice as many where seeks take longer, a step that a smooth correction rounds off.
+/// Checks that `found` differs from the real drive by less than this many milliseconds: the sums of
+/// [`SHOWN`], and misses; twice as many where seeks take longer, a step that a smooth correction
+/// rounds off.
 #[track_caller]
 fn check(found: &Spec, real: &Spec, bounds: [f64; SHOWN.len()], miss_bound: f64) {
     for ((what, of), bound) in SHOWN.into_iter().zip(bounds) {
@@ -220,7 +222,7 @@ fn a_drive_is_found_again_where_the_clock_is_unbroken() {
         panic!("{:?}", found.clock)
     };
     assert_eq!(breaks, 0);
-    // A hundredth of a revolution, 0.1 ms, is what the completion may be off.
+    // A hundredth of a revolution, 0.1 ms, is the allowed error of the completion.
     let off = (phase - origin).as_revolutions();
     assert!(off.min(1.0 - off) < 0.01, "{off} of a revolution");
     let ratio = found.spec.mechanics.period_ns / real.mechanics.period_ns;
@@ -229,8 +231,8 @@ fn a_drive_is_found_again_where_the_clock_is_unbroken() {
     check(&found.spec, &real, bounds, 0.2);
 }
 
-/// Only the edges of the distributions carry information: it determines misses to a few tenths of
-/// a millisecond, and hardly whether a write's completion or its bus takes longer.
+/// Only the edges of the distributions carry information: the fit determines misses to a few tenths
+/// of a millisecond, and can hardly tell whether a write's completion or its bus takes longer.
 #[test]
 fn a_drive_is_found_again_where_pauses_are_nominal() {
     let (given, real) = given_and_real();
@@ -256,7 +258,7 @@ fn a_drive_is_found_again_where_pauses_are_nominal() {
     check(&found.spec, &real, [0.02, 0.02, 0.02, 0.1, 0.2, 0.2], 0.25);
 }
 
-/// Writes alone, on a drive whose slipped sectors turn the tracks after them.
+/// Only writes, on a drive whose slipped sectors rotate the tracks after them.
 #[test]
 fn what_no_read_shows_is_left_and_the_same_trace_gives_the_same_drive() {
     let given = drive("seagate-st41601n");

@@ -17,14 +17,14 @@ use toml_edit::{DocumentMut, Item, Table, TableLike, TomlError};
 /// One value to set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edit {
-    /// Where: keys of `diskarm_core::spec` joined by dots, `overheads.read_completion`.
+    /// The keys of `diskarm_core::spec` joined by dots, such as `overheads.read_completion`.
     pub key: Cow<'static, str>,
-    /// What.
+    /// The new value.
     pub value: Value,
 }
 
 impl fmt::Display for Edit {
-    /// As a line of TOML, its key dotted.
+    /// Formats it as a line of TOML with a dotted key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -39,7 +39,7 @@ impl Edit {
     /// Sets `key` to `value`.
     ///
     /// # Panics
-    /// When `value` is of another kind; zones and seek curves of a formula are not written here.
+    /// If `value` is of another kind, a zone, or a seek curve given by a formula.
     pub fn of(key: &'static Key, value: spec::Value) -> Self {
         Self {
             key: key.path.into(),
@@ -52,27 +52,27 @@ impl Edit {
     }
 }
 
-/// What a key can be set to.
+/// The kinds of value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// The key is a seek curve, `mechanics.seek` or `mechanics.write_seek`. All of it is replaced
     /// by these pairs of distance in cylinders and time.
     SeekTable(Vec<(u32, Span)>),
-    /// A line, or several of them. In a string of several lines, or of one too long for that, one
-    /// of 100 columns and more is broken at its spaces.
+    /// One line or several. In a string of several lines, or if a single line is too long, a line
+    /// of 100 columns or more is broken at spaces.
     Text(String),
-    /// Anything, as TOML writes it; what is no value in TOML panics.
+    /// Any TOML value as text; text that is not a TOML value panics.
     Toml(String),
 }
 
-/// The text `base` with each value set, in their order.
+/// The text `base` with each value set, in the given order.
 ///
 /// A comment above or after a value stays; a key that is absent comes last in its table, and a
-/// table that is absent comes last among its neighbours. Line ends are those of the first line;
-/// the last line has one too.
+/// table that is absent comes last among its neighbours. All lines end as the first one does;
+/// the last line is terminated too.
 ///
 /// # Errors
-/// `base` is not TOML; or it has a value where an edit needs a table, or the other way round.
+/// If `base` is not TOML, or has a value where an edit needs a table, or the other way round.
 pub fn rewrite(base: &str, edits: &[Edit]) -> Result<String, InputError> {
     let mut document: DocumentMut = base.parse().map_err(|error| not_toml(base, &error))?;
     for edit in edits {
@@ -118,12 +118,12 @@ fn apply(root: &mut Table, edit: &Edit) -> Result<(), InputError> {
     set(table, key, &edit.value).ok_or_else(misplaced)
 }
 
-/// The table at the end of a dotted path, made where it is absent; `None` where a value is in
+/// The table at the end of a dotted path, created if absent; `None` if a value is in
 /// the way.
 fn table_at<'t>(root: &'t mut Table, path: &str) -> Option<&'t mut dyn TableLike> {
     let mut table: &mut dyn TableLike = root;
     for step in path.split('.').filter(|step| !step.is_empty()) {
-        // Implicit: it has a heading only if it comes to hold a value of its own.
+        // Implicit: it gets a heading only if a value is added to it.
         let empty = || {
             let mut empty = Table::new();
             empty.set_implicit(true);
@@ -137,7 +137,7 @@ fn table_at<'t>(root: &'t mut Table, path: &str) -> Option<&'t mut dyn TableLike
     Some(table)
 }
 
-/// Sets one value, between the spaces and comments that stood around the old one; `None` where a
+/// Sets one value and keeps the spaces and comments around the old one; `None` if a
 /// table with a heading is in its place.
 fn set(table: &mut dyn TableLike, key: &str, value: &Value) -> Option<()> {
     match table.get_mut(key) {

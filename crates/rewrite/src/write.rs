@@ -1,4 +1,4 @@
-//! Values as the catalogue writes them.
+//! Values in the style of the catalogue.
 
 use std::fmt::Write;
 
@@ -7,10 +7,11 @@ use diskarm_core::units::Span;
 
 use super::Value;
 
-/// No line that can be broken is longer, here as in the catalogue.
+/// The maximum length of a line that can be broken, here as in the catalogue.
 const MAX_COLUMNS: usize = 99;
 
-/// A value of `key` in TOML; a text in a string of `several_lines` even where it would fit one.
+/// A value of `key` in TOML; with `several_lines`, text becomes a multi-line string even if it fits
+/// on one line.
 pub(super) fn value(key: &str, value: &Value, several_lines: bool) -> toml_edit::Value {
     let written = written(key, value, several_lines);
     written.parse().expect("what is written here is TOML")
@@ -59,7 +60,7 @@ fn lines(text: &str) -> String {
     format!("\"\"\"\n{}", lines.join("\n"))
 }
 
-/// What no string may hold as it is, but for quotes and line ends.
+/// Escapes everything that a string must not contain literally, except quotes and line ends.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.chars() {
@@ -75,7 +76,7 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Words with a space between them, on as few lines as take them in order.
+/// Words separated by spaces, on as few lines as possible.
 fn filled(words: impl Iterator<Item = impl AsRef<str>>, indent: &str) -> String {
     let mut filled = String::from(indent);
     let mut column = indent.len();

@@ -1,5 +1,5 @@
-//! Rewritten specifications against what they should say (the reader of `core`, with the fields
-//! set in its outcome) and against their text (an editor that knows lines and no TOML).
+//! Checks the meaning of rewritten specifications (with the reader of `core`, and the fields
+//! set in its result) and their text (with an editor that knows lines but no TOML).
 
 use diskarm_core::spec::{self, Key, Kind, SeekCurve, Spec};
 use diskarm_core::units::Span;
@@ -38,8 +38,8 @@ fn text_edit(key: &'static str, text: &str) -> Edit {
     edit(key, Value::Text(text.to_owned()))
 }
 
-/// Sets a value of one line in `section`: an editor that knows the habits of the catalogue's
-/// files and nothing of TOML.
+/// Sets a one-line value in `section`: an editor that knows the style of the catalogue's
+/// files but no TOML.
 fn by_hand(base: &str, path: &str, written: &str) -> String {
     let (section, key) = path.rsplit_once('.').expect("a section and a key");
     let mut lines: Vec<String> = base.lines().map(str::to_owned).collect();
@@ -67,7 +67,7 @@ fn by_hand(base: &str, path: &str, written: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The text before a section, and from the next heading (with its comments) on.
+/// The text before a section, and the text from the next heading (with its comments) onwards.
 fn around<'t>(text: &'t str, heading: &str) -> (&'t str, &'t str) {
     let (before, rest) = text.split_once(heading).expect("the heading");
     let after = rest.find("\n\n").map_or("", |at| &rest[at..]);
@@ -82,12 +82,13 @@ struct Change {
     written: String,
 }
 
-/// Half of the times are short, as a sector's on the bus.
+/// Half of the times are short, like the bus time of a sector.
 fn any_time() -> impl Strategy<Value = i64> {
     prop_oneof![0..20_000_i64, 0..=1_000_000_000_i64]
 }
 
-/// Keys at the top of a section, of one value that no geometry has to come out to.
+/// Keys at the top of a section whose single value does not have to be consistent with the
+/// geometry.
 fn keys() -> Vec<&'static Key> {
     let alone = |key: &&Key| {
         let written = !matches!(
@@ -132,7 +133,7 @@ fn any_change() -> impl Strategy<Value = Change> {
                 (spec::Value::Number(ns), format!("\"{ns} ns\""))
             }
             _ => {
-                // By other means than the writer's: nanoseconds are the last six digits.
+                // Not computed like the writer does: nanoseconds are the last six digits.
                 let digits = format!("{ns:07}");
                 let (whole, rest) = digits.split_at(digits.len() - 6);
                 let written = match rest.trim_end_matches('0') {
@@ -160,8 +161,8 @@ fn any_points() -> impl Strategy<Value = Vec<(u32, Span)>> {
     })
 }
 
-/// The seed of a failing case is printed, and kept nowhere.
-/// The drives that were written by hand: the fitted ones were written by what is tested here.
+/// The seed of a failing case is printed, not stored.
+/// The drives written by hand: the fitted ones were written by the code under test.
 fn given() -> Vec<&'static Entry> {
     let by_hand = |drive: &&Entry| !drive.name.ends_with("-calibrated");
     CATALOGUE.iter().filter(by_hand).collect()
@@ -206,7 +207,7 @@ proptest! {
         points in any_points(),
     ) {
         let mut expected = parsed(drive.text);
-        // A settle may take no more than the shortest movement.
+        // The settle time must not exceed the shortest seek.
         let settle = Span::from_ns(0);
         expected.mechanics.seek = SeekCurve::Table(points.clone());
         expected.mechanics.write_settle = settle;
@@ -236,7 +237,7 @@ proptest! {
         prop_assert_eq!(parsed(&written), expected);
     }
 
-    /// Letters that mean something to TOML, among them three quotes and bare controls.
+    /// Characters with a meaning in TOML, including three quotes and bare control characters.
     #[test]
     fn texts_of_short_lines_come_back_as_they_are(
         text in "([a-z\"'\\\\#=\u{1}\u{7f}é\t ]|\"\"\"|'''|\r){1,14}(\n[a-z\"\\\\ ]{0,45}){0,4}",
@@ -263,8 +264,8 @@ proptest! {
     }
 }
 
-/// The catalogue was laid out before there was this writer. Three of the tables it does not repeat
-/// have decimals below the nanosecond, and two have a line of 100 columns.
+/// The catalogue is older than this writer. Of the tables that it does not reproduce, three
+/// have decimals below a nanosecond, and two have a line of 100 columns.
 #[test]
 fn the_catalogues_own_tables_are_written_unchanged() {
     let mut same = Vec::new();
@@ -290,7 +291,7 @@ fn the_catalogues_own_tables_are_written_unchanged() {
     assert_eq!(same, expected);
 }
 
-/// Joined to one line and broken again, too: but for one text, each was filled as here.
+/// Also when joined to one line and broken again: all texts but one were wrapped as here.
 #[test]
 fn the_catalogues_own_prose_is_written_unchanged() {
     let mut same = 0;

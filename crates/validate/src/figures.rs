@@ -5,23 +5,23 @@ use diskarm_core::request::Op;
 use diskarm_core::stats::{Moments, Sorted, demerit};
 use diskarm_core::units::Span;
 
-/// All that a validation says.
+/// All results of a validation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Figures {
-    /// Of all requests.
+    /// All requests.
     pub all: Comparison,
-    /// Of the reads, where there are any.
+    /// The reads, if there are any.
     pub reads: Option<Comparison>,
-    /// Of the writes, where there are any.
+    /// The writes, if there are any.
     pub writes: Option<Comparison>,
-    /// Where the distance comes from.
+    /// The sources of the distance.
     pub residuals: Residuals,
 }
 
 /// Measured and simulated response times of a set of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Comparison {
-    /// How many requests.
+    /// The number of requests.
     pub count: u64,
     /// Mean response of the real drive.
     pub measured_mean: Span,
@@ -39,13 +39,13 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// The demerit in percent of the measured mean; `None` when that is zero.
+    /// The demerit in percent of the measured mean; `None` if that is zero.
     pub fn demerit_percent(&self) -> Option<f64> {
         let mean = self.measured_mean.as_ns();
         (mean > 0).then(|| 100.0 * self.demerit.as_ns() as f64 / mean as f64)
     }
 
-    /// `None` without requests.
+    /// `None` if there are no requests.
     fn of(measured: &Sorted, angles: &[Sorted], phases: &[Sorted]) -> Option<Self> {
         let distances = moments(angles.iter().filter_map(|model| demerit(measured, model)));
         let simulated = angles.iter().flat_map(|model| model.as_slice()).copied();
@@ -65,7 +65,7 @@ impl Figures {
     /// Combines the replays of [`Validation::variants`], in that order.
     ///
     /// # Panics
-    /// When these are not those.
+    /// If these are not those replays.
     pub fn of(validation: &Validation<'_>, replays: &[Replayed]) -> Self {
         let rows = validation.rows();
         assert_eq!(replays.len(), ANGLES as usize + PHASE_SEEDS.len());

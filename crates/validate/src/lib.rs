@@ -1,28 +1,30 @@
-//! Validation: a model's response times beside those measured on the real drive.
+//! Validation: compares a model's response times with those measured on the real drive.
 //!
-//! A measured trace is replayed closed-loop (the next request comes the measured pause after
-//! the model's own completion) and judged by the distance between the two response-time
-//! distributions, the *demerit* of worthington94 section 4.1. Where the platter stood when the
-//! measurement began is not known, so the replay is repeated from evenly spaced angles.
+//! A measured trace is replayed closed-loop (each request is issued the measured pause after
+//! the model's own completion of the previous one) and judged by the distance between the two
+//! response-time distributions, the *demerit* of worthington94 section 4.1. The platter's angle
+//! when the measurement began is unknown. The replay is therefore repeated from evenly spaced
+//! angles.
 //!
-//! # What chance does
-//! A closed-loop replay forgets the initial angle at its first media access: from then on all
-//! happens relative to the sector that came round. So replays at different angles hardly differ,
-//! and the demerit between them says little about how close a good model can come. What stays
-//! unknown is the platter's phase at each request: most measured pauses are nominal or come from
-//! a broken clock, and each completion that a model has a little wrong shifts the phase of the
-//! next request. Therefore there is a second set of replays, in which every pause is lengthened
-//! by its own random part of a revolution: the demerit between two of these is what two
-//! measurements of one and the same drive would show, were the phases left to chance.
+//! # The effect of chance
+//! A closed-loop replay forgets the initial angle at its first media access: from then on
+//! everything happens relative to the sector that was accessed. Replays at different angles hardly
+//! differ, and the demerit between them says little about how close a good model can come. What
+//! remains unknown is the platter's phase at each request: most measured pauses are nominal or come
+//! from a broken clock, and each small error of the model in a completion shifts the phase of the
+//! next request. Therefore there is a second set of replays, in which every pause is lengthened by
+//! a random part of a revolution: the demerit between two of these is what two measurements of the
+//! same drive would show if the phases were left to chance.
 //!
 //! # Order of work
-//! A [`Validation`] names its replays ([`Validation::variants`]); each is a unit of work of its
-//! own ([`Validation::replay`]), which a caller may give to any thread, and [`Figures::of`]
+//! A [`Validation`] lists its replays ([`Validation::variants`]); each is a separate unit of
+//! work ([`Validation::replay`]), which a caller may give to any thread, and [`Figures::of`]
 //! combines them.
 //!
 //! # Request by request
-//! Where a trace's clock is unbroken, a model can be told what the drive did so far and asked what
-//! it will do next: [`Locked`] follows a trace so, and [`LockedFigures`] judges the predictions.
+//! If a trace's clock is unbroken, a model can follow what the drive did so far and predict what
+//! it will do next: [`Locked`] follows a trace in this way, and [`LockedFigures`] judges the
+//! predictions.
 
 mod figures;
 mod locked;
@@ -48,10 +50,10 @@ use diskarm_core::spec::Spec;
 use diskarm_core::stats::Sorted;
 use diskarm_core::units::{Angle, Instant, Span};
 
-/// How many evenly spaced initial angles a validation replays.
+/// The number of evenly spaced initial angles that a validation replays.
 pub const ANGLES: u64 = 16;
 
-/// Seeds of the replays with lengthened pauses, one a replay.
+/// Seeds of the replays with lengthened pauses, one per replay.
 pub const PHASE_SEEDS: [u64; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 
 /// One row of a measured trace.
@@ -66,22 +68,22 @@ pub struct Measured {
 /// One of a validation's replays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// The platter at this angle at first.
+    /// The platter starts at this angle.
     From(Angle),
-    /// Every pause longer by its own uniform part of a revolution, the platter at angle zero at
-    /// first.
+    /// Every pause is longer by a uniform random part of a revolution; the platter starts at
+    /// angle zero.
     Phases {
-        /// Of these parts.
+        /// The seed of these parts.
         seed: u64,
     },
 }
 
-/// What one replay gives, in the order of the trace.
+/// The results of one replay, in the order of the trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replayed {
     /// Response times of the model.
     pub responses: Vec<Span>,
-    /// What the model's buffer did.
+    /// Outcomes in the model's buffer.
     pub outcomes: Vec<Outcome>,
 }
 
@@ -94,23 +96,23 @@ pub struct Validation<'a> {
 }
 
 impl<'a> Validation<'a> {
-    /// Sets the drive of `spec` against `rows`.
+    /// A validation of the drive of `spec` against `rows`.
     ///
     /// # Panics
-    /// Without rows.
+    /// If there are no rows.
     pub fn new(spec: &'a Spec, layout: Arc<Layout>, rows: Vec<Measured>) -> Self {
         assert!(!rows.is_empty(), "nothing was measured");
         Self { spec, layout, rows }
     }
 
-    /// The replays that [`Figures::of`] wants, in its order: [`ANGLES`] angles from zero up, then
+    /// The replays that [`Figures::of`] needs, in that order: [`ANGLES`] angles from zero up, then
     /// [`PHASE_SEEDS`].
     pub fn variants() -> impl Iterator<Item = Variant> {
         let angles = (0..ANGLES).map(|i| Variant::From(Angle::of(i, ANGLES)));
         angles.chain(PHASE_SEEDS.map(|seed| Variant::Phases { seed }))
     }
 
-    /// What was measured.
+    /// The measured rows.
     pub fn rows(&self) -> &[Measured] {
         &self.rows
     }
@@ -120,10 +122,10 @@ impl<'a> Validation<'a> {
         self.rows.iter().map(|row| row.response).collect()
     }
 
-    /// Makes one replay.
+    /// Runs one replay.
     ///
     /// # Errors
-    /// When the drive refuses a request.
+    /// If the drive refuses a request.
     pub fn replay(&self, variant: Variant) -> Result<Replayed, Rejected> {
         let steps = self.rows.iter().map(|row| row.step);
         match variant {
@@ -157,7 +159,7 @@ impl<'a> Validation<'a> {
     }
 }
 
-/// One request at a time is outstanding, so that completions come in the order of the trace.
+/// One request at a time is outstanding: completions come in the order of the trace.
 impl Observer for Replayed {
     fn arrived(&mut self, _: Instant, _: &Request) {}
 

@@ -1,5 +1,5 @@
-//! A trace followed request by request: what a model, told all that happened before a request,
-//! says of it, beside what happened.
+//! A trace followed request by request: what a model that knows everything that happened before a
+//! request predicts, and what happened.
 
 mod figures;
 mod trivial;
@@ -17,13 +17,13 @@ use diskarm_core::spec::Spec;
 use diskarm_core::units::{Instant, Span};
 use trivial::RunningMeans;
 
-/// One request of a followed trace. All but `measured` was known when it was issued.
+/// One request of a followed trace. Everything except `measured` was known when it was issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Followed {
     /// The prediction: it arrives when the request was issued.
     pub predicted: Completion,
-    /// The response that the trivial predictor expects: the mean of the earlier requests of this
-    /// type and size; without such, of this type; without these, zero.
+    /// The prediction of the trivial predictor: the mean of the earlier requests of this
+    /// type and size; if there were none, of this type; if there were none of those either, zero.
     pub trivial: Span,
     /// The response of the real drive.
     pub measured: Span,
@@ -37,22 +37,22 @@ impl Followed {
         self.measured - self.predicted.response()
     }
 
-    /// Measured minus what the trivial predictor expects.
+    /// Measured minus trivially predicted response.
     pub fn trivial_error(&self) -> Span {
         self.measured - self.trivial
     }
 }
 
-/// When the first request of a followed trace is issued: late enough that nothing which an
-/// observation sets right falls before the start of time.
+/// When the first request of a followed trace is issued: late enough that no correction by an
+/// observation leads to an instant before the start of time.
 pub const FIRST: Instant = Instant::from_ns(1_000_000_000);
 
 /// Follows `rows` with a drive of `spec`: each row is issued the measured pause after the measured
-/// completion of the one before, the first at [`FIRST`]. Hands each observation, and whether the
+/// completion of the previous one, the first at [`FIRST`]. Passes each observation, and whether the
 /// platter's angle was known when its request was issued, to `each`.
 ///
 /// # Panics
-/// When the drive has no such blocks.
+/// If the drive has no such blocks.
 pub fn follow(
     spec: &Spec,
     layout: Arc<Layout>,
@@ -81,10 +81,10 @@ pub struct Locked {
 
 impl Locked {
     /// Follows `rows` with a drive of `spec`. Each row is issued the measured pause after the
-    /// measured completion of the one before.
+    /// measured completion of the previous one.
     ///
     /// # Errors
-    /// When the drive has no such blocks.
+    /// If the drive has no such blocks.
     pub fn follow(
         spec: &Spec,
         layout: Arc<Layout>,

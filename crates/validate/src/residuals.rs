@@ -1,6 +1,6 @@
-//! Where a model and its drive differ: requests by what they are and what happened to them.
+//! Where a model and its drive differ: classes of requests by type, location and outcome.
 //!
-//! All is taken from one replay, the one from angle zero, since initial angles hardly matter.
+//! Everything comes from one replay, the one from angle zero, because initial angles hardly matter.
 
 use super::figures::mean;
 use super::{Measured, Replayed};
@@ -10,25 +10,25 @@ use diskarm_core::request::Op;
 use diskarm_core::stats::{Sorted, demerit};
 use diskarm_core::units::{Lbn, SectorCount, Span};
 
-/// Requests that begin within so many blocks of the end of the one before are near. The local
-/// requests of the measured workloads lie within, and few others do.
+/// Requests that begin within this many blocks of the end of the previous one are near. The local
+/// requests of the measured workloads do, and few others.
 pub const NEAR: SectorCount = SectorCount(30_000);
 
-/// Where a request begins, seen from the one before.
+/// Where a request begins, relative to the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
-    /// At its end.
+    /// At the end of the previous one.
     Sequential,
     /// Elsewhere within [`NEAR`].
     Near,
-    /// Farther away; the first request of a trace too.
+    /// Farther away; also the first request of a trace.
     Far,
 }
 
-/// What measurement and model say of one class of requests.
+/// Measured and simulated response times of one class of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Residual {
-    /// How many requests.
+    /// The number of requests.
     pub count: u64,
     /// Mean response of the real drive.
     pub measured_mean: Span,
@@ -38,33 +38,33 @@ pub struct Residual {
     pub demerit: Span,
 }
 
-/// A range of request sizes, half-open; without end when that is `None`.
+/// A half-open range of request sizes; unbounded if `end` is `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// The smallest.
     pub from: SectorCount,
-    /// The first beyond.
+    /// The first size beyond the range.
     pub end: Option<SectorCount>,
 }
 
-/// A range of distances in cylinders, half-open; without end when that is `None`.
+/// A half-open range of distances in cylinders; unbounded if the end is `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Distances {
     /// The shortest, in cylinders.
     pub from_cylinders: u32,
-    /// The first beyond, in cylinders.
+    /// The first distance beyond the range, in cylinders.
     pub end_cylinders: Option<u32>,
 }
 
 /// The tables; classes without requests are left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Residuals {
-    /// By direction, relation to the request before, and what the model's buffer did.
+    /// By direction, relation to the previous request, and outcome in the model's buffer.
     pub by_outcome: Vec<(Op, Relation, Outcome, Residual)>,
     /// By direction and size.
     pub by_size: Vec<(Op, Sizes, Residual)>,
-    /// Of the requests that waited for the media, by direction and distance from the last block
-    /// of the request before to the first of this one.
+    /// The requests that waited for the media, by direction and distance from the last block
+    /// of the previous request to the first block of this one.
     pub by_distance: Vec<(Op, Distances, Residual)>,
 }
 
@@ -81,12 +81,12 @@ const SIZES: [u64; 6] = [1, 5, 9, 17, 33, 65];
 /// Where ranges of distances begin, in cylinders.
 const CYLINDERS: [u32; 7] = [0, 1, 10, 100, 600, 1200, 2400];
 
-/// One request, seen from both sides.
+/// One request, measured and simulated.
 struct Pair {
     op: Op,
     sectors: SectorCount,
     relation: Relation,
-    /// Cylinders from the request before; `None` for the first.
+    /// Distance in cylinders from the previous request; `None` for the first.
     distance: Option<u32>,
     outcome: Outcome,
     measured: Span,
@@ -127,7 +127,7 @@ impl Residuals {
 }
 
 impl Sizes {
-    /// The ranges that requests are classed by, from the smallest up.
+    /// The ranges by which requests are classified, in ascending order.
     pub(super) fn classes() -> impl Iterator<Item = Self> {
         SIZES.iter().enumerate().map(|(i, &from)| Self {
             from: SectorCount(from),
@@ -169,7 +169,7 @@ impl Residual {
     }
 }
 
-/// Panics when a row lies beyond the disk, which the replay has refused.
+/// Panics if a row lies beyond the end of the disk, which the replay has already refused.
 fn pair_up(rows: &[Measured], layout: &Layout, replay: &Replayed) -> Vec<Pair> {
     let mut end: Option<Lbn> = None;
     let answers = replay.responses.iter().zip(&replay.outcomes);
@@ -193,7 +193,7 @@ fn pair_up(rows: &[Measured], layout: &Layout, replay: &Replayed) -> Vec<Pair> {
     rows.iter().zip(answers).map(pair).collect()
 }
 
-/// Of a request at `start` to one that ended at `end`.
+/// The relation of a request at `start` to one that ended at `end`.
 fn relation(end: Lbn, start: Lbn) -> Relation {
     match end.0.abs_diff(start.0) {
         0 => Relation::Sequential,

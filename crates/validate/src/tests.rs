@@ -3,8 +3,8 @@ use diskarm_core::request::{Op, Request};
 use diskarm_core::spec;
 use diskarm_core::units::{Lbn, SectorCount};
 
-/// Two surfaces, ten sectors a track, ten milliseconds a turn, no buffer: a read of one sector
-/// on the cylinder under the heads waits for its sector and takes a millisecond more.
+/// Two surfaces, ten sectors per track, ten milliseconds per revolution, no buffer: a read of one
+/// sector on the cylinder under the heads waits for its sector and takes a millisecond more.
 const PLAIN: &str = r#"
 name = "plain"
 summary = "As little as can be said"
@@ -49,7 +49,7 @@ fn row(id: u64, op: Op, start: u64, response: Span, think: Span) -> Measured {
     }
 }
 
-/// A walk over the disk with odd pauses, both directions.
+/// Reads and writes all over the disk, with irregular pauses.
 fn walk() -> Vec<Measured> {
     let op = |i| if i % 3 == 0 { Op::Write } else { Op::Read };
     (0..300)
@@ -77,7 +77,7 @@ fn a_replay_measured_against_itself_has_no_demerit() {
         row.response = response;
     }
     let validation = bench.validation(rows);
-    // All sixteen angles the same: what is left is the distance of a replay to itself.
+    // With all sixteen angles the same, only the distance of a replay to itself is left.
     let phases = all(&validation).split_off(ANGLES as usize);
     let mut replays = vec![replayed; ANGLES as usize];
     replays.extend(phases);
@@ -159,7 +159,7 @@ fn each_request_is_in_one_class_of_each_table() {
         300
     );
     assert_eq!(sum(&mut residuals.by_size.iter().map(|r| r.2.count)), 300);
-    // Nothing is buffered; the first has no distance.
+    // Nothing is buffered; the first request has no distance.
     assert_eq!(
         sum(&mut residuals.by_distance.iter().map(|r| r.2.count)),
         299

@@ -1,4 +1,4 @@
-//! Corrections against what was put in.
+//! Checks corrections against the values that were set.
 
 use diskarm_core::spec;
 
@@ -21,7 +21,7 @@ fn bent() -> Curve {
     curve
 }
 
-/// What is added at `d` by the two knots around it.
+/// The correction at `d`, from the two knots around it.
 fn between(curve: &Curve, d: u32) -> f64 {
     let ends: Vec<(f64, f64)> = curve
         .knots
@@ -56,7 +56,8 @@ fn corrections_are_straight_between_knots() {
     }
 }
 
-/// The given curve is that of the specification: without settle and unevenness, which come on top.
+/// The given curve is that of the specification: without settle and unevenness, which are added to
+/// it.
 #[test]
 fn the_corrected_table_is_what_is_given_and_what_is_added() {
     let curve = bent();

@@ -1,4 +1,4 @@
-//! Changed specifications, written and read again.
+//! Writes changed specifications and reads them again.
 
 use std::sync::{Arc, LazyLock};
 
@@ -14,7 +14,7 @@ use super::*;
 use crate::candidate::Candidate;
 use crate::switch::Behaviour;
 
-/// What `text`, the text of `given`, becomes when it is to say what `fitted` does.
+/// Edits `text`, the text of `given`, to describe `fitted`, and reads it again.
 pub fn written(text: &str, given: &Spec, fitted: &Spec) -> Result<Spec, String> {
     let text = rewrite(text, &edits(given, fitted)).map_err(|error| error.to_string())?;
     spec::parse(&text, "written.toml").map_err(|error| error.to_string())
@@ -66,7 +66,7 @@ proptest! {
     }
 }
 
-/// Nothing fitted, nothing changed.
+/// If nothing was fitted, nothing is changed.
 #[test]
 fn what_is_as_given_needs_no_edit() {
     for (entry, candidate) in DRIVES.iter() {

@@ -1,4 +1,4 @@
-//! Densities against numeric integrals and closed forms.
+//! Checks densities against numerical integrals and closed forms.
 
 use diskarm_core::device::{Breakdown, Status};
 use diskarm_core::request::{Op, Request};
@@ -14,7 +14,7 @@ const NOISE: Noise = Noise {
     arm_ms: 0.2,
 };
 
-/// What all of the predictions take.
+/// The predicted response, the same in all cases.
 const RESPONSE_MS: f64 = 20.0;
 
 fn predicted(outcome: Outcome, wait_ms: f64) -> Completion {
@@ -33,7 +33,7 @@ fn predicted(outcome: Outcome, wait_ms: f64) -> Completion {
     }
 }
 
-/// Density of a response that is off by so much, the flat part left out.
+/// Density of a response with this error, without the flat part.
 fn density(predicted: &Completion, error_ms: f64, locked: bool) -> f64 {
     let response = Span::from_ms(RESPONSE_MS + error_ms);
     NOISE.density(predicted, response, locked, PERIOD_MS)
@@ -56,7 +56,7 @@ fn cases() -> Vec<(bool, Completion)> {
     all
 }
 
-/// By the midpoint rule in steps of a microsecond.
+/// The integral by the midpoint rule, in steps of a microsecond.
 fn integral(f: impl Fn(f64) -> f64, from_ms: f64, to_ms: f64) -> f64 {
     let steps = ((to_ms - from_ms) * 1e3).round() as u32;
     let at = |step: u32| from_ms + (f64::from(step) + 0.5) / 1e3;
@@ -68,7 +68,7 @@ fn every_density_has_an_integral_of_one() {
     for (locked, predicted) in cases() {
         let all = integral(|ms| density(&predicted, ms, locked), -30.0, 30.0);
         assert!((all - 1.0).abs() < 1e-4, "{all} {locked} {predicted:?}");
-        // With the flat part, which is spread over four revolutions.
+        // Including the flat part, which is spread over four revolutions.
         let whole = |ms: f64| {
             let response = Span::from_ms(RESPONSE_MS + ms);
             let ln = NOISE.ln_density(&predicted, response, locked, PERIOD_MS);
@@ -79,7 +79,7 @@ fn every_density_has_an_integral_of_one() {
     }
 }
 
-/// An arm that comes just when its sector does misses it every other time, but for the requests
+/// An arm that arrives just when its sector does misses it every other time, except for requests
 /// that slip anyway: 1 % to either side, 2 % of a partial hit, whose wait carries no information.
 #[test]
 fn revolutions_are_lost_and_gained_at_the_edges_of_a_wait() {
@@ -110,7 +110,7 @@ fn revolutions_are_lost_and_gained_at_the_edges_of_a_wait() {
     }
 }
 
-/// Where the angle is unknown, the wait is anything from none to a revolution.
+/// If the angle is unknown, the wait is anything from zero to a revolution.
 #[test]
 fn an_unknown_wait_is_even_between_soft_edges() {
     for outcome in [Outcome::Miss, Outcome::PartialHit] {

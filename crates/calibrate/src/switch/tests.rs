@@ -4,7 +4,7 @@ use super::*;
 use crate::edits::edits;
 use crate::edits::tests::{DRIVES, written};
 
-/// Keys that a behaviour may set, by the beginning of what it says.
+/// Keys that a behaviour may set, by the beginning of its text.
 const SETS: [(&str, &[&str]); 4] = [
     (
         "buffer.read_watermark",
@@ -81,7 +81,7 @@ fn a_mark_has_as_many_whole_sectors_as_it_says() {
     }
 }
 
-/// From any behaviour, given marks, starts and segments are one behaviour away.
+/// From any behaviour, one more restores the given marks, starts and segments.
 #[test]
 fn what_was_given_can_be_taken_again() {
     let (_, candidate) = DRIVES

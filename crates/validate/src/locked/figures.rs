@@ -1,4 +1,4 @@
-//! How good the predictions of a followed trace are.
+//! The quality of the predictions of a followed trace.
 
 use std::f64::consts::TAU;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use diskarm_core::request::Op;
 use diskarm_core::stats::Sorted;
 use diskarm_core::units::Span;
 
-/// An error is small when it is no larger than this.
+/// Errors up to this are small.
 const SMALL: Span = Span::from_ns(250_000);
 
 /// The phase concentration from which a trace's clock counts as unbroken. Random angles have one
@@ -20,7 +20,7 @@ const SMALL: Span = Span::from_ns(250_000);
 /// revolution, which gives 0.9 and more.
 pub const UNBROKEN_RATIO: f64 = 0.5;
 
-/// How a set of requests was thought to be served.
+/// How the model predicted that a request would be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
     /// From the buffer or into it: [`Outcome::Hit`], [`Outcome::Absorbed`].
@@ -29,13 +29,13 @@ pub enum Served {
     Miss,
 }
 
-/// How close one predictor comes.
+/// The accuracy of a predictor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Accuracy {
-    /// The fraction of requests whose error is under half a revolution (of the nominal period).
+    /// The fraction of requests whose error is less than half a revolution (of the nominal period).
     pub same_revolution_fraction: f64,
-    /// The median error of those, without its sign: like the next by nearest rank, exactly, and
-    /// `None` when there are none.
+    /// The median absolute error of those. This and the next are exact, by nearest rank, and
+    /// `None` if there are none.
     pub median_abs_error: Option<Span>,
     /// The 95th percentile of those.
     pub p95_abs_error: Option<Span>,
@@ -43,10 +43,10 @@ pub struct Accuracy {
     pub within_0_25ms_fraction: f64,
 }
 
-/// A set of requests, at least one.
+/// A non-empty set of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged {
-    /// How many requests.
+    /// The number of requests.
     pub count: u64,
     /// The model that follows the drive.
     pub model: Accuracy,
@@ -54,24 +54,24 @@ pub struct Judged {
     pub trivial: Accuracy,
 }
 
-/// All that a followed trace says; classes without requests are left out.
+/// All figures of a followed trace; classes without requests are left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LockedFigures {
     /// All requests.
     pub all: Judged,
     /// By type.
     pub by_op: Vec<(Op, Judged)>,
-    /// By type and how the model thought that they would be served.
+    /// By type and by how the model predicted that they would be served.
     pub by_served: Vec<(Op, Served, Judged)>,
     /// By type and size.
     pub by_size: Vec<(Op, Sizes, Judged)>,
-    /// How many of the requests were predicted without knowing the platter's angle: those before
-    /// the first completions that tell it, and after it was lost.
+    /// The number of requests predicted without knowing the platter's angle: those before
+    /// the first completions that determine it, and those after it was lost.
     pub unlocked: u64,
     /// How concentrated the platter's angles are about the predicted ones: the mean resultant
-    /// length of `TAU * error / period` over the requests that the model thought to be timed by
+    /// length of `TAU * error / period` over the requests that the model predicted to be timed by
     /// the media (Mardia & Jupp, Directional Statistics, section 2.3.1), from 0 to 1. `None`
-    /// without such requests.
+    /// if there are none.
     pub phase_concentration_ratio: Option<f64>,
 }
 
@@ -92,7 +92,7 @@ impl Accuracy {
             .filter(|size| 2.0 * (size.as_ns() as f64) < period_ns)
             .collect();
         let same = same.as_slice();
-        // Nearest rank: the least that so many percent do not exceed.
+        // Nearest rank: the smallest value that this percentage of the errors do not exceed.
         let percentile = |percent: usize| {
             let rank = (same.len() * percent).div_ceil(100);
             same.get(rank.checked_sub(1)?).copied()
@@ -124,11 +124,11 @@ impl Judged {
 }
 
 impl LockedFigures {
-    /// Judges the predictions of the rows in `range`; those before it are the history of which the
-    /// predictors learned. `None` for an empty range.
+    /// Judges the predictions of the rows in `range`; those before it are the history from which
+    /// the predictors learned. `None` for an empty range.
     ///
     /// # Panics
-    /// When the trace has no such rows.
+    /// If the trace has no such rows.
     pub fn of(locked: &Locked, range: Range<usize>) -> Option<Self> {
         let rows = &locked.rows[range];
         let (mut by_op, mut by_served, mut by_size) = (vec![], vec![], vec![]);
@@ -159,7 +159,7 @@ impl LockedFigures {
     }
 
     /// Whether the trace's clock looks unbroken: the phase concentration reaches
-    /// [`UNBROKEN_RATIO`]. `None` where no request tells.
+    /// [`UNBROKEN_RATIO`]. `None` if no request shows it.
     pub fn clock_is_unbroken(&self) -> Option<bool> {
         self.phase_concentration_ratio
             .map(|found| found >= UNBROKEN_RATIO)

@@ -9,8 +9,8 @@ use diskarm_core::request::{Op, Request};
 use diskarm_core::spec;
 use diskarm_core::units::{Angle, Lbn, SectorCount};
 
-/// Ten milliseconds a turn, ten sectors a track, skewed; a buffer that reads ahead and takes
-/// writes in.
+/// Ten milliseconds per revolution, ten sectors per track, skewed; a buffer that reads ahead and
+/// caches writes.
 const DRIVE: &str = r#"
 name = "followed"
 summary = "Round numbers"
@@ -32,7 +32,7 @@ head_switch = "1 ms"
 seek = { form = "three-point", single = "1 ms", average = "2 ms", full = "4 ms" }
 "#;
 
-/// None; one that reads ahead and keeps what it has; one that takes appending writes in.
+/// No buffer; one that reads ahead and keeps its data; one that caches appending writes.
 const BUFFERS: [&str; 3] = [
     "",
     r#"[buffer]
@@ -57,7 +57,8 @@ fn followed_drive(buffer: &str) -> (Spec, Arc<Layout>) {
     (spec, Arc::new(layout))
 }
 
-/// Reads and writes, a third of them where the one before ended, with pauses up to 30 ms.
+/// Reads and writes, a third of them starting where the previous one ended, with pauses up to 30
+/// ms.
 fn stream(length: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Step>> {
     let raw = (any::<bool>(), 0..3u8, 0..990u64, 1..9u64, 0..30_000_000i64);
     proptest::collection::vec(raw, length).prop_map(|raw| {
@@ -90,8 +91,8 @@ impl Observer for Responses {
     }
 }
 
-/// What a real drive would be measured to do: one whose platter starts at another angle and turns
-/// 0.03 % slower.
+/// Measurements of a simulated real drive, whose platter starts at another angle and rotates
+/// 0.03 % more slowly.
 fn measured(spec: &Spec, layout: &Arc<Layout>, steps: &[Step]) -> Vec<Measured> {
     let mut real = spec.clone();
     real.mechanics.period_ns *= 1.0003;
@@ -116,7 +117,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// What comes later changes nothing that was predicted before.
+    /// Later rows change no earlier prediction.
     #[test]
     fn predictions_never_look_ahead(
         steps in stream(2..120),
@@ -133,17 +134,17 @@ proptest! {
         // Another response to the request at the cut changes no prediction up to its own.
         rows[cut].response = Span::from_ms(wrong_ms as f64);
         let other = follow(&spec, &layout, &rows);
-        let told = |row: &Followed| (row.predicted, row.trivial, row.locked);
+        let result = |row: &Followed| (row.predicted, row.trivial, row.locked);
         for (a, b) in whole.rows()[..=cut].iter().zip(other.rows()) {
-            prop_assert_eq!(told(a), told(b));
+            prop_assert_eq!(result(a), result(b));
         }
     }
 
     /// A drive that is the model, at another angle and with another period, is followed once its
     /// angle and period are known: to 1 % of a revolution, but for the rare request whose sector
-    /// comes so close after the head that less than that decides between now and a turn later,
-    /// and the rare write that comes as the cache's data reach the media, which decides between
-    /// absorbed at once and waiting for them.
+    /// passes so close to the arrival of the head that less than that decides between now and a
+    /// revolution later, and the rare write that arrives just as the cache's data reach the media,
+    /// which decides between absorbing it at once and waiting.
     #[test]
     fn a_drive_like_the_model_is_followed(
         steps in stream(400..401),
@@ -218,8 +219,8 @@ fn check(found: &Accuracy, same: f64, median_p95_ms: Option<[f64; 2]>, within: f
 #[test]
 fn figures_of_a_worked_example() {
     let figures = LockedFigures::of(&worked(), 0..5).unwrap_or_else(|| panic!("five rows"));
-    // Half a revolution off, exactly, is not the same one; a quarter of a ms is still small.
-    // Ranks of three: 1.5 and 2.85 upwards; of four: 2 and 3.8.
+    // An error of exactly half a revolution is not the same revolution; a quarter of a ms is still
+    // small. The ranks of three are 1.5 and 2.85, rounded up; of four, 2 and 3.8.
     check(&figures.all.model, 0.6, Some([0.25, 1.0]), 0.4);
     check(&figures.all.trivial, 0.8, Some([0.1, 2.75]), 0.4);
     assert_eq!((figures.all.count, figures.unlocked), (5, 1));
@@ -265,7 +266,7 @@ fn only_the_range_is_judged() {
     let figures = LockedFigures::of(&worked(), 2..4).unwrap_or_else(|| panic!("two rows"));
     check(&figures.all.model, 0.5, Some([0.25, 0.25]), 0.5);
     assert_eq!((figures.all.count, figures.unlocked), (2, 0));
-    // Neither tells the angle.
+    // Neither shows the angle.
     assert_eq!(figures.phase_concentration_ratio, None);
     assert_eq!(figures.clock_is_unbroken(), None);
     assert_eq!(LockedFigures::of(&worked(), 2..2), None);
@@ -278,8 +279,8 @@ fn the_trivial_predictor_takes_the_mean_of_what_is_most_alike() {
         (Op::Read, 2, 10.0, 0.0),
         (Op::Read, 2, 14.0, 10.0),
         (Op::Read, 2, 30.0, 12.0),
-        (Op::Read, 8, 20.0, 18.0), // No such size: the mean of 10, 14 and 30.
-        (Op::Write, 2, 7.0, 0.0),  // Nothing of the type.
+        (Op::Read, 8, 20.0, 18.0), // None of this size: the mean of 10, 14 and 30.
+        (Op::Write, 2, 7.0, 0.0),  // None of this type.
         (Op::Read, 8, 22.0, 20.0),
         (Op::Write, 2, 7.0, 7.0),
     ];

@@ -13,7 +13,7 @@ pub struct RunningMeans {
     writes: Means,
 }
 
-/// Of one type.
+/// The sums of one type.
 #[derive(Clone, Debug, Default)]
 struct Means {
     all: Moments,
@@ -21,7 +21,7 @@ struct Means {
 }
 
 impl RunningMeans {
-    /// The mean of the type and size; where there was none such, of the type; zero when there was
+    /// The mean of the type and size; if there was no such request, of the type; zero if there was
     /// none of the type either.
     pub fn expect(&self, request: &Request) -> Span {
         let means = match request.op {
@@ -32,7 +32,7 @@ impl RunningMeans {
         alike.unwrap_or(&means.all).mean().unwrap_or_default()
     }
 
-    /// Counts a response in.
+    /// Adds a response.
     pub fn observe(&mut self, request: &Request, response: Span) {
         let means = match request.op {
             Op::Read => &mut self.reads,
