@@ -15,8 +15,8 @@ pub struct Axis {
     pub scale: Scale,
     /// The maximum end of the axis; values beyond it are clipped.
     pub max: Option<f64>,
-    /// The values that determine the axis instead of the drawn ones: those of all figures that
-    /// fraction the axis.
+    /// The values that determine the axis, instead of those in the figure: the values of all
+    /// figures that share the axis.
     pub shared: Option<Vec<f64>>,
 }
 

@@ -42,9 +42,9 @@ pub struct Claim {
     pub says: String,
     /// Where the claim is made.
     pub source: String,
-    /// The paper's own number, or its words.
+    /// The paper's own number or wording.
     pub theirs: String,
-    /// Why it fails, where that was investigated.
+    /// Why it fails, if that was investigated.
     pub known: Option<String>,
     #[serde(skip)]
     check: Arc<dyn Check>,

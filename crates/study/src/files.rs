@@ -9,7 +9,7 @@ use crate::error::StudyError;
 /// Writes `bytes` to a new file next to `path`, then renames it.
 ///
 /// # Errors
-/// When either cannot be written; `path` is then as it was.
+/// If either cannot be written; `path` is then unchanged.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), StudyError> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".part");
@@ -17,7 +17,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), StudyError> {
     let write = || {
         let mut file = File::create(beside)?;
         file.write_all(bytes)?;
-        // Else a power cut could leave the new name on an empty file.
+        // Otherwise a power failure could leave the new name on an empty file.
         file.sync_all()?;
         fs::rename(beside, path)
     };

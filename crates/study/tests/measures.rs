@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use diskarm_study::metric::Metric;
 use diskarm_study::{Runner, Store, Study, StudyOptions};
 
-/// A folder that no other run has.
+/// A folder that no other run uses.
 fn folder() -> PathBuf {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -34,7 +34,7 @@ fn measured<const N: usize>(measure: &str, cell: &str, metrics: [&str; N]) -> [f
     })
 }
 
-/// In order of arrival a clump takes the sum of the times of its requests.
+/// In order of arrival, a batch takes the sum of the times of its requests.
 #[test]
 fn a_clump_in_order_of_arrival_takes_the_sum_of_its_services() {
     let cell = |requests: u64| {
@@ -69,7 +69,7 @@ fn a_clump_of_several_streams_is_refused() {
 
 /// A sector of the first half millisecond of cylinder 0 and all of cylinder `to`: by the formula
 /// of jacobson91 section 3 the seek takes 3.24 + 0.40 sqrt(d) ms, and the share within a
-/// revolution is that of the sectors whose turn comes after it.
+/// revolution is that of the sectors that pass after it.
 #[test]
 fn access_follows_the_formula_of_the_drive() {
     let revolution = 60_000.0 / 4002.0;
@@ -88,7 +88,7 @@ fn access_follows_the_formula_of_the_drive() {
         ];
         let [ours, one, two] = measured("access", &cell, names);
         assert!((ours - seek).abs() < 0.005, "{to}: {ours} {seek}");
-        // Whole sectors: half a sector of 72 less. A draw of 20,000 is good to 0.01.
+        // Whole sectors: half a sector of 72 less. A sample of 20,000 is accurate to 0.01.
         let share = 1.0 - seek / revolution - 0.5 / 72.0;
         assert!((one - share).abs() < 0.015, "{to}: {one} {share}");
         assert!((two - 1.0).abs() < 1e-9, "{to}: {two}");

@@ -83,7 +83,7 @@ fn a_study_has_a_cell_at_every_point() {
     assert_eq!(inputs["source"]["drawn"]["requests"], 50);
 }
 
-/// What is replaced in the valid file, by what, and the expected error.
+/// Text to replace in the valid file, its replacement, and the expected error.
 const WRONG: &[(&str, &str, &str)] = &[
     (
         "requests = 100",

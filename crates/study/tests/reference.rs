@@ -1,6 +1,6 @@
 //! docs/studies.md lists exactly the keys that the reader knows.
 //!
-//! The oracle is the reader itself: an unknown key makes it say all that it knows.
+//! The oracle is the reader itself: the error for an unknown key lists all known ones.
 
 use diskarm_study::{Study, StudyOptions};
 

@@ -8,7 +8,7 @@ use diskarm_study::metric::Metric;
 use diskarm_study::{Report, Results, Runner, Store, Study, StudyOptions};
 use roxmltree::{Document, Node, ParsingOptions};
 
-/// Every name contains as much markup as its place allows.
+/// Every name contains as much markup as possible.
 const STUDY: &str = r#"
 title = "Title </title><script>alert(1)</script>"
 source = "Source \"quoted\" & <b>bold</b>"
@@ -99,7 +99,7 @@ where = { rate = 200 }
 at_most = 1
 "#;
 
-/// A folder of its own for each test.
+/// A separate folder for each test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -140,7 +140,7 @@ fn parsed(html: &str) -> Document<'_> {
     Document::parse_with_options(html, options).unwrap()
 }
 
-/// All text below a node, whitespace in one kind.
+/// All text below a node, with normalised whitespace.
 fn text(node: Node<'_, '_>) -> String {
     let all = node.descendants().filter(Node::is_text);
     let all: Vec<&str> = all.filter_map(|node| node.text()).collect();
@@ -206,7 +206,7 @@ fn the_page_is_complete_and_escapes_all_text() {
     ] {
         assert!(page.contains(words), "{words} in {page}");
     }
-    // What the file's lines are to a paragraph is the page's business.
+    // The page wraps the lines of a paragraph itself.
     assert!(report.html.contains("First line of a paragraph.\n\n]]&gt;"));
     // The study file, to the byte.
     let file = below(section(&document, "again"), "pre");
@@ -245,7 +245,7 @@ fn there_is_a_figure_for_each_combination() {
         }
     }
     assert!(text(drawn[0]).contains("Mean <img src=x> (Drive: C2247 <i>&)"));
-    // Two lines of two points; of the cells at 200/s nothing was measured.
+    // Two lines of two points; nothing was measured in the cells at 200/s.
     let numbers = below(drawn[2], "td");
     assert_eq!(numbers.len(), 3 * 2);
     let saturated = numbers.iter().filter(|cell| text(**cell) == "saturated");
@@ -274,7 +274,7 @@ fn tables_have_means_with_intervals() {
         let (mean, half) = row[1].split_once(" \u{b1} ").unwrap();
         let (mean, half): (f64, f64) = (mean.parse().unwrap(), half.parse().unwrap());
         let known = estimate.half_width.unwrap();
-        // Two digits of the interval, and the mean to the same place.
+        // Two digits of the interval, and the mean with the same number of decimals.
         assert!((half - known).abs() <= 0.05 * known, "{half} {known}");
         assert!((mean - estimate.mean).abs() <= 0.06 * known, "{mean}");
         assert_eq!(row[2], "saturated");
@@ -369,10 +369,10 @@ fn figures_that_are_compared_have_one_upright_axis_from_zero() {
     assert_eq!(both.len(), 2);
     assert_eq!(both[0], both[1]);
     assert_eq!(both[0][0], "0");
-    // Alone, what is shorter has an axis of its own.
+    // On its own, the smaller one has a smaller axis.
     let one = drawn(&small.replace("[4, 256]", "[4]"), &folder);
     assert_ne!(one[0], both[0]);
-    // `y_most` ends an axis that would go further, and no other.
+    // `y_most` only shortens an axis that would be longer.
     let last = |heights: &[String]| {
         heights
             .last()
@@ -387,14 +387,14 @@ fn figures_that_are_compared_have_one_upright_axis_from_zero() {
 }
 
 /// The rectangles of a drawing in the colour that the legend has next to `key`: left, top, width,
-/// height; without the legend's own.
+/// height; without that of the legend.
 fn in_colour_of(svg: &str, key: &str) -> Vec<[f64; 4]> {
     let document = Document::parse(svg).unwrap();
     let number = |node: &Node<'_, '_>, name| node.attribute(name).unwrap().parse::<f64>().unwrap();
     let texts = below(document.root(), "text");
     let label = texts.iter().find(|node| text(**node) == key).unwrap();
     let all = below(document.root(), "rect");
-    // The legend's own is the nearest.
+    // The nearest one is that of the legend.
     let away = |node: &Node<'_, '_>| {
         let sides = ["x", "y"].map(|side| number(node, side) - number(label, side));
         sides[0].hypot(sides[1])
@@ -412,7 +412,7 @@ fn in_colour_of(svg: &str, key: &str) -> Vec<[f64; 4]> {
         .collect()
 }
 
-/// One client alone: the response is the service, and longer with larger requests. The means of a
+/// A single client: the response is the service, and longer with larger requests. The means of a
 /// study are in the map where its axis has them, whatever their order in the file.
 #[test]
 fn maps_have_the_means_where_the_axis_has_its_numbers() {
@@ -432,7 +432,7 @@ fn maps_have_the_means_where_the_axis_has_its_numbers() {
     let document = parsed(&report.html);
     let figures = below(section(&document, "figures"), "figure");
     for (place, drawing) in report.drawings.iter().enumerate() {
-        // By hand: 4 KiB take less than 50 ms, 512 and 1024 KiB more; nobody waits.
+        // By hand: 4 KiB take less than 50 ms, 512 and 1024 KiB more; no request waits.
         let response = Metric(0);
         let means = [1, 0, 2].map(|size| results.estimate(&vec![size, place], response).unwrap());
         assert!(means[0].mean < 50.0 && means[1].mean > 50.0 && means[2].mean > 50.0);

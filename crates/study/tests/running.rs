@@ -1,4 +1,4 @@
-//! Studies that are run: once and no more, to the same bytes however they were cut short.
+//! Running studies: no run is repeated, and results are identical even after interruptions.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -26,7 +26,7 @@ name = "rate"
 values = [10, 40, 200]
 "#;
 
-/// A folder of its own for each test.
+/// A separate folder for each test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -41,7 +41,7 @@ impl Folder {
         &self.0
     }
 
-    /// Every file but the lock, with its name.
+    /// The name and content of every file except the lock.
     fn files(&self) -> Vec<(String, String)> {
         let entries = fs::read_dir(&self.0)
             .unwrap()
@@ -64,7 +64,7 @@ fn study(text: &str) -> Study {
     Study::read("small", text, "small.toml", StudyOptions::default()).unwrap()
 }
 
-/// Runs `study` in `folder` until `cells` of them are done, or all.
+/// Runs `study` in `folder` until this number of `cells`, or all, are done.
 fn run_some<'s>(
     study: &'s Study,
     folder: &Folder,
@@ -133,7 +133,7 @@ fn nothing_is_simulated_twice() {
     assert_eq!(runs(&folder), 2 * 3 * 3 + 3 + 4 + 2 * 4 + 1);
 }
 
-/// As a program that computes cells elsewhere, in any order.
+/// Computes cells elsewhere, in any order.
 #[test]
 fn cells_computed_separately_give_the_same_bytes() {
     let study = study(SMALL);
@@ -148,7 +148,7 @@ fn cells_computed_separately_give_the_same_bytes() {
         let runs = compute(&study, place, &|| ControlFlow::Continue(()))
             .unwrap()
             .unwrap();
-        // A worker that was believed dead may answer twice.
+        // A worker that was thought to be dead may answer twice.
         runs.iter()
             .chain(&runs)
             .for_each(|run| store.keep(run).unwrap());
@@ -188,7 +188,7 @@ fn everything_that_a_run_depends_on_changes_its_key() {
     }
 }
 
-/// A workload in a file counts by what it says, wherever it is and however it is spelt.
+/// A workload in a file counts by its meaning, wherever it is and however it is spelt.
 #[test]
 fn a_workload_counts_by_its_meaning() {
     let (folder, results) = (Folder::new("workload"), Folder::new("workload-results"));
@@ -289,7 +289,7 @@ fn saturated_cells_are_marked_and_have_no_mean() {
     assert!(csv.contains("fcfs,200,,,,1,true\n"), "{csv}");
 }
 
-/// Policies are compared on the same requests: under FCFS and SPTF alike, the replications of one
+/// Policies are compared on the same requests: with both FCFS and SPTF, the replications of one
 /// cell have the arrivals of the other's, so that at light load their responses go up and down
 /// together.
 #[test]

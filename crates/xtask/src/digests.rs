@@ -207,7 +207,7 @@ fn traced() -> Vec<Case> {
             continue;
         };
         for form in [&["validate"][..], &["validate", "--locked"]] {
-            // Where the clock is broken there is nothing to lock to.
+            // A trace with a broken clock cannot be followed.
             if form.len() == 2 && !["hp-c2247", "seagate-st41601n"].contains(&drive) {
                 continue;
             }
@@ -352,7 +352,7 @@ fn execute(program: &Path, arguments: &[impl AsRef<OsStr>]) -> Result<Vec<u8>, S
     Ok(output.stdout)
 }
 
-/// Of every number in a JSON document with the path to it, but for wall-clock times.
+/// The digest of every number in a JSON document with its path, except wall-clock times.
 fn digest_of_json(bytes: &[u8]) -> Result<String, String> {
     let value: Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     let mut numbers = String::new();
@@ -382,7 +382,7 @@ fn collect(value: &Value, path: &str, numbers: &mut String) {
     }
 }
 
-/// Of a fitted specification without its comments, name, summary and source.
+/// The digest of a fitted specification without its comments, name, summary and source.
 fn digest_of_specification(path: &Path) -> Result<String, String> {
     let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let is_number = |line: &&str| {

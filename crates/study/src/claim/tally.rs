@@ -46,7 +46,7 @@ impl<'b> Tally<'b> {
         let verdict = number.verdict(self.bounds);
         let text = match verdict {
             Verdict::Holds => number.describe(short),
-            _ => number.describe(|number| beside(number, self.bounds)),
+            _ => number.describe(|number| distinct_text(number, self.bounds)),
         };
         self.numbers.push(Number {
             number,
@@ -135,7 +135,7 @@ pub(super) fn short(number: f64) -> String {
 }
 
 /// Four digits, or as many as it needs to differ from bounds that it does not equal.
-fn beside(number: f64, bounds: &Bounds) -> String {
+fn distinct_text(number: f64, bounds: &Bounds) -> String {
     let differs = |text: &String| {
         let bounds = [bounds.at_least, bounds.at_most].into_iter().flatten();
         let mut others = bounds.filter(|bound| *bound != number);

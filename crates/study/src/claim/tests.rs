@@ -157,7 +157,7 @@ fn ratios_are_matched_on_the_other_axes() {
     assert_eq!(verdict(&claim("at_least = 1"), of_alone), Verdict::Holds);
     let to_alone = [[TEN, TEN, &[]], [ELEVEN; 3], [TEN; 3]];
     assert_eq!(verdict(&claim("at_least = 1"), to_alone), Verdict::Fails);
-    // Paired, replications of 10, 20 and 11, 22 leave no doubt; on their own they would.
+    // As pairs, replications of 10, 20 and 11, 22 leave no doubt; unpaired they would.
     let paired = [
         [&[10.0, 20.0][..], TEN, TEN],
         [&[11.0, 22.0], TEN, TEN],
@@ -358,10 +358,10 @@ fn one_side_overtakes_the_other_between_two_loads() {
     assert_eq!(verdict(&claim("at_most = 2.9"), means), Verdict::Fails);
     let never = [[TEN; 3], [ELEVEN; 3], [TEN; 3]];
     assert_eq!(verdict(&claim("at_most = 3.9"), never), Verdict::Fails);
-    // It may be beyond the end of the axis.
+    // The crossing may be beyond the end of the axis.
     assert_eq!(verdict(&claim("at_most = 9"), never), Verdict::Unsure);
     assert_eq!(verdict(&claim("at_least = 4"), never), Verdict::Holds);
-    // Above from the first load on, which is no failure of a bound from above.
+    // Above from the first load on, which does not violate an upper bound.
     let always = [[TWELVE; 3], [ELEVEN; 3], [TEN; 3]];
     assert_eq!(verdict(&claim("at_most = 1"), always), Verdict::Holds);
     assert_eq!(verdict(&claim("at_least = 2"), always), Verdict::Fails);
@@ -470,7 +470,7 @@ fn shares_are_not_compared_in_saturation() {
     assert_eq!(judged.ours, "1 to 1 in 2 cells; 1 left out");
     let to_alone = [[half; 3], [half, half, &[]], [half; 3]];
     assert_eq!(hits("at_least = 1", to_alone).verdict, Verdict::Holds);
-    // Equal rates of 0 are no ratio, and no failure.
+    // Equal rates of 0 give no ratio, and no failure.
     let nothing = [[none, half, half], [none, half, half], [half; 3]];
     assert_eq!(hits("at_most = 1", nothing).verdict, Verdict::Holds);
     let over_nothing = [[half; 3], [none, half, half], [half; 3]];

@@ -1,4 +1,4 @@
-//! HTML that is also well-formed XML, in which no text from outside can become markup.
+//! HTML that is also well-formed XML, in which outside text cannot become markup.
 
 /// A piece of a page. Text enters it only through [`Html::text`], which escapes it.
 #[derive(Clone, Debug, Default, PartialEq)]

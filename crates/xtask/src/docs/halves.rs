@@ -1,4 +1,4 @@
-//! The section on halves: the measured drives as given and fitted to the first halves of their
+//! The section on halves: the measured drives, as given and as fitted to the first halves of their
 //! traces, compared on the second halves.
 
 use std::path::Path;

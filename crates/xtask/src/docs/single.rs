@@ -30,7 +30,7 @@ struct Side {
 #[derive(Deserialize)]
 struct Accuracy {
     same_revolution_rate: f64,
-    /// Absent, like the next, when no error is under half a revolution.
+    /// This and the next are absent if no error is below half a revolution.
     median_abs_error_ms: Option<f64>,
     p95_abs_error_ms: Option<f64>,
     within_0_25ms_rate: f64,

@@ -51,7 +51,7 @@ fn empty_name(file: &File) -> Option<String> {
     ))
 }
 
-/// A Rust file that is no crate's root and that no `mod` line of its parent names.
+/// A Rust file that is not a crate's root and that no `mod` line of its parent names.
 fn orphan(tree: &Tree, file: &File) -> Option<String> {
     let names = file.path.strip_suffix(".rs")?;
     let (folder, name) = names

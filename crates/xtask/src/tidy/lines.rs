@@ -16,7 +16,7 @@ const WRITTEN: &[&str] = &[
     "rs", "toml", "md", "py", "pyi", "sh", "yml", "yaml", "html", "js",
 ];
 
-/// Split in two, or this file would find itself.
+/// Each is split in two, or the check would find this file.
 const NOTES: &[&str] = &[
     concat!("FIX", "ME"),
     concat!("TO", "DO"),
@@ -26,7 +26,7 @@ const NOTES: &[&str] = &[
 /// Folders of one machine, without their first slash for the same reason.
 const FOLDERS: &[&str] = &["home/", "root/", "work/", "tmp/"];
 
-/// The machine that this folder's script runs on is one that it sets up itself.
+/// The script in this folder sets up the machine on which it runs.
 const CI: &str = ".ci/";
 
 fn run(tree: &Tree) -> Vec<Finding> {
@@ -46,7 +46,7 @@ fn wide(file: &File, line: &str) -> Option<String> {
         || file.name() == "Makefile"
         || file.path.starts_with(CI);
     let is_table_row = file.extension() == "md" && line.trim_start().starts_with('|');
-    // Nobody can break a URL.
+    // A URL cannot be broken.
     let urls = line.split_whitespace().filter(|word| word.contains("://"));
     let columns = line.chars().count() - urls.map(|word| word.chars().count()).sum::<usize>();
     let is_wide = is_written && !is_table_row && columns > MAX_COLUMNS;
@@ -61,7 +61,7 @@ fn note(line: &str) -> Option<String> {
 }
 
 /// An absolute path into one of [`FOLDERS`]; one that continues another folder, a variable or a
-/// host is none.
+/// host is not one.
 fn machine_path(file: &File, line: &str) -> Option<String> {
     let is_absolute = |start: usize| {
         let continues = |last: char| last.is_alphanumeric() || "._-~/})*".contains(last);
