@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use diskarm_core::geometry::Layout;
-use diskarm_core::predict::{Continuity, Observed, Predictor};
+use diskarm_core::predict::{Continuity, Observation, Predictor};
 use diskarm_core::spec::Spec;
 use diskarm_core::units::Lbn;
 use diskarm_validate::Measured;
@@ -50,7 +50,7 @@ impl Trace {
         spec: &Spec,
         layout: &Arc<Layout>,
         continuity: Continuity,
-        each: impl FnMut(bool, &Observed),
+        each: impl FnMut(bool, &Observation),
     ) -> Predictor {
         diskarm_validate::follow(spec, Arc::clone(layout), &self.rows, continuity, each)
     }

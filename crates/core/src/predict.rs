@@ -40,7 +40,7 @@ pub struct Predictor {
 
 /// The result of an observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Observed {
+pub struct Observation {
     /// The prediction.
     pub predicted: Completion,
     /// Measured minus predicted response.
@@ -87,7 +87,7 @@ impl Predictor {
     ///
     /// # Panics
     /// When nothing is outstanding.
-    pub fn observe(&mut self, at: Instant) -> Observed {
+    pub fn observe(&mut self, at: Instant) -> Observation {
         let Some(predicted) = self.outstanding.take() else {
             panic!("nothing is outstanding");
         };
@@ -108,7 +108,7 @@ impl Predictor {
             self.after.correct_rotation(at, late, period_ns);
         }
         self.after.completed_at(at, explained.outcome);
-        Observed {
+        Observation {
             predicted,
             error: at.after(predicted.at),
             explained,

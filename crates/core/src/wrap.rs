@@ -30,6 +30,50 @@
 //!
 //! [`Estimate`]: crate::sched::Estimate
 
+/// The named methods of a wrapper, as the device behind it has them.
+macro_rules! forward {
+    ($($method:ident)+) => {
+        $(forward!(@$method);)+
+    };
+    (@capacity) => {
+        fn capacity(&self) -> crate::units::SectorCount {
+            self.device.capacity()
+        }
+    };
+    (@sector_size) => {
+        fn sector_size(&self) -> crate::units::Bytes {
+            self.device.sector_size()
+        }
+    };
+    (@check) => {
+        fn check(&self, request: &crate::request::Request) -> Result<(), crate::device::Refused> {
+            self.device.check(request)
+        }
+    };
+    (@shape) => {
+        fn shape(&self) -> crate::sched::Shape {
+            self.device.shape()
+        }
+    };
+    (@locate) => {
+        #[inline]
+        fn locate(&self, request: &crate::request::Request) -> crate::extent::Extent {
+            self.device.locate(request)
+        }
+    };
+    (@outlook) => {
+        #[inline]
+        fn outlook(&self, now: crate::units::Instant) -> Self::Outlook<'_> {
+            self.device.outlook(now)
+        }
+    };
+    (@rehearse) => {
+        fn rehearse(&self) -> Self::Rehearsal {
+            self.device.rehearse()
+        }
+    };
+}
+
 mod faults;
 mod observed;
 mod recorder;

@@ -12,7 +12,7 @@ use super::Measured;
 use diskarm_core::device::{Completion, check};
 use diskarm_core::engine::Rejected;
 use diskarm_core::geometry::Layout;
-use diskarm_core::predict::{Continuity, Observed, Predictor};
+use diskarm_core::predict::{Continuity, Observation, Predictor};
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Instant, Span};
 use trivial::RunningMeans;
@@ -58,7 +58,7 @@ pub fn follow(
     layout: Arc<Layout>,
     rows: &[Measured],
     continuity: Continuity,
-    mut each: impl FnMut(bool, &Observed),
+    mut each: impl FnMut(bool, &Observation),
 ) -> Predictor {
     let mut predictor = Predictor::new(spec, layout, continuity);
     let mut issued = FIRST;

@@ -67,10 +67,9 @@ use clock::Clock;
 use judge::Judge;
 
 use crate::device::{Children, Completion, Device, Refused, Status};
-use crate::extent::Extent;
 use crate::request::Request;
-use crate::sched::{Estimate, Shape};
-use crate::units::{Bytes, Instant, SectorCount, Span};
+use crate::sched::Estimate;
+use crate::units::{Instant, Span};
 
 /// See the module's documentation.
 pub struct Faults<D> {
@@ -241,17 +240,7 @@ impl<D: Device> Faults<D> {
 }
 
 impl<D: Device> Device for Faults<D> {
-    fn capacity(&self) -> SectorCount {
-        self.device.capacity()
-    }
-
-    fn sector_size(&self) -> Bytes {
-        self.device.sector_size()
-    }
-
-    fn check(&self, request: &Request) -> Result<(), Refused> {
-        self.device.check(request)
-    }
+    forward!(capacity sector_size check);
 
     #[inline]
     fn has_room(&self) -> bool {
@@ -364,14 +353,7 @@ impl<D: Device + Estimate> Estimate for Faults<D> {
     type Outlook<'a> = D::Outlook<'a>;
     type Rehearsal = Stopped<D::Rehearsal>;
 
-    fn shape(&self) -> Shape {
-        self.device.shape()
-    }
-
-    #[inline]
-    fn locate(&self, request: &Request) -> Extent {
-        self.device.locate(request)
-    }
+    forward!(shape locate);
 
     #[inline]
     fn outlook(&self, now: Instant) -> Self::Outlook<'_> {

@@ -31,10 +31,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::device::{Completion, Device, Refused};
 use crate::engine::Observer;
-use crate::extent::Extent;
 use crate::request::Request;
-use crate::sched::{Estimate, Shape};
-use crate::units::{Bytes, Instant, SectorCount};
+use crate::sched::Estimate;
+use crate::units::Instant;
 
 /// See the module's documentation.
 pub struct Observed<D, O> {
@@ -60,17 +59,7 @@ impl<D: Device, O: Observer + Send> Observed<D, O> {
 }
 
 impl<D: Device, O: Observer + Send> Device for Observed<D, O> {
-    fn capacity(&self) -> SectorCount {
-        self.device.capacity()
-    }
-
-    fn sector_size(&self) -> Bytes {
-        self.device.sector_size()
-    }
-
-    fn check(&self, request: &Request) -> Result<(), Refused> {
-        self.device.check(request)
-    }
+    forward!(capacity sector_size check);
 
     #[inline]
     fn has_room(&self) -> bool {
@@ -112,23 +101,7 @@ impl<D: Estimate, O: Send + 'static> Estimate for Observed<D, O> {
     type Outlook<'a> = D::Outlook<'a>;
     type Rehearsal = D::Rehearsal;
 
-    fn shape(&self) -> Shape {
-        self.device.shape()
-    }
-
-    #[inline]
-    fn locate(&self, request: &Request) -> Extent {
-        self.device.locate(request)
-    }
-
-    #[inline]
-    fn outlook(&self, now: Instant) -> Self::Outlook<'_> {
-        self.device.outlook(now)
-    }
-
-    fn rehearse(&self) -> D::Rehearsal {
-        self.device.rehearse()
-    }
+    forward!(shape locate outlook rehearse);
 }
 
 /// An observer that others can read while a device holds it.

@@ -38,11 +38,10 @@
 use std::collections::VecDeque;
 
 use crate::device::{Children, Completion, Device, Refused, Status};
-use crate::extent::Extent;
 use crate::request::Request;
-use crate::sched::{Estimate, Pending, Shape};
+use crate::sched::{Estimate, Pending};
 use crate::text::InputError;
-use crate::units::{Bytes, Instant, SectorCount, Span};
+use crate::units::{Instant, Span};
 
 /// The limits of a [`Throttle`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -178,17 +177,7 @@ impl<D: Device> Throttle<D> {
 }
 
 impl<D: Device> Device for Throttle<D> {
-    fn capacity(&self) -> SectorCount {
-        self.device.capacity()
-    }
-
-    fn check(&self, request: &Request) -> Result<(), Refused> {
-        self.device.check(request)
-    }
-
-    fn sector_size(&self) -> Bytes {
-        self.device.sector_size()
-    }
+    forward!(capacity sector_size check);
 
     #[inline]
     fn has_room(&self) -> bool {
@@ -258,21 +247,5 @@ impl<D: Device + Estimate> Estimate for Throttle<D> {
     type Outlook<'a> = D::Outlook<'a>;
     type Rehearsal = D::Rehearsal;
 
-    fn shape(&self) -> Shape {
-        self.device.shape()
-    }
-
-    #[inline]
-    fn locate(&self, request: &Request) -> Extent {
-        self.device.locate(request)
-    }
-
-    #[inline]
-    fn outlook(&self, now: Instant) -> Self::Outlook<'_> {
-        self.device.outlook(now)
-    }
-
-    fn rehearse(&self) -> D::Rehearsal {
-        self.device.rehearse()
-    }
+    forward!(shape locate outlook rehearse);
 }

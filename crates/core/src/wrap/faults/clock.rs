@@ -1,8 +1,7 @@
 //! A clock that stops, for a device that stands still.
 
-use crate::extent::Extent;
 use crate::request::Request;
-use crate::sched::{Estimate, Rehearse, Shape};
+use crate::sched::{Estimate, Rehearse};
 use crate::units::{Instant, Span};
 
 /// Between the time outside and that of the device inside, whose clock stands still now and then.
@@ -51,13 +50,7 @@ impl<R: Rehearse> Estimate for Stopped<R> {
     type Outlook<'a> = R::Outlook<'a>;
     type Rehearsal = Stopped<R::Rehearsal>;
 
-    fn shape(&self) -> Shape {
-        self.device.shape()
-    }
-
-    fn locate(&self, request: &Request) -> Extent {
-        self.device.locate(request)
-    }
+    forward!(shape locate);
 
     fn outlook(&self, now: Instant) -> Self::Outlook<'_> {
         self.device.outlook(self.clock.inside(now))
