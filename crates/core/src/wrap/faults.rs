@@ -290,7 +290,8 @@ impl<D: Device> Device for Faults<D> {
         let inside = inside.map(|at| self.clock.outside(at));
         let outage = self.outages.front().and_then(|outage| {
             if self.is_lost {
-                (!self.children.is_empty()).then_some(outage.until)
+                // Also with nothing inside: from then on the device may have no room.
+                Some(outage.until)
             } else {
                 (self.live > 0).then_some(outage.from)
             }

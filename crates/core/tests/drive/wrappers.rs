@@ -243,6 +243,21 @@ fn a_device_that_returns_finishes_what_was_under_way() {
     assert_eq!(times(&done), [(5.0, 5.0), (10.0, 1.0)]);
 }
 
+/// The limit lets the next request pass at 50 ms. Until 2 ms the device answers for itself.
+#[test]
+fn a_device_that_returns_has_no_more_room_than_it_had() {
+    let throttled = throttled(drive(&queued()), 20.0, 0.0);
+    let mut device = Faults::new(throttled, &lost(1.0, 2.0), Span::from_ms(10.0));
+    for (at, id) in [(0.0, 0), (1.5, 1)] {
+        assert_eq!(device.submit(at_ms(at), Request::flush(id)), Ok(()));
+        let done = device.advance(at_ms(at)).expect("a completion at once");
+        assert_eq!(done.request.id, id);
+    }
+    assert!(device.has_room());
+    assert_eq!(device.advance(at_ms(3.0)), None);
+    assert!(!device.has_room());
+}
+
 #[test]
 fn random_errors_depend_on_the_seed_alone_and_come_as_often_as_asked_for() {
     let statuses = |seed| {
