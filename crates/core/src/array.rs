@@ -29,11 +29,6 @@ impl<D: Device, F: FnMut() -> D + Send> SideBySide<D, F> {
         }
     }
 
-    /// How many devices were made.
-    pub fn disks_count(&self) -> usize {
-        self.disks.len()
-    }
-
     /// The earliest event and its disk, the first of those at one instant.
     #[inline]
     fn earliest(&self) -> Option<(Instant, usize)> {
