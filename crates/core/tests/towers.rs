@@ -25,30 +25,12 @@ use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 /// Towers that each run of the test builds.
-const SEEDS: u64 = 2_000;
+const SEEDS: u64 = 10_000;
 
-/// A drive that turns in 4 ms, with 480 blocks.
-const DRIVE: &str = r#"
-name = "tower"
-summary = "a drive of a random tower"
-[source]
-origin = "made up"
-[geometry]
-surfaces = 2
-cylinders = 20
-sectors = 480
-sector_bytes = 512
-[[geometry.zones]]
-cylinders = [0, 20]
-sectors_per_track = 12
-track_skew_sectors = 2
-cylinder_skew_sectors = 4
-[mechanics]
-rotation = "4 ms"
-head_switch = "0.5 ms"
-[mechanics.seek]
-form = "table"
-cylinders_ms = [[1, 1], [19, 5]]
+/// The tiny drive of the examples worked by hand.
+const MECHANISM: &str = include_str!("drive/tiny.toml");
+/// What takes it time besides.
+const OVERHEADS: &str = r#"
 [buffer]
 segments = 3
 segment = "12 KiB"
@@ -63,9 +45,9 @@ write_completion = "0.05 ms"
 read_sector = "0.05 ms"
 write_sector = "0.05 ms"
 "#;
-const BLOCKS: u64 = 480;
-const REVOLUTION: Span = Span::from_ns(4_000_000);
-const SECTOR: Span = Span::from_ns(4_000_000 / 12);
+const BLOCKS: u64 = 200;
+const REVOLUTION: Span = Span::from_ns(10_000_000);
+const SECTOR: Span = Span::from_ns(1_000_000);
 /// The clock of a drive is off by no more for each request.
 const ROUNDING: Span = Span::from_ns(1_000);
 
@@ -95,7 +77,7 @@ impl Dice {
 }
 
 /// How a tower is built. The same plan builds the same device again.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Tower {
     spec: Spec,
     /// What stands in front of each drive, from the drive on.
@@ -105,7 +87,7 @@ struct Tower {
     above: Vec<Level>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Level {
     Faults(FaultPlan),
     Throttle(Limits),
@@ -119,7 +101,8 @@ fn policy(dice: &mut Dice) -> PolicyConfig {
 }
 
 fn random_spec(dice: &mut Dice) -> Spec {
-    let mut spec = spec::parse(DRIVE, "tower.toml").expect("a sound specification");
+    let text = format!("{MECHANISM}{OVERHEADS}");
+    let mut spec = spec::parse(&text, "tower.toml").expect("a sound specification");
     spec.buffer.caching = !dice.one_in(4);
     if spec.buffer.caching {
         let caches = [WriteCache::Off, WriteCache::Streams, WriteCache::Always];
@@ -191,63 +174,51 @@ fn random_levels(dice: &mut Dice) -> Vec<Level> {
             burst: dice.us(20_000),
         }),
         2 => Level::Observed,
-        _ => Level::Queue(
-            policy(dice),
-            dice.one_in(3).then(|| SectorCount(1 + dice.below(64))),
-        ),
+        _ => queue(dice),
     };
     (0..count).map(|_| level(dice)).collect()
 }
 
+fn queue(dice: &mut Dice) -> Level {
+    let merge = dice.one_in(3).then(|| SectorCount(1 + dice.below(64)));
+    Level::Queue(policy(dice), merge)
+}
+
 impl Tower {
     fn random(dice: &mut Dice) -> Self {
-        Self {
+        let mut tower = Self {
             spec: random_spec(dice),
             levels: random_levels(dice),
             disks: dice.of(&[1, 1, 2, 3]),
             above: random_levels(dice),
-        }
-    }
-
-    /// A drive with its levels, and a queue with room for everything.
-    fn disk(&self) -> Host<BoxedDevice> {
-        let drive = Drive::new(&self.spec, Angle::ZERO).expect("a sound layout");
-        let mut device = BoxedDevice::new(drive);
-        for level in &self.levels {
-            device = match level {
-                Level::Faults(plan) => device.wrapped(|inner| Faults::new(inner, plan, REVOLUTION)),
-                Level::Throttle(limits) => device.wrapped(|inner| Throttle::new(inner, *limits)),
-                Level::Observed => {
-                    device.wrapped(|inner| Observed::new(inner, Recording::default()))
-                }
-                Level::Queue(policy, merge) => {
-                    let host = behind(device, policy);
-                    BoxedDevice::opaque(match merge {
-                        Some(max) => host.merging(*max),
-                        None => host,
-                    })
-                }
-            };
-        }
-        behind(device, &PolicyConfig::default())
-    }
-
-    fn build(&self) -> Box<dyn Device + '_> {
-        let mut device: Box<dyn Device + '_> = if self.disks == 1 {
-            Box::new(self.disk())
-        } else {
-            Box::new(SideBySide::new(self.disks, || self.disk()))
         };
-        for level in &self.above {
-            device = match level {
-                Level::Faults(plan) => Box::new(Faults::new(device, plan, REVOLUTION)),
-                Level::Throttle(limits) => Box::new(Throttle::new(device, *limits)),
-                Level::Observed | Level::Queue(..) => {
-                    Box::new(Observed::new(device, Recording::default()))
-                }
-            };
+        // Without a queue of the host a full drive refuses requests.
+        if !dice.one_in(4) {
+            tower.levels.push(queue(dice));
         }
-        device
+        tower
+    }
+
+    /// A drive with its levels.
+    fn disk(&self) -> BoxedDevice {
+        let drive = Drive::new(&self.spec, Angle::ZERO).expect("a sound layout");
+        behind(BoxedDevice::new(drive), &self.levels)
+    }
+
+    fn build(&self) -> BoxedDevice {
+        let device = if self.disks == 1 {
+            self.disk()
+        } else {
+            let tower = self.clone();
+            BoxedDevice::opaque(SideBySide::new(self.disks, move || tower.disk()))
+        };
+        behind(device, &self.above)
+    }
+
+    /// Whether one queue holds the requests for all disks, and so keeps their order.
+    fn has_common_queue(&self) -> bool {
+        let mut above = self.above.iter();
+        above.any(|level| matches!(level, Level::Queue(..)))
     }
 
     fn has_faults(&self) -> bool {
@@ -256,11 +227,26 @@ impl Tower {
     }
 }
 
-/// A queue in front of `device`, in the order of `policy` where that knows enough.
-fn behind(device: BoxedDevice, config: &PolicyConfig) -> Host<BoxedDevice> {
-    let policy = tower::policy(config, &device);
-    let policy = policy.unwrap_or_else(|_| PolicyConfig::default().policy(&device));
-    Host::new(device, policy)
+/// `device` behind `levels`. A policy that needs to know more than the device does is replaced by
+/// the default.
+fn behind(mut device: BoxedDevice, levels: &[Level]) -> BoxedDevice {
+    for level in levels {
+        device = match level {
+            Level::Faults(plan) => device.wrapped(|inner| Faults::new(inner, plan, REVOLUTION)),
+            Level::Throttle(limits) => device.wrapped(|inner| Throttle::new(inner, *limits)),
+            Level::Observed => device.wrapped(|inner| Observed::new(inner, Recording::default())),
+            Level::Queue(config, merge) => {
+                let policy = tower::policy(config, &device);
+                let policy = policy.unwrap_or_else(|_| PolicyConfig::default().policy(&device));
+                let host = Host::new(device, policy);
+                BoxedDevice::opaque(match merge {
+                    Some(max) => host.merging(*max),
+                    None => host,
+                })
+            }
+        };
+    }
+    device
 }
 
 /// What is done to a tower, and when.
@@ -322,8 +308,8 @@ fn random_steps(dice: &mut Dice, tower: &Tower) -> Vec<(Instant, Step)> {
 }
 
 /// What happens to a tower, and what must hold of it.
-struct Run<'a> {
-    device: Box<dyn Device + 'a>,
+struct Run {
+    device: BoxedDevice,
     /// Requests that were submitted, in order, and when.
     submitted: Vec<(Instant, Request)>,
     /// Their completions by id.
@@ -333,7 +319,7 @@ struct Run<'a> {
     events: usize,
 }
 
-impl Run<'_> {
+impl Run {
     /// Takes what completes by `until` without asking for the events between.
     fn leap(&mut self, until: Instant) {
         while let Some(completion) = self.device.advance(until) {
@@ -410,13 +396,19 @@ impl Run<'_> {
         }
     }
 
-    /// The requests of one disk in order of arrival, with their completions.
+    /// All requests in order of arrival, with their completions.
+    fn of_all(&self) -> Vec<Completion> {
+        let submitted = self.submitted.iter();
+        submitted
+            .map(|(_, request)| self.done[&request.id])
+            .collect()
+    }
+
+    /// The same of one disk.
     fn of_disk(&self, unit: u16) -> Vec<Completion> {
-        let own = self
-            .submitted
-            .iter()
-            .filter(|(_, request)| request.unit == unit);
-        own.map(|(_, request)| self.done[&request.id]).collect()
+        let mut own = self.of_all();
+        own.retain(|done| done.request.unit == unit);
+        own
     }
 }
 
@@ -461,7 +453,7 @@ fn check_flushes(requests: &[Completion]) {
 }
 
 /// With a drive that nobody asks for anything else, the second of two flushes has nothing to do.
-fn check_flushed(run: &mut Run<'_>, disks: u16) {
+fn check_flushed(run: &mut Run, disks: u16) {
     for unit in 0..disks {
         let mut flush = |id| {
             let flush = Request {
@@ -484,7 +476,7 @@ fn check_flushed(run: &mut Run<'_>, disks: u16) {
 }
 
 /// Runs `steps` on `tower`.
-fn serve<'a>(dice: &mut Dice, tower: &'a Tower, steps: &[(Instant, Step)]) -> Run<'a> {
+fn serve(dice: &mut Dice, tower: &Tower, steps: &[(Instant, Step)]) -> Run {
     let mut run = Run {
         device: tower.build(),
         submitted: Vec::new(),
@@ -496,7 +488,9 @@ fn serve<'a>(dice: &mut Dice, tower: &'a Tower, steps: &[(Instant, Step)]) -> Ru
     let leaps = dice.one_in(3);
     for &(at, step) in steps {
         // At one instant completions come first, or what the tower is asked for.
-        let before = at.shifted(-Span::from_ns(dice.below(2) as i64));
+        let before = run
+            .now
+            .max(at.shifted(-Span::from_ns(dice.below(2) as i64)));
         if leaps {
             run.leap(before);
         } else {
@@ -528,6 +522,9 @@ fn run(seed: u64) -> Vec<Completion> {
                 check_order(&requests);
             }
         }
+    }
+    if !has_faults && run.aborted.is_empty() && tower.has_common_queue() {
+        check_order(&run.of_all());
     }
     if !has_faults {
         check_flushed(&mut run, tower.disks);

@@ -5,19 +5,24 @@ use diskarm_core::units::{Lbn, SectorCount};
 
 /// Two surfaces, ten sectors per track, ten milliseconds per revolution, no buffer: a read of one
 /// sector on the cylinder under the heads waits for its sector and takes a millisecond more.
-const PLAIN: &str = r#"
-name = "plain"
-summary = "As little as can be said"
+pub(crate) const DRIVE: &str = r#"
+name = "tiny"
+summary = "round numbers"
 [source]
-origin = "Invented."
+origin = "worked by hand"
 [geometry]
 surfaces = 2
 cylinders = 50
 sectors = 1000
 sector_bytes = 512
-zones = [{ cylinders = [0, 50], sectors_per_track = 10 }]
+[[geometry.zones]]
+cylinders = [0, 50]
+sectors_per_track = 10
+track_skew_sectors = 2
+cylinder_skew_sectors = 4
 [mechanics]
 rotation = "10 ms"
+head_switch = "1 ms"
 seek = { form = "three-point", single = "1 ms", average = "2 ms", full = "4 ms" }
 "#;
 
@@ -28,7 +33,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        let spec = spec::parse(PLAIN, "x.toml").unwrap_or_else(|error| panic!("{error}"));
+        let spec = spec::parse(DRIVE, "tiny.toml").unwrap_or_else(|error| panic!("{error}"));
         let layout = Layout::new(&spec.geometry).unwrap_or_else(|error| panic!("{error}"));
         Self {
             spec,

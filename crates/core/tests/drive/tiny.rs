@@ -13,28 +13,7 @@ use diskarm_core::request::{Op, Request};
 use diskarm_core::spec::{self, Spec};
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 
-const MECHANISM: &str = r#"
-name = "tiny"
-summary = "round numbers"
-[source]
-origin = "worked by hand"
-[geometry]
-surfaces = 2
-cylinders = 10
-sectors = 200
-sector_bytes = 512
-[[geometry.zones]]
-cylinders = [0, 10]
-sectors_per_track = 10
-track_skew_sectors = 2
-cylinder_skew_sectors = 4
-[mechanics]
-rotation = "10 ms"
-head_switch = "1 ms"
-[mechanics.seek]
-form = "table"
-cylinders_ms = [[1, 2], [9, 10]]
-"#;
+const MECHANISM: &str = include_str!("tiny.toml");
 
 /// The tiny drive with these further sections.
 pub fn tiny(sections: &str) -> Spec {

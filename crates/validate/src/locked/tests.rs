@@ -2,35 +2,13 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Sizes;
+use crate::tests::DRIVE;
 use diskarm_core::device::{Breakdown, Outcome, Status};
 use diskarm_core::drive::Drive;
 use diskarm_core::engine::{self, Observer, Replay, Step};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::spec;
 use diskarm_core::units::{Angle, Lbn, SectorCount};
-
-/// Ten milliseconds per revolution, ten sectors per track, skewed; a buffer that reads ahead and
-/// caches writes.
-const DRIVE: &str = r#"
-name = "followed"
-summary = "Round numbers"
-[source]
-origin = "Invented."
-[geometry]
-surfaces = 2
-cylinders = 50
-sectors = 1000
-sector_bytes = 512
-[[geometry.zones]]
-cylinders = [0, 50]
-sectors_per_track = 10
-track_skew_sectors = 2
-cylinder_skew_sectors = 4
-[mechanics]
-rotation = "10 ms"
-head_switch = "1 ms"
-seek = { form = "three-point", single = "1 ms", average = "2 ms", full = "4 ms" }
-"#;
 
 /// No buffer; one that reads ahead and keeps its data; one that caches appending writes.
 const BUFFERS: [&str; 3] = [
@@ -52,7 +30,7 @@ write_cache = "streams"
 
 fn followed_drive(buffer: &str) -> (Spec, Arc<Layout>) {
     let text = format!("{DRIVE}{buffer}");
-    let spec = spec::parse(&text, "followed.toml").unwrap_or_else(|error| panic!("{error}"));
+    let spec = spec::parse(&text, "tiny.toml").unwrap_or_else(|error| panic!("{error}"));
     let layout = Layout::new(&spec.geometry).unwrap_or_else(|error| panic!("{error}"));
     (spec, Arc::new(layout))
 }
