@@ -1,6 +1,7 @@
-//! Draws requests of a workload and nothing else: what `cargo xtask bench` and `counts` measure.
+//! Generates requests of a workload and does nothing else; `cargo xtask bench` and `counts` measure
+//! it.
 //!
-//! `generate COUNT WORKLOAD` prints the requests a second of wall time.
+//! `generate COUNT WORKLOAD` prints the requests per second of wall time.
 
 use std::process::ExitCode;
 use std::time;
@@ -31,21 +32,21 @@ fn main() -> ExitCode {
         }
     };
     let began = time::Instant::now();
-    let drawn = draw(&workload, count);
+    let generated = draw(&workload, count);
     let wall_s = began.elapsed().as_secs_f64();
-    assert_eq!(drawn.0, count);
+    assert_eq!(generated.0, count);
     println!("{:.0}", count as f64 / wall_s);
     ExitCode::SUCCESS
 }
 
-/// Takes `count` requests, each completed when it arrives; how many, and a sum that keeps the
-/// optimiser from dropping what nobody looks at.
+/// Takes `count` requests, each completed when it arrives; returns their number, and a sum that
+/// keeps the optimiser from dropping unused results.
 fn draw(workload: &Workload, count: u64) -> (u64, u64) {
     let mut load = Streams::new(workload, DISK, 1, count);
-    let (mut drawn, mut sum) = (0, 0u64);
+    let (mut generated, mut sum) = (0, 0u64);
     while let Some(at) = load.next_arrival() {
         let request = load.take();
-        drawn += 1;
+        generated += 1;
         sum = sum.wrapping_add(request.start.0 ^ request.sectors.0 ^ at.as_ns());
         load.completed(&Completion {
             request,
@@ -56,5 +57,5 @@ fn draw(workload: &Workload, count: u64) -> (u64, u64) {
             status: Status::Good,
         });
     }
-    (drawn, std::hint::black_box(sum))
+    (generated, std::hint::black_box(sum))
 }

@@ -4,21 +4,21 @@ use crate::device::{Completion, Device, Refused, check};
 use crate::request::Request;
 use crate::units::{Bytes, Instant, SectorCount};
 
-/// Devices of one size, of which each request names one ([`Request::unit`]). A device is made when
-/// the first request for it comes.
+/// Devices of one size. Each request names its device ([`Request::unit`]), which is created with
+/// its first request.
 ///
-/// What it does: each disk serves its requests independently, with a queue of its own. Cost: a look
-/// at every disk for each event, so meant for tens of disks rather than thousands.
+/// Each disk serves its requests independently, with its own queue. Every event examines
+/// all disks, so this is meant for tens of disks rather than thousands.
 pub struct SideBySide<D, F> {
     make: F,
     max: u16,
     disks: Vec<D>,
-    /// When something happens next in each disk. Kept, as asking a drive costs more.
+    /// The instant of the next event in each disk, cached because asking a drive costs more.
     events: Vec<Option<Instant>>,
 }
 
 impl<D: Device, F: FnMut() -> D + Send> SideBySide<D, F> {
-    /// At most `max` devices that `make` makes, at least one.
+    /// At most `max` devices, created by `make`; at least one.
     pub fn new(max: u16, mut make: F) -> Self {
         let first = make();
         Self {
@@ -29,7 +29,7 @@ impl<D: Device, F: FnMut() -> D + Send> SideBySide<D, F> {
         }
     }
 
-    /// The earliest event and its disk, the first of those at one instant.
+    /// The earliest event and its disk; the first disk if several have one at the same instant.
     #[inline]
     fn earliest(&self) -> Option<(Instant, usize)> {
         let events = self.events.iter().enumerate();
@@ -37,7 +37,7 @@ impl<D: Device, F: FnMut() -> D + Send> SideBySide<D, F> {
         events.min()
     }
 
-    /// Makes the devices up to and including `disk`.
+    /// Creates the devices up to and including `disk`.
     #[cold]
     fn grow(&mut self, disk: usize) {
         while self.disks.len() <= disk {
@@ -48,14 +48,14 @@ impl<D: Device, F: FnMut() -> D + Send> SideBySide<D, F> {
         }
     }
 
-    /// The disk of a request; `None` while it has not been made.
+    /// The disk of a request; `None` if it has not been created yet.
     fn disk(&self, request: &Request) -> Option<&D> {
         self.disks.get(usize::from(request.unit))
     }
 }
 
 impl<D: Device, F: FnMut() -> D + Send> Device for SideBySide<D, F> {
-    /// Of each disk.
+    /// The length of each disk.
     fn capacity(&self) -> SectorCount {
         self.disks[0].capacity()
     }

@@ -7,8 +7,8 @@
 //! The places of a zone are its physical sectors, counted from 0 in the order of its tracks:
 //! cylinder by cylinder, heads in the order of [`TrackOrder`], sectors ascending. Slips and defects
 //! count places (tracks for [`Sparing::TracksPerZone`]) from the front of their own zone, reserved
-//! and spare ones included. Only the replacements under [`Sparing::SectorsPerDisk`] count from the
-//! front of the disk, because the spare space belongs to the disk.
+//! and spare ones included. Only the spare places of defects under [`Sparing::SectorsPerDisk`]
+//! count from the front of the disk, because the spare space belongs to the disk.
 //!
 //! # What holds data
 //! * Each region of the sparing scheme sets aside [`Zone::spares`] units, and slipping uses these

@@ -1,6 +1,6 @@
-//! What a drive is: the specification that everything above is built from.
+//! The specification of a drive, from which everything above is built.
 //!
-//! A [`Spec`] is plain data in checked units. It is written as TOML, one file a drive; [`parse`]
+//! A [`Spec`] is plain data in checked units. It is written as TOML, one file per drive; [`parse`]
 //! reads and validates it as a whole, and its errors name file, line, field, value and what was
 //! expected. Without the feature `toml`, a [`Spec`] is built by hand or through its [`Key`]s.
 //!
@@ -8,7 +8,7 @@
 //! its unit (`"0.89 ms"`, `"5400 rpm"`, `"256 KiB"`, `"75 %"`); a bare number is a count of what
 //! its key names (`surfaces`, `track_skew_sectors`, `first_ms`); a choice is a word
 //! (`"until-full"`). `name`, `summary`, `source.origin`, geometry, rotation and seek times must be
-//! given; what else is left out is off or zero.
+//! given; anything else that is left out is off or zero.
 
 #[macro_use]
 mod value;
@@ -39,13 +39,13 @@ section! {
     /// A whole drive.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Spec at "" |spec| (Some(spec), spec) {
-        /// The name in the catalogue, for example `hp-c2247`.
+        /// Its name in the catalogue, such as `hp-c2247`.
         name: String = String::new() => TEXT.required().shown(Shown::Hidden);
-        /// One line for a list.
+        /// A one-line description for lists.
         summary: String = String::new() => TEXT.required().shown(Shown::Hidden);
         /// Where the numbers come from.
         source: Source = Source::default() => table(Source::KEYS).required();
-        /// Places: zones, skews, spare space, defects.
+        /// Layout: zones, skews, spare space, defects.
         geometry: Geometry = Geometry::default() => table(Geometry::KEYS).required();
         /// Rotation and arm.
         mechanics: Mechanics = Mechanics::default() => table(Mechanics::KEYS).required();
@@ -64,9 +64,9 @@ section! {
     /// Where a specification comes from.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Source at "source." |spec| (Some(&spec.source), &mut spec.source) {
-        /// Who measured it or published it, and when.
+        /// Who measured or published it, and when.
         origin: String = String::new() => TEXT.required().shown(Shown::Hidden);
-        /// Which of several disagreeing figures was taken, and why; empty when none disagree.
+        /// Which of several conflicting figures was used, and why; empty if there is no conflict.
         choices: String = String::new() => TEXT.shown(Shown::Hidden);
         /// `true` for figures from a data sheet or an analytic model, `false` for a measured
         /// drive.

@@ -228,7 +228,7 @@ fn stream_of_expression(words: &[&str], disk: Disk) -> Result<Stream, InputError
                     }
                 };
                 if slot.replace(value).is_some() {
-                    return Err(InputError::new(key, value, "it once"));
+                    return Err(InputError::new(key, value, "a single value"));
                 }
             }
             _ => places.push(*word),

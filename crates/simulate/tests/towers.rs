@@ -237,7 +237,7 @@ fn wrong_towers_are_refused_in_one_line() {
         ),
         (
             "host(drive=hp-c2247, drive=hp-c2247)",
-            "drive: host.drive: found \"hp-c2247\", expected it once",
+            "drive: host.drive: found \"hp-c2247\", expected a single value",
         ),
         (
             "host(drive=hots(drive=hp-c2247))",
@@ -249,11 +249,11 @@ fn wrong_towers_are_refused_in_one_line() {
         ),
         (
             "throttle(drive=hp-c2247)",
-            "drive: throttle.rate: found nothing, expected a rate from 1 an hour",
+            "drive: throttle.rate: found nothing, expected a rate from one per hour",
         ),
         (
             "throttle(rate=10, drive=hp-c2247)",
-            "drive: throttle.rate: found \"10\", expected a rate from 1 an hour",
+            "drive: throttle.rate: found \"10\", expected a rate from one per hour",
         ),
         (
             "faults(recalibrate=every 1s for 2s, drive=hp-c2247)",

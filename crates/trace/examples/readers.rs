@@ -1,11 +1,11 @@
-//! What readers cost: `cargo run --release --package diskarm-trace --example readers`.
+//! Measures the speed of readers: `cargo run --release --package diskarm-trace --example readers`.
 //!
-//! Prints MB/s and records/s of every reader on a trace in memory, the fastest of several runs, and
-//! beside them how many times longer reading takes than counting the same bytes' newlines, which
-//! other work on the machine moves less. Targets on one core: text 300 MB/s, binary 1,000 MB/s.
+//! Prints MB/s and records/s of every reader on a trace in memory, for the fastest of several runs,
+//! and the ratio of its time to that of counting the newlines in the same bytes, which depends less
+//! on other load on the machine. Targets on one core: text 300 MB/s, binary 1,000 MB/s.
 //!
 //! `write FORMAT REQUESTS FILE` writes such a trace, and `read FORMAT FILE` reads one and does
-//! nothing else: what `cargo xtask counts` counts.
+//! nothing else; `cargo xtask counts` counts its instructions.
 
 use std::fmt::Write;
 use std::hint::black_box;
@@ -19,7 +19,7 @@ use diskarm_trace::{Location, Reader, Record, TraceError, Writer, open, read, wr
 /// Requests of a trace.
 const REQUESTS: u64 = 300_000;
 
-/// Runs of which the fastest counts.
+/// The number of runs, of which the fastest counts.
 const RUNS: usize = 5;
 
 /// A format's name and a trace in it.
@@ -83,7 +83,7 @@ fn fastest(work: impl Fn() -> u64) -> Duration {
     (0..RUNS).map(time).min().unwrap_or_default()
 }
 
-/// Of the first blocks, so that nothing can be left out.
+/// The sum of the first blocks, so that the compiler cannot drop any work.
 fn sum(trace: Result<Reader, TraceError>) -> u64 {
     let records = trace.unwrap_or_else(|error| panic!("{error}"));
     records
@@ -91,7 +91,7 @@ fn sum(trace: Result<Reader, TraceError>) -> u64 {
         .fold(0, u64::wrapping_add)
 }
 
-/// Requests one after the other, at places that look random.
+/// Consecutive requests at pseudo-random locations.
 fn requests(count: u64) -> Vec<Record> {
     let request = |n: u64| Record {
         arrival: Some(units::Instant::from_ns(n * 1_234_567)),
@@ -125,7 +125,7 @@ fn bytes_of(requests: &[Record], format: &str) -> Result<Vec<u8>, TraceError> {
     let mut writer = Writer::new(&mut bytes, format, format)?;
     for request in requests {
         let device = match format {
-            // It knows one only.
+            // It has only one device.
             "measured" => 0,
             _ => request.device,
         };
@@ -135,7 +135,7 @@ fn bytes_of(requests: &[Record], format: &str) -> Result<Vec<u8>, TraceError> {
     Ok(bytes)
 }
 
-/// What a row says, in the units of the formats.
+/// The values of a row, in the units of the formats.
 struct Row {
     ns: u64,
     response_ns: u64,

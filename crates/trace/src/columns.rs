@@ -135,12 +135,12 @@ impl Columns {
                 return wrong(field.name(), "column", &expected);
             }
             if indices[at].replace(index).is_some() {
-                return wrong(field.name(), "a second column", "it once");
+                return wrong(field.name(), "a second column", "exactly one");
             }
         }
         for (column, index) in COLUMNS.iter().zip(&indices) {
             if column.is_required && index.is_none() {
-                return wrong(column.name, "no column", "it once");
+                return wrong(column.name, "no column", "exactly one");
             }
         }
         Ok(Self(indices))

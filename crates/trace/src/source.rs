@@ -236,7 +236,7 @@ impl ByteSource {
         }
     }
 
-    /// Reads more behind what is buffered, at most a chunk in all; false at the end of the input.
+    /// Appends to the buffer, up to a chunk in total; false at the end of the input.
     fn refill(&mut self) -> std::io::Result<bool> {
         if self.is_exhausted {
             return Ok(false);

@@ -59,11 +59,11 @@ fn measured_headers() {
     for (header, expected) in [
         (
             "op,lbn,sectors,response_us\n",
-            r#"found no column "think_us", expected it once"#.into(),
+            r#"found no column "think_us", expected exactly one"#.into(),
         ),
         (
             "op,op,lbn,sectors\n",
-            r#"found a second column "op", expected it once"#.into(),
+            r#"found a second column "op", expected exactly one"#.into(),
         ),
         (
             "op,lbn,size\n",

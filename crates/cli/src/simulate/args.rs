@@ -314,7 +314,7 @@ fn positive_time(text: &str) -> Result<Span, &'static str> {
 
 fn rate(text: &str) -> Result<Span, &'static str> {
     quantity::interval(text)
-        .ok_or("expected a rate from 1 an hour to 1000000000/s, such as \"32/s\"")
+        .ok_or("expected a rate from one per hour to 1000000000/s, such as \"32/s\"")
 }
 
 fn share(text: &str) -> Result<f64, &'static str> {

@@ -63,7 +63,7 @@ fn flags_with_bad_values() {
     );
     assert_eq!(
         random(&["--rate", "3"]),
-        "--rate: found \"3\", expected a rate from 1 an hour to 1000000000/s, such as \"32/s\""
+        "--rate: found \"3\", expected a rate from one per hour to 1000000000/s, such as \"32/s\""
     );
     assert_eq!(
         random(&["--interarrival", "0 ms"]),

@@ -13,13 +13,13 @@ use crate::spec::{Geometry, GrownDefects};
 use crate::text::InputError;
 use crate::units::Lbn;
 
-/// Every reallocated unit, by the first place of the unit and of its replacement.
+/// Every reallocated unit, by the first place of the unit and of its spare unit.
 #[derive(Debug, Default)]
 pub(super) struct Reallocations {
-    /// (defective, replacement), sorted.
+    /// (defective, spare), sorted.
     by_defective: Vec<(ZonePlace, ZonePlace)>,
-    /// (replacement, defective), sorted.
-    by_stand_in: Vec<(ZonePlace, ZonePlace)>,
+    /// (spare, defective), sorted.
+    by_spare: Vec<(ZonePlace, ZonePlace)>,
 }
 
 impl Reallocations {
@@ -33,11 +33,11 @@ impl Reallocations {
         }
         ledger.grow(g.grown_defects, layout)?;
         let by_defective: Vec<_> = ledger.stand_ins.into_iter().collect();
-        let mut by_stand_in: Vec<_> = by_defective.iter().map(|&(from, to)| (to, from)).collect();
-        by_stand_in.sort_unstable();
+        let mut by_spare: Vec<_> = by_defective.iter().map(|&(from, to)| (to, from)).collect();
+        by_spare.sort_unstable();
         Ok(Self {
             by_defective,
-            by_stand_in,
+            by_spare,
         })
     }
 
@@ -58,7 +58,7 @@ impl Reallocations {
         pieces
     }
 
-    /// The place at which to look up the contents of `at`: for a replacement its defective place,
+    /// The place at which to look up the contents of `at`: for a spare place its defective place,
     /// for a defective place none.
     pub(super) fn original(&self, plan: &Plan, at: ZonePlace) -> Option<ZonePlace> {
         let unit = plan.zones[at.zone].unit;
@@ -67,8 +67,8 @@ impl Reallocations {
             place: at.place - within,
             ..at
         };
-        if let Ok(n) = find(&self.by_stand_in, first) {
-            let (_, defective) = self.by_stand_in[n];
+        if let Ok(n) = find(&self.by_spare, first) {
+            let (_, defective) = self.by_spare[n];
             return Some(ZonePlace {
                 place: defective.place + within,
                 ..defective
@@ -88,7 +88,7 @@ fn find(pairs: &[(ZonePlace, ZonePlace)], key: ZonePlace) -> Result<usize, usize
     pairs.binary_search_by_key(&key, |&(first, _)| first)
 }
 
-/// The replacements, while the list grows.
+/// The spare units in use, while the list grows.
 struct Ledger<'a> {
     plan: &'a Plan,
     stand_ins: BTreeMap<ZonePlace, ZonePlace>,
@@ -136,9 +136,9 @@ impl<'a> Ledger<'a> {
             of_zone(pair.1)
         };
         let to =
-            to.ok_or_else(|| wrong("a replacement that is on the disk and in the zone".into()))?;
+            to.ok_or_else(|| wrong("a spare place that is on the disk and in the zone".into()))?;
         if self.plan.role(to) != Role::Spare {
-            return Err(wrong("a spare place as replacement".into()));
+            return Err(wrong("a spare place".into()));
         }
         if self.used.contains(&to) {
             return Err(wrong("a spare that is not in use yet".into()));

@@ -3,46 +3,47 @@
 use super::key::{A1, CACHES, DISKSIM, FLAG, FRACTION, Vary, count, size, word};
 use crate::units::SectorCount;
 
-/// Left out, the buffer is one segment of this size that does no more than match speeds.
+/// If this table is left out, the buffer is one segment of this size that only matches speeds.
 const PLAIN_SEGMENT: SectorCount = SectorCount(128);
 
 section! {
     /// The on-board buffer.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Buffer at "buffer." |spec| (Some(&spec.buffer), &mut spec.buffer) {
-        /// Segments; two or more with `dedicated_write_segment`.
+        /// Number of segments; two or more with `dedicated_write_segment`.
         segments: u32 = 1
             => count("segments", 1, 1_000_000).varied(31, Vary::Jointly).cited(CACHES);
         /// Size of a segment.
         segment: SectorCount = PLAIN_SEGMENT => size(1).varied(31, Vary::Jointly).cited(CACHES);
-        /// Data stay usable after their request; off, the buffer only matches the speeds of media
-        /// and bus: no hits, no read-ahead, no write cache.
+        /// Whether data stay usable after their request. If not, the buffer only matches the speeds
+        /// of media and bus: no hits, no read-ahead, no write cache.
         caching: bool = false => FLAG.cited("worthington94 table 3b");
         /// One segment is reserved for writes and never holds read-ahead.
         dedicated_write_segment: bool = false => FLAG.switched(21).cited(DISKSIM);
         /// How far the drive reads on after a read; needs `caching`.
         read_ahead: ReadAhead = ReadAhead::None
             => word(ReadAhead::WORDS).switched(30).cited(CACHES);
-        /// To be read ahead before another request may have the mechanism; at most
+        /// What must be read ahead before another request may use the mechanism; at most
         /// `read_ahead_max`.
         read_ahead_min: SectorCount = SectorCount(0) => size(0).cited(A1);
         /// At most this much beyond the last requested sector; at most `segment`.
         read_ahead_max: SectorCount = PLAIN_SEGMENT
             => size(0).same_as("buffer.segment").varied(31, Vary::Jointly).cited(A1);
-        /// What becomes of the data that a read delivered: they stay, or read-ahead gets the whole
+        /// What happens to the data that a read delivered: they stay, or read-ahead gets the whole
         /// segment.
         delivered: Delivered = Delivered::Kept
             => word(Delivered::WORDS).switched(30).cited(CACHES);
         /// Only a read that continues the previous command, another read, is followed by
         /// read-ahead: firmware that waits until it has detected a run.
         read_ahead_on_run: bool = false => FLAG;
-        /// A read served wholly from the buffer starts read-ahead again.
+        /// A read served entirely from the buffer restarts read-ahead.
         read_ahead_on_hit: bool = false => FLAG.switched(20).cited(DISKSIM);
-        /// Read-ahead can be cut within a sector; otherwise it runs to the sector's end.
+        /// Read-ahead can be aborted within a sector; otherwise it continues to the end of the
+        /// sector.
         read_ahead_stops_mid_sector: bool = false => FLAG.cited(DISKSIM);
         /// A write that the write cache absorbs stops read-ahead at once.
         write_stops_read_ahead: bool = false => FLAG.switched(20).cited(DISKSIM);
-        /// Sectors that pass under the head before the wanted one are kept too.
+        /// Sectors that pass under the head before the requested one are kept too.
         read_before_requested: bool = false => FLAG.switched(20).cited(DISKSIM);
         /// A read whose first sector is just being read ahead counts as a partial hit.
         arriving_hits: bool = false => FLAG.switched(20).cited(DISKSIM);
@@ -58,15 +59,15 @@ section! {
         read_on_arrival: bool = false => FLAG.switched(20).cited(CACHES);
         /// Zero-latency writes.
         write_on_arrival: bool = false => FLAG.switched(20).cited(CACHES);
-        /// When a write completes before it is on the media: never, if nothing dirty waits or it
-        /// appends to what does, or always; needs `caching`.
+        /// When a write completes before it is on the media: never, if no dirty data wait or it
+        /// appends to them, or always; needs `caching`.
         write_cache: WriteCache = WriteCache::Off
             => word(WriteCache::WORDS).switched(30).cited(DISKSIM);
         /// A write that continues the previous one shares its segment and its pass over the media.
         combine_writes: bool = false => FLAG.switched(20).cited(DISKSIM);
-        /// The bus begins to carry a read when this fraction of it is buffered.
+        /// A read's bus transfer begins when this fraction of it is buffered.
         read_watermark: f64 = 0.0 => FRACTION.varied(30, Vary::Jointly).cited(A1);
-        /// The bus comes back for more write data when less than this fraction is left to write.
+        /// The drive reconnects for more write data when less than this fraction is left to write.
         write_watermark: f64 = 0.0 => FRACTION.cited(A1);
         /// What the watermarks are fractions of.
         watermark_of: WatermarkOf = WatermarkOf::Request
@@ -91,9 +92,9 @@ words! {
 }
 
 words! {
-    /// What becomes of the data that a read delivered.
+    /// What happens to the data that a read delivered.
     pub enum Delivered {
-        /// They stay; read-ahead gets what is left of the segment.
+        /// They stay; read-ahead gets the rest of the segment.
         Kept = "kept",
         /// Read-ahead gets the whole segment, and a later read never hits them (worthington96
         /// tables 7, 11, 16, 21: "discarded before READ completion", "can be pushed out by
@@ -107,7 +108,7 @@ words! {
     pub enum Invalidation {
         /// Only blocks that it overlaps.
         Overlap = "overlap",
-        /// Every segment that it overlaps, whole.
+        /// Every segment that it overlaps, entirely.
         Segment = "segment",
         /// Everything.
         All = "all",
@@ -119,9 +120,9 @@ words! {
     pub enum WriteCache {
         /// Never.
         Off = "off",
-        /// When nothing dirty waits, or when the write appends to what does
-        /// ([`Buffer::combine_writes`]): the first of a stream too. Any other write completes
-        /// after the media.
+        /// If no dirty data wait, or if the write appends to them
+        /// ([`Buffer::combine_writes`]), including the first write of a stream. Any other write
+        /// completes when it is on the media.
         Streams = "streams",
         /// Always. As with streams, dirty data are flushed before a request that does not append
         /// to them is served, be it a hit.
@@ -140,7 +141,7 @@ words! {
 }
 
 impl Buffer {
-    /// The name of the first key that another one forbids, and what it may be.
+    /// The name of the first key that conflicts with another one, and what is allowed.
     pub fn contradiction(&self) -> Option<(&'static str, String)> {
         let at_most = |sectors: SectorCount| format!("at most {} sectors", sectors.0);
         if self.dedicated_write_segment && self.segments < 2 {

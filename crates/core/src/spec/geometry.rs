@@ -1,4 +1,4 @@
-//! Places on the drive.
+//! The layout of the drive.
 //!
 //! Upper bounds are far above any drive; they keep every product of counts within 63 bits, so
 //! that the layout need not check its arithmetic.
@@ -8,7 +8,7 @@ use crate::units::SectorCount;
 
 pub(super) const MAX_CYLINDERS: u32 = 10_000_000;
 const MAX_SURFACES: u64 = 100;
-/// A million of them on each track of all of those.
+/// A million sectors on every track of the largest drive.
 pub(super) const MAX_SECTORS: u64 = 1_000_000_000_000_000;
 /// Spare units of a region, which may be one on every track; and grown defects.
 pub(super) const MAX_SPARES: u64 = 1_000_000_000;
@@ -16,33 +16,33 @@ const MAX_SECTOR_BYTES: u64 = 1 << 20;
 const APPENDIX_B: &str = "worthington96 appendix B";
 
 section! {
-    /// Places on the drive.
+    /// The layout of the drive.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Geometry at "geometry." |spec| (Some(&spec.geometry), &mut spec.geometry) {
-        /// Exported capacity; with `unused_sectors`, the layout must come out to exactly this.
+        /// Exported capacity; with `unused_sectors`, the layout must have exactly this.
         sectors: SectorCount = SectorCount(0) => count("sectors", 1, MAX_SECTORS)
             .required().shown(Shown::As("capacity_sectors")).cited(APPENDIX_B);
-        /// Sectors at the end that the zones map and the drive does not export: spare space under
-        /// `sectors-per-disk`, otherwise unused, as in a drive sold at a round size.
+        /// Sectors at the end that the zones map but the drive does not export: spare space under
+        /// `sectors-per-disk`, otherwise unused, as in a drive sold with a round capacity.
         unused_sectors: SectorCount = SectorCount(0)
             => count("sectors", 0, MAX_SECTORS).shown(Shown::Hidden);
-        /// Bytes in a sector.
+        /// Bytes per sector.
         sector_bytes: u32 = 0 => count("bytes", 1, MAX_SECTOR_BYTES).required().cited(APPENDIX_B);
         /// Data surfaces, one head each.
         surfaces: u32 = 0 => count("surfaces", 1, MAX_SURFACES).required().cited(APPENDIX_B);
-        /// Physical cylinders, those without data included.
+        /// Physical cylinders, including those without data.
         cylinders: u32 = 0
             => count("cylinders", 1, MAX_CYLINDERS as u64).required().cited(APPENDIX_B);
-        /// The order of tracks: heads always up; up and down in turn, beginning upward again in
-        /// each zone; up and down in turn through the whole disk.
+        /// The order of tracks: heads always ascending; alternately ascending and descending,
+        /// beginning with ascending in each zone; alternating through the whole disk.
         order: TrackOrder = TrackOrder::CylinderMajor => word(TrackOrder::WORDS).cited(DISKSIM);
-        /// Where spare space lies, and the unit of `spares`, `slips` and `defects`.
+        /// Location of the spare space, and the unit of `spares`, `slips` and `defects`.
         sparing: Sparing = Sparing::None => word(Sparing::WORDS).cited("worthington96 table 6");
-        /// Cylinders in a range; with `sectors-per-range`, and only there.
+        /// Cylinders in a range; only with `sectors-per-range`, which needs it.
         sparing_range: u32 = 0
             => Key::of(Kind::Distance).shown(Shown::Argument).cited("worthington96 table 6");
-        /// A slipped place turns all tracks after its region of the sparing scheme, to the end of
-        /// the zone, by as much: skews are counted from where the previous data end. Off, skews
+        /// A slipped place rotates all tracks after its region of the sparing scheme, to the end of
+        /// the zone, by as much: skews are counted from the end of the previous data. If off, skews
         /// are those of whole tracks.
         ///
         /// On the ST41601N the completions after each of 26 slips come one sector later.
@@ -76,18 +76,19 @@ section! {
 words! {
     /// The order in which tracks follow one another in LBN order.
     pub enum TrackOrder {
-        /// Every cylinder from head 0 up.
+        /// Every cylinder in ascending order of heads.
         CylinderMajor = "cylinder-major",
-        /// Heads up in one cylinder and down in the next, beginning upward again in each zone.
+        /// Heads ascending in one cylinder and descending in the next, beginning with ascending in
+        /// each zone.
         SerpentinePerZone = "serpentine-per-zone",
-        /// Heads up in one cylinder and down in the next, through the whole disk.
+        /// Heads ascending in one cylinder and descending in the next, through the whole disk.
         Serpentine = "serpentine",
     }
 }
 
 words! {
-    /// Where spare space lies, and so the unit in which [`Zone::spares`], [`Zone::slips`] and
-    /// [`Zone::defects`] count.
+    /// Location of the spare space, and with it the unit in which [`Zone::spares`], [`Zone::slips`]
+    /// and [`Zone::defects`] count.
     pub enum Sparing {
         /// No spare space.
         None = "none",
@@ -108,7 +109,7 @@ words! {
     }
 }
 
-/// A range of cylinders with one number of sectors per track.
+/// A range of cylinders with the same number of sectors per track.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Zone {
     /// First cylinder.
@@ -130,12 +131,12 @@ pub struct Zone {
     pub spares: u64,
     /// Slipped units: skipped when blocks were numbered at format.
     pub slips: Vec<u64>,
-    /// Reallocated units: (defective place, place that stands in for it).
+    /// Reallocated units: (defective place, spare place).
     pub defects: Vec<(u64, u64)>,
 }
 
 impl Geometry {
-    /// The name of the first key that another one forbids, and what it may be.
+    /// The name of the first key that conflicts with another one, and what is allowed.
     pub fn contradiction(&self) -> Option<(&'static str, String)> {
         let expected = match (self.sparing, self.sparing_range) {
             (Sparing::SectorsPerRange, 0) => "a distance with its unit, such as \"300 cylinders\"",

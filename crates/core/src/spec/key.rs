@@ -1,4 +1,4 @@
-//! The table of keys: what a specification can say, one row a key.
+//! The table of all keys of a specification, one row per key.
 //!
 //! A row is the declaration of its field ([`section!`]): documentation, which the manual prints
 //! too, type, default, and the [`Key`]. The reader, the writer, the
@@ -20,22 +20,22 @@ use crate::units::Span;
 /// ```
 #[derive(Debug)]
 pub struct Key {
-    /// Names joined by dots: `overheads.read_completion`.
+    /// Its path, with names joined by dots: `overheads.read_completion`.
     pub path: &'static str,
-    /// What it may hold.
+    /// The kind of its value.
     pub kind: Kind,
-    /// Whether it must be given wherever its table is.
+    /// Whether it is required if its table is present.
     pub required: bool,
-    /// The key whose value it has when left out, if it has no default of its own.
+    /// The key whose value it takes by default, if it has no default of its own.
     pub same_as: Option<&'static str>,
-    /// What it means, as documentation: the first paragraph is for the manual.
+    /// Its meaning, as documentation; the first paragraph goes into the manual.
     pub documentation: &'static str,
     /// Where it comes from: a table of a paper, or `own`.
     pub origin: &'static str,
     /// How a calibration may vary it.
     pub vary: Vary,
-    /// A calibration varies and writes keys in the order of their ranks, and those of one rank in
-    /// the order of the table: from 0 on numbers, from 20 on flags, from 30 on the others.
+    /// A calibration varies and writes keys in the order of their ranks, and keys of equal rank in
+    /// the order of the table. Numbers have ranks from 0, flags from 20, others from 30.
     pub rank: u8,
     /// How a data sheet shows it.
     pub shown: Shown,
@@ -43,10 +43,10 @@ pub struct Key {
     pub(super) set: fn(&mut Spec, Value),
 }
 
-/// What a key may hold.
+/// The kind of a key's value.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// Text that is not empty.
+    /// Non-empty text.
     Text,
     /// `true` or `false`.
     Flag,
@@ -94,7 +94,7 @@ pub enum Vary {
     Fixed,
     /// As a number.
     Number {
-        /// Prior standard deviation about the given value, in milliseconds.
+        /// Prior standard deviation around the given value, in milliseconds.
         prior_ms: f64,
     },
     /// As a behaviour that can change alone.
@@ -110,7 +110,7 @@ pub enum Shown {
     Plain,
     /// Under this name.
     As(&'static str),
-    /// In parentheses after the key before it.
+    /// In parentheses after the previous key.
     Argument,
     /// Not in its section.
     Hidden,
@@ -172,7 +172,7 @@ impl Key {
         Self::all().into_iter().find(|key| key.path == path)
     }
 
-    /// All keys but tables, in the order of the table.
+    /// All keys except tables, in the order of the table.
     pub fn all() -> Vec<&'static Self> {
         fn collect(keys: &'static [Key], all: &mut Vec<&'static Key>) {
             for key in keys {
@@ -202,7 +202,7 @@ impl Key {
     /// Sets its value. An optional table that is absent is created, with zeros.
     ///
     /// # Panics
-    /// When `value` is of another kind, or a number too large for the field.
+    /// If `value` is of another kind, or a number too large for the field.
     pub fn set(&self, spec: &mut Spec, value: Value) {
         (self.set)(spec, value);
     }
@@ -210,7 +210,7 @@ impl Key {
     /// `value` as TOML.
     ///
     /// # Panics
-    /// When `value` is of another kind, or one whose layout is left to its writer: a text, a curve,
+    /// If `value` is of another kind, or of one that the caller has to format: a text, a curve,
     /// zones.
     pub fn toml(&self, value: &Value) -> String {
         match (self.kind, value) {

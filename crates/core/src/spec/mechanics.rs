@@ -9,7 +9,7 @@ section! {
     pub struct Mechanics at "mechanics." |spec| (Some(&spec.mechanics), &mut spec.mechanics) {
         /// Speed, or time of a revolution.
         ///
-        /// In nanoseconds: this is the definition, and rpm is a display.
+        /// In nanoseconds, which is the definition; rpm is only for display.
         period_ns as rotation: f64 = 0.0
             => Key::of(Kind::Rotation).required().varied(30, Vary::Jointly).cited(A1);
         /// Seek times.
@@ -17,15 +17,15 @@ section! {
         /// Time to another head of the same cylinder. It overlaps a seek: positioning takes the
         /// longer of the two.
         head_switch: Span = Span::ZERO => TIME.fitted(6, 0.3).cited(TABLE_8);
-        /// Added to a seek inward (to a higher cylinder), taken off one outward; by no more than
-        /// the shortest seek.
+        /// Added to an inward seek (to a higher cylinder), subtracted from an outward one; no more
+        /// than the shortest seek.
         ///
         /// On the HP C2247 this is half a millisecond at all distances.
         inward_seek: Span = Span::ZERO => SIGNED_TIME.fitted(7, 0.3);
         /// Added to any seek or head switch before a write; negative when *effective* (reads wait
         /// to settle too, or the write's setup overlaps), by no more than the shortest movement.
         write_settle: Span = Span::ZERO => SIGNED_TIME.fitted(6, 0.5).cited(TABLE_8);
-        /// Seek times before a write where they were measured separately; otherwise those of
+        /// Seek times before a write, if they were measured separately; otherwise those of
         /// reads. `write_settle` is added to either.
         write_seek: Option<SeekCurve> = None
             => CURVE.cited("own").shown(Shown::As("write_seek_curve_of_its_own"));
@@ -38,7 +38,7 @@ const CURVE: Key = Key::of(Kind::SeekCurve)
     .cited("worthington94 table A.3");
 const TABLE_8: &str = "worthington96 table 8";
 
-/// Time of a seek against its distance in cylinders. Zero distance takes no time.
+/// Seek time as a function of distance in cylinders. Zero distance takes no time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SeekCurve {
     /// Square root below the knee, straight above (jacobson91 section 3).
@@ -79,13 +79,13 @@ pub struct TwoPiece {
     pub long_ms: f64,
     /// Milliseconds per cylinder.
     pub long_slope_ms: f64,
-    /// One cylinder, where it is off the curve.
+    /// The time over one cylinder, if it is not on the curve.
     pub single: Option<Span>,
 }
 
 impl Mechanics {
-    /// The name of the first key that another one forbids, on a drive with `cylinders`, and what
-    /// it may be.
+    /// The name of the first key that conflicts with another one, on a drive with `cylinders`, and
+    /// what is allowed.
     pub fn contradiction(&self, cylinders: u32) -> Option<(&'static str, String)> {
         let least = -shortest_movement(self, cylinders);
         if self.write_settle < least {
@@ -97,7 +97,7 @@ impl Mechanics {
     }
 }
 
-/// What is expected of `inward_seek` if it makes a seek take less than no time.
+/// The expectation in the error if `inward_seek` makes a seek time negative.
 fn unevenness(mechanics: &Mechanics, cylinders: u32) -> Option<String> {
     let last = cylinders.saturating_sub(1).max(1);
     let curves = std::iter::once(&mechanics.seek).chain(&mechanics.write_seek);
@@ -106,7 +106,7 @@ fn unevenness(mechanics: &Mechanics, cylinders: u32) -> Option<String> {
     (!fits).then(|| format!("a time from -{shortest} to {shortest}, which is the shortest seek"))
 }
 
-/// The shortest seek or head switch before a write: a settle cannot take more than all of it.
+/// The shortest seek or head switch before a write, which limits a negative settle.
 fn shortest_movement(mechanics: &Mechanics, cylinders: u32) -> Span {
     let curve = mechanics.write_seek.as_ref().unwrap_or(&mechanics.seek);
     let seek = shortest_seek(curve, cylinders.saturating_sub(1).max(1));

@@ -6,8 +6,8 @@ use crate::units::{SectorCount, Span};
 section! {
     /// Command processing times (worthington94 table A.4; worthington96 tables 8, 12, 17, 22).
     ///
-    /// What several of them add up to shows only as a sum, so reconnections, disconnections and
-    /// data preparation are not fitted: the overheads and completions next to them make up for it.
+    /// Some of them are only observable as a sum. Therefore reconnections, disconnections and
+    /// data preparation are not fitted: the overheads and completions next to them compensate.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Overheads at "overheads." |spec| (Some(&spec.overheads), &mut spec.overheads) {
         /// Before data of a buffered read are sent; previous command a read.
@@ -22,8 +22,8 @@ section! {
         write_hit_after_read: Span = Span::ZERO => TIME.fitted(2, 0.5).cited(A4);
         /// The same; previous command a write.
         write_hit_after_write: Span = Span::ZERO => TIME.fitted(2, 0.5).cited(A4);
-        /// Before data and seek of a write that completes after the media; previous command a
-        /// read.
+        /// Before data and seek of a write that completes when it is on the media; previous command
+        /// a read.
         write_miss_after_read: Span = Span::ZERO => TIME.fitted(3, 0.5).cited(A4);
         /// The same; previous command a write.
         write_miss_after_write: Span = Span::ZERO => TIME.fitted(3, 0.5).cited(A4);
@@ -31,36 +31,36 @@ section! {
         read_completion: Span = Span::ZERO => TIME.fitted(0, 0.3).cited(A4);
         /// Before the completion message of a write.
         write_completion: Span = Span::ZERO => TIME.fitted(0, 0.3).cited(A4);
-        /// After each bus acquisition, before data move.
+        /// After each bus acquisition, before the data transfer.
         data_preparation: Span = Span::ZERO => TIME.cited(A4);
         /// First reconnection of a request.
         first_reselect: Span = Span::ZERO => TIME.cited(A4);
         /// Later reconnections.
         other_reselect: Span = Span::ZERO => TIME.cited(A4);
-        /// Before a read leaves the bus; previous command a read.
+        /// Before a read disconnects; previous command a read.
         read_disconnect_after_read: Span = Span::ZERO => TIME.cited(A4);
         /// The same; previous command a write.
         read_disconnect_after_write: Span = Span::ZERO => TIME.cited(A4);
-        /// Before a write leaves the bus.
+        /// Before a write disconnects.
         write_disconnect: Span = Span::ZERO => TIME.cited(A4);
-        /// The extra disconnect of a write that follows a non-sequential write, where the drive
+        /// The extra disconnect of a write that follows a non-sequential write, if the drive
         /// has it.
         extra_write_disconnect: Option<ExtraWriteDisconnect> = None
             => table(ExtraWriteDisconnect::KEYS).cited(A4);
-        /// From the arrival of a write's last block over the bus to the start of its media write,
-        /// at least, if that waits for all blocks (`write_start`).
+        /// Minimum time from the arrival of a write's last block over the bus to the start of its
+        /// media write, if that waits for all blocks (`write_start`).
         ///
         /// worthington94 table A.5 gives the time (0.6 ms) but not what it begins with; the trace
         /// of the HP C2247 does.
         write_minimum_delay: Span = Span::ZERO => TIME.fitted(4, 0.3).cited(A5);
-        /// How many sectors a media write waits for.
+        /// The number of sectors for which a media write waits.
         write_start: WriteStart = WriteStart::default() => table(WriteStart::KEYS).cited(A5);
     }
 }
 
 section! {
     /// The extra disconnect of worthington94 table A.4, "Non-Seq Write". All five times must be
-    /// given: half a measurement is none.
+    /// given: a partial measurement is useless.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct ExtraWriteDisconnect at "overheads.extra_write_disconnect." |spec| (
         spec.overheads.extra_write_disconnect.as_ref(),
@@ -82,9 +82,9 @@ section! {
 }
 
 section! {
-    /// Sectors that must have come over the bus before a media write begins (worthington94
-    /// table A.5): `small` of a request of fewer than `large_from` sectors, else `large`; never
-    /// more than the request has. One sector by default, whatever the size.
+    /// Sectors that must have arrived over the bus before a media write begins (worthington94
+    /// table A.5): `small` for a request of fewer than `large_from` sectors, else `large`; never
+    /// more than the request has. One sector by default, regardless of the size.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct WriteStart at "overheads.write_start." |spec| (
         Some(&spec.overheads.write_start),

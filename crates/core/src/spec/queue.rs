@@ -7,7 +7,7 @@ section! {
     /// The on-board command queue.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Queue at "queue." |spec| (Some(&spec.queue), &mut spec.queue) {
-        /// Commands that the drive accepts at one time, the one in service included.
+        /// Commands that the drive accepts at one time, including the one in service.
         depth: u32 = 1 => count("commands", 1, 1_000_000).cited(DISKSIM);
         /// The policy that orders them.
         policy: PolicyConfig = PolicyConfig::default() => Key::of(Kind::Policy);

@@ -1,4 +1,4 @@
-//! Reads a specification from TOML: every key as its row of the table says.
+//! Reads a specification from TOML, every key according to its row in the table.
 
 mod document;
 mod field;
@@ -13,7 +13,7 @@ use crate::text::InputError;
 use crate::units::{Bytes, SectorCount};
 use tree::Table;
 
-/// Reads and validates a specification. `file` is the name that errors give.
+/// Reads and validates a specification. `file` is its name in errors.
 ///
 /// # Errors
 /// See [`Document::read`].

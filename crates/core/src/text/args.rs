@@ -1,26 +1,26 @@
-//! The parameters of one call, asked for one by one.
+//! The parameters of one call, read one by one.
 
 use std::ops::RangeInclusive;
 
 use super::{Call, InputError, nearest, quantity};
 use crate::units::Span;
 
-/// What was given to one call, and what its reader has asked for so far. The errors of all methods
+/// The parameters given in one call, and the keys read so far. The errors of all methods
 /// name the parameter.
 pub struct Args<'t, C = ()> {
-    /// What the reader needs to know beside it.
+    /// What the reader needs to know besides the parameters.
     pub context: C,
     name: &'t str,
     given: Vec<(&'t str, &'t str)>,
     known: Vec<&'static str>,
 }
 
-/// What is expected of a call that takes none.
+/// The expectation in errors about a call that takes no parameters.
 pub(crate) const NO_PARAMETERS: &str = "no parameters";
 
 const TIME: &str = "a time above 0, up to an hour, with its unit, such as \"31.2 ms\"";
 const TIME_OR_NONE: &str = "a time from 0 to an hour with its unit, such as \"5 ms\"";
-const RATE: &str = "a rate from 1 an hour to 1000000000/s, such as \"32/s\"";
+const RATE: &str = "a rate from one per hour to 1000000000/s, such as \"32/s\"";
 const SHARE: &str = "a percentage from 0 % to 100 %, such as \"67 %\"";
 
 impl<'t, C> Args<'t, C> {
@@ -34,7 +34,7 @@ impl<'t, C> Args<'t, C> {
         }
     }
 
-    /// The value of `key` that `read` understands; `None` when it is not given.
+    /// The value of `key`, parsed by `read`; `None` if it is not given.
     pub fn maybe<T>(
         &mut self,
         key: &'static str,
@@ -47,7 +47,7 @@ impl<'t, C> Args<'t, C> {
     }
 
     /// The value of `key`, or `None` if it is not given. `read` takes the value and the name of
-    /// the field, and makes its own errors.
+    /// the field, and returns its own errors.
     pub fn maybe_read<T>(
         &mut self,
         key: &'static str,
@@ -59,12 +59,12 @@ impl<'t, C> Args<'t, C> {
             return Ok(None);
         };
         if values.next().is_some() {
-            return Err(InputError::new(self.field(key), value, "it once"));
+            return Err(InputError::new(self.field(key), value, "a single value"));
         }
         read(value, &self.field(key)).map(Some)
     }
 
-    /// The same of what must be given.
+    /// The same for a required key.
     pub fn need<T>(
         &mut self,
         key: &'static str,
@@ -78,7 +78,7 @@ impl<'t, C> Args<'t, C> {
         })
     }
 
-    /// The mean pause, given as `mean` or as `rate`.
+    /// The mean time between events, given as `mean` or as `rate`.
     pub fn mean_or_rate(&mut self) -> Result<Span, InputError> {
         let mean = self.maybe("mean", TIME, positive_span)?;
         let rate = self.maybe("rate", RATE, quantity::interval)?;
@@ -97,12 +97,12 @@ impl<'t, C> Args<'t, C> {
         self.need(key, TIME, positive_span)
     }
 
-    /// A time that may be zero, and is if not given.
+    /// A time that may be zero; zero if not given.
     pub fn time_or_none(&mut self, key: &'static str) -> Result<Span, InputError> {
         Ok(self.maybe_time(key)?.unwrap_or_default())
     }
 
-    /// A time that may be zero, where it may be left out.
+    /// An optional time that may be zero.
     pub fn maybe_time(&mut self, key: &'static str) -> Result<Option<Span>, InputError> {
         let read = |text: &str| quantity::span(text).filter(|span| *span >= Span::ZERO);
         self.maybe(key, TIME_OR_NONE, read)
@@ -113,7 +113,7 @@ impl<'t, C> Args<'t, C> {
         self.need(key, SHARE, share)
     }
 
-    /// The same where it may be left out.
+    /// The same for an optional key.
     pub fn maybe_share(&mut self, key: &'static str) -> Result<Option<f64>, InputError> {
         self.maybe(key, SHARE, share)
     }
@@ -128,7 +128,7 @@ impl<'t, C> Args<'t, C> {
         self.need(key, &expected, |text| whole(text, &range))
     }
 
-    /// The same where it may be left out.
+    /// The same for an optional key.
     pub fn maybe_count(
         &mut self,
         key: &'static str,
@@ -150,7 +150,7 @@ impl<'t, C> Args<'t, C> {
         })
     }
 
-    /// The same where it may be left out.
+    /// The same for an optional key.
     pub(crate) fn maybe_number(
         &mut self,
         key: &'static str,
@@ -162,7 +162,7 @@ impl<'t, C> Args<'t, C> {
         })
     }
 
-    /// Yes or no, where it may be left out.
+    /// An optional `yes` or `no`.
     pub fn maybe_yes(&mut self, key: &'static str) -> Result<Option<bool>, InputError> {
         self.maybe(key, "yes or no", |text| match text {
             "yes" => Some(true),
@@ -196,22 +196,22 @@ impl<'t, C> Args<'t, C> {
         }
     }
 
-    /// All that is given, where keys are values themselves.
+    /// All pairs as given, for calls whose keys are themselves values.
     pub fn pairs(&mut self) -> Vec<(&'t str, &'t str)> {
         std::mem::take(&mut self.given)
     }
 
-    /// What errors call the parameter `key`.
+    /// The name of the parameter `key` in errors.
     pub fn field(&self, key: &str) -> String {
         format!("{}.{key}", self.name)
     }
 
-    /// Ends the reading: a key that nobody asked for is an error.
+    /// Ends reading: a key that was not read is an error.
     pub fn finish(self) -> Result<(), InputError> {
         self.stranger().map_or(Ok(()), Err)
     }
 
-    /// What was given instead of `key`, by the look of it: what went wrong is not that `key` is
+    /// A given key that looks like a misspelt `key`: the error is then not that `key` is
     /// missing.
     fn misspelt(&self, key: &str) -> Option<&'t str> {
         let mut keys = self.given.iter().map(|(given, _)| *given);
@@ -241,12 +241,12 @@ pub(crate) fn share(text: &str) -> Option<f64> {
     quantity::fraction(text).filter(|share| (0.0..=1.0).contains(share))
 }
 
-/// A share as it is written, without what binary fractions add to it.
+/// A share as a percentage, without the rounding error of binary fractions.
 pub(crate) fn percent(share: f64) -> String {
     format!("{} %", (share * 1e8).round() / 1e6)
 }
 
-/// The error that `found` is no share.
+/// The error that `found` is not a share.
 pub(crate) fn no_share(field: &str, found: &str) -> InputError {
     InputError::new(field, found, SHARE)
 }

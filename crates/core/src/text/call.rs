@@ -1,6 +1,7 @@
-//! How workloads and policies are written: words, and calls such as `poisson(rate=60/s)`.
+//! The syntax of workloads and policies: words, and calls such as `poisson(rate=60/s)`.
 //!
-//! Owns the marks (parentheses, commas, equals signs, the `+` between streams) and no meaning.
+//! This module knows the punctuation (parentheses, commas, equals signs, the `+` between streams)
+//! but no meaning.
 
 use super::InputError;
 
@@ -9,17 +10,17 @@ use super::InputError;
 pub struct Call<'t> {
     /// The name.
     pub name: &'t str,
-    /// In their order; the same key may stand there twice.
+    /// The parameters in order; a key may occur twice.
     pub given: Vec<(&'t str, &'t str)>,
 }
 
 impl<'t> Call<'t> {
-    /// The name alone, whatever follows.
+    /// Only the name, regardless of what follows.
     pub fn name_of(text: &'t str) -> &'t str {
         text.split_once('(').map_or(text, |(name, _)| name).trim()
     }
 
-    /// Reads `name` or `name(key=value, ...)`; `field` is what errors call it.
+    /// Parses `name` or `name(key=value, ...)`; errors call it `field`.
     pub fn read(text: &'t str, field: &str) -> Result<Self, InputError> {
         let text = text.trim();
         let Some((name, rest)) = text.split_once('(') else {
@@ -45,7 +46,7 @@ impl<'t> Call<'t> {
     }
 }
 
-/// A value without the quotes around it, which may be left out.
+/// A value without the optional quotes around it.
 fn unquoted(text: &str) -> &str {
     let inside = text
         .strip_prefix('"')
@@ -53,20 +54,20 @@ fn unquoted(text: &str) -> &str {
     inside.unwrap_or(text)
 }
 
-/// The entries of `text`, parted by commas outside parentheses.
+/// The entries of `text`, separated by commas outside parentheses.
 pub fn list(text: &str) -> Vec<&str> {
     let entries = outside(text, |c| c == ',').into_iter();
     entries.map(str::trim).collect()
 }
 
-/// The words of `text`, parted by spaces outside parentheses.
+/// The words of `text`, separated by spaces outside parentheses.
 pub(crate) fn words(text: &str) -> Vec<&str> {
     let mut words = outside(text, char::is_whitespace);
     words.retain(|word| !word.is_empty());
     words
 }
 
-/// The pieces of `text` between marks that stand outside parentheses.
+/// The pieces of `text` between separators outside parentheses.
 fn outside(text: &str, is_mark: impl Fn(char) -> bool) -> Vec<&str> {
     let mut pieces = Vec::new();
     let (mut depth, mut start) = (0usize, 0);

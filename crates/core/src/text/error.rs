@@ -1,35 +1,35 @@
-//! What is wrong with what somebody wrote, and where.
+//! Errors in user input, with their locations.
 
 use std::error::Error;
 use std::fmt;
 
 use super::nearest;
 
-/// One thing wrong with a specification, a workload, a policy, a study or an argument. Displays as
+/// An error in a specification, a workload, a policy, a study or an argument. Displays as
 /// one line: `hp.toml:12: mechanics.head_switch: found "0.89", expected a time with its unit ...`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputError {
-    /// The file, as the caller named it; or, where `line` is `None`, the argument that holds the
-    /// text. `None` where `field` is the argument itself, or where the caller knows.
+    /// The file, as the caller named it; or, if `line` is `None`, the argument that contains the
+    /// text. `None` if `field` is the argument itself, or if the caller adds it.
     pub origin: Option<String>,
     /// The line of the file, from 1.
     pub line: Option<u64>,
     /// The key, parameter or argument, such as `geometry.zones[3].spares`; zones count from 0.
-    /// Empty where `expected` is a whole message.
+    /// Empty if `expected` is a whole message.
     pub field: String,
-    /// The value as it is shown, text in quotes; `None` where nothing was found.
+    /// The value as shown, text in quotes; `None` if nothing was found.
     pub found: Option<String>,
     /// What would have been accepted.
     pub expected: String,
 }
 
 impl InputError {
-    /// `found` is a text that was typed, and is shown in quotes.
+    /// An error about the text `found`, which is shown in quotes.
     pub fn new(field: impl Into<String>, found: &str, expected: impl Into<String>) -> Self {
         Self::shown(field, format_args!("{found:?}"), expected)
     }
 
-    /// `found` is shown as it displays.
+    /// An error about the value `found`, which is shown without quotes.
     pub fn shown(
         field: impl Into<String>,
         found: impl fmt::Display,
@@ -41,7 +41,7 @@ impl InputError {
         }
     }
 
-    /// Nothing was found where something is needed.
+    /// An error about a missing value.
     pub fn missing(field: impl Into<String>, expected: impl Into<String>) -> Self {
         Self {
             origin: None,
@@ -52,7 +52,8 @@ impl InputError {
         }
     }
 
-    /// `found` is none of the `known` names; the nearest is suggested, or all are listed.
+    /// An error about a name that is not one of the `known` ones. Suggests the nearest, or lists
+    /// all.
     pub fn unknown(field: impl Into<String>, found: &str, what: &str, known: &[&str]) -> Self {
         let expected = match (nearest(found, known), known) {
             (Some(near), _) => format!("{what}, perhaps \"{near}\""),
@@ -62,31 +63,31 @@ impl InputError {
         Self::new(field, found, expected)
     }
 
-    /// A message of another parser, which says all in its own words.
+    /// A complete message of another parser.
     pub fn message(message: impl Into<String>) -> Self {
         Self::missing("", message)
     }
 
-    /// The same in a line of `file`, from 1.
+    /// The same error, in this line of `file`, from 1.
     pub fn in_file(self, file: impl Into<String>, line: u64) -> Self {
         let origin = Some(file.into());
         Self { origin, ..self }.at_line(line)
     }
 
-    /// The same at a line, from 1, of a file that the caller names.
+    /// The same error, in this line, from 1, of a file that the caller names.
     pub fn at_line(self, line: u64) -> Self {
         let line = Some(line);
         Self { line, ..self }
     }
 
-    /// The same in the text of the argument called `name`; where `name` is the field, that is
-    /// said once.
+    /// The same error, in the text of the argument called `name`; if `name` is the field, it is
+    /// printed once.
     pub fn in_argument(self, name: &str) -> Self {
         let origin = (self.field != name).then(|| name.to_owned());
         Self { origin, ..self }
     }
 
-    /// The same where the argument is called `name`. What stands in a file keeps its place.
+    /// The same error, with the argument called `name`. An error in a file keeps its location.
     pub fn named(mut self, name: &str) -> Self {
         match (self.line, &mut self.origin) {
             (Some(_), _) => {}
@@ -101,7 +102,7 @@ impl InputError {
         self.line.and(self.origin.as_deref())
     }
 
-    /// What is wrong, without saying where.
+    /// The error without its location.
     pub fn problem(&self) -> impl fmt::Display {
         let Self {
             field,

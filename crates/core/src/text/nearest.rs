@@ -1,7 +1,7 @@
-//! What somebody may have meant by a name that is unknown.
+//! Suggestions for misspelt names.
 
-/// The known name that at most a third of its letters part from what was written, where two
-/// letters in the wrong order count as one.
+/// The known name that differs from `written` in at most a third of its letters, where two
+/// swapped letters count as one.
 pub fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
     let distances = known
         .iter()

@@ -1,14 +1,14 @@
-//! The one parser of written quantities: a plain decimal number and its unit, `"0.89 ms"`.
+//! The parser of all quantities: a plain decimal number and its unit, `"0.89 ms"`.
 //!
-//! Exponents, digit groups and special values are not numbers here.
+//! Exponents, digit groups and special values are not accepted.
 
 use crate::units::{Bytes, SectorCount, Span};
 
-/// No span in a specification or on a command line is longer: an hour, in nanoseconds. It keeps
+/// The longest span in a specification or on a command line: an hour, in nanoseconds. It keeps
 /// every sum of spans far from the end of the 64-bit range.
 const LONGEST_NS: f64 = 3.6e12;
 
-/// Reads a time in `ns`, `us`, `ms`, `s` or `min`, at most an hour either side of zero; `None` for
+/// Parses a time in `ns`, `us`, `ms`, `s` or `min`, from minus an hour to an hour; `None` for
 /// anything else.
 pub fn span(text: &str) -> Option<Span> {
     nanoseconds(text)
@@ -16,7 +16,7 @@ pub fn span(text: &str) -> Option<Span> {
         .map(|ns| Span::from_ns(ns.round() as i64))
 }
 
-/// Reads a size in `sectors`, `B`, `KiB`, `MiB` or `GiB` that comes to whole sectors of
+/// Parses a size in `sectors`, `B`, `KiB`, `MiB` or `GiB` that is a whole number of sectors of
 /// `sector` bytes; `None` for anything else.
 pub fn sectors(text: &str, sector: Bytes) -> Option<SectorCount> {
     let (number, unit) = split(text)?;
@@ -34,8 +34,8 @@ pub fn sectors(text: &str, sector: Bytes) -> Option<SectorCount> {
     whole.then(|| SectorCount(bytes / sector.0))
 }
 
-/// Reads the time of a revolution, in nanoseconds: a speed in `rpm`, or the time itself; of any
-/// size, even none. A fraction of a nanosecond counts: over an hour of rotation it grows to
+/// Parses the time of a revolution, in nanoseconds: a speed in `rpm`, or the time itself; of any
+/// size, including zero. A fraction of a nanosecond matters: over an hour of rotation it grows to
 /// degrees.
 pub fn period_ns(text: &str) -> Option<f64> {
     match split(text)? {
@@ -44,7 +44,7 @@ pub fn period_ns(text: &str) -> Option<f64> {
     }
 }
 
-/// Reads a rate in events a second, `"32/s"`, as the time from one event to the next: from a
+/// Parses a rate in events per second, `"32/s"`, as the time from one event to the next: from a
 /// nanosecond to an hour; `None` for anything else.
 pub fn interval(text: &str) -> Option<Span> {
     let rate: f64 = match split(text)? {
@@ -57,7 +57,7 @@ pub fn interval(text: &str) -> Option<Span> {
         .then(|| Span::from_ns(ns.round() as i64))
 }
 
-/// Reads a percentage, `"75 %"`, as 0.75; `None` for anything else. Any number may stand there.
+/// Parses a percentage, `"75 %"`, as 0.75; `None` for anything else. Any number is accepted.
 pub fn fraction(text: &str) -> Option<f64> {
     match split(text)? {
         (number, "%") => number.parse::<f64>().ok().map(|percent| percent / 100.0),
@@ -65,7 +65,7 @@ pub fn fraction(text: &str) -> Option<f64> {
     }
 }
 
-/// Reads milliseconds per something: `"0.0059 ms/cylinder"` with `unit` `ms/cylinder`.
+/// Parses milliseconds per unit: `"0.0059 ms/cylinder"` with `unit` `ms/cylinder`.
 pub fn rate_ms(text: &str, unit: &str) -> Option<f64> {
     match split(text)? {
         (number, found) if found == unit => number.parse().ok(),
@@ -73,7 +73,7 @@ pub fn rate_ms(text: &str, unit: &str) -> Option<f64> {
     }
 }
 
-/// Reads `"300 cylinders"`.
+/// Parses `"300 cylinders"`.
 pub fn cylinders(text: &str) -> Option<u64> {
     match split(text)? {
         (number, "cylinder" | "cylinders") => number.parse().ok(),
@@ -81,7 +81,7 @@ pub fn cylinders(text: &str) -> Option<u64> {
     }
 }
 
-/// Reads a time of any size in `ns`, `us`, `ms`, `s` or `min`, in nanoseconds.
+/// Parses a time of any size in `ns`, `us`, `ms`, `s` or `min`, in nanoseconds.
 pub(crate) fn nanoseconds(text: &str) -> Option<f64> {
     let (number, unit) = split(text)?;
     let unit_ns = match unit {

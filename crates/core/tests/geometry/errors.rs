@@ -171,7 +171,7 @@ fn invalid_defects() {
         pair((0, 39), (1, 60)),
     );
     assert_refused(
-        "geometry.zones[0].defects[1]: found (1, 18), expected a spare place as replacement",
+        "geometry.zones[0].defects[1]: found (1, 18), expected a spare place",
         pair((0, 39), (1, 18)),
     );
     assert_refused(

@@ -145,7 +145,7 @@ fn hold(cases: &[(&str, &str)]) {
 
 #[test]
 fn invalid_arrivals() {
-    let rate = "expected a rate from 1 an hour to 1000000000/s, such as \"32/s\"";
+    let rate = "expected a rate from one per hour to 1000000000/s, such as \"32/s\"";
     hold(&[
         (
             "",
@@ -162,7 +162,7 @@ fn invalid_arrivals() {
         ),
         (
             "poisson(rate=1/s, rate=2/s)",
-            "poisson.rate: found \"1/s\", expected it once",
+            "poisson.rate: found \"1/s\", expected a single value",
         ),
         (
             "poisson(rate=1/s",
@@ -203,7 +203,7 @@ fn invalid_requests() {
         ),
         (
             "poisson(rate=1/s) reads=1% reads=1%",
-            "reads: found \"1%\", expected it once",
+            "reads: found \"1%\", expected a single value",
         ),
         (
             "poisson(rate=1/s) size=100B",

@@ -29,7 +29,7 @@ pub(super) const ENTRY: Entry = Entry {
     read,
 };
 
-const RATE: &str = "a rate from 1 an hour to 1000000000/s, such as \"100/s\"";
+const RATE: &str = "a rate from one per hour to 1000000000/s, such as \"100/s\"";
 const BYTES: &str = "a size per second, such as \"10 MiB/s\"";
 
 #[derive(Debug)]

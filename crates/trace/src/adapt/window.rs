@@ -48,7 +48,7 @@ impl<I: Notes> Iterator for Window<I> {
                 let error = TraceError::value(name, record.location, "arrival", "", expected);
                 return Some(Err(error));
             };
-            // Arrivals ascend: nothing after the end needs to be read.
+            // Arrivals are in ascending order: nothing after the end needs to be read.
             self.is_over = arrival >= self.until;
             if arrival < self.from {
                 self.before += 1;

@@ -101,13 +101,13 @@ fn columns(header: &Row<'_>) -> Result<Vec<usize>, TraceError> {
             return Err(header.reject_column("column", &name, &expected));
         };
         if order.contains(&column) {
-            return Err(header.reject_column("a second column", &name, "it once"));
+            return Err(header.reject_column("a second column", &name, "exactly one"));
         }
         order.push(column);
     }
     for (column, name) in COLUMNS.iter().enumerate() {
         if *name != OBSERVED && !order.contains(&column) {
-            return Err(header.reject_column("no column", name, "it once"));
+            return Err(header.reject_column("no column", name, "exactly one"));
         }
     }
     Ok(order)

@@ -283,7 +283,7 @@ fn invalid_columns() {
         ),
         (
             batch([op, lbn]),
-            "header: found no column \"sectors\", expected it once".to_owned(),
+            "header: found no column \"sectors\", expected exactly one".to_owned(),
         ),
     ] {
         assert_eq!(refused(&parquet(&batch)), expected);
@@ -291,7 +291,7 @@ fn invalid_columns() {
     }
     let [op, ..] = two();
     let batch = RecordBatch::try_from_iter(two().into_iter().chain([op])).unwrap();
-    let expected = "header: found a second column \"op\", expected it once";
+    let expected = "header: found a second column \"op\", expected exactly one";
     assert_eq!(refused(&stream(&batch)), expected);
 }
 

@@ -7,20 +7,20 @@ use super::tree::{Table, Text};
 use crate::spec::Spec;
 use crate::text::InputError;
 
-/// A specification that still knows its lines, so that what a later stage finds wrong (the
-/// layout, that zones do not come out to the capacity) is reported as the parser would.
+/// A specification that still knows its lines, so that errors found by a later stage (the
+/// layout, or zones that do not add up to the capacity) are reported like those of the parser.
 pub struct Document<'a> {
-    /// What the text says.
+    /// The parsed specification.
     pub spec: Spec,
     text: Text<'a>,
     tree: DeTable<'a>,
 }
 
 impl<'a> Document<'a> {
-    /// Reads and validates a specification. `file` is the name that errors give.
+    /// Reads and validates a specification. `file` is its name in errors.
     ///
     /// # Errors
-    /// The first thing that is not TOML, missing, unknown, out of range, or that contradicts
+    /// The first value that is not TOML, missing, unknown, out of range, or that contradicts
     /// another field.
     pub fn read(text: &'a str, file: &'a str) -> Result<Self, InputError> {
         let text = Text { file, text };
@@ -37,8 +37,8 @@ impl<'a> Document<'a> {
         Ok(Self { spec, text, tree })
     }
 
-    /// The error with the line of its field (such as `geometry.zones[3].spares`), or of what
-    /// stands nearest around it.
+    /// The error with the line of its field (such as `geometry.zones[3].spares`), or of the nearest
+    /// enclosing one.
     pub fn locate(&self, error: InputError) -> InputError {
         let mut steps = error.field.split(['.', '[']);
         let mut node = steps.next().and_then(|key| self.tree.get(key));

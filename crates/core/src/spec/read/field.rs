@@ -1,4 +1,4 @@
-//! What a field may hold: each reader turns a value into a checked quantity, or says what it
+//! The kinds of fields: each reader converts a value into a checked quantity, or reports what it
 //! expected.
 
 use std::ops::RangeInclusive;
@@ -9,7 +9,7 @@ use crate::spec::geometry::MAX_CYLINDERS;
 use crate::text::{InputError, quantity};
 use crate::units::{Bytes, SectorCount, Span};
 
-/// Any text that is not empty.
+/// Non-empty text.
 pub(super) fn text(value: &Value<'_>) -> Result<String, InputError> {
     match value.string().map(str::trim) {
         Some(text) if !text.is_empty() => Ok(text.to_owned()),
@@ -58,7 +58,7 @@ pub(super) fn count(value: &Value<'_>, range: RangeInclusive<u64>) -> Result<u64
     }
 }
 
-/// The same, narrow.
+/// The same, in 32 bits.
 pub(super) fn count_u32(value: &Value<'_>, range: RangeInclusive<u32>) -> Result<u32, InputError> {
     let wide = u64::from(*range.start())..=u64::from(*range.end());
     count(value, wide).map(|number| number as u32)
@@ -72,8 +72,8 @@ pub(super) fn number(value: &Value<'_>) -> Result<f64, InputError> {
     }
 }
 
-/// Nothing that a drive does once takes longer, in milliseconds; the tables of seek times hold
-/// twice as much.
+/// The maximum of a single time, in milliseconds; the tables of seek times may contain
+/// twice this.
 const LONGEST_MS: f64 = 1e3;
 
 /// A time from zero to a second.
@@ -96,7 +96,7 @@ fn time_in(value: &Value<'_>, least_ms: f64, range: &str) -> Result<Span, InputE
     }
 }
 
-/// A time written as a bare number of milliseconds, in a list whose key says so.
+/// A time written as a bare number of milliseconds, in a list whose key names the unit.
 pub(super) fn bare_ms(value: &Value<'_>) -> Result<Span, InputError> {
     match value.number() {
         Some(ms) if (0.0..=LONGEST_MS).contains(&ms) => Ok(Span::from_ms(ms)),
@@ -116,7 +116,7 @@ pub(super) fn period_ns(value: &Value<'_>) -> Result<f64, InputError> {
     }
 }
 
-/// No size is larger: far above any buffer, and far from the end of the 64-bit range.
+/// The maximum size: far above any buffer, and far from the end of the 64-bit range.
 const MAX_SECTORS: u64 = 1_000_000_000_000;
 
 /// A size in whole sectors of `sector` bytes.

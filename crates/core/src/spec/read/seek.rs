@@ -54,8 +54,8 @@ fn two_piece(table: &Table<'_>) -> Result<SeekCurve, InputError> {
     })
 }
 
-/// Times may fall as distances rise: measured ones do, where the arm's control changes its way
-/// of moving. Distances may not.
+/// Times may decrease as distances increase: measured ones do where the arm's control changes its
+/// mode of operation. Distances must increase.
 fn points(value: &Value<'_>) -> Result<Vec<(u32, Span)>, InputError> {
     let expected = "pairs [distance in cylinders, time in ms], distances ascending";
     let points = value.elements().ok_or_else(|| value.error(expected))?;

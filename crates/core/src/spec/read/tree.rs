@@ -34,7 +34,7 @@ impl<'a> Text<'a> {
         self.text.get(start..end).unwrap_or_default().trim()
     }
 
-    /// The text of a value, shortened to what fits on the line of an error.
+    /// The text of a value, shortened to fit on the line of an error.
     fn quote(self, span: Range<usize>) -> String {
         const LONGEST: usize = 60;
         let whole = self.text.get(span).unwrap_or_default();
@@ -76,7 +76,7 @@ impl<'a> Value<'a> {
         self.text.at(self.span.start, error)
     }
 
-    /// Whether nothing is here.
+    /// Whether there is no value here.
     pub(super) fn is_absent(&self) -> bool {
         self.node.is_none()
     }
@@ -119,7 +119,7 @@ impl<'a> Value<'a> {
         )
     }
 
-    /// The table here. Where nothing is, an empty one, so that errors name its missing keys.
+    /// The table here. If there is none, an empty one, so that errors name its missing keys.
     pub(super) fn table(&self) -> Result<Table<'a>, InputError> {
         let entries = match self.node {
             None => None,
@@ -154,7 +154,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The value of a key; perhaps nothing.
+    /// The value of a key, if any.
     pub(super) fn value(&self, key: &str) -> Value<'a> {
         let path = self.path_of(key);
         match self.entries.and_then(|entries| entries.get(key)) {
@@ -176,7 +176,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Reads the value of a key that may be left out.
+    /// Reads the value of an optional key.
     pub(super) fn maybe<T>(
         &self,
         key: &str,
@@ -196,7 +196,7 @@ impl<'a> Table<'a> {
         Ok(self.maybe(key, read)?.unwrap_or(default))
     }
 
-    /// Reports the first key that is none of the `known` ones.
+    /// Reports the first key that is not one of the `known` ones.
     pub(super) fn only(&self, known: &[&str]) -> Result<(), InputError> {
         let keys = self.entries.into_iter().flat_map(|entries| entries.keys());
         let unknown = keys
@@ -205,7 +205,7 @@ impl<'a> Table<'a> {
         unknown.map_or(Ok(()), |key| Err(self.unknown(key, known)))
     }
 
-    /// The error that a key is none of the `known` ones.
+    /// The error that a key is not one of the `known` ones.
     fn unknown(&self, key: &Spanned<Cow<'_, str>>, known: &[&str]) -> InputError {
         let written: &str = key.get_ref();
         let expected = match nearest(written, known) {

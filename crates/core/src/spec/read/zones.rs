@@ -63,14 +63,16 @@ fn zone(table: &Table<'_>, first_free: u32, cylinders: u32) -> Result<Zone, Inpu
         spares: table.or("spares", 0, |v| field::count(v, 0..=MAX_SPARES))?,
         slips: table.or("slips", Vec::new(), slips)?,
         defects: table.or("defects", Vec::new(), |v| {
-            field::list(v, "a list of pairs: [defective place, stand-in]", |pair| {
-                field::pair(pair, "a pair: [defective place, stand-in]", place, place)
-            })
+            field::list(
+                v,
+                "a list of pairs: [defective place, spare place]",
+                |pair| field::pair(pair, "a pair: [defective place, spare place]", place, place),
+            )
         })?,
     })
 }
 
-/// A place can slip once only; ascending order shows it, and is the order in which they lie.
+/// A place can slip only once. Ascending order shows that, and is their physical order.
 fn slips(value: &Value<'_>) -> Result<Vec<u64>, InputError> {
     let mut before = None;
     let places = value
