@@ -1,7 +1,7 @@
 # %% [markdown]
-# # Three policies at rising load
-# Mean responses of FCFS, C-LOOK and SPTF on an HP C2247. Where the queue is short nothing can be
-# chosen, and all are alike.
+# # Three policies under increasing load
+# Mean responses of FCFS, C-LOOK and SPTF on an HP C2247. While the queue is short there is nothing
+# to choose from, and all are alike.
 
 # %%
 import diskarm
@@ -28,7 +28,7 @@ for rate in RATES:
     print(f"{rate}/s:", ", ".join(means))
 
 # %% [markdown]
-# Seek and rotational wait are half of the time that serving a request takes, and only SPTF shortens
+# Seek and rotational wait are half of the service time, and only SPTF shortens
 # both.
 
 # %%

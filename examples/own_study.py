@@ -1,7 +1,7 @@
 # %% [markdown]
-# # A study of one's own, on a pool of processes
-# Does the age of a request cost throughput? ASPTF's weight against the mean and the spread of
-# responses. The same lines run on a cluster: hand in the `get_executor()` of a `dask.distributed`
+# # Your own study, on a pool of processes
+# What does aging cost? The effect of ASPTF's weight on the mean and the spread of
+# responses. The same code runs on a cluster: pass the `get_executor()` of a `dask.distributed`
 # client in place of the pool.
 
 # %%
@@ -38,7 +38,7 @@ where = { rate = 50 }
 """
 
 # %%
-# Processes that are started anew read this file again: what they must not repeat stands here.
+# New processes import this file again: code that they must not repeat belongs here.
 if __name__ == "__main__":
     Path("aging.toml").write_text(STUDY, encoding="utf-8")
     study = diskarm.Study("aging.toml")
@@ -53,7 +53,7 @@ if __name__ == "__main__":
         print(cell["at"], f"{mean:.1f} ms")
 
     # %% [markdown]
-    # A row to each cell and metric, for pandas, Polars and Parquet.
+    # A row for each cell and metric, for pandas, Polars and Parquet.
 
     # %%
     import pyarrow.parquet

@@ -1,7 +1,7 @@
-"""What the module costs beside the program, what a policy in Python costs, and how soon Ctrl-C is
-heard: `make python-bench`. Printed, never asserted.
+"""The cost of the module compared with the program, the cost of a policy in Python, and how soon
+Ctrl-C takes effect: `make python-bench`. Printed, never asserted.
 
-What is compared takes turns, and the best of several rounds stands for each, for machines are
+The compared pieces take turns, and the best of several rounds counts for each, because machines are
 shared. Costs are processor time, of which a busy machine gives as much, only later.
 """
 
@@ -28,13 +28,13 @@ CASES = {
 
 
 def used() -> float:
-    """Seconds of processor time, of this process and of those that it started and that ended."""
+    """Seconds of processor time of this process and of its finished children."""
     of = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(one.ru_utime + one.ru_stime for one in of)
 
 
 def best(pieces: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """The least that each took, over rounds in which they take turns."""
+    """The minimum time of each, over rounds in which they take turns."""
     took: dict[str, list[float]] = {name: [] for name in pieces}
     for _ in range(ROUNDS):
         for name, piece in pieces.items():
@@ -47,7 +47,7 @@ def best(pieces: dict[str, Callable[[], object]]) -> dict[str, float]:
 def overhead(program: str) -> None:
     """A call of `simulate` against the program's simulation: without its start and its drive, which
     are what it takes to describe that drive."""
-    print(f"{REQUESTS} requests, ms of processor time, best of {ROUNDS}; beside the program's")
+    print(f"{REQUESTS} requests, ms of processor time, best of {ROUNDS}; compared with the program")
     drive = diskarm.Drive(DRIVE)
 
     def run(*arguments: str) -> None:
@@ -86,7 +86,7 @@ class Shortest(diskarm.Policy):
 
 
 def own_policies() -> None:
-    """Policies in Python against those of the table that decide alike."""
+    """Policies in Python, compared with the built-in ones that make the same decisions."""
     requests = 20_000
     workload = "closed(clients=64) uniform size=8KiB reads=67%"
 
@@ -101,7 +101,7 @@ def own_policies() -> None:
 
 
 def interrupts() -> None:
-    """From the signal of Ctrl-C to the exception: time by the clock."""
+    """Wall time from the signal of Ctrl-C to the exception."""
     endless = {"workload": "closed(clients=64)", "requests": 10**12}
     print(f"\nCtrl-C to KeyboardInterrupt, {ROUNDS} times, ms: median, worst")
     for policy in ("sptf", "oat-window(n=9)", First()):
@@ -113,7 +113,7 @@ def interrupts() -> None:
                 sent.append(time.perf_counter())
                 os.kill(os.getpid(), signal.SIGINT)
 
-            # At another moment each time, lest all meet the same one of the wait.
+            # At a different moment each time, so that not all meet the same phase of the wait.
             threading.Timer(0.1 + 0.0037 * number, send).start()
             try:
                 diskarm.simulate(DRIVE, policy=policy, **endless)

@@ -1,4 +1,4 @@
-"""What tests share: the program as the oracle of the module."""
+"""Shared by tests: the program as the oracle of the module."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def program(*arguments: str) -> str:
-    """What the command that was installed with the module prints."""
+    """The output of the command that was installed with the module."""
     command = [str(Path(sys.executable).with_name("diskarm")), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

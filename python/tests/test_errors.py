@@ -1,4 +1,4 @@
-"""Bad input is an Error that says where."""
+"""Invalid input raises an Error with its location."""
 
 import pytest
 

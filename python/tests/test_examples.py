@@ -1,4 +1,4 @@
-"""The scripts in examples/ run from any folder, and leave what they say."""
+"""The scripts in examples/ run from any folder, and write the files that they name."""
 
 import subprocess
 import sys

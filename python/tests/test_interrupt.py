@@ -1,4 +1,4 @@
-"""Ctrl-C ends what runs, promptly."""
+"""Ctrl-C ends a run promptly."""
 
 import os
 import resource
@@ -35,7 +35,7 @@ class Own(diskarm.Policy):
     ids=["sptf", "oat-window", "replications", "compare", "own", "calibrate"],
 )
 def test_an_interrupt_is_raised_within_100_ms(work, measured):
-    """Of processor time, of which a busy machine gives as much, only later."""
+    """Seconds of processor time, which do not depend on how busy the machine is."""
     command = [sys.executable, "-c", START + work, measured]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     before = used_by_children()
@@ -49,7 +49,7 @@ def test_an_interrupt_is_raised_within_100_ms(work, measured):
         _, stderr = running.communicate(timeout=60)
     took = used_by_children() - before - sent
     assert stderr.rstrip().endswith("KeyboardInterrupt"), stderr
-    # On every processor; and the end of the interpreter is in it as well.
+    # On all processors, including the exit of the interpreter.
     assert took < 0.1 * os.cpu_count() + 0.15, f"{took:.3f} s"
 
 
@@ -60,7 +60,7 @@ def used_by(running):
 
 
 def used_by_children():
-    """The same of all processes that were started here and have ended."""
+    """The same for all finished child processes."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

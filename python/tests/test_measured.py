@@ -1,4 +1,4 @@
-"""Models beside measurements: the same figures as the program's."""
+"""Validation and calibration: the same figures as the program's."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Options have the same names wherever they stand, and users see all of them."""
+"""Options have the same names everywhere, and users see all of them."""
 
 import inspect
 import pydoc
@@ -45,7 +45,7 @@ def test_a_type_goes_with_its_name_whatever_the_order(monkeypatch):
 
 
 def test_the_compiled_part_takes_every_option():
-    # One that it does not know it would leave out without a word.
+    # An unknown option would be ignored silently.
     rust = (Path(__file__).parents[2] / "crates" / "python" / "src" / "runs.rs").read_text()
     fields = rust.partition("pub struct Options {")[2].partition("}")[0]
     assert re.findall(r"^ +(\w+):", fields, re.MULTILINE) == list(DEFAULTS)

@@ -1,4 +1,4 @@
-"""Plots show the numbers that they are made from."""
+"""Plots show the numbers from which they are made."""
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,4 +1,4 @@
-"""Policies that are written in Python."""
+"""Policies written in Python."""
 
 import pytest
 
@@ -26,7 +26,7 @@ class Nearest(diskarm.Policy):
 
 
 class Upward(diskarm.Policy):
-    """C-LOOK by blocks: remembers where it is."""
+    """C-LOOK by blocks, which remembers its position."""
 
     def __init__(self):
         self.at = 0

@@ -16,13 +16,13 @@ WALL = {"wall_s", "requests_per_wall_s"}
 
 
 def plain(result: diskarm.Result) -> dict[str, Any]:
-    """The result as JSON has it."""
+    """The result as in JSON."""
     figures = dataclasses.asdict(dataclasses.replace(result, per_request=None))
     return {name: value for name, value in figures.items() if name not in WALL}
 
 
 def same(result: diskarm.Result, printed: dict[str, Any], *, is_saturated: bool = False) -> None:
-    """Holds a result to what the program printed: names, numbers and types."""
+    """Compares a result with the program's output: names, numbers and types."""
     expected = {name: value for name, value in printed.items() if name not in WALL}
     beside = {"is_saturated": is_saturated, "per_request": None}
     # Printed only where there are any.
@@ -99,7 +99,7 @@ def test_requests_are_those_of_the_program(cli, two_devices, tmp_path):
         assert column.tolist() == [kind(row[name]) for row in rows], name
 
 
-def test_comparison_is_each_policy_by_itself():
+def test_comparison_equals_separate_simulations():
     policies = ["fcfs", "clook", "sptf"]
     setting = {"workload": "closed(clients=20)", "requests": 2000, "replications": 2}
     together = diskarm.compare("hp-c2247", policies, **setting)
@@ -108,8 +108,9 @@ def test_comparison_is_each_policy_by_itself():
 
 
 def test_the_mean_wait_is_pollaczek_and_khinchines():
-    """M/G/1: the mean wait is rate * E[S^2] / (2 (1 - load)). Under FCFS and uniform places the
-    services of a disk are independent but for the arm's place, which two successive seeks share."""
+    """M/G/1: the mean wait is rate * E[S^2] / (2 (1 - load)). Under FCFS and uniform placement the
+    services of a disk are independent except for the arm's position, which successive seeks
+    share."""
     rate = 25.0
     run = diskarm.simulate(
         "hp-c2247",
@@ -138,7 +139,7 @@ def test_other_threads_go_on():
     while not is_over.wait(0.001):
         turns += 1
     thread.join()
-    # With the GIL held there would be one turn at most.
+    # With the GIL held there would be at most one turn.
     assert turns > 20
 
 
@@ -163,7 +164,7 @@ def test_a_drive_can_be_edited(tmp_path):
     other = drive.edit({"buffer.segments": 7, "mechanics.head_switch": "1.5 ms"}, name="other")
     assert other.name == "other" and drive.edit({}).name == "hp-c2247, edited"
     assert "segments = 7" in other.toml and segments not in other.toml
-    # All else is as it was written.
+    # Everything else is unchanged.
     changed = [line for line in other.toml.splitlines() if line not in lines]
     assert [line.split()[0] for line in changed] == ["head_switch", "segments"]
     runs = [

@@ -67,14 +67,14 @@ def small(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def whole(small: Path, tmp_path: Path) -> Path:
-    """What the program makes of the study: the oracle of everything below."""
+    """The program's results of the study: the oracle of everything below."""
     command = [str(Path(sys.executable).with_name("diskarm")), "study", "run", str(small)]
     subprocess.run([*command, "--output", str(tmp_path / "cli")], check=True, capture_output=True)
     return tmp_path / "cli" / "small"
 
 
 def assert_same(ours: Path, theirs: Path) -> None:
-    """The same files with the same bytes, but for the lock."""
+    """The same files with the same bytes, except the lock."""
     files = sorted(str(path.relative_to(theirs)) for path in theirs.rglob("*") if path.is_file())
     assert "report.html" in files and "runs.jsonl" in files
     own = sorted(str(path.relative_to(ours)) for path in ours.rglob("*") if path.is_file())
@@ -124,7 +124,7 @@ def test_pools_leave_the_same_bytes(
 
 
 class Unreliable(Executor):
-    """Loses every task the first time, as workers do that die."""
+    """Loses every task the first time, like workers that die."""
 
     def __init__(self, loss: Exception) -> None:
         self.loss = loss
@@ -154,7 +154,7 @@ def test_a_cell_whose_worker_is_lost_is_handed_out_again(
     done = diskarm.Study(small).run(tmp_path / "lost", executor=executor)
     assert_same(done.folder, whole)
     assert executor.submitted == 30
-    # What is kept is not handed out again.
+    # Stored cells are not submitted again.
     diskarm.Study(small).run(tmp_path / "lost", executor=executor)
     assert executor.submitted == 30
 
@@ -169,7 +169,7 @@ def test_a_cell_whose_connection_to_dask_is_closed_is_handed_out_again(
 
 
 class Deadly(Executor):
-    """Hands on to a pool, and kills one of its workers when as many tasks have been submitted.
+    """Submits to a pool, and kills one of its workers after a number of tasks.
 
     With two tasks at a time, the fifth is submitted when the runs of three cells have been kept.
     """
@@ -191,7 +191,7 @@ def two_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def kept(folder: Path) -> list[str]:
-    """What the runs that a folder keeps are known by."""
+    """The keys of the runs in a folder."""
     lines = (folder / "runs.jsonl").read_text().splitlines()
     return [json.loads(line)["key"] for line in lines[1:]]
 
@@ -209,20 +209,20 @@ def test_a_pool_that_loses_a_worker_breaks_and_keeps_what_was_finished(
     assert isinstance(broken.value.__cause__, BrokenExecutor)
     assert len(kept(folder)) == len(set(kept(folder)))
     message = str(broken.value)
-    assert message.startswith("executor: the pool broke") and "goes on from there" in message
+    assert message.startswith("executor: the pool broke") and "continues from there" in message
     (cells,) = re.findall(r"; (\d+) of 15 cells are kept in " + re.escape(f'"{folder}"'), message)
     cells = int(cells)
     assert 3 <= cells < 15
     with ProcessPoolExecutor(max_workers=2) as pool:
         executor = Deadly(pool, victim=0, at=0)
         diskarm.Study(small).run(folder, executor=executor)
-    # What is kept is not handed out again.
+    # Stored cells are not submitted again.
     assert executor.submitted == 15 - cells
     assert_same(folder, whole)
 
 
 class Failing(Executor):
-    """Does two tasks at once, and fails at one of them as requested."""
+    """Runs two tasks at once, one of which fails as requested."""
 
     def __init__(self, failure: BaseException) -> None:
         self.failure = failure
@@ -255,8 +255,8 @@ def test_what_was_finished_beside_a_failure_is_kept(
 
 @pytest.mark.usefixtures("two_at_a_time")
 def test_a_full_disk_ends_a_study_at_once(small: Path, whole: Path, tmp_path: Path) -> None:
-    """The system lets runs.jsonl grow by ten bytes more when a cell has been kept, and without end
-    again when the next could not be: what is finished then must not go behind half a line."""
+    """runs.jsonl may grow by only ten bytes once a cell has been stored, and without limit again
+    after the next one could not be: cells that finish then must not be appended to half a line."""
     folder = tmp_path / "full"
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
 
@@ -342,7 +342,7 @@ def test_workers_of_another_build_are_rejected(small: Path, tmp_path: Path) -> N
 def test_a_cluster_that_loses_a_worker_loses_nothing(
     small: Path, whole: Path, tmp_path: Path
 ) -> None:
-    """Two workers of dask.distributed, one of which is killed when runs have been kept."""
+    """Two workers of dask.distributed, one of which is killed once runs have been stored."""
     distributed = pytest.importorskip("distributed")
     folder = tmp_path / "cluster"
     with (
@@ -364,7 +364,7 @@ def test_errors_are_described(small: Path, tmp_path: Path) -> None:
         diskarm.Study("worthington94-fgi3")
     absent, latin = str(tmp_path / "absent.toml"), tmp_path / "latin.toml"
     latin.write_bytes(b'title = "\xe9"')
-    for file, why in [(absent, "No such file or directory"), (str(latin), "found no UTF-8")]:
+    for file, why in [(absent, "No such file or directory"), (str(latin), "that is not UTF-8")]:
         with pytest.raises(diskarm.Error, match=f"^{file}: cannot read: {why}") as unread:
             diskarm.Study(file)
         assert unread.value.file == file

@@ -37,7 +37,7 @@ def test_a_table_of_arrivals_is_the_trace_that_it_was_read_from(two_devices, tmp
     shuffled = pl.DataFrame(columns).sample(fraction=1, shuffle=True, seed=1)
     sorted_anew = diskarm.Trace.from_arrow(shuffled)
     assert figures(sorted_anew) == expected
-    # The reader would put rows in order only within bounds, and note it.
+    # The reader would sort rows only within limits, and would add a note.
     assert diskarm.simulate("hp-c2247", trace=sorted_anew).notes == []
 
 

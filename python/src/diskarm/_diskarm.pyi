@@ -31,7 +31,8 @@ VERSION: Final[str]
 
 @final
 class Drive:
-    """A drive's model: a name of the catalogue, or a path that ends in .toml to a specification."""
+    """A drive's model: a name in the catalogue, or the path of a specification that ends in
+    .toml."""
 
     def __new__(cls, name: str, /) -> Drive: ...
     @staticmethod
@@ -41,14 +42,14 @@ class Drive:
     def edit(
         self, changes: Mapping[str, bool | int | float | str], name: str | None = None
     ) -> Drive:
-        """The drive with values of its specification set, by their dotted keys,
-        {"buffer.segments": 4}; a time, a rate or a size is text with its unit. Comments and all
-        else stay as written.
+        """The drive with values of its specification set by their dotted keys,
+        {"buffer.segments": 4}; a time, a rate or a size is text with its unit. Comments and
+        everything else stay as they are.
         """
 
     @property
     def name(self) -> str:
-        """The name that the drive was requested by."""
+        """The name by which the drive was requested."""
 
     @property
     def toml(self) -> str:
@@ -56,18 +57,18 @@ class Drive:
 
     @property
     def sectors(self) -> int:
-        """How many sectors it has."""
+        """Its number of sectors."""
 
     @property
     def sector_bytes(self) -> int:
-        """Bytes of a sector."""
+        """The size of a sector in bytes."""
 
     def describe(self) -> dict[str, Any]:
-        """All that its specification says, as diskarm drives show --json."""
+        """Its whole specification, as printed by diskarm drives show --json."""
 
 @final
 class Pending:
-    """A request that waits, as it is at a decision."""
+    """A waiting request at the time of a decision."""
 
     @property
     def id(self) -> int:
@@ -79,11 +80,11 @@ class Pending:
 
     @property
     def sectors(self) -> int:
-        """How many blocks."""
+        """Its number of blocks."""
 
     @property
     def is_read(self) -> bool:
-        """Whether it reads."""
+        """Whether it is a read."""
 
     @property
     def arrived_us(self) -> float:
@@ -91,7 +92,7 @@ class Pending:
 
     @property
     def cylinder(self) -> int:
-        """Where its first block lies."""
+        """The cylinder of its first block."""
 
     @property
     def positioning_us(self) -> float:
@@ -99,7 +100,7 @@ class Pending:
 
     @property
     def is_buffered(self) -> bool:
-        """Whether the drive's buffer has the beginning of its data, or is just getting it."""
+        """Whether the drive's buffer has the beginning of its data or is just reading it."""
 
 @final
 class Batch:
@@ -123,7 +124,7 @@ class Column:
 
     @property
     def words(self) -> list[str] | None:
-        """What its numbers stand for, of a column of words."""
+        """The text for each code, in a column of codes."""
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -135,68 +136,69 @@ class Column:
 
 @final
 class Study:
-    """A study that was read."""
+    """A parsed study."""
 
     def __new__(
         cls, toml: str, name: str, file: str, quick: bool, traces: Sequence[str]
     ) -> Study: ...
     @property
     def title(self) -> str:
-        """What it is about, in a line."""
+        """Its title."""
 
     @property
     def source(self) -> str:
-        """Where it comes from."""
+        """Its source: paper, section, figure."""
 
     @property
     def about(self) -> str:
-        """What is simulated, and where it departs from its source."""
+        """What is simulated, and how that differs from the source."""
 
     @property
     def cells(self) -> list[Mapping[str, Any]]:
-        """Of each cell the value of every axis."""
+        """For each cell, the value of every axis."""
 
     @property
     def metrics(self) -> list[str]:
-        """The names of what is measured of each cell."""
+        """The names of the metrics."""
 
     def run(self, folder: str | PathLike[str], jobs: int | None) -> dict[str, Any]:
-        """Simulates what folder lacks, on so many threads, and writes everything there."""
+        """Simulates the runs that folder lacks, on this many threads, and writes all results to
+        it."""
 
     def compute(self, place: int) -> list[str]:
         """The runs of one cell, each as a line for a Keeper."""
 
 @final
 class Keeper:
-    """Keeps the runs of a study that are computed elsewhere; its folder is held meanwhile."""
+    """Stores the runs of a study that are computed elsewhere; it locks its folder until closed."""
 
     def __new__(cls, study: Study, folder: str | PathLike[str]) -> Keeper: ...
     def missing(self) -> list[int]:
-        """The places of the cells that lack a run."""
+        """The indices of the cells that lack a run."""
 
     def keep(self, lines: Sequence[str]) -> None:
-        """Keeps runs, as Study.compute gives them."""
+        """Stores runs, as Study.compute returns them."""
 
     def finish(self) -> dict[str, Any] | None:
-        """Closes it and writes everything that comes of the study; None where a run is missing."""
+        """Closes it and writes all results of the study; None if a run is missing."""
 
     def close(self) -> None:
-        """Lets the folder go."""
+        """Unlocks the folder."""
 
 def study_texts() -> list[tuple[str, str]]:
-    """The studies that come with the module: their names and texts."""
+    """The studies that come with the module, as names and texts."""
 
 def nearest(written: str, known: Sequence[str]) -> str | None:
-    """What of the known names may have been meant."""
+    """Suggests the known name that the user may have meant."""
 
 def drives() -> list[str]:
-    """The names of the catalogue, in alphabetic order."""
+    """The names in the catalogue, in alphabetical order."""
 
 def policies() -> list[dict[str, Any]]:
-    """The policies that can be named, as diskarm policies --json: a list of dicts."""
+    """The policies of the table, as printed by diskarm policies --json: a list of dicts."""
 
 def check_trace(trace: Trace) -> None:
-    """Raises an Error where the fields of a Trace mean nothing."""
+    """Raises an Error if the fields of a Trace are invalid."""
 
 def simulate(
     drive: Drive, policies: Sequence[str | Policy], options: Options
@@ -208,8 +210,8 @@ def simulate(
 def validate(
     drive: Drive, file: str, reading: Reading, rows: str, locked: bool
 ) -> dict[str, Any]:
-    """Replays the trace in file and compares; or, locked, predicts each response before it is
-    seen.
+    """Replays the trace in file and compares; or, if locked, predicts each response from those
+    before it.
     """
 
 def calibrate(
@@ -220,6 +222,6 @@ def calibrate(
     """
 
 def main(arguments: Sequence[str | PathLike[str]]) -> int:
-    """Does what the program diskarm does with these arguments, of which the first is its name;
+    """Runs the program diskarm with these arguments, the first of which is the program's name;
     returns its exit code.
     """

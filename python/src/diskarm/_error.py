@@ -1,4 +1,4 @@
-"""What is raised for input that cannot be."""
+"""The exception for invalid input."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from . import _diskarm
 
 
 class Error(ValueError):
-    """The input is wrong: a drive, a policy, a workload, a trace, an argument.
+    """The input is invalid: a drive, a policy, a workload, a trace, an argument.
 
     The message is one line: where, what, what was found there, and what would have been accepted.
     """
 
     file: str | None
-    """The file that is wrong, as it was named; None where it is an argument."""
+    """The file in error, as the user named it; None if it is an argument."""
 
     line: int | None
-    """The line of the file, from 1, where it has lines."""
+    """The line of the file, from 1, if it has lines."""
 
     field: str | None
-    """What is wrong: an argument, a key of a file, a column of a trace, a parameter."""
+    """The field in error: an argument, a key of a file, a column of a trace, a parameter."""
 
     def __init__(
         self,
@@ -37,8 +37,8 @@ class Error(ValueError):
 
 
 def unknown(field: str, found: str, what: str, known: Iterable[str]) -> Error:
-    """The error for a name that is none of those known: the nearest is suggested, or all are
-    listed."""
+    """The error for an unknown name: suggests the nearest known one, or lists
+    all."""
     known = list(known)
     near = _diskarm.nearest(found, known)
     hint = ": " + ", ".join(known) if near is None else f', perhaps "{near}"'

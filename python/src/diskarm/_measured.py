@@ -1,4 +1,4 @@
-"""Models beside what was measured on real drives."""
+"""Comparison of models with measurements of real drives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._trace import Reading
 
 
 class Figures(Mapping[str, Any]):
-    """Figures by their names, as attributes and as keys: those of the program's --json."""
+    """Figures by name, as attributes and as keys; the names are those of the program's --json."""
 
     __slots__ = ("_values",)
 
@@ -50,14 +50,14 @@ def _named(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Calibration:
-    """A drive that was fitted to a trace."""
+    """A drive fitted to a trace."""
 
     drive: Drive
     """The fitted drive."""
     figures: Figures
-    """What was fitted and how well it is known: names are those of `diskarm calibrate --json`."""
+    """What was fitted, and how accurately; the names are those of `diskarm calibrate --json`."""
     warnings: list[str]
-    """What to know before it is trusted."""
+    """Reasons to distrust it."""
 
 
 def validate(
@@ -73,8 +73,8 @@ def validate(
     the demerit, the distance between their distributions.
 
     With locked, the model follows the measured drive and predicts each response before it sees it.
-    `diskarm validate --help` says more; names are those of its --json. rows are half-open from 0:
-    "0..5000", "5000..".
+    `diskarm validate --help` says more; the names are those of its --json. rows is a half-open
+    range from 0: "0..5000", "5000..".
     """
     reading = Reading(format=format, on_error=on_error)
     judged = _diskarm.validate(drive_of(drive), os.fspath(file), reading, rows, locked)
@@ -90,10 +90,11 @@ def calibrate(
     format: str | None = None,
     on_error: str = "stop",
 ) -> Calibration:
-    """Fits the specification of a drive to a trace with measured response times; name is the fitted
-    drive's. It takes minutes for thousands of rows. `diskarm calibrate --help` says more.
+    """Fits the specification of a drive to a trace with measured response times; name is the name
+    of the fitted drive. It takes minutes for thousands of rows. `diskarm calibrate --help` says
+    more.
     """
     reading = Reading(format=format, on_error=on_error)
-    asked = (drive_of(drive), os.fspath(file), reading, rows, name)
-    fitted, figures, warnings = _diskarm.calibrate(*asked)
+    arguments = (drive_of(drive), os.fspath(file), reading, rows, name)
+    fitted, figures, warnings = _diskarm.calibrate(*arguments)
     return Calibration(fitted, Figures(figures), warnings)

@@ -1,10 +1,10 @@
-"""What can be said of a simulation beside drive and policies. An option has its type in `Options`,
-its default in `DEFAULTS`, and its field where the compiled part takes it, in `Options` of
-crates/python/src/runs.rs; tests hold the three to the same names. The signatures that users see,
-what is checked, and what goes to the compiled part follow from the first two.
+"""The options of a simulation, besides drive and policies. An option has its type in `Options`,
+its default in `DEFAULTS`, and its field in the compiled part, in `Options` of
+crates/python/src/runs.rs; tests check that the three have the same names. The signatures that users
+see, the checks, and the values passed to the compiled part follow from the first two.
 """
 
-# Annotations are no strings here, so that signatures show them as types.
+# No postponed annotations here, so that signatures show them as types.
 
 import inspect
 import os
@@ -17,7 +17,7 @@ from ._workload import Workload
 
 
 class Options(TypedDict, total=False):
-    """The options of `simulate`, which says what they mean, and of `compare`."""
+    """The options of `simulate`, which documents them, and of `compare`."""
 
     workload: str | Workload | None
     trace: str | os.PathLike[str] | Trace | None
@@ -47,14 +47,14 @@ DEFAULTS: Options = {
     "max_waiting": None,
     "per_request": False,
 }
-"""Each option where nothing is said of it."""
+"""The default of each option."""
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def takes_options(function: _Function) -> _Function:
-    """Writes the options out in the signature of a function that takes them as its last argument,
-    `**options: Unpack[Options]`, for help() and for what completes names."""
+    """Lists the options in the signature of a function that takes them as its last argument,
+    `**options: Unpack[Options]`, for help() and for completion."""
     signature = inspect.signature(function)
     own = list(signature.parameters.values())[:-1]
     kinds = Options.__annotations__
@@ -74,7 +74,7 @@ def settled(options: Options) -> Options:
     """Every option, as given or by default.
 
     Raises:
-        TypeError: When there is none of that name.
+        TypeError: If there is no option of that name.
     """
     for name in options:
         if name not in DEFAULTS:

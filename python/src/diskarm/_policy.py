@@ -1,4 +1,4 @@
-"""Policies that are written in Python."""
+"""Policies written in Python."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ if TYPE_CHECKING:
 
 
 class Policy:
-    """An order of service in the host's queue, in front of the drive: a subclass says which request
-    is next.
+    """An order of service in the host's queue, in front of the drive: a subclass chooses which
+    request to serve next.
 
     >>> class Nearest(Policy):
     ...     def choose(self, now_us, waiting):
     ...         return min(range(len(waiting)), key=lambda i: abs(waiting[i].lbn - self.last_lbn))
 
-    Every drive and every run has a deep copy of its own, so that an object may remember what it
-    likes. Requests that find the drive free go to it at once; `choose` is not asked. An exception
-    ends the simulation and is raised by it.
+    Every drive and every run has its own deep copy, so an object may keep any state.
+    Requests that find the drive idle are served at once, without calling `choose`. An exception
+    ends the simulation, which raises it.
 
-    Cost: at each decision every request that waits becomes an object. Measured with 64 waiting
-    (`make python-bench`): 5 us a request for `return 0` and 10 us for the shortest
-    `positioning_us`, each some 23 times what `fcfs` and `sptf` of the table take. Runs side by side
-    (replications, `compare`) take turns, as Python does one thing at a time, and 8 us more for each
-    decision.
+    Cost: each decision creates an object for every waiting request. Measured with 64 waiting
+    (`make python-bench`): 5 us per request for `return 0` and 10 us for the shortest
+    `positioning_us`, each about 23 times the cost of the built-in `fcfs` and `sptf`. Parallel runs
+    (replications, `compare`) take turns, because Python runs one thread at a time, and cost 8 us
+    more per decision.
     """
 
     last_lbn: int = 0
-    """The block behind the end of the request that was served last, at each decision."""
+    """The block after the end of the request that was served last, at each decision."""
 
     def choose(self, now_us: float, waiting: Sequence[Pending]) -> int:
         """The index in `waiting`, which is in order of arrival, of the request to serve next.

@@ -1,4 +1,4 @@
-"""The requests of a run, one by one."""
+"""The individual requests of a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._diskarm import Batch
 
 
 class Requests:
-    """The requests of a run in columns, in the order of completion, warm-up and all.
+    """The requests of a run in columns, in the order of completion, including the warm-up.
 
     Columns are those of `diskarm simulate --per-request`: id, disk, op (R, W), lbn, sectors,
     outcome (miss, hit, partial, absorbed), and in microseconds arrived_us, completed_us,
@@ -38,7 +38,7 @@ class Requests:
         return len(self._batch)
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
-        """The column of this name, read-only; of words, which are kept as numbers, a copy."""
+        """The column of this name, read-only; a copy for text, which is stored as codes."""
         column = self._batch.column(name)
         values: npt.NDArray[Any] = np.asarray(column)
         words = column.words

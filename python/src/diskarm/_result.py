@@ -1,4 +1,4 @@
-"""What comes of a simulation; names and numbers are those of `diskarm simulate --json`."""
+"""The results of a simulation; names and numbers are those of `diskarm simulate --json`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ._requests import Requests
 
 @dataclass(frozen=True)
 class ResponseMs:
-    """Times from arrival to completion, in milliseconds; None where nothing was counted."""
+    """Times from arrival to completion, in milliseconds; None if nothing was counted."""
 
     mean: float | None
     ci95: float | None
-    """Half the width of the 95 % confidence interval of the mean: by batch means, or of several
+    """Half the width of the 95 % confidence interval of the mean: by batch means, or for several
     replications by Student's t over their means."""
     std: float | None
     cv2: float | None
@@ -30,7 +30,7 @@ class ResponseMs:
 
 @dataclass(frozen=True)
 class ServiceMs:
-    """Responses without queue wait, in milliseconds, and the parts that they are the sum of."""
+    """Responses without queue wait, in milliseconds, and the parts that add up to them."""
 
     mean: float | None
     owed: float | None
@@ -44,7 +44,7 @@ class ServiceMs:
 
 @dataclass(frozen=True)
 class Queue:
-    """Requests outstanding but the one in service."""
+    """Outstanding requests, without the one in service."""
 
     mean: float | None
     max: int
@@ -61,7 +61,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Disk(Kind):
-    """One of several drives, over the time of the run."""
+    """One of several drives."""
 
     disk: int
     trace: int
@@ -86,7 +86,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Replication(Kind):
-    """One of several runs that differ in their seeds alone."""
+    """One of several runs that differ only in their seeds."""
 
     seed: int
     cache_hit_rate: float | None
@@ -118,14 +118,14 @@ class Result:
     seed: int | None
     version: str
     requests: int
-    """How many were counted: those after the warm-up, of all replications together."""
+    """The number of counted requests: those after the warm-up, in all replications together."""
     simulated_s: float
     wall_s: float
     requests_per_wall_s: float | None
     response_ms: ResponseMs
     service_ms: ServiceMs
     cache_hit_rate: float | None
-    """The share of reads that were served wholly from the drive's buffer, 0 to 1."""
+    """The share of reads served entirely from the drive's buffer, 0 to 1."""
     utilisation: float | None
     """The share of time with a request outstanding, 0 to 1."""
     queue: Queue
@@ -138,14 +138,15 @@ class Result:
     replications: list[Replication] | None
     ci95: Ci95 | None
     notes: list[str]
-    """What is doubtful about a trace, and what was changed of it on request."""
+    """Doubts about a trace, and requested changes to it."""
 
     flushes: int = field(kw_only=True)
-    """How many flushes were served."""
+    """The number of flushes served."""
     recovered: int = field(kw_only=True)
-    """How many reads and writes succeeded after retries."""
+    """The number of reads and writes that succeeded after retries."""
     failed: int = field(kw_only=True)
-    """How many requests did not succeed; they are in no other figure but utilisation and queue."""
+    """The number of failed requests. Of the other figures, only utilisation and queue include
+    them."""
     is_saturated: bool = field(kw_only=True)
     """Requests arrived faster than they were served: the means grow with the length of the run."""
     per_request: Requests | None = field(kw_only=True, repr=False, compare=False)
@@ -153,14 +154,14 @@ class Result:
 
     @classmethod
     def of(cls, figures: dict[str, Any], is_saturated: bool, requests: Requests | None) -> Result:
-        """The object of what `diskarm simulate --json` prints."""
+        """The result for the output of `diskarm simulate --json`."""
         absent = {"flushes": 0, "recovered": 0, "failed": 0}
-        beside = {"is_saturated": is_saturated, "per_request": requests}
-        return typing.cast(Result, _object(cls, {**absent, **figures, **beside}))
+        extra = {"is_saturated": is_saturated, "per_request": requests}
+        return typing.cast(Result, _object(cls, {**absent, **figures, **extra}))
 
 
 def _object(kind: Any, value: Any) -> Any:
-    """The value as the kind that its field is declared with."""
+    """Converts the value to the declared type of its field."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if value is None:
         return None
@@ -179,7 +180,8 @@ _KNOWN: dict[type, dict[str, Any]] = {}
 
 
 def _fields(kind: type) -> dict[str, Any]:
-    """The fields of a dataclass and their kinds, which take a millisecond to find out."""
+    """The fields of a dataclass and their types, cached because finding them takes a
+    millisecond."""
     if kind not in _KNOWN:
         kinds = typing.get_type_hints(kind)
         _KNOWN[kind] = {one.name: kinds[one.name] for one in fields(kind)}

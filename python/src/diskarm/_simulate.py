@@ -1,6 +1,6 @@
 """Simulations."""
 
-# Annotations are no strings here, so that signatures show them as types.
+# No postponed annotations here, so that signatures show them as types.
 
 import os
 from collections.abc import Iterable, Sequence
@@ -33,29 +33,29 @@ def simulate(
     >>> run.response_ms.mean < 170
     True
 
-    The same inputs give the same figures, to the bit. Other threads go on meanwhile, and Ctrl-C
+    The same inputs give the same figures, to the bit. Other threads continue meanwhile, and Ctrl-C
     ends it.
 
     Args:
-        drive: A name of the catalogue, a path that ends in .toml, or a Drive; or devices in front
+        drive: A name in the catalogue, a path that ends in .toml, or a Drive; or devices in front
             of one, "throttle(rate=100/s, drive=hp-c2247)", which `diskarm devices` lists.
-        policy: A policy as it is written, "vscan(r=0.2)", or a Policy of your own.
-        workload: Requests that are drawn: words such as "poisson(rate=60/s) uniform size=8KiB
+        policy: A policy with its parameters, "vscan(r=0.2)", or your own Policy.
+        workload: Generated requests: an expression such as "poisson(rate=60/s) uniform size=8KiB
             reads=67%", a path that ends in .toml, or a Workload.
-        trace: Requests of a trace instead: a path, or a Trace.
-        requests: How many are generated, including the warm-up; 100,000 by default.
-        warm_up: The first completions, which are left out of all figures.
-        seed: Of all that is random.
-        replications: How many runs with seeds of their own, on every processor.
-        outstanding: So many requests of a trace at a time, whatever its times.
-        think_ms: With outstanding, the pause of a client before it asks again.
-        merge: Sequential requests that wait become commands of up to this size, "64 KiB".
-        window_ms: Windows of this length are reported as well.
-        max_waiting: A run of open arrivals ends, saturated, when more requests than this wait.
-        per_request: Whether the requests are kept one by one, some 110 bytes each.
+        trace: Requests from a trace instead: a path, or a Trace.
+        requests: The number to generate, including the warm-up; 100,000 by default.
+        warm_up: The number of first completions to leave out of all figures.
+        seed: The seed of everything random.
+        replications: The number of runs with different seeds, on all processors.
+        outstanding: Keep this many requests of a trace outstanding, regardless of its times.
+        think_ms: With outstanding, the pause of a client before its next request.
+        merge: Merge waiting sequential requests into commands of up to this size, "64 KiB".
+        window_ms: Also report windows of this length.
+        max_waiting: End a run with open arrivals as saturated when more requests than this wait.
+        per_request: Whether to keep the individual requests, about 110 bytes each.
 
     Raises:
-        Error: When an argument or a file is not what it should be.
+        Error: If an argument or a file is invalid.
     """
     return _run(drive, [policy], options)[0]
 
@@ -66,15 +66,15 @@ def compare(
     policies: Iterable[str | Policy],
     **options: "Unpack[Options]",
 ) -> list[Result]:
-    """Simulates the same requests under each policy, side by side on every processor; the results
-    come in the order of the policies. The other arguments are those of `simulate`.
+    """Simulates the same requests under each policy, in parallel on all processors; the results
+    are in the order of the policies. The other arguments are those of `simulate`.
 
     >>> runs = compare("hp-c2247", ["fcfs", "sptf"], workload="closed(clients=10)", requests=2000)
     >>> runs[0].response_ms.mean > runs[1].response_ms.mean
     True
 
     Raises:
-        Error: When there is no policy, or an argument or a file is not what it should be.
+        Error: If there is no policy, or if an argument or a file is invalid.
     """
     policies = list(policies)
     if not policies:
@@ -83,28 +83,28 @@ def compare(
 
 
 def drive_of(drive: str | os.PathLike[str] | Drive) -> Drive:
-    """The drive that an argument means."""
+    """Converts an argument to a Drive."""
     return drive if isinstance(drive, Drive) else Drive(os.fspath(drive))
 
 
 def _run(
     drive: str | os.PathLike[str] | Drive, policies: Sequence[str | Policy], options: Options
 ) -> list[Result]:
-    asked = settled(options)
-    workload, trace = asked["workload"], asked["trace"]
+    values = settled(options)
+    workload, trace = values["workload"], values["trace"]
     if (workload is None) == (trace is None):
         raise TypeError("expected a workload or a trace, and not both")
-    if trace is not None and (asked["requests"] is not None or asked["replications"] is not None):
+    if trace is not None and (values["requests"] is not None or values["replications"] is not None):
         raise TypeError("expected requests and replications with a workload, not with a trace")
-    if trace is None and asked["outstanding"] is not None:
+    if trace is None and values["outstanding"] is not None:
         raise TypeError('expected outstanding with a trace; a workload says "closed(clients=8)"')
-    if asked["per_request"] and (asked["replications"] or 1) > 1:
+    if values["per_request"] and (values["replications"] or 1) > 1:
         raise TypeError("expected per_request of one run, not of several replications")
     if isinstance(workload, str):
-        asked["workload"] = Workload(workload)
+        values["workload"] = Workload(workload)
     if trace is not None and not isinstance(trace, Trace):
-        asked["trace"] = Trace(trace)
-    outcomes = _diskarm.simulate(drive_of(drive), policies, asked)
+        values["trace"] = Trace(trace)
+    outcomes = _diskarm.simulate(drive_of(drive), policies, values)
     return [
         Result.of(figures, is_saturated, None if batch is None else Requests(batch))
         for figures, is_saturated, batch in outcomes

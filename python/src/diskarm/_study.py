@@ -1,4 +1,4 @@
-"""Studies: experiments that are files."""
+"""Studies: experiments as files."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ import numpy as np
 from . import _diskarm
 from ._error import Error, unknown
 
-# Cells that are handed to an executor at a time: enough for a cluster, and few enough that ten
-# thousand of them do not wait there all at once.
+# The number of cells submitted to an executor at a time: enough for a cluster, and few enough that
+# ten thousand cells do not queue up there.
 _AHEAD = 512
 
-# A study as it was asked for: its text, its name, its file, whether it is quick, its traces.
-_Asked = tuple[str, str, str, bool, tuple[str, ...]]
+# The arguments of a study: its text, its name, its file, whether it is quick, its traces.
+_Arguments = tuple[str, str, str, bool, tuple[str, ...]]
 
-# How often a cell is handed out before what the executor says of it is believed.
+# How often a cell is submitted before the executor's error is reported.
 _ATTEMPTS = 4
 
 
@@ -39,41 +39,41 @@ def studies() -> list[str]:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of a study, and what came of it."""
+    """A claim of a study, and its verdict."""
 
     says: str
     """The claim."""
     source: str
-    """Where it is made."""
+    """Where the claim is made."""
     theirs: str
-    """What is claimed."""
+    """The paper's own number or wording."""
     known: str | None
-    """Why it does not come out, where that was looked into."""
+    """Why it fails, if that was investigated."""
     verdict: str
-    """holds, unsure (an interval reaches over a bound), fails, or not_measured."""
+    """holds, unsure (an interval contains a bound), fails, or not_measured."""
     ours: str
-    """Our own numbers."""
+    """The numbers measured here."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a study, as its results.json has it."""
+    """The results of a study, as in its results.json."""
 
     folder: Path
-    """Where results.csv, results.json, report.html and the figures lie."""
+    """The folder of results.csv, results.json, report.html and the figures."""
     cells: list[dict[str, Any]]
-    """Of each cell: at (the value of every axis), inputs, seeds, saturated, and figures, each with
+    """For each cell: at (the value of every axis), inputs, seeds, saturated, and figures, each with
     its mean, the half width of its 95 % interval, and the figure of each replication."""
     claims: list[Claim]
     """The claims, judged."""
     metrics: list[str]
-    """The names of what was measured."""
+    """The names of the metrics."""
 
     def column(self, metric: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """The means of a metric, cell by cell; NaN where a cell is saturated or has none.
+        """The means of a metric, cell by cell; NaN if a cell is saturated or lacks the metric.
 
         Raises:
-            Error: When the study measures nothing of this name.
+            Error: If the study has no metric of this name.
         """
         if metric not in self.metrics:
             raise unknown("metric", metric, "a metric that is measured", self.metrics)
@@ -82,15 +82,15 @@ class Outcome:
         return np.fromiter(means, dtype=np.float64, count=len(self.cells))
 
     def to_arrow(self) -> Any:
-        """A table of one row to each cell and metric, as results.csv has it: pandas, Polars and
-        Parquet take it from there. Needs pyarrow."""
+        """A table with a row for each cell and metric, as in results.csv, for pandas, Polars and
+        Parquet. Needs pyarrow."""
         import pyarrow.csv
 
         return pyarrow.csv.read_csv(self.folder / "results.csv")
 
 
 class Study:
-    """An experiment: what is varied, what each cell simulates, what is drawn and claimed.
+    """An experiment: what is varied, what each cell simulates, what is plotted and claimed.
 
     >>> study = Study("worthington94-fig3", quick=True)
     >>> study.cells[0]["policy"]
@@ -98,13 +98,13 @@ class Study:
 
     Args:
         name: The name of a study that comes with the package, or a path that ends in .toml. Paths
-            of drives, workloads and traces within the file count from the folder of the process
-            that simulates.
-        quick: Its short form.
-        traces: The traces of a study that wants some; their paths are made absolute.
+            of drives, workloads and traces within the file are relative to the working directory of
+            the process that simulates.
+        quick: Whether to use its short form.
+        traces: The traces for a study that takes some; their paths are made absolute.
 
     Raises:
-        Error: When there is no such study, or its file cannot be read or is wrong.
+        Error: If there is no such study, or if its file cannot be read or is invalid.
     """
 
     def __init__(
@@ -123,26 +123,26 @@ class Study:
                 what = "a .toml file or one of diskarm.studies()"
                 raise unknown("name", name, what, texts)
             toml, stem = texts[name], name
-        # Workers have folders of their own.
+        # Workers may have other working directories.
         paths = tuple(os.path.abspath(trace) for trace in traces)
-        self._asked: _Asked = (toml, stem, name, quick, paths)
-        self._study = _read(*self._asked)
+        self._arguments: _Arguments = (toml, stem, name, quick, paths)
+        self._study = _read(*self._arguments)
         self.name: str = stem
-        """What it is called."""
+        """Its name."""
 
     @property
     def title(self) -> str:
-        """What it is about, in a line."""
+        """Its title."""
         return self._study.title
 
     @property
     def source(self) -> str:
-        """Where it comes from."""
+        """Its source: paper, section, figure."""
         return self._study.source
 
     @property
     def about(self) -> str:
-        """What is simulated, and where it departs from its source."""
+        """What is simulated, and how that differs from the source."""
         return self._study.about
 
     @property
@@ -157,31 +157,31 @@ class Study:
         executor: Executor | None = None,
         jobs: int | None = None,
     ) -> Outcome:
-        """Simulates what the folder lacks, keeps each run as it ends, and writes results, figures
-        and report there.
+        """Simulates what the folder lacks, stores each run as it ends, and writes results, figures
+        and a report to it.
 
-        Whatever ends it, the same call goes on from there, and the same study ends with the same
-        bytes.
+        After any interruption, the same call resumes from there, and the same study produces the
+        same bytes.
 
         Args:
-            folder: Where its results are kept: results/NAME, or results/NAME-quick.
-            executor: Simulates the cells: a pool of concurrent.futures, the get_executor() of a
-                dask.distributed Client, anything with submit. A cell whose worker or connection
-                is lost is handed out again, where the executor goes on without that worker. A
+            folder: The folder of its results: by default results/NAME, or results/NAME-quick.
+            executor: What simulates the cells: a pool of concurrent.futures, the get_executor() of
+                a dask.distributed Client, anything with submit. A cell whose worker or connection
+                is lost is submitted again, if the executor continues without that worker. A
                 ProcessPoolExecutor does not: it breaks, which is an Error whose field is
-                "executor". The cells that were finished are kept, and the same call with a new
-                pool goes on from there. Paths within the study's file must be absolute
+                "executor". Finished cells are kept, and the same call with a new
+                pool continues from there. Paths within the study's file must be absolute
                 unless workers start in the same folder as this process. Without an executor, this
-                process does it on every processor.
-            jobs: Without an executor, so many cells at a time.
+                process simulates on all processors.
+            jobs: Without an executor, the number of cells to simulate at a time.
 
         Raises:
-            Error: When a cell cannot be simulated, the folder is another version's or in use, or
-                the executor lost its workers or has those of another build of diskarm.
-            OSError: When the folder cannot be written.
+            Error: If a cell cannot be simulated, the folder belongs to another version or is in
+                use, or the executor lost its workers or its workers have another build of diskarm.
+            OSError: If the folder cannot be written.
         """
         if folder is None:
-            folder = Path("results") / (f"{self.name}-quick" if self._asked[3] else self.name)
+            folder = Path("results") / (f"{self.name}-quick" if self._arguments[3] else self.name)
         folder = os.fspath(folder)
         if executor is None:
             said = self._study.run(folder, jobs)
@@ -194,20 +194,20 @@ class Study:
     def _run_on(self, executor: Executor, folder: str) -> dict[str, Any]:
         with closing(_diskarm.Keeper(self._study, folder)) as keeper:
             try:
-                _hand_out(executor, self._asked, keeper)
+                _submit_all(executor, self._arguments, keeper)
             except _Lost as lost:
                 count = len(self.cells)
                 kept = count - len(keeper.missing())
                 raise Error(
                     f"executor: {lost} ({lost.__cause__!r}); {kept} of {count} cells are kept in "
-                    f'"{folder}", and the same call with a new executor goes on from there',
+                    f'"{folder}", and the same call with a new executor continues from there',
                     field="executor",
                 ) from lost.__cause__
             said = keeper.finish()
         if said is None:
-            # A run is known by all that it depends on, which the worker must have as we have it.
+            # The key of a run covers all its inputs, which the worker must share.
             raise Error(
-                "executor: found runs that are not those of the cells handed out, expected workers "
+                "executor: found runs that do not belong to the submitted cells, expected workers "
                 f"with this build of diskarm {_diskarm.VERSION} and the same traces",
                 field="executor",
             )
@@ -215,16 +215,16 @@ class Study:
 
 
 class _Lost(Exception):
-    """The executor does not get cells computed; its own exception is the cause."""
+    """The executor failed to compute cells; its own exception is the cause."""
 
 
-def _hand_out(executor: Executor, asked: _Asked, keeper: _diskarm.Keeper) -> None:
-    """Has every cell computed that the keeper lacks."""
+def _submit_all(executor: Executor, arguments: _Arguments, keeper: _diskarm.Keeper) -> None:
+    """Submits every cell that the keeper lacks, and stores its runs."""
     places: Iterator[int] = iter(keeper.missing())
     waiting: dict[Future[list[str]], tuple[int, int]] = {}
 
     def submit(place: int, attempt: int) -> None:
-        waiting[executor.submit(_compute, *asked, place)] = (place, attempt)
+        waiting[executor.submit(_compute, *arguments, place)] = (place, attempt)
 
     try:
         for place in islice(places, _AHEAD):
@@ -238,8 +238,8 @@ def _hand_out(executor: Executor, asked: _Asked, keeper: _diskarm.Keeper) -> Non
                 except (Error, BrokenExecutor):
                     raise
                 except Exception as lost:
-                    # The worker was lost, and perhaps the cell kills whoever takes it. An OSError
-                    # is the connection's: what a cell itself cannot read is an Error.
+                    # The worker was lost, and perhaps the cell kills every worker. An OSError
+                    # comes from the connection: a file that a cell cannot read is an Error.
                     if attempt == _ATTEMPTS:
                         raise _Lost(f"lost cell {place} {attempt} times") from lost
                     submit(place, attempt + 1)
@@ -248,21 +248,21 @@ def _hand_out(executor: Executor, asked: _Asked, keeper: _diskarm.Keeper) -> Non
                 for following in islice(places, 1):
                     submit(following, 1)
     except BrokenExecutor as broken:
-        # Nothing is cancelled: the pool ends each of its futures itself just now, and fails at one
+        # Nothing is cancelled: the pool is ending each of its futures itself, and fails at one
         # that is cancelled meanwhile.
         _keep_finished(waiting, keeper)
         raise _Lost("the pool broke") from broken
     except BaseException as failure:
         for future in waiting:
             future.cancel()
-        # An OSError may have cut a line short, and one more behind it would spoil the file.
+        # An OSError may have truncated a line; another line after it would corrupt the file.
         if not isinstance(failure, OSError):
             _keep_finished(waiting, keeper)
         raise
 
 
 def _keep_finished(futures: Iterable[Future[list[str]]], keeper: _diskarm.Keeper) -> None:
-    """Keeps what was computed beside that which failed."""
+    """Stores the cells that were finished when another one failed."""
     for future in futures:
         if future.done() and not future.cancelled() and future.exception() is None:
             keeper.keep(future.result())
@@ -274,22 +274,22 @@ def _text_of(file: str) -> str:
     except OSError as error:
         raise Error(f"{file}: cannot read: {error.strerror}", file=file) from error
     except UnicodeDecodeError as error:
-        what = f"found no UTF-8 ({error.reason} at byte {error.start})"
+        what = f"found text that is not UTF-8 ({error.reason} at byte {error.start})"
         raise Error(f"{file}: cannot read: {what}", file=file) from error
 
 
-def _read_anew(
+def _read_uncached(
     toml: str, name: str, file: str, quick: bool, traces: tuple[str, ...]
 ) -> _diskarm.Study:
     return _diskarm.Study(toml, name, file, quick, list(traces))
 
 
-# Not as a decorator: stubtest takes the parameters of what that makes for others.
-_read = lru_cache(maxsize=8)(_read_anew)
+# Not as a decorator: stubtest would see other parameters.
+_read = lru_cache(maxsize=8)(_read_uncached)
 
 
 def _compute(
     toml: str, name: str, file: str, quick: bool, traces: tuple[str, ...], place: int
 ) -> list[str]:
-    """What a worker does: the runs of one cell."""
+    """Runs one cell, in a worker."""
     return _read(toml, name, file, quick, traces).compute(place)

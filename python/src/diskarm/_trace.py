@@ -16,54 +16,54 @@ Path = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Reading:
-    """How traces are read."""
+    """How to read traces."""
 
     format: str | None = None
-    """Their format, where the content does not tell; `diskarm simulate --help` lists them."""
+    """Their format, if it is not to be detected; `diskarm simulate --help` lists all formats."""
 
     on_error: str = "stop"
-    """What a bad row does: "stop", or "skip", which counts it."""
+    """What to do at an invalid row: "stop", or "skip", which counts it."""
 
     arrival: str = "issue"
-    """When a request arrives in a trace of Linux's block layer: "issue" or "queue"."""
+    """Which event is the arrival in a trace of Linux's block layer: "issue" or "queue"."""
 
 
 @dataclass(frozen=True, init=False)
 class Trace:
-    """Requests of block traces in files of any known format; several are merged.
+    """Requests from block traces of any known format; several files are merged.
 
-    Each device of each is a drive of its own. Changes to a trace are listed in the notes of a
-    result.
+    Each device of each trace is simulated as a separate drive. Changes to a trace are listed in the
+    notes of a result.
 
     >>> Trace("t.csv", faster=2, from_="90 s", until="1.5 h")  # doctest: +SKIP
     """
 
     files: list[str]
-    """The files, as they were named."""
+    """The files, as the caller named them."""
 
     reading: Reading
     """How they are read."""
 
     device: list[int]
-    """The devices whose requests are taken; none stand for all."""
+    """The devices whose requests are used; if empty, all of them."""
 
     from_: str | None
-    """What arrives from this time on is taken, and times count from it: "90 s", "1.5 h"."""
+    """Use only requests that arrive at or after this time, which becomes 0: "90 s", "1.5 h"."""
 
     until: str | None
-    """What arrives before this time is taken."""
+    """Use only requests that arrive before this time."""
 
     faster: float | None
-    """What the times between requests are divided by."""
+    """Divide the times between requests by this."""
 
     fit: str
-    """What becomes of blocks beyond the drive's end: "refuse", "scale", "fold" or "spread"."""
+    """How to map blocks to the drive: "refuse", "scale", "fold" or "spread"."""
 
     disks: int | None
-    """Over how many disks "spread" lays the blocks of each device."""
+    """The number of disks over which "spread" distributes each device."""
 
     replay: str
-    """When requests are issued: "traced", or "pauses" for one at a time with those measured."""
+    """When to issue requests: "traced", or "pauses" for one at a time with the measured pauses."""
 
     def __init__(
         self,
@@ -99,12 +99,12 @@ class Trace:
 
     @classmethod
     def from_arrow(cls, table: Any, **options: Any) -> Trace:
-        """The requests of a table: a DataFrame of pandas or polars, a table of pyarrow, or anything
+        """Requests from a table: a DataFrame of pandas or polars, a table of pyarrow, or anything
         else with the Arrow PyCapsule interface. Needs pyarrow.
 
         Columns: op (R or W), lbn and sectors in blocks of 512 bytes; and arrived_us, or the
-        measured response_us and think_us; disk where there are several. Others are ignored, so
-        that the requests of a result are such a table.
+        measured response_us and think_us; disk if there are several. Other columns are ignored,
+        so the requests of a result can be used too.
         """
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -128,7 +128,7 @@ class Trace:
         number, path = tempfile.mkstemp(prefix="diskarm-", suffix=".csv")
         with os.fdopen(number, "wb") as file:
             if format == "measured":
-                # Written here, as pyarrow puts names in quotes.
+                # Written here, because pyarrow quotes names.
                 file.write(",".join(table.column_names).encode() + b"\n")
             plain = csv.WriteOptions(include_header=False, quoting_style="none")
             csv.write_csv(table, file, write_options=plain)
@@ -138,15 +138,15 @@ class Trace:
 
     @classmethod
     def from_parquet(cls, path: Path, **options: Any) -> Trace:
-        """The requests of a Parquet file with the columns of `from_arrow`. Needs pyarrow."""
+        """Requests from a Parquet file with the columns of `from_arrow`. Needs pyarrow."""
         import pyarrow.parquet as pq
 
         return cls.from_arrow(pq.read_table(path), **options)
 
 
 def _spc(table: Any, pa: Any, pc: Any) -> Any:
-    """The table in the columns of the format spc, in order of arrival."""
-    # To the nanosecond, which seconds in a float would lose after some days.
+    """Converts the table to the columns of the format spc, in order of arrival."""
+    # To the nanosecond, which float seconds would lose after some days.
     ns = pc.cast(pc.round(pc.multiply(table["arrived_us"], 1e3)), pa.int64())
     # Strings of polars are views, which cannot be sorted.
     op = pc.cast(table["op"], pa.string())

@@ -1,4 +1,4 @@
-"""Requests that are drawn."""
+"""Generated requests."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Workload:
-    """Requests that are drawn, in words or in the file of a name that ends in `.toml`.
+    """Generated requests: a workload expression, or the name of a file that ends in `.toml`.
 
     >>> Workload("poisson(rate=60/s) uniform size=8KiB reads=67%")
     Workload(text='poisson(rate=60/s) uniform size=8KiB reads=67%', is_toml=False)
 
-    `diskarm simulate --help` lists the syntax. Whether a workload fits is checked when it
-    meets a drive.
+    `diskarm simulate --help` describes the syntax. A workload is checked when it
+    is used with a drive.
     """
 
     text: str
-    """The words, or the name of the file."""
+    """The expression, or the name of the file."""
 
     is_toml: bool = False
     """Whether the text is the content of a TOML file."""

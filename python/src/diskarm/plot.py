@@ -1,4 +1,4 @@
-"""Plots of results with matplotlib, which `pip install diskarm[plot]` brings."""
+"""Plots of results with matplotlib, which `pip install diskarm[plot]` installs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PARTS = ("owed", "overhead", "seek", "settle", "rotation", "transfer", "bus")
 """The parts of a service, from the bottom of a bar to its top."""
 
 MARKERS = "os^Dv<>ph*Xd"
-"""Lines differ by marker as well as by colour, so that they are in grey, too."""
+"""Lines differ by marker as well as by colour, so they can be distinguished in grey, too."""
 
 
 def _axes(ax: Axes | None) -> Axes:
@@ -28,7 +28,7 @@ def _axes(ax: Axes | None) -> Axes:
 
 
 def distribution(results: Sequence[Result], *, ax: Axes | None = None) -> Axes:
-    """The share of requests that were answered within a time, a line a result; the results must
+    """Plots the share of requests completed within a time, one line per result; the results must
     have been made with per_request."""
     ax = _axes(ax)
     for result in results:
@@ -45,7 +45,7 @@ def distribution(results: Sequence[Result], *, ax: Axes | None = None) -> Axes:
 
 
 def service(results: Sequence[Result], *, ax: Axes | None = None) -> Axes:
-    """What the mean service is made of, a bar a result."""
+    """Plots the parts of the mean service time, one bar per result."""
     ax = _axes(ax)
     names = [result.policy for result in results]
     bottom = np.zeros(len(results))
@@ -65,8 +65,8 @@ def against(
     label: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Mean responses over what was varied, with their 95 % confidence intervals: a line, in which a
-    gap stands for results that are saturated. Called again with the same axes it adds another.
+    """Plots mean responses over a varied quantity, with their 95 % confidence intervals, as a line
+    with gaps for saturated results. Another call with the same axes adds another line.
 
     >>> loads = [20, 30]  # doctest: +SKIP
     >>> runs = [simulate("hp-c2247", workload=f"poisson(rate={load}/s)") for load in loads]
