@@ -192,15 +192,6 @@ pub trait Outlook {
 
     /// A lower bound on the positioning time of any request at least `distance` cylinders away.
     fn least(&self, distance: u32) -> Span;
-
-    /// The same for callers that do not know its type.
-    #[inline]
-    fn boxed<'a>(self) -> Box<dyn Outlook + 'a>
-    where
-        Self: Sized + 'a,
-    {
-        Box::new(self)
-    }
 }
 
 /// A copy of a drive on which to try requests, one at a time.

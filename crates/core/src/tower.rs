@@ -8,10 +8,11 @@
 use std::fmt;
 
 use crate::device::{Completion, Device, Refused};
+use crate::drive::View;
 use crate::extent::Extent;
-use crate::request::{Op, Request};
-use crate::sched::{Estimate, Knowledge, Outlook, Policy, PolicyConfig, Rehearse, Shape};
-use crate::units::{Angle, Bytes, Cylinder, Instant, SectorCount, Span};
+use crate::request::Request;
+use crate::sched::{Estimate, Knowledge, Policy, PolicyConfig, Rehearse, Shape};
+use crate::units::{Bytes, Instant, SectorCount, Span};
 
 /// Any device. In front of it stand policies that need no more than its
 /// [`knowledge`](Self::knowledge).
@@ -23,23 +24,35 @@ enum Kind {
     Opaque(Box<dyn Device>),
 }
 
-/// A device that knows positions.
-trait Positioned: Device + Positions {}
-
-impl<D: Device + Estimate> Positioned for D {}
-
-/// [`Estimate`] where the type is not known.
-trait Positions: Send {
-    fn shape(&self) -> Shape;
-
-    fn locate(&self, request: &Request) -> Extent;
-
-    fn outlook(&self, now: Instant) -> BoxedOutlook<'_>;
-
+/// A device that knows positions: a drive, or a wrapper that passes on what the drive in it knows.
+pub trait Positioned: Device + Positions {
+    /// As [`Estimate::rehearse`].
     fn rehearse(&self) -> BoxedRehearsal;
 }
 
-impl<E: Estimate> Positions for E {
+impl<D> Positioned for D
+where
+    D: Device + for<'a> Estimate<Outlook<'a> = View<'a>>,
+    D::Rehearsal: for<'a> Estimate<Outlook<'a> = View<'a>>,
+{
+    fn rehearse(&self) -> BoxedRehearsal {
+        BoxedRehearsal(Box::new(Estimate::rehearse(self)))
+    }
+}
+
+/// [`Estimate`] where the type is not known, but for rehearsals.
+pub trait Positions: Send + 'static {
+    /// As [`Estimate::shape`].
+    fn shape(&self) -> Shape;
+
+    /// As [`Estimate::locate`].
+    fn locate(&self, request: &Request) -> Extent;
+
+    /// As [`Estimate::outlook`].
+    fn outlook(&self, now: Instant) -> View<'_>;
+}
+
+impl<E: for<'a> Estimate<Outlook<'a> = View<'a>>> Positions for E {
     fn shape(&self) -> Shape {
         Estimate::shape(self)
     }
@@ -48,18 +61,14 @@ impl<E: Estimate> Positions for E {
         Estimate::locate(self, request)
     }
 
-    fn outlook(&self, now: Instant) -> BoxedOutlook<'_> {
-        BoxedOutlook(Estimate::outlook(self, now).boxed())
-    }
-
-    fn rehearse(&self) -> BoxedRehearsal {
-        BoxedRehearsal(Box::new(Estimate::rehearse(self)))
+    fn outlook(&self, now: Instant) -> View<'_> {
+        Estimate::outlook(self, now)
     }
 }
 
 impl BoxedDevice {
     /// Holds `device`, which knows positions.
-    pub fn new(device: impl Device + Estimate) -> Self {
+    pub fn new(device: impl Positioned) -> Self {
         Self(Kind::Positioned(Box::new(device)))
     }
 
@@ -70,7 +79,7 @@ impl BoxedDevice {
     }
 
     /// Holds what `wrap` makes of it, which knows what it knows.
-    pub fn wrapped<W: Device + Estimate>(self, wrap: impl FnOnce(Self) -> W) -> Self {
+    pub fn wrapped<W: Positioned>(self, wrap: impl FnOnce(Self) -> W) -> Self {
         match self.0 {
             Kind::Positioned(_) => Self::new(wrap(self)),
             Kind::Opaque(_) => Self::opaque(wrap(self)),
@@ -176,7 +185,7 @@ impl Device for BoxedDevice {
 /// For all but the number of blocks, where it knows no positions: policies that ask for more are
 /// not put in front of it.
 impl Estimate for BoxedDevice {
-    type Outlook<'a> = BoxedOutlook<'a>;
+    type Outlook<'a> = View<'a>;
     type Rehearsal = BoxedRehearsal;
 
     /// Of a device that knows no positions only the number of blocks is known, and the rest is
@@ -197,7 +206,7 @@ impl Estimate for BoxedDevice {
     }
 
     #[inline]
-    fn outlook(&self, now: Instant) -> BoxedOutlook<'_> {
+    fn outlook(&self, now: Instant) -> View<'_> {
         self.positions().outlook(now)
     }
 
@@ -206,59 +215,11 @@ impl Estimate for BoxedDevice {
     }
 }
 
-/// Any [`Outlook`].
-pub struct BoxedOutlook<'a>(Box<dyn Outlook + 'a>);
-
-impl Outlook for BoxedOutlook<'_> {
-    #[inline]
-    fn cylinder(&self) -> Cylinder {
-        self.0.cylinder()
-    }
-
-    #[inline]
-    fn angle(&self, op: Op) -> Angle {
-        self.0.angle(op)
-    }
-
-    #[inline]
-    fn positioning(&self, request: &Request, place: &Extent) -> Span {
-        self.0.positioning(request, place)
-    }
-
-    #[inline]
-    fn access(&self, request: &Request, place: &Extent) -> Span {
-        self.0.access(request, place)
-    }
-
-    #[inline]
-    fn seek(&self, request: &Request, place: &Extent) -> Span {
-        self.0.seek(request, place)
-    }
-
-    #[inline]
-    fn is_buffered(&self, request: &Request) -> bool {
-        self.0.is_buffered(request)
-    }
-
-    #[inline]
-    fn least(&self, distance: u32) -> Span {
-        self.0.least(distance)
-    }
-
-    #[inline]
-    fn boxed<'a>(self) -> Box<dyn Outlook + 'a>
-    where
-        Self: 'a,
-    {
-        self.0
-    }
-}
-
 /// Any [`Rehearse`].
 pub struct BoxedRehearsal(Box<dyn Trial>);
 
 /// [`Rehearse`] where the type is not known.
-trait Trial: Positions + Send {
+trait Trial: Positions {
     fn serve(&mut self, now: Instant, request: &Request) -> Instant;
 
     fn over(&self) -> Instant;
@@ -266,7 +227,7 @@ trait Trial: Positions + Send {
     fn copy(&self) -> Box<dyn Trial>;
 }
 
-impl<R: Rehearse> Trial for R {
+impl<R: Rehearse + Positions> Trial for R {
     fn serve(&mut self, now: Instant, request: &Request) -> Instant {
         Rehearse::serve(self, now, request)
     }
@@ -287,7 +248,7 @@ impl Clone for BoxedRehearsal {
 }
 
 impl Estimate for BoxedRehearsal {
-    type Outlook<'a> = BoxedOutlook<'a>;
+    type Outlook<'a> = View<'a>;
     type Rehearsal = Self;
 
     fn shape(&self) -> Shape {
@@ -298,7 +259,7 @@ impl Estimate for BoxedRehearsal {
         (*self.0).locate(request)
     }
 
-    fn outlook(&self, now: Instant) -> BoxedOutlook<'_> {
+    fn outlook(&self, now: Instant) -> View<'_> {
         (*self.0).outlook(now)
     }
 
