@@ -207,7 +207,7 @@ impl Device for Drive {
         Some(completes.map_or(begins, |at| at.min(begins)))
     }
 
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self, now: Instant) -> Option<Completion> {
         assert!(
             now >= self.now,

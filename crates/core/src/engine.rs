@@ -84,12 +84,13 @@ pub fn run(
         let arrival = load.next_arrival();
         match (device.next_event(), arrival) {
             (Some(event), arrival) if arrival.is_none_or(|at| event <= at) => {
-                if let Some(completion) = device.advance(event) {
-                    observer.completed(&completion);
+                // Borrowed, because a move would copy all of it.
+                if let Some(completion) = &device.advance(event) {
+                    observer.completed(completion);
                     if observer.is_over() {
                         return Ok(());
                     }
-                    load.completed(&completion);
+                    load.completed(completion);
                 }
             }
             (_, Some(at)) => {

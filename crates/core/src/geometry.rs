@@ -142,7 +142,7 @@ impl Layout {
     ///
     /// # Panics
     /// When `at` is beyond the capacity.
-    #[inline]
+    #[inline(always)]
     pub fn extent(&self, at: Lbn) -> Extent {
         let piece = self.piece(at);
         let grid = &self.grids[piece.grid as usize];

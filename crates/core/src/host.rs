@@ -144,7 +144,7 @@ impl<D: Device + Estimate> Host<D> {
     }
 
     /// Lets a request wait here, or go to the device by way of the queue.
-    #[inline]
+    #[inline(always)]
     fn submit_later(&mut self, now: Instant, request: Request) {
         let pending = Pending {
             request,
@@ -161,14 +161,16 @@ impl<D: Device + Estimate> Host<D> {
     }
 
     /// Submits a request under the id of a child, which it gives.
-    #[inline]
+    #[inline(always)]
     fn submit_child(&mut self, now: Instant, request: &Request, arrived: Instant) -> u64 {
         let parent = Parent {
             id: request.id,
             arrived,
         };
         let id = self.children.insert(parent);
-        let taken = self.device.submit(now, Request { id, ..*request });
+        let mut child = *request;
+        child.id = id;
+        let taken = self.device.submit(now, child);
         assert_eq!(taken, Ok(()), "a device that accepts refused {request:?}");
         id
     }

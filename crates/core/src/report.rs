@@ -176,7 +176,7 @@ impl Observer for Report {
         self.occupancy.enter(now);
     }
 
-    #[inline]
+    #[inline(always)]
     fn completed(&mut self, completion: &Completion) {
         self.occupancy.leave(completion.at);
         self.end = completion.at;

@@ -83,7 +83,7 @@ impl Extras<'_> {
 }
 
 impl Observer for Watched<'_> {
-    #[inline]
+    #[inline(always)]
     fn arrived(&mut self, now: Instant, request: &Request) {
         self.report.arrived(now, request);
         self.backlog.arrived(now);
@@ -92,7 +92,7 @@ impl Observer for Watched<'_> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn completed(&mut self, completion: &Completion) {
         if let Some(extras) = &mut self.extras {
             extras.completed(completion, self.report.is_counting());

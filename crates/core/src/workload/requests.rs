@@ -121,18 +121,19 @@ impl StreamRequests {
 
     fn fill_any(&mut self, batch: &mut [Request; BATCH]) {
         let mut generator = self.generator.clone();
+        let mut last = self.last;
         for request in batch {
             let is_read = self.reads.hits(&mut generator);
             let mut unplaced = Unplaced {
                 op: if is_read { Op::Read } else { Op::Write },
                 size: self.size.next(&mut generator),
-                last: self.last,
+                last,
             };
             let places = self.places.take(&mut generator);
             let start = places.next(&mut generator, &mut unplaced);
             let Unplaced { size, op, .. } = unplaced;
             let end = start + size;
-            self.last = Some(Placed { start, end, op });
+            last = Some(Placed { start, end, op });
             request.id = self.next_id;
             request.op = op;
             request.start = Lbn(start * self.unit);
@@ -140,5 +141,6 @@ impl StreamRequests {
             self.next_id += self.id_step;
         }
         self.generator = generator;
+        self.last = last;
     }
 }
