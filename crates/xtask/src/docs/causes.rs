@@ -16,7 +16,7 @@ pub const CAUSES: &[Cause] = &[
         policy: "SSTF by LBN",
         quantity: "response",
         text: concat!(
-            "requests come faster than they are served, so that the queue grows to the\n",
+            "requests arrive faster than they are served, so that the queue grows until the\n",
             "  end of the run and the mean response multiplies what each service takes\n",
             "  more. Half the width of the interval of ours is as large as the difference.",
         ),
@@ -39,10 +39,10 @@ pub const CAUSES: &[Cause] = &[
         policy: "SPTF",
         quantity: "rotational wait",
         text: concat!(
-            "requests that, by all signs, DiskSim's estimate takes for just in time and\n",
+            "requests that, by all appearances, DiskSim expects to reach just in time but\n",
             "  that miss. With 64, 256 and 1000 outstanding the difference is 1.9, 2.7\n",
-            "  and 3.9 % of a revolution: so many requests in a hundred lose a whole one.\n",
-            "  Here an estimate is exact, as a test asserts. Made to err on purpose, by\n",
+            "  and 3.9 % of a revolution: this share of requests loses a whole one.\n",
+            "  Here an estimate is exact, as a test asserts. With a deliberate error, by\n",
             "  telling SPTF that the head is free for a write 0.1 ms before it is, ours\n",
             "  gives 1.49, 1.29 and 1.25 ms (and 1.60 ms at the mean of 13.0 ms), seeks\n",
             "  unchanged. What DiskSim's estimate leaves out was not found. It is not the\n",
@@ -64,7 +64,7 @@ pub const CAUSES: &[Cause] = &[
         policy: "ASPTF(6)",
         quantity: "rotational wait",
         text: concat!(
-            "as of SPTF. With the same error ours gives 1.71, 1.69 and 1.70 ms with 64, 256\n",
+            "as for SPTF. With the same error ours gives 1.71, 1.69 and 1.70 ms with 64, 256\n",
             "  and 1000 outstanding, and 1.69 ms at the mean of 13.0 ms.",
         ),
     },
@@ -85,7 +85,7 @@ pub const CAUSES: &[Cause] = &[
         policy: "SPCTF",
         quantity: "rotational wait",
         text: concat!(
-            "as of SPTF. With the same error ours gives 1.50, 1.28 and 1.23 ms with 64, 256\n",
+            "as for SPTF. With the same error ours gives 1.50, 1.28 and 1.23 ms with 64, 256\n",
             "  and 1000 outstanding, and 1.59 ms at the mean of 13.0 ms.",
         ),
     },

@@ -41,23 +41,23 @@ minimum delay only after its last block, and the extra disconnect belongs to a n
 write after any write. What remains is mainly the arm, which takes longer inward than outward, so
 one curve for both is correct only on average ([below](#hp-c2247-calibrated)).
 Long sequential writes lose a revolution more often on the drive: it seems to wait for more blocks
-than table A.5 says, the more the faster the media are against the bus.",
+than table A.5 says, and for more of them the faster the media are relative to the bus.",
         half_bound_us: 80.0,
         single: Some(Bound {
             same_revolution_rate: 0.985,
             median_abs_error_ms: 0.04,
         }),
         cause: "\
-A seek inward, to higher cylinders, takes about a millisecond longer than one outward over the same
-distance, at all distances but one cylinder; `inward_seek` is half of that, added one way and taken
-off the other. About the two curves arms arrive with a scatter of 0.15 ms, and where that
-straddles a sector a request gains or loses a whole revolution; no predictor can tell which.
+An inward seek, to higher cylinders, takes about a millisecond longer than an outward one over the
+same distance, at all distances except one cylinder; `inward_seek` is half of that, added one way
+and subtracted the other. Arms arrive with a scatter of 0.15 ms around the two curves, and where
+that straddles a sector a request gains or loses a whole revolution; no predictor can tell which.
 
-The drive drifts. In the second half arms arrive some 0.08 ms later than in the first (before reads
-0.06 ± 0.03, before writes 0.09 ± 0.04). No number fitted to the first half can reflect that. As
-more requests lose a revolution, a replay of the second half is too short on average. A fit
-to the second half errs the other way: its replay of the first is some 0.06 ms too long. Drift is
-not all, though: even that fit has a demerit of 0.10 on the second half, from which it was made.",
+The drive drifts. In the second half arms arrive about 0.08 ms later than in the first (before reads
+0.06 ± 0.03, before writes 0.09 ± 0.04). No number fitted to the first half can reflect that.
+Because more requests lose a revolution, a replay of the second half is too short on average. A fit
+to the second half errs the other way: its replay of the first is about 0.06 ms too long. But drift
+is not everything: even that fit has a demerit of 0.10 on the second half, to which it was fitted.",
     },
     Drive {
         name: "seagate-st41601n",
@@ -67,7 +67,7 @@ not all, though: even that fit has a demerit of 0.10 on the second half, from wh
         remains: "\
 What remains is in writes with arm movement: the model takes 0.3 to 0.45 ms longer than
 the drive, at all distances alike. Reads over the same distances agree within 0.11 ms, so it is
-not the arm: it is the overhead of writes ([below](#seagate-st41601n-calibrated)).",
+not the arm but the overhead of writes ([below](#seagate-st41601n-calibrated)).",
         half_bound_us: 75.0,
         single: Some(Bound {
             same_revolution_rate: 0.99,
@@ -75,9 +75,9 @@ not the arm: it is the overhead of writes ([below](#seagate-st41601n-calibrated)
         }),
         cause: "\
 Every slipped sector rotates all tracks after it, to the end of its zone, by one sector: the drive
-counts skews from where the data of the track before end, so that a slip shifts them too
+counts skews from the end of the previous track's data, so that a slip shifts them too
 (`slips_turn_tracks`). The completions after each of the 26 slips come one sector, 0.13 to 0.15 ms,
-later than in a layout whose skews are those of whole tracks. And a write after a read costs some
+later than in a layout whose skews are those of whole tracks. A write after a read costs about
 0.5 ms less than the set says.",
     },
     Drive {
@@ -89,31 +89,31 @@ later than in a layout whose skews are those of whole tracks. And a write after 
 The bound is missed. Three causes are known, and none is in the parameter set. Writes whose arm
 moves 160 to 700 cylinders take 2 to 6 ms longer on the drive than the set says, and scatter,
 while reads over the same distances agree: completions keep their rotational phase over the
-whole trace, so it is the arm, not a missing row. The drive does not send the first 16 sectors of a
-read while they come from the media, but after them, 0.07 ms per sector; the set has a watermark of
-0. And it reads the next track ahead when the previous track is in its buffer (worthington96, table
-11), so that long sequential reads which cross a track are hits; the set has read-ahead to the end
-of the track.
+whole trace, so the cause is the arm, not a missing row. The drive sends the first 16 sectors of a
+read only after they have come from the media, 0.07 ms per sector; the set has a watermark of 0. And
+it reads the next track ahead when the previous track is in its buffer (worthington96, table 11), so
+that long sequential reads that cross a track are hits; the set has read-ahead to the end of the
+track.
 
 Tried: without zero-latency reads the demerit is 0.342, because the model's reads are then too slow
 where its writes are too fast. But the drive has them: of reads of 16 to 31 sectors on one track
-1.4 % take more than 13.5 ms behind command and seek, in the model none, and without zero latency
-13 %. Overheads as in worthington96, table 12, instead of the set's: 0.39. Read-ahead of
-the next track: 0.41. No parameter of the set was changed; what a fit changes stands
+1.4 % take more than 13.5 ms after command and seek; in the model none do, and without zero
+latency 13 %. Overheads as in worthington96, table 12, instead of the set's: 0.39. Read-ahead of
+the next track: 0.41. No parameter of the set was changed; what a fit changes is shown
 [below](#dec-rz26-calibrated).",
         half_bound_us: 200.0,
         single: None,
         cause: "\
-Some 2,000 of 10,000 rows are missing, and yet the phase of the platter holds over the whole trace.
-A read goes over the bus when 16 of its sectors are buffered (`read_watermark`), and pauses when the
-bus has emptied the buffer (`read_restart`): reads of up to 22 sectors, where it does not, end some
-0.6 ms sooner after their last sector than longer ones. A write waits for most of its data before
-its media write, not for the first sector (`write_start`).
+About 2,000 of 10,000 rows are missing, and yet the phase of the platter holds over the whole trace.
+A read is sent over the bus when 16 of its sectors are buffered (`read_watermark`), and pauses when
+the bus has emptied the buffer (`read_restart`): reads of up to 22 sectors, where it does not, end
+about 0.6 ms sooner after their last sector than longer ones. A write waits for most of its data
+before its media write, not for the first sector (`write_start`).
 
-What is left is a settle that varies. Seeks of 160 to 700 cylinders take 2 to 6 ms longer before a
-write than before a read and scatter widely: of the writes over these distances that had 4 ms in
-hand, half lose a revolution. One seek curve cannot say that, however it is fitted; the tails of
-such writes are most of what is left.",
+What remains is a varying settle time. Seeks of 160 to 700 cylinders take 2 to 6 ms longer before a
+write than before a read and scatter widely: of the writes over these distances that had 4 ms to
+spare, half lose a revolution. A single seek curve cannot express that; the tails of such writes are
+most of what remains.",
     },
     Drive {
         name: "quantum-atlas-10k",
@@ -137,11 +137,11 @@ writes need no angle: they take a little longer than the set says.",
         published: false,
         remains: "\
 Two behaviours were settled by reads near the previous request: delivered data
-are gone once read-ahead follows, and a write inside read-ahead drops it whole; before that the
+are gone once read-ahead follows, and a write inside read-ahead drops all of it; before that the
 demerit was 0.370. What remains is in the set's overheads: misses near the previous request take
 0.7 ms longer on the drive, sequential hits 0.2 ms longer, absorbed writes 0.05 to 0.25 ms less. The
 thirteen writes that wait for the media in the model were absorbed by the drive, which does not
-keep to unbroken streams.",
+limit this to unbroken streams.",
         half_bound_us: 160.0,
         single: None,
         cause: "\
@@ -158,13 +158,13 @@ only if a read after them has to wait: do not rely on the fitted curve of writes
         remains: "\
 What remains: reads over 60 to 450 cylinders take 1 to 3 ms longer on the drive than the set's curve
 says, while those over 600 to 1,200 agree within 0.03 ms; hits take it 0.2 ms longer, and some of
-what the model takes for hits must have been fetched from the media, so that hits differ by
-0.3 to 0.5 ms in the mean; and absorbed writes take 0.1 to 0.4 ms longer.",
+the model's hits must have been fetched from the media, so that hits differ by
+0.3 to 0.5 ms on average; and absorbed writes take 0.1 to 0.4 ms longer.",
         half_bound_us: 160.0,
         single: None,
         cause: "\
-Its pauses are nominal, so only the edges of distributions show seeks. They tell enough of the
-shorter ones: reads over 60 to 450 cylinders take 1 to 3 ms longer than the set's curve. Why is not
-known; the set has a point every 25 cylinders there. Read hits cost 0.2 ms more.",
+Its pauses are nominal, so only the edges of distributions show seeks. They show enough of the
+shorter ones: reads over 60 to 450 cylinders take 1 to 3 ms longer than the set's curve. The reason
+is unknown; the set has a point every 25 cylinders there. Read hits cost 0.2 ms more.",
     },
 ];

@@ -48,8 +48,8 @@ to N/2, by
     diskarm calibrate --drive DRIVE {MEASUREMENTS}/DRIVE.csv --rows ..N/2 \\
         --output DRIVE-calibrated.toml
 
-(`cargo xtask calibrate` makes all). The sets as given and the variants are compared here on the
-second half only, which the fit has not seen.
+(`cargo xtask calibrate` does this for all). The sets as given and the variants are compared here on
+the second half only, which the fit has not seen.
 
 ### Distributions
 
