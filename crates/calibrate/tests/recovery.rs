@@ -111,7 +111,7 @@ fn layout(spec: &Spec) -> Arc<Layout> {
 }
 
 fn drive(name: &str) -> Spec {
-    let entry = diskarm_drives::find(name).expect("a drive of the catalogue");
+    let entry = diskarm_drives::find(name).expect("a drive in the catalogue");
     spec::parse(entry.text, entry.name).expect("a valid specification")
 }
 

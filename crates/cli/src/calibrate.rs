@@ -26,7 +26,7 @@ use crate::trace::input::Reading;
 /// can be fitted. The command detects which, and prints it.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Drive to start from: a name of the catalogue, or a .toml file
+    /// Drive to start from: a name from the catalogue, or a .toml file
     #[arg(long, value_name = "NAME|FILE", long_help = drive_arg::long_help())]
     drive: String,
 
@@ -34,8 +34,8 @@ pub struct Args {
     #[arg(value_name = "TRACE")]
     trace: String,
 
-    /// Fit to these rows only: half-open, from 0 (the first row below the header); 0..5000 are the
-    /// first 5000, and either end may be left out
+    /// Fit only to these rows: half-open, from 0 (the first row below the header); 0..5000 is the
+    /// first 5000 rows, and either end may be omitted
     #[arg(long, value_name = "A..B", value_parser = Rows::parse)]
     #[arg(allow_hyphen_values = true)]
     rows: Option<Rows>,
@@ -43,7 +43,7 @@ pub struct Args {
     #[command(flatten)]
     reading: Reading,
 
-    /// Write the fitted specification into this file; its name becomes the drive's
+    /// Write the fitted specification to this file; its name becomes the name of the drive
     #[arg(short, long, value_name = "OUT.toml", value_parser = toml)]
     output: String,
 
@@ -55,7 +55,7 @@ pub struct Args {
 /// Accepts the names of TOML files only.
 fn toml(text: &str) -> Result<String, &'static str> {
     let kind = Path::new(text).extension();
-    // A path knows no difference between `x.toml` and the folder `x.toml/`.
+    // A path does not distinguish `x.toml` from the folder `x.toml/`.
     let file = !text.ends_with(std::path::is_separator);
     (file && kind.is_some_and(|kind| kind == "toml"))
         .then(|| text.to_owned())

@@ -1,4 +1,4 @@
-//! `diskarm completions`: what a shell needs to complete command lines.
+//! `diskarm completions`: completion scripts for shells.
 
 use clap::CommandFactory;
 use clap_complete::Shell;
@@ -6,10 +6,10 @@ use clap_complete::Shell;
 use crate::error::Error;
 use crate::output;
 
-/// Print the completions of a shell
+/// Print completions for a shell
 ///
 /// For bash: diskarm completions bash > ~/.local/share/bash-completion/completions/diskarm. Other
-/// shells have other places: a folder of $fpath for zsh (as _diskarm),
+/// shells use other files: a folder of $fpath for zsh (as _diskarm),
 /// ~/.config/fish/completions/diskarm.fish for fish.
 #[derive(clap::Args)]
 pub struct Args {

@@ -1,8 +1,8 @@
-//! The table of contents that `diskarm --help` prints: every command in a line, by what one wants.
+//! The table of contents that `diskarm --help` prints: every command on a line, grouped by purpose.
 
 use clap::Command;
 
-/// What one comes for, and the commands for it. A command stands in one of these.
+/// The purposes, and the commands for each. Every command is in exactly one of these.
 const CHAPTERS: &[(&str, &[&str])] = &[
     ("Experiments", &["study"]),
     ("One simulation", &["simulate", "compare"]),
@@ -12,7 +12,7 @@ const CHAPTERS: &[(&str, &[&str])] = &[
     ("About the program", &["completions", "man"]),
 ];
 
-/// How the help of the whole program is laid out.
+/// The layout of the program's help.
 pub const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}{after-help}\n";
 
 const MORE: &str = "
@@ -22,7 +22,7 @@ const MORE: &str = "
 Begin with `diskarm study list` and `diskarm study run NAME --quick`.
 The book is in docs/, from docs/introduction.md on (`make book` builds it).";
 
-/// The table, of the commands of `T`.
+/// The table of the commands of `T`.
 pub fn of<T: clap::Subcommand>() -> String {
     let all = T::augment_subcommands(Command::new("diskarm"));
     let chapters = CHAPTERS.iter().map(|(chapter, names)| {
@@ -32,11 +32,11 @@ pub fn of<T: clap::Subcommand>() -> String {
         text
     });
     let all = chapters.collect::<String>() + MORE;
-    // The template has an empty line there already.
+    // The template already has an empty line there.
     all.trim_start().to_owned()
 }
 
-/// A line for each thing that `command` does.
+/// A line for `command`, or for each of its subcommands.
 fn tell(command: &Command, above: &str, text: &mut String) {
     let name = format!("{above}{}", command.get_name());
     let does_something = !command.is_subcommand_required_set();

@@ -1,9 +1,9 @@
-//! `--drive`, for people.
+//! The help of `--drive`.
 
 use diskarm_drives::CATALOGUE;
 use diskarm_simulate::devices;
 
-/// For `--help`: what a drive can be, with all names.
+/// The help for a drive, with all names.
 pub fn long_help() -> String {
     let names: Vec<&str> = CATALOGUE.iter().map(|entry| entry.name).collect();
     format!(
@@ -13,7 +13,7 @@ pub fn long_help() -> String {
     )
 }
 
-/// The same where devices may stand in front of it.
+/// The help for a drive that may have devices in front of it.
 pub fn tower_help() -> String {
     let names: Vec<&str> = devices::infos().map(|info| info.name).collect();
     format!(

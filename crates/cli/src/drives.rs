@@ -1,4 +1,4 @@
-//! `diskarm drives`: the catalogue, and one drive of it.
+//! `diskarm drives`: the catalogue, and single drives.
 
 mod list;
 mod show;

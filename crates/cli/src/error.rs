@@ -1,4 +1,4 @@
-//! Everything that a command can fail with: bad input, described in one line.
+//! The errors of commands: invalid input, described in one line.
 
 use std::fmt;
 use std::io;
@@ -11,17 +11,17 @@ use diskarm_trace::TraceError;
 /// Why a command failed. Displays as one line, without `error:`.
 #[derive(Debug)]
 pub enum Error {
-    /// The parser of flags refused them; its message in one line.
+    /// The flag parser refused the command line; its message in one line.
     Usage(String),
-    /// A flag or argument has a value that it cannot have.
+    /// A flag or argument has an invalid value.
     Input(InputError),
-    /// What is to be simulated is wrong.
+    /// The simulation is invalid.
     Simulate(diskarm_simulate::Error),
-    /// A trace is wrong.
+    /// A trace is invalid.
     Trace(TraceError),
-    /// A device refused a request that nobody had checked before.
+    /// A device refused a request that had not been checked before.
     Rejected(Rejected),
-    /// A study is wrong or cannot be run.
+    /// A study is invalid or cannot be run.
     Study(StudyError),
     /// Claims of a study fail.
     Claims {
@@ -34,13 +34,13 @@ pub enum Error {
         doing: &'static str,
         /// The file.
         path: String,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// `flag` is `found`, which it cannot be.
+    /// `flag` has the invalid value `found`.
     pub fn flag(flag: &'static str, found: impl Into<String>, expected: impl Into<String>) -> Self {
         Self::Input(InputError::new(flag, &found.into(), expected))
     }
@@ -133,7 +133,7 @@ const FLAGS: [(&str, &str); 11] = [
     ("workload", "--workload"),
 ];
 
-/// A message of the simulator with its arguments, which come first or stand in backticks, as flags.
+/// A message of the simulator with its arguments, which come first or are in backticks, as flags.
 fn in_flags(message: &str) -> String {
     let mut text = message.to_owned();
     for (name, flag) in FLAGS {
@@ -148,13 +148,13 @@ fn in_flags(message: &str) -> String {
     text
 }
 
-/// Handles the output of the flag parser: prints help and version as they are, and turns the lines
+/// Handles the output of the flag parser: prints help and version unchanged, and joins the lines
 /// of an error into one.
 pub fn usage(error: clap::Error) -> Result<(), Error> {
     use clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand as HelpInstead;
     let text = error.to_string();
     if error.kind() == HelpInstead {
-        // The text is the help of the command that has none of its own.
+        // The text is the help of a command that lacks its own.
         let usage = text.lines().find_map(|line| line.strip_prefix("Usage: "));
         let command = usage.and_then(|usage| usage.split_once(" <"));
         let command = command.map_or("diskarm", |(command, _)| command);
@@ -169,7 +169,7 @@ pub fn usage(error: clap::Error) -> Result<(), Error> {
     Err(Error::Usage(line))
 }
 
-/// A value that its flag cannot have, as [`Error::Input`] displays; `None` for other complaints.
+/// An invalid value of a flag, as [`Error::Input`] displays it; `None` for other errors.
 fn bad_value(error: &clap::Error) -> Option<String> {
     use clap::error::{ContextKind, ContextValue};
     let string = |kind| match error.get(kind) {
@@ -183,8 +183,8 @@ fn bad_value(error: &clap::Error) -> Option<String> {
         Some(ContextValue::Strings(names)) if !found.is_empty() => {
             format!("expected one of {}", names.join(", "))
         }
-        // None where no value was typed. Our own parsers of values begin with "expected"; those
-        // of the parser of flags are of whole numbers.
+        // None if no value was given. The errors of our own value parsers begin with "expected";
+        // those of the flag parser are about whole numbers.
         _ => {
             let source = std::error::Error::source(error)?.to_string();
             match source.starts_with("expected") {

@@ -1,4 +1,4 @@
-//! Command line of Diskarm: it converts what was typed, calls the model and prints.
+//! The command line of Diskarm: parses arguments, calls the model and prints.
 //!
 //! A command is one file with an `Args` and a `run(args) -> Result<(), Error>`, one line in
 //! [`Command`] and one in [`run`]. The program is [`main_with`].
@@ -68,7 +68,7 @@ fn run(command: Command) -> Result<(), Error> {
     }
 }
 
-/// Does what `arguments` say, of which the first is the program's name; gives its exit code.
+/// Runs the program with `arguments`, the first of which is its name; returns the exit code.
 pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let outcome = match Cli::try_parse_from(arguments) {
         Ok(cli) => run(cli.command),

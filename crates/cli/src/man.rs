@@ -7,9 +7,9 @@ use clap::CommandFactory;
 use crate::error::Error;
 use crate::output;
 
-/// Write the man pages, one a command, into a folder
+/// Write the man pages, one per command, to a folder
 ///
-/// The folder is made if there is none. In share/man/man1 of a folder whose bin/ is on the PATH,
+/// The folder is created if necessary. In share/man/man1 of a folder whose bin/ is on the PATH,
 /// such as ~/.local, `man diskarm` and `man diskarm-study-run` find them.
 #[derive(clap::Args)]
 pub struct Args {
@@ -17,7 +17,7 @@ pub struct Args {
     folder: PathBuf,
 }
 
-/// Writes them and tells how many.
+/// Writes them and prints their number.
 pub fn run(args: &Args) -> Result<(), Error> {
     let written = std::fs::create_dir_all(&args.folder)
         .and_then(|()| clap_mangen::generate_to(crate::Cli::command(), &args.folder))

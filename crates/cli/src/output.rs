@@ -10,7 +10,7 @@ use crate::error::Error;
 /// Prints a command's whole result. It is not an error if the reader stops early (`| head`).
 ///
 /// # Errors
-/// When standard output cannot be written, such as to a full disk.
+/// If standard output cannot be written, for example to a full disk.
 pub fn print(text: &str) -> Result<(), Error> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -34,21 +34,21 @@ pub fn doubt(notes: &[String]) {
 }
 
 /// Prints `value` as JSON, indented, fields in the order of their declaration. Numbers that are
-/// not finite come out as `null`.
+/// not finite are printed as `null`.
 ///
 /// # Errors
-/// As [`print()`].
+/// The same as [`print()`].
 pub fn print_json(value: &impl Serialize) -> Result<(), Error> {
     let text = serde_json::to_string_pretty(value);
     let text = text.map_err(|error| cannot_write(error.into()))?;
     print(&(text + "\n"))
 }
 
-/// Writes `text` to the file at `path` as a whole or not at all: to a temporary file next to it,
+/// Writes `text` to the file at `path` completely or not at all: to a temporary file next to it,
 /// which is then renamed.
 ///
 /// # Errors
-/// When either file cannot be written; `path` is then unchanged.
+/// If either file cannot be written; `path` is then unchanged.
 pub fn replace_file(path: &str, text: &str) -> Result<(), Error> {
     replace_file_with(path, |mut file| {
         let written = file.write_all(text.as_bytes());
@@ -56,17 +56,17 @@ pub fn replace_file(path: &str, text: &str) -> Result<(), Error> {
     })
 }
 
-/// Whether what is at `path`, if anything, may give way to another file: not a link, a device or
-/// a pipe, which would be gone from the system (`/dev/stdout` is a link).
+/// Whether the file at `path`, if any, may be replaced: not a link, a device or
+/// a pipe, which would disappear from the system (`/dev/stdout` is a link).
 pub fn is_replaceable(path: &str) -> bool {
     std::fs::symlink_metadata(path).map_or(true, |found| found.is_file())
 }
 
-/// Has the file at `path` written by `write` as a whole or not at all, through a
-/// temporary file. A link, a device or a pipe is written to as it is.
+/// Calls `write` to write the file at `path` completely or not at all, through a
+/// temporary file. A link, a device or a pipe is written directly.
 ///
 /// # Errors
-/// Those of `write`, and as [`replace_file`].
+/// The errors of `write` and of [`replace_file`].
 pub fn replace_file_with<T>(
     path: &str,
     write: impl FnOnce(File) -> Result<T, Error>,
@@ -85,7 +85,7 @@ pub fn replace_file_with<T>(
             .map_err(|source| cannot_write_to(path, source))
     });
     renamed.inspect_err(|_| {
-        // The reason why it failed is worth more than that of a leftover.
+        // The first error matters more than a leftover file.
         let _ = std::fs::remove_file(&beside);
     })
 }

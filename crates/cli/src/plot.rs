@@ -8,15 +8,15 @@ use diskarm_core::stats::Sorted;
 use diskarm_core::units::Span;
 use diskarm_plot::{Axis, Figure, Point, Series};
 
-/// The most points of a curve.
+/// The maximum number of points of a curve.
 const POINTS: usize = 400;
 
 /// The cumulative distributions of measured and simulated response times, as figures A.2 to A.5
-/// of worthington94 and 4 to 7 of worthington96 draw them: fraction of requests against
+/// of worthington94 and 4 to 7 of worthington96 show them: fraction of requests against
 /// milliseconds.
 ///
 /// The curves end beyond 99.9 % of each sample. A curve of up to 200 responses has its steps;
-/// of more, lines join 400 order statistics that are evenly spaced in rank.
+/// for more, lines join 400 order statistics that are evenly spaced in rank.
 pub fn distributions(title: &str, subtitle: &str, measured: &Sorted, simulated: &Sorted) -> String {
     let longest = nearly_longest(measured).max(nearly_longest(simulated));
     let curve = |label: &str, sample: &Sorted| {
@@ -61,7 +61,7 @@ fn points(sample: &Sorted) -> Vec<(f64, f64)> {
     ranks.map(|i| (spans[i].as_ms(), part(i + 1))).collect()
 }
 
-/// The longest but one in a thousand.
+/// The longest response, ignoring the longest one in a thousand.
 fn nearly_longest(sample: &Sorted) -> Span {
     let spans = sample.as_slice();
     let index = spans.len().saturating_sub(1 + spans.len() / 1000);

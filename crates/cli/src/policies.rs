@@ -33,7 +33,7 @@ pub fn run(args: Args) -> Result<(), Error> {
         return output::print_json(&rows());
     }
     let mut text = format!("{:<16}{:<15}{}\n", "policy", "knows", "origin");
-    // What parameters mean, and the first policy that has one of this meaning.
+    // The meanings of parameters, and the first policy with such a parameter.
     let mut listed: Vec<(&str, &str)> = Vec::new();
     for info in INFOS {
         let knowledge = info.knowledge.name();

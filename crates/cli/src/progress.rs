@@ -9,7 +9,7 @@ use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, P
 /// Shorter work shows no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A bar on standard error, when that is a terminal and the work takes longer than a second.
+/// A bar on standard error, if that is a terminal and the work takes longer than a second.
 /// It disappears when dropped.
 pub struct Progress {
     /// `None` if standard error is not a terminal.
@@ -35,8 +35,8 @@ impl Progress {
         }
     }
 
-    /// Shows that `done` steps are finished. Reads the clock, so not for every one of a million
-    /// steps.
+    /// Shows that `done` steps are finished. Reads the clock, so it should not be called for each
+    /// of a million steps.
     pub fn at(&self, done: u64) {
         let Some(bar) = &self.bar else { return };
         if bar.is_hidden() {
@@ -57,10 +57,10 @@ impl Drop for Progress {
     }
 }
 
-/// The time left, once it can be estimated.
+/// The remaining time, once it can be estimated.
 fn left(state: &ProgressState, out: &mut dyn Write) {
     if state.pos() > 0 {
-        // Errors of writing a bar are ignored.
+        // Errors in writing a bar are ignored.
         let _ = write!(out, "{:#} left", HumanDuration(state.eta()));
     }
 }
@@ -71,7 +71,7 @@ fn hidden(total: Option<u64>) -> ProgressBar {
         None => "{spinner} {human_pos}  {elapsed}",
     };
     let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
-    // The templates are fixed; the plain style is what a mistake in them would leave.
+    // The templates are fixed; with a mistake in one, the plain style would be used.
     match ProgressStyle::with_template(template) {
         Ok(style) => bar.with_style(style.with_key("left", left)),
         Err(_) => bar,

@@ -54,24 +54,24 @@ fn warn(runs: &[Run]) {
     runs.iter().for_each(|run| output::doubt(&run.doubts));
 }
 
-/// What is simulated.
+/// The simulation to run.
 #[derive(Clone, Copy)]
 struct Cell<'a> {
     setting: &'a Setting,
     model: &'a Model,
     policy: &'a PolicyConfig,
-    /// The largest command that the host's queue makes of sequential requests, if it does.
+    /// The largest command into which the host's queue merges sequential requests, if it does.
     merge: Option<SectorCount>,
     /// The file that gets a row for each request.
     rows: Option<&'a str>,
-    /// Shows a progress bar, as nothing else runs at the same time.
+    /// Shows a progress bar, because nothing else runs at the same time.
     shows_progress: bool,
 }
 
 /// The result.
 struct Simulated {
     workload: simulated::Workload,
-    /// One, or several replications.
+    /// One run, or several replications.
     runs: Vec<Run>,
     wall: Duration,
 }
@@ -94,10 +94,10 @@ impl Simulated {
     }
 }
 
-/// What `--merge` means on this drive.
+/// The size given by `--merge`, for this drive.
 ///
 /// # Errors
-/// When that is no size, or none that a command has.
+/// If that is not a valid size of a command.
 fn merge(setting: &Setting, model: &Model) -> Result<Option<SectorCount>, Error> {
     let read = |text: &String| diskarm_simulate::size("--merge", text, model.disk());
     Ok(setting.merge.as_ref().map(read).transpose()?)
@@ -134,7 +134,7 @@ fn simulate(cell: Cell<'_>) -> Result<Simulated, Error> {
     })
 }
 
-/// The traces that `setting` names.
+/// The traces named by `setting`.
 fn traced(setting: &Setting, files: &[String]) -> Traced {
     Traced {
         files: files.to_vec(),
@@ -152,7 +152,7 @@ fn traced(setting: &Setting, files: &[String]) -> Traced {
     }
 }
 
-/// How the output names what was simulated.
+/// The inputs, as the output names them.
 fn named(cell: Cell<'_>, input: &Input, given: Option<Given>, runs: &[Run]) -> simulated::Workload {
     let warmup = cell.setting.warmup;
     match (input, given, &runs[0].replayed) {
@@ -164,7 +164,7 @@ fn named(cell: Cell<'_>, input: &Input, given: Option<Given>, runs: &[Run]) -> s
     }
 }
 
-/// One run, with its rows and a bar.
+/// One run, with its rows and a progress bar.
 fn run_once(cell: Cell<'_>, simulation: Simulation<'_>) -> Result<Run, Error> {
     let total = match simulation.input {
         Input::Generated(generated) => Some(generated.requests_count()),

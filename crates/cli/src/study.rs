@@ -45,7 +45,7 @@ pub fn run(args: Args) -> Result<(), Error> {
 /// The form of a study and the folder of its results.
 #[derive(clap::Args)]
 struct Chosen {
-    /// Take the short form that the study describes
+    /// Run the short form of the study
     #[arg(long)]
     quick: bool,
 
@@ -53,7 +53,7 @@ struct Chosen {
     #[arg(long, value_name = "FILE")]
     trace: Vec<String>,
 
-    /// The folder for results; each study has its own in it, NAME or NAME-quick
+    /// Folder for results; each study gets a subfolder, NAME or NAME-quick
     #[arg(short, long, value_name = "DIR", default_value = "results")]
     output: PathBuf,
 
@@ -70,7 +70,7 @@ impl Chosen {
         }
     }
 
-    /// The study called `name`, or in the file of a name that ends in `.toml`.
+    /// The study called `name`, or the one in that file if `name` ends in `.toml`.
     fn study(&self, name: &str) -> Result<Study, Error> {
         if name.ends_with(".toml") {
             let text = std::fs::read_to_string(name).map_err(|source| Error::Io {

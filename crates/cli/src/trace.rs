@@ -1,4 +1,4 @@
-//! `diskarm trace`: what a trace holds, its first records, and the same in another format.
+//! `diskarm trace`: a summary of a trace, its first records, and conversion to another format.
 
 pub mod adapt;
 mod chart;

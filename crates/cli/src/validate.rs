@@ -85,7 +85,7 @@ fn svg(text: &str) -> Result<String, &'static str> {
         .ok_or("expected a name ending in .svg")
 }
 
-/// Compares, draws, and prints.
+/// Compares, plots, and prints.
 pub fn run(args: Args) -> Result<(), Error> {
     let drive = Model::find(&args.drive)?;
     if let (Some(path), [_, _, ..]) = (&args.plot, &args.files[..]) {
@@ -123,7 +123,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     }
 }
 
-/// Several traces.
+/// The results of several traces.
 #[derive(Serialize)]
 struct Several<T> {
     files: Vec<T>,

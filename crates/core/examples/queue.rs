@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         words.next(),
         words.next().and_then(|word| word.parse().ok()),
     );
-    let spec = spec::parse(SPEC, "hp-c2247.toml").expect("a drive of the catalogue");
+    let spec = spec::parse(SPEC, "hp-c2247.toml").expect("a drive in the catalogue");
     let drive = Drive::new(&spec, Angle::ZERO).expect("a sound layout");
     let policy: PolicyConfig = "sptf".parse().expect("a policy");
     let report = match (kind.as_deref(), count) {

@@ -209,7 +209,7 @@ impl Workload {
 /// Parses arrivals, then placement, with `size=` and `reads=` anywhere after the arrivals.
 fn stream_of_expression(words: &[&str], disk: Disk) -> Result<Stream, InputError> {
     let Some((first, rest)) = words.split_first() else {
-        let expected = "when requests come, such as poisson(rate=60/s)";
+        let expected = "arrivals, such as poisson(rate=60/s)";
         return Err(InputError::missing("arrivals", expected));
     };
     let mut stream = Stream::worthington94();

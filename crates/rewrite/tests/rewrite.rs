@@ -12,7 +12,7 @@ fn parsed(text: &str) -> Spec {
 }
 
 fn find(name: &str) -> &'static Entry {
-    diskarm_drives::find(name).expect("a drive of the catalogue")
+    diskarm_drives::find(name).expect("a drive in the catalogue")
 }
 
 fn edit(key: &'static str, value: Value) -> Edit {

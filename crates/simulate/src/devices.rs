@@ -64,7 +64,7 @@ impl DeviceInfo {
 /// The parameter that every device has.
 pub(crate) const DRIVE: (&str, &str) = (
     "drive=NAME",
-    "what stands behind it: a drive of the catalogue, a .toml file, or a device with its \
+    "the drive or device behind it: a drive in the catalogue, a .toml file, or a device with its \
      parameters",
 );
 

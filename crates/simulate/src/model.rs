@@ -146,7 +146,7 @@ fn read_tower(text: &str) -> Result<Written<'_>, Error> {
 }
 
 fn not_alone(argument: &'static str, found: &str) -> Error {
-    let expected = "a drive of the catalogue or a .toml file, without devices in front of it";
+    let expected = "a drive in the catalogue or a .toml file, without devices in front of it";
     Error::argument(argument, found, expected)
 }
 
@@ -157,7 +157,7 @@ fn unknown(name: &str) -> Error {
     } else {
         format!("nearest: {}", nearest.join(", "))
     };
-    let expected = format!("a drive of the catalogue ({hint}) or a .toml file");
+    let expected = format!("a drive in the catalogue ({hint}) or a .toml file");
     Error::argument("drive", name, expected)
 }
 

@@ -26,7 +26,7 @@ struct Level {
     device: Box<dyn Front>,
 }
 
-const BEHIND: &str = "what stands behind it, such as \"drive=hp-c2247\"";
+const BEHIND: &str = "the drive or device behind it, such as \"drive=hp-c2247\"";
 
 /// The devices named in a text, outermost first, and the drive at the bottom.
 pub(crate) struct Written<'t> {

@@ -47,7 +47,7 @@ fn recorded(model: &Model, requests: &[Request]) -> Recording {
 
 #[test]
 fn a_recording_is_written_and_read_as_a_trace() {
-    let model = Model::find("hp-c2247").expect("a drive of the catalogue");
+    let model = Model::find("hp-c2247").expect("a drive in the catalogue");
     let requests = [
         Request::new(0, Op::Read, Lbn(1_000), SectorCount(16)),
         Request::flush(1),

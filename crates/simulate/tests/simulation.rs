@@ -15,7 +15,7 @@ use diskarm_simulate::{
 const OPEN: &str = "poisson(rate=60/s) uniform size=8KiB reads=67%";
 
 fn model() -> Model {
-    Model::find("hp-c2247").expect("a drive of the catalogue")
+    Model::find("hp-c2247").expect("a drive in the catalogue")
 }
 
 fn generated(model: &Model, workload: &str, requests: u64) -> Generated {

@@ -217,11 +217,11 @@ fn wrong_towers_are_refused_in_one_line() {
         ),
         (
             "host",
-            "drive: host.drive: found nothing, expected what stands behind it, such as",
+            "drive: host.drive: found nothing, expected the drive or device behind it, such as",
         ),
         (
             "host()",
-            "drive: host.drive: found nothing, expected what stands behind it, such as",
+            "drive: host.drive: found nothing, expected the drive or device behind it, such as",
         ),
         (
             "host(drive=hp-c2247",
@@ -245,7 +245,7 @@ fn wrong_towers_are_refused_in_one_line() {
         ),
         (
             "host(drive=hp-c2274)",
-            "drive: found \"hp-c2274\", expected a drive of the catalogue (nearest: hp-c2247, ",
+            "drive: found \"hp-c2274\", expected a drive in the catalogue (nearest: hp-c2247, ",
         ),
         (
             "throttle(drive=hp-c2247)",
@@ -292,7 +292,7 @@ fn a_throttle_of_a_few_bytes_is_refused() {
 
 #[test]
 fn what_wants_a_drive_alone_refuses_a_tower() {
-    let expected = "drive: found \"host(drive=hp-c2247)\", expected a drive of the catalogue or \
+    let expected = "drive: found \"host(drive=hp-c2247)\", expected a drive in the catalogue or \
                     a .toml file, without devices in front of it";
     let error = Model::find("host(drive=hp-c2247)").expect_err("a tower");
     assert_eq!(error.to_string(), expected);

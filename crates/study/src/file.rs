@@ -393,7 +393,7 @@ fn check_names(
     for (key, value) in keys {
         let at = text.at(&value.span(), format!("cell.{key}"));
         if !KEYS.contains(&key.as_str()) {
-            return Err(at.unknown(key, "one of the keys", KEYS));
+            return Err(at.unknown(key, "a known key", KEYS));
         }
         for string in strings(value.get_ref()) {
             let found = template::placeholders(string);

@@ -143,7 +143,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "requests = 100",
         "request = 100",
-        "7: cell.request: found \"request\", expected one of the keys, perhaps \"requests\"",
+        "7: cell.request: found \"request\", expected a known key, perhaps \"requests\"",
     ),
     (
         "requests = 100",
@@ -354,7 +354,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "requests = 50",
         "request = 50",
-        "11: cell.request: found \"request\", expected one of the keys",
+        "11: cell.request: found \"request\", expected a known key",
     ),
 ];
 

@@ -80,8 +80,13 @@ fn known(table: &str) -> Vec<String> {
         table => title.to_owned() + &GOOD.replacen(table, &format!("{table}zzzz = 1\n"), 1),
     };
     let error = read(&with_key).unwrap_err();
-    let all = error.split_once("one of ").expect("a list of keys").1;
-    let all = all.strip_prefix("the keys: ").unwrap_or(all);
+    let lists = ["one of ", "a known key: "].map(|start| error.split_once(start));
+    let all = lists
+        .into_iter()
+        .flatten()
+        .next()
+        .expect("a list of keys")
+        .1;
     sorted(all.split(", ").map(|key| key.trim_matches('"').to_owned()))
 }
 

@@ -7,7 +7,7 @@ use super::*;
 const CYLINDERS: u32 = 2051;
 
 fn mechanics() -> Mechanics {
-    let entry = diskarm_drives::find("hp-c2247").expect("a drive of the catalogue");
+    let entry = diskarm_drives::find("hp-c2247").expect("a drive in the catalogue");
     let spec = spec::parse(entry.text, entry.name).expect("a valid specification");
     spec.mechanics
 }

@@ -87,7 +87,7 @@ fn what_was_given_can_be_taken_again() {
     let (_, candidate) = DRIVES
         .iter()
         .find(|(entry, _)| entry.name == "hp-c2247")
-        .expect("a drive of the catalogue");
+        .expect("a drive in the catalogue");
     let given = &candidate.spec;
     for behaviour in Behaviour::all(given, given) {
         let back = Behaviour::all(&behaviour.spec, given);

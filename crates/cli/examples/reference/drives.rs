@@ -14,7 +14,7 @@ curve, buffer, overheads and the sources of the figures.";
 /// The page.
 pub fn page() -> String {
     let rows = CATALOGUE.iter().map(|entry| {
-        let spec = spec::parse(entry.text, entry.name).expect("a drive of the catalogue");
+        let spec = spec::parse(entry.text, entry.name).expect("a drive in the catalogue");
         let geometry = &spec.geometry;
         let bytes = geometry.sectors.0 * u64::from(geometry.sector_bytes);
         vec![

@@ -1,10 +1,10 @@
-//! Makes the pages of the book that list things, from the tables of those things:
+//! Generates the reference pages of the book from the program's own tables:
 //!
 //! ```sh
 //! cargo run --example reference
 //! ```
 //!
-//! A page is a function and a line of [`PAGES`].
+//! A page is a function, and a line in [`PAGES`].
 
 mod devices;
 mod drives;
@@ -20,10 +20,10 @@ use std::process::ExitCode;
 /// The folder of the pages.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference");
 
-/// Makes the text of a page.
+/// Generates the text of a page.
 type Make = fn() -> String;
 
-/// One line a page: its file, and what makes it.
+/// One line per page: its file, and the function that generates it.
 const PAGES: &[(&str, Make)] = &[
     ("policies.md", policies::page),
     ("../specification.md", specification::page),
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What stands above every page.
+/// The beginning of every page.
 fn head(title: &str, about: &str) -> String {
     format!(
         "# {title}\n\n<!-- made by cargo run --example reference from the program's tables -->\n\n\
@@ -68,12 +68,12 @@ fn table(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     line(&head) + &line(&rule) + &rows.collect::<String>()
 }
 
-/// As code.
+/// Formats text as code.
 fn code(text: &str) -> String {
     format!("`{text}`")
 }
 
-/// Parameters and what they mean, in one cell.
+/// Parameters and their meanings, in one cell.
 fn parameters(all: &[(&str, &str)]) -> String {
     let each = all
         .iter()

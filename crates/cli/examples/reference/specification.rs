@@ -1,4 +1,4 @@
-//! The tables of keys on the page about specifications. The text around them is written there.
+//! The tables of keys on the page about specifications. The text around them is hand-written.
 
 use diskarm_core::spec::{Key, Kind, Spec, Value};
 
@@ -15,7 +15,7 @@ pub fn page() -> String {
     page
 }
 
-/// Fills in the table below a heading, and those of the tables in it.
+/// Fills in the table below a heading, and those of its subtables.
 fn fill(page: &mut String, heading: &str, keys: &'static [Key]) {
     let section = format!("\n## {heading}\n");
     let start = page
@@ -78,7 +78,7 @@ fn unit_and_range(kind: Kind) -> (&'static str, String) {
     (unit, range.to_owned())
 }
 
-/// Powers of ten from a billion on as such.
+/// Formats powers of ten from a billion on as powers.
 fn number(count: u64) -> String {
     let zeros = count.ilog10();
     match 10_u64.pow(zeros) == count && zeros >= 9 {
@@ -87,7 +87,7 @@ fn number(count: u64) -> String {
     }
 }
 
-/// What a key is when left out.
+/// The default of a key.
 fn default(key: &Key) -> String {
     if key.required {
         return String::new();

@@ -23,7 +23,7 @@ struct Row {
     summary: String,
 }
 
-/// Prints the catalogue, as JSON or for people.
+/// Prints the catalogue, as JSON or text.
 pub fn run(json: bool) -> Result<(), Error> {
     let rows: Result<Vec<Row>, Error> = CATALOGUE
         .iter()
@@ -49,7 +49,7 @@ fn row(name: &'static str, spec: Spec) -> Row {
     }
 }
 
-/// Two lines a drive: summaries are too long for a column.
+/// Two lines per drive: summaries are too long for a column.
 fn table(rows: &[Row]) -> String {
     let mut text = format!(
         "{:<37}{:>9}{:>8}{:>9}{:>10}{:>6}\n",

@@ -30,11 +30,11 @@ const BARS: Panel = Panel {
 
 const GRID: &str = "stroke=\"#e4e4e4\"";
 
-/// Bars in the histogram, an even number: none straddles zero.
+/// Bars in the histogram, an even number so that none straddles zero.
 const BINS: usize = 200;
 
-/// Points in one cell of this size in pixels are drawn once, so that a drawing of many requests
-/// stays small.
+/// Of all points in a cell of this size in pixels only one is drawn, so that a drawing of many
+/// requests stays small.
 const CELL: f64 = 0.8;
 
 struct Panel {
@@ -44,11 +44,11 @@ struct Panel {
     below: &'static str,
 }
 
-/// A range of values, and where its ends lie in pixels.
+/// A range of values, and the positions of its ends in pixels.
 struct Scale {
     values: [f64; 2],
     pixels: [f64; 2],
-    /// Between two lines of the grid.
+    /// The distance between two grid lines.
     step: f64,
 }
 
@@ -65,7 +65,7 @@ pub fn errors(title: &str, subtitle: &str, errors: &[(Instant, Span)], period: S
     svg
 }
 
-/// The beginning of the drawing, up to its two lines of title.
+/// The beginning of the drawing, including its two title lines.
 fn opened(title: &str, subtitle: &str) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
@@ -84,7 +84,7 @@ fn draw_points(svg: &mut String, errors: &[(Instant, Span)], period: Span) {
         .iter()
         .map(|(_, error)| Span::from_ns(error.as_ns().abs()))
         .collect();
-    // A little beyond, so that no point lies on the rim.
+    // Slightly larger, so that no point is on the edge.
     let limit_ms = 1.05 * nearly_longest(&sizes).max(period).as_ms();
     let y = POINTS.vertical([-limit_ms, limit_ms], round_step(4.0 * limit_ms));
     let from = errors.first().map_or(0.0, |(at, _)| at.as_s());
@@ -96,7 +96,7 @@ fn draw_points(svg: &mut String, errors: &[(Instant, Span)], period: Span) {
         .filter(|(_, error)| error.as_ms().abs() <= limit_ms)
         .map(|(at, error)| (cell(x.at(at.as_s())), cell(y.at(error.as_ms()))))
         .collect();
-    // A line of no length with round ends is a dot.
+    // A line of length zero with round ends is a dot.
     let _ = write!(
         svg,
         "<path fill=\"none\" stroke=\"#2a6db0\" stroke-width=\"1.6\" stroke-linecap=\"round\" d=\""
@@ -141,7 +141,7 @@ fn draw_bars(svg: &mut String, errors: &[(Instant, Span)], period: Span) {
     *svg += "\"/>\n";
 }
 
-/// The percentage of all requests in each of [`BINS`] equal parts of the revolution about zero.
+/// The percentage of all requests in each of [`BINS`] equal parts of the revolution around zero.
 fn histogram(errors: &[(Instant, Span)], period: Span) -> Vec<f64> {
     let mut counts = vec![0u64; BINS];
     for (_, error) in errors {
@@ -210,10 +210,10 @@ impl Scale {
         start + (stop - start) * (value - from) / (end - from)
     }
 
-    /// Where the multiples of the step lie within the range, and their numbers.
+    /// The positions of the multiples of the step within the range, and their numbers.
     fn ticks(&self) -> impl Iterator<Item = (f64, String)> {
         let [from, end] = self.values.map(|value| value / self.step);
-        // Of ends that are multiples, rounding must not lose one.
+        // If an end is a multiple, rounding must not lose it.
         let (first, last) = ((from - 1e-9).ceil() as i64, (end + 1e-9).floor() as i64);
         let decimals = decimals(self.step);
         (first..=last).map(move |tick| {
@@ -226,7 +226,7 @@ impl Scale {
     }
 }
 
-/// A round number that goes five to thirteen times into `length`, the last time perhaps in part.
+/// A round number such that `length` is five to thirteen of it, the last perhaps incomplete.
 fn round_step(length: f64) -> f64 {
     let step = 10f64.powf((length / 5.0).log10().floor());
     if length / step > 25.0 {
@@ -238,7 +238,7 @@ fn round_step(length: f64) -> f64 {
     }
 }
 
-/// That a multiple of `step` needs.
+/// The number of decimals that a multiple of `step` needs.
 fn decimals(step: f64) -> usize {
     (-step.log10().floor()).max(0.0) as usize
 }
@@ -259,7 +259,8 @@ mod tests {
 
     #[test]
     fn bars_are_parts_of_a_revolution_and_of_all_requests() {
-        // Bars 0.05 ms wide; -5 ms is the first bar's, 5 ms beyond the last, half of all outside.
+        // Bars are 0.05 ms wide; -5 ms is in the first bar, 5 ms beyond the last, half of all
+        // outside.
         let errors = [
             -5_000, -1, 0, 49, 50, 4_999, 5_000, -5_001, 10_000, 20_000, -10_000, 7_000,
         ];

@@ -156,7 +156,7 @@ pub enum Replay {
 /// `--trace` is not enough: clap waives a requirement that conflicts with a flag given.)
 const GENERATED: [&str; 2] = ["random", "workload"];
 
-/// The line that clap makes is wider than a terminal.
+/// The line that clap generates is wider than a terminal.
 const USAGE: &str = "diskarm simulate [OPTIONS] --drive <NAME|FILE> --policy <POLICY>\n       \
                      <--trace <FILE>...|--random|--workload <TEXT|FILE>>";
 
@@ -212,7 +212,7 @@ A request beyond the end of the drive ends the run, unless --fit says where it g
 to the trace are listed with the results. Doubts about the trace (its time unit, skipped \
 rows) go to standard error and, with --json, to notes";
 
-/// Each keeps some 200 KiB until all are done.
+/// Each run holds about 200 KiB until all are done.
 const MAX_REPLICATIONS: u64 = 1_000;
 
 /// The help of `--replications`.
@@ -284,7 +284,7 @@ Saturation: with open arrivals (all but --outstanding, closed workloads and trac
 and a throughput below 99 % of the arrival rate, the queue grows without limit, and the means grow
 with the length of the run. A note below the table says so; --json has none.";
 
-/// Reads a whole number within `range`, all of which fits into `T`.
+/// Parses a whole number within `range`, which must fit in `T`.
 fn whole<T: TryFrom<u64>>(
     range: RangeInclusive<u64>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone {

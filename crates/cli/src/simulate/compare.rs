@@ -54,7 +54,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     let compared = |number: usize| simulate(cell(&policies[number]));
     let outcomes = match setting.replications {
         None => parallel::map(policies.len(), compared),
-        // Each of which uses all processors itself.
+        // Each policy uses all processors itself.
         Some(_) => (0..policies.len()).map(compared).collect(),
     };
     let simulated: Vec<Simulated> = outcomes.into_iter().collect::<Result<_, Error>>()?;
@@ -75,7 +75,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     output::print(&table(&rows))
 }
 
-/// One policy's.
+/// The results of one policy.
 #[derive(Serialize)]
 struct Row {
     #[serde(flatten)]
@@ -84,7 +84,7 @@ struct Row {
     is_saturated: bool,
 }
 
-/// One line per policy, below what is the same for all.
+/// One line per policy, below the inputs that are the same for all.
 fn table(rows: &[Row]) -> String {
     let head = ["mean, ms", "±", "cv2", "95 %, ms", "max, ms", "req/s"].map(str::to_owned);
     let head = ("policy".to_owned(), head, "");
@@ -105,7 +105,7 @@ fn table(rows: &[Row]) -> String {
     let heading = rows.first().map(|row| row.figures.heading());
     let mut text = heading.unwrap_or_default();
     for (name, cells, mark) in &lines {
-        // A long name has a line of its own.
+        // A long name gets its own line.
         let name = match name.chars().count() > label {
             true => format!("{name}\n{:label$}", ""),
             false => format!("{name:<label$}"),
@@ -122,7 +122,7 @@ fn table(rows: &[Row]) -> String {
     text
 }
 
-/// Columns of the longest policy name that shares a line with its figures.
+/// The length of the longest policy name that shares a line with its figures.
 const MAX_LABEL: usize = 20;
 
 const SATURATED: &str = "* requests arrive faster than they are served: the figures grow with the \

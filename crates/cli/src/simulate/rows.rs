@@ -1,4 +1,4 @@
-//! One CSV row a request, written while the run goes on.
+//! A CSV row per request, written during the run.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -10,24 +10,24 @@ use diskarm_simulate::Sink;
 use crate::error::Error;
 use crate::output;
 
-/// A file that grows beside its place and is put there when it is whole.
+/// A file that is written under a temporary name and renamed when it is complete.
 pub struct Rows {
     path: String,
-    /// The same where what is there cannot give way.
+    /// The temporary path; the final one if the file there cannot be replaced.
     beside: String,
     out: BufWriter<File>,
-    /// What went wrong first; nothing is written after it.
+    /// The first error; nothing is written after it.
     failure: Option<io::Error>,
 }
 
-/// Room for the longest row: 14 numbers of 20 digits and what stands between.
+/// Enough for the longest row: 14 numbers of 20 digits and their separators.
 const ROW_BYTES: usize = 512;
 
 impl Rows {
-    /// Begins the file that is to be at `path`.
+    /// Begins the file for `path`.
     ///
     /// # Errors
-    /// When it cannot be written there.
+    /// If it cannot be written there.
     pub fn create(path: &str) -> Result<Self, Error> {
         let beside = if output::is_replaceable(path) {
             format!("{path}.{}.part", std::process::id())
@@ -47,10 +47,10 @@ impl Rows {
         Ok(rows)
     }
 
-    /// Puts the file in its place.
+    /// Renames the complete file.
     ///
     /// # Errors
-    /// When anything of it could not be written; its place is then as it was.
+    /// If any part of it could not be written; the file at the final path is then unchanged.
     pub fn finish(mut self) -> Result<(), Error> {
         let written = match self.failure.take() {
             Some(failure) => Err(failure),
@@ -106,10 +106,10 @@ impl Sink for Rows {
     }
 }
 
-/// What is left of a run that failed is removed.
+/// Removes the remains of a failed run.
 impl Drop for Rows {
     fn drop(&mut self) {
-        // The reason why it failed is worth more than that of a leftover; after a success there
+        // The first error matters more than a leftover file; after a success there
         // is none.
         if self.beside != self.path {
             let _ = fs::remove_file(&self.beside);
@@ -125,7 +125,7 @@ fn cannot_write(path: &str, source: io::Error) -> Error {
     }
 }
 
-/// Appends a number in decimal; a third of the time that `write!` takes.
+/// Appends a number in decimal, in a third of the time of `write!`.
 fn number(row: &mut Vec<u8>, number: u64) {
     let mut digits = [0; 20];
     let mut at = digits.len();

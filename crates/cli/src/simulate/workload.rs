@@ -1,4 +1,4 @@
-//! What `--workload`, and the flags behind `--random`, mean.
+//! The workload that `--workload`, or `--random` and its flags, describe.
 
 use diskarm_core::units::Span;
 use diskarm_core::workload::arrivals::{Closed, Deterministic, Poisson};
@@ -8,17 +8,17 @@ use diskarm_simulate::{Error, Generated, Model, size};
 
 use super::args::Setting;
 
-/// Keeps the drives of the classic studies busy but far from saturated: hp-c2247 for 70 % of the
-/// time under FCFS.
+/// Keeps the drives of the classic studies busy but far from saturated: hp-c2247 is busy 70 % of
+/// the time under FCFS.
 const INTERARRIVAL: Span = Span::from_ns(31_200_000);
 
-/// Size of a request, by default.
+/// The default size of a request.
 const SIZE: &str = "8 KiB";
 
-/// The requests that `setting` describes, on the drive `model`, and how it was given.
+/// The requests that `setting` describes, on the drive `model`, and how they were specified.
 ///
 /// # Errors
-/// A workload that is wrong, or that the drive has no room for.
+/// If the workload is invalid or does not fit on the drive.
 pub fn generated(setting: &Setting, model: &Model) -> Result<(Generated, Given), Error> {
     let (workload, given) = match &setting.workload {
         Some(text) => (model.workload(text)?, Given::of(text)),
@@ -33,7 +33,7 @@ pub fn generated(setting: &Setting, model: &Model) -> Result<(Generated, Given),
     Ok((generated, given))
 }
 
-/// The one stream that the flags describe.
+/// The single stream that the flags describe.
 fn of_flags(setting: &Setting, disk: Disk) -> Result<(Workload, Given), Error> {
     let given = match setting.outstanding {
         Some(outstanding) => FlagArrivals::Closed {

@@ -121,7 +121,7 @@ struct Checked {
     claims: Value,
 }
 
-/// Opens the runs in `folder`; warns of those that another build made.
+/// Opens the runs in `folder`; warns about those of another build.
 fn opened(folder: &Path) -> Result<Store, Error> {
     let store = Store::open(folder)?;
     let (place, foreign) = (folder.display(), store.foreign_count());
@@ -132,7 +132,7 @@ fn opened(folder: &Path) -> Result<Store, Error> {
     Ok(store)
 }
 
-/// Simulates what is missing. No other process writes there while the store is open.
+/// Simulates what is missing. No other process writes to the folder while the store is open.
 fn simulated<'s>(
     study: &'s Study,
     folder: &Path,
@@ -159,7 +159,7 @@ fn written(study: &Study, results: &Results<'_>, folder: &Path) -> Result<(), Er
         let note = format!("{place}: had results of another study, {title:?}; its runs stay");
         output::warn(&[note]);
     }
-    // Made first, as it may fail.
+    // Made first, because it may fail.
     let report = diskarm_study::Report::of(study, results)?;
     study.write(results, folder)?;
     report.write(folder)?;

@@ -1,4 +1,4 @@
-//! Which requests of a trace, when, and at which blocks.
+//! Which requests of a trace are used, when, and at which blocks.
 
 use clap::ValueEnum;
 use diskarm_core::text::quantity;
@@ -9,7 +9,7 @@ use diskarm_trace::adapt::{Disks, Factor, Notes, parse_instant};
 use super::input::Input;
 use crate::error::Error;
 
-/// Changes between the trace that is read and the one that is written.
+/// Changes to a trace before it is written.
 #[derive(clap::Args)]
 pub struct Adapt {
     #[command(flatten)]
@@ -27,7 +27,7 @@ pub struct Adapt {
     fitting: Fitting,
 }
 
-/// Which requests, and when.
+/// Which requests are used, and when they arrive.
 #[derive(clap::Args)]
 pub struct Part {
     /// Keep only the requests of this device; list several as 0,2 or repeat the flag
@@ -47,7 +47,7 @@ pub struct Part {
     faster: Option<Factor>,
 }
 
-/// At which blocks.
+/// How their blocks are mapped.
 #[derive(clap::Args)]
 pub struct Fitting {
     /// How to map blocks if the traced disk and the target disk differ in size
@@ -91,8 +91,8 @@ impl Adapt {
     /// The trace of `input` with the requested changes.
     ///
     /// # Errors
-    /// What is wrong with the trace before its first record, or for a scale anywhere; a way to fit
-    /// without a room.
+    /// An invalid trace up to its first record, or anywhere for `scale`; a fit without the
+    /// size of the disk.
     pub fn open(&self, input: &Input) -> Result<Box<dyn Notes>, Error> {
         let part = self.part.meant();
         let taken = || -> Result<Box<dyn Notes>, TraceError> {
@@ -130,7 +130,7 @@ impl Fitting {
             How::Refuse => Meant::Refuse,
             How::Scale => Meant::Scale,
             How::Fold => Meant::Fold,
-            // Clap sees to it that the number is given.
+            // Clap ensures that the number is given.
             How::Spread => Meant::Spread(self.disks.unwrap_or(1)),
         }
     }

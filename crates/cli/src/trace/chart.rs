@@ -1,6 +1,6 @@
 //! Bars in a terminal.
 
-/// How many columns a chart has at most.
+/// The maximum number of columns of a chart.
 pub const COLUMNS: usize = 64;
 
 /// Lines of a chart, each of eight steps.
@@ -8,7 +8,7 @@ const LINES: usize = 4;
 
 const STEPS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// A bar for each of `counts`, the tallest as high as the chart. What is not zero shows.
+/// A bar for each of `counts`, the tallest as high as the chart. Every nonzero count is visible.
 pub fn bars(counts: &[u64]) -> String {
     let tallest = counts.iter().copied().max().unwrap_or(0).max(1);
     let top = (LINES * 8) as u128;

@@ -16,10 +16,10 @@ use crate::progress::Progress;
 
 /// Write a trace in another format
 ///
-/// What the other format cannot hold ends the run: a request without an arrival or response that
-/// it needs. What it leaves out by nature (responses in SPC) is left out; times that it rounds are
-/// counted. On request a part of the trace is taken, faster or slower, for a smaller or larger
-/// disk.
+/// A request that the other format cannot represent ends the run: one without an arrival or
+/// response that it needs. Fields that the format does not have (responses in SPC) are left out;
+/// rounded times are counted. Options select a part of the trace, change its rate, or adapt it to a
+/// smaller or larger disk.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -48,7 +48,7 @@ fn formats() -> PossibleValuesParser {
     PossibleValuesParser::new(writable().map(value).chain(input::missing()))
 }
 
-/// What was written; the names are those of the JSON.
+/// A summary of what was written; the names are those of the JSON.
 #[derive(Serialize)]
 struct Written {
     file: String,
@@ -57,16 +57,16 @@ struct Written {
     notes: Vec<String>,
 }
 
-/// Records between two looks at the clock.
+/// The number of records between two readings of the clock.
 const STRIDE: u64 = 1 << 16;
 
-/// Converts, and says what was written.
+/// Converts, and prints what was written.
 pub fn run(args: Args) -> Result<(), Error> {
     if args.out == "-" {
         if args.json {
             return Err(Error::flag("--json", "with OUT -", "an OUT that is a file"));
         }
-        // A reader that went away early has had enough, as for all that is printed.
+        // It is not an error if the reader stops early, as for everything printed.
         return match copy(&args, io::stdout().lock(), "standard output") {
             Err(Error::Trace(error)) if is_broken_pipe(&error) => Ok(()),
             done => done.map(|written| output::warn(&written.notes)),
@@ -93,7 +93,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     output::print(&text)
 }
 
-/// Whether both paths lead to one file. (A device such as /dev/null may well be both.)
+/// Whether both paths lead to the same file. (A device such as /dev/null may be both.)
 fn is_same(file: &str, out: &str) -> bool {
     let real = |path| {
         std::fs::canonicalize(path)

@@ -11,20 +11,20 @@ use crate::output;
 
 /// Print the first records of a trace, whatever its format
 ///
-/// Times are milliseconds since the trace's own zero, or since its first record where a format
-/// counts from elsewhere. Blocks are of 512 bytes. Columns for which these records have nothing are
+/// Times are milliseconds since the start of the trace, or since its first record if the format
+/// has another origin. Blocks have 512 bytes. Columns without values in these records are
 /// left out. Skipped rows are reported on standard error.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     input: Input,
 
-    /// How many records
+    /// Number of records
     #[arg(long, short = 'n', value_name = "N", default_value_t = 10)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     requests: u32,
 
-    /// Print JSON: an array of objects; null for what the trace does not carry
+    /// Print JSON: an array of objects; null for what the trace does not have
     #[arg(long)]
     json: bool,
 }
@@ -79,7 +79,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     Ok(())
 }
 
-/// Columns as wide as what is in them, without those that no row has anything for.
+/// Columns as wide as their content, without those that are empty.
 fn table(rows: &[Row]) -> String {
     let time = |ms: Option<f64>| ms.map_or("-".to_owned(), |ms| format!("{ms:.6}"));
     let column = |name: &str, cell: &dyn Fn(&Row) -> String| -> Vec<String> {

@@ -1,4 +1,4 @@
-//! `diskarm trace info`: what the papers' tables say of a trace.
+//! `diskarm trace info`: the figures about a trace that the papers' tables have.
 
 use std::fmt::Write;
 
@@ -13,28 +13,29 @@ use crate::output;
 use crate::progress::Progress;
 use diskarm_results::prose;
 
-/// Print what a trace holds
+/// Summarise a trace
 ///
 /// Length, requests, devices, directions, sizes, sequential share, times between arrivals, and
-/// where the trace tells, responses and queue lengths; charts of arrivals over time and of the
-/// addresses of the busiest device. A request is sequential when it begins where the request
-/// before, of the same device, ended.
+/// if the trace has them, responses and queue lengths; charts of arrivals over time and of the
+/// addresses of the busiest device. A request is sequential if it begins where the previous request
+/// of the same device ended.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     input: Input,
 
-    /// Print JSON: one object; names end in their unit; null for what the trace does not tell
+    /// Print JSON: one object; names end in their unit; null for what the trace does not have
     #[arg(long)]
     json: bool,
 }
 
-/// All that is printed; the names are those of the JSON.
+/// Everything that is printed; the names are those of the JSON.
 #[derive(Serialize)]
 struct Figures {
     file: String,
     format: &'static str,
-    /// Nanoseconds on the format's own clock of the first record, where others count from it.
+    /// The first record's time on the format's own clock, in nanoseconds, if times are relative to
+    /// it.
     origin_ns: Option<u64>,
     length_s: Option<f64>,
     requests: u64,
@@ -42,13 +43,13 @@ struct Figures {
     sequential_share: f64,
     sequential_read_share: f64,
     size_bytes_mean: Option<f64>,
-    /// The commonest first.
+    /// The most common first.
     sizes: Vec<Size>,
     interarrival_ms_mean: Option<f64>,
     interarrival_cv: Option<f64>,
     response_ms_mean: Option<f64>,
     service_ms_mean: Option<f64>,
-    /// How many arrivals found 0, 1, 2 ... requests at their device.
+    /// The number of arrivals that found 0, 1, 2 ... requests at their device.
     queue_requests: Option<Vec<u64>>,
     arrivals: Option<Arrivals>,
     /// The busiest first.
@@ -82,7 +83,7 @@ struct Device {
     requests_by_lbn: Vec<u64>,
 }
 
-/// Records between two looks at the clock.
+/// The number of records between two readings of the clock.
 const STRIDE: u64 = 1 << 16;
 
 /// Reads the trace and prints its figures.
@@ -143,7 +144,7 @@ impl Figures {
     }
 }
 
-/// Sizes in the list.
+/// The number of sizes listed.
 const SIZES: usize = 6;
 
 fn devices(summary: &Summary, names: &[String]) -> Vec<Device> {
@@ -167,14 +168,14 @@ fn devices(summary: &Summary, names: &[String]) -> Vec<Device> {
     devices
 }
 
-/// Devices in the list for people.
+/// The number of devices listed in text.
 const DEVICES: usize = 12;
 
-/// Longest queue that has a line of its own.
+/// The longest queue with its own line.
 const SHORT_QUEUES: usize = 4;
 
 impl Figures {
-    /// For people; `summary` is the format's.
+    /// The summary as text; `summary` describes the format.
     fn text(&self, summary: &str) -> String {
         let mut text = String::new();
         line(&mut text, "trace", &self.file);
@@ -236,7 +237,7 @@ impl Figures {
         }
     }
 
-    /// Single lengths, then ranges that double.
+    /// Single lengths, then ranges of doubling width.
     fn queues(&self, text: &mut String) {
         let Some(counts) = &self.queue_requests else {
             return;

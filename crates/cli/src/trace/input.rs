@@ -1,4 +1,4 @@
-//! The trace that a command reads, and how.
+//! The trace that a command reads, and how to read it.
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -22,7 +22,7 @@ pub struct Reading {
     #[arg(long, value_parser = formats())]
     format: Option<String>,
 
-    /// On a bad row: stop, or skip it and count it by reason
+    /// On an invalid row: stop, or skip it and count it by reason
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = Bad::Stop)]
     on_error: Bad,
 
@@ -80,7 +80,7 @@ fn formats() -> PossibleValuesParser {
     PossibleValuesParser::new(FORMATS.iter().map(value).chain(missing()))
 }
 
-/// Names of formats that this build leaves out, which the library answers with what is missing.
+/// Names of formats that this build lacks; for these the library reports what is missing.
 pub fn missing() -> impl Iterator<Item = PossibleValue> {
     let names = disabled_formats().iter().map(|format| format.name);
     names.map(|name| PossibleValue::new(name).hide(true))

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::output;
 use crate::plot;
 
-/// Predicts, draws, and prints.
+/// Predicts, plots, and prints.
 pub fn run(drive: &Model, args: &Args, rows: Rows) -> Result<(), Error> {
     let judged: Result<Vec<Judgement>, Error> = args
         .files
@@ -33,7 +33,7 @@ pub fn run(drive: &Model, args: &Args, rows: Rows) -> Result<(), Error> {
     output::print(&predicted::text(&drive.name, &judged))
 }
 
-/// Warns if figures of single requests mean little.
+/// Warns if the figures of single requests are not meaningful.
 fn warn(judged: &Judgement) {
     let found = judged.figures.phase_concentration_ratio;
     if let Some(found) = found.filter(|found| *found < UNBROKEN_RATIO) {
@@ -61,7 +61,7 @@ fn drawn(drive: &Model, judged: &Judgement) -> String {
         ms(all.model.p95_abs_error),
     );
     let rows = &judged.locked.rows()[judged.range.clone()];
-    // The trace's own time.
+    // Time since the start of the trace.
     let since = |at: Instant| Instant::START + (at - FIRST);
     let point = |row: &Followed| (since(row.predicted.arrived), row.error());
     let errors: Vec<(Instant, Span)> = rows.iter().map(point).collect();

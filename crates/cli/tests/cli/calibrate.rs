@@ -1,4 +1,4 @@
-//! `diskarm calibrate`: what it writes and prints, and that what fails leaves the output alone.
+//! `diskarm calibrate`: what it writes and prints, and that a failure leaves the output unchanged.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{assert_within, diskarm, json, keys, printed};
 
-/// 3,000 requests, their responses the model's own, on a platter that turns a little slower.
+/// 3,000 requests, their responses the model's own, on a platter that rotates slightly more slowly.
 const SYNTHETIC: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../examples/synthetic-hp-c2247.csv"
@@ -17,10 +17,10 @@ const SYNTHETIC: &str = concat!(
 
 const HEADER: &str = "op,lbn,sectors,response_us,think_us\n";
 
-/// A file that somebody else made.
+/// The content of an existing file.
 const BEFORE: &str = "# as it was\r\n\tno drive\n";
 
-/// A folder of one test's own, with an output in it that was there before.
+/// A folder for one test, with an existing output file.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -44,7 +44,7 @@ impl Folder {
     }
 
     /// The one line of the error that a calibration into `output` ends with. It leaves all files
-    /// as they were and makes none.
+    /// unchanged and creates none.
     fn refused(&self, trace: &str, output: &str, more: &[&str]) -> String {
         let before = self.contents();
         let fixed = ["calibrate", "--drive", "hp-c2247", trace, "-o", output];
@@ -279,7 +279,7 @@ fn a_good_run_writes_a_drive_and_says_what_it_found() {
     assert!(origin.starts_with(range), "{origin}");
     assert!(printed(&["drives", "show", &output]).contains("my c2247"));
 
-    // The same again, to people; and the same is written.
+    // The same again, as text; the written file is the same.
     folder.file("my c2247.toml", BEFORE);
     let text = printed(&fixed);
     let (_, table) = text.split_once("\n\n").unwrap();
@@ -295,7 +295,7 @@ fn a_good_run_writes_a_drive_and_says_what_it_found() {
     assert_eq!(folder.contents().len(), 2, "only the output was written");
 }
 
-/// By a person (SIGINT) and by a system that shuts down (SIGTERM), in the midst of the fit.
+/// Interrupted during the fit, by a user (SIGINT) and by a system that shuts down (SIGTERM).
 #[cfg(unix)]
 #[test]
 fn an_interrupted_run_leaves_the_output_as_it_was() {

@@ -1,4 +1,4 @@
-//! `diskarm compare`: every policy as `simulate` has it.
+//! `diskarm compare`: every policy has the figures of `simulate`.
 
 use serde_json::Value;
 
@@ -54,7 +54,7 @@ fn policies_that_do_not_keep_up_are_marked() {
             .expect("a line")
     };
     assert!(line("fcfs ").ends_with(" *"), "{text}");
-    // Too long for its column: the figures stand below it.
+    // Too long for its column: the figures are below it.
     assert_eq!(line("clook"), "clook( by = 1000000000 )");
     assert!(text.contains("\n* requests arrive faster"), "{text}");
 }

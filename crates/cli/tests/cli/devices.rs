@@ -90,7 +90,7 @@ fn a_policy_that_needs_more_than_a_tower_knows_is_an_error() {
 #[test]
 fn commands_that_want_a_drive_alone_refuse_a_tower() {
     let tower = "faults(drive=hp-c2247)";
-    let expected = "found \"faults(drive=hp-c2247)\", expected a drive of the catalogue or a .toml \
+    let expected = "found \"faults(drive=hp-c2247)\", expected a drive in the catalogue or a .toml \
                     file, without devices in front of it";
     assert_eq!(
         error(&["drives", "show", tower]),

@@ -1,12 +1,14 @@
-//! Every command in the documents is run, and prints what they say.
+//! Runs every command in the documents and compares its output with theirs.
 //!
-//! A page is a folder of its own, with `examples/` in it as in a checkout. In a `console` block a
+//! Each page gets its own folder, with `examples/` in it as in a checkout. In a `console` block a
 //! line that begins with `$` is run by `sh` (a `\` at its end joins the next), and the lines below
-//! are what it prints, where `...` alone stands for any lines and within one for anything. A block
-//! with `file=NAME` is written to that file first, behind those of the same name above it.
+//! are its output, in which `...` matches any lines if it is alone on a line, and any text
+//! otherwise. A block with `file=NAME` is first appended to that file, after earlier blocks of the
+//! same name.
 //!
-//! What a page cannot run here stands in `sh` blocks: what builds the program, or needs a device.
-//! Of Python, `python` blocks are the module's tests' to run; of Rust, the README's are a doc test.
+//! Commands that cannot run here are in `sh` blocks: those that build the program, or need a
+//! device. The tests of the Python module run `python` blocks; the Rust code of the README is a doc
+//! test.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,12 +18,12 @@ use std::process::{Command, Stdio};
 struct Block {
     /// The line of its fence, from 1.
     line: usize,
-    /// What stands behind the fence: a language, and perhaps a file.
+    /// The text after the fence: a language, and perhaps a file.
     kind: String,
     lines: Vec<String>,
 }
 
-/// What `sh` blocks may begin their lines with: nothing that this test could run.
+/// The beginnings of lines allowed in `sh` blocks: nothing that this test could run.
 const ELSEWHERE: &[&str] = &[
     "git", "cargo", "make", "pip", "sudo", "blktrace", "fio", "man",
 ];
@@ -68,7 +70,7 @@ fn blocks(text: &str) -> Vec<Block> {
     found
 }
 
-/// Whether lines are as `expected` says.
+/// Whether the lines match `expected`.
 fn is_as(expected: &[&str], lines: &[&str]) -> bool {
     match expected.split_first() {
         None => lines.is_empty(),
@@ -106,7 +108,7 @@ fn run(command: &str, folder: &Path) -> (bool, String) {
     (output.status.success(), text)
 }
 
-/// The commands of a block, each with what it prints.
+/// The commands of a block, each with its output.
 fn commands(block: &Block) -> Vec<(String, Vec<&str>)> {
     let mut found: Vec<(String, Vec<&str>)> = Vec::new();
     let mut goes_on = false;
@@ -122,7 +124,7 @@ fn commands(block: &Block) -> Vec<(String, Vec<&str>)> {
     found
 }
 
-/// What is wrong with the blocks of a page.
+/// The errors in the blocks of a page.
 fn wrong(page: &Path) -> Vec<String> {
     let name = page.display();
     let text = std::fs::read_to_string(root().join(page)).unwrap();
@@ -205,7 +207,7 @@ fn dots_stand_for_anything() {
     assert!(!is_as(&["a"], &lines) && is_as(&["..."], &[]));
 }
 
-/// A new kind of page would not be found by looking for it in vain.
+/// Checks that pages are found at all: otherwise the tests would pass without testing anything.
 #[test]
 fn the_pages_are_those_of_the_book_and_the_readmes() {
     let pages: BTreeSet<PathBuf> = pages().into_iter().collect();

@@ -1,8 +1,8 @@
-//! Bad input: exit code 2 and one line that says where, what was found, what was expected.
+//! Invalid input: exit code 2 and one line with the location, what was found and what was expected.
 
 use crate::{diskarm, file_of};
 
-/// What the program says of these arguments, without `error: ` and the newline.
+/// The error for these arguments, without `error: ` and the newline.
 pub fn error(arguments: &[&str]) -> String {
     let output = diskarm(arguments);
     let text = String::from_utf8(output.stderr).unwrap();
@@ -16,7 +16,7 @@ pub fn error(arguments: &[&str]) -> String {
     line.to_owned()
 }
 
-/// The same of `simulate` with random requests, FCFS, and these flags.
+/// The same for `simulate` with random requests, FCFS, and these flags.
 fn random(flags: &[&str]) -> String {
     let fixed = [
         "simulate", "--drive", "hp-c2247", "--random", "--policy", "fcfs",
@@ -24,7 +24,7 @@ fn random(flags: &[&str]) -> String {
     error(&[&fixed, flags].concat())
 }
 
-/// The same of `simulate` with a trace of this text.
+/// The same for `simulate` with a trace of this text.
 fn trace(name: &str, text: &str, flags: &[&str]) -> (String, String) {
     let path = file_of(name, text);
     let fixed = [
@@ -161,12 +161,12 @@ fn flags_of_a_trace_without_one() {
 fn unknown_names() {
     assert_eq!(
         error(&["drives", "show", "c2247"]),
-        "NAME: found \"c2247\", expected a drive of the catalogue (nearest: hp-c2247, \
+        "NAME: found \"c2247\", expected a drive in the catalogue (nearest: hp-c2247, \
          hp-c2247-5p, hp-c2247-9p) or a .toml file"
     );
     assert_eq!(
         error(&["simulate", "--drive", "zzz", "--random", "--policy", "fcfs"]),
-        "--drive: found \"zzz\", expected a drive of the catalogue (`diskarm drives` lists them) \
+        "--drive: found \"zzz\", expected a drive in the catalogue (`diskarm drives` lists them) \
          or a .toml file"
     );
     let policy = error(&[
@@ -199,7 +199,7 @@ fn unknown_names() {
     );
 }
 
-/// The same of `simulate` with this workload.
+/// The same for `simulate` with this workload.
 fn workload(text: &str) -> String {
     error(&[
         "simulate",

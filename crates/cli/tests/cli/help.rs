@@ -1,4 +1,4 @@
-//! Help texts are made from the tables, and so name everything.
+//! Help texts are generated from the tables and therefore name everything.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ fn simulate_lists_every_drive_format_and_generator() {
     for info in generators {
         assert!(help.contains(&format!("- {}: {}", info.name, info.summary)));
     }
-    // Names are broken over lines at their hyphens nowhere, or this would not find them.
+    // Names are never broken at their hyphens, or this would not find them.
     for entry in CATALOGUE {
         assert!(help.contains(entry.name), "{}", entry.name);
     }
@@ -59,7 +59,7 @@ fn every_command_has_json_and_a_line_in_the_list() {
     }
 }
 
-/// The commands that the table of contents lists, `trace info` for one.
+/// The commands that the table of contents lists, such as `trace info`.
 fn contents() -> BTreeSet<String> {
     let help = printed(&["--help"]);
     let lines = help.lines().filter_map(|line| line.strip_prefix("  "));
@@ -68,8 +68,8 @@ fn contents() -> BTreeSet<String> {
     names.collect()
 }
 
-/// The pages of the manual are made from the definition of the commands itself, so that a command
-/// that the table of contents forgets has one.
+/// The pages of the manual are generated from the definition of the commands, so a command
+/// that is missing from the table of contents has one.
 #[test]
 fn contents_list_every_command_that_the_manual_has() {
     let folder = std::env::temp_dir().join(format!("diskarm-{}-man", std::process::id()));

@@ -76,7 +76,8 @@ fn rows_before_the_range_are_history() {
         (2000.0, 1000.0)
     );
     assert_eq!(number(&rest, "unlocked"), 0.0);
-    // Neither predictor looks ahead or forgets: the parts' counts add up to the whole's.
+    // Neither predictor looks ahead or forgets: the counts of the parts add up to those of the
+    // whole.
     let both = |path: &dyn Fn(&Value) -> &Value| {
         let hits = |part: &Value| {
             let rate = number(path(part), "within_0_25ms_rate");
@@ -103,7 +104,7 @@ fn a_broken_clock_gives_a_warning() {
     let mut lines = text.lines();
     let mut broken = lines.next().unwrap().to_owned() + "\n";
     for (i, line) in lines.enumerate() {
-        // Pauses that have nothing to do with those of the measurement.
+        // Pauses unrelated to those of the measurement.
         let (row, _) = line.rsplit_once(',').unwrap();
         broken += &format!("{row},{}\n", i * 7_919 % 20_011);
     }
@@ -218,7 +219,7 @@ fn figure_of_changes(drive: &str, figure: &str, changes: &[(&str, &str)]) -> Opt
 }
 
 /// ARCHITECTURE.md, "Behaviours settled by measurement": the three that only the angles of single
-/// completions tell.
+/// completions show.
 #[test]
 fn what_single_completions_settle() {
     let slips = [("order = ", "slips_turn_tracks = true\norder = ")];
@@ -226,7 +227,7 @@ fn what_single_completions_settle() {
     if let Some((before, after)) = angles {
         assert!(before < 0.986 && after > 0.994, "{before} {after}");
     }
-    // A crossing to the next cylinder takes what it took: 2.89 less 0.49.
+    // A move to the next cylinder takes as long as before: 2.89 less 0.49.
     let inward = [
         (
             "head_switch = ",

@@ -19,7 +19,7 @@ mod workload;
 
 use std::process::{Command, Output, Stdio};
 
-/// The program with these arguments, its output piped.
+/// Runs the program with these arguments and captures its output.
 fn diskarm(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_diskarm"))
         .args(arguments)
@@ -28,7 +28,7 @@ fn diskarm(arguments: &[&str]) -> Output {
         .expect("the program was built with this test")
 }
 
-/// What it prints when all goes well: no colour codes, nothing on standard error.
+/// Its output if it succeeds: without colour codes, and with nothing on standard error.
 fn printed(arguments: &[&str]) -> String {
     let Output {
         status,
@@ -60,7 +60,7 @@ fn keys(value: &serde_json::Value) -> Vec<&str> {
         .collect()
 }
 
-/// A file of this process's own among the temporary ones.
+/// A temporary file that no other process uses.
 fn file_of(name: &str, text: &str) -> String {
     let name = format!("diskarm-{}-{name}", std::process::id());
     let path = std::env::temp_dir().join(name);
@@ -73,7 +73,7 @@ fn assert_narrow(text: &str) {
     assert_within(text, 100);
 }
 
-/// No line is wider than so many columns.
+/// No line is wider than this many columns.
 fn assert_within(text: &str, columns: usize) {
     for line in text.lines() {
         assert!(line.chars().count() <= columns, "{line}");

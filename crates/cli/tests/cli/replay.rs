@@ -20,7 +20,7 @@ fn a_trace_with_arrivals_is_replayed_open() {
     assert_eq!(figures["notes"][0], "1 request of other devices removed");
     assert_eq!(figures["workload"]["device"], 3);
     assert_eq!(figures["seed"], Value::Null);
-    // The second before the first arrival is no part of the run.
+    // The second before the first arrival is not part of the run.
     assert!(figures["simulated_s"].as_f64().unwrap() < 0.2);
     assert_eq!(figures["utilisation"], 1.0);
 }
@@ -46,7 +46,7 @@ fn a_measured_trace_is_replayed_with_its_pauses() {
     );
 }
 
-/// Requests to devices 5 and 2 of a drive, 4 ms apart, places and sizes all over the disk.
+/// Requests to devices 5 and 2 of a drive, 4 ms apart, of various sizes, all over the disk.
 fn two_devices() -> String {
     let row = |n: u64| {
         let (device, lbn) = ([5, 2][n as usize % 3 / 2], n * 7_919 * 131 % 2_000_000);
@@ -199,7 +199,7 @@ fn pauses_come_from_arrivals_and_responses() {
     );
 }
 
-/// `arguments` with JSON: its notes, and what is said on standard error.
+/// The notes of `arguments` in JSON, and what is printed on standard error.
 fn notes(arguments: &[&str]) -> (Vec<String>, String) {
     let output = diskarm(&[arguments, &["--json", "--on-error", "skip"]].concat());
     let said = String::from_utf8(output.stderr).unwrap();

@@ -1,4 +1,4 @@
-//! `simulate`: its figures, and that they repeat.
+//! `simulate`: its figures, and that they are reproducible.
 
 use crate::{assert_narrow, file_of, json, keys, printed};
 use serde_json::Value;
@@ -152,7 +152,7 @@ fn what_cannot_be_computed_is_null() {
     assert_eq!(figures["response_ms"]["ci95"], Value::Null);
     assert_eq!(figures["response_ms"]["std"], Value::Null);
     assert_eq!(figures["cache_hit_rate"], Value::Null);
-    // One request, all alone.
+    // A single request.
     assert_eq!(figures["utilisation"], 1.0);
     assert_eq!(
         figures["response_ms"]["mean"],
@@ -263,7 +263,7 @@ fn nothing_moves_when_piped() {
     }
 }
 
-/// The hp-c2247 serves some 45 random requests of 8 KB a second under FCFS.
+/// The hp-c2247 serves about 45 random requests of 8 KB a second under FCFS.
 #[test]
 fn a_saturated_drive_gives_a_note() {
     let fixed = [

@@ -37,7 +37,7 @@ metric = "response_ms_mean"
 ascending = [{ policy = "sptf" }, { policy = "fcfs" }]
 "#;
 
-/// A folder with a study in it, gone at the end.
+/// A folder with a study in it, removed at the end.
 struct Place(PathBuf);
 
 impl Place {
@@ -54,7 +54,7 @@ impl Place {
         self.0.join(name).to_str().unwrap().to_owned()
     }
 
-    /// Results lie in `out/small`. `diskarm study COMMAND small.toml --output out`.
+    /// Results are in `out/small`. `diskarm study COMMAND small.toml --output out`.
     fn arguments(&self, command: &str) -> Vec<String> {
         let (study, output) = (self.path("small.toml"), self.path("out"));
         ["study", command, &study, "--output", &output]
@@ -89,7 +89,7 @@ fn a_study_gives_results_and_verdicts() {
     assert!(csv.starts_with("policy,rate,metric,mean,ci95_half_width,replications,saturated\n"));
     let json = fs::read_to_string(place.path("out/small/results.json")).unwrap();
     let json: Value = serde_json::from_str(&json).unwrap();
-    // What stands in one is what stands in the other, and what `simulate` says.
+    // Both files have the same numbers, which are those of `simulate`.
     let mean = &json["cells"][0]["figures"]["response_ms_mean"];
     let row = format!("fcfs,35,response_ms_mean,{},", mean["mean"]);
     assert!(csv.contains(&row), "{row}\n{csv}");
@@ -159,7 +159,7 @@ fn flags_that_a_study_has_no_use_for_are_refused() {
         text.contains("small.toml:1: quick: found nothing, expected a [quick]"),
         "{text}"
     );
-    // Of those that come along, whose files nobody looks for.
+    // Built-in studies, for which no file is searched.
     let fig3 = ["study", "run", "worthington94-fig3", "--trace", "a.spc"];
     let expected = "--trace: found \"a.spc\", expected none, as worthington94-fig3 runs on no \
                     traces";
@@ -191,7 +191,7 @@ fn results_of_another_study_are_replaced_not_unsaid() {
     );
     let all = fs::read_to_string(place.path("out/small/runs.jsonl")).unwrap();
     assert!(runs.lines().all(|run| all.contains(run)));
-    // The same study, edited, is no other.
+    // An edited study is still the same study.
     fs::write(place.path("small.toml"), other).unwrap();
     assert_eq!(noted("run"), "");
 }
@@ -214,7 +214,7 @@ values = [1500, 1600, 50_000_000]
 #[test]
 fn a_study_that_is_interrupted_tells_what_is_kept() {
     let place = Place::new("interrupted", LONG);
-    // As an earlier run left it.
+    // As left by an earlier run.
     fs::create_dir_all(place.path("out/small")).unwrap();
     fs::write(place.path("out/small/results.json"), "{}").unwrap();
     let mut arguments = place.arguments("run");
@@ -287,7 +287,7 @@ fn an_unusable_folder_is_an_error_of_one_line() {
         other,
         "the other version's was touched"
     );
-    // Another build of the same version: text, made again, and gone.
+    // Runs of another build of the same version are reported, repeated, and removed.
     let key = sound.find("\"key\":\"").unwrap() + "\"key\":\"".len();
     let digest = &sound[key..key + 16];
     fs::write(&store, sound.replace(digest, "0123456789abcdef")).unwrap();
@@ -311,14 +311,14 @@ fn an_unusable_folder_is_an_error_of_one_line() {
     assert!(refused(&["study", "run", "none.toml"]).contains("none.toml: cannot read"));
 }
 
-/// A disk that is full: `/dev/full` says so to whoever writes.
+/// A full disk: every write to `/dev/full` fails that way.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_an_error_and_no_file_is_incomplete() {
     let place = Place::new("full", SMALL);
     place.printed("run");
     let results = fs::read(place.path("out/small/results.csv")).unwrap();
-    // The file beside the results, which then takes their place.
+    // The temporary file next to the results, which is renamed.
     std::os::unix::fs::symlink("/dev/full", place.path("out/small/results.csv.part")).unwrap();
     let text = place.refused("report");
     assert!(text.contains("results.csv: cannot write"), "{text}");
@@ -341,7 +341,7 @@ fn a_folder_has_one_run_at_a_time() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // The store's first line is written once the folder is held.
+    // The store's first line is written once the folder is locked.
     while fs::read(place.path("out/small/runs.jsonl")).map_or(0, |text| text.len()) == 0 {
         assert!(first.try_wait().unwrap().is_none(), "the first run ended");
         std::thread::yield_now();
@@ -375,7 +375,7 @@ fn the_studies_that_come_along_are_listed() {
     assert!(fig3["cells"].as_u64() > fig3["quick_cells"].as_u64());
 }
 
-/// The page of all claims is made in minutes, so that it could be forgotten.
+/// Generating the page of all claims takes minutes, so it could be forgotten.
 #[test]
 fn the_page_of_claims_is_of_the_studies_as_they_are() {
     let page = include_str!("../../../../docs/papers.md");

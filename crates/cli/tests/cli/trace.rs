@@ -39,7 +39,7 @@ fn info_says_what_a_trace_holds() {
     std::fs::remove_file(path).unwrap();
 }
 
-/// Six sizes and queues of up to 200 take more than a line each.
+/// Six sizes and queues of up to 200 each take more than a line.
 #[test]
 fn info_keeps_within_a_terminal() {
     let row = |n: u64| {
@@ -88,7 +88,7 @@ fn head_prints_the_first_records() {
     std::fs::remove_file(path).unwrap();
 }
 
-/// Where the records are all that is printed, skipped rows are reported on standard error.
+/// If only records are printed, skipped rows are reported on standard error.
 #[test]
 fn skipped_rows_are_reported_on_standard_error() {
     let path = file_of("head-skip.spc", &SPC.replace("1,0,", "1,x,"));
@@ -167,7 +167,7 @@ fn convert_writes_the_same_requests() {
     std::fs::remove_file(path).unwrap();
 }
 
-/// What cannot be written leaves the file that was there.
+/// If the output cannot be written, the existing file stays.
 #[test]
 fn convert_writes_all_or_nothing() {
     let path = file_of("whole.spc", SPC);
@@ -265,7 +265,7 @@ fn convert_adapts_on_request() {
     std::fs::remove_file(path).unwrap();
 }
 
-/// A link, as /dev/stdout is one, leads on to where it led.
+/// A link, such as /dev/stdout, is followed, not replaced.
 #[cfg(unix)]
 #[test]
 fn what_is_no_file_does_not_give_way_to_one() {

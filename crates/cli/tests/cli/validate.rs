@@ -35,7 +35,7 @@ fn refused(arguments: &[&str]) -> String {
     message
 }
 
-/// A folder of this test's own.
+/// A folder for this test.
 fn folder(test: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
     let _ = fs::remove_dir_all(&folder);
@@ -149,7 +149,7 @@ fn errors_name_their_place_and_leave_no_plot() {
     let place = format!("{beyond}:3: lbn: found \"16 sectors from 2054860\"");
     let place = place + ", expected at most 2054864 blocks";
     assert!(message.contains(&place), "{message}");
-    // A row that is not asked for is not held against the trace.
+    // An invalid row outside the requested range is not an error.
     assert!(
         run(&["--drive", DRIVE, "--rows", "0..1", &beyond])
             .status
@@ -162,7 +162,7 @@ fn errors_name_their_place_and_leave_no_plot() {
     let absent = folder.join("absent/p.svg").display().to_string();
     let message = refused(&["--drive", DRIVE, "--plot", &absent, &good]);
     assert!(message.contains("cannot write"), "{message}");
-    // A folder cannot be replaced by a file: the plot written beside it must go again.
+    // A folder cannot be replaced by a file: the temporary plot next to it must be removed.
     let in_the_way = folder.join("taken.svg");
     fs::create_dir(&in_the_way).unwrap_or_else(|error| panic!("{error}"));
     refused(&[

@@ -1,4 +1,4 @@
-//! `simulate --workload`: words, files and flags.
+//! `simulate --workload`: expressions, files and flags.
 
 use crate::simulate::random;
 use crate::{assert_narrow, file_of, json, printed};

@@ -76,7 +76,7 @@ impl Document<'_> {
         })?;
         let Some(arrivals) = arrivals else {
             let field = format!("{path}arrivals");
-            let expected = "when requests come, such as \"poisson(rate=60/s)\"";
+            let expected = "arrivals, such as \"poisson(rate=60/s)\"";
             return Err(self.at(offset, InputError::missing(field, expected)));
         };
         stream.arrivals = arrivals;

@@ -133,7 +133,7 @@ impl PlaceMix {
         let given: f64 = parts.iter().filter_map(|(share, _)| *share).sum::<f64>();
         let without = parts.iter().filter(|(share, _)| share.is_none()).count();
         if without > 1 {
-            let expected = "a share of each place but one, such as sequential(share=30%)";
+            let expected = "a share for every place except one, such as sequential(share=30%)";
             return Err(InputError::new(field, &words.join(" "), expected));
         }
         if given > 1.0 + ROUNDING || (without == 0 && given < 1.0 - ROUNDING) {

@@ -149,7 +149,7 @@ fn invalid_arrivals() {
     hold(&[
         (
             "",
-            "arrivals: found nothing, expected when requests come, such as poisson(rate=60/s)",
+            "arrivals: found nothing, expected arrivals, such as poisson(rate=60/s)",
         ),
         (
             "poisson(rate=60)",
@@ -216,8 +216,8 @@ fn invalid_requests() {
         ),
         (
             "poisson(rate=1/s) sequential uniform",
-            "places: found \"sequential uniform\", expected a share of each place but one, such \
-             as sequential(share=30%)",
+            "places: found \"sequential uniform\", expected a share for every place except one, \
+             such as sequential(share=30%)",
         ),
         (
             "poisson(rate=1/s) sequential(share=30%)",
@@ -249,7 +249,7 @@ fn errors_in_files_have_their_line() {
     for (text, expected) in [
         (
             "",
-            "1: arrivals: found nothing, expected when requests come, such as ",
+            "1: arrivals: found nothing, expected arrivals, such as ",
         ),
         (
             "arrivals = 3\n",
@@ -265,7 +265,7 @@ fn errors_in_files_have_their_line() {
         ),
         (
             "[[stream]]\narrivals = \"poisson(rate=1/s)\"\n[[stream]]\nsize = \"4 KiB\"\n",
-            "3: stream[1].arrivals: found nothing, expected when requests come",
+            "3: stream[1].arrivals: found nothing, expected arrivals",
         ),
         (
             "[[stream]]\narrivals = \"poisson(rate=1/s)\"\nreads = \"101 %\"\n",
