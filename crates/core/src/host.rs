@@ -38,6 +38,8 @@ struct Parent {
     id: u64,
     /// When it entered the queue.
     arrived: Instant,
+    /// The requests that were merged, in the order of their blocks, if it was several.
+    merged: Option<Box<[Pending]>>,
 }
 
 impl<D: Device + Estimate> Host<D> {
@@ -136,10 +138,11 @@ impl<D: Device + Estimate> Host<D> {
         };
         let (whole, parts) = merger.gather(pending, self.queue.policy(), &self.device);
         self.queue.taken(parts.len() - 1);
-        let is_merged = parts.len() > 1;
         let child = self.submit_child(now, &whole, pending.arrived);
-        if let Some(merger) = self.merger.as_mut().filter(|_| is_merged) {
-            merger.submitted(child, parts);
+        if parts.len() > 1
+            && let Some(parent) = self.children.get_mut(child)
+        {
+            parent.merged = Some(parts.into());
         }
     }
 
@@ -166,6 +169,7 @@ impl<D: Device + Estimate> Host<D> {
         let parent = Parent {
             id: request.id,
             arrived,
+            merged: None,
         };
         let id = self.children.insert(parent);
         let mut child = *request;
@@ -175,23 +179,21 @@ impl<D: Device + Estimate> Host<D> {
         id
     }
 
-    /// Whether a command inside the device is several requests.
-    fn is_merged(&self, child: u64) -> bool {
-        let merger = self.merger.as_ref();
-        merger.is_some_and(|merger| merger.is_merged(child))
-    }
-
     /// Turns a completion of the device into one of this queue: the wait here comes on top.
     #[inline]
     fn lift(&mut self, completion: &mut Completion) {
         let child = completion.request.id;
-        let Parent { id, arrived } = self.children.remove(child);
+        let Parent {
+            id,
+            arrived,
+            merged,
+        } = self.children.remove(child);
         completion.request.id = id;
         if self.fence == Some(child) {
             self.fence = None;
         }
-        if let Some(merger) = &mut self.merger {
-            merger.split(child, completion, &mut self.due);
+        if let Some(parts) = merged {
+            merge::split(&parts, completion, &mut self.due);
         }
         completion.breakdown.queue += completion.arrived - arrived;
         completion.arrived = arrived;
@@ -261,8 +263,8 @@ impl<D: Device + Estimate> Device for Host<D> {
 
     fn abort(&mut self, now: Instant, id: u64) -> bool {
         let Some(pending) = self.queue.take(id, &self.device) else {
-            let child = self.children.find(|parent| parent.id == id);
-            let child = child.filter(|&child| !self.is_merged(child));
+            let is_alone = |parent: &Parent| parent.id == id && parent.merged.is_none();
+            let child = self.children.find(is_alone);
             return child.is_some_and(|child| self.device.abort(now, child));
         };
         let Pending { request, arrived } = pending;

@@ -1,6 +1,6 @@
 //! Merges sequential requests into one command, and splits its completion.
 //!
-//! Owns where waiting requests begin, and which commands inside the device are several requests.
+//! Owns where waiting requests begin.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,9 +17,6 @@ pub(super) struct Merger {
     reads: BTreeMap<Lbn, VecDeque<Request>>,
     /// The same of writes.
     writes: BTreeMap<Lbn, VecDeque<Request>>,
-    /// The requests of each merged command inside the device, in order of their blocks, by the id
-    /// of the command there.
-    merged: Vec<(u64, Vec<Pending>)>,
 }
 
 impl Merger {
@@ -28,7 +25,6 @@ impl Merger {
             max,
             reads: BTreeMap::new(),
             writes: BTreeMap::new(),
-            merged: Vec::new(),
         }
     }
 
@@ -64,45 +60,6 @@ impl Merger {
         (whole, parts)
     }
 
-    /// The command `child` is the merged requests `parts`.
-    pub fn submitted(&mut self, child: u64, parts: Vec<Pending>) {
-        self.merged.push((child, parts));
-    }
-
-    /// Whether the command `child` is several requests.
-    pub fn is_merged(&self, child: u64) -> bool {
-        self.merged.iter().any(|(id, _)| *id == child)
-    }
-
-    /// Turns the device's completion of a merged command into that of its first request, and makes
-    /// those of the others `due`.
-    #[cold]
-    pub fn split(
-        &mut self,
-        child: u64,
-        completion: &mut Completion,
-        due: &mut VecDeque<Completion>,
-    ) {
-        let mut merged = self.merged.iter();
-        let Some(index) = merged.position(|(id, _)| *id == child) else {
-            return;
-        };
-        let (_, parts) = self.merged.swap_remove(index);
-        let command = *completion;
-        completion.request = parts[0].request;
-        completion.status = status_of(&parts[0].request, &command);
-        for &Pending { request, arrived } in &parts[1..] {
-            let mut own = Completion {
-                request,
-                arrived,
-                status: status_of(&request, &command),
-                ..*completion
-            };
-            own.breakdown.queue += completion.arrived - arrived;
-            due.push_back(own);
-        }
-    }
-
     /// The waiting request that continues `whole` and leaves it small enough.
     fn behind(&mut self, whole: &Request) -> Option<Request> {
         let max = self.max.0;
@@ -130,6 +87,29 @@ impl Merger {
                 begins.remove(&request.start);
             }
         }
+    }
+}
+
+/// Turns the device's completion of a command that was merged from `parts` into that of the first,
+/// and makes those of the others `due`.
+#[cold]
+pub(super) fn split(
+    parts: &[Pending],
+    completion: &mut Completion,
+    due: &mut VecDeque<Completion>,
+) {
+    let command = *completion;
+    completion.request = parts[0].request;
+    completion.status = status_of(&parts[0].request, &command);
+    for &Pending { request, arrived } in &parts[1..] {
+        let mut own = Completion {
+            request,
+            arrived,
+            status: status_of(&request, &command),
+            ..*completion
+        };
+        own.breakdown.queue += completion.arrived - arrived;
+        due.push_back(own);
     }
 }
 
