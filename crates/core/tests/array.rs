@@ -12,7 +12,7 @@ use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_core::wrap::{Limits, Throttle};
 
-/// Serves a request after another, each block for a microsecond.
+/// Serves one request after another, a microsecond per block.
 struct Belt {
     inside: VecDeque<(Request, Instant, Instant)>,
     /// Requests that it takes at a time.

@@ -1,9 +1,9 @@
 //! Random towers of wrappers, queues and drives under random requests and faults, each made from
 //! one seed.
 //!
-//! Whatever the tower, every request must complete exactly once with a status, its parts must add
-//! up to its response, completions must come in order of time, and neither order nor flushes may
-//! promise more than they keep. A failure prints the line that runs its seed again.
+//! In any tower, every request must complete exactly once with a status, its parts must add
+//! up to its response, completions must come in order of time, and ordered requests and flushes must
+//! keep their guarantees. A failure prints the command that runs its seed again.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -76,14 +76,14 @@ impl Dice {
     }
 }
 
-/// How a tower is built. The same plan builds the same device again.
+/// The plan of a tower. The same plan always builds the same device.
 #[derive(Clone, Debug)]
 struct Tower {
     spec: Spec,
-    /// What stands in front of each drive, from the drive on.
+    /// The devices in front of each drive, starting at the drive.
     levels: Vec<Level>,
     disks: u16,
-    /// What stands in front of all drives.
+    /// The devices in front of all drives.
     above: Vec<Level>,
 }
 
@@ -249,7 +249,7 @@ fn behind(mut device: BoxedDevice, levels: &[Level]) -> BoxedDevice {
     device
 }
 
-/// What is done to a tower, and when.
+/// An action on a tower, and its time.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Submit(Request),
@@ -307,7 +307,7 @@ fn random_steps(dice: &mut Dice, tower: &Tower) -> Vec<(Instant, Step)> {
     steps
 }
 
-/// What happens to a tower, and what must hold of it.
+/// What happens to a tower, and its invariants.
 struct Run {
     device: BoxedDevice,
     /// Requests that were submitted, in order, and when.
@@ -320,7 +320,7 @@ struct Run {
 }
 
 impl Run {
-    /// Takes what completes by `until` without asking for the events between.
+    /// Takes completions up to `until` without asking for the events in between.
     fn leap(&mut self, until: Instant) {
         while let Some(completion) = self.device.advance(until) {
             assert!(completion.at <= until, "{completion:?} by {until:?}");
@@ -334,7 +334,7 @@ impl Run {
         }
     }
 
-    /// Takes what completes by `until`, event by event.
+    /// Takes completions up to `until`, event by event.
     fn advance(&mut self, until: Instant) {
         while let Some(at) = self.device.next_event().filter(|at| *at <= until) {
             self.events += 1;

@@ -1,10 +1,10 @@
-//! The catalogue of drive specifications, as data: one TOML file a drive, in `data/`.
+//! The catalogue of drive specifications, as data: one TOML file per drive, in `data/`.
 //!
 //! This crate only carries the text; `diskarm-core` reads it. A new drive is one file and one
-//! line of [`CATALOGUE`]. Those named `-calibrated` are the drive of the name before, fitted to the
-//! first half of a measured trace; `cargo xtask calibrate` writes them.
+//! line of [`CATALOGUE`]. Those named `-calibrated` are the drive of the same name without that
+//! suffix, fitted to the first half of a measured trace; `cargo xtask calibrate` writes them.
 
-/// A drive of the catalogue.
+/// A drive in the catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Its name, for example `hp-c2247`.
@@ -23,7 +23,7 @@ macro_rules! entry {
     };
 }
 
-/// All drives, in alphabetic order.
+/// All drives, in alphabetical order.
 pub static CATALOGUE: &[Entry] = &[
     entry!("dec-rz26"),
     entry!("dec-rz26-calibrated"),
@@ -55,10 +55,10 @@ pub fn find(name: &str) -> Option<&'static Entry> {
     CATALOGUE.iter().find(|entry| entry.name == name)
 }
 
-/// Up to three names that a mistyped or shortened one may mean, the likeliest first; none where
-/// nothing is alike.
+/// Up to three names that a mistyped or shortened one may mean, the most likely first; none if
+/// nothing is similar.
 ///
-/// Likeness is the share of pairs of neighbouring letters that two names have in common, in any
+/// Similarity is the share of pairs of neighbouring letters that two names have in common, in any
 /// order, so that `c2247` and `cheetah seagate` find what they mean.
 pub fn nearest(name: &str) -> Vec<&'static str> {
     let wanted = letter_pairs(name);
@@ -67,13 +67,13 @@ pub fn nearest(name: &str) -> Vec<&'static str> {
         .map(|entry| (likeness(&wanted, &letter_pairs(entry.name)), entry.name))
         .filter(|(likeness, _)| *likeness > 0.25)
         .collect();
-    // A stable sort: names that are equally alike stay in alphabetic order.
+    // A stable sort: equally similar names stay in alphabetical order.
     alike.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     alike.truncate(3);
     alike.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Neighbouring letters or digits, in small letters.
+/// Neighbouring letters or digits, in lower case.
 fn letter_pairs(name: &str) -> Vec<(char, char)> {
     let letters: Vec<char> = name.to_lowercase().chars().collect();
     let pairs = letters.windows(2).map(|pair| (pair[0], pair[1]));
@@ -82,7 +82,8 @@ fn letter_pairs(name: &str) -> Vec<(char, char)> {
         .collect()
 }
 
-/// Twice the common pairs over all pairs of both: 1 for equal names, 0 for unlike ones.
+/// Twice the common pairs over all pairs of both: 1 for equal names, 0 for names without a common
+/// pair.
 fn likeness(wanted: &[(char, char)], known: &[(char, char)]) -> f64 {
     let mut left = known.to_vec();
     let mut common = 0;

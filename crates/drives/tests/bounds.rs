@@ -1,4 +1,4 @@
-//! What the papers measured of optimal and greedy orders, and what the catalogue's drives give.
+//! The papers' measurements of optimal and greedy orders, compared with the catalogue's drives.
 
 use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;
@@ -10,8 +10,8 @@ use diskarm_core::spec::{self, Spec};
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use diskarm_drives::find;
 
-/// A drive of the catalogue without buffer, overheads and bus, as the papers' simulators have
-/// none: seeks, rotation, transfer.
+/// A drive in the catalogue without buffer, overheads and bus, which the papers' simulators lack
+/// too: only seeks, rotation and transfer.
 fn mechanism(name: &str) -> Spec {
     let entry = find(name).unwrap_or_else(|| panic!("{name} is not in the catalogue"));
     let end = ["\n[buffer]", "\n[overheads]", "\n[bus]", "\n[queue]"]
@@ -117,7 +117,7 @@ impl By {
     }
 }
 
-/// Serves a request on an idle drive: when it completes.
+/// Serves a request on an idle drive; returns its completion instant.
 fn serve(drive: &mut Drive, now: Instant, request: Request) -> Instant {
     drive.submit(now, request).expect("an idle drive");
     let mut at = now;
@@ -128,7 +128,7 @@ fn serve(drive: &mut Drive, now: Instant, request: Request) -> Instant {
     at
 }
 
-/// Milliseconds that a policy takes for requests that all wait at once, after `before`.
+/// The milliseconds that a policy takes for requests that all wait at once, after `before`.
 fn clump(spec: &Spec, before: Option<Request>, requests: &[Request], by: By) -> f64 {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
     let begin = before.map_or(Instant::START, |r| serve(&mut drive, Instant::START, r));
@@ -174,7 +174,7 @@ impl Observer for Completions {
     }
 }
 
-/// When each of `count` requests completes, so many of them outstanding at a time.
+/// When each of `count` requests completes, with this many outstanding at a time.
 fn completions(
     spec: &Spec,
     sectors: u64,
@@ -191,13 +191,13 @@ fn completions(
     seen.0
 }
 
-/// Milliseconds a request until the last completes.
+/// Milliseconds per request until the last completes.
 fn closed(spec: &Spec, sectors: u64, count: usize, outstanding: usize, by: By) -> f64 {
     let all = completions(spec, sectors, count, outstanding, by);
     (all[count - 1] - Instant::START).as_ms() / count as f64
 }
 
-/// Milliseconds a request while so many are outstanding, not counting the first tenth.
+/// Milliseconds per request while this many are outstanding, without the first tenth.
 fn steady(spec: &Spec, sectors: u64, count: usize, outstanding: usize, by: By) -> f64 {
     let all = completions(spec, sectors, count, outstanding, by);
     let (first, last) = (count / 10, count - outstanding);
@@ -206,7 +206,7 @@ fn steady(spec: &Spec, sectors: u64, count: usize, outstanding: usize, by: By) -
 
 /// jacobson91 section 4.1: for clumps of 4 to 6 the greedy order is 5 % to 8 % longer than the
 /// optimal one. The paper does not say how long the requests are; 16 sectors, as in its other
-/// experiments, add the same 3.3 ms a request to both sides. Of 100 clumps the mean ratio is
+/// experiments, add the same 3.3 ms per request to both sides. Of 100 clumps the mean ratio is
 /// uncertain by about 1 %.
 #[test]
 fn greedy_orders_of_clumps_are_little_longer_than_optimal_ones_on_the_hp_97560() {
@@ -340,7 +340,7 @@ fn what_one_revolution_reaches_on_the_hp_97560_is_less_than_printed() {
     }
 }
 
-/// How many of 40 waiting requests go before a forced one, which all got the same five
+/// How many of 40 waiting requests are served before a forced one, all with the same five
 /// revolutions: a mean of 60.
 fn before_the_forced_one(spec: &Spec, name: &'static str) -> f64 {
     let mut random = Random::on(spec, 16, 11);
@@ -382,7 +382,7 @@ fn knowing_the_end_fits_more_into_the_gap() {
     assert!((4.0..forward).contains(&guided));
 }
 
-/// With 20 outstanding, milliseconds a request (jacobson91 section 6.1): forcing at once is near
+/// With 20 outstanding, milliseconds per request (jacobson91 section 6.1): forcing at once is near
 /// FCFS, slack wins most of it back, SATF is best.
 #[test]
 fn slack_wins_back_what_forcing_costs() {

@@ -1,4 +1,4 @@
-//! Every drive of the catalogue can be read, and says what independent sources say of it.
+//! Every drive in the catalogue can be read, and agrees with independent sources.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use diskarm_core::spec::{self, Document, SeekCurve, Sparing, Spec};
 use diskarm_core::units::SectorCount;
 use diskarm_drives::{CATALOGUE, Entry, find, nearest};
 
-/// What follows the name of a drive in that of its variant which is fitted to a trace.
+/// The suffix of the name of a variant that is fitted to a trace.
 const FITTED: &str = "-calibrated";
 
-/// The drive that an entry is a fitted variant of.
+/// The drive of which an entry is a fitted variant.
 fn base(entry: &Entry) -> Option<&'static Entry> {
     let name = entry.name.strip_suffix(FITTED)?;
     Some(find(name).unwrap_or_else(|| panic!("{}: no {name}", entry.name)))
@@ -165,8 +165,8 @@ fn zones_add_up_to_the_capacity() {
     assert_eq!(tried, 10);
 }
 
-/// A trace determines neither how large a drive is nor where its blocks lie, and a spindle does not
-/// turn a thousandth faster than its specification says.
+/// A trace determines neither the size of a drive nor its layout, and a spindle does not
+/// rotate a thousandth faster than its specification says.
 #[test]
 fn fitted_variants_differ_in_what_a_trace_tells_only() {
     let mut variants = 0;

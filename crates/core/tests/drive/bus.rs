@@ -1,4 +1,4 @@
-//! The host path: who holds the bus, and when it comes back.
+//! The host path: when the bus is held, and when the drive reconnects.
 
 use diskarm_core::device::Outcome;
 use diskarm_core::spec::Spec;

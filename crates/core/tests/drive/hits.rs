@@ -1,4 +1,4 @@
-//! Reads that find something in the buffer.
+//! Reads that find some or all of their data in the buffer.
 
 use diskarm_core::device::Outcome;
 use diskarm_core::spec::Spec;

@@ -218,7 +218,7 @@ pub fn fitted(raw: &[Raw], disk: u64) -> Vec<(Span, Op, u64, u64)> {
         .collect()
 }
 
-/// So many cases; the seed of a failing one is printed, and kept nowhere.
+/// This many cases; the seed of a failing one is printed, not stored.
 pub fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig {
         cases,

@@ -1,4 +1,4 @@
-//! What the drive reads on by itself, and what stops it.
+//! What the drive reads ahead on its own, and what stops it.
 
 use diskarm_core::device::Outcome;
 use diskarm_core::spec::Spec;

@@ -20,7 +20,7 @@ const NAMES: [&str; 9] = [
     "sstf", "scan", "look", "cscan", "clook", "vscan", "cvscan", "wscan", "cscan-la",
 ];
 
-/// How a policy decides, in words of the papers.
+/// How a policy decides, in the papers' terms.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Sstf,
@@ -326,7 +326,7 @@ impl<E: Estimate> Policy<E> for Brute {
     }
 }
 
-/// What befalls a queue.
+/// An operation on a queue.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     /// A request for a number of blocks from a place.

@@ -9,7 +9,7 @@ use diskarm_core::request::Op;
 use diskarm_core::spec::{SeekCurve, Spec, WatermarkOf};
 use diskarm_core::units::{Lbn, Span};
 
-/// Slow, and with a state of its own.
+/// The slow implementation, with its own state.
 pub struct Stepwise<'a> {
     spec: &'a Spec,
     layout: &'a Layout,

@@ -16,7 +16,7 @@ use super::tiny::request;
 /// A few nanoseconds for each sector and crossing, in ms.
 const TOLERANCE_MS: f64 = 2e-4;
 
-/// What the slow implementation does not know is switched off.
+/// Features that the slow implementation lacks are switched off.
 fn plain(mut spec: Spec) -> Spec {
     let b = &mut spec.buffer;
     b.caching = false;
@@ -57,7 +57,7 @@ proptest! {
                 done.extend(std::iter::from_fn(|| drive.advance(now)));
             }
             let off = (now - Instant::START).as_ms() - expected;
-            // From here on the two may be a revolution apart, and both be right.
+            // From here on the two may differ by a revolution, and both be right.
             if slow.close {
                 return Ok(());
             }

@@ -1,10 +1,10 @@
-//! A tiny drive with round numbers, and what is needed to work examples on it by hand.
+//! A tiny drive with round numbers, and helpers for examples worked by hand.
 //!
-//! Two heads, ten cylinders, ten sectors a track, 10 ms a revolution: a sector passes in 1 ms.
+//! Two heads, ten cylinders, ten sectors per track, 10 ms per revolution: a sector passes in 1 ms.
 //! A seek over `d` cylinders takes `1 + d` ms, a head switch 1 ms. Tracks are skewed by two
 //! sectors and cylinders by four, so that sector `s` of head `h` of cylinder `c` begins at
 //! `6c + 2h + s` tenths of a revolution, and at time `t` ms the heads are over tenth `t`, both
-//! modulo ten. Block `20c + 10h + s` lies there.
+//! modulo ten. That sector holds block `20c + 10h + s`.
 
 use diskarm_core::device::{Completion, Outcome};
 use diskarm_core::drive::Drive;
@@ -56,7 +56,7 @@ impl Observer for Seen {
     }
 }
 
-/// What the drive of `spec` makes of `asked`, in the order of completion.
+/// The completions of `asked` on the drive of `spec`, in order.
 pub fn served(spec: &Spec, asked: &[Asked]) -> Vec<Completion> {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
     let arrivals = asked.iter().enumerate().map(|(id, &(at, op, start, n))| {
