@@ -8,10 +8,11 @@ use sha2::{Digest, Sha256};
 
 /// From this crate's folder. Where one is absent, as where this crate is built without its
 /// neighbours, only the version distinguishes programs.
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 7] = [
     "../core/src",
     "../trace/src",
     "../simulate/src",
+    "../results/src/metrics.rs",
     "../../Cargo.lock",
     "src/job.rs",
     "src/measure",

@@ -8,6 +8,7 @@ pub mod calibrated;
 pub mod compared;
 pub mod devices;
 pub mod drive;
+pub mod metrics;
 pub mod policies;
 pub mod predicted;
 pub mod prose;

@@ -2,6 +2,7 @@
 
 mod disk;
 mod kind;
+mod load;
 mod replication;
 mod table;
 mod window;
@@ -13,12 +14,14 @@ use std::time::Duration;
 
 use diskarm_core::report::{Alike, Replications, Report, Served};
 use diskarm_core::request::Op;
+use diskarm_core::stats::ResponseFigures;
 use diskarm_core::units::SectorCount;
-use diskarm_simulate::{Origin, Run};
+use diskarm_simulate::Run;
 use serde::Serialize;
 
 use disk::Disk;
-use kind::{Kind, ResponseMs, ServiceMs};
+use kind::{Kind, Metrics};
+use load::Load;
 use replication::{Ci95, Replication};
 use table::{Table, decimals, known};
 use window::WindowFigures;
@@ -52,12 +55,10 @@ pub struct Figures {
     simulated_s: f64,
     wall_s: f64,
     requests_per_wall_s: Option<f64>,
-    response_ms: ResponseMs,
-    service_ms: ServiceMs,
-    cache_hit_rate: Option<f64>,
-    utilisation: Option<f64>,
-    queue: Queue,
-    throughput_per_s: Option<f64>,
+    response_ms: Metrics<ResponseFigures>,
+    service_ms: Metrics<Served>,
+    #[serde(flatten)]
+    load: Load,
     reads: Kind,
     writes: Kind,
     /// This and the next two are absent if there were none.
@@ -86,39 +87,6 @@ pub struct Figures {
     changes: Vec<String>,
 }
 
-#[derive(Serialize)]
-struct Queue {
-    mean: Option<f64>,
-    max: u64,
-}
-
-impl Queue {
-    fn of(report: &Report) -> Self {
-        Self {
-            mean: report.waiting_mean_count(),
-            max: report.waiting_max_count(),
-        }
-    }
-}
-
-/// Utilisation and queue. For several disks: their mean utilisation, and the sum of their queues.
-fn load(runs: &Replications<'_>, disks: &[(Origin, Report)]) -> (Option<f64>, Queue) {
-    if disks.is_empty() {
-        let queue = Queue {
-            mean: runs.waiting_mean_count(),
-            max: runs.waiting_max_count(),
-        };
-        return (runs.utilisation_fraction(), queue);
-    }
-    let reports = || disks.iter().map(|(_, report)| report);
-    let busy: Option<f64> = reports().map(Report::utilisation_fraction).sum();
-    let queue = Queue {
-        mean: reports().map(Report::waiting_mean_count).sum(),
-        max: reports().map(Report::waiting_max_count).max().unwrap_or(0),
-    };
-    (busy.map(|busy| busy / disks.len() as f64), queue)
-}
-
 /// The requests of one kind in each run.
 fn alike(runs: &[Run], of: impl Fn(&Run) -> Served) -> Alike {
     Alike::new(runs.iter().map(of).collect())
@@ -141,7 +109,6 @@ impl Figures {
         let streams: Vec<Kind> = (0..first.streams.len()).map(stream).collect();
         let windows = first.windows.as_ref();
         let disks = Disk::all(first);
-        let (utilisation, queue) = load(&reports, &first.disks);
         let is_one = runs.len() == 1;
         let count = |of: fn(&Report) -> u64| {
             let all = runs.iter().map(|run| of(&run.report)).sum();
@@ -160,10 +127,7 @@ impl Figures {
             requests_per_wall_s: (wall_s > 0.0).then(|| requests as f64 / wall_s),
             response_ms: all.response_ms,
             service_ms: all.service_ms,
-            cache_hit_rate: reports.cache_hit_fraction(),
-            utilisation,
-            queue,
-            throughput_per_s: reports.throughput_per_s(),
+            load: Load::of_all(&reports, &first.disks),
             reads: direction(Op::Read),
             writes: direction(Op::Write),
             flushes: count(|report| report.of(Op::Flush).requests_count()),
@@ -182,15 +146,16 @@ impl Figures {
     /// The figures by which policies are compared: mean response and its confidence, squared
     /// coefficient of variation, 95th percentile, longest response, throughput.
     pub fn cells(&self) -> [String; 6] {
-        let r = &self.response_ms;
-        [
-            decimals(r.mean),
-            decimals(r.ci95),
-            decimals(r.cv2),
-            decimals(r.p95),
-            decimals(r.max),
-            decimals(self.throughput_per_s),
-        ]
+        let r = self.response_ms.of;
+        let cells = [
+            r.map(|r| r.mean_ms),
+            r.and_then(|r| r.ci95_ms),
+            r.and_then(|r| r.cv2),
+            r.map(|r| r.p95_ms),
+            r.map(|r| r.max_ms),
+            self.load.throughput_per_s,
+        ];
+        cells.map(decimals)
     }
 
     /// The policy as it was written.
@@ -249,7 +214,8 @@ impl Figures {
             "requests per second of wall time",
         );
         t.gap();
-        self.response_ms.lines(&mut t);
+        let ci95 = self.response_ms.of.and_then(|r| r.ci95_ms);
+        self.response_ms.lines(ci95, &mut t);
         t.gap();
         let ci95 = self.ci95.unwrap_or_default();
         self.service_ms.lines(ci95.service_ms, &mut t);
@@ -263,10 +229,7 @@ impl Figures {
         }
         if let Some(windows) = &self.windows {
             t.gap();
-            t.cells(
-                "window from",
-                ["requests", "mean, ms", "95 %, ms", "busy, %", "waiting"],
-            );
+            t.cells("window from", load::HEAD);
             for window in windows {
                 window.line(&mut t);
             }
@@ -282,14 +245,14 @@ impl Figures {
     fn load(&self, ci95: Ci95, t: &mut Table) {
         let percent = |share: Option<f64>| share.map(|share| share * 100.0);
         let row = known("requests/s", ci95.throughput_per_s);
-        t.row("throughput", self.throughput_per_s, 3, &row);
+        t.row("throughput", self.load.throughput_per_s, 3, &row);
         let row = known("%", percent(ci95.utilisation));
-        t.row("utilisation", percent(self.utilisation), 2, &row);
+        t.row("utilisation", percent(self.load.utilisation), 2, &row);
         let row = known("% of reads", percent(ci95.cache_hit_rate));
-        t.row("cache hit rate", percent(self.cache_hit_rate), 2, &row);
+        t.row("cache hit rate", percent(self.load.cache_hit_rate), 2, &row);
         let row = known("requests", ci95.queue);
-        t.row("waiting, mean", self.queue.mean, 3, &row);
-        t.count("waiting, max", self.queue.max, "requests");
+        t.row("waiting, mean", self.load.queue.mean, 3, &row);
+        t.count("waiting, max", self.load.queue.max, "requests");
         for (name, count) in [
             ("flushes", self.flushes),
             ("recovered", self.recovered),

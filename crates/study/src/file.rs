@@ -449,10 +449,7 @@ fn columns(
     text: StudyText<'_>,
 ) -> Result<Vec<Column>, InputError> {
     let measure: Measure = cells[0].inputs.measure;
-    let measured = measure.info().columns.iter();
-    let mut columns: Vec<Column> = measured
-        .map(|(name, title)| Column::measured(name, title))
-        .collect();
+    let mut columns = (measure.info().columns)();
     let names = names(axes, &cells[0].point);
     let fields: Vec<&str> = names.keys().copied().collect();
     for (name, expression) in derived {

@@ -13,9 +13,10 @@ use diskarm_simulate::Simulation;
 use serde::{Serialize, Serializer};
 
 use crate::location::Location;
+use crate::metric::Column;
 
 /// The description of a measure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct MeasureInfo {
     /// Its name, the value of `measure`.
     pub name: &'static str,
@@ -23,7 +24,7 @@ pub struct MeasureInfo {
     pub summary: &'static str,
     /// Its columns: names that end in their units, and titles in figures. `until_ci95` applies to
     /// the first.
-    pub columns: &'static [(&'static str, &'static str)],
+    pub columns: fn() -> Vec<Column>,
 }
 
 /// A measure.

@@ -37,6 +37,11 @@ impl Column {
         }
     }
 
+    /// Measured columns of these names and titles.
+    pub(crate) fn all(columns: &[(&str, &str)]) -> Vec<Self> {
+        columns.iter().map(|(n, t)| Self::measured(n, t)).collect()
+    }
+
     /// The column `name`, a product of one of `columns` and of numeric `fields`.
     pub(crate) fn derived(
         name: &str,

@@ -22,8 +22,8 @@ studies are not of a paper: they test a policy of this project, [aspctf-seq](../
 /// The measures and their metrics.
 pub fn measures() -> String {
     let measures = measure::infos().map(|info| {
-        let rows = info.columns.iter();
-        let rows = rows.map(|(name, title)| vec![code(name), (*title).to_owned()]);
+        let columns = (info.columns)().into_iter();
+        let rows = columns.map(|column| vec![code(&column.name), column.title]);
         let table = table(&["metric", "what it is"], rows);
         format!("## {}\n\nMeasures {}.\n\n{table}", info.name, info.summary)
     });

@@ -40,8 +40,10 @@ pub struct ResponseFigures {
     pub std_ms: Option<f64>,
     /// Squared coefficient of variation; `None` below two responses or with a mean of zero.
     pub cv2: Option<f64>,
-    /// Median; this and the next three to within 0.1 % or 64 ns.
+    /// Median; this and the next four to within 0.1 % or 64 ns.
     pub p50_ms: f64,
+    /// 90th percentile.
+    pub p90_ms: f64,
     /// 95th percentile.
     pub p95_ms: f64,
     /// 99th percentile.
@@ -116,6 +118,7 @@ impl ResponseSummary {
             std_ms: self.moments.std().map(Span::as_ms),
             cv2: self.moments.cv2(),
             p50_ms: quantile_ms(0.5)?,
+            p90_ms: quantile_ms(0.9)?,
             p95_ms: quantile_ms(0.95)?,
             p99_ms: quantile_ms(0.99)?,
             p999_ms: quantile_ms(0.999)?,

@@ -4,9 +4,9 @@ use diskarm_core::report::{Alike, Report};
 use diskarm_simulate::{Origin, Run};
 use serde::Serialize;
 
-use super::Queue;
 use super::kind::Kind;
-use super::table::{Table, decimals};
+use super::load::{self, Load};
+use super::table::Table;
 
 /// One disk; the names are those of the JSON.
 #[derive(Serialize)]
@@ -17,10 +17,8 @@ pub struct Disk {
     part: u32,
     #[serde(flatten)]
     all: Kind,
-    cache_hit_rate: Option<f64>,
-    utilisation: Option<f64>,
-    queue: Queue,
-    throughput_per_s: Option<f64>,
+    #[serde(flatten)]
+    load: Load,
 }
 
 impl Disk {
@@ -44,10 +42,7 @@ impl Disk {
             device,
             part,
             all: Kind::of(&Alike::new(vec![report.all()])),
-            cache_hit_rate: report.cache_hit_fraction(),
-            utilisation: report.utilisation_fraction(),
-            queue: Queue::of(report),
-            throughput_per_s: report.throughput_per_s(),
+            load: Load::of(report),
         }
     }
 }
@@ -61,10 +56,7 @@ pub fn lines(disks: &[Disk], t: &mut Table) {
         let part = if has_parts { part } else { "" };
         format!("{trace}{device}{part}")
     };
-    t.cells(
-        &named("file:", "device", ".part"),
-        ["requests", "mean, ms", "95 %, ms", "busy, %", "waiting"],
-    );
+    t.cells(&named("file:", "device", ".part"), load::HEAD);
     for disk in disks {
         let device = format!("{}", disk.device);
         let label = named(
@@ -72,11 +64,6 @@ pub fn lines(disks: &[Disk], t: &mut Table) {
             &device,
             &format!(".{}", disk.part),
         );
-        let response = &disk.all.response_ms;
-        let busy = disk.utilisation.map(|share| share * 100.0);
-        let cells = [response.mean, response.p95, busy, disk.queue.mean].map(decimals);
-        let [mean, p95, busy, waiting] = cells.each_ref().map(String::as_str);
-        let requests = disk.all.requests.to_string();
-        t.cells(&label, [&requests, mean, p95, busy, waiting]);
+        disk.load.line(&label, &disk.all, t);
     }
 }

@@ -1,46 +1,26 @@
 //! Times of the requests of one kind.
 
-use diskarm_core::device::Breakdown;
 use diskarm_core::report::{Alike, Served};
 use diskarm_core::stats::ResponseFigures;
 use diskarm_core::units::Span;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use super::table::{Table, decimals, known};
+use super::table::{Table, known};
+use crate::metrics::{Metric, RESPONSE, SERVICE};
 
 /// Requests of one kind.
 #[derive(Serialize)]
 pub struct Kind {
     pub requests: u64,
-    pub response_ms: ResponseMs,
-    pub service_ms: ServiceMs,
+    pub response_ms: Metrics<ResponseFigures>,
+    pub service_ms: Metrics<Served>,
 }
 
-/// Response times.
-#[derive(Default, Serialize)]
-pub struct ResponseMs {
-    pub mean: Option<f64>,
-    pub ci95: Option<f64>,
-    std: Option<f64>,
-    pub cv2: Option<f64>,
-    p50: Option<f64>,
-    pub p95: Option<f64>,
-    p99: Option<f64>,
-    p999: Option<f64>,
-    pub max: Option<f64>,
-}
-
-/// Service times.
-#[derive(Serialize)]
-pub struct ServiceMs {
-    pub mean: Option<f64>,
-    owed: Option<f64>,
-    overhead: Option<f64>,
-    seek: Option<f64>,
-    settle: Option<f64>,
-    rotation: Option<f64>,
-    transfer: Option<f64>,
-    bus: Option<f64>,
+/// Metrics of one table; in JSON by their keys.
+pub struct Metrics<T: 'static> {
+    table: &'static [Metric<T>],
+    /// What they describe; `None` where nothing was counted.
+    pub of: Option<T>,
 }
 
 impl Kind {
@@ -49,79 +29,54 @@ impl Kind {
         let all = runs.all();
         Self {
             requests: all.requests_count(),
-            response_ms: ResponseMs::of(runs.figures()),
-            service_ms: ServiceMs::of(&all),
+            response_ms: Metrics::response(runs.figures()),
+            service_ms: Metrics {
+                table: SERVICE,
+                of: Some(all),
+            },
         }
     }
 
     /// A line in the table of kinds.
     pub fn line(&self, label: &str, t: &mut Table) {
-        let r = &self.response_ms;
-        let cells = [r.mean, r.p95, r.cv2, self.service_ms.mean].map(decimals);
-        let [mean, p95, cv2, service] = cells.each_ref().map(String::as_str);
-        t.cells(label, [&self.requests.to_string(), mean, p95, cv2, service]);
+        let r = self.response_ms.of;
+        let service = self.service_ms.of.as_ref().and_then(Served::mean_service);
+        let numbers = [
+            r.map(|r| r.mean_ms),
+            r.map(|r| r.p95_ms),
+            r.and_then(|r| r.cv2),
+            service.map(Span::as_ms),
+        ];
+        t.numbers(label, self.requests, numbers);
     }
 }
 
-impl ResponseMs {
-    /// The response times, if there are any.
-    pub fn of(figures: Option<ResponseFigures>) -> Self {
-        let Some(figures) = figures else {
-            return Self::default();
-        };
-        Self {
-            mean: Some(figures.mean_ms),
-            ci95: figures.ci95_ms,
-            std: figures.std_ms,
-            cv2: figures.cv2,
-            p50: Some(figures.p50_ms),
-            p95: Some(figures.p95_ms),
-            p99: Some(figures.p99_ms),
-            p999: Some(figures.p999_ms),
-            max: Some(figures.max_ms),
-        }
-    }
-
-    /// Prints it as text.
-    pub fn lines(&self, t: &mut Table) {
-        let r = self;
-        t.row("response, mean", r.mean, 3, &known("ms", r.ci95));
-        t.row("  std", r.std, 3, "ms");
-        t.row("  cv2", r.cv2, 3, "(std / mean) squared");
-        t.row("  median", r.p50, 3, "ms");
-        t.row("  95 %", r.p95, 3, "ms");
-        t.row("  99 %", r.p99, 3, "ms");
-        t.row("  99.9 %", r.p999, 3, "ms");
-        t.row("  max", r.max, 3, "ms");
+impl Metrics<ResponseFigures> {
+    /// Of responses.
+    pub fn response(of: Option<ResponseFigures>) -> Self {
+        let table = RESPONSE;
+        Self { table, of }
     }
 }
 
-impl ServiceMs {
-    fn of(served: &Served) -> Self {
-        let breakdown = served.mean_breakdown();
-        let part = |of: fn(Breakdown) -> Span| breakdown.map(|b| of(b).as_ms());
-        Self {
-            mean: served.mean_service().map(Span::as_ms),
-            owed: part(|b| b.owed),
-            overhead: part(|b| b.overhead),
-            seek: part(|b| b.seek),
-            settle: part(|b| b.settle),
-            rotation: part(|b| b.rotation),
-            transfer: part(|b| b.transfer),
-            bus: part(|b| b.bus),
+impl<T> Metrics<T> {
+    /// Prints them as text; `ci95` belongs to the first.
+    pub fn lines(&self, mut ci95: Option<f64>, t: &mut Table) {
+        for metric in self.table {
+            if let Some((label, unit)) = metric.line {
+                t.row(label, self.value(metric), 3, &known(unit, ci95.take()));
+            }
         }
     }
 
-    /// Prints it as text.
-    pub fn lines(&self, ci95: Option<f64>, t: &mut Table) {
-        let s = self;
-        t.row("service, mean", s.mean, 3, &known("ms", ci95));
-        t.row("  owed", s.owed, 3, "ms");
-        t.row("  overhead", s.overhead, 3, "ms");
-        t.row("  seek", s.seek, 3, "ms");
-        t.row("  settle", s.settle, 3, "ms");
-        t.row("  rotation", s.rotation, 3, "ms");
-        t.row("  transfer", s.transfer, 3, "ms");
-        t.row("  bus", s.bus, 3, "ms");
+    fn value(&self, metric: &Metric<T>) -> Option<f64> {
+        self.of.as_ref().and_then(metric.of)
+    }
+}
+
+impl<T> Serialize for Metrics<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let keyed = self.table.iter().filter(|metric| !metric.key.is_empty());
+        serializer.collect_map(keyed.map(|metric| (metric.key, self.value(metric))))
     }
 }

@@ -4,9 +4,9 @@ use diskarm_core::report::{Alike, Replications};
 use diskarm_simulate::Run;
 use serde::Serialize;
 
-use super::Queue;
 use super::kind::Kind;
-use super::table::{Table, decimals};
+use super::load::{self, Load};
+use super::table::Table;
 
 /// One run; the names are those of the JSON.
 #[derive(Serialize)]
@@ -14,41 +14,27 @@ pub struct Replication {
     seed: Option<u64>,
     #[serde(flatten)]
     all: Kind,
-    cache_hit_rate: Option<f64>,
-    utilisation: Option<f64>,
-    queue: Queue,
-    throughput_per_s: Option<f64>,
+    #[serde(flatten)]
+    load: Load,
 }
 
 impl Replication {
     /// The figures of a run.
     pub fn of(run: &Run) -> Self {
-        let report = &run.report;
         Self {
             seed: run.seed,
-            all: Kind::of(&Alike::new(vec![report.all()])),
-            cache_hit_rate: report.cache_hit_fraction(),
-            utilisation: report.utilisation_fraction(),
-            queue: Queue::of(report),
-            throughput_per_s: report.throughput_per_s(),
+            all: Kind::of(&Alike::new(vec![run.report.all()])),
+            load: Load::of(&run.report),
         }
     }
 }
 
 /// A line for each replication, named after its seed.
 pub fn lines(replications: &[Replication], t: &mut Table) {
-    t.cells(
-        "seed",
-        ["requests", "mean, ms", "95 %, ms", "busy, %", "waiting"],
-    );
+    t.cells("seed", load::HEAD);
     for run in replications {
         let label = run.seed.map_or_else(String::new, |seed| seed.to_string());
-        let response = &run.all.response_ms;
-        let busy = run.utilisation.map(|share| share * 100.0);
-        let cells = [response.mean, response.p95, busy, run.queue.mean].map(decimals);
-        let [mean, p95, busy, waiting] = cells.each_ref().map(String::as_str);
-        let requests = run.all.requests.to_string();
-        t.cells(&label, [&requests, mean, p95, busy, waiting]);
+        run.load.line(&label, &run.all, t);
     }
 }
 

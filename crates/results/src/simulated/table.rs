@@ -53,6 +53,12 @@ impl Table {
         self.line(label, &cells);
     }
 
+    /// The same of a count of requests and numbers with three decimals.
+    pub fn numbers(&mut self, label: &str, requests: u64, numbers: [Option<f64>; 4]) {
+        let [a, b, c, d] = numbers.map(decimals);
+        self.cells(label, [&requests.to_string(), &a, &b, &c, &d]);
+    }
+
     /// A whole number.
     pub fn count(&mut self, label: &str, count: u64, unit: &str) {
         // Aligned with the integer parts of numbers that have three decimals.

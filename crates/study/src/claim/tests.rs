@@ -27,8 +27,7 @@ fn axes() -> Vec<Axis> {
 
 /// Those of the measure `responses`.
 fn columns() -> Vec<Column> {
-    let measured = Measure::Responses.info().columns.iter();
-    measured.map(|(n, t)| Column::measured(n, t)).collect()
+    (Measure::Responses.info().columns)()
 }
 
 /// A cell at each point of the axes.

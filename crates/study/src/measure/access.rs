@@ -12,6 +12,7 @@ use diskarm_simulate::Simulation;
 
 use super::alone::{Placed, generated};
 use super::{Figures, MeasureInfo, Stop};
+use crate::metric::Column;
 
 /// The column of the angle with this number, this many 48ths of a revolution after the head.
 macro_rules! at_angle {
@@ -26,44 +27,46 @@ macro_rules! at_angle {
 pub(super) const INFO: MeasureInfo = MeasureInfo {
     name: "access",
     summary: "the time to reach blocks from the position of the head",
-    columns: &[
-        (
-            "positioning_ms_mean",
-            "Mean time until the first sector, ms",
-        ),
-        ("seek_ms_mean", "Mean seek time, ms"),
-        (
-            "positioning_revolutions_mean",
-            "Mean time until the first sector, revolutions",
-        ),
-        ("seek_revolutions_mean", "Mean seek time, revolutions"),
-        ("one_revolution_share", "Share within a revolution"),
-        ("two_revolutions_share", "Share within two revolutions"),
-        at_angle!("00", "1"),
-        at_angle!("01", "3"),
-        at_angle!("02", "5"),
-        at_angle!("03", "7"),
-        at_angle!("04", "9"),
-        at_angle!("05", "11"),
-        at_angle!("06", "13"),
-        at_angle!("07", "15"),
-        at_angle!("08", "17"),
-        at_angle!("09", "19"),
-        at_angle!("10", "21"),
-        at_angle!("11", "23"),
-        at_angle!("12", "25"),
-        at_angle!("13", "27"),
-        at_angle!("14", "29"),
-        at_angle!("15", "31"),
-        at_angle!("16", "33"),
-        at_angle!("17", "35"),
-        at_angle!("18", "37"),
-        at_angle!("19", "39"),
-        at_angle!("20", "41"),
-        at_angle!("21", "43"),
-        at_angle!("22", "45"),
-        at_angle!("23", "47"),
-    ],
+    columns: || {
+        Column::all(&[
+            (
+                "positioning_ms_mean",
+                "Mean time until the first sector, ms",
+            ),
+            ("seek_ms_mean", "Mean seek time, ms"),
+            (
+                "positioning_revolutions_mean",
+                "Mean time until the first sector, revolutions",
+            ),
+            ("seek_revolutions_mean", "Mean seek time, revolutions"),
+            ("one_revolution_share", "Share within a revolution"),
+            ("two_revolutions_share", "Share within two revolutions"),
+            at_angle!("00", "1"),
+            at_angle!("01", "3"),
+            at_angle!("02", "5"),
+            at_angle!("03", "7"),
+            at_angle!("04", "9"),
+            at_angle!("05", "11"),
+            at_angle!("06", "13"),
+            at_angle!("07", "15"),
+            at_angle!("08", "17"),
+            at_angle!("09", "19"),
+            at_angle!("10", "21"),
+            at_angle!("11", "23"),
+            at_angle!("12", "25"),
+            at_angle!("13", "27"),
+            at_angle!("14", "29"),
+            at_angle!("15", "31"),
+            at_angle!("16", "33"),
+            at_angle!("17", "35"),
+            at_angle!("18", "37"),
+            at_angle!("19", "39"),
+            at_angle!("20", "41"),
+            at_angle!("21", "43"),
+            at_angle!("22", "45"),
+            at_angle!("23", "47"),
+        ])
+    },
 };
 
 /// The number of angles on each track. They are in the middle of equal parts of the revolution that

@@ -15,21 +15,24 @@ use diskarm_core::units::{Instant, Span};
 use diskarm_simulate::{MakePolicy, Simulation};
 
 use super::{Figures, MeasureInfo, Stop};
+use crate::metric::Column;
 
 pub(super) const INFO: MeasureInfo = MeasureInfo {
     name: "choices",
     summary: "whether the chosen request has the least seek, the least rotational wait, or neither",
-    columns: &[
-        ("least_seek_share", "Share of choices with the least seek"),
-        (
-            "least_rotation_share",
-            "Share of choices with the least rotational wait",
-        ),
-        ("both_share", "Share of choices with both"),
-        ("neither_share", "Share of choices with neither"),
-        ("waiting_mean", "Requests to choose from"),
-        ("response_ms_mean", "Mean response time, ms"),
-    ],
+    columns: || {
+        Column::all(&[
+            ("least_seek_share", "Share of choices with the least seek"),
+            (
+                "least_rotation_share",
+                "Share of choices with the least rotational wait",
+            ),
+            ("both_share", "Share of choices with both"),
+            ("neither_share", "Share of choices with neither"),
+            ("waiting_mean", "Requests to choose from"),
+            ("response_ms_mean", "Mean response time, ms"),
+        ])
+    },
 };
 
 pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures, String> {

@@ -9,17 +9,20 @@ use diskarm_simulate::Simulation;
 
 use super::alone::{Placed, generated, serve};
 use super::{Figures, MeasureInfo, Stop};
+use crate::metric::Column;
 
 pub(super) const INFO: MeasureInfo = MeasureInfo {
     name: "drain",
     summary: "the time to serve requests that all wait at once",
-    columns: &[
-        ("drain_ms", "Time until the last is finished, ms"),
-        (
-            "drain_ms_per_request",
-            "Time until the last is finished, ms a request",
-        ),
-    ],
+    columns: || {
+        Column::all(&[
+            ("drain_ms", "Time until the last is finished, ms"),
+            (
+                "drain_ms_per_request",
+                "Time until the last is finished, ms a request",
+            ),
+        ])
+    },
 };
 
 pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures, String> {
