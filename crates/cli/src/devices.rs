@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use diskarm_results::listed;
 use diskarm_results::prose::wrapped;
 use diskarm_simulate::devices;
 
@@ -28,7 +29,7 @@ learn: either block numbers only, or whatever the device behind it provides.";
 /// Prints the table.
 pub fn run(args: Args) -> Result<(), Error> {
     if args.json {
-        return output::print_json(&diskarm_results::devices::rows());
+        return output::print_json(&listed::devices());
     }
     let mut text = String::new();
     for info in devices::infos() {

@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use diskarm_core::sched::INFOS;
-use diskarm_results::policies::rows;
+use diskarm_results::listed;
+use diskarm_results::prose::wrapped;
 
 use crate::error::Error;
 use crate::output;
-use diskarm_results::prose::wrapped;
 
 /// List the scheduling policies, their parameters and papers
 #[derive(clap::Args)]
@@ -30,7 +30,7 @@ contents of the buffer. Every simulated drive provides all of it.";
 /// Prints the table.
 pub fn run(args: Args) -> Result<(), Error> {
     if args.json {
-        return output::print_json(&rows());
+        return output::print_json(&listed::policies());
     }
     let mut text = format!("{:<16}{:<15}{}\n", "policy", "knows", "origin");
     // The meanings of parameters, and the first policy with such a parameter.

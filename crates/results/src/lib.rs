@@ -6,10 +6,9 @@
 #[cfg(feature = "calibrate")]
 pub mod calibrated;
 pub mod compared;
-pub mod devices;
 pub mod drive;
+pub mod listed;
 pub mod metrics;
-pub mod policies;
 pub mod predicted;
 pub mod prose;
 pub mod simulated;
@@ -73,7 +72,7 @@ pub fn drive(model: &Model) -> Value {
 
 /// The output of `diskarm policies --json`.
 pub fn policies() -> Value {
-    value(&policies::rows())
+    listed::policies()
 }
 
 /// The output of `diskarm validate --json`.
