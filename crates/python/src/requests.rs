@@ -13,8 +13,8 @@ use arrow_array::{
     StringArray, StructArray,
 };
 use arrow_schema::{ArrowError, DataType};
-use diskarm_core::device::{Breakdown, Completion, Outcome};
-use diskarm_simulate::Sink;
+use diskarm_core::device::{Breakdown, Completion};
+use diskarm_simulate::{OUTCOMES, Sink, outcome};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
@@ -24,9 +24,6 @@ const TIMES: [&str; 3] = ["arrived_us", "completed_us", "response_us"];
 
 /// The directions, by code.
 const OPS: [&str; 2] = ["R", "W"];
-
-/// The outcomes, by code.
-const OUTCOMES: [&str; 4] = ["miss", "hit", "partial", "absorbed"];
 
 /// Columns that grow by one row per request; the same columns as in `diskarm simulate
 /// --per-request`.
@@ -55,12 +52,7 @@ impl Sink for Columns {
         self.op.push(i8::from(!request.op.is_read()));
         self.lbn.push(request.start.0);
         self.sectors.push(request.sectors.0);
-        self.outcome.push(match completion.outcome {
-            Outcome::Miss => 0,
-            Outcome::Hit => 1,
-            Outcome::PartialHit => 2,
-            Outcome::Absorbed => 3,
-        });
+        self.outcome.push(outcome(completion) as i8);
         let times = [
             completion.arrived.as_ns() as i64,
             completion.at.as_ns() as i64,

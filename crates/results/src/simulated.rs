@@ -163,16 +163,25 @@ impl Figures {
         &self.policy
     }
 
-    /// The inputs that several policies have in common.
-    pub fn heading(&self) -> String {
+    /// The number of requests counted.
+    pub fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    /// The inputs that several policies have in common, and with `same_requests` the number of
+    /// requests counted.
+    pub fn heading(&self, same_requests: bool) -> String {
         let mut t = Table::default();
         t.text("drive", &self.drive);
         self.inputs(&mut t);
+        if same_requests {
+            self.counted(&mut t);
+        }
         t.gap();
         t.lines
     }
 
-    /// The workload, and how many of its requests were merged and counted.
+    /// The workload, and how its requests were merged.
     fn inputs(&self, t: &mut Table) {
         if let Some(most) = self.merge_max_sectors {
             let s = if most == 1 { "" } else { "s" };
@@ -188,6 +197,10 @@ impl Figures {
         if let Some(seed) = self.seed {
             t.text("seed", &seed.to_string());
         }
+    }
+
+    /// The number of requests counted.
+    fn counted(&self, t: &mut Table) {
         t.gap();
         let runs = self.replications.as_ref().map(Vec::len);
         let counted = match (self.workload.warmup_requests(), runs) {
@@ -205,6 +218,7 @@ impl Figures {
         t.text("drive", &self.drive);
         t.text("policy", &self.policy);
         self.inputs(&mut t);
+        self.counted(&mut t);
         t.row("simulated time", Some(self.simulated_s), 3, "s");
         t.row("wall time", Some(self.wall_s), 3, "s");
         t.row(

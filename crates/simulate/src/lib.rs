@@ -48,7 +48,7 @@ pub use model::{Model, size};
 pub use progress::{Progress, keep_on};
 pub use reading::{Reading, STANDARD_INPUT};
 pub use recorded::records;
-pub use rows::Sink;
+pub use rows::{OUTCOMES, Sink, outcome};
 pub use run::{Replayed, Run, TracedFile};
 pub use simulation::{MakePolicy, Simulation, policy};
 pub use tower::Tower;

@@ -15,9 +15,10 @@ class Requests:
     """The requests of a run in columns, in the order of completion, including the warm-up.
 
     Columns are those of `diskarm simulate --per-request`: id, disk, op (R, W), lbn, sectors,
-    outcome (miss, hit, partial, absorbed), and in microseconds arrived_us, completed_us,
-    response_us and the parts of the response that add up to it: queue_us, owed_us, overhead_us,
-    seek_us, settle_us, rotation_us, transfer_us, bus_us.
+    outcome (miss, hit, partial, absorbed; of requests that failed medium-error, not-ready,
+    aborted), and in microseconds arrived_us, completed_us, response_us and the parts of the
+    response that add up to it: queue_us, owed_us, overhead_us, seek_us, settle_us, rotation_us,
+    transfer_us, bus_us.
 
     `requests["response_us"]` is an array of NumPy, and anything that reads Arrow takes the whole,
     both without copying: `polars.DataFrame(requests)` from Polars 1.3 on, `pyarrow.table(requests)`

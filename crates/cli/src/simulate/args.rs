@@ -227,10 +227,11 @@ the independent runs: unlike the batch means of a single run, they also hold nea
 /// The columns of the file of `--per-request`.
 const ROWS: &str = "\
 Write a CSV row for each request, in order of completion, including the warm-up, during the \
-run: id, disk, op (R, W), lbn, sectors, outcome (miss, hit, partial, absorbed), and \
-in microseconds arrived_us, completed_us, response_us and the parts that add up to the \
-response: queue_us, owed_us, overhead_us, seek_us, settle_us, rotation_us, transfer_us, \
-bus_us. With n streams, id modulo n is the number of the stream, from 0";
+run: id, disk, op (R, W), lbn, sectors, outcome (miss, hit, partial, absorbed; of requests \
+that failed medium-error, not-ready, aborted), and in microseconds arrived_us, completed_us, \
+response_us and the parts that add up to the response: queue_us, owed_us, overhead_us, \
+seek_us, settle_us, rotation_us, transfer_us, bus_us. With n streams, id modulo n is the \
+number of the stream, from 0";
 
 /// The end of `--help`.
 const FIGURES: &str = "\

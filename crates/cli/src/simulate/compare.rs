@@ -84,13 +84,21 @@ struct Row {
     is_saturated: bool,
 }
 
-/// One line per policy, below the inputs that are the same for all.
+/// One line per policy, below the inputs that are the same for all. Lines include the number of
+/// requests counted if it differs, as when requests fail under some policies.
 fn table(rows: &[Row]) -> String {
+    let count = |row: &Row| row.figures.requests();
+    let same_requests = rows.iter().all(|row| count(row) == count(&rows[0]));
+    let requests = |text: &str| match same_requests {
+        true => String::new(),
+        false => format!("{text:>12}"),
+    };
     let head = ["mean, ms", "±", "cv2", "95 %, ms", "max, ms", "req/s"].map(str::to_owned);
-    let head = ("policy".to_owned(), head, "");
+    let head = ("policy".to_owned(), head, requests("requests"));
     let lines = rows.iter().map(|row| {
         let mark = if row.is_saturated { " *" } else { "" };
-        (row.figures.policy().to_owned(), row.figures.cells(), mark)
+        let end = requests(&count(row).to_string()) + mark;
+        (row.figures.policy().to_owned(), row.figures.cells(), end)
     });
     let lines: Vec<_> = std::iter::once(head).chain(lines).collect();
     let labels = lines.iter().map(|(label, ..)| label.chars().count());
@@ -102,9 +110,9 @@ fn table(rows: &[Row]) -> String {
             .map(|(_, cells, _)| cells[column].chars().count());
         cells.max().unwrap_or(0) + 2
     });
-    let heading = rows.first().map(|row| row.figures.heading());
+    let heading = rows.first().map(|row| row.figures.heading(same_requests));
     let mut text = heading.unwrap_or_default();
-    for (name, cells, mark) in &lines {
+    for (name, cells, end) in &lines {
         // A long name gets its own line.
         let name = match name.chars().count() > label {
             true => format!("{name}\n{:label$}", ""),
@@ -114,7 +122,7 @@ fn table(rows: &[Row]) -> String {
         let cells: String = cells
             .map(|(cell, width)| format!("{cell:>width$}"))
             .collect();
-        text += &format!("{name}{cells}{mark}\n");
+        text += &format!("{name}{cells}{end}\n");
     }
     if rows.iter().any(|row| row.is_saturated) {
         text += &prose::wrapped(SATURATED, 0);

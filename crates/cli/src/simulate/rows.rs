@@ -3,9 +3,9 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 
-use diskarm_core::device::{Breakdown, Completion, Outcome};
+use diskarm_core::device::{Breakdown, Completion};
 use diskarm_core::request::Op;
-use diskarm_simulate::Sink;
+use diskarm_simulate::{OUTCOMES, Sink, outcome};
 
 use crate::error::Error;
 use crate::output;
@@ -85,12 +85,8 @@ impl Sink for Rows {
         number(&mut row, request.start.0);
         row.push(b',');
         number(&mut row, request.sectors.0);
-        row.extend(match completion.outcome {
-            Outcome::Miss => &b",miss"[..],
-            Outcome::Hit => b",hit",
-            Outcome::PartialHit => b",partial",
-            Outcome::Absorbed => b",absorbed",
-        });
+        row.push(b',');
+        row.extend(OUTCOMES[outcome(completion)].as_bytes());
         let times = [
             completion.arrived.as_ns() as i64,
             completion.at.as_ns() as i64,

@@ -60,6 +60,27 @@ fn policies_that_do_not_keep_up_are_marked() {
 }
 
 #[test]
+fn different_numbers_of_requests_are_shown() {
+    let table = |drive| {
+        let load = ["--random", "--rate=50/s", "--requests=2000"];
+        let arguments = ["compare", "--policies=fcfs,sptf", "--drive", drive];
+        printed(&[&arguments[..], &load].concat())
+    };
+    // The longer queue of fcfs loses more requests when the drive cannot be reached.
+    let text = table("faults(outage=\"10s to 12s\", drive=hp-c2247)");
+    assert_narrow(&text);
+    let (heading, rows) = text.split_once("policy").expect("a table");
+    assert!(!heading.contains("\nrequests "), "{text}");
+    let last = |line: &str| line.split_whitespace().last().map(str::to_owned);
+    let last: Vec<String> = rows.lines().filter_map(last).collect();
+    assert_eq!(last[0], "requests");
+    let [fcfs, sptf] = [1, 2].map(|row: usize| last[row].parse::<u64>().expect("a number"));
+    assert!(fcfs < sptf && sptf < 2000, "{text}");
+    let same = table("hp-c2247");
+    assert!(same.contains("\nrequests ") && !same.contains(" requests\n"));
+}
+
+#[test]
 fn what_cannot_be_compared() {
     let compare = |policies, load: &[&str]| {
         error(

@@ -73,6 +73,25 @@ fn failed_and_recovered_requests_are_counted() {
 }
 
 #[test]
+fn rows_say_which_requests_failed() {
+    let path = file_of("failed.csv", "");
+    let drive = "faults(medium=\"10% after 1 retry\", recovered=\"20% after 2 retries\", \
+                 outage=\"10s to 12s\", drive=hp-c2247)";
+    let arguments = ["simulate", "--json", "--policy=fcfs", "--drive", drive];
+    let rows = ["--per-request", &path];
+    let figures = json(&[&arguments[..], &rows, &LOAD].concat());
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let count = |outcome: &str| text.matches(&format!(",{outcome},")).count() as u64;
+    let [medium, not_ready] = ["medium-error", "not-ready"].map(count);
+    assert!(medium > 0 && not_ready > 0);
+    assert_eq!(figures["failed"], medium + not_ready);
+    // Recovered requests are among these.
+    let served = ["miss", "hit", "partial", "absorbed"].map(count);
+    assert_eq!(figures["requests"], served.iter().sum::<u64>());
+}
+
+#[test]
 fn a_policy_that_needs_more_than_a_tower_knows_is_an_error() {
     let tower = [
         "simulate",
