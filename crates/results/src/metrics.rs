@@ -94,6 +94,9 @@ pub const LOAD: &[Load] = &[
         .column("queue_max", "Largest number of requests waiting"),
     Load::new("", Report::throughput_per_s).column("throughput_per_s", "Throughput, requests/s"),
     Load::new("", |r| Some(r.requests_count() as f64)).column("requests", "Requests counted"),
+    Load::new("", |r| Some(r.failed_count() as f64)).column("failed", "Requests that failed"),
+    Load::new("", |r| Some(r.recovered_count() as f64))
+        .column("recovered", "Requests that succeeded after retries"),
 ];
 
 impl<T> Metric<T> {

@@ -8,7 +8,8 @@ use crate::{code, head, parameters, table};
 const MEASURES: &str = "\
 What `measure` in the `[cell]` of a [study](../studies.md) can say, and the metrics that figures,
 tables and claims then speak of. Each metric is the mean over the replications of a cell, with
-Student's 95 % interval; of those that end in `_max` the largest counts.";
+Student's 95 % interval; of those that end in `_max` the largest counts. `failed` and `recovered`
+exist where the drive is a tower of devices.";
 
 const CHECKS: &str = "\
 What `check` in a `[[claim]]` of a [study](../studies.md) can say. `where`, `of`, `to` and the items

@@ -135,7 +135,10 @@ workload = "closed(clients=4) uniform"
 requests = 1000
 [[axis]]
 name = "drive"
-values = ["hp-c2247", "faults(drive=hp-c2247)", "throttle(rate=10/s, drive=hp-c2247)"]
+values = [
+    "hp-c2247", "faults(drive=hp-c2247)", "throttle(rate=10/s, drive=hp-c2247)",
+    'faults(medium="10% after 1 retry", recovered="20% after 2 retries", drive=hp-c2247)',
+]
 "#;
 
 #[test]
@@ -156,6 +159,12 @@ fn a_study_can_vary_devices() {
     assert_eq!(mean(0), mean(1));
     // Four clients share ten requests a second.
     assert!((mean(2) - 400.0).abs() < 5.0, "{}", mean(2));
+    let count =
+        |cell: usize, metric: &str| results["cells"][cell]["figures"][metric]["mean"].as_f64();
+    assert_eq!([count(0, "failed"), count(1, "failed")], [None, Some(0.0)]);
+    let [failed, recovered] = ["failed", "recovered"].map(|metric| count(3, metric).unwrap());
+    assert!((failed - 100.0).abs() < 40.0, "{failed}");
+    assert!((recovered - 180.0).abs() < 50.0, "{recovered}");
     std::fs::remove_file(&study).unwrap();
     std::fs::remove_dir_all(&output).unwrap();
 }
