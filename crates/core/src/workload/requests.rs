@@ -121,7 +121,7 @@ impl StreamRequests {
 
     fn fill_any(&mut self, batch: &mut [Request; BATCH]) {
         let mut generator = self.generator.clone();
-        let mut last = self.last;
+        let (mut id, mut last) = (self.next_id, self.last);
         for request in batch {
             let is_read = self.reads.hits(&mut generator);
             let mut unplaced = Unplaced {
@@ -134,13 +134,13 @@ impl StreamRequests {
             let Unplaced { size, op, .. } = unplaced;
             let end = start + size;
             last = Some(Placed { start, end, op });
-            request.id = self.next_id;
+            request.id = id;
             request.op = op;
             request.start = Lbn(start * self.unit);
             request.sectors = SectorCount(size * self.unit);
-            self.next_id += self.id_step;
+            id += self.id_step;
         }
         self.generator = generator;
-        self.last = last;
+        (self.next_id, self.last) = (id, last);
     }
 }
