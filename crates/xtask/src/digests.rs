@@ -318,7 +318,11 @@ fn studies(
         for line in text.lines().skip(1) {
             let line: Value = serde_json::from_str(line)
                 .map_err(|error| format!("{}: {error}", runs.display()))?;
-            figures.push(line["figures"].to_string());
+            // A figure that does not apply is null. So a measure may gain figures that apply to
+            // other studies.
+            let all = line["figures"].as_array().into_iter().flatten();
+            let known: Vec<_> = all.filter(|figure| !figure.is_null()).collect();
+            figures.push(serde_json::json!(known).to_string());
         }
         digests.insert(
             format!("study {name}"),
