@@ -56,7 +56,7 @@ impl DeviceInfo {
     pub const fn provided(&self) -> &'static str {
         match self.provides {
             Some(knowledge) => knowledge.name(),
-            None => "as behind it",
+            None => "what the device behind it provides",
         }
     }
 }

@@ -37,7 +37,8 @@ pub(crate) struct Written<'t> {
 
 /// Whether `text` is a tower rather than the name of a drive or a file.
 pub(crate) fn is_tower(text: &str) -> bool {
-    let is_device = || devices::infos().any(|info| info.name == text.trim());
+    let name = text.split_whitespace().next();
+    let is_device = || devices::infos().any(|info| Some(info.name) == name);
     !text.trim_end().ends_with(".toml") && (text.contains('(') || is_device())
 }
 
@@ -50,8 +51,8 @@ impl<'t> Written<'t> {
         let (mut drive, mut calls) = (text, Vec::new());
         let mut field = field.to_owned();
         while is_tower(drive) {
-            let entry = devices::find(Call::name_of(drive), &field)?;
             let call = Call::read(drive, &field)?;
+            let entry = devices::find(call.name, &field)?;
             let mut args = Args::of(&call, ());
             args.need("drive", BEHIND, |value| (!value.is_empty()).then_some(()))?;
             field = args.field("drive");

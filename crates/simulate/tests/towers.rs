@@ -208,9 +208,18 @@ fn policies_learn_no_positions_through_a_queue() {
     run(tower, "look", OPEN);
 }
 
+/// Whether each tower is refused in one line that begins as expected.
+fn check_refusals(cases: &[(&str, &str)]) {
+    for (tower, expected) in cases {
+        let found = refusal(tower, "fcfs");
+        assert!(found.starts_with(expected), "{tower}: {found}");
+        assert_eq!(found.lines().count(), 1, "{found}");
+    }
+}
+
 #[test]
 fn wrong_towers_are_refused_in_one_line() {
-    for (tower, expected) in [
+    check_refusals(&[
         (
             "hots(drive=hp-c2247)",
             "drive: found \"hots\", expected \"host\" or one of host",
@@ -225,7 +234,7 @@ fn wrong_towers_are_refused_in_one_line() {
         ),
         (
             "host(drive=hp-c2247",
-            "drive: found \"host(drive=hp-c2247\", expected a name with",
+            "drive: found \"host(drive=hp-c2247\", expected 1 more \")\"",
         ),
         (
             "host(drive=hp-c2247, policy=spft)",
@@ -233,11 +242,12 @@ fn wrong_towers_are_refused_in_one_line() {
         ),
         (
             "host(drive=hp-c2247, polcy=sptf)",
-            "drive: host: found \"polcy\", expected a known parameter, perhaps \"policy\"",
+            "drive: host: found \"polcy\", expected a known parameter: \"policy\" or one of drive, \
+             policy, merge",
         ),
         (
             "host(drive=hp-c2247, drive=hp-c2247)",
-            "drive: host.drive: found \"hp-c2247\", expected a single value",
+            "drive: host.drive: found \"hp-c2247\" and \"hp-c2247\", expected a single value",
         ),
         (
             "host(drive=hots(drive=hp-c2247))",
@@ -247,9 +257,36 @@ fn wrong_towers_are_refused_in_one_line() {
             "host(drive=hp-c2274)",
             "drive: found \"hp-c2274\", expected a drive in the catalogue (nearest: hp-c2247, ",
         ),
+    ]);
+}
+
+#[test]
+fn wrong_parameters_are_refused_in_one_line() {
+    check_refusals(&[
         (
             "throttle(drive=hp-c2247)",
             "drive: throttle.rate: found nothing, expected a rate from one per hour",
+        ),
+        (
+            "throttle(rates=10/s, drive=hp-c2247)",
+            "drive: throttle: found \"rates\", expected a known parameter: \"rate\" or one of",
+        ),
+        (
+            "throttle(rate=10/s drive=hp-c2247)",
+            "drive: throttle.rate: found \"10/s drive=hp-c2247\", expected one value, and a comma",
+        ),
+        (
+            "throttle rate=10/s, drive=hp-c2247",
+            "drive: found \"throttle rate=10/s, drive=hp-c2247\", expected a name with its",
+        ),
+        (
+            "throttle(bytes=99B/s, drive=hp-c2247)",
+            "drive: throttle.bytes: found \"99B/s\", expected at least 100 bytes per second",
+        ),
+        (
+            "faults(medium=0..9999999 after 2 retries, drive=hp-c2247)",
+            "drive: faults.medium: found 0..9999999, expected a range within the drive's blocks, \
+             0..2054864",
         ),
         (
             "throttle(rate=10, drive=hp-c2247)",
@@ -275,19 +312,7 @@ fn wrong_towers_are_refused_in_one_line() {
             "host(merge=100, drive=hp-c2247)",
             "drive: host.merge: found \"100\", expected 1 to",
         ),
-    ] {
-        let found = refusal(tower, "fcfs");
-        assert!(found.starts_with(expected), "{tower}: {found}");
-        assert_eq!(found.lines().count(), 1, "{found}");
-    }
-}
-
-#[test]
-fn a_throttle_of_a_few_bytes_is_refused() {
-    assert_eq!(
-        refusal("throttle(bytes=99B/s, drive=hp-c2247)", "fcfs"),
-        "drive: throttle.bytes: found 99, expected at least 100 a second"
-    );
+    ]);
 }
 
 #[test]

@@ -45,8 +45,8 @@ impl Job {
     /// What is wrong with the cell, in a line.
     pub(crate) fn new(inputs: &Inputs, shared: &mut Shared) -> Result<Self, String> {
         let model = shared.model(inputs)?;
-        let policy: PolicyConfig =
-            PolicyConfig::parse(&inputs.policy, "cell.policy").map_err(|e| e.to_string())?;
+        let policy = PolicyConfig::parse(&inputs.policy, "cell.policy");
+        let policy = policy.map_err(|error| error.in_argument("cell.policy").to_string())?;
         let (input, trace) = match &inputs.source {
             CellInput::Generated { workload, requests } => {
                 let workload = model.workload(workload);

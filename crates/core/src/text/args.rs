@@ -58,8 +58,9 @@ impl<'t, C> Args<'t, C> {
         let Some((_, value)) = values.next() else {
             return Ok(None);
         };
-        if values.next().is_some() {
-            return Err(InputError::new(self.field(key), value, "a single value"));
+        if let Some((_, second)) = values.next() {
+            let found = format_args!("{value:?} and {second:?}");
+            return Err(InputError::shown(self.field(key), found, "a single value"));
         }
         read(value, &self.field(key)).map(Some)
     }
@@ -207,7 +208,7 @@ impl<'t, C> Args<'t, C> {
     }
 
     /// Ends reading: a key that was not read is an error.
-    pub fn finish(self) -> Result<(), InputError> {
+    pub fn finish(&self) -> Result<(), InputError> {
         self.stranger().map_or(Ok(()), Err)
     }
 
@@ -221,10 +222,12 @@ impl<'t, C> Args<'t, C> {
     fn stranger(&self) -> Option<InputError> {
         let mut keys = self.given.iter().map(|(key, _)| *key);
         let strange = keys.find(|key| !self.known.contains(key))?;
-        Some(match self.known.is_empty() {
-            true => InputError::new(self.name, strange, NO_PARAMETERS),
-            false => InputError::unknown(self.name, strange, "a known parameter", &self.known),
-        })
+        let expected = match (nearest(strange, &self.known), self.known.join(", ")) {
+            (_, known) if known.is_empty() => NO_PARAMETERS.to_owned(),
+            (Some(near), known) => format!("a known parameter: \"{near}\" or one of {known}"),
+            (None, known) => format!("a known parameter: {known}"),
+        };
+        Some(InputError::new(self.name, strange, expected))
     }
 }
 

@@ -24,26 +24,53 @@ impl<'t> Call<'t> {
     pub fn read(text: &'t str, field: &str) -> Result<Self, InputError> {
         let text = text.trim();
         let Some((name, rest)) = text.split_once('(') else {
+            if text.contains('=') {
+                return Err(InputError::new(field, text, WRITTEN));
+            }
             let given = Vec::new();
             return Ok(Self { name: text, given });
         };
         let inside = rest.strip_suffix(')');
         let inside = inside.filter(|inside| is_balanced(inside));
         let Some(inside) = inside else {
-            let expected = "a name with its parameters in parentheses, name(key=value, ...)";
-            return Err(InputError::new(field, text, expected));
+            return Err(InputError::new(field, text, balanced(text)));
         };
         let name = name.trim();
         let given = list(inside)
             .into_iter()
             .filter(|part| !part.is_empty())
             .map(|part| match part.split_once('=') {
-                Some((key, value)) => Ok((key.trim(), unquoted(value.trim()))),
+                Some((key, value)) => parameter(name, key.trim(), value.trim()),
                 None => Err(InputError::new(name, part, "parameters as key=value")),
             })
             .collect::<Result<_, InputError>>()?;
         Ok(Self { name, given })
     }
+}
+
+const WRITTEN: &str = "a name with its parameters in parentheses, name(key=value, ...)";
+
+/// What would make a call of `text`, whose parentheses do not match.
+fn balanced(text: &str) -> String {
+    let [opened, closed] = ['(', ')'].map(|mark| text.matches(mark).count());
+    match opened.abs_diff(closed) {
+        0 => WRITTEN.to_owned(),
+        missing if opened > closed => format!("{missing} more \")\""),
+        surplus => format!("{surplus} fewer \")\""),
+    }
+}
+
+/// A parameter of the call `name`, unless another follows without a comma.
+fn parameter<'t>(
+    name: &str,
+    key: &'t str,
+    value: &'t str,
+) -> Result<(&'t str, &'t str), InputError> {
+    if words(value).iter().skip(1).any(|word| word.contains('=')) {
+        let expected = "one value, and a comma before the next parameter";
+        return Err(InputError::new(format!("{name}.{key}"), value, expected));
+    }
+    Ok((key, unquoted(value)))
 }
 
 /// A value without the optional quotes around it.
@@ -130,10 +157,32 @@ mod tests {
     #[test]
     fn half_written_calls_are_faults() {
         for text in [
-            "f(", "f(a=1", "f(a=1))", "f(a=1)b", "f(a)", "f)(", "f(=)(=)",
+            "f(", "f(a=1", "f(a=1))", "f(a=1)b", "f(a)", "f)(", "f(=)(=)", "f a=1",
         ] {
             let call = Call::read(text, "x");
             assert!(call.is_err() || text == "f)(", "{text}: {call:?}");
         }
+    }
+
+    #[test]
+    fn errors_say_which_mark_is_missing() {
+        for (text, expected) in [
+            (
+                "f(a=g(b=1)",
+                "x: found \"f(a=g(b=1)\", expected 1 more \")\"",
+            ),
+            ("f(a=1)))", "x: found \"f(a=1)))\", expected 2 fewer \")\""),
+            (
+                "f(a=1 s b=2)",
+                "f.a: found \"1 s b=2\", expected one value, and a comma before the next parameter",
+            ),
+        ] {
+            let error = Call::read(text, "x").expect_err(text);
+            assert_eq!(error.to_string(), expected);
+        }
+        assert!(
+            Call::read("f(a=1 s, b=g(c=1 d=2))", "x").is_ok(),
+            "read with g"
+        );
     }
 }

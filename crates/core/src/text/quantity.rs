@@ -8,7 +8,7 @@ use crate::units::{Bytes, SectorCount, Span};
 /// every sum of spans far from the end of the 64-bit range.
 const LONGEST_NS: f64 = 3.6e12;
 
-/// Parses a time in `ns`, `us`, `ms`, `s` or `min`, from minus an hour to an hour; `None` for
+/// Parses a time in `ns`, `us`, `ms`, `s`, `min` or `h`, from minus an hour to an hour; `None` for
 /// anything else.
 pub fn span(text: &str) -> Option<Span> {
     nanoseconds(text)
@@ -44,14 +44,23 @@ pub fn period_ns(text: &str) -> Option<f64> {
     }
 }
 
-/// Parses a rate in events per second, `"32/s"`, as the time from one event to the next: from a
-/// nanosecond to an hour; `None` for anything else.
-pub fn interval(text: &str) -> Option<Span> {
-    let rate: f64 = match split(text)? {
-        (number, "/s") => number.parse().ok()?,
+/// Parses a rate in events per second, minute or hour, `"32/s"`, `"10/min"` or `"1/h"`, as events
+/// per second; `None` for anything else. Any number is accepted.
+pub fn per_s(text: &str) -> Option<f64> {
+    let (number, unit) = split(text)?;
+    let seconds = match unit {
+        "/s" => 1.0,
+        "/min" => 60.0,
+        "/h" => 3_600.0,
         _ => return None,
     };
-    let ns = 1e9 / rate;
+    Some(number.parse::<f64>().ok()? / seconds)
+}
+
+/// Parses a rate as [`per_s`] does, as the time from one event to the next: from a nanosecond to an
+/// hour; `None` for anything else.
+pub fn interval(text: &str) -> Option<Span> {
+    let ns = 1e9 / per_s(text)?;
     (1.0..=LONGEST_NS)
         .contains(&ns)
         .then(|| Span::from_ns(ns.round() as i64))
@@ -81,7 +90,7 @@ pub fn cylinders(text: &str) -> Option<u64> {
     }
 }
 
-/// Parses a time of any size in `ns`, `us`, `ms`, `s` or `min`, in nanoseconds.
+/// Parses a time of any size in `ns`, `us`, `ms`, `s`, `min` or `h`, in nanoseconds.
 pub(crate) fn nanoseconds(text: &str) -> Option<f64> {
     let (number, unit) = split(text)?;
     let unit_ns = match unit {
@@ -90,6 +99,7 @@ pub(crate) fn nanoseconds(text: &str) -> Option<f64> {
         "ms" => 1e6,
         "s" => 1e9,
         "min" => 60e9,
+        "h" => 3_600e9,
         _ => return None,
     };
     number.parse::<f64>().ok().map(|number| number * unit_ns)
@@ -114,6 +124,7 @@ mod tests {
         assert_eq!(span("1.5 ns"), Some(Span::from_ns(2)));
         assert_eq!(span("2 s"), Some(Span::from_ns(2_000_000_000)));
         assert_eq!(span("1.5min"), Some(Span::from_ns(90_000_000_000)));
+        assert_eq!(span("1h"), Some(Span::from_ns(3_600_000_000_000)));
     }
 
     #[test]
@@ -148,8 +159,18 @@ mod tests {
     fn a_rate_is_the_time_between_two() {
         assert_eq!(interval("32/s"), Some(Span::from_ms(31.25)));
         assert_eq!(interval("0.5 /s"), Some(Span::from_ms(2_000.0)));
+        assert_eq!(interval("12/min"), Some(Span::from_ms(5_000.0)));
+        assert_eq!(interval("1/h"), Some(Span::from_ms(3_600_000.0)));
         assert_eq!(interval("1000000000/s"), Some(Span::from_ns(1)));
-        for text in ["0/s", "-1/s", "32", "32/ms", "2000000000/s", "0.0001/s"] {
+        for text in [
+            "0/s",
+            "-1/s",
+            "32",
+            "32/ms",
+            "2000000000/s",
+            "0.0001/s",
+            "0.9/h",
+        ] {
             assert_eq!(interval(text), None, "{text}");
         }
     }

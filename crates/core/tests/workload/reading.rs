@@ -162,12 +162,11 @@ fn invalid_arrivals() {
         ),
         (
             "poisson(rate=1/s, rate=2/s)",
-            "poisson.rate: found \"1/s\", expected a single value",
+            "poisson.rate: found \"1/s\" and \"2/s\", expected a single value",
         ),
         (
             "poisson(rate=1/s",
-            "arrivals: found \"poisson(rate=1/s\", expected a name with its parameters in \
-             parentheses, name(key=value, ...)",
+            "arrivals: found \"poisson(rate=1/s\", expected 1 more \")\"",
         ),
         (
             "poisson(60/s)",

@@ -19,27 +19,28 @@ pub(super) const ENTRY: Entry = Entry {
             DRIVE,
             (
                 "medium=\"0.1% after 16 retries\"",
-                "a share of requests fails after N retries of a revolution each, or reads and \
-                 writes of a range of blocks (1000..1010), or one of the two (1000..1010 reads); \
-                 can be given several times",
+                "this share of reads and writes fails, after this many retries of a revolution \
+                 each; a range of blocks in place of the share (1000..1010, without 1010) makes \
+                 those that touch it fail, or only reads or writes (1000..1010 reads); can be \
+                 given several times",
             ),
             (
                 "recovered=\"0.1% after 2 retries\"",
-                "the same of requests that succeed after their retries; those of a share take \
-                 from 1 to N, all equally likely",
+                "written like medium: these succeed after retries; those of a share need from 1 \
+                 to this many, all equally likely; those of a range of blocks exactly this many",
             ),
             (
                 "spikes=\"1% for 50ms\"",
-                "a share of requests takes longer by this time",
+                "this share of requests takes longer by this time",
             ),
             (
                 "recalibrate=\"every 10min for 0.5s\"",
-                "the device regularly serves nothing for a while",
+                "after each such interval the device serves nothing for this time",
             ),
             (
                 "outage=\"10s to 12s\"",
-                "the device cannot be reached from one time of the run to another; can be given \
-                 several times",
+                "between these times of the run the device cannot be reached: requests fail; \
+                 can be given several times",
             ),
             (
                 "seed=0",
@@ -53,11 +54,12 @@ pub(super) const ENTRY: Entry = Entry {
     read,
 };
 
-const ERRORS: &str = "a share or a range of blocks, with retries, such as \"0.1% after 16 \
-                      retries\" or \"1000..1010 reads after 2 retries\"";
+const ERRORS: &str = "a share or a range of blocks, and how many retries, such as \"0.1% after \
+                      16 retries\" or \"1000..1010 reads after 2 retries\"";
 const SPIKES: &str = "a share and a time, such as \"1% for 50ms\"";
 const RECALIBRATE: &str = "two times, the second shorter, such as \"every 10min for 0.5s\"";
-const OUTAGE: &str = "two times of the run, such as \"10s to 12s\"";
+const OUTAGE: &str = "two times of the run, the second later, up to an hour, such as \"10s to \
+                      12s\"";
 
 #[derive(Debug)]
 struct Planned {
@@ -111,10 +113,20 @@ fn errors(
     min_retries: u16,
 ) -> Result<(Vec<BadBlocks>, Option<RandomErrors>), InputError> {
     let read = |text: &str| error(text).filter(|error| error.retries() >= min_retries);
+    let expected = match min_retries {
+        0 => ERRORS.to_owned(),
+        least => format!("{ERRORS}, and at least {least}"),
+    };
+    let capacity = args.context.disk().sectors.0;
     let (mut blocks, mut random) = (Vec::new(), None);
-    for error in args.several(key, ERRORS, read)? {
+    for error in args.several(key, &expected, read)? {
         match error {
-            Errors::Blocks(bad) => blocks.push(bad),
+            Errors::Blocks(bad) if bad.end.0 <= capacity => blocks.push(bad),
+            Errors::Blocks(BadBlocks { first, end, .. }) => {
+                let found = format!("{}..{}", first.0, end.0);
+                let expected = format!("a range within the drive's blocks, 0..{capacity}");
+                return Err(InputError::shown(args.field(key), found, expected));
+            }
             Errors::Random(errors) if random.is_none() => random = Some(errors),
             Errors::Random(errors) => {
                 let found = format!("{} %", errors.share * 100.0);

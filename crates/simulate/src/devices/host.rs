@@ -15,11 +15,15 @@ pub(super) const ENTRY: Entry = Entry {
         summary: "a queue of unlimited length in the order of a policy",
         parameters: &[
             DRIVE,
-            ("policy=fcfs", "the policy, with its parameters"),
+            (
+                "policy=fcfs",
+                "the order in which requests go on: a policy of `diskarm policies`, with its \
+                 parameters",
+            ),
             (
                 "merge=128KiB",
-                "merges sequential requests that wait into commands of up to this size; none are \
-                 merged where it is left out",
+                "sequential requests that wait become one command of at most this size; without \
+                 it none are merged",
             ),
         ],
         needs: Knowledge::Held,

@@ -15,11 +15,19 @@ pub(super) const ENTRY: Entry = Entry {
         summary: "limits requests and bytes per second",
         parameters: &[
             DRIVE,
-            ("rate=100/s", "limits requests per second"),
-            ("bytes=10MiB/s", "limits bytes per second"),
+            (
+                "rate=100/s",
+                "the most requests per second (/s), minute (/min) or hour (/h); flushes count",
+            ),
+            (
+                "bytes=10MiB/s",
+                "the most bytes per second, in B, KiB, MiB, GiB or sectors; at least one of rate \
+                 and bytes is needed",
+            ),
             (
                 "burst=0ms",
-                "after a pause, what flows in this time at the rates passes at once",
+                "how far requests may run ahead of the limits after a pause: with rate=100/s and \
+                 burst=30ms, four requests pass at once; from 0 to an hour",
             ),
         ],
         needs: Knowledge::Nothing,
@@ -30,7 +38,8 @@ pub(super) const ENTRY: Entry = Entry {
 };
 
 const RATE: &str = "a rate from one per hour to 1000000000/s, such as \"100/s\"";
-const BYTES: &str = "a size per second, such as \"10 MiB/s\"";
+const BYTES: &str = "at least 100 bytes per second, in whole B, KiB, MiB, GiB or sectors, such as \
+                     \"10 MiB/s\"";
 
 #[derive(Debug)]
 struct Limited(Limits);
@@ -43,21 +52,18 @@ fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
         burst: args.time_or_none("burst")?,
     };
     if limits.requests_per_s.is_none() && limits.bytes_per_s.is_none() {
+        args.finish()?;
         return Err(InputError::missing(
             args.field("rate"),
             format!("{RATE}, or bytes"),
         ));
     }
-    // A rate of a few bytes per second is too low; everything else was checked when it was read.
-    limits
-        .check()
-        .map_err(|error| error.named(&args.field("bytes")))?;
     Ok(Box::new(Limited(limits)))
 }
 
 fn requests_per_s(text: &str) -> Option<f64> {
     quantity::interval(text)?;
-    text.strip_suffix("/s")?.trim_end().parse().ok()
+    quantity::per_s(text)
 }
 
 /// Reads `10 MiB/s` and `100 sectors/s`; sizes need not be whole sectors.
@@ -69,7 +75,7 @@ fn bytes_per_s(text: &str, sector: Bytes) -> Option<f64> {
         Bytes(1)
     };
     let bytes = quantity::sectors(size, unit)?.0.checked_mul(unit.0)?;
-    (bytes > 0).then_some(bytes as f64)
+    (bytes >= 100).then_some(bytes as f64)
 }
 
 impl Front for Limited {
