@@ -17,7 +17,7 @@ def raised(**arguments):
 @pytest.mark.parametrize(
     ("arguments", "field", "message"),
     [
-        ({"drive": "hp-c2274"}, "drive", 'drive: found "hp-c2274", expected a drive of the'),
+        ({"drive": "hp-c2274"}, "drive", 'drive: found "hp-c2274", expected a drive in the'),
         ({"policy": "spft"}, "policy", 'policy: found "spft", expected "sptf" or one of'),
         ({"policy": "vscan(r=2)"}, "vscan.r", "policy: vscan.r: found"),
         ({"workload": "poison(rate=9/s)"}, "arrivals", "workload: arrivals: found"),
