@@ -364,7 +364,8 @@ def test_errors_are_described(small: Path, tmp_path: Path) -> None:
         diskarm.Study("worthington94-fgi3")
     absent, latin = str(tmp_path / "absent.toml"), tmp_path / "latin.toml"
     latin.write_bytes(b'title = "\xe9"')
-    for file, why in [(absent, "No such file or directory"), (str(latin), "found text that is not UTF-8")]:
+    not_text = "found text that is not UTF-8"
+    for file, why in [(absent, "No such file or directory"), (str(latin), not_text)]:
         with pytest.raises(diskarm.Error, match=f"^{file}: cannot read: {why}") as unread:
             diskarm.Study(file)
         assert unread.value.file == file

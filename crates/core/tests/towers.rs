@@ -1,9 +1,9 @@
 //! Random towers of wrappers, queues and drives under random requests and faults, each made from
 //! one seed.
 //!
-//! In any tower, every request must complete exactly once with a status, its parts must add
-//! up to its response, completions must come in order of time, and ordered requests and flushes must
-//! keep their guarantees. A failure prints the command that runs its seed again.
+//! In any tower, every request must complete exactly once with a status, its parts must add up to
+//! its response, completions must come in order of time, and ordered requests and flushes must keep
+//! their guarantees. A failure prints the command that runs its seed again.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
