@@ -199,6 +199,18 @@ fn pauses_come_from_arrivals_and_responses() {
     );
 }
 
+/// A format without arrivals carries the pauses themselves.
+#[test]
+fn measured_pauses_are_replayed_with_or_without_the_flag() {
+    let text = "op,observed,lbn,sectors,response_us,think_us\n\
+                R,miss,0,8,9000,0\nR,miss,500000,8,9000,200000\nR,miss,1000000,8,9000,600000\n";
+    let path = file_of("measured-pauses", text);
+    let figures = replay(&[&path], &["--replay", "pauses"]);
+    assert_eq!(figures, replay(&[&path], &[]));
+    std::fs::remove_file(&path).unwrap();
+    assert!(figures["simulated_s"].as_f64().unwrap() > 0.2);
+}
+
 /// The notes of `arguments` in JSON, and what is printed on standard error.
 fn notes(arguments: &[&str]) -> (Vec<String>, String) {
     let output = diskarm(&[arguments, &["--json", "--on-error", "skip"]].concat());

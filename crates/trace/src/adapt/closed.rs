@@ -1,4 +1,4 @@
-//! One request at a time, from a trace with arrivals and responses.
+//! One request at a time, from a trace with arrivals and responses, or with pauses.
 
 use diskarm_core::units::Span;
 
@@ -10,12 +10,13 @@ use crate::record::Record;
 
 /// Replaces arrivals by pauses: each request gets the time from its completion to the arrival of
 /// the next, the think time of a host that waits for every completion. If the next request arrived
-/// before the completion, the pause is zero, and the request is counted; the last pause is zero.
+/// before the completion, the pause is zero, and the request is counted; the last pause is zero. A
+/// request without an arrival keeps the pause that was measured.
 pub struct ClosedLoop<I> {
     inner: I,
     held: Option<Record>,
-    /// Requests that arrived before the previous one completed.
-    overlapping: u64,
+    /// Requests that arrived before the previous one completed; `None` before the first arrival.
+    overlapping: Option<u64>,
     is_over: bool,
 }
 
@@ -25,13 +26,16 @@ impl<I: Notes> ClosedLoop<I> {
         Self {
             inner,
             held: None,
-            overlapping: 0,
+            overlapping: None,
             is_over: false,
         }
     }
 
     /// Sets the pause of `held`, up to `next`.
     fn close(&mut self, held: Record, next: Option<&Record>) -> Result<Record, TraceError> {
+        if held.arrival.is_none() && held.think.is_some() {
+            return Ok(held);
+        }
         let (Some(arrival), Some(response)) = (held.arrival, held.response) else {
             self.is_over = true;
             let expected = "an arrival and a response, to compute the pause";
@@ -49,7 +53,7 @@ impl<I: Notes> ClosedLoop<I> {
             None => response,
         };
         let pause = Span::from_ns(gap.as_ns().saturating_sub(response.as_ns()));
-        self.overlapping += u64::from(pause < Span::ZERO);
+        *self.overlapping.get_or_insert(0) += u64::from(pause < Span::ZERO);
         Ok(Record {
             arrival: None,
             think: Some(pause.or_zero()),
@@ -88,10 +92,12 @@ impl<I: Notes> Notes for ClosedLoop<I> {
     }
 
     fn changes(&self) -> Vec<String> {
-        let note = format!(
-            "one request at a time; {} arrived before the previous one completed",
-            counted(self.overlapping, "request")
-        );
-        with(self.inner.changes(), Some(note))
+        let note = self.overlapping.map(|requests| {
+            format!(
+                "one request at a time; {} arrived before the previous one completed",
+                counted(requests, "request")
+            )
+        });
+        with(self.inner.changes(), note)
     }
 }
