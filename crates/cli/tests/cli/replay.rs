@@ -205,10 +205,13 @@ fn measured_pauses_are_replayed_with_or_without_the_flag() {
     let text = "op,observed,lbn,sectors,response_us,think_us\n\
                 R,miss,0,8,9000,0\nR,miss,500000,8,9000,200000\nR,miss,1000000,8,9000,600000\n";
     let path = file_of("measured-pauses", text);
-    let figures = replay(&[&path], &["--replay", "pauses"]);
-    assert_eq!(figures, replay(&[&path], &[]));
+    let asked = replay(&[&path], &["--replay", "pauses"]);
+    let default = replay(&[&path], &[]);
     std::fs::remove_file(&path).unwrap();
-    assert!(figures["simulated_s"].as_f64().unwrap() > 0.2);
+    assert!(asked["simulated_s"].as_f64().unwrap() > 0.2);
+    for field in ["simulated_s", "response_ms", "workload", "notes"] {
+        assert_eq!(asked[field], default[field], "{field}");
+    }
 }
 
 /// The notes of `arguments` in JSON, and what is printed on standard error.
