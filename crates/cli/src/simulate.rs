@@ -82,13 +82,12 @@ impl Simulated {
     }
 
     fn figures(self, cell: Cell<'_>) -> Figures {
-        let setting = cell.setting;
         let inputs = Inputs {
             drive: cell.model.name.clone(),
             policy: cell.policy.to_string(),
             merge: cell.merge,
             workload: self.workload,
-            seed: setting.trace.is_empty().then_some(setting.seed),
+            seed: self.runs.first().and_then(|run| run.seed),
         };
         Figures::new(inputs, &self.runs, self.wall)
     }
@@ -149,6 +148,7 @@ fn traced(setting: &Setting, files: &[String]) -> Traced {
             (None, Replay::Traced) => Issue::Traced,
             (None, Replay::Pauses) => Issue::Pauses,
         },
+        seed: setting.seed,
     }
 }
 

@@ -236,6 +236,10 @@ impl Device for Drive {
         let Some(Pending { request, arrived }) = self.queue.take(id, &self.core) else {
             return false;
         };
+        if request.ordering == Ordering::Ordered {
+            // What waited for it may begin, but not in the past.
+            self.open = self.open.max(now);
+        }
         let aborted = Completion::unserved(request, arrived, now, Status::Aborted);
         // Commands that have begun may complete later.
         if let Some(next) = self.next.take() {

@@ -112,7 +112,11 @@ impl<E: Estimate> CommandQueue<E> {
     #[inline]
     pub fn next_is_ordered(&self) -> bool {
         let special = self.special.as_ref();
-        special.is_some_and(|s| s.first.is_empty() && self.waiting == s.fenced.len())
+        special.is_some_and(|special| match special.first.front() {
+            // It was put back.
+            Some(next) => next.request.ordering == Ordering::Ordered,
+            None => self.waiting == special.fenced.len(),
+        })
     }
 
     /// Takes out the request to serve next, if any waits.

@@ -263,7 +263,7 @@ impl Knowledge {
             Self::Cylinders => "cylinders",
             Self::Times => "times",
             Self::TimesAndBuffer => "times, buffer",
-            Self::Held => "its policy's",
+            Self::Held => "what its policy needs",
         }
     }
 

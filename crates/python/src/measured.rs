@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use crate::convert::python;
 use crate::drive::Drive;
 use crate::error::{raised, wrong};
-use crate::trace::AskedReading;
+use crate::trace::ReadingOptions;
 use crate::wait;
 
 /// Replays the trace in file and compares; or, if locked, predicts each response from those before
@@ -16,7 +16,7 @@ pub fn validate<'py>(
     py: Python<'py>,
     drive: &Drive,
     file: String,
-    reading: AskedReading,
+    reading: ReadingOptions,
     rows: &str,
     locked: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -38,7 +38,7 @@ pub fn calibrate<'py>(
     py: Python<'py>,
     drive: &Drive,
     file: String,
-    reading: AskedReading,
+    reading: ReadingOptions,
     rows: &str,
     name: String,
 ) -> PyResult<(Drive, Bound<'py, PyAny>, Vec<String>)> {

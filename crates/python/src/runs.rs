@@ -132,7 +132,7 @@ impl Meant {
                 })
             }
             (None, Some(trace)) => {
-                let mut traced = trace.meant(py)?;
+                let mut traced = trace.meant(py, options.seed)?;
                 if let Some(clients) = options.outstanding {
                     traced.issue = Issue::Outstanding { clients, think };
                 }

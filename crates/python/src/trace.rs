@@ -13,7 +13,7 @@ use crate::error::wrong;
 pub struct Trace {
     files: Vec<String>,
     #[pyo3(attribute)]
-    reading: AskedReading,
+    reading: ReadingOptions,
     device: Vec<u32>,
     from_: Option<String>,
     until: Option<String>,
@@ -25,13 +25,13 @@ pub struct Trace {
 
 /// The fields of `diskarm.Reading`.
 #[derive(FromPyObject)]
-pub struct AskedReading {
+pub struct ReadingOptions {
     format: Option<String>,
     on_error: String,
     arrival: String,
 }
 
-impl AskedReading {
+impl ReadingOptions {
     /// The parsed fields.
     pub fn meant(self, py: Python<'_>) -> PyResult<Reading> {
         Ok(Reading {
@@ -52,8 +52,9 @@ impl AskedReading {
 
 impl Trace {
     /// The parsed fields.
-    pub fn meant(self, py: Python<'_>) -> PyResult<Traced> {
+    pub fn meant(self, py: Python<'_>, seed: u64) -> PyResult<Traced> {
         Ok(Traced {
+            seed,
             files: self.files,
             reading: self.reading.meant(py)?,
             selection: TraceSelection {
@@ -104,5 +105,5 @@ fn factor(py: Python<'_>, times: f64) -> PyResult<Factor> {
 /// Raises an Error if the fields of a Trace are invalid.
 #[pyfunction]
 pub fn check_trace(py: Python<'_>, trace: Trace) -> PyResult<()> {
-    trace.meant(py).map(drop)
+    trace.meant(py, 1).map(drop)
 }

@@ -48,7 +48,7 @@ pub struct Figures {
     /// `null` if nothing is merged.
     merge_max_sectors: Option<u64>,
     workload: Workload,
-    /// `null` for a trace.
+    /// `null` if nothing is random.
     seed: Option<u64>,
     version: &'static str,
     requests: u64,

@@ -107,10 +107,12 @@ pub struct Traced {
     pub fitting: Fitting,
     /// When they are issued.
     pub issue: Issue,
+    /// The seed of what is random in the devices of a tower.
+    pub seed: u64,
 }
 
 impl Traced {
-    /// The requests of `files`, unchanged, at their arrivals.
+    /// The requests of `files`, unchanged, at their arrivals, with seed 1.
     pub fn new(files: Vec<String>) -> Self {
         Self {
             files,
@@ -118,6 +120,7 @@ impl Traced {
             selection: TraceSelection::default(),
             fitting: Fitting::default(),
             issue: Issue::default(),
+            seed: 1,
         }
     }
 }

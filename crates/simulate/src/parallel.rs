@@ -4,8 +4,8 @@ use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
 /// Calls `work` for each number below `count` and returns the results in order: the same for
 /// any number of threads. `progress` is called with the number of jobs done, on any thread.
@@ -21,8 +21,17 @@ pub fn map<T: Send>(
     map_on(threads, count, work, progress)
 }
 
-/// The same on `threads` threads. They exist only during this call: a pool that outlives it would
-/// hang a process forked from this one, as Python's `multiprocessing` does.
+/// A pool of `threads` threads. It must not outlive the call that makes it: it would hang a process
+/// forked from this one, as Python's `multiprocessing` does.
+///
+/// # Panics
+/// If the system cannot create threads.
+pub fn pool(threads: usize) -> ThreadPool {
+    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.unwrap_or_else(|error| panic!("no threads: {error}"))
+}
+
+/// [`map`] on `threads` threads.
 pub(crate) fn map_on<T: Send>(
     threads: usize,
     count: usize,
@@ -35,11 +44,8 @@ pub(crate) fn map_on<T: Send>(
         progress(1 + done.fetch_add(1, Ordering::Relaxed));
         piece
     };
-    let threads = threads.min(count.max(1));
-    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
-    let pool = pool.unwrap_or_else(|error| panic!("no threads: {error}"));
     // One number at a time, because jobs take unequal times.
-    pool.install(|| {
+    pool(threads.min(count.max(1))).install(|| {
         let numbers = (0..count).into_par_iter().with_max_len(1);
         numbers.map(piece).collect()
     })

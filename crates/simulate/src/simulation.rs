@@ -20,7 +20,7 @@ use crate::parallel;
 use crate::progress::{Progress, ProgressCalls};
 use crate::rows::Sink;
 use crate::run::{Replayed, Run};
-use crate::tower::Tower;
+use crate::tower::{Tower, disk_seeds};
 use crate::trace_rows::{MAX_DISKS, TraceRows};
 use crate::watched::{End, Extras, Watched};
 
@@ -113,7 +113,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// Runs all replications, on every processor; `finished` is called with the number of runs
-    /// done. A trace runs once, because nothing about it is random.
+    /// done. A trace runs once.
     ///
     /// # Errors
     /// The same as [`Self::run`].
@@ -205,7 +205,7 @@ impl<'a> Simulation<'a> {
         };
         // Reports here, as an error, what cannot be built.
         self.host_of(tower, 0)?;
-        let mut seeds = 0..;
+        let mut seeds = disk_seeds(traced.seed);
         let next = || {
             let host = self.host_of(tower, seeds.next().unwrap_or_default());
             host.unwrap_or_else(|error| panic!("built before: {error}"))
@@ -269,6 +269,7 @@ impl<'a> Simulation<'a> {
             disks: disks.collect(),
             doubts: rows.doubts(),
             changes: rows.changes(),
+            seed: self.model.tower.as_ref().map(|_| traced.seed),
             replayed: Some(Replayed {
                 files: rows.files(),
                 origins,

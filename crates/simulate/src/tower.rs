@@ -128,6 +128,12 @@ impl Level {
     }
 }
 
+/// The seeds of the towers of disks side by side: neighbours must not generate the same numbers
+/// as the towers of another run.
+pub fn disk_seeds(seed: u64) -> impl Iterator<Item = u64> + Send {
+    (0..).map(move |disk: u64| seed ^ disk.wrapping_mul(0xa076_1d64_78bd_642f))
+}
+
 /// The seed of the device at `place`, counted from the bottom: devices of one kind must not
 /// generate the same numbers.
 fn seed_of(seed: u64, place: usize) -> u64 {

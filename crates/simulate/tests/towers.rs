@@ -4,7 +4,7 @@ use diskarm_core::report::Report;
 use diskarm_core::request::Op;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::Span;
-use diskarm_simulate::{Error, Generated, Input, Model, Run, Simulation, keep_on};
+use diskarm_simulate::{Error, Generated, Input, Model, Run, Simulation, Traced, keep_on};
 
 const OPEN: &str = "poisson(rate=60/s) uniform size=8KiB reads=67%";
 const CLOSED: &str = "closed(clients=16) uniform size=8KiB reads=67%";
@@ -326,4 +326,34 @@ fn what_wants_a_drive_alone_refuses_a_tower() {
     assert_eq!(error.to_string(), expected);
     let plain = Model::assemble("hp-c2247").expect("a drive");
     assert!(plain.tower.is_none() && plain.alone("drive").is_ok());
+}
+
+/// Two disks that receive the same requests at the same times, with two seeds.
+#[test]
+fn each_disk_and_each_seed_of_a_replay_has_its_own_faults() {
+    let model = Model::assemble("faults(medium=\"10% after 0 retries\", drive=hp-c2247)");
+    let (model, fcfs) = (model.expect("a tower"), PolicyConfig::default());
+    let rows = (0..500).map(|n| {
+        let (block, second) = (n * 7_919 % 2_000_000, n / 10);
+        format!("0,{block},4096,R,{second}.{n:04}\n1,{block},4096,R,{second}.{n:04}\n")
+    });
+    let file = std::env::temp_dir().join(format!("diskarm-{}-two.spc", std::process::id()));
+    std::fs::write(&file, rows.collect::<String>()).expect("a file");
+    let mut reports = Vec::new();
+    for seed in [1, 2] {
+        let input = Input::Traced(Traced {
+            seed,
+            ..Traced::new(vec![file.display().to_string()])
+        });
+        let run = Simulation::new(&model, &fcfs, &input).run(&keep_on, None);
+        let run = run.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(run.seed, Some(seed));
+        let of_disks = run.disks.iter().map(|(_, report)| format!("{report:?}"));
+        reports.extend(of_disks);
+    }
+    std::fs::remove_file(&file).expect("its file");
+    assert_eq!(reports.len(), 4);
+    reports.sort_unstable();
+    reports.dedup();
+    assert_eq!(reports.len(), 4, "some faults are the same");
 }

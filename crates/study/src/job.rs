@@ -1,6 +1,5 @@
 //! A cell prepared to run: its drive, its policy, its requests, and the keys of its runs.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -87,13 +86,11 @@ impl Job {
     /// # Errors
     /// What is wrong with it, in a line.
     pub(crate) fn measure(&self, seed: u64, stop: Stop<'_>) -> Result<Figures, String> {
-        let input = match &self.input {
-            Input::Generated(generated) => Cow::Owned(Input::Generated(Generated {
-                seed,
-                ..generated.clone()
-            })),
-            traced => Cow::Borrowed(traced),
-        };
+        let mut input = self.input.clone();
+        match &mut input {
+            Input::Generated(generated) => generated.seed = seed,
+            Input::Traced(traced) => traced.seed = seed,
+        }
         let simulation = Simulation {
             warm_up: self.inputs.warm_up,
             max_waiting: self.inputs.max_waiting,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 use diskarm_core::workload::replication_seeds;
-use rayon::ThreadPoolBuilder;
+use diskarm_simulate::parallel;
 
 use crate::axis::describe;
 use crate::cell::Cell;
@@ -68,9 +68,7 @@ impl<'s> Runner<'s> {
         // If several cells fail before all threads have stopped, the first cell's error counts.
         let mut failed: Option<(usize, StudyError)> = None;
         let threads = threads.clamp(1, cells.len());
-        let pool = ThreadPoolBuilder::new().num_threads(threads).build();
-        let pool = pool.expect("the system starts threads");
-        pool.in_place_scope_fifo(|scope| {
+        parallel::pool(threads).in_place_scope_fifo(|scope| {
             let (sender, messages) = mpsc::channel();
             for place in 0..cells.len() {
                 let (sender, is_over, known) = (sender.clone(), &is_over, &known);

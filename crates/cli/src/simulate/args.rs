@@ -63,7 +63,7 @@ pub struct Setting {
     #[arg(allow_hyphen_values = true)]
     pub merge: Option<String>,
 
-    /// Seed of the random generators; a trace replay is not random
+    /// Seed of generated requests and of random faults
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=u64::MAX))]
     pub seed: u64,
@@ -278,7 +278,8 @@ Figures (keys of --json):
                        where there were any
   merge_max_sectors    with --merge, sectors of the largest merged command; null without
   drive, policy, workload, seed, version
-                       what is needed to repeat the run; seed is null for a trace
+                       what is needed to repeat the run; seed is null if nothing
+                       is random
   notes                for a trace: doubts about it, and the changes made on request
 
 Saturation: with open arrivals (all but --outstanding, closed workloads and traces without arrivals)

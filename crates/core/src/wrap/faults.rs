@@ -27,6 +27,8 @@
 //! * Whether the buffer holds a bad block plays no part. A write that the write cache absorbed
 //!   fails at once, where a drive would report a deferred error with a later request.
 //! * Nothing is reallocated: a bad block stays bad.
+//! * Requests to a lost device fail at once. Clients that issue the next request without a pause
+//!   spend all of them at one instant.
 //!
 //! # Example
 //! ```

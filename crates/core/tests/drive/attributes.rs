@@ -3,8 +3,9 @@
 use diskarm_core::device::{Completion, Device, Outcome, Status};
 use diskarm_core::drive::Drive;
 use diskarm_core::host::Host;
+use diskarm_core::queue::CommandQueue;
 use diskarm_core::request::{Ordering, Priority, Request};
-use diskarm_core::sched::PolicyConfig;
+use diskarm_core::sched::{Pending, PolicyConfig};
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Angle, Instant, SectorCount, Span};
 
@@ -282,6 +283,58 @@ fn an_aborted_ordered_request_leaves_no_gap() {
     let done = run(&mut drive, &[]);
     assert_eq!(ids(&done), [1, 0, 2]);
     assert_eq!(done[2].at, expected);
+}
+
+/// What an aborted ordered request held back begins at the abort, even if the arm was free before.
+#[test]
+fn nothing_begins_before_the_abort_that_lets_it_through() {
+    let spec = tiny(
+        "[queue]\ndepth = 8\npreseek = \"media-done\"\n[bus]\nread_sector = \"2 ms\"\n\
+         hold_read = true\n",
+    );
+    let mut ordered = request(1, R, 100, 1);
+    ordered.ordering = Ordering::Ordered;
+    let mut drive = drive(&spec);
+    for request in [request(0, R, 23, 4), ordered, request(2, R, 60, 1)] {
+        assert_eq!(drive.submit(Instant::START, request), Ok(()));
+    }
+    // The media are done at 13 ms; the bus at 18.
+    let now = at_ms(16.0);
+    while let Some(event) = drive.next_event().filter(|event| *event <= now) {
+        assert!(drive.advance(event).is_none());
+    }
+    assert!(drive.abort(now, 1));
+    let done = run(&mut drive, &[]);
+    assert_eq!(ids(&done), [1, 0, 2]);
+    assert_eq!(done[2].arrived + done[2].breakdown.queue, now);
+}
+
+/// A request that the device does not take yet stays what it was.
+#[test]
+fn an_ordered_request_that_is_put_back_is_still_ordered() {
+    let drive = drive(&queued());
+    let fcfs: PolicyConfig = "fcfs".parse().expect("a policy");
+    let mut queue = CommandQueue::new(fcfs.policy(&drive));
+    let pending = |id, ordering| Pending {
+        request: Request {
+            ordering,
+            ..request(id, R, 0, 1)
+        },
+        arrived: Instant::START,
+    };
+    queue.add_special(pending(0, Ordering::Ordered), &drive);
+    queue.add(pending(1, Ordering::Simple), &drive);
+    let taken = queue.next(Instant::START, &drive).expect("two wait");
+    queue.put_back(taken);
+    assert!(queue.next_is_ordered());
+    queue.add_special(pending(2, Ordering::HeadOfQueue), &drive);
+    let mut order = Vec::new();
+    while !queue.is_empty() {
+        let is_ordered = queue.next_is_ordered();
+        let next = queue.next(Instant::START, &drive).expect("not empty");
+        order.push((next.request.id, is_ordered));
+    }
+    assert_eq!(order, [(2, false), (0, true), (1, false)]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use diskarm_core::device::Outcome;
 use diskarm_core::spec::Spec;
 
-use super::tiny::{Asked, R, W, check, check_at, held, last, tiny};
+use super::tiny::{Arrival, R, W, check, check_at, held, last, tiny};
 
 /// Two segments of 20 sectors unless `buffer` says otherwise.
 fn cached(buffer: &str) -> Spec {
@@ -32,7 +32,7 @@ caching = true
     ))
 }
 
-fn outcome(spec: &Spec, asked: &[Asked]) -> Outcome {
+fn outcome(spec: &Spec, asked: &[Arrival]) -> Outcome {
     last(spec, asked).outcome
 }
 
@@ -45,7 +45,7 @@ fn a_full_hit_takes_overhead_and_bus() {
 
 #[test]
 fn delivered_data_may_be_dropped() {
-    let again: [Asked; 2] = [(0.0, R, 20, 4), (50.0, R, 20, 4)];
+    let again: [Arrival; 2] = [(0.0, R, 20, 4), (50.0, R, 20, 4)];
     let spec = cached("delivered = \"dropped\"\n");
     assert_eq!(outcome(&spec, &again), Outcome::Miss);
 }
@@ -56,7 +56,7 @@ fn a_hit_delivers_too_so_that_the_next_misses() {
     let spec = cached(
         "delivered = \"dropped\"\nread_ahead = \"until-full\"\nread_ahead_max = \"4 sectors\"",
     );
-    let mut asked: Vec<Asked> = vec![(0.0, R, 20, 2), (30.0, R, 60, 1), (60.0, R, 22, 2)];
+    let mut asked: Vec<Arrival> = vec![(0.0, R, 20, 2), (30.0, R, 60, 1), (60.0, R, 22, 2)];
     assert_eq!(outcome(&spec, &asked), Outcome::Hit);
     asked.push((90.0, R, 22, 2));
     assert_eq!(outcome(&spec, &asked), Outcome::Miss);

@@ -16,7 +16,7 @@ use proptest::prelude::*;
 
 use super::random::{Raw, cases, drive, fitted, requests};
 use super::ties::policies;
-use super::tiny::{Asked, R, Seen, W, check, request, tiny};
+use super::tiny::{Arrival, R, Seen, W, check, request, tiny};
 
 /// A drive that records the commands it is given.
 struct Recorded {
@@ -234,7 +234,7 @@ fn through(
 }
 
 /// Of requests at an idle tiny drive in ms.
-fn on_tiny(policy: &str, most: Option<u64>, asked: &[Asked]) -> (Vec<Completion>, Vec<Request>) {
+fn on_tiny(policy: &str, most: Option<u64>, asked: &[Arrival]) -> (Vec<Completion>, Vec<Request>) {
     let asked = asked.iter().enumerate().map(|(id, &(at, op, start, n))| {
         let at = Instant::START + Span::from_ms(at);
         (at, request(id as u64, op, start, n))
@@ -250,7 +250,7 @@ fn ids(done: &[Completion]) -> Vec<u64> {
 
 /// While block 9 is read from 9.0 to 10.0, blocks 20 to 25 come in three requests, the middle one
 /// first. The arm takes 2 ms, and block 20 lies at tenth 6.
-const THREE: [Asked; 5] = [
+const THREE: [Arrival; 5] = [
     (0.0, R, 9, 1),
     (1.0, R, 22, 2),
     (2.0, R, 20, 2),

@@ -3,7 +3,7 @@
 use diskarm_core::device::Outcome;
 use diskarm_core::spec::Spec;
 
-use super::tiny::{Asked, R, W, check, held, last, tiny};
+use super::tiny::{Arrival, R, W, check, held, last, tiny};
 
 fn ahead(buffer: &str) -> Spec {
     let size = "segments = 3\nsegment = \"40 sectors\"\n";
@@ -11,7 +11,7 @@ fn ahead(buffer: &str) -> Spec {
 }
 
 /// Blocks 24 and 25, from 10.0 till 12.0.
-const FIRST: Asked = (0.3, R, 24, 2);
+const FIRST: Arrival = (0.3, R, 24, 2);
 
 fn blocks(range: std::ops::Range<u64>) -> Vec<u64> {
     range.collect()

@@ -11,7 +11,7 @@ use diskarm_core::units::{Angle, Instant, SectorCount, Span};
 use proptest::prelude::*;
 
 use super::random::{Raw, cases, drive, fitted, requests};
-use super::tiny::{Asked, R, Seen, W, request, tiny};
+use super::tiny::{Arrival, R, Seen, W, request, tiny};
 
 /// The policies of the table, and some with other parameters.
 pub fn policies() -> Vec<String> {
@@ -159,7 +159,7 @@ proptest! {
 }
 
 /// Ids of requests at the tiny drive, in order of completion.
-fn order(policy: &str, asked: &[Asked]) -> Vec<u64> {
+fn order(policy: &str, asked: &[Arrival]) -> Vec<u64> {
     let arrivals = (0..).zip(asked).map(|(id, &(at, op, start, n))| {
         (
             Instant::START + Span::from_ms(at),

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::policies::{known, through};
 use super::random::{cases, requests};
-use super::tiny::{Asked, R, W, served, tiny};
+use super::tiny::{Arrival, R, W, served, tiny};
 
 /// The far request, which arrives when this many near ones are pending.
 const FAR: u64 = 40;
@@ -21,7 +21,7 @@ const NEAR: u64 = 1000;
 fn stream(policy: &str, op: Op) -> Vec<Completion> {
     let at = |i: u64| i.saturating_sub(FAR - 1) as f64 * 2.0;
     let near = (0..NEAR).map(|i| (at(i), R, i * 7 % 20, 1));
-    let mut asked: Vec<Asked> = near.collect();
+    let mut asked: Vec<Arrival> = near.collect();
     asked.insert(FAR as usize, (1.0, op, 185, 1));
     let depth = asked.len();
     let spec = tiny(&format!(

@@ -35,7 +35,7 @@ fn parsed(text: &str) -> Spec {
 }
 
 /// A request and when it arrives, in ms.
-pub type Asked = (f64, Op, u64, u64);
+pub type Arrival = (f64, Op, u64, u64);
 
 pub const R: Op = Op::Read;
 pub const W: Op = Op::Write;
@@ -57,7 +57,7 @@ impl Observer for Seen {
 }
 
 /// The completions of `asked` on the drive of `spec`, in order.
-pub fn served(spec: &Spec, asked: &[Asked]) -> Vec<Completion> {
+pub fn served(spec: &Spec, asked: &[Arrival]) -> Vec<Completion> {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
     let arrivals = asked.iter().enumerate().map(|(id, &(at, op, start, n))| {
         (
@@ -71,7 +71,7 @@ pub fn served(spec: &Spec, asked: &[Asked]) -> Vec<Completion> {
 }
 
 /// The completion of the last of `asked`, which are far enough apart for a queue of one.
-pub fn last(spec: &Spec, asked: &[Asked]) -> Completion {
+pub fn last(spec: &Spec, asked: &[Arrival]) -> Completion {
     *served(spec, asked).last().expect("a completion")
 }
 
@@ -105,7 +105,7 @@ pub fn check_at(c: &Completion, at: f64, outcome: Outcome) {
 }
 
 /// The blocks that a read at 1 s finds in the buffer after `asked`.
-pub fn held(spec: &Spec, asked: &[Asked]) -> Vec<u64> {
+pub fn held(spec: &Spec, asked: &[Arrival]) -> Vec<u64> {
     let hit = |&block: &u64| {
         let mut asked = asked.to_vec();
         asked.push((1000.0, R, block, 1));

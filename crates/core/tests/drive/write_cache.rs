@@ -3,7 +3,7 @@
 use diskarm_core::device::Outcome;
 use diskarm_core::spec::Spec;
 
-use super::tiny::{Asked, R, W, check, check_at, last, tiny};
+use super::tiny::{Arrival, R, W, check, check_at, last, tiny};
 
 fn cached(buffer: &str) -> Spec {
     tiny(&format!(
@@ -26,7 +26,7 @@ segment = "8 sectors"
 }
 
 /// Absorbed at 1.65; on the media from 9.0 till 13.0, head 0 of cylinder 1.
-const DIRTY: Asked = (0.0, W, 23, 4);
+const DIRTY: Arrival = (0.0, W, 23, 4);
 
 #[test]
 fn an_absorbed_write_takes_overhead_and_bus() {

@@ -39,8 +39,8 @@ pub(super) const ENTRY: Entry = Entry {
             ),
             (
                 "outage=\"10s to 12s\"",
-                "between these times of the run the device cannot be reached: requests fail; \
-                 can be given several times",
+                "between these times of the run the device cannot be reached: requests fail at \
+                 once, so clients need a think time; can be given several times",
             ),
             (
                 "seed=0",
