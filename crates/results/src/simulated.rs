@@ -168,6 +168,11 @@ impl Figures {
         self.requests
     }
 
+    /// The number of requests that failed.
+    pub fn failed(&self) -> u64 {
+        self.failed.unwrap_or(0)
+    }
+
     /// The inputs that several policies have in common, and with `same_requests` the number of
     /// requests counted.
     pub fn heading(&self, same_requests: bool) -> String {

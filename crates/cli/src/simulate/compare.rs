@@ -85,19 +85,23 @@ struct Row {
 }
 
 /// One line per policy, below the inputs that are the same for all. Lines include the number of
-/// requests counted if it differs, as when requests fail under some policies.
+/// requests counted if it differs, and of those that failed if any did.
 fn table(rows: &[Row]) -> String {
     let count = |row: &Row| row.figures.requests();
     let same_requests = rows.iter().all(|row| count(row) == count(&rows[0]));
-    let requests = |text: &str| match same_requests {
-        true => String::new(),
-        false => format!("{text:>12}"),
+    let some_failed = rows.iter().any(|row| row.figures.failed() > 0);
+    let counts = |requests: &str, failed: &str| {
+        let shown = [(!same_requests, requests), (some_failed, failed)].into_iter();
+        let shown = shown.filter(|(is_shown, _)| *is_shown);
+        shown.map(|(_, text)| format!("{text:>10}")).collect()
     };
     let head = ["mean, ms", "±", "cv2", "95 %, ms", "max, ms", "req/s"].map(str::to_owned);
-    let head = ("policy".to_owned(), head, requests("requests"));
+    let head = ("policy".to_owned(), head, counts("requests", "failed"));
     let lines = rows.iter().map(|row| {
         let mark = if row.is_saturated { " *" } else { "" };
-        let end = requests(&count(row).to_string()) + mark;
+        let failed = row.figures.failed().to_string();
+        let end: String = counts(&count(row).to_string(), &failed);
+        let end = end + mark;
         (row.figures.policy().to_owned(), row.figures.cells(), end)
     });
     let lines: Vec<_> = std::iter::once(head).chain(lines).collect();

@@ -71,13 +71,32 @@ fn different_numbers_of_requests_are_shown() {
     assert_narrow(&text);
     let (heading, rows) = text.split_once("policy").expect("a table");
     assert!(!heading.contains("\nrequests "), "{text}");
-    let last = |line: &str| line.split_whitespace().last().map(str::to_owned);
-    let last: Vec<String> = rows.lines().filter_map(last).collect();
-    assert_eq!(last[0], "requests");
-    let [fcfs, sptf] = [1, 2].map(|row: usize| last[row].parse::<u64>().expect("a number"));
+    let rows: Vec<Vec<&str>> = rows
+        .lines()
+        .map(|line| {
+            line.split_whitespace()
+                .filter(|cell| *cell != "*")
+                .collect()
+        })
+        .collect();
+    assert!(rows[0].ends_with(&["requests", "failed"]), "{text}");
+    let [fcfs, sptf] = [1, 2].map(|row: usize| {
+        let counts = rows[row].iter().rev().take(2);
+        let counts = counts.map(|cell| cell.parse::<u64>().expect("a number"));
+        let counts: Vec<u64> = counts.collect();
+        assert_eq!(counts[0] + counts[1], 2000, "{text}");
+        counts[1]
+    });
     assert!(fcfs < sptf && sptf < 2000, "{text}");
     let same = table("hp-c2247");
     assert!(same.contains("\nrequests ") && !same.contains(" requests\n"));
+    assert!(!same.contains("failed"));
+    // Bad blocks cost every policy the same requests.
+    let bad = table("faults(medium=\"10% after 1 retry\", drive=hp-c2247)");
+    assert!(
+        bad.contains("\nrequests ") && bad.contains(" failed\n"),
+        "{bad}"
+    );
 }
 
 #[test]

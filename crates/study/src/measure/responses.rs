@@ -17,9 +17,6 @@ pub(super) const INFO: MeasureInfo = MeasureInfo {
     },
 };
 
-/// Metrics of devices in front of a drive, without which requests succeed at once.
-const OF_TOWERS: [&str; 2] = ["failed", "recovered"];
-
 /// Metrics that reads and writes have by themselves too.
 const BY_DIRECTION: [&str; 5] = [
     "response_ms_mean",
@@ -38,11 +35,8 @@ pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures
     if run.is_saturated {
         return Ok(Figures::Saturated);
     }
-    let is_tower = simulation.model.tower.is_some();
-    let figures = figures(&run.report).into_iter().map(|(column, value)| {
-        let applies = is_tower || !OF_TOWERS.contains(&column.name.as_str());
-        value.filter(|value| value.is_finite() && applies)
-    });
+    let figures = figures(&run.report).into_iter();
+    let figures = figures.map(|(_, value)| value.filter(|value| value.is_finite()));
     Ok(Figures::Measured(figures.collect()))
 }
 
