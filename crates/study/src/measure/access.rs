@@ -28,7 +28,7 @@ pub(super) const INFO: MeasureInfo = MeasureInfo {
     name: "access",
     summary: "the time to reach blocks from the position of the head",
     columns: || {
-        Column::all(&[
+        let columns: [_; 6 + ANGLES] = [
             (
                 "positioning_ms_mean",
                 "Mean time until the first sector, ms",
@@ -65,7 +65,8 @@ pub(super) const INFO: MeasureInfo = MeasureInfo {
             at_angle!("21", "43"),
             at_angle!("22", "45"),
             at_angle!("23", "47"),
-        ])
+        ];
+        Column::all(&columns)
     },
 };
 
