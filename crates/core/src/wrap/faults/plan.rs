@@ -151,14 +151,22 @@ impl FaultPlan {
             let expected = "a time above 0 and shorter than that from one to the next";
             return Err(InputError::shown("recalibration", found, expected));
         }
-        let mut free = Instant::START;
-        for Outage { from, until } in &self.outages {
-            if *from < free || until <= from {
-                let found = format!("{} s to {} s", from.as_s(), until.as_s());
-                let expected = "times that end after they begin, one after another";
+        let shown = |outage: &Outage| {
+            let Outage { from, until } = outage;
+            format!("{} s to {} s", from.as_s(), until.as_s())
+        };
+        let mut before: Option<&Outage> = None;
+        for outage in &self.outages {
+            let found = shown(outage);
+            if outage.from < Instant::START || outage.until <= outage.from {
+                let expected = "a time of the run, and a later one";
                 return Err(InputError::shown("outages", found, expected));
             }
-            free = *until;
+            if let Some(before) = before.filter(|before| outage.from < before.until) {
+                let expected = format!("none that begins before {} ends", shown(before));
+                return Err(InputError::shown("outages", found, expected));
+            }
+            before = Some(outage);
         }
         Ok(())
     }
@@ -213,6 +221,13 @@ mod tests {
             let outages = field(&|plan| plan.outages = wrong.clone());
             assert_eq!(outages.as_deref(), Some("outages"));
         }
+        let outages = vec![outage(1.0, 3.0), outage(2.0, 4.0)];
+        let plan = FaultPlan {
+            outages,
+            ..FaultPlan::default()
+        };
+        let error = plan.check().expect_err("they overlap").to_string();
+        assert!(error.contains("before 1 s to 3 s ends"), "{error}");
         let sound = field(&|plan| {
             plan.outages = vec![outage(1.0, 2.0), outage(2.0, 4.0)];
             plan.random_medium_errors = errors(1.0, 0);
