@@ -306,7 +306,7 @@ fn wrong_parameters_are_refused_in_one_line() {
         ),
         (
             "faults(outage=1s to 3s, outage=2s to 4s, drive=hp-c2247)",
-            "drive: faults.outage: found 2 s to 4 s, expected times that end after",
+            "drive: faults.outage: found 2 s to 4 s, expected none that begins before 1 s to 3 s",
         ),
         (
             "host(merge=100, drive=hp-c2247)",
