@@ -23,7 +23,7 @@ pub enum Error {
     Rejected(Rejected),
     /// A study is invalid or cannot be run.
     Study(StudyError),
-    /// Claims of a study fail.
+    /// Claims of a study fail or are not measured, without a known reason.
     Claims {
         /// How many.
         count: usize,
@@ -63,8 +63,13 @@ impl fmt::Display for Error {
             Self::Trace(error) => error.fmt(f),
             Self::Rejected(error) => error.fmt(f),
             Self::Study(error) => error.fmt(f),
-            Self::Claims { count: 1 } => f.write_str("a claim fails"),
-            Self::Claims { count } => write!(f, "{count} claims fail"),
+            Self::Claims { count: 1 } => {
+                f.write_str("a claim fails or is not measured, and its study does not say why")
+            }
+            Self::Claims { count } => write!(
+                f,
+                "{count} claims fail or are not measured, and their studies do not say why"
+            ),
             Self::Io {
                 doing,
                 path,

@@ -16,6 +16,8 @@ pub struct Axis {
     pub unit: Option<String>,
     /// Its values in the order of the file; at least one.
     pub values: Vec<AxisValue>,
+    /// Whether its values are traces that the command line gives.
+    pub is_given: bool,
     /// The values that the study's short form leaves out.
     pub left_out: Vec<AxisValue>,
 }

@@ -6,6 +6,7 @@ mod endless;
 mod gain;
 mod interval;
 mod keys;
+mod known;
 mod least;
 mod left_out;
 mod line;
@@ -29,11 +30,13 @@ use std::sync::Arc;
 use diskarm_core::text::InputError;
 use serde::{Deserialize, Serialize};
 
-use crate::axis::Axis;
+use crate::axis::{Axis, Point};
 use crate::location::Location;
 use crate::metric::Column;
 use crate::results::Results;
 use keys::Keys;
+use known::RawKnown;
+pub use known::{Cause, Evidence, Known};
 
 /// A claim, usually of a paper, and its check.
 #[derive(Clone, Debug, Serialize)]
@@ -45,7 +48,9 @@ pub struct Claim {
     /// The paper's own number or wording.
     pub theirs: String,
     /// Why it fails, if that was investigated.
-    pub known: Option<String>,
+    pub known: Option<Known>,
+    /// Why it may not be measured, if that is so.
+    pub not_measured: Option<String>,
     #[serde(skip)]
     check: Arc<dyn Check>,
 }
@@ -53,7 +58,16 @@ pub struct Claim {
 /// The check of a claim.
 trait Check: fmt::Debug + Send + Sync {
     /// Judges the claim by the results of the study.
-    fn judge(&self, results: &Results<'_>) -> Judged;
+    fn judge(&self, results: &Results<'_>) -> Found;
+}
+
+/// What a check finds.
+struct Found {
+    verdict: Verdict,
+    ours: String,
+    numbers: Vec<Number>,
+    /// Whether the short form leaves its cells out.
+    is_left_out: bool,
 }
 
 /// The description of a check, and its reader.
@@ -108,12 +122,31 @@ impl fmt::Display for Verdict {
 }
 
 /// The verdict on a claim.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judged {
     /// Whether it holds.
     pub verdict: Verdict,
     /// The numbers measured here.
     pub ours: String,
+    /// Whether the study explains why it fails or is not measured; `false` if it does neither.
+    pub explained: bool,
+    /// The numbers measured here, one by one.
+    pub numbers: Vec<Number>,
+}
+
+/// A number that a claim is about.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Number {
+    /// The cell or line that it belongs to.
+    pub at: String,
+    /// The lower end of its 95 % interval, or of the range of a load.
+    pub low: f64,
+    /// The upper end; infinite, and `null` in JSON, if the cell is saturated.
+    pub high: f64,
+    /// Whether the claim holds there.
+    pub verdict: Verdict,
+    #[serde(skip)]
+    point: Point,
 }
 
 impl CheckInfo {
@@ -135,10 +168,47 @@ pub struct JudgedClaim<'s> {
     pub judged: Judged,
 }
 
+impl Number {
+    /// Whether its cell is saturated, or the cell that it is a multiple of.
+    fn is_saturated(&self) -> bool {
+        self.low == f64::INFINITY || (self.low, self.high) == (0.0, 0.0)
+    }
+}
+
+impl JudgedClaim<'_> {
+    /// Why it does not hold, as far as the study says: the cause, its evidence and the reason.
+    pub fn reason(&self) -> Option<String> {
+        let known = self.claim.known.as_ref();
+        let known = known.map(|known| format!("{}: {}", known.kind(), known.why));
+        match self.judged.verdict {
+            Verdict::Holds => None,
+            Verdict::Fails if !self.judged.explained => {
+                known.map(|known| format!("not for the known reason ({known})"))
+            }
+            Verdict::Unsure | Verdict::Fails => known,
+            Verdict::NotMeasured => self.claim.not_measured.clone(),
+        }
+    }
+}
+
 impl Claim {
     /// Judges it by the results of its study.
     pub fn judge(&self, results: &Results<'_>) -> Judged {
-        self.check.judge(results)
+        let found = self.check.judge(results);
+        let explained = match found.verdict {
+            Verdict::Holds | Verdict::Unsure => false,
+            Verdict::Fails => {
+                let known = self.known.as_ref();
+                known.is_some_and(|known| known.explains(results.axes, &found.numbers))
+            }
+            Verdict::NotMeasured => found.is_left_out || self.not_measured.is_some(),
+        };
+        Judged {
+            verdict: found.verdict,
+            ours: found.ours,
+            explained,
+            numbers: found.numbers,
+        }
     }
 }
 
@@ -147,7 +217,8 @@ pub(crate) struct RawClaim {
     says: String,
     source: String,
     theirs: String,
-    known: Option<String>,
+    known: Option<RawKnown>,
+    not_measured: Option<String>,
     check: String,
     #[serde(flatten)]
     keys: toml::Table,
@@ -161,16 +232,18 @@ impl RawClaim {
         at: &Location,
     ) -> Result<Claim, InputError> {
         let info = CHECKS.iter().find(|info| info.name == self.check);
-        let known: Vec<&str> = CHECKS.iter().map(|info| info.name).collect();
-        let info = info.ok_or_else(|| at.part("check").unknown(&self.check, "a check", &known))?;
+        let names: Vec<&str> = CHECKS.iter().map(|info| info.name).collect();
+        let info = info.ok_or_else(|| at.part("check").unknown(&self.check, "a check", &names))?;
         let mut keys = Keys::new(self.keys, axes, columns, at);
         let check = (info.read)(&mut keys)?;
         keys.finish(info)?;
+        let known = self.known.map(|known| known.read(axes, &at.part("known")));
         Ok(Claim {
             says: self.says,
             source: self.source,
             theirs: self.theirs,
-            known: self.known.map(|known| known.trim().to_owned()),
+            known: known.transpose()?,
+            not_measured: self.not_measured,
             check,
         })
     }

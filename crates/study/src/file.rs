@@ -250,6 +250,7 @@ fn read_axis(
     options: &StudyOptions,
     text: StudyText<'_>,
 ) -> Result<Axis, InputError> {
+    let is_given = RawAxis::takes_traces(raw);
     let raw = raw.get_ref();
     let name = raw.name.get_ref();
     let at = text.at(&raw.values.span(), format!("axis.{name}.values"));
@@ -292,6 +293,7 @@ fn read_axis(
         title: raw.title.clone().unwrap_or_else(|| name.clone()),
         unit: raw.unit.clone(),
         values,
+        is_given,
         left_out: Vec::new(),
     })
 }

@@ -15,18 +15,26 @@ pub enum Shown {
     FailsKnown,
     /// It fails for no known reason.
     Fails,
+    /// None of its cells has the metric, and the study says why.
+    NotMeasuredKnown,
     /// None of its cells has the metric.
     NotMeasured,
 }
 
 impl Shown {
+    /// Whether it needs an explanation that the study does not give.
+    pub fn is_unexplained(self) -> bool {
+        matches!(self, Self::Fails | Self::NotMeasured)
+    }
+
     /// How the verdict on a claim is shown.
     pub fn of(claim: &JudgedClaim<'_>) -> Self {
         match claim.judged.verdict {
             Verdict::Holds => Self::Holds,
             Verdict::Unsure => Self::Unsure,
-            Verdict::Fails if claim.claim.known.is_some() => Self::FailsKnown,
+            Verdict::Fails if claim.judged.explained => Self::FailsKnown,
             Verdict::Fails => Self::Fails,
+            Verdict::NotMeasured if claim.judged.explained => Self::NotMeasuredKnown,
             Verdict::NotMeasured => Self::NotMeasured,
         }
     }
@@ -45,6 +53,8 @@ pub struct Count {
     pub fails_known: usize,
     /// None of their cells has the metric.
     pub not_measured: usize,
+    /// None of their cells has the metric, and the study says why.
+    pub not_measured_known: usize,
 }
 
 impl Count {
@@ -58,10 +68,16 @@ impl Count {
                 Shown::Fails => &mut count.fails,
                 Shown::FailsKnown => &mut count.fails_known,
                 Shown::NotMeasured => &mut count.not_measured,
+                Shown::NotMeasuredKnown => &mut count.not_measured_known,
             };
             *place += 1;
         }
         count
+    }
+
+    /// The claims that do not hold and need an explanation.
+    pub fn unexplained(&self) -> usize {
+        self.fails + self.not_measured
     }
 
     /// In a line: `31 claims: 27 hold, 2 unsure, 2 fail for a known reason`.
@@ -72,12 +88,14 @@ impl Count {
             fails,
             fails_known,
             not_measured,
+            not_measured_known,
         } = *self;
         let parts = [
             (holds, "hold"),
             (unsure, "unsure"),
             (fails_known, "fail for a known reason"),
             (fails, "fail"),
+            (not_measured_known, "not measured for a known reason"),
             (not_measured, "not measured"),
         ];
         let all = parts.iter().map(|(count, _)| count).sum();
@@ -115,10 +133,11 @@ mod tests {
             fails: 3,
             fails_known: 4,
             not_measured: 5,
+            not_measured_known: 6,
             ..count
         };
-        let expected =
-            "15 claims: 1 hold, 2 unsure, 4 fail for a known reason, 3 fail, 5 not measured";
+        let expected = "21 claims: 1 hold, 2 unsure, 4 fail for a known reason, 3 fail, \
+             6 not measured for a known reason, 5 not measured";
         assert_eq!(count.text(), expected);
     }
 }

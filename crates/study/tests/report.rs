@@ -74,11 +74,16 @@ slack = "500 %"
 says = "Claim two"
 source = "section 2"
 theirs = "1 ms"
-known = "The reason is looked into </li>"
 check = "value"
 metric = "response_ms_mean"
 at_most = 1
 where = { rate = 10 }
+[claim.known]
+why = "The reason is looked into </li>"
+cause = "our reading"
+evidence = "conjecture"
+at_least = 1
+at_most = 1000
 [[claim]]
 says = "Claim three"
 source = "section 3"

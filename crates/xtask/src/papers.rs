@@ -52,8 +52,33 @@ struct Claim {
     source: String,
     theirs: String,
     ours: String,
-    known: Option<String>,
+    known: Option<Known>,
     verdict: String,
+    explained: bool,
+}
+
+/// Why a claim fails, as its study has it.
+#[derive(Deserialize)]
+struct Known {
+    why: String,
+    cause: String,
+    evidence: String,
+    command: Option<String>,
+}
+
+impl Known {
+    /// The cause, its evidence and the reason.
+    fn note(&self) -> String {
+        let Self {
+            cause,
+            evidence,
+            why,
+            ..
+        } = self;
+        let command = self.command.as_ref();
+        let shown = command.map_or_else(String::new, |command| format!(" by `{command}`"));
+        format!("({cause}; {evidence}{shown}) {why}")
+    }
 }
 
 /// Writes the page, unless the traces are absent. Fails if a claim that does not hold has no
@@ -118,7 +143,7 @@ fn unexplained(checked: &[Checked]) -> Vec<String> {
         .iter()
         .flat_map(|study| study.claims.iter().map(|claim| (&study.study, claim)));
     let left = claims.filter(|(_, claim)| {
-        claim.known.is_none() && ["fails", "not_measured"].contains(&claim.verdict.as_str())
+        !claim.explained && ["fails", "not_measured"].contains(&claim.verdict.as_str())
     });
     left.map(|(study, claim)| format!("{study}: {}: {}", claim.verdict, claim.says))
         .collect()
@@ -164,7 +189,7 @@ fn page(studies: &[Listed], checked: &[Checked]) -> String {
     );
     for (verdict, description) in VERDICTS {
         let count = claims().filter(|claim| claim.verdict == verdict).count();
-        let known = claims().filter(|claim| claim.verdict == verdict && claim.known.is_some());
+        let known = claims().filter(|claim| claim.verdict == verdict && claim.explained);
         let _ = match (count, known.count()) {
             (0, _) => Ok(()),
             (count, known) if verdict == "fails" => {
@@ -199,9 +224,10 @@ fn section(listed: &Listed, study: &Checked) -> String {
     for claim in &study.claims {
         let verdict = match (&claim.known, claim.verdict.as_str()) {
             (Some(known), "fails" | "unsure" | "not_measured") => {
-                let place = notes.iter().position(|note| *note == known);
+                let note = known.note();
+                let place = notes.iter().position(|other| *other == note);
                 let place = place.unwrap_or_else(|| {
-                    notes.push(known);
+                    notes.push(note);
                     notes.len() - 1
                 });
                 format!("**{}** [{}]", claim.verdict.replace('_', " "), place + 1)
@@ -219,8 +245,8 @@ fn section(listed: &Listed, study: &Checked) -> String {
         let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
         let _ = writeln!(text, "| {} |", cells.join(" | "));
     }
-    for (number, known) in notes.iter().enumerate() {
-        let _ = write!(text, "\n{}\n", filled(&format!("[{}] {known}", number + 1)));
+    for (number, note) in notes.iter().enumerate() {
+        let _ = write!(text, "\n{}\n", filled(&format!("[{}] {note}", number + 1)));
     }
     text
 }
@@ -261,8 +287,14 @@ mod tests {
             source: "s".to_owned(),
             theirs: "1".to_owned(),
             ours: "2".to_owned(),
-            known: known.map(str::to_owned),
+            known: known.map(|why| Known {
+                why: why.to_owned(),
+                cause: "our reading".to_owned(),
+                evidence: "tested".to_owned(),
+                command: Some("diskarm".to_owned()),
+            }),
             verdict: verdict.to_owned(),
+            explained: known.is_some(),
         };
         let claims = vec![
             claim("holds", None),
@@ -292,7 +324,7 @@ mod tests {
             "| a \\| b | s | 1 | 2 | holds |",
             "**fails** [1]",
             "**unsure** [1]",
-            "\n[1] for a reason\n",
+            "\n[1] (our reading; tested by `diskarm`) for a reason\n",
             "**not measured**",
         ] {
             assert!(page.contains(expected), "{expected}\n{page}");

@@ -47,12 +47,20 @@ class Claim:
     """Where the claim is made."""
     theirs: str
     """The paper's own number or wording."""
-    known: str | None
-    """Why it fails, if that was investigated."""
+    known: dict[str, Any] | None
+    """Why it fails, if that was investigated: why, cause, evidence, command, at_least, at_most,
+    saturated and traces."""
+    not_measured: str | None
+    """Why it may not be measured, if that is so."""
     verdict: str
     """holds, unsure (an interval contains a bound), fails, or not_measured."""
     ours: str
     """The numbers measured here."""
+    explained: bool
+    """Whether the study explains why it fails or is not measured; False if it does neither."""
+    numbers: list[dict[str, Any]]
+    """The same one by one: at (the cell), low and high (the ends of its interval, None where the
+    cell is saturated), and verdict."""
 
 
 @dataclass(frozen=True)

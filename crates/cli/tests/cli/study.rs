@@ -127,18 +127,29 @@ fn a_claim_that_fails_is_answered_with_1_unless_it_is_known() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(
         String::from_utf8(output.stderr).unwrap(),
-        "error: a claim fails\n"
+        "error: a claim fails or is not measured, and its study does not say why\n"
     );
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(
         text.contains("fails") && text.contains("theirs faster; ours 1."),
         "{text}"
     );
-    let known = wrong.replace("check = ", "known = \"the other way round\"\ncheck = ");
-    fs::write(place.path("small.toml"), known).unwrap();
+    let known = |bounds: &str| {
+        let text =
+            "why = \"the other way round\"\ncause = \"our reading\"\nevidence = \"conjecture\"\n";
+        let known = format!("{wrong}\n[claim.known]\n{text}{bounds}\n");
+        fs::write(place.path("small.toml"), known).unwrap();
+    };
+    known("at_least = 1.0\nat_most = 9.0");
     let text = place.printed("check");
-    assert!(text.contains("known: the other way round"), "{text}");
+    let expected = "why: our reading, conjecture: the other way round";
+    assert!(text.contains(expected), "{text}");
     assert!(!place.printed("run").contains("  fails "), "no news");
+    // Figures outside its bounds are news.
+    known("at_least = 8.0\nat_most = 9.0");
+    let text = place.printed("run");
+    assert!(text.contains("why: not for the known reason"), "{text}");
+    assert!(text.contains("1 claim: 1 fail\n"), "{text}");
 }
 
 #[test]
@@ -407,7 +418,7 @@ fn the_page_of_claims_is_of_the_studies_as_they_are() {
                 .next()
                 .unwrap_or_else(|| panic!("{}: not on the page: {text}", entry.name));
             let known = claim.known.as_ref().filter(|_| !row.ends_with("| holds |"));
-            let is_given = known.is_none_or(|known| in_lines.contains(&words(known)));
+            let is_given = known.is_none_or(|known| in_lines.contains(&words(&known.why)));
             assert!(
                 is_given,
                 "{}: another reason on the page: {text}",

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::endless::is_endless;
 use super::line::{Reached, along, lines};
-use super::subject::{ALONG, AT_LEAST, AT_MOST, METRIC, Subject, WHERE};
+use super::subject::{ALONG, AT_LEAST, AT_MOST, METRIC, Subject, TIE, WHERE};
 use super::tally::Tally;
-use super::{Check, CheckInfo, Judged};
+use super::{Check, CheckInfo, Found};
 use crate::metric::Metric;
 use crate::results::{Estimate, Outcome, Results};
 use crate::select::Selection;
@@ -23,6 +23,7 @@ pub(super) const INFO: CheckInfo = CheckInfo {
         WHERE,
         AT_LEAST,
         AT_MOST,
+        TIE,
     ],
     read: |keys| {
         Ok(Arc::new(Crossing {
@@ -43,7 +44,7 @@ struct Crossing {
 }
 
 impl Check for Crossing {
-    fn judge(&self, results: &Results<'_>) -> Judged {
+    fn judge(&self, results: &Results<'_>) -> Found {
         let axes = results.axes;
         let is_endless = is_endless(results.columns, self.subject.metric);
         let mut tally = Tally::new(&self.subject.bounds);
@@ -59,7 +60,7 @@ impl Check for Crossing {
             let differences: Vec<(f64, Estimate)> = differences.collect();
             let steps = differences.iter().map(|(x, d)| (*x, Some(d)));
             let found = along(&steps.collect::<Vec<_>>(), overtaken);
-            tally.hold_load(found, line.describe(axes, self.along));
+            tally.hold_load(found, line.place(axes, self.along));
         }
         tally.judged()
     }

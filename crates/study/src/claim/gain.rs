@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use super::ratio::{quotient, ratios};
-use super::subject::{AT_LEAST, AT_MOST, Subject, WHERE};
-use super::tally::Tally;
-use super::{Check, CheckInfo, Judged};
-use crate::axis::describe;
+use super::subject::{AT_LEAST, AT_MOST, Subject, TIE, WHERE};
+use super::tally::{Place, Tally};
+use super::{Check, CheckInfo, Found};
 use crate::results::{Estimate, Results};
 use crate::select::Selection;
 
@@ -21,6 +20,7 @@ pub(super) const INFO: CheckInfo = CheckInfo {
         WHERE,
         AT_LEAST,
         AT_MOST,
+        TIE,
     ],
     read: |keys| {
         Ok(Arc::new(Gain {
@@ -44,7 +44,7 @@ struct Gain {
 impl Check for Gain {
     /// The numbers are ratios of the two sides over the same ratio at the counterpart in `than`:
     /// below 1 where `of` is smaller in relation to `to` than it is there.
-    fn judge(&self, results: &Results<'_>) -> Judged {
+    fn judge(&self, results: &Results<'_>) -> Found {
         let axes = results.axes;
         let all = ratios(
             results,
@@ -67,7 +67,7 @@ impl Check for Gain {
             let is_known = |ratio: &&Estimate| ratio.mean.is_finite() && ratio.mean > 0.0;
             let sides = ratio.as_ref().filter(is_known).zip(base.filter(is_known));
             let gain = sides.map(|(ratio, base)| quotient(ratio, base));
-            tally.hold(gain, describe(axes, point));
+            tally.hold(gain, Place::cell(axes, point));
         }
         tally.judged()
     }

@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use super::subject::{AT_LEAST, AT_MOST, METRIC, Subject, WHERE};
-use super::tally::Tally;
-use super::{Check, CheckInfo, Judged};
-use crate::axis::describe;
+use super::subject::{AT_LEAST, AT_MOST, METRIC, Subject, TIE, WHERE};
+use super::tally::{Place, Tally};
+use super::{Check, CheckInfo, Found};
 use crate::results::{Estimate, Results};
 
 pub(super) const INFO: CheckInfo = CheckInfo {
     name: "interval",
     holds: "half the width of the metric's 95 % interval, as a share of its mean, lies within \
             the bounds",
-    keys: &[METRIC, WHERE, AT_LEAST, AT_MOST],
+    keys: &[METRIC, WHERE, AT_LEAST, AT_MOST, TIE],
     read: |keys| Ok(Arc::new(Interval(Subject::read(keys)?))),
 };
 
@@ -21,13 +20,13 @@ struct Interval(Subject);
 
 impl Check for Interval {
     /// The numbers are half widths of the 95 % intervals as shares of the means.
-    fn judge(&self, results: &Results<'_>) -> Judged {
+    fn judge(&self, results: &Results<'_>) -> Found {
         let axes = results.axes;
         let mut tally = Tally::new(&self.0.bounds);
         for point in self.0.points(axes) {
             let share = results.estimate(&point, self.0.metric).and_then(share);
             if let Some(share) = share {
-                tally.hold(Some(Estimate::exact(share)), describe(axes, &point));
+                tally.hold(Some(Estimate::exact(share)), Place::cell(axes, &point));
             }
         }
         tally.judged()

@@ -170,17 +170,27 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// `at_least` and `at_most`; at least one of them.
+    /// The share of a bound that counts as equal to it; 0 if it is absent.
+    pub(super) fn tie(&mut self) -> Result<f64, InputError> {
+        Ok(self.share("tie")?.unwrap_or(0.0))
+    }
+
+    /// `at_least` and `at_most`, at least one of them, and `tie`.
     pub(super) fn bounds(&mut self) -> Result<Bounds, InputError> {
         let at_least = self.number("at_least")?;
         let at_most = self.number("at_most")?;
+        let tie = self.tie()?;
         match (at_least, at_most) {
             (None, None) => Err(self.missing("at_least", "at_least, at_most or both")),
             (Some(least), Some(most)) if least > most => {
                 let expected = format!("no more than at_most, {most}");
                 Err(self.at.part("at_least").error(least.to_string(), expected))
             }
-            _ => Ok(Bounds { at_least, at_most }),
+            _ => Ok(Bounds {
+                at_least,
+                at_most,
+                tie,
+            }),
         }
     }
 

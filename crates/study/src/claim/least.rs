@@ -5,15 +5,15 @@ use std::sync::Arc;
 use super::bounds::Bounds;
 use super::line::lines;
 use super::ratio::quotient;
-use super::subject::{ALONG, AT_LEAST, AT_MOST, METRIC, Subject, WHERE};
+use super::subject::{ALONG, AT_LEAST, AT_MOST, METRIC, Subject, TIE, WHERE};
 use super::tally::Tally;
-use super::{Check, CheckInfo, Judged, Verdict};
+use super::{Check, CheckInfo, Found, Verdict};
 use crate::results::{Estimate, Results};
 
 pub(super) const INFO: CheckInfo = CheckInfo {
     name: "least",
     holds: "the number at which the metric is least lies within the bounds",
-    keys: &[METRIC, ALONG, WHERE, AT_LEAST, AT_MOST],
+    keys: &[METRIC, ALONG, WHERE, AT_LEAST, AT_MOST, TIE],
     read: |keys| {
         Ok(Arc::new(Least {
             subject: Subject::read(keys)?,
@@ -29,7 +29,7 @@ struct Least {
 }
 
 impl Check for Least {
-    fn judge(&self, results: &Results<'_>) -> Judged {
+    fn judge(&self, results: &Results<'_>) -> Found {
         let axes = results.axes;
         let mut tally = Tally::new(&self.subject.bounds);
         for line in lines(axes, self.along, &[&self.subject.cells]) {
@@ -54,7 +54,7 @@ impl Check for Least {
                 None => Verdict::Fails,
             };
             let found = Estimate::exact(*x);
-            tally.add(found, verdict, line.describe(axes, self.along));
+            tally.add(found, verdict, line.place(axes, self.along));
         }
         tally.judged()
     }

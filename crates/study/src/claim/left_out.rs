@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use super::{Check, Claim, Judged, Verdict};
+use super::{Check, Claim, Found, Verdict};
 use crate::results::Results;
 
 #[derive(Debug)]
 struct LeftOut;
 
 impl Check for LeftOut {
-    fn judge(&self, _: &Results<'_>) -> Judged {
-        Judged {
+    fn judge(&self, _: &Results<'_>) -> Found {
+        Found {
             verdict: Verdict::NotMeasured,
             ours: "left out of the short form".to_owned(),
+            numbers: Vec::new(),
+            is_left_out: true,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::endless::is_endless;
 use super::load::Load;
+use super::tally::Place;
 use crate::axis::{Axis, Point, describe_except, points};
 use crate::metric::Metric;
 use crate::results::{Estimate, Results};
@@ -45,9 +46,12 @@ impl Line {
         })
     }
 
-    /// Its position on the other axes, as text.
-    pub(super) fn describe(&self, axes: &[Axis], along: usize) -> String {
-        describe_except(axes, &self.point, along)
+    /// Its position on the other axes.
+    pub(super) fn place(&self, axes: &[Axis], along: usize) -> Place {
+        Place {
+            point: self.point.clone(),
+            text: describe_except(axes, &self.point, along),
+        }
     }
 }
 

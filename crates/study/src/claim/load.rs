@@ -18,7 +18,7 @@ pub(super) enum Load {
 
 impl Load {
     /// The ends of its interval.
-    fn ends(&self) -> (f64, f64) {
+    pub(super) fn ends(&self) -> (f64, f64) {
         match self {
             Self::At(estimate) => {
                 let half = estimate.half_width.unwrap_or(0.0);
@@ -113,6 +113,7 @@ mod tests {
         let bounds = Bounds {
             at_least: Some(2.0),
             at_most: None,
+            tie: 0.0,
         };
         assert_eq!(
             Load::Within(2.0, f64::INFINITY).verdict(&bounds),
@@ -126,6 +127,7 @@ mod tests {
         let bounds = Bounds {
             at_least: None,
             at_most: Some(2.0),
+            tie: 0.0,
         };
         assert_eq!(
             Load::Within(2.1, f64::INFINITY).verdict(&bounds),

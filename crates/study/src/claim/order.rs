@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::bounds::Bounds;
 use super::ratio::ratios;
-use super::subject::{METRIC, WHERE};
-use super::tally::Tally;
-use super::{Check, CheckInfo, Judged};
+use super::subject::{METRIC, TIE, WHERE};
+use super::tally::{Place, Tally};
+use super::{Check, CheckInfo, Found};
 use crate::axis::describe;
 use crate::metric::Metric;
 use crate::results::Results;
@@ -26,6 +26,7 @@ pub(super) const INFO: CheckInfo = CheckInfo {
             "slack = \"0 %\"",
             "a decrease of up to this share is accepted",
         ),
+        TIE,
     ],
     read: |keys| {
         Ok(Arc::new(Order {
@@ -33,6 +34,7 @@ pub(super) const INFO: CheckInfo = CheckInfo {
             ascending: keys.sides("ascending")?,
             cells: keys.selection("where")?,
             slack: keys.share("slack")?.unwrap_or(0.0),
+            tie: keys.tie()?,
         }))
     },
 };
@@ -44,18 +46,22 @@ struct Order {
     cells: Selection,
     /// The share by which a side may be above the next.
     slack: f64,
+    tie: f64,
 }
 
 impl Check for Order {
     /// The numbers are the ratios of each side to the next: at most 1 plus the slack.
-    fn judge(&self, results: &Results<'_>) -> Judged {
+    fn judge(&self, results: &Results<'_>) -> Found {
         let axes = results.axes;
-        let bounds = Bounds::up_to(1.0 + self.slack);
+        let bounds = Bounds {
+            tie: self.tie,
+            ..Bounds::up_to(1.0 + self.slack)
+        };
         let mut tally = Tally::new(&bounds);
         for pair in self.ascending.windows(2) {
             for (point, ratio) in ratios(results, self.metric, &pair[0], &pair[1], &self.cells) {
-                let at = format!("{} to {}", describe(axes, &point), pair[1].label(axes));
-                tally.hold(ratio, at);
+                let text = format!("{} to {}", describe(axes, &point), pair[1].label(axes));
+                tally.hold(ratio, Place { point, text });
             }
         }
         tally.judged()

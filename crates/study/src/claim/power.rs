@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use super::line::{Reached, along, lines};
-use super::subject::{ALONG, AT_LEAST, AT_MOST, METRIC, Subject, WHERE};
+use super::subject::{ALONG, AT_LEAST, AT_MOST, METRIC, Subject, TIE, WHERE};
 use super::tally::Tally;
-use super::{Check, CheckInfo, Judged};
+use super::{Check, CheckInfo, Found};
 use crate::results::Results;
 
 pub(super) const INFO: CheckInfo = CheckInfo {
     name: "power",
     holds: "p of the metric as along^-p, taken as 1 at along = 1 and fitted by least squares, \
             lies within the bounds",
-    keys: &[METRIC, ALONG, WHERE, AT_LEAST, AT_MOST],
+    keys: &[METRIC, ALONG, WHERE, AT_LEAST, AT_MOST, TIE],
     read: |keys| {
         Ok(Arc::new(Power {
             subject: Subject::read(keys)?,
@@ -28,12 +28,12 @@ struct Power {
 }
 
 impl Check for Power {
-    fn judge(&self, results: &Results<'_>) -> Judged {
+    fn judge(&self, results: &Results<'_>) -> Found {
         let axes = results.axes;
         let mut tally = Tally::new(&self.subject.bounds);
         for line in lines(axes, self.along, &[&self.subject.cells]) {
             let found = along(&line.estimates(results, self.subject.metric), exponent);
-            tally.hold_load(found, line.describe(axes, self.along));
+            tally.hold_load(found, line.place(axes, self.along));
         }
         tally.judged()
     }

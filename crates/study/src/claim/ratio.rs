@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::endless::is_endless;
-use super::subject::{AT_LEAST, AT_MOST, METRIC, Subject, WHERE};
-use super::tally::Tally;
-use super::{Check, CheckInfo, Judged};
-use crate::axis::{Point, describe, describe_except, points};
+use super::subject::{AT_LEAST, AT_MOST, METRIC, Subject, TIE, WHERE};
+use super::tally::{Place, Tally};
+use super::{Check, CheckInfo, Found};
+use crate::axis::{Point, describe_except, points};
 use crate::metric::Metric;
 use crate::results::{Estimate, Results};
 use crate::select::Selection;
@@ -24,6 +24,7 @@ pub(super) const INFO: CheckInfo = CheckInfo {
         WHERE,
         AT_LEAST,
         AT_MOST,
+        TIE,
         (
             "mean_over",
             "an axis: the geometric mean of the ratios over it is checked, instead of each ratio",
@@ -50,7 +51,7 @@ struct Ratio {
 }
 
 impl Check for Ratio {
-    fn judge(&self, results: &Results<'_>) -> Judged {
+    fn judge(&self, results: &Results<'_>) -> Found {
         let axes = results.axes;
         let mut tally = Tally::new(&self.subject.bounds);
         let all = ratios(
@@ -62,7 +63,7 @@ impl Check for Ratio {
         );
         let Some(axis) = self.mean_over else {
             for (point, ratio) in all {
-                tally.hold(ratio, describe(axes, &point));
+                tally.hold(ratio, Place::cell(axes, &point));
             }
             return tally.judged();
         };
@@ -71,7 +72,8 @@ impl Check for Ratio {
             match mean(&known) {
                 Some(mean) => {
                     tally.leave_out(group.len() - known.len());
-                    tally.hold(Some(mean), describe_except(axes, &point, axis));
+                    let text = describe_except(axes, &point, axis);
+                    tally.hold(Some(mean), Place { point, text });
                 }
                 None => tally.leave_out(group.len()),
             }

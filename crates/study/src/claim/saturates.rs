@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::line::Line;
 use super::load::Load;
 use super::search::Search;
-use super::subject::{ALONG, AT_LEAST, AT_MOST, WHERE};
-use super::{Check, CheckInfo, Judged};
+use super::subject::{ALONG, AT_LEAST, AT_MOST, TIE, WHERE};
+use super::{Check, CheckInfo, Found};
 use crate::axis::Point;
 use crate::results::{Estimate, Results};
 
@@ -21,6 +21,7 @@ pub(super) const INFO: CheckInfo = CheckInfo {
         WHERE,
         AT_LEAST,
         AT_MOST,
+        TIE,
     ],
     read: |keys| {
         Ok(Arc::new(Saturates {
@@ -35,7 +36,7 @@ struct Saturates {
 }
 
 impl Check for Saturates {
-    fn judge(&self, results: &Results<'_>) -> Judged {
+    fn judge(&self, results: &Results<'_>) -> Found {
         let is_alone = self.search.is_alone();
         self.search
             .judge(results, |line| match kept_up(line, results)? {

@@ -2,7 +2,7 @@
 
 use diskarm_core::text::InputError;
 
-use super::Judged;
+use super::Found;
 use super::bounds::Bounds;
 use super::keys::Keys;
 use super::line::{Line, lines};
@@ -42,7 +42,7 @@ impl Search {
         &self,
         results: &Results<'_>,
         find: impl Fn(&Line) -> Option<Load>,
-    ) -> Judged {
+    ) -> Found {
         let axes = results.axes;
         let mut tally = Tally::new(&self.bounds);
         for line in lines(axes, self.along, &[&self.of, &self.cells]) {
@@ -54,7 +54,7 @@ impl Search {
                     load.zip(base).map(|(top, base)| top.over(&base))
                 }
             };
-            tally.hold_load(found, line.describe(axes, self.along));
+            tally.hold_load(found, line.place(axes, self.along));
         }
         tally.judged()
     }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::endless::is_endless;
 use super::ratio::quotient;
-use super::subject::{AT_LEAST, AT_MOST, METRIC, Subject, WHERE};
-use super::tally::Tally;
-use super::{Check, CheckInfo, Judged};
-use crate::axis::{Point, describe};
+use super::subject::{AT_LEAST, AT_MOST, METRIC, Subject, TIE, WHERE};
+use super::tally::{Place, Tally};
+use super::{Check, CheckInfo, Found};
+use crate::axis::Point;
 use crate::metric::Metric;
 use crate::results::{Estimate, Outcome, Results};
 
@@ -15,7 +15,7 @@ pub(super) const INFO: CheckInfo = CheckInfo {
     name: "spread",
     holds: "the largest over the smallest metric among the values of an axis lies within the \
             bounds",
-    keys: &[METRIC, ("among", "the axis"), WHERE, AT_LEAST, AT_MOST],
+    keys: &[METRIC, ("among", "the axis"), WHERE, AT_LEAST, AT_MOST, TIE],
     read: |keys| {
         Ok(Arc::new(Spread {
             subject: Subject::read(keys)?,
@@ -32,7 +32,7 @@ struct Spread {
 
 impl Check for Spread {
     /// The numbers are the largest estimate over the smallest, at each point of the other axes.
-    fn judge(&self, results: &Results<'_>) -> Judged {
+    fn judge(&self, results: &Results<'_>) -> Found {
         let axes = results.axes;
         let is_endless = is_endless(results.columns, self.subject.metric);
         let mut tally = Tally::new(&self.subject.bounds);
@@ -51,7 +51,7 @@ impl Check for Spread {
             let all = all.filter(|point| self.subject.cells.has(point));
             let all: Vec<&Outcome> = all.map(|point| results.at(&point)).collect();
             let found = largest_over_smallest(&all, self.subject.metric, is_endless);
-            tally.hold(found, describe(axes, &point));
+            tally.hold(found, Place::cell(axes, &point));
             seen.push(base);
         }
         tally.judged()

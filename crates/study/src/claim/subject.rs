@@ -16,6 +16,10 @@ pub(super) const ALONG: Key = ("along", "an axis of numbers");
 pub(super) const WHERE: Key = ("where = {}", "the cells to check; all if omitted");
 pub(super) const AT_LEAST: Key = ("at_least", "the lower bound; it, at_most or both");
 pub(super) const AT_MOST: Key = ("at_most", "the upper bound");
+pub(super) const TIE: Key = (
+    "tie = \"0 %\"",
+    "an interval that contains a bound holds if it reaches at most this share beyond it",
+);
 
 /// The keys [`METRIC`], [`WHERE`], [`AT_LEAST`] and [`AT_MOST`].
 #[derive(Debug)]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::line::{Reached, along};
 use super::search::Search;
-use super::subject::{ALONG, AT_LEAST, AT_MOST, METRIC, WHERE};
-use super::{Check, CheckInfo, Judged};
+use super::subject::{ALONG, AT_LEAST, AT_MOST, METRIC, TIE, WHERE};
+use super::{Check, CheckInfo, Found};
 use crate::metric::Metric;
 use crate::results::Results;
 
@@ -22,6 +22,7 @@ pub(super) const INFO: CheckInfo = CheckInfo {
         WHERE,
         AT_LEAST,
         AT_MOST,
+        TIE,
     ],
     read: |keys| {
         Ok(Arc::new(Sustains {
@@ -64,7 +65,7 @@ fn reached(steps: &[(f64, Option<f64>)], level: f64) -> Option<Reached> {
 }
 
 impl Check for Sustains {
-    fn judge(&self, results: &Results<'_>) -> Judged {
+    fn judge(&self, results: &Results<'_>) -> Found {
         self.search.judge(results, |line| {
             let estimates = line.estimates(results, self.metric);
             along(&estimates, |steps| reached(steps, self.level))

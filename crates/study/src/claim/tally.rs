@@ -2,25 +2,56 @@
 
 use super::bounds::Bounds;
 use super::load::Load;
-use super::{Judged, Verdict};
+use super::{Found, Number, Verdict};
+use crate::axis::{Axis, Point, describe};
 use crate::results::Estimate;
 
 /// The numbers that a claim is about, with their verdicts.
 pub(super) struct Tally<'b> {
     bounds: &'b Bounds,
-    numbers: Vec<Number>,
+    numbers: Vec<Entry>,
     /// The number of cells without a verdict.
     left_out: usize,
 }
 
 /// A number with its verdict.
-struct Number {
+struct Entry {
     number: Load,
     verdict: Verdict,
     /// With enough digits to differ from a bound that it exceeds.
     text: String,
-    /// The cell or line that it belongs to.
-    at: String,
+    at: Place,
+}
+
+/// The cell or line that a number belongs to.
+pub(super) struct Place {
+    /// Its point; 0 on an axis along which or over which the number is taken.
+    pub(super) point: Point,
+    /// Its labels.
+    pub(super) text: String,
+}
+
+impl Place {
+    /// The cell at `point`.
+    pub(super) fn cell(axes: &[Axis], point: &Point) -> Self {
+        Self {
+            point: point.clone(),
+            text: describe(axes, point),
+        }
+    }
+}
+
+impl Entry {
+    fn into_number(self) -> Number {
+        let (low, high) = self.number.ends();
+        Number {
+            at: self.at.text,
+            low,
+            high,
+            verdict: self.verdict,
+            point: self.at.point,
+        }
+    }
 }
 
 impl<'b> Tally<'b> {
@@ -34,12 +65,12 @@ impl<'b> Tally<'b> {
     }
 
     /// Checks the number of the cell or line `at`, or counts it as left out if there is none.
-    pub(super) fn hold(&mut self, number: Option<Estimate>, at: String) {
+    pub(super) fn hold(&mut self, number: Option<Estimate>, at: Place) {
         self.hold_load(number.map(Load::At), at);
     }
 
     /// The same for a number of which only a range may be known.
-    pub(super) fn hold_load(&mut self, number: Option<Load>, at: String) {
+    pub(super) fn hold_load(&mut self, number: Option<Load>, at: Place) {
         let Some(number) = number else {
             return self.leave_out(1);
         };
@@ -48,7 +79,7 @@ impl<'b> Tally<'b> {
             Verdict::Holds => number.describe(short),
             _ => number.describe(|number| distinct_text(number, self.bounds)),
         };
-        self.numbers.push(Number {
+        self.numbers.push(Entry {
             number,
             verdict,
             text,
@@ -57,9 +88,9 @@ impl<'b> Tally<'b> {
     }
 
     /// A number with a verdict of its own.
-    pub(super) fn add(&mut self, estimate: Estimate, verdict: Verdict, at: String) {
+    pub(super) fn add(&mut self, estimate: Estimate, verdict: Verdict, at: Place) {
         let number = Load::At(estimate);
-        self.numbers.push(Number {
+        self.numbers.push(Entry {
             text: number.describe(short),
             number,
             verdict,
@@ -73,14 +104,17 @@ impl<'b> Tally<'b> {
     }
 
     /// The verdict on the claim: the worst of them.
-    pub(super) fn judged(self) -> Judged {
+    pub(super) fn judged(self) -> Found {
         let verdict = self.numbers.iter().map(|number| number.verdict).max();
-        Judged {
+        let ours = match (self.numbers.len(), self.left_out) {
+            (0, _) | (_, 0) => self.text(),
+            (_, left_out) => format!("{}; {left_out} left out", self.text()),
+        };
+        Found {
             verdict: verdict.unwrap_or(Verdict::NotMeasured),
-            ours: match (self.numbers.len(), self.left_out) {
-                (0, _) | (_, 0) => self.text(),
-                (_, left_out) => format!("{}; {left_out} left out", self.text()),
-            },
+            ours,
+            numbers: self.numbers.into_iter().map(Entry::into_number).collect(),
+            is_left_out: false,
         }
     }
 
@@ -90,7 +124,7 @@ impl<'b> Tally<'b> {
             [only] => return only.text.clone(),
             _ => {}
         }
-        let found = |number: &Number| match &number.number {
+        let found = |number: &Entry| match &number.number {
             Load::At(estimate) => estimate.mean,
             Load::Within(low, high) if high.is_infinite() => *low,
             Load::Within(_, high) => *high,
@@ -111,7 +145,10 @@ impl<'b> Tally<'b> {
                 .filter(|number| number.verdict == verdict);
             let many = such.clone().count();
             if let Some(first) = such.next() {
-                text += &format!("; {word} in {many}, first {} at {}", first.text, first.at);
+                text += &format!(
+                    "; {word} in {many}, first {} at {}",
+                    first.text, first.at.text
+                );
             }
         }
         text

@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use super::subject::{AT_LEAST, AT_MOST, METRIC, Subject, WHERE};
-use super::tally::Tally;
-use super::{Check, CheckInfo, Judged, Verdict};
-use crate::axis::describe;
+use super::subject::{AT_LEAST, AT_MOST, METRIC, Subject, TIE, WHERE};
+use super::tally::{Place, Tally};
+use super::{Check, CheckInfo, Found, Verdict};
 use crate::results::{Estimate, Results};
 
 pub(super) const INFO: CheckInfo = CheckInfo {
     name: "value",
     holds: "the metric of each cell lies within the bounds; a saturated cell is beyond them",
-    keys: &[METRIC, WHERE, AT_LEAST, AT_MOST],
+    keys: &[METRIC, WHERE, AT_LEAST, AT_MOST, TIE],
     read: |keys| Ok(Arc::new(Value(Subject::read(keys)?))),
 };
 
@@ -19,11 +18,11 @@ pub(super) const INFO: CheckInfo = CheckInfo {
 struct Value(Subject);
 
 impl Check for Value {
-    fn judge(&self, results: &Results<'_>) -> Judged {
+    fn judge(&self, results: &Results<'_>) -> Found {
         let axes = results.axes;
         let mut tally = Tally::new(&self.0.bounds);
         for point in self.0.points(axes) {
-            let (cell, at) = (results.at(&point), describe(axes, &point));
+            let (cell, at) = (results.at(&point), Place::cell(axes, &point));
             match cell.is_saturated {
                 true => tally.add(Estimate::exact(f64::INFINITY), Verdict::Fails, at),
                 false => tally.hold(cell.estimate(self.0.metric).cloned(), at),

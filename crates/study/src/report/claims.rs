@@ -16,6 +16,7 @@ fn word(shown: Shown) -> &'static str {
         Shown::Unsure => "? unsure",
         Shown::FailsKnown => "\u{2717} fails (known)",
         Shown::Fails => "\u{2717} fails",
+        Shown::NotMeasuredKnown => "\u{2013} not measured (known)",
         Shown::NotMeasured => "\u{2013} not measured",
     }
 }
@@ -27,6 +28,7 @@ fn class(shown: Shown) -> &'static str {
         Shown::Unsure => "unsure",
         Shown::FailsKnown => "known",
         Shown::Fails => "fails",
+        Shown::NotMeasuredKnown => "known",
         Shown::NotMeasured => "unmeasured",
     }
 }
@@ -88,8 +90,8 @@ fn listed(place: usize, judged_claim: &JudgedClaim<'_>) -> Html {
     let row = |name: &str, words: &str| {
         Html::from([Html::element("dt", name), Html::element("dd", words)])
     };
-    let known = claim.known.as_deref().filter(|_| shown != Shown::Holds);
-    let known = known.map(|known| row("Why", known)).unwrap_or_default();
+    let reason = judged_claim.reason();
+    let known = reason.map(|reason| row("Why", &reason)).unwrap_or_default();
     Html::with(
         "li",
         &[("id", &id(place))],
