@@ -3,6 +3,9 @@
 mod bounds;
 mod crossing;
 mod endless;
+mod equal_queue;
+mod equivalent;
+mod exists;
 mod gain;
 mod interval;
 mod keys;
@@ -34,6 +37,7 @@ use crate::axis::{Axis, Point};
 use crate::location::Location;
 use crate::metric::Column;
 use crate::results::Results;
+use crate::scalar::Scalar;
 use keys::Keys;
 use known::RawKnown;
 pub use known::{Cause, Evidence, Known};
@@ -47,12 +51,31 @@ pub struct Claim {
     pub source: String,
     /// The paper's own number or wording.
     pub theirs: String,
+    /// Whose the bounds are.
+    pub bounds: BoundsOf,
+    /// The lower bound of its check, if it has one.
+    pub at_least: Option<f64>,
+    /// The upper bound.
+    pub at_most: Option<f64>,
+    /// Whether it only repeats an input of the model, which the model may not change.
+    pub model_check: bool,
     /// Why it fails, if that was investigated.
     pub known: Option<Known>,
     /// Why it may not be measured, if that is so.
     pub not_measured: Option<String>,
     #[serde(skip)]
     check: Arc<dyn Check>,
+}
+
+/// Whose bounds a claim is checked with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BoundsOf {
+    /// They are the source's, or follow from its wording.
+    #[default]
+    Source,
+    /// They are chosen here: the source has no number.
+    Ours,
 }
 
 /// The check of a claim.
@@ -84,6 +107,9 @@ pub struct CheckInfo {
 /// All checks.
 pub const CHECKS: &[CheckInfo] = &[
     crossing::INFO,
+    equal_queue::INFO,
+    equivalent::INFO,
+    exists::INFO,
     gain::INFO,
     interval::INFO,
     least::INFO,
@@ -192,6 +218,13 @@ impl JudgedClaim<'_> {
 }
 
 impl Claim {
+    /// What to say behind its source: whether the bounds are ours, and whether it is a model check.
+    pub fn remarks(&self) -> String {
+        let bounds = (self.bounds == BoundsOf::Ours).then_some("; bounds ours");
+        let kind = self.model_check.then_some("; a model check");
+        [bounds, kind].into_iter().flatten().collect()
+    }
+
     /// Judges it by the results of its study.
     pub fn judge(&self, results: &Results<'_>) -> Judged {
         let found = self.check.judge(results);
@@ -217,6 +250,10 @@ pub(crate) struct RawClaim {
     says: String,
     source: String,
     theirs: String,
+    #[serde(default)]
+    bounds: BoundsOf,
+    #[serde(default)]
+    model_check: bool,
     known: Option<RawKnown>,
     not_measured: Option<String>,
     check: String,
@@ -234,6 +271,12 @@ impl RawClaim {
         let info = CHECKS.iter().find(|info| info.name == self.check);
         let names: Vec<&str> = CHECKS.iter().map(|info| info.name).collect();
         let info = info.ok_or_else(|| at.part("check").unknown(&self.check, "a check", &names))?;
+        let bound = |key: &str| {
+            self.keys
+                .get(key)
+                .and_then(|value| Scalar::of(value)?.number())
+        };
+        let (at_least, at_most) = (bound("at_least"), bound("at_most"));
         let mut keys = Keys::new(self.keys, axes, columns, at);
         let check = (info.read)(&mut keys)?;
         keys.finish(info)?;
@@ -242,6 +285,10 @@ impl RawClaim {
             says: self.says,
             source: self.source,
             theirs: self.theirs,
+            bounds: self.bounds,
+            at_least,
+            at_most,
+            model_check: self.model_check,
             known: known.transpose()?,
             not_measured: self.not_measured,
             check,

@@ -36,7 +36,7 @@ mod template;
 pub mod verdicts;
 mod version;
 
-pub use claim::{Cause, Claim, Evidence, Judged, JudgedClaim, Known, Number, Verdict};
+pub use claim::{BoundsOf, Cause, Claim, Evidence, Judged, JudgedClaim, Known, Number, Verdict};
 pub use error::StudyError;
 pub use file::{Study, StudyOptions};
 pub use report::Report;

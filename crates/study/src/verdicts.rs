@@ -55,6 +55,8 @@ pub struct Count {
     pub not_measured: usize,
     /// None of their cells has the metric, and the study says why.
     pub not_measured_known: usize,
+    /// Model checks that hold; they are in no other count.
+    pub model_checks: usize,
 }
 
 impl Count {
@@ -63,6 +65,7 @@ impl Count {
         let mut count = Self::default();
         for claim in claims {
             let place = match Shown::of(claim) {
+                Shown::Holds if claim.claim.model_check => &mut count.model_checks,
                 Shown::Holds => &mut count.holds,
                 Shown::Unsure => &mut count.unsure,
                 Shown::Fails => &mut count.fails,
@@ -89,6 +92,7 @@ impl Count {
             fails_known,
             not_measured,
             not_measured_known,
+            model_checks,
         } = *self;
         let parts = [
             (holds, "hold"),
@@ -103,9 +107,14 @@ impl Count {
         let parts: Vec<String> = parts
             .map(|(count, what)| format!("{count} {what}"))
             .collect();
-        match all {
+        let claims = match all {
             0 => "no claims".to_owned(),
             all => format!("{}: {}", counted(all, "claim"), parts.join(", ")),
+        };
+        match model_checks {
+            0 => claims,
+            1 => format!("{claims}; 1 model check holds"),
+            count => format!("{claims}; {count} model checks hold"),
         }
     }
 }
@@ -134,10 +143,11 @@ mod tests {
             fails_known: 4,
             not_measured: 5,
             not_measured_known: 6,
+            model_checks: 2,
             ..count
         };
         let expected = "21 claims: 1 hold, 2 unsure, 4 fail for a known reason, 3 fail, \
-             6 not measured for a known reason, 5 not measured";
+             6 not measured for a known reason, 5 not measured; 2 model checks hold";
         assert_eq!(count.text(), expected);
     }
 }

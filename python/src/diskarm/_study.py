@@ -47,6 +47,14 @@ class Claim:
     """Where the claim is made."""
     theirs: str
     """The paper's own number or wording."""
+    bounds: str
+    """Whose the bounds are: source or ours."""
+    at_least: float | None
+    """The lower bound of its check, if it has one."""
+    at_most: float | None
+    """The upper bound."""
+    model_check: bool
+    """Whether it only repeats an input of the model."""
     known: dict[str, Any] | None
     """Why it fails, if that was investigated: why, cause, evidence, command, at_least, at_most,
     saturated and traces."""

@@ -12,7 +12,12 @@ pub fn text(judged_claim: &JudgedClaim<'_>) -> String {
     let JudgedClaim { claim, judged } = judged_claim;
     let Judged { verdict, ours, .. } = judged;
     let mut text = prose::labelled(&format!("  {verdict}"), &claim.says, INDENT);
-    let numbers = format!("theirs {}; ours {ours} ({})", claim.theirs, claim.source);
+    let numbers = format!(
+        "theirs {}; ours {ours} ({}{})",
+        claim.theirs,
+        claim.source,
+        claim.remarks()
+    );
     text += &prose::wrapped(&numbers, INDENT);
     if let Some(reason) = judged_claim.reason() {
         text += &prose::wrapped(&format!("why: {reason}"), INDENT);

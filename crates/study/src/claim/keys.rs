@@ -52,6 +52,11 @@ impl<'a> Keys<'a> {
         Metric::find(&name, self.columns, &self.at.part("metric"))
     }
 
+    /// The metric `name`, which the check needs besides that of `key`.
+    pub(super) fn metric_called(&self, name: &str, key: &str) -> Result<Metric, InputError> {
+        Metric::find(name, self.columns, &self.at.part(key))
+    }
+
     /// The axis that `key` names, whose values are numbers.
     pub(super) fn along(&mut self, key: &str) -> Result<usize, InputError> {
         let axis = self.axis(key)?;

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use diskarm_core::text::InputError;
+
 use super::endless::is_endless;
-use super::subject::{AT_LEAST, AT_MOST, METRIC, Subject, TIE, WHERE};
+use super::keys::Keys;
+use super::subject::{AT_LEAST, AT_MOST, Key, METRIC, Subject, TIE, WHERE};
 use super::tally::{Place, Tally};
 use super::{Check, CheckInfo, Found};
 use crate::axis::{Point, describe_except, points};
@@ -14,40 +17,43 @@ use crate::select::Selection;
 pub(super) const INFO: CheckInfo = CheckInfo {
     name: "ratio",
     holds: "the metric of `of` over that of `to` lies within the bounds",
-    keys: &[
-        METRIC,
-        ("of = {}", "the cells to compare"),
-        (
-            "to = {}",
-            "the cells to compare with; one value of each axis that it names",
-        ),
-        WHERE,
-        AT_LEAST,
-        AT_MOST,
-        TIE,
-        (
-            "mean_over",
-            "an axis: the geometric mean of the ratios over it is checked, instead of each ratio",
-        ),
-    ],
+    keys: &[METRIC, OF, TO, WHERE, AT_LEAST, AT_MOST, TIE, MEAN_OVER],
     read: |keys| {
-        Ok(Arc::new(Ratio {
-            subject: Subject::read(keys)?,
-            of: keys.chosen("of")?,
-            to: keys.side("to")?,
-            mean_over: keys.axis_if_any("mean_over")?,
-        }))
+        let subject = Subject::read(keys)?;
+        Ok(Arc::new(Ratio::of(subject, keys)?))
     },
 };
 
+pub(super) const OF: Key = ("of = {}", "the cells to compare");
+pub(super) const TO: Key = (
+    "to = {}",
+    "the cells to compare with; one value of each axis that it names",
+);
+pub(super) const MEAN_OVER: Key = (
+    "mean_over",
+    "an axis: the geometric mean of the ratios over it is checked, instead of each ratio",
+);
+
 #[derive(Debug)]
-struct Ratio {
+pub(super) struct Ratio {
     subject: Subject,
     /// Any number of cells, each compared with its counterpart in `to`.
     of: Selection,
     to: Selection,
     /// Check the geometric means of the ratios over this axis instead of each ratio.
     mean_over: Option<usize>,
+}
+
+impl Ratio {
+    /// A check of `subject` with the keys [`OF`], [`TO`] and [`MEAN_OVER`].
+    pub(super) fn of(subject: Subject, keys: &mut Keys<'_>) -> Result<Self, InputError> {
+        Ok(Self {
+            subject,
+            of: keys.chosen("of")?,
+            to: keys.side("to")?,
+            mean_over: keys.axis_if_any("mean_over")?,
+        })
+    }
 }
 
 impl Check for Ratio {

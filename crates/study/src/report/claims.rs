@@ -90,6 +90,7 @@ fn listed(place: usize, judged_claim: &JudgedClaim<'_>) -> Html {
     let row = |name: &str, words: &str| {
         Html::from([Html::element("dt", name), Html::element("dd", words)])
     };
+    let theirs = format!("{} ({}{})", claim.theirs, claim.source, claim.remarks());
     let reason = judged_claim.reason();
     let known = reason.map(|reason| row("Why", &reason)).unwrap_or_default();
     Html::with(
@@ -99,11 +100,7 @@ fn listed(place: usize, judged_claim: &JudgedClaim<'_>) -> Html {
             Html::element("p", [verdict, Html::text(" "), claim.says.as_str().into()]),
             Html::element(
                 "dl",
-                [
-                    row("Ours", &judged.ours),
-                    row("Theirs", &format!("{} ({})", claim.theirs, claim.source)),
-                    known,
-                ],
+                [row("Ours", &judged.ours), row("Theirs", &theirs), known],
             ),
         ],
     )
