@@ -276,7 +276,11 @@ impl RawClaim {
                 .get(key)
                 .and_then(|value| Scalar::of(value)?.number())
         };
-        let (at_least, at_most) = (bound("at_least"), bound("at_most"));
+        let within = self.keys.get("within").and_then(toml::Value::as_str);
+        let (at_least, at_most) = match within.and_then(diskarm_core::text::quantity::fraction) {
+            Some(within) => (Some(1.0 / (1.0 + within)), Some(1.0 + within)),
+            None => (bound("at_least"), bound("at_most")),
+        };
         let mut keys = Keys::new(self.keys, axes, columns, at);
         let check = (info.read)(&mut keys)?;
         keys.finish(info)?;

@@ -37,7 +37,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "papers",
-        summary: "run every study in full; generate docs/papers.md (with ../shared/traces)",
+        summary: "run every study in full; generate docs/papers (with ../shared/traces)",
         run: papers::run,
     },
     Command {

@@ -1,19 +1,29 @@
-//! `cargo xtask papers`: every claim of the papers' studies with its verdict, on `docs/papers.md`.
+//! `cargo xtask papers`: every claim of the papers' studies with its verdict, on a page for each
+//! paper in `docs/papers`, and the index `docs/papers.md`.
 //!
 //! Runs all studies in full with the built command line. The runs are stored in `results/` below
 //! the target folder, so that only what changed is simulated again.
 
-use std::fmt::Write;
+mod checked;
+mod figure;
+mod page;
+mod paper;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-use serde::Deserialize;
-
 use crate::binary;
+use checked::{Checked, Listed};
+use figure::Beside;
+use page::Section;
+use paper::{PAPERS, Paper};
 
-/// From the root of the workspace.
+/// The index, from the root of the workspace.
 const PAGE: &str = "docs/papers.md";
+
+/// The folder of the pages and figures, from the root of the workspace.
+const PAGES: &str = "docs/papers";
 
 /// The traces for studies that need one, from the root of the workspace.
 const TRACES: [&str; 2] = [
@@ -21,67 +31,7 @@ const TRACES: [&str; 2] = [
     "../shared/traces/websearch-60s.mqsim",
 ];
 
-/// The used part of `diskarm study list --json`.
-#[derive(Deserialize)]
-struct Listed {
-    name: String,
-    title: String,
-    source: String,
-    cells: usize,
-    takes_traces: bool,
-}
-
-impl Listed {
-    /// Whether it is the study called `name`, and repeats a paper: the source of a study of our own
-    /// is a page of the documentation.
-    fn is_of_paper(&self, name: &str) -> bool {
-        self.name == name && !self.source.starts_with("docs/")
-    }
-}
-
-/// A study in `diskarm study check --json`.
-#[derive(Deserialize)]
-struct Checked {
-    study: String,
-    claims: Vec<Claim>,
-}
-
-#[derive(Deserialize)]
-struct Claim {
-    says: String,
-    source: String,
-    theirs: String,
-    ours: String,
-    known: Option<Known>,
-    verdict: String,
-    explained: bool,
-}
-
-/// Why a claim fails, as its study has it.
-#[derive(Deserialize)]
-struct Known {
-    why: String,
-    cause: String,
-    evidence: String,
-    command: Option<String>,
-}
-
-impl Known {
-    /// The cause, its evidence and the reason.
-    fn note(&self) -> String {
-        let Self {
-            cause,
-            evidence,
-            why,
-            ..
-        } = self;
-        let command = self.command.as_ref();
-        let shown = command.map_or_else(String::new, |command| format!(" by `{command}`"));
-        format!("({cause}; {evidence}{shown}) {why}")
-    }
-}
-
-/// Writes the page, unless the traces are absent. Fails if a claim that does not hold has no
+/// Writes the pages, unless the traces are absent. Fails if a claim that does not hold has no
 /// reason.
 pub fn run(arguments: &[String]) -> ExitCode {
     if !arguments.is_empty() {
@@ -110,7 +60,7 @@ pub fn run(arguments: &[String]) -> ExitCode {
     }
 }
 
-/// Writes the page; returns what [`unexplained`] finds.
+/// Writes the pages; returns what [`unexplained`] finds.
 fn write(root: &Path) -> Result<Vec<String>, String> {
     let binary = binary::build()?;
     let studies: Vec<Listed> = output_of(root, &binary, &["study", "list", "--json"])?;
@@ -127,14 +77,36 @@ fn write(root: &Path) -> Result<Vec<String>, String> {
     checked.extend(output_of::<Vec<Checked>>(root, &binary, &arguments)?);
     checked.sort_by(|a, b| a.study.cmp(&b.study));
     let unexplained = unexplained(&checked);
-    checked.retain(|study| {
-        studies
-            .iter()
-            .any(|listed| listed.is_of_paper(&study.study))
-    });
-    let page = page(&studies, &checked);
-    fs::write(root.join(PAGE), page).map_err(|error| format!("{PAGE}: {error}"))?;
+    let papers: Vec<(&Paper, Vec<Section<'_>>)> = PAPERS
+        .iter()
+        .map(|paper| (paper, sections(paper.name, &studies, &checked)))
+        .collect();
+    write_file(root, PAGE, &page::index(&papers))?;
+    for (paper, sections) in &papers {
+        let claims = sections.iter().flat_map(|(_, study)| &study.claims);
+        let beside = Beside::all(claims);
+        let at = |end: &str| format!("{PAGES}/{}.{end}", paper.name);
+        write_file(root, &at("md"), &page::page(paper, sections, &beside))?;
+        write_file(root, &at("svg"), &figure::drawn(paper.name, &beside))?;
+    }
     Ok(unexplained)
+}
+
+/// The studies of a paper that were checked.
+fn sections<'a>(name: &str, studies: &'a [Listed], checked: &'a [Checked]) -> Vec<Section<'a>> {
+    let sections = checked.iter().filter_map(|study| {
+        let listed = studies.iter().find(|listed| listed.name == study.study)?;
+        listed.is_of(name).then_some((listed, study))
+    });
+    sections.collect()
+}
+
+fn write_file(root: &Path, name: &str, text: &str) -> Result<(), String> {
+    let path = root.join(name);
+    let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
+    folder
+        .and_then(|()| fs::write(&path, text))
+        .map_err(|error| format!("{name}: {error}"))
 }
 
 /// The claims of all studies that fail or are not measured without a given reason.
@@ -172,106 +144,11 @@ fn output_of<T: serde::de::DeserializeOwned>(
     serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())
 }
 
-/// Verdicts in the order of the page, with their descriptions.
-const VERDICTS: [(&str, &str); 4] = [
-    ("holds", "hold"),
-    ("unsure", "unsure: a 95 % interval contains a bound"),
-    ("fails", "fail"),
-    ("not_measured", "not measured"),
-];
-
-fn page(studies: &[Listed], checked: &[Checked]) -> String {
-    let claims = || checked.iter().flat_map(|study| &study.claims);
-    let mut page = format!(
-        "# What the papers claim\n\nGenerated by `cargo xtask papers`; the studies are in \
-         `crates/study/studies`, and\n`diskarm study run NAME` runs one. {} claims:\n\n",
-        claims().count()
-    );
-    for (verdict, description) in VERDICTS {
-        let count = claims().filter(|claim| claim.verdict == verdict).count();
-        let known = claims().filter(|claim| claim.verdict == verdict && claim.explained);
-        let _ = match (count, known.count()) {
-            (0, _) => Ok(()),
-            (count, known) if verdict == "fails" => {
-                writeln!(
-                    page,
-                    "- {count} {description}, {known} of them for a reason that is given"
-                )
-            }
-            (count, _) => writeln!(page, "- {count} {description}"),
-        };
-    }
-    for study in checked {
-        let Some(listed) = studies.iter().find(|listed| listed.name == study.study) else {
-            continue;
-        };
-        page += &section(listed, study);
-    }
-    page
-}
-
-fn section(listed: &Listed, study: &Checked) -> String {
-    let mut text = format!("\n## {}: {}\n\n", listed.name, listed.title);
-    let traces = match listed.takes_traces {
-        true => " a trace, on hplajw and websearch",
-        false => "",
-    };
-    let (source, cells) = (&listed.source, listed.cells);
-    let place = filled(&format!("{source}; {cells} cells{traces}."));
-    let _ = writeln!(text, "{place}\n");
-    text += "| claim | where | theirs | ours | verdict |\n|---|---|---|---|---|\n";
-    let mut notes = Vec::new();
-    for claim in &study.claims {
-        let verdict = match (&claim.known, claim.verdict.as_str()) {
-            (Some(known), "fails" | "unsure" | "not_measured") => {
-                let note = known.note();
-                let place = notes.iter().position(|other| *other == note);
-                let place = place.unwrap_or_else(|| {
-                    notes.push(note);
-                    notes.len() - 1
-                });
-                format!("**{}** [{}]", claim.verdict.replace('_', " "), place + 1)
-            }
-            (_, "holds") => "holds".to_owned(),
-            (_, other) => format!("**{}**", other.replace('_', " ")),
-        };
-        let cells = [
-            &claim.says,
-            &claim.source,
-            &claim.theirs,
-            &claim.ours,
-            &verdict,
-        ];
-        let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
-        let _ = writeln!(text, "| {} |", cells.join(" | "));
-    }
-    for (number, note) in notes.iter().enumerate() {
-        let _ = write!(text, "\n{}\n", filled(&format!("[{}] {note}", number + 1)));
-    }
-    text
-}
-
-/// The longest line of prose.
-const MAX_COLUMNS: usize = 100;
-
-/// Wraps `text`.
-fn filled(text: &str) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= MAX_COLUMNS => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines.join("\n")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use checked::{Claim, Known, Number};
+    use page::{filled, of_conclusion};
 
     #[test]
     fn prose_is_wrapped() {
@@ -280,9 +157,8 @@ mod tests {
         assert_eq!(filled("a\n b"), "a b");
     }
 
-    #[test]
-    fn the_page_counts_verdicts_and_lists_reasons() {
-        let claim = |verdict: &str, known: Option<&str>| Claim {
+    fn claim(verdict: &str, known: Option<&str>) -> Claim {
+        Claim {
             says: "a | b".to_owned(),
             source: "s".to_owned(),
             theirs: "1".to_owned(),
@@ -295,33 +171,66 @@ mod tests {
             }),
             verdict: verdict.to_owned(),
             explained: known.is_some(),
-        };
+            bounds: "source".to_owned(),
+            model_check: false,
+            at_least: None,
+            at_most: None,
+            numbers: Vec::new(),
+        }
+    }
+
+    fn listed() -> Listed {
+        Listed {
+            name: "one".to_owned(),
+            title: "One".to_owned(),
+            source: "paper, section 1".to_owned(),
+            cells: 3,
+            takes_traces: false,
+        }
+    }
+
+    const PAPER: Paper = Paper {
+        name: "paper",
+        title: "A Paper",
+        conclusions: &[paper::Conclusion {
+            says: "So it is.",
+            place: "abstract",
+            claims: &[("one", "b")],
+        }],
+    };
+
+    #[test]
+    fn the_page_counts_verdicts_and_lists_reasons() {
         let claims = vec![
             claim("holds", None),
             claim("fails", None),
             claim("fails", Some("for\na reason")),
             claim("unsure", Some("for\na reason")),
             claim("not_measured", None),
+            Claim {
+                model_check: true,
+                ..claim("holds", None)
+            },
         ];
         let checked = [Checked {
             study: "one".to_owned(),
             claims,
         }];
-        let listed = [Listed {
-            name: "one".to_owned(),
-            title: "One".to_owned(),
-            source: "Paper".to_owned(),
-            cells: 3,
-            takes_traces: false,
-        }];
-        let page = page(&listed, &checked);
+        let studies = [listed()];
+        assert!(sections("other", &studies, &checked).is_empty());
+        let sections = sections("paper", &studies, &checked);
+        let page = page::page(&PAPER, &sections, &[]);
         for expected in [
-            "5 claims:",
+            "6 claims:",
             "- 1 hold\n",
             "- 2 fail, 1 of them for a reason",
-            "- 1 not measured",
-            "## one: One",
+            "- 1 not measured, 0 of them",
+            "- 1 only repeat an input of the model",
+            "| So it is. | abstract | **holds in 2 of 6; unsure in 1; not measured in 1; \
+             fails in 2** (our reading) | 6 |",
+            "### one: One",
             "| a \\| b | s | 1 | 2 | holds |",
+            "| a \\| b | s | 1 | 2 | holds, a model check |",
             "**fails** [1]",
             "**unsure** [1]",
             "\n[1] (our reading; tested by `diskarm`) for a reason\n",
@@ -331,5 +240,80 @@ mod tests {
         }
         let left = ["one: fails: a | b", "one: not_measured: a | b"];
         assert_eq!(unexplained(&checked), left);
+        let index = page::index(&[(&PAPER, sections)]);
+        for expected in [
+            "6 claims:",
+            "| [paper](papers/paper.md) | 6 | 1 | 1 | 2 | 1 |",
+            "| our reading | 1 | 0 |",
+        ] {
+            assert!(index.contains(expected), "{expected}\n{index}");
+        }
+    }
+
+    /// 1.1 to 1.3 printed is 11/12 to 13/12 of its middle; 0.6 to 1.8 of ours is 0.5 to 1.5.
+    #[test]
+    fn printed_numbers_are_shares_of_their_middle() {
+        let printed = |bounds: &str, theirs: &str, low: Option<f64>| Claim {
+            at_least: Some(1.1),
+            at_most: Some(1.3),
+            bounds: bounds.to_owned(),
+            theirs: theirs.to_owned(),
+            numbers: vec![
+                Number { low, high: low },
+                Number {
+                    low: Some(1.0),
+                    high: Some(1.8),
+                },
+            ],
+            ..claim("holds", None)
+        };
+        let claims = [
+            printed("source", "20 %", Some(0.6)),
+            printed("ours", "20 %", Some(0.6)),
+            printed("source", "more", Some(0.6)),
+            printed("source", "20 %", None),
+        ];
+        let beside = Beside::all(claims.iter());
+        let [known, saturated] = &beside[..] else {
+            panic!("two have a printed number");
+        };
+        let near = |ends: [f64; 2], expected: [f64; 2]| {
+            ends.iter()
+                .zip(expected)
+                .all(|(end, e)| (end - e).abs() < 1e-12)
+        };
+        assert!(near(known.theirs, [11.0 / 12.0, 13.0 / 12.0]));
+        assert!(near(known.ours.unwrap(), [0.5, 1.5]));
+        assert!(saturated.ours.is_none());
+        assert!(figure::drawn("paper", &beside).starts_with("<svg"));
+    }
+
+    /// Every conclusion is checked by a claim of a study that there is.
+    #[test]
+    fn every_conclusion_has_claims() {
+        let folder = crate::root().join("crates/study/studies");
+        for paper in &PAPERS {
+            for conclusion in paper.conclusions {
+                for (name, words) in conclusion.claims {
+                    let text = fs::read_to_string(folder.join(format!("{name}.toml"))).unwrap();
+                    let study: toml::Table = toml::from_str(&text).unwrap();
+                    let claims = study["claim"].as_array().unwrap().iter();
+                    let claims = claims.map(|table| Claim {
+                        says: table["says"].as_str().unwrap().to_owned(),
+                        ..claim("holds", None)
+                    });
+                    let checked = Checked {
+                        study: (*name).to_owned(),
+                        claims: claims.collect(),
+                    };
+                    let listed = listed();
+                    let sections = [(&listed, &checked)];
+                    assert!(
+                        !of_conclusion(&[(name, words)], &sections).is_empty(),
+                        "{name}: {words}"
+                    );
+                }
+            }
+        }
     }
 }

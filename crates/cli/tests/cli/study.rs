@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use diskarm_study::StudyOptions;
-use diskarm_study::studies::STUDIES;
+use diskarm_study::studies::{Entry, STUDIES};
+use diskarm_study::{Study, StudyOptions};
 use serde_json::Value;
 
 use crate::errors::error as refused;
@@ -386,53 +386,55 @@ fn the_studies_that_come_along_are_listed() {
     assert!(fig3["cells"].as_u64() > fig3["quick_cells"].as_u64());
 }
 
-/// Generating the page of all claims takes minutes, so it could be forgotten.
+/// Generating the pages of all claims takes minutes, so it could be forgotten.
 #[test]
-fn the_page_of_claims_is_of_the_studies_as_they_are() {
-    let page = include_str!("../../../../docs/papers.md");
-    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let in_lines = words(page);
+fn the_pages_of_claims_are_of_the_studies_as_they_are() {
+    let docs = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs"));
+    let read = |name: &str| fs::read_to_string(docs.join(name)).unwrap();
     let mut count = 0;
     for entry in STUDIES.iter().filter(|entry| entry.is_of_paper()) {
-        let traces = if entry.takes_traces() {
-            vec!["one".to_owned()]
-        } else {
-            vec![]
-        };
-        let options = StudyOptions {
-            quick: false,
-            traces,
-        };
-        let study = entry.read(options).unwrap();
-        let section = page
-            .split("\n## ")
-            .find(|part| part.starts_with(&format!("{}:", entry.name)));
-        let section = section.unwrap_or_else(|| panic!("{}: not on the page", entry.name));
-        for claim in &study.claims {
-            let text = [&claim.says, &claim.source, &claim.theirs];
-            let text = text.map(|cell| cell.replace('|', "\\|")).join(" | ");
-            let mut rows = section
-                .lines()
-                .filter(|row| row.starts_with(&format!("| {text} | ")));
-            let row = rows
-                .next()
-                .unwrap_or_else(|| panic!("{}: not on the page: {text}", entry.name));
-            let known = claim.known.as_ref().filter(|_| !row.ends_with("| holds |"));
-            let is_given = known.is_none_or(|known| in_lines.contains(&words(&known.why)));
-            assert!(
-                is_given,
-                "{}: another reason on the page: {text}",
-                entry.name
-            );
-        }
-        let rows = section
-            .lines()
-            .filter(|line| line.starts_with("| "))
-            .count();
-        assert_eq!(rows, study.claims.len() + 1, "{}", entry.name);
+        let study = whole(entry);
+        let paper = study.source.split(',').next().unwrap();
         count += study.claims.len();
+        check_section(&study, &read(&format!("papers/{paper}.md")));
     }
-    assert!(page.contains(&format!(" {count} claims:\n")));
+    let index = read("papers.md");
+    assert!(index.contains(&format!(" {count} claims:\n")), "{count}");
     let readme = words(include_str!("../../../../README.md"));
     assert!(readme.contains(&format!("{count} claims of three papers")));
+}
+
+/// The full form of a study, with a trace if it needs one.
+fn whole(entry: &Entry) -> Study {
+    let traces = match entry.takes_traces() {
+        true => vec!["one".to_owned()],
+        false => Vec::new(),
+    };
+    let quick = false;
+    entry.read(StudyOptions { quick, traces }).unwrap()
+}
+
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The page has a row for each claim of the study, and the reason of those that do not hold.
+fn check_section(study: &Study, page: &str) {
+    let name = &study.name;
+    let mut sections = page.split("\n### ");
+    let section = sections.find(|part| part.starts_with(&format!("{name}:")));
+    let section = section.unwrap_or_else(|| panic!("{name}: not on the page"));
+    let rows = || section.lines().filter(|line| line.starts_with("| "));
+    assert_eq!(rows().count(), study.claims.len() + 1, "{name}");
+    for claim in &study.claims {
+        let text = [&claim.says, &claim.source, &claim.theirs];
+        let text = text.map(|cell| cell.replace('|', "\\|")).join(" | ");
+        let mut rows = rows().filter(|row| row.starts_with(&format!("| {text} | ")));
+        let row = rows.next();
+        let row = row.unwrap_or_else(|| panic!("{name}: not on the page: {text}"));
+        let does_hold = row.rsplit(" | ").next().unwrap().starts_with("holds");
+        let known = claim.known.as_ref().filter(|_| !does_hold);
+        let is_given = known.is_none_or(|known| words(section).contains(&words(&known.why)));
+        assert!(is_given, "{name}: another reason on the page: {text}");
+    }
 }

@@ -1,0 +1,73 @@
+//! A paper's printed numbers and ours on one axis.
+
+use diskarm_plot::{Axis, Figure, Point, Series};
+
+use super::checked::Claim;
+
+/// A claim with a printed number: its place in the table, and both numbers as shares of what is
+/// printed.
+pub struct Beside<'c> {
+    pub claim: &'c Claim,
+    /// Bounds of the printed number.
+    pub theirs: [f64; 2],
+    /// From the least to the largest of ours with their intervals, if no cell is saturated.
+    pub ours: Option<[f64; 2]>,
+}
+
+impl<'c> Beside<'c> {
+    /// The claims among `claims` for which the paper prints a number.
+    pub fn all(claims: impl Iterator<Item = &'c Claim>) -> Vec<Self> {
+        let printed = claims.filter_map(|claim| {
+            let [low, high] = claim.printed()?;
+            let middle = (low + high) / 2.0;
+            let share = |ends: [f64; 2]| ends.map(|end| end / middle);
+            Some(Self {
+                claim,
+                theirs: share([low, high]),
+                ours: claim.range().map(share),
+            })
+        });
+        printed.collect()
+    }
+}
+
+/// The drawing: a place on the horizontal axis for each number, in the order of the table.
+pub fn drawn(name: &str, numbers: &[Beside<'_>]) -> String {
+    let theirs = numbers.iter().map(|number| Some(number.theirs));
+    let ours = numbers.iter().map(|number| number.ours);
+    Figure {
+        title: format!("The printed numbers of {name} and ours"),
+        note: format!(
+            "Each as a share of the printed number. Upright lines are the bounds of what is \
+             printed, and from the least to the largest of ours with their 95 % intervals. Ours \
+             is not shown where it is saturated or above {MOST}."
+        ),
+        x: Axis::linear("Number in the table"),
+        y: Axis::linear("Share of the printed number").with_max(MOST),
+        lines: String::new(),
+        series: vec![series("printed", 0.0, theirs), series("ours", BESIDE, ours)],
+    }
+    .svg()
+}
+
+/// The largest share that is drawn.
+const MOST: f64 = 1.5;
+
+/// How far to the right of the printed number ours is.
+const BESIDE: f64 = 0.25;
+
+/// Points that are not connected, at 1, 2, 3 and so on, each moved by `by` to the right.
+fn series(label: &str, by: f64, ends: impl Iterator<Item = Option<[f64; 2]>>) -> Series {
+    let points = (1..).zip(ends).flat_map(|(place, ends)| {
+        let [low, high] = ends.unwrap_or([f64::NAN; 2]);
+        let x = f64::from(place) + by;
+        let point = Point::new(x, (low + high) / 2.0);
+        let gap = Point::new(x, f64::NAN);
+        [point.with_half_width((high - low) / 2.0), gap]
+    });
+    Series {
+        label: label.to_owned(),
+        points: points.collect(),
+        ..Series::default()
+    }
+}

@@ -1,0 +1,196 @@
+//! The papers and what they conclude.
+
+/// A paper.
+pub struct Paper {
+    /// As in the sources of studies.
+    pub name: &'static str,
+    /// Authors, title and year.
+    pub title: &'static str,
+    /// What it concludes.
+    pub conclusions: &'static [Conclusion],
+}
+
+/// A conclusion of a paper, and the claims that check it.
+pub struct Conclusion {
+    /// The conclusion, in a sentence.
+    pub says: &'static str,
+    /// Where the paper draws it.
+    pub place: &'static str,
+    /// Studies, each with words that are in the claims; all claims of the study if empty.
+    pub claims: &'static [(&'static str, &'static str)],
+}
+
+/// All papers.
+pub const PAPERS: [Paper; 3] = [
+    Paper {
+        name: "worthington94",
+        title: "B. L. Worthington, G. R. Ganger, Y. N. Patt: Scheduling for Modern Disk Drives and \
+                Non-Random Workloads, 1994",
+        conclusions: &[
+            Conclusion {
+                says: "Knowing the mapping of blocks gives seek-reducing policies a marginal \
+                       decrease of response times, less than 2 %.",
+                place: "abstract, first conclusion",
+                claims: &[
+                    ("worthington94-fig4", "by block number is within"),
+                    ("worthington94-reallocated", "gains less than 1 %"),
+                    ("worthington94-traces-map", "with cylinders of 1024"),
+                    ("worthington94-traces-map", "gains by the mapping"),
+                ],
+            },
+            Conclusion {
+                says: "C-LOOK, which ascends, uses a prefetching cache best: of the seek-reducing \
+                       policies it is the fastest where reads run on.",
+                place: "abstract, second conclusion",
+                claims: &[
+                    (
+                        "worthington94-traces-lbn",
+                        "C-LOOK's mean response time is below",
+                    ),
+                    ("worthington94-traces-lbn", "rate of buffer hits"),
+                ],
+            },
+            Conclusion {
+                says: "Policies that reduce positioning delays are the fastest of all, provided \
+                       that they know the prefetching cache.",
+                place: "abstract, third conclusion",
+                claims: &[("worthington94-traces-full", "Reducing positioning delays")],
+            },
+            Conclusion {
+                says: "For random workloads C-LOOK is slightly slower than SSTF, LOOK and \
+                       VSCAN(0.2), by 5 to 10 %.",
+                place: "sections 5.1 and 7",
+                claims: &[("worthington94-fig3", "C-LOOK's mean response time is")],
+            },
+            Conclusion {
+                says: "C-LOOK resists starvation best.",
+                place: "section 5.1",
+                claims: &[
+                    ("worthington94-fig3", "coefficient of variation than"),
+                    ("worthington94-fig3", "above C-LOOK's"),
+                    ("worthington94-traces-lbn", "C-LOOK resists starvation"),
+                ],
+            },
+            Conclusion {
+                says: "With positioning times any weight of age gives shorter means than seek \
+                       times do.",
+                place: "section 5.3",
+                claims: &[("worthington94-fig5", "All ASPTF(W)")],
+            },
+        ],
+    },
+    Paper {
+        name: "jacobson91",
+        title: "D. M. Jacobson, J. Wilkes: Disk scheduling algorithms based on rotational \
+                position, 1991",
+        conclusions: &[
+            Conclusion {
+                says: "At very low arrival rates all policies are alike.",
+                place: "section 7",
+                claims: &[("jacobson91-fig10", "At low rates")],
+            },
+            Conclusion {
+                says: "Policies by access time match or outperform all by seek time.",
+                place: "abstract and section 7",
+                claims: &[
+                    ("jacobson91-fig10", "All by rotation match or outperform"),
+                    (
+                        "jacobson91-fig10",
+                        "more than SSTF, the best of those by seeks",
+                    ),
+                ],
+            },
+            Conclusion {
+                says: "ASATF(30) sustains 18 to 25 % more than SSTF at means of 0.1 to 0.3 s, and \
+                       15 to 32 % more at 95th percentiles of 0.2 to 1.0 s.",
+                place: "section 7",
+                claims: &[("jacobson91-fig10", "% more than SSTF")],
+            },
+            Conclusion {
+                says: "It sustains at most 2 % less than SATF at the same mean, and 5 % more at a \
+                       95th percentile of 1.0 s.",
+                place: "section 7",
+                claims: &[
+                    ("jacobson91-fig10", "2 % less than SATF"),
+                    ("jacobson91-fig10", "5 % more than SATF"),
+                ],
+            },
+            Conclusion {
+                says: "It sustains 44 and 50 % more than SCAN at 95th percentiles of 0.4 and \
+                       0.5 s; minding access times is worth about 50 %.",
+                place: "section 7",
+                claims: &[
+                    ("jacobson91-fig10", "more than SCAN"),
+                    ("jacobson91-fig10", "Minding the rotational position"),
+                ],
+            },
+            Conclusion {
+                says: "ASATF is equal or superior to the others in mean and variance over the \
+                       entire useful range.",
+                place: "abstract",
+                claims: &[("jacobson91-fig10", "over the useful range")],
+            },
+        ],
+    },
+    Paper {
+        name: "liu05",
+        title: "C. Liu: Scheduling Policies for Disks and Disk Arrays, dissertation, 2005",
+        conclusions: &[
+            Conclusion {
+                says: "The mean service of SATF falls as a power of the number of requests to \
+                       choose from, nearly the fifth root.",
+                place: "section 5.3.4",
+                claims: &[("liu05-fig5.5", "")],
+            },
+            Conclusion {
+                says: "A scan sustains about twice what FCFS does; looking ahead shortens its \
+                       response times.",
+                place: "section 5.2",
+                claims: &[("liu05-fig5.1", ""), ("liu05-fig5.2", "")],
+            },
+            Conclusion {
+                says: "Up to medium loads the least seek or the least wait decides; beyond, \
+                       neither does.",
+                place: "section 5.3.3",
+                claims: &[("liu05-fig5.4", "")],
+            },
+            Conclusion {
+                says: "SATF outperforms FCFS by a wide margin, and alike on four drives.",
+                place: "section 5.3.3",
+                claims: &[("liu05-fig5.6", "SATF")],
+            },
+            Conclusion {
+                says: "How evenly requests arrive matters little to SATF at high loads.",
+                place: "section 5.3.3",
+                claims: &[("liu05-fig5.7", "")],
+            },
+            Conclusion {
+                says: "Looking ahead gains SATF a little at random places, more with busy \
+                       regions.",
+                place: "section 6.2.1",
+                claims: &[("liu05-fig6.1", "")],
+            },
+            Conclusion {
+                says: "Weights of waiting times shorten the 95th percentile at a small price.",
+                place: "section 6.2.1",
+                claims: &[
+                    ("liu05-fig6.2", ""),
+                    ("liu05-fig6.3", ""),
+                    ("liu05-fig6.5", "SAPTF"),
+                ],
+            },
+            Conclusion {
+                says: "Windows of requests have little effect at low loads and deteriorate \
+                       quickly at high ones.",
+                place: "section 6.2.1",
+                claims: &[("liu05-fig6.4", "")],
+            },
+            Conclusion {
+                says: "On traces weights of waiting times and priorities of reads improve the \
+                       95th percentile.",
+                place: "section 6.2.2",
+                claims: &[("liu05-traces", "95th percentile")],
+            },
+        ],
+    },
+];
