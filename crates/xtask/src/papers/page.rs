@@ -175,7 +175,8 @@ fn numbers(paper: &Paper, beside: &[Beside<'_>]) -> String {
     }
     let name = paper.name;
     let mut text = format!(
-        "\n## Printed numbers beside ours\n\n![The printed numbers of {name} and ours]({name}.svg)\n\n\
+        "\n## Printed numbers beside ours\n\n\
+         ![The printed numbers of {name} and ours]({name}.svg)\n\n\
          The bounds are the paper's, or the rounding of what it prints. Ours are drawn from the\n\
          least to the largest number of the claim, each with its 95 % interval.\n\n\
          | number | claim | printed | ours | verdict |\n|---|---|---|---|---|\n"

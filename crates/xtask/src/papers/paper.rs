@@ -120,7 +120,7 @@ pub const PAPERS: [Paper; 3] = [
                        0.5 s; minding access times is worth about 50 %.",
                 place: "section 7",
                 claims: &[
-                    ("jacobson91-fig10", "more than SCAN"),
+                    ("jacobson91-fig10", "% more than SCAN"),
                     ("jacobson91-fig10", "Minding the rotational position"),
                 ],
             },
