@@ -318,6 +318,36 @@ const WRONG: &[(&str, &str, &str)] = &[
     ),
     (
         "at_most = 1",
+        "at_most = 1\ntie = 2",
+        "claim[0].tie: found 2, expected a text",
+    ),
+    (
+        "at_most = 1",
+        "at_most = 1\nbounds = \"theirs\"",
+        "unknown variant \"theirs\", expected \"source\" or \"ours\"",
+    ),
+    (
+        "at_most = 1",
+        "at_most = 1\n[claim.known]\ncause = \"our reading\"\nevidence = \"conjecture\"",
+        "missing field \"why\"",
+    ),
+    (
+        "at_most = 1",
+        "at_most = 1\n[claim.known]\nwhy = \"w\"\ncause = \"reading\"\nevidence = \"conjecture\"",
+        "claim[0].known.cause: found \"reading\", expected a cause",
+    ),
+    (
+        "at_most = 1",
+        "at_most = 1\n[claim.known]\nwhy = \"w\"\ncause = \"our reading\"\nevidence = \"tested\"",
+        "claim[0].known.command: found nothing, expected the command",
+    ),
+    (
+        "at_most = 1",
+        "at_most = 1\n[claim.known]\nwhy = \"w\"\ncause = \"our reading\"\nevidence = \"conjecture\"",
+        "claim[0].known.at_least: found nothing, expected the least figure",
+    ),
+    (
+        "at_most = 1",
         "at_most = 1\nlevel = 2",
         "claim[0].level: found \"level\", expected a key of the check \"ratio\": metric",
     ),
@@ -471,4 +501,23 @@ fn the_shipped_studies_are_valid() {
         .map(|e| e.name)
         .collect();
     assert!(names.is_sorted(), "{names:?}");
+}
+
+/// A reason about cells that the short form leaves out does not leave out its claim.
+#[test]
+fn a_reason_about_left_out_cells_stays_with_its_claim() {
+    let known = "[claim.known]\nwhy = \"w\"\ncause = \"our reading\"\nevidence = \"conjecture\"\n\
+                 at_least = 1\nat_most = 2\nwhere = { load = 0.5 }\n";
+    let text = VALID.to_owned() + known;
+    for quick in [false, true] {
+        let study = read(&text, quick).unwrap();
+        let known = study.claims[0].known.as_ref().unwrap();
+        assert_eq!(known.kind(), "our reading, conjecture");
+    }
+    let wrong = text.replace("where = { load = 0.5 }", "where = { load = 0.6 }");
+    let error = read(&wrong, true).unwrap_err();
+    assert!(
+        error.contains("claim[0].known.where.load: found \"0.6\""),
+        "{error}"
+    );
 }
