@@ -35,6 +35,7 @@ pub static CATALOGUE: &[Entry] = &[
     entry!("hp-c2247-calibrated"),
     entry!("hp-c2490a"),
     entry!("hp-c3323a"),
+    entry!("ibm-18es"),
     entry!("ibm-dnes-309170w"),
     entry!("ibm-lightning"),
     entry!("quantum-atlas-10k"),

@@ -368,9 +368,7 @@ fn before_the_forced_one(spec: &Spec, name: &'static str) -> f64 {
     total as f64 / 60.0
 }
 
-/// jacobson91 section 5.1: a plan with its end in mind uses the gap better. The backward order
-/// does; the guided one, which the paper finds better than the forward one, does not: the forward
-/// one here takes nothing after which the forced request comes too late, which the paper's does.
+/// jacobson91 section 5.1: a plan with its end in mind uses the gap better.
 #[test]
 fn knowing_the_end_fits_more_into_the_gap() {
     let spec = mechanism("hp-97560");
@@ -378,12 +376,11 @@ fn knowing_the_end_fits_more_into_the_gap() {
     let both = before_the_forced_one(&spec, "satfdf(age=0s, splice=both)");
     let guided = before_the_forced_one(&spec, "satfgdf(age=0s)");
     println!("forward {forward:.2}, both {both:.2}, guided {guided:.2}");
-    assert!(both > forward);
-    assert!((4.0..forward).contains(&guided));
+    assert!(both > forward && guided > forward);
 }
 
 /// With 20 outstanding, milliseconds per request (jacobson91 section 6.1): forcing at once is near
-/// FCFS, slack wins most of it back, SATF is best.
+/// FCFS, slack wins most of it back, more so if the arm is guided, SATF is best.
 #[test]
 fn slack_wins_back_what_forcing_costs() {
     let spec = mechanism("hp-97560");
@@ -394,8 +391,8 @@ fn slack_wins_back_what_forcing_costs() {
     let guided = of(By::Table("satfgdf(age=300ms)"));
     let urgent = of(By::Table("satfuf(age=300ms)"));
     let fcfs = of(By::Greedy(1));
-    let all = [satf, both, forward, guided, urgent, fcfs];
-    println!("satf, both, forward, guided, urgent, fcfs: {all:.2?}");
+    let all = [satf, both, guided, forward, urgent, fcfs];
+    println!("satf, both, guided, forward, urgent, fcfs: {all:.2?}");
     assert!(all.is_sorted());
-    assert!(urgent > 1.15 * guided && urgent > 0.75 * fcfs);
+    assert!(urgent > 1.15 * forward && urgent > 0.75 * fcfs);
 }

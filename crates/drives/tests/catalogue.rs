@@ -94,6 +94,7 @@ fn drives_are_the_size_and_speed_that_papers_and_data_sheets_print() {
         ("ibm-lightning", 14, 1898, 1.3061, 8635.6),
         // Names and data sheets.
         ("hp-335h", 8, 1449, 0.335, 4002.0),
+        ("ibm-18es", 5, 11474, 9.17, 7200.0),
         ("ibm-dnes-309170w", 5, 11474, 9.17, 7200.0),
         ("quantum-atlas-10k", 6, 10042, 9.18, 10025.0),
         ("quantum-atlas-iii", 10, 8057, 9.1, 7200.0),
@@ -126,6 +127,7 @@ fn zones_are_those_of_an_independent_table() {
         ("ibm-lightning", 1, 96, 96),
         ("quantum-atlas-10k", 24, 334, 229),
         ("seagate-cheetah-st39102lw", 11, 254, 167),
+        ("ibm-18es", 55, 390, 247),
         ("ibm-dnes-309170w", 55, 390, 247),
         ("seagate-st41601n", 14, 85, 61),
     ];

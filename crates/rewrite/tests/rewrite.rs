@@ -282,6 +282,7 @@ fn the_catalogues_own_tables_are_written_unchanged() {
         }
     }
     let expected = [
+        "ibm-18es",
         "ibm-dnes-309170w",
         "ibm-lightning",
         "quantum-atlas-10k",

@@ -4,18 +4,21 @@ use super::{Outlook, Shape};
 use crate::units::Span;
 
 /// Resolution of the remaining time: steps per revolution.
-const STEPS: u64 = 64;
+const STEPS: i64 = 64;
 /// Maximum numbers of starting places, and of places on the way, that a fit samples.
 const STARTS: u32 = 16;
 const PLACES: u32 = 64;
 
 /// How much of the disk can pass under a head that must be elsewhere by a deadline, as a function
 /// of remaining time and distance (jacobson91 section 5.1, figures 8 and 9): for each remaining
-/// time a quadratic in the distance, without a linear term, fitted to the drive's seek times.
+/// time a quadratic in the distance, without a linear term, fitted to the drive's seek times. Once
+/// there is time for the two longest seeks, every place counts, and each further revolution adds
+/// one whole disk: no fit is needed there.
 #[derive(Clone, Debug)]
 pub(super) struct Area {
     step: Span,
-    /// For 0, 1, 2... steps of remaining time.
+    revolution: Span,
+    /// For 0, 1, 2... steps of remaining time, up to two of the longest seeks.
     fits: Vec<Quadratic>,
 }
 
@@ -27,29 +30,40 @@ struct Quadratic {
 }
 
 impl Area {
-    /// Fits remaining times up to `revolutions`, with the minimum seek times of `outlook`.
-    pub fn new<O: Outlook>(shape: Shape, outlook: &O, revolutions: u64) -> Self {
+    /// Fits the minimum seek times of `outlook`.
+    pub fn new<O: Outlook>(shape: Shape, outlook: &O) -> Self {
         let seeks: Vec<f64> = (0..shape.cylinders)
             .map(|distance| outlook.least(distance).as_ns() as f64)
             .collect();
-        let revolution = shape.revolution.as_ns();
-        let step = Span::from_ns((revolution / STEPS as i64).max(1));
+        Self::of(&seeks, shape.revolution)
+    }
+
+    /// Fits seek times, in nanoseconds, over 0, 1, 2... cylinders.
+    fn of(seeks: &[f64], revolution: Span) -> Self {
+        let step = Span::from_ns((revolution.as_ns() / STEPS).max(1));
+        let longest = seeks.iter().copied().fold(0.0, f64::max);
+        let steps = (2.0 * longest / step.as_ns() as f64).ceil() as u64;
         let fit = |steps: u64| {
             let left = (step * steps).as_ns() as f64;
-            fit(&seeks, left, revolution as f64)
+            fit(seeks, left, revolution.as_ns() as f64)
         };
         Self {
             step,
-            fits: (0..=revolutions * STEPS).map(fit).collect(),
+            revolution,
+            fits: (0..=steps).map(fit).collect(),
         }
     }
 
     /// The area from `distance` cylinders away with `left` remaining, in whole disks; negative
     /// where the fit extrapolates.
     pub(super) fn reachable(&self, left: Span, distance: u32) -> f64 {
-        let steps = (left.or_zero().as_ns() / self.step.as_ns()) as usize;
-        let fit = self.fits[steps.min(self.fits.len() - 1)];
-        fit.level + fit.bend * f64::from(distance).powi(2)
+        let last = self.fits.len() - 1;
+        let left = left.or_zero();
+        let steps = (left.as_ns() / self.step.as_ns()) as usize;
+        let fit = self.fits[steps.min(last)];
+        let more = (left - self.step * last as u64).or_zero();
+        let disks = more.as_ns() as f64 / self.revolution.as_ns() as f64;
+        fit.level + fit.bend * f64::from(distance).powi(2) + disks
     }
 }
 
@@ -123,6 +137,33 @@ mod tests {
         assert!((more - 1.0).abs() < 1e-9, "{more}");
         // Only just enough time to get there.
         assert_eq!(area(&seeks(), 1e6, 1e7, 10), 0.0);
+    }
+
+    /// Oracle: for each of 101 places, the sectors of 0.1 ms that begin between the arrival there
+    /// and the departure, counted one by one.
+    #[test]
+    fn the_area_is_what_a_count_of_sectors_finds_however_long_the_gap() {
+        let revolution = Span::from_ms(10.0);
+        let area = Area::of(&seeks(), revolution);
+        for revolutions in 1..12 {
+            let left = revolution * revolutions;
+            for distance in [0, 20, 50] {
+                let arrive = |place: u32| 0.1 * f64::from(place.abs_diff(50 - distance));
+                let leave = |place: u32| left.as_ms() - 0.1 * f64::from(place.abs_diff(50));
+                let sectors = (0..101).map(|place| {
+                    let begins = (0..1200).map(|sector| f64::from(sector) * 0.1);
+                    begins
+                        .filter(|t| (arrive(place)..leave(place)).contains(t))
+                        .count()
+                });
+                let counted = sectors.sum::<usize>() as f64 / 100.0 / 101.0;
+                let found = area.reachable(left, distance);
+                assert!(
+                    (found - counted).abs() < 0.06,
+                    "{found}, {counted}, {left:?}"
+                );
+            }
+        }
     }
 
     #[test]

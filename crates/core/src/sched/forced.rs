@@ -73,10 +73,11 @@ impl<R: Rehearse> After<R> {
         Self { drive, at }
     }
 
-    /// Time until the media transfer of `candidate` would end, and until it would begin.
-    pub fn access(&self, candidate: &Candidate) -> (Span, Span) {
+    /// Time until the media transfer of `candidate` would begin, and how long it would take.
+    pub fn reach(&self, candidate: &Candidate) -> (Span, Span) {
         let outlook = self.drive.outlook(self.at);
-        (candidate.access(&outlook), candidate.positioning(&outlook))
+        let positioning = candidate.positioning(&outlook);
+        (positioning, candidate.access(&outlook) - positioning)
     }
 }
 
@@ -120,15 +121,12 @@ impl<R: Rehearse> Gap<'_, R> {
         Some(at)
     }
 
-    /// The request of shortest access time among `free` that breaks no promise if it is served next
-    /// (ties go to the oldest): its index, and the drive after it.
+    /// The request of shortest positioning time among `free` that breaks no promise if it is
+    /// served next (ties go to the oldest): its index, and the drive after it.
     pub fn nearest_that_fits(&self, after: &After<R>, free: &[usize]) -> Option<(usize, After<R>)> {
         let outlook = after.drive.outlook(after.at);
-        let access = |&index: &usize| {
-            let c = &self.all[index];
-            (c.access(&outlook), index)
-        };
-        let mut nearest: Vec<(Span, usize)> = free.iter().map(access).collect();
+        let reach = |&index: &usize| (self.all[index].positioning(&outlook), index);
+        let mut nearest: Vec<(Span, usize)> = free.iter().map(reach).collect();
         nearest.sort_unstable();
         nearest.into_iter().find_map(|(_, index)| {
             let then = after.served(&self.all[index]);
@@ -137,7 +135,7 @@ impl<R: Rehearse> Gap<'_, R> {
     }
 }
 
-/// Shortest access time first among requests that break no promise.
+/// Shortest positioning time first among requests that break no promise.
 #[derive(Debug)]
 pub(super) struct Greedy;
 
@@ -148,7 +146,8 @@ impl Splice for Greedy {
     }
 }
 
-/// Shortest access time first, until the oldest is too old; then promises to the oldest, and in
+/// Shortest positioning time first, which is jacobson91's access time (section 4): until the oldest
+/// is too old; then promises to the oldest, and in
 /// between requests that keep them. The other forcing policies differ in slack or in this choice.
 #[derive(Debug)]
 pub(super) struct Forcing<S> {
@@ -182,8 +181,7 @@ impl<S> Forcing<S> {
         loop {
             let nearest = {
                 let outlook = drive.outlook(now);
-                let access = |c: &Candidate| c.access(&outlook);
-                (0..oldest.len()).min_by_key(|&index| access(&oldest[index]))
+                (0..oldest.len()).min_by_key(|&index| oldest[index].positioning(&outlook))
             };
             let Some(nearest) = nearest else { break };
             let candidate = oldest.remove(nearest);
@@ -207,8 +205,7 @@ impl<E: Estimate, S: Splice> Policy<E> for Forcing<S> {
         }
         let Some(first) = self.promises.front() else {
             let outlook = drive.outlook(now);
-            let access = |c: &Candidate| c.access(&outlook);
-            let index = self.waiting.least(access)?;
+            let index = self.waiting.least(|c| c.positioning(&outlook))?;
             return Some(self.waiting.remove(index));
         };
         let forced = first.candidate.pending.request.id;

@@ -160,11 +160,14 @@ fn backward<R: Rehearse>(gap: &Gap<'_, R>) -> Vec<usize> {
     let mut target = gap.end().candidate;
     let mut backward = Vec::new();
     while !left.is_empty() {
-        let ways = left.iter().map(|(_, after)| after.access(&target).0);
-        let Some((nearest, way)) = ways.enumerate().min_by_key(|&(_, way)| way) else {
+        let ways = left.iter().map(|(_, after)| after.reach(&target));
+        let nearest = ways
+            .enumerate()
+            .min_by_key(|&(_, (positioning, _))| positioning);
+        let Some((nearest, (positioning, transfer))) = nearest else {
             break;
         };
-        room -= way;
+        room -= positioning + transfer;
         if room < Span::ZERO {
             break;
         }
@@ -192,10 +195,10 @@ fn join<R: Rehearse>(
         let over = gap.kept(&after.through(end.iter().map(|&index| &gap.all[index])))?;
         // The promises must not depend on requests after the first: these may be taken out of turn.
         gap.kept(&start.served(&gap.all[first]))?;
-        let useful = begun.iter().chain(&end).map(|&index| {
-            let (access, positioning) = start.access(&gap.all[index]);
-            access - positioning
-        });
+        let useful = begun
+            .iter()
+            .chain(&end)
+            .map(|&index| start.reach(&gap.all[index]).1);
         Some(Joint {
             useful: useful.sum(),
             over,

@@ -15,18 +15,17 @@
 //! which always forces, is `age=0s`; the forced request itself is taken only when nothing else fits
 //! (the figure also compares its area, and does not say from where); a stay of several revolutions
 //! counts in full (the paper does not say; counted once, the area of a long gap is the whole disk
-//! wherever the head goes, and a third fewer requests fit into it); the remaining time has a
+//! wherever the head goes); the remaining time has a
 //! resolution of a 64th of a revolution, not of a sector, as sectors differ between zones; and
 //! whether the deadline can be met is tried on a copy of the drive.
 //!
 //! # Cost
-//! SATF's scan; while it forces, two requests tried on copies of the drive for each pending one.
-//! Memory: 16 bytes for each 64th of a revolution of slack.
+//! A scan of all pending requests; while it forces, two requests tried on copies of the drive for
+//! each pending one.
+//! Memory: 16 bytes for each 64th of a revolution in two of the longest seeks.
 //!
 //! # When it is bad
-//! It sustains less throughput than SATF and ASATF (jacobson91 section 6.1). The paper finds it
-//! better than `satfdf`; here it fits fewer requests into the gap, because `satfdf` also rejects
-//! requests that would make the forced one late, and the arm is guided to it sooner than necessary.
+//! It sustains less throughput than SATF and ASATF (jacobson91 section 6.1).
 //!
 //! # Example
 //! ```
@@ -74,7 +73,7 @@ impl Rule for SatfGdf {
 
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
         let shape = drive.shape();
-        let area = Area::new(shape, &drive.outlook(Instant::START), self.revolutions);
+        let area = Area::new(shape, &drive.outlook(Instant::START));
         let slack = shape.revolution * self.revolutions;
         Box::new(Forcing::new(1, self.age, slack, Guided { area }))
     }
@@ -99,8 +98,8 @@ impl Splice for Guided {
                 continue;
             }
             // The head must be there when the transfer begins.
-            let (access, positioning) = after.access(to);
-            let left = end.due - after.at - (access - positioning);
+            let (_, transfer) = after.reach(to);
+            let left = end.due - after.at - transfer;
             let distance = candidate.place.cylinder.distance(to.place.cylinder);
             let share = self.area.reachable(left, distance);
             if best.is_none_or(|(most, _)| share > most) {

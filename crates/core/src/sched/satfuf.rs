@@ -3,7 +3,8 @@
 //! # What it does
 //! Shortest access time first, until the oldest request has waited for `age`. Then the n oldest are
 //! forced: they are served at once, in greedy order; requests that do not delay them go before,
-//! shortest access time first.
+//! shortest access time first. The access time ends where the transfer begins, as in jacobson91
+//! section 4: until it forces, this is `sptf`.
 //!
 //! # Origin
 //! jacobson91 section 5.1, figure 6: SATFUF, and SATFUF(N). Departures: the paper does not define
@@ -12,8 +13,8 @@
 //! nanosecond and with the buffer's contents, not by sums of access times.
 //!
 //! # Cost
-//! SATF's scan; while it forces, one request tried on a copy of the drive per pending request, and
-//! up to n more.
+//! A scan of all pending requests; while it forces, one request tried on a copy of the drive per
+//! pending request, and up to n more.
 //!
 //! # When it is bad
 //! Under load: once the oldest are always too old, little is spliced in, and it becomes FCFS with

@@ -290,9 +290,6 @@ proptest! {
             "satf-la(i=1, alpha=1)",
             "satf-la(i=4, alpha=0)",
             "oat(most=1)",
-            "satfuf(age=3600s)",
-            "satfdf(age=3600s, splice=both)",
-            "satfgdf(age=3600s)",
         ] {
             prop_assert_eq!(&through(&spec, &raw, known(name)), &expected, "{}", name);
         }

@@ -23,7 +23,7 @@ struct Spy {
     n: usize,
     age: Span,
     slack: Span,
-    /// Selects the shortest access time among requests that fit.
+    /// Selects the shortest positioning time among requests that fit.
     greedy: bool,
     pending: Vec<Pending>,
     /// Open promises, in order.
@@ -44,8 +44,8 @@ impl Spy {
         let mut rehearsal = drive.rehearse();
         while !oldest.is_empty() {
             let (nearest, _) = (0..oldest.len())
-                .map(|i| (i, access(&rehearsal, now, &oldest[i])))
-                .min_by_key(|&(_, access)| access)
+                .map(|i| (i, positioning(&rehearsal, now, &oldest[i])))
+                .min_by_key(|&(_, positioning)| positioning)
                 .expect("one at least");
             let request = oldest.remove(nearest);
             now = rehearsal.serve(now, &request);
@@ -85,14 +85,17 @@ impl Spy {
             self.open
         );
         if self.greedy {
-            let least = fitting.iter().min_by_key(|r| access(drive, now, r));
+            let least = fitting.iter().min_by_key(|r| positioning(drive, now, r));
             assert_eq!(Some(chosen), least);
         }
     }
 }
 
-fn access<E: Estimate>(drive: &E, now: Instant, request: &Request) -> Span {
-    drive.outlook(now).access(request, &drive.locate(request))
+/// jacobson91's access time (section 4).
+fn positioning<E: Estimate>(drive: &E, now: Instant, request: &Request) -> Span {
+    drive
+        .outlook(now)
+        .positioning(request, &drive.locate(request))
 }
 
 impl Policy<Drive> for Spy {
@@ -112,11 +115,11 @@ impl Policy<Drive> for Spy {
         }
         if self.open.is_empty() {
             let all = self.pending.iter();
-            let least = all.min_by_key(|p| access(drive, now, &p.request));
+            let least = all.min_by_key(|p| positioning(drive, now, &p.request));
             assert_eq!(
                 Some(&chosen),
                 least,
-                "nobody is too old: shortest access time"
+                "nobody is too old: shortest positioning time"
             );
         } else {
             self.check(now, drive, &chosen.request);

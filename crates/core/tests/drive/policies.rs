@@ -155,6 +155,18 @@ proptest! {
     }
 
     #[test]
+    fn forcing_policies_are_sptf_until_they_force(spec in drive(), raw in requests(40)) {
+        let expected = through(&spec, &raw, |_| Box::new(BruteSptf::default()));
+        for name in ["satfuf", "satfdf", "satfdf(splice=both)", "satfgdf"] {
+            let never = match name.strip_suffix(')') {
+                Some(open) => format!("{open}, age=3600s)"),
+                None => format!("{name}(age=3600s)"),
+            };
+            prop_assert_eq!(&through(&spec, &raw, known(&never)), &expected, "{}", never);
+        }
+    }
+
+    #[test]
     fn clook_serves_a_sorted_list(spec in drive(), raw in requests(60)) {
         let expected = through(&spec, &raw, |_| Box::new(BruteCLook::default()));
         prop_assert_eq!(through(&spec, &raw, known("clook")), expected);
