@@ -333,7 +333,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ),
     (
         "at_most = 1",
-        "at_most = 1\n[claim.known]\nwhy = \"w\"\ncause = \"reading\"\nevidence = \"conjecture\"",
+        "at_most = 1\n[claim.known]\nwhy = \"w\"\ncause = \"reading\"\nevidence = \"x\"",
         "claim[0].known.cause: found \"reading\", expected a cause",
     ),
     (
@@ -343,7 +343,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ),
     (
         "at_most = 1",
-        "at_most = 1\n[claim.known]\nwhy = \"w\"\ncause = \"our reading\"\nevidence = \"conjecture\"",
+        "at_most = 1\n[claim.known]\nwhy = \"\"\ncause = \"other trace\"\nevidence=\"conjecture\"",
         "claim[0].known.at_least: found nothing, expected the least figure",
     ),
     (
