@@ -42,6 +42,12 @@ impl Segment {
         }
     }
 
+    fn fill_before(&mut self, first: Lbn, capacity: SectorCount) {
+        let room = capacity.0.saturating_sub(self.end.0 - self.first.0);
+        let missing = self.first.0.saturating_sub(first.0);
+        self.first = Lbn(self.first.0 - missing.min(room));
+    }
+
     #[inline]
     fn drop_before(&mut self, first: Lbn) {
         self.first = self.first.max(first.min(self.end));
@@ -150,15 +156,18 @@ impl Buffer {
         Some((SegmentId(index), segment.end))
     }
 
+    /// Where a segment would begin after [`Buffer::fill`] up to `end` and [`Buffer::fill_before`]
+    /// from `first`.
+    pub fn would_begin(&self, id: SegmentId, end: Lbn, first: Lbn) -> Lbn {
+        let mut segment = self.segments[id.0];
+        segment.fill(end, self.capacity);
+        segment.fill_before(first, self.capacity);
+        segment.first
+    }
+
     /// Extends a segment backward to `first`, as far as there is room.
     pub fn fill_before(&mut self, id: SegmentId, first: Lbn) {
-        let segment = &mut self.segments[id.0];
-        let room = self
-            .capacity
-            .0
-            .saturating_sub(segment.end.0 - segment.first.0);
-        let missing = segment.first.0.saturating_sub(first.0);
-        segment.first = Lbn(segment.first.0 - missing.min(room));
+        self.segments[id.0].fill_before(first, self.capacity);
     }
 
     /// Drops a segment's blocks before `first`.

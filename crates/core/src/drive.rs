@@ -5,6 +5,7 @@
 
 mod arm;
 mod bus;
+mod chance;
 mod core;
 mod costs;
 mod flush;
@@ -18,6 +19,7 @@ mod write;
 pub use self::core::{Core, View};
 pub use rehearsal::Rehearsal;
 
+use chance::Fate;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -68,7 +70,8 @@ impl Drive {
 
     /// The same over a layout made before, which many drives can share.
     pub fn with_layout(spec: &Spec, layout: Arc<Layout>, origin: Angle) -> Self {
-        let core = Core::new(spec, Mechanism::new(spec, layout, origin));
+        let mut core = Core::new(spec, Mechanism::new(spec, layout, origin));
+        core.fate = Fate::new(spec);
         Self {
             queue: CommandQueue::new(spec.queue.policy.policy(&core)),
             core,
@@ -81,6 +84,15 @@ impl Drive {
             open: Instant::START,
             now: Instant::START,
         }
+    }
+
+    /// The drive with this seed for what it does at random, if its specification has anything
+    /// random; 0 by default.
+    pub fn seeded(mut self, seed: u64) -> Self {
+        if let Some(fate) = &mut self.core.fate {
+            fate.seed(seed);
+        }
+        self
     }
 
     /// Its layout.

@@ -3,8 +3,9 @@
 //! The modules form layers; a module imports only those before it:
 //!
 //! ```text
-//! units < request < device < stats < text < extent < sched < queue < spec < geometry < mechanics <
-//! buffer < drive < predict < host < tower < array < workload < engine < wrap < report
+//! units < random < request < device < stats < text < extent < sched < queue < spec < geometry
+//! < mechanics < buffer < drive < predict < host < tower < array < workload < engine < wrap
+//! < report
 //! ```
 
 // The model reaches nothing outside: see `clippy.toml` next to the manifest.
@@ -21,6 +22,7 @@ pub mod host;
 pub mod mechanics;
 pub mod predict;
 pub mod queue;
+mod random;
 pub mod report;
 pub mod request;
 pub mod sched;

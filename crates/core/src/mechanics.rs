@@ -11,6 +11,7 @@ mod seek;
 pub use piece::Piece;
 pub use rotation::Rotation;
 pub use seek::SeekTimes;
+pub(crate) use seek::time_over;
 
 use std::sync::Arc;
 
@@ -89,7 +90,35 @@ impl Mechanism {
     #[inline]
     pub fn approach(&self, from: Position, op: Op, extent: &Extent, ready: Instant) -> Approach {
         let way = (from.cylinder, extent.cylinder);
-        let (seek, settle) = self.seek.parts(op, way, from.head != extent.head);
+        let parts = self.seek.parts(op, way, from.head != extent.head);
+        self.arrival(from, parts, extent, ready)
+    }
+
+    /// [`Mechanism::approach`] for a transfer that goes on, from the end of its run on another
+    /// track.
+    #[inline]
+    pub fn next_approach(
+        &self,
+        from: Position,
+        op: Op,
+        extent: &Extent,
+        ready: Instant,
+    ) -> Approach {
+        let way = (from.cylinder, extent.cylinder);
+        let head_changes = from.head != extent.head;
+        let parts = self.seek.any_parts(true, op, way, head_changes);
+        self.arrival(from, parts, extent, ready)
+    }
+
+    /// The approach after a movement of these parts.
+    #[inline(always)]
+    fn arrival(
+        &self,
+        from: Position,
+        (seek, settle): (Span, Span),
+        extent: &Extent,
+        ready: Instant,
+    ) -> Approach {
         let there = from.since + (seek + settle);
         let hold = ready.since_or_zero(there);
         Approach {

@@ -75,6 +75,18 @@ section! {
 }
 
 impl Spec {
+    /// Whether the drive does something at random: runs then depend on their seeds, even on the
+    /// same requests.
+    pub fn is_random(&self) -> bool {
+        let Mechanics {
+            seek_scatter,
+            write_seek_scatter,
+            ..
+        } = &self.mechanics;
+        let scatters = seek_scatter.is_some() || write_seek_scatter.is_some();
+        scatters || self.buffer.read_ahead_failures > 0.0
+    }
+
     /// The path of the first key that others forbid, and what it may be. A layout may find more
     /// that is wrong.
     pub fn contradiction(&self) -> Option<(String, String)> {

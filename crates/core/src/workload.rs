@@ -17,7 +17,6 @@
 
 #[cfg(feature = "toml")]
 mod document;
-mod draw;
 mod family;
 mod requests;
 
@@ -25,9 +24,8 @@ pub mod arrivals;
 pub mod places;
 pub mod sizes;
 
+pub use crate::random::{Share, replication_seeds};
 pub use arrivals::{Arrivals, Pauses, Thinking, Times};
-pub(crate) use draw::{Chance, Generator, Purpose, below, generator};
-pub use draw::{Share, replication_seeds};
 pub use family::GeneratorInfo;
 pub use places::{PlaceMix, Places};
 pub use requests::Requests;

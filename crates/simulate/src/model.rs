@@ -29,6 +29,11 @@ pub struct Model {
 }
 
 impl Model {
+    /// Whether runs depend on their seeds even if they replay the same requests.
+    pub fn is_random(&self) -> bool {
+        self.tower.is_some() || self.spec.is_random()
+    }
+
     /// The drive called `name` in the catalogue. If `name` ends in `.toml`, the drive that this
     /// file specifies.
     ///

@@ -141,7 +141,7 @@ impl<'a> Simulation<'a> {
         sink: Option<&'w mut dyn Sink>,
     ) -> Result<Run, Error> {
         match &self.model.tower {
-            None => self.draw(&mut self.host(), generated, seed, progress, sink),
+            None => self.draw(&mut self.host(seed), generated, seed, progress, sink),
             Some(tower) => {
                 let mut host = self.host_of(tower, seed)?;
                 self.draw(&mut host, generated, seed, progress, sink)
@@ -200,14 +200,15 @@ impl<'a> Simulation<'a> {
         progress: Progress<'w>,
         sink: Option<&'w mut dyn Sink>,
     ) -> Result<Run, Error> {
+        let mut seeds = disk_seeds(traced.seed);
+        let mut seed = move || seeds.next().unwrap_or_default();
         let Some(tower) = &self.model.tower else {
-            return self.replay_on(|| self.host(), traced, progress, sink);
+            return self.replay_on(|| self.host(seed()), traced, progress, sink);
         };
         // Reports here, as an error, what cannot be built.
         self.host_of(tower, 0)?;
-        let mut seeds = disk_seeds(traced.seed);
         let next = || {
-            let host = self.host_of(tower, seeds.next().unwrap_or_default());
+            let host = self.host_of(tower, seed());
             host.unwrap_or_else(|error| panic!("built before: {error}"))
         };
         self.replay_on(next, traced, progress, sink)
@@ -269,7 +270,7 @@ impl<'a> Simulation<'a> {
             disks: disks.collect(),
             doubts: rows.doubts(),
             changes: rows.changes(),
-            seed: self.model.tower.as_ref().map(|_| traced.seed),
+            seed: self.model.is_random().then_some(traced.seed),
             replayed: Some(Replayed {
                 files: rows.files(),
                 origins,
@@ -279,10 +280,15 @@ impl<'a> Simulation<'a> {
         })
     }
 
-    /// The drive behind its host's queue.
-    fn host(&self) -> Host<Drive> {
+    /// The drive, for a run with this seed.
+    fn drive(&self, seed: u64) -> Drive {
         let Model { spec, layout, .. } = self.model;
-        let drive = Drive::with_layout(spec, layout.clone(), Angle::ZERO);
+        Drive::with_layout(spec, layout.clone(), Angle::ZERO).seeded(seed)
+    }
+
+    /// The drive behind its host's queue, for a run with this seed.
+    fn host(&self, seed: u64) -> Host<Drive> {
+        let drive = self.drive(seed);
         let policy = self.policy.policy(&drive);
         let host = Host::new(drive, policy);
         match self.merge {
@@ -296,8 +302,7 @@ impl<'a> Simulation<'a> {
     /// # Errors
     /// If the policy needs to know more than the tower provides.
     fn host_of(&self, tower: &Tower, seed: u64) -> Result<Host<BoxedDevice>, Error> {
-        let Model { spec, layout, .. } = self.model;
-        let drive = Drive::with_layout(spec, layout.clone(), Angle::ZERO);
+        let drive = self.drive(seed);
         let device = tower.build(drive, seed)?;
         let refused = |unknown: Unknown| tower.refused(&unknown);
         let policy = self.policy.boxed(&device).map_err(refused)?;

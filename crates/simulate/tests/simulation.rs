@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use diskarm_core::device::Completion;
 use diskarm_core::sched::PolicyConfig;
+use diskarm_core::spec::SeekCurve;
 use diskarm_core::units::{Lbn, Span};
 use diskarm_core::workload::replication_seeds;
 use diskarm_simulate::{
@@ -171,6 +172,79 @@ fn a_run_whose_queue_grows_beyond_the_most_ends_as_saturated() {
         assert!(!run.is_saturated, "{workload}");
         assert_eq!(run.report.requests_count(), 3_000);
     }
+}
+
+/// A client that waits for each request before it sends the next never meets a queue: what a drive
+/// still owes for the request before is no waiting for another client's.
+#[test]
+fn one_client_never_waits_in_a_queue() {
+    let fcfs = policy("fcfs");
+    for entry in diskarm_drives::CATALOGUE {
+        let model = Model::find(entry.name).expect("a drive in the catalogue");
+        for places in ["uniform", "sequential"] {
+            let workload = format!("closed(clients=1) {places} size=8KiB reads=67%");
+            let input = Input::Generated(generated(&model, &workload, 3_000));
+            let mut done = Kept::default();
+            Simulation::new(&model, &fcfs, &input)
+                .run(&keep_on, Some(&mut done))
+                .expect("a sound run");
+            assert_eq!(done.0.len(), 3_000);
+            for (.., c) in done.0 {
+                assert_eq!(c.breakdown.queue, Span::ZERO, "{}: {c:?}", entry.name);
+            }
+        }
+    }
+}
+
+/// A drive whose arm scatters.
+fn scattering() -> Model {
+    let mut model = model();
+    let deviation = SeekCurve::Table(vec![(1, Span::from_ms(0.2))]);
+    model.spec.mechanics.seek_scatter = Some(deviation);
+    model
+}
+
+#[test]
+fn equal_seeds_of_a_random_drive_give_equal_runs() {
+    let (model, sptf) = (scattering(), policy("sptf"));
+    let run = |model: &Model, seed| {
+        let input = Input::Generated(Generated {
+            seed,
+            ..generated(model, OPEN, 1_000)
+        });
+        let mut done = Kept::default();
+        let simulation = Simulation::new(model, &sptf, &input);
+        let run = simulation.run(&keep_on, Some(&mut done)).expect("sound");
+        assert_eq!(run.seed, Some(seed));
+        done.0
+    };
+    assert_eq!(run(&model, 1), run(&model, 1));
+    assert_ne!(run(&model, 1), run(&model, 2));
+}
+
+/// The requests of a replay do not depend on its seed; the drive may. A plain drive has none to
+/// record.
+#[test]
+fn the_seed_of_a_replay_is_recorded_if_the_drive_is_random() {
+    let fcfs = policy("fcfs");
+    let file = file_of("random.spc", &trace(200));
+    let replay = |model: &Model, seed| {
+        let input = Input::Traced(Traced {
+            seed,
+            ..Traced::new(vec![file.clone()])
+        });
+        let mut done = Kept::default();
+        let simulation = Simulation::new(model, &fcfs, &input);
+        let run = simulation.run(&keep_on, Some(&mut done)).expect("sound");
+        (run.seed, done.0)
+    };
+    let random = scattering();
+    assert_eq!(replay(&random, 5).0, Some(5));
+    assert_eq!(replay(&random, 5), replay(&random, 5));
+    assert_ne!(replay(&random, 5).1, replay(&random, 6).1);
+    let plain = model();
+    assert_eq!(replay(&plain, 5), (None, replay(&plain, 6).1));
+    std::fs::remove_file(&file).expect("its file");
 }
 
 /// A trace of requests to two devices, all within some milliseconds, in the format `spc`.

@@ -3,8 +3,8 @@
 use super::reading::Reading;
 use crate::buffer::Buffer;
 use crate::mechanics::{Mechanism, Position};
-use crate::spec::{self, Delivered};
-use crate::units::{Instant, SectorCount};
+use crate::spec::{self, Delivered, ReadAhead};
+use crate::units::{Instant, Lbn, SectorCount};
 
 /// What the arm is doing.
 #[derive(Clone, Copy, Debug)]
@@ -54,13 +54,57 @@ impl Arm {
     }
 
     /// Puts in the buffer what a pass that has gone on to `now` has read by then.
-    #[inline]
-    pub fn keep(&self, buffer: &mut Buffer, now: Instant, rules: &spec::Buffer) {
+    #[inline(always)]
+    pub fn keep(
+        &self,
+        mechanism: &Mechanism,
+        buffer: &mut Buffer,
+        now: Instant,
+        rules: &spec::Buffer,
+    ) {
         if let Self::Reading(reading) = self {
             buffer.fill(reading.segment, reading.reached(now));
             if rules.delivered == Delivered::Dropped {
                 buffer.drop_before(reading.segment, reading.requested);
+            } else if rules.read_whole_track {
+                self.keep_whole_track(mechanism, buffer, now, rules);
             }
+        }
+    }
+
+    /// Apart, because few drives do.
+    #[cold]
+    #[inline(never)]
+    fn keep_whole_track(
+        &self,
+        mechanism: &Mechanism,
+        buffer: &mut Buffer,
+        now: Instant,
+        rules: &spec::Buffer,
+    ) {
+        if let Self::Reading(reading) = self
+            && let Some(first) = self.whole_track(mechanism, now, rules)
+        {
+            buffer.fill_before(reading.segment, first);
+        }
+    }
+
+    /// The first block of the track that a pass which has gone on to `now` has read entirely.
+    pub fn whole_track(
+        &self,
+        mechanism: &Mechanism,
+        now: Instant,
+        rules: &spec::Buffer,
+    ) -> Option<Lbn> {
+        match self {
+            Self::Reading(reading)
+                if rules.read_whole_track
+                    && rules.read_ahead != ReadAhead::None
+                    && rules.delivered == Delivered::Kept =>
+            {
+                reading.whole_track(mechanism, now)
+            }
+            _ => None,
         }
     }
 

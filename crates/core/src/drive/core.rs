@@ -7,6 +7,7 @@
 use super::Rehearsal;
 use super::arm::Arm;
 use super::bus::HostPath;
+use super::chance::Fate;
 use super::costs::Costs;
 use crate::buffer::Buffer;
 use crate::device::{Breakdown, Completion, Outcome, Status};
@@ -38,6 +39,8 @@ pub struct Core {
     pub(super) last: Last,
     /// Pieces of the pass being computed, kept for its memory.
     pub(super) pieces: Vec<Piece>,
+    /// What it does at random. Copies on which requests are tried have none.
+    pub(super) fate: Option<Box<Fate>>,
 }
 
 /// Data that the write cache took.
@@ -133,6 +136,7 @@ impl Core {
                 end: Lbn(u64::MAX),
             },
             pieces: Vec::new(),
+            fate: None,
             mechanism,
         }
     }
@@ -157,7 +161,12 @@ impl Core {
     #[inline]
     pub(super) fn call(&mut self, at: Instant) -> Position {
         let position = self.arm.call(&self.mechanism, at, &self.rules);
-        self.arm.keep(&mut self.buffer, position.since, &self.rules);
+        self.arm.keep(
+            &self.mechanism,
+            &mut self.buffer,
+            position.since,
+            &self.rules,
+        );
         position
     }
 
@@ -169,6 +178,19 @@ impl Core {
             PreSeek::CompletionReady => message,
             PreSeek::MediaDone => media,
         }
+    }
+
+    /// What a command waits before it is processed: for the commands before, and for read-ahead
+    /// that the drive owes for them when it has completed them.
+    #[inline(always)]
+    pub(super) fn waits(&self, command: &Command, overhead: Span) -> (Span, Span) {
+        let early = command.arrived + overhead;
+        let wait = command.open.since_or_zero(early);
+        if self.preseek != PreSeek::MediaDone || command.open <= self.bus_free {
+            return (wait, Span::ZERO);
+        }
+        let queue = self.bus_free.since_or_zero(early);
+        (queue, wait - queue)
     }
 
     /// When the data are flushed that must be before a command begun at `now` is served.
@@ -197,6 +219,36 @@ impl Core {
         }
     }
 
+    /// A copy on which requests are tried: it does what is most likely.
+    pub(super) fn without_fate(&self) -> Self {
+        Self {
+            fate: None,
+            ..self.clone()
+        }
+    }
+
+    /// By how much the movement from `from` to `block` takes longer than its mean.
+    #[inline(always)]
+    pub(super) fn scatter(&mut self, op: Op, from: Position, block: Lbn) -> Span {
+        if self.fate.is_none() {
+            return Span::ZERO;
+        }
+        self.scatter_of(op, from, block)
+    }
+
+    /// [`Core::scatter`], apart because few drives scatter.
+    #[cold]
+    #[inline(never)]
+    fn scatter_of(&mut self, op: Op, from: Position, block: Lbn) -> Span {
+        let Some(fate) = &mut self.fate else {
+            return Span::ZERO;
+        };
+        let to = self.mechanism.layout.extent(block);
+        let way = (from.cylinder, to.cylinder);
+        let mean = self.mechanism.seek.total(op, way, from.head != to.head);
+        fate.scatter(op, from, to.cylinder, mean)
+    }
+
     /// Whether a request continues the previous command, which was an `op` too.
     #[inline]
     pub(super) fn is_sequential(&self, op: Op, request: &Request) -> bool {
@@ -211,10 +263,13 @@ pub struct View<'a> {
     read_from: Position,
     /// The same for a write. Read-ahead may have moved on to another cylinder in between.
     write_from: Position,
-    /// Cylinders between the two.
+    /// The most cylinders between that of reads and one of writes.
     apart: u32,
     /// When the bus begins to carry a write's data.
     write_data: Instant,
+    /// Position and data of a write that is absorbed on another cylinder, and in another zone, if
+    /// such a write takes longer. Its times are measured from the same instant as other writes'.
+    moved: Option<[(Position, Instant); 2]>,
     /// When the drive turns to it.
     begin: Instant,
 }
@@ -257,31 +312,63 @@ impl Core {
             arrived,
             open: now,
         };
-        let write = self.write_setup(&command);
+        let write = self.write_setup(&command, Span::ZERO);
         let read = command.processed(self.costs.read_miss.of(self.last.op));
         let called = |at| self.arm.if_called(&self.mechanism, at, &self.rules);
         let read_from = called(read.max(self.flushed(now)));
         let write_from = called(write.arm_called);
+        let moved = self.costs.write_hit_moves.map(|moves| {
+            moves.map(|extra| {
+                let write = self.write_setup(&command, extra);
+                (called(write.arm_called), write.data)
+            })
+        });
+        let away = |from: Position| read_from.cylinder.distance(from.cylinder);
+        let farthest = moved.iter().flatten().map(|(from, _)| away(*from)).max();
         View {
             core: self,
             read_from,
             write_from,
-            apart: read_from.cylinder.distance(write_from.cylinder),
+            apart: away(write_from).max(farthest.unwrap_or(0)),
             write_data: write.data,
+            moved,
             begin: command.begin(),
         }
     }
 }
 
 impl View<'_> {
-    /// Where the head is for a request, and when its data are there.
+    /// Where the head is for a request, when its data are there, and by how much the head is called
+    /// later than for other requests of its kind.
     #[inline]
-    fn start(&self, request: &Request) -> (Position, Instant) {
+    fn start(&self, request: &Request, place: &Extent) -> (Position, Instant, Span) {
         if request.op.is_read() {
-            return (self.read_from, Instant::START);
+            return (self.read_from, Instant::START, Span::ZERO);
         }
-        let ready = self.core.write_ready(request.sectors, self.write_data);
-        (self.write_from, ready)
+        if let Some(moved) = &self.moved {
+            return self.start_moved(moved, request, place);
+        }
+        let ready = self
+            .core
+            .write_ready(request.sectors, false, self.write_data);
+        (self.write_from, ready, Span::ZERO)
+    }
+
+    /// [`View::start`] of a write, where an absorbed one takes longer on another cylinder.
+    fn start_moved(
+        &self,
+        moved: &[(Position, Instant); 2],
+        request: &Request,
+        place: &Extent,
+    ) -> (Position, Instant, Span) {
+        let (mut from, mut data) = (self.write_from, self.write_data);
+        if self.core.absorbs(request, self.begin)
+            && let Some(far) = self.core.costs.moves(from.cylinder, place.cylinder)
+        {
+            (from, data) = moved[usize::from(far)];
+        }
+        let ready = self.core.write_ready(request.sectors, false, data);
+        (from, ready, from.since - self.write_from.since)
     }
 }
 
@@ -303,25 +390,25 @@ impl Outlook for View<'_> {
 
     #[inline]
     fn positioning(&self, request: &Request, place: &Extent) -> Span {
-        let (from, ready) = self.start(request);
+        let (from, ready, late) = self.start(request, place);
         let mechanism = &self.core.mechanism;
-        mechanism.positioning(from, request.op, place, ready)
+        late + mechanism.positioning(from, request.op, place, ready)
     }
 
     fn access(&self, request: &Request, place: &Extent) -> Span {
-        let (from, ready) = self.start(request);
+        let (from, ready, late) = self.start(request, place);
         let mechanism = &self.core.mechanism;
         let (op, end) = (request.op, request.end());
         let (_, mut piece) = mechanism.piece_of(from, op, (request.start, end), place, ready);
         while piece.end_lbn() < end {
             let rest = (piece.end_lbn(), end);
-            (_, piece) = mechanism.piece(piece.position_after(), op, rest, ready);
+            (_, piece) = mechanism.next_piece(piece.position_after(), op, rest, ready);
         }
-        piece.end() - from.since
+        late + (piece.end() - from.since)
     }
 
     fn seek(&self, request: &Request, place: &Extent) -> Span {
-        let (from, _) = self.start(request);
+        let (from, ..) = self.start(request, place);
         let way = (from.cylinder, place.cylinder);
         let head_changes = from.head != place.head;
         self.core

@@ -2,7 +2,7 @@
 
 use crate::request::Op;
 use crate::spec::{self, Overheads, Spec, WatermarkOf};
-use crate::units::{SectorCount, Span};
+use crate::units::{Cylinder, SectorCount, Span};
 
 /// A time that depends on the command before: after a read, after a write.
 #[derive(Clone, Copy, Debug)]
@@ -27,11 +27,17 @@ pub(super) struct Costs {
     pub read_disconnect: After,
     pub read_mark: Watermark,
     pub write_mark: Watermark,
+    /// What an absorbed write takes longer on another cylinder of the same zone and of another one;
+    /// `None` if nothing.
+    pub write_hit_moves: Option<[Span; 2]>,
+    /// The first cylinders of the zones but the first.
+    zones: Box<[Cylinder]>,
 }
 
 impl Costs {
     pub fn new(spec: &Spec) -> Self {
         let o: &Overheads = &spec.overheads;
+        let moved = o.write_hit_seek + o.write_hit_zone;
         let leaves = |cost: Span| {
             if spec.bus.never_disconnect {
                 Span::ZERO
@@ -51,7 +57,21 @@ impl Costs {
             ]),
             read_mark: Watermark::new(buffer.read_watermark, buffer),
             write_mark: Watermark::new(buffer.write_watermark, buffer),
+            write_hit_moves: (moved > Span::ZERO).then_some([o.write_hit_seek, moved]),
+            zones: spec
+                .geometry
+                .zones
+                .iter()
+                .skip(1)
+                .map(|zone| Cylinder(zone.first_cylinder))
+                .collect(),
         }
+    }
+
+    /// Whether a movement leads to another zone; `None` if it stays on its cylinder.
+    pub fn moves(&self, from: Cylinder, to: Cylinder) -> Option<bool> {
+        let zone = |at: Cylinder| self.zones.partition_point(|first| *first <= at);
+        (from != to).then(|| zone(from) != zone(to))
     }
 }
 

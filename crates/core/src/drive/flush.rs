@@ -15,10 +15,11 @@ impl Core {
         let on_media = self.flushed(processed);
         let message = on_media.max(self.bus_free);
         let at = message + self.overheads.write_completion;
+        let (queue, owed) = self.waits(command, processing);
         self.bus_free = at;
         let breakdown = Breakdown {
-            queue: processed - command.arrived - processing,
-            owed: on_media - processed,
+            queue,
+            owed: owed + (on_media - processed),
             overhead: processing + self.overheads.write_completion,
             bus: message - on_media,
             ..Breakdown::default()

@@ -29,17 +29,33 @@ impl Core {
             if let Arm::Reading(reading) = &mut self.arm {
                 reading.go_on(&self.mechanism, begin);
             }
-            self.arm.keep(&mut self.buffer, begin, &self.rules);
+            self.arm
+                .keep(&self.mechanism, &mut self.buffer, begin, &self.rules);
         }
         let pass = match &self.arm {
             Arm::Reading(reading) => Some(reading),
             Arm::Free(_) => None,
         };
-        match self.buffered(request, begin, pass) {
+        let mut held = self.buffered(request, begin, pass);
+        if held.is_some() && self.fate.is_some() && self.fails(request, begin) {
+            held = None;
+        }
+        match held {
             Some((segment, end)) if end >= request.end() => self.read_hit(command, segment, end),
             Some((segment, end)) => self.read_partial(command, segment, end),
             None => self.read_miss(command),
         }
+    }
+
+    /// Whether read-ahead failed to bring what the buffer should have; it then forgets it.
+    #[cold]
+    #[inline(never)]
+    fn fails(&mut self, request: &Request, begin: Instant) -> bool {
+        let fails = self.fate.as_mut().is_some_and(|fate| fate.fails());
+        if fails {
+            self.forget(request, begin);
+        }
+        fails
     }
 
     /// Whether the pass under way may bring block `start` to its segment: else how far it has come
@@ -48,7 +64,7 @@ impl Core {
     fn pass_may_bring(&self, start: Lbn) -> bool {
         match &self.arm {
             Arm::Reading(reading) if self.rules.caching && start < reading.end => {
-                self.buffer.begins_by(reading.segment, start)
+                self.rules.read_whole_track || self.buffer.begins_by(reading.segment, start)
             }
             _ => false,
         }
@@ -90,6 +106,20 @@ impl Core {
             pass.go_on(&self.mechanism, begin);
         }
         self.buffered(request, begin, Some(&pass)).is_some()
+            || self.rules.read_whole_track && self.is_in_whole_track(request, begin, &pass)
+    }
+
+    /// Whether a pass that has gone on to `begin` would bring the first block of a read with the
+    /// beginning of its last track.
+    fn is_in_whole_track(&self, request: &Request, begin: Instant, pass: &Reading) -> bool {
+        if !self.pass_may_bring(request.start) || request.force_unit_access {
+            return false;
+        }
+        let end = pass.reached(begin);
+        Arm::Reading(*pass)
+            .whole_track(&self.mechanism, begin, &self.rules)
+            .map(|first| self.buffer.would_begin(pass.segment, end, first))
+            .is_some_and(|first| (first..end).contains(&request.start))
     }
 
     /// One past the last block that the drive would read on to, behind a read.
@@ -111,7 +141,12 @@ impl Core {
         Lbn((request.end().0 + ahead).min(self.mechanism.layout.sectors().0))
     }
 
-    /// Whether the track before the one of the last block is in the buffer, where that matters.
+    /// Whether the track before the one of the last block is in the buffer or comes with the
+    /// request, where that matters.
+    ///
+    /// On the RZ26 the read after one that crosses to another track finds all of that track's rest
+    /// and the start of the next one in the buffer; the read after one that ends on the track where
+    /// it began does not.
     #[inline]
     pub(super) fn follows_buffered_track(&self, request: &Request) -> bool {
         if self.rules.read_ahead != ReadAhead::OneTrack {
@@ -119,7 +154,7 @@ impl Core {
         }
         let last = Lbn(request.end().0 - 1);
         let first = self.mechanism.layout.track_first(last);
-        first.0 > 0 && self.buffer.holds(Lbn(first.0 - 1))
+        request.start < first || first.0 > 0 && self.buffer.holds(Lbn(first.0 - 1))
     }
 
     fn read_hit(&mut self, command: &Command, segment: SegmentId, held: Lbn) -> Served {
@@ -135,9 +170,10 @@ impl Core {
         if self.rules.delivered == Delivered::Dropped {
             self.buffer.drop_before(segment, request.end());
         }
+        let (queue, owed) = self.waits(command, overhead);
         let breakdown = Breakdown {
-            queue: processed - command.arrived - overhead,
-            owed: go - processed,
+            queue,
+            owed: owed + (go - processed),
             overhead: overhead + self.path.preparation + self.overheads.read_completion,
             bus: sent - go - self.path.preparation,
             ..Breakdown::default()
@@ -243,7 +279,10 @@ impl Core {
 
     #[inline]
     fn read_miss(&mut self, command: &Command) -> Served {
-        let overhead = self.costs.read_miss.of(self.last.op);
+        let mut overhead = self.costs.read_miss.of(self.last.op);
+        if self.is_sequential(Op::Read, &command.request) {
+            overhead += self.overheads.read_miss_in_sequence;
+        }
         let go = command
             .processed(overhead)
             .max(self.flushed(command.begin()));
@@ -270,13 +309,18 @@ impl Core {
     ) -> Media {
         let request = &command.request;
         let ends = (request.end(), self.read_ahead_end(request));
-        let mut first = None;
+        let late = self.scatter(Op::Read, position, from);
         let (mut at, mut head) = (from, position);
+        head.since = head.since.shifted(late);
+        let mut first: Option<Approach> = None;
         self.pieces.clear();
         let (piece, in_place) = loop {
             let (approach, piece) = self.read_piece(head, at, ends, request);
             self.pieces.push(piece);
-            first.get_or_insert(approach);
+            first.get_or_insert(Approach {
+                settle: approach.settle + late,
+                ..approach
+            });
             if piece.end_lbn() >= request.end() {
                 break (piece, piece.begin - approach.wait);
             }
@@ -307,7 +351,10 @@ impl Core {
         request: &Request,
     ) -> (Approach, Piece) {
         let blocks = (at, ends.1);
-        let (approach, piece) = self.mechanism.piece(from, Op::Read, blocks, Instant::START);
+        let goes_on = !self.pieces.is_empty();
+        let (approach, piece) =
+            self.mechanism
+                .any_piece(goes_on, from, Op::Read, blocks, Instant::START);
         // A segment that cannot hold all of it holds the first blocks, in order.
         if !self.rules.read_on_arrival || self.outgrows(request.sectors) {
             return (approach, piece);
@@ -377,9 +424,10 @@ impl Core {
             seek, settle, wait, ..
         } = media.approach;
         let processed = command.processed(overhead);
+        let (queue, owed) = self.waits(command, overhead);
         let breakdown = Breakdown {
-            queue: processed - command.arrived - overhead,
-            owed: media.called - processed,
+            queue,
+            owed: owed + (media.called - processed),
             overhead: overhead + exposed + self.overheads.read_completion,
             seek,
             settle,

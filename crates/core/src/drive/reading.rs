@@ -122,7 +122,8 @@ impl Reading {
             ..after
         };
         let until = (next, self.end);
-        let (approach, piece) = mechanism.piece_of(from, Op::Read, until, &extent, Instant::START);
+        let (approach, piece) =
+            mechanism.next_piece_of(from, Op::Read, until, &extent, Instant::START);
         self.in_place = piece.begin - approach.wait;
         self.piece = piece;
         true
@@ -150,6 +151,15 @@ impl Reading {
     #[inline]
     pub fn is_over(&self, at: Instant) -> bool {
         self.piece.end_lbn() >= self.end && self.piece.end() <= at
+    }
+
+    /// The first block of the last track, if the pass has ended at the end of it and all of the
+    /// track has passed by `at`, after [`Self::go_on`].
+    pub fn whole_track(&self, mechanism: &Mechanism, at: Instant) -> Option<Lbn> {
+        let last = Lbn(self.piece.end_lbn().0 - 1);
+        let at_end = || mechanism.layout.extent(last).sectors == SectorCount(1);
+        let over = self.is_over(at) && at >= self.piece.begin + mechanism.rotation.period();
+        (over && at_end()).then(|| mechanism.layout.track_first(last))
     }
 
     /// Whether the pass is reading block `next` at `at`, after [`Self::go_on`].

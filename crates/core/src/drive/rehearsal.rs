@@ -23,7 +23,7 @@ impl Rehearsal {
     /// For a scheduler in the drive.
     pub(super) fn inside(core: &Core) -> Self {
         Self {
-            core: core.clone(),
+            core: core.without_fate(),
             is_inside: true,
             open: Instant::START,
             over: Instant::START,
@@ -34,7 +34,7 @@ impl Rehearsal {
     /// drive may not begin before `open`: a write that it completed early keeps it busy longer.
     pub(super) fn outside(core: &Core, open: Instant) -> Self {
         Self {
-            core: core.clone(),
+            core: core.without_fate(),
             is_inside: false,
             open,
             over: Instant::START,

@@ -58,7 +58,7 @@ impl Core {
         let (mut at, mut ready) = (block, room);
         let newest = loop {
             let blocks = (at, ends.1);
-            let (approach, piece) = self.mechanism.piece(from, Op::Read, blocks, ready);
+            let (approach, piece) = self.mechanism.next_piece(from, Op::Read, blocks, ready);
             self.pieces.push(piece);
             if piece.end_lbn() >= request.end() {
                 break (piece, piece.begin - approach.wait);

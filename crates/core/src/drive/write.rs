@@ -43,7 +43,7 @@ struct Transfer {
 
 impl Core {
     #[inline(always)]
-    pub(super) fn write_setup(&self, command: &Command) -> Setup {
+    pub(super) fn write_setup(&self, command: &Command, extra_hit: Span) -> Setup {
         let request = &command.request;
         let begin = command.begin();
         let sequential = self.is_sequential(Op::Write, request);
@@ -56,7 +56,7 @@ impl Core {
             .filter(|_| after_write && !sequential);
         let overhead = match extra {
             Some(extra) => extra.command,
-            None if absorbed => self.costs.write_hit.of(self.last.op),
+            None if absorbed => self.costs.write_hit.of(self.last.op) + extra_hit,
             None => self.costs.write_miss.of(self.last.op),
         };
         let owed = if appends { begin } else { self.flushed(begin) };
@@ -72,7 +72,7 @@ impl Core {
             }
             None => (go.max(self.bus_free) + self.path.preparation, go),
         };
-        let ready = self.write_ready(request.sectors, data);
+        let ready = self.write_ready(request.sectors, sequential, data);
         Setup {
             overhead,
             processed,
@@ -86,19 +86,25 @@ impl Core {
         }
     }
 
-    /// When the media write of a request of `sectors` may begin, whose data come from `data`
-    /// on: when enough of them are there; if these are all, a minimum delay later.
+    /// When the media write of a request of `sectors` may begin, whose data come from `data` on and
+    /// which may continue the write before: when enough of them are there; if these are all, a
+    /// minimum delay later.
     ///
     /// worthington94 table A.5 gives the number of blocks and the delay without saying what it
     /// begins with. On the HP C2247 writes of 1 to 9 blocks that need no seek begin 0.6 ms
     /// behind their last block, to within 0.1 ms; longer ones when ten blocks are there.
     #[inline]
-    pub(super) fn write_ready(&self, sectors: SectorCount, data: Instant) -> Instant {
+    pub(super) fn write_ready(
+        &self,
+        sectors: SectorCount,
+        is_sequential: bool,
+        data: Instant,
+    ) -> Instant {
         let start = self.overheads.write_start;
-        let wanted = if sectors < start.large_from {
-            start.small
-        } else {
-            start.large
+        let wanted = match start.sequential {
+            Some(sequential) if is_sequential => sequential,
+            _ if sectors < start.large_from => start.small,
+            _ => start.large,
         };
         let first = wanted.min(sectors).min(self.rules.segment);
         let enough = data + self.path.write_sector * first.0;
@@ -111,7 +117,10 @@ impl Core {
 
     pub(super) fn write(&mut self, command: &Command) -> Served {
         let request = &command.request;
-        let setup = self.write_setup(command);
+        let mut setup = self.write_setup(command, Span::ZERO);
+        if setup.absorbed && self.costs.write_hit_moves.is_some() {
+            setup = self.setup_from_here(command, setup);
+        }
         let stop = if setup.absorbed && self.rules.write_stops_read_ahead {
             command.begin()
         } else {
@@ -125,7 +134,13 @@ impl Core {
         if !setup.appends {
             self.dirty.runs.clear();
         }
-        let transfer = self.transfer(request, &setup, from);
+        let late = self.scatter(Op::Write, from, request.start);
+        let start = Position {
+            since: from.since.shifted(late),
+            ..from
+        };
+        let mut transfer = self.transfer(request, &setup, start);
+        transfer.approach.settle += late;
         self.keep_written(request);
         self.arm = Arm::Free(transfer.end);
         if setup.absorbed {
@@ -133,6 +148,22 @@ impl Core {
             self.dirty.on_media = transfer.end.since;
         }
         self.complete_write(command, &setup, from, &transfer)
+    }
+
+    /// The setup of an absorbed write with the arm where it is; `setup` if it is on the cylinder.
+    #[inline(never)]
+    fn setup_from_here(&self, command: &Command, setup: Setup) -> Setup {
+        let Some(moves) = self.costs.write_hit_moves else {
+            return setup;
+        };
+        let from = self
+            .arm
+            .if_called(&self.mechanism, setup.arm_called, &self.rules);
+        let to = self.mechanism.layout.extent(command.request.start);
+        match self.costs.moves(from.cylinder, to.cylinder) {
+            Some(far) => self.write_setup(command, moves[usize::from(far)]),
+            None => setup,
+        }
     }
 
     fn complete_write(
@@ -144,8 +175,8 @@ impl Core {
     ) -> Served {
         let completion = self.overheads.write_completion;
         let preparation = self.path.preparation;
-        let queue = setup.processed - command.arrived - setup.overhead;
-        let flush = setup.go - setup.processed;
+        let (queue, owed) = self.waits(command, setup.overhead);
+        let flush = owed + (setup.go - setup.processed);
         if setup.absorbed {
             let at = transfer.received + completion;
             let breakdown = Breakdown {
@@ -265,7 +296,7 @@ impl Core {
             let blocks = (at, request.end());
             let (approach, mut piece) =
                 self.mechanism
-                    .piece(position, Op::Write, blocks, setup.ready);
+                    .any_piece(first.is_some(), position, Op::Write, blocks, setup.ready);
             let before = (at - request.start).0;
             let last = SectorCount(piece.sectors.0 - 1);
             let in_time = setup.data + sector * (before + 1) <= piece.begin
@@ -313,7 +344,9 @@ impl Core {
         let mut first: Option<Approach> = None;
         while at < request.end() {
             let blocks = (at, request.end());
-            let (approach, piece) = self.mechanism.piece(position, Op::Write, blocks, ready);
+            let (approach, piece) =
+                self.mechanism
+                    .any_piece(first.is_some(), position, Op::Write, blocks, ready);
             first.get_or_insert(approach);
             let (taken, late) = flow.write(&piece);
             at = piece.first + taken;

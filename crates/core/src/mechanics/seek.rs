@@ -15,6 +15,8 @@ pub struct SeekTimes {
     rest: u32,
     /// The shortest movement of any kind over at least this distance, by distance.
     least: Arc<[u32]>,
+    /// The row of distance zero for a transfer that goes on: without the settle of a request.
+    onward: Row,
 }
 
 /// Nanoseconds for one distance.
@@ -43,6 +45,12 @@ impl SeekTimes {
                 .flatten()
                 .fold(u32::MAX, u32::min)
         };
+        let without = Mechanics {
+            track_settle: Span::ZERO,
+            cylinder_settle: Span::ZERO,
+            ..mechanics.clone()
+        };
+        let onward = Row::new(&without, 0, Span::ZERO, cylinders);
         let mut least: Vec<u32> = (0..cylinders as usize)
             .map(|d| shortest(rest as usize + d).min(shortest(rest as usize - d)))
             .collect();
@@ -53,6 +61,7 @@ impl SeekTimes {
             rows,
             rest,
             least: least.into(),
+            onward,
         }
     }
 
@@ -70,7 +79,28 @@ impl SeekTimes {
         (from, to): (Cylinder, Cylinder),
         head_changes: bool,
     ) -> (Span, Span) {
-        let row = self.row(from, to);
+        Self::of(self.row(from, to), op, head_changes)
+    }
+
+    /// The same; a transfer that `goes_on` to another track takes no settle of a request.
+    #[inline]
+    pub fn any_parts(
+        &self,
+        goes_on: bool,
+        op: Op,
+        (from, to): (Cylinder, Cylinder),
+        head_changes: bool,
+    ) -> (Span, Span) {
+        let row = if goes_on && from == to {
+            &self.onward
+        } else {
+            self.row(from, to)
+        };
+        Self::of(row, op, head_changes)
+    }
+
+    #[inline]
+    fn of(row: &Row, op: Op, head_changes: bool) -> (Span, Span) {
         let op = usize::from(!op.is_read());
         let seek = i64::from(row.seek[op]);
         let total = i64::from(row.total[op][usize::from(head_changes)]);
@@ -96,8 +126,8 @@ impl Row {
     /// The row of distance `d`, which takes `uneven` more than the curves give.
     fn new(mechanics: &Mechanics, d: u32, uneven: Span, cylinders: u32) -> Self {
         let write = mechanics.write_seek.as_ref().unwrap_or(&mechanics.seek);
-        let seek =
-            [&mechanics.seek, write].map(|curve| (at(curve, d, cylinders) + uneven).or_zero());
+        let seek = [&mechanics.seek, write]
+            .map(|curve| (time_over(curve, d, cylinders) + uneven).or_zero());
         let total = |op: usize, head_changes: bool| {
             let switch = if head_changes {
                 mechanics.head_switch
@@ -110,8 +140,13 @@ impl Row {
             } else {
                 Span::ZERO
             };
+            let within = match (d, head_changes) {
+                (0, false) => mechanics.track_settle,
+                (0, true) => mechanics.cylinder_settle,
+                _ => Span::ZERO,
+            };
             // The longer of seek and switch; with the settle, at least zero.
-            (switch.max(seek[op]) + settle).or_zero()
+            (switch.max(seek[op]) + settle).or_zero() + within
         };
         let total = [0, 1].map(|op| [total(op, false), total(op, true)]);
         let ns = |span: Span| span.as_ns() as u32;
@@ -122,8 +157,8 @@ impl Row {
     }
 }
 
-/// The curve's time at `distance`.
-fn at(curve: &SeekCurve, distance: u32, cylinders: u32) -> Span {
+/// The curve's time over `distance`, on a drive with `cylinders`.
+pub(crate) fn time_over(curve: &SeekCurve, distance: u32, cylinders: u32) -> Span {
     if distance == 0 {
         return Span::ZERO;
     }
@@ -196,10 +231,9 @@ mod tests {
         Mechanics {
             period_ns: 1e7,
             seek,
-            write_seek: None,
-            inward_seek: Span::ZERO,
             head_switch: Span::from_ms(head_switch),
             write_settle: Span::from_ms(write_settle),
+            ..Mechanics::default()
         }
     }
 

@@ -35,7 +35,12 @@ section! {
             => word(Delivered::WORDS).switched(30).cited(CACHES);
         /// Only a read that continues the previous command, another read, is followed by
         /// read-ahead: firmware that waits until it has detected a run.
-        read_ahead_on_run: bool = false => FLAG;
+        read_ahead_on_run: bool = false => FLAG.switched(20);
+        /// Share of the reads that the buffer would serve and that go to the media all the same,
+        /// at random from the run's seed: read-ahead sometimes fails.
+        ///
+        /// On the Cheetah 4LP 2 to 3 %.
+        read_ahead_failures: f64 = 0.0 => FRACTION.varied(32, Vary::Jointly);
         /// A read served entirely from the buffer restarts read-ahead.
         read_ahead_on_hit: bool = false => FLAG.switched(20).cited(DISKSIM);
         /// Read-ahead can be aborted within a sector; otherwise it continues to the end of the
@@ -45,6 +50,13 @@ section! {
         write_stops_read_ahead: bool = false => FLAG.switched(20).cited(DISKSIM);
         /// Sectors that pass under the head before the requested one are kept too.
         read_before_requested: bool = false => FLAG.switched(20).cited(DISKSIM);
+        /// Read-ahead that has come to the end of a track goes on with its beginning: a revolution
+        /// after the read all of the track is in the buffer, as far as the segment has room. Needs
+        /// `delivered = "kept"`.
+        ///
+        /// On the Atlas 10K all of 508 reads of the blocks before the last read on its track are
+        /// hits.
+        read_whole_track: bool = false => FLAG.switched(20);
         /// A read whose first sector is just being read ahead counts as a partial hit.
         arriving_hits: bool = false => FLAG.switched(20).cited(DISKSIM);
         /// The buffered head of a partial hit goes to the host at once.

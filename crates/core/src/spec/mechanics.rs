@@ -22,6 +22,23 @@ section! {
         ///
         /// On the HP C2247 this is half a millisecond at all distances.
         inward_seek: Span = Span::ZERO => SIGNED_TIME.fitted(7, 0.3);
+        /// Time to settle before a request on the track where the head already is.
+        ///
+        /// Sets that were extracted over SCSI tend to have part of the command overhead in their
+        /// seek curves, so that a request without a movement is charged too little. A transfer that
+        /// goes on to the next track pays only the head switch.
+        track_settle: Span = Span::ZERO => TIME.fitted(6, 0.3);
+        /// The same before a request on another track of the cylinder, after the head switch.
+        cylinder_settle: Span = Span::ZERO => TIME.fitted(6, 0.3);
+        /// Standard deviation of the time of a movement before a read, by distance: each takes
+        /// longer or shorter by a normally distributed time, at random from the run's seed.
+        ///
+        /// Estimates for policies and predictions are for the mean.
+        seek_scatter: Option<SeekCurve> = None
+            => SCATTER.shown(Shown::As("seek_scatter_curve"));
+        /// The same before a write; otherwise that of reads.
+        write_seek_scatter: Option<SeekCurve> = None
+            => SCATTER.shown(Shown::As("write_seek_scatter_curve"));
         /// Added to any seek or head switch before a write; negative when *effective* (reads wait
         /// to settle too, or the write's setup overlaps), by no more than the shortest movement.
         write_settle: Span = Span::ZERO => SIGNED_TIME.fitted(6, 0.5).cited(TABLE_8);
@@ -36,6 +53,8 @@ section! {
 const CURVE: Key = Key::of(Kind::SeekCurve)
     .varied(30, Vary::Jointly)
     .cited("worthington94 table A.3");
+/// Standard deviations by distance.
+const SCATTER: Key = Key::of(Kind::SeekCurve).varied(32, Vary::Jointly);
 const TABLE_8: &str = "worthington96 table 8";
 
 /// Seek time as a function of distance in cylinders. Zero distance takes no time.

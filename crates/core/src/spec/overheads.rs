@@ -22,6 +22,18 @@ section! {
         write_hit_after_read: Span = Span::ZERO => TIME.fitted(2, 0.5).cited(A4);
         /// The same; previous command a write.
         write_hit_after_write: Span = Span::ZERO => TIME.fitted(2, 0.5).cited(A4);
+        /// Added to a read that continues the previous command, another read, and is a miss all the
+        /// same.
+        read_miss_in_sequence: Span = Span::ZERO => TIME.fitted(3, 0.5);
+        /// Added to a write that the write cache absorbs if the arm is on another cylinder: the
+        /// drive starts the seek before it takes the data.
+        ///
+        /// On the Barracuda 0.16 ms.
+        write_hit_seek: Span = Span::ZERO => TIME.fitted(2, 0.3);
+        /// Added to that if the cylinder is in another zone.
+        ///
+        /// On the Barracuda 0.10 ms.
+        write_hit_zone: Span = Span::ZERO => TIME.fitted(2, 0.3);
         /// Before data and seek of a write that completes when it is on the media; previous command
         /// a read.
         write_miss_after_read: Span = Span::ZERO => TIME.fitted(3, 0.5).cited(A4);
@@ -99,5 +111,8 @@ section! {
         /// The first size that counts as large.
         large_from: SectorCount = SectorCount(1)
             => size(1).required().varied(33, Vary::Jointly).cited(A5);
+        /// For a write of any size that continues the previous command, another write; otherwise
+        /// its size decides.
+        sequential: Option<SectorCount> = None => size(1).varied(33, Vary::Jointly);
     }
 }

@@ -16,9 +16,9 @@ pub use hyperexponential::Hyperexponential;
 pub use poisson::Poisson;
 pub use uniform::Uniform;
 
-use super::draw::{Generator, Purpose, generator};
 use super::family::{GeneratorInfo, family};
 use super::{Args, Disk};
+use crate::random::{Generator, Purpose, generator};
 use crate::text::{Call, InputError};
 use crate::units::{Instant, Span};
 

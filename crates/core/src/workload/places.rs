@@ -15,10 +15,10 @@ pub use sequential::Sequential;
 pub use uniform::Uniform;
 pub use zipf::Zipf;
 
-use super::draw::{Generator, Share, WeightedChoice, below};
 use super::family::{GeneratorInfo, family};
 use super::sizes::Bounds;
 use super::{Args, Disk};
+use crate::random::{Generator, Share, WeightedChoice, below};
 use crate::request::Op;
 use crate::text::{Call, InputError, percent};
 

@@ -1,9 +1,9 @@
 //! The requests of a stream, without their times.
 
-use super::draw::{Chance, Generator, Purpose, WeightedChoice, below, generator};
 use super::places::{PlaceDraw, Placed, Room, Unplaced};
 use super::sizes::SizeDraw;
 use super::{Disk, Stream};
+use crate::random::{Chance, Generator, Purpose, WeightedChoice, below, generator};
 use crate::request::{Op, Request};
 use crate::units::{Lbn, SectorCount};
 

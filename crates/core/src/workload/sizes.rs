@@ -8,9 +8,9 @@ pub use exponential::Exponential;
 pub use fixed::Fixed;
 pub use mixed::Mixed;
 
-use super::draw::Generator;
 use super::family::{GeneratorInfo, family};
 use super::{Args, Disk};
+use crate::random::Generator;
 use crate::text::{Call, InputError};
 use crate::units::SectorCount;
 

@@ -120,7 +120,7 @@ fn keys() -> Vec<&'static Key> {
         single || key.path.starts_with("source.") || key.path.starts_with("geometry.")
     };
     let mut keys = Key::all();
-    keys.retain(|key| !structure(key));
+    keys.retain(|key| !structure(key) && key.path != "buffer.read_ahead_failures");
     keys
 }
 
@@ -137,7 +137,7 @@ fn repair(buffer: &mut Buffer) {
     assert_eq!(buffer.contradiction(), None);
 }
 
-/// A small drive.
+/// A small drive, with nothing random in what it does.
 pub fn drive() -> impl Strategy<Value = Spec> {
     let keys = keys();
     let values: Vec<_> = keys.iter().map(|key| value(key)).collect();
@@ -164,11 +164,23 @@ pub fn drive() -> impl Strategy<Value = Spec> {
             (spec.mechanics.seek, spec.mechanics.write_seek) = (seek, write_seek);
             if !extra {
                 spec.overheads.extra_write_disconnect = None;
+                spec.overheads.write_start.sequential = None;
             }
             repair(&mut spec.buffer);
             spec
         },
     )
+}
+
+/// A small drive that may do things at random.
+pub fn chancy_drive() -> impl Strategy<Value = Spec> {
+    let scatter = (option::of(curve()), option::of(curve()));
+    (drive(), scatter, 0..=4u32).prop_map(|(mut spec, (reads, writes), quarters)| {
+        spec.mechanics.seek_scatter = reads;
+        spec.mechanics.write_seek_scatter = writes;
+        spec.buffer.read_ahead_failures = f64::from(quarters) / 4.0;
+        spec
+    })
 }
 
 /// A request before the size of the drive is known.

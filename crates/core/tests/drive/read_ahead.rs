@@ -71,6 +71,14 @@ fn one_track_is_read_ahead_behind_a_track_that_was_read() {
     assert_eq!(held, [blocks(18..20), blocks(24..40)].concat());
 }
 
+/// Blocks 18 and 19 come with the request itself; a lone read within a track gets only its rest.
+#[test]
+fn one_track_is_read_ahead_behind_a_read_that_crosses_to_another_track() {
+    let spec = ahead("read_ahead = \"one-track\"");
+    assert_eq!(held(&spec, &[(0.0, R, 18, 4)]), blocks(18..40));
+    assert_eq!(held(&spec, &[(0.0, R, 16, 4)]), blocks(16..20));
+}
+
 #[test]
 fn the_disk_s_end_stops_read_ahead() {
     let spec = ahead("read_ahead = \"until-full\"");

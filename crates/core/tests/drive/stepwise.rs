@@ -16,6 +16,8 @@ pub struct Stepwise<'a> {
     cylinder: u32,
     head: u32,
     last: Op,
+    /// One past the last block of the request before.
+    last_end: u64,
     /// The head came so close to a sector's beginning that rounding decides on a revolution.
     pub close: bool,
 }
@@ -33,6 +35,7 @@ impl<'a> Stepwise<'a> {
             cylinder: first.cylinder.0,
             head: 0,
             last: Op::Read,
+            last_end: u64::MAX,
             close: false,
         }
     }
@@ -57,6 +60,24 @@ impl<'a> Stepwise<'a> {
             below = above;
         }
         ms(below.1)
+    }
+
+    /// What a request takes to settle before its first block, if that is on this cylinder.
+    fn settled(&self, block: u64) -> f64 {
+        let extent = self.layout.extent(Lbn(block));
+        let m = &self.spec.mechanics;
+        match (
+            extent.cylinder.0 == self.cylinder,
+            extent.head.0 == self.head,
+        ) {
+            (true, true) => ms(m.track_settle),
+            (true, false) => ms(m.cylinder_settle),
+            _ => 0.0,
+        }
+    }
+
+    fn continues(&self, op: Op, start: u64) -> bool {
+        self.last == op && self.last_end == start
     }
 
     /// When the head, free at `now`, is over the track of `block`.
@@ -116,7 +137,7 @@ impl<'a> Stepwise<'a> {
             Op::Read => self.read(now, start, sectors),
             Op::Write | Op::Flush => self.write(now, start, sectors),
         };
-        self.last = op;
+        (self.last, self.last_end) = (op, start + sectors);
         at
     }
 
@@ -132,7 +153,11 @@ impl<'a> Stepwise<'a> {
         } else {
             (ms(leave), ms(o.first_reselect))
         };
-        let called = now + ms(overhead);
+        let called = if self.continues(Op::Read, start) {
+            now + ms(overhead) + ms(o.read_miss_in_sequence)
+        } else {
+            now + ms(overhead)
+        };
         let of = match self.spec.buffer.watermark_of {
             WatermarkOf::Request => sectors,
             WatermarkOf::Segment => self.spec.buffer.segment.0,
@@ -140,7 +165,8 @@ impl<'a> Stepwise<'a> {
         let mark = (self.spec.buffer.read_watermark * of as f64).floor() as u64;
         let room = self.spec.buffer.segment.0;
         let mark = mark.clamp(1, sectors.min(room));
-        let (mut head, mut there, mut sent) = (called, Vec::new(), Vec::new());
+        let (mut head, mut there, mut sent) =
+            (called + self.settled(start), Vec::new(), Vec::new());
         for k in 0..sectors {
             head = self.moved(Op::Read, start + k, head);
             if k >= room {
@@ -177,10 +203,14 @@ impl<'a> Stepwise<'a> {
         let go = now + ms(overhead);
         let sector = ms(self.spec.bus.write_sector);
         let room = self.spec.buffer.segment.0;
-        let wanted = o.write_start.small.0.min(sectors).min(room);
+        let wanted = match o.write_start.sequential {
+            Some(sequential) if self.continues(Op::Write, start) => sequential,
+            _ => o.write_start.small,
+        };
+        let wanted = wanted.0.min(sectors).min(room);
         let mut received = go + ms(o.data_preparation);
         let enough = received + sector * wanted as f64;
-        let (mut head, mut written) = (go, Vec::<f64>::new());
+        let (mut head, mut written) = (go + self.settled(start), Vec::<f64>::new());
         for k in 0..sectors {
             head = self.moved(Op::Write, start + k, head);
             if k == 0 {

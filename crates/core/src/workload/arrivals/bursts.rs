@@ -1,8 +1,8 @@
 //! Arrivals in bursts.
 
 use super::{Args, Generator, GeneratorInfo, InputError, Pause, Pausing};
+use crate::random::exponential;
 use crate::units::Span;
-use crate::workload::draw::exponential;
 
 /// A Poisson process that is switched on and off, both for exponential times: the interrupted
 /// Poisson process.

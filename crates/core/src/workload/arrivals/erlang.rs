@@ -3,8 +3,8 @@
 use rand_distr::{Distribution, Gamma};
 
 use super::{Args, Generator, GeneratorInfo, InputError, Pause, Pausing};
+use crate::random::scaled;
 use crate::units::Span;
-use crate::workload::draw::scaled;
 
 /// Pauses that are sums of `stages` exponential ones: a squared coefficient of variation of `1 /
 /// stages`. Sampled from the Gamma distribution of that shape, in constant time.

@@ -1,8 +1,8 @@
 //! Pauses less regular than exponential ones.
 
 use super::{Args, Generator, GeneratorInfo, InputError, Pause, Pausing};
+use crate::random::{Chance, exponential};
 use crate::units::Span;
-use crate::workload::draw::{Chance, exponential};
 
 /// Pauses of two kinds, both exponential: a share of them is longer by a ratio.
 ///

@@ -1,8 +1,8 @@
 //! Exponential pauses.
 
 use super::{Args, Generator, GeneratorInfo, InputError, Pause, Pausing};
+use crate::random::exponential;
 use crate::units::Span;
-use crate::workload::draw::exponential;
 
 /// A Poisson process: pauses are exponential, with a squared coefficient of variation of 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Uniformly distributed pauses.
 
 use super::{Args, Generator, GeneratorInfo, InputError, Pause, Pausing};
+use crate::random::below;
 use crate::units::Span;
-use crate::workload::draw::below;
 
 /// Pauses uniform between two times, inclusive, in whole nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Placement with Zipf popularity: a few extents often, many rarely.
 
 use super::{Args, Generator, GeneratorInfo, InputError, Placement, Room, Unplaced, within};
+use crate::random::{Alias, unit};
 use crate::units::{Bytes, SectorCount};
-use crate::workload::draw::{Alias, unit};
 
 /// The disk is divided into extents of one size; the `k`-th most popular has a probability
 /// proportional to `k^-exponent`, and within it all places are equally likely. The incomplete

@@ -1,9 +1,9 @@
 //! A few sizes, each with its share.
 
 use super::{Args, Bounds, Generator, GeneratorInfo, InputError, Size};
+use crate::random::{Share, WeightedChoice};
 use crate::text::{no_share, percent, share};
 use crate::units::SectorCount;
-use crate::workload::draw::{Share, WeightedChoice};
 
 /// Sizes with their shares.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,9 +2,9 @@
 
 use super::plan::{FaultPlan, RandomErrors};
 use crate::device::{Completion, Status};
+use crate::random::{Chance, Generator, Purpose, below, generator};
 use crate::request::{Op, Request};
 use crate::units::Span;
-use crate::workload::{Chance, Generator, Purpose, below, generator};
 
 /// Random numbers for one kind of fault: kinds do not disturb each other.
 struct Random {

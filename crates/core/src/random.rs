@@ -30,6 +30,8 @@ pub(crate) enum Purpose {
     Thinking = 0x2545_f491_4f6c_dd1d,
     /// Seeds of other runs.
     Replications = 0x9fb2_1c65_1e98_df25,
+    /// What a drive does at random.
+    Drive = 0x8cb9_2ba7_2f3d_8dd7,
     /// Faults of a device.
     Faults = 0xd6e8_feb8_6659_fd93,
 }
@@ -84,7 +86,7 @@ pub struct Share<T> {
 
 /// A random choice among a few values with fixed shares.
 #[derive(Clone, Debug)]
-pub(super) struct WeightedChoice<T> {
+pub(crate) struct WeightedChoice<T> {
     /// A 64-bit number below the first element selects the value, unless an earlier one was
     /// selected.
     first: Vec<(u64, T)>,
@@ -94,7 +96,7 @@ pub(super) struct WeightedChoice<T> {
 
 impl<T> WeightedChoice<T> {
     /// Chooses among `parts`, whose shares add up to one. `None` if empty.
-    pub(super) fn new(mut parts: Vec<Share<T>>) -> Option<Self> {
+    pub(crate) fn new(mut parts: Vec<Share<T>>) -> Option<Self> {
         let last = parts.pop()?.of;
         let mut sum = 0.0;
         let first = parts.into_iter().map(|part| {
@@ -108,13 +110,13 @@ impl<T> WeightedChoice<T> {
     }
 
     /// The only value, if there is no choice.
-    pub(super) fn only(&self) -> Option<&T> {
+    pub(crate) fn only(&self) -> Option<&T> {
         self.first.is_empty().then_some(&self.last)
     }
 
     /// Selects one. A single value costs no random number.
     #[inline]
-    pub(super) fn take(&mut self, generator: &mut Generator) -> &mut T {
+    pub(crate) fn take(&mut self, generator: &mut Generator) -> &mut T {
         if self.first.is_empty() {
             return &mut self.last;
         }
@@ -128,7 +130,7 @@ impl<T> WeightedChoice<T> {
 /// likely, and each selects its own value up to a threshold and another's above. (Walker's alias
 /// method; see the origin of `zipf`.)
 #[derive(Clone, Debug)]
-pub(super) struct Alias<T> {
+pub(crate) struct Alias<T> {
     entries: Vec<Entry<T>>,
 }
 
@@ -144,7 +146,7 @@ struct Entry<T> {
 impl<T: Copy> Alias<T> {
     /// A table for these weights, at least one, none negative; `thing` creates the value at each
     /// index.
-    pub(super) fn new(weights: &[f64], thing: impl Fn(usize) -> T) -> Self {
+    pub(crate) fn new(weights: &[f64], thing: impl Fn(usize) -> T) -> Self {
         let mean = weights.iter().sum::<f64>() / weights.len() as f64;
         let mut left: Vec<f64> = weights.iter().map(|weight| weight / mean).collect();
         let entry = |place| Entry {
@@ -174,7 +176,7 @@ impl<T: Copy> Alias<T> {
     /// Selects one, with its index. The high half of a product selects the entry, the low half one
     /// of its two values.
     #[inline]
-    pub(super) fn take(&self, generator: &mut Generator) -> (usize, T) {
+    pub(crate) fn take(&self, generator: &mut Generator) -> (usize, T) {
         let product = u128::from(generator.next_u64()) * self.entries.len() as u128;
         let place = (product >> 64) as usize;
         let entry = &self.entries[place];
@@ -188,20 +190,20 @@ impl<T: Copy> Alias<T> {
 
 /// A uniform number in `[0, 1)`, a multiple of `2^-53`.
 #[inline]
-pub(super) fn unit(generator: &mut Generator) -> f64 {
+pub(crate) fn unit(generator: &mut Generator) -> f64 {
     (generator.next_u64() >> 11) as f64 * 2f64.powi(-53)
 }
 
 /// An exponential time with this mean.
 #[inline]
-pub(super) fn exponential(generator: &mut Generator, mean: Span) -> Span {
+pub(crate) fn exponential(generator: &mut Generator, mean: Span) -> Span {
     let unit: f64 = Exp1.sample(generator);
     scaled(unit, mean)
 }
 
 /// `times` the `span`, rounded down to the nanosecond.
 #[inline]
-pub(super) fn scaled(times: f64, span: Span) -> Span {
+pub(crate) fn scaled(times: f64, span: Span) -> Span {
     Span::from_ns((times * span.as_ns() as f64) as i64)
 }
 

@@ -1,0 +1,190 @@
+//! What a drive does at random: the scatter of its arm, and read-ahead that fails.
+
+use diskarm_core::device::{Completion, Device, Outcome};
+use diskarm_core::drive::Drive;
+use diskarm_core::engine::{self, Open};
+use diskarm_core::sched::{Estimate, Outlook, Rehearse};
+use diskarm_core::spec::Spec;
+use diskarm_core::units::{Angle, Instant, Span};
+
+use super::tiny::{Arrival, R, Seen, W, check, request, tiny};
+
+/// Standard errors within which a figure of a sample lies with a probability of 99.99 %.
+const Z: f64 = 3.9;
+
+fn made(spec: &Spec, seed: u64) -> Drive {
+    Drive::new(spec, Angle::ZERO)
+        .expect("a sound layout")
+        .seeded(seed)
+}
+
+fn served(spec: &Spec, seed: u64, asked: &[Arrival]) -> Vec<Completion> {
+    let arrivals = (0..).zip(asked).map(|(id, &(at, op, start, n))| {
+        let at = Instant::START + Span::from_ms(at);
+        (at, request(id, op, start, n))
+    });
+    let (mut drive, mut seen) = (made(spec, seed), Seen::default());
+    engine::run(&mut drive, &mut Open::new(arrivals), &mut seen).expect("accepted requests");
+    seen.0
+}
+
+/// 0.1 ms over one cylinder, 0.5 ms over nine: 0.3 ms over five.
+const SCATTER: &str =
+    "[mechanics.seek_scatter]\nform = \"table\"\ncylinders_ms = [[1, 0.1], [9, 0.5]]\n";
+const OF_WRITES: &str =
+    "[mechanics.write_seek_scatter]\nform = \"table\"\ncylinders_ms = [[5, 0.6]]\n";
+
+/// From cylinder 0 to 5 and back, again and again: the seek takes 6 ms.
+fn to_and_fro(op: diskarm_core::request::Op) -> Vec<Arrival> {
+    let one = |n: u32| (100.0 * f64::from(n), op, u64::from((n + 1) % 2) * 100, 1);
+    (0..4000).map(one).collect()
+}
+
+/// Mean and standard deviation of what a movement takes beside the seek, in ms.
+fn late(done: &[Completion]) -> (f64, f64) {
+    let late = done.iter().map(|c| c.breakdown.settle.as_ms());
+    let n = done.len() as f64;
+    let mean = late.clone().sum::<f64>() / n;
+    let squares: f64 = late.map(|ms| (ms - mean).powi(2)).sum();
+    (mean, (squares / (n - 1.0)).sqrt())
+}
+
+#[test]
+fn movements_scatter_with_the_deviation_of_their_distance() {
+    let own = SCATTER.to_owned() + OF_WRITES;
+    let cases = [
+        (SCATTER, R, 0.3),
+        (SCATTER, W, 0.3),
+        (&own, R, 0.3),
+        (&own, W, 0.6),
+    ];
+    for (sections, op, deviation) in cases {
+        let done = served(&tiny(sections), 1, &to_and_fro(op));
+        let (mean, found) = late(&done);
+        let n = done.len() as f64;
+        assert!(mean.abs() < Z * deviation / n.sqrt(), "{mean}");
+        let error = Z * deviation / (2.0 * n).sqrt();
+        assert!((found - deviation).abs() < error, "{found}, {deviation}");
+        assert!(done.iter().all(|c| c.breakdown.seek == Span::from_ms(6.0)));
+    }
+}
+
+#[test]
+fn what_does_not_move_does_not_scatter() {
+    let asked: Vec<Arrival> = (0..50).map(|n| (50.0 * f64::from(n), R, 3, 1)).collect();
+    let done = served(&tiny(SCATTER), 1, &asked);
+    assert!(done.iter().all(|c| c.breakdown.settle == Span::ZERO));
+}
+
+/// A deviation of 20 ms beside a seek of 6 ms: no movement takes less than nothing.
+#[test]
+fn a_movement_takes_no_less_than_nothing() {
+    let wild = "[mechanics.seek_scatter]\nform = \"table\"\ncylinders_ms = [[5, 20]]\n";
+    let done = served(&tiny(wild), 1, &to_and_fro(R)[..200]);
+    let moved = |c: &Completion| c.breakdown.seek + c.breakdown.settle;
+    assert!(done.iter().all(|c| moved(c) >= Span::ZERO));
+    let at_once = done.iter().filter(|c| moved(c) == Span::ZERO).count();
+    // 38.2 % of a normal distribution lie 0.3 deviations below its mean or lower: 76 of 200, and
+    // 6.9 is the standard deviation of that number.
+    assert!((49..=103).contains(&at_once), "{at_once}");
+}
+
+#[test]
+fn equal_seeds_give_equal_results_and_others_differ() {
+    let failing = "[buffer]\ncaching = true\nread_ahead = \"track-end\"\n\
+                   read_ahead_failures = \"50 %\"\n";
+    for (sections, asked) in [(SCATTER, to_and_fro(R)), (failing, pairs())] {
+        let spec = tiny(sections);
+        let run = |seed| served(&spec, seed, &asked[..200]);
+        assert_eq!(run(7), run(7));
+        assert_ne!(run(7), run(8));
+        assert_eq!(run(0), {
+            let mut seen = Seen::default();
+            let arrivals = (0..).zip(&asked[..200]).map(|(id, &(at, op, start, n))| {
+                let at = Instant::START + Span::from_ms(at);
+                (at, request(id, op, start, n))
+            });
+            let mut unseeded = Drive::new(&spec, Angle::ZERO).expect("a sound layout");
+            engine::run(&mut unseeded, &mut Open::new(arrivals), &mut seen).expect("accepted");
+            seen.0
+        });
+    }
+}
+
+#[test]
+fn estimates_are_for_the_mean() {
+    let plain = made(&tiny(""), 0);
+    for seed in 0..20 {
+        let random = made(&tiny(&(SCATTER.to_owned() + OF_WRITES)), seed);
+        for (op, block) in [(R, 100), (W, 100), (R, 190), (W, 23)] {
+            let (now, asked) = (Instant::from_ns(3_000_000), request(0, op, block, 2));
+            let place = plain.locate(&asked);
+            let estimates = |drive: &Drive| {
+                let outlook = drive.outlook(now);
+                (
+                    outlook.positioning(&asked, &place),
+                    outlook.access(&asked, &place),
+                    drive.rehearse().serve(now, &asked),
+                )
+            };
+            assert_eq!(estimates(&random), estimates(&plain), "{block}");
+        }
+    }
+}
+
+/// Reads of two blocks in a row, on two cylinders in turn.
+fn pairs() -> Vec<Arrival> {
+    let one = |n: u32| {
+        let place = u64::from(n / 2 % 2) * 100 + 2 + u64::from(n % 2);
+        (100.0 * f64::from(n), R, place, 1)
+    };
+    (0..4000).map(one).collect()
+}
+
+fn failing(share: &str) -> Spec {
+    let ahead = "caching = true\nread_ahead = \"track-end\"\n";
+    tiny(&format!(
+        "[buffer]\n{ahead}read_ahead_failures = \"{share}\"\n"
+    ))
+}
+
+/// In the segment is the first of each pair and what follows it.
+#[test]
+fn read_ahead_fails_as_often_as_it_should() {
+    let done = served(&failing("25 %"), 3, &pairs());
+    let (firsts, seconds): (Vec<Completion>, Vec<Completion>) =
+        done.into_iter().partition(|c| c.request.id % 2 == 0);
+    assert!(firsts.iter().all(|c| c.outcome == Outcome::Miss));
+    let missed = seconds.iter().filter(|c| c.outcome == Outcome::Miss);
+    let (n, share) = (seconds.len() as f64, 0.25);
+    let found = missed.count() as f64 / n;
+    // The binomial distribution, nearly normal here.
+    assert!(
+        (found - share).abs() < Z * (share * (1.0 - share) / n).sqrt(),
+        "{found}"
+    );
+}
+
+/// Block 3 is at tenth 3.
+#[test]
+fn a_failure_takes_as_long_as_a_miss() {
+    let asked = [(0.0, R, 2, 1), (50.0, R, 3, 1)];
+    let miss = served(&failing("100 %"), 0, &asked)[1];
+    assert_eq!(miss.outcome, Outcome::Miss);
+    check(&miss, 54.0, [0.0, 0.0, 0.0, 0.0, 3.0, 1.0, 0.0]);
+    let hit = served(&failing("0 %"), 0, &asked)[1];
+    assert_eq!((hit.outcome, hit.response()), (Outcome::Hit, Span::ZERO));
+}
+
+#[test]
+fn estimates_take_read_ahead_for_granted() {
+    let mut drive = made(&failing("25 %"), 0);
+    drive
+        .submit(Instant::START, request(0, R, 2, 1))
+        .expect("an idle drive");
+    let now = Instant::from_ns(50_000_000);
+    drive.advance(now).expect("a completion");
+    let asked = request(1, R, 3, 1);
+    assert!(drive.outlook(now).is_buffered(&asked));
+    assert!((0..50).all(|_| drive.rehearse().serve(now, &asked) == now));
+}

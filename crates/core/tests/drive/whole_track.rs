@@ -1,0 +1,61 @@
+//! Read-ahead that goes on with the beginning of its track.
+
+use diskarm_core::device::Outcome;
+use diskarm_core::spec::Spec;
+
+use super::tiny::{Arrival, R, W, held, last, tiny};
+
+fn whole(buffer: &str) -> Spec {
+    let ahead =
+        "caching = true\nread_ahead = \"track-end\"\nread_whole_track = true\nsegments = 3\n";
+    tiny(&format!("[buffer]\n{ahead}{buffer}"))
+}
+
+/// Blocks 24 and 25, from 10.0 till 12.0; the track is blocks 20 to 29, and ends at 16.0. The
+/// revolution is over at 20.0.
+const FIRST: Arrival = (0.3, R, 24, 2);
+
+#[test]
+fn a_revolution_after_the_read_all_of_the_track_is_there() {
+    let spec = whole("segment = \"40 sectors\"\n");
+    let blocks: Vec<u64> = (20..30).collect();
+    assert_eq!(held(&spec, &[FIRST]), blocks);
+    for block in 20..24 {
+        let outcome = |at| last(&spec, &[FIRST, (at, R, block, 1)]).outcome;
+        assert_eq!(outcome(19.9), Outcome::Miss, "{block}");
+        assert_eq!(outcome(20.1), Outcome::Hit, "{block}");
+    }
+    // A command in between stops it.
+    let stopped = [FIRST, (19.0, W, 100, 1), (60.0, R, 20, 1)];
+    assert_eq!(last(&spec, &stopped).outcome, Outcome::Miss);
+    assert_eq!(
+        last(&spec, &[FIRST, (21.0, W, 100, 1), (60.0, R, 20, 1)]).outcome,
+        Outcome::Hit
+    );
+}
+
+/// Of eight blocks six are taken by block 24 and those behind it.
+#[test]
+fn a_segment_has_room_for_a_part_of_the_beginning() {
+    let spec = whole("segment = \"8 sectors\"\n");
+    let blocks: Vec<u64> = (22..30).collect();
+    assert_eq!(held(&spec, &[FIRST]), blocks);
+}
+
+#[test]
+fn read_ahead_that_ends_before_the_track_does_not_begin_it() {
+    let spec = whole("segment = \"40 sectors\"\nread_ahead_max = \"3 sectors\"\n");
+    let blocks: Vec<u64> = (24..29).collect();
+    assert_eq!(held(&spec, &[FIRST]), blocks);
+}
+
+#[test]
+fn only_read_ahead_brings_the_beginning() {
+    let spec = whole("segment = \"40 sectors\"\n");
+    let mut none = spec.clone();
+    none.buffer.read_ahead = diskarm_core::spec::ReadAhead::None;
+    let to_the_end = (0.3, R, 28, 2);
+    assert_eq!(held(&none, &[to_the_end]), [28, 29]);
+    let blocks: Vec<u64> = (20..30).collect();
+    assert_eq!(held(&spec, &[to_the_end]), blocks);
+}
