@@ -37,6 +37,64 @@ pub enum Coordinate {
 /// Scale of the penalty on a seek time that falls from one knot to the next, in milliseconds.
 const FALL_MS: f64 = 0.05;
 
+/// The overheads before the media access of a read and of a write.
+const READ_MISS: &[&str] = &[
+    "overheads.read_miss_after_read",
+    "overheads.read_miss_after_write",
+];
+const WRITE_MISS: &[&str] = &[
+    "overheads.write_miss_after_read",
+    "overheads.write_miss_after_write",
+];
+
+/// Keys that a trace shows as sums, so that neither can move alone, each with its factor. Where a
+/// bus rate moves, the overhead next to it compensates for a request of eight sectors.
+const TOGETHER: &[&[(&str, f64)]] = &[
+    &[
+        ("overheads.read_hit_after_read", 1.0),
+        ("overheads.read_hit_after_write", 1.0),
+        ("overheads.read_completion", -1.0),
+    ],
+    &[
+        ("overheads.read_miss_after_read", 1.0),
+        ("overheads.read_miss_after_write", 1.0),
+    ],
+    &[
+        ("overheads.write_hit_after_read", 1.0),
+        ("overheads.write_hit_after_write", 1.0),
+    ],
+    &[
+        ("overheads.write_hit_seek", 1.0),
+        ("overheads.write_hit_after_read", -1.0),
+        ("overheads.write_hit_after_write", -1.0),
+    ],
+    &[
+        ("overheads.write_hit_zone", 1.0),
+        ("overheads.write_hit_seek", -1.0),
+    ],
+    &[
+        ("overheads.write_miss_after_read", 1.0),
+        ("overheads.write_miss_after_write", 1.0),
+    ],
+    &[
+        ("mechanics.track_settle", 1.0),
+        ("mechanics.cylinder_settle", 1.0),
+    ],
+    &[
+        ("mechanics.cylinder_settle", 1.0),
+        ("mechanics.head_switch", -1.0),
+    ],
+    &[
+        ("bus.read_sector", 1.0),
+        ("overheads.read_completion", -8.0),
+    ],
+    &[
+        ("bus.write_sector", 1.0),
+        ("overheads.write_hit_after_read", -8.0),
+        ("overheads.write_hit_after_write", -8.0),
+    ],
+];
+
 /// Coordinates that move together, each by its factor times the distance.
 pub type Direction = Vec<(Coordinate, f64)>;
 
@@ -57,6 +115,20 @@ impl Candidate {
             read_seek: Curve::new(&spec.mechanics, Op::Read, cylinders),
             write_seek: write.then(|| Curve::new(&spec.mechanics, Op::Write, cylinders)),
         }
+    }
+
+    /// Where searches begin: as given, and with writes that wait for all of their data before they
+    /// go to the media. From one of these, small steps do not lead to the other.
+    pub fn starts(&self) -> Vec<Self> {
+        let mut waiting = self.clone();
+        let start = &mut waiting.spec.overheads.write_start;
+        let segment = self.spec.buffer.segment;
+        (start.small, start.large) = (segment, segment);
+        let mut starts = vec![self.clone()];
+        if waiting.spec != self.spec {
+            starts.push(waiting);
+        }
+        starts
     }
 
     /// Gives writes their own seek times, which start out as those of reads.
@@ -120,6 +192,10 @@ impl Candidate {
             at.map(Coordinate::Parameter)
         };
         let mut directions: Vec<Direction> = all.iter().map(|&at| vec![(at, 1.0)]).collect();
+        for group in TOGETHER {
+            let group = group.iter().map(|&(key, times)| Some((named(key)?, times)));
+            directions.extend(group.collect::<Option<Direction>>());
+        }
         if let Some(inward) = named("mechanics.inward_seek") {
             let mut first = vec![(inward, 1.0), (Coordinate::ReadSeek(0), -1.0)];
             if self.write_seek.is_some() {
@@ -140,10 +216,16 @@ impl Candidate {
         let whole = |is: fn(&Coordinate) -> bool| -> Direction {
             all.iter().copied().filter(is).map(|at| (at, 1.0)).collect()
         };
-        directions.push(whole(|at| matches!(at, Coordinate::ReadSeek(_))));
+        let reads = whole(|at| matches!(at, Coordinate::ReadSeek(_)));
         let writes = whole(|at| matches!(at, Coordinate::WriteSeek(_)));
-        if !writes.is_empty() {
-            directions.push(writes);
+        for (seeks, overheads) in [(reads, READ_MISS), (writes, WRITE_MISS)] {
+            if seeks.is_empty() {
+                continue;
+            }
+            // Overheads that are in the seek curve.
+            let mut moved: Direction = seeks.iter().map(|&(at, _)| (at, -1.0)).collect();
+            moved.extend(overheads.iter().filter_map(|key| Some((named(key)?, 1.0))));
+            directions.extend([seeks, moved]);
         }
         directions
     }
@@ -193,7 +275,7 @@ impl Candidate {
         let mut sum = 0.0;
         for parameter in PARAMETERS.iter() {
             if let (Some(ms), Some(was)) = (parameter.get(&self.spec), parameter.get(given)) {
-                sum += ((ms - was) / parameter.prior_ms).powi(2);
+                sum += ((ms - was) / parameter.prior_ms(was)).powi(2);
             }
         }
         for curve in std::iter::once(&self.read_seek).chain(&self.write_seek) {
@@ -206,16 +288,13 @@ impl Candidate {
             // Robust: a step that the data clearly show costs only its logarithm.
             sum += steps.map(|step| 2.0 * (step * step).ln_1p()).sum::<f64>();
         }
-        // A longer seek takes no less time, except before a write if the trace clearly shows it:
-        // the RZ26 takes long to settle after seeks of 160 to 700 cylinders, and after no others.
-        let squares = |curve: &Curve| curve.falls_ms().map(|ms| (ms / FALL_MS).powi(2)).collect();
-        let reads: Vec<f64> = squares(&self.read_seek);
-        sum += reads.iter().sum::<f64>();
-        let writes: Vec<f64> = self.write_seek.as_ref().map(squares).unwrap_or_default();
-        sum += writes
-            .iter()
-            .map(|square| 2.0 * square.ln_1p())
-            .sum::<f64>();
+        // A longer seek takes no less time, unless the trace clearly shows it: the RZ26 takes long
+        // to settle before writes after seeks of 160 to 700 cylinders, the Cheetah 4LP before any
+        // request after seeks of 50 to 400, and after no others.
+        for curve in std::iter::once(&self.read_seek).chain(&self.write_seek) {
+            let squares = curve.falls_ms().map(|ms| (ms / FALL_MS).powi(2));
+            sum += squares.map(|square| 2.0 * square.ln_1p()).sum::<f64>();
+        }
         -0.5 * sum
     }
 }

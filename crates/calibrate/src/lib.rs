@@ -18,8 +18,11 @@
 
 mod candidate;
 mod certainty;
+mod chance;
+mod classes;
 mod curve;
 mod edits;
+mod held;
 mod likelihood;
 mod means;
 mod objective;
@@ -40,7 +43,9 @@ use diskarm_validate::{Locked, LockedFigures, Measured};
 pub use candidate::Coordinate;
 use candidate::{Candidate, Direction};
 pub use certainty::{Fitted, Quantity};
+pub use classes::Class;
 pub use edits::edits;
+pub use held::{Held, Kept};
 use objective::Objective;
 use search::Search;
 use trace::Trace;
@@ -63,6 +68,12 @@ pub struct Calibration {
     pub left: Vec<Quantity>,
     /// Share of the requests that the fitted drive explains; the rest are outliers.
     pub explained_fraction: f64,
+    /// The classes of requests of which it leaves many unexplained, the most first: at least ten
+    /// requests, and a tenth of the class.
+    pub unexplained: Vec<Class>,
+    /// The comparison with the given drive on rows that were held back; `None` if the trace is too
+    /// short for that.
+    pub held: Option<Held>,
     /// The number of times the trace was followed.
     pub evaluations: u64,
 }
@@ -138,11 +149,30 @@ pub fn calibrate(
         return Err(Unfit::TooShort { rows, numbers });
     }
     let (continuity, concentration, _) = clock(given, layout, rows);
+    let (training, held) = held::split(rows, numbers);
+    let training = Trace::new(training.to_vec(), layout);
+    let search = run(&training, &first, continuity, &mut progress);
+    let found = search.candidate;
+    let mut evaluations = search.objective.evaluations.get();
+    let held = held.map(|rows| held::compare(&first, found.clone(), rows, continuity));
+    let (held, found) = match held {
+        Some((held, kept)) => (Some(held), kept),
+        None => (None, found),
+    };
     let trace = Trace::new(rows.to_vec(), layout);
-    let mut search = Search::new(Objective::new(&trace, given, continuity), first);
-    run(&mut search, &mut progress);
+    let mut search = Search::new(Objective::new(&trace, given, continuity), found);
+    search.learn_noise();
+    if held.is_none_or(|held| held.kept == Kept::All) {
+        progress(Progress {
+            done: STAGES.len() as u64 + 1,
+            stages: STAGES.len() as u64 + 2,
+        });
+        finish(&mut search);
+    }
     let (fitted, left) = certainty::weigh(&mut search);
+    evaluations += search.objective.evaluations.get();
     let mut spec = search.candidate.build();
+    search.objective.set_chance(&mut spec, &search.candidate);
     let layout = Arc::clone(&search.candidate.layout);
     let predictor = trace.follow(&spec, &layout, continuity, |_, _| {});
     let clock = match continuity {
@@ -157,13 +187,17 @@ pub fn calibrate(
         }
         Continuity::Unknown => Clock::Nominal { concentration },
     };
-    let explained_fraction = search.objective.explained(&search.candidate);
+    let classes = search.objective.classes(&search.candidate);
+    let explained_fraction = classes::explained_fraction(&classes);
     if explained_fraction < MIN_EXPLAINED {
         return Err(Unfit::OtherDrive { explained_fraction });
     }
     let changes = edits(given, &spec);
     let behaviours = changes.iter().filter(|edit| !is_number(edit));
     let behaviours = behaviours.map(Edit::to_string).collect();
+    let mut unexplained = classes;
+    unexplained.retain(Class::stands_out);
+    unexplained.sort_by_key(|class| std::cmp::Reverse(class.unexplained()));
     Ok(Calibration {
         spec,
         layout,
@@ -172,7 +206,9 @@ pub fn calibrate(
         fitted,
         left,
         explained_fraction,
-        evaluations: search.objective.evaluations.get(),
+        unexplained,
+        held,
+        evaluations,
     })
 }
 
@@ -204,15 +240,21 @@ fn clock(given: &Spec, layout: &Arc<Layout>, rows: &[Measured]) -> (Continuity, 
     (Continuity::Unbroken, concentration, lost.count() as u64)
 }
 
-/// The stages of a search, in order: coarse first, then fine.
-const STAGES: [fn(&mut Search<'_>); 9] = [
+/// The first stages of a search, from each start.
+const FIRST: [fn(&mut Search<'_>); 2] = [
     |search| search.sweep(&only_parameters(&search.candidate), 1.5, 5, 4),
     |search| search.choose(),
+];
+
+/// The stages after them, in order, from the best: coarse first, then fine.
+const STAGES: [fn(&mut Search<'_>); 8] = [
     |search| {
         search.sweep(&only_parameters(&search.candidate), 2.0, 9, 5);
         search.learn_noise();
     },
+    refine,
     |search| search.choose(),
+    refine,
     |search| {
         search.sweep(&search.candidate.directions(), 1.5, 7, 5);
         search.learn_noise();
@@ -223,23 +265,54 @@ const STAGES: [fn(&mut Search<'_>); 9] = [
         search.learn_noise();
     },
     |search| search.choose(),
-    |search| {
-        search.sweep(&search.candidate.directions(), 0.5, 1, 6);
-        search.sweep(&search.candidate.directions(), 0.3, 1, 6);
-    },
 ];
 
-/// Runs all stages.
-fn run(search: &mut Search<'_>, progress: &mut impl FnMut(Progress)) {
-    for (done, stage) in (0..).zip(STAGES) {
-        let stages = STAGES.len() as u64;
-        progress(Progress { done, stages });
-        stage(search);
+/// The last stage, once for the rows of the search and once for all rows.
+fn finish(search: &mut Search<'_>) {
+    search.sweep(&search.candidate.directions(), 0.5, 1, 6);
+    search.sweep(&search.candidate.directions(), 0.3, 1, 6);
+    refine(search);
+}
+
+/// Moves the keys by less and less: the likelihood of buffered requests has sharp edges, from which
+/// only small steps lead away.
+fn refine(search: &mut Search<'_>) {
+    for scale in [1.0, 0.3, 0.1, 0.03] {
+        search.sweep(&only_parameters(&search.candidate), scale, 5, 6);
+        search.learn_noise();
     }
 }
 
+/// Searches from several starts, and goes on from the best.
+fn run<'t>(
+    trace: &'t Trace,
+    given: &'t Candidate,
+    continuity: Continuity,
+    progress: &mut impl FnMut(Progress),
+) -> Search<'t> {
+    let stages = STAGES.len() as u64 + 2;
+    progress(Progress { done: 0, stages });
+    let mut evaluations = 0;
+    let begun = given.starts().into_iter().map(|start| {
+        let objective = Objective::new(trace, &given.spec, continuity);
+        let mut search = Search::new(objective, start);
+        FIRST.iter().for_each(|stage| stage(&mut search));
+        evaluations += search.objective.evaluations.get();
+        search
+    });
+    let best = begun.max_by(|a, b| a.score.total_cmp(&b.score));
+    let mut search = best.expect("a start");
+    search.objective.evaluations.set(evaluations);
+    for (done, stage) in (1..).zip(STAGES) {
+        progress(Progress { done, stages });
+        stage(&mut search);
+    }
+    finish(&mut search);
+    search
+}
+
 fn only_parameters(candidate: &Candidate) -> Vec<Direction> {
+    let is_key = |(at, _): &(Coordinate, f64)| matches!(at, Coordinate::Parameter(_));
     let all = candidate.directions().into_iter();
-    all.filter(|along| matches!(along[0].0, Coordinate::Parameter(_)))
-        .collect()
+    all.filter(|along| along.iter().all(is_key)).collect()
 }

@@ -37,8 +37,8 @@ impl Means {
             * period_ms
             * match continuity {
                 Continuity::Unbroken => SLIPPING,
-                // The difference of two independent waits of up to a revolution.
-                Continuity::Unknown => 1.0 / 6.0,
+                // A wait of up to a revolution.
+                Continuity::Unknown => 1.0 / 12.0,
             };
         let of = |(count, sum): (f64, f64)| -0.5 * sum * sum / (count.max(1.0) * variance);
         let each: f64 = self.kinds.iter().map(|&kind| of(kind)).sum();
@@ -65,7 +65,7 @@ mod tests {
     }
 
     /// A sum of `n` errors has `n` times the variance of one: 2 % of a squared period where the
-    /// angle is known, a sixth of a squared period otherwise.
+    /// angle is known, a twelfth of a squared period otherwise.
     #[test]
     fn means_have_the_density_of_a_normal_distribution() {
         let (known, unknown) = (Continuity::Unbroken, Continuity::Unknown);
@@ -73,7 +73,7 @@ mod tests {
         near(of(&[], known), 0.0);
         // 3^2 / (2 * 2), once for its kind and once for its direction.
         near(of(&[(4, 3.0)], known), 2.0 * -9.0 / 4.0);
-        near(of(&[(4, 3.0)], unknown), 2.0 * -9.0 * 3.0 / 100.0);
+        near(of(&[(4, 3.0)], unknown), 2.0 * -9.0 * 6.0 / 100.0);
         // Four of 1.5 ms: 6^2 / (2 * 4 * 2).
         near(of(&[(4, 1.5); 4], known), 2.0 * -36.0 / 16.0);
     }

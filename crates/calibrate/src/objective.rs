@@ -1,13 +1,16 @@
 //! The function that a search maximises.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
-use diskarm_core::device::Outcome;
-use diskarm_core::predict::Continuity;
+use diskarm_core::geometry::Layout;
+use diskarm_core::predict::{Continuity, Observation};
 use diskarm_core::spec::Spec;
 
 use crate::candidate::Candidate;
-use crate::likelihood::Noise;
+use crate::chance;
+use crate::classes::Class;
+use crate::likelihood::{Noise, Row};
 use crate::means::Means;
 use crate::trace::Trace;
 
@@ -41,6 +44,7 @@ impl<'a> Objective<'a> {
     /// A copy with its count at zero.
     pub fn again(&self) -> Self {
         Self {
+            noise: self.noise.clone(),
             evaluations: 0.into(),
             ..*self
         }
@@ -51,44 +55,71 @@ impl<'a> Objective<'a> {
         self.ln_likelihood(candidate) + candidate.ln_prior(self.given)
     }
 
+    /// Follows the trace with a candidate of specification `spec`, and passes each row to `each`.
+    fn rows(&self, spec: &Spec, layout: &Arc<Layout>, mut each: impl FnMut(Row)) {
+        let mut kinds = self.trace.kinds().iter().zip(self.trace.relations());
+        let each = |locked: bool, seen: &Observation| {
+            let Some((&kind, &relation)) = kinds.next() else {
+                return;
+            };
+            each(Row {
+                predicted: seen.predicted,
+                explained: seen.explained,
+                response: seen.predicted.response() + seen.error,
+                locked,
+                kind,
+                relation,
+            });
+        };
+        self.trace.follow(spec, layout, self.continuity, each);
+    }
+
     /// Logarithm of the likelihood of the trace.
     pub fn ln_likelihood(&self, candidate: &Candidate) -> f64 {
         self.evaluations.set(self.evaluations.get() + 1);
         let spec = candidate.build();
         let mut sum = 0.0;
-        let layout = &candidate.layout;
         let period_ms = spec.mechanics.period_ns / 1e6;
         let mut means = Means::default();
         let max_ms = MAX_REVOLUTIONS * period_ms;
-        let mut kinds = self.trace.kinds().iter();
-        self.trace
-            .follow(&spec, layout, self.continuity, |locked, row| {
-                let response = row.predicted.response() + row.error;
-                sum += self
-                    .noise
-                    .ln_density(&row.predicted, response, locked, period_ms);
-                if let Some(&kind) = kinds.next() {
-                    means.record(kind, row.error.as_ms().clamp(-max_ms, max_ms));
-                }
-            });
+        self.rows(&spec, &candidate.layout, |row| {
+            sum += self.noise.ln_density(&row, period_ms);
+            let error_ms = match self.continuity {
+                Continuity::Unbroken => row.error_ms(),
+                Continuity::Unknown => row.error_at_any_angle_ms(period_ms),
+            };
+            means.record(row.kind, error_ms.clamp(-max_ms, max_ms));
+        });
         sum + means.ln_density(self.continuity, period_ms)
     }
 
-    /// Share of the requests that `candidate` explains.
-    pub fn explained(&self, candidate: &Candidate) -> f64 {
-        let spec = candidate.build();
-        let period_ms = spec.mechanics.period_ns / 1e6;
-        let (mut explained, mut all) = (0u64, 0u64);
-        self.trace
-            .follow(&spec, &candidate.layout, self.continuity, |locked, row| {
-                let response = row.predicted.response() + row.error;
-                let explains = self
-                    .noise
-                    .explains(&row.predicted, response, locked, period_ms);
-                explained += u64::from(explains);
-                all += 1;
-            });
-        explained as f64 / all as f64
+    /// The classes of requests, and how many of each `candidate` explains.
+    pub fn classes(&self, candidate: &Candidate) -> Vec<Class> {
+        let (rows, period_ms) = self.all_rows(candidate);
+        let mut classes: Vec<Class> = Vec::new();
+        for row in &rows {
+            let request = &row.predicted.request;
+            let (op, relation, outcome) = (request.op, row.relation, row.predicted.outcome);
+            let is_same = |class: &&mut Class| {
+                (class.op, class.relation, class.outcome) == (op, relation, outcome)
+            };
+            let class = match classes.iter_mut().find(is_same) {
+                Some(class) => class,
+                None => {
+                    classes.push(Class {
+                        op,
+                        relation,
+                        outcome,
+                        count: 0,
+                        explained: 0,
+                    });
+                    classes.last_mut().expect("just added")
+                }
+            };
+            class.count += 1;
+            class.explained += u64::from(self.noise.explains(row, period_ms));
+        }
+        classes
     }
 
     /// The given specification.
@@ -98,37 +129,21 @@ impl<'a> Objective<'a> {
 
     /// Sets the noise to what `candidate` leaves unexplained.
     pub fn learn_noise(&mut self, candidate: &Candidate) {
+        let (rows, period_ms) = self.all_rows(candidate);
+        self.noise.learn(&rows, period_ms);
+    }
+
+    /// Sets the random behaviours of `spec`, which `candidate` has, to those that the trace shows.
+    pub fn set_chance(&self, spec: &mut Spec, candidate: &Candidate) {
+        let (rows, period_ms) = self.all_rows(candidate);
+        chance::set(spec, &self.noise, &rows, period_ms);
+    }
+
+    /// All rows, and the period of the platter in milliseconds.
+    fn all_rows(&self, candidate: &Candidate) -> (Vec<Row>, f64) {
         let spec = candidate.build();
-        let (mut buffer, mut media) = (Vec::new(), Vec::new());
-        let period_ms = spec.mechanics.period_ns / 1e6;
-        self.trace
-            .follow(&spec, &candidate.layout, self.continuity, |locked, row| {
-                let error = row.error.as_ms().abs();
-                match row.predicted.outcome {
-                    Outcome::Hit | Outcome::Absorbed => buffer.push(error),
-                    Outcome::Miss | Outcome::PartialHit if locked => {
-                        media.push(error.min((error - period_ms).abs()));
-                    }
-                    Outcome::Miss | Outcome::PartialHit => {}
-                }
-            });
-        // The median of a Laplace distribution's absolute errors is ln 2 of their mean.
-        let scale = |errors: &mut Vec<f64>, unknown: f64| {
-            if errors.is_empty() {
-                return unknown;
-            }
-            errors.sort_by(f64::total_cmp);
-            (errors[errors.len() / 2] / std::f64::consts::LN_2).clamp(0.02, 0.5)
-        };
-        self.noise.buffer_ms = scale(&mut buffer, Noise::UNKNOWN.buffer_ms);
-        self.noise.media_ms = scale(&mut media, Noise::UNKNOWN.media_ms);
-        let arms = [0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6];
-        let scored = arms.map(|arm_ms| {
-            let mut tried = self.again();
-            tried.noise.arm_ms = arm_ms;
-            (tried.of(candidate), arm_ms)
-        });
-        let best = scored.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
-        self.noise.arm_ms = best.map_or(self.noise.arm_ms, |(_, arm_ms)| arm_ms);
+        let mut rows = Vec::new();
+        self.rows(&spec, &candidate.layout, |row| rows.push(row));
+        (rows, spec.mechanics.period_ns / 1e6)
     }
 }

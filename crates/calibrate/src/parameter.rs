@@ -5,6 +5,9 @@ use std::sync::LazyLock;
 use diskarm_core::spec::{Key, Kind, Spec, Value, Vary};
 use diskarm_core::units::Span;
 
+/// Standard deviation of a bus rate from the given one, as a share of it.
+const BUS_PRIOR: f64 = 0.1;
+
 /// A key whose value is a time.
 pub struct Parameter {
     /// Its key.
@@ -14,6 +17,17 @@ pub struct Parameter {
 }
 
 impl Parameter {
+    /// Standard deviation of its value from `given_ms`, in milliseconds. A bus has a standard rate,
+    /// which data sheets give: what a trace seems to say against it has another cause.
+    pub fn prior_ms(&self, given_ms: f64) -> f64 {
+        let is_rate = matches!(self.key.path, "bus.read_sector" | "bus.write_sector");
+        if is_rate && given_ms > 0.0 {
+            BUS_PRIOR * given_ms
+        } else {
+            self.prior_ms
+        }
+    }
+
     /// Its value in milliseconds; `None` if the specification does not have it.
     pub fn get(&self, spec: &Spec) -> Option<f64> {
         match self.key.get(spec) {

@@ -9,7 +9,7 @@ use crate::parameter::PARAMETERS;
 use crate::switch::Behaviour;
 
 /// How much more likely (natural logarithm) a behaviour must make the trace to be adopted.
-const EVIDENCE: f64 = 10.0;
+pub const EVIDENCE: f64 = 10.0;
 
 /// A line through a candidate along one direction, in milliseconds from the candidate.
 struct Line<'a, 'b> {

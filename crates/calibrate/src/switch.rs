@@ -135,7 +135,10 @@ fn marks(spec: &Spec, add: &mut Add<'_>) {
             },
         );
     };
-    for &sectors in MARKS.iter().filter(|&&sectors| sectors <= segment) {
+    for sectors in MARKS.into_iter().filter(|&s| s < segment).chain([segment]) {
+        start("sequential", sectors, |start, sectors| {
+            start.sequential = Some(sectors)
+        });
         start("small", sectors, |start, sectors| start.small = sectors);
         start("large", sectors, |start, sectors| start.large = sectors);
         start("all", sectors, |start, sectors| {
@@ -156,7 +159,7 @@ fn mark(sectors: f64, segment: u64) -> f64 {
     percent / 100.0
 }
 
-/// The same memory in fewer, larger segments, or in more, smaller ones.
+/// Larger or smaller segments, or the same memory in fewer, larger ones or in more, smaller ones.
 fn segments(spec: &Spec, add: &mut Add<'_>) {
     let Buffer {
         segments, segment, ..
@@ -177,6 +180,10 @@ fn segments(spec: &Spec, add: &mut Add<'_>) {
             },
         );
     };
+    // A listed size may be smaller than what the drive reads ahead.
+    for (times, of) in [(2, 1), (4, 1), (3, 2), (1, 2), (3, 4)] {
+        set(segments, (segment.0 * times / of).max(1));
+    }
     for times in [2, 4] {
         if segments >= times {
             set(segments / times, segment.0 * u64::from(times));

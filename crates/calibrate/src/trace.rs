@@ -6,7 +6,7 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::predict::{Continuity, Observation, Predictor};
 use diskarm_core::spec::Spec;
 use diskarm_core::units::Lbn;
-use diskarm_validate::Measured;
+use diskarm_validate::{Measured, Relation};
 
 /// Rows of a measured trace.
 #[derive(Clone)]
@@ -15,10 +15,26 @@ pub struct Trace {
     pub rows: Vec<Measured>,
     /// The kind of each row: its direction and the range of its seek distance.
     kinds: Vec<usize>,
+    /// The relation of each row to the one before.
+    relations: Vec<Relation>,
 }
 
 /// The number of kinds of rows.
 pub const KINDS: usize = 2 * 33;
+
+/// The octave of a distance in cylinders: 0 for none, then 1 for one, 2 for two and three, ...
+fn octave(distance: u32) -> usize {
+    distance
+        .checked_ilog2()
+        .map_or(0, |octave| 1 + octave as usize)
+}
+
+/// The shortest and the longest distance of a kind of row; `None` if it has no movement.
+pub fn distances(kind: usize) -> Option<(u32, u32)> {
+    let octave = (kind / 2).checked_sub(1)?;
+    let first = 1u32.checked_shl(octave as u32)?;
+    Some((first, first.saturating_mul(2) - 1))
+}
 
 impl Trace {
     /// `rows`, on a drive whose blocks are arranged as in `layout`.
@@ -29,18 +45,33 @@ impl Trace {
             let start = layout.extent(request.start).cylinder.0;
             let distance = start.abs_diff(arm);
             arm = layout.extent(Lbn(request.end().0 - 1)).cylinder.0;
-            let octave = distance
-                .checked_ilog2()
-                .map_or(0, |octave| 1 + octave as usize);
-            2 * octave + usize::from(!request.op.is_read())
+            2 * octave(distance) + usize::from(!request.op.is_read())
         });
         let kinds = kinds.collect();
-        Self { rows, kinds }
+        let mut end = None;
+        let relations = rows.iter().map(|row| {
+            let request = &row.step.request;
+            let before: Option<Lbn> = end.replace(request.end());
+            before.map_or(Relation::Far, |end| {
+                Relation::between(layout, end, request.start)
+            })
+        });
+        let relations = relations.collect();
+        Self {
+            rows,
+            kinds,
+            relations,
+        }
     }
 
     /// The kind of each row, less than [`KINDS`].
     pub fn kinds(&self) -> &[usize] {
         &self.kinds
+    }
+
+    /// The relation of each row to the one before.
+    pub fn relations(&self) -> &[Relation] {
+        &self.relations
     }
 
     /// Follows all rows with a drive of `spec` over `layout`; passes each observation, and whether

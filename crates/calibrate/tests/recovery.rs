@@ -211,7 +211,10 @@ fn a_drive_is_found_again_where_the_clock_is_unbroken() {
     let found = Experiment {
         rows: 1500,
         reads: 0.6,
-        variant: Variant::From(origin),
+        variant: Variant::From {
+            angle: origin,
+            seed: 0,
+        },
     }
     .fitted(&given, &real);
     assert_eq!(found.behaviours, ["buffer.delivered = \"kept\""]);
@@ -267,7 +270,10 @@ fn what_no_read_shows_is_left_and_the_same_trace_gives_the_same_drive() {
     let writes = Experiment {
         rows: 700,
         reads: 0.0,
-        variant: Variant::From(Angle::of(2, 7)),
+        variant: Variant::From {
+            angle: Angle::of(2, 7),
+            seed: 0,
+        },
     };
     let found = writes.fitted(&given, &real);
     assert_eq!(found.behaviours, ["geometry.slips_turn_tracks = true"]);

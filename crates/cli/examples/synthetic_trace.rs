@@ -55,7 +55,10 @@ fn trace() -> String {
         response: Span::ZERO,
     });
     let model = Validation::new(&spec, layout, unanswered.collect());
-    let replayed = model.replay(Variant::From(Angle::of(1, 3)));
+    let replayed = model.replay(Variant::From {
+        angle: Angle::of(1, 3),
+        seed: 0,
+    });
     let responses = replayed.expect("requests within the disk").responses;
 
     let mut text = "op,lbn,sectors,response_us,think_us\n".to_owned();

@@ -3,12 +3,15 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use diskarm_calibrate::{Calibration, Clock, Fitted, Quantity, Unfit, calibrate, edits};
+use diskarm_calibrate::{
+    Calibration, Class, Clock, Fitted, Held, Kept, Quantity, Unfit, calibrate, edits,
+};
 use diskarm_rewrite::{Edit, Value, rewrite};
 use diskarm_simulate::measured::{self, Rows, Taken};
 use diskarm_simulate::{Error, Model, Reading};
 use serde::Serialize;
 
+use crate::compared::{op_name, outcome_name, relation_name};
 use crate::prose;
 
 /// The names in a calibration: the drive, the trace, the output and the rows.
@@ -39,12 +42,64 @@ struct Printed<'a> {
     phase: Option<f64>,
     clock_breaks: Option<u64>,
     explained_fraction: f64,
+    /// Classes of requests of which many are not explained.
+    unexplained: Vec<Unexplained>,
+    /// The comparison on rows that were held back; `null` if the trace is too short.
+    held_back: Option<HeldBack>,
     evaluations: u64,
     behaviours: &'a [String],
     fitted: Vec<Number>,
     not_determined: Vec<String>,
     /// Notes about the trace.
     notes: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Unexplained {
+    op: &'static str,
+    relation: &'static str,
+    outcome: &'static str,
+    requests: u64,
+    unexplained: u64,
+}
+
+#[derive(Serialize)]
+struct HeldBack {
+    rows: usize,
+    given_demerit_ms: f64,
+    fitted_demerit_ms: f64,
+    ln_likelihood_gain: f64,
+    /// `all`, `keys`, `seeks` or `nothing`.
+    kept: &'static str,
+}
+
+impl Unexplained {
+    fn of(class: &Class) -> Self {
+        Self {
+            op: op_name(class.op),
+            relation: relation_name(class.relation),
+            outcome: outcome_name(class.outcome),
+            requests: class.count,
+            unexplained: class.unexplained(),
+        }
+    }
+}
+
+impl HeldBack {
+    fn of(held: Held) -> Self {
+        Self {
+            rows: held.rows,
+            given_demerit_ms: held.given_demerit.as_ms(),
+            fitted_demerit_ms: held.fitted_demerit.as_ms(),
+            ln_likelihood_gain: held.ln_gain,
+            kept: match held.kept {
+                Kept::All => "all",
+                Kept::Keys => "keys",
+                Kept::Seeks => "seeks",
+                Kept::Nothing => "nothing",
+            },
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -100,6 +155,8 @@ pub fn json<'a>(
         phase,
         clock_breaks: breaks,
         explained_fraction: fitted.explained_fraction,
+        unexplained: fitted.unexplained.iter().map(Unexplained::of).collect(),
+        held_back: fitted.held.map(HeldBack::of),
         evaluations: fitted.evaluations,
         behaviours: &fitted.behaviours,
         fitted: fitted.fitted.iter().map(number).collect(),
@@ -117,6 +174,26 @@ pub fn text(names: FitNames<'_>, rows: usize, fitted: &Calibration) -> String {
     clock(&mut text, fitted);
     let percent = 100.0 * fitted.explained_fraction;
     let _ = writeln!(text, "explained   {percent:.1} % of the requests");
+    if let Some(held) = fitted.held {
+        let _ = writeln!(
+            text,
+            "held back   last {} rows: demerit {:.4} ms as given, {:.4} ms when fitted",
+            held.rows,
+            held.given_demerit.as_ms(),
+            held.fitted_demerit.as_ms()
+        );
+    }
+    if !fitted.unexplained.is_empty() {
+        text += "\nclasses of requests that the drive does not explain\n";
+        for class in &fitted.unexplained {
+            let class = Unexplained::of(class);
+            let _ = writeln!(
+                text,
+                "  {:<6} {:<14} {:<12} {:>6} of {:>6}",
+                class.op, class.relation, class.outcome, class.unexplained, class.requests
+            );
+        }
+    }
     if !fitted.behaviours.is_empty() {
         text += "\nbehaviours that replace given ones\n";
         for behaviour in &fitted.behaviours {
@@ -220,6 +297,21 @@ pub fn warnings(fitted: &Calibration, rows: usize, trace: &str) -> Vec<String> {
         warnings.push(format!(
             "{trace}: only {rows} rows for {numbers} numbers: see their standard deviations"
         ));
+    }
+    if let Some(held) = fitted.held {
+        let kept = match held.kept {
+            Kept::All => None,
+            Kept::Keys => Some("the seek times are left as given"),
+            Kept::Seeks => Some("only the fitted seek times are kept"),
+            Kept::Nothing => Some("nothing of the fit is kept"),
+        };
+        if let Some(kept) = kept {
+            warnings.push(format!(
+                "{trace}: the fit to the other rows makes the last {} rows less likely than the \
+                 given drive: {kept}",
+                held.rows
+            ));
+        }
     }
     if fitted.explained_fraction < WELL_EXPLAINED {
         let percent = 100.0 * fitted.explained_fraction;

@@ -184,15 +184,17 @@ pub(crate) fn op_name(op: Op) -> &'static str {
     if op.is_read() { "read" } else { "write" }
 }
 
-fn relation_name(relation: Relation) -> &'static str {
+pub(crate) fn relation_name(relation: Relation) -> &'static str {
     match relation {
         Relation::Sequential => "sequential",
+        Relation::SameTrack => "same track",
+        Relation::SameCylinder => "same cylinder",
         Relation::Near => "near",
         Relation::Far => "far",
     }
 }
 
-fn outcome_name(outcome: Outcome) -> &'static str {
+pub(crate) fn outcome_name(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Miss => "miss",
         Outcome::Hit => "hit",

@@ -69,11 +69,16 @@ pub struct Measured {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
     /// The platter starts at this angle.
-    From(Angle),
+    From {
+        /// The angle.
+        angle: Angle,
+        /// The seed of what the drive does at random.
+        seed: u64,
+    },
     /// Every pause is longer by a uniform random part of a revolution; the platter starts at
     /// angle zero.
     Phases {
-        /// The seed of these parts.
+        /// The seed of these parts, and of what the drive does at random.
         seed: u64,
     },
 }
@@ -108,7 +113,10 @@ impl<'a> Validation<'a> {
     /// The replays that [`Figures::of`] needs, in that order: [`ANGLES`] angles from zero up, then
     /// [`PHASE_SEEDS`].
     pub fn variants() -> impl Iterator<Item = Variant> {
-        let angles = (0..ANGLES).map(|i| Variant::From(Angle::of(i, ANGLES)));
+        let angles = (0..ANGLES).map(|i| Variant::From {
+            angle: Angle::of(i, ANGLES),
+            seed: i,
+        });
         angles.chain(PHASE_SEEDS.map(|seed| Variant::Phases { seed }))
     }
 
@@ -129,7 +137,7 @@ impl<'a> Validation<'a> {
     pub fn replay(&self, variant: Variant) -> Result<Replayed, Rejected> {
         let steps = self.rows.iter().map(|row| row.step);
         match variant {
-            Variant::From(origin) => self.run(steps, origin),
+            Variant::From { angle, seed } => self.run(steps, angle, seed),
             Variant::Phases { seed } => {
                 let mut generator = Pcg64Mcg::seed_from_u64(seed);
                 let period = self.spec.mechanics.period_ns.round() as u128;
@@ -139,13 +147,19 @@ impl<'a> Validation<'a> {
                     let think = step.think + Span::from_ns(part as i64);
                     Step { think, ..step }
                 };
-                self.run(steps.map(longer), Angle::ZERO)
+                self.run(steps.map(longer), Angle::ZERO, seed)
             }
         }
     }
 
-    fn run(&self, steps: impl Iterator<Item = Step>, origin: Angle) -> Result<Replayed, Rejected> {
-        let mut drive = Drive::with_layout(self.spec, Arc::clone(&self.layout), origin);
+    fn run(
+        &self,
+        steps: impl Iterator<Item = Step>,
+        origin: Angle,
+        seed: u64,
+    ) -> Result<Replayed, Rejected> {
+        let drive = Drive::with_layout(self.spec, Arc::clone(&self.layout), origin);
+        let mut drive = drive.seeded(seed);
         let mut seen = Replayed {
             responses: Vec::with_capacity(self.rows.len()),
             outcomes: Vec::with_capacity(self.rows.len()),

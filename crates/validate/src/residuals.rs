@@ -19,10 +19,34 @@ pub const NEAR: SectorCount = SectorCount(30_000);
 pub enum Relation {
     /// At the end of the previous one.
     Sequential,
-    /// Elsewhere within [`NEAR`].
+    /// Elsewhere on the track where the previous one ended.
+    SameTrack,
+    /// On another track of its cylinder.
+    SameCylinder,
+    /// On another cylinder, within [`NEAR`].
     Near,
     /// Farther away; also the first request of a trace.
     Far,
+}
+
+impl Relation {
+    /// The relation of a request at `start` to one that ended at `end`, on a drive whose blocks are
+    /// arranged as in `layout`.
+    ///
+    /// # Panics
+    /// If the drive has no such blocks.
+    pub fn between(layout: &Layout, end: Lbn, start: Lbn) -> Self {
+        if start == end {
+            return Self::Sequential;
+        }
+        let (last, first) = (layout.extent(Lbn(end.0 - 1)), layout.extent(start));
+        match (last.cylinder == first.cylinder, last.head == first.head) {
+            (true, true) => Self::SameTrack,
+            (true, false) => Self::SameCylinder,
+            _ if end.0.abs_diff(start.0) <= NEAR.0 => Self::Near,
+            _ => Self::Far,
+        }
+    }
 }
 
 /// Measured and simulated response times of one class of requests.
@@ -69,7 +93,13 @@ pub struct Residuals {
 }
 
 pub(super) const OPS: [Op; 2] = [Op::Read, Op::Write];
-const RELATIONS: [Relation; 3] = [Relation::Sequential, Relation::Near, Relation::Far];
+const RELATIONS: [Relation; 5] = [
+    Relation::Sequential,
+    Relation::SameTrack,
+    Relation::SameCylinder,
+    Relation::Near,
+    Relation::Far,
+];
 const OUTCOMES: [Outcome; 4] = [
     Outcome::Hit,
     Outcome::PartialHit,
@@ -183,7 +213,9 @@ fn pair_up(rows: &[Measured], layout: &Layout, replay: &Replayed) -> Vec<Pair> {
         Pair {
             op: request.op,
             sectors: request.sectors,
-            relation: before.map_or(Relation::Far, |end| relation(end, request.start)),
+            relation: before.map_or(Relation::Far, |end| {
+                Relation::between(layout, end, request.start)
+            }),
             distance,
             outcome,
             measured: row.response,
@@ -193,26 +225,51 @@ fn pair_up(rows: &[Measured], layout: &Layout, replay: &Replayed) -> Vec<Pair> {
     rows.iter().zip(answers).map(pair).collect()
 }
 
-/// The relation of a request at `start` to one that ended at `end`.
-fn relation(end: Lbn, start: Lbn) -> Relation {
-    match end.0.abs_diff(start.0) {
-        0 => Relation::Sequential,
-        blocks if blocks <= NEAR.0 => Relation::Near,
-        _ => Relation::Far,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use diskarm_core::spec::{Geometry, Zone};
+
+    /// Two surfaces with ten sectors a track, and 10,000 cylinders.
+    fn layout() -> Layout {
+        let zone = Zone {
+            first_cylinder: 0,
+            end_cylinder: 10_000,
+            sectors_per_track: 10,
+            first_offset_sectors: 0.0,
+            reserved_sectors: SectorCount(0),
+            track_skew_sectors: 0.0,
+            cylinder_skew_sectors: 0.0,
+            spares: 0,
+            slips: Vec::new(),
+            defects: Vec::new(),
+        };
+        let geometry = Geometry {
+            surfaces: 2,
+            cylinders: 10_000,
+            sectors: SectorCount(200_000),
+            zones: vec![zone],
+            ..Geometry::default()
+        };
+        Layout::new(&geometry).expect("a sound geometry")
+    }
 
     #[test]
-    fn relations_turn_at_the_end_of_the_request_before_and_at_the_limit() {
-        let end = Lbn(100_000);
-        assert_eq!(relation(end, Lbn(100_000)), Relation::Sequential);
-        assert_eq!(relation(end, Lbn(99_999)), Relation::Near);
-        assert_eq!(relation(end, Lbn(130_000)), Relation::Near);
-        assert_eq!(relation(end, Lbn(70_000)), Relation::Near);
-        assert_eq!(relation(end, Lbn(130_001)), Relation::Far);
+    fn relations_turn_at_tracks_and_cylinders_and_at_the_limit() {
+        let layout = layout();
+        let relation = |start| Relation::between(&layout, Lbn(100_005), Lbn(start));
+        // Block 100,004 is on the first track of cylinder 5,000, which has blocks 100,000 to
+        // 100,019.
+        assert_eq!(relation(100_005), Relation::Sequential);
+        assert_eq!(relation(100_000), Relation::SameTrack);
+        assert_eq!(relation(100_009), Relation::SameTrack);
+        assert_eq!(relation(100_010), Relation::SameCylinder);
+        assert_eq!(relation(100_019), Relation::SameCylinder);
+        assert_eq!(relation(100_020), Relation::Near);
+        assert_eq!(relation(99_999), Relation::Near);
+        assert_eq!(relation(130_005), Relation::Near);
+        assert_eq!(relation(70_005), Relation::Near);
+        assert_eq!(relation(130_006), Relation::Far);
+        assert_eq!(relation(70_004), Relation::Far);
     }
 }

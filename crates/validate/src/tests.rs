@@ -74,7 +74,10 @@ fn all(validation: &Validation<'_>) -> Vec<Replayed> {
 #[test]
 fn a_replay_measured_against_itself_has_no_demerit() {
     let bench = Bench::new();
-    let first = Variant::From(Angle::ZERO);
+    let first = Variant::From {
+        angle: Angle::ZERO,
+        seed: 0,
+    };
     let replayed = bench.validation(walk()).replay(first);
     let replayed = replayed.unwrap_or_else(|error| panic!("{error}"));
     let mut rows = walk();
@@ -133,7 +136,10 @@ fn the_initial_angle_is_forgotten_at_the_first_media_access() {
     let bench = Bench::new();
     let validation = bench.validation(walk());
     let replay = |origin| {
-        let replayed = validation.replay(Variant::From(origin));
+        let replayed = validation.replay(Variant::From {
+            angle: origin,
+            seed: 0,
+        });
         replayed.unwrap_or_else(|error| panic!("{error}")).responses
     };
     let (a, b) = (replay(Angle::ZERO), replay(Angle::of(5, 16)));
@@ -176,6 +182,9 @@ fn a_request_beyond_the_disk_is_refused() {
     let beyond = row(0, Op::Read, 1000, Span::ZERO, Span::ZERO);
     let bench = Bench::new();
     let validation = bench.validation(vec![beyond]);
-    let rejected = validation.replay(Variant::From(Angle::ZERO));
+    let rejected = validation.replay(Variant::From {
+        angle: Angle::ZERO,
+        seed: 0,
+    });
     assert_eq!(rejected.map_err(|e| e.request), Err(beyond.step.request));
 }

@@ -11,7 +11,9 @@ const PERIOD_MS: f64 = 11.0;
 const NOISE: Noise = Noise {
     buffer_ms: 0.1,
     media_ms: 0.05,
-    arm_ms: 0.2,
+    arm_ms: [0.2; KINDS],
+    common_arm_ms: 0.2,
+    failures: 0.0,
 };
 
 /// The predicted response, the same in all cases.
@@ -33,10 +35,21 @@ fn predicted(outcome: Outcome, wait_ms: f64) -> Completion {
     }
 }
 
+/// A row with this error.
+fn row(predicted: &Completion, error_ms: f64, locked: bool) -> Row {
+    Row {
+        predicted: *predicted,
+        explained: *predicted,
+        response: Span::from_ms(RESPONSE_MS + error_ms),
+        locked,
+        kind: 0,
+        relation: Relation::Sequential,
+    }
+}
+
 /// Density of a response with this error, without the flat part.
 fn density(predicted: &Completion, error_ms: f64, locked: bool) -> f64 {
-    let response = Span::from_ms(RESPONSE_MS + error_ms);
-    NOISE.density(predicted, response, locked, PERIOD_MS)
+    NOISE.density(&row(predicted, error_ms, locked), PERIOD_MS)
 }
 
 /// Whether the platter's angle is known, the outcome, and the predicted wait.
@@ -70,9 +83,9 @@ fn every_density_has_an_integral_of_one() {
         assert!((all - 1.0).abs() < 1e-4, "{all} {locked} {predicted:?}");
         // Including the flat part, which is spread over four revolutions.
         let whole = |ms: f64| {
-            let response = Span::from_ms(RESPONSE_MS + ms);
-            let ln = NOISE.ln_density(&predicted, response, locked, PERIOD_MS);
-            ln.exp()
+            NOISE
+                .ln_density(&row(&predicted, ms, locked), PERIOD_MS)
+                .exp()
         };
         let all = integral(whole, -2.0 * PERIOD_MS, 2.0 * PERIOD_MS);
         assert!((all - 1.0).abs() < 1e-4, "{all} {locked} {predicted:?}");
@@ -142,13 +155,93 @@ fn answers_of_the_buffer_are_sharp() {
         let should = (-ms.abs() * 10.0).exp() * 5.0;
         assert!((density(&predicted, ms, true) - should).abs() < 1e-9);
     }
-    let explains = |ms: f64| {
-        let response = Span::from_ms(RESPONSE_MS + ms);
-        NOISE.explains(&predicted, response, true, PERIOD_MS)
-    };
+    let explains = |ms: f64| NOISE.explains(&row(&predicted, ms, true), PERIOD_MS);
     let edge = 0.1 * (0.98 / 0.2 * 4.0 * PERIOD_MS / 0.02).ln();
     for side in [-1.0, 1.0] {
         assert!(explains(side * (edge - 0.001)));
         assert!(!explains(side * (edge + 0.001)));
     }
+}
+
+/// A read that should have been a hit and was read from the media instead, after some wait: its
+/// density is the share of failures, even over a revolution; that of the others is the rest.
+#[test]
+fn a_failed_read_has_any_angle() {
+    let noise = Noise {
+        failures: 0.03,
+        ..NOISE
+    };
+    let hit = predicted(Outcome::Hit, 0.0);
+    let failed = |waited_ms: f64| {
+        // The media would have answered 8 ms later without a wait.
+        let mut row = row(&hit, 8.0 + waited_ms, false);
+        row.explained = predicted(Outcome::Miss, 4.0);
+        row.explained.at = hit.at + Span::from_ms(8.0 + 4.0);
+        assert!(row.failed());
+        noise.density(&row, PERIOD_MS)
+    };
+    for (waited_ms, should) in [(5.0, 0.03 / 11.0), (0.0, 0.015 / 11.0), (13.0, 0.0)] {
+        assert!((failed(waited_ms) - should).abs() < 1e-9, "{waited_ms}");
+    }
+    let served = noise.density(&row(&hit, 0.0, false), PERIOD_MS);
+    assert!((served - 0.97 * 5.0).abs() < 1e-9);
+}
+
+/// 300 sequential reads that should be hits, of which 6 fail: (6 + 1/2) / (300 + 100). Others than
+/// sequential ones do not count.
+#[test]
+fn failures_are_counted_among_sequential_reads() {
+    let mut rows = vec![row(&predicted(Outcome::Hit, 0.0), 0.01, false); 300];
+    for row in &mut rows[..6] {
+        row.explained = predicted(Outcome::Miss, 3.0);
+    }
+    let mut jump = rows[0];
+    jump.relation = Relation::SameTrack;
+    rows.extend([jump; 50]);
+    let mut noise = Noise::UNKNOWN;
+    noise.learn(&rows, PERIOD_MS);
+    assert_eq!(noise.failures, 6.5 / 400.0);
+}
+
+/// Waits that are normal about zero with a deviation of 2.4 ms over long distances, and of 0.1 ms
+/// over short ones: quantiles of the distribution stand for a sample of it.
+#[test]
+fn the_arm_scatters_by_kind() {
+    let quantiles = |deviation: f64| {
+        (0..400).map(move |k| {
+            let p = (f64::from(k) + 0.5) / 400.0;
+            // By bisection: the inverse of the distribution function.
+            let (mut low, mut high) = (-6.0, 6.0);
+            for _ in 0..60 {
+                let middle = (low + high) / 2.0;
+                if normal(middle) < p {
+                    low = middle;
+                } else {
+                    high = middle;
+                }
+            }
+            low * deviation
+        })
+    };
+    // The mean arrives 2 ms before its sector: who is later than that loses a revolution.
+    let rows = [(10, 2.4), (4, 0.1)]
+        .into_iter()
+        .flat_map(|(kind, deviation)| {
+            quantiles(deviation).map(move |late_ms| {
+                let lost = if late_ms > 2.0 { PERIOD_MS } else { 0.0 };
+                let gained = if late_ms < 2.0 - PERIOD_MS {
+                    PERIOD_MS
+                } else {
+                    0.0
+                };
+                let mut row = row(&predicted(Outcome::Miss, 2.0), lost - gained, true);
+                row.kind = kind;
+                row
+            })
+        });
+    let mut noise = Noise::UNKNOWN;
+    noise.learn(&rows.collect::<Vec<_>>(), PERIOD_MS);
+    // A fifth loses a revolution: as many as with a deviation of 2.4 ms.
+    assert_eq!(noise.arm_ms[10], 2.4);
+    assert!(noise.arm_ms[4] < noise.arm_ms[10]);
 }

@@ -16,6 +16,7 @@ const SETS: [(&str, &[&str]); 4] = [
             "overheads.write_start.small",
             "overheads.write_start.large",
             "overheads.write_start.large_from",
+            "overheads.write_start.sequential",
         ],
     ),
     (

@@ -208,6 +208,8 @@ fn check_report(report: &Value, output: &str) {
         "phase",
         "clock_breaks",
         "explained_fraction",
+        "unexplained",
+        "held_back",
         "evaluations",
         "behaviours",
         "fitted",
@@ -215,9 +217,8 @@ fn check_report(report: &Value, output: &str) {
         "notes",
     ];
     assert_eq!(keys(report), fields);
-    assert_eq!(report["drive"], "hp-c2247");
     assert_eq!(report["trace"], SYNTHETIC);
-    assert_eq!(report["rows"], 450);
+    assert_eq!(report["rows"], 500);
     assert_eq!(report["output"], output);
     assert_eq!(report["clock"], "unbroken");
     assert_eq!(report["clock_breaks"], 0);
@@ -230,6 +231,9 @@ fn check_report(report: &Value, output: &str) {
     assert!((number(report, "phase") - 1.0 / 3.0).abs() < 0.02);
     assert!(number(report, "phase_concentration") > 0.98);
     assert!(number(report, "explained_fraction") > 0.99);
+    assert_eq!(report["unexplained"], serde_json::json!([]));
+    assert_eq!(report["held_back"]["rows"], 100);
+    assert_eq!(report["held_back"]["kept"], "all");
     let fitted = report["fitted"].as_array().unwrap();
     assert!(!fitted.is_empty());
     for one in fitted {
@@ -264,19 +268,27 @@ fn the_drive_that_a_fit_begins_with_is_not_written_over() {
 fn a_good_run_writes_a_drive_and_says_what_it_found() {
     let folder = Folder::new("good");
     let output = folder.file("my c2247.toml", BEFORE);
-    let drive = ["calibrate", "--drive", "hp-c2247", "--rows", "..450"];
+    // The drive that measured itself, but for its arm.
+    let known = diskarm_drives::find("hp-c2247").unwrap().text;
+    let guess = known.replace("write_settle = \"0.65 ms\"", "write_settle = \"0.9 ms\"");
+    assert_ne!(guess, known);
+    let guess = folder.file("guess.toml", &guess);
+    let drive = ["calibrate", "--drive", &guess, "--rows", "..500"];
     let fixed = [&drive[..], &[SYNTHETIC, "-o", &output]].concat();
 
     let report = json(&[&fixed[..], &["--json"]].concat());
+    assert_eq!(report["drive"], guess);
     check_report(&report, &output);
     let written = fs::read_to_string(&output).unwrap();
     let spec = diskarm_core::spec::parse(&written, &output).unwrap();
     assert_eq!(spec.name, "my c2247");
     assert_eq!(spec.mechanics.period_ns, number(&report, "period_ns"));
     let origin = spec.source.origin.replace('\n', " ");
-    let range = "Fitted with `diskarm calibrate` to 450 rows (0..450) of the trace \
-                 synthetic-hp-c2247.csv, beginning with hp-c2247.";
-    assert!(origin.starts_with(range), "{origin}");
+    let range = format!(
+        "Fitted with `diskarm calibrate` to 500 rows (0..500) of the trace synthetic-hp-c2247.csv, \
+         beginning with {guess}."
+    );
+    assert!(origin.starts_with(&range), "{origin}");
     assert!(printed(&["drives", "show", &output]).contains("my c2247"));
 
     // The same again, as text; the written file is the same.
@@ -292,7 +304,7 @@ fn a_good_run_writes_a_drive_and_says_what_it_found() {
         assert!(table.lines().any(line), "{key}");
     }
     assert_eq!(fs::read_to_string(&output).unwrap(), written);
-    assert_eq!(folder.contents().len(), 2, "only the output was written");
+    assert_eq!(folder.contents().len(), 3, "only the output was written");
 }
 
 /// Interrupted during the fit, by a user (SIGINT) and by a system that shuts down (SIGTERM).

@@ -7,6 +7,7 @@ mod documents;
 mod drives;
 mod errors;
 mod help;
+mod layouts;
 mod locked;
 mod merging;
 mod replay;

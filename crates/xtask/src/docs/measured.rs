@@ -196,8 +196,9 @@ fn of_drive(drive: &Drive, report: &Report) -> String {
 {remains}
 
 {}
-By relation to the previous request (*near*: within 30,000 blocks of its end) and by the
-outcome in the model's buffer:
+By relation to the previous request (*same track*, *same cylinder*: where it ended;
+*near*: on another cylinder, within 30,000 blocks of its end) and by the outcome in the model's
+buffer:
 
 {}
 By size, in sectors:

@@ -1,0 +1,82 @@
+//! What the drive does at random, as far as a trace shows it.
+
+use diskarm_core::spec::{Mechanics, SeekCurve, Spec};
+use diskarm_core::units::Span;
+
+use crate::likelihood::{Noise, Row};
+use crate::search::EVIDENCE;
+use crate::trace::{KINDS, distances};
+
+/// Sets the random behaviours of `spec` to those that `noise` has and `rows` show.
+///
+/// * Read-ahead fails if that makes the rows more likely than outliers alone.
+/// * The arm scatters over those distances where it makes the rows more likely than the scatter
+///   that is common to all. The common part is noise of the measurement, of the model and of the
+///   arm, which nothing tells apart.
+pub fn set(spec: &mut Spec, noise: &Noise, rows: &[Row], period_ms: f64) {
+    let without = Noise {
+        failures: 0.0,
+        ..noise.clone()
+    };
+    let all = |noise: &Noise| noise.ln_likelihood(rows.iter(), period_ms);
+    let fails = all(noise) > all(&without) + EVIDENCE;
+    // As it will be written: a percentage of four decimals.
+    let share = (noise.failures * 1e6).round() / 1e6;
+    spec.buffer.read_ahead_failures = if fails { share } else { 0.0 };
+    let scatters = |kind: usize| {
+        let own = || rows.iter().filter(|row| row.kind == kind);
+        let ln = |arm_ms: f64| {
+            let noise = Noise {
+                arm_ms: [arm_ms; KINDS],
+                ..noise.clone()
+            };
+            noise.ln_likelihood(own(), period_ms)
+        };
+        let (common, arm) = (noise.common_arm_ms, noise.arm_ms[kind]);
+        if arm > common && ln(arm) > ln(common) + EVIDENCE {
+            arm
+        } else {
+            0.0
+        }
+    };
+    let cylinders = spec.geometry.cylinders;
+    let [reads, writes] = [0, 1].map(|write| curve(write, cylinders, scatters));
+    let Mechanics {
+        seek_scatter,
+        write_seek_scatter,
+        ..
+    } = &mut spec.mechanics;
+    *write_seek_scatter = match (&reads, writes) {
+        // Without a curve of their own, writes would have that of reads.
+        (Some(_), None) => Some(SeekCurve::Table(vec![(1, Span::ZERO)])),
+        (_, writes) => writes,
+    };
+    *seek_scatter = reads;
+}
+
+/// The deviations of one direction, constant over the distances of each kind; `None` if there are
+/// none.
+fn curve(write: usize, cylinders: u32, scatters: impl Fn(usize) -> f64) -> Option<SeekCurve> {
+    let mut points: Vec<(u32, Span)> = Vec::new();
+    // Kinds 0 and 1 do not move the arm.
+    for kind in (2 + write..KINDS).step_by(2) {
+        let (first, last) = match distances(kind) {
+            Some(distances) if distances.0 < cylinders => distances,
+            _ => break,
+        };
+        let deviation = Span::from_ms(scatters(kind));
+        points.push((first, deviation));
+        if last > first {
+            points.push((last, deviation));
+        }
+    }
+    // What changes nothing between its neighbours says nothing.
+    let all = points.clone();
+    let inner = |k: usize| {
+        k > 0 && k + 1 < all.len() && all[k - 1].1 == all[k].1 && all[k].1 == all[k + 1].1
+    };
+    let mut k = 0..;
+    points.retain(|_| !k.next().is_some_and(inner));
+    let any = points.iter().any(|&(_, deviation)| deviation > Span::ZERO);
+    any.then_some(SeekCurve::Table(points))
+}

@@ -1,0 +1,103 @@
+//! Evidence in the measured traces that needs the layouts of the drives: counts in ARCHITECTURE.md,
+//! "Behaviours settled by measurement".
+
+use std::path::Path;
+
+use diskarm_core::geometry::{Extent, Layout};
+use diskarm_core::request::Op;
+use diskarm_core::spec::{Spec, parse};
+use diskarm_core::units::{Lbn, SectorCount};
+use diskarm_trace::{Record, open};
+
+/// A drive, and the pairs of successive rows of its trace.
+struct Measured {
+    spec: Spec,
+    layout: Layout,
+    rows: Vec<Record>,
+}
+
+impl Measured {
+    /// Prints a note and returns `None` without the reference data.
+    fn read(name: &str) -> Option<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let path = root.join(format!("../shared/validation/{name}.csv"));
+        if !path.exists() {
+            eprintln!("skipped: ../shared/validation/{name}.csv absent");
+            return None;
+        }
+        let rows = open(&path, None).and_then(Iterator::collect);
+        let text = diskarm_drives::find(name).expect("in the catalogue").text;
+        let spec = parse(text, name).expect("a specification");
+        let layout = Layout::new(&spec.geometry).expect("a layout");
+        Some(Self {
+            spec,
+            layout,
+            rows: rows.expect("a valid trace"),
+        })
+    }
+
+    /// The pairs, with where the first ends and the second begins.
+    fn pairs(&self) -> impl Iterator<Item = (&Record, &Record, Extent, Extent)> {
+        self.rows.windows(2).map(|two| {
+            let last = Lbn(two[0].end().0 - 1);
+            let ends = (self.layout.extent(last), self.layout.extent(two[1].start));
+            (&two[0], &two[1], ends.0, ends.1)
+        })
+    }
+
+    /// The zone of a cylinder.
+    fn zone(&self, extent: &Extent) -> usize {
+        let zones = &self.spec.geometry.zones;
+        zones.partition_point(|zone| zone.first_cylinder <= extent.cylinder.0)
+    }
+}
+
+fn response_ms(row: &Record) -> f64 {
+    row.response.expect("measured").as_ms()
+}
+
+#[test]
+fn the_atlas_reads_whole_tracks() {
+    let Some(atlas) = Measured::read("quantum-atlas-10k") else {
+        return;
+    };
+    let (mut hits, mut all) = (0, 0);
+    for (before, read, last, first) in atlas.pairs() {
+        let reads = before.op == Op::Read && read.op == Op::Read;
+        let same_track = (last.cylinder, last.head) == (first.cylinder, first.head);
+        let behind = read.start < before.end() && before.end() - read.start < SectorCount(400);
+        if reads && same_track && behind {
+            all += 1;
+            // Less than overhead and bus.
+            hits += u32::from(response_ms(read) < 0.35 + 0.1025 * read.sectors.0 as f64);
+        }
+    }
+    assert_eq!((hits, all), (508, 508));
+}
+
+#[test]
+fn the_barracuda_starts_the_seek_of_an_absorbed_write_first() {
+    let Some(barracuda) = Measured::read("seagate-barracuda-st32171w") else {
+        return;
+    };
+    // On the same cylinder, on another one of the same zone, in another zone.
+    let mut times: [Vec<f64>; 3] = Default::default();
+    for (before, write, last, first) in barracuda.pairs() {
+        let absorbed = write.op == Op::Write && response_ms(write) < 2.0;
+        if before.op == Op::Read && absorbed && write.sectors == SectorCount(4) {
+            let place = match last.cylinder == first.cylinder {
+                true => 0,
+                false => 1 + usize::from(barracuda.zone(&last) != barracuda.zone(&first)),
+            };
+            times[place].push(response_ms(write));
+        }
+    }
+    let medians = times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        (times.len(), times[times.len() / 2])
+    });
+    for ((count, median), should) in medians.into_iter().zip([1.30, 1.46, 1.55]) {
+        assert!(count > 100, "{count}");
+        assert!((median - should).abs() < 0.011, "{median}");
+    }
+}
