@@ -247,6 +247,7 @@ mod tests {
         let geometry = Geometry {
             surfaces: 2,
             cylinders: 10_000,
+            sector_bytes: 512,
             sectors: SectorCount(200_000),
             zones: vec![zone],
             ..Geometry::default()
