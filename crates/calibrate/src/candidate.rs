@@ -298,3 +298,35 @@ impl Candidate {
         -0.5 * sum
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diskarm_core::spec;
+
+    /// A misspelt key would leave its group out without a word.
+    #[test]
+    fn groups_name_keys_that_are_fitted() {
+        let groups = TOGETHER.iter().copied().flatten().map(|&(key, _)| key);
+        for key in groups.chain(READ_MISS.iter().chain(WRITE_MISS).copied()) {
+            assert!(PARAMETERS.iter().any(|p| p.key.path == key), "{key}");
+        }
+    }
+
+    #[test]
+    fn searches_also_begin_with_writes_that_wait_for_all_their_data() {
+        let text = diskarm_drives::find("hp-c2247").expect("a drive").text;
+        let spec = spec::parse(text, "hp-c2247").expect("a specification");
+        let layout = Arc::new(Layout::new(&spec.geometry).expect("a layout"));
+        let given = Candidate::new(&spec, layout);
+        let starts = given.starts();
+        assert_eq!(starts.len(), 2);
+        assert_eq!(starts[0].spec, spec);
+        let start = starts[1].spec.overheads.write_start;
+        assert_eq!(
+            (start.small, start.large),
+            (spec.buffer.segment, spec.buffer.segment)
+        );
+        assert_eq!(starts[1].starts().len(), 1, "it waits already");
+    }
+}

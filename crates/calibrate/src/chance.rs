@@ -80,3 +80,30 @@ fn curve(write: usize, cylinders: u32, scatters: impl Fn(usize) -> f64) -> Optio
     let any = points.iter().any(|&(_, deviation)| deviation > Span::ZERO);
     any.then_some(SeekCurve::Table(points))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: f64) -> Span {
+        Span::from_ms(ms)
+    }
+
+    /// Kinds 12 and 13 are reads and writes over 32 to 63 cylinders, on a drive with 100.
+    #[test]
+    fn a_kind_that_scatters_is_a_step_in_the_curve() {
+        let scatters = |kind: usize| if kind == 12 { 1.5 } else { 0.0 };
+        let steps = vec![
+            (1, ms(0.0)),
+            (31, ms(0.0)),
+            (32, ms(1.5)),
+            (63, ms(1.5)),
+            (64, ms(0.0)),
+            (127, ms(0.0)),
+        ];
+        assert_eq!(curve(0, 100, scatters), Some(SeekCurve::Table(steps)));
+        assert_eq!(curve(1, 100, scatters), None);
+        // Distances that the drive does not have say nothing.
+        assert_eq!(curve(0, 32, scatters), None);
+    }
+}

@@ -19,10 +19,10 @@ pub struct Class {
     pub explained: u64,
 }
 
-/// A class counts as unexplained from this many unexplained requests on ...
+/// A class stands out with at least this many unexplained requests.
 const LEAST: u64 = 10;
 
-/// ... if they are at least this share of it.
+/// They must also be at least this share of the class.
 const SHARE: f64 = 0.1;
 
 impl Class {
@@ -31,7 +31,8 @@ impl Class {
         self.count - self.explained
     }
 
-    /// Whether the drive leaves so many of its requests unexplained that it must lack something.
+    /// Whether the drive fails to explain many of its requests: some behaviour of the real drive is
+    /// then likely to be missing from the model.
     pub fn stands_out(&self) -> bool {
         let left = self.unexplained();
         left >= LEAST && left as f64 >= SHARE * self.count as f64

@@ -41,18 +41,18 @@ pub enum Kept {
     Nothing,
 }
 
-/// One row in so many is held back.
-const ONE_IN: usize = 5;
+/// The share of the rows that is held back is one over this.
+const PARTS: usize = 5;
 
-/// At least this many rows for each number that is fitted, or none is held back.
-const ROWS_A_NUMBER: usize = 10;
+/// With fewer rows than this for each fitted number a fit is poor, and no rows are held back.
+pub const ROWS_A_NUMBER: usize = 10;
 
 /// The rows to fit to, and those to hold back: the last, so that drift counts.
 pub fn split(rows: &[Measured], numbers: usize) -> (&[Measured], Option<&[Measured]>) {
     if rows.len() < numbers * ROWS_A_NUMBER {
         return (rows, None);
     }
-    let (first, held) = rows.split_at(rows.len() - rows.len() / ONE_IN);
+    let (first, held) = rows.split_at(rows.len() - rows.len() / PARTS);
     (first, Some(held))
 }
 
@@ -119,8 +119,73 @@ fn replay(spec: &Spec, candidate: &Candidate, rows: &[Measured]) -> Span {
 mod tests {
     use super::*;
     use diskarm_core::engine::Step;
+    use diskarm_core::geometry::Layout;
     use diskarm_core::request::{Op, Request};
+    use diskarm_core::spec;
     use diskarm_core::units::{Lbn, SectorCount};
+
+    /// Rows that the given drive measured itself: of a fit that only makes them less likely, the part
+    /// that does so is dropped.
+    #[test]
+    fn what_makes_the_held_back_rows_less_likely_is_not_kept() {
+        let text = diskarm_drives::find("hp-c2247").expect("a drive").text;
+        let spec = spec::parse(text, "hp-c2247").expect("a specification");
+        let layout = Arc::new(Layout::new(&spec.geometry).expect("a layout"));
+        let sectors = layout.sectors().0;
+        // Multiples of an odd number are spread over the disk.
+        let row = |id: u64| Measured {
+            step: Step {
+                request: Request::new(
+                    id,
+                    if id.is_multiple_of(3) {
+                        Op::Write
+                    } else {
+                        Op::Read
+                    },
+                    Lbn(id * 7_654_321 % (sectors - 8)),
+                    SectorCount(8),
+                ),
+                think: Span::from_ms(13.7),
+            },
+            response: Span::ZERO,
+        };
+        let mut rows: Vec<Measured> = (0..400).map(row).collect();
+        let replay = Validation::new(&spec, Arc::clone(&layout), rows.clone());
+        let variant = Variant::From {
+            angle: Angle::ZERO,
+            seed: 0,
+        };
+        let replayed = replay.replay(variant).expect("requests within the disk");
+        for (row, response) in rows.iter_mut().zip(replayed.responses) {
+            row.response = response;
+        }
+        let given = Candidate::new(&spec, layout);
+        let late = Span::from_ms(1.5);
+        let mut keys = given.clone();
+        keys.spec.overheads.read_miss_after_read += late;
+        keys.spec.overheads.read_miss_after_write += late;
+        let mut seeks = given.clone();
+        seeks.read_seek.added_ms.fill(1.5);
+        let both = Candidate {
+            read_seek: seeks.read_seek.clone(),
+            ..keys.clone()
+        };
+        let judged =
+            |found: &Candidate| compare(&given, found.clone(), &rows, Continuity::Unbroken);
+        for (found, kept) in [
+            (&keys, Kept::Seeks),
+            (&seeks, Kept::Keys),
+            (&both, Kept::Nothing),
+        ] {
+            let (held, candidate) = judged(found);
+            assert_eq!(held.kept, kept);
+            assert!(held.ln_gain < 0.0 && held.fitted_demerit > held.given_demerit);
+            assert_eq!(candidate.build(), spec, "all that was wrong is dropped");
+        }
+        let (held, candidate) = compare(&both, given.clone(), &rows, Continuity::Unbroken);
+        assert_eq!(held.kept, Kept::All);
+        assert_eq!(candidate.build(), spec);
+    }
 
     #[test]
     fn the_last_fifth_is_held_back_of_traces_that_are_long_enough() {

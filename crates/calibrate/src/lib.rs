@@ -45,7 +45,7 @@ use candidate::{Candidate, Direction};
 pub use certainty::{Fitted, Quantity};
 pub use classes::Class;
 pub use edits::edits;
-pub use held::{Held, Kept};
+pub use held::{Held, Kept, ROWS_A_NUMBER};
 use objective::Objective;
 use search::Search;
 use trace::Trace;

@@ -48,15 +48,7 @@ impl Trace {
             2 * octave(distance) + usize::from(!request.op.is_read())
         });
         let kinds = kinds.collect();
-        let mut end = None;
-        let relations = rows.iter().map(|row| {
-            let request = &row.step.request;
-            let before: Option<Lbn> = end.replace(request.end());
-            before.map_or(Relation::Far, |end| {
-                Relation::between(layout, end, request.start)
-            })
-        });
-        let relations = relations.collect();
+        let relations = Relation::of_rows(&rows, layout).collect();
         Self {
             rows,
             kinds,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use diskarm_calibrate::{
-    Calibration, Class, Clock, Fitted, Held, Kept, Quantity, Unfit, calibrate, edits,
+    Calibration, Class, Clock, Fitted, Held, Kept, Quantity, ROWS_A_NUMBER, Unfit, calibrate, edits,
 };
 use diskarm_rewrite::{Edit, Value, rewrite};
 use diskarm_simulate::measured::{self, Rows, Taken};
@@ -322,9 +322,6 @@ pub fn warnings(fitted: &Calibration, rows: usize, trace: &str) -> Vec<String> {
     }
     warnings
 }
-
-/// With fewer rows than this per fitted number, the fit is poor.
-const ROWS_A_NUMBER: usize = 10;
 
 /// Below this share of explained requests, the trace may come from another drive.
 const WELL_EXPLAINED: f64 = 0.8;

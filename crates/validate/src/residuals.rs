@@ -30,6 +30,23 @@ pub enum Relation {
 }
 
 impl Relation {
+    /// The relation of each row to the one before, on a drive whose blocks are arranged as in
+    /// `layout`.
+    ///
+    /// # Panics
+    /// If the drive has no such blocks.
+    pub fn of_rows<'r>(
+        rows: &'r [Measured],
+        layout: &'r Layout,
+    ) -> impl Iterator<Item = Self> + 'r {
+        let mut end: Option<Lbn> = None;
+        rows.iter().map(move |row| {
+            let request = &row.step.request;
+            let before = end.replace(request.end());
+            before.map_or(Self::Far, |end| Self::between(layout, end, request.start))
+        })
+    }
+
     /// The relation of a request at `start` to one that ended at `end`, on a drive whose blocks are
     /// arranged as in `layout`.
     ///
@@ -203,7 +220,11 @@ impl Residual {
 fn pair_up(rows: &[Measured], layout: &Layout, replay: &Replayed) -> Vec<Pair> {
     let mut end: Option<Lbn> = None;
     let answers = replay.responses.iter().zip(&replay.outcomes);
-    let pair = |(row, (&simulated, &outcome)): (&Measured, (&Span, &Outcome))| {
+    let answered = rows
+        .iter()
+        .zip(Relation::of_rows(rows, layout))
+        .zip(answers);
+    let pair = |((row, relation), (&simulated, &outcome)): ((&Measured, _), (&Span, &Outcome))| {
         let request = row.step.request;
         let before = end.replace(request.end());
         let distance = before.map(|end| {
@@ -213,16 +234,14 @@ fn pair_up(rows: &[Measured], layout: &Layout, replay: &Replayed) -> Vec<Pair> {
         Pair {
             op: request.op,
             sectors: request.sectors,
-            relation: before.map_or(Relation::Far, |end| {
-                Relation::between(layout, end, request.start)
-            }),
+            relation,
             distance,
             outcome,
             measured: row.response,
             simulated,
         }
     };
-    rows.iter().zip(answers).map(pair).collect()
+    answered.map(pair).collect()
 }
 
 #[cfg(test)]

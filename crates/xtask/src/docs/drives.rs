@@ -118,8 +118,7 @@ is `one-track`).
 
 Seeks of 160 to 700 cylinders take 2 to 6 ms longer before a write than before a read and scatter
 widely: of the writes over these distances that had 4 ms to spare, half lose a revolution
-(`write_seek_scatter`). Which ones do is chance: such writes are a quarter of the requests whose
-revolution is predicted wrongly.",
+(`write_seek_scatter`). Which ones do cannot be predicted.",
     },
     Drive {
         name: "quantum-atlas-10k",
