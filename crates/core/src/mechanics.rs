@@ -75,7 +75,7 @@ impl Mechanism {
         }
     }
 
-    /// The total of [`Mechanism::approach`], optimised because schedulers compute it for every
+    /// The total of the approach that [`Mechanism::piece`] gives, optimised because schedulers compute it for every
     /// pending request.
     #[inline]
     pub fn positioning(&self, from: Position, op: Op, extent: &Extent, ready: Instant) -> Span {
@@ -86,19 +86,11 @@ impl Mechanism {
     }
 
     /// The approach of a head from `from` to the start of `extent`, where the transfer may not
-    /// begin before `ready`.
-    #[inline]
-    pub fn approach(&self, from: Position, op: Op, extent: &Extent, ready: Instant) -> Approach {
-        let way = (from.cylinder, extent.cylinder);
-        let parts = self.seek.parts(op, way, from.head != extent.head);
-        self.arrival(from, parts, extent, ready)
-    }
-
-    /// [`Mechanism::approach`] for a transfer that goes on, from the end of its run on another
-    /// track.
-    #[inline]
-    pub fn next_approach(
+    /// begin before `ready`: of a request, or of a transfer that `goes_on` there.
+    #[inline(always)]
+    fn approach(
         &self,
+        goes_on: bool,
         from: Position,
         op: Op,
         extent: &Extent,
@@ -106,19 +98,7 @@ impl Mechanism {
     ) -> Approach {
         let way = (from.cylinder, extent.cylinder);
         let head_changes = from.head != extent.head;
-        let parts = self.seek.any_parts(true, op, way, head_changes);
-        self.arrival(from, parts, extent, ready)
-    }
-
-    /// The approach after a movement of these parts.
-    #[inline(always)]
-    fn arrival(
-        &self,
-        from: Position,
-        (seek, settle): (Span, Span),
-        extent: &Extent,
-        ready: Instant,
-    ) -> Approach {
+        let (seek, settle) = self.seek.any_parts(goes_on, op, way, head_changes);
         let there = from.since + (seek + settle);
         let hold = ready.since_or_zero(there);
         Approach {

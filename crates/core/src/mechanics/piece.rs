@@ -117,56 +117,10 @@ impl Mechanism {
         &self,
         from: Position,
         op: Op,
-        (at, end): (Lbn, Lbn),
-        ready: Instant,
-    ) -> (Approach, Piece) {
-        let extent = self.layout.extent(at);
-        self.piece_of(from, op, (at, end), &extent, ready)
-    }
-
-    /// [`Mechanism::piece`] for a transfer that goes on, from the end of its run on another track.
-    #[inline]
-    pub fn next_piece(
-        &self,
-        from: Position,
-        op: Op,
-        (at, end): (Lbn, Lbn),
-        ready: Instant,
-    ) -> (Approach, Piece) {
-        let extent = self.layout.extent(at);
-        self.next_piece_of(from, op, (at, end), &extent, ready)
-    }
-
-    /// [`Mechanism::next_piece`] if the transfer goes on, [`Mechanism::piece`] otherwise.
-    #[inline(always)]
-    pub fn any_piece(
-        &self,
-        goes_on: bool,
-        from: Position,
-        op: Op,
-        (at, end): (Lbn, Lbn),
-        ready: Instant,
-    ) -> (Approach, Piece) {
-        let extent = self.layout.extent(at);
-        let way = (from.cylinder, extent.cylinder);
-        let head_changes = from.head != extent.head;
-        let parts = self.seek.any_parts(goes_on, op, way, head_changes);
-        let approach = self.arrival(from, parts, &extent, ready);
-        (approach, self.run(from, (at, end), &extent, approach))
-    }
-
-    /// [`Mechanism::next_piece`] with a known extent at the first block.
-    #[inline]
-    pub fn next_piece_of(
-        &self,
-        from: Position,
-        op: Op,
         blocks: (Lbn, Lbn),
-        extent: &Extent,
         ready: Instant,
     ) -> (Approach, Piece) {
-        let approach = self.next_approach(from, op, extent, ready);
-        (approach, self.run(from, blocks, extent, approach))
+        self.any_piece(false, from, op, blocks, ready)
     }
 
     /// [`Mechanism::piece`] with a known extent at the first block.
@@ -179,21 +133,63 @@ impl Mechanism {
         extent: &Extent,
         ready: Instant,
     ) -> (Approach, Piece) {
-        let approach = self.approach(from, op, extent, ready);
-        (approach, self.run(from, blocks, extent, approach))
+        self.any_piece_of(false, from, op, blocks, extent, ready)
     }
 
-    /// The run of `[at, end)` in `extent` after this approach.
-    #[inline(always)]
-    fn run(
+    /// [`Mechanism::piece`] for a transfer that goes on, from the end of its run on another track:
+    /// the head switches or moves on, without the settle before a request.
+    #[inline]
+    pub fn next_piece(
         &self,
         from: Position,
+        op: Op,
+        blocks: (Lbn, Lbn),
+        ready: Instant,
+    ) -> (Approach, Piece) {
+        self.any_piece(true, from, op, blocks, ready)
+    }
+
+    /// [`Mechanism::next_piece`] with a known extent at the first block.
+    #[inline]
+    pub fn next_piece_of(
+        &self,
+        from: Position,
+        op: Op,
+        blocks: (Lbn, Lbn),
+        extent: &Extent,
+        ready: Instant,
+    ) -> (Approach, Piece) {
+        self.any_piece_of(true, from, op, blocks, extent, ready)
+    }
+
+    /// [`Mechanism::next_piece`] if the transfer goes on, [`Mechanism::piece`] otherwise.
+    #[inline(always)]
+    pub fn any_piece(
+        &self,
+        goes_on: bool,
+        from: Position,
+        op: Op,
+        blocks: (Lbn, Lbn),
+        ready: Instant,
+    ) -> (Approach, Piece) {
+        let extent = self.layout.extent(blocks.0);
+        self.any_piece_of(goes_on, from, op, blocks, &extent, ready)
+    }
+
+    /// [`Mechanism::any_piece`] with a known extent at the first block.
+    #[inline(always)]
+    fn any_piece_of(
+        &self,
+        goes_on: bool,
+        from: Position,
+        op: Op,
         (at, end): (Lbn, Lbn),
         extent: &Extent,
-        approach: Approach,
-    ) -> Piece {
+        ready: Instant,
+    ) -> (Approach, Piece) {
+        let approach = self.approach(goes_on, from, op, extent, ready);
         let sectors = extent.sectors.min(end - at);
-        Piece {
+        let piece = Piece {
             first: at,
             sectors,
             cylinder: extent.cylinder,
@@ -201,6 +197,7 @@ impl Mechanism {
             begin: from.since + approach.total(),
             through: sectors.0,
             sector_time: self.rotation.sector_time(extent.sector_angle),
-        }
+        };
+        (approach, piece)
     }
 }

@@ -79,7 +79,7 @@ impl SeekTimes {
         (from, to): (Cylinder, Cylinder),
         head_changes: bool,
     ) -> (Span, Span) {
-        Self::of(self.row(from, to), op, head_changes)
+        self.any_parts(false, op, (from, to), head_changes)
     }
 
     /// The same; a transfer that `goes_on` to another track takes no settle of a request.
@@ -96,11 +96,6 @@ impl SeekTimes {
         } else {
             self.row(from, to)
         };
-        Self::of(row, op, head_changes)
-    }
-
-    #[inline]
-    fn of(row: &Row, op: Op, head_changes: bool) -> (Span, Span) {
         let op = usize::from(!op.is_read());
         let seek = i64::from(row.seek[op]);
         let total = i64::from(row.total[op][usize::from(head_changes)]);
