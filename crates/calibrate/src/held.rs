@@ -124,8 +124,8 @@ mod tests {
     use diskarm_core::spec;
     use diskarm_core::units::{Lbn, SectorCount};
 
-    /// Rows that the given drive measured itself: of a fit that only makes them less likely, the part
-    /// that does so is dropped.
+    /// Rows that the given drive measured itself: of a fit that only makes them less likely, the
+    /// part that does so is dropped.
     #[test]
     fn what_makes_the_held_back_rows_less_likely_is_not_kept() {
         let text = diskarm_drives::find("hp-c2247").expect("a drive").text;

@@ -75,8 +75,8 @@ impl Mechanism {
         }
     }
 
-    /// The total of the approach that [`Mechanism::piece`] gives, optimised because schedulers compute it for every
-    /// pending request.
+    /// The total of the approach that [`Mechanism::piece`] gives, and no more, because schedulers
+    /// compute it for every pending request.
     #[inline]
     pub fn positioning(&self, from: Position, op: Op, extent: &Extent, ready: Instant) -> Span {
         let way = (from.cylinder, extent.cylinder);

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 
 use super::waiting::{Candidate, Waiting};
 use super::{Estimate, Pending, Policy, Rehearse};
+use crate::request::Request;
 use crate::text::{Args, InputError};
 use crate::units::{Instant, Span};
 
@@ -95,11 +96,16 @@ impl<R: Rehearse> Gap<'_, R> {
         &self.promises[0]
     }
 
-    /// Indices of requests that are not promised.
+    /// Indices of requests that are not promised. Younger ones that repeat a promised one are left
+    /// out: they would complete before it.
     pub fn free(&self) -> Vec<usize> {
-        let id = |c: &Candidate| c.pending.request.id;
-        let is_promised = |c| self.promises.iter().any(|p| id(&p.candidate) == id(c));
-        let free = (0..self.all.len()).filter(|&index| !is_promised(&self.all[index]));
+        let repeats = |c: &Candidate, promise: &Promise| {
+            let (request, promised) = (c.pending.request, promise.candidate.pending.request);
+            let id = promised.id;
+            Request { id, ..request } == promised
+        };
+        let is_free = |c| !self.promises.iter().any(|promise| repeats(c, promise));
+        let free = (0..self.all.len()).filter(|&index| is_free(&self.all[index]));
         free.collect()
     }
 
