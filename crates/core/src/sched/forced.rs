@@ -100,9 +100,11 @@ impl<R: Rehearse> Gap<'_, R> {
     /// out: they would complete before it.
     pub fn free(&self) -> Vec<usize> {
         let repeats = |c: &Candidate, promise: &Promise| {
-            let (request, promised) = (c.pending.request, promise.candidate.pending.request);
-            let id = promised.id;
-            Request { id, ..request } == promised
+            let (own, promised) = (c.pending.request, promise.candidate.pending.request);
+            own == Request {
+                id: own.id,
+                ..promised
+            }
         };
         let is_free = |c| !self.promises.iter().any(|promise| repeats(c, promise));
         let free = (0..self.all.len()).filter(|&index| is_free(&self.all[index]));

@@ -68,8 +68,15 @@ impl Spy {
     }
 
     fn check(&mut self, now: Instant, drive: &Drive, chosen: &Request) {
-        let is_open = |p: &&Pending| self.open.iter().all(|(r, _)| r.id != p.request.id);
-        let free = self.pending.iter().filter(is_open).map(|p| p.request);
+        // Neither promised nor identical to a promised one: the older of two goes first.
+        let repeats = |r: &Request, promised: &Request| {
+            *r == Request {
+                id: r.id,
+                ..*promised
+            }
+        };
+        let is_free = |r: &Request| !self.open.iter().any(|(open, _)| repeats(r, open));
+        let free = self.pending.iter().map(|p| p.request).filter(is_free);
         let fitting: Vec<Request> = free.filter(|r| self.fits(now, drive, r)).collect();
         if fitting.is_empty() {
             assert_eq!(
