@@ -20,6 +20,7 @@ mod candidate;
 mod certainty;
 mod chance;
 mod classes;
+mod covariance;
 mod curve;
 mod edits;
 mod held;
@@ -44,6 +45,7 @@ pub use candidate::Coordinate;
 use candidate::{Candidate, Direction};
 pub use certainty::{Fitted, Quantity};
 pub use classes::Class;
+pub use covariance::{Covariance, Pair};
 pub use edits::edits;
 pub use held::{Held, Kept, ROWS_A_NUMBER};
 use objective::Objective;
@@ -63,6 +65,8 @@ pub struct Calibration {
     pub behaviours: Vec<String>,
     /// Numbers that the trace determines.
     pub fitted: Vec<Fitted>,
+    /// The covariance of these numbers.
+    pub covariance: Covariance,
     /// Numbers that it does not determine: keys stay as given, seek times are as their neighbours
     /// suggest.
     pub left: Vec<Quantity>,
@@ -169,7 +173,7 @@ pub fn calibrate(
         });
         finish(&mut search);
     }
-    let (fitted, left) = certainty::weigh(&mut search);
+    let certainty = certainty::weigh(&mut search);
     evaluations += search.objective.evaluations.get();
     let mut spec = search.candidate.build();
     search.objective.set_chance(&mut spec, &search.candidate);
@@ -203,8 +207,9 @@ pub fn calibrate(
         layout,
         clock,
         behaviours,
-        fitted,
-        left,
+        fitted: certainty.fitted,
+        covariance: certainty.covariance,
+        left: certainty.left,
         explained_fraction,
         unexplained,
         held,

@@ -33,21 +33,38 @@ impl Means {
     /// Logarithm of the density of these means, of each kind and of each direction, up to a
     /// constant.
     pub fn ln_density(&self, continuity: Continuity, period_ms: f64) -> f64 {
-        let variance = period_ms
-            * period_ms
-            * match continuity {
-                Continuity::Unbroken => SLIPPING,
-                // A wait of up to a revolution.
-                Continuity::Unknown => 1.0 / 12.0,
-            };
+        let variance = variance_ms2(continuity, period_ms);
         let of = |(count, sum): (f64, f64)| -0.5 * sum * sum / (count.max(1.0) * variance);
-        let each: f64 = self.kinds.iter().map(|&kind| of(kind)).sum();
+        self.terms().map(of).sum()
+    }
+
+    /// Each of these means in its standard deviations: half of their squares are what
+    /// [`Self::ln_density`] lacks.
+    pub fn deviations(&self, continuity: Continuity, period_ms: f64) -> Vec<f64> {
+        let variance = variance_ms2(continuity, period_ms);
+        let of = |(count, sum): (f64, f64)| sum / (count.max(1.0) * variance).sqrt();
+        self.terms().map(of).collect()
+    }
+
+    /// The numbers of rows and the sums of errors of each kind and of each direction.
+    fn terms(&self) -> impl Iterator<Item = (f64, f64)> {
         let direction = |first: usize| {
             let all = self.kinds[first..].iter().step_by(2);
-            of(all.fold((0.0, 0.0), |sum, kind| (sum.0 + kind.0, sum.1 + kind.1)))
+            all.fold((0.0, 0.0), |sum, kind| (sum.0 + kind.0, sum.1 + kind.1))
         };
-        each + direction(0) + direction(1)
+        let kinds = self.kinds.iter().copied();
+        kinds.chain([direction(0), direction(1)])
     }
+}
+
+/// The variance of one row's error, in squared milliseconds.
+fn variance_ms2(continuity: Continuity, period_ms: f64) -> f64 {
+    let share = match continuity {
+        Continuity::Unbroken => SLIPPING,
+        // A wait of up to a revolution.
+        Continuity::Unknown => 1.0 / 12.0,
+    };
+    period_ms * period_ms * share
 }
 
 #[cfg(test)]
@@ -61,7 +78,10 @@ mod tests {
         for &(kind, error_ms) in errors_ms {
             means.record(kind, error_ms);
         }
-        means.ln_density(continuity, PERIOD_MS)
+        let squares = means.deviations(continuity, PERIOD_MS).into_iter();
+        let ln = means.ln_density(continuity, PERIOD_MS);
+        assert!((squares.map(|z| z * z / -2.0).sum::<f64>() - ln).abs() < 1e-12);
+        ln
     }
 
     /// A sum of `n` errors has `n` times the variance of one: 2 % of a squared period where the

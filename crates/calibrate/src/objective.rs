@@ -18,6 +18,14 @@ use crate::trace::Trace;
 /// outweigh all others.
 const MAX_REVOLUTIONS: f64 = 2.0;
 
+/// The parts of the likelihood of a trace under a candidate.
+pub struct Parts {
+    /// Logarithm of the density of each row.
+    pub rows: Vec<f64>,
+    /// Each mean error in its standard deviations.
+    pub means: Vec<f64>,
+}
+
 /// The likelihood of a trace under a candidate, and the candidate's prior.
 pub struct Objective<'a> {
     trace: &'a Trace,
@@ -76,21 +84,37 @@ impl<'a> Objective<'a> {
 
     /// Logarithm of the likelihood of the trace.
     pub fn ln_likelihood(&self, candidate: &Candidate) -> f64 {
+        let mut sum = 0.0;
+        let (means, period_ms) = self.follow(candidate, |ln| sum += ln);
+        sum + means.ln_density(self.continuity, period_ms)
+    }
+
+    /// What the logarithm of the likelihood is made of: that of each row, and each mean in its
+    /// standard deviations.
+    pub fn parts(&self, candidate: &Candidate) -> Parts {
+        let mut rows = Vec::new();
+        let (means, period_ms) = self.follow(candidate, |ln| rows.push(ln));
+        let means = means.deviations(self.continuity, period_ms);
+        Parts { rows, means }
+    }
+
+    /// Follows the trace, passes the logarithm of each row's density to `each`, and returns the
+    /// mean errors and the period of the platter in milliseconds.
+    fn follow(&self, candidate: &Candidate, mut each: impl FnMut(f64)) -> (Means, f64) {
         self.evaluations.set(self.evaluations.get() + 1);
         let spec = candidate.build();
-        let mut sum = 0.0;
         let period_ms = spec.mechanics.period_ns / 1e6;
         let mut means = Means::default();
         let max_ms = MAX_REVOLUTIONS * period_ms;
         self.rows(&spec, &candidate.layout, |row| {
-            sum += self.noise.ln_density(&row, period_ms);
+            each(self.noise.ln_density(&row, period_ms));
             let error_ms = match self.continuity {
                 Continuity::Unbroken => row.error_ms(),
                 Continuity::Unknown => row.error_at_any_angle_ms(period_ms),
             };
             means.record(row.kind, error_ms.clamp(-max_ms, max_ms));
         });
-        sum + means.ln_density(self.continuity, period_ms)
+        (means, period_ms)
     }
 
     /// The classes of requests, and how many of each `candidate` explains.

@@ -20,12 +20,16 @@ impl Parameter {
     /// Standard deviation of its value from `given_ms`, in milliseconds. A bus has a standard rate,
     /// which data sheets give: what a trace seems to say against it has another cause.
     pub fn prior_ms(&self, given_ms: f64) -> f64 {
-        let is_rate = matches!(self.key.path, "bus.read_sector" | "bus.write_sector");
-        if is_rate && given_ms > 0.0 {
+        if self.is_rate() && given_ms > 0.0 {
             BUS_PRIOR * given_ms
         } else {
             self.prior_ms
         }
+    }
+
+    /// Whether it is the time of a sector on the bus.
+    pub fn is_rate(&self) -> bool {
+        matches!(self.key.path, "bus.read_sector" | "bus.write_sector")
     }
 
     /// Its value in milliseconds; `None` if the specification does not have it.

@@ -232,6 +232,37 @@ fn a_drive_is_found_again_where_the_clock_is_unbroken() {
     assert!((ratio - 1.0).abs() < 1e-6, "{ratio}");
     let bounds = [0.02, 0.02, 0.02, 0.1, 0.02, 0.1];
     check(&found.spec, &real, bounds, 0.2);
+    check_together(&found, &real);
+}
+
+/// A hit shows the sum of its overhead and its completion, and the completions of reads and writes
+/// only their difference: these are within four deviations of the real ones, which the parts are
+/// not, with all others held.
+#[track_caller]
+fn check_together(found: &Calibration, real: &Spec) {
+    let o = &real.overheads;
+    let hit = ("overheads.read_hit_after_read", o.read_hit_after_read);
+    let read = ("overheads.read_completion", o.read_completion);
+    let write = ("overheads.write_completion", o.write_completion);
+    for (two, sign) in [([hit, read], 1.0), ([read, write], -1.0)] {
+        let of = two.map(|(key, _)| {
+            let mut numbers = found.fitted.iter();
+            let number = numbers.position(|number| number.quantity == Quantity::Key(key));
+            number.expect("fitted")
+        });
+        let [a, b] = [0, 1].map(|i| {
+            let number = &found.fitted[of[i]];
+            let off_ms = number.fitted_ms - two[i].1.as_ms();
+            assert!(off_ms.abs() > 4.0 * number.sd_ms, "{number:?} alone");
+            assert!(number.free_sd_ms > 2.0 * number.sd_ms, "{number:?}");
+            off_ms
+        });
+        let mut pairs = found.covariance.pairs().into_iter();
+        let pair = pairs.find(|pair| pair.of == of).expect("known together");
+        assert!(pair.correlation * sign < -0.9, "{pair:?}");
+        assert!((a + sign * b).abs() < 4.0 * pair.sd_ms, "{a} {b} {pair:?}");
+        assert!(pair.sd_ms < 0.01, "{pair:?}");
+    }
 }
 
 /// Only the edges of the distributions carry information: the fit determines misses to a few tenths

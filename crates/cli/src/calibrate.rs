@@ -19,7 +19,8 @@ use crate::trace::input::Reading;
 /// Starts from the specification of the drive and changes what the trace determines: the rotation
 /// period, overheads by type, hit or miss and previous command, completions, bus rates, corrections
 /// to the seek curve, head switch and settle, and how the buffer behaves. Everything else stays as
-/// given. Prints each number with its standard deviation, and what the trace does not determine.
+/// given. Prints each number with its standard deviation, the sums that are known better than their
+/// parts, and what the trace does not determine.
 ///
 /// If the times between requests were measured too, the platter's angle is followed through the
 /// whole trace. If they are nominal, the angle of each request is unknown, and only distributions

@@ -49,6 +49,11 @@ struct Printed<'a> {
     evaluations: u64,
     behaviours: &'a [String],
     fitted: Vec<Number>,
+    /// The covariance of each of these numbers with each other, in their order, in squared
+    /// milliseconds.
+    covariance_ms2: &'a [Vec<f64>],
+    /// The sums and differences of two that are known better than either.
+    known_together: Vec<Together>,
     not_determined: Vec<String>,
     /// Notes about the trace.
     notes: &'a [String],
@@ -108,14 +113,53 @@ struct Number {
     given_ms: f64,
     fitted_ms: f64,
     sd_ms: f64,
+    free_sd_ms: f64,
+    doubtful: bool,
+}
+
+#[derive(Serialize)]
+struct Together {
+    keys: [String; 2],
+    /// `sum` or `difference`: the first minus the second.
+    known: &'static str,
+    fitted_ms: f64,
+    sd_ms: f64,
+    correlation: f64,
+}
+
+impl Together {
+    fn all(fitted: &Calibration) -> Vec<Self> {
+        let pairs = fitted.covariance.pairs().into_iter();
+        let together = pairs.map(|pair| {
+            let [a, b] = pair.of.map(|i| &fitted.fitted[i]);
+            let (known, fitted_ms) = if pair.correlation < 0.0 {
+                ("sum", a.fitted_ms + b.fitted_ms)
+            } else {
+                ("difference", a.fitted_ms - b.fitted_ms)
+            };
+            Self {
+                keys: [key(&a.quantity), key(&b.quantity)],
+                known,
+                fitted_ms,
+                sd_ms: pair.sd_ms,
+                correlation: pair.correlation,
+            }
+        });
+        together.collect()
+    }
 }
 
 fn key(quantity: &Quantity) -> String {
     match quantity {
         Quantity::Key(key) => (*key).to_owned(),
-        Quantity::ReadSeek(distance) => format!("seek over {distance} cylinders, added"),
-        Quantity::WriteSeek(distance) => format!("write seek over {distance} cylinders, added"),
+        Quantity::ReadSeek(distance) => format!("seek over {}, added", cylinders(*distance)),
+        Quantity::WriteSeek(distance) => format!("write seek over {}, added", cylinders(*distance)),
     }
+}
+
+fn cylinders(distance: u32) -> String {
+    let s = if distance == 1 { "" } else { "s" };
+    format!("{distance} cylinder{s}")
 }
 
 /// All results.
@@ -130,6 +174,8 @@ pub fn json<'a>(
         given_ms: number.given_ms,
         fitted_ms: number.fitted_ms,
         sd_ms: number.sd_ms,
+        free_sd_ms: number.free_sd_ms,
+        doubtful: number.is_doubtful,
     };
     let (clock, concentration, phase, breaks) = match fitted.clock {
         Clock::Unbroken {
@@ -160,6 +206,8 @@ pub fn json<'a>(
         evaluations: fitted.evaluations,
         behaviours: &fitted.behaviours,
         fitted: fitted.fitted.iter().map(number).collect(),
+        covariance_ms2: &fitted.covariance.ms2,
+        known_together: Together::all(fitted),
         not_determined: fitted.left.iter().map(key).collect(),
         notes,
     }
@@ -200,21 +248,7 @@ pub fn text(names: FitNames<'_>, rows: usize, fitted: &Calibration) -> String {
             let _ = writeln!(text, "  {}", prose::wrapped(behaviour, 4).trim());
         }
     }
-    let _ = writeln!(
-        text,
-        "\n{:<46} {:>9} {:>9} {:>7}",
-        "ms", "given", "fitted", "sd"
-    );
-    for number in &fitted.fitted {
-        let _ = writeln!(
-            text,
-            "{:<46} {:>9.4} {:>9.4} {:>7.4}",
-            key(&number.quantity),
-            number.given_ms,
-            number.fitted_ms,
-            number.sd_ms
-        );
-    }
+    numbers(&mut text, fitted);
     let (keys, seeks): (Vec<&Quantity>, Vec<&Quantity>) = fitted
         .left
         .iter()
@@ -233,9 +267,56 @@ pub fn text(names: FitNames<'_>, rows: usize, fitted: &Calibration) -> String {
             let _ = writeln!(text, "  {}", key(quantity));
         }
     }
-    text += "\nsd: with all other numbers held; 0.001 or less where the likelihood has a step.\n";
     let _ = writeln!(text, "\nwrote {}", names.output);
     text
+}
+
+/// The numbers that the trace determines, and what it determines only of two together.
+fn numbers(text: &mut String, fitted: &Calibration) {
+    let _ = writeln!(
+        text,
+        "\n{:<44} {:>8} {:>8} {:>7} {:>7}",
+        "ms", "given", "fitted", "sd", "free sd"
+    );
+    for number in &fitted.fitted {
+        let _ = writeln!(
+            text,
+            "{:<44} {:>8.4} {:>8.4} {:>7.4} {:>7.4}",
+            key(&number.quantity),
+            number.given_ms,
+            number.fitted_ms,
+            number.sd_ms,
+            number.free_sd_ms
+        );
+    }
+    *text += "sd: with all other numbers held; 0.001 or less where the likelihood has a step.\n\
+              free sd: with all other numbers free.\n";
+    let together = Together::all(fitted);
+    if !together.is_empty() {
+        let _ = writeln!(
+            text,
+            "\n{:<62} {:>8} {:>7}",
+            "better known together, ms", "fitted", "sd"
+        );
+    }
+    for two in together {
+        let sign = if two.known == "sum" { '+' } else { '-' };
+        let [a, b] = two.keys;
+        let _ = writeln!(
+            text,
+            "{a}\n  {sign} {b:<58} {:>8.4} {:>7.4}",
+            two.fitted_ms, two.sd_ms
+        );
+    }
+    for number in fitted.fitted.iter().filter(|number| number.is_doubtful) {
+        let key = key(&number.quantity);
+        let doubt = format!(
+            "doubtful: {key} is {:.4} ms, not {:.4} ms as given. A bus keeps its standard rate, \
+             so the trace may show something else.",
+            number.fitted_ms, number.given_ms
+        );
+        let _ = writeln!(text, "\n{}", prose::wrapped(&doubt, 2).trim());
+    }
 }
 
 fn clock(text: &mut String, fitted: &Calibration) {

@@ -213,6 +213,8 @@ fn check_report(report: &Value, output: &str) {
         "evaluations",
         "behaviours",
         "fitted",
+        "covariance_ms2",
+        "known_together",
         "not_determined",
         "notes",
     ];
@@ -236,9 +238,20 @@ fn check_report(report: &Value, output: &str) {
     assert_eq!(report["held_back"]["kept"], "all");
     let fitted = report["fitted"].as_array().unwrap();
     assert!(!fitted.is_empty());
-    for one in fitted {
-        assert_eq!(keys(one), ["key", "given_ms", "fitted_ms", "sd_ms"]);
+    for (i, one) in fitted.iter().enumerate() {
+        let fields = [
+            "key",
+            "given_ms",
+            "fitted_ms",
+            "sd_ms",
+            "free_sd_ms",
+            "doubtful",
+        ];
+        assert_eq!(keys(one), fields);
         assert!(number(one, "sd_ms") > 0.0, "{one}");
+        let variance = report["covariance_ms2"][i][i].as_f64().unwrap();
+        assert_eq!(number(one, "free_sd_ms"), variance.sqrt());
+        assert_eq!(one["doubtful"], false, "{one}");
     }
 }
 
