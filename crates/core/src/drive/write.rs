@@ -255,14 +255,11 @@ impl Core {
     /// Moves the data of a write through the buffer to the media.
     #[inline]
     fn transfer(&mut self, request: &Request, setup: &Setup, from: Position) -> Transfer {
-        let before = self.dirty.runs.len();
-        if self.unwritten(setup) + request.sectors <= self.rules.segment
-            && let Some(transfer) = self.transfer_freely(request, setup, from)
-        {
-            return transfer;
+        if self.unwritten(setup) + request.sectors <= self.rules.segment {
+            self.transfer_with_room(request, setup, from)
+        } else {
+            self.transfer_in_step(request, setup, from)
         }
-        self.dirty.runs.truncate(before);
-        self.transfer_in_step(request, setup, from)
     }
 
     /// Sectors that the write appends to and that are not on the media when its data come.
@@ -279,52 +276,55 @@ impl Core {
         SectorCount(left.sum())
     }
 
-    /// The common case: the segment has room for all, and the media never catch up with the
-    /// bus. `None` where they would.
+    /// The common case: the segment has room for all, so the bus never waits. A sector that the
+    /// media reach before it has come is written a revolution later.
     #[inline]
-    fn transfer_freely(
-        &mut self,
-        request: &Request,
-        setup: &Setup,
-        from: Position,
-    ) -> Option<Transfer> {
+    fn transfer_with_room(&mut self, request: &Request, setup: &Setup, from: Position) -> Transfer {
         let sector = self.path.write_sector;
         let received = setup.data + sector * request.sectors.0;
-        let (mut at, mut position) = (request.start, from);
+        let (mut at, mut position, mut ready) = (request.start, from, setup.ready);
         let mut first = None;
+        let mut is_late = false;
         while at < request.end() {
             let blocks = (at, request.end());
             let (approach, mut piece) =
                 self.mechanism
-                    .any_piece(first.is_some(), position, Op::Write, blocks, setup.ready);
-            let before = (at - request.start).0;
-            let last = SectorCount(piece.sectors.0 - 1);
-            let in_time = setup.data + sector * (before + 1) <= piece.begin
-                && setup.data + sector * (before + last.0 + 1) <= piece.after(last);
-            if !in_time {
-                return None;
-            }
-            let landed_with_all = received <= piece.begin - approach.wait;
-            if self.rules.write_on_arrival && landed_with_all {
-                let period = self.mechanism.rotation.period();
-                piece = piece.on_arrival(approach.wait, piece.sectors, period);
-            }
-            (at, position) = (piece.end_lbn(), piece.position_after());
+                    .any_piece(first.is_some(), position, Op::Write, blocks, ready);
             first.get_or_insert(approach);
-            if setup.absorbed {
+            let before = (at - request.start).0;
+            let come = setup.data + sector * before;
+            let taken = in_time(&piece, come, sector);
+            if taken < piece.sectors {
+                is_late = true;
+                // The rest waits for its sector to come round.
+                ready = come + sector * (taken.0 + 1);
+                position = Position {
+                    since: piece.after(taken),
+                    ..piece.position_after()
+                };
+                piece = piece.before(taken);
+            } else {
+                let landed_with_all = received <= piece.begin - approach.wait;
+                if self.rules.write_on_arrival && landed_with_all && !is_late {
+                    let period = self.mechanism.rotation.period();
+                    piece = piece.on_arrival(approach.wait, piece.sectors, period);
+                }
+                position = piece.position_after();
+            }
+            at = piece.end_lbn();
+            if setup.absorbed && taken.0 > 0 {
                 self.dirty.runs.push(piece);
             }
         }
-        let approach = first.unwrap_or_default();
-        Some(Transfer {
-            approach,
+        Transfer {
+            approach: first.unwrap_or_default(),
             end: position,
             received,
-        })
+        }
     }
 
-    /// Sector by sector: a sector is written when it is in the buffer, else a revolution later;
-    /// it is taken from the host when the segment has room.
+    /// Sector by sector, as the segment may be full: then a sector is taken from the host only when
+    /// there is room again.
     #[cold]
     fn transfer_in_step(&mut self, request: &Request, setup: &Setup, from: Position) -> Transfer {
         let mut flow = Flow {
@@ -378,6 +378,30 @@ impl Core {
         let holds = self.hold_write || self.never_disconnect || self.rules.write_watermark == 0.0;
         (!holds).then(|| self.costs.write_mark.sectors(request.sectors).0 as usize)
     }
+}
+
+/// Sectors of `piece` that the media write when they pass for the first time: those that are in the
+/// buffer by then. `come` is when the bus begins with the first, and each takes it `sector`.
+#[inline]
+fn in_time(piece: &Piece, come: Instant, sector: Span) -> SectorCount {
+    let is_late = |k: u64| come + sector * (k + 1) > piece.after(SectorCount(k));
+    if is_late(0) {
+        return SectorCount(0);
+    }
+    // If the bus is faster, no sector is later than the first, and if it is slower, than the last.
+    let (mut taken, mut late) = (0, piece.sectors.0 - 1);
+    if !is_late(late) {
+        return piece.sectors;
+    }
+    while taken + 1 < late {
+        let middle = taken.midpoint(late);
+        *(if is_late(middle) {
+            &mut late
+        } else {
+            &mut taken
+        }) = middle;
+    }
+    SectorCount(late)
 }
 
 /// Data of a write on their way from the bus through a segment to the media.
