@@ -32,6 +32,9 @@ impl<D: Device, F: FnMut() -> D + Send> SideBySide<D, F> {
     /// The earliest event and its disk; the first disk if several have one at the same instant.
     #[inline]
     fn earliest(&self) -> Option<(Instant, usize)> {
+        if let [only] = self.events[..] {
+            return only.map(|at| (at, 0));
+        }
         let events = self.events.iter().enumerate();
         let events = events.filter_map(|(disk, event)| Some(((*event)?, disk)));
         events.min()
@@ -82,10 +85,11 @@ impl<D: Device, F: FnMut() -> D + Send> Device for SideBySide<D, F> {
         self.disk(request).is_none_or(|disk| disk.accepts(request))
     }
 
+    #[inline]
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
-        self.check(&request)?;
         let disk = usize::from(request.unit);
         if disk >= self.disks.len() {
+            self.check(&request)?;
             self.grow(disk);
         }
         let taken = self.disks[disk].submit(now, request);
@@ -93,10 +97,12 @@ impl<D: Device, F: FnMut() -> D + Send> Device for SideBySide<D, F> {
         taken
     }
 
+    #[inline]
     fn next_event(&self) -> Option<Instant> {
         self.earliest().map(|(at, _)| at)
     }
 
+    #[inline]
     fn advance(&mut self, now: Instant) -> Option<Completion> {
         while let Some((at, disk)) = self.earliest().filter(|(at, _)| *at <= now) {
             let done = self.disks[disk].advance(at);

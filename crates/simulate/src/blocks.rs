@@ -56,11 +56,10 @@ impl Blocks {
     ///
     /// # Errors
     /// If the request extends beyond the end of the drive.
+    #[inline]
     pub fn request(self, record: &Record, id: u64, file: &str) -> Result<Request, Error> {
         if record.end().0 > self.count {
-            let found = format!("{} sectors from {}", record.sectors.0, record.start.0);
-            let expected = format!("at most {} blocks", self.count);
-            return Err(TraceError::value(file, record.location, "lbn", &found, &expected).into());
+            return Err(self.beyond_the_end(record, file));
         }
         Ok(Request::new(
             id,
@@ -68,5 +67,12 @@ impl Blocks {
             Lbn(record.start.0 * self.sectors_per_block),
             SectorCount(record.sectors.0 * self.sectors_per_block),
         ))
+    }
+
+    #[cold]
+    fn beyond_the_end(self, record: &Record, file: &str) -> Error {
+        let found = format!("{} sectors from {}", record.sectors.0, record.start.0);
+        let expected = format!("at most {} blocks", self.count);
+        TraceError::value(file, record.location, "lbn", &found, &expected).into()
     }
 }

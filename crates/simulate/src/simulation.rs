@@ -10,7 +10,6 @@ use diskarm_core::sched::{Policy, PolicyConfig};
 use diskarm_core::tower::{self, BoxedDevice, Unknown};
 use diskarm_core::units::{Angle, Instant, SectorCount, Span};
 use diskarm_core::workload::{Arrivals, Thinking, Times};
-use diskarm_trace::Record;
 
 use crate::backlog::Backlog;
 use crate::error::Error;
@@ -21,7 +20,7 @@ use crate::progress::{Progress, ProgressCalls};
 use crate::rows::Sink;
 use crate::run::{Replayed, Run};
 use crate::tower::{Tower, disk_seeds};
-use crate::trace_rows::{MAX_DISKS, TraceRows};
+use crate::trace_rows::{MAX_DISKS, Row, TraceRows};
 use crate::watched::{End, Extras, Watched};
 
 /// The largest number of windows of a run.
@@ -229,25 +228,23 @@ impl<'a> Simulation<'a> {
             asked => asked,
         };
         let is_open = issue == Issue::Traced;
-        let mut watched = self.watched(progress, sink, 1, is_open);
-        let extras = watched.extras.get_or_insert_default();
-        extras.disks = Some(Disks::new(self.warm_up));
+        let watched = self.watched(progress, sink, 1, is_open);
         let requests = rows.by_ref();
         let served = match issue {
             Issue::Outstanding { clients, think } => {
-                let requests = requests.map(|(_, request)| request);
+                let requests = requests.map(|row| row.request);
                 let mut load = Closed::new(requests, clients as usize, think);
                 self.serve(&mut disks, &mut load, watched)
             }
             Issue::Traced => {
-                let arrival = |record: &Record| record.arrival.unwrap_or(Instant::START);
-                let arrivals = requests.map(|(record, request)| (arrival(&record), request));
+                let arrival = |row: &Row| row.arrival.unwrap_or(Instant::START);
+                let arrivals = requests.map(|row| (arrival(&row), row.request));
                 self.serve(&mut disks, &mut Open::new(arrivals), watched)
             }
             Issue::Pauses => {
-                let steps = requests.map(|(record, request)| Step {
-                    request,
-                    think: record.think.unwrap_or_default(),
+                let steps = requests.map(|row| Step {
+                    request: row.request,
+                    think: row.think.unwrap_or_default(),
                 });
                 let mut load = Replay::new(steps, Instant::START);
                 self.serve(&mut disks, &mut load, watched)

@@ -1,9 +1,9 @@
 //! The rows of traces as requests to disks side by side.
 
-use diskarm_core::request::Request;
-use diskarm_core::units::SectorCount;
+use diskarm_core::request::{Op, Request};
+use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 use diskarm_trace::adapt::{ClosedLoop, Disks, Merged, Notes};
-use diskarm_trace::{Reader, Record, TraceError};
+use diskarm_trace::{Location, Reader, Record, TraceError};
 
 use crate::blocks::Blocks;
 use crate::error::Error;
@@ -19,10 +19,22 @@ pub struct TraceRows {
     /// The number of disks over which each device is spread.
     disks_a_device: u32,
     blocks: Blocks,
+    /// The record read last.
+    record: Record,
     /// Read to determine the kind of trace; not yet returned.
-    first: Option<(Record, Request)>,
+    first: Option<Row>,
     next_id: u64,
     failure: Option<Error>,
+}
+
+/// A row of a trace as a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    pub request: Request,
+    /// See [`Record::arrival`].
+    pub arrival: Option<Instant>,
+    /// See [`Record::think`].
+    pub think: Option<Span>,
 }
 
 /// What a disk holds.
@@ -51,6 +63,7 @@ impl TraceRows {
             files: traced.files.clone(),
             disks_a_device: traced.fitting.disks_a_device(),
             blocks,
+            record: Record::new(Location::Line(0), Op::Read, Lbn(0), SectorCount(0)),
             first: None,
             next_id: 0,
             failure: None,
@@ -76,8 +89,7 @@ impl TraceRows {
 
     /// Whether its rows have arrival times.
     pub fn has_arrivals(&self) -> bool {
-        let first = self.first.as_ref();
-        first.is_some_and(|(record, _)| record.arrival.is_some())
+        self.first.is_some_and(|row| row.arrival.is_some())
     }
 
     /// The files and their formats.
@@ -130,26 +142,30 @@ impl TraceRows {
         self.failure.take().map_or(Ok(()), Err)
     }
 
-    fn request(&mut self, record: &Record) -> Result<Request, Error> {
-        let name = self.trace.name();
+    /// The row of the record read last.
+    #[inline]
+    fn row(&mut self) -> Result<Row, Error> {
+        let (record, name) = (&self.record, self.trace.name());
         if record.device >= u32::from(MAX_DISKS) {
-            let expected = format!("at most {MAX_DISKS} devices, or `device` to choose");
-            let found = self
-                .trace
-                .devices()
-                .last()
-                .map_or_else(String::new, u32::to_string);
-            return Err(
-                TraceError::value(name, record.location, "device", &found, &expected).into(),
-            );
+            return Err(too_many(record, name, self.trace.devices()));
         }
-        let request = self.blocks.request(record, self.next_id, name)?;
+        let mut request = self.blocks.request(record, self.next_id, name)?;
         self.next_id += 1;
-        Ok(Request {
-            unit: record.device as u16,
-            ..request
+        request.unit = record.device as u16;
+        Ok(Row {
+            request,
+            arrival: record.arrival,
+            think: record.think,
         })
     }
+}
+
+/// The last of `devices` is one too many.
+#[cold]
+fn too_many(record: &Record, name: &str, devices: &[u32]) -> Error {
+    let expected = format!("at most {MAX_DISKS} devices, or `device` to choose");
+    let found = devices.last().map_or_else(String::new, u32::to_string);
+    TraceError::value(name, record.location, "device", &found, &expected).into()
 }
 
 /// The requests of `traced` with all requested changes, on disks with `room` blocks.
@@ -174,17 +190,18 @@ fn changed(traced: &Traced, room: SectorCount) -> Result<Box<dyn Notes>, Error> 
 }
 
 impl Iterator for TraceRows {
-    type Item = (Record, Request);
+    type Item = Row;
 
-    fn next(&mut self) -> Option<Self::Item> {
+    #[inline]
+    fn next(&mut self) -> Option<Row> {
         if let Some(first) = self.first.take() {
             return Some(first);
         }
         if self.failure.is_some() {
             return None;
         }
-        let row = self.trace.next()?.map_err(Error::from);
-        let row = row.and_then(|record| Ok((record, self.request(&record)?)));
+        let read = self.trace.read(&mut self.record)?.map_err(Error::from);
+        let row = read.and_then(|()| self.row());
         row.map_err(|error| self.failure = Some(error)).ok()
     }
 }

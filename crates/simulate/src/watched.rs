@@ -38,7 +38,7 @@ pub struct Extras<'a> {
     /// The requests of each stream of a workload, if it has several.
     pub streams: Vec<Served>,
     pub windows: Option<Windows>,
-    /// The disks, if there may be several.
+    /// The disks, if there are several.
     pub disks: Option<Disks>,
     pub rows: Option<&'a mut dyn Sink>,
 }
@@ -46,10 +46,7 @@ pub struct Extras<'a> {
 impl Extras<'_> {
     /// Whether any of them is requested.
     pub fn is_requested(&self) -> bool {
-        !self.streams.is_empty()
-            || self.windows.is_some()
-            || self.disks.is_some()
-            || self.rows.is_some()
+        !self.streams.is_empty() || self.windows.is_some() || self.rows.is_some()
     }
 
     /// A request arrived.
@@ -82,9 +79,23 @@ impl Extras<'_> {
     }
 }
 
+impl Watched<'_> {
+    /// Reports disks one by one from now on: until now, only the first was used.
+    #[cold]
+    fn split(&mut self) {
+        let extras = self.extras.get_or_insert_default();
+        extras
+            .disks
+            .get_or_insert_with(|| Disks::after(&self.report));
+    }
+}
+
 impl Observer for Watched<'_> {
     #[inline(always)]
     fn arrived(&mut self, now: Instant, request: &Request) {
+        if request.unit > 0 {
+            self.split();
+        }
         self.report.arrived(now, request);
         self.backlog.arrived(now);
         if let Some(extras) = &mut self.extras {

@@ -127,6 +127,43 @@ impl Reader {
         }
     }
 
+    /// Replaces `record` by the next one; `None` at the end.
+    #[inline]
+    pub(crate) fn read(&mut self, record: &mut Record) -> Option<Result<(), TraceError>> {
+        self.fill();
+        let Some(next) = self.ordering.take() else {
+            return self.end().map(Err);
+        };
+        *record = next;
+        self.relate(record);
+        Some(Ok(()))
+    }
+
+    /// The error that ends the records, if one does.
+    #[cold]
+    fn end(&mut self) -> Option<TraceError> {
+        let is_empty = !self.has_begun && self.failure.is_none();
+        self.has_begun = true;
+        if !is_empty {
+            return self.failure.take();
+        }
+        Some(match self.skipped.reasons() {
+            [] => TraceError::empty(&self.name),
+            _ => TraceError::all_skipped(&self.name, self.skipped.lines()),
+        })
+    }
+
+    /// Makes an arrival relative to the first, where they are.
+    #[inline]
+    fn relate(&mut self, record: &mut Record) {
+        if !self.has_begun {
+            self.begin(record);
+        }
+        if let (Some(origin), Some(arrival)) = (self.origin, &mut record.arrival) {
+            *arrival = Instant::START + (*arrival - origin);
+        }
+    }
+
     /// Checks the first records.
     #[cold]
     fn begin(&mut self, first: &Record) {
@@ -185,23 +222,9 @@ impl Iterator for Reader {
     fn next(&mut self) -> Option<Self::Item> {
         self.fill();
         let Some(mut record) = self.ordering.take() else {
-            let has_failed = self.failure.is_some();
-            if !self.has_begun && !has_failed {
-                self.has_begun = true;
-                return Some(Err(match self.skipped.reasons() {
-                    [] => TraceError::empty(&self.name),
-                    _ => TraceError::all_skipped(&self.name, self.skipped.lines()),
-                }));
-            }
-            self.has_begun = true;
-            return self.failure.take().map(Err);
+            return self.end().map(Err);
         };
-        if !self.has_begun {
-            self.begin(&record);
-        }
-        if let (Some(origin), Some(arrival)) = (self.origin, &mut record.arrival) {
-            *arrival = Instant::START + (*arrival - origin);
-        }
+        self.relate(&mut record);
         Some(Ok(record))
     }
 }

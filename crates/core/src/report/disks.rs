@@ -23,11 +23,21 @@ pub struct Disks {
 impl Disks {
     /// Leaves out the first `warm_up_requests` completions of all disks together.
     pub fn new(warm_up_requests: u64) -> Self {
+        Self::after(&Report::new(warm_up_requests))
+    }
+
+    /// Goes on after `report`, to which only the first disk has contributed. While there is no
+    /// other, no observer is needed.
+    pub fn after(report: &Report) -> Self {
+        let first = report.start.map(|_| Report {
+            warm_up: 0,
+            ..report.clone()
+        });
         Self {
-            warm_up: warm_up_requests,
-            start: None,
-            end: Instant::START,
-            reports: Vec::new(),
+            warm_up: report.warm_up,
+            start: report.start,
+            end: report.end,
+            reports: first.into_iter().collect(),
         }
     }
 

@@ -305,6 +305,39 @@ fn disks_leave_the_warm_up_of_all_out() {
     assert!(waiting.eq([Some(0.0), Some(2.0 / 12.0)]));
 }
 
+/// However long the second disk stays idle, within the warm-up or beyond it.
+#[test]
+fn disks_are_reported_from_the_second_one_on_as_from_the_start() {
+    let completions = (0..8).map(|k| {
+        let arrived = at_ms(3 + 7 * k);
+        let mut completion = read(arrived, arrived + Span::from_ms(4.0), Span::from_ms(4.0));
+        completion.request.unit = u16::from(k >= 4) * (k % 2) as u16;
+        completion
+    });
+    let completions: Vec<Completion> = completions.collect();
+    for warm_up in [0, 2, 4, 5, 6] {
+        let mut all = Report::new(warm_up);
+        let mut always = Disks::new(warm_up);
+        let mut late: Option<Disks> = None;
+        for completion in &completions {
+            let (at, request) = (completion.arrived, &completion.request);
+            if request.unit > 0 {
+                late.get_or_insert_with(|| Disks::after(&all));
+            }
+            all.arrived(at, request);
+            always.arrived(at, request);
+            if let Some(late) = &mut late {
+                late.arrived(at, request);
+                late.completed(completion);
+            }
+            always.completed(completion);
+            all.completed(completion);
+        }
+        let late = late.expect("a second disk").finish();
+        assert_eq!(format!("{late:?}"), format!("{:?}", always.finish()));
+    }
+}
+
 #[test]
 fn two_runs_have_the_interval_of_two_values() {
     let (a, b) = (schedule(0), schedule(1));

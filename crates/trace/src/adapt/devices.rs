@@ -104,6 +104,15 @@ impl<I: Notes> Iterator for Disks<I> {
 }
 
 impl<I: Notes> Notes for Disks<I> {
+    #[inline]
+    fn read(&mut self, record: &mut Record) -> Option<Result<(), TraceError>> {
+        let read = self.inner.read(record)?;
+        if read.is_ok() {
+            record.device = self.disk(record.device);
+        }
+        Some(read)
+    }
+
     fn name(&self) -> &str {
         self.inner.name()
     }

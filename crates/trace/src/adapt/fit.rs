@@ -44,22 +44,23 @@ impl<I: Notes> Fitted<I> {
         }
     }
 
-    fn fit(&mut self, record: Record) -> Result<Record, TraceError> {
+    #[inline]
+    fn fit(&mut self, record: &mut Record) -> Result<(), TraceError> {
         let size = self.size.0;
         let start = record.start.0;
         if record.sectors > self.size {
             let expected = format!("at most the {size} blocks of the disk");
-            return Err(self.wrong(&record, &expected));
+            return Err(self.wrong(record, &expected));
         }
         let (disk, start) = match self.fit {
             Fit::Refuse if record.end().0 > size => {
                 let expected = format!("at most {size} blocks, or a fit other than refuse");
-                return Err(self.wrong(&record, &expected));
+                return Err(self.wrong(record, &expected));
             }
-            Fit::Refuse => return Ok(record),
+            Fit::Refuse => return Ok(()),
             Fit::Scale(traced) if record.end().0 > traced.0 => {
                 let expected = format!("at most the {} traced blocks", traced.0);
-                return Err(self.wrong(&record, &expected));
+                return Err(self.wrong(record, &expected));
             }
             Fit::Scale(traced) => {
                 let scaled = u128::from(start) * u128::from(size) / u128::from(traced.0);
@@ -70,14 +71,14 @@ impl<I: Notes> Fitted<I> {
                 let disk = start / size;
                 if disk >= disks.into() {
                     let expected = format!("at most {disks} disks of {size} blocks");
-                    return Err(self.wrong(&record, &expected));
+                    return Err(self.wrong(record, &expected));
                 }
                 let first = record.device.checked_mul(disks);
                 let disk = first.and_then(|first| first.checked_add(disk as u32));
                 let Some(disk) = disk else {
                     let expected =
                         format!("a device number that leaves room for {disks} disks per device");
-                    return Err(self.wrong(&record, &expected));
+                    return Err(self.wrong(record, &expected));
                 };
                 (disk, start % size)
             }
@@ -86,11 +87,8 @@ impl<I: Notes> Fitted<I> {
         self.pulled += u64::from(start > last);
         let start = Lbn(start.min(last));
         self.moved += u64::from(start != record.start || disk != record.device);
-        Ok(Record {
-            device: disk,
-            start,
-            ..record
-        })
+        (record.device, record.start) = (disk, start);
+        Ok(())
     }
 
     #[cold]
@@ -105,12 +103,17 @@ impl<I: Notes> Iterator for Fitted<I> {
     type Item = Result<Record, TraceError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let record = self.inner.next()?;
-        Some(record.and_then(|record| self.fit(record)))
+        let next = self.inner.next()?;
+        Some(next.and_then(|mut record| self.fit(&mut record).map(|()| record)))
     }
 }
 
 impl<I: Notes> Notes for Fitted<I> {
+    fn read(&mut self, record: &mut Record) -> Option<Result<(), TraceError>> {
+        let read = self.inner.read(record)?;
+        Some(read.and_then(|()| self.fit(record)))
+    }
+
     fn name(&self) -> &str {
         self.inner.name()
     }

@@ -23,6 +23,12 @@ use crate::record::Record;
 
 /// Records, with notes about them.
 pub trait Notes: Iterator<Item = Result<Record, TraceError>> {
+    /// Replaces `record` by the next one; `None` at the end. The same as the iterator, without a
+    /// copy in each of several changes.
+    fn read(&mut self, record: &mut Record) -> Option<Result<(), TraceError>> {
+        Some(self.next()?.map(|next| *record = next))
+    }
+
     /// The name of the trace, as in its errors.
     fn name(&self) -> &str;
 
@@ -43,6 +49,11 @@ pub trait Notes: Iterator<Item = Result<Record, TraceError>> {
 }
 
 impl Notes for Reader {
+    #[inline]
+    fn read(&mut self, record: &mut Record) -> Option<Result<(), TraceError>> {
+        self.read(record)
+    }
+
     fn name(&self) -> &str {
         self.name()
     }
@@ -57,6 +68,10 @@ impl Notes for Reader {
 }
 
 impl<N: Notes + ?Sized> Notes for Box<N> {
+    fn read(&mut self, record: &mut Record) -> Option<Result<(), TraceError>> {
+        (**self).read(record)
+    }
+
     fn name(&self) -> &str {
         (**self).name()
     }
