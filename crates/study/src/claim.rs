@@ -1,5 +1,6 @@
 //! The claims of a study, as checks that anybody can repeat: one file per check.
 
+mod birth_death;
 mod bounds;
 mod crossing;
 mod endless;
@@ -106,6 +107,7 @@ pub struct CheckInfo {
 
 /// All checks.
 pub const CHECKS: &[CheckInfo] = &[
+    birth_death::INFO,
     crossing::INFO,
     equal_queue::INFO,
     equivalent::INFO,

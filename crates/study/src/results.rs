@@ -64,7 +64,7 @@ impl Estimate {
     }
 
     /// The estimate times `factor`, which is at least 0.
-    fn times(&self, factor: f64) -> Self {
+    pub(crate) fn times(&self, factor: f64) -> Self {
         Self {
             mean: self.mean * factor,
             half_width: self.half_width.map(|half| half * factor),

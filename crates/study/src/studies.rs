@@ -46,6 +46,7 @@ pub static STUDIES: &[Entry] = &[
     entry!("liu05-fig6.4"),
     entry!("liu05-fig6.5"),
     entry!("liu05-figC.1"),
+    entry!("liu05-methods"),
     entry!("liu05-table4.1"),
     entry!("liu05-tableC.1"),
     entry!("liu05-traces"),

@@ -67,6 +67,7 @@ const KEYS: &[(&str, &str)] = &[
     ("ascending", "[{ policy = \"a\" }, { policy = \"b\" }]"),
     ("slack", "\"1 %\""),
     ("level", "1"),
+    ("power", "0.2"),
     ("along", "\"load\""),
     ("among", "\"policy\""),
     ("mean_over", "\"load\""),
