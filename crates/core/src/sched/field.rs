@@ -4,9 +4,9 @@
 //! jacobson91 (section 4.2, figures 4 and 5) divides the disk into cells and searches them in an
 //! order that is computed beforehand. Here a cell is a ring of cylinders. Rings are searched from
 //! the arm outward, until seeks are too long to beat the best candidate. Within a ring a request's
-//! exact time is computed only if its phase permits it to be better: the time until its sector next
-//! passes, plus a revolution if the arm cannot be there by then. That takes a subtraction and two
-//! comparisons, and most requests fail the test.
+//! exact time is computed only if its phase permits it to be better: the arm cannot be there before
+//! the shortest seek, and from then on it waits until the sector passes. That takes a subtraction
+//! and a comparison, and most requests fail the test.
 
 use std::collections::VecDeque;
 
@@ -229,16 +229,18 @@ impl Field {
                 continue;
             }
             let ring = ring as usize;
+            // How long after the shortest seek the sector may begin to pass.
+            let base = from.map(|from| from.wrapping_add(moved as u32));
+            let mut longest = wait_below(bound - floor - moved);
             for (index, spot) in self.rings[ring].iter().enumerate() {
-                let phase = i64::from(spot.angle.wrapping_sub(from[spot.op as usize]));
-                let turned = if phase < moved { phase + TURN } else { phase };
-                if turned + spot.more > bound {
+                if spot.angle.wrapping_sub(base[spot.op as usize]) > longest {
                     continue;
                 }
-                // The same test with the request's own cylinder.
-                let moved = self.moved(outlook.least(spot.cylinder.abs_diff(arm)));
-                let turned = if phase < moved { phase + TURN } else { phase };
-                if turned + spot.more > bound {
+                // The same with the request's own cylinder and excess.
+                let own = self.moved(outlook.least(spot.cylinder.abs_diff(arm)));
+                let wait = spot.angle.wrapping_sub(from[spot.op as usize]);
+                let wait = wait.wrapping_sub(own as u32);
+                if own + i64::from(wait) + spot.more > bound {
                     continue;
                 }
                 let slot = &self.slots[spot.slot as usize];
@@ -249,6 +251,7 @@ impl Field {
                 if is_better {
                     best = Some((own, slot.arrival, Found { ring, index }));
                     bound = self.units(own.ns()) + less + 2 * self.margin;
+                    longest = wait_below(bound - floor - moved);
                 }
             }
         }
@@ -322,6 +325,13 @@ impl Field {
     fn units(&self, ns: f64) -> i64 {
         (ns * self.per_ns) as i64
     }
+}
+
+/// The longest wait in units of phases that is at most `units`, or a whole turn.
+#[inline]
+fn wait_below(units: i64) -> u32 {
+    // Negative only after a better candidate was found: then none can be better.
+    u32::try_from(units.max(0)).unwrap_or(u32::MAX)
 }
 
 /// The upper half of an angle.
