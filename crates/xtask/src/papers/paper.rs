@@ -48,13 +48,18 @@ pub const PAPERS: [Paper; 3] = [
                         "C-LOOK's mean response time is below",
                     ),
                     ("worthington94-traces-lbn", "rate of buffer hits"),
+                    ("worthington94-bursts", "With a prefetching cache C-LOOK"),
+                    ("worthington94-bursts", "rate of buffer hits"),
                 ],
             },
             Conclusion {
                 says: "Policies that reduce positioning delays are the fastest of all, provided \
                        that they know the prefetching cache.",
                 place: "abstract, third conclusion",
-                claims: &[("worthington94-traces-full", "Reducing positioning delays")],
+                claims: &[
+                    ("worthington94-traces-full", "Reducing positioning delays"),
+                    ("worthington94-bursts", "Reducing positioning delays"),
+                ],
             },
             Conclusion {
                 says: "For random workloads C-LOOK is slightly slower than SSTF, LOOK and \
@@ -160,6 +165,12 @@ pub const PAPERS: [Paper; 3] = [
                 claims: &[("liu05-fig5.6", "SATF")],
             },
             Conclusion {
+                says: "Two methods predict SATF's mean response: a birth-death model, and the \
+                       normalised response of another drive.",
+                place: "section 5.3.4",
+                claims: &[("liu05-methods", "")],
+            },
+            Conclusion {
                 says: "How evenly requests arrive matters little to SATF at high loads.",
                 place: "section 5.3.3",
                 claims: &[("liu05-fig5.7", "")],
@@ -190,6 +201,11 @@ pub const PAPERS: [Paper; 3] = [
                        95th percentile.",
                 place: "section 6.2.2",
                 claims: &[("liu05-traces", "95th percentile")],
+            },
+            Conclusion {
+                says: "SATF serves a batch in nearly the time of the best order.",
+                place: "appendix C",
+                claims: &[("liu05-tableC.1", "")],
             },
         ],
     },
