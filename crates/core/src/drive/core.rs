@@ -4,6 +4,8 @@
 //! when the bus carries them, when the host learns of it. Nothing that happens later changes
 //! it, because a drive does one thing at a time with its mechanism.
 
+use std::cell::Cell;
+
 use super::Rehearsal;
 use super::arm::Arm;
 use super::bus::HostPath;
@@ -39,6 +41,8 @@ pub struct Core {
     pub(super) last: Last,
     /// Pieces of the pass being computed, kept for its memory.
     pub(super) pieces: Vec<Piece>,
+    /// Cylinders by which the arm goes first ([`Estimate::send_by`]).
+    stops: Cell<Option<[Cylinder; 2]>>,
     /// What it does at random. Copies on which requests are tried have none.
     pub(super) fate: Option<Box<Fate>>,
 }
@@ -136,6 +140,7 @@ impl Core {
                 end: Lbn(u64::MAX),
             },
             pieces: Vec::new(),
+            stops: Cell::new(None),
             fate: None,
             mechanism,
         }
@@ -144,6 +149,9 @@ impl Core {
     /// Serves a command.
     #[inline]
     pub(super) fn serve(&mut self, command: &Command) -> Served {
+        if self.stops.get().is_some() {
+            self.go_by(command.begin());
+        }
         let served = match command.request.op {
             Op::Read => self.read(command),
             Op::Write => self.write(command),
@@ -155,6 +163,23 @@ impl Core {
         };
         self.bus_free = served.completion.at;
         served
+    }
+
+    /// Sends the arm, called at `at`, where a policy wants it to go first: full seeks without a
+    /// write's settle. What continues the write before does not find the arm in place.
+    #[cold]
+    #[inline(never)]
+    fn go_by(&mut self, at: Instant) {
+        let mut arm = self.call(at);
+        for stop in self.stops.take().into_iter().flatten() {
+            if stop != arm.cylinder {
+                let way = (arm.cylinder, stop);
+                arm.since += self.mechanism.seek.total(Op::Read, way, false);
+                arm.cylinder = stop;
+            }
+        }
+        self.arm = Arm::Free(arm);
+        self.dirty.end = Lbn(u64::MAX);
     }
 
     /// Calls the arm at `at`: where it is then, and when it is free to move.
@@ -299,6 +324,10 @@ impl Estimate for Core {
 
     fn rehearse(&self) -> Rehearsal {
         Rehearsal::inside(self)
+    }
+
+    fn send_by(&self, stops: [Cylinder; 2]) {
+        self.stops.set(Some(stops));
     }
 }
 

@@ -1,22 +1,20 @@
-//! C-SCAN, in C-LOOK's order.
+//! C-SCAN: C-LOOK's order, and with `to=edge` its strokes to the edges.
 //!
 //! # What it does
 //! Serves in the order of C-SCAN, whose arm moves up to the last cylinder, returns to the first
-//! without serving requests, and moves up again. The empty strokes to the edges are not simulated.
+//! without serving requests, and moves up again. By default the empty strokes to the edges take no
+//! time; with `to=edge` the arm makes them (see `to_edge`).
 //!
 //! # Origin
-//! worthington94 section 3.1; liu05 section 5.1 (CSCAN). Departure: here the arm moves only to
-//! serve a request, so the empty strokes to the last cylinder and from the first take no time,
-//! nothing can arrive during them, and the next request is the lowest, which C-LOOK serves. So the
-//! order and all times are C-LOOK's: this policy understates the cost of C-SCAN by these strokes,
-//! once per sweep.
+//! worthington94 section 3.1; liu05 section 5.1 (CSCAN). Departure: by default the arm moves
+//! only to serve a request, so that order and times are C-LOOK's; this understates the cost of
+//! C-SCAN by the strokes to the last cylinder and from the first, once per sweep.
 //!
 //! # Cost
 //! The same as C-LOOK.
 //!
 //! # When it is bad
-//! As C-LOOK. A real arm under C-SCAN also loses a full stroke per sweep, which matters most at
-//! light load.
+//! As C-LOOK; with `to=edge` it also loses a full stroke per sweep.
 //!
 //! # Example
 //! ```
@@ -25,6 +23,7 @@
 //! ```
 
 use super::line::{Line, Mark, Measure};
+use super::to_edge::{self, ToEdge};
 use super::{CLook, Estimate, Knowledge, Policy, PolicyInfo, Rule};
 use crate::text::{Args, InputError};
 
@@ -33,28 +32,38 @@ use crate::text::{Args, InputError};
 pub struct CScan {
     /// The line of the sweep.
     pub measure: Measure,
+    /// Sweeps end at the edge of the disk.
+    pub to_edge: bool,
 }
 
 impl Rule for CScan {
     const INFO: PolicyInfo = PolicyInfo {
         name: "cscan",
-        summary: "up to the edge, then again from the lowest; simulated in the order of clook",
-        parameters: &[Line::PARAMETER, Mark::FIRST],
+        summary: "up to the edge, then again from the lowest, in the order of clook",
+        parameters: &[Line::PARAMETER, Mark::FIRST, to_edge::PARAMETER],
         knowledge: Knowledge::Blocks,
         origin: "worthington94 section 3.1, liu05 section 5.1",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let measure = Measure::read(args, Mark::First)?;
-        Ok(Self { measure })
+        let to_edge = to_edge::read(args)?;
+        Ok(Self { measure, to_edge })
     }
 
     fn knowledge(&self) -> Knowledge {
+        if self.to_edge {
+            return Knowledge::Cylinders;
+        }
         self.measure.by.knowledge()
     }
 
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
         let measure = self.measure;
-        CLook { measure }.policy(drive)
+        let order = CLook { measure }.policy(drive);
+        if self.to_edge {
+            return ToEdge::boxed(order, (measure, true), drive);
+        }
+        order
     }
 }

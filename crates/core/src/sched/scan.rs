@@ -1,24 +1,22 @@
-//! SCAN, in LOOK's order.
+//! SCAN: LOOK's order, and with `to=edge` its strokes to the edges.
 //!
 //! # What it does
-//! Serves in the order of SCAN, whose arm moves from edge to edge and reverses only there. The
-//! empty strokes to the edges and back are not simulated.
+//! Serves in the order of SCAN, whose arm moves from edge to edge and reverses only there. By
+//! default the empty strokes to the edges and back take no time; with `to=edge` the arm makes
+//! them (see `to_edge`).
 //!
 //! # Origin
-//! worthington94 section 3.1; jacobson91 section 2; liu05 section 3.1. Departure: here the arm
-//! moves only to serve a request, so SCAN's empty stroke beyond the last request ahead takes no
-//! time; nothing can arrive meanwhile, and the next request is the one that LOOK serves. So the
-//! order and all times are LOOK's: this policy understates the cost of SCAN by the stroke to the
-//! edge and back at each reversal. Studies that compare the two (liu05 section 5.2) can be
-//! reproduced in their order, but not in that cost. Where jacobson91 says that VSCAN(1) is SCAN, it
-//! means LOOK too.
+//! worthington94 section 3.1; jacobson91 section 2; liu05 section 3.1. Departure: by default the
+//! arm moves only to serve a request, so that order and times are LOOK's; this understates the cost
+//! of SCAN by the stroke to the edge and back at each reversal. Where jacobson91 says that VSCAN(1)
+//! is SCAN, it means LOOK too.
 //!
 //! # Cost
 //! A binary search per arrival, up to three per decision, and for each, 16 bytes (24 by cylinders)
 //! moved for every request pending at a higher block.
 //!
 //! # When it is bad
-//! As LOOK. A real arm under SCAN also loses the empty strokes, which matter most at light load.
+//! As LOOK; with `to=edge` it also loses the empty strokes.
 //!
 //! # Example
 //! ```
@@ -27,6 +25,7 @@
 //! ```
 
 use super::line::{Line, Mark, Measure};
+use super::to_edge::{self, ToEdge};
 use super::{Estimate, Knowledge, Look, Policy, PolicyInfo, Rule};
 use crate::text::{Args, InputError};
 
@@ -35,28 +34,38 @@ use crate::text::{Args, InputError};
 pub struct Scan {
     /// The line of the sweeps.
     pub measure: Measure,
+    /// Sweeps end at the edge of the disk.
+    pub to_edge: bool,
 }
 
 impl Rule for Scan {
     const INFO: PolicyInfo = PolicyInfo {
         name: "scan",
-        summary: "up and down from edge to edge; simulated in the order of look",
-        parameters: &[Line::PARAMETER, Mark::FIRST],
+        summary: "up and down from edge to edge, in the order of look",
+        parameters: &[Line::PARAMETER, Mark::FIRST, to_edge::PARAMETER],
         knowledge: Knowledge::Blocks,
         origin: "worthington94 section 3.1",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let measure = Measure::read(args, Mark::First)?;
-        Ok(Self { measure })
+        let to_edge = to_edge::read(args)?;
+        Ok(Self { measure, to_edge })
     }
 
     fn knowledge(&self) -> Knowledge {
+        if self.to_edge {
+            return Knowledge::Cylinders;
+        }
         self.measure.by.knowledge()
     }
 
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
         let measure = self.measure;
-        Look { measure }.policy(drive)
+        let order = Look { measure }.policy(drive);
+        if self.to_edge {
+            return ToEdge::boxed(order, (measure, false), drive);
+        }
+        order
     }
 }

@@ -7,6 +7,7 @@ mod bounds;
 mod bus;
 mod chance;
 mod closed_forms;
+mod edges;
 mod forcing;
 mod hits;
 mod larger_than_segment;

@@ -1,0 +1,91 @@
+//! SCAN and C-SCAN that go on to the edge of the disk, on the tiny drive by hand.
+
+use diskarm_core::device::Completion;
+use diskarm_core::drive::Drive;
+use diskarm_core::engine::{self, Open};
+use diskarm_core::host::Host;
+use diskarm_core::tower::{self, BoxedDevice};
+use diskarm_core::units::{Angle, Instant, Span};
+use diskarm_core::wrap::{Limits, Throttle};
+
+use super::policies::known;
+use super::tiny::{R, Seen, check, request, tiny};
+
+/// The cylinders are 4, then 2, which waits behind the arm, and 3, which arrives too late for the
+/// stroke on which the second is served.
+const ASKED: [(f64, u64); 3] = [(0.0, 80), (1.0, 40), (16.0, 60)];
+
+fn arrivals() -> Open<impl Iterator<Item = (Instant, diskarm_core::request::Request)>> {
+    Open::new((0..).zip(ASKED).map(|(id, (at, start))| {
+        let at = Instant::START + Span::from_ms(at);
+        (at, request(id, R, start, 1))
+    }))
+}
+
+fn served(policy: &str) -> Vec<Completion> {
+    let drive = Drive::new(&tiny(""), Angle::ZERO).expect("a sound layout");
+    let policy = known(policy)(&drive);
+    let mut host = Host::new(drive, policy);
+    let mut seen = Seen::default();
+    engine::run(&mut host, &mut arrivals(), &mut seen).expect("accepted requests");
+    seen.0
+}
+
+#[test]
+fn without_strokes_the_arm_turns_at_the_last_request() {
+    for policy in ["scan(by=map)", "scan(by=map, to=request)", "look(by=map)"] {
+        let [first, second, third] = served(policy)[..] else {
+            panic!("three completions");
+        };
+        check(&first, 15.0, [0.0, 0.0, 5.0, 0.0, 9.0, 1.0, 0.0]);
+        // Over two cylinders at 18 ms, tenth 8; its sector begins at tenth 2.
+        check(&second, 23.0, [14.0, 0.0, 3.0, 0.0, 4.0, 1.0, 0.0]);
+        check(&third, 29.0, [7.0, 0.0, 2.0, 0.0, 3.0, 1.0, 0.0]);
+    }
+}
+
+#[test]
+fn scan_goes_to_the_edge_before_it_turns() {
+    let [first, second, third] = served("scan(by=map, to=edge)")[..] else {
+        panic!("three completions");
+    };
+    // Served at once: it found the drive idle.
+    check(&first, 15.0, [0.0, 0.0, 5.0, 0.0, 9.0, 1.0, 0.0]);
+    // From cylinder 4 to 9 until 21 ms, to 2 until 29 ms, tenth 9; its sector begins at tenth 2.
+    check(&second, 33.0, [14.0 + 6.0, 0.0, 8.0, 0.0, 3.0, 1.0, 0.0]);
+    // From 2 to 0 until 36 ms, to 3 until 40 ms, tenth 0; its sector begins at tenth 8.
+    check(&third, 49.0, [17.0 + 3.0, 0.0, 4.0, 0.0, 8.0, 1.0, 0.0]);
+}
+
+#[test]
+fn cscan_goes_to_the_last_cylinder_and_returns_to_the_first() {
+    let [first, second, third] = served("cscan(by=map, to=edge)")[..] else {
+        panic!("three completions");
+    };
+    check(&first, 15.0, [0.0, 0.0, 5.0, 0.0, 9.0, 1.0, 0.0]);
+    // To 9 until 21 ms, to 0 until 31 ms, to 2 until 34 ms, tenth 4; its sector at tenth 2.
+    check(&second, 43.0, [14.0 + 16.0, 0.0, 3.0, 0.0, 8.0, 1.0, 0.0]);
+    // Ahead on its way up.
+    check(&third, 49.0, [27.0, 0.0, 2.0, 0.0, 3.0, 1.0, 0.0]);
+}
+
+#[test]
+fn strokes_pass_through_wrappers_and_boxes() {
+    let drive = Drive::new(&tiny(""), Angle::ZERO).expect("a sound layout");
+    let throttle = |inside| Throttle::new(inside, Limits::default());
+    let device = BoxedDevice::new(drive).wrapped(throttle);
+    let config = "scan(by=lbn, to=edge)".parse().expect("a policy");
+    let policy = tower::policy(&config, &device).expect("a device that knows positions");
+    let mut host = Host::new(device, policy);
+    let mut seen = Seen::default();
+    engine::run(&mut host, &mut arrivals(), &mut seen).expect("accepted requests");
+    assert_eq!(seen.0, served("scan(by=map, to=edge)"));
+}
+
+#[test]
+fn strokes_need_a_device_that_knows_its_cylinders() {
+    let drive = Drive::new(&tiny(""), Angle::ZERO).expect("a sound layout");
+    let device = BoxedDevice::opaque(drive);
+    let config = "scan(to=edge)".parse().expect("a policy");
+    assert!(tower::policy(&config, &device).is_err());
+}
