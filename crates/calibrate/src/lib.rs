@@ -16,6 +16,7 @@
 //!
 //! [`Predictor`]: diskarm_core::predict::Predictor
 
+mod brent;
 mod candidate;
 mod certainty;
 mod chance;

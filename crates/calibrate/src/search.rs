@@ -1,8 +1,6 @@
 //! The search for the most likely specification.
 
-use argmin::core::{CostFunction, Error as SolverError, Executor, State};
-use argmin::solver::brent::BrentOpt;
-
+use crate::brent;
 use crate::candidate::{Candidate, Coordinate, Direction};
 use crate::objective::Objective;
 use crate::parameter::PARAMETERS;
@@ -10,22 +8,6 @@ use crate::switch::Behaviour;
 
 /// How much more likely (natural logarithm) a behaviour must make the trace to be adopted.
 pub const EVIDENCE: f64 = 10.0;
-
-/// A line through a candidate along one direction, in milliseconds from the candidate.
-struct Line<'a, 'b> {
-    objective: &'b Objective<'a>,
-    candidate: &'b Candidate,
-    along: &'b Direction,
-}
-
-impl CostFunction for Line<'_, '_> {
-    type Param = f64;
-    type Output = f64;
-
-    fn cost(&self, ms: &f64) -> Result<f64, SolverError> {
-        Ok(-self.objective.of(&self.candidate.moved(self.along, *ms)))
-    }
-}
 
 /// A candidate and its score.
 pub struct Search<'a> {
@@ -57,31 +39,21 @@ impl<'a> Search<'a> {
     /// Moves along a direction to the best score within `reach`, after trying
     /// `points` evenly spaced points.
     fn move_along(&mut self, along: &Direction, reach: f64, points: i32, iterations: u64) {
-        let line = || Line {
-            objective: &self.objective,
-            candidate: &self.candidate,
-            along,
-        };
+        let score = |ms: f64| self.objective.of(&self.candidate.moved(along, ms));
         let mut best = (self.score, 0.0);
         let half = f64::from(points / 2).max(1.0);
         let spacing = reach / half;
         for k in (-points / 2..=points / 2).filter(|&k| k != 0) {
             let ms = f64::from(k) * spacing;
-            if let Ok(cost) = line().cost(&ms)
-                && -cost > best.0
-            {
-                best = (-cost, ms);
+            let tried = score(ms);
+            if tried > best.0 {
+                best = (tried, ms);
             }
         }
-        let solver = BrentOpt::new(best.1 - spacing, best.1 + spacing).set_tolerance(1e-4, 1e-3);
-        let run = Executor::new(line(), solver)
-            .configure(|state| state.max_iters(iterations))
-            .run();
-        if let Ok(done) = run
-            && let Some(&ms) = done.state().get_best_param()
-            && -done.state().get_best_cost() > best.0
-        {
-            best = (-done.state().get_best_cost(), ms);
+        let within = [best.1 - spacing, best.1 + spacing];
+        let (ms, cost) = brent::minimum(|ms| -score(ms), within, iterations);
+        if -cost > best.0 {
+            best = (-cost, ms);
         }
         if best.0 > self.score {
             self.score = best.0;
