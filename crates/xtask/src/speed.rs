@@ -10,7 +10,7 @@ mod counts;
 pub use bench::run as bench;
 pub use counts::run as counts;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// One row of the performance table.
@@ -160,6 +160,29 @@ const READ: &[Read] = &[
     Read::of("read-blktrace", "blktrace"),
 ];
 
+/// Replays of a trace on a drive.
+const REPLAYED: &[Replayed] = &[
+    Replayed {
+        name: "replay-vscsi",
+        format: "vscsi",
+        drive: "seagate-cheetah-st34501n",
+    },
+    Replayed {
+        name: "replay-srt",
+        format: "srt",
+        drive: "hp-c2247",
+    },
+];
+
+/// A trace that is replayed, first come first served, folded into the drive.
+struct Replayed {
+    /// Its name in tables and in the file of recorded counts.
+    name: &'static str,
+    /// The name of its format.
+    format: &'static str,
+    drive: &'static str,
+}
+
 /// A trace that is read.
 struct Read {
     /// Its name in tables and in the file of recorded counts.
@@ -231,5 +254,14 @@ fn simulate(command: &mut Command, case: &Case, requests: u64) {
         .args(["simulate", "--drive", "hp-c2247", "--random", "--json"])
         .args(["--requests", &requests.to_string()])
         .args(case.arguments)
+        .stdin(Stdio::null());
+}
+
+/// Adds the arguments of a replay of the trace in `file` to `diskarm`.
+fn replay(command: &mut Command, replayed: &Replayed, file: &Path) {
+    command
+        .args(["simulate", "--drive", replayed.drive, "--fit", "fold"])
+        .args(["--format", replayed.format, "--json", "--trace"])
+        .arg(file)
         .stdin(Stdio::null());
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::simulate;
 use super::{
@@ -18,6 +18,12 @@ const RUNS: usize = 5;
 
 /// Requests of the run that shows that memory use is constant.
 const MANY_REQUESTS: u64 = 100_000_000;
+
+/// Instructions that a request costs at least; ARCHITECTURE.md says how they come about.
+const FLOOR: f64 = 450.0;
+
+/// The study that is run on one and on two processors.
+const STUDY: &str = "worthington94-fig3";
 
 /// Prints the table.
 pub fn run(arguments: &[String]) -> ExitCode {
@@ -40,8 +46,8 @@ fn table() -> Result<(), String> {
     println!("hp-c2247, 8 KB uniformly random, 2:1 reads to writes, {REQUESTS} requests;");
     println!("median of {RUNS} runs on one core, wall clock; instructions by callgrind\n");
     println!(
-        "{:<18} {:>8} {:>7} {:>8} {:>6} {:>13} {:>7}",
-        "case", "M req/s", "target", "DiskSim", "ratio", "instructions", "target"
+        "{:<18} {:>8} {:>7} {:>8} {:>6} {:>13} {:>7} {:>7}",
+        "case", "M req/s", "target", "DiskSim", "ratio", "instructions", "target", "floors"
     );
     let mut counted = Vec::new();
     for case in CASES {
@@ -49,7 +55,7 @@ fn table() -> Result<(), String> {
         let count = counts::of_case(&programs, case).ok();
         counted.extend(count.map(|count| (case.name, count)));
         println!(
-            "{:<18} {speed:>8.2} {:>7} {:>8} {:>6} {:>13} {:>7}",
+            "{:<18} {speed:>8.2} {:>7} {:>8} {:>6} {:>13} {:>7} {:>7}",
             case.name,
             or_dash(case.target_mreq_per_s.map(|target| format!("{target:.1}"))),
             or_dash(case.disksim_mreq_per_s.map(|theirs| format!("{theirs:.4}"))),
@@ -59,9 +65,12 @@ fn table() -> Result<(), String> {
             ),
             or_dash(count),
             or_dash(case.target_instructions),
+            or_dash(count.map(|count| format!("{:.1}", count as f64 / FLOOR))),
         );
     }
     growth(&counted);
+    misses(binary)?;
+    study(binary)?;
     generated(&programs)?;
     read(&programs)?;
     let peak = peak_kib(binary)?;
@@ -98,6 +107,62 @@ fn growth(counted: &[(&str, u64)]) {
             count - without
         );
     }
+}
+
+/// Prints cache and branch misses, if the machine counts them.
+fn misses(binary: &Path) -> Result<(), String> {
+    const EVENTS: [&str; 2] = ["cache-misses", "branch-misses"];
+    println!("\nMisses a request ({}):", EVENTS.join(", "));
+    for case in CASES {
+        let mut command = Command::new("perf");
+        command.args(["stat", "-x,", "-e", &EVENTS.join(","), "--"]);
+        simulate(command.arg(binary), case, REQUESTS);
+        let Ok(output) = command.output() else {
+            println!("not counted: perf is not installed");
+            return Ok(());
+        };
+        let text = String::from_utf8_lossy(&output.stderr);
+        let counted = EVENTS.map(|event| {
+            let line = text.lines().find(|line| line.contains(event))?;
+            line.split(',').next()?.parse::<f64>().ok()
+        });
+        let [Some(cache), Some(branch)] = counted else {
+            println!("not counted: this machine does not support it");
+            return Ok(());
+        };
+        let each = |misses: f64| misses / REQUESTS as f64;
+        println!(
+            "{:<18} {:>8.2} {:>8.2}",
+            case.name,
+            each(cache),
+            each(branch)
+        );
+    }
+    Ok(())
+}
+
+/// Prints how much faster a study runs on two processors than on one.
+fn study(binary: &Path) -> Result<(), String> {
+    let folder = std::env::temp_dir().join(format!("diskarm-bench-{}", std::process::id()));
+    let seconds = |jobs: &str| -> Result<f64, String> {
+        let mut command = Command::new(binary);
+        command.args(["study", "run", STUDY, "--quick", "--jobs", jobs, "-o"]);
+        command
+            .arg(&folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        let begun = Instant::now();
+        let status = command.stderr(Stdio::null()).status();
+        let took = begun.elapsed().as_secs_f64();
+        std::fs::remove_dir_all(&folder).map_err(|error| format!("{STUDY}: {error}"))?;
+        match status {
+            Ok(status) if status.success() => Ok(took),
+            other => Err(format!("{STUDY}: {other:?}")),
+        }
+    };
+    let ratio = median(|| Ok(seconds("1")? / seconds("2")?))?;
+    println!("\n{STUDY}, short form: {ratio:.2} times as fast on two processors, target 1.95");
+    Ok(())
 }
 
 /// Prints the part of the table about requests that are generated and not served.

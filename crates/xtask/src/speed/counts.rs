@@ -3,11 +3,12 @@
 //! For the same program and input, Callgrind gives the same count on all machines of an
 //! architecture, so, unlike a time, a count can fail a build.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use super::{
-    CASES, Case, GENERATED, Generated, Programs, QUEUES, READ, Read, build, generate, simulate,
+    CASES, Case, GENERATED, Generated, Programs, QUEUES, READ, REPLAYED, Read, Replayed, build,
+    generate, replay, simulate,
 };
 
 /// The recorded values, next to this crate's manifest.
@@ -110,7 +111,11 @@ fn all() -> Result<Vec<(&'static str, u64)>, String> {
     let read = READ
         .iter()
         .map(|read| Ok((read.name, of_read(&programs, read)?)));
-    cases.chain(queues).chain(generated).chain(read).collect()
+    let replayed = REPLAYED
+        .iter()
+        .map(|replayed| Ok((replayed.name, of_replay(&programs, replayed)?)));
+    let simulated = cases.chain(queues).chain(replayed);
+    simulated.chain(generated).chain(read).collect()
 }
 
 /// Instructions per request of `case`.
@@ -136,22 +141,41 @@ pub(super) fn of_generated(programs: &Programs, workload: &Generated) -> Result<
 
 /// Instructions per request read from a file.
 fn of_read(programs: &Programs, read: &Read) -> Result<u64, String> {
-    let folder = std::env::temp_dir().join(format!("diskarm-counts-{}", std::process::id()));
-    let failed = |error: std::io::Error| format!("{}: {error}", read.name);
-    std::fs::create_dir_all(&folder).map_err(failed)?;
-    let trace = |requests: u64| folder.join(format!("{}-{requests}", read.format));
-    let written = REQUESTS.iter().try_for_each(|requests| {
-        let mut write = Command::new(&programs.readers);
-        write.args(["write", read.format, &requests.to_string()]);
-        let status = write.arg(trace(*requests)).status().map_err(failed)?;
-        let problem = || format!("{}: no trace was written: {status}", read.name);
-        status.success().then_some(()).ok_or_else(problem)
-    });
-    let counted = written.and_then(|()| {
+    with_traces(programs, read.name, read.format, |trace| {
         count(&programs.readers, read.name, |command, requests| {
             command.args(["read", read.format]).arg(trace(requests));
         })
+    })
+}
+
+/// Instructions per request replayed from a file.
+fn of_replay(programs: &Programs, replayed: &Replayed) -> Result<u64, String> {
+    with_traces(programs, replayed.name, replayed.format, |trace| {
+        count(&programs.diskarm, replayed.name, |command, requests| {
+            replay(command, replayed, &trace(requests));
+        })
+    })
+}
+
+/// What `count` counts with traces in `format`, whose file by number of requests it is given.
+fn with_traces(
+    programs: &Programs,
+    name: &str,
+    format: &str,
+    count: impl FnOnce(&dyn Fn(u64) -> PathBuf) -> Result<u64, String>,
+) -> Result<u64, String> {
+    let folder = std::env::temp_dir().join(format!("diskarm-counts-{}", std::process::id()));
+    let failed = |error: std::io::Error| format!("{name}: {error}");
+    std::fs::create_dir_all(&folder).map_err(failed)?;
+    let trace = |requests: u64| folder.join(format!("{format}-{requests}"));
+    let written = REQUESTS.iter().try_for_each(|requests| {
+        let mut write = Command::new(&programs.readers);
+        write.args(["write", format, &requests.to_string()]);
+        let status = write.arg(trace(*requests)).status().map_err(failed)?;
+        let problem = || format!("{name}: no trace was written: {status}");
+        status.success().then_some(()).ok_or_else(problem)
     });
+    let counted = written.and_then(|()| count(&trace));
     std::fs::remove_dir_all(&folder).map_err(failed)?;
     counted
 }
