@@ -101,3 +101,36 @@ fn the_barracuda_starts_the_seek_of_an_absorbed_write_first() {
         assert!((median - should).abs() < 0.011, "{median}");
     }
 }
+
+/// Of two reads in a row, whether the second finds all in the buffer: where the first crossed to
+/// another track it does, on that track and on into the next one; where it did not, it does so on
+/// its track alone.
+#[test]
+fn the_rz26_reads_ahead_by_the_tracks_of_a_read() {
+    let Some(rz26) = Measured::read("dec-rz26") else {
+        return;
+    };
+    let track = |block: Lbn| {
+        let extent = rz26.layout.extent(block);
+        (extent.cylinder, extent.head)
+    };
+    // Hits and reads, by whether the first crosses and whether the second does.
+    let mut counts = [[(0, 0); 2]; 2];
+    for (before, read, ..) in rz26.pairs() {
+        let is_run = read.start == before.end();
+        if before.op != Op::Read || read.op != Op::Read || !is_run {
+            continue;
+        }
+        let last = Lbn(before.end().0 - 1);
+        let crossed = track(before.start) != track(last);
+        let end = track(Lbn(read.end().0 - 1));
+        if track(read.start) != track(last) {
+            continue;
+        }
+        let (hits, all) = &mut counts[usize::from(crossed)][usize::from(end != track(last))];
+        *all += 1;
+        // Twice a hit's overhead and bus, and less than a track switch and its wait.
+        *hits += u32::from(response_ms(read) < 1.2 + 0.16 * read.sectors.0 as f64);
+    }
+    assert_eq!(counts, [[(677, 723), (33, 265)], [(251, 255), (89, 99)]]);
+}
