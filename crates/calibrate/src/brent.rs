@@ -14,9 +14,10 @@ struct Point {
     y: f64,
 }
 
-/// A local minimum of `f` within `[low, high]` after at most `steps` steps, and `f` there. Each step
-/// evaluates `f` once: at the minimum of a parabola through the three best points if that can be
-/// trusted, else by golden section.
+/// A local minimum of `f` within `[low, high]` after at most `steps` steps, and `f` there.
+///
+/// Each step evaluates `f` once: at the minimum of a parabola through the three best points if
+/// that can be trusted, else by golden section.
 pub fn minimum(f: impl Fn(f64) -> f64, [mut low, mut high]: [f64; 2], steps: u64) -> (f64, f64) {
     let at = |x: f64| Point { x, y: f(x) };
     // The best point, the second, and what was the second before.

@@ -1,7 +1,7 @@
 //! `diskarm calibrate`: a specification fitted to a measured trace.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use diskarm_calibrate::{Progress as Stage, calibrate};
 use diskarm_results::calibrated::{self, FitNames};
@@ -11,6 +11,7 @@ use diskarm_simulate::measured::{self, Rows, Taken};
 use crate::drive_arg;
 use crate::error::Error;
 use crate::output;
+use crate::place::Files;
 use crate::progress::Progress;
 use crate::trace::input::Reading;
 
@@ -85,21 +86,11 @@ fn check_place(path: &str) -> Result<(), Error> {
     })
 }
 
-/// The output must not replace the drive that the fit starts from.
-fn check_apart(output: &str, drive: &str) -> Result<(), Error> {
-    let same =
-        |a: io::Result<PathBuf>, b: io::Result<PathBuf>| matches!((a, b), (Ok(a), Ok(b)) if a == b);
-    if same(std::fs::canonicalize(output), std::fs::canonicalize(drive)) {
-        let expected = "another file than --drive, which the fit starts from";
-        return Err(Error::flag("--output", output, expected));
-    }
-    Ok(())
-}
-
 /// Fits, writes the specification, prints the result.
 pub fn run(args: Args) -> Result<(), Error> {
     check_place(&args.output)?;
-    check_apart(&args.output, &args.drive)?;
+    let inputs = [("--drive", &*args.drive), ("TRACE", &*args.trace)];
+    let place = Files::reading(inputs).place("--output", &args.output)?;
     let drive = Model::find(&args.drive)?;
     let names = FitNames {
         drive: &args.drive,
@@ -121,7 +112,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     let fitted = fitted
         .map_err(|unfit| calibrated::error(unfit, &args.trace, &args.drive).calling("TRACE"))?;
     let model = calibrated::model(&drive, &fitted, names, rows.len())?;
-    output::replace_file(&args.output, &model.text)?;
+    output::replace_file(place, &model.text)?;
     for warning in calibrated::warnings(&fitted, rows.len(), &args.trace) {
         eprintln!("warning: {warning}");
     }

@@ -13,6 +13,7 @@ mod error;
 mod man;
 mod output;
 mod parallel;
+mod place;
 mod plot;
 mod policies;
 mod progress;

@@ -1,11 +1,11 @@
 //! Standard output and output files.
 
-use std::fs::File;
 use std::io::{self, Write};
 
 use serde::Serialize;
 
 use crate::error::Error;
+use crate::place::Place;
 
 /// Prints a command's whole result. It is not an error if the reader stops early (`| head`).
 ///
@@ -44,60 +44,21 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Error> {
     print(&(text + "\n"))
 }
 
-/// Writes `text` to the file at `path` completely or not at all: to a temporary file next to it,
-/// which is then renamed.
+/// Writes `text` to the file at `place` completely or not at all.
 ///
 /// # Errors
-/// If either file cannot be written; `path` is then unchanged.
-pub fn replace_file(path: &str, text: &str) -> Result<(), Error> {
-    replace_file_with(path, |mut file| {
-        let written = file.write_all(text.as_bytes());
-        written.map_err(|source| cannot_write_to(path, source))
-    })
-}
-
-/// Whether the file at `path`, if any, may be replaced: not a link, a device or
-/// a pipe, which would disappear from the system (`/dev/stdout` is a link).
-pub fn is_replaceable(path: &str) -> bool {
-    std::fs::symlink_metadata(path).map_or(true, |found| found.is_file())
-}
-
-/// Calls `write` to write the file at `path` completely or not at all, through a
-/// temporary file. A link, a device or a pipe is written directly.
-///
-/// # Errors
-/// The errors of `write` and of [`replace_file`].
-pub fn replace_file_with<T>(
-    path: &str,
-    write: impl FnOnce(File) -> Result<T, Error>,
-) -> Result<T, Error> {
-    if !is_replaceable(path) {
-        let opened = File::options().write(true).truncate(true).open(path);
-        return write(opened.map_err(|source| cannot_write_to(path, source))?);
-    }
-    let beside = format!("{path}.{}.part", std::process::id());
-    let created = File::create(&beside).map_err(|source| cannot_write_to(path, source));
-    let written = created.and_then(write);
-    let renamed = written.and_then(|written| {
-        let renamed = std::fs::rename(&beside, path);
-        renamed
-            .map(|()| written)
-            .map_err(|source| cannot_write_to(path, source))
-    });
-    renamed.inspect_err(|_| {
-        // The first error matters more than a leftover file.
-        let _ = std::fs::remove_file(&beside);
-    })
-}
-
-fn cannot_write_to(path: &str, source: io::Error) -> Error {
-    Error::Io {
-        doing: "write",
-        path: path.to_owned(),
-        source,
-    }
+/// If it cannot be written; the file there is then unchanged.
+pub fn replace_file(place: Place, text: &str) -> Result<(), Error> {
+    let part = place.begin()?;
+    let written = part.file().write_all(text.as_bytes());
+    written.map_err(|source| part.failed(source))?;
+    part.finish()
 }
 
 fn cannot_write(source: io::Error) -> Error {
-    cannot_write_to("standard output", source)
+    Error::Io {
+        doing: "write",
+        path: "standard output".to_owned(),
+        source,
+    }
 }

@@ -17,6 +17,7 @@ use diskarm_simulate::{Input, Issue, Model, Run, Simulation, Sink, Traced, keep_
 
 use crate::error::Error;
 use crate::output;
+use crate::place::{Files, Place};
 use crate::progress::Progress;
 use diskarm_results::simulated::{self, Figures, Given, Inputs};
 use rows::Rows;
@@ -27,12 +28,16 @@ pub fn run(args: Args) -> Result<(), Error> {
     let model = Model::assemble(&setting.drive)?;
     let policy = diskarm_simulate::policy("--policy", &args.policy)?;
     let merge = merge(setting, &model)?;
+    let mut files = Files::reading(setting.files(&model));
+    let rows = args.per_request.as_deref();
+    let rows = rows.map(|path| files.place("--per-request", path));
+    let rows = rows.transpose()?;
     let cell = Cell {
         setting,
         model: &model,
         policy: &policy,
         merge,
-        rows: args.per_request.as_deref(),
+        rows: rows.as_ref(),
         shows_progress: true,
     };
     let simulated = simulate(cell)?;
@@ -63,7 +68,7 @@ struct Cell<'a> {
     /// The largest command into which the host's queue merges sequential requests, if it does.
     merge: Option<SectorCount>,
     /// The file that gets a row for each request.
-    rows: Option<&'a str>,
+    rows: Option<&'a Place>,
     /// Shows a progress bar, because nothing else runs at the same time.
     shows_progress: bool,
 }
@@ -133,6 +138,19 @@ fn simulate(cell: Cell<'_>) -> Result<Simulated, Error> {
     })
 }
 
+impl Setting {
+    /// The files that it names, each with its flag.
+    fn files<'a>(&'a self, model: &'a Model) -> impl Iterator<Item = (&'static str, &'a str)> {
+        let workload = self
+            .workload
+            .iter()
+            .map(|text| ("--workload", text.as_str()));
+        let traces = self.trace.iter().map(|file| ("--trace", file.as_str()));
+        let drive = [("--drive", model.drive_name())];
+        drive.into_iter().chain(workload).chain(traces)
+    }
+}
+
 /// The traces named by `setting`.
 fn traced(setting: &Setting, files: &[String]) -> Traced {
     Traced {
@@ -175,7 +193,7 @@ fn run_once(cell: Cell<'_>, simulation: Simulation<'_>) -> Result<Run, Error> {
         progress.at(done);
         ControlFlow::Continue(())
     };
-    let mut rows = cell.rows.map(Rows::create).transpose()?;
+    let mut rows = cell.rows.cloned().map(Rows::create).transpose()?;
     let sink = rows.as_mut().map(|rows| rows as &mut dyn Sink);
     let run = simulation.run(&look, sink)?;
     rows.map_or(Ok(()), Rows::finish)?;

@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::drive_arg;
 use crate::error::Error;
 use crate::output;
+use crate::place::Files;
 use crate::plot;
 use crate::progress::Progress;
 use crate::trace::input::Reading;
@@ -91,9 +92,13 @@ pub fn run(args: Args) -> Result<(), Error> {
     if let (Some(path), [_, _, ..]) = (&args.plot, &args.files[..]) {
         return Err(Error::flag("--plot", path, "one FILE to draw, not several"));
     }
+    let traces = args.files.iter().map(|file| ("FILE", file.as_str()));
+    let mut files = Files::reading(traces.chain([("--drive", args.drive.as_str())]));
+    let plot = args.plot.as_deref().map(|path| files.place("--plot", path));
+    let plot = plot.transpose()?;
     let rows = args.rows.unwrap_or_default();
     if args.locked {
-        return locked::run(&drive, &args, rows);
+        return locked::run(&drive, &args, rows, plot);
     }
     let compared: Result<Vec<Compared>, Error> = args
         .files
@@ -108,8 +113,8 @@ pub fn run(args: Args) -> Result<(), Error> {
         .collect();
     let compared = compared?;
     compared.iter().for_each(|one| output::doubt(&one.notes));
-    if let (Some(path), [one]) = (&args.plot, &compared[..]) {
-        output::replace_file(path, &drawn(&drive, one))?;
+    if let (Some(place), [one]) = (plot, &compared[..]) {
+        output::replace_file(place, &drawn(&drive, one))?;
     }
     if args.json {
         print_files(

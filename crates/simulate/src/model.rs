@@ -29,6 +29,12 @@ pub struct Model {
 }
 
 impl Model {
+    /// The name of the drive alone, without the devices in front of it.
+    pub fn drive_name(&self) -> &str {
+        let tower = self.tower.as_ref();
+        tower.map_or(&self.name, |tower| tower.drive())
+    }
+
     /// Whether runs depend on their seeds even if they replay the same requests.
     pub fn is_random(&self) -> bool {
         self.tower.is_some() || self.spec.is_random()

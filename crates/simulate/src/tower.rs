@@ -16,6 +16,8 @@ use crate::model::Model;
 #[derive(Debug)]
 pub struct Tower {
     text: String,
+    /// The name of the drive behind them.
+    drive: String,
     /// The lowest first.
     levels: Vec<Level>,
 }
@@ -81,6 +83,7 @@ impl<'t> Written<'t> {
         }
         let tower = Tower {
             text: self.text.to_owned(),
+            drive: self.drive.to_owned(),
             levels,
         };
         let trial = Drive::with_layout(&drive.spec, drive.layout.clone(), Angle::ZERO);
@@ -89,6 +92,11 @@ impl<'t> Written<'t> {
 }
 
 impl Tower {
+    /// The name of the drive behind all devices.
+    pub(crate) fn drive(&self) -> &str {
+        &self.drive
+    }
+
     /// Builds the devices in front of `drive` for a run with this seed.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! A CSV row per request, written during the run.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
 use diskarm_core::device::{Breakdown, Completion};
@@ -8,13 +8,11 @@ use diskarm_core::request::Op;
 use diskarm_simulate::{OUTCOMES, Sink, outcome};
 
 use crate::error::Error;
-use crate::output;
+use crate::place::{Part, Place};
 
-/// A file that is written under a temporary name and renamed when it is complete.
+/// The file of rows; it gets its name when it is complete.
 pub struct Rows {
-    path: String,
-    /// The temporary path; the final one if the file there cannot be replaced.
-    beside: String,
+    part: Part,
     out: BufWriter<File>,
     /// The first error; nothing is written after it.
     failure: Option<io::Error>,
@@ -24,21 +22,16 @@ pub struct Rows {
 const ROW_BYTES: usize = 512;
 
 impl Rows {
-    /// Begins the file for `path`.
+    /// Begins the file for `place`.
     ///
     /// # Errors
     /// If it cannot be written there.
-    pub fn create(path: &str) -> Result<Self, Error> {
-        let beside = if output::is_replaceable(path) {
-            format!("{path}.{}.part", std::process::id())
-        } else {
-            path.to_owned()
-        };
-        let file = File::create(&beside).map_err(|source| cannot_write(path, source))?;
+    pub fn create(place: Place) -> Result<Self, Error> {
+        let part = place.begin()?;
+        let file = part.file().try_clone();
         let mut rows = Self {
-            path: path.to_owned(),
-            beside,
-            out: BufWriter::new(file),
+            out: BufWriter::new(file.map_err(|source| part.failed(source))?),
+            part,
             failure: None,
         };
         let parts = Breakdown::NAMES.map(|name| format!("{name}_us")).join(",");
@@ -56,11 +49,8 @@ impl Rows {
             Some(failure) => Err(failure),
             None => self.out.flush(),
         };
-        let placed = match written {
-            Ok(()) if self.beside != self.path => fs::rename(&self.beside, &self.path),
-            written => written,
-        };
-        placed.map_err(|source| cannot_write(&self.path, source))
+        written.map_err(|source| self.part.failed(source))?;
+        self.part.finish()
     }
 
     fn put(&mut self, bytes: &[u8]) {
@@ -99,25 +89,6 @@ impl Sink for Rows {
         }
         row.push(b'\n');
         self.put(&row);
-    }
-}
-
-/// Removes the remains of a failed run.
-impl Drop for Rows {
-    fn drop(&mut self) {
-        // The first error matters more than a leftover file; after a success there
-        // is none.
-        if self.beside != self.path {
-            let _ = fs::remove_file(&self.beside);
-        }
-    }
-}
-
-fn cannot_write(path: &str, source: io::Error) -> Error {
-    Error::Io {
-        doing: "write",
-        path: path.to_owned(),
-        source,
     }
 }
 

@@ -1,6 +1,5 @@
 //! `diskarm trace convert`: a trace in another format.
 
-use std::fs::File;
 use std::io::{self, Write};
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -12,6 +11,7 @@ use super::adapt::Adapt;
 use super::input::{self, Input};
 use crate::error::Error;
 use crate::output;
+use crate::place::Files;
 use crate::progress::Progress;
 
 /// Write a trace in another format
@@ -72,11 +72,10 @@ pub fn run(args: Args) -> Result<(), Error> {
             done => done.map(|written| output::warn(&written.notes)),
         };
     }
-    if is_same(args.input.file(), &args.out) {
-        let expected = "a file other than the trace, which would be lost";
-        return Err(Error::flag("OUT", args.out, expected));
-    }
-    let written = output::replace_file_with(&args.out, |file: File| copy(&args, file, &args.out))?;
+    let place = Files::reading([("FILE", args.input.file())]).place("OUT", &args.out)?;
+    let part = place.begin()?;
+    let written = copy(&args, part.file(), &args.out)?;
+    part.finish()?;
     if args.json {
         return output::print_json(&written);
     }
@@ -91,16 +90,6 @@ pub fn run(args: Args) -> Result<(), Error> {
         text += &format!("note: {note}\n");
     }
     output::print(&text)
-}
-
-/// Whether both paths lead to the same file. (A device such as /dev/null may be both.)
-fn is_same(file: &str, out: &str) -> bool {
-    let real = |path| {
-        std::fs::canonicalize(path)
-            .ok()
-            .filter(|real| real.is_file())
-    };
-    real(file).is_some_and(|file| real(out) == Some(file))
 }
 
 fn is_broken_pipe(error: &diskarm_trace::TraceError) -> bool {

@@ -9,10 +9,11 @@ use diskarm_validate::{FIRST, Followed, UNBROKEN_RATIO};
 use super::{Args, print_files};
 use crate::error::Error;
 use crate::output;
+use crate::place::Place;
 use crate::plot;
 
 /// Predicts, plots, and prints.
-pub fn run(drive: &Model, args: &Args, rows: Rows) -> Result<(), Error> {
+pub fn run(drive: &Model, args: &Args, rows: Rows, plot: Option<Place>) -> Result<(), Error> {
     let judged: Result<Vec<Judgement>, Error> = args
         .files
         .iter()
@@ -20,8 +21,8 @@ pub fn run(drive: &Model, args: &Args, rows: Rows) -> Result<(), Error> {
         .collect();
     let judged = judged?;
     judged.iter().for_each(|one| output::doubt(&one.notes));
-    if let (Some(path), [one]) = (&args.plot, &judged[..]) {
-        output::replace_file(path, &drawn(drive, one))?;
+    if let (Some(place), [one]) = (plot, &judged[..]) {
+        output::replace_file(place, &drawn(drive, one))?;
     }
     if args.json {
         let files = judged.iter().map(|one| predicted::json(&drive.name, one));

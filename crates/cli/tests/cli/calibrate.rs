@@ -268,7 +268,8 @@ fn the_drive_that_a_fit_begins_with_is_not_written_over() {
     let run = diskarm(&["calibrate", "--drive", &drive, SYNTHETIC, "-o", &drive]);
     assert_eq!(run.status.code(), Some(2));
     let message = String::from_utf8(run.stderr).unwrap();
-    let expected = "expected another file than --drive, which the fit starts from";
+    let why = "which is read and would be lost";
+    let expected = format!("expected another file than --drive {drive:?}, {why}");
     assert_eq!(
         message,
         format!("error: --output: found {drive:?}, {expected}\n")

@@ -9,6 +9,7 @@ mod errors;
 mod help;
 mod layouts;
 mod locked;
+mod lost;
 mod merging;
 mod replay;
 mod replications;

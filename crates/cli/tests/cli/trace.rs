@@ -140,8 +140,9 @@ fn convert_leaves_the_trace_and_writes_no_empty_one() {
         String::from_utf8(output.stderr).unwrap()
     };
     let itself = message(&[&path]);
-    let expected = "expected a file other than the trace, which would be lost\n";
-    assert!(itself.ends_with(expected), "{itself}");
+    let expected =
+        format!("expected another file than FILE {path:?}, which is read and would be lost\n");
+    assert!(itself.ends_with(&expected), "{itself}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), SPC);
     let out = format!("{path}.out");
     let empty = message(&[&out, "--device", "7"]);
