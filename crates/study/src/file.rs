@@ -118,6 +118,10 @@ impl Study {
         options: StudyOptions,
     ) -> Result<Self, InputError> {
         let place = StudyText { file, text };
+        if !is_folder_name(name) {
+            let expected = "a name for the folder of its results, not a path";
+            return Err(InputError::new("study", name, expected));
+        }
         let parsed = || toml::from_str(text).map_err(|error| place.not_toml(&error));
         let [raw, again]: [Raw; 2] = [parsed()?, parsed()?];
         if options.quick && raw.quick.is_none() {
@@ -202,6 +206,15 @@ impl Study {
     pub fn has_single_runs(&self) -> bool {
         self.cells.iter().all(|cell| cell.replications.most == 1)
     }
+}
+
+/// Whether `name` is that of something inside a folder: not empty, `..` or a path.
+fn is_folder_name(name: &str) -> bool {
+    let mut parts = std::path::Path::new(name).components();
+    let first = parts.next();
+    // The path `a/.` has the same parts as `a`.
+    let is_whole = first.is_some_and(|part| part.as_os_str() == name);
+    is_whole && parts.next().is_none() && matches!(first, Some(std::path::Component::Normal(_)))
 }
 
 /// What a study simulates, in its full or its short form.

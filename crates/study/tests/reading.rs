@@ -521,3 +521,17 @@ fn a_reason_about_left_out_cells_stays_with_its_claim() {
         "{error}"
     );
 }
+
+/// A study writes to the folder of its name within the output folder, and nowhere else.
+#[test]
+fn a_name_stays_in_its_folder() {
+    let read = |name: &str| Study::read(name, VALID, "s.toml", StudyOptions::default());
+    for name in ["..", ".", "", "/", "a/b", "../a", "/a", "a/..", "a/", "a/."] {
+        let error = read(name).expect_err(name).to_string();
+        let expected = "expected a name for the folder of its results, not a path";
+        assert_eq!(error, format!("study: found {name:?}, {expected}"));
+    }
+    for name in ["a", "...", "a.b", "fig 3", "..a"] {
+        assert_eq!(read(name).expect(name).name, name);
+    }
+}
