@@ -54,9 +54,11 @@ pub fn run(args: Args) -> Result<(), Error> {
     output::print(&text)
 }
 
-/// Prints doubts about a trace.
+/// Prints doubts about the drive and the traces, which are the same in all runs.
 fn warn(runs: &[Run]) {
-    runs.iter().for_each(|run| output::doubt(&run.doubts));
+    runs.iter()
+        .take(1)
+        .for_each(|run| output::doubt(&run.doubts));
 }
 
 /// The simulation to run.
@@ -116,7 +118,7 @@ fn simulate(cell: Cell<'_>) -> Result<Simulated, Error> {
             let (generated, given) = workload::generated(setting, model)?;
             (Input::Generated(generated), Some(given))
         }
-        files => (Input::Traced(traced(setting, files)), None),
+        files => (Input::Traced(traced(setting, files)?), None),
     };
     let simulation = Simulation {
         merge: cell.merge,
@@ -152,12 +154,15 @@ impl Setting {
 }
 
 /// The traces named by `setting`.
-fn traced(setting: &Setting, files: &[String]) -> Traced {
-    Traced {
+///
+/// # Errors
+/// If its flags contradict each other.
+fn traced(setting: &Setting, files: &[String]) -> Result<Traced, Error> {
+    Ok(Traced {
         files: files.to_vec(),
         reading: setting.reading.meant(),
         selection: setting.part.meant(),
-        fitting: setting.fitting.meant(),
+        fitting: setting.fitting.meant()?,
         issue: match (setting.outstanding, setting.replay) {
             (Some(clients), _) => Issue::Outstanding {
                 clients,
@@ -167,7 +172,7 @@ fn traced(setting: &Setting, files: &[String]) -> Traced {
             (None, Replay::Pauses) => Issue::Pauses,
         },
         seed: setting.seed,
-    }
+    })
 }
 
 /// The inputs, as the output names them.

@@ -80,7 +80,7 @@ pub struct Figures {
     /// This and the next are `null` for one run.
     replications: Option<Vec<Replication>>,
     ci95: Option<Ci95>,
-    /// Doubts about a trace, and changes to it that the user requested.
+    /// Doubts about the drive or a trace, and changes to the trace that the user requested.
     notes: Vec<String>,
     /// Only the changes, which the table shows too; doubts are printed as warnings.
     #[serde(skip)]

@@ -18,7 +18,7 @@ pub struct Run {
     pub windows: Option<Vec<Window>>,
     /// What each disk of a trace holds, and its results, if there are several.
     pub disks: Vec<(Origin, Report)>,
-    /// Doubts about a trace, one line each.
+    /// Doubts about the drive or a trace, one line each.
     pub doubts: Vec<String>,
     /// Requested changes to the trace, one line each.
     pub changes: Vec<String>,

@@ -265,7 +265,7 @@ impl<'a> Simulation<'a> {
             // Clients that wait for their requests cannot saturate the drive.
             is_saturated: run.is_saturated && is_open,
             disks: disks.collect(),
-            doubts: rows.doubts(),
+            doubts: [run.doubts, rows.doubts()].concat(),
             changes: rows.changes(),
             seed: self.model.is_random().then_some(traced.seed),
             replayed: Some(Replayed {
@@ -308,6 +308,14 @@ impl<'a> Simulation<'a> {
             Some(max) => host.merging(max),
             None => host,
         })
+    }
+
+    /// Doubts about the drive, one line each.
+    fn doubts(&self) -> Vec<String> {
+        let doubts = self.model.spec.mechanics.doubts().into_iter();
+        doubts
+            .map(|doubt| format!("{}: {doubt}", self.model.name))
+            .collect()
     }
 
     /// The observer of a run with this many streams.
@@ -362,7 +370,7 @@ impl<'a> Simulation<'a> {
             streams: extras.streams,
             windows: windows.transpose()?,
             disks: Vec::new(),
-            doubts: Vec::new(),
+            doubts: self.doubts(),
             changes: Vec::new(),
             replayed: None,
         };

@@ -381,3 +381,23 @@ fn a_trace_that_fails_is_reported() {
     );
     let _ = std::fs::remove_file(file);
 }
+
+/// The HP C2247's short seeks fall from 4.65 to 4.52 ms, which says nothing.
+#[test]
+fn a_seek_curve_that_falls_far_is_doubtful() {
+    let mut model = model();
+    let workload = generated(&model, OPEN, 10);
+    let input = Input::Generated(workload);
+    let doubts = |model: &Model| {
+        let run = Simulation::new(model, &policy("fcfs"), &input).run(&keep_on, None);
+        run.expect("a sound run").doubts
+    };
+    assert_eq!(doubts(&model), [""; 0]);
+    let points = [(1, 20.0), (5, 10.0), (9, 9.9), (20, 1.0)];
+    let points = points.map(|(d, ms)| (d, Span::from_ms(ms)));
+    model.spec.mechanics.seek = SeekCurve::Table(points.to_vec());
+    assert_eq!(
+        doubts(&model),
+        ["hp-c2247: mechanics.seek: a seek over 9 cylinders takes 9.9 ms, one over 1 20 ms"]
+    );
+}

@@ -57,6 +57,11 @@ impl Selection {
         self.0.iter().map(|(axis, _)| *axis)
     }
 
+    /// Whether it names no axis, so that every cell is selected.
+    pub fn is_everything(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether each named axis has one value.
     pub fn is_single(&self) -> bool {
         self.0.iter().all(|(_, places)| places.len() == 1)

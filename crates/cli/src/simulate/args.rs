@@ -280,7 +280,7 @@ Figures (keys of --json):
   drive, policy, workload, seed, version
                        what is needed to repeat the run; seed is null if nothing
                        is random
-  notes                for a trace: doubts about it, and the changes made on request
+  notes                doubts about the drive or a trace, and the changes made on request
 
 Saturation: with open arrivals (all but --outstanding, closed workloads and traces without arrivals)
 and a throughput below 99 % of the arrival rate, the queue grows without limit, and the means grow

@@ -104,7 +104,7 @@ impl Adapt {
                 taken
             })
         };
-        match (self.room, self.fitting.meant()) {
+        match (self.room, self.fitting.meant()?) {
             (Some(room), fitting) => Ok(fitting.fit(room, input.file(), taken)?),
             (None, diskarm_simulate::Fitting::Refuse) => Ok(taken()?),
             (None, _) => Err(Error::flag("--room", "", "the size of the disk, for --fit")),
@@ -124,14 +124,20 @@ impl Part {
 }
 
 impl Fitting {
-    pub fn meant(&self) -> diskarm_simulate::Fitting {
+    /// # Errors
+    /// If it has a number of disks that the fit does not use.
+    pub fn meant(&self) -> Result<diskarm_simulate::Fitting, Error> {
         use diskarm_simulate::Fitting as Meant;
-        match self.fit {
+        if let (Some(disks), false) = (self.disks, self.fit == How::Spread) {
+            let expected = "--fit spread with it, or no --disks";
+            return Err(Error::flag("--disks", disks.to_string(), expected));
+        }
+        Ok(match self.fit {
             How::Refuse => Meant::Refuse,
             How::Scale => Meant::Scale,
             How::Fold => Meant::Fold,
             // Clap ensures that the number is given.
             How::Spread => Meant::Spread(self.disks.unwrap_or(1)),
-        }
+        })
     }
 }

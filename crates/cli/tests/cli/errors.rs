@@ -36,6 +36,15 @@ fn trace(name: &str, text: &str, flags: &[&str]) -> (String, String) {
 }
 
 #[test]
+fn a_number_of_disks_needs_a_fit_that_uses_it() {
+    let text = "0.25 0 1200 8 1\n1.5 0 90 16 0\n";
+    let flags = ["--fit", "fold", "--disks", "3"];
+    let (_, message) = trace("disks-unused", text, &flags);
+    let expected = "--disks: found \"3\", expected --fit spread with it, or no --disks";
+    assert_eq!(message, expected);
+}
+
+#[test]
 fn flags_with_bad_values() {
     let size = "expected 1 to 65536 sectors of 512 bytes, with a unit, such as \"8 KiB\"";
     for found in ["8", "8GiB", "0 KiB", "100 B"] {

@@ -114,6 +114,34 @@ impl Mechanics {
         }
         unevenness(self, cylinders).map(|expected| ("inward_seek", expected))
     }
+
+    /// What is allowed and yet so unlikely that it may be a mistake, one line each: a seek that
+    /// takes less than half as long as a shorter one.
+    pub fn doubts(&self) -> Vec<String> {
+        let write = self.write_seek.as_ref().map(|curve| ("write_seek", curve));
+        let curves = std::iter::once(("seek", &self.seek)).chain(write);
+        let falling = |(key, curve): (&str, &SeekCurve)| {
+            let SeekCurve::Table(points) = curve else {
+                return None;
+            };
+            let (mut longest, mut falls) = ((0, Span::ZERO), None);
+            for &(distance, time) in points {
+                if time + time < longest.1 {
+                    falls.get_or_insert((longest, (distance, time)));
+                }
+                longest = if time > longest.1 {
+                    (distance, time)
+                } else {
+                    longest
+                };
+            }
+            let ((near, slow), (far, fast)) = falls?;
+            Some(format!(
+                "mechanics.{key}: a seek over {far} cylinders takes {fast}, one over {near} {slow}"
+            ))
+        };
+        curves.filter_map(falling).collect()
+    }
 }
 
 /// The expectation in the error if `inward_seek` makes a seek time negative.

@@ -114,6 +114,12 @@ impl<'t, C> Args<'t, C> {
         self.need(key, SHARE, share)
     }
 
+    /// A share that is neither nothing nor all.
+    pub(crate) fn part(&mut self, key: &'static str) -> Result<f64, InputError> {
+        let part = |text: &str| share(text).filter(|share| *share > 0.0 && *share < 1.0);
+        self.need(key, "a share above 0 % and below 100 %", part)
+    }
+
     /// The same for an optional key.
     pub fn maybe_share(&mut self, key: &'static str) -> Result<Option<f64>, InputError> {
         self.maybe(key, SHARE, share)

@@ -128,8 +128,15 @@ fn misspelt_names_suggest_their_nearest() {
         ),
         (
             "hyperexponential(rate=30/s)",
-            "hyperexponential.long: found nothing, expected a percentage from 0 % to 100 %, such \
-             as \"67 %\"",
+            "hyperexponential.long: found nothing, expected a share above 0 % and below 100 %",
+        ),
+        (
+            "hyperexponential(long=0%, ratio=9, rate=30/s)",
+            "hyperexponential.long: found \"0%\", expected a share above 0 % and below 100 %",
+        ),
+        (
+            "hyperexponential(long=100%, ratio=9, rate=30/s)",
+            "hyperexponential.long: found \"100%\", expected a share above 0 % and below 100 %",
         ),
     ] {
         assert_eq!(error(text), expected);

@@ -100,7 +100,16 @@ impl<'a> Keys<'a> {
     /// The selection at `key`, which is required.
     pub(super) fn chosen(&mut self, key: &str) -> Result<Selection, InputError> {
         let chosen = self.selection_if_any(key)?;
-        chosen.ok_or_else(|| self.missing(key, "a table of axes"))
+        let chosen = chosen.ok_or_else(|| self.missing(key, "a table of axes"))?;
+        self.named(key, chosen)
+    }
+
+    /// `selection`, which must name an axis: one that names none compares everything with itself.
+    fn named(&self, key: &str, selection: Selection) -> Result<Selection, InputError> {
+        match selection.is_everything() {
+            true => Err(self.at.part(key).error("{}", "a table with an axis")),
+            false => Ok(selection),
+        }
     }
 
     /// The selection at `key`, with one value of each axis that it names.
@@ -112,7 +121,7 @@ impl<'a> Keys<'a> {
     pub(super) fn side_if_any(&mut self, key: &str) -> Result<Option<Selection>, InputError> {
         let side = self.selection_if_any(key)?;
         match side.as_ref().is_none_or(Selection::is_single) {
-            true => Ok(side),
+            true => side.map(|side| self.named(key, side)).transpose(),
             false => Err(self
                 .at
                 .part(key)

@@ -577,6 +577,19 @@ fn equivalence_does_not_depend_on_the_base() {
     );
 }
 
+#[test]
+fn a_side_names_an_axis() {
+    for (of, to, key) in [("", "policy = \"b\"", "of"), ("policy = \"a\"", "", "to")] {
+        let claim = format!(
+            "check = \"ratio\"\nmetric = \"response_ms_mean\"\nof = {{ {of} }}\nto = {{ {to} }}\n\
+             at_most = 1"
+        );
+        let error = read(&claim).unwrap_err().to_string();
+        let expected = format!("{key}: found {{}}, expected a table with an axis");
+        assert!(error.contains(&expected), "{error}");
+    }
+}
+
 /// b is 1.1 and 1.2 of a, c is 1.3 and 1.0: neither serves at both loads within 1.15, though each
 /// does at one; within 1.2 it is b that serves.
 #[test]

@@ -12,7 +12,7 @@ use crate::units::Span;
 /// 1`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hyperexponential {
-    /// Share of the long pauses, from 0 to 1.
+    /// Share of the long pauses, above 0 and below 1.
     pub long_share: f64,
     /// Ratio of the mean long pause to the mean short one; at least 1.
     pub ratio: f64,
@@ -36,7 +36,7 @@ impl Pause for Hyperexponential {
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         Ok(Self {
-            long_share: args.share("long")?,
+            long_share: args.part("long")?,
             ratio: args.number("ratio", 1.0..=1e6)?,
             mean: args.mean_or_rate()?,
         })
