@@ -209,3 +209,38 @@ fn keep_longer_part(segment: &mut Segment, write: &Request) {
         segment.first = write.end();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::Op;
+
+    fn buffer() -> Buffer {
+        Buffer::new(&spec::Buffer {
+            segments: 3,
+            segment: SectorCount(16),
+            write_invalidates: Invalidation::Overlap,
+            ..spec::Buffer::default()
+        })
+    }
+
+    #[test]
+    fn of_two_equal_parts_a_segment_keeps_the_first() {
+        for (start, kept) in [(14, 10..14), (13, 15..20), (15, 10..15)] {
+            let mut buffer = buffer();
+            let id = buffer.claim_for_read(Lbn(10));
+            buffer.fill(id, Lbn(20));
+            let write = Request::new(0, Op::Write, Lbn(start), SectorCount(2));
+            buffer.invalidate(&write);
+            let held: Vec<u64> = (0..30).filter(|at| buffer.holds(Lbn(*at))).collect();
+            assert_eq!(held, kept.collect::<Vec<u64>>(), "{start}");
+        }
+    }
+
+    #[test]
+    fn segments_never_used_are_claimed_in_order() {
+        let mut buffer = buffer();
+        let claimed: Vec<usize> = (0..4).map(|_| buffer.claim_for_read(Lbn(0)).0).collect();
+        assert_eq!(claimed, [0, 1, 2, 0]);
+    }
+}

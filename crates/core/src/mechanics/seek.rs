@@ -249,6 +249,15 @@ mod tests {
     }
 
     #[test]
+    fn the_knee_itself_belongs_to_the_line() {
+        let times = SeekTimes::new(&mechanics(SeekCurve::TwoPiece(HP_97560), 0.0, 0.0), 1964);
+        // 3.24 + 0.40 * 19.570386 = 11.068154, where the line would give 11.0725;
+        // 8.20 + 0.0075 * 384 = 11.08, where the root would give 11.078367.
+        assert_eq!(total(&times, Op::Read, 383, false), 11.068154);
+        assert_eq!(total(&times, Op::Read, 384, false), 11.08);
+    }
+
+    #[test]
     fn measured_points_are_joined_by_straight_lines() {
         let ms = Span::from_ms;
         let curve = SeekCurve::Table(vec![(1, ms(1.0)), (3, ms(2.0)), (10, ms(9.0))]);

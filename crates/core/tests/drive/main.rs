@@ -24,6 +24,7 @@ mod sequences;
 mod settle;
 mod stepwise;
 mod stepwise_agrees;
+mod thresholds;
 mod ties;
 mod times;
 mod times_bounds;

@@ -123,6 +123,17 @@ fn required_read_ahead_comes_first_and_stays() {
     check(&c, 24.0, [2.5, 0.0, 5.0, 0.0, 2.0, 1.0, 0.0]);
 }
 
+/// A read of 38 blocks leaves room for two in its segment of forty. The four that are owed come all
+/// the same, and the two oldest blocks give way.
+#[test]
+fn required_read_ahead_may_exceed_the_room() {
+    let large = (0.3, R, 20, 38);
+    let spec = ahead("read_ahead = \"until-full\"");
+    assert_eq!(held(&spec, &[large]), blocks(20..60));
+    let spec = ahead("read_ahead = \"until-full\"\nread_ahead_min = \"4 sectors\"");
+    assert_eq!(held(&spec, &[large]), blocks(22..62));
+}
+
 #[test]
 fn required_read_ahead_may_lie_behind() {
     // Four sectors were owed; at 25.5 read-ahead is on the next track.
