@@ -260,7 +260,8 @@ fn simulate(command: &mut Command, case: &Case, requests: u64) {
 /// Adds the arguments of a replay of the trace in `file` to `diskarm`.
 fn replay(command: &mut Command, replayed: &Replayed, file: &Path) {
     command
-        .args(["simulate", "--drive", replayed.drive, "--fit", "fold"])
+        .args(["simulate", "--drive", replayed.drive, "--policy", "fcfs"])
+        .args(["--fit", "fold"])
         .args(["--format", replayed.format, "--json", "--trace"])
         .arg(file)
         .stdin(Stdio::null());

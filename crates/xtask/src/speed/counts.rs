@@ -199,6 +199,9 @@ fn collected(mut command: Command) -> Result<u64, String> {
         .output()
         .map_err(|error| format!("valgrind: {error}"))?;
     let message = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        return Err(format!("{}: {message}", output.status));
+    }
     message
         .lines()
         .find_map(|line| line.split("Collected :").nth(1)?.trim().parse().ok())
