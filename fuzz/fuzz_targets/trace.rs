@@ -11,10 +11,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|bytes: &[u8]| {
     // The detected format, and each format in turn.
     let named = FORMATS[bytes.len() % FORMATS.len()].info.name;
-    for (format, on_error) in [
-        (None, OnError::Stop),
-        (Some(named), OnError::Skip),
-    ] {
+    for (format, on_error) in [(None, OnError::Stop), (Some(named), OnError::Skip)] {
         for arrival in [ArrivalEvent::Issue, ArrivalEvent::Queue] {
             let options = Options {
                 format,

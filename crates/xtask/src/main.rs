@@ -5,6 +5,7 @@ mod calibrate;
 mod digests;
 mod docs;
 mod estimate;
+mod fuzz;
 mod papers;
 mod speed;
 mod tidy;
@@ -54,6 +55,11 @@ const COMMANDS: &[Command] = &[
         name: "digests",
         summary: "compare computed numbers with their record, to the bit (--record: renew it)",
         run: digests::run,
+    },
+    Command {
+        name: "fuzz",
+        summary: "feed random input to every parser (an argument: seconds for each)",
+        run: fuzz::run,
     },
     Command {
         name: "bench",

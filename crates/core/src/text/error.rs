@@ -112,10 +112,24 @@ impl InputError {
         } = self;
         let found = found.as_deref().unwrap_or("nothing");
         fmt::from_fn(move |f| match field.is_empty() {
-            true => f.write_str(expected),
-            false => write!(f, "{field}: found {found}, expected {expected}"),
+            true => write!(f, "{}", one_line(expected)),
+            false => {
+                let [field, found, expected] = [field, found, expected].map(one_line);
+                write!(f, "{field}: found {found}, expected {expected}")
+            }
         })
     }
+}
+
+/// The text with control characters, such as line ends, escaped: a field may be a key as the user
+/// wrote it.
+fn one_line(text: &str) -> impl fmt::Display {
+    fmt::from_fn(move |f| {
+        text.chars().try_for_each(|c| match c.is_control() {
+            true => write!(f, "{}", c.escape_default()),
+            false => write!(f, "{c}"),
+        })
+    })
 }
 
 impl fmt::Display for InputError {
@@ -158,6 +172,13 @@ mod tests {
         assert_eq!(InputError::message("not TOML").to_string(), "not TOML");
         let missing = InputError::missing("name", "a name").to_string();
         assert_eq!(missing, "name: found nothing, expected a name");
+    }
+
+    #[test]
+    fn a_key_of_several_lines_does_not_break_the_line() {
+        let error = InputError::new("gstf.a\nb", "1 c=2", "one value");
+        let expected = "gstf.a\\nb: found \"1 c=2\", expected one value";
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]

@@ -1,0 +1,18 @@
+//! Any text is a policy or an error of one line; a policy reads back as it is printed.
+
+#![no_main]
+
+use diskarm_core::sched::PolicyConfig;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    match PolicyConfig::parse(text, "policy") {
+        Ok(policy) => {
+            let printed = policy.to_string();
+            assert_eq!(printed, text.trim());
+            let again = PolicyConfig::parse(&printed, "policy").expect("a policy");
+            assert_eq!(again, policy);
+        }
+        Err(error) => assert_eq!(error.to_string().lines().count(), 1, "{error}"),
+    }
+});
