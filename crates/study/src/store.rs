@@ -73,7 +73,8 @@ impl Store {
         };
         // The file is changed only now that it is known to be a store of this version.
         cut(&mut file, whole as u64).map_err(cannot_write)?;
-        if is_new {
+        // Also where the head lacked its line end and was cut.
+        if whole == 0 {
             file.write_all(head().as_bytes()).map_err(cannot_write)?;
         }
         Ok(Self {
@@ -243,6 +244,22 @@ mod tests {
                 .collect();
             assert_eq!(kept, runs[..lines.saturating_sub(1)], "{length}");
         }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_head_without_its_line_end_is_written_again() {
+        let folder = folder("head");
+        fs::create_dir_all(&folder).unwrap();
+        // Not a prefix of what the program writes, and yet a head.
+        fs::write(
+            folder.join("runs.jsonl"),
+            format!("\t{}", head().trim_end()),
+        )
+        .unwrap();
+        Store::open(&folder).unwrap().keep(&run("a", 1.0)).unwrap();
+        let text = fs::read_to_string(folder.join("runs.jsonl")).unwrap();
+        assert_eq!(text, head() + &line(&run("a", 1.0)));
         fs::remove_dir_all(&folder).unwrap();
     }
 
