@@ -15,7 +15,7 @@ PYTHON ?= python3
 VENV := $(abspath $(or $(CARGO_TARGET_DIR),target)/venv)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test studies python bench python-bench docs book
+.PHONY: help demo test studies python deny bench python-bench docs book
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
@@ -64,6 +64,16 @@ python: ## build the Python module, run its tests, check its stubs
 	cd python && $(VENV)/bin/python -m pytest --doctest-modules src tests
 	cd python && $(VENV)/bin/python -m mypy src
 	cd python && $(VENV)/bin/python -m mypy.stubtest --mypy-config-file pyproject.toml diskarm
+
+deny: ## check licences, sources and known faults of the dependencies; needs cargo-deny
+	$(CARGO) deny check licenses bans sources
+	$(CARGO) deny --manifest-path fuzz/Cargo.toml check licenses bans sources
+	@if $(CARGO) deny fetch db >/dev/null 2>&1; then \
+		$(CARGO) audit --version >/dev/null 2>&1 || $(CARGO) install --locked --debug cargo-audit; \
+		set -e; $(CARGO) deny check advisories; $(CARGO) audit; \
+	else \
+		echo "skipped: cargo deny check advisories and cargo audit: their database is out of reach"; \
+	fi
 
 bench: ## measure speed
 	$(CARGO) xtask bench

@@ -5,8 +5,11 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::sync::Mutex;
+use std::thread;
 
 /// How long each target runs if the command line does not say.
 const SECONDS: u64 = 20;
@@ -38,14 +41,36 @@ pub fn run(arguments: &[String]) -> ExitCode {
     }
 }
 
-/// Builds and runs each target; stops at the first that fails.
+/// Builds and runs the targets, one on each processor; starts no other once one has failed.
 fn fuzz(seconds: u64) -> Result<(), String> {
     let programs = build()?;
     let work = std::env::temp_dir().join(format!("diskarm-fuzz-{}", std::process::id()));
-    for name in targets()? {
-        run_target(&programs.join(&name), &name, &work, seconds)?;
-    }
+    let left = Mutex::new(targets()?);
+    let run_some = || -> Result<(), String> {
+        while let Some(name) = next(&left) {
+            run_target(&programs.join(&name), &name, &work, seconds)
+                .inspect_err(|_| stop(&left))?;
+        }
+        Ok(())
+    };
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..processors).map(|_| scope.spawn(run_some)).collect();
+        let mut results = workers.into_iter().map(|worker| worker.join());
+        results.try_for_each(|result| result.expect("no worker panics"))
+    })?;
     fs::remove_dir_all(&work).map_err(|error| at(&work, &error))
+}
+
+/// Takes the first of the targets that are left.
+fn next(left: &Mutex<Vec<String>>) -> Option<String> {
+    let mut left = left.lock().expect("no worker panics");
+    (!left.is_empty()).then(|| left.remove(0))
+}
+
+/// Leaves no target.
+fn stop(left: &Mutex<Vec<String>>) {
+    left.lock().expect("no worker panics").clear();
 }
 
 /// The names of the targets, in order.
