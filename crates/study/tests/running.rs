@@ -290,11 +290,11 @@ fn saturated_cells_are_marked_and_have_no_mean() {
 }
 
 /// Policies are compared on the same requests: with both FCFS and SPTF, the replications of one
-/// cell have the arrivals of the other's, so that at light load their responses go up and down
-/// together.
+/// cell have the arrivals of the other's. Where no request waits for another, so minutes apart,
+/// they have the same responses.
 #[test]
 fn cells_of_different_policies_have_the_same_requests() {
-    let study = study(SMALL);
+    let study = study(&SMALL.replace("[10, 40, 200]", "[0.005]"));
     let folder = Folder::new("alike");
     let results = run(&study, &folder, 2);
     let runs = |policy| {
@@ -305,10 +305,8 @@ fn cells_of_different_policies_have_the_same_requests() {
             .clone()
     };
     assert_eq!(results.at(&vec![0, 0]).seeds, results.at(&vec![2, 0]).seeds);
-    let (fcfs, sptf) = (runs(0), runs(2));
-    for (one, other) in fcfs.iter().zip(&sptf) {
-        assert!((one / other - 1.0).abs() < 0.1, "{fcfs:?} {sptf:?}");
-    }
+    assert_eq!(runs(0), runs(2));
+    assert_ne!(runs(0)[0], runs(0)[1]);
 }
 
 #[test]

@@ -71,6 +71,7 @@ fn the_workload_that_ships_is_that_of_the_papers() {
         response["mean"].as_f64().unwrap(),
         response["ci95"].as_f64().unwrap(),
     );
+    // Within the interval of 99.99 %, which a mean that is 1 ms off would miss.
     assert!((mean - MEASURED_MS).abs() < 2.0 * ci95, "{mean} ± {ci95}");
     assert!(ci95 < 0.5, "{ci95}");
 }
@@ -118,9 +119,10 @@ fn directions_and_streams_add_up_to_all() {
     ] {
         let (a, b) = (mean(a), mean(b));
         assert_eq!(a.0 + b.0, whole.0);
-        assert!(((a.1 + b.1) / whole.1 - 1.0).abs() < 1e-6);
+        assert!(((a.1 + b.1) / whole.1 - 1.0).abs() < 1e-7);
     }
-    // Half of three in seven: 3000 * 3/14 = 643, deviation 22.
+    // Half of three in seven: 3000 * 3/14 = 643, within four deviations of 22.5: once in 16,000
+    // times it is not.
     let writes = figures["writes"]["requests"].as_f64().unwrap();
-    assert!((writes - 643.0).abs() < 110.0, "{writes}");
+    assert!((writes - 643.0).abs() < 90.0, "{writes}");
 }
