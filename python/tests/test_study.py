@@ -304,6 +304,18 @@ def test_a_cell_that_no_worker_survives_is_an_error(
     assert isinstance(lost.value.__cause__, loss)
 
 
+def test_a_changed_run_is_made_again(small: Path, whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "changed"
+    diskarm.Study(small).run(folder)
+    runs = folder / "runs.jsonl"
+    lines = runs.read_text().splitlines(keepends=True)
+    lines[2] = lines[2].replace("[", "[1", 1)
+    runs.write_text("".join(lines))
+    with pytest.warns(UserWarning, match=r"runs\.jsonl:3: damaged line, its run does not count$"):
+        diskarm.Study(small).run(folder)
+    assert_same(folder, whole)
+
+
 def test_a_cell_of_which_some_runs_are_known_is_handed_out_whole(
     small: Path, whole: Path, tmp_path: Path
 ) -> None:

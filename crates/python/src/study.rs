@@ -1,5 +1,6 @@
 //! Studies.
 
+use std::ffi::CString;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +11,7 @@ use diskarm_study::report::Report;
 use diskarm_study::{
     Results, Runner, Store, StoredRun, StudyError, StudyOptions, compute, studies,
 };
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use serde_json::Value;
 
@@ -85,14 +87,18 @@ impl Study {
         jobs: Option<usize>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let jobs = jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, Into::into));
-        let done = wait::stoppable(py, |stop| -> Result<Value, StudyError> {
+        let done = wait::stoppable(py, |stop| -> Result<_, StudyError> {
             let runner = Runner::new(&self.study)?;
             let mut store = Store::open(&folder)?;
+            let damage = store.damage();
             let results = runner.run(&mut store, jobs, &mut |_| go_on(stop))?;
             let results = results.ok_or(StudyError::Stopped)?;
-            written(&self.study, &results, &folder)
+            let value = written(&self.study, &results, &folder)?;
+            Ok((value, damage))
         })?;
-        python(py, &done.map_err(|error| failed(py, &error))?)
+        let (value, damage) = done.map_err(|error| failed(py, &error))?;
+        warn(py, damage)?;
+        python(py, &value)
     }
 
     /// The runs of one cell, each as a line for a [`Keeper`].
@@ -107,6 +113,14 @@ impl Study {
         let lines = runs.iter().map(serde_json::to_string);
         Ok(lines.collect::<Result<_, _>>().unwrap_or_default())
     }
+}
+
+/// A `UserWarning` of this text, if there is one.
+fn warn(py: Python<'_>, text: Option<String>) -> PyResult<()> {
+    let text = text.and_then(|text| CString::new(text).ok());
+    text.map_or(Ok(()), |text| {
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)
+    })
 }
 
 fn go_on(stop: &AtomicBool) -> ControlFlow<()> {
@@ -143,6 +157,7 @@ impl Keeper {
     #[new]
     fn new(py: Python<'_>, study: &Study, folder: PathBuf) -> PyResult<Self> {
         let store = Store::open(&folder).map_err(|error| failed(py, &error))?;
+        warn(py, store.damage())?;
         Ok(Self {
             study: Arc::clone(&study.study),
             folder,

@@ -1,8 +1,9 @@
 //! Finished runs: one line each, appended when the run ends, never simulated again.
 //!
 //! A folder belongs to one process at a time. If the process is killed, the file may end in an
-//! incomplete line, which the next process drops. Runs that the study no longer needs stay; those
-//! of another build of the program are removed when the study is finished.
+//! incomplete line, which the next process drops. Each line has a checksum; a run whose line was
+//! changed does not count. Runs that the study no longer needs stay; damaged ones and those of
+//! another build of the program are removed when the study is finished.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -10,9 +11,11 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::error::StudyError;
 use crate::files::replace;
+use crate::verdicts::counted;
 
 /// A finished run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,6 +43,8 @@ pub struct Store {
     known: StoredRuns,
     /// The number of further runs in the file, made by another build.
     foreign: usize,
+    /// The numbers of the lines whose checksum is wrong or missing.
+    damaged: Vec<usize>,
     /// Locked as long as the store exists.
     _lock: File,
 }
@@ -62,14 +67,16 @@ impl Store {
         let path = folder.join("runs.jsonl");
         let cannot_write = |e| StudyError::cannot_write(&path, e);
         let mut file = opened(&path)?;
-        let text = fs::read_to_string(&path).map_err(|e| StudyError::cannot_read(&path, e))?;
+        let bytes = fs::read(&path).map_err(|e| StudyError::cannot_read(&path, e))?;
         // Whatever follows the last line end is an incomplete line, even if it is the first line.
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        let is_new = whole == 0 && head().starts_with(&text);
-        let (known, foreign) = match (is_new, whole) {
-            (true, _) => (StoredRuns::new(), 0),
-            (false, 0) => read(&text, &path)?,
-            (false, _) => read(&text[..whole], &path)?,
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n');
+        let whole = whole.map_or(0, |end| end + 1);
+        let is_new = whole == 0 && head().as_bytes().starts_with(&bytes);
+        let lines = if whole == 0 { &bytes } else { &bytes[..whole] };
+        let contents = match is_new {
+            true => Contents::default(),
+            // What is not UTF-8 does not have its checksum any more.
+            false => read(&String::from_utf8_lossy(lines), &path)?,
         };
         // The file is changed only now that it is known to be a store of this version.
         cut(&mut file, whole as u64).map_err(cannot_write)?;
@@ -80,8 +87,9 @@ impl Store {
         Ok(Self {
             path,
             file,
-            known,
-            foreign,
+            known: contents.known,
+            foreign: contents.foreign,
+            damaged: contents.damaged,
             _lock: held,
         })
     }
@@ -89,6 +97,19 @@ impl Store {
     /// The number of runs made by another build of the program, which have to be repeated.
     pub fn foreign_count(&self) -> usize {
         self.foreign
+    }
+
+    /// Names the damaged lines, if there are any: their runs do not count.
+    pub fn damage(&self) -> Option<String> {
+        let (first, others) = self.damaged.split_first()?;
+        let place = self.path.display();
+        Some(match others.len() {
+            0 => format!("{place}:{first}: damaged line, its run does not count"),
+            more => {
+                let more = counted(more, "other line");
+                format!("{place}:{first}: this and {more} are damaged, their runs do not count")
+            }
+        })
     }
 
     pub(crate) fn known(&self) -> &StoredRuns {
@@ -132,6 +153,7 @@ impl Store {
         }
         replace(&self.path, text.as_bytes())?;
         self.foreign = 0;
+        self.damaged.clear();
         // The old handle belongs to the replaced file.
         self.file = opened(&self.path)?;
         let end = self.file.seek(SeekFrom::End(0));
@@ -159,23 +181,54 @@ fn head() -> String {
     serde_json::to_string(&Head { version }).expect("plain data") + "\n"
 }
 
+/// What stands between a run and its checksum.
+const CHECKSUM: &str = ",\"sha256\":\"";
+
+/// The line of a run: a JSON object whose last field is the checksum of the object without it.
 fn line(run: &StoredRun) -> String {
-    serde_json::to_string(run).expect("plain data") + "\n"
+    let mut line = serde_json::to_string(run).expect("plain data");
+    let sum = checksum(&line);
+    // The closing brace comes after the checksum.
+    line.pop();
+    line + CHECKSUM + &sum + "\"}\n"
 }
 
-/// The runs of this build, and the number of runs of other builds.
-fn read(text: &str, path: &Path) -> Result<(StoredRuns, usize), StudyError> {
-    let mut lines = text.lines().enumerate();
-    let wrong = |line: usize, why: &serde_json::Error| StudyError::Store {
-        path: path.to_owned(),
-        line: line + 1,
-        why: format!(
-            "found no run of a study, expected one a line ({why}; without this line its run is \
-             simulated again)"
-        ),
-    };
-    if let Some((number, first)) = lines.next() {
-        let head: Head = serde_json::from_str(first).map_err(|e| wrong(number, &e))?;
+/// The first 16 hexadecimal digits of SHA-256.
+fn checksum(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    digest
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// The run of a line, if the line is as it was written.
+fn run_of(line: &str) -> Option<StoredRun> {
+    let (run, sum) = line.strip_suffix("\"}")?.rsplit_once(CHECKSUM)?;
+    let run = format!("{run}}}");
+    (checksum(&run) == sum).then(|| serde_json::from_str(&run).ok())?
+}
+
+/// What a store holds.
+#[derive(Default)]
+struct Contents {
+    /// The runs of this build.
+    known: StoredRuns,
+    /// The number of runs of other builds.
+    foreign: usize,
+    /// The numbers of the damaged lines.
+    damaged: Vec<usize>,
+}
+
+fn read(text: &str, path: &Path) -> Result<Contents, StudyError> {
+    let mut lines = (1..).zip(text.lines());
+    if let Some((line, first)) = lines.next() {
+        let head: Head = serde_json::from_str(first).map_err(|error| StudyError::Store {
+            path: path.to_owned(),
+            line,
+            why: format!("found something else ({error}), expected the runs of a study"),
+        })?;
         if head.version != crate::version::VERSION {
             return Err(StudyError::OtherVersion {
                 path: path.to_owned(),
@@ -183,15 +236,20 @@ fn read(text: &str, path: &Path) -> Result<(StoredRuns, usize), StudyError> {
             });
         }
     }
-    let (mut known, mut foreign) = (StoredRuns::new(), 0);
+    let mut contents = Contents::default();
     for (number, line) in lines {
-        let run: StoredRun = serde_json::from_str(line).map_err(|e| wrong(number, &e))?;
+        let Some(run) = run_of(line) else {
+            contents.damaged.push(number);
+            continue;
+        };
         match run.key.split_once('-') {
-            Some((crate::version::BUILD, _)) => drop(known.insert(run.key, run.figures)),
-            _ => foreign += 1,
+            Some((crate::version::BUILD, _)) => {
+                contents.known.insert(run.key, run.figures);
+            }
+            _ => contents.foreign += 1,
         }
     }
-    Ok((known, foreign))
+    Ok(contents)
 }
 
 #[cfg(test)]
@@ -278,9 +336,56 @@ mod tests {
             Store::open(&folder).err().unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), other);
         }
-        fs::write(&path, head() + "nonsense\n").unwrap();
+        fs::write(&path, "nonsense\n").unwrap();
         let error = Store::open(&folder).err().unwrap().to_string();
-        assert!(error.contains("runs.jsonl:2: found no run"), "{error}");
+        assert!(
+            error.contains("runs.jsonl:1: found something else ("),
+            "{error}"
+        );
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// Whichever bit of a line is changed, its run does not count and the others do. A changed line
+    /// end spoils the next line too.
+    #[test]
+    fn a_changed_run_does_not_count() {
+        let folder = folder("damaged");
+        let mut store = Store::open(&folder).unwrap();
+        for name in ["a", "b", "c"] {
+            store.keep(&run(name, 12.5)).unwrap();
+        }
+        drop(store);
+        let path = folder.join("runs.jsonl");
+        let whole = fs::read(&path).unwrap();
+        let size = line(&run("a", 12.5)).len();
+        let second = head().len() + size;
+        for at in second..second + size {
+            for bit in [0, 3, 7] {
+                let mut changed = whole.clone();
+                changed[at] ^= 1 << bit;
+                fs::write(&path, &changed).unwrap();
+                let store = Store::open(&folder).unwrap();
+                let known: Vec<&String> = store.known().keys().collect();
+                let is_end = at == second + size - 1;
+                let kept = if is_end { &["a"][..] } else { &["a", "c"] };
+                let kept: Vec<String> = kept.iter().map(|name| key_of(name)).collect();
+                assert_eq!(
+                    known,
+                    kept.iter().collect::<Vec<_>>(),
+                    "byte {at}, bit {bit}"
+                );
+                let warning = store.damage().unwrap();
+                assert!(warning.contains("runs.jsonl:3: damaged line"), "{warning}");
+            }
+        }
+        fs::write(&path, head() + "nonsense\n\n{}\n").unwrap();
+        let mut store = Store::open(&folder).unwrap();
+        let warning = store.damage().unwrap();
+        let expected = "runs.jsonl:2: this and 2 other lines are damaged, their runs do not count";
+        assert!(warning.ends_with(expected), "{warning}");
+        store.put_in_order(&[]).unwrap();
+        assert_eq!(store.damage(), None);
+        assert_eq!(fs::read_to_string(&path).unwrap(), head());
         fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -121,7 +121,7 @@ struct Checked {
     claims: Value,
 }
 
-/// Opens the runs in `folder`; warns about those of another build.
+/// Opens the runs in `folder`; warns about those that do not count.
 fn opened(folder: &Path) -> Result<Store, Error> {
     let store = Store::open(folder)?;
     let (place, foreign) = (folder.display(), store.foreign_count());
@@ -129,6 +129,7 @@ fn opened(folder: &Path) -> Result<Store, Error> {
         let runs = counted(foreign, "run");
         output::warn(&[format!("{place}: {runs} of another build, made again")]);
     }
+    output::doubt(store.damage().as_slice());
     Ok(store)
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use diskarm_study::studies::{Entry, STUDIES};
-use diskarm_study::{Study, StudyOptions};
+use diskarm_study::{Store, StoredRun, Study, StudyOptions};
 use serde_json::Value;
 
 use crate::errors::error as refused;
@@ -281,6 +281,37 @@ fn a_report_is_of_what_has_been_simulated() {
 }
 
 #[test]
+fn a_changed_run_is_made_again() {
+    let place = Place::new("changed", SMALL);
+    place.printed("run");
+    let store = place.path("out/small/runs.jsonl");
+    let sound = fs::read_to_string(&store).unwrap();
+    let results = fs::read(place.path("out/small/results.csv")).unwrap();
+    // A digit more in a figure of the first run.
+    let changed = sound.replacen("\"figures\":[", "\"figures\":[9", 1);
+    fs::write(&store, &changed).unwrap();
+    // A report simulates nothing.
+    for (command, succeeds) in [("report", false), ("run", true)] {
+        let output = Command::new(env!("CARGO_BIN_EXE_diskarm"))
+            .args(place.arguments(command))
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        let warning = format!(
+            "warning: {}:2: damaged line, its run does not count\n",
+            store
+        );
+        assert!(text.starts_with(&warning), "{text}");
+        assert_eq!(output.status.success(), succeeds, "{text}");
+    }
+    assert_eq!(fs::read_to_string(&store).unwrap(), sound);
+    assert_eq!(
+        fs::read(place.path("out/small/results.csv")).unwrap(),
+        results
+    );
+}
+
+#[test]
 fn an_unusable_folder_is_an_error_of_one_line() {
     let place = Place::new("wrong", SMALL);
     place.printed("run");
@@ -299,9 +330,15 @@ fn an_unusable_folder_is_an_error_of_one_line() {
         "the other version's was touched"
     );
     // Runs of another build of the same version are reported, repeated, and removed.
-    let key = sound.find("\"key\":\"").unwrap() + "\"key\":\"".len();
-    let digest = &sound[key..key + 16];
-    fs::write(&store, sound.replace(digest, "0123456789abcdef")).unwrap();
+    let (head, runs) = sound.split_once('\n').unwrap();
+    fs::write(&store, format!("{head}\n")).unwrap();
+    let mut others = Store::open(Path::new(&place.path("out/small"))).unwrap();
+    for line in runs.lines() {
+        let mut run: StoredRun = serde_json::from_str(line).unwrap();
+        run.key.replace_range(..16, "0123456789abcdef");
+        others.keep(&run).unwrap();
+    }
+    drop(others);
     let again = place.arguments("run");
     let run = diskarm(&again.iter().map(String::as_str).collect::<Vec<_>>());
     let text = String::from_utf8(run.stderr).unwrap();

@@ -8,6 +8,7 @@ mod bus;
 mod chance;
 mod closed_forms;
 mod edges;
+mod follow;
 mod forcing;
 mod hits;
 mod larger_than_segment;
