@@ -17,7 +17,8 @@ pub struct Args {
     folder: PathBuf,
 }
 
-/// Writes them and prints their number.
+/// Writes them and prints their number. They overwrite pages of the same names, and the command
+/// reads nothing that could be lost.
 pub fn run(args: &Args) -> Result<(), Error> {
     let written = std::fs::create_dir_all(&args.folder)
         .and_then(|()| clap_mangen::generate_to(crate::Cli::command(), &args.folder))

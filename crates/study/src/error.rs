@@ -29,6 +29,13 @@ pub enum StudyError {
         /// The version that wrote it.
         found: String,
     },
+    /// A trace of the study is in the folder of its results, where it could be overwritten.
+    TraceAmongResults {
+        /// The trace.
+        trace: PathBuf,
+        /// The folder.
+        folder: PathBuf,
+    },
     /// A line of the store is invalid.
     Store {
         /// The file.
@@ -86,6 +93,13 @@ impl fmt::Display for StudyError {
                  another folder with --output, or remove this one)",
                 path.display(),
                 crate::version::VERSION
+            ),
+            Self::TraceAmongResults { trace, folder } => write!(
+                f,
+                "{}: found this trace in the folder of results, {}, expected it elsewhere: it \
+                 could be overwritten",
+                trace.display(),
+                folder.display()
             ),
             Self::Store { path, line, why } => write!(f, "{}:{line}: {why}", path.display()),
             Self::Io {

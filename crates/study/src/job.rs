@@ -81,6 +81,14 @@ impl Job {
         self.trace.as_deref()
     }
 
+    /// The files of its trace.
+    pub(crate) fn traces(&self) -> &[String] {
+        match &self.input {
+            Input::Traced(traced) => &traced.files,
+            Input::Generated(_) => &[],
+        }
+    }
+
     /// Measures one run, with the requests of `seed`.
     ///
     /// # Errors

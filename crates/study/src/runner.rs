@@ -1,6 +1,7 @@
 //! Runs the cells of a study on all processors.
 
 use std::cell::RefCell;
+use std::fs;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -60,6 +61,7 @@ impl<'s> Runner<'s> {
         threads: usize,
         progress: &mut dyn FnMut(usize) -> ControlFlow<()>,
     ) -> Result<Option<Results<'s>>, StudyError> {
+        self.check_folder(store)?;
         let known = store.known().clone();
         let is_over = AtomicBool::new(false);
         let cells = &self.study.cells;
@@ -110,6 +112,7 @@ impl<'s> Runner<'s> {
     /// # Errors
     /// When the store cannot be written.
     pub fn stored(&self, store: &mut Store) -> Result<Option<Results<'s>>, StudyError> {
+        self.check_folder(store)?;
         let cells = (0..self.jobs.len()).map(|place| self.known(place, store.known()));
         match cells.collect::<Result<Option<Vec<FinishedCell>>, _>>()? {
             Some(finished) => self.results(store, finished).map(Some),
@@ -129,6 +132,21 @@ impl<'s> Runner<'s> {
             }
         }
         Ok(missing)
+    }
+
+    /// No trace may be where results go. (Links are replaced by results, not followed.)
+    fn check_folder(&self, store: &Store) -> Result<(), StudyError> {
+        let folder = store.folder();
+        let real = fs::canonicalize(folder).map_err(|e| StudyError::cannot_read(folder, e))?;
+        for trace in self.jobs.iter().flat_map(Job::traces) {
+            if fs::canonicalize(trace).is_ok_and(|trace| trace.starts_with(&real)) {
+                return Err(StudyError::TraceAmongResults {
+                    trace: trace.into(),
+                    folder: folder.to_owned(),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// The cell at `place` if all its runs are `known`.

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::error::StudyError;
-use crate::files::replace;
+use crate::files::{remove_parts, replace};
 use crate::verdicts::counted;
 
 /// A finished run.
@@ -58,12 +58,14 @@ impl Store {
     pub fn open(folder: &Path) -> Result<Self, StudyError> {
         fs::create_dir_all(folder).map_err(|e| StudyError::cannot_write(folder, e))?;
         let lock = folder.join("lock");
-        let held = File::create(&lock).map_err(|e| StudyError::cannot_write(&lock, e))?;
+        let held = opened(&lock)?;
         match held.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(StudyError::Busy(folder.to_owned())),
             Err(TryLockError::Error(e)) => return Err(StudyError::cannot_write(&lock, e)),
         }
+        remove_parts(folder);
+        remove_parts(&folder.join("figures"));
         let path = folder.join("runs.jsonl");
         let cannot_write = |e| StudyError::cannot_write(&path, e);
         let mut file = opened(&path)?;
@@ -110,6 +112,10 @@ impl Store {
                 format!("{place}:{first}: this and {more} are damaged, their runs do not count")
             }
         })
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(&self.path)
     }
 
     pub(crate) fn known(&self) -> &StoredRuns {

@@ -254,6 +254,60 @@ faster = "2"
     )));
 }
 
+#[test]
+fn a_trace_among_the_results_is_not_overwritten() {
+    const TRACED: &str = r#"
+title = "Small"
+source = "none"
+[cell]
+drive = "hp-c2247"
+policy = "fcfs"
+trace = "{here}"
+"#;
+    const ROWS: &str = "0.25 0 1200 8 1\n1.5 0 90 16 0\n40 0 5000 8 1\n";
+    let (folder, other) = (Folder::new("among"), Folder::new("apart"));
+    fs::create_dir_all(folder.path()).unwrap();
+    fs::create_dir_all(other.path()).unwrap();
+    for name in ["results.csv", "lock"] {
+        let trace = folder.path().join(name);
+        fs::write(&trace, ROWS).unwrap();
+        let link = other.path().join(name);
+        std::os::unix::fs::symlink(&trace, &link).unwrap();
+        for written in [&trace, &link] {
+            let study = study(&TRACED.replace("{here}", written.to_str().unwrap()));
+            let runner = Runner::new(&study).unwrap();
+            let mut store = Store::open(folder.path()).unwrap();
+            let error = runner.run(&mut store, 1, &mut |_| ControlFlow::Continue(()));
+            let error = error.expect_err("a refusal").to_string();
+            assert!(
+                error.starts_with(&format!("{}: found this trace", written.display())),
+                "{error}"
+            );
+            runner.stored(&mut store).expect_err("a refusal");
+        }
+        assert_eq!(fs::read_to_string(&trace).unwrap(), ROWS);
+        fs::remove_file(trace).unwrap();
+    }
+}
+
+#[test]
+fn what_a_killed_process_left_is_removed() {
+    let folder = Folder::new("left");
+    fs::create_dir_all(folder.path().join("figures")).unwrap();
+    let left = ["results.csv.part", "runs.jsonl.part", "figures/a.svg.part"];
+    for name in left {
+        fs::write(folder.path().join(name), "half").unwrap();
+    }
+    let others = ["download.iso.part", "figures/mine.part", "notes.txt"];
+    for name in others {
+        fs::write(folder.path().join(name), "mine").unwrap();
+    }
+    Store::open(folder.path()).unwrap();
+    let is_there = |name: &&str| folder.path().join(name).exists();
+    assert!(!left.iter().any(is_there));
+    assert!(others.iter().all(is_there));
+}
+
 /// Two cells keep up, and one of three has no mean.
 #[test]
 fn cells_with_too_wide_intervals_are_counted() {
