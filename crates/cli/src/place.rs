@@ -1,5 +1,5 @@
 //! Where a command may write: never over what it reads, and never twice to one file. (A study
-//! writes to a folder, which must not have a trace of the study in it: `Runner` of the study crate.)
+//! writes to a folder, which must not hold a trace of the study: `Runner` of the study crate.)
 
 use std::fs::{self, File, Metadata};
 use std::io;
