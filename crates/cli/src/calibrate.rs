@@ -107,7 +107,7 @@ pub fn run(args: Args) -> Result<(), Error> {
             .get_or_insert_with(|| Progress::new(Some(stage.stages)))
             .at(stage.done);
     };
-    let fitted = calibrate(&drive.spec, &drive.layout, &rows, show);
+    let fitted = calibrate(&drive.spec, drive.layout(), &rows, show);
     drop(progress);
     let fitted = fitted
         .map_err(|unfit| calibrated::error(unfit, &args.trace, &args.drive).calling("TRACE"))?;

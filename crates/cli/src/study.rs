@@ -73,11 +73,7 @@ impl Chosen {
     /// The study called `name`, or the one in that file if `name` ends in `.toml`.
     fn study(&self, name: &str) -> Result<Study, Error> {
         if name.ends_with(".toml") {
-            let text = std::fs::read_to_string(name).map_err(|source| Error::Io {
-                doing: "read",
-                path: name.to_owned(),
-                source,
-            })?;
+            let text = diskarm_simulate::read_text(name)?;
             let stem = PathBuf::from(name);
             let stem = stem.file_stem().unwrap_or_default().to_string_lossy();
             let study = Study::read(&stem, &text, name, self.options())?;

@@ -70,7 +70,12 @@ impl Drive {
 
     /// The same over a layout made before, which many drives can share.
     pub fn with_layout(spec: &Spec, layout: Arc<Layout>, origin: Angle) -> Self {
-        let mut core = Core::new(spec, Mechanism::new(spec, layout, origin));
+        Self::with_mechanism(spec, Mechanism::new(spec, layout, origin))
+    }
+
+    /// The same with a copy of a mechanism made before: copies share their tables.
+    pub fn with_mechanism(spec: &Spec, mechanism: Mechanism) -> Self {
+        let mut core = Core::new(spec, mechanism);
         core.fate = Fate::new(spec);
         Self {
             queue: CommandQueue::new(spec.queue.policy.policy(&core)),

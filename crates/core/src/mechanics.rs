@@ -75,6 +75,14 @@ impl Mechanism {
         }
     }
 
+    /// A copy that shares its tables, the platter at angle `origin` at [`Instant::START`].
+    pub fn at_angle(&self, origin: Angle) -> Self {
+        Self {
+            rotation: self.rotation.at_angle(origin),
+            ..self.clone()
+        }
+    }
+
     /// The total of the approach that [`Mechanism::piece`] gives, and no more, because schedulers
     /// compute it for every pending request.
     #[inline]

@@ -156,6 +156,19 @@ pub struct Workload {
     pub streams: Vec<Stream>,
 }
 
+/// The most streams of a workload: each event looks at all of them.
+const MAX_STREAMS: usize = 1_000;
+
+/// # Errors
+/// If so many streams are too many for a workload.
+fn check_streams(count: usize) -> Result<(), InputError> {
+    if count <= MAX_STREAMS {
+        return Ok(());
+    }
+    let expected = format!("at most {MAX_STREAMS}");
+    Err(InputError::shown("streams", count, expected))
+}
+
 impl Workload {
     /// Parses a workload expression, for `disk`. Omitted parts are as in [`Stream::worthington94`],
     /// except for arrivals, which must begin each stream.
@@ -178,6 +191,7 @@ impl Workload {
     pub fn parse(text: &str, disk: Disk) -> Result<Self, InputError> {
         let words = words(text);
         let streams = words.split(|word| *word == "+");
+        check_streams(streams.clone().count())?;
         let streams = streams.map(|words| stream_of_expression(words, disk));
         Ok(Self {
             streams: streams.collect::<Result<_, InputError>>()?,

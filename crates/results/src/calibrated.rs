@@ -486,7 +486,7 @@ pub fn calibrated(
         rows,
     };
     let Taken { rows, notes, .. } = measured::read(file, reading, rows, model)?;
-    let fitted = calibrate(&model.spec, &model.layout, &rows, |_| {});
+    let fitted = calibrate(&model.spec, model.layout(), &rows, |_| {});
     let fitted = fitted.map_err(|unfit| error(unfit, file, &model.name))?;
     let figures = crate::value(&json(names, rows.len(), &fitted, &notes));
     Ok(Calibrated {

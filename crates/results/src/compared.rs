@@ -215,7 +215,7 @@ pub fn compare(
     progress: impl Fn(u64) + Sync,
 ) -> Result<Compared, Error> {
     let taken = measured::read(file, reading, rows, drive)?;
-    let validation = Validation::new(&drive.spec, drive.layout.clone(), taken.rows);
+    let validation = Validation::new(&drive.spec, drive.layout().clone(), taken.rows);
     let replays = replays::all(&validation, progress)?;
     Ok(Compared {
         file: file.to_owned(),

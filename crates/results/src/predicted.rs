@@ -164,7 +164,7 @@ fn served_name(served: Served) -> &'static str {
 pub fn judge(drive: &Model, file: &str, reading: &Reading, rows: Rows) -> Result<Judgement, Error> {
     let taken = measured::read_with_history(file, reading, rows, drive)?;
     let Taken { rows, range, notes } = taken;
-    let layout = drive.layout.clone();
+    let layout = drive.layout().clone();
     let locked = Locked::follow(&drive.spec, layout, &rows, Continuity::Unbroken)?;
     let Some(figures) = LockedFigures::of(&locked, range.clone()) else {
         panic!("{file}: a range without rows");

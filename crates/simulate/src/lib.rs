@@ -44,7 +44,7 @@ pub mod replays;
 pub use adapt::{Fitting, TraceSelection};
 pub use error::Error;
 pub use input::{Generated, Input, Issue, REQUESTS, Traced};
-pub use model::{Model, size};
+pub use model::{Model, read_text, size};
 pub use progress::{Progress, keep_on};
 pub use reading::{Reading, STANDARD_INPUT};
 pub use recorded::records;

@@ -1,13 +1,17 @@
 //! A drive to simulate: from the catalogue, or from a specification in a file.
 
 use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+use diskarm_core::drive::Drive;
 use diskarm_core::geometry::Layout;
+use diskarm_core::mechanics::Mechanism;
 use diskarm_core::spec::{Document, Spec};
 use diskarm_core::text::{InputError, quantity};
-use diskarm_core::units::{Bytes, SectorCount};
+use diskarm_core::units::{Angle, Bytes, SectorCount};
 use diskarm_core::workload::{Disk, Workload};
 
 use crate::error::Error;
@@ -22,8 +26,8 @@ pub struct Model {
     pub text: Cow<'static, str>,
     /// The parsed specification.
     pub spec: Spec,
-    /// The layout of its blocks.
-    pub layout: Arc<Layout>,
+    /// The mechanism, with tables that all its drives share.
+    pub mechanism: Mechanism,
     /// The devices in front of it, if there are any.
     pub tower: Option<Arc<Tower>>,
 }
@@ -33,6 +37,16 @@ impl Model {
     pub fn drive_name(&self) -> &str {
         let tower = self.tower.as_ref();
         tower.map_or(&self.name, |tower| tower.drive())
+    }
+
+    /// A drive of this model, its platter at angle zero at the start.
+    pub fn drive(&self) -> Drive {
+        Drive::with_mechanism(&self.spec, self.mechanism.clone())
+    }
+
+    /// The layout of its blocks.
+    pub fn layout(&self) -> &Arc<Layout> {
+        &self.mechanism.layout
     }
 
     /// Whether runs depend on their seeds even if they replay the same requests.
@@ -48,7 +62,7 @@ impl Model {
     /// specification.
     pub fn find(name: &str) -> Result<Self, Error> {
         if name.ends_with(".toml") {
-            return Self::read(read_file(name)?, name);
+            return Self::read(read_text(name)?, name);
         }
         if tower::is_tower(name) {
             return Err(not_alone("drive", name));
@@ -71,8 +85,8 @@ impl Model {
         Ok(Self {
             name: name.to_owned(),
             text,
+            mechanism: Mechanism::new(&spec, Arc::new(layout), Angle::ZERO),
             spec,
-            layout: Arc::new(layout),
             tower: None,
         })
     }
@@ -125,7 +139,7 @@ impl Model {
     /// The limits for requests on the drive.
     pub fn disk(&self) -> Disk {
         Disk {
-            sectors: self.layout.sectors(),
+            sectors: self.layout().sectors(),
             sector: Bytes(u64::from(self.spec.geometry.sector_bytes)),
         }
     }
@@ -141,12 +155,30 @@ impl Model {
             let workload = Workload::parse(text, self.disk());
             return workload.map_err(|error| error.in_argument("workload").into());
         }
-        Ok(Workload::parse_toml(&read_file(text)?, text, self.disk())?)
+        Ok(Workload::parse_toml(&read_text(text)?, text, self.disk())?)
     }
 }
 
-fn read_file(path: &str) -> Result<String, Error> {
-    std::fs::read_to_string(path).map_err(|source| Error::Unread {
+/// The largest text file that is read, in bytes: far more than any specification, workload or study
+/// has, and it ends files without an end.
+const MAX_TEXT: u64 = 16 << 20;
+
+/// The text of a file that a person may have written: a specification, a workload, a study.
+///
+/// # Errors
+/// If it cannot be read, is not UTF-8, or is larger than 16 MiB.
+pub fn read_text(path: &str) -> Result<String, Error> {
+    let read = || {
+        let mut text = String::new();
+        let mut file = File::open(path)?.take(MAX_TEXT + 1);
+        match file.read_to_string(&mut text)? {
+            size if size as u64 <= MAX_TEXT => Ok(text),
+            _ => Err(io::Error::other(
+                "found more, expected at most 16 MiB of text",
+            )),
+        }
+    };
+    read().map_err(|source| Error::Unread {
         path: path.to_owned(),
         source,
     })
@@ -192,4 +224,23 @@ pub(crate) fn largest(field: &str, text: &str, disk: Disk) -> Result<SectorCount
             );
             InputError::new(field, text, expected)
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_has_at_most_16_mebibytes() {
+        let path = std::env::temp_dir().join(format!("diskarm-{}-text", std::process::id()));
+        let name = path.to_str().expect("a path in UTF-8");
+        let file = File::create(&path).expect("a temporary file");
+        file.set_len(MAX_TEXT).expect("a sparse file");
+        assert_eq!(read_text(name).expect("a text").len() as u64, MAX_TEXT);
+        file.set_len(MAX_TEXT + 1).expect("a sparse file");
+        let error = read_text(name).expect_err("too long").to_string();
+        let expected = "cannot read: found more, expected at most 16 MiB of text";
+        assert_eq!(error, format!("{name}: {expected}"));
+        std::fs::remove_file(path).expect("a file");
+    }
 }

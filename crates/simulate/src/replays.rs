@@ -50,7 +50,7 @@ mod tests {
             response: Span::from_ms(15.0),
         };
         let rows = (0..500).map(row).collect();
-        let validation = Validation::new(&drive.spec, drive.layout.clone(), rows);
+        let validation = Validation::new(&drive.spec, drive.layout().clone(), rows);
         let variants: Vec<Variant> = Validation::variants().collect();
         let replay = |number: usize| {
             let replayed = validation.replay(variants[number]);

@@ -8,7 +8,7 @@ use diskarm_core::host::Host;
 use diskarm_core::report::{Disks, Report, Served, Windows};
 use diskarm_core::sched::{Policy, PolicyConfig};
 use diskarm_core::tower::{self, BoxedDevice, Unknown};
-use diskarm_core::units::{Angle, Instant, SectorCount, Span};
+use diskarm_core::units::{Instant, SectorCount, Span};
 use diskarm_core::workload::{Arrivals, Thinking, Times};
 
 use crate::backlog::Backlog;
@@ -279,8 +279,7 @@ impl<'a> Simulation<'a> {
 
     /// The drive, for a run with this seed.
     fn drive(&self, seed: u64) -> Drive {
-        let Model { spec, layout, .. } = self.model;
-        Drive::with_layout(spec, layout.clone(), Angle::ZERO).seeded(seed)
+        self.model.drive().seeded(seed)
     }
 
     /// The drive behind its host's queue, for a run with this seed.

@@ -6,7 +6,6 @@ use diskarm_core::drive::Drive;
 use diskarm_core::sched::Knowledge;
 use diskarm_core::text::{Args, Call, InputError};
 use diskarm_core::tower::{BoxedDevice, Unknown};
-use diskarm_core::units::Angle;
 
 use crate::devices::{self, DeviceInfo, Entry, Front};
 use crate::model::Model;
@@ -86,7 +85,7 @@ impl<'t> Written<'t> {
             drive: self.drive.to_owned(),
             levels,
         };
-        let trial = Drive::with_layout(&drive.spec, drive.layout.clone(), Angle::ZERO);
+        let trial = drive.drive();
         tower.build(trial, 0).map(|_| tower)
     }
 }
@@ -197,13 +196,13 @@ mod tests {
     fn a_device_is_refused_what_is_hidden_from_it() {
         let error = |drive| {
             let model = Model::assemble(drive).expect("a tower");
+            let drive = model.drive();
             let tower = model.tower.expect("a tower");
             let mut tower = std::sync::Arc::into_inner(tower).expect("one owner");
             tower.levels.push(Level {
                 info: &TIMED,
                 device: Box::new(Nothing),
             });
-            let drive = Drive::with_layout(&model.spec, model.layout, Angle::ZERO);
             tower.build(drive, 0).err().map(|error| error.to_string())
         };
         assert_eq!(error("throttle(rate=1/s, drive=hp-c2247)"), None);

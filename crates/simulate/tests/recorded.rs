@@ -3,12 +3,11 @@
 use std::io::Cursor;
 
 use diskarm_core::device::{Completion, Device, Status};
-use diskarm_core::drive::Drive;
 use diskarm_core::engine::{self, Observer, Open};
 use diskarm_core::host::Host;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::sched::{Estimate, PolicyConfig};
-use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
+use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 use diskarm_core::wrap::{Affected, BadBlocks, FaultPlan, Faults, Recorder, Recording};
 use diskarm_simulate::{Model, records};
 use diskarm_trace::Writer;
@@ -24,7 +23,7 @@ impl Observer for Nobody {
 
 /// A recording of `requests`, one every 30 ms, to the drive of `model`, on which block 900 is bad.
 fn recorded(model: &Model, requests: &[Request]) -> Recording {
-    let drive = Drive::with_layout(&model.spec, model.layout.clone(), Angle::ZERO);
+    let drive = model.drive();
     let plan = FaultPlan {
         medium_errors: vec![BadBlocks {
             first: Lbn(900),

@@ -271,7 +271,7 @@ fn a_trace_is_replayed_and_cut_off_like_any_other_load() {
     assert!(
         rows.0
             .iter()
-            .all(|(_, lbn, _)| lbn.0 < model.layout.sectors().0)
+            .all(|(_, lbn, _)| lbn.0 < model.layout().sectors().0)
     );
     let replayed = run.replayed.expect("a trace was replayed");
     assert_eq!(replayed.issue, Issue::Traced);

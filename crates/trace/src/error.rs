@@ -37,7 +37,7 @@ pub enum ErrorKind {
     UnknownFormat,
     /// The content matches no known format, or more than one.
     Undetected,
-    /// Bytes that are not UTF-8, a line of absurd length, or a blank line between rows.
+    /// Bytes that are not UTF-8, or a blank line between rows.
     Text,
     /// An invalid header: a column is missing, unknown, duplicated or of the wrong type, or a
     /// version is unknown.
@@ -48,7 +48,8 @@ pub enum ErrorKind {
     Value,
     /// The file ends within a binary record.
     Truncated,
-    /// The start of the next binary record is unknown, or a block of records cannot be decoded.
+    /// The start of the next record is unknown: after a line of absurd length, or within a binary
+    /// file; or a block of records cannot be decoded.
     Framing,
     /// A record lacks something that the output format needs.
     Unwritable,

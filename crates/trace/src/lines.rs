@@ -81,7 +81,9 @@ impl Lines {
             Ok(Some(source::Line::Text(length))) => Ok(Some(length)),
             Ok(Some(source::Line::TooLong)) => {
                 let detail = format!("found more, expected at most {MAX_LINE} bytes in a line");
-                Err(self.error_at(self.line, detail))
+                let location = Some(Location::Line(self.line));
+                let name = self.source.name();
+                Err(TraceError::new(ErrorKind::Framing, name, location, detail))
             }
             Err(error) => {
                 let location = Some(Location::Line(self.line));

@@ -119,7 +119,7 @@ impl ByteSource {
     }
 
     /// Consumes the next line with its newline, which only the last may lack; `None` at the end of
-    /// the file.
+    /// the file. Of a line that is too long nothing more is read: it may have no end.
     pub(crate) fn line(&mut self, max: usize) -> std::io::Result<Option<Line>> {
         let mut searched = 0;
         let length = loop {
@@ -129,7 +129,6 @@ impl ByteSource {
             }
             searched = held.len();
             if searched > max {
-                self.skip_line()?;
                 return Ok(Some(Line::TooLong));
             }
             if !self.refill()? {
@@ -219,21 +218,6 @@ impl ByteSource {
     fn consume(&mut self, count: usize) {
         self.start += count;
         self.offset += count as u64;
-    }
-
-    fn skip_line(&mut self) -> std::io::Result<()> {
-        loop {
-            let held = self.held();
-            if let Some(found) = memchr(b'\n', held) {
-                self.consume(found + 1);
-                return Ok(());
-            }
-            let passed = held.len();
-            self.consume(passed);
-            if !self.refill()? {
-                return Ok(());
-            }
-        }
     }
 
     /// Appends to the buffer, up to a chunk in total; false at the end of the input.

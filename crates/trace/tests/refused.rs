@@ -3,7 +3,9 @@
 use std::error::Error;
 use std::io::{self, Cursor, Read};
 
-use diskarm_trace::{ErrorKind, FORMATS, Location, TraceError, open, read};
+use diskarm_trace::{
+    ErrorKind, FORMATS, Location, OnError, Options, TraceError, open, read, read_with,
+};
 
 const HEADER: &str = "op,observed,lbn,sectors,response_us,think_us\n";
 
@@ -419,4 +421,46 @@ fn read_errors_name_the_location() {
         (ErrorKind::Io, Some(Location::Line(1001)))
     );
     assert!(trace.next().is_none());
+}
+
+/// Zeros without an end, of which no reader may ask for more than a megabyte.
+struct Zeros {
+    left: usize,
+}
+
+impl Read for Zeros {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.left = self
+            .left
+            .checked_sub(buffer.len())
+            .expect("a reader that goes on");
+        buffer.fill(b'0');
+        Ok(buffer.len())
+    }
+}
+
+/// Also where invalid rows are skipped: it is not known where the next row begins.
+#[test]
+fn a_line_without_an_end() {
+    let is_text = |name: &str| !matches!(name, "vscsi" | "blktrace" | "srt");
+    for format in FORMATS.iter().filter(|format| is_text(format.info.name)) {
+        for on_error in [OnError::Stop, OnError::Skip] {
+            let options = Options {
+                format: Some(format.info.name),
+                on_error,
+                ..Options::default()
+            };
+            let zeros = Zeros { left: 1 << 20 };
+            let error = match read_with(zeros, "zeros", &options) {
+                Err(error) => error,
+                Ok(mut trace) => {
+                    let error = trace.find_map(Result::err).expect(format.info.name);
+                    assert!(trace.next().is_none(), "{}", format.info.name);
+                    error
+                }
+            };
+            assert_eq!(error.to_string().lines().count(), 1, "{error}");
+            assert!(error.to_string().starts_with("zeros:"), "{error}");
+        }
+    }
 }

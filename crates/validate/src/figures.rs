@@ -83,7 +83,7 @@ impl Figures {
             all,
             reads: compare(|row| row.step.request.op == Op::Read),
             writes: compare(|row| row.step.request.op == Op::Write),
-            residuals: Residuals::of(rows, &validation.layout, &replays[0]),
+            residuals: Residuals::of(rows, &validation.mechanism.layout, &replays[0]),
         }
     }
 }

@@ -45,6 +45,7 @@ use diskarm_core::device::{Completion, Outcome};
 use diskarm_core::drive::Drive;
 use diskarm_core::engine::{self, Observer, Rejected, Replay, Step};
 use diskarm_core::geometry::Layout;
+use diskarm_core::mechanics::Mechanism;
 use diskarm_core::request::Request;
 use diskarm_core::spec::Spec;
 use diskarm_core::stats::Sorted;
@@ -96,7 +97,7 @@ pub struct Replayed {
 #[derive(Clone, Debug)]
 pub struct Validation<'a> {
     spec: &'a Spec,
-    layout: Arc<Layout>,
+    mechanism: Mechanism,
     rows: Vec<Measured>,
 }
 
@@ -107,7 +108,11 @@ impl<'a> Validation<'a> {
     /// If there are no rows.
     pub fn new(spec: &'a Spec, layout: Arc<Layout>, rows: Vec<Measured>) -> Self {
         assert!(!rows.is_empty(), "nothing was measured");
-        Self { spec, layout, rows }
+        Self {
+            spec,
+            mechanism: Mechanism::new(spec, layout, Angle::ZERO),
+            rows,
+        }
     }
 
     /// The replays that [`Figures::of`] needs, in that order: [`ANGLES`] angles from zero up, then
@@ -158,7 +163,7 @@ impl<'a> Validation<'a> {
         origin: Angle,
         seed: u64,
     ) -> Result<Replayed, Rejected> {
-        let drive = Drive::with_layout(self.spec, Arc::clone(&self.layout), origin);
+        let drive = Drive::with_mechanism(self.spec, self.mechanism.at_angle(origin));
         let mut drive = drive.seeded(seed);
         let mut seen = Replayed {
             responses: Vec::with_capacity(self.rows.len()),

@@ -39,6 +39,11 @@ impl Rotation {
         }
     }
 
+    /// The same platter at angle `origin` at [`Instant::START`].
+    pub fn at_angle(self, origin: Angle) -> Self {
+        Self { origin, ..self }
+    }
+
     /// The same platter corrected at `at`: `late` behind its previous angle, and with another
     /// period from there on.
     ///

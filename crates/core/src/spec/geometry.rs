@@ -6,10 +6,10 @@
 use super::key::{DISKSIM, FLAG, Key, Kind, Shown, count, table, word};
 use crate::units::SectorCount;
 
-pub(super) const MAX_CYLINDERS: u32 = 10_000_000;
+pub(super) const MAX_CYLINDERS: u32 = 2_000_000;
 const MAX_SURFACES: u64 = 100;
 /// A million sectors on every track of the largest drive.
-pub(super) const MAX_SECTORS: u64 = 1_000_000_000_000_000;
+pub(super) const MAX_SECTORS: u64 = 200_000_000_000_000;
 /// Spare units of a region, which may be one on every track; and grown defects.
 pub(super) const MAX_SPARES: u64 = 1_000_000_000;
 const MAX_SECTOR_BYTES: u64 = 1 << 20;

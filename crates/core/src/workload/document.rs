@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 use super::arrivals::Arrivals;
 use super::places::PlaceMix;
 use super::sizes::Sizes;
-use super::{Disk, Stream, Workload, read_reads};
+use super::{Disk, Stream, Workload, check_streams, read_reads};
 use crate::text::{InputError, line_of, words};
 
 /// Reads the text of such a file; errors have the file's name and the line.
@@ -52,6 +52,7 @@ impl Document<'_> {
             let error = InputError::missing("stream".to_owned(), "tables, each [[stream]]");
             return Err(self.at(listed.span().start, error));
         };
+        check_streams(tables.len()).map_err(|error| self.at(listed.span().start, error))?;
         let read = |(number, value): (usize, &Spanned<DeValue<'_>>)| {
             let path = format!("stream[{number}]");
             let offset = value.span().start;

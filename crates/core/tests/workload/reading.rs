@@ -291,3 +291,21 @@ fn errors_in_files_have_their_line() {
         assert!(found.starts_with(expected), "{found}");
     }
 }
+
+#[test]
+fn a_workload_has_at_most_a_thousand_streams() {
+    let words = |count: usize| vec!["poisson(rate=1/s)"; count].join(" + ");
+    let tables = |count: usize| "[[stream]]\narrivals = \"poisson(rate=1/s)\"\n".repeat(count);
+    assert_eq!(
+        Workload::parse(&words(1000), DISK).unwrap().streams.len(),
+        1000
+    );
+    let error = Workload::parse(&words(1001), DISK).unwrap_err().to_string();
+    assert_eq!(error, "streams: found 1001, expected at most 1000");
+    assert!(Workload::parse_toml(&tables(1000), "w.toml", DISK).is_ok());
+    let error = toml_error(&tables(1001));
+    assert!(
+        error.starts_with("1: streams: found 1001, expected at most 1000"),
+        "{error}"
+    );
+}

@@ -3,7 +3,7 @@
 use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;
 use diskarm_core::request::Request;
-use diskarm_core::units::{Angle, Instant};
+use diskarm_core::units::Instant;
 use diskarm_core::workload::Requests;
 use diskarm_simulate::{Generated, Input, Model, Simulation};
 
@@ -23,7 +23,7 @@ impl Placed {
         let model = model
             .alone("cell.drive")
             .map_err(|error| error.to_string())?;
-        let mut drive = Drive::with_layout(&model.spec, model.layout.clone(), Angle::ZERO);
+        let mut drive = model.drive();
         let mut rest = first.requests(model.disk(), generated.seed);
         let mut now = Instant::START;
         for _ in 0..served {
