@@ -1,6 +1,6 @@
 //! Writes files completely or not at all.
 
-use std::fs::{self, File};
+use std::fs::{self, DirEntry, File};
 use std::io::Write;
 use std::path::Path;
 
@@ -16,7 +16,8 @@ pub(crate) fn remove_parts(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else {
         return;
     };
-    for path in entries.flatten().map(|entry| entry.path()) {
+    let is_file = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
+    for path in entries.flatten().filter(is_file).map(|entry| entry.path()) {
         let is_ours = |whole: &Path| {
             let ending = whole.extension().and_then(|ending| ending.to_str());
             ending.is_some_and(|ending| ENDINGS.contains(&ending))

@@ -36,6 +36,8 @@ pub struct TraceMetadata {
     pub device_names: Vec<String>,
     /// Requests without a completion, in a trace that has completions of others.
     pub incomplete: u64,
+    /// The last line of a text, if it lacks its newline: it may be cut in the middle of a number.
+    pub cut: Option<u64>,
     /// The kernel's numbers of the devices in `device_names`.
     block_devices: Vec<u32>,
 }

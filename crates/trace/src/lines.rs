@@ -30,6 +30,8 @@ pub(crate) struct Lines {
     pending: Option<Vec<u8>>,
     /// The buffer of that line when it was returned.
     was_pending: Vec<u8>,
+    /// The last line, if it lacks its newline and the end was reached.
+    cut: Option<u64>,
 }
 
 impl Lines {
@@ -39,12 +41,18 @@ impl Lines {
             line: 0,
             pending: None,
             was_pending: Vec::new(),
+            cut: None,
         }
     }
 
     /// The file.
     pub(crate) fn source(&self) -> &ByteSource {
         &self.source
+    }
+
+    /// The last line, if it lacks its newline and the end was reached.
+    pub(crate) fn cut(&self) -> Option<u64> {
+        self.cut
     }
 
     /// The line after the blank lines that were just refused.
@@ -77,7 +85,10 @@ impl Lines {
     fn read_line(&mut self) -> Result<Option<usize>, TraceError> {
         self.line += 1;
         match self.source.line(MAX_LINE) {
-            Ok(None) => Ok(None),
+            Ok(None) => {
+                self.cut = self.cut.or(self.source.is_cut().then_some(self.line - 1));
+                Ok(None)
+            }
             Ok(Some(source::Line::Text(length))) => Ok(Some(length)),
             Ok(Some(source::Line::TooLong)) => {
                 let detail = format!("found more, expected at most {MAX_LINE} bytes in a line");

@@ -1,10 +1,12 @@
 //! Checks whether a trace's times can be in the unit of its format.
 //!
 //! Wrong units differ by factors of a thousand. Gaps of minutes or nanoseconds between requests, or
-//! a response faster than any device's, show that a trace was written in another unit.
+//! a response faster than any device's, show that a trace was written in another unit. A wrong
+//! digit shows as a jump of the time.
 
-use diskarm_core::units::Span;
+use diskarm_core::units::{Instant, Span};
 
+use crate::record::Location;
 use crate::time::TimeUnit;
 
 /// The median gap between requests to a busy disk. The range is narrow enough that a unit wrong by
@@ -42,6 +44,88 @@ struct Band {
     max: Span,
     /// A typical value, in nanoseconds.
     usual: f64,
+}
+
+/// No gap shorter than an hour is doubtful: machines idle, also at the start of a trace.
+const IDLE: Span = Span::from_ns(3_600_000_000_000);
+
+/// A gap is doubtful if it is so many times as long as the trace up to it, of [`MIN_COUNT`]
+/// requests at least.
+const TIMES: i64 = 1_000;
+
+/// A gap of a year is doubtful anyway.
+const YEAR: Span = Span::from_ns(365 * 86_400_000_000_000);
+
+/// Looks for jumps of the time in a trace.
+#[derive(Debug, Default)]
+pub(crate) struct Gaps {
+    first: Option<Instant>,
+    latest: Instant,
+    /// Records seen.
+    seen: usize,
+    /// The first jump.
+    jump: Option<Jump>,
+    /// The number of jumps.
+    count: u64,
+}
+
+#[derive(Debug)]
+struct Jump {
+    /// The record after it.
+    location: Location,
+    gap: Span,
+    /// The length of the trace up to it.
+    length: Span,
+}
+
+impl Gaps {
+    /// The next record of a trace in order of arrival.
+    #[inline]
+    pub(crate) fn see(&mut self, arrival: Instant, location: Location) {
+        let gap = arrival - self.latest;
+        if gap >= IDLE {
+            self.judge(gap, location);
+        }
+        self.first.get_or_insert(arrival);
+        self.latest = arrival;
+        self.seen += 1;
+    }
+
+    #[cold]
+    fn judge(&mut self, gap: Span, location: Location) {
+        // Before the first record there is no gap.
+        let Some(first) = self.first else {
+            return;
+        };
+        let length = self.latest - first;
+        let is_out_of_scale = gap.as_ns() / TIMES >= length.as_ns() && self.seen >= MIN_COUNT;
+        if gap >= YEAR || is_out_of_scale {
+            self.count += 1;
+            self.jump.get_or_insert(Jump {
+                location,
+                gap,
+                length,
+            });
+        }
+    }
+
+    /// A warning about the first jump, if there is one.
+    pub(crate) fn note(&self) -> Option<String> {
+        let jump = self.jump.as_ref()?;
+        let more = match self.count - 1 {
+            0 => String::new(),
+            more => format!(" ({more} more)"),
+        };
+        let place = match jump.location {
+            Location::Line(line) => format!("line {line}"),
+            other => other.to_string(),
+        };
+        Some(format!(
+            "{place}: the time jumps by {} s after {} s of the trace{more}: a digit may be wrong",
+            Short(jump.gap.as_s()),
+            Short(jump.length.as_s()),
+        ))
+    }
 }
 
 /// A warning if `unit`, in which the times of a trace were read, is probably wrong. `is_dated` says
@@ -104,7 +188,9 @@ struct Short(f64);
 
 impl std::fmt::Display for Short {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if (1e-3..1e6).contains(&self.0) {
+        if self.0 == 0.0 {
+            f.write_str("0")
+        } else if (1e-3..1e6).contains(&self.0) {
             let decimals = (2 - self.0.log10().floor() as i32).clamp(0, 5) as usize;
             write!(f, "{:.decimals$}", self.0)
         } else {
@@ -169,5 +255,50 @@ mod tests {
         let few = gaps(1).take(MIN_COUNT - 1);
         let warning = unit_warning(TimeUnit::Nanoseconds, false, few, std::iter::empty());
         assert_eq!(warning, None);
+    }
+
+    /// The note on a trace of `count` requests 100 ms apart and others `gaps` later, each from the
+    /// one before.
+    fn jumps(count: usize, later: &[Span]) -> Option<String> {
+        let mut gaps = Gaps::default();
+        let usual = Span::from_ns(100_000_000);
+        let steps = std::iter::repeat_n(&usual, count - 1).chain(later);
+        let mut at = Instant::START + Span::from_ns(7);
+        gaps.see(at, Location::Line(1));
+        for (line, gap) in (2..).zip(steps) {
+            at += *gap;
+            gaps.see(at, Location::Line(line));
+        }
+        gaps.note()
+    }
+
+    #[test]
+    fn a_jump_of_a_year_or_of_a_thousand_lengths_is_doubtful() {
+        let second = |count: i64| Span::from_ns(count * 1_000_000_000);
+        let day = second(86_400);
+        // 50 s, then 1,000 times that: more than an hour.
+        assert_eq!(jumps(501, &[second(49_999)]), None);
+        assert_eq!(
+            jumps(501, &[second(50_000)]).as_deref(),
+            Some(
+                "line 502: the time jumps by 50000 s after 50.0 s of the trace: a digit may be \
+                 wrong"
+            )
+        );
+        // At the start, and after too few requests, machines idle.
+        assert_eq!(jumps(20, &[second(3_599)]), None);
+        assert!(jumps(20, &[second(3_600)]).is_some());
+        assert_eq!(jumps(15, &[day]), None);
+        assert!(jumps(16, &[day]).is_some());
+        // Years, after any length.
+        let long = vec![day; 300];
+        let after = |gap: Span| jumps(1, &[&long[..], &[gap]].concat());
+        assert_eq!(after(Span::from_ns(YEAR.as_ns() - 1)), None);
+        assert!(after(YEAR).is_some_and(|note| note.starts_with("line 302: ")));
+        let twice = jumps(1, &[YEAR, day, YEAR]).expect("a note");
+        assert!(
+            twice.ends_with(" after 0 s of the trace (1 more): a digit may be wrong"),
+            "{twice}"
+        );
     }
 }

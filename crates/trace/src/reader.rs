@@ -13,7 +13,7 @@ use crate::format::{
 };
 use crate::formats::FORMATS;
 use crate::order::Ordering;
-use crate::plausible;
+use crate::plausible::{self, Gaps};
 use crate::plural::counted;
 use crate::record::Record;
 use crate::skipped::Skipped;
@@ -36,6 +36,7 @@ pub struct Reader {
     origin: Option<Instant>,
     has_begun: bool,
     unit_warning: Option<String>,
+    gaps: Gaps,
     skipped: Skipped,
 }
 
@@ -66,10 +67,18 @@ impl Reader {
         self.origin
     }
 
-    /// What users of the records should know, one line each: a doubtful unit, rows that were
-    /// skipped, ignored, widened or reordered. Complete when all records are read.
+    /// What users of the records should know, one line each: a doubtful unit, jumps of the time, a
+    /// last line that may be cut, rows that were skipped, ignored, widened or reordered. Complete
+    /// when all records are read.
     pub fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> = self.unit_warning.iter().cloned().collect();
+        notes.extend(self.gaps.note());
+        if let Some(line) = self.metadata.cut {
+            notes.push(format!(
+                "line {line}: found no line end, expected one: the trace may be cut there, in the \
+                 middle of a number"
+            ));
+        }
         for (what, count) in &self.metadata.ignored {
             notes.push(format!(
                 "{} ignored: {what}, not a read or write",
@@ -161,6 +170,9 @@ impl Reader {
         }
         if let (Some(origin), Some(arrival)) = (self.origin, &mut record.arrival) {
             *arrival = Instant::START + (*arrival - origin);
+        }
+        if let Some(arrival) = record.arrival {
+            self.gaps.see(arrival, record.location);
         }
     }
 
@@ -366,6 +378,7 @@ fn begin(
         origin: None,
         has_begun: false,
         unit_warning: None,
+        gaps: Gaps::default(),
         skipped: Skipped::default(),
     })
 }

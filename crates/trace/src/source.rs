@@ -29,6 +29,8 @@ pub struct ByteSource {
     /// Bytes before `buffer[start]`.
     offset: u64,
     is_exhausted: bool,
+    /// The last line lacks its newline, and was consumed.
+    is_cut: bool,
     /// The file itself, if it is a regular file and not compressed.
     file: Option<File>,
     /// Other files of the same trace, such as those of other processors.
@@ -76,6 +78,7 @@ impl ByteSource {
             end: 0,
             offset: 0,
             is_exhausted: false,
+            is_cut: false,
             file: file.filter(|_| !compression::is_compressed(&magic)),
             siblings: Vec::new(),
         };
@@ -132,6 +135,7 @@ impl ByteSource {
                 return Ok(Some(Line::TooLong));
             }
             if !self.refill()? {
+                self.is_cut |= searched > 0;
                 break searched;
             }
         };
@@ -143,6 +147,11 @@ impl ByteSource {
             true => Line::TooLong,
             false => Line::Text(length),
         }))
+    }
+
+    /// Whether the last line, which was consumed, lacks its newline.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// The last `count` bytes that were consumed, in one call.

@@ -37,6 +37,7 @@ where
                 return Ok(Some(record));
             }
         }
+        metadata.cut = self.lines.cut();
         Ok(None)
     }
 }

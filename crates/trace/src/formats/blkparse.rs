@@ -109,7 +109,10 @@ impl RowReader for Events {
                         self.pairing.put(&event, metadata);
                     }
                 }
-                Ok(_) => self.is_end = true,
+                Ok(_) => {
+                    self.is_end = true;
+                    metadata.cut = self.lines.cut();
+                }
                 Err(error) => {
                     // A blank line separates the events from the summary.
                     if !self.is_summary_next() {

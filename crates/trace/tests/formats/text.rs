@@ -32,6 +32,10 @@ fn spc() {
     assert_eq!(shorts(text, "spc"), expected);
     let (_, notes) = skipping(text.as_bytes(), None);
     let widened = "1 request widened to whole 512-byte blocks";
+    let cut = "line 3: found no line end, expected one: the trace may be cut there, in the middle \
+               of a number";
+    assert_eq!(notes, [cut, widened]);
+    let (_, notes) = skipping(format!("{text}\n").as_bytes(), None);
     assert_eq!(notes, [widened]);
     for (row, expected) in [
         ("0,1,512,W", "found 4 fields, expected 5: no timestamp_s"),
