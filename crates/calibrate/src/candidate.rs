@@ -269,6 +269,18 @@ impl Candidate {
         }
     }
 
+    /// Standard deviation of a coordinate from its value in `given`, in milliseconds: that of the
+    /// prior of [`Self::ln_prior`], without how it ties seek times to their neighbours.
+    pub fn prior_from_ms(at: Coordinate, given: &Spec) -> f64 {
+        match at {
+            Coordinate::Parameter(i) => {
+                let parameter = &PARAMETERS[i];
+                parameter.prior_ms(parameter.get(given).unwrap_or(0.0))
+            }
+            Coordinate::ReadSeek(_) | Coordinate::WriteSeek(_) => SEEK_PRIOR_MS,
+        }
+    }
+
     /// Logarithm of the prior density, up to a constant: values are near the `given` ones, and
     /// corrections to seek times change little from knot to knot.
     pub fn ln_prior(&self, given: &Spec) -> f64 {

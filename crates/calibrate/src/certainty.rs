@@ -25,11 +25,11 @@ pub struct Fitted {
     pub given_ms: f64,
     /// The value that the trace determines.
     pub fitted_ms: f64,
-    /// Its standard deviation with all other numbers held, from the curvature of the likelihood.
-    pub sd_ms: f64,
     /// Its standard deviation with all other fitted numbers free, from the curvature of likelihood
-    /// and prior.
-    pub free_sd_ms: f64,
+    /// and prior, in milliseconds.
+    pub sd_ms: f64,
+    /// The same with all other numbers held: at most [`Self::sd_ms`].
+    pub others_held_sd_ms: f64,
     /// Whether it is a bus rate that is so far from the given one that the trace shows something
     /// else: a bus has a standard rate, which data sheets give.
     pub is_doubtful: bool,
@@ -89,14 +89,14 @@ pub fn weigh(search: &mut Search<'_>) -> Certainty {
     search.score = search.objective.of(&settled);
     search.candidate = settled;
     let covariance = covariance::of(search, &determined);
-    let fitted = (0..).zip(determined).map(|(i, (at, sd_ms))| {
+    let fitted = determined.into_iter().enumerate().map(|(i, (at, _))| {
         let (given_ms, fitted_ms) = (given.get(at), search.candidate.get(at));
         Fitted {
             quantity: quantity(&search.candidate, at),
             given_ms,
             fitted_ms,
-            sd_ms,
-            free_sd_ms: covariance.sd_ms(i),
+            sd_ms: covariance.sd_ms(i),
+            others_held_sd_ms: covariance.others_held_sd_ms[i],
             is_doubtful: is_doubtful(at, given_ms, fitted_ms),
         }
     });

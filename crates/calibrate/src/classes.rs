@@ -39,6 +39,13 @@ impl Class {
     }
 }
 
+/// Those that stand out, the most unexplained requests first.
+pub fn standing_out(mut classes: Vec<Class>) -> Vec<Class> {
+    classes.retain(Class::stands_out);
+    classes.sort_by_key(|class| std::cmp::Reverse(class.unexplained()));
+    classes
+}
+
 /// The share of all requests that are explained.
 pub fn explained_fraction(classes: &[Class]) -> f64 {
     let sum = |of: fn(&Class) -> u64| classes.iter().map(of).sum::<u64>() as f64;

@@ -71,8 +71,11 @@ pub struct Calibration {
     /// Numbers that it does not determine: keys stay as given, seek times are as their neighbours
     /// suggest.
     pub left: Vec<Quantity>,
-    /// Share of the requests that the fitted drive explains; the rest are outliers.
+    /// Share of the requests that the fitted drive explains: their responses are more likely to be
+    /// what it does, with the scatter of its errors, than outliers.
     pub explained_fraction: f64,
+    /// The number of the others, in all classes.
+    pub unexplained_requests: u64,
     /// The classes of requests of which it leaves many unexplained, the most first: at least ten
     /// requests, and a tenth of the class.
     pub unexplained: Vec<Class>,
@@ -200,9 +203,6 @@ pub fn calibrate(
     let changes = edits(given, &spec);
     let behaviours = changes.iter().filter(|edit| !is_number(edit));
     let behaviours = behaviours.map(Edit::to_string).collect();
-    let mut unexplained = classes;
-    unexplained.retain(Class::stands_out);
-    unexplained.sort_by_key(|class| std::cmp::Reverse(class.unexplained()));
     Ok(Calibration {
         spec,
         layout,
@@ -212,7 +212,8 @@ pub fn calibrate(
         covariance: certainty.covariance,
         left: certainty.left,
         explained_fraction,
-        unexplained,
+        unexplained_requests: classes.iter().map(Class::unexplained).sum(),
+        unexplained: classes::standing_out(classes),
         held,
         evaluations,
     })

@@ -233,6 +233,23 @@ fn a_drive_is_found_again_where_the_clock_is_unbroken() {
     let bounds = [0.02, 0.02, 0.02, 0.1, 0.02, 0.1];
     check(&found.spec, &real, bounds, 0.2);
     check_together(&found, &real);
+    check_deviations(&found);
+}
+
+/// A number is no less certain with all others held, and a pair is better known than its parts.
+#[track_caller]
+fn check_deviations(found: &Calibration) {
+    for number in &found.fitted {
+        let rounding = 1.0 + 1e-9;
+        assert!(
+            number.others_held_sd_ms <= number.sd_ms * rounding,
+            "{number:?}"
+        );
+    }
+    for pair in found.covariance.pairs() {
+        let parts = pair.of.map(|i| found.fitted[i].sd_ms);
+        assert!(parts.iter().all(|&sd_ms| pair.sd_ms < sd_ms), "{pair:?}");
+    }
 }
 
 /// A hit shows the sum of its overhead and its completion, and the completions of reads and writes
@@ -253,8 +270,9 @@ fn check_together(found: &Calibration, real: &Spec) {
         let [a, b] = [0, 1].map(|i| {
             let number = &found.fitted[of[i]];
             let off_ms = number.fitted_ms - two[i].1.as_ms();
-            assert!(off_ms.abs() > 4.0 * number.sd_ms, "{number:?} alone");
-            assert!(number.free_sd_ms > 2.0 * number.sd_ms, "{number:?}");
+            let alone_ms = number.others_held_sd_ms;
+            assert!(off_ms.abs() > 4.0 * alone_ms, "{number:?} alone");
+            assert!(number.sd_ms > 2.0 * alone_ms, "{number:?}");
             off_ms
         });
         let mut pairs = found.covariance.pairs().into_iter();
@@ -290,6 +308,7 @@ fn a_drive_is_found_again_where_pauses_are_nominal() {
         found.explained_fraction
     );
     check(&found.spec, &real, [0.02, 0.02, 0.02, 0.1, 0.2, 0.2], 0.25);
+    check_deviations(&found);
 }
 
 /// Only writes, on a drive whose slipped sectors rotate the tracks after them.

@@ -21,7 +21,8 @@ use crate::trace::input::Reading;
 /// period, overheads by type, hit or miss and previous command, completions, bus rates, corrections
 /// to the seek curve, head switch and settle, and how the buffer behaves. Everything else stays as
 /// given. Prints each number with its standard deviation, the sums that are known better than their
-/// parts, and what the trace does not determine.
+/// parts, what the trace does not determine, and whether the fit is better than the given drive on
+/// rows that it has not seen.
 ///
 /// If the times between requests were measured too, the platter's angle is followed through the
 /// whole trace. If they are nominal, the angle of each request is unknown, and only distributions

@@ -42,6 +42,7 @@ struct Printed<'a> {
     phase: Option<f64>,
     clock_breaks: Option<u64>,
     explained_fraction: f64,
+    unexplained_requests: u64,
     /// Classes of requests of which many are not explained.
     unexplained: Vec<Unexplained>,
     /// The comparison on rows that were held back; `null` if the trace is too short.
@@ -113,7 +114,7 @@ struct Number {
     given_ms: f64,
     fitted_ms: f64,
     sd_ms: f64,
-    free_sd_ms: f64,
+    others_held_sd_ms: f64,
     doubtful: bool,
 }
 
@@ -149,6 +150,9 @@ impl Together {
     }
 }
 
+/// Columns of the labels of the first lines.
+const LABEL: usize = 12;
+
 fn key(quantity: &Quantity) -> String {
     match quantity {
         Quantity::Key(key) => (*key).to_owned(),
@@ -174,7 +178,7 @@ pub fn json<'a>(
         given_ms: number.given_ms,
         fitted_ms: number.fitted_ms,
         sd_ms: number.sd_ms,
-        free_sd_ms: number.free_sd_ms,
+        others_held_sd_ms: number.others_held_sd_ms,
         doubtful: number.is_doubtful,
     };
     let (clock, concentration, phase, breaks) = match fitted.clock {
@@ -201,6 +205,7 @@ pub fn json<'a>(
         phase,
         clock_breaks: breaks,
         explained_fraction: fitted.explained_fraction,
+        unexplained_requests: fitted.unexplained_requests,
         unexplained: fitted.unexplained.iter().map(Unexplained::of).collect(),
         held_back: fitted.held.map(HeldBack::of),
         evaluations: fitted.evaluations,
@@ -220,28 +225,12 @@ pub fn text(names: FitNames<'_>, rows: usize, fitted: &Calibration) -> String {
         names.drive, names.trace
     );
     clock(&mut text, fitted);
-    let percent = 100.0 * fitted.explained_fraction;
-    let _ = writeln!(text, "explained   {percent:.1} % of the requests");
-    if let Some(held) = fitted.held {
-        let _ = writeln!(
-            text,
-            "held back   last {} rows: demerit {:.4} ms as given, {:.4} ms when fitted",
-            held.rows,
-            held.given_demerit.as_ms(),
-            held.fitted_demerit.as_ms()
-        );
+    explained(&mut text, rows, fitted);
+    if let Some(held) = &fitted.held {
+        held_back(&mut text, held);
     }
-    if !fitted.unexplained.is_empty() {
-        text += "\nclasses of requests that the drive does not explain\n";
-        for class in &fitted.unexplained {
-            let class = Unexplained::of(class);
-            let _ = writeln!(
-                text,
-                "  {:<6} {:<14} {:<12} {:>6} of {:>6}",
-                class.op, class.relation, class.outcome, class.unexplained, class.requests
-            );
-        }
-    }
+    let not_explained = fitted.unexplained_requests;
+    classes(&mut text, &fitted.unexplained, not_explained, rows);
     if !fitted.behaviours.is_empty() {
         text += "\nbehaviours that replace given ones\n";
         for behaviour in &fitted.behaviours {
@@ -271,26 +260,112 @@ pub fn text(names: FitNames<'_>, rows: usize, fitted: &Calibration) -> String {
     text
 }
 
+/// How many requests the drive explains, and what that means.
+fn explained(text: &mut String, rows: usize, fitted: &Calibration) {
+    let percent = 100.0 * fitted.explained_fraction;
+    let not = fitted.unexplained_requests;
+    let explained = format!(
+        "{percent:.1} % of the requests: their responses are more likely to be what the fitted \
+         drive does, with the scatter of its errors, than outliers; {not} of {rows} are not \
+         explained"
+    );
+    *text += &prose::labelled("explained", &explained, LABEL);
+}
+
+/// The comparison on the rows that were held back, and what follows from it.
+fn held_back(text: &mut String, held: &Held) {
+    let Held {
+        given_demerit,
+        fitted_demerit,
+        ..
+    } = held;
+    let rows = format!("last {} rows, which this fit had not seen", held.rows);
+    *text += &prose::labelled("held back", &rows, LABEL);
+    let _ = writeln!(
+        text,
+        "{:LABEL$}log likelihood  {:+.1} when fitted\n\
+         {:LABEL$}demerit         {:.4} ms as given, {:.4} ms when fitted",
+        "",
+        held.ln_gain,
+        "",
+        given_demerit.as_ms(),
+        fitted_demerit.as_ms()
+    );
+    *text += &prose::wrapped(&verdict(held), LABEL);
+}
+
+/// Whether the fit is better on the rows that were held back, by which measure, and what is kept.
+fn verdict(held: &Held) -> String {
+    let (better, worse) = (held.ln_gain > 0.0, held.fitted_demerit > held.given_demerit);
+    let kept = kept(held.kept).unwrap_or("it is kept");
+    match (better, worse) {
+        (true, false) => format!("The fit is better: {kept}."),
+        (true, true) => format!(
+            "The fit is better by log likelihood, which decides, although worse by demerit: {kept}."
+        ),
+        (false, true) => format!("The fit is worse: {kept}."),
+        (false, false) => format!(
+            "The fit is worse by log likelihood, which decides, although not by demerit: {kept}."
+        ),
+    }
+}
+
+/// What is kept of a fit if not all of it.
+fn kept(kept: Kept) -> Option<&'static str> {
+    match kept {
+        Kept::All => None,
+        Kept::Keys => Some("the seek times are left as given"),
+        Kept::Seeks => Some("only the fitted seek times are kept"),
+        Kept::Nothing => Some("nothing of the fit is kept"),
+    }
+}
+
+/// The classes of which many requests are `not_explained`, with one row for all other requests:
+/// the rows sum to `not_explained` of `rows`.
+fn classes(text: &mut String, stand_out: &[Class], not_explained: u64, rows: usize) {
+    if stand_out.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        text,
+        "\nclasses of requests that the drive does not explain, in requests\n  \
+         {:<6} {:<14} {:<12} {:>13} {:>8}",
+        "op", "relation", "outcome", "not explained", "of"
+    );
+    let (mut others, mut of) = (not_explained, rows as u64);
+    for class in stand_out.iter().map(Unexplained::of) {
+        others -= class.unexplained;
+        of -= class.requests;
+        let _ = writeln!(
+            text,
+            "  {:<6} {:<14} {:<12} {:>13} {:>8}",
+            class.op, class.relation, class.outcome, class.unexplained, class.requests
+        );
+    }
+    let _ = writeln!(text, "  {:<34} {others:>13} {of:>8}", "all others");
+}
+
 /// The numbers that the trace determines, and what it determines only of two together.
 fn numbers(text: &mut String, fitted: &Calibration) {
     let _ = writeln!(
         text,
-        "\n{:<44} {:>8} {:>8} {:>7} {:>7}",
-        "ms", "given", "fitted", "sd", "free sd"
+        "\n{:<41} {:>8} {:>8} {:>7} {:>11}",
+        "ms", "given", "fitted", "sd", "others held"
     );
     for number in &fitted.fitted {
         let _ = writeln!(
             text,
-            "{:<44} {:>8.4} {:>8.4} {:>7.4} {:>7.4}",
+            "{:<41} {:>8.4} {:>8.4} {:>7.4} {:>11.4}",
             key(&number.quantity),
             number.given_ms,
             number.fitted_ms,
             number.sd_ms,
-            number.free_sd_ms
+            number.others_held_sd_ms
         );
     }
-    *text += "sd: with all other numbers held; 0.001 or less where the likelihood has a step.\n\
-              free sd: with all other numbers free.\n";
+    *text += "sd: standard deviation, with all other fitted numbers free.\n\
+              others held: the same if all other numbers were known; 0.001 or less where the\n\
+              likelihood has a step.\n";
     let together = Together::all(fitted);
     if !together.is_empty() {
         let _ = writeln!(
@@ -380,12 +455,7 @@ pub fn warnings(fitted: &Calibration, rows: usize, trace: &str) -> Vec<String> {
         ));
     }
     if let Some(held) = fitted.held {
-        let kept = match held.kept {
-            Kept::All => None,
-            Kept::Keys => Some("the seek times are left as given"),
-            Kept::Seeks => Some("only the fitted seek times are kept"),
-            Kept::Nothing => Some("nothing of the fit is kept"),
-        };
+        let kept = kept(held.kept);
         if let Some(kept) = kept {
             warnings.push(format!(
                 "{trace}: the fit to the other rows makes the last {} rows less likely than the \
@@ -494,4 +564,64 @@ pub fn calibrated(
         model: self::model(model, &fitted, names, rows.len())?,
         warnings: warnings(&fitted, rows.len(), file),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use diskarm_core::device::Outcome;
+    use diskarm_core::request::Op;
+    use diskarm_core::units::Span;
+    use diskarm_validate::Relation;
+
+    use super::*;
+
+    #[test]
+    fn the_classes_and_all_others_sum_to_what_is_not_explained() {
+        let class = |op, count, explained| Class {
+            op,
+            relation: Relation::SameCylinder,
+            outcome: Outcome::PartialHit,
+            count,
+            explained,
+        };
+        let mut text = String::new();
+        classes(&mut text, &[], 7, 1000);
+        assert_eq!(text, "", "no class stands out");
+        let two = [class(Op::Read, 100, 60), class(Op::Write, 30, 10)];
+        classes(&mut text, &two, 67, 1000);
+        let table = "
+classes of requests that the drive does not explain, in requests
+  op     relation       outcome      not explained       of
+  read   same cylinder  partial hit             40      100
+  write  same cylinder  partial hit             20       30
+  all others                                     7      870
+";
+        assert_eq!(text, table);
+    }
+
+    #[test]
+    fn a_verdict_says_which_measure_decides_where_they_disagree() {
+        let of = |ln_gain: f64, fitted_ms: f64, kept: Kept| {
+            verdict(&Held {
+                rows: 200,
+                given_demerit: Span::from_ms(0.3),
+                fitted_demerit: Span::from_ms(fitted_ms),
+                ln_gain,
+                kept,
+            })
+        };
+        assert_eq!(of(5.0, 0.2, Kept::All), "The fit is better: it is kept.");
+        let worse = of(5.0, 0.4, Kept::All);
+        let decides = "by log likelihood, which decides, although";
+        assert_eq!(
+            worse,
+            format!("The fit is better {decides} worse by demerit: it is kept.")
+        );
+        let nothing = "nothing of the fit is kept.";
+        let worse = of(-5.0, 0.4, Kept::Nothing);
+        assert_eq!(worse, format!("The fit is worse: {nothing}"));
+        let worse = of(-5.0, 0.2, Kept::Nothing);
+        let expected = format!("The fit is worse {decides} not by demerit: {nothing}");
+        assert_eq!(worse, expected);
+    }
 }
