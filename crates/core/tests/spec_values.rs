@@ -279,3 +279,24 @@ fn words_are_the_names_of_their_meanings() {
         }
     }
 }
+
+/// A seek that takes less than half as long as a shorter one.
+#[test]
+fn a_seek_curve_that_falls_is_doubtful() {
+    let doubts = |points: &str| {
+        let seek = r#"{ form = "three-point", single = "1 ms", average = "2 ms", full = "4 ms" }"#;
+        let table = format!(r#"{{ form = "table", cylinders_ms = {points} }}"#);
+        let text = MINIMAL.replace(seek, &table);
+        assert_ne!(text, MINIMAL);
+        read(&text).mechanics.doubts()
+    };
+    assert_eq!(doubts("[[1, 1], [5, 2], [9, 3]]"), [""; 0]);
+    assert_eq!(doubts("[[1, 1], [5, 4], [9, 2]]"), [""; 0]);
+    let [doubt] = &doubts("[[1, 1], [5, 4], [9, 1.999]]")[..] else {
+        panic!("one doubt");
+    };
+    assert!(
+        doubt.starts_with("mechanics.seek: a seek over 9 cylinders takes "),
+        "{doubt}"
+    );
+}

@@ -6,6 +6,7 @@ mod digests;
 mod docs;
 mod estimate;
 mod fuzz;
+mod mutants;
 mod papers;
 mod speed;
 mod tidy;
@@ -60,6 +61,11 @@ const COMMANDS: &[Command] = &[
         name: "fuzz",
         summary: "feed random input to every parser (an argument: seconds for each)",
         run: fuzz::run,
+    },
+    Command {
+        name: "mutants",
+        summary: "change lines of core and see whether a test fails (an argument: the seed)",
+        run: mutants::run,
     },
     Command {
         name: "bench",

@@ -389,3 +389,25 @@ fn a_single_run_keeps_its_own_figures() {
     assert_eq!(figures, series.responses().figures());
     assert!(figures.unwrap().ci95_ms.is_some());
 }
+
+#[test]
+fn independent_runs_are_added() {
+    let run = |outcomes: &[Outcome], service_ms: f64| {
+        let mut served = Served::default();
+        for &outcome in outcomes {
+            let service = Span::from_ms(service_ms);
+            let completion = read(at_ms(1), at_ms(1) + service, service);
+            served.record(&Completion {
+                outcome,
+                ..completion
+            });
+        }
+        served
+    };
+    let mut both = run(&[Outcome::Hit, Outcome::Miss], 4.0);
+    both.merge(&run(&[Outcome::Hit, Outcome::Hit], 10.0));
+    assert_eq!(both.hits_count(), 3);
+    assert_eq!(both.requests_count(), 4);
+    let service = both.mean_breakdown().expect("four requests");
+    assert_eq!(service.transfer, Span::from_ms(7.0));
+}
