@@ -24,6 +24,7 @@ mod adapt;
 mod backlog;
 mod blocks;
 pub mod devices;
+mod doubts;
 mod error;
 mod input;
 mod model;

@@ -8,6 +8,7 @@ use diskarm_trace::{Reader, Record, TraceError};
 use diskarm_validate::Measured;
 
 use crate::blocks::Blocks;
+use crate::doubts;
 use crate::error::Error;
 use crate::model::Model;
 use crate::reading::Reading;
@@ -120,12 +121,13 @@ fn read_from(
         return Err(Error::argument("rows", rows.to_string(), expected));
     }
     let notes = trace.notes().into_iter();
+    let notes = notes.chain(doubts::of(&taken, &model.spec));
     Ok(Taken {
         range: rows.from - first..taken.len(),
-        rows: taken,
         notes: notes
             .map(|note| format!("{}: {note}", trace.name()))
             .collect(),
+        rows: taken,
     })
 }
 

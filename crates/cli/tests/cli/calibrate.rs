@@ -151,6 +151,35 @@ fn traces_that_cannot_be_fitted_leave_the_output_as_it_was() {
     assert!(message.contains(&empty), "{message}");
 }
 
+/// Both times divided by a thousand, as if the columns were in milliseconds.
+#[test]
+fn a_trace_in_milliseconds_is_doubted() {
+    let folder = Folder::new("unit");
+    let text = fs::read_to_string(SYNTHETIC).unwrap();
+    let mut made = HEADER.to_owned();
+    for line in text.lines().skip(1).take(70) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let [response, think] = [3, 4].map(|i| fields[i].parse::<f64>().unwrap() / 1000.0);
+        made += &format!("{},{response},{think}\n", fields[..3].join(","));
+    }
+    let trace = folder.file("ms.csv", &made);
+    let output = folder.path("out.toml");
+    for command in [
+        &["validate"][..],
+        &["validate", "--locked"],
+        &["calibrate", "-o", &output],
+    ] {
+        let arguments = [command, &["--drive", "hp-c2247", &trace]].concat();
+        let said = diskarm(&arguments).stderr;
+        let said = String::from_utf8(said).unwrap();
+        let doubt = format!("warning: {trace}: 70 of 70 responses are shorter than the bus ");
+        let ends = "ms: are these milliseconds?";
+        let is_doubt = |line: &str| line.starts_with(&doubt) && line.ends_with(ends);
+        let doubts = said.lines().filter(|line| is_doubt(line)).count();
+        assert_eq!(doubts, 1, "{arguments:?}: {said}");
+    }
+}
+
 /// No request of an HP C2247 takes between a quarter of a second and half of one.
 #[test]
 fn a_trace_of_another_drive_is_refused() {
