@@ -2,10 +2,11 @@
 
 use diskarm_core::units::{Instant, SectorCount};
 use diskarm_trace::TraceError;
-use diskarm_trace::adapt::{DeviceFilter, Factor, Fit, Fitted, Notes, Paced, Window};
+use diskarm_trace::adapt::{DeviceFilter, Disks, Factor, Fit, Fitted, Notes, Paced, Window};
 
 use crate::error::Error;
 use crate::reading::STANDARD_INPUT;
+use crate::trace_rows::check_disk;
 
 /// Which requests of a trace are used, and when they arrive.
 #[derive(Clone, Debug, Default)]
@@ -94,7 +95,8 @@ impl Fitting {
     }
 }
 
-/// The smallest number of blocks that the traced disk can have had.
+/// The smallest number of blocks that the traced disk can have had. Too many devices are refused
+/// here already, before the rest of the trace is read for nothing.
 fn traced(
     file: &str,
     taken: impl Fn() -> Result<Box<dyn Notes>, TraceError>,
@@ -104,8 +106,41 @@ fn traced(
         return Err(Error::argument("fit", "scale", expected));
     }
     let mut end = 1;
-    for record in taken()? {
-        end = end.max(record?.end().0);
+    let mut disks = Disks::new(taken()?);
+    while let Some(record) = disks.next() {
+        let record = record?;
+        check_disk(&record, disks.name(), disks.devices())?;
+        end = end.max(record.end().0);
     }
     Ok(SectorCount(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The end of a trace of so many devices, 10 blocks each, followed by an invalid row.
+    fn end_of(devices: u32) -> Result<SectorCount, String> {
+        let rows = (0..devices).map(|n| format!("{n}.0 {n} 0 10 1\n"));
+        let text: String = rows.chain(["x\n".to_owned()]).collect();
+        let taken = || -> Result<Box<dyn Notes>, TraceError> {
+            let input = std::io::Cursor::new(text.clone());
+            Ok(Box::new(diskarm_trace::read(
+                input,
+                "many",
+                Some("disksim"),
+            )?))
+        };
+        traced("many", taken).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_first_pass_ends_at_the_device_that_is_one_too_many() {
+        // As many as there may be: it goes on to the invalid row.
+        let error = end_of(4096).unwrap_err();
+        assert!(error.starts_with("many:4097: found 1 field"), "{error}");
+        let error = end_of(4097).unwrap_err();
+        let expected = "many:4097: device: found \"4096\", expected at most 4096 devices";
+        assert!(error.starts_with(expected), "{error}");
+    }
 }

@@ -146,9 +146,7 @@ impl TraceRows {
     #[inline]
     fn row(&mut self) -> Result<Row, Error> {
         let (record, name) = (&self.record, self.trace.name());
-        if record.device >= u32::from(MAX_DISKS) {
-            return Err(too_many(record, name, self.trace.devices()));
-        }
+        check_disk(record, name, self.trace.devices())?;
         let mut request = self.blocks.request(record, self.next_id, name)?;
         self.next_id += 1;
         request.unit = record.device as u16;
@@ -157,6 +155,18 @@ impl TraceRows {
             arrival: record.arrival,
             think: record.think,
         })
+    }
+}
+
+/// Checks the number of the disk of `record`; `devices` are those of all disks so far.
+///
+/// # Errors
+/// If it is one disk too many.
+#[inline]
+pub(crate) fn check_disk(record: &Record, name: &str, devices: &[u32]) -> Result<(), Error> {
+    match record.device < u32::from(MAX_DISKS) {
+        true => Ok(()),
+        false => Err(too_many(record, name, devices)),
     }
 }
 

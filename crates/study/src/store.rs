@@ -173,7 +173,13 @@ fn opened(path: &Path) -> Result<File, StudyError> {
     let mut options = File::options();
     options.read(true).write(true).create(true).truncate(false);
     let file = options.open(path);
-    file.map_err(|e| StudyError::cannot_write(path, e))
+    let file = file.map_err(|e| StudyError::cannot_write(path, e))?;
+    // A device may have no end.
+    if file.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        let error = io::Error::other("found a device or a pipe, expected a file");
+        return Err(StudyError::cannot_read(path, error));
+    }
+    Ok(file)
 }
 
 /// Truncates the file at `end` and continues writing there.
@@ -308,6 +314,19 @@ mod tests {
                 .collect();
             assert_eq!(kept, runs[..lines.saturating_sub(1)], "{length}");
         }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// Such as `/dev/zero`, which would be read without an end.
+    #[cfg(unix)]
+    #[test]
+    fn a_store_that_is_a_device_is_refused() {
+        let folder = folder("device");
+        fs::create_dir_all(&folder).unwrap();
+        std::os::unix::fs::symlink("/dev/null", folder.join("runs.jsonl")).unwrap();
+        let error = Store::open(&folder).err().expect("refused").to_string();
+        let expected = "runs.jsonl: cannot read: found a device or a pipe, expected a file";
+        assert!(error.ends_with(expected), "{error}");
         fs::remove_dir_all(&folder).unwrap();
     }
 
