@@ -85,22 +85,28 @@ impl Lines {
     fn read_line(&mut self) -> Result<Option<usize>, TraceError> {
         self.line += 1;
         match self.source.line(MAX_LINE) {
-            Ok(None) => {
-                self.cut = self.cut.or(self.source.is_cut().then_some(self.line - 1));
-                Ok(None)
-            }
+            Ok(None) => Ok(self.ended()),
             Ok(Some(source::Line::Text(length))) => Ok(Some(length)),
-            Ok(Some(source::Line::TooLong)) => {
-                let detail = format!("found more, expected at most {MAX_LINE} bytes in a line");
-                let location = Some(Location::Line(self.line));
-                let name = self.source.name();
-                Err(TraceError::new(ErrorKind::Framing, name, location, detail))
-            }
+            Ok(Some(source::Line::TooLong)) => Err(self.too_long()),
             Err(error) => {
                 let location = Some(Location::Line(self.line));
                 Err(TraceError::io(self.source.name(), location, "read", error))
             }
         }
+    }
+
+    /// Notes whether the last line lacks its newline; there is no other.
+    #[cold]
+    fn ended(&mut self) -> Option<usize> {
+        self.cut = self.cut.or(self.source.is_cut().then_some(self.line - 1));
+        None
+    }
+
+    #[cold]
+    fn too_long(&self) -> TraceError {
+        let detail = format!("found more, expected at most {MAX_LINE} bytes in a line");
+        let location = Some(Location::Line(self.line));
+        TraceError::new(ErrorKind::Framing, self.source.name(), location, detail)
     }
 
     /// Handles a blank line: only blank lines may follow it.

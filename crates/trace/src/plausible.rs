@@ -49,9 +49,11 @@ struct Band {
 /// No gap shorter than an hour is doubtful: machines idle, also at the start of a trace.
 const IDLE: Span = Span::from_ns(3_600_000_000_000);
 
-/// A gap is doubtful if it is so many times as long as the trace up to it, of [`MIN_COUNT`]
-/// requests at least.
+/// A gap is doubtful if it is so many times as long as the trace up to it...
 const TIMES: i64 = 1_000;
+
+/// ...and the trace up to it is longer than a burst of requests.
+const BURST: Span = Span::from_ns(1_000_000_000);
 
 /// A gap of a year is doubtful anyway.
 const YEAR: Span = Span::from_ns(365 * 86_400_000_000_000);
@@ -59,10 +61,8 @@ const YEAR: Span = Span::from_ns(365 * 86_400_000_000_000);
 /// Looks for jumps of the time in a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Gaps {
-    first: Option<Instant>,
+    first: Instant,
     latest: Instant,
-    /// Records seen.
-    seen: usize,
     /// The first jump.
     jump: Option<Jump>,
     /// The number of jumps.
@@ -79,26 +79,25 @@ struct Jump {
 }
 
 impl Gaps {
-    /// The next record of a trace in order of arrival.
+    /// The first arrival of a trace.
+    pub(crate) fn begin(&mut self, first: Instant) {
+        (self.first, self.latest) = (first, first);
+    }
+
+    /// The next arrival, in order, of the record at `location`.
     #[inline]
-    pub(crate) fn see(&mut self, arrival: Instant, location: Location) {
+    pub(crate) fn see(&mut self, arrival: Instant, location: &Location) {
         let gap = arrival - self.latest;
         if gap >= IDLE {
-            self.judge(gap, location);
+            self.judge(gap, *location);
         }
-        self.first.get_or_insert(arrival);
         self.latest = arrival;
-        self.seen += 1;
     }
 
     #[cold]
     fn judge(&mut self, gap: Span, location: Location) {
-        // Before the first record there is no gap.
-        let Some(first) = self.first else {
-            return;
-        };
-        let length = self.latest - first;
-        let is_out_of_scale = gap.as_ns() / TIMES >= length.as_ns() && self.seen >= MIN_COUNT;
+        let length = self.latest - self.first;
+        let is_out_of_scale = length >= BURST && gap.as_ns() / TIMES >= length.as_ns();
         if gap >= YEAR || is_out_of_scale {
             self.count += 1;
             self.jump.get_or_insert(Jump {
@@ -264,10 +263,10 @@ mod tests {
         let usual = Span::from_ns(100_000_000);
         let steps = std::iter::repeat_n(&usual, count - 1).chain(later);
         let mut at = Instant::START + Span::from_ns(7);
-        gaps.see(at, Location::Line(1));
+        gaps.begin(at);
         for (line, gap) in (2..).zip(steps) {
             at += *gap;
-            gaps.see(at, Location::Line(line));
+            gaps.see(at, &Location::Line(line));
         }
         gaps.note()
     }
@@ -285,11 +284,11 @@ mod tests {
                  wrong"
             )
         );
-        // At the start, and after too few requests, machines idle.
+        // At the start, and after a burst, machines idle.
         assert_eq!(jumps(20, &[second(3_599)]), None);
         assert!(jumps(20, &[second(3_600)]).is_some());
-        assert_eq!(jumps(15, &[day]), None);
-        assert!(jumps(16, &[day]).is_some());
+        assert_eq!(jumps(10, &[day]), None);
+        assert!(jumps(11, &[day]).is_some());
         // Years, after any length.
         let long = vec![day; 300];
         let after = |gap: Span| jumps(1, &[&long[..], &[gap]].concat());

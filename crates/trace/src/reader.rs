@@ -168,11 +168,11 @@ impl Reader {
         if !self.has_begun {
             self.begin(record);
         }
-        if let (Some(origin), Some(arrival)) = (self.origin, &mut record.arrival) {
-            *arrival = Instant::START + (*arrival - origin);
-        }
-        if let Some(arrival) = record.arrival {
-            self.gaps.see(arrival, record.location);
+        if let Some(arrival) = &mut record.arrival {
+            if let Some(origin) = self.origin {
+                *arrival = Instant::START + (*arrival - origin);
+            }
+            self.gaps.see(*arrival, &record.location);
         }
     }
 
@@ -183,6 +183,11 @@ impl Reader {
         if self.info.time_origin != TimeOrigin::Start {
             self.origin = first.arrival;
         }
+        let arrival = first.arrival.unwrap_or_default();
+        self.gaps.begin(match self.origin {
+            Some(_) => Instant::START,
+            None => arrival,
+        });
         self.unit_warning = plausible::unit_warning(
             self.info.time_unit,
             self.info.time_origin == TimeOrigin::Unix,
