@@ -39,7 +39,7 @@ pub struct CScan {
 impl Rule for CScan {
     const INFO: PolicyInfo = PolicyInfo {
         name: "cscan",
-        summary: "up to the edge, then again from the lowest, in the order of clook",
+        summary: "serves as clook does; with to=edge a sweep goes on to the edge of the disk",
         parameters: &[Line::PARAMETER, Mark::FIRST, to_edge::PARAMETER],
         knowledge: Knowledge::Blocks,
         origin: "worthington94 section 3.1, liu05 section 5.1",

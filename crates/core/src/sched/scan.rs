@@ -41,7 +41,7 @@ pub struct Scan {
 impl Rule for Scan {
     const INFO: PolicyInfo = PolicyInfo {
         name: "scan",
-        summary: "up and down from edge to edge, in the order of look",
+        summary: "serves as look does; with to=edge a sweep goes on to the edge of the disk",
         parameters: &[Line::PARAMETER, Mark::FIRST, to_edge::PARAMETER],
         knowledge: Knowledge::Blocks,
         origin: "worthington94 section 3.1",
