@@ -94,18 +94,30 @@ impl Count {
             not_measured_known,
             model_checks,
         } = *self;
+        // Count, of one, of several.
         let parts = [
-            (holds, "hold"),
-            (unsure, "unsure"),
-            (fails_known, "fail for a known reason"),
-            (fails, "fail"),
-            (not_measured_known, "not measured for a known reason"),
-            (not_measured, "not measured"),
+            (holds, "holds", "hold"),
+            (unsure, "unsure", "unsure"),
+            (
+                fails_known,
+                "fails for a known reason",
+                "fail for a known reason",
+            ),
+            (fails, "fails", "fail"),
+            (
+                not_measured_known,
+                "not measured for a known reason",
+                "not measured for a known reason",
+            ),
+            (not_measured, "not measured", "not measured"),
         ];
-        let all = parts.iter().map(|(count, _)| count).sum();
-        let parts = parts.iter().filter(|(count, _)| *count > 0);
+        let all = parts.iter().map(|(count, ..)| count).sum();
+        let parts = parts.iter().filter(|(count, ..)| *count > 0);
         let parts: Vec<String> = parts
-            .map(|(count, what)| format!("{count} {what}"))
+            .map(|(count, one, several)| match count {
+                1 => format!("1 {one}"),
+                count => format!("{count} {several}"),
+            })
             .collect();
         let claims = match all {
             0 => "no claims".to_owned(),
@@ -136,7 +148,7 @@ mod tests {
         let mut count = Count::default();
         assert_eq!(count.text(), "no claims");
         count.holds = 1;
-        assert_eq!(count.text(), "1 claim: 1 hold");
+        assert_eq!(count.text(), "1 claim: 1 holds");
         let count = Count {
             unsure: 2,
             fails: 3,
@@ -146,7 +158,7 @@ mod tests {
             model_checks: 2,
             ..count
         };
-        let expected = "21 claims: 1 hold, 2 unsure, 4 fail for a known reason, 3 fail, \
+        let expected = "21 claims: 1 holds, 2 unsure, 4 fail for a known reason, 3 fail, \
              6 not measured for a known reason, 5 not measured; 2 model checks hold";
         assert_eq!(count.text(), expected);
     }

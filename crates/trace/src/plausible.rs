@@ -46,14 +46,14 @@ struct Band {
     usual: f64,
 }
 
-/// No gap shorter than an hour is doubtful: machines idle, also at the start of a trace.
-const IDLE: Span = Span::from_ns(3_600_000_000_000);
-
 /// A gap is doubtful if it is so many times as long as the trace up to it...
 const TIMES: i64 = 1_000;
 
-/// ...and the trace up to it is longer than a burst of requests.
-const BURST: Span = Span::from_ns(1_000_000_000);
+/// ...and the trace up to it is at least so long: machines idle, also after a burst of requests.
+const MIN_LENGTH: Span = Span::from_ns(60_000_000_000);
+
+/// No shorter gap is doubtful.
+const MIN_GAP: Span = Span::from_ns(TIMES * MIN_LENGTH.as_ns());
 
 /// A gap of a year is doubtful anyway.
 const YEAR: Span = Span::from_ns(365 * 86_400_000_000_000);
@@ -88,7 +88,7 @@ impl Gaps {
     #[inline]
     pub(crate) fn see(&mut self, arrival: Instant, location: &Location) {
         let gap = arrival - self.latest;
-        if gap >= IDLE {
+        if gap >= MIN_GAP {
             self.judge(gap, *location);
         }
         self.latest = arrival;
@@ -97,7 +97,7 @@ impl Gaps {
     #[cold]
     fn judge(&mut self, gap: Span, location: Location) {
         let length = self.latest - self.first;
-        let is_out_of_scale = length >= BURST && gap.as_ns() / TIMES >= length.as_ns();
+        let is_out_of_scale = length >= MIN_LENGTH && gap.as_ns() / TIMES >= length.as_ns();
         if gap >= YEAR || is_out_of_scale {
             self.count += 1;
             self.jump.get_or_insert(Jump {
@@ -275,20 +275,18 @@ mod tests {
     fn a_jump_of_a_year_or_of_a_thousand_lengths_is_doubtful() {
         let second = |count: i64| Span::from_ns(count * 1_000_000_000);
         let day = second(86_400);
-        // 50 s, then 1,000 times that: more than an hour.
-        assert_eq!(jumps(501, &[second(49_999)]), None);
+        // A minute, then 1,000 times that.
+        assert_eq!(jumps(601, &[second(59_999)]), None);
         assert_eq!(
-            jumps(501, &[second(50_000)]).as_deref(),
+            jumps(601, &[second(60_000)]).as_deref(),
             Some(
-                "line 502: the time jumps by 50000 s after 50.0 s of the trace: a digit may be \
+                "line 602: the time jumps by 60000 s after 60.0 s of the trace: a digit may be \
                  wrong"
             )
         );
-        // At the start, and after a burst, machines idle.
-        assert_eq!(jumps(20, &[second(3_599)]), None);
-        assert!(jumps(20, &[second(3_600)]).is_some());
-        assert_eq!(jumps(10, &[day]), None);
-        assert!(jumps(11, &[day]).is_some());
+        assert_eq!(jumps(602, &[second(60_000)]), None);
+        // After less than a minute, machines idle.
+        assert_eq!(jumps(600, &[day]), None);
         // Years, after any length.
         let long = vec![day; 300];
         let after = |gap: Span| jumps(1, &[&long[..], &[gap]].concat());

@@ -84,7 +84,7 @@ fn a_study_gives_results_and_verdicts() {
     let place = Place::new("whole", SMALL);
     let text = place.printed("run");
     assert!(text.contains("4 cells, 2 of them saturated\n"), "{text}");
-    assert!(text.contains("1 claim: 1 hold"), "{text}");
+    assert!(text.contains("1 claim: 1 holds"), "{text}");
     let csv = fs::read_to_string(place.path("out/small/results.csv")).unwrap();
     assert!(csv.starts_with("policy,rate,metric,mean,ci95_half_width,replications,saturated\n"));
     let json = fs::read_to_string(place.path("out/small/results.json")).unwrap();
@@ -149,7 +149,7 @@ fn a_claim_that_fails_is_answered_with_1_unless_it_is_known() {
     known("at_least = 8.0\nat_most = 9.0");
     let text = place.printed("run");
     assert!(text.contains("why: not for the known reason"), "{text}");
-    assert!(text.contains("1 claim: 1 fail\n"), "{text}");
+    assert!(text.contains("1 claim: 1 fails\n"), "{text}");
 }
 
 #[test]
