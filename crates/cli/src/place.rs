@@ -24,6 +24,8 @@ struct Taken {
 #[derive(Clone)]
 pub struct Place {
     path: String,
+    /// The files that the command reads.
+    inputs: Vec<String>,
 }
 
 impl Files {
@@ -62,8 +64,10 @@ impl Files {
             path: path.to_owned(),
             is_output: true,
         });
+        let inputs = self.taken.iter().filter(|taken| !taken.is_output);
         Ok(Place {
             path: path.to_owned(),
+            inputs: inputs.map(|taken| taken.path.clone()).collect(),
         })
     }
 }
@@ -142,11 +146,11 @@ impl Place {
     /// # Errors
     /// If it cannot be written there.
     pub fn begin(self) -> Result<Part, Error> {
-        let Self { path } = self;
+        let Self { path, inputs } = self;
         let is_replaceable = fs::symlink_metadata(&path).map_or(true, |found| found.is_file());
         let begun = match is_replaceable {
             true => {
-                remove_leftovers(Path::new(&path));
+                remove_leftovers(Path::new(&path), &inputs);
                 let beside = format!("{path}.{}.part", std::process::id());
                 File::create(&beside).map(|file| {
                     // Without a lock it could be taken for a leftover, no more.
@@ -197,8 +201,8 @@ impl Drop for Part {
     }
 }
 
-/// Removes the files `PATH.NUMBER.part` that no process has locked.
-fn remove_leftovers(path: &Path) {
+/// Removes the files `PATH.NUMBER.part` that no process has locked, except `inputs`.
+fn remove_leftovers(path: &Path, inputs: &[String]) {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let Ok(entries) = fs::read_dir(folder_of(path)) else {
         return;
@@ -213,9 +217,12 @@ fn remove_leftovers(path: &Path) {
             !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
         });
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        let at = entry.path().to_string_lossy().into_owned();
+        let is_input = inputs.iter().any(|input| is_same(input, &at));
         // What cannot be removed does no harm.
         if is_part
             && is_file
+            && !is_input
             && let Ok(left) = File::options().write(true).open(entry.path())
             && left.try_lock().is_ok()
         {

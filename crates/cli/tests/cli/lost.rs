@@ -170,3 +170,24 @@ fn leftovers_of_the_same_output_are_removed() {
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 6);
     fs::remove_dir_all(&folder).unwrap();
 }
+
+/// Whoever rescues what a killed process left converts it.
+#[test]
+fn leftovers_that_are_read_stay() {
+    let folder = folder("rescued");
+    let (left, out) = (folder.join("out.csv.1234.part"), folder.join("out.csv"));
+    fs::write(&left, TRACE).unwrap();
+    let convert = [
+        "trace",
+        "convert",
+        "--to",
+        "disksim",
+        text(&left),
+        text(&out),
+    ];
+    let run = diskarm(&convert);
+    assert!(run.status.success(), "{run:?}");
+    assert_eq!(fs::read_to_string(&left).unwrap(), TRACE);
+    assert_eq!(fs::read_to_string(&out).unwrap().lines().count(), 2);
+    fs::remove_dir_all(&folder).unwrap();
+}
