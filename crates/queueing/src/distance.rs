@@ -1,0 +1,195 @@
+//! The distribution of seek distances between requests that are independent and uniform.
+
+use diskarm_core::geometry::Layout;
+use diskarm_core::units::Lbn;
+
+use crate::moments::Moments;
+
+/// How often two independent requests are this many cylinders apart.
+///
+/// Requests are uniform over the sectors, so a cylinder is as likely as it has sectors (liu05,
+/// equation 4.1). The numbers of pairs of sectors are exact integers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Distances {
+    /// Ordered pairs of sectors, by the distance of their cylinders in one direction.
+    pairs: Vec<i128>,
+    /// All sectors.
+    sectors: i128,
+}
+
+impl Distances {
+    /// The distances between the sectors of a drive.
+    ///
+    /// Spare and reserved sectors do not count, and relocated ones count where they are: a walk
+    /// over the runs of the layout.
+    pub fn of(layout: &Layout) -> Self {
+        let mut sectors = vec![0; layout.cylinders() as usize];
+        let mut at = Lbn(0);
+        while at.0 < layout.sectors().0 {
+            let run = layout.extent(at);
+            sectors[run.cylinder.0 as usize] += run.sectors.0;
+            at = at + run.sectors;
+        }
+        Self::between(&sectors)
+    }
+
+    /// The distances on `cylinders` cylinders that all hold as much: the non-zoned drives of liu05,
+    /// section 4.1.1.
+    ///
+    /// P(0) = 1 / C and P(d) = 2 (C - d) / C^2 for C cylinders. The thesis prints the latter as
+    /// 2 (C - d) / (C (C - 1)), which is the distance between two *different* cylinders: together
+    /// with its P(0) it adds up to 1 + 1 / C.
+    pub fn even(cylinders: u32) -> Self {
+        Self::between(&vec![1; cylinders as usize])
+    }
+
+    /// The distances between the sectors of cylinders of which each holds as many as `sectors`
+    /// says: liu05, equations 4.2 and 4.3.
+    ///
+    /// The sum over all pairs of cylinders is the autocorrelation of `sectors`. Its second
+    /// difference is that of the steps from one cylinder to the next, which are few on a drive with
+    /// zones, so this takes the time of the cylinders plus that of the pairs of steps.
+    ///
+    /// # Panics
+    /// If the cylinders hold more than 2^62 sectors.
+    pub fn between(sectors: &[u64]) -> Self {
+        let total: u128 = sectors.iter().copied().map(u128::from).sum();
+        assert!(total <= 1 << 62, "{total} sectors");
+        let held = |at: usize| sectors.get(at).map_or(0, |held| i128::from(*held));
+        let step = |at: usize| held(at) - at.checked_sub(1).map_or(0, held);
+        let steps = (0..=sectors.len()).map(|at| (at, step(at)));
+        let steps: Vec<(usize, i128)> = steps.filter(|(_, step)| *step != 0).collect();
+        let mut bends = vec![0; sectors.len() + 1];
+        for (number, (from, first)) in steps.iter().enumerate() {
+            for (to, second) in &steps[number..] {
+                bends[to - from] += first * second;
+            }
+        }
+        // From the longest distance down: bend = 2 pairs(d) - pairs(d + 1) - pairs(d - 1).
+        let mut pairs = vec![0; sectors.len()];
+        let (mut here, mut beyond) = (0, 0);
+        for distance in (0..sectors.len()).rev() {
+            (here, beyond) = (2 * here - beyond - bends[distance + 1], here);
+            pairs[distance] = here;
+        }
+        Self {
+            pairs,
+            sectors: total as i128,
+        }
+    }
+
+    /// The number of cylinders, which is above every distance.
+    pub fn cylinders(&self) -> u32 {
+        self.pairs.len() as u32
+    }
+
+    /// The probability of this distance, from 0 to 1; 0 for distances of the number of cylinders
+    /// and more, and without sectors.
+    pub fn probability(&self, distance: u32) -> f64 {
+        let pairs = self.pairs.get(distance as usize).copied().unwrap_or(0);
+        let ways = if distance == 0 { 1 } else { 2 };
+        match self.sectors {
+            0 => 0.0,
+            sectors => ways as f64 * pairs as f64 / sectors as f64 / sectors as f64,
+        }
+    }
+
+    /// The mean distance, in cylinders.
+    pub fn mean_cylinders(&self) -> f64 {
+        self.moments(f64::from).first
+    }
+
+    /// The moments of a `time` that depends on the distance (liu05, equation 4.4), in its unit.
+    pub fn moments(&self, time: impl Fn(u32) -> f64) -> Moments {
+        let part = |distance| {
+            (
+                self.probability(distance),
+                Moments::constant(time(distance)),
+            )
+        };
+        Moments::mixture((0..self.cylinders()).map(part))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::tests::layout_of;
+
+    /// Every ordered pair of cylinders, one by one.
+    fn enumerated(sectors: &[u64]) -> Vec<f64> {
+        let total: u64 = sectors.iter().sum();
+        let mut pairs = vec![0; sectors.len()];
+        for (from, first) in sectors.iter().enumerate() {
+            for (to, second) in sectors.iter().enumerate() {
+                pairs[from.abs_diff(to)] += first * second;
+            }
+        }
+        let square = total as f64 * total as f64;
+        pairs.iter().map(|&pairs| pairs as f64 / square).collect()
+    }
+
+    fn assert_as_enumerated(sectors: &[u64]) {
+        let found = Distances::between(sectors);
+        for (distance, expected) in (0..).zip(enumerated(sectors)) {
+            let found = found.probability(distance);
+            assert!(
+                (found - expected).abs() < 1e-15,
+                "{distance}: {found} {expected}"
+            );
+        }
+    }
+
+    #[test]
+    fn distances_are_those_of_all_pairs() {
+        assert_as_enumerated(&[7]);
+        assert_as_enumerated(&[0, 3, 3, 0, 0, 5, 1, 0]);
+        let zoned: Vec<u64> = (0..300).map(|k| 400 - 100 * (k / 90)).collect();
+        assert_as_enumerated(&zoned);
+        let uneven: Vec<u64> = (0..200).map(|k| k * 7919 % 101).collect();
+        assert_as_enumerated(&uneven);
+    }
+
+    #[test]
+    fn distances_of_a_drive_are_those_of_its_blocks() {
+        let layout = layout_of("hp-335h");
+        let mut sectors = vec![0; layout.cylinders() as usize];
+        for lbn in 0..layout.sectors().0 {
+            sectors[layout.pba(Lbn(lbn)).cylinder.0 as usize] += 1;
+        }
+        assert_eq!(Distances::of(&layout), Distances::between(&sectors));
+        assert_as_enumerated(&sectors);
+    }
+
+    /// The mean of C even cylinders is (C^2 - 1) / 3 C, which is C / 3 for many.
+    #[test]
+    fn even_cylinders_have_the_triangular_distribution() {
+        for cylinders in [1, 2, 3, 10, 1_898] {
+            let even = Distances::even(cylinders);
+            let c = f64::from(cylinders);
+            assert!((even.probability(0) - 1.0 / c).abs() < 1e-15);
+            for d in 1..cylinders {
+                let expected = 2.0 * (c - f64::from(d)) / c / c;
+                assert!((even.probability(d) - expected).abs() < 1e-15);
+            }
+            assert!((even.mean_cylinders() - (c * c - 1.0) / 3.0 / c).abs() < 1e-9);
+            assert_eq!(even.probability(cylinders), 0.0);
+        }
+    }
+
+    /// The thesis' probabilities add up to 1 + 1 / C; these add up to 1.
+    #[test]
+    fn the_printed_formula_for_even_cylinders_does_not_add_up_to_one() {
+        let cylinders = 10;
+        let c = f64::from(cylinders);
+        let printed = |d: u32| match d {
+            0 => 1.0 / c,
+            d => 2.0 * (c - f64::from(d)) / (c * (c - 1.0)),
+        };
+        let sum: f64 = (0..cylinders).map(printed).sum();
+        assert!((sum - (1.0 + 1.0 / c)).abs() < 1e-12, "{sum}");
+        let even = Distances::even(cylinders);
+        let sum: f64 = (0..cylinders).map(|d| even.probability(d)).sum();
+        assert!((sum - 1.0).abs() < 1e-12, "{sum}");
+    }
+}

@@ -1,0 +1,215 @@
+//! What a uniform request takes on its track: the rotational wait and the transfer.
+
+use std::collections::BTreeMap;
+
+use diskarm_core::geometry::Extent;
+use diskarm_core::mechanics::Mechanism;
+use diskarm_core::request::Op;
+use diskarm_core::units::{Angle, Lbn, SectorCount};
+
+use crate::moments::Moments;
+use crate::rotation;
+
+/// The rotational wait and the transfer of requests of one size, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Media {
+    /// From the head's arrival on the track to the first sector; with zero latency, what the
+    /// request takes beyond its transfer.
+    pub rotation: Moments,
+    /// From the first sector to the end of the last, including the way to another track.
+    pub transfer: Moments,
+    /// Both together.
+    pub both: Moments,
+}
+
+/// Requests that transfer in the same way: the width of a sector and, where tracks change, the
+/// whole transfer, both in raw units of [`Angle`].
+type Pass = (u64, u128);
+
+/// A sector that began to pass this little ago is still caught, as by the mechanism
+/// ([`diskarm_core::mechanics::Rotation`]): 2^-20 revolutions.
+const GRACE: u64 = 1 << 44;
+
+/// Raw units of a revolution.
+const REVOLUTION: u128 = 1 << 64;
+
+impl Media {
+    /// Requests of `sectors` at the multiples of `sectors`, all equally likely, which the head
+    /// finds at any angle. `zero_latency` if a request on one track may begin with any of its
+    /// sectors; one that goes on to another waits for its first.
+    ///
+    /// The transfers are those of every request, counted over the runs of the layout: exact where
+    /// liu05, equations 4.6 and 4.7, give a request the sectors of its track and no change of
+    /// tracks. `None` if no such request fits on the drive, or it has no sectors.
+    pub fn of(
+        mechanism: &Mechanism,
+        op: Op,
+        sectors: SectorCount,
+        zero_latency: bool,
+    ) -> Option<Self> {
+        let revolution = mechanism.rotation.period().as_ms();
+        let ms = |raw: u128| raw as f64 / REVOLUTION as f64 * revolution;
+        let passes = passes(mechanism, op, sectors)?;
+        let parts = passes.iter().map(|((sector, all), &count)| {
+            let is_whole = *all == width(*sector) * u128::from(sectors.0);
+            let rotation = match zero_latency && is_whole {
+                true => rotation::zero_latency(revolution, ms(*all), ms(width(*sector))),
+                false => rotation::wait(revolution),
+            };
+            (count as f64, rotation, Moments::constant(ms(*all)))
+        });
+        let parts: Vec<(f64, Moments, Moments)> = parts.collect();
+        let both = parts.iter().map(|(n, wait, pass)| (*n, wait.plus(*pass)));
+        Some(Self {
+            rotation: Moments::mixture(parts.iter().map(|(n, wait, _)| (*n, *wait))),
+            transfer: Moments::mixture(parts.iter().map(|(n, _, pass)| (*n, *pass))),
+            both: Moments::mixture(both),
+        })
+    }
+}
+
+/// A sector's width in raw units; an angle of zero is a whole revolution.
+fn width(sector: u64) -> u128 {
+    match sector {
+        0 => REVOLUTION,
+        sector => u128::from(sector),
+    }
+}
+
+/// How many requests transfer in each way.
+fn passes(mechanism: &Mechanism, op: Op, sectors: SectorCount) -> Option<BTreeMap<Pass, u64>> {
+    let layout = &mechanism.layout;
+    let end = layout.sectors().0.checked_div(sectors.0)? * sectors.0;
+    let mut passes = BTreeMap::new();
+    let mut at = 0;
+    while at < end {
+        let run = layout.extent(Lbn(at));
+        let next = at + run.sectors.0;
+        let sector = run.sector_angle.as_raw();
+        let first = at.next_multiple_of(sectors.0);
+        let whole = next.saturating_sub(first) / sectors.0;
+        let divided = first + whole * sectors.0;
+        let pass = (sector, width(sector) * u128::from(sectors.0));
+        *passes.entry(pass).or_default() += whole;
+        if divided < next && divided < end {
+            let pass = (sector, divided_pass(mechanism, op, Lbn(divided), sectors));
+            *passes.entry(pass).or_default() += 1;
+        }
+        at = next;
+    }
+    passes.retain(|_, count| *count > 0);
+    (!passes.is_empty()).then_some(passes)
+}
+
+/// The transfer of a request on several runs: each follows when the head has changed to its track
+/// and its first sector comes round.
+fn divided_pass(mechanism: &Mechanism, op: Op, start: Lbn, sectors: SectorCount) -> u128 {
+    let layout = &mechanism.layout;
+    let mut run = layout.extent(start);
+    let (mut at, mut left) = (start, sectors.0);
+    let (mut angle, mut passed) = (run.start, 0);
+    loop {
+        let taken = run.sectors.0.min(left);
+        let sector = run.sector_angle.as_raw();
+        passed += width(sector) * u128::from(taken);
+        angle = angle + Angle::from_raw(sector) * taken;
+        at = at + SectorCount(taken);
+        left -= taken;
+        if left == 0 {
+            return passed;
+        }
+        let next = layout.extent(at);
+        let moved = change(mechanism, op, &run, &next);
+        angle = angle + Angle::from_raw(moved as u64);
+        let wait = (next.start - angle).as_raw();
+        let wait = if wait > u64::MAX - GRACE { 0 } else { wait };
+        passed += moved + u128::from(wait);
+        angle = next.start;
+        run = next;
+    }
+}
+
+/// How far the platter turns while a transfer goes from one run to the next.
+fn change(mechanism: &Mechanism, op: Op, from: &Extent, to: &Extent) -> u128 {
+    let way = (from.cylinder, to.cylinder);
+    let (arm, rest) = mechanism
+        .seek
+        .any_parts(true, op, way, from.head != to.head);
+    let turned = (arm + rest).as_ms() / mechanism.rotation.period().as_ms();
+    (turned * REVOLUTION as f64) as u128
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::tests::bare;
+    use diskarm_core::mechanics::Position;
+    use diskarm_core::units::Instant;
+
+    /// Every request of a drive, transferred by its mechanism from its first sector on.
+    fn enumerated(mechanism: &Mechanism, op: Op, sectors: SectorCount) -> Moments {
+        let each = (0..mechanism.layout.sectors().0 / sectors.0).map(|unit| {
+            let (mut at, end) = (Lbn(unit * sectors.0), Lbn((unit + 1) * sectors.0));
+            let run = mechanism.layout.extent(at);
+            let mut head = Position {
+                cylinder: run.cylinder,
+                head: run.head,
+                since: Instant::START,
+            };
+            let mut begin = None;
+            while at < end {
+                let start = Instant::START;
+                let (_, piece) = match begin {
+                    None => mechanism.piece(head, op, (at, end), start),
+                    Some(_) => mechanism.next_piece(head, op, (at, end), start),
+                };
+                begin.get_or_insert(piece.begin);
+                (at, head) = (piece.end_lbn(), piece.position_after());
+            }
+            let begin = begin.expect("a request has a piece");
+            (1.0, Moments::constant((head.since - begin).as_ms()))
+        });
+        Moments::mixture(each)
+    }
+
+    #[test]
+    fn transfers_are_those_of_every_request() {
+        for (drive, sectors) in [("hp-335h", 16), ("hp-c2247", 16), ("hp-c2247", 200)] {
+            let mechanism = bare(drive).1;
+            for op in [Op::Read, Op::Write] {
+                let sectors = SectorCount(sectors);
+                let found = Media::of(&mechanism, op, sectors, false).unwrap().transfer;
+                let expected = enumerated(&mechanism, op, sectors);
+                // Times of the mechanism are in nanoseconds.
+                let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-5;
+                assert!(
+                    near(found.first, expected.first),
+                    "{drive} {found:?} {expected:?}"
+                );
+                assert!(near(found.second, expected.second), "{drive}");
+                assert!(near(found.third, expected.third), "{drive}");
+            }
+        }
+    }
+
+    /// Where no request changes tracks, equation 4.7 is exact: 4 KiB on the Lightning, whose 96
+    /// sectors are twelve requests.
+    #[test]
+    fn requests_that_divide_the_track_transfer_as_printed() {
+        let mechanism = bare("ibm-lightning").1;
+        let found = Media::of(&mechanism, Op::Read, SectorCount(8), false).unwrap();
+        let revolution = mechanism.rotation.period().as_ms();
+        assert!((found.transfer.first - revolution / 12.0).abs() < 1e-5);
+        assert!(found.transfer.variance().abs() < 1e-9);
+        assert!((found.rotation.first - revolution / 2.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_does_not_fit_has_no_moments() {
+        let mechanism = bare("hp-335h").1;
+        let of = |sectors| Media::of(&mechanism, Op::Read, SectorCount(sectors), false);
+        assert_eq!(of(0), None);
+        assert_eq!(of(mechanism.layout.sectors().0 + 1), None);
+        assert!(of(mechanism.layout.sectors().0).is_some());
+    }
+}

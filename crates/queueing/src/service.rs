@@ -1,0 +1,184 @@
+//! The service time of independent, uniform requests in order of arrival.
+
+use diskarm_core::mechanics::Mechanism;
+use diskarm_core::request::Op;
+use diskarm_core::spec::{Buffer, Bus, Mechanics, Overheads, Queue, Spec};
+use diskarm_core::units::{Cylinder, SectorCount};
+
+use crate::distance::Distances;
+use crate::media::Media;
+use crate::moments::Moments;
+
+/// The parts of a service by the mechanism, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Service {
+    /// Arm, head switch and settle.
+    pub seek: Moments,
+    /// The rotational wait.
+    pub rotation: Moments,
+    /// The transfer.
+    pub transfer: Moments,
+    /// All of it.
+    pub total: Moments,
+}
+
+impl Service {
+    /// The service of `op` over `sectors` at the multiples of `sectors`, all equally likely, on the
+    /// drive `spec` with this `mechanism` and these `distances`: liu05, section 4.1.
+    ///
+    /// Positioning starts from a request with the same distribution and from each surface alike,
+    /// and ends at any angle, independently; so seek and rotation are taken as independent (section
+    /// 4.1.4). The buffer, overheads and the bus are left out, as in the thesis: it is the service
+    /// of [`mechanism_alone`]. `None` if no such request fits on the drive.
+    pub fn of(
+        spec: &Spec,
+        mechanism: &Mechanism,
+        distances: &Distances,
+        op: Op,
+        sectors: SectorCount,
+    ) -> Option<Self> {
+        let zero_latency = match op.is_read() {
+            true => spec.buffer.read_on_arrival,
+            false => spec.buffer.write_on_arrival,
+        };
+        let media = Media::of(mechanism, op, sectors, zero_latency)?;
+        let seek = seek(mechanism, distances, op);
+        Some(Self {
+            seek,
+            rotation: media.rotation,
+            transfer: media.transfer,
+            total: seek.plus(media.both),
+        })
+    }
+
+    /// The service of a request that is one of `parts`, each with its share.
+    pub fn mixture(parts: [(f64, Self); 2]) -> Self {
+        let of = |part: fn(&Self) -> Moments| {
+            Moments::mixture(parts.iter().map(|(share, service)| (*share, part(service))))
+        };
+        Self {
+            seek: of(|service| service.seek),
+            rotation: of(|service| service.rotation),
+            transfer: of(|service| service.transfer),
+            total: of(|service| service.total),
+        }
+    }
+}
+
+/// The time of a movement, in milliseconds: liu05, equation 4.4, for both directions and for every
+/// surface as the next one.
+fn seek(mechanism: &Mechanism, distances: &Distances, op: Op) -> Moments {
+    let surfaces = f64::from(mechanism.layout.surfaces());
+    let time = |from, to, head_changes| {
+        let way = (Cylinder(from), Cylinder(to));
+        Moments::constant(mechanism.seek.total(op, way, head_changes).as_ms())
+    };
+    let movement = |distance| {
+        let ways = [(0, distance), (distance, 0)].into_iter();
+        let each = ways.flat_map(|(from, to)| {
+            let stays = (1.0, time(from, to, false));
+            [stays, (surfaces - 1.0, time(from, to, true))]
+        });
+        (distances.probability(distance), Moments::mixture(each))
+    };
+    Moments::mixture((0..distances.cylinders()).map(movement))
+}
+
+/// The drive `spec` without what the theory leaves out: overheads, bus, caching and read-ahead, a
+/// queue of its own, and random variation of seeks. Geometry, rotation, arm and zero latency
+/// remain.
+pub fn mechanism_alone(spec: &Spec) -> Spec {
+    Spec {
+        mechanics: Mechanics {
+            seek_scatter: None,
+            write_seek_scatter: None,
+            ..spec.mechanics.clone()
+        },
+        buffer: Buffer {
+            read_on_arrival: spec.buffer.read_on_arrival,
+            write_on_arrival: spec.buffer.write_on_arrival,
+            ..Buffer::default()
+        },
+        overheads: Overheads::default(),
+        bus: Bus::default(),
+        queue: Queue::default(),
+        ..spec.clone()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::Arc;
+
+    use diskarm_core::geometry::Layout;
+    use diskarm_core::mechanics::Position;
+    use diskarm_core::units::{Angle, Instant, Lbn};
+
+    use super::*;
+    use crate::queue::{Random, means};
+
+    /// A drive of the catalogue without what the theory leaves out.
+    pub fn bare(name: &str) -> (Spec, Mechanism) {
+        let entry = diskarm_drives::find(name).expect("a drive");
+        let spec = mechanism_alone(&diskarm_core::spec::parse(entry.text, name).unwrap());
+        let layout = Arc::new(Layout::new(&spec.geometry).unwrap());
+        let mechanism = Mechanism::new(&spec, layout, Angle::ZERO);
+        (spec, mechanism)
+    }
+
+    pub fn layout_of(name: &str) -> Arc<Layout> {
+        bare(name).1.layout
+    }
+
+    /// Services one after another at random, each beginning where the last ended, timed by the
+    /// mechanism. 20 means of 20,000 each; see [`crate::queue::Mean::assert_near`] for the level.
+    #[test]
+    fn services_are_those_of_random_requests() {
+        for (drive, op) in [("hp-c2247", Op::Read), ("ibm-18es", Op::Write)] {
+            let (spec, mechanism) = bare(drive);
+            let distances = Distances::of(&mechanism.layout);
+            let sectors = SectorCount(8);
+            let units = mechanism.layout.sectors().0 / sectors.0;
+            let run = |seed| {
+                let mut random = Random::new(seed);
+                let mut draw = || Lbn((random.uniform() * units as f64) as u64 * sectors.0);
+                let mut head = Position {
+                    cylinder: Cylinder(0),
+                    head: diskarm_core::units::Head(0),
+                    since: Instant::START,
+                };
+                let (mut sums, count) = ([0.0; 2], 20_000);
+                for _ in 0..count {
+                    let (mut at, begin) = (draw(), head.since);
+                    let end = at + sectors;
+                    let first = mechanism.piece(head, op, (at, end), begin).1;
+                    (at, head) = (first.end_lbn(), first.position_after());
+                    while at < end {
+                        let next = mechanism.next_piece(head, op, (at, end), begin).1;
+                        (at, head) = (next.end_lbn(), next.position_after());
+                    }
+                    let time = (head.since - begin).as_ms();
+                    sums[0] += time;
+                    sums[1] += time * time;
+                }
+                sums.map(|sum| sum / f64::from(count))
+            };
+            let [first, second] = means((1..=20).map(run));
+            let service = Service::of(&spec, &mechanism, &distances, op, sectors).unwrap();
+            first.assert_near(service.total.first);
+            second.assert_near(service.total.second);
+        }
+    }
+
+    /// Table 4.1 gives the Ultrastar 18ES 11.55 ms, and the Lightning 16.72 ms.
+    #[test]
+    fn the_thesis_mean_services_are_near() {
+        for (drive, printed) in [("ibm-18es", 11.55), ("ibm-lightning", 16.72)] {
+            let (spec, mechanism) = bare(drive);
+            let distances = Distances::of(&mechanism.layout);
+            let of = |op| Service::of(&spec, &mechanism, &distances, op, SectorCount(8)).unwrap();
+            let found = of(Op::Read).total.first;
+            assert!((found / printed - 1.0).abs() < 0.01, "{drive} {found}");
+        }
+    }
+}
