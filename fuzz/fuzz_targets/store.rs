@@ -7,7 +7,7 @@
 
 use std::fs;
 
-use diskarm_study::{Store, StoredRun, VERSION};
+use diskarm_study::{Files, Folder, Store, StoredRun, VERSION};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &str| {
@@ -25,7 +25,8 @@ fuzz_target!(|input: &str| {
     fs::create_dir_all(&folder).expect("a temporary folder");
     let path = folder.join("runs.jsonl");
     fs::write(&path, &text).expect("a temporary file");
-    match Store::open(&folder) {
+    let results = Folder::new(&folder, "folder", Files::default()).expect("no inputs");
+    match Store::open(&results) {
         Ok(mut store) => {
             let opened = fs::read_to_string(&path).expect("the store");
             assert!(opened.starts_with(text.rfind('\n').map_or("", |end| &text[..=end])));
@@ -36,7 +37,7 @@ fuzz_target!(|input: &str| {
             };
             store.keep(&run).expect("a store that can be written");
             drop(store);
-            let store = Store::open(&folder).expect("the same store");
+            let store = Store::open(&results).expect("the same store");
             assert_eq!(store.foreign_count(), foreign + 1);
             let kept = fs::read_to_string(&path).expect("the store");
             let line = kept.strip_prefix(&opened).expect("an appended line");

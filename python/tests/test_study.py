@@ -396,6 +396,23 @@ def test_errors_are_described(small: Path, tmp_path: Path) -> None:
         diskarm.Study(small).run(tmp_path / "file")
 
 
+def test_results_do_not_replace_what_is_read(tmp_path: Path) -> None:
+    study, drive = tmp_path / "small.toml", tmp_path / "d.toml"
+    drive.write_text(diskarm.Drive("hp-c2247").toml)
+    study.write_text(SMALL.replace("hp-c2247", str(drive)))
+    folder = tmp_path / "out"
+    folder.mkdir()
+    for file, field in [(study, "name"), (drive, "cell.drive")]:
+        before = file.read_text()
+        (folder / "runs.jsonl").hardlink_to(file)
+        for executor in [None, ThreadPoolExecutor(1)]:
+            with pytest.raises(diskarm.Error, match=f"another file than {field} ") as refused:
+                diskarm.Study(study).run(folder, executor=executor)
+            assert refused.value.field == "folder"
+        assert file.read_text() == before
+        (folder / "runs.jsonl").unlink()
+
+
 def test_every_study_that_comes_along_is_sound() -> None:
     for name in diskarm.studies():
         study = diskarm.Study(name, quick=True, traces=["x.spc"])

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use diskarm_calibrate::{Progress as Stage, calibrate};
 use diskarm_results::calibrated::{self, FitNames};
+use diskarm_results::place::Files;
 use diskarm_simulate::Model;
 use diskarm_simulate::measured::{self, Rows, Taken};
 
 use crate::drive_arg;
 use crate::error::Error;
 use crate::output;
-use crate::place::Files;
 use crate::progress::Progress;
 use crate::trace::input::Reading;
 
@@ -47,6 +47,8 @@ pub struct Args {
     reading: Reading,
 
     /// Write the fitted specification to this file; its name becomes the name of the drive
+    ///
+    /// A file that the command reads is refused.
     #[arg(short, long, value_name = "OUT.toml", value_parser = toml)]
     output: String,
 
@@ -90,8 +92,9 @@ fn check_place(path: &str) -> Result<(), Error> {
 /// Fits, writes the specification, prints the result.
 pub fn run(args: Args) -> Result<(), Error> {
     check_place(&args.output)?;
-    let inputs = [("--drive", &*args.drive), ("TRACE", &*args.trace)];
-    let place = Files::reading(inputs).place("--output", &args.output)?;
+    let files = Files::default().reading("--drive", &args.drive);
+    let mut files = files.reading_trace("TRACE", &args.trace);
+    let place = files.place("--output", &args.output)?;
     let drive = Model::find(&args.drive)?;
     let names = FitNames {
         drive: &args.drive,
@@ -113,7 +116,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     let fitted = fitted
         .map_err(|unfit| calibrated::error(unfit, &args.trace, &args.drive).calling("TRACE"))?;
     let model = calibrated::model(&drive, &fitted, names, rows.len())?;
-    output::replace_file(place, &model.text)?;
+    place.write(model.text.as_bytes())?;
     for warning in calibrated::warnings(&fitted, rows.len(), &args.trace) {
         eprintln!("warning: {warning}");
     }

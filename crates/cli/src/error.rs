@@ -5,6 +5,7 @@ use std::io;
 
 use diskarm_core::engine::Rejected;
 use diskarm_core::text::InputError;
+use diskarm_results::place::PlaceError;
 use diskarm_study::StudyError;
 use diskarm_trace::TraceError;
 
@@ -108,6 +109,19 @@ impl From<StudyError> for Error {
 impl From<InputError> for Error {
     fn from(error: InputError) -> Self {
         Self::Study(error.into())
+    }
+}
+
+impl From<PlaceError> for Error {
+    fn from(error: PlaceError) -> Self {
+        match error {
+            PlaceError::Taken(error) => Self::Input(error),
+            PlaceError::Io { path, source } => Self::Io {
+                doing: "write",
+                path: path.display().to_string(),
+                source,
+            },
+        }
     }
 }
 

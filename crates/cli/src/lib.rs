@@ -13,7 +13,6 @@ mod error;
 mod man;
 mod output;
 mod parallel;
-mod place;
 mod plot;
 mod policies;
 mod progress;

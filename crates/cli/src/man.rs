@@ -1,8 +1,10 @@
 //! `diskarm man`: the manual, as pages for `man`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
+use clap_mangen::Man;
+use diskarm_results::place::{Files, PlaceError};
 
 use crate::error::Error;
 use crate::output;
@@ -17,17 +19,33 @@ pub struct Args {
     folder: PathBuf,
 }
 
-/// Writes them and prints their number. They overwrite pages of the same names, and the command
-/// reads nothing that could be lost.
+/// Writes them and prints their number. They replace pages of the same names.
 pub fn run(args: &Args) -> Result<(), Error> {
-    let written = std::fs::create_dir_all(&args.folder)
-        .and_then(|()| clap_mangen::generate_to(crate::Cli::command(), &args.folder))
-        .and_then(|()| Ok(std::fs::read_dir(&args.folder)?.count()));
-    let path = args.folder.display().to_string();
-    let count = written.map_err(|source| Error::Io {
-        doing: "write",
-        path: path.clone(),
-        source,
-    })?;
-    output::print(&format!("{count} pages in {path}\n"))
+    let folder = &args.folder;
+    std::fs::create_dir_all(folder).map_err(|source| cannot_write(folder, source))?;
+    let mut program = crate::Cli::command().disable_help_subcommand(true);
+    program.build();
+    let mut files = Files::default();
+    let count = write(&program, folder, &mut files)?;
+    output::print(&format!("{count} pages in {}\n", folder.display()))
+}
+
+/// Writes the pages of `command` and of all its subcommands; returns their number.
+fn write(command: &Command, folder: &Path, files: &mut Files) -> Result<usize, Error> {
+    let mut count = 1;
+    for part in command.get_subcommands() {
+        count += write(part, folder, files)?;
+    }
+    let page = Man::new(command.clone());
+    let path = folder.join(page.get_filename());
+    let mut text = Vec::new();
+    let made = page.render(&mut text);
+    made.map_err(|source| cannot_write(&path, source))?;
+    files.place("FOLDER", &path)?.write(&text)?;
+    Ok(count)
+}
+
+fn cannot_write(path: &Path, source: std::io::Error) -> PlaceError {
+    let path = path.to_owned();
+    PlaceError::Io { path, source }
 }

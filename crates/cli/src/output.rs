@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::place::Place;
 
 /// Prints a command's whole result. It is not an error if the reader stops early (`| head`).
 ///
@@ -42,17 +41,6 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Error> {
     let text = serde_json::to_string_pretty(value);
     let text = text.map_err(|error| cannot_write(error.into()))?;
     print(&(text + "\n"))
-}
-
-/// Writes `text` to the file at `place` completely or not at all.
-///
-/// # Errors
-/// If it cannot be written; the file there is then unchanged.
-pub fn replace_file(place: Place, text: &str) -> Result<(), Error> {
-    let part = place.begin()?;
-    let written = part.file().write_all(text.as_bytes());
-    written.map_err(|source| part.failed(source))?;
-    part.finish()
 }
 
 fn cannot_write(source: io::Error) -> Error {

@@ -17,8 +17,8 @@ use diskarm_simulate::{Input, Issue, Model, Run, Simulation, Sink, Traced, keep_
 
 use crate::error::Error;
 use crate::output;
-use crate::place::{Files, Place};
 use crate::progress::Progress;
+use diskarm_results::place::{Files, Place};
 use diskarm_results::simulated::{self, Figures, Given, Inputs};
 use rows::Rows;
 
@@ -28,7 +28,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     let model = Model::assemble(&setting.drive)?;
     let policy = diskarm_simulate::policy("--policy", &args.policy)?;
     let merge = merge(setting, &model)?;
-    let mut files = Files::reading(setting.files(&model));
+    let mut files = setting.files(&model);
     let rows = args.per_request.as_deref();
     let rows = rows.map(|path| files.place("--per-request", path));
     let rows = rows.transpose()?;
@@ -141,15 +141,16 @@ fn simulate(cell: Cell<'_>) -> Result<Simulated, Error> {
 }
 
 impl Setting {
-    /// The files that it names, each with its flag.
-    fn files<'a>(&'a self, model: &'a Model) -> impl Iterator<Item = (&'static str, &'a str)> {
-        let workload = self
-            .workload
-            .iter()
-            .map(|text| ("--workload", text.as_str()));
-        let traces = self.trace.iter().map(|file| ("--trace", file.as_str()));
-        let drive = [("--drive", model.drive_name())];
-        drive.into_iter().chain(workload).chain(traces)
+    /// The files that it names.
+    fn files(&self, model: &Model) -> Files {
+        let mut files = Files::default().reading("--drive", model.drive_name());
+        if let Some(workload) = &self.workload {
+            files = files.reading("--workload", workload);
+        }
+        for trace in &self.trace {
+            files = files.reading_trace("--trace", trace);
+        }
+        files
     }
 }
 

@@ -54,6 +54,8 @@ struct Chosen {
     trace: Vec<String>,
 
     /// Folder for results; each study gets a subfolder, NAME or NAME-quick
+    ///
+    /// A folder in which a result would replace a file that the study reads is refused.
     #[arg(short, long, value_name = "DIR", default_value = "results")]
     output: PathBuf,
 

@@ -3,6 +3,7 @@
 mod locked;
 
 use diskarm_results::compared::{self, Compared};
+use diskarm_results::place::Files;
 use diskarm_simulate::Model;
 use diskarm_simulate::measured::Rows;
 use diskarm_validate::Validation;
@@ -11,7 +12,6 @@ use serde::Serialize;
 use crate::drive_arg;
 use crate::error::Error;
 use crate::output;
-use crate::place::Files;
 use crate::plot;
 use crate::progress::Progress;
 use crate::trace::input::Reading;
@@ -69,6 +69,8 @@ pub struct Args {
     reading: Reading,
 
     /// Plot both distributions to this file; with --locked, the prediction errors (one FILE only)
+    ///
+    /// A file that the command reads is refused.
     #[arg(long, value_name = "FILE.svg", value_parser = svg)]
     plot: Option<String>,
 
@@ -92,8 +94,10 @@ pub fn run(args: Args) -> Result<(), Error> {
     if let (Some(path), [_, _, ..]) = (&args.plot, &args.files[..]) {
         return Err(Error::flag("--plot", path, "one FILE to draw, not several"));
     }
-    let traces = args.files.iter().map(|file| ("FILE", file.as_str()));
-    let mut files = Files::reading(traces.chain([("--drive", args.drive.as_str())]));
+    let mut files = Files::default().reading("--drive", &args.drive);
+    for file in &args.files {
+        files = files.reading_trace("FILE", file);
+    }
     let plot = args.plot.as_deref().map(|path| files.place("--plot", path));
     let plot = plot.transpose()?;
     let rows = args.rows.unwrap_or_default();
@@ -114,7 +118,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     let compared = compared?;
     compared.iter().for_each(|one| output::doubt(&one.notes));
     if let (Some(place), [one]) = (plot, &compared[..]) {
-        output::replace_file(place, &drawn(&drive, one))?;
+        place.write(drawn(&drive, one).as_bytes())?;
     }
     if args.json {
         print_files(

@@ -9,7 +9,7 @@ use std::thread;
 
 use diskarm_study::report::Report;
 use diskarm_study::{
-    Results, Runner, Store, StoredRun, StudyError, StudyOptions, compute, studies,
+    Folder, Results, Runner, Store, StoredRun, StudyError, StudyOptions, compute, studies,
 };
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
@@ -23,6 +23,8 @@ use crate::wait;
 #[pyclass(frozen, module = "diskarm._diskarm")]
 pub struct Study {
     study: Arc<diskarm_study::Study>,
+    /// Its file, or its name if it comes with the module.
+    file: String,
 }
 
 #[pymethods]
@@ -40,7 +42,8 @@ impl Study {
         let options = StudyOptions { quick, traces };
         let study = diskarm_study::Study::read(name, toml, file, options);
         let study = Arc::new(study.map_err(|error| wrong_study(py, &error))?);
-        Ok(Self { study })
+        let file = file.to_owned();
+        Ok(Self { study, file })
     }
 
     #[getter]
@@ -89,6 +92,7 @@ impl Study {
         let jobs = jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, Into::into));
         let done = wait::stoppable(py, |stop| -> Result<_, StudyError> {
             let runner = Runner::new(&self.study)?;
+            let folder = self.folder(&runner, &folder)?;
             let mut store = Store::open(&folder)?;
             let damage = store.damage();
             let results = runner.run(&mut store, jobs, &mut |_| go_on(stop))?;
@@ -123,6 +127,14 @@ fn warn(py: Python<'_>, text: Option<String>) -> PyResult<()> {
     })
 }
 
+impl Study {
+    /// The folder at `path` for its results.
+    fn folder(&self, runner: &Runner<'_>, path: &Path) -> Result<Folder, StudyError> {
+        let inputs = runner.inputs().reading("name", &self.file);
+        Folder::new(path, "folder", inputs)
+    }
+}
+
 fn go_on(stop: &AtomicBool) -> ControlFlow<()> {
     match stop.load(Ordering::Relaxed) {
         true => ControlFlow::Break(()),
@@ -134,7 +146,7 @@ fn go_on(stop: &AtomicBool) -> ControlFlow<()> {
 fn written(
     study: &diskarm_study::Study,
     results: &Results<'_>,
-    folder: &Path,
+    folder: &Folder,
 ) -> Result<Value, StudyError> {
     // Made before anything is written, because it may fail.
     let report = Report::of(study, results)?;
@@ -147,7 +159,7 @@ fn written(
 #[pyclass(frozen, module = "diskarm._diskarm")]
 pub struct Keeper {
     study: Arc<diskarm_study::Study>,
-    folder: PathBuf,
+    folder: Folder,
     /// `None` once it is closed.
     store: Mutex<Option<Store>>,
 }
@@ -156,7 +168,12 @@ pub struct Keeper {
 impl Keeper {
     #[new]
     fn new(py: Python<'_>, study: &Study, folder: PathBuf) -> PyResult<Self> {
-        let store = Store::open(&folder).map_err(|error| failed(py, &error))?;
+        let opened = || -> Result<(Folder, Store), StudyError> {
+            let folder = study.folder(&Runner::new(&study.study)?, &folder)?;
+            let store = Store::open(&folder)?;
+            Ok((folder, store))
+        };
+        let (folder, store) = opened().map_err(|error| failed(py, &error))?;
         warn(py, store.damage())?;
         Ok(Self {
             study: Arc::clone(&study.study),

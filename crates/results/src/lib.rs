@@ -1,7 +1,8 @@
 //! Results: the JSON and tables that commands print, and the same as values for other languages, so
 //! that names and numbers agree everywhere.
 //!
-//! Nothing is printed here. Doubts about a trace are in the notes of its results.
+//! Nothing is printed here; [`place`] is where commands write files. Doubts about a trace are in
+//! the notes of its results.
 
 #[cfg(feature = "calibrate")]
 pub mod calibrated;
@@ -9,6 +10,7 @@ pub mod compared;
 pub mod drive;
 pub mod listed;
 pub mod metrics;
+pub mod place;
 pub mod predicted;
 pub mod prose;
 pub mod simulated;

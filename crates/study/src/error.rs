@@ -5,11 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use diskarm_core::text::InputError;
+use diskarm_results::place::PlaceError;
 
 /// Why a study cannot be read, run or reported. Displays as one line.
 #[derive(Debug)]
 pub enum StudyError {
-    /// The study file is wrong.
+    /// The study file is wrong, or an output would replace an input.
     File(InputError),
     /// A cell cannot be simulated.
     Cell {
@@ -28,13 +29,6 @@ pub enum StudyError {
         path: PathBuf,
         /// The version that wrote it.
         found: String,
-    },
-    /// A trace of the study is in the folder of its results, where it could be overwritten.
-    TraceAmongResults {
-        /// The trace.
-        trace: PathBuf,
-        /// The folder.
-        folder: PathBuf,
     },
     /// A line of the store is invalid.
     Store {
@@ -94,13 +88,6 @@ impl fmt::Display for StudyError {
                 path.display(),
                 crate::version::VERSION
             ),
-            Self::TraceAmongResults { trace, folder } => write!(
-                f,
-                "{}: found this trace in the folder of results, {}, expected it elsewhere: it \
-                 could be overwritten",
-                trace.display(),
-                folder.display()
-            ),
             Self::Store { path, line, why } => write!(f, "{}:{line}: {why}", path.display()),
             Self::Io {
                 doing,
@@ -117,6 +104,15 @@ impl std::error::Error for StudyError {
             Self::File(error) => Some(error),
             Self::Io { source, .. } => Some(source),
             _ => None,
+        }
+    }
+}
+
+impl From<PlaceError> for StudyError {
+    fn from(error: PlaceError) -> Self {
+        match error {
+            PlaceError::Taken(error) => Self::File(error),
+            PlaceError::Io { path, source } => Self::cannot_write(&path, source),
         }
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::Span;
+use diskarm_results::place::Files;
 use diskarm_rewrite::{Edit, Value, rewrite};
 use diskarm_simulate::{Fitting, Generated, Input, Issue, Model, Simulation, Traced};
 use diskarm_trace::adapt::{Factor, parse_instant};
@@ -71,6 +72,15 @@ impl Job {
         })
     }
 
+    /// Adds the files that it reads.
+    pub(crate) fn reading(&self, files: Files) -> Files {
+        let files = files.reading("cell.drive", self.model.drive_name());
+        match &self.inputs.source {
+            CellInput::Generated { workload, .. } => files.reading("cell.workload", workload),
+            CellInput::Traced { trace, .. } => files.reading_trace("cell.trace", trace),
+        }
+    }
+
     /// The digest of its drive's specification, including the values that the study sets.
     pub(crate) fn specification_digest(&self) -> String {
         hex(&Sha256::digest(self.model.text.as_bytes()))
@@ -79,14 +89,6 @@ impl Job {
     /// The digest of its trace, if any.
     pub(crate) fn trace_digest(&self) -> Option<&str> {
         self.trace.as_deref()
-    }
-
-    /// The files of its trace.
-    pub(crate) fn traces(&self) -> &[String] {
-        match &self.input {
-            Input::Traced(traced) => &traced.files,
-            Input::Generated(_) => &[],
-        }
     }
 
     /// Measures one run, with the requests of `seed`.

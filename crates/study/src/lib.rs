@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! version < scalar < error < location < template < axis < metric < select < measure < cell <
-//! results < claim < verdicts < figure < map < file < studies < job < files < store < runner <
+//! results < claim < verdicts < figure < map < file < studies < job < folder < store < runner <
 //! output < report
 //! ```
 
@@ -18,7 +18,7 @@ pub mod claim;
 pub mod error;
 pub mod figure;
 pub mod file;
-mod files;
+pub mod folder;
 mod job;
 mod location;
 pub mod map;
@@ -39,6 +39,7 @@ mod version;
 pub use claim::{BoundsOf, Cause, Claim, Evidence, Judged, JudgedClaim, Known, Number, Verdict};
 pub use error::StudyError;
 pub use file::{Study, StudyOptions};
+pub use folder::{Files, Folder};
 pub use report::Report;
 pub use results::{Estimate, Results};
 pub use runner::{Runner, compute};

@@ -10,7 +10,7 @@ use crate::cell::{Inputs, Replications};
 use crate::claim::JudgedClaim;
 use crate::error::StudyError;
 use crate::file::Study;
-use crate::files::replace;
+use crate::folder::Folder;
 use crate::metric::Metric;
 use crate::results::{Estimate, Results};
 use crate::scalar::Scalar;
@@ -20,10 +20,10 @@ impl Study {
     /// Writes `results.csv` and `results.json` into `folder`, each completely or not at all.
     ///
     /// # Errors
-    /// When one cannot be written.
-    pub fn write(&self, results: &Results<'_>, folder: &Path) -> Result<(), StudyError> {
-        replace(&folder.join("results.csv"), self.csv(results).as_bytes())?;
-        replace(&folder.join("results.json"), self.json(results).as_bytes())
+    /// When one cannot be written, or is an input of the study.
+    pub fn write(&self, results: &Results<'_>, folder: &Folder) -> Result<(), StudyError> {
+        folder.write("results.csv", self.csv(results).as_bytes())?;
+        folder.write("results.json", self.json(results).as_bytes())
     }
 
     /// The title of another study whose results are in `folder`, if any. Studies are identified by

@@ -11,14 +11,13 @@ mod planes;
 mod tables;
 
 use std::fs;
-use std::path::Path;
 
 pub use drawing::Drawing;
 
 use crate::axis::{Point, describe};
 use crate::error::StudyError;
 use crate::file::Study;
-use crate::files::replace;
+use crate::folder::{FIGURES, Folder};
 use crate::results::Results;
 use crate::verdicts::counted;
 use again::Inputs;
@@ -77,19 +76,19 @@ impl Report {
     /// not at all.
     ///
     /// # Errors
-    /// When one cannot be written.
-    pub fn write(&self, folder: &Path) -> Result<(), StudyError> {
+    /// When one cannot be written, or is an input of the study.
+    pub fn write(&self, folder: &Folder) -> Result<(), StudyError> {
         if !self.drawings.is_empty() {
-            let figures = folder.join("figures");
+            let figures = folder.path().join(FIGURES);
             fs::create_dir_all(&figures).map_err(|e| StudyError::cannot_write(&figures, e))?;
             for drawing in &self.drawings {
-                let path = |ending: &str| figures.join(format!("{}.{ending}", drawing.name));
-                replace(&path("svg"), drawing.svg.as_bytes())?;
+                let name = |ending: &str| format!("{FIGURES}/{}.{ending}", drawing.name);
+                folder.write(name("svg"), drawing.svg.as_bytes())?;
                 let image = diskarm_plot::png(&drawing.svg).expect("a drawing of our own");
-                replace(&path("png"), &image)?;
+                folder.write(name("png"), &image)?;
             }
         }
-        replace(&folder.join("report.html"), self.html.as_bytes())
+        folder.write("report.html", self.html.as_bytes())
     }
 }
 

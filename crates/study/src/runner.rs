@@ -1,12 +1,12 @@
 //! Runs the cells of a study on all processors.
 
 use std::cell::RefCell;
-use std::fs;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 use diskarm_core::workload::replication_seeds;
+use diskarm_results::place::Files;
 use diskarm_simulate::parallel;
 
 use crate::axis::describe;
@@ -46,6 +46,12 @@ impl<'s> Runner<'s> {
         Ok(Self { study, jobs })
     }
 
+    /// The files of drives, workloads and traces that it reads.
+    pub fn inputs(&self) -> Files {
+        let jobs = self.jobs.iter();
+        jobs.fold(Files::default(), |files, job| job.reading(files))
+    }
+
     /// Runs what `store` lacks on this many threads, and stores each run when it ends. `progress`
     /// is called with the number of finished cells and says whether to continue; if it says no, the
     /// result is `None`, and a later run resumes from there.
@@ -61,7 +67,6 @@ impl<'s> Runner<'s> {
         threads: usize,
         progress: &mut dyn FnMut(usize) -> ControlFlow<()>,
     ) -> Result<Option<Results<'s>>, StudyError> {
-        self.check_folder(store)?;
         let known = store.known().clone();
         let is_over = AtomicBool::new(false);
         let cells = &self.study.cells;
@@ -112,7 +117,6 @@ impl<'s> Runner<'s> {
     /// # Errors
     /// When the store cannot be written.
     pub fn stored(&self, store: &mut Store) -> Result<Option<Results<'s>>, StudyError> {
-        self.check_folder(store)?;
         let cells = (0..self.jobs.len()).map(|place| self.known(place, store.known()));
         match cells.collect::<Result<Option<Vec<FinishedCell>>, _>>()? {
             Some(finished) => self.results(store, finished).map(Some),
@@ -132,21 +136,6 @@ impl<'s> Runner<'s> {
             }
         }
         Ok(missing)
-    }
-
-    /// No trace may be where results go. (Links are replaced by results, not followed.)
-    fn check_folder(&self, store: &Store) -> Result<(), StudyError> {
-        let folder = store.folder();
-        let real = fs::canonicalize(folder).map_err(|e| StudyError::cannot_read(folder, e))?;
-        for trace in self.jobs.iter().flat_map(Job::traces) {
-            if fs::canonicalize(trace).is_ok_and(|trace| trace.starts_with(&real)) {
-                return Err(StudyError::TraceAmongResults {
-                    trace: trace.into(),
-                    folder: folder.to_owned(),
-                });
-            }
-        }
-        Ok(())
     }
 
     /// The cell at `place` if all its runs are `known`.

@@ -10,11 +10,12 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use diskarm_results::place::Place;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::error::StudyError;
-use crate::files::{remove_parts, replace};
+use crate::folder::{Folder, LOCK, RUNS};
 use crate::verdicts::counted;
 
 /// A finished run.
@@ -39,6 +40,7 @@ pub(crate) type StoredRuns = BTreeMap<String, Option<Vec<Option<f64>>>>;
 /// The runs in a folder, locked for this process.
 pub struct Store {
     path: PathBuf,
+    place: Place,
     file: File,
     known: StoredRuns,
     /// The number of further runs in the file, made by another build.
@@ -50,25 +52,20 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store in `folder`, which is created if necessary.
+    /// Opens the store in `folder`, which is created if necessary, and removes what killed
+    /// processes have left there.
     ///
     /// # Errors
     /// When the folder is in use, was written by another version, cannot be written, or holds
     /// something else.
-    pub fn open(folder: &Path) -> Result<Self, StudyError> {
-        fs::create_dir_all(folder).map_err(|e| StudyError::cannot_write(folder, e))?;
-        let lock = folder.join("lock");
-        let held = opened(&lock)?;
-        match held.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(StudyError::Busy(folder.to_owned())),
-            Err(TryLockError::Error(e)) => return Err(StudyError::cannot_write(&lock, e)),
-        }
-        remove_parts(folder);
-        remove_parts(&folder.join("figures"));
-        let path = folder.join("runs.jsonl");
+    pub fn open(folder: &Folder) -> Result<Self, StudyError> {
+        let held = locked(folder.path())?;
+        folder.remove_leftovers();
+        let path = folder.path().join(RUNS);
         let cannot_write = |e| StudyError::cannot_write(&path, e);
         let mut file = opened(&path)?;
+        // The runs may be on another disk, behind a link.
+        let place = folder.place(RUNS)?.behind_links();
         let bytes = fs::read(&path).map_err(|e| StudyError::cannot_read(&path, e))?;
         // Whatever follows the last line end is an incomplete line, even if it is the first line.
         let whole = bytes.iter().rposition(|byte| *byte == b'\n');
@@ -88,6 +85,7 @@ impl Store {
         }
         Ok(Self {
             path,
+            place,
             file,
             known: contents.known,
             foreign: contents.foreign,
@@ -112,10 +110,6 @@ impl Store {
                 format!("{place}:{first}: this and {more} are damaged, their runs do not count")
             }
         })
-    }
-
-    pub(crate) fn folder(&self) -> &Path {
-        self.path.parent().unwrap_or(&self.path)
     }
 
     pub(crate) fn known(&self) -> &StoredRuns {
@@ -157,7 +151,7 @@ impl Store {
         for (key, figures) in left {
             text += &line(&StoredRun { key, figures });
         }
-        replace(&self.path, text.as_bytes())?;
+        self.place.clone().write(text.as_bytes())?;
         self.foreign = 0;
         self.damaged.clear();
         // The old handle belongs to the replaced file.
@@ -165,6 +159,18 @@ impl Store {
         let end = self.file.seek(SeekFrom::End(0));
         end.map_err(|e| StudyError::cannot_write(&self.path, e))?;
         Ok(())
+    }
+}
+
+/// Creates `folder` if necessary, and locks it for this process.
+fn locked(folder: &Path) -> Result<File, StudyError> {
+    fs::create_dir_all(folder).map_err(|e| StudyError::cannot_write(folder, e))?;
+    let path = folder.join(LOCK);
+    let held = opened(&path)?;
+    match held.try_lock() {
+        Ok(()) => Ok(held),
+        Err(TryLockError::WouldBlock) => Err(StudyError::Busy(folder.to_owned())),
+        Err(TryLockError::Error(e)) => Err(StudyError::cannot_write(&path, e)),
     }
 }
 
@@ -267,12 +273,17 @@ fn read(text: &str, path: &Path) -> Result<Contents, StudyError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::folder::Files;
 
     fn folder(name: &str) -> PathBuf {
         let folder =
             std::env::temp_dir().join(format!("diskarm-store-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         folder
+    }
+
+    fn open(path: &Path) -> Result<Store, StudyError> {
+        Store::open(&Folder::new(path, "folder", Files::default())?)
     }
 
     fn key_of(name: &str) -> String {
@@ -290,7 +301,7 @@ mod tests {
     #[test]
     fn a_truncated_store_keeps_all_complete_lines() {
         let folder = folder("cut");
-        let mut store = Store::open(&folder).unwrap();
+        let mut store = open(&folder).unwrap();
         // Numbers that need all their digits.
         let runs = [run("a", 0.1 + 0.2), run("b", 1e300), run("c", -5e-324)];
         runs.iter().for_each(|run| store.keep(run).unwrap());
@@ -303,7 +314,7 @@ mod tests {
                 .iter()
                 .filter(|byte| **byte == b'\n')
                 .count();
-            let store = Store::open(&folder).unwrap();
+            let store = open(&folder).unwrap();
             let kept: Vec<StoredRun> = store
                 .known()
                 .iter()
@@ -324,7 +335,7 @@ mod tests {
         let folder = folder("device");
         fs::create_dir_all(&folder).unwrap();
         std::os::unix::fs::symlink("/dev/null", folder.join("runs.jsonl")).unwrap();
-        let error = Store::open(&folder).err().expect("refused").to_string();
+        let error = open(&folder).err().expect("refused").to_string();
         let expected = "runs.jsonl: cannot read: found a device or a pipe, expected a file";
         assert!(error.ends_with(expected), "{error}");
         fs::remove_dir_all(&folder).unwrap();
@@ -340,7 +351,7 @@ mod tests {
             format!("\t{}", head().trim_end()),
         )
         .unwrap();
-        Store::open(&folder).unwrap().keep(&run("a", 1.0)).unwrap();
+        open(&folder).unwrap().keep(&run("a", 1.0)).unwrap();
         let text = fs::read_to_string(folder.join("runs.jsonl")).unwrap();
         assert_eq!(text, head() + &line(&run("a", 1.0)));
         fs::remove_dir_all(&folder).unwrap();
@@ -349,20 +360,20 @@ mod tests {
     #[test]
     fn a_folder_has_one_process_and_one_version() {
         let folder = folder("busy");
-        let store = Store::open(&folder).unwrap();
-        assert!(matches!(Store::open(&folder), Err(StudyError::Busy(_))));
+        let store = open(&folder).unwrap();
+        assert!(matches!(open(&folder), Err(StudyError::Busy(_))));
         drop(store);
         let path = folder.join("runs.jsonl");
         fs::write(&path, "{\"version\":\"0.0.1\"}\n").unwrap();
-        let error = Store::open(&folder).err().unwrap().to_string();
+        let error = open(&folder).err().unwrap().to_string();
         assert!(error.contains("version: found \"0.0.1\""), "{error}");
         for other in ["my notes, not ended", "{\"version\":\"0.0.1\"}\npart"] {
             fs::write(&path, other).unwrap();
-            Store::open(&folder).err().unwrap();
+            open(&folder).err().unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), other);
         }
         fs::write(&path, "nonsense\n").unwrap();
-        let error = Store::open(&folder).err().unwrap().to_string();
+        let error = open(&folder).err().unwrap().to_string();
         assert!(
             error.contains("runs.jsonl:1: found something else ("),
             "{error}"
@@ -375,7 +386,7 @@ mod tests {
     #[test]
     fn a_changed_run_does_not_count() {
         let folder = folder("damaged");
-        let mut store = Store::open(&folder).unwrap();
+        let mut store = open(&folder).unwrap();
         for name in ["a", "b", "c"] {
             store.keep(&run(name, 12.5)).unwrap();
         }
@@ -389,7 +400,7 @@ mod tests {
                 let mut changed = whole.clone();
                 changed[at] ^= 1 << bit;
                 fs::write(&path, &changed).unwrap();
-                let store = Store::open(&folder).unwrap();
+                let store = open(&folder).unwrap();
                 let known: Vec<&String> = store.known().keys().collect();
                 let is_end = at == second + size - 1;
                 let kept = if is_end { &["a"][..] } else { &["a", "c"] };
@@ -404,7 +415,7 @@ mod tests {
             }
         }
         fs::write(&path, head() + "nonsense\n\n{}\n").unwrap();
-        let mut store = Store::open(&folder).unwrap();
+        let mut store = open(&folder).unwrap();
         let warning = store.damage().unwrap();
         let expected = "runs.jsonl:2: this and 2 other lines are damaged, their runs do not count";
         assert!(warning.ends_with(expected), "{warning}");
@@ -420,7 +431,7 @@ mod tests {
         let keys = ["b", "a"].map(key_of);
         let mut texts = Vec::new();
         for order in [["a", "b", "x"], ["x", "b", "a"]] {
-            let mut store = Store::open(&folder).unwrap();
+            let mut store = open(&folder).unwrap();
             order
                 .iter()
                 .for_each(|key| store.keep(&run(key, 1.0)).unwrap());
@@ -440,13 +451,13 @@ mod tests {
     #[test]
     fn runs_of_another_build_are_ignored_and_then_removed() {
         let folder = folder("foreign");
-        let mut store = Store::open(&folder).unwrap();
+        let mut store = open(&folder).unwrap();
         store.keep(&run("a", 1.0)).unwrap();
         let mut other = run("b", 1.0);
         other.key = "0123456789abcdef-b".to_owned();
         store.keep(&other).unwrap();
         drop(store);
-        let mut store = Store::open(&folder).unwrap();
+        let mut store = open(&folder).unwrap();
         assert_eq!(store.foreign_count(), 1);
         let known: Vec<&String> = store.known().keys().collect();
         assert_eq!(known, [&key_of("a")]);

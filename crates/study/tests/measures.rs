@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use diskarm_study::metric::Metric;
-use diskarm_study::{Runner, Store, Study, StudyOptions};
+use diskarm_study::{Folder, Runner, Store, Study, StudyOptions};
 
 /// A folder that no other run uses.
 fn folder() -> PathBuf {
@@ -22,8 +22,9 @@ fn measured<const N: usize>(measure: &str, cell: &str, metrics: [&str; N]) -> [f
     );
     let study = Study::read("m", &text, "m.toml", StudyOptions::default()).unwrap();
     let folder = folder();
-    let mut store = Store::open(&folder).unwrap();
     let runner = Runner::new(&study).unwrap();
+    let place = Folder::new(&folder, "folder", runner.inputs()).unwrap();
+    let mut store = Store::open(&place).unwrap();
     let results = runner.run(&mut store, 1, &mut |_| ControlFlow::Continue(()));
     let results = results.unwrap().unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
@@ -56,8 +57,9 @@ fn a_clump_of_several_streams_is_refused() {
                 workload = \"closed(clients=1) uniform + closed(clients=1) sequential\"\n";
     let study = Study::read("m", text, "m.toml", StudyOptions::default()).unwrap();
     let folder = folder();
-    let mut store = Store::open(&folder).unwrap();
     let runner = Runner::new(&study).unwrap();
+    let place = Folder::new(&folder, "folder", runner.inputs()).unwrap();
+    let mut store = Store::open(&place).unwrap();
     let error = runner.run(&mut store, 1, &mut |_| ControlFlow::Continue(()));
     let error = error.err().unwrap().to_string();
     std::fs::remove_dir_all(&folder).unwrap();

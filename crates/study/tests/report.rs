@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use diskarm_study::metric::Metric;
-use diskarm_study::{Report, Results, Runner, Store, Study, StudyOptions};
+use diskarm_study::{Files, Report, Results, Runner, Store, Study, StudyOptions};
 use roxmltree::{Document, Node, ParsingOptions};
 
 /// Every name contains as much markup as possible.
@@ -114,6 +114,10 @@ impl Folder {
         let _ = fs::remove_dir_all(&folder);
         Self(folder)
     }
+
+    fn results(&self) -> diskarm_study::Folder {
+        diskarm_study::Folder::new(&self.0, "folder", Files::default()).unwrap()
+    }
 }
 
 impl Drop for Folder {
@@ -132,7 +136,7 @@ fn study(text: &str) -> Study {
 
 fn run<'s>(study: &'s Study, folder: &Folder) -> Results<'s> {
     let runner = Runner::new(study).unwrap();
-    let mut store = Store::open(&folder.0).unwrap();
+    let mut store = Store::open(&folder.results()).unwrap();
     let progress = &mut |_| ControlFlow::Continue(());
     runner.run(&mut store, 2, progress).unwrap().unwrap()
 }
@@ -310,7 +314,7 @@ fn the_page_is_self_contained_and_its_files_are_written() {
     for link in below(document.root(), "a") {
         section(&document, &link.attribute("href").unwrap()[1..]);
     }
-    report.write(&folder.0).unwrap();
+    report.write(&folder.results()).unwrap();
     assert_eq!(
         fs::read_to_string(folder.0.join("report.html")).unwrap(),
         report.html

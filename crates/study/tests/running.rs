@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use diskarm_study::metric::Metric;
-use diskarm_study::{Estimate, Results, Runner, Store, Study, StudyOptions, compute};
+use diskarm_study::{Estimate, Files, Results, Runner, Store, Study, StudyOptions, compute};
 
 const SMALL: &str = r#"
 title = "Small"
@@ -41,6 +41,10 @@ impl Folder {
         &self.0
     }
 
+    fn results(&self) -> diskarm_study::Folder {
+        diskarm_study::Folder::new(&self.0, "folder", Files::default()).unwrap()
+    }
+
     /// The name and content of every file except the lock.
     fn files(&self) -> Vec<(String, String)> {
         let entries = fs::read_dir(&self.0)
@@ -72,7 +76,7 @@ fn run_some<'s>(
     cells: usize,
 ) -> Option<Results<'s>> {
     let runner = Runner::new(study).unwrap();
-    let mut store = Store::open(folder.path()).unwrap();
+    let mut store = Store::open(&folder.results()).unwrap();
     let progress = &mut |done| match done < cells {
         true => ControlFlow::Continue(()),
         false => ControlFlow::Break(()),
@@ -82,7 +86,7 @@ fn run_some<'s>(
 
 fn run<'s>(study: &'s Study, folder: &Folder, threads: usize) -> Results<'s> {
     let results = run_some(study, folder, threads, usize::MAX).unwrap();
-    study.write(&results, folder.path()).unwrap();
+    study.write(&results, &folder.results()).unwrap();
     results
 }
 
@@ -116,7 +120,7 @@ fn nothing_is_simulated_twice() {
     assert_eq!(runs(&folder), 2 * 3 * 3 + 3);
     let again = study(SMALL);
     let runner = Runner::new(&again).unwrap();
-    let mut store = Store::open(folder.path()).unwrap();
+    let mut store = Store::open(&folder.results()).unwrap();
     assert_eq!(runner.missing(&store).unwrap(), Vec::<usize>::new());
     assert!(runner.stored(&mut store).unwrap().is_some());
     drop(store);
@@ -125,7 +129,7 @@ fn nothing_is_simulated_twice() {
         .replace("replications = 3", "replications = 4")
         .replace("sptf", "sstf");
     let more = study(&more);
-    let mut store = Store::open(folder.path()).unwrap();
+    let mut store = Store::open(&folder.results()).unwrap();
     let stored = Runner::new(&more).unwrap().stored(&mut store).unwrap();
     assert!(stored.is_none());
     drop(store);
@@ -140,7 +144,7 @@ fn cells_computed_separately_give_the_same_bytes() {
     let (whole, apart) = (Folder::new("together"), Folder::new("apart"));
     run(&study, &whole, 2);
     let runner = Runner::new(&study).unwrap();
-    let mut store = Store::open(apart.path()).unwrap();
+    let mut store = Store::open(&apart.results()).unwrap();
     let mut missing = runner.missing(&store).unwrap();
     assert_eq!(missing, (0..study.cells.len()).collect::<Vec<_>>());
     missing.reverse();
@@ -154,7 +158,7 @@ fn cells_computed_separately_give_the_same_bytes() {
             .for_each(|run| store.keep(run).unwrap());
     }
     let results = runner.stored(&mut store).unwrap().unwrap();
-    study.write(&results, apart.path()).unwrap();
+    study.write(&results, &apart.results()).unwrap();
     assert_eq!(apart.files(), whole.files());
     let stop = || ControlFlow::Break(());
     assert!(compute(&study, 0, &stop).unwrap().is_none());
@@ -182,7 +186,7 @@ fn everything_that_a_run_depends_on_changes_its_key() {
     for (what, by) in changes {
         assert!(only.contains(what), "{what}");
         let changed = study(&only.replacen(what, by, 1));
-        let mut store = Store::open(folder.path()).unwrap();
+        let mut store = Store::open(&folder.results()).unwrap();
         let stored = Runner::new(&changed).unwrap().stored(&mut store).unwrap();
         assert!(stored.is_none(), "{by}: taken for the same");
     }
@@ -202,7 +206,7 @@ fn a_workload_counts_by_its_meaning() {
     const CONTENT: &str = "arrivals = \"poisson(rate=10/s)\"\nplaces = \"uniform\"\n";
     run(&study_of("one.toml", CONTENT), &results, 1);
     let is_there = |study: &Study| {
-        let mut store = Store::open(results.path()).unwrap();
+        let mut store = Store::open(&results.results()).unwrap();
         let stored = Runner::new(study).unwrap().stored(&mut store).unwrap();
         stored.is_some()
     };
@@ -241,7 +245,7 @@ faster = "2"
     let (results, empty) = (Folder::new("placed"), "");
     run(&placed(&one, ROWS, empty), &results, 1);
     let is_there = |study: &Study| {
-        let mut store = Store::open(results.path()).unwrap();
+        let mut store = Store::open(&results.results()).unwrap();
         let stored = Runner::new(study).unwrap().stored(&mut store).unwrap();
         stored.is_some()
     };
@@ -276,14 +280,10 @@ trace = "{here}"
         for written in [&trace, &link] {
             let study = study(&TRACED.replace("{here}", written.to_str().unwrap()));
             let runner = Runner::new(&study).unwrap();
-            let mut store = Store::open(folder.path()).unwrap();
-            let error = runner.run(&mut store, 1, &mut |_| ControlFlow::Continue(()));
-            let error = error.expect_err("a refusal").to_string();
-            assert!(
-                error.starts_with(&format!("{}: found this trace", written.display())),
-                "{error}"
-            );
-            runner.stored(&mut store).expect_err("a refusal");
+            let results = diskarm_study::Folder::new(folder.path(), "folder", runner.inputs());
+            let error = results.expect_err("a refusal").to_string();
+            let expected = format!("another file than cell.trace {written:?}, which is read");
+            assert!(error.contains(&expected), "{error}");
         }
         assert_eq!(fs::read_to_string(&trace).unwrap(), ROWS);
         fs::remove_file(trace).unwrap();
@@ -302,7 +302,7 @@ fn what_a_killed_process_left_is_removed() {
     for name in others {
         fs::write(folder.path().join(name), "mine").unwrap();
     }
-    Store::open(folder.path()).unwrap();
+    Store::open(&folder.results()).unwrap();
     let is_there = |name: &&str| folder.path().join(name).exists();
     assert!(!left.iter().any(is_there));
     assert!(others.iter().all(is_there));

@@ -193,7 +193,8 @@ class Study:
 
         Raises:
             Error: If a cell cannot be simulated, the folder belongs to another version or is in
-                use, or the executor lost its workers or its workers have another build of diskarm.
+                use, a result would replace a file that the study reads, or the executor lost its
+                workers or its workers have another build of diskarm.
             OSError: If the folder cannot be written.
         """
         if folder is None:

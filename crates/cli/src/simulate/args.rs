@@ -231,7 +231,7 @@ run: id, disk, op (R, W), lbn, sectors, outcome (miss, hit, partial, absorbed; o
 that failed medium-error, not-ready, aborted), and in microseconds arrived_us, completed_us, \
 response_us and the parts that add up to the response: queue_us, owed_us, overhead_us, \
 seek_us, settle_us, rotation_us, transfer_us, bus_us. With n streams, id modulo n is the \
-number of the stream, from 0";
+number of the stream, from 0. A file that the command reads is refused";
 
 /// The end of `--help`.
 const FIGURES: &str = "\

@@ -5,10 +5,10 @@ use std::io::{self, BufWriter, Write};
 
 use diskarm_core::device::{Breakdown, Completion};
 use diskarm_core::request::Op;
+use diskarm_results::place::{Part, Place};
 use diskarm_simulate::{OUTCOMES, Sink, outcome};
 
 use crate::error::Error;
-use crate::place::{Part, Place};
 
 /// The file of rows; it gets its name when it is complete.
 pub struct Rows {
@@ -50,7 +50,7 @@ impl Rows {
             None => self.out.flush(),
         };
         written.map_err(|source| self.part.failed(source))?;
-        self.part.finish()
+        Ok(self.part.finish()?)
     }
 
     fn put(&mut self, bytes: &[u8]) {

@@ -1,10 +1,11 @@
 //! `diskarm study run`, `check` and `report`.
 
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::slice;
 
+use diskarm_results::place::Files;
 use diskarm_study::verdicts::{Shown, counted};
-use diskarm_study::{Count, Results, Runner, Store, Study, StudyError};
+use diskarm_study::{Count, Folder, Results, Runner, Store, Study, StudyError};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -54,23 +55,25 @@ pub struct Report {
 /// Simulates what is missing; writes results and report.
 pub fn run(args: &Run) -> Result<(), Error> {
     let study = args.chosen.study(&args.study)?;
-    let folder = args.chosen.folder(&study);
-    let (results, _store) = simulated(&study, &folder, &args.chosen)?;
+    let runner = Runner::new(&study)?;
+    let folder = folder(&runner, &study, &args.chosen, slice::from_ref(&args.study))?;
+    let (results, _store) = simulated(&runner, &study, &folder, &args.chosen)?;
     written(&study, &results, &folder)
 }
 
 /// Writes results and report from stored runs.
 pub fn report(args: &Report) -> Result<(), Error> {
     let study = args.chosen.study(&args.study)?;
-    let folder = args.chosen.folder(&study);
+    let path = args.chosen.folder(&study);
     let lacks = || {
         let expected = "results of all cells there (`diskarm study run` simulates what is missing)";
-        Error::flag("--output", folder.display().to_string(), expected)
+        Error::flag("--output", path.display().to_string(), expected)
     };
-    if !folder.is_dir() {
+    if !path.is_dir() {
         return Err(lacks());
     }
     let runner = Runner::new(&study)?;
+    let folder = folder(&runner, &study, &args.chosen, slice::from_ref(&args.study))?;
     let mut store = opened(&folder)?;
     let results = runner.stored(&mut store)?.ok_or_else(lacks)?;
     written(&study, &results, &folder)
@@ -87,8 +90,9 @@ pub fn check(args: &Check) -> Result<(), Error> {
     };
     let (mut text, mut out, mut fails) = (String::new(), Vec::new(), 0);
     for study in &studies {
-        let folder = args.chosen.folder(study);
-        let (results, _store) = simulated(study, &folder, &args.chosen)?;
+        let runner = Runner::new(study)?;
+        let folder = folder(&runner, study, &args.chosen, &args.studies)?;
+        let (results, _store) = simulated(&runner, study, &folder, &args.chosen)?;
         let claims = study.judge(&results);
         let count = Count::of(&claims);
         fails += count.unexplained();
@@ -121,10 +125,22 @@ struct Checked {
     claims: Value,
 }
 
+/// The folder for the results of a study, when the command reads the studies called `names`.
+fn folder(
+    runner: &Runner<'_>,
+    study: &Study,
+    chosen: &Chosen,
+    names: &[String],
+) -> Result<Folder, Error> {
+    let reading = |files: Files, name: &String| files.reading("STUDY", name);
+    let inputs = names.iter().fold(runner.inputs(), reading);
+    Ok(Folder::new(&chosen.folder(study), "--output", inputs)?)
+}
+
 /// Opens the runs in `folder`; warns about those that do not count.
-fn opened(folder: &Path) -> Result<Store, Error> {
+fn opened(folder: &Folder) -> Result<Store, Error> {
     let store = Store::open(folder)?;
-    let (place, foreign) = (folder.display(), store.foreign_count());
+    let (place, foreign) = (folder.path().display(), store.foreign_count());
     if foreign > 0 {
         let runs = counted(foreign, "run");
         output::warn(&[format!("{place}: {runs} of another build, made again")]);
@@ -135,14 +151,14 @@ fn opened(folder: &Path) -> Result<Store, Error> {
 
 /// Simulates what is missing. No other process writes to the folder while the store is open.
 fn simulated<'s>(
+    runner: &Runner<'s>,
     study: &'s Study,
-    folder: &Path,
+    folder: &Folder,
     chosen: &Chosen,
 ) -> Result<(Results<'s>, Store), Error> {
-    let runner = Runner::new(study)?;
     let mut store = opened(folder)?;
     let progress = Progress::new(Some(study.cells.len() as u64));
-    interrupted::watch(study.cells.len(), folder);
+    interrupted::watch(study.cells.len(), folder.path());
     let results = runner.run(&mut store, chosen.threads(), &mut |done| {
         progress.at(done as u64);
         interrupted::at(done);
@@ -154,9 +170,9 @@ fn simulated<'s>(
 }
 
 /// Writes results and report, and prints a summary with their paths.
-fn written(study: &Study, results: &Results<'_>, folder: &Path) -> Result<(), Error> {
-    if let Some(title) = study.replaces(folder) {
-        let place = folder.display();
+fn written(study: &Study, results: &Results<'_>, folder: &Folder) -> Result<(), Error> {
+    if let Some(title) = study.replaces(folder.path()) {
+        let place = folder.path().display();
         let note = format!("{place}: had results of another study, {title:?}; its runs stay");
         output::warn(&[note]);
     }
@@ -185,7 +201,7 @@ fn written(study: &Study, results: &Results<'_>, folder: &Path) -> Result<(), Er
             text += &claims::text(claim);
         }
     }
-    let path = |name: &str| folder.join(name).display().to_string();
+    let path = |name: &str| folder.path().join(name).display().to_string();
     text += &format!("  results  {}\n", path("results.csv"));
     text += &format!("  report   {}\n", path("report.html"));
     output::print(&text)

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use diskarm_results::place::Files;
 use diskarm_trace::adapt::Notes;
 use diskarm_trace::{Writer, writable};
 use serde::Serialize;
@@ -11,7 +12,6 @@ use super::adapt::Adapt;
 use super::input::{self, Input};
 use crate::error::Error;
 use crate::output;
-use crate::place::Files;
 use crate::progress::Progress;
 
 /// Write a trace in another format
@@ -26,6 +26,8 @@ pub struct Args {
     input: Input,
 
     /// The file to write, not compressed; - for standard output (then notes go to standard error)
+    ///
+    /// A file that the command reads is refused.
     #[arg(value_name = "OUT")]
     out: String,
 
@@ -72,8 +74,8 @@ pub fn run(args: Args) -> Result<(), Error> {
             done => done.map(|written| output::warn(&written.notes)),
         };
     }
-    let place = Files::reading([("FILE", args.input.file())]).place("OUT", &args.out)?;
-    let part = place.begin()?;
+    let mut files = Files::default().reading_trace("FILE", args.input.file());
+    let part = files.place("OUT", &args.out)?.begin()?;
     let written = copy(&args, part.file(), &args.out)?;
     part.finish()?;
     if args.json {

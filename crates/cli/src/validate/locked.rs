@@ -1,6 +1,7 @@
 //! `diskarm validate --locked`: each response predicted before it is seen.
 
 use diskarm_core::units::{Instant, Span};
+use diskarm_results::place::Place;
 use diskarm_results::predicted::{self, Judgement};
 use diskarm_simulate::Model;
 use diskarm_simulate::measured::Rows;
@@ -9,7 +10,6 @@ use diskarm_validate::{FIRST, Followed, UNBROKEN_RATIO};
 use super::{Args, print_files};
 use crate::error::Error;
 use crate::output;
-use crate::place::Place;
 use crate::plot;
 
 /// Predicts, plots, and prints.
@@ -22,7 +22,7 @@ pub fn run(drive: &Model, args: &Args, rows: Rows, plot: Option<Place>) -> Resul
     let judged = judged?;
     judged.iter().for_each(|one| output::doubt(&one.notes));
     if let (Some(place), [one]) = (plot, &judged[..]) {
-        output::replace_file(place, &drawn(drive, one))?;
+        place.write(drawn(drive, one).as_bytes())?;
     }
     if args.json {
         let files = judged.iter().map(|one| predicted::json(&drive.name, one));

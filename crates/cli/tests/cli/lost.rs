@@ -171,23 +171,246 @@ fn leftovers_of_the_same_output_are_removed() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Whoever rescues what a killed process left converts it.
+/// A trace of several files, of which the command line names one.
 #[test]
-fn leftovers_that_are_read_stay() {
-    let folder = folder("rescued");
-    let (left, out) = (folder.join("out.csv.1234.part"), folder.join("out.csv"));
-    fs::write(&left, TRACE).unwrap();
-    let convert = [
+fn no_file_of_a_trace_is_replaced() {
+    let folder = folder("parts");
+    let [first, second] = ["t.blktrace.0", "t.blktrace.1"].map(|name| folder.join(name));
+    fs::write(&first, "one processor").unwrap();
+    fs::write(&second, "another").unwrap();
+    let run = diskarm(&[
         "trace",
         "convert",
+        text(&first),
+        text(&second),
         "--to",
-        "disksim",
-        text(&left),
-        text(&out),
-    ];
-    let run = diskarm(&convert);
+        "spc",
+    ]);
+    let path = text(&second);
+    let expected = format!(
+        "error: OUT: found {path:?}, expected another file than FILE {path:?}, which is read and \
+         would be lost\n"
+    );
+    assert_eq!(String::from_utf8(run.stderr).unwrap(), expected);
+    assert_eq!(fs::read_to_string(&second).unwrap(), "another");
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+/// A trace whose name looks like that of a leftover.
+#[test]
+fn an_input_is_no_leftover() {
+    let folder = folder("left");
+    let (trace, out) = (folder.join("rows.csv.9.part"), folder.join("rows.csv"));
+    fs::write(&trace, TRACE).unwrap();
+    let drive = ["simulate", "--policy", "fcfs", "--drive", "hp-c2247"];
+    let load = ["--trace", text(&trace), "--per-request", text(&out)];
+    let run = diskarm(&[&drive[..], &load].concat());
     assert!(run.status.success(), "{run:?}");
-    assert_eq!(fs::read_to_string(&left).unwrap(), TRACE);
-    assert_eq!(fs::read_to_string(&out).unwrap().lines().count(), 2);
+    assert_eq!(fs::read_to_string(&trace).unwrap(), TRACE);
+    assert_eq!(fs::read_to_string(&out).unwrap().lines().count(), 3);
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+const STUDY: &str = r#"
+title = "Small"
+source = "none"
+[cell]
+drive = "throttle(rate=100/s, drive={drive})"
+policy = "{policy}"
+SOURCE
+[[axis]]
+name = "drive"
+values = ["DRIVE"]
+[[axis]]
+name = "policy"
+values = ["fcfs", "sptf"]
+[[axis]]
+name = "faster"
+values = [1, 2]
+[[figure]]
+name = "a"
+title = "A"
+x = "faster"
+y = "response_ms_mean"
+series = "policy"
+"#;
+
+/// The files of a study: its own, its drive, and its trace or workload.
+struct Studied {
+    folder: PathBuf,
+    study: PathBuf,
+    drive: PathBuf,
+    load: PathBuf,
+}
+
+impl Studied {
+    /// Its trace is `load`, or its workload if that ends in `.toml`.
+    fn new(name: &str, load: &str) -> Self {
+        let folder = folder(name);
+        let file = |name: &str| folder.join(name);
+        let (study, drive, load) = (file("small.toml"), file("d.toml"), file(load));
+        fs::create_dir_all(folder.join("out/small/figures")).unwrap();
+        fs::write(&drive, diskarm_drives::find("hp-c2247").unwrap().text).unwrap();
+        let rates = "arrivals = \"poisson(rate=10/s)\"\nplaces = \"uniform\"\n";
+        let (key, rows) = match text(&load).ends_with(".toml") {
+            true => ("requests = \"{faster}\"\nworkload", rates),
+            false => ("faster = \"{faster}\"\ntrace", TRACE),
+        };
+        fs::write(&load, rows).unwrap();
+        let load_of = format!("{key} = {:?}", text(&load));
+        let whole = STUDY.replace("SOURCE", &load_of);
+        fs::write(&study, whole.replace("DRIVE", text(&drive))).unwrap();
+        Self {
+            folder,
+            study,
+            drive,
+            load,
+        }
+    }
+
+    /// `diskarm study COMMAND` with results in `out/small`.
+    fn run(&self, command: &str) -> std::process::Output {
+        let out = self.folder.join("out");
+        diskarm(&["study", command, text(&self.study), "--output", text(&out)])
+    }
+
+    fn results(&self, name: &str) -> PathBuf {
+        self.folder.join("out/small").join(name)
+    }
+}
+
+impl Drop for Studied {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+const RESULTS: [&str; 5] = [
+    "lock",
+    "runs.jsonl",
+    "results.csv",
+    "results.json",
+    "report.html",
+];
+
+/// Every result in turn is a link to an input.
+#[test]
+fn studies_do_not_replace_what_they_read() {
+    let traced = Studied::new("study-trace", "t.spc");
+    let generated = Studied::new("study-workload", "w.toml");
+    let inputs = [
+        (&traced, &traced.study, "STUDY"),
+        (&traced, &traced.drive, "cell.drive"),
+        (&traced, &traced.load, "cell.trace"),
+        (&generated, &generated.load, "cell.workload"),
+    ];
+    for (studied, input, field) in inputs {
+        let before = fs::read(input).unwrap();
+        for name in RESULTS {
+            let output = studied.results(name);
+            let refused = |command: &str| {
+                let run = studied.run(command);
+                let message = String::from_utf8(run.stderr).unwrap();
+                let expected = format!(
+                    "error: --output: found {:?}, expected another file than {field} {:?}, which \
+                     is read and would be lost\n",
+                    text(&output),
+                    text(input),
+                );
+                assert_eq!((run.status.code(), message), (Some(2), expected));
+                assert_eq!(fs::read(input).unwrap(), before);
+                fs::remove_file(&output).unwrap();
+            };
+            fs::hard_link(input, &output).unwrap();
+            refused("run");
+            #[cfg(unix)]
+            for command in ["run", "check", "report"] {
+                std::os::unix::fs::symlink(input, &output).unwrap();
+                refused(command);
+            }
+            let others = fs::read_dir(studied.results("")).unwrap().count();
+            assert_eq!(others, 1, "only the folder of figures");
+        }
+    }
+}
+
+/// The trace itself is where a result would be.
+#[test]
+fn a_trace_among_the_results_of_its_study_stays() {
+    for name in RESULTS.iter().copied().chain(["figures/a.svg"]) {
+        let studied = Studied::new("study-among", &format!("out/small/{name}"));
+        let run = studied.run("run");
+        let message = String::from_utf8(run.stderr).unwrap();
+        assert_eq!(run.status.code(), Some(2), "{message}");
+        assert!(
+            message.contains("another file than cell.trace"),
+            "{message}"
+        );
+        assert_eq!(fs::read_to_string(&studied.load).unwrap(), TRACE, "{name}");
+    }
+}
+
+#[test]
+fn leftovers_of_a_study_are_removed() {
+    let studied = Studied::new("study-part", "out/small/results.csv.5.part");
+    let left = [
+        "runs.jsonl.part",
+        "runs.jsonl.12.part",
+        "results.csv.part",
+        "results.csv.3.part",
+        "results.json.4.part",
+        "report.html.part",
+        "figures/a.svg.part",
+        "figures/gone.png.31.part",
+    ];
+    let others = [
+        "notes.part",
+        "results.csv.7a.part",
+        "figures/a.txt.part",
+        "figures/notes.part",
+    ];
+    let paths = |names: &[&str]| -> Vec<PathBuf> {
+        names.iter().map(|name| studied.results(name)).collect()
+    };
+    for command in ["run", "check", "report"] {
+        for path in paths(&left).iter().chain(&paths(&others)) {
+            fs::write(path, "partial").unwrap();
+        }
+        let run = studied.run(command);
+        assert!(run.status.success(), "{run:?}");
+        assert!(paths(&left).iter().all(|path| !path.exists()), "{command}");
+        assert!(paths(&others).iter().all(|path| path.exists()), "{command}");
+    }
+    assert_eq!(fs::read_to_string(&studied.load).unwrap(), TRACE);
+}
+
+#[cfg(unix)]
+#[test]
+fn runs_behind_a_link_stay_there() {
+    let studied = Studied::new("study-link", "t.spc");
+    let (runs, real) = (studied.results("runs.jsonl"), studied.folder.join("real"));
+    std::os::unix::fs::symlink(&real, &runs).unwrap();
+    // The first run creates the file, the second replaces it.
+    for _ in 0..2 {
+        assert!(studied.run("run").status.success());
+        assert!(runs.is_symlink());
+        assert_eq!(fs::read_to_string(&real).unwrap().lines().count(), 5);
+    }
+}
+
+#[test]
+fn the_manual_is_written_like_everything_else() {
+    let folder = folder("man");
+    let left = folder.join("diskarm.1.12.part");
+    fs::write(&left, "partial").unwrap();
+    fs::write(folder.join("other.1"), "another program's").unwrap();
+    fs::write(folder.join("diskarm.1"), "of an earlier version").unwrap();
+    let run = diskarm(&["man", text(&folder)]);
+    let count = fs::read_dir(&folder).unwrap().count() - 1;
+    let expected = format!("{count} pages in {}\n", folder.display());
+    assert_eq!(String::from_utf8(run.stdout).unwrap(), expected);
+    assert!(!left.exists());
+    let page = fs::read_to_string(folder.join("diskarm.1")).unwrap();
+    assert!(page.contains(".TH diskarm 1"), "{page}");
     fs::remove_dir_all(&folder).unwrap();
 }

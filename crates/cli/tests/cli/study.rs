@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use diskarm_study::studies::{Entry, STUDIES};
-use diskarm_study::{Store, StoredRun, Study, StudyOptions};
+use diskarm_study::{Files, Folder, Store, StoredRun, Study, StudyOptions};
 use serde_json::Value;
 
 use crate::errors::error as refused;
@@ -332,7 +332,9 @@ fn an_unusable_folder_is_an_error_of_one_line() {
     // Runs of another build of the same version are reported, repeated, and removed.
     let (head, runs) = sound.split_once('\n').unwrap();
     fs::write(&store, format!("{head}\n")).unwrap();
-    let mut others = Store::open(Path::new(&place.path("out/small"))).unwrap();
+    let path = place.path("out/small");
+    let folder = Folder::new(Path::new(&path), "--output", Files::default()).unwrap();
+    let mut others = Store::open(&folder).unwrap();
     for line in runs.lines() {
         let mut run: StoredRun = serde_json::from_str(line).unwrap();
         run.key.replace_range(..16, "0123456789abcdef");
@@ -359,21 +361,37 @@ fn an_unusable_folder_is_an_error_of_one_line() {
     assert!(refused(&["study", "run", "none.toml"]).contains("none.toml: cannot read"));
 }
 
-/// A full disk: every write to `/dev/full` fails that way.
+/// Files that may not grow beyond 512 bytes, as on a full disk: the temporary file of the runs,
+/// which is written first, does.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_an_error_and_no_file_is_incomplete() {
     let place = Place::new("full", SMALL);
     place.printed("run");
-    let results = fs::read(place.path("out/small/results.csv")).unwrap();
-    // The temporary file next to the results, which is renamed.
-    std::os::unix::fs::symlink("/dev/full", place.path("out/small/results.csv.part")).unwrap();
+    let files = || {
+        let entries = fs::read_dir(place.path("out/small")).unwrap();
+        let files = entries.map(|entry| entry.unwrap().path());
+        let files = files.filter(|path| path.is_file());
+        let mut files: Vec<_> = files.map(|path| (fs::read(&path).unwrap(), path)).collect();
+        files.sort();
+        files
+    };
+    let before = files();
+    // Ignored, so that writes fail instead of ending the program.
+    let limited = "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\"";
+    let mut report = Command::new("sh");
+    report.args(["-c", limited, env!("CARGO_BIN_EXE_diskarm")]);
+    let report = report.args(place.arguments("report")).output().unwrap();
+    let text = String::from_utf8(report.stderr).unwrap();
+    assert_eq!(report.status.code(), Some(2), "{text}");
+    assert!(text.contains("runs.jsonl: cannot write"), "{text}");
+    assert_eq!(files(), before);
+    // Written directly, as a renamed file would replace the link.
+    let results = place.path("out/small/results.csv");
+    fs::remove_file(&results).unwrap();
+    std::os::unix::fs::symlink("/dev/full", &results).unwrap();
     let text = place.refused("report");
     assert!(text.contains("results.csv: cannot write"), "{text}");
-    assert_eq!(
-        fs::read(place.path("out/small/results.csv")).unwrap(),
-        results
-    );
 }
 
 #[test]
