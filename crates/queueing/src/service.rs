@@ -130,6 +130,40 @@ pub(crate) mod tests {
         bare(name).1.layout
     }
 
+    /// Every ordered pair of tracks of a drive with 40 cylinders of 8 surfaces, which hold as much.
+    /// The head switch takes longer than any movement of the arm, so that its weight shows: 7 of 8
+    /// requests have it.
+    #[test]
+    fn movements_are_those_between_all_pairs_of_tracks() {
+        let text = diskarm_drives::find("hp-335h").expect("a drive").text;
+        let text = text
+            .replace("cylinders = 1449", "cylinders = 40")
+            .replace("[0, 1449]", "[0, 40]")
+            .replace("1_309_896", "36_160")
+            .replace("head_switch = \"1 ms\"", "head_switch = \"30 ms\"");
+        let spec = mechanism_alone(&diskarm_core::spec::parse(&text, "small").unwrap());
+        let layout = Arc::new(Layout::new(&spec.geometry).unwrap());
+        let mechanism = Mechanism::new(&spec, Arc::clone(&layout), Angle::ZERO);
+        let tracks: Vec<(Cylinder, u32)> = (0..40)
+            .flat_map(|cylinder| (0..8).map(move |head| (Cylinder(cylinder), head)))
+            .collect();
+        let pairs = tracks
+            .iter()
+            .flat_map(|from| tracks.iter().map(move |to| (from, to)));
+        let movements = pairs.map(|(from, to)| {
+            let time = mechanism
+                .seek
+                .total(Op::Read, (from.0, to.0), from.1 != to.1);
+            (1.0, Moments::constant(time.as_ms()))
+        });
+        let enumerated = Moments::mixture(movements);
+        let found = seek(&mechanism, &Distances::of(&layout), Op::Read);
+        assert!(enumerated.first > 0.8 * 30.0, "{enumerated:?}");
+        assert!((found.first / enumerated.first - 1.0).abs() < 1e-9);
+        assert!((found.second / enumerated.second - 1.0).abs() < 1e-9);
+        assert!((found.third / enumerated.third - 1.0).abs() < 1e-9);
+    }
+
     /// Services one after another at random, each beginning where the last ended, timed by the
     /// mechanism. 20 means of 20,000 each; see [`crate::queue::Mean::assert_near`] for the level.
     #[test]
