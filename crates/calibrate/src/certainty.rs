@@ -58,6 +58,21 @@ pub struct Certainty {
     pub left: Vec<Quantity>,
 }
 
+impl Certainty {
+    /// Nothing is determined: all of `given` stays.
+    pub fn as_given(given: &Candidate) -> Self {
+        let all = given.coordinates().into_iter();
+        Self {
+            fitted: Vec::new(),
+            covariance: Covariance {
+                ms2: Vec::new(),
+                others_held_sd_ms: Vec::new(),
+            },
+            left: all.map(|at| quantity(given, at)).collect(),
+        }
+    }
+}
+
 /// Separates the numbers that the trace determines from those that it does not. Of the latter, keys
 /// return to their given values; seek times stay where their neighbours and the prior put them.
 pub fn weigh(search: &mut Search<'_>) -> Certainty {

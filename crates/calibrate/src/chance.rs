@@ -10,9 +10,9 @@ use crate::trace::{KINDS, distances};
 /// Sets the random behaviours of `spec` to those that `noise` has and `rows` show.
 ///
 /// * Read-ahead fails if that makes the rows more likely than outliers alone.
-/// * The arm scatters over those distances where it makes the rows more likely than the scatter
-///   that is common to all. The common part is noise of the measurement, of the model and of the
-///   arm, which nothing tells apart.
+/// * The arm scatters over those distances where it makes the rows more likely than the scatter of
+///   rows of the same direction that do not move it. That one is noise of the measurement and of
+///   the model, and the arm's variance is what is added to it.
 pub fn set(spec: &mut Spec, noise: &Noise, rows: &[Row], period_ms: f64) {
     let without = Noise {
         failures: 0.0,
@@ -32,9 +32,9 @@ pub fn set(spec: &mut Spec, noise: &Noise, rows: &[Row], period_ms: f64) {
             };
             noise.ln_likelihood(own(), period_ms)
         };
-        let (common, arm) = (noise.common_arm_ms, noise.arm_ms[kind]);
-        if arm > common && ln(arm) > ln(common) + EVIDENCE {
-            arm
+        let (still, all) = (noise.arm_ms[kind % 2], noise.arm_ms[kind]);
+        if all > still && ln(all) > ln(still) + EVIDENCE {
+            (all * all - still * still).sqrt()
         } else {
             0.0
         }

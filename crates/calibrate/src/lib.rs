@@ -44,6 +44,7 @@ use diskarm_validate::{Locked, LockedFigures, Measured};
 
 pub use candidate::Coordinate;
 use candidate::{Candidate, Direction};
+use certainty::Certainty;
 pub use certainty::{Fitted, Quantity};
 pub use classes::Class;
 pub use covariance::{Covariance, Pair};
@@ -177,15 +178,16 @@ pub fn calibrate(
         });
         finish(&mut search);
     }
-    let certainty = certainty::weigh(&mut search);
+    let keeps_nothing = held.is_some_and(|held| held.kept == Kept::Nothing);
+    let (mut spec, certainty) = settle(&mut search, keeps_nothing);
     evaluations += search.objective.evaluations.get();
-    let mut spec = search.candidate.build();
-    search.objective.set_chance(&mut spec, &search.candidate);
     let layout = Arc::clone(&search.candidate.layout);
     let predictor = trace.follow(&spec, &layout, continuity, |_, _| {});
     let clock = match continuity {
         Continuity::Unbroken => {
-            spec.mechanics.period_ns = predictor.clock().period_ns();
+            if !keeps_nothing {
+                spec.mechanics.period_ns = predictor.clock().period_ns();
+            }
             let (_, concentration, breaks) = self::clock(&spec, &layout, rows);
             Clock::Unbroken {
                 concentration,
@@ -217,6 +219,18 @@ pub fn calibrate(
         held,
         evaluations,
     })
+}
+
+/// The specification found, and how certain its numbers are; if nothing is kept, the given one.
+fn settle(search: &mut Search<'_>, keeps_nothing: bool) -> (Spec, Certainty) {
+    if keeps_nothing {
+        let given = &search.candidate;
+        return (given.build(), Certainty::as_given(given));
+    }
+    let certainty = certainty::weigh(search);
+    let mut spec = search.candidate.build();
+    search.objective.set_chance(&mut spec, &search.candidate);
+    (spec, certainty)
 }
 
 /// Whether an edit sets a time, the period or a curve.
@@ -307,7 +321,8 @@ fn run<'t>(
         evaluations += search.objective.evaluations.get();
         search
     });
-    let best = begun.max_by(|a, b| a.score.total_cmp(&b.score));
+    // Of equals the first, which begins as given.
+    let best = begun.reduce(|best, next| if next.score > best.score { next } else { best });
     let mut search = best.expect("a start");
     search.objective.evaluations.set(evaluations);
     for (done, stage) in (1..).zip(STAGES) {

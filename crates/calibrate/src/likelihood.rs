@@ -85,8 +85,6 @@ pub struct Noise {
     pub media_ms: f64,
     /// Standard deviation of the arm's arrival, by kind of row.
     pub arm_ms: [f64; KINDS],
-    /// The same if all rows are of one kind.
-    pub common_arm_ms: f64,
     /// Share of the reads that the buffer should serve and the media do.
     pub failures: f64,
 }
@@ -97,7 +95,6 @@ impl Noise {
         buffer_ms: 0.15,
         media_ms: 0.15,
         arm_ms: [0.3; KINDS],
-        common_arm_ms: 0.3,
         failures: 0.005,
     };
 
@@ -187,7 +184,6 @@ impl Noise {
         self.failures = (f64::from(failed) + 0.5) / (f64::from(buffered) + 100.0);
         let all: Vec<&Row> = rows.iter().collect();
         let common = self.arm_of(&all, period_ms, |_| 0.0);
-        self.common_arm_ms = common;
         self.arm_ms = [common; KINDS];
         for kind in 0..KINDS {
             let own: Vec<&Row> = rows.iter().filter(|row| row.kind == kind).collect();

@@ -362,3 +362,57 @@ fn what_no_read_shows_is_left_and_the_same_trace_gives_the_same_drive() {
     assert_eq!(found.evaluations, again.evaluations);
     assert_eq!(found.explained_fraction, again.explained_fraction);
 }
+
+/// From its own trace nothing of a drive is found to differ but its numbers, by a little.
+#[test]
+fn a_drive_is_its_own_fit() {
+    let real = drive("hp-c2247");
+    let found = Experiment {
+        rows: 700,
+        reads: 0.6,
+        variant: Variant::From {
+            angle: Angle::of(1, 3),
+            seed: 0,
+        },
+    }
+    .fitted(&real, &real);
+    assert_eq!(found.behaviours, [""; 0]);
+    assert_eq!(found.spec.mechanics.seek_scatter, None);
+    assert_eq!(found.spec.mechanics.write_seek_scatter, None);
+    check_deviations(&found);
+}
+
+/// All movements scatter alike: only rows that do not move the arm show how much of it is noise.
+/// The deviations that are tried differ by up to a half.
+#[test]
+fn scatter_of_all_movements_is_found() {
+    let given = drive("hp-c2247");
+    let mut real = given.clone();
+    let half = vec![(1, Span::from_ms(0.5))];
+    real.mechanics.seek_scatter = Some(SeekCurve::Table(half));
+    let found = Experiment {
+        rows: 2500,
+        reads: 1.0,
+        variant: Variant::From {
+            angle: Angle::of(1, 3),
+            seed: 5,
+        },
+    }
+    .fitted(&given, &real);
+    let Some(SeekCurve::Table(curve)) = &found.spec.mechanics.seek_scatter else {
+        panic!("{:?}", found.spec.mechanics.seek_scatter);
+    };
+    let of = |cylinders: RangeInclusive<u32>| {
+        let within = curve
+            .iter()
+            .filter(move |point| cylinders.contains(&point.0));
+        within.map(|point| point.1.as_ms()).collect::<Vec<f64>>()
+    };
+    // Over other distances too few rows go so far to show it.
+    let shown = of(128..=1023);
+    assert_eq!(shown.len(), 2, "{curve:?}");
+    assert!(
+        shown.iter().all(|ms| (0.35..=0.75).contains(ms)),
+        "{curve:?}"
+    );
+}

@@ -26,6 +26,8 @@ struct Segment {
     first: Lbn,
     end: Lbn,
     used: u64,
+    /// Blocks that the host has transferred, up to the second, as far as that is noted.
+    transferred: (Lbn, Lbn),
 }
 
 impl Segment {
@@ -119,8 +121,32 @@ impl Buffer {
             first: at,
             end: at,
             used: self.clock,
+            transferred: (at, at),
         };
         SegmentId(oldest)
+    }
+
+    /// The segment used last.
+    pub fn newest(&self) -> SegmentId {
+        let segments = self.segments.iter().enumerate();
+        let newest = segments.max_by_key(|(_, segment)| segment.used);
+        SegmentId(newest.map_or(0, |(index, _)| index))
+    }
+
+    /// Notes that the host has transferred a request through a segment.
+    pub fn transferred(&mut self, id: SegmentId, request: &Request) {
+        let noted = &mut self.segments[id.0].transferred;
+        if request.start <= noted.1 && noted.0 <= request.end() {
+            *noted = (noted.0.min(request.start), noted.1.max(request.end()));
+        } else {
+            *noted = (request.start, request.end());
+        }
+    }
+
+    /// Whether block `at` of a segment was read ahead: the host has not transferred it yet.
+    pub fn is_ahead(&self, id: SegmentId, at: Lbn) -> bool {
+        let (first, end) = self.segments[id.0].transferred;
+        at < first || end <= at
     }
 
     /// Marks a segment as used.

@@ -32,7 +32,7 @@ use crate::request::{Ordering, Request};
 use crate::sched::{Estimate, Pending, Shape};
 use crate::spec::Spec;
 use crate::text::InputError;
-use crate::units::{Angle, Bytes, Cylinder, Instant, SectorCount};
+use crate::units::{Angle, Bytes, Instant, SectorCount};
 
 /// A drive with its on-board queue.
 pub struct Drive {
@@ -291,9 +291,5 @@ impl Estimate for Drive {
 
     fn rehearse(&self) -> Rehearsal {
         Rehearsal::outside(&self.core, self.open)
-    }
-
-    fn send_by(&self, stops: [Cylinder; 2]) {
-        self.core.send_by(stops);
     }
 }

@@ -62,6 +62,20 @@ impl Approach {
     pub fn total(self) -> Span {
         self.seek + self.settle + self.hold + self.wait
     }
+
+    /// The same with an arm that arrives `late`, or early if that is negative: the seek takes
+    /// longer, or settling where there is none, and what the seek cannot take less, settling does.
+    pub fn late(self, late: Span) -> Self {
+        let seek = match self.seek == Span::ZERO {
+            true => Span::ZERO,
+            false => (self.seek + late).max(Span::ZERO),
+        };
+        Self {
+            seek,
+            settle: self.settle + late - (seek - self.seek),
+            ..self
+        }
+    }
 }
 
 impl Mechanism {

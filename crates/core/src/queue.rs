@@ -193,7 +193,7 @@ impl<E: Estimate> CommandQueue<E> {
     /// Notes that a request is served that [`Self::next`] gave, if the policy did not choose it.
     #[cold]
     pub fn served(&mut self, request: &Request, drive: &E) {
-        if request.op != Op::Flush && request.ordering != Ordering::Simple {
+        if request.op != Op::Flush && !matches!(request.ordering, Ordering::Simple(_)) {
             self.policy.passed(request, drive);
         }
     }

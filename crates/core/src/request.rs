@@ -23,16 +23,21 @@ impl Op {
 }
 
 /// When a request may be served relative to others (SAM-5 section 8.6, task attributes).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ordering {
-    /// In whatever order the device's policy prefers.
-    #[default]
-    Simple,
+    /// In whatever order a policy prefers, and by whatever way it sends the arm there.
+    Simple(Stroke),
     /// After every request that arrived before it, and before every one that arrives later, except
     /// those at the head of the queue.
     Ordered,
     /// Before every request that waits. Of several the newest goes first.
     HeadOfQueue,
+}
+
+impl Default for Ordering {
+    fn default() -> Self {
+        Self::Simple(Stroke::Direct)
+    }
 }
 
 /// The class of a request, for policies that distinguish classes, such as `hol(by=priority)`.
@@ -45,6 +50,21 @@ pub enum Priority {
     Normal,
     /// After all others.
     Low,
+}
+
+/// Where the arm goes before a request, one full seek after another. Policies whose sweeps end at
+/// the edge of the disk send it there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Stroke {
+    /// Straight to the request.
+    #[default]
+    Direct,
+    /// To the first cylinder.
+    ByFirst,
+    /// To the last cylinder.
+    ByLast,
+    /// To the last cylinder, then to the first.
+    ByLastAndFirst,
 }
 
 /// A request: one operation on consecutive blocks.
@@ -87,7 +107,7 @@ impl Request {
             sectors,
             op,
             force_unit_access: false,
-            ordering: Ordering::Simple,
+            ordering: Ordering::Simple(Stroke::Direct),
             priority: Priority::Normal,
             stream: 0,
             unit: 0,
@@ -109,6 +129,6 @@ impl Request {
     /// constraint.
     #[inline]
     pub fn is_simple_transfer(&self) -> bool {
-        self.op != Op::Flush && self.ordering == Ordering::Simple
+        self.op != Op::Flush && matches!(self.ordering, Ordering::Simple(_))
     }
 }

@@ -155,10 +155,6 @@ pub trait Estimate: Send + 'static {
 
     /// The drive as it is, to look several requests ahead.
     fn rehearse(&self) -> Self::Rehearsal;
-
-    /// Sends the arm to each of these cylinders in turn, before it serves what is chosen next. It
-    /// leaves when the drive turns to that request.
-    fn send_by(&self, stops: [Cylinder; 2]);
 }
 
 /// Constant properties of a drive that policies use.

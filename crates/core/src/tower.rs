@@ -12,7 +12,7 @@ use crate::drive::View;
 use crate::extent::Extent;
 use crate::request::Request;
 use crate::sched::{Estimate, Knowledge, Policy, PolicyConfig, Rehearse, Shape};
-use crate::units::{Bytes, Cylinder, Instant, SectorCount, Span};
+use crate::units::{Bytes, Instant, SectorCount, Span};
 
 /// Any device. In front of it stand policies that need no more than its
 /// [`knowledge`](Self::knowledge).
@@ -50,9 +50,6 @@ pub trait Positions: Send + 'static {
 
     /// As [`Estimate::outlook`].
     fn outlook(&self, now: Instant) -> View<'_>;
-
-    /// As [`Estimate::send_by`].
-    fn send_by(&self, stops: [Cylinder; 2]);
 }
 
 impl<E: for<'a> Estimate<Outlook<'a> = View<'a>>> Positions for E {
@@ -66,10 +63,6 @@ impl<E: for<'a> Estimate<Outlook<'a> = View<'a>>> Positions for E {
 
     fn outlook(&self, now: Instant) -> View<'_> {
         Estimate::outlook(self, now)
-    }
-
-    fn send_by(&self, stops: [Cylinder; 2]) {
-        Estimate::send_by(self, stops);
     }
 }
 
@@ -220,10 +213,6 @@ impl Estimate for BoxedDevice {
     fn rehearse(&self) -> BoxedRehearsal {
         self.positions().rehearse()
     }
-
-    fn send_by(&self, stops: [Cylinder; 2]) {
-        self.positions().send_by(stops);
-    }
 }
 
 /// Any [`Rehearse`].
@@ -276,10 +265,6 @@ impl Estimate for BoxedRehearsal {
 
     fn rehearse(&self) -> Self {
         self.clone()
-    }
-
-    fn send_by(&self, stops: [Cylinder; 2]) {
-        (*self.0).send_by(stops);
     }
 }
 

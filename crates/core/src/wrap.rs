@@ -72,11 +72,6 @@ macro_rules! forward {
             self.device.rehearse()
         }
     };
-    (@send_by) => {
-        fn send_by(&self, stops: [crate::units::Cylinder; 2]) {
-            self.device.send_by(stops);
-        }
-    };
 }
 
 mod faults;

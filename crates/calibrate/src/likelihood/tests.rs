@@ -12,7 +12,6 @@ const NOISE: Noise = Noise {
     buffer_ms: 0.1,
     media_ms: 0.05,
     arm_ms: [0.2; KINDS],
-    common_arm_ms: 0.2,
     failures: 0.0,
 };
 

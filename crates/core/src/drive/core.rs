@@ -4,8 +4,6 @@
 //! when the bus carries them, when the host learns of it. Nothing that happens later changes
 //! it, because a drive does one thing at a time with its mechanism.
 
-use std::cell::Cell;
-
 use super::Rehearsal;
 use super::arm::Arm;
 use super::bus::HostPath;
@@ -15,7 +13,7 @@ use crate::buffer::Buffer;
 use crate::device::{Breakdown, Completion, Outcome, Status};
 use crate::extent::Extent;
 use crate::mechanics::{Mechanism, Piece, Position};
-use crate::request::{Op, Request};
+use crate::request::{Op, Ordering, Request, Stroke};
 use crate::sched::{Estimate, Outlook, Shape};
 use crate::spec::{self, Overheads, PreSeek, Spec, WriteCache, WriteLeaves};
 use crate::units::{Angle, Cylinder, Head, Instant, Lbn, SectorCount, Span};
@@ -41,8 +39,6 @@ pub struct Core {
     pub(super) last: Last,
     /// Pieces of the pass being computed, kept for its memory.
     pub(super) pieces: Vec<Piece>,
-    /// Cylinders by which the arm goes first ([`Estimate::send_by`]).
-    stops: Cell<Option<[Cylinder; 2]>>,
     /// What it does at random. Copies on which requests are tried have none.
     pub(super) fate: Option<Box<Fate>>,
 }
@@ -140,7 +136,6 @@ impl Core {
                 end: Lbn(u64::MAX),
             },
             pieces: Vec::new(),
-            stops: Cell::new(None),
             fate: None,
             mechanism,
         }
@@ -149,8 +144,10 @@ impl Core {
     /// Serves a command.
     #[inline]
     pub(super) fn serve(&mut self, command: &Command) -> Served {
-        if self.stops.get().is_some() {
-            self.go_by(command.begin());
+        if let Ordering::Simple(stroke) = command.request.ordering
+            && stroke != Stroke::Direct
+        {
+            self.go_by(stroke, command.begin());
         }
         let served = match command.request.op {
             Op::Read => self.read(command),
@@ -169,9 +166,16 @@ impl Core {
     /// write's settle. What continues the write before does not find the arm in place.
     #[cold]
     #[inline(never)]
-    fn go_by(&mut self, at: Instant) {
+    fn go_by(&mut self, stroke: Stroke, at: Instant) {
         let mut arm = self.call(at);
-        for stop in self.stops.take().into_iter().flatten() {
+        let last = Cylinder(self.mechanism.layout.cylinders() - 1);
+        let stops = match stroke {
+            Stroke::Direct => [arm.cylinder; 2],
+            Stroke::ByFirst => [Cylinder(0); 2],
+            Stroke::ByLast => [last; 2],
+            Stroke::ByLastAndFirst => [last, Cylinder(0)],
+        };
+        for stop in stops {
             if stop != arm.cylinder {
                 let way = (arm.cylinder, stop);
                 arm.since += self.mechanism.seek.total(Op::Read, way, false);
@@ -324,10 +328,6 @@ impl Estimate for Core {
 
     fn rehearse(&self) -> Rehearsal {
         Rehearsal::inside(self)
-    }
-
-    fn send_by(&self, stops: [Cylinder; 2]) {
-        self.stops.set(Some(stops));
     }
 }
 

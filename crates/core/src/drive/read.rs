@@ -37,21 +37,31 @@ impl Core {
             Arm::Free(_) => None,
         };
         let mut held = self.buffered(request, begin, pass);
-        if held.is_some() && self.fate.is_some() && self.fails(request, begin) {
+        if let Some((segment, _)) = held
+            && self.fate.is_some()
+            && self.fails(request, segment, begin)
+        {
             held = None;
         }
-        match held {
+        let served = match held {
             Some((segment, end)) if end >= request.end() => self.read_hit(command, segment, end),
             Some((segment, end)) => self.read_partial(command, segment, end),
             None => self.read_miss(command),
+        };
+        if self.fate.is_some() {
+            let segment = self.buffer.newest();
+            self.buffer.transferred(segment, request);
         }
+        served
     }
 
-    /// Whether read-ahead failed to bring what the buffer should have; it then forgets it.
+    /// Whether read-ahead failed to bring what the buffer should have; it then forgets it. What the
+    /// host has transferred before is there.
     #[cold]
     #[inline(never)]
-    fn fails(&mut self, request: &Request, begin: Instant) -> bool {
-        let fails = self.fate.as_mut().is_some_and(|fate| fate.fails());
+    fn fails(&mut self, request: &Request, segment: SegmentId, begin: Instant) -> bool {
+        let ahead = self.buffer.is_ahead(segment, request.start);
+        let fails = ahead && self.fate.as_mut().is_some_and(|fate| fate.fails());
         if fails {
             self.forget(request, begin);
         }
@@ -317,10 +327,7 @@ impl Core {
         let (piece, in_place) = loop {
             let (approach, piece) = self.read_piece(head, at, ends, request);
             self.pieces.push(piece);
-            first.get_or_insert(Approach {
-                settle: approach.settle + late,
-                ..approach
-            });
+            first.get_or_insert_with(|| approach.late(late));
             if piece.end_lbn() >= request.end() {
                 break (piece, piece.begin - approach.wait);
             }

@@ -156,10 +156,23 @@ impl Reading {
     /// The first block of the last track, if the pass has ended at the end of it and all of the
     /// track has passed by `at`, after [`Self::go_on`].
     pub fn whole_track(&self, mechanism: &Mechanism, at: Instant) -> Option<Lbn> {
-        let last = Lbn(self.piece.end_lbn().0 - 1);
-        let at_end = || mechanism.layout.extent(last).sectors == SectorCount(1);
+        let layout = &mechanism.layout;
         let over = self.is_over(at) && at >= self.piece.begin + mechanism.rotation.period();
-        (over && at_end()).then(|| mechanism.layout.track_first(last))
+        let end = self.piece.end_lbn();
+        let track = |block: Lbn| {
+            let extent = layout.extent(block);
+            (extent.cylinder, extent.head)
+        };
+        let last = Lbn(end.0 - 1);
+        if !over || end.0 < layout.sectors().0 && track(end) == track(last) {
+            return None;
+        }
+        // Runs end at slipped sectors too.
+        let mut first = layout.track_first(last);
+        while first.0 > 0 && track(Lbn(first.0 - 1)) == track(last) {
+            first = layout.track_first(Lbn(first.0 - 1));
+        }
+        Some(first)
     }
 
     /// Whether the pass is reading block `next` at `at`, after [`Self::go_on`].

@@ -4,7 +4,7 @@ use super::core::{Command, Core, View};
 use crate::extent::Extent;
 use crate::request::Request;
 use crate::sched::{Estimate, Rehearse, Shape};
-use crate::units::{Cylinder, Instant};
+use crate::units::Instant;
 
 /// A drive's mechanism, buffer and host path, as they were when the copy was made.
 #[derive(Clone, Debug)]
@@ -63,10 +63,6 @@ impl Estimate for Rehearsal {
 
     fn rehearse(&self) -> Self {
         self.clone()
-    }
-
-    fn send_by(&self, stops: [Cylinder; 2]) {
-        self.core.send_by(stops);
     }
 }
 

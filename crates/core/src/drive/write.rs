@@ -140,7 +140,9 @@ impl Core {
             ..from
         };
         let mut transfer = self.transfer(request, &setup, start);
-        transfer.approach.settle += late;
+        if late != Span::ZERO {
+            transfer.approach = transfer.approach.late(late);
+        }
         self.keep_written(request);
         self.arm = Arm::Free(transfer.end);
         if setup.absorbed {
@@ -249,6 +251,9 @@ impl Core {
         };
         if self.rules.hits_on_written {
             self.buffer.fill(segment, request.end());
+            if self.fate.is_some() {
+                self.buffer.transferred(segment, request);
+            }
         }
     }
 

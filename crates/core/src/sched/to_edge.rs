@@ -9,7 +9,9 @@
 //! # Origin
 //! worthington94 section 3.1; jacobson91 sections 1 and 2; liu05 section 5.1. Departure: the
 //! request is chosen as the arm leaves for the edge, so what arrives during the stroke is not
-//! served on the way, but counts as behind if it lies beyond the request chosen.
+//! served on the way, but counts as behind if it lies beyond the request chosen. An arm with
+//! nothing to serve stays where it is, and a request that finds the disk idle is served without a
+//! stroke.
 //!
 //! # Cost
 //! Next to that of the policy inside, by cylinders the location of each request served.
@@ -28,9 +30,9 @@
 use super::along::{InCylinder, Key};
 use super::line::{Line, Measure};
 use super::{Estimate, Pending, Policy};
-use crate::request::Request;
+use crate::request::{Ordering, Request, Stroke};
 use crate::text::{Args, InputError};
-use crate::units::{Cylinder, Instant, Lbn};
+use crate::units::{Instant, Lbn};
 
 /// Documentation of the parameter.
 pub(super) const PARAMETER: (&str, &str) = (
@@ -117,14 +119,14 @@ impl<E: Estimate> Policy<E> for ToEdge<E> {
     }
 
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
-        let pending = self.order.next(now, drive)?;
-        let (first, last) = (Cylinder(0), Cylinder(drive.shape().cylinders - 1));
-        match self.turn_to(self.place_of(&pending.request, drive)) {
-            (true, false) if self.cyclic => drive.send_by([last, first]),
-            (true, false) => drive.send_by([last, last]),
-            (false, true) => drive.send_by([first, first]),
-            _ => {}
-        }
+        let mut pending = self.order.next(now, drive)?;
+        let stroke = match self.turn_to(self.place_of(&pending.request, drive)) {
+            (true, false) if self.cyclic => Stroke::ByLastAndFirst,
+            (true, false) => Stroke::ByLast,
+            (false, true) => Stroke::ByFirst,
+            _ => Stroke::Direct,
+        };
+        pending.request.ordering = Ordering::Simple(stroke);
         self.rest_after(&pending.request, drive);
         Some(pending)
     }

@@ -356,7 +356,7 @@ impl<D: Device + Estimate> Estimate for Faults<D> {
     type Outlook<'a> = D::Outlook<'a>;
     type Rehearsal = Stopped<D::Rehearsal>;
 
-    forward!(shape locate send_by);
+    forward!(shape locate);
 
     #[inline]
     fn outlook(&self, now: Instant) -> Self::Outlook<'_> {

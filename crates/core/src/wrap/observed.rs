@@ -101,7 +101,7 @@ impl<D: Estimate, O: Send + 'static> Estimate for Observed<D, O> {
     type Outlook<'a> = D::Outlook<'a>;
     type Rehearsal = D::Rehearsal;
 
-    forward!(shape locate outlook rehearse send_by);
+    forward!(shape locate outlook rehearse);
 }
 
 /// An observer that others can read while a device holds it.

@@ -247,5 +247,5 @@ impl<D: Device + Estimate> Estimate for Throttle<D> {
     type Outlook<'a> = D::Outlook<'a>;
     type Rehearsal = D::Rehearsal;
 
-    forward!(shape locate outlook rehearse send_by);
+    forward!(shape locate outlook rehearse);
 }

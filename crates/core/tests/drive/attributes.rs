@@ -323,7 +323,7 @@ fn an_ordered_request_that_is_put_back_is_still_ordered() {
         arrived: Instant::START,
     };
     queue.add_special(pending(0, Ordering::Ordered), &drive);
-    queue.add(pending(1, Ordering::Simple), &drive);
+    queue.add(pending(1, Ordering::default()), &drive);
     let taken = queue.next(Instant::START, &drive).expect("two wait");
     queue.put_back(taken);
     assert!(queue.next_is_ordered());

@@ -1,6 +1,6 @@
 //! SCAN and C-SCAN that go on to the edge of the disk, on the tiny drive by hand.
 
-use diskarm_core::device::Completion;
+use diskarm_core::device::{Completion, Device};
 use diskarm_core::drive::Drive;
 use diskarm_core::engine::{self, Open};
 use diskarm_core::host::Host;
@@ -22,10 +22,14 @@ fn arrivals() -> Open<impl Iterator<Item = (Instant, diskarm_core::request::Requ
     }))
 }
 
-fn served(policy: &str) -> Vec<Completion> {
-    let drive = Drive::new(&tiny(""), Angle::ZERO).expect("a sound layout");
+fn host(policy: &str, sections: &str) -> Host<Drive> {
+    let drive = Drive::new(&tiny(sections), Angle::ZERO).expect("a sound layout");
     let policy = known(policy)(&drive);
-    let mut host = Host::new(drive, policy);
+    Host::new(drive, policy)
+}
+
+fn served(policy: &str) -> Vec<Completion> {
+    let mut host = host(policy, "");
     let mut seen = Seen::default();
     engine::run(&mut host, &mut arrivals(), &mut seen).expect("accepted requests");
     seen.0
@@ -88,4 +92,46 @@ fn strokes_need_a_device_that_knows_its_cylinders() {
     let device = BoxedDevice::opaque(drive);
     let config = "scan(to=edge)".parse().expect("a policy");
     assert!(tower::policy(&config, &device).is_err());
+}
+
+/// The drive takes three commands and serves them in order of arrival: on cylinders 4, 5 and 6,
+/// then the one on 2, to which the arm goes by the edge.
+fn with_a_queue_inside() -> Host<Drive> {
+    let mut host = host("scan(by=map, to=edge)", "[queue]\ndepth = 3\n");
+    for (id, start) in (0..).zip([80, 100, 120, 40]) {
+        let taken = host.submit(Instant::START, request(id, R, start, 1));
+        taken.expect("a queue without a limit");
+    }
+    host
+}
+
+fn completions(host: &mut Host<Drive>, until_ms: f64) -> Vec<Completion> {
+    let until = Instant::START + Span::from_ms(until_ms);
+    std::iter::from_fn(|| host.advance(until)).collect()
+}
+
+#[test]
+fn the_request_for_which_the_arm_turned_waits_for_the_stroke() {
+    let [_, second, third, last] = completions(&mut with_a_queue_inside(), 99.0)[..] else {
+        panic!("four completions");
+    };
+    check(&second, 21.0, [15.0, 0.0, 2.0, 0.0, 3.0, 1.0, 0.0]);
+    check(&third, 27.0, [21.0, 0.0, 2.0, 0.0, 3.0, 1.0, 0.0]);
+    // From cylinder 6 to 9 until 31 ms, to 2 until 39 ms, tenth 9; its sector begins at tenth 2.
+    check(&last, 43.0, [27.0 + 4.0, 0.0, 8.0, 0.0, 3.0, 1.0, 0.0]);
+}
+
+#[test]
+fn the_stroke_of_an_aborted_request_does_not_happen() {
+    let mut host = with_a_queue_inside();
+    assert_eq!(completions(&mut host, 16.0).len(), 1);
+    let now = Instant::START + Span::from_ms(16.0);
+    assert!(host.abort(now, 3));
+    host.submit(now, request(4, R, 20, 1)).expect("room");
+    let [aborted, .., last] = completions(&mut host, 99.0)[..] else {
+        panic!("four completions");
+    };
+    assert_eq!((aborted.request.id, aborted.at), (3, now));
+    // From cylinder 6 to 1 until 33 ms, tenth 3; its sector begins at tenth 6.
+    check(&last, 37.0, [11.0, 0.0, 6.0, 0.0, 3.0, 1.0, 0.0]);
 }

@@ -11,7 +11,7 @@ use diskarm_core::host::Host;
 use diskarm_core::request::Request;
 use diskarm_core::sched::{Estimate, Pending, Policy, PolicyConfig, Shape};
 use diskarm_core::spec::Spec;
-use diskarm_core::units::{Angle, Bytes, Cylinder, Instant, SectorCount, Span};
+use diskarm_core::units::{Angle, Bytes, Instant, SectorCount, Span};
 use proptest::prelude::*;
 
 use super::random::{Raw, cases, drive, fitted, requests};
@@ -73,10 +73,6 @@ impl Estimate for Recorded {
 
     fn rehearse(&self) -> Self::Rehearsal {
         self.drive.rehearse()
-    }
-
-    fn send_by(&self, stops: [Cylinder; 2]) {
-        self.drive.send_by(stops);
     }
 }
 

@@ -40,7 +40,8 @@ impl Way {
             Self::CLook => "clook(".to_owned(),
             Self::VScan(r) => format!("vscan(r={r}, "),
             Self::CvScan(n, r) => format!("cvscan(n={n}, r={r}, "),
-            Self::WScan(f) => format!("wscan(f={} %, ", f * 100.0),
+            // 0.07 * 100 is not 7.
+            Self::WScan(f) => format!("wscan(f={} %, ", (f * 1e6).round() / 1e4),
             Self::CScanLa(i) => format!("cscan-la(i={i}, "),
         }
     }

@@ -3,7 +3,7 @@
 use diskarm_core::device::Outcome;
 use diskarm_core::spec::Spec;
 
-use super::tiny::{Arrival, R, W, held, last, tiny};
+use super::tiny::{Arrival, R, W, held, last, tiny, tiny_with};
 
 fn whole(buffer: &str) -> Spec {
     let ahead =
@@ -47,6 +47,27 @@ fn read_ahead_that_ends_before_the_track_does_not_begin_it() {
     let spec = whole("segment = \"40 sectors\"\nread_ahead_max = \"3 sectors\"\n");
     let blocks: Vec<u64> = (24..29).collect();
     assert_eq!(held(&spec, &[FIRST]), blocks);
+}
+
+/// Sector 7 of the track is slipped: blocks 20 to 28, with a gap before block 27. Read-ahead that
+/// reaches the gap has not reached the end of the track; when it has, the track begins before it.
+#[test]
+fn a_slipped_sector_is_not_the_end_of_the_track() {
+    let zone = "cylinder_skew_sectors = 4\nspares = 2\nslips = [27]\n";
+    let sizes = "sectors = 198\nsparing = \"sectors-per-zone\"";
+    let changes = [
+        ("sectors = 200", sizes),
+        ("cylinder_skew_sectors = 4\n", zone),
+    ];
+    let of = |max: u32| {
+        let ahead = "caching = true\nread_ahead = \"track-end\"\nread_whole_track = true\n";
+        let limit = format!("segment = \"40 sectors\"\nread_ahead_max = \"{max} sectors\"\n");
+        tiny_with(&changes, &format!("[buffer]\n{ahead}{limit}"))
+    };
+    let blocks: Vec<u64> = (24..27).collect();
+    assert_eq!(held(&of(1), &[FIRST]), blocks);
+    let blocks: Vec<u64> = (20..29).collect();
+    assert_eq!(held(&of(9), &[FIRST]), blocks);
 }
 
 #[test]

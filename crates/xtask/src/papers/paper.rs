@@ -197,6 +197,17 @@ pub const PAPERS: [Paper; 3] = [
                 claims: &[("liu05-fig6.4", "")],
             },
             Conclusion {
+                says: "In bursts a window of the right size improves on SATF.",
+                place: "section 6.2.2",
+                claims: &[("liu05-bursts", "in the bursts")],
+            },
+            Conclusion {
+                says: "A smaller threshold of conditional priority is better for reads; about \
+                       0.6 is best on the whole.",
+                place: "sections 6.2.2 and 8.2.1",
+                claims: &[("liu05-cp", "")],
+            },
+            Conclusion {
                 says: "On traces weights of waiting times and priorities of reads improve the \
                        95th percentile.",
                 place: "section 6.2.2",

@@ -50,7 +50,7 @@ impl<R: Rehearse> Estimate for Stopped<R> {
     type Outlook<'a> = R::Outlook<'a>;
     type Rehearsal = Stopped<R::Rehearsal>;
 
-    forward!(shape locate send_by);
+    forward!(shape locate);
 
     fn outlook(&self, now: Instant) -> Self::Outlook<'_> {
         self.device.outlook(self.clock.inside(now))
