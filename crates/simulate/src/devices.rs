@@ -10,9 +10,10 @@ use std::fmt;
 
 use diskarm_core::sched::Knowledge;
 use diskarm_core::text::{Args, InputError, nearest};
-use diskarm_core::tower::{BoxedDevice, Unknown};
+use diskarm_core::tower::BoxedDevice;
 
 use crate::model::Model;
+use crate::tower::Behind;
 
 /// The table.
 const TABLE: &[Entry] = &[host::ENTRY, throttle::ENTRY, faults::ENTRY];
@@ -29,8 +30,12 @@ type Read = fn(&mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError>;
 
 /// A device with its parameters, to be put in front of another.
 pub(crate) trait Front: fmt::Debug + Send + Sync {
-    /// Puts it in front of `inner`; `seed` is the seed of the run.
-    fn build(&self, inner: BoxedDevice, seed: u64) -> Result<BoxedDevice, Unknown>;
+    /// Puts it in front of the devices that it takes from `behind`; `seed` is for what it does at
+    /// random.
+    ///
+    /// # Errors
+    /// A device that needs to know more than the one behind it provides.
+    fn build(&self, behind: &Behind<'_>, seed: u64) -> Result<BoxedDevice, InputError>;
 }
 
 /// The description of a device in the table.

@@ -277,14 +277,9 @@ impl<'a> Simulation<'a> {
         })
     }
 
-    /// The drive, for a run with this seed.
-    fn drive(&self, seed: u64) -> Drive {
-        self.model.drive().seeded(seed)
-    }
-
     /// The drive behind its host's queue, for a run with this seed.
     fn host(&self, seed: u64) -> Host<Drive> {
-        let drive = self.drive(seed);
+        let drive = self.model.drive().seeded(seed);
         let policy = self.policy.policy(&drive);
         let host = Host::new(drive, policy);
         match self.merge {
@@ -298,8 +293,7 @@ impl<'a> Simulation<'a> {
     /// # Errors
     /// If the policy needs to know more than the tower provides.
     fn host_of(&self, tower: &Tower, seed: u64) -> Result<Host<BoxedDevice>, Error> {
-        let drive = self.drive(seed);
-        let device = tower.build(drive, seed)?;
+        let device = tower.build(self.model, seed)?;
         let refused = |unknown: Unknown| tower.refused(&unknown);
         let policy = self.policy.boxed(&device).map_err(refused)?;
         let host = Host::new(device, policy);

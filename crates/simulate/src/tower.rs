@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use diskarm_core::drive::Drive;
 use diskarm_core::sched::Knowledge;
 use diskarm_core::text::{Args, Call, InputError};
 use diskarm_core::tower::{BoxedDevice, Unknown};
@@ -85,8 +84,7 @@ impl<'t> Written<'t> {
             drive: self.drive.to_owned(),
             levels,
         };
-        let trial = drive.drive();
-        tower.build(trial, 0).map(|_| tower)
+        tower.build(drive, 0).map(|_| tower)
     }
 }
 
@@ -96,26 +94,63 @@ impl Tower {
         &self.drive
     }
 
-    /// Builds the devices in front of `drive` for a run with this seed.
+    /// Builds the devices in front of a drive of `model` for a run with this seed.
     ///
     /// # Errors
     /// A device that needs to know more than the one behind it provides.
-    pub(crate) fn build(&self, drive: Drive, seed: u64) -> Result<BoxedDevice, InputError> {
-        let mut built = BoxedDevice::new(drive);
-        for (place, level) in self.levels.iter().enumerate() {
-            let behind = &self.levels[..place];
-            level.check_needs(built.knowledge(), behind)?;
-            let known = level.info.provides.unwrap_or(built.knowledge());
-            let front = level.device.build(built, seed_of(seed, place));
-            built = front.map_err(|unknown| refused(&unknown, behind))?;
-            assert_eq!(built.knowledge(), known, "of {}", level.info.name);
-        }
-        Ok(built)
+    pub(crate) fn build(&self, model: &Model, seed: u64) -> Result<BoxedDevice, InputError> {
+        let levels = &self.levels[..];
+        let all = Behind {
+            levels,
+            model,
+            seed,
+        };
+        all.device()
     }
 
     /// The error that a policy in front of the tower needs to know more than the tower provides.
     pub(crate) fn refused(&self, unknown: &Unknown) -> InputError {
         refused(unknown, &self.levels)
+    }
+}
+
+/// What stands behind a device: the lower devices of its tower, and the drive.
+#[derive(Clone, Copy)]
+pub(crate) struct Behind<'a> {
+    /// The lowest first.
+    levels: &'a [Level],
+    model: &'a Model,
+    seed: u64,
+}
+
+impl Behind<'_> {
+    /// Builds it.
+    ///
+    /// # Errors
+    /// A device that needs to know more than the one behind it provides.
+    pub fn device(&self) -> Result<BoxedDevice, InputError> {
+        let Some((level, levels)) = self.levels.split_last() else {
+            return Ok(BoxedDevice::new(self.model.drive().seeded(self.seed)));
+        };
+        let behind = Behind { levels, ..*self };
+        level.check_needs(behind.knowledge(), levels)?;
+        let seed = seed_of(self.seed, levels.len());
+        let built = level.device.build(&behind, seed)?;
+        let known = self.knowledge();
+        assert_eq!(built.knowledge(), known, "of {}", level.info.name);
+        Ok(built)
+    }
+
+    /// What policies in front of it can learn.
+    fn knowledge(&self) -> Knowledge {
+        let mut provided = self.levels.iter().rev().map(|level| level.info.provides);
+        let hidden = provided.find_map(|provides| provides);
+        hidden.unwrap_or(Knowledge::TimesAndBuffer)
+    }
+
+    /// The error that a policy in front of it needs to know more than it provides.
+    pub fn refused(&self, unknown: &Unknown) -> InputError {
+        refused(unknown, self.levels)
     }
 }
 
@@ -187,23 +222,22 @@ mod tests {
     struct Nothing;
 
     impl Front for Nothing {
-        fn build(&self, inner: BoxedDevice, _: u64) -> Result<BoxedDevice, Unknown> {
-            Ok(inner)
+        fn build(&self, behind: &Behind<'_>, _: u64) -> Result<BoxedDevice, InputError> {
+            behind.device()
         }
     }
 
     #[test]
     fn a_device_is_refused_what_is_hidden_from_it() {
         let error = |drive| {
-            let model = Model::assemble(drive).expect("a tower");
-            let drive = model.drive();
-            let tower = model.tower.expect("a tower");
+            let mut model = Model::assemble(drive).expect("a tower");
+            let tower = model.tower.take().expect("a tower");
             let mut tower = std::sync::Arc::into_inner(tower).expect("one owner");
             tower.levels.push(Level {
                 info: &TIMED,
                 device: Box::new(Nothing),
             });
-            tower.build(drive, 0).err().map(|error| error.to_string())
+            tower.build(&model, 0).err().map(|error| error.to_string())
         };
         assert_eq!(error("throttle(rate=1/s, drive=hp-c2247)"), None);
         let expected = "device timed needs positioning times, which host does not provide";

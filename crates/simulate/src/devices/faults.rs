@@ -2,7 +2,7 @@
 
 use diskarm_core::sched::Knowledge;
 use diskarm_core::text::{Args, InputError, quantity};
-use diskarm_core::tower::{BoxedDevice, Unknown};
+use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::{Instant, Lbn, Span};
 use diskarm_core::wrap::{
     Affected, BadBlocks, FaultPlan, Faults, Outage, RandomErrors, Recalibration, Spikes,
@@ -10,6 +10,7 @@ use diskarm_core::wrap::{
 
 use super::{DRIVE, DeviceInfo, Entry, Front};
 use crate::model::Model;
+use crate::tower::Behind;
 
 pub(super) const ENTRY: Entry = Entry {
     info: DeviceInfo {
@@ -97,12 +98,14 @@ fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
 }
 
 impl Front for Planned {
-    fn build(&self, inner: BoxedDevice, seed: u64) -> Result<BoxedDevice, Unknown> {
+    fn build(&self, behind: &Behind<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
         let plan = FaultPlan {
             seed: self.plan.seed.wrapping_add(seed),
             ..self.plan.clone()
         };
-        Ok(inner.wrapped(|inner| Faults::new(inner, &plan, self.revolution)))
+        Ok(behind
+            .device()?
+            .wrapped(|inner| Faults::new(inner, &plan, self.revolution)))
     }
 }
 

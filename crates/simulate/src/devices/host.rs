@@ -3,11 +3,12 @@
 use diskarm_core::host::Host;
 use diskarm_core::sched::{Knowledge, PolicyConfig};
 use diskarm_core::text::{Args, InputError};
-use diskarm_core::tower::{self, BoxedDevice, Unknown};
+use diskarm_core::tower::{self, BoxedDevice};
 use diskarm_core::units::SectorCount;
 
 use super::{DRIVE, DeviceInfo, Entry, Front};
 use crate::model::{Model, largest};
+use crate::tower::Behind;
 
 pub(super) const ENTRY: Entry = Entry {
     info: DeviceInfo {
@@ -48,8 +49,10 @@ fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
 }
 
 impl Front for Queue {
-    fn build(&self, inner: BoxedDevice, _: u64) -> Result<BoxedDevice, Unknown> {
-        let policy = tower::policy(&self.policy, &inner)?;
+    fn build(&self, behind: &Behind<'_>, _: u64) -> Result<BoxedDevice, InputError> {
+        let inner = behind.device()?;
+        let policy = tower::policy(&self.policy, &inner);
+        let policy = policy.map_err(|unknown| behind.refused(&unknown))?;
         let host = Host::new(inner, policy);
         Ok(BoxedDevice::opaque(match self.merge {
             Some(max) => host.merging(max),

@@ -2,12 +2,13 @@
 
 use diskarm_core::sched::Knowledge;
 use diskarm_core::text::{Args, InputError, quantity};
-use diskarm_core::tower::{BoxedDevice, Unknown};
+use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::Bytes;
 use diskarm_core::wrap::{Limits, Throttle};
 
 use super::{DRIVE, DeviceInfo, Entry, Front};
 use crate::model::Model;
+use crate::tower::Behind;
 
 pub(super) const ENTRY: Entry = Entry {
     info: DeviceInfo {
@@ -79,7 +80,9 @@ fn bytes_per_s(text: &str, sector: Bytes) -> Option<f64> {
 }
 
 impl Front for Limited {
-    fn build(&self, inner: BoxedDevice, _: u64) -> Result<BoxedDevice, Unknown> {
-        Ok(inner.wrapped(|inner| Throttle::new(inner, self.0)))
+    fn build(&self, behind: &Behind<'_>, _: u64) -> Result<BoxedDevice, InputError> {
+        Ok(behind
+            .device()?
+            .wrapped(|inner| Throttle::new(inner, self.0)))
     }
 }
