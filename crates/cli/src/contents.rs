@@ -5,7 +5,7 @@ use clap::Command;
 /// The purposes, and the commands for each. Every command is in exactly one of these.
 const CHAPTERS: &[(&str, &[&str])] = &[
     ("Experiments", &["study"]),
-    ("One simulation", &["simulate", "compare"]),
+    ("One simulation", &["simulate", "compare", "queueing"]),
     ("Traces", &["trace"]),
     ("Real drives", &["validate", "calibrate"]),
     ("What there is", &["drives", "devices", "policies"]),

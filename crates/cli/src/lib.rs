@@ -16,6 +16,7 @@ mod parallel;
 mod plot;
 mod policies;
 mod progress;
+mod queueing;
 mod simulate;
 mod study;
 mod trace;
@@ -46,6 +47,7 @@ enum Command {
     Drives(drives::Args),
     Man(man::Args),
     Policies(policies::Args),
+    Queueing(queueing::Args),
     Simulate(simulate::Args),
     Study(study::Args),
     Trace(trace::Args),
@@ -61,6 +63,7 @@ fn run(command: Command) -> Result<(), Error> {
         Command::Drives(args) => drives::run(args),
         Command::Man(args) => man::run(&args),
         Command::Policies(args) => policies::run(args),
+        Command::Queueing(args) => queueing::run(args),
         Command::Simulate(args) => simulate::run(args),
         Command::Study(args) => study::run(args),
         Command::Trace(args) => trace::run(args),

@@ -1,6 +1,6 @@
 //! `diskarm simulate`: one drive, one workload, one host policy.
 
-mod args;
+pub mod args;
 pub mod compare;
 mod rows;
 pub mod workload;

@@ -13,6 +13,7 @@ pub mod metrics;
 pub mod place;
 pub mod predicted;
 pub mod prose;
+pub mod queueing;
 pub mod simulated;
 
 use std::time::Duration;

@@ -287,7 +287,7 @@ and a throughput below 99 % of the arrival rate, the queue grows without limit, 
 with the length of the run. A note below the table says so; --json has none.";
 
 /// Parses a whole number within `range`, which must fit in `T`.
-fn whole<T: TryFrom<u64>>(
+pub fn whole<T: TryFrom<u64>>(
     range: RangeInclusive<u64>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone {
     move |text| {
@@ -314,12 +314,12 @@ fn positive_time(text: &str) -> Result<Span, &'static str> {
     span.ok_or("expected a time above 0, up to an hour, with its unit, such as \"31.2 ms\"")
 }
 
-fn rate(text: &str) -> Result<Span, &'static str> {
+pub fn rate(text: &str) -> Result<Span, &'static str> {
     quantity::interval(text)
         .ok_or("expected a rate from one per hour to 1000000000/s, such as \"32/s\"")
 }
 
-fn share(text: &str) -> Result<f64, &'static str> {
+pub fn share(text: &str) -> Result<f64, &'static str> {
     let share = quantity::fraction(text).filter(|share| (0.0..=1.0).contains(share));
     share.ok_or("expected a percentage from 0 % to 100 %, such as \"67 %\"")
 }

@@ -13,7 +13,7 @@ use super::args::Setting;
 const INTERARRIVAL: Span = Span::from_ns(31_200_000);
 
 /// The default size of a request.
-const SIZE: &str = "8 KiB";
+pub const SIZE: &str = "8 KiB";
 
 /// The requests that `setting` describes, on the drive `model`, and how they were specified.
 ///

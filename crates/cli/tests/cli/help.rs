@@ -47,6 +47,7 @@ fn every_command_has_json_and_a_line_in_the_list() {
         &["drives"][..],
         &["drives", "show"],
         &["policies"],
+        &["queueing"],
         &["simulate"],
         &["trace", "info"],
         &["trace", "head"],

@@ -11,6 +11,7 @@ mod layouts;
 mod locked;
 mod lost;
 mod merging;
+mod queueing;
 mod replay;
 mod replications;
 mod simulate;

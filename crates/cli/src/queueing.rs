@@ -1,0 +1,97 @@
+//! `diskarm queueing`: queueing theory of a drive beside its simulation.
+
+use diskarm_core::units::Span;
+use diskarm_results::prose;
+use diskarm_results::queueing::{self, Asked};
+use diskarm_simulate::{Model, size};
+
+use crate::drive_arg;
+use crate::error::Error;
+use crate::output;
+use crate::simulate::args::{rate, share, whole};
+use crate::simulate::workload::SIZE;
+
+/// Compute a drive's times by queueing theory, beside simulation
+///
+/// Prints seek distance, service, response under three policies, and what two disks with the same
+/// data can do. Theory and simulation leave out overheads, bus, buffer and the drive's own queue.
+#[derive(clap::Args)]
+#[command(after_long_help = prose::wrapped(LIMITS, 0))]
+pub struct Args {
+    /// Drive: a name from the catalogue, or a .toml file
+    #[arg(long, value_name = "NAME|FILE", long_help = drive_arg::long_help())]
+    drive: String,
+
+    /// Request size, in sectors, B, KiB, MiB or GiB [default: "8 KiB"]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    size: Option<String>,
+
+    /// Percentage of reads, from "0 %" to "100 %" [default: two thirds]
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = share)]
+    reads: Option<f64>,
+
+    /// Mean rates of Poisson arrivals, such as 20/s,40/s [default: 30, 60 and 90 % of the rate that
+    /// the drive can serve in order of arrival]
+    #[arg(long, value_name = "RATE,...", value_parser = rate, value_delimiter = ',')]
+    #[arg(allow_hyphen_values = true)]
+    rate: Vec<Span>,
+
+    /// Number of requests of each simulation, the first tenth of which is its warm-up
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(10..=u64::MAX))]
+    requests: u64,
+
+    /// Seed of the simulations
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=u64::MAX))]
+    seed: u64,
+
+    /// Print JSON: one object; names end in their unit; null where a value cannot be computed
+    #[arg(long)]
+    json: bool,
+}
+
+const LIMITS: &str = "\
+Formulas: seek distances by zones and moments of the service time (liu05, section 4.1), M/G/1 and \
+head-of-line priority (appendix B), the birth-death model of shortest access first (section \
+5.3.3), and two disks (sections 3.2, 7.2.1, 7.3 and 8.2.1). The simulations are of the same drive \
+without overheads, bus, buffer, read-ahead and a queue of its own, which the formulas leave out.
+
+Approximations are marked * in the table, and \"is_exact\": false in JSON:
+
+- The standard deviation of the service, on a drive with zones. The formula takes seek and \
+transfer as independent, but the inner tracks take longer to reach and to transfer. The longer \
+the transfer, the more this matters. M/G/1 and head-of-line priority use this deviation too, but \
+waits grow with 1 + (standard deviation / mean)^2, which it hardly changes.
+
+- Shortest access first. The model takes services as exponential, whose standard deviation is \
+their mean, and their mean as a power of the number of requests to choose from, fitted to \
+simulations with 2 to 128 requests waiting.
+
+- Two disks. Distances are for cylinders that all hold as much, and for arms that are \
+independent. Waits for copies assume that both heads reach their tracks at the same time.
+
+Near the largest rate means come from few long waits, and need more requests than --requests has \
+by default.";
+
+/// Compares theory and simulation, and prints both.
+pub fn run(args: Args) -> Result<(), Error> {
+    let model = Model::find(&args.drive)?;
+    let (flag, text) = match &args.size {
+        Some(typed) => ("--size", typed.as_str()),
+        None => ("--size (the default)", SIZE),
+    };
+    let asked = Asked {
+        sectors: size(flag, text, model.disk())?,
+        read_share: args.reads.unwrap_or(2.0 / 3.0),
+        pauses: args.rate,
+        requests: args.requests,
+        seed: args.seed,
+    };
+    let compared = queueing::compare(&model, &asked)?;
+    output::doubt(&compared.notes);
+    if args.json {
+        return output::print_json(&compared);
+    }
+    output::print(&queueing::table(&compared, text))
+}

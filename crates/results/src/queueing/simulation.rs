@@ -1,0 +1,189 @@
+//! The simulations beside the theory.
+
+use std::sync::Arc;
+
+use diskarm_core::device::Completion;
+use diskarm_core::geometry::Layout;
+use diskarm_core::mechanics::Mechanism;
+use diskarm_core::stats::student::t95_factor;
+use diskarm_core::units::{Angle, Lbn, Span};
+use diskarm_core::workload::arrivals::{Closed, Deterministic, Poisson};
+use diskarm_core::workload::{Arrivals, Pauses, Sizes, Stream, Workload, sizes};
+use diskarm_queueing::service::mechanism_alone;
+use diskarm_simulate::{Error, Generated, Input, Model, Run, Simulation, Sink, keep_on, parallel};
+
+use super::Asked;
+
+/// The simulations of each value.
+pub const RUNS: u64 = 10;
+
+/// Requests arrive faster than they are served if more than this many wait. Far more than at any
+/// load of which [`RUNS`] simulations tell the mean.
+const MAX_WAITING: u64 = 2_000;
+
+/// A mean over [`RUNS`] simulations.
+#[derive(Clone, Copy, Debug)]
+pub struct Simulated {
+    /// The mean.
+    pub mean: f64,
+    /// Half the width of its 95 % confidence interval, by Student's t.
+    pub ci95: f64,
+}
+
+impl Simulated {
+    /// The mean of what each run found; `None` if one found nothing.
+    fn of(values: impl Iterator<Item = Option<f64>>) -> Option<Self> {
+        let values: Vec<f64> = values.collect::<Option<_>>()?;
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let error = (squares / (count - 1.0) / count).sqrt();
+        let ci95 = t95_factor(values.len() as u64 - 1) * error;
+        Some(Self { mean, ci95 })
+    }
+}
+
+/// Simulates requests on one drive.
+pub struct Bench<'a> {
+    /// The drive without what the theory leaves out.
+    pub model: Model,
+    asked: &'a Asked,
+}
+
+/// The results of [`RUNS`] simulations.
+pub struct Runs(Vec<(Run, SeekDistance)>);
+
+impl Runs {
+    /// The mean over all runs of a number of each.
+    pub fn mean(&self, of: impl Fn(&Run) -> Option<f64>) -> Option<Simulated> {
+        Simulated::of(self.0.iter().map(|(run, _)| of(run)))
+    }
+
+    /// The same, or `None` if requests arrived faster than they were served.
+    pub fn steady(&self, of: impl Fn(&Run) -> Option<f64>) -> Option<Simulated> {
+        self.mean(|run| of(run).filter(|_| !run.is_saturated))
+    }
+
+    /// Doubts about the drive, which are the same in all runs.
+    pub fn doubts(self) -> Vec<String> {
+        let first = self.0.into_iter().next();
+        first.map(|(run, _)| run.doubts).unwrap_or_default()
+    }
+
+    /// The mean distance from one request to the next, in cylinders.
+    pub fn seek_distance(&self) -> Option<Simulated> {
+        Simulated::of(self.0.iter().map(|(_, distance)| distance.mean_cylinders()))
+    }
+}
+
+impl<'a> Bench<'a> {
+    /// The drive of `model` without what the theory leaves out.
+    pub fn new(model: &Model, asked: &'a Asked) -> Self {
+        let spec = mechanism_alone(&model.spec);
+        let mechanism = Mechanism::new(&spec, Arc::clone(model.layout()), Angle::ZERO);
+        let model = Model {
+            spec,
+            mechanism,
+            ..model.clone()
+        };
+        Self { model, asked }
+    }
+
+    /// Clients without think time, each of which always has a request at the drive.
+    pub fn closed(&self, policy: &'static str, clients: usize) -> Result<Runs, Error> {
+        let mean = Span::ZERO;
+        let think = Pauses::Deterministic(Deterministic { mean });
+        self.runs(policy, Arrivals::Closed(Closed { clients, think }))
+    }
+
+    /// Poisson arrivals.
+    pub fn open(&self, policy: &'static str, mean: Span) -> Result<Runs, Error> {
+        self.runs(policy, Arrivals::Open(Pauses::Poisson(Poisson { mean })))
+    }
+
+    fn runs(&self, policy: &'static str, arrivals: Arrivals) -> Result<Runs, Error> {
+        let policy = diskarm_simulate::policy("policy", policy)?;
+        let sectors = self.asked.sectors;
+        let stream = Stream {
+            arrivals,
+            sizes: Sizes::Fixed(sizes::Fixed { sectors }),
+            read_share: self.asked.read_share,
+            ..Stream::worthington94()
+        };
+        let streams = vec![stream];
+        let generated = Generated {
+            requests: Some(self.asked.requests),
+            seed: self.asked.seed,
+            replications: Some(RUNS),
+            ..Generated::new(Workload { streams })
+        };
+        let seeds = generated.seeds();
+        let run = |number: usize| {
+            let seed = seeds[number];
+            let input = Input::Generated(Generated {
+                seed,
+                ..generated.clone()
+            });
+            let mut distance = SeekDistance::new(&self.model);
+            let run = Simulation {
+                warm_up: self.asked.requests / 10,
+                max_waiting: Some(MAX_WAITING),
+                ..Simulation::new(&self.model, &policy, &input)
+            };
+            Ok((run.run(&keep_on, Some(&mut distance))?, distance))
+        };
+        let runs = parallel::map(seeds.len(), run, |_| {});
+        Ok(Runs(runs.into_iter().collect::<Result<_, Error>>()?))
+    }
+}
+
+/// Adds up the distances from each request to the next, in the order of service.
+struct SeekDistance {
+    layout: Arc<Layout>,
+    /// Where the last request ended.
+    at: Option<u32>,
+    cylinders: u64,
+    count: u64,
+}
+
+impl SeekDistance {
+    fn new(model: &Model) -> Self {
+        Self {
+            layout: Arc::clone(model.layout()),
+            at: None,
+            cylinders: 0,
+            count: 0,
+        }
+    }
+
+    fn mean_cylinders(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.cylinders as f64 / self.count as f64)
+    }
+}
+
+impl Sink for SeekDistance {
+    fn take(&mut self, completion: &Completion) {
+        let request = &completion.request;
+        let cylinder = |at| self.layout.pba(at).cylinder.0;
+        let first = cylinder(request.start);
+        let last = cylinder(Lbn(request.start.0 + request.sectors.0 - 1));
+        if let Some(at) = self.at.replace(last) {
+            self.cylinders += u64::from(first.abs_diff(at));
+            self.count += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1 to 10: mean 5.5, variance 55 / 6, and t is 2.262157 with 9 degrees of freedom.
+    #[test]
+    fn an_interval_is_students() {
+        let found = Simulated::of((1..=10).map(|n| Some(f64::from(n)))).unwrap();
+        assert_eq!(found.mean, 5.5);
+        assert!((found.ci95 - 2.262_157 * (55.0_f64 / 60.0).sqrt()).abs() < 1e-12);
+        assert!(Simulated::of([Some(1.0), None].into_iter()).is_none());
+    }
+}

@@ -1,0 +1,75 @@
+//! The comparison as a table for people, within 80 columns.
+
+use std::fmt::Write;
+
+use super::{Compared, Value};
+use crate::prose;
+
+/// Width of the labels above the table.
+const LABEL: usize = 12;
+
+/// The table, and what it means, for requests of a `size` as its reader wrote it.
+pub fn table(compared: &Compared, size: &str) -> String {
+    let drive = format!("{}, its mechanism alone", compared.drive);
+    let reads = (1_000.0 * compared.read_share).round() / 10.0;
+    let requests = format!("random places, {size} each, {reads} % reads");
+    let simulation = format!(
+        "{} runs for each value, of {} requests, {} of them warm-up; seed {}",
+        compared.runs, compared.requests, compared.warmup, compared.seed
+    );
+    let mut text = prose::labelled("drive", &drive, LABEL)
+        + &prose::labelled("requests", &requests, LABEL)
+        + &prose::labelled("simulation", &simulation, LABEL)
+        + "\n";
+    let head = ["theory", "simulation", "± 95 %", "agree"];
+    text += &line("", head.map(str::to_owned));
+    for (number, group) in compared.groups.iter().enumerate() {
+        let gap = if number > 0 { "\n" } else { "" };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{gap}{}", group.heading);
+        text.extend(group.values.iter().map(cells));
+    }
+    text + "\n" + &footnotes(compared)
+}
+
+fn cells(value: &Value) -> String {
+    let agrees = match value.is_within {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "",
+    };
+    let number = |number: f64| format!("{number:.3}");
+    let theory = value.theory.map_or("-".to_owned(), number);
+    let [mean, ci95] =
+        [value.simulated, value.ci95].map(|found| found.map_or(String::new(), number));
+    let mark = if value.is_exact { "" } else { " *" };
+    let label = format!("  {}{mark}", value.label);
+    line(&label, [theory, mean, ci95, agrees.to_owned()])
+}
+
+fn line(label: &str, [theory, simulated, ci95, agrees]: [String; 4]) -> String {
+    let line = format!("{label:<42}{theory:>9}{simulated:>12}{ci95:>9}  {agrees}");
+    line.trim_end().to_owned() + "\n"
+}
+
+fn footnotes(compared: &Compared) -> String {
+    let values = compared.groups.iter().flat_map(|group| &group.values);
+    let verdicts = values.filter(|value| value.is_exact);
+    let verdicts: Vec<bool> = verdicts.filter_map(|value| value.is_within).collect();
+    let within = verdicts.iter().filter(|is_within| **is_within).count();
+    let count = format!(
+        "{within} of the {} values that have a simulation and no star agree.",
+        verdicts.len()
+    );
+    prose::wrapped(&(count + NOTES), 0)
+}
+
+const NOTES: &str = " \"Agree\" says whether the theory is within the 95 % confidence interval of \
+the simulation. One right value in twenty is outside by chance, and often several together, as all \
+simulations draw the same requests. \"-\": requests arrive faster than they are served.
+
+* The drive does not meet what the formula assumes, so it is an approximation; `diskarm queueing \
+--help` says why. Values without a simulation are theory alone.
+
+Theory and simulation leave out overheads, bus, buffer, read-ahead and the drive's own queue; \
+`diskarm simulate` has them.";
