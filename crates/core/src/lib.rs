@@ -4,8 +4,8 @@
 //!
 //! ```text
 //! units < random < request < device < stats < text < extent < sched < queue < spec < geometry
-//! < mechanics < buffer < drive < predict < host < tower < array < workload < engine < wrap
-//! < report
+//! < mechanics < buffer < drive < predict < host < tower < mirror < array < workload < engine
+//! < wrap < report
 //! ```
 
 // The model reaches nothing outside: see `clippy.toml` next to the manifest.
@@ -20,6 +20,7 @@ pub mod extent;
 pub mod geometry;
 pub mod host;
 pub mod mechanics;
+pub mod mirror;
 pub mod predict;
 pub mod queue;
 mod random;

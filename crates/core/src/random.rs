@@ -34,6 +34,10 @@ pub(crate) enum Purpose {
     Drive = 0x8cb9_2ba7_2f3d_8dd7,
     /// Faults of a device.
     Faults = 0xd6e8_feb8_6659_fd93,
+    /// Which member of a mirrored pair reads.
+    Routing = 0xa24b_aed4_963e_e407,
+    /// Starting angles of platters.
+    Spindle = 0xc2b2_ae3d_27d4_eb4f,
 }
 
 /// An endless sequence of seeds for independent runs of one model. The first is `seed` itself; the

@@ -21,6 +21,8 @@ pub mod rotation;
 pub mod service;
 
 #[cfg(test)]
+mod pair;
+#[cfg(test)]
 mod queue;
 
 pub use distance::Distances;

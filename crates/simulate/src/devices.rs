@@ -4,6 +4,7 @@
 
 mod faults;
 mod host;
+mod mirror;
 mod throttle;
 
 use std::fmt;
@@ -16,7 +17,7 @@ use crate::model::Model;
 use crate::tower::Behind;
 
 /// The table.
-const TABLE: &[Entry] = &[host::ENTRY, throttle::ENTRY, faults::ENTRY];
+const TABLE: &[Entry] = &[host::ENTRY, throttle::ENTRY, faults::ENTRY, mirror::ENTRY];
 
 /// A row of the table.
 pub(crate) struct Entry {

@@ -41,7 +41,12 @@ impl Model {
 
     /// A drive of this model, its platter at angle zero at the start.
     pub fn drive(&self) -> Drive {
-        Drive::with_mechanism(&self.spec, self.mechanism.clone())
+        self.drive_at(Angle::ZERO)
+    }
+
+    /// The same, its platter at angle `origin` at the start.
+    pub fn drive_at(&self, origin: Angle) -> Drive {
+        Drive::with_mechanism(&self.spec, self.mechanism.at_angle(origin))
     }
 
     /// The layout of its blocks.

@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+use diskarm_core::mirror::starting_angle;
 use diskarm_core::sched::Knowledge;
 use diskarm_core::text::{Args, Call, InputError};
 use diskarm_core::tower::{BoxedDevice, Unknown};
+use diskarm_core::units::Angle;
 
 use crate::devices::{self, DeviceInfo, Entry, Front};
 use crate::model::Model;
@@ -104,6 +106,7 @@ impl Tower {
             levels,
             model,
             seed,
+            origin: Angle::ZERO,
         };
         all.device()
     }
@@ -121,6 +124,8 @@ pub(crate) struct Behind<'a> {
     levels: &'a [Level],
     model: &'a Model,
     seed: u64,
+    /// The starting angle of the drive's platter.
+    origin: Angle,
 }
 
 impl Behind<'_> {
@@ -130,7 +135,8 @@ impl Behind<'_> {
     /// A device that needs to know more than the one behind it provides.
     pub fn device(&self) -> Result<BoxedDevice, InputError> {
         let Some((level, levels)) = self.levels.split_last() else {
-            return Ok(BoxedDevice::new(self.model.drive().seeded(self.seed)));
+            let drive = self.model.drive_at(self.origin);
+            return Ok(BoxedDevice::new(drive.seeded(self.seed)));
         };
         let behind = Behind { levels, ..*self };
         level.check_needs(behind.knowledge(), levels)?;
@@ -139,6 +145,22 @@ impl Behind<'_> {
         let known = self.knowledge();
         assert_eq!(built.knowledge(), known, "of {}", level.info.name);
         Ok(built)
+    }
+
+    /// Builds the member `index` of several: it has a seed of its own, and its platter a starting
+    /// angle.
+    ///
+    /// # Errors
+    /// A device that needs to know more than the one behind it provides.
+    pub fn member(&self, index: u64) -> Result<BoxedDevice, InputError> {
+        // Odd, and different from the factors of places, disks and streams.
+        let seed = self.seed ^ (index + 1).wrapping_mul(0xe703_7ed1_a0b4_28db);
+        let member = Behind {
+            seed,
+            origin: starting_angle(seed),
+            ..*self
+        };
+        member.device()
     }
 
     /// What policies in front of it can learn.

@@ -357,3 +357,86 @@ fn each_disk_and_each_seed_of_a_replay_has_its_own_faults() {
     reports.dedup();
     assert_eq!(reports.len(), 4, "some faults are the same");
 }
+
+#[test]
+fn a_pair_depends_on_its_seed_alone_and_each_option_matters() {
+    let towers = [
+        "mirror(drive=hp-c2247)",
+        "mirror(routing=uniform, drive=hp-c2247)",
+        "mirror(routing=jsq, drive=hp-c2247)",
+        "mirror(routing=affinity, drive=hp-c2247)",
+        "mirror(routing=affinity(pivot=cylinders), drive=hp-c2247)",
+        "mirror(routing=affinity(pivot=30%), drive=hp-c2247)",
+        "mirror(routing=affinity(relaxed=2), drive=hp-c2247)",
+        "mirror(policy=satf, drive=hp-c2247)",
+        "mirror(queue=shared, drive=hp-c2247)",
+        "mirror(queue=shared, layout=transposed, drive=hp-c2247)",
+        "mirror(queue=shared, layout=transposed, unit=64KiB, drive=hp-c2247)",
+        "mirror(queue=shared, complete=first, drive=hp-c2247)",
+        "mirror(queue=shared, policy=satf, drive=mirror(queue=shared, drive=hp-c2247))",
+    ];
+    // The policy in front of positions that a pair does not tell.
+    let (nested, plain) = towers.split_last().expect("several");
+    let found = refusal(nested, "fcfs");
+    assert!(found.contains("which mirror does not provide"), "{found}");
+    let mut reports: Vec<String> = plain
+        .iter()
+        .map(|tower| report(&run(tower, "fcfs", OPEN)))
+        .collect();
+    for (tower, expected) in plain.iter().zip(&reports) {
+        assert_eq!(report(&run(tower, "fcfs", OPEN)), *expected, "{tower}");
+    }
+    reports.sort_unstable();
+    reports.dedup();
+    assert_eq!(reports.len(), plain.len());
+}
+
+#[test]
+fn wrong_pairs_are_refused_in_one_line() {
+    check_refusals(&[
+        (
+            "mirror(queue=common, drive=hp-c2247)",
+            "drive: mirror.queue: found \"common\", expected independent or shared",
+        ),
+        (
+            "mirror(queue=shared, routing=cyclic, drive=hp-c2247)",
+            "drive: mirror.queue: found \"shared\", expected queue=independent, or no routing",
+        ),
+        (
+            "mirror(routing=cyclical, drive=hp-c2247)",
+            "drive: mirror.routing: found \"cyclical\", expected \"cyclic\" or one of uniform,",
+        ),
+        (
+            "mirror(routing=affinity(pivot=100%), drive=hp-c2247)",
+            "drive: affinity.pivot: found \"100%\", expected capacities, cylinders, or a share",
+        ),
+        (
+            "mirror(routing=affinity(pivots=1), drive=hp-c2247)",
+            "drive: affinity: found \"pivots\", expected a known parameter: \"pivot\"",
+        ),
+        (
+            "mirror(routing=jsq(relaxed=1), drive=hp-c2247)",
+            "drive: jsq: found \"relaxed\", expected no parameters",
+        ),
+        (
+            "mirror(layout=reverse, drive=hp-c2247)",
+            "drive: mirror.layout: found \"reverse\", expected normal or transposed",
+        ),
+        (
+            "mirror(unit=1MiB, drive=hp-c2247)",
+            "drive: mirror.layout: found \"normal\", expected layout=transposed, or no unit",
+        ),
+        (
+            "mirror(layout=transposed, unit=0KiB, drive=hp-c2247)",
+            "drive: mirror.unit: found \"0KiB\", expected 1 to",
+        ),
+        (
+            "mirror(complete=second, drive=hp-c2247)",
+            "drive: mirror.complete: found \"second\", expected both or first",
+        ),
+        (
+            "mirror(policy=satf, drive=host(drive=hp-c2247))",
+            "drive: policy satf needs positioning times, which host does not provide",
+        ),
+    ]);
+}

@@ -76,6 +76,14 @@ impl<P> Children<P> {
     }
 
     /// What is remembered of the parent of the outstanding child `id`.
+    pub fn get(&self, id: u64) -> Option<&P> {
+        match self.slots.get(id as usize)? {
+            Slot::Taken(parent) => Some(parent),
+            Slot::Free(_) => None,
+        }
+    }
+
+    /// The same, to change it.
     pub fn get_mut(&mut self, id: u64) -> Option<&mut P> {
         match self.slots.get_mut(id as usize)? {
             Slot::Taken(parent) => Some(parent),

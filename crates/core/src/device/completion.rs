@@ -153,6 +153,20 @@ impl Breakdown {
         [queue, owed, overhead, seek, settle, rotation, transfer, bus]
     }
 
+    /// The same parts of two times, one after the other.
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            queue: self.queue + other.queue,
+            owed: self.owed + other.owed,
+            overhead: self.overhead + other.overhead,
+            seek: self.seek + other.seek,
+            settle: self.settle + other.settle,
+            rotation: self.rotation + other.rotation,
+            transfer: self.transfer + other.transfer,
+            bus: self.bus + other.bus,
+        }
+    }
+
     /// Their sum.
     #[inline]
     pub fn total(&self) -> Span {

@@ -13,6 +13,7 @@ mod forcing;
 mod hits;
 mod larger_than_segment;
 mod merging;
+mod mirror;
 mod policies;
 mod predictions;
 mod properties;

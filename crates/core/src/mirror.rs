@@ -1,0 +1,518 @@
+//! A mirrored pair: two devices with the same data (RAID 1).
+//!
+//! # What it does
+//! A write goes to both members, and completes with the later copy or, as an option, with the
+//! first. A read goes to one member: to the one that a [`Routing`] names on its arrival, where it
+//! waits in that member's queue ([`Reads::Routed`]), or to the one that is free first and chooses
+//! it ([`Reads::Shared`]). Each member chooses among what waits for it by a policy of its own.
+//! A flush goes to both members and completes with the later.
+//!
+//! Under a shared queue each member sees all waiting reads and its own copies of the writes. Once
+//! one member has taken a read, the other sees it no more; the copies of a write are not
+//! synchronised. If both members are free when a read arrives, the one that would end it sooner
+//! takes it, or the first if they do not tell positions.
+//!
+//! A read that fails at one member is read at the other, and only if that fails too does it fail.
+//! The status is then that of the block that neither could read; if the other member succeeds, the
+//! read is recovered by one more retry. The time of the first attempt is part of the breakdown,
+//! under the same names. A write fails if a copy fails (with completion by the first copy, if both
+//! do): no member is left out.
+//!
+//! An ordered request waits here until all others have completed, with both copies of their writes,
+//! and those that arrive meanwhile wait for it. A request can be taken back while all its copies
+//! wait, a read also if the member in which it waits allows it.
+//!
+//! # Layout
+//! The second member can hold the data in the opposite order ([`Mirroring::transposed`]): in units
+//! of some blocks, so that sequential access remains sequential within a unit. A request across
+//! units becomes a command for each.
+//!
+//! # Cost
+//! A request costs one command at each member that serves it. Under a shared queue each waiting
+//! read is in the queues of both members.
+//!
+//! # When it is bad
+//! A policy that counts on what it has chosen next sees reads go that the other member took.
+//!
+//! # Origin
+//! liu05 chapter 7: sections 7.1 (queues and layout), 7.2 (routing), 7.3 and 7.4.
+
+mod layout;
+mod member;
+mod parent;
+mod routing;
+
+pub use routing::Routing;
+
+use std::collections::VecDeque;
+
+use layout::Layout;
+use member::Member;
+use parent::{Parent, child_id, parent_of};
+use routing::Router;
+
+use crate::device::{Children, Completion, Device, Refused, Status};
+use crate::random::{Purpose, generator};
+use crate::request::{Op, Ordering, Request};
+use crate::sched::{Pending, PolicyConfig};
+use crate::tower::{self, BoxedDevice, Unknown};
+use crate::units::{Angle, Bytes, Instant, SectorCount};
+use rand_core::Rng;
+
+/// The parameters of a mirrored pair. The default is routed by turns, in order of arrival.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Mirroring {
+    /// The order in which each member serves what waits for it.
+    pub policy: PolicyConfig,
+    /// Where reads wait.
+    pub reads: Reads,
+    /// When writes complete.
+    pub writes: Writes,
+    /// The second member holds units of this many blocks in the opposite order. At least one; a
+    /// last part of the device that is no whole unit stays where it is.
+    pub transposed: Option<SectorCount>,
+    /// What a random routing depends on.
+    pub seed: u64,
+}
+
+/// Where reads wait until a member serves them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    /// In one queue for both members.
+    Shared,
+    /// In the queue of one member.
+    Routed(Routing),
+}
+
+impl Default for Reads {
+    fn default() -> Self {
+        Self::Routed(Routing::default())
+    }
+}
+
+/// When a write completes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Writes {
+    /// With the later copy.
+    #[default]
+    Both,
+    /// With the first copy that succeeds. A flush then covers what has been written so far: the
+    /// other copy may still wait.
+    First,
+}
+
+/// Two devices as one; see the module's documentation.
+pub struct Mirror {
+    members: [Member; 2],
+    layout: Layout,
+    /// `None` for a shared queue.
+    router: Option<Router>,
+    writes: Writes,
+    /// The requests with copies that wait or are in the members.
+    parents: Children<Parent>,
+    /// An ordered request, and all that arrived after it.
+    fenced: VecDeque<Pending>,
+    /// The parent that is an ordered request: until it completes, nothing else begins.
+    fence: Option<u64>,
+    /// Completions that are due, in their order.
+    due: VecDeque<Completion>,
+}
+
+impl Mirror {
+    /// The pair of `members`, each with nothing to do.
+    ///
+    /// # Errors
+    /// When the policy or the routing needs to know more than the members do.
+    ///
+    /// # Panics
+    /// When the members are of unequal capacity.
+    pub fn new(members: [BoxedDevice; 2], mirroring: &Mirroring) -> Result<Self, Unknown> {
+        let [first, second] = &members;
+        let sectors = first.capacity();
+        assert_eq!(sectors, second.capacity(), "members of unequal capacity");
+        let router = match mirroring.reads {
+            Reads::Shared => None,
+            Reads::Routed(routing) => Some(Router::new(routing, mirroring.seed)),
+        };
+        let policies = [
+            tower::policy(&mirroring.policy, first)?,
+            tower::policy(&mirroring.policy, second)?,
+        ];
+        let [first, second] = members;
+        let [policy, other] = policies;
+        Ok(Self {
+            members: [Member::new(first, policy), Member::new(second, other)],
+            layout: Layout::new(mirroring.transposed, sectors),
+            router,
+            writes: mirroring.writes,
+            parents: Children::default(),
+            fenced: VecDeque::new(),
+            fence: None,
+            due: VecDeque::new(),
+        })
+    }
+
+    /// Begins a request, or holds it back behind an ordered one.
+    fn admit(&mut self, now: Instant, pending: Pending) {
+        let ordering = pending.request.ordering;
+        let waits = self.fence.is_some()
+            || !self.fenced.is_empty()
+            || (ordering == Ordering::Ordered && !self.parents.is_empty());
+        if waits && ordering != Ordering::HeadOfQueue {
+            return self.fenced.push_back(pending);
+        }
+        self.begin(now, pending);
+    }
+
+    /// Begins what no ordered request holds back any more.
+    fn release(&mut self, now: Instant) {
+        while self.fence.is_none()
+            && let Some(next) = self.fenced.front()
+        {
+            let is_ordered = next.request.ordering == Ordering::Ordered;
+            if is_ordered && !self.parents.is_empty() {
+                break;
+            }
+            if let Some(pending) = self.fenced.pop_front() {
+                self.begin(now, pending);
+            }
+        }
+    }
+
+    /// Gives a request to the members.
+    fn begin(&mut self, now: Instant, pending: Pending) {
+        let request = pending.request;
+        let parent = self.parents.insert(Parent::new(pending));
+        if request.ordering == Ordering::Ordered {
+            self.fence = Some(parent);
+        }
+        if !request.op.is_read() {
+            self.hand_over(0, parent, now);
+            self.hand_over(1, parent, now);
+        } else if let Some(router) = &mut self.router {
+            let member = router.route(&self.members, &request);
+            self.hand_over(member, parent, now);
+        } else {
+            self.share(parent, now);
+        }
+    }
+
+    /// Gives a read to the members: to one that is free, or to the queues of both.
+    fn share(&mut self, parent: u64, now: Instant) {
+        match self.free(parent, now) {
+            Some(member) => self.hand_over(member, parent, now),
+            None => {
+                self.add(0, parent);
+                self.add(1, parent);
+                self.feed(now);
+            }
+        }
+    }
+
+    /// The member that is free for a read: of two the one that ends it sooner, the first if they
+    /// are equal.
+    fn free(&self, parent: u64, now: Instant) -> Option<usize> {
+        let is_free = |&member: &usize| {
+            let first = self.piece(member, parent, 0);
+            first.is_some_and(|first| self.members[member].is_free(&first))
+        };
+        let mut free = [0, 1].into_iter().filter(is_free);
+        let (first, second) = (free.next()?, free.next());
+        second.map_or(Some(first), |second| {
+            let takes = |member: usize| {
+                let request = self.piece(member, parent, 0)?;
+                self.members[member].access(now, &request)
+            };
+            let is_sooner = takes(second) < takes(first);
+            Some(if is_sooner { second } else { first })
+        })
+    }
+
+    /// The command number `index` for a copy of a request at a member, if it has so many.
+    fn piece(&self, member: usize, parent: u64, index: u32) -> Option<Request> {
+        let request = &self.parents.get(parent)?.request;
+        let mut piece = self.layout.piece(request, member, index)?.1;
+        piece.id = child_id(parent, index);
+        if piece.ordering == Ordering::Ordered {
+            // It is alone: the order is kept here.
+            piece.ordering = Ordering::default();
+        }
+        Some(piece)
+    }
+
+    /// Lets a copy of a request wait for a member.
+    fn add(&mut self, member: usize, parent: u64) {
+        let mut count = 0;
+        while let Some(piece) = self.piece(member, parent, count) {
+            let arrived = self.parents.get(parent).map(|parent| parent.since);
+            let arrived = arrived.unwrap_or(Instant::START);
+            let pending = Pending {
+                request: piece,
+                arrived,
+            };
+            self.members[member].add(pending);
+            count += 1;
+        }
+        self.members[member].load += 1;
+        if let Some(parent) = self.parents.get_mut(parent) {
+            parent.copies[member].queued = count;
+        }
+    }
+
+    /// Gives a copy of a request to a member: at once if it is free.
+    fn hand_over(&mut self, member: usize, parent: u64, now: Instant) {
+        let single = self.piece(member, parent, 0);
+        let single = single.filter(|_| self.piece(member, parent, 1).is_none());
+        if let Some(piece) = single
+            && piece.is_simple_transfer()
+            && self.members[member].is_free(&piece)
+        {
+            let Member { device, queue, .. } = &mut self.members[member];
+            queue.passed(&piece, device);
+            self.members[member].load += 1;
+            if let Some(parent) = self.parents.get_mut(parent) {
+                parent.copies[member].queued = 1;
+            }
+            return self.send(member, now, &piece);
+        }
+        self.add(member, parent);
+        self.feed(now);
+    }
+
+    /// Lets the members take what waits for them.
+    fn feed(&mut self, now: Instant) {
+        // What one takes the other loses, which may make way for another request.
+        while self.feed_member(0, now) | self.feed_member(1, now) {}
+    }
+
+    /// The same of one member. Whether it took anything.
+    fn feed_member(&mut self, member: usize, now: Instant) -> bool {
+        let mut has_taken = false;
+        while let Some(request) = self.members[member].next(now) {
+            self.send(member, now, &request);
+            has_taken = true;
+        }
+        has_taken
+    }
+
+    /// Submits a command to a member.
+    fn send(&mut self, member: usize, now: Instant, command: &Request) {
+        let taken = self.members[member].device.submit(now, *command);
+        assert_eq!(taken, Ok(()), "a device that accepts refused {command:?}");
+        let (id, _) = parent_of(command.id);
+        let Some(parent) = self.parents.get_mut(id) else {
+            panic!("{command:?} has no parent");
+        };
+        parent.has_begun = true;
+        let own = &mut parent.copies[member];
+        own.queued -= 1;
+        own.inside += 1;
+        if parent.request.op.is_read() && parent.copies[1 - member].queued > 0 {
+            self.withdraw(1 - member, id);
+        }
+    }
+
+    /// Takes a copy that waits out of a member's queue.
+    fn withdraw(&mut self, member: usize, parent: u64) {
+        let Some(copies) = self
+            .parents
+            .get_mut(parent)
+            .map(|parent| &mut parent.copies)
+        else {
+            return;
+        };
+        let count = std::mem::take(&mut copies[member].queued);
+        let Member {
+            device,
+            queue,
+            load,
+        } = &mut self.members[member];
+        for index in 0..count {
+            let taken = queue.take(child_id(parent, index), device);
+            assert!(taken.is_some(), "a copy of {parent} is lost");
+        }
+        *load -= 1;
+    }
+
+    /// Notes that a member has completed a command.
+    fn note(&mut self, member: usize, mut done: Completion) {
+        let (id, index) = parent_of(done.request.id);
+        let Some(parent) = self.parents.get_mut(id) else {
+            panic!("{done:?} has no parent");
+        };
+        let piece = self.layout.piece(&parent.request, member, index);
+        let before = piece.map_or(0, |(before, _)| before.0);
+        if let Status::MediumError { offset } = &mut done.status {
+            *offset += before as u16;
+        }
+        if !parent.copies[member].note(done.status) {
+            return;
+        }
+        self.members[member].load -= 1;
+        let copy = parent.lifted(member, done);
+        if parent.request.op.is_read() {
+            self.end_read(id, member, copy);
+        } else {
+            self.end_copy(id, member, copy);
+        }
+    }
+
+    /// A member has read, or failed to: the other is tried then.
+    fn end_read(&mut self, id: u64, member: usize, mut copy: Completion) {
+        let Some(parent) = self.parents.get_mut(id) else {
+            return;
+        };
+        match parent.failed {
+            None if !copy.status.is_success() && !parent.is_aborted => {
+                parent.try_again(&copy);
+                return self.hand_over(1 - member, id, copy.at);
+            }
+            None => {}
+            Some(before) => copy.status = parent::tried_again(before, copy.status),
+        }
+        self.finish(id, Some(copy));
+    }
+
+    /// A copy of a write or flush has ended.
+    fn end_copy(&mut self, id: u64, member: usize, mut copy: Completion) {
+        let Some(parent) = self.parents.get_mut(id) else {
+            return;
+        };
+        let is_last = parent.copies[1 - member].is_over();
+        let is_enough = self.writes == Writes::First && parent.request.op == Op::Write;
+        let succeeds = copy.status.is_success();
+        if is_last && !(is_enough && succeeds) {
+            let [one, other] = parent.copies.map(|copy| copy.status);
+            copy.status = parent::graver(one, other);
+        }
+        let is_due = !parent.is_reported && (is_last || (is_enough && succeeds));
+        parent.is_reported |= is_due;
+        if is_last {
+            self.finish(id, is_due.then_some(copy));
+        } else if is_due {
+            self.due.push_back(copy);
+        }
+    }
+
+    /// Forgets a request of which no copy is left.
+    fn finish(&mut self, id: u64, completion: Option<Completion>) {
+        self.parents.remove(id);
+        self.due.extend(completion);
+        if self.fence == Some(id) {
+            self.fence = None;
+        }
+    }
+
+    /// The earliest event and its member; the first member if both have one at the same instant.
+    #[inline]
+    fn earliest(&self) -> Option<(Instant, usize)> {
+        let events = self.members.iter().zip(0..);
+        let events =
+            events.filter_map(|(member, index)| Some((member.device.next_event()?, index)));
+        events.min()
+    }
+
+    /// Takes back the request `id`, of which no copy has begun.
+    fn take_back(&mut self, now: Instant, id: u64) {
+        let Some(&Parent {
+            request, arrived, ..
+        }) = self.parents.get(id)
+        else {
+            return;
+        };
+        for member in 0..self.members.len() {
+            if self
+                .parents
+                .get(id)
+                .is_some_and(|p| p.copies[member].queued > 0)
+            {
+                self.withdraw(member, id);
+            }
+        }
+        let aborted = Completion::unserved(request, arrived, now, Status::Aborted);
+        self.finish(id, Some(aborted));
+        self.release(now);
+        self.feed(now);
+    }
+}
+
+impl Device for Mirror {
+    /// That of one member.
+    fn capacity(&self) -> SectorCount {
+        self.members[0].device.capacity()
+    }
+
+    fn sector_size(&self) -> Bytes {
+        self.members[0].device.sector_size()
+    }
+
+    fn check(&self, request: &Request) -> Result<(), Refused> {
+        self.members[0].device.check(request)
+    }
+
+    fn has_room(&self) -> bool {
+        true
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+        self.check(&request)?;
+        let arrived = now;
+        self.admit(now, Pending { request, arrived });
+        Ok(())
+    }
+
+    #[inline]
+    fn next_event(&self) -> Option<Instant> {
+        match self.due.front() {
+            Some(completion) => Some(completion.at),
+            None => self.earliest().map(|(at, _)| at),
+        }
+    }
+
+    fn advance(&mut self, now: Instant) -> Option<Completion> {
+        loop {
+            if let Some(completion) = self.due.pop_front() {
+                return Some(completion);
+            }
+            let (at, member) = self.earliest().filter(|(at, _)| *at <= now)?;
+            if let Some(done) = self.members[member].device.advance(at) {
+                self.note(member, done);
+                self.release(at);
+            }
+            self.feed(at);
+        }
+    }
+
+    fn abort(&mut self, now: Instant, id: u64) -> bool {
+        let fenced = self.fenced.iter().position(|held| held.request.id == id);
+        if let Some(held) = fenced.and_then(|index| self.fenced.remove(index)) {
+            let Pending { request, arrived } = held;
+            let aborted = Completion::unserved(request, arrived, now, Status::Aborted);
+            self.due.push_back(aborted);
+            self.release(now);
+            return true;
+        }
+        let is_wanted = |parent: &Parent| parent.request.id == id && !parent.is_reported;
+        let Some(id) = self.parents.find(is_wanted) else {
+            return false;
+        };
+        let Some(parent) = self.parents.get_mut(id) else {
+            return false;
+        };
+        if !parent.has_begun {
+            self.take_back(now, id);
+            return true;
+        }
+        let Some(member) = parent.only_command() else {
+            return false;
+        };
+        parent.is_aborted = self.members[member].device.abort(now, child_id(id, 0));
+        parent.is_aborted
+    }
+}
+
+/// A starting angle of the platter that depends on `seed` alone: the spindles of two members are
+/// not synchronised.
+pub fn starting_angle(seed: u64) -> Angle {
+    Angle::from_raw(generator(seed, 0, Purpose::Spindle).next_u64())
+}

@@ -1,0 +1,278 @@
+//! Mirrored pairs of tiny drives. The platter of the second is half a revolution ahead, so that
+//! block 0 passes the first from 0 to 1 ms and the second from 5 to 6 ms.
+
+use diskarm_core::device::{Completion, Device, Status};
+use diskarm_core::drive::Drive;
+use diskarm_core::host::Host;
+use diskarm_core::mirror::{Mirror, Mirroring, Reads, Routing, Writes};
+use diskarm_core::request::{Ordering, Request};
+use diskarm_core::sched::PolicyConfig;
+use diskarm_core::tower::BoxedDevice;
+use diskarm_core::units::{Angle, Lbn, SectorCount, Span};
+use diskarm_core::wrap::{Affected, BadBlocks, FaultPlan, Faults};
+
+use super::attributes::{at_ms, ids, run};
+use super::tiny::{R, W, request, tiny};
+
+fn drives() -> [Drive; 2] {
+    let drive = |origin| Drive::new(&tiny(""), origin).expect("a sound layout");
+    [drive(Angle::ZERO), drive(Angle::of(1, 2))]
+}
+
+fn pair(mirroring: &Mirroring) -> Mirror {
+    Mirror::new(drives().map(BoxedDevice::new), mirroring).expect("a drive knows all")
+}
+
+/// All reads go to one member.
+fn only(member: u64) -> Mirroring {
+    let pivot = Lbn(200 * (1 - member));
+    let affinity = Routing::Affinity {
+        pivot,
+        relaxed: None,
+    };
+    Mirroring {
+        reads: Reads::Routed(affinity),
+        ..Mirroring::default()
+    }
+}
+
+fn shared(policy: &str) -> Mirroring {
+    Mirroring {
+        reads: Reads::Shared,
+        policy: policy.parse().expect("a policy"),
+        ..Mirroring::default()
+    }
+}
+
+/// Id and time of completions, in ms to the microsecond.
+fn times(done: &[Completion]) -> Vec<(u64, f64)> {
+    let ms = |done: &Completion| (done.at.as_s() * 1e6).round() / 1e3;
+    done.iter()
+        .map(|done| (done.request.id, ms(done)))
+        .collect()
+}
+
+#[test]
+fn a_write_completes_with_the_later_copy_or_the_first() {
+    let requests = [(0.0, request(7, W, 0, 1))];
+    let done = run(&mut pair(&Mirroring::default()), &requests);
+    assert_eq!(times(&done), [(7, 6.0)]);
+    assert!((done[0].breakdown.rotation.as_ms() - 5.0).abs() < 1e-3);
+    let first = Mirroring {
+        writes: Writes::First,
+        ..Mirroring::default()
+    };
+    let done = run(&mut pair(&first), &requests);
+    assert_eq!(times(&done), [(7, 1.0)]);
+}
+
+/// The second copy waits for the read in front of it: it is the queue wait of the write.
+#[test]
+fn the_parts_are_those_of_the_later_copy() {
+    let requests = [(0.0, request(0, R, 0, 1)), (0.0, request(1, W, 0, 1))];
+    let done = run(&mut pair(&only(1)), &requests);
+    // The second reads from 5 to 6 ms and writes a revolution later; the first writes at once.
+    assert_eq!(times(&done), [(0, 6.0), (1, 16.0)]);
+    let parts = done[1].breakdown;
+    assert!((parts.queue.as_ms() - 6.0).abs() < 1e-3, "{parts:?}");
+    assert!((parts.rotation.as_ms() - 9.0).abs() < 1e-3, "{parts:?}");
+}
+
+#[test]
+fn reads_go_by_turns_and_by_address() {
+    let reads = |count: u64| -> Vec<(f64, Request)> {
+        (0..count).map(|id| (0.0, request(id, R, 0, 1))).collect()
+    };
+    let done = run(&mut pair(&Mirroring::default()), &reads(4));
+    assert_eq!(times(&done), [(0, 1.0), (1, 6.0), (2, 11.0), (3, 16.0)]);
+    let done = run(&mut pair(&only(0)), &reads(2));
+    assert_eq!(times(&done), [(0, 1.0), (1, 11.0)]);
+    // Relaxed by one: the third finds two at its own member and none at the other.
+    let mut relaxed = only(0);
+    relaxed.reads = Reads::Routed(Routing::Affinity {
+        pivot: Lbn(200),
+        relaxed: Some(1),
+    });
+    let done = run(&mut pair(&relaxed), &reads(3));
+    assert_eq!(times(&done), [(0, 1.0), (2, 6.0), (1, 11.0)]);
+    let mut shortest = only(0);
+    shortest.reads = Reads::Routed(Routing::ShortestQueue);
+    let done = run(&mut pair(&shortest), &reads(2));
+    let mut at: Vec<f64> = times(&done).iter().map(|(_, at)| *at).collect();
+    at.sort_by(f64::total_cmp);
+    assert_eq!(at, [1.0, 6.0], "one each");
+}
+
+/// At 0 both are free, and the second is 3 ms in front of block 8, the first 8 ms. It takes that
+/// read, and from then on each takes the oldest when it is free.
+#[test]
+fn a_free_member_takes_from_the_shared_queue() {
+    let requests = [
+        (0.0, request(0, R, 8, 1)),
+        (0.0, request(1, R, 0, 1)),
+        (0.5, request(2, R, 2, 1)),
+        (0.6, request(3, R, 4, 1)),
+    ];
+    let done = run(&mut pair(&shared("fcfs")), &requests);
+    // Block 2 passes the first from 2 to 3 ms; it takes block 4 then, which ends at 5.
+    assert_eq!(times(&done), [(1, 1.0), (2, 3.0), (0, 4.0), (3, 5.0)]);
+}
+
+/// What the second is free for at 4 ms: the copy of the write or the read, whichever is nearer.
+#[test]
+fn members_choose_among_waiting_reads_and_their_copies_of_writes() {
+    let requests = [
+        (0.0, request(0, R, 8, 1)),
+        (0.0, request(1, R, 5, 1)),
+        (0.5, request(2, W, 0, 1)),
+        (0.6, request(3, R, 9, 1)),
+    ];
+    let done = run(&mut pair(&shared("satf")), &requests);
+    // The second reads block 8 until 4, block 9 until 5, and writes block 0 until 6 ms; the first
+    // reads block 5 until 6 and writes block 0 until 11 ms.
+    assert_eq!(times(&done), [(0, 4.0), (3, 5.0), (1, 6.0), (2, 11.0)]);
+}
+
+fn spoilt(first: &[u64], second: &[u64]) -> [BoxedDevice; 2] {
+    let [one, other] = drives();
+    let faulty = |drive: Drive, bad: &[u64]| {
+        let blocks = bad.iter().map(|&block| BadBlocks {
+            first: Lbn(block),
+            end: Lbn(block + 1),
+            affected: Affected::Reads,
+            retries: 1,
+        });
+        let medium_errors = blocks.collect();
+        let plan = FaultPlan {
+            medium_errors,
+            ..FaultPlan::default()
+        };
+        BoxedDevice::new(Faults::new(drive, &plan, Span::from_ms(10.0)))
+    };
+    [faulty(one, first), faulty(other, second)]
+}
+
+/// The first gives up at 11 ms; block 0 passes the second from 15 to 16 ms.
+#[test]
+fn a_read_that_fails_at_one_member_is_read_at_the_other() {
+    for mirroring in [only(0), shared("satf")] {
+        let mut pair = Mirror::new(spoilt(&[0], &[]), &mirroring).expect("drives");
+        let done = run(&mut pair, &[(0.0, request(3, R, 0, 1))]);
+        assert_eq!(times(&done), [(3, 16.0)]);
+        assert_eq!(done[0].status, Status::Recovered { retries: 1 });
+        let parts = done[0].breakdown;
+        assert!((parts.rotation.as_ms() - 14.0).abs() < 1e-3, "{parts:?}");
+        assert!((parts.transfer.as_ms() - 2.0).abs() < 1e-3, "{parts:?}");
+        assert_eq!(parts.queue, Span::ZERO);
+    }
+}
+
+#[test]
+fn a_read_fails_at_the_block_that_neither_member_could_read() {
+    let mut pair = Mirror::new(spoilt(&[2], &[4]), &only(0)).expect("drives");
+    let done = run(&mut pair, &[(0.0, request(3, R, 0, 6))]);
+    assert_eq!(done[0].bad_block(), Some(Lbn(4)));
+    assert_eq!(done.len(), 1);
+    // The pieces of a transposed request are counted from its beginning: units of three, of which
+    // the first is at 195 of the second member, and the next at 192.
+    let transposed = Mirroring {
+        transposed: Some(SectorCount(3)),
+        ..only(1)
+    };
+    let mut pair = Mirror::new(spoilt(&[5], &[193]), &transposed).expect("drives");
+    let done = run(&mut pair, &[(0.0, request(3, R, 0, 6))]);
+    assert_eq!(done[0].bad_block(), Some(Lbn(5)));
+}
+
+#[test]
+fn an_ordered_request_is_alone() {
+    let ordered = Request {
+        ordering: Ordering::Ordered,
+        ..request(1, W, 1, 1)
+    };
+    let requests = [
+        (0.0, request(0, W, 0, 1)),
+        (0.1, ordered),
+        (0.2, request(2, R, 2, 1)),
+    ];
+    let done = run(&mut pair(&only(0)), &requests);
+    // The copies of 0 end at 1 and 6 ms, and those of 1 at 12 and 7 ms.
+    assert_eq!(times(&done), [(0, 6.0), (1, 12.0), (2, 13.0)]);
+}
+
+#[test]
+fn what_waits_can_be_taken_back() {
+    for mirroring in [only(0), shared("fcfs")] {
+        let mut pair = pair(&mirroring);
+        let submit =
+            |pair: &mut Mirror, request| assert_eq!(pair.submit(at_ms(0.0), request), Ok(()));
+        submit(&mut pair, request(0, W, 0, 1));
+        submit(&mut pair, request(1, W, 1, 1));
+        submit(&mut pair, request(2, R, 2, 1));
+        assert!(!pair.abort(at_ms(0.5), 0), "under way");
+        assert!(pair.abort(at_ms(0.5), 1));
+        assert!(!pair.abort(at_ms(0.5), 1), "twice");
+        assert!(pair.abort(at_ms(0.5), 2));
+        assert!(!pair.abort(at_ms(0.5), 3), "never submitted");
+        let done = run(&mut pair, &[]);
+        assert_eq!(times(&done), [(1, 0.5), (2, 0.5), (0, 6.0)]);
+        assert_eq!(done[0].status, Status::Aborted);
+    }
+}
+
+/// With all reads at one member the pair is a host's queue in front of it.
+#[test]
+fn reads_of_one_member_are_those_of_a_queue_in_front_of_it() {
+    let reads: Vec<(f64, Request)> = (0..200)
+        .map(|id| {
+            (
+                id as f64 * 6.0,
+                request(id, R, id * 7_919 % 193, 1 + id % 7),
+            )
+        })
+        .collect();
+    for policy in [
+        "fcfs",
+        "satf",
+        "look(by=map)",
+        "sstf(by=map)",
+        "wstf",
+        "vscan(by=map)",
+    ] {
+        let policy: PolicyConfig = policy.parse().expect("a policy");
+        let [drive, other] = drives();
+        for (member, drive) in [(0, drive), (1, other)] {
+            let of_drive = policy.policy(&drive);
+            let expected = run(&mut Host::new(drive, of_drive), &reads);
+            let mirroring = Mirroring {
+                policy: policy.clone(),
+                ..only(member)
+            };
+            let found = run(&mut pair(&mirroring), &reads);
+            assert_eq!(found, expected, "{policy}, {member}");
+        }
+    }
+}
+
+/// Reads of a transposed member are those of a drive asked for the places.
+#[test]
+fn a_transposed_member_holds_units_in_the_opposite_order() {
+    let transposed = Mirroring {
+        transposed: Some(SectorCount(50)),
+        ..only(1)
+    };
+    let place = |block: u64| (3 - block / 50) * 50 + block % 50;
+    let starts = [0, 3, 49, 60, 120, 199, 150];
+    let reads = |map: &dyn Fn(u64) -> u64| -> Vec<(f64, Request)> {
+        let reads = starts.into_iter().zip(0..);
+        reads
+            .map(|(start, id)| (id as f64, request(id, R, map(start), 1)))
+            .collect()
+    };
+    let found = run(&mut pair(&transposed), &reads(&|block| block));
+    let [_, drive] = drives();
+    let policy = PolicyConfig::default().policy(&drive);
+    let expected = run(&mut Host::new(drive, policy), &reads(&place));
+    assert_eq!(times(&found), times(&expected));
+    assert_eq!(ids(&found), [0, 1, 2, 3, 4, 5, 6]);
+}

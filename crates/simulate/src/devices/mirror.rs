@@ -1,0 +1,193 @@
+//! A mirrored pair in a tower.
+
+use diskarm_core::mirror::{Mirror, Mirroring, Reads, Routing, Writes};
+use diskarm_core::sched::{Knowledge, PolicyConfig};
+use diskarm_core::text::{Args, Call, InputError, nearest, quantity};
+use diskarm_core::tower::BoxedDevice;
+use diskarm_core::units::{Lbn, SectorCount};
+
+use super::{DRIVE, DeviceInfo, Entry, Front};
+use crate::model::Model;
+use crate::tower::Behind;
+
+pub(super) const ENTRY: Entry = Entry {
+    info: DeviceInfo {
+        name: "mirror",
+        summary: "two devices with the same data: writes go to both, reads to one",
+        parameters: &[
+            DRIVE,
+            (
+                "policy=fcfs",
+                "the order in which each of the two serves what waits for it: a policy of \
+                 `diskarm policies`, with its parameters",
+            ),
+            (
+                "queue=independent",
+                "where reads wait: in the queue of the one that the routing names (independent), \
+                 or in one queue from which either takes the next when it is free (shared)",
+            ),
+            (
+                "routing=cyclic",
+                "which one reads, with independent queues: by turns (cyclic), at random \
+                 (uniform), the one with fewer requests (jsq), or by address (affinity); \
+                 affinity(pivot=30%) gives the first 30 % of the blocks to the first, \
+                 affinity(pivot=capacities) half of them, affinity(pivot=cylinders) those of the \
+                 first half of the cylinders, and affinity(relaxed=2) gives a read to the other \
+                 one if its own has more than 2 requests more",
+            ),
+            (
+                "layout=normal",
+                "where the second holds the data: as the first does (normal), or in the opposite \
+                 order (transposed)",
+            ),
+            (
+                "unit=1MiB",
+                "with layout=transposed, the size of the parts that keep their own order",
+            ),
+            (
+                "complete=both",
+                "when a write completes: with the later copy (both), or with the first",
+            ),
+        ],
+        needs: Knowledge::Held,
+        provides: Some(Knowledge::Blocks),
+        example: "mirror(queue=shared, policy=satf, drive=hp-c2247)",
+    },
+    read,
+};
+
+const PIVOT: &str = "capacities, cylinders, or a share of the blocks above 0 % and below 100 %, \
+                     such as \"30 %\"";
+const ROUTINGS: &[&str] = &["uniform", "cyclic", "affinity", "jsq"];
+/// The size of the parts that keep their order, in bytes: several tracks.
+const UNIT_BYTES: u64 = 1 << 20;
+
+#[derive(Debug)]
+struct Mirrored(Mirroring);
+
+fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
+    let model = args.context;
+    let policy = args.maybe_read("policy", PolicyConfig::parse)?;
+    let is_shared = args.maybe("queue", "independent or shared", |text| match text {
+        "independent" => Some(false),
+        "shared" => Some(true),
+        _ => None,
+    })?;
+    let routing = args.maybe_read("routing", |text, field| routing(text, field, model))?;
+    let reads = match (is_shared.unwrap_or(false), routing) {
+        (false, routing) => Reads::Routed(routing.unwrap_or_default()),
+        (true, None) => Reads::Shared,
+        (true, Some(_)) => {
+            let expected = "queue=independent, or no routing";
+            let field = args.field("queue");
+            return Err(InputError::new(field, "shared", expected));
+        }
+    };
+    let writes = args.maybe("complete", "both or first", |text| match text {
+        "both" => Some(Writes::Both),
+        "first" => Some(Writes::First),
+        _ => None,
+    })?;
+    let transposed = transposed(args)?;
+    Ok(Box::new(Mirrored(Mirroring {
+        policy: policy.unwrap_or_default(),
+        reads,
+        writes: writes.unwrap_or_default(),
+        transposed,
+        seed: 0,
+    })))
+}
+
+/// The unit of a transposed layout.
+fn transposed(args: &mut Args<'_, &Model>) -> Result<Option<SectorCount>, InputError> {
+    let disk = args.context.disk();
+    let expected = format!(
+        "1 to {} sectors of {} bytes, with a unit, such as \"1 MiB\"",
+        disk.sectors.0, disk.sector.0
+    );
+    let unit = args.maybe("unit", &expected, |text| {
+        let size = quantity::sectors(text, disk.sector);
+        size.filter(|size| (1..=disk.sectors.0).contains(&size.0))
+    })?;
+    let is_transposed = args.maybe("layout", "normal or transposed", |text| match text {
+        "normal" => Some(false),
+        "transposed" => Some(true),
+        _ => None,
+    })?;
+    match (is_transposed.unwrap_or(false), unit) {
+        (true, unit) => {
+            let usual = (UNIT_BYTES / disk.sector.0).clamp(1, disk.sectors.0);
+            Ok(Some(unit.unwrap_or(SectorCount(usual))))
+        }
+        (false, None) => Ok(None),
+        (false, Some(_)) => {
+            let expected = "layout=transposed, or no unit";
+            Err(InputError::new(args.field("layout"), "normal", expected))
+        }
+    }
+}
+
+fn routing(text: &str, field: &str, model: &Model) -> Result<Routing, InputError> {
+    let call = Call::read(text, field)?;
+    let mut args = Args::of(&call, ());
+    let routing = match call.name {
+        "uniform" => Routing::Uniform,
+        "cyclic" => Routing::Cyclic,
+        "jsq" => Routing::ShortestQueue,
+        "affinity" => Routing::Affinity {
+            pivot: args
+                .maybe("pivot", PIVOT, |text| pivot(text, model))?
+                .unwrap_or(Lbn(model.disk().sectors.0 / 2)),
+            relaxed: args.maybe_count("relaxed", 0..=1_000_000)?,
+        },
+        other => {
+            let near = nearest(other, ROUTINGS);
+            let near = near.map_or_else(String::new, |near| format!("\"{near}\" or "));
+            let expected = format!("{near}one of {}", ROUTINGS.join(", "));
+            return Err(InputError::new(field, other, expected));
+        }
+    };
+    args.finish()?;
+    Ok(routing)
+}
+
+/// The first block of the second device's part.
+fn pivot(text: &str, model: &Model) -> Option<Lbn> {
+    let sectors = model.disk().sectors.0;
+    let share = match text {
+        "capacities" => return Some(Lbn(sectors / 2)),
+        "cylinders" => return Some(middle_cylinder(model)),
+        share => quantity::fraction(share)?,
+    };
+    let is_inside = share > 0.0 && share < 1.0;
+    is_inside.then_some(Lbn((sectors as f64 * share) as u64))
+}
+
+/// The first block behind the first half of the cylinders.
+fn middle_cylinder(model: &Model) -> Lbn {
+    let layout = model.layout();
+    let half = layout.cylinders() / 2;
+    let (mut first, mut end) = (0, layout.sectors().0);
+    while first < end {
+        let middle = first.midpoint(end);
+        if layout.extent(Lbn(middle)).cylinder.0 < half {
+            first = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    Lbn(first)
+}
+
+impl Front for Mirrored {
+    fn build(&self, behind: &Behind<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
+        let members = [behind.member(0)?, behind.member(1)?];
+        let mirroring = Mirroring {
+            seed,
+            ..self.0.clone()
+        };
+        let pair = Mirror::new(members, &mirroring);
+        let pair = pair.map_err(|unknown| behind.refused(&unknown))?;
+        Ok(BoxedDevice::opaque(pair))
+    }
+}
