@@ -29,7 +29,8 @@
 //!
 //! # Cost
 //! A request costs one command at each member that serves it. Under a shared queue each waiting
-//! read is in the queues of both members.
+//! read is in the queues of both members. A routing that tries requests serves, for each read, all
+//! that waits on a copy of each member.
 //!
 //! # When it is bad
 //! A policy that counts on what it has chosen next sees reads go that the other member took.
@@ -40,6 +41,7 @@
 mod layout;
 mod member;
 mod parent;
+mod rehearsed;
 mod routing;
 
 pub use routing::Routing;
@@ -49,12 +51,13 @@ use std::collections::VecDeque;
 use layout::Layout;
 use member::Member;
 use parent::{Parent, child_id, parent_of};
+use rehearsed::Prospect;
 use routing::Router;
 
 use crate::device::{Children, Completion, Device, Refused, Status};
 use crate::random::{Purpose, generator};
 use crate::request::{Op, Ordering, Request};
-use crate::sched::{Pending, PolicyConfig};
+use crate::sched::{Knowledge, Pending, PolicyConfig};
 use crate::tower::{self, BoxedDevice, Unknown};
 use crate::units::{Angle, Bytes, Instant, SectorCount};
 use rand_core::Rng;
@@ -110,6 +113,8 @@ pub struct Mirror {
     writes: Writes,
     /// The requests with copies that wait or are in the members.
     parents: Children<Parent>,
+    /// How many requests have been given to the members.
+    begun: u64,
     /// An ordered request, and all that arrived after it.
     fenced: VecDeque<Pending>,
     /// The parent that is an ordered request: until it completes, nothing else begins.
@@ -125,11 +130,19 @@ impl Mirror {
     /// When the policy or the routing needs to know more than the members do.
     ///
     /// # Panics
-    /// When the members are of unequal capacity.
+    /// When the members are of unequal capacity, or the policy is not the one that the routing
+    /// tries ([`Routing::tried`]).
     pub fn new(members: [BoxedDevice; 2], mirroring: &Mirroring) -> Result<Self, Unknown> {
         let [first, second] = &members;
         let sectors = first.capacity();
         assert_eq!(sectors, second.capacity(), "members of unequal capacity");
+        if let Reads::Routed(routing) = mirroring.reads
+            && let Some((needed, name)) = routing.tried()
+        {
+            assert_eq!(mirroring.policy.to_string(), needed, "behind {name}");
+            first.check_knowledge(name, Knowledge::Times)?;
+            second.check_knowledge(name, Knowledge::Times)?;
+        }
         let router = match mirroring.reads {
             Reads::Shared => None,
             Reads::Routed(routing) => Some(Router::new(routing, mirroring.seed)),
@@ -146,6 +159,7 @@ impl Mirror {
             router,
             writes: mirroring.writes,
             parents: Children::default(),
+            begun: 0,
             fenced: VecDeque::new(),
             fence: None,
             due: VecDeque::new(),
@@ -182,18 +196,50 @@ impl Mirror {
     /// Gives a request to the members.
     fn begin(&mut self, now: Instant, pending: Pending) {
         let request = pending.request;
-        let parent = self.parents.insert(Parent::new(pending));
+        self.begun += 1;
+        let parent = self.parents.insert(Parent::new(pending, self.begun));
         if request.ordering == Ordering::Ordered {
             self.fence = Some(parent);
         }
         if !request.op.is_read() {
             self.hand_over(0, parent, now);
             self.hand_over(1, parent, now);
-        } else if let Some(router) = &mut self.router {
-            let member = router.route(&self.members, &request);
+        } else if let Some(member) = self.route(parent, now) {
             self.hand_over(member, parent, now);
         } else {
             self.share(parent, now);
+        }
+    }
+
+    /// The member for a read; `None` under a shared queue.
+    fn route(&mut self, parent: u64, now: Instant) -> Option<usize> {
+        let request = self.parents.get(parent)?.request;
+        let router = self.router.as_mut()?;
+        if !router.tries() {
+            return Some(router.route(&self.members, &request));
+        }
+        let prospects = [0, 1].map(|member| self.prospect(member, parent));
+        let router = self.router.as_ref()?;
+        Some(router.try_out(now, &prospects))
+    }
+
+    /// What a read would meet at a member.
+    fn prospect(&self, member: usize, parent: u64) -> Prospect<'_> {
+        let pieces = |id| (0..).map_while(move |index| self.piece(member, id, index));
+        let mut parents: Vec<(u64, &Parent)> = self.parents.iter().collect();
+        parents.retain(|(_, parent)| parent.copies[member].queued > 0);
+        parents.sort_unstable_by_key(|(_, parent)| (parent.since, parent.number));
+        let waiting = parents.into_iter().flat_map(|(id, parent)| {
+            let arrived = parent.since;
+            // Of a request of several commands the first go first.
+            let begun = pieces(id).count() - parent.copies[member].queued as usize;
+            let left = pieces(id).skip(begun);
+            left.map(move |request| Pending { request, arrived })
+        });
+        Prospect {
+            member: &self.members[member],
+            waiting: waiting.collect(),
+            read: pieces(parent).collect(),
         }
     }
 

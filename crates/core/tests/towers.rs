@@ -192,13 +192,20 @@ fn random_mirroring(dice: &mut Dice) -> Mirroring {
         Routing::Cyclic,
         affinity,
         Routing::ShortestQueue,
+        Routing::ShortestResponse,
+        Routing::LastRequest,
+        Routing::LeastResponse,
+        Routing::LeastService,
     ];
+    let routing = dice.of(&routings);
     let reads = match dice.one_in(2) {
         true => Reads::Shared,
-        false => Reads::Routed(dice.of(&routings)),
+        false => Reads::Routed(routing),
     };
+    let tried = routing.tried().filter(|_| reads != Reads::Shared);
+    let needed = tried.and_then(|(needed, _)| needed.parse().ok());
     Mirroring {
-        policy: policy(dice),
+        policy: needed.unwrap_or_else(|| policy(dice)),
         reads,
         writes: dice.of(&[Writes::Both, Writes::Both, Writes::First]),
         transposed: dice.one_in(2).then(|| SectorCount(1 + dice.below(60))),
@@ -238,6 +245,7 @@ impl Tower {
             let policy = PolicyConfig::default();
             let mirroring = Mirroring {
                 policy,
+                reads: Reads::default(),
                 ..mirroring.clone()
             };
             Mirror::new(pair(), &mirroring).expect("order of arrival needs no knowledge")

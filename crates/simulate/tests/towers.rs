@@ -364,6 +364,10 @@ fn a_pair_depends_on_its_seed_alone_and_each_option_matters() {
         "mirror(drive=hp-c2247)",
         "mirror(routing=uniform, drive=hp-c2247)",
         "mirror(routing=jsq, drive=hp-c2247)",
+        "mirror(routing=srt, drive=hp-c2247)",
+        "mirror(routing=olr, drive=hp-c2247)",
+        "mirror(routing=minr, policy=satf, drive=hp-c2247)",
+        "mirror(routing=mins, policy=satf, drive=hp-c2247)",
         "mirror(routing=affinity, drive=hp-c2247)",
         "mirror(routing=affinity(pivot=cylinders), drive=hp-c2247)",
         "mirror(routing=affinity(pivot=30%), drive=hp-c2247)",
@@ -417,6 +421,18 @@ fn wrong_pairs_are_refused_in_one_line() {
         (
             "mirror(routing=jsq(relaxed=1), drive=hp-c2247)",
             "drive: jsq: found \"relaxed\", expected no parameters",
+        ),
+        (
+            "mirror(routing=srt, policy=satf, drive=hp-c2247)",
+            "drive: mirror.policy: found satf, expected fcfs, which routing=srt tries",
+        ),
+        (
+            "mirror(routing=minr, drive=hp-c2247)",
+            "drive: mirror.policy: found fcfs, expected satf, which routing=minr tries",
+        ),
+        (
+            "mirror(routing=olr, drive=host(drive=hp-c2247))",
+            "drive: policy olr needs positioning times, which host does not provide",
         ),
         (
             "mirror(layout=reverse, drive=hp-c2247)",

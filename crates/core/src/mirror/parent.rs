@@ -23,6 +23,8 @@ pub(super) const fn parent_of(child: u64) -> (u64, u32) {
 pub(super) struct Parent {
     pub request: Request,
     pub arrived: Instant,
+    /// Counts requests in the order in which the members got them.
+    pub number: u64,
     /// Since when it waits: from its arrival, or from the end of a failed attempt.
     pub since: Instant,
     /// Where the time before went.
@@ -64,10 +66,11 @@ impl Copied {
 }
 
 impl Parent {
-    pub fn new(Pending { request, arrived }: Pending) -> Self {
+    pub fn new(Pending { request, arrived }: Pending, number: u64) -> Self {
         Self {
             request,
             arrived,
+            number,
             since: arrived,
             spent: Breakdown::default(),
             copies: [Copied::default(); 2],

@@ -1,9 +1,10 @@
 //! Which member a read goes to, if each has a queue of its own.
 
 use super::member::Member;
+use super::rehearsed::{Prospect, Totals};
 use crate::random::{Generator, Purpose, below, generator};
 use crate::request::Request;
-use crate::units::Lbn;
+use crate::units::{Instant, Lbn};
 
 /// How reads are routed to the members of a pair (liu05 section 7.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,6 +25,30 @@ pub enum Routing {
     /// To the shorter queue, with requests in service counted; if they are equal, to either with
     /// the same probability.
     ShortestQueue,
+    /// To the member that will complete it sooner. For queues in order of arrival.
+    ShortestResponse,
+    /// To the member that will serve it faster, from where the last request in its queue leaves the
+    /// arm. For queues in order of arrival.
+    LastRequest,
+    /// So that the mean response of all that waits, it included, is least if nothing more comes.
+    /// For queues by shortest access time (`satf`).
+    LeastResponse,
+    /// The same for the mean service.
+    LeastService,
+}
+
+impl Routing {
+    /// The policy that the members must have and the name of the routing, if it tries requests on
+    /// copies of them.
+    pub fn tried(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Uniform | Self::Cyclic | Self::Affinity { .. } | Self::ShortestQueue => None,
+            Self::ShortestResponse => Some(("fcfs", "srt")),
+            Self::LastRequest => Some(("fcfs", "olr")),
+            Self::LeastResponse => Some(("satf", "minr")),
+            Self::LeastService => Some(("satf", "mins")),
+        }
+    }
 }
 
 /// A routing and its state.
@@ -43,7 +68,38 @@ impl Router {
         }
     }
 
-    /// The member for a read.
+    /// Whether it decides by trying requests: see [`Self::try_out`].
+    pub fn tries(&self) -> bool {
+        self.routing.tried().is_some()
+    }
+
+    /// The member at which a read would take less, by what the routing compares; the first if they
+    /// are equal.
+    pub fn try_out(&self, now: Instant, prospects: &[Prospect<'_>; 2]) -> usize {
+        let [first, second] = prospects;
+        let is_second = match self.routing {
+            Routing::LeastResponse | Routing::LeastService => {
+                let by = |totals: Totals| match self.routing {
+                    Routing::LeastService => totals.services,
+                    _ => totals.responses,
+                };
+                let of = |prospect: &Prospect<'_>, with| by(prospect.by_access(now, with));
+                let at_first = of(first, true) + of(second, false);
+                of(first, false) + of(second, true) < at_first
+            }
+            Routing::LastRequest => {
+                let service = |prospect: &Prospect<'_>| {
+                    let (begins, ends) = prospect.in_order(now);
+                    ends - begins
+                };
+                service(second) < service(first)
+            }
+            _ => second.in_order(now).1 < first.in_order(now).1,
+        };
+        usize::from(is_second)
+    }
+
+    /// The member for a read, if nothing is tried.
     pub fn route(&mut self, members: &[Member; 2], request: &Request) -> usize {
         let loads = [0, 1].map(|member: usize| members[member].load);
         match self.routing {
@@ -62,7 +118,8 @@ impl Router {
                 }
             }
             Routing::ShortestQueue if loads[0] == loads[1] => self.toss(),
-            Routing::ShortestQueue => usize::from(loads[1] < loads[0]),
+            // The others are tried.
+            _ => usize::from(loads[1] < loads[0]),
         }
     }
 

@@ -276,3 +276,92 @@ fn a_transposed_member_holds_units_in_the_opposite_order() {
     assert_eq!(times(&found), times(&expected));
     assert_eq!(ids(&found), [0, 1, 2, 3, 4, 5, 6]);
 }
+
+/// Reads and writes of the test of routings that try requests.
+fn mixed() -> Vec<(f64, Request)> {
+    let request = |id: u64| {
+        let op = if id % 5 == 3 { W } else { R };
+        (
+            id as f64 * 5.0,
+            request(id, op, id * 7_919 % 193, 1 + id % 7),
+        )
+    };
+    (0..80).map(request).collect()
+}
+
+/// What the router below compares, of a read and of all that the members complete.
+type Cost = fn(u64, [&[Completion]; 2]) -> Span;
+
+/// An independent router: it tries each read at the end of the lists of both members on queues of
+/// their own, from the start of the run, and takes the cheaper, by `cost` of what they complete.
+fn brute_force(policy: &str, cost: Cost) -> Vec<Completion> {
+    let policy: PolicyConfig = policy.parse().expect("a policy");
+    let served = |lists: &[Vec<(f64, Request)>; 2]| {
+        let drives = drives().into_iter().zip(lists);
+        let done = drives.map(|(drive, list)| {
+            let of_drive = policy.policy(&drive);
+            run(&mut Host::new(drive, of_drive), list)
+        });
+        done.collect::<Vec<_>>()
+    };
+    let mut lists = [Vec::new(), Vec::new()];
+    for (at, request) in mixed() {
+        if request.op == W {
+            lists.iter_mut().for_each(|list| list.push((at, request)));
+            continue;
+        }
+        let costs = [0, 1].map(|member: usize| {
+            let mut lists = lists.clone();
+            lists[member].push((at, request));
+            let done = served(&lists);
+            cost(request.id, [&done[0], &done[1]])
+        });
+        lists[usize::from(costs[1] < costs[0])].push((at, request));
+    }
+    // The later copy of each write, and all reads, in order of completion.
+    let mut all = served(&lists).concat();
+    all.sort_by_key(|done| std::cmp::Reverse(done.at));
+    let mut seen = std::collections::BTreeSet::new();
+    all.retain(|done| seen.insert(done.request.id));
+    all.reverse();
+    all
+}
+
+#[test]
+fn routings_that_try_requests_find_the_least() {
+    fn of(id: u64, done: [&[Completion]; 2]) -> Completion {
+        let mut all = done.into_iter().flatten();
+        *all.find(|done| done.request.id == id).expect("completed")
+    }
+    fn sum(done: [&[Completion]; 2], part: fn(&Completion) -> Span) -> Span {
+        done.into_iter().flatten().map(part).sum()
+    }
+    let cases: [(Routing, &str, Cost); 4] = [
+        (Routing::ShortestResponse, "fcfs", |id, done| {
+            of(id, done).response()
+        }),
+        (Routing::LastRequest, "fcfs", |id, done| {
+            of(id, done).service()
+        }),
+        (Routing::LeastResponse, "satf", |_, done| {
+            sum(done, Completion::response)
+        }),
+        (Routing::LeastService, "satf", |_, done| {
+            sum(done, Completion::service)
+        }),
+    ];
+    let mut ends = Vec::new();
+    for (routing, policy, cost) in cases {
+        let mirroring = Mirroring {
+            reads: Reads::Routed(routing),
+            policy: policy.parse().expect("a policy"),
+            ..Mirroring::default()
+        };
+        let found = run(&mut pair(&mirroring), &mixed());
+        let expected = brute_force(policy, cost);
+        assert_eq!(times(&found), times(&expected), "{routing:?}");
+        ends.push(times(&found));
+    }
+    ends.dedup();
+    assert_eq!(ends.len(), 4, "each routing has a way of its own");
+}

@@ -29,7 +29,10 @@ pub(super) const ENTRY: Entry = Entry {
             (
                 "routing=cyclic",
                 "which one reads, with independent queues: by turns (cyclic), at random \
-                 (uniform), the one with fewer requests (jsq), or by address (affinity); \
+                 (uniform), the one with fewer requests (jsq), with policy=fcfs the one that \
+                 completes the read sooner (srt) or serves it faster after the last request in \
+                 its queue (olr), with policy=satf so that the mean response (minr) or service \
+                 (mins) of all that waits is least, or by address (affinity); \
                  affinity(pivot=30%) gives the first 30 % of the blocks to the first, \
                  affinity(pivot=capacities) half of them, affinity(pivot=cylinders) those of the \
                  first half of the cylinders, and affinity(relaxed=2) gives a read to the other \
@@ -58,7 +61,9 @@ pub(super) const ENTRY: Entry = Entry {
 
 const PIVOT: &str = "capacities, cylinders, or a share of the blocks above 0 % and below 100 %, \
                      such as \"30 %\"";
-const ROUTINGS: &[&str] = &["uniform", "cyclic", "affinity", "jsq"];
+const ROUTINGS: &[&str] = &[
+    "uniform", "cyclic", "jsq", "srt", "olr", "minr", "mins", "affinity",
+];
 /// The size of the parts that keep their order, in bytes: several tracks.
 const UNIT_BYTES: u64 = 1 << 20;
 
@@ -68,6 +73,7 @@ struct Mirrored(Mirroring);
 fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
     let model = args.context;
     let policy = args.maybe_read("policy", PolicyConfig::parse)?;
+    let policy = policy.unwrap_or_default();
     let is_shared = args.maybe("queue", "independent or shared", |text| match text {
         "independent" => Some(false),
         "shared" => Some(true),
@@ -83,6 +89,12 @@ fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
             return Err(InputError::new(field, "shared", expected));
         }
     };
+    if let Some((needed, name)) = routing.and_then(Routing::tried)
+        && policy.to_string() != needed
+    {
+        let expected = format!("{needed}, which routing={name} tries");
+        return Err(InputError::shown(args.field("policy"), policy, expected));
+    }
     let writes = args.maybe("complete", "both or first", |text| match text {
         "both" => Some(Writes::Both),
         "first" => Some(Writes::First),
@@ -90,7 +102,7 @@ fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
     })?;
     let transposed = transposed(args)?;
     Ok(Box::new(Mirrored(Mirroring {
-        policy: policy.unwrap_or_default(),
+        policy,
         reads,
         writes: writes.unwrap_or_default(),
         transposed,
@@ -134,6 +146,10 @@ fn routing(text: &str, field: &str, model: &Model) -> Result<Routing, InputError
         "uniform" => Routing::Uniform,
         "cyclic" => Routing::Cyclic,
         "jsq" => Routing::ShortestQueue,
+        "srt" => Routing::ShortestResponse,
+        "olr" => Routing::LastRequest,
+        "minr" => Routing::LeastResponse,
+        "mins" => Routing::LeastService,
         "affinity" => Routing::Affinity {
             pivot: args
                 .maybe("pivot", PIVOT, |text| pivot(text, model))?

@@ -1,0 +1,68 @@
+//! What a read would take at a member, tried on a copy of it.
+
+use super::member::Member;
+use crate::device::Device;
+use crate::request::Request;
+use crate::sched::{Estimate, Pending, Rehearse, Rule, Satf};
+use crate::tower::BoxedRehearsal;
+use crate::units::{Instant, Span};
+
+/// What waits for a member, in order of arrival, and the commands that a read would add.
+pub(super) struct Prospect<'a> {
+    pub member: &'a Member,
+    pub waiting: Vec<Pending>,
+    pub read: Vec<Request>,
+}
+
+/// The totals of commands served by shortest access time first.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Totals {
+    /// From now to each completion.
+    pub responses: Span,
+    /// From each choice to its completion.
+    pub services: Span,
+}
+
+impl Prospect<'_> {
+    /// A copy of the member, and when it takes its next command if it has one.
+    fn trial(&self, now: Instant) -> (BoxedRehearsal, Instant) {
+        let device = &self.member.device;
+        let busy_until = device.next_event().filter(|_| !device.has_room());
+        let begins = busy_until.map_or(now, |until| until.max(now));
+        (device.rehearse(), begins)
+    }
+
+    /// When the read would begin and end in order of arrival, if nothing more comes.
+    pub fn in_order(&self, now: Instant) -> (Instant, Instant) {
+        let (mut trial, mut at) = self.trial(now);
+        for waiting in &self.waiting {
+            at = trial.serve(at, &waiting.request);
+        }
+        let begins = at;
+        for command in &self.read {
+            at = trial.serve(at, command);
+        }
+        (begins, trial.over())
+    }
+
+    /// What all that waits would take by shortest access time first, `with` the read or without.
+    pub fn by_access(&self, now: Instant, with: bool) -> Totals {
+        let (mut trial, mut at) = self.trial(now);
+        let mut policy = Satf.policy(&trial);
+        for &waiting in &self.waiting {
+            policy.add(waiting, &trial);
+        }
+        for &request in self.read.iter().filter(|_| with) {
+            let arrived = now;
+            policy.add(Pending { request, arrived }, &trial);
+        }
+        let mut totals = Totals::default();
+        while let Some(next) = policy.next(at, &trial) {
+            let begins = at;
+            at = trial.serve(at, &next.request);
+            totals.responses += trial.over() - now;
+            totals.services += trial.over() - begins;
+        }
+        totals
+    }
+}
