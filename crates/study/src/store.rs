@@ -228,6 +228,12 @@ fn run_of(line: &str) -> Option<StoredRun> {
     (checksum(&run) == sum).then(|| serde_json::from_str(&run).ok())?
 }
 
+/// Whether a line is that of another build, from before lines had a checksum.
+fn is_of_earlier_build(line: &str) -> bool {
+    let own = |run: &StoredRun| run.key.starts_with(&format!("{}-", crate::version::BUILD));
+    !line.contains(CHECKSUM) && serde_json::from_str(line).is_ok_and(|run| !own(&run))
+}
+
 /// What a store holds.
 #[derive(Default)]
 struct Contents {
@@ -257,7 +263,10 @@ fn read(text: &str, path: &Path) -> Result<Contents, StudyError> {
     let mut contents = Contents::default();
     for (number, line) in lines {
         let Some(run) = run_of(line) else {
-            contents.damaged.push(number);
+            match is_of_earlier_build(line) {
+                true => contents.foreign += 1,
+                false => contents.damaged.push(number),
+            }
             continue;
         };
         match run.key.split_once('-') {
@@ -422,6 +431,23 @@ mod tests {
         store.put_in_order(&[]).unwrap();
         assert_eq!(store.damage(), None);
         assert_eq!(fs::read_to_string(&path).unwrap(), head());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn runs_without_a_checksum_are_those_of_earlier_builds() {
+        let folder = folder("earlier");
+        drop(open(&folder).unwrap());
+        let path = folder.join("runs.jsonl");
+        let earlier = "{\"key\":\"0123-a\",\"figures\":[12.5,null]}\n";
+        fs::write(&path, head() + earlier).unwrap();
+        let store = open(&folder).unwrap();
+        assert_eq!((store.foreign_count(), store.damage()), (1, None));
+        drop(store);
+        // One of this build lost its checksum.
+        fs::write(&path, head() + &earlier.replace("0123-a", &key_of("a"))).unwrap();
+        let store = open(&folder).unwrap();
+        assert!(store.known().is_empty() && store.damage().is_some());
         fs::remove_dir_all(&folder).unwrap();
     }
 
