@@ -47,6 +47,8 @@ pub static STUDIES: &[Entry] = &[
     entry!("liu05-fig6.3"),
     entry!("liu05-fig6.4"),
     entry!("liu05-fig6.5"),
+    entry!("liu05-fig7.3"),
+    entry!("liu05-fig7.5"),
     entry!("liu05-figC.1"),
     entry!("liu05-methods"),
     entry!("liu05-table4.1"),

@@ -214,6 +214,23 @@ pub const PAPERS: [Paper; 3] = [
                 claims: &[("liu05-traces", "95th percentile")],
             },
             Conclusion {
+                says: "With SATF it matters little how reads are routed to mirrored disks.",
+                place: "section 7.5",
+                claims: &[("liu05-fig7.3", "SATF")],
+            },
+            Conclusion {
+                says: "A queue that mirrored disks share serves reads far better than \
+                       independent queues.",
+                place: "section 7.5",
+                claims: &[("liu05-fig7.5", "reads of")],
+            },
+            Conclusion {
+                says: "SATF multiplies the greatest load of mirrored disks, more so the more \
+                       they read.",
+                place: "section 8.2",
+                claims: &[("liu05-fig7.5", "greatest load")],
+            },
+            Conclusion {
                 says: "SATF serves a batch in nearly the time of the best order.",
                 place: "appendix C",
                 claims: &[("liu05-tableC.1", "")],
