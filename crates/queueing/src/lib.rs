@@ -1,4 +1,5 @@
-//! Closed forms of a disk's service and response times, to hold beside a simulation.
+//! Closed forms of a disk's service and response times, to hold beside a simulation, and of the
+//! loads and the reliability of arrays with two copies of all data ([`declustering`]).
 //!
 //! The source is liu05 (A. Liu's thesis on scheduling disks and arrays), by section and equation.
 //! Where the thesis prints a formula that is wrong or approximate, the function says so, and a test
@@ -9,6 +10,7 @@
 //! milliseconds.
 
 pub mod birth_death;
+pub mod declustering;
 pub mod distance;
 pub mod e2m1;
 pub mod media;

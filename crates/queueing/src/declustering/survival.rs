@@ -1,0 +1,57 @@
+//! Which failures lose data.
+
+use super::{Disks, Layout};
+
+impl Layout {
+    /// Whether all data have a copy on a disk that is not in `failed`.
+    pub fn survives(&self, failed: Disks) -> bool {
+        failed.iter().all(|disk| !self.sharing[disk].meets(failed))
+    }
+
+    /// All sets of failed disks that lose no data, the empty one included.
+    pub fn survived(&self) -> Vec<Disks> {
+        let mut found = Vec::new();
+        self.extend(Disks::NONE, 0, &mut found);
+        found
+    }
+
+    /// Adds to `found` what survives of `failed` together with disks from `from` on.
+    fn extend(&self, failed: Disks, from: usize, found: &mut Vec<Disks>) {
+        found.push(failed);
+        for disk in from..self.disks {
+            if !self.sharing[disk].meets(failed) {
+                self.extend(failed.with(disk), disk + 1, found);
+            }
+        }
+    }
+
+    /// How many sets of k failed disks lose no data, for k from 0 to the number of disks, by exact
+    /// enumeration.
+    pub fn survived_by_number(&self) -> Vec<u64> {
+        let mut counts = vec![0; self.disks + 1];
+        for failed in self.survived() {
+            counts[failed.len()] += 1;
+        }
+        counts
+    }
+
+    /// The most failures that can go without loss of data.
+    pub fn most_failures(&self) -> usize {
+        let counts = self.survived_by_number();
+        counts.iter().rposition(|count| *count > 0).unwrap_or(0)
+    }
+
+    /// The probability that `failures` failures lose no data, if all sets of as many disks are
+    /// equally likely.
+    pub fn survival(&self, failures: usize) -> f64 {
+        let survived = self.survived_by_number().get(failures).copied();
+        let sets = binomial(self.disks as u64, failures as u64);
+        survived.unwrap_or(0) as f64 / sets.max(1) as f64
+    }
+}
+
+/// The number of sets of `k` out of `n`, which is 0 for more than `n`.
+pub fn binomial(n: u64, k: u64) -> u64 {
+    // After each step the product is a binomial coefficient, so that the division is exact.
+    (0..k).fold(1, |product, i| product * n.saturating_sub(i) / (i + 1))
+}
