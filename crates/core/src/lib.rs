@@ -4,8 +4,8 @@
 //!
 //! ```text
 //! units < random < request < device < stats < text < extent < sched < queue < spec < geometry
-//! < mechanics < buffer < drive < predict < host < tower < mirror < array < workload < engine
-//! < wrap < report
+//! < mechanics < buffer < drive < predict < host < tower < mirror < raid < array < workload
+//! < engine < wrap < report
 //! ```
 
 // The model reaches nothing outside: see `clippy.toml` next to the manifest.
@@ -23,6 +23,7 @@ pub mod mechanics;
 pub mod mirror;
 pub mod predict;
 pub mod queue;
+pub mod raid;
 mod random;
 pub mod report;
 pub mod request;

@@ -44,12 +44,13 @@ mod parent;
 mod rehearsed;
 mod routing;
 
+pub(crate) use member::Member;
+pub(crate) use parent::graver;
 pub use routing::Routing;
 
 use std::collections::VecDeque;
 
 use layout::Layout;
-use member::Member;
 use parent::{Parent, child_id, parent_of};
 use rehearsed::Prospect;
 use routing::Router;

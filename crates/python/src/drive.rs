@@ -92,7 +92,7 @@ impl Drive {
     /// Its number of sectors.
     #[getter]
     fn sectors(&self) -> u64 {
-        self.model.layout().sectors().0
+        self.model.disk().sectors.0
     }
 
     /// The size of a sector in bytes.

@@ -35,7 +35,7 @@ impl Blocks {
         }
         let sectors_per_block = u64::from(BLOCK_BYTES / sector_bytes);
         Ok(Self {
-            count: model.layout().sectors().0 / sectors_per_block,
+            count: model.disk().sectors.0 / sectors_per_block,
             sectors_per_block,
         })
     }

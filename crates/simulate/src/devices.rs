@@ -5,6 +5,7 @@
 mod faults;
 mod host;
 mod mirror;
+mod raid;
 mod throttle;
 
 use std::fmt;
@@ -12,17 +13,27 @@ use std::fmt;
 use diskarm_core::sched::Knowledge;
 use diskarm_core::text::{Args, InputError, nearest};
 use diskarm_core::tower::BoxedDevice;
+use diskarm_core::units::SectorCount;
 
 use crate::model::Model;
 use crate::tower::Behind;
 
 /// The table.
-const TABLE: &[Entry] = &[host::ENTRY, throttle::ENTRY, faults::ENTRY, mirror::ENTRY];
+const TABLE: &[Entry] = &[
+    host::ENTRY,
+    throttle::ENTRY,
+    faults::ENTRY,
+    mirror::ENTRY,
+    raid::ZERO,
+    raid::TEN,
+    raid::FIVE,
+];
 
 /// A row of the table.
 pub(crate) struct Entry {
     pub info: DeviceInfo,
-    /// Reads all parameters except the device behind it; the drive at the bottom is passed in.
+    /// Reads all parameters except the device behind it. The drive at the bottom is passed in, with
+    /// the number of blocks that the device behind this one has.
     pub read: Read,
 }
 
@@ -37,6 +48,11 @@ pub(crate) trait Front: fmt::Debug + Send + Sync {
     /// # Errors
     /// A device that needs to know more than the one behind it provides.
     fn build(&self, behind: &Behind<'_>, seed: u64) -> Result<BoxedDevice, InputError>;
+
+    /// Its blocks, if the device behind it has so many.
+    fn capacity(&self, behind: SectorCount) -> SectorCount {
+        behind
+    }
 }
 
 /// The description of a device in the table.
@@ -67,8 +83,11 @@ impl DeviceInfo {
     }
 }
 
+/// A parameter as the user writes it, and its meaning.
+pub(crate) type Parameter = (&'static str, &'static str);
+
 /// The parameter that every device has.
-pub(crate) const DRIVE: (&str, &str) = (
+pub(crate) const DRIVE: Parameter = (
     "drive=NAME",
     "the drive or device behind it: a drive in the catalogue, a .toml file, or a device with its \
      parameters",
@@ -96,6 +115,8 @@ pub(crate) fn find(name: &str, field: &str) -> Result<&'static Entry, InputError
 
 #[cfg(test)]
 mod tests {
+    use diskarm_core::device::Device;
+
     use super::*;
 
     #[test]
@@ -105,7 +126,9 @@ mod tests {
             let model = model.unwrap_or_else(|error| panic!("{}: {error}", info.name));
             assert_eq!(model.name, info.example);
             assert!(info.example.starts_with(&format!("{}(", info.name)));
-            assert!(model.tower.is_some());
+            let tower = model.tower.as_ref().expect("a tower");
+            let built = tower.build(&model, 0).expect("built before");
+            assert_eq!(built.capacity(), model.disk().sectors, "{}", info.name);
         }
     }
 
@@ -114,8 +137,8 @@ mod tests {
         for info in infos() {
             for (written, _) in info.parameters {
                 let (key, _) = written.split_once('=').expect("key=value");
-                let text = format!("{}({key}=, drive=hp-c2247)", info.name);
-                // An empty value is invalid, or the drive is given twice, but the key is known.
+                let text = info.example.replacen('(', &format!("({key}=, "), 1);
+                // An empty value is invalid, or there are two values, but the key is known.
                 let error = Model::assemble(&text).expect_err("no value").to_string();
                 assert!(error.contains(&format!("{}.{key}: ", info.name)), "{error}");
             }

@@ -30,6 +30,8 @@ pub struct Model {
     pub mechanism: Mechanism,
     /// The devices in front of it, if there are any.
     pub tower: Option<Arc<Tower>>,
+    /// The blocks that requests may address: those of the drive, or of the devices in front of it.
+    pub sectors: SectorCount,
 }
 
 impl Model {
@@ -90,6 +92,7 @@ impl Model {
         Ok(Self {
             name: name.to_owned(),
             text,
+            sectors: layout.sectors(),
             mechanism: Mechanism::new(&spec, Arc::new(layout), Angle::ZERO),
             spec,
             tower: None,
@@ -125,6 +128,7 @@ impl Model {
             .map_err(|error| error.in_argument("drive"))?;
         Ok(Self {
             name: tower.to_string(),
+            sectors: tower.capacity(self.layout().sectors()),
             tower: Some(Arc::new(tower)),
             ..self
         })
@@ -141,10 +145,10 @@ impl Model {
         }
     }
 
-    /// The limits for requests on the drive.
+    /// The limits for requests on the drive, or on the devices in front of it.
     pub fn disk(&self) -> Disk {
         Disk {
-            sectors: self.layout().sectors(),
+            sectors: self.sectors,
             sector: Bytes(u64::from(self.spec.geometry.sector_bytes)),
         }
     }

@@ -6,7 +6,7 @@ use diskarm_core::mirror::starting_angle;
 use diskarm_core::sched::Knowledge;
 use diskarm_core::text::{Args, Call, InputError};
 use diskarm_core::tower::{BoxedDevice, Unknown};
-use diskarm_core::units::Angle;
+use diskarm_core::units::{Angle, SectorCount};
 
 use crate::devices::{self, DeviceInfo, Entry, Front};
 use crate::model::Model;
@@ -71,11 +71,14 @@ impl<'t> Written<'t> {
     /// An invalid parameter; a device that needs to know more than the one behind it provides.
     pub fn over(self, drive: &Model) -> Result<Tower, InputError> {
         let mut levels = Vec::new();
+        let mut behind = drive.clone();
+        behind.sectors = drive.layout().sectors();
         for (entry, call) in self.calls.iter().rev() {
-            let mut args = Args::of(call, drive);
+            let mut args = Args::of(call, &behind);
             args.need("drive", BEHIND, |_| Some(()))?;
             let device = (entry.read)(&mut args)?;
             args.finish()?;
+            behind.sectors = device.capacity(behind.sectors);
             levels.push(Level {
                 info: &entry.info,
                 device,
@@ -94,6 +97,12 @@ impl Tower {
     /// The name of the drive behind all devices.
     pub(crate) fn drive(&self) -> &str {
         &self.drive
+    }
+
+    /// The blocks of the outermost device, in front of a drive of `sectors`.
+    pub(crate) fn capacity(&self, sectors: SectorCount) -> SectorCount {
+        let devices = self.levels.iter().map(|level| &level.device);
+        devices.fold(sectors, |behind, device| device.capacity(behind))
     }
 
     /// Builds the devices in front of a drive of `model` for a run with this seed.

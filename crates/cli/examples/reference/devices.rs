@@ -13,12 +13,19 @@ or without double quotes; quotes do not nest.
 
 The column *needs* lists what a device must know about the one behind it; a queue needs what its
 policy needs. *Provides* lists what policies in front of it can learn. It is an error if a policy
-needs more. A `host` or a `mirror` accepts every request at once, so a queue in front of it never
-fills, and the policy of that queue has no effect.
+needs more. A `host`, a `mirror` or an array accepts every request at once, so a queue in front of
+it never fills, and the policy of that queue has no effect.
 
 A `mirror` builds what stands behind it twice, each with random numbers and a starting angle of its
 platter that depend on the seed of the run. A read that fails at one is read at the other, and fails
 only if that fails too; a write fails if one of its copies does.
+
+The arrays `raid0`, `raid10` and `raid5` build what stands behind them once for each disk, in the
+same way. They divide their blocks into stripe units; consecutive units are on consecutive disks.
+A workload or trace runs on the blocks of the whole array. A small write to a `raid5` first reads
+what it needs to know the new parity: the old data and parity, or the rest of the row, whichever
+takes fewer accesses. Writes to one row go one after the other. A full row is written without
+reads. Failed disks are counted from 0.
 
 The retries that `faults` adds count as rotational wait, and its delays as *owed*. While the device
 cannot be reached, requests fail at once instead of waiting.";

@@ -1,4 +1,4 @@
-//! A member of the pair, and what waits for it.
+//! A member of a pair or an array, and what waits for it.
 
 use crate::device::Device;
 use crate::queue::CommandQueue;
@@ -7,7 +7,7 @@ use crate::sched::{Estimate, Knowledge, Outlook, Pending, Policy};
 use crate::tower::BoxedDevice;
 use crate::units::{Instant, Span};
 
-pub(super) struct Member {
+pub(crate) struct Member {
     pub device: BoxedDevice,
     pub queue: CommandQueue<BoxedDevice>,
     /// Copies of requests that wait or are inside; under a shared queue also those that the other

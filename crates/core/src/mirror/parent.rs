@@ -111,7 +111,7 @@ impl Parent {
 }
 
 /// The graver of how two parts of a request ended.
-pub(super) fn graver(one: Status, other: Status) -> Status {
+pub(crate) fn graver(one: Status, other: Status) -> Status {
     let gravity = |status: Status| match status {
         Status::Good => (0, 0),
         Status::Recovered { retries } => (1, retries),

@@ -18,6 +18,7 @@ mod policies;
 mod predictions;
 mod properties;
 mod queue;
+mod raid;
 mod random;
 mod read_ahead;
 mod reads;

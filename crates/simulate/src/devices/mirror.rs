@@ -6,7 +6,7 @@ use diskarm_core::text::{Args, Call, InputError, nearest, quantity};
 use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::{Lbn, SectorCount};
 
-use super::{DRIVE, DeviceInfo, Entry, Front};
+use super::{DRIVE, DeviceInfo, Entry, Front, Parameter};
 use crate::model::Model;
 use crate::tower::Behind;
 
@@ -21,36 +21,11 @@ pub(super) const ENTRY: Entry = Entry {
                 "the order in which each of the two serves what waits for it: a policy of \
                  `diskarm policies`, with its parameters",
             ),
-            (
-                "queue=independent",
-                "where reads wait: in the queue of the one that the routing names (independent), \
-                 or in one queue from which either takes the next when it is free (shared)",
-            ),
-            (
-                "routing=cyclic",
-                "which one reads, with independent queues: by turns (cyclic), at random \
-                 (uniform), the one with fewer requests (jsq), with policy=fcfs the one that \
-                 completes the read sooner (srt) or serves it faster after the last request in \
-                 its queue (olr), with policy=satf so that the mean response (minr) or service \
-                 (mins) of all that waits is least, or by address (affinity); \
-                 affinity(pivot=30%) gives the first 30 % of the blocks to the first, \
-                 affinity(pivot=capacities) half of them, affinity(pivot=cylinders) those of the \
-                 first half of the cylinders, and affinity(relaxed=2) gives a read to the other \
-                 one if its own has more than 2 requests more",
-            ),
-            (
-                "layout=normal",
-                "where the second holds the data: as the first does (normal), or in the opposite \
-                 order (transposed)",
-            ),
-            (
-                "unit=1MiB",
-                "with layout=transposed, the size of the parts that keep their own order",
-            ),
-            (
-                "complete=both",
-                "when a write completes: with the later copy (both), or with the first",
-            ),
+            QUEUE,
+            ROUTING,
+            LAYOUT,
+            UNIT,
+            COMPLETE,
         ],
         needs: Knowledge::Held,
         provides: Some(Knowledge::Blocks),
@@ -58,6 +33,37 @@ pub(super) const ENTRY: Entry = Entry {
     },
     read,
 };
+
+/// The parameters that stripes over pairs share.
+pub(super) const QUEUE: Parameter = (
+    "queue=independent",
+    "where reads wait: in the queue of the one that the routing names (independent), or in one \
+     queue from which either takes the next when it is free (shared)",
+);
+pub(super) const ROUTING: Parameter = (
+    "routing=cyclic",
+    "which one reads, with independent queues: by turns (cyclic), at random (uniform), the one \
+     with fewer requests (jsq), with policy=fcfs the one that completes the read sooner (srt) or \
+     serves it faster after the last request in its queue (olr), with policy=satf so that the mean \
+     response (minr) or service (mins) of all that waits is least, or by address (affinity); \
+     affinity(pivot=30%) gives the first 30 % of the blocks to the first, \
+     affinity(pivot=capacities) half of them, affinity(pivot=cylinders) those of the first half of \
+     the cylinders, and affinity(relaxed=2) gives a read to the other one if its own has more than \
+     2 requests more",
+);
+pub(super) const LAYOUT: Parameter = (
+    "layout=normal",
+    "where the second holds the data: as the first does (normal), or in the opposite order \
+     (transposed)",
+);
+pub(super) const UNIT: Parameter = (
+    "unit=1MiB",
+    "with layout=transposed, the size of the parts that keep their own order",
+);
+pub(super) const COMPLETE: Parameter = (
+    "complete=both",
+    "when a write completes: with the later copy (both), or with the first",
+);
 
 const PIVOT: &str = "capacities, cylinders, or a share of the blocks above 0 % and below 100 %, \
                      such as \"30 %\"";
@@ -71,6 +77,11 @@ const UNIT_BYTES: u64 = 1 << 20;
 struct Mirrored(Mirroring);
 
 fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
+    Ok(Box::new(Mirrored(mirroring(args)?)))
+}
+
+/// The parameters of a pair.
+pub(super) fn mirroring(args: &mut Args<'_, &Model>) -> Result<Mirroring, InputError> {
     let model = args.context;
     let policy = args.maybe_read("policy", PolicyConfig::parse)?;
     let policy = policy.unwrap_or_default();
@@ -101,13 +112,13 @@ fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
         _ => None,
     })?;
     let transposed = transposed(args)?;
-    Ok(Box::new(Mirrored(Mirroring {
+    Ok(Mirroring {
         policy,
         reads,
         writes: writes.unwrap_or_default(),
         transposed,
         seed: 0,
-    })))
+    })
 }
 
 /// The unit of a transposed layout.
@@ -197,13 +208,23 @@ fn middle_cylinder(model: &Model) -> Lbn {
 
 impl Front for Mirrored {
     fn build(&self, behind: &Behind<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
-        let members = [behind.member(0)?, behind.member(1)?];
-        let mirroring = Mirroring {
-            seed,
-            ..self.0.clone()
-        };
-        let pair = Mirror::new(members, &mirroring);
-        let pair = pair.map_err(|unknown| behind.refused(&unknown))?;
-        Ok(BoxedDevice::opaque(pair))
+        pair(&self.0, behind, 0, seed)
     }
+}
+
+/// The pair of the members `first` and the next of those `behind` it.
+pub(super) fn pair(
+    mirroring: &Mirroring,
+    behind: &Behind<'_>,
+    first: u64,
+    seed: u64,
+) -> Result<BoxedDevice, InputError> {
+    let members = [behind.member(first)?, behind.member(first + 1)?];
+    let mirroring = Mirroring {
+        seed,
+        ..mirroring.clone()
+    };
+    let pair = Mirror::new(members, &mirroring);
+    let pair = pair.map_err(|unknown| behind.refused(&unknown))?;
+    Ok(BoxedDevice::opaque(pair))
 }

@@ -5,314 +5,25 @@
 //! its response, completions must come in order of time, and ordered requests and flushes must keep
 //! their guarantees. A failure prints the command that runs its seed again.
 
+mod plan;
+
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use diskarm_core::array::SideBySide;
 use diskarm_core::device::{Completion, Device, Outcome, Refused, Status};
-use diskarm_core::drive::Drive;
-use diskarm_core::host::Host;
-use diskarm_core::mirror::{Mirror, Mirroring, Reads, Routing, Writes};
 use diskarm_core::request::{Op, Ordering, Priority, Request};
-use diskarm_core::sched::{INFOS, PolicyConfig};
-use diskarm_core::spec::{self, PreSeek, ReadAhead, Spec, WriteCache};
-use diskarm_core::tower::{self, BoxedDevice};
-use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
-use diskarm_core::wrap::{
-    Affected, BadBlocks, FaultPlan, Faults, Limits, Observed, Outage, RandomErrors, Recalibration,
-    Recording, Spikes, Throttle,
-};
-use rand_core::{Rng, SeedableRng};
-use rand_pcg::Pcg64Mcg;
+use diskarm_core::tower::BoxedDevice;
+use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
+use diskarm_core::wrap::{FaultPlan, Limits};
+
+use plan::{Dice, Level, Tower};
 
 /// Towers that each run of the test builds.
 const SEEDS: u64 = 10_000;
 
-/// The tiny drive of the examples worked by hand.
-const MECHANISM: &str = include_str!("drive/tiny.toml");
-/// What takes it time besides.
-const OVERHEADS: &str = r#"
-[buffer]
-segments = 3
-segment = "12 KiB"
-[overheads]
-read_hit_after_read = "0.1 ms"
-read_miss_after_read = "0.3 ms"
-read_miss_after_write = "0.3 ms"
-write_hit_after_write = "0.2 ms"
-write_miss_after_read = "0.4 ms"
-write_completion = "0.05 ms"
-[bus]
-read_sector = "0.05 ms"
-write_sector = "0.05 ms"
-"#;
-const BLOCKS: u64 = 200;
-const REVOLUTION: Span = Span::from_ns(10_000_000);
 const SECTOR: Span = Span::from_ns(1_000_000);
 /// The clock of a drive is off by no more for each request.
 const ROUNDING: Span = Span::from_ns(1_000);
-
-/// Random numbers for one tower.
-struct Dice(Pcg64Mcg);
-
-impl Dice {
-    fn new(seed: u64) -> Self {
-        Self(Pcg64Mcg::seed_from_u64(seed))
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0.next_u64() % bound
-    }
-
-    fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-
-    fn of<T: Copy>(&mut self, things: &[T]) -> T {
-        things[self.below(things.len() as u64) as usize]
-    }
-
-    fn us(&mut self, bound: u64) -> Span {
-        Span::from_ns(self.below(bound * 1_000) as i64)
-    }
-}
-
-/// The plan of a tower. The same plan always builds the same device.
-#[derive(Clone, Debug)]
-struct Tower {
-    spec: Spec,
-    /// The devices in front of each drive, starting at the drive.
-    levels: Vec<Level>,
-    /// Each disk is a pair of such drives.
-    mirroring: Option<Mirroring>,
-    disks: u16,
-    /// The devices in front of all drives.
-    above: Vec<Level>,
-}
-
-#[derive(Clone, Debug)]
-enum Level {
-    Faults(FaultPlan),
-    Throttle(Limits),
-    Observed,
-    Queue(PolicyConfig, Option<SectorCount>),
-}
-
-fn policy(dice: &mut Dice) -> PolicyConfig {
-    let text = dice.of(INFOS).name;
-    text.parse().expect("a policy with its defaults")
-}
-
-fn random_spec(dice: &mut Dice) -> Spec {
-    let text = format!("{MECHANISM}{OVERHEADS}");
-    let mut spec = spec::parse(&text, "tower.toml").expect("a sound specification");
-    spec.buffer.caching = !dice.one_in(4);
-    if spec.buffer.caching {
-        let caches = [WriteCache::Off, WriteCache::Streams, WriteCache::Always];
-        spec.buffer.write_cache = dice.of(&caches);
-        spec.buffer.combine_writes = dice.one_in(2);
-        let aheads = [ReadAhead::None, ReadAhead::TrackEnd, ReadAhead::UntilFull];
-        spec.buffer.read_ahead = dice.of(&aheads);
-        spec.buffer.arriving_hits = dice.one_in(2);
-    }
-    spec.bus.hold_read = dice.one_in(2);
-    spec.queue.depth = 1 + dice.below(4) as u32;
-    spec.queue.policy = policy(dice);
-    let levels = [
-        PreSeek::Acknowledged,
-        PreSeek::CompletionReady,
-        PreSeek::MediaDone,
-    ];
-    spec.queue.preseek = dice.of(&levels);
-    spec
-}
-
-fn random_faults(dice: &mut Dice) -> FaultPlan {
-    let mut plan = FaultPlan {
-        seed: dice.below(1 << 40),
-        ..FaultPlan::default()
-    };
-    let errors = |dice: &mut Dice| RandomErrors {
-        share: dice.of(&[0.01, 0.2, 1.0]),
-        retries: 1 + dice.below(3) as u16,
-    };
-    for blocks in [&mut plan.medium_errors, &mut plan.recovered_errors] {
-        if dice.one_in(3) {
-            let first = dice.below(BLOCKS);
-            blocks.push(BadBlocks {
-                first: Lbn(first),
-                end: Lbn(first + 1 + dice.below(20)),
-                affected: dice.of(&[Affected::Reads, Affected::Writes, Affected::Both]),
-                retries: 1 + dice.below(3) as u16,
-            });
-        }
-    }
-    plan.random_medium_errors = dice.one_in(4).then(|| errors(dice));
-    plan.random_recovered_errors = dice.one_in(4).then(|| errors(dice));
-    plan.spikes = dice.one_in(4).then(|| Spikes {
-        share: 0.3,
-        delay: dice.us(5_000) + Span::from_ns(1),
-    });
-    plan.recalibration = dice.one_in(4).then(|| {
-        let lasts = dice.us(10_000) + Span::from_ns(1);
-        let every = lasts + dice.us(40_000) + Span::from_ns(1);
-        Recalibration { every, lasts }
-    });
-    let mut at = Instant::START;
-    for _ in 0..dice.of(&[0, 0, 1, 3]) {
-        let from = at + dice.us(50_000);
-        at = from + dice.us(10_000) + Span::from_ns(1);
-        plan.outages.push(Outage { from, until: at });
-    }
-    plan
-}
-
-fn random_levels(dice: &mut Dice) -> Vec<Level> {
-    let count = dice.of(&[0, 1, 2, 3, 4]);
-    let level = |dice: &mut Dice| match dice.below(4) {
-        0 => Level::Faults(random_faults(dice)),
-        1 => Level::Throttle(Limits {
-            requests_per_s: dice.one_in(2).then(|| dice.of(&[40.0, 150.0, 3_000.0])),
-            bytes_per_s: dice.one_in(2).then(|| dice.of(&[30e3, 300e3, 4e6])),
-            burst: dice.us(20_000),
-        }),
-        2 => Level::Observed,
-        _ => queue(dice),
-    };
-    (0..count).map(|_| level(dice)).collect()
-}
-
-fn random_mirroring(dice: &mut Dice) -> Mirroring {
-    let affinity = Routing::Affinity {
-        pivot: Lbn(dice.below(BLOCKS)),
-        relaxed: dice.one_in(2).then(|| dice.below(4)),
-    };
-    let routings = [
-        Routing::Uniform,
-        Routing::Cyclic,
-        affinity,
-        Routing::ShortestQueue,
-        Routing::ShortestResponse,
-        Routing::LastRequest,
-        Routing::LeastResponse,
-        Routing::LeastService,
-    ];
-    let routing = dice.of(&routings);
-    let reads = match dice.one_in(2) {
-        true => Reads::Shared,
-        false => Reads::Routed(routing),
-    };
-    let tried = routing.tried().filter(|_| reads != Reads::Shared);
-    let needed = tried.and_then(|(needed, _)| needed.parse().ok());
-    Mirroring {
-        policy: needed.unwrap_or_else(|| policy(dice)),
-        reads,
-        writes: dice.of(&[Writes::Both, Writes::Both, Writes::First]),
-        transposed: dice.one_in(2).then(|| SectorCount(1 + dice.below(60))),
-        seed: dice.below(1 << 40),
-    }
-}
-
-fn queue(dice: &mut Dice) -> Level {
-    let merge = dice.one_in(3).then(|| SectorCount(1 + dice.below(64)));
-    Level::Queue(policy(dice), merge)
-}
-
-impl Tower {
-    fn random(dice: &mut Dice) -> Self {
-        let mut tower = Self {
-            spec: random_spec(dice),
-            levels: random_levels(dice),
-            mirroring: None,
-            disks: dice.of(&[1, 1, 2, 3]),
-            above: random_levels(dice),
-        };
-        // Without a queue of the host a full drive refuses requests.
-        if !dice.one_in(4) {
-            tower.levels.push(queue(dice));
-        }
-        tower.mirroring = dice.one_in(2).then(|| random_mirroring(dice));
-        tower
-    }
-
-    /// A drive with its levels, or a pair of them.
-    fn disk(&self) -> BoxedDevice {
-        let Some(mirroring) = &self.mirroring else {
-            return self.member(0);
-        };
-        let pair = || [self.member(0), self.member(1)];
-        BoxedDevice::opaque(Mirror::new(pair(), mirroring).unwrap_or_else(|_| {
-            let policy = PolicyConfig::default();
-            let mirroring = Mirroring {
-                policy,
-                reads: Reads::default(),
-                ..mirroring.clone()
-            };
-            Mirror::new(pair(), &mirroring).expect("order of arrival needs no knowledge")
-        }))
-    }
-
-    /// A drive with its levels, which does not do the same as its twin.
-    fn member(&self, index: u64) -> BoxedDevice {
-        let drive = Drive::new(&self.spec, Angle::of(3 * index, 10)).expect("a sound layout");
-        let mut levels = self.levels.clone();
-        for level in &mut levels {
-            if let Level::Faults(plan) = level {
-                plan.seed += index;
-            }
-        }
-        behind(BoxedDevice::new(drive), &levels)
-    }
-
-    /// Whether a flush waits for all that has been acknowledged.
-    fn has_late_copies(&self) -> bool {
-        let mut mirroring = self.mirroring.iter();
-        mirroring.any(|mirroring| mirroring.writes == Writes::First)
-    }
-
-    fn build(&self) -> BoxedDevice {
-        let device = if self.disks == 1 {
-            self.disk()
-        } else {
-            let tower = self.clone();
-            BoxedDevice::opaque(SideBySide::new(self.disks, move || tower.disk()))
-        };
-        behind(device, &self.above)
-    }
-
-    /// Whether one queue holds the requests for all disks, and so keeps their order.
-    fn has_common_queue(&self) -> bool {
-        let mut above = self.above.iter();
-        above.any(|level| matches!(level, Level::Queue(..)))
-    }
-
-    fn has_faults(&self) -> bool {
-        let mut levels = self.levels.iter().chain(&self.above);
-        levels.any(|level| matches!(level, Level::Faults(_)))
-    }
-}
-
-/// `device` behind `levels`. A policy that needs to know more than the device does is replaced by
-/// the default.
-fn behind(mut device: BoxedDevice, levels: &[Level]) -> BoxedDevice {
-    for level in levels {
-        device = match level {
-            Level::Faults(plan) => device.wrapped(|inner| Faults::new(inner, plan, REVOLUTION)),
-            Level::Throttle(limits) => device.wrapped(|inner| Throttle::new(inner, *limits)),
-            Level::Observed => device.wrapped(|inner| Observed::new(inner, Recording::default())),
-            Level::Queue(config, merge) => {
-                let policy = tower::policy(config, &device);
-                let policy = policy.unwrap_or_else(|_| PolicyConfig::default().policy(&device));
-                let host = Host::new(device, policy);
-                BoxedDevice::opaque(match merge {
-                    Some(max) => host.merging(*max),
-                    None => host,
-                })
-            }
-        };
-    }
-    device
-}
 
 /// An action on a tower, and its time.
 #[derive(Clone, Copy, Debug)]
@@ -325,6 +36,7 @@ fn random_steps(dice: &mut Dice, tower: &Tower) -> Vec<(Instant, Step)> {
     let count = 1 + dice.below(24);
     let pause = dice.of(&[1, 1_000, 10_000, 60_000]);
     let has_aborts = dice.one_in(3);
+    let blocks = tower.blocks();
     let (mut at, mut end) = (Instant::START, 0);
     let mut steps = Vec::new();
     for id in 0..count {
@@ -345,10 +57,11 @@ fn random_steps(dice: &mut Dice, tower: &Tower) -> Vec<(Instant, Step)> {
         let start = if dice.one_in(3) {
             end
         } else {
-            dice.below(BLOCKS)
+            dice.below(blocks)
         };
-        let sectors = (1 + dice.below(16)).min(BLOCKS - start);
-        end = (start + sectors) % BLOCKS;
+        let most = if tower.array.is_some() { 48 } else { 16 };
+        let sectors = (1 + dice.below(most)).min(blocks - start);
+        end = (start + sectors) % blocks;
         let mut request = match op {
             Op::Flush => Request::flush(1_000 + id),
             _ => Request::new(1_000 + id, op, Lbn(start), SectorCount(sectors)),
@@ -576,7 +289,8 @@ fn run(seed: u64) -> Vec<Completion> {
     let has_faults = tower.has_faults();
     for unit in 0..tower.disks {
         let requests = run.of_disk(unit);
-        if !tower.has_late_copies() {
+        // Members of an array take parts of a write at the same time.
+        if !tower.has_late_copies() && tower.array.is_none() {
             check_flushes(&requests);
         }
         if !has_faults {
@@ -668,7 +382,7 @@ fn wrappers_with_nothing_to_do_change_nothing() {
     };
     for seed in 0..SEEDS / 4 {
         let dice = &mut Dice::new(seed);
-        let (spec, policy) = (random_spec(dice), policy(dice));
+        let (spec, policy) = (plan::random_spec(dice), plan::policy(dice));
         let tower = |disks, wrappers: fn() -> [Level; 3], is_wrapped: bool| {
             let wrappers = || wrappers().into_iter().filter(|_| is_wrapped);
             let queue = Level::Queue(policy.clone(), None);
@@ -676,6 +390,7 @@ fn wrappers_with_nothing_to_do_change_nothing() {
                 spec: spec.clone(),
                 levels: wrappers().chain([queue]).chain(wrappers()).collect(),
                 mirroring: None,
+                array: None,
                 disks,
                 above: wrappers().collect(),
             }

@@ -1,0 +1,429 @@
+//! Disk arrays: several devices as one, in stripes (RAID 0, RAID 5; RAID 1+0 over mirrored pairs).
+//!
+//! # What it does
+//! The blocks of the array are divided into stripe units. Consecutive units are at consecutive
+//! members, and the units at the same place of all members are a row. A request makes one command
+//! for each run of consecutive blocks at a member and completes with the last of them. Each member
+//! chooses among the commands that wait for it by a policy of its own. A flush goes to all members.
+//!
+//! With [`Level::Five`] each row has a unit of parity, left-symmetric: in row 0 at the last member,
+//! in each next row one member further left, and the data begin at the member behind it.
+//! * A write of full rows writes all their units and reads nothing. Full rows that follow one
+//!   another are written with one command for each member.
+//! * A write of a part of a row first reads what it needs to know the new parity: the old data and
+//!   the old parity (read-modify-write), or the rest of the row (reconstruction), whichever takes
+//!   fewer accesses, and the old data and parity if both take as many. It then writes the data and
+//!   the parity. The parity is one access: from the first to the last offset that any unit is
+//!   written at.
+//! * Writes to one row go one after the other, in order of arrival, from the first read to the end
+//!   of the last write. A write across rows has a part for each, and the parts do not wait for each
+//!   other. Reads do not wait for writes.
+//! * If a member has failed, its blocks are read from the same place of all other members; such a
+//!   read of a row waits for writes to it and they for it. A write keeps the parity such that this
+//!   works, or writes the data alone where the failed member had the parity.
+//!
+//! The parts of a response are those of the command that ended last, and of the read that ended
+//! last before it; what it waited for a row or a member is queueing.
+//!
+//! A request fails if one of its commands fails, with the status that is gravest; with RAID 5, a
+//! write that could not read what it needs writes nothing. No member is left out. An ordered
+//! request waits here until all others have completed, and those that arrive meanwhile wait for it.
+//! A request can be taken back until a member has taken a command of it, or if its only command
+//! still waits in the member.
+//!
+//! # Cost
+//! One command for each run of blocks at a member. The member with the next event is found in a
+//! tournament: time grows with the logarithm of the number of members.
+//!
+//! # When it is bad
+//! Small stripe units divide requests among members, all of which seek. RAID 5 makes four accesses
+//! of a small write.
+//!
+//! # Origin
+//! D. A. Patterson, G. Gibson and R. H. Katz, "A case for redundant arrays of inexpensive disks
+//! (RAID)", SIGMOD 1988; the left-symmetric placement is from E. K. Lee and R. H. Katz, "Performance
+//! consequences of parity placement in disk arrays", ASPLOS 1991.
+
+mod events;
+mod gate;
+mod layout;
+mod parent;
+mod plan;
+mod rows;
+
+use std::collections::VecDeque;
+
+use events::Events;
+use gate::Gate;
+use layout::{Layout, Redundancy};
+use parent::{Parent, Part, child_id, part_of};
+use rows::Rows;
+
+use crate::device::{Children, Completion, Device, Refused, Status};
+use crate::mirror::Member;
+use crate::request::{Ordering, Request};
+use crate::sched::{Pending, PolicyConfig};
+use crate::tower::{self, BoxedDevice, Unknown};
+use crate::units::{Bytes, Instant, SectorCount};
+
+/// The parameters of an array.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Striping {
+    /// What a row holds.
+    pub level: Level,
+    /// The blocks of a stripe unit; at least one. The units of the last row are shorter if the
+    /// members are no whole number of units long.
+    pub unit: SectorCount,
+    /// The order in which each member serves what waits for it.
+    pub policy: PolicyConfig,
+}
+
+/// What the rows of an array hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Data alone, at one member or more. Over mirrored pairs this is RAID 1+0.
+    Zero,
+    /// A unit of parity, left-symmetric; three members or more.
+    Five {
+        /// The member that is down from the start.
+        failed: Option<usize>,
+    },
+}
+
+impl Level {
+    /// The fewest members.
+    pub const fn least_members(self) -> usize {
+        match self {
+            Self::Zero => 1,
+            Self::Five { .. } => 3,
+        }
+    }
+
+    /// How many of `members` hold data, as a number of whole members.
+    pub const fn data_members(self, members: usize) -> usize {
+        match self {
+            Self::Zero => members,
+            Self::Five { .. } => members - 1,
+        }
+    }
+}
+
+/// Several devices as one; see the module's documentation.
+pub struct Raid {
+    members: Vec<Member>,
+    /// The next event of each member.
+    events: Events,
+    layout: Layout,
+    failed: Option<usize>,
+    parents: Children<Parent>,
+    parts: Children<Part>,
+    rows: Rows,
+    gate: Gate,
+    /// Completions that are due, in their order.
+    due: VecDeque<Completion>,
+}
+
+impl Raid {
+    /// The array of `members`, each with nothing to do.
+    ///
+    /// # Errors
+    /// When the policy needs to know more than the members do.
+    ///
+    /// # Panics
+    /// When the members are too few or of unequal capacity, when a unit is empty, or when there is
+    /// no member that is said to have failed.
+    pub fn new(members: Vec<BoxedDevice>, striping: &Striping) -> Result<Self, Unknown> {
+        let sectors = members[0].capacity();
+        for member in &members {
+            assert_eq!(sectors, member.capacity(), "members of unequal capacity");
+        }
+        let (redundancy, failed) = match striping.level {
+            Level::Zero => (Redundancy::None, None),
+            Level::Five { failed } => (Redundancy::Parity, failed),
+        };
+        let count = members.len();
+        assert!(failed.is_none_or(|failed| failed < count), "{failed:?}");
+        let members = members.into_iter().map(|device| {
+            let policy = tower::policy(&striping.policy, &device)?;
+            Ok(Member::new(device, policy))
+        });
+        Ok(Self {
+            members: members.collect::<Result<_, _>>()?,
+            events: Events::new(count),
+            layout: Layout::new(redundancy, count, striping.unit, sectors),
+            failed,
+            parents: Children::default(),
+            parts: Children::default(),
+            rows: Rows::default(),
+            gate: Gate::default(),
+            due: VecDeque::new(),
+        })
+    }
+
+    /// Begins a request.
+    fn begin(&mut self, now: Instant, pending: Pending) {
+        let (request, arrived) = (pending.request, pending.arrived);
+        let parent = self.parents.insert(Parent::new(pending));
+        if request.ordering == Ordering::Ordered {
+            self.gate.enter(parent);
+        }
+        let layout = self.layout;
+        plan::plan(&layout, self.failed, &request, &mut |plan| {
+            let part = Part::new(parent, arrived, plan);
+            if let Some(parent) = self.parents.get_mut(parent) {
+                parent.parts += 1;
+            }
+            self.enter(part, now);
+        });
+    }
+
+    /// Begins what no ordered request holds back any more.
+    fn release(&mut self, now: Instant) {
+        while let Some(next) = self.gate.release(self.parents.is_empty()) {
+            self.begin(now, next);
+        }
+    }
+
+    /// Takes in a part, and starts it if its rows are free.
+    fn enter(&mut self, part: Part, now: Instant) {
+        let rows = part.rows.clone();
+        let id = self.parts.insert(part);
+        if !rows.is_empty() {
+            let blocked = self.rows.claim(id, rows);
+            if let Some(part) = self.parts.get_mut(id)
+                && blocked > 0
+            {
+                part.blocked = blocked;
+                return;
+            }
+        }
+        self.start(id, now);
+    }
+
+    /// Gives the commands of the present step of a part to the members.
+    fn start(&mut self, id: u64, now: Instant) {
+        let count = self.parts.get(id).map_or(0, |part| part.commands.len());
+        for index in 0..count {
+            self.hand_over(id, index, now);
+        }
+    }
+
+    /// The command number `index` of a part, its member, and since when it waits.
+    fn command(&self, id: u64, index: usize) -> Option<(usize, Pending)> {
+        let part = self.parts.get(id)?;
+        let parent = self.parents.get(part.parent)?;
+        let (member, request) = part.command(id, index, &parent.request);
+        let arrived = part.since;
+        Some((member, Pending { request, arrived }))
+    }
+
+    /// Gives a command to its member: at once if that is free.
+    fn hand_over(&mut self, id: u64, index: usize, now: Instant) {
+        let Some((member, pending)) = self.command(id, index) else {
+            return;
+        };
+        let own = &mut self.members[member];
+        if pending.request.is_simple_transfer() && own.is_free(&pending.request) {
+            own.queue.passed(&pending.request, &own.device);
+            self.send(member, now, &pending.request);
+            self.note_event(member);
+        } else {
+            own.add(pending);
+            self.feed(member, now);
+        }
+    }
+
+    /// Lets a member take what waits for it.
+    fn feed(&mut self, member: usize, now: Instant) {
+        while let Some(request) = self.members[member].next(now) {
+            self.send(member, now, &request);
+        }
+        self.note_event(member);
+    }
+
+    fn note_event(&mut self, member: usize) {
+        let event = self.members[member].device.next_event();
+        self.events.set(member, event);
+    }
+
+    /// Submits a command to a member.
+    fn send(&mut self, member: usize, now: Instant, command: &Request) {
+        let taken = self.members[member].device.submit(now, *command);
+        assert_eq!(taken, Ok(()), "a device that accepts refused {command:?}");
+        let parent = self
+            .parts
+            .get(part_of(command.id).0)
+            .map(|part| part.parent);
+        let Some(parent) = parent.and_then(|parent| self.parents.get_mut(parent)) else {
+            panic!("{command:?} has no parent");
+        };
+        parent.has_begun = true;
+    }
+
+    /// Notes that a member has completed a command.
+    fn note(&mut self, member: usize, done: &Completion) {
+        let (id, _) = part_of(done.request.id);
+        let block = done
+            .bad_block()
+            .and_then(|place| self.layout.block(member, place));
+        let Some(part) = self.parts.get_mut(id) else {
+            panic!("{done:?} has no parent");
+        };
+        let Some(parent) = self.parents.get(part.parent) else {
+            panic!("{done:?} has no parent");
+        };
+        let status = part.translated(done.status, block, &parent.request);
+        if !part.note(done, status) {
+            return;
+        }
+        if part.goes_on() {
+            return self.start(id, done.at);
+        }
+        self.end_part(id);
+    }
+
+    /// Forgets a part that has ended, and starts those that waited for its rows.
+    fn end_part(&mut self, id: u64) {
+        let part = self.parts.remove(id);
+        let at = part.since;
+        if let Some(parent) = self.parents.get_mut(part.parent) {
+            parent.note(&part);
+            if parent.parts == 0 {
+                let completion = parent.completion(at, part.spent);
+                self.finish(part.parent, completion);
+            }
+        }
+        self.leave_rows(id, &part, at);
+    }
+
+    /// Releases the rows of a part, and starts the parts that waited for them.
+    fn leave_rows(&mut self, id: u64, part: &Part, now: Instant) {
+        if part.rows.is_empty() {
+            return;
+        }
+        for next in self.rows.release(id, part.rows.clone()) {
+            let Some(waits) = self.parts.get_mut(next) else {
+                continue;
+            };
+            waits.blocked -= 1;
+            if waits.blocked == 0 {
+                self.start(next, now);
+            }
+        }
+    }
+
+    /// Forgets a request of which nothing is left.
+    fn finish(&mut self, id: u64, completion: Completion) {
+        self.parents.remove(id);
+        self.gate.leave(id);
+        self.due.push_back(completion);
+    }
+
+    /// Takes back the request `id`, of which no command has begun.
+    fn take_back(&mut self, now: Instant, id: u64) {
+        let Some(parent) = self.parents.get(id) else {
+            return;
+        };
+        let aborted = Completion::unserved(parent.request, parent.arrived, now, Status::Aborted);
+        while let Some(part) = self.parts.find(|part| part.parent == id) {
+            self.withdraw(part, now);
+        }
+        self.finish(id, aborted);
+        self.release(now);
+    }
+
+    /// Takes out a part whose commands all wait.
+    fn withdraw(&mut self, id: u64, now: Instant) {
+        let part = self.parts.remove(id);
+        let commands = match part.blocked {
+            0 => &part.commands[..],
+            _ => &[],
+        };
+        for (index, command) in commands.iter().enumerate() {
+            let own = &mut self.members[command.member];
+            let taken = own.queue.take(child_id(id, index), &own.device);
+            assert!(taken.is_some(), "a command for {:?} is lost", part.rows);
+            // It may have kept others from being served.
+            self.feed(command.member, now);
+        }
+        self.leave_rows(id, &part, now);
+    }
+}
+
+impl Device for Raid {
+    /// That of the members without their parity.
+    fn capacity(&self) -> SectorCount {
+        self.layout.capacity()
+    }
+
+    fn sector_size(&self) -> Bytes {
+        self.members[0].device.sector_size()
+    }
+
+    fn has_room(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+        self.check(&request)?;
+        let arrived = now;
+        let pending = Pending { request, arrived };
+        if let Some(pending) = self.gate.admit(pending, self.parents.is_empty()) {
+            self.begin(now, pending);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn next_event(&self) -> Option<Instant> {
+        match self.due.front() {
+            Some(completion) => Some(completion.at),
+            None => self.events.earliest().map(|(at, _)| at),
+        }
+    }
+
+    fn advance(&mut self, now: Instant) -> Option<Completion> {
+        loop {
+            if let Some(completion) = self.due.pop_front() {
+                return Some(completion);
+            }
+            let (at, member) = self.events.earliest().filter(|(at, _)| *at <= now)?;
+            if let Some(done) = self.members[member].device.advance(at) {
+                self.note(member, &done);
+                self.release(at);
+            }
+            self.feed(member, at);
+        }
+    }
+
+    fn abort(&mut self, now: Instant, id: u64) -> bool {
+        if let Some(Pending { request, arrived }) = self.gate.take(id) {
+            let aborted = Completion::unserved(request, arrived, now, Status::Aborted);
+            self.due.push_back(aborted);
+            self.release(now);
+            return true;
+        }
+        let Some(id) = self.parents.find(|parent| parent.request.id == id) else {
+            return false;
+        };
+        let parent = self.parents.get(id);
+        let (has_begun, is_single) = parent.map_or((true, false), |parent| {
+            (parent.has_begun, parent.is_single())
+        });
+        if !has_begun {
+            self.take_back(now, id);
+            return true;
+        }
+        let part = self
+            .parts
+            .find(|part| part.parent == id && part.is_single());
+        let Some(id) = part.filter(|_| is_single) else {
+            return false;
+        };
+        let member = self.parts.get(id).map_or(0, |part| part.commands[0].member);
+        let is_aborted = self.members[member].device.abort(now, child_id(id, 0));
+        self.note_event(member);
+        is_aborted
+    }
+}

@@ -1,0 +1,195 @@
+//! What the array remembers of a request and of its parts, and how they end.
+
+use std::ops::Range;
+
+use super::plan::{Access, Plan};
+use crate::device::{Breakdown, Completion, Outcome, Status};
+use crate::mirror::graver;
+use crate::request::{Op, Ordering, Request};
+use crate::sched::Pending;
+use crate::units::{Instant, Lbn, SectorCount};
+
+/// A step has at most this many commands, more than a request may have blocks.
+const COMMANDS_BITS: u32 = 17;
+
+/// The id of the command number `index` of the present step of a part.
+pub(super) const fn child_id(part: u64, index: usize) -> u64 {
+    part << COMMANDS_BITS | index as u64
+}
+
+/// The part and the number of a command.
+pub(super) const fn part_of(child: u64) -> (u64, usize) {
+    let index = child & ((1 << COMMANDS_BITS) - 1);
+    (child >> COMMANDS_BITS, index as usize)
+}
+
+/// A request inside the array.
+pub(super) struct Parent {
+    pub request: Request,
+    pub arrived: Instant,
+    /// Parts that have not ended.
+    pub parts: usize,
+    /// A member has taken a command of it.
+    pub has_begun: bool,
+    /// The gravest that its parts have met.
+    status: Status,
+    /// What the buffers did for the parts that have ended.
+    outcome: Option<Outcome>,
+}
+
+impl Parent {
+    pub fn new(Pending { request, arrived }: Pending) -> Self {
+        Self {
+            request,
+            arrived,
+            parts: 0,
+            has_begun: false,
+            status: Status::Good,
+            outcome: None,
+        }
+    }
+
+    /// Whether it has one part, which has not ended.
+    pub fn is_single(&self) -> bool {
+        self.parts == 1 && self.outcome.is_none()
+    }
+
+    /// Notes that a part has ended.
+    pub fn note(&mut self, part: &Part) {
+        self.parts -= 1;
+        self.status = graver(self.status, part.status);
+        self.outcome = both(self.outcome, part.outcome, self.request.op);
+    }
+
+    /// The completion of the request with its last part, which took `spent` and ended at `at`.
+    pub fn completion(&self, at: Instant, spent: Breakdown) -> Completion {
+        Completion {
+            request: self.request,
+            arrived: self.arrived,
+            at,
+            breakdown: spent,
+            outcome: self.outcome.unwrap_or(Outcome::Miss),
+            status: self.status,
+        }
+    }
+}
+
+/// A part of a request: its commands, in one step or two.
+pub(super) struct Part {
+    pub parent: u64,
+    pub rows: Range<u64>,
+    /// The first block of the request that it serves.
+    first: Lbn,
+    /// Rows that it waits for.
+    pub blocked: u64,
+    /// The commands of this step.
+    pub commands: Vec<Access>,
+    /// Those of the next.
+    follow: Vec<Access>,
+    /// Commands of this step that have not ended.
+    left: usize,
+    /// Since when this step waits.
+    pub since: Instant,
+    /// Where the time before went.
+    pub spent: Breakdown,
+    pub status: Status,
+    outcome: Option<Outcome>,
+}
+
+impl Part {
+    pub fn new(parent: u64, arrived: Instant, plan: Plan) -> Self {
+        Self {
+            parent,
+            rows: plan.rows,
+            first: plan.first,
+            blocked: 0,
+            left: plan.begin.len(),
+            commands: plan.begin,
+            follow: plan.follow,
+            since: arrived,
+            spent: Breakdown::default(),
+            status: Status::Good,
+            outcome: None,
+        }
+    }
+
+    /// The command number `index` of this step for `request`.
+    pub fn command(&self, id: u64, index: usize, request: &Request) -> (usize, Request) {
+        let Access {
+            member,
+            op,
+            place,
+            sectors,
+        } = self.commands[index];
+        // An ordered request is alone: the order is kept in the array.
+        let ordering = match request.ordering {
+            Ordering::Ordered => Ordering::default(),
+            ordering => ordering,
+        };
+        let command = Request {
+            id: child_id(id, index),
+            start: Lbn(place),
+            sectors: SectorCount(sectors),
+            op,
+            // What a write has to read may come from a buffer.
+            force_unit_access: request.force_unit_access && op == request.op,
+            ordering,
+            ..*request
+        };
+        (member, command)
+    }
+
+    /// Whether nothing but one command is left of it.
+    pub fn is_single(&self) -> bool {
+        self.commands.len() == 1 && self.follow.is_empty() && self.blocked == 0
+    }
+
+    /// The status of the request for that of a command that failed at `block` of the array, or at
+    /// a block that is none of the request's.
+    pub fn translated(&self, status: Status, block: Option<Lbn>, request: &Request) -> Status {
+        if !matches!(status, Status::MediumError { .. }) {
+            return status;
+        }
+        let is_own = |block: &Lbn| (request.start..request.end()).contains(block);
+        let block = block.filter(is_own).unwrap_or(self.first);
+        let offset = (block.0 - request.start.0) as u16;
+        Status::MediumError { offset }
+    }
+
+    /// Notes that a command has ended, with a status of the request; whether the step has.
+    pub fn note(&mut self, done: &Completion, status: Status) -> bool {
+        self.left -= 1;
+        self.status = graver(self.status, status);
+        self.outcome = both(self.outcome, Some(done.outcome), done.request.op);
+        if self.left > 0 {
+            return false;
+        }
+        let mut breakdown = done.breakdown;
+        breakdown.queue += done.arrived - self.since;
+        self.spent = self.spent.plus(&breakdown);
+        self.since = done.at;
+        true
+    }
+
+    /// Goes on to the next step, if there is one and this one succeeded.
+    pub fn goes_on(&mut self) -> bool {
+        if self.follow.is_empty() || !self.status.is_success() {
+            return false;
+        }
+        self.commands = std::mem::take(&mut self.follow);
+        self.left = self.commands.len();
+        self.outcome = None;
+        true
+    }
+}
+
+/// What the buffers did for a request of which they did this for two parts.
+fn both(one: Option<Outcome>, other: Option<Outcome>, op: Op) -> Option<Outcome> {
+    match (one, other) {
+        (Some(one), Some(other)) if one != other => Some(match op {
+            Op::Read => Outcome::PartialHit,
+            Op::Write | Op::Flush => Outcome::Miss,
+        }),
+        (one, other) => one.or(other),
+    }
+}

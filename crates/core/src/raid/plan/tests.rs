@@ -1,0 +1,313 @@
+//! Plans carried out on real bytes.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::raid::layout::Redundancy;
+use crate::random::{Generator, Purpose, below, generator};
+use crate::units::SectorCount;
+
+/// An array of bytes, one for each block, and what its host has written.
+struct Bytes {
+    layout: Layout,
+    failed: Option<usize>,
+    /// Of each member; nothing of what the failed one has may be read.
+    members: Vec<Vec<u8>>,
+    acknowledged: Vec<u8>,
+}
+
+/// Bytes that have been read, by member and place.
+type Known = BTreeMap<(usize, u64), u8>;
+
+impl Bytes {
+    fn new(layout: Layout, sectors: u64, failed: Option<usize>) -> Self {
+        Self {
+            layout,
+            failed,
+            members: vec![vec![0; sectors as usize]; layout.members()],
+            acknowledged: vec![0; layout.capacity().0 as usize],
+        }
+    }
+
+    fn plans(&self, op: Op, first: u64, end: u64) -> Vec<Plan> {
+        let request = Request::new(0, op, Lbn(first), SectorCount(end - first));
+        let mut plans = Vec::new();
+        plan(&self.layout, self.failed, &request, &mut |plan| {
+            plans.push(plan);
+        });
+        plans
+    }
+
+    fn read(&self, access: &Access, known: &mut Known) {
+        assert_ne!(Some(access.member), self.failed, "{access:?}");
+        assert_eq!(access.op, Op::Read);
+        for place in access.place..access.place + access.sectors {
+            let byte = self.members[access.member][place as usize];
+            let twice = known.insert((access.member, place), byte);
+            assert_eq!(twice, None, "{access:?} is read twice");
+        }
+    }
+
+    /// The places of the data and the parity next to a place.
+    fn column(&self, place: u64) -> (Vec<(usize, Lbn)>, Option<usize>) {
+        let data = (0..self.layout.members())
+            .filter_map(|member| Some((member, self.layout.block(member, Lbn(place))?)));
+        let data: Vec<_> = data.collect();
+        let holds_data = |member: usize| data.iter().any(|(holder, _)| *holder == member);
+        let parity = (0..self.layout.members()).find(|member| !holds_data(*member));
+        (data, parity)
+    }
+
+    /// The parity at a place, from what the array knows.
+    fn parity(&self, place: u64, known: &Known, new: &BTreeMap<u64, u8>) -> u8 {
+        let (data, parity) = self.column(place);
+        let values = data.iter().map(|(member, block)| {
+            let new = new.get(&block.0);
+            new.or_else(|| known.get(&(*member, place))).copied()
+        });
+        if let Some(values) = values.collect::<Option<Vec<u8>>>() {
+            return values.into_iter().fold(0, |one, other| one ^ other);
+        }
+        let parity = parity.expect("a row with parity");
+        let mut value = known[&(parity, place)];
+        for (member, block) in data {
+            if let Some(new) = new.get(&block.0) {
+                value ^= new ^ known[&(member, place)];
+            }
+        }
+        value
+    }
+
+    fn write(&mut self, first: u64, bytes: &[u8]) {
+        let new: BTreeMap<u64, u8> = (first..).zip(bytes.iter().copied()).collect();
+        let mut written = 0;
+        for plan in self.plans(Op::Write, first, first + bytes.len() as u64) {
+            let mut known = Known::new();
+            let writes = if plan.follow.is_empty() {
+                &plan.begin
+            } else {
+                plan.begin
+                    .iter()
+                    .for_each(|access| self.read(access, &mut known));
+                &plan.follow
+            };
+            let mut values = Vec::new();
+            for access in writes {
+                assert_ne!(Some(access.member), self.failed, "{access:?}");
+                assert_eq!(access.op, Op::Write);
+                for place in access.place..access.place + access.sectors {
+                    let block = self.layout.block(access.member, Lbn(place));
+                    written += usize::from(block.is_some());
+                    let value = match block {
+                        Some(block) => new[&block.0],
+                        None => self.parity(place, &known, &new),
+                    };
+                    values.push((access.member, place as usize, value));
+                }
+            }
+            for (member, place, value) in values {
+                self.members[member][place] = value;
+            }
+        }
+        let is_lost = |block: &u64| {
+            let row = self.layout.row_of(Lbn(*block));
+            let (unit, _) = row.unit_of(*block);
+            Some(self.layout.member(row.index, unit)) == self.failed
+        };
+        let lost = new.keys().filter(|block| is_lost(block)).count();
+        assert_eq!(written + lost, bytes.len(), "each block once");
+        self.acknowledged[first as usize..][..bytes.len()].copy_from_slice(bytes);
+    }
+
+    fn check_read(&self, first: u64, end: u64) {
+        let mut known = Known::new();
+        for plan in self.plans(Op::Read, first, end) {
+            assert!(plan.follow.is_empty());
+            for access in &plan.begin {
+                self.read(access, &mut known);
+            }
+        }
+        for block in first..end {
+            let row = self.layout.row_of(Lbn(block));
+            let (unit, offset) = row.unit_of(block);
+            let (member, place) = (self.layout.member(row.index, unit), row.place + offset);
+            let others = (0..self.layout.members()).filter(|other| *other != member);
+            let value = known.get(&(member, place)).copied().unwrap_or_else(|| {
+                let others = others.map(|other| known[&(other, place)]);
+                others.fold(0, |one, other| one ^ other)
+            });
+            assert_eq!(value, self.acknowledged[block as usize], "block {block}");
+        }
+    }
+
+    /// The parity of all rows, and the data of all members that work.
+    fn check_all(&self) {
+        for place in 0..self.members[0].len() as u64 {
+            let (data, parity) = self.column(place);
+            let mut sum = 0;
+            for (member, block) in data {
+                let value = self.acknowledged[block.0 as usize];
+                sum ^= value;
+                let found = self.members[member][place as usize];
+                assert!(found == value || self.failed == Some(member), "{block:?}");
+            }
+            let parity = parity.filter(|parity| Some(*parity) != self.failed);
+            let kept = parity.map(|parity| self.members[parity][place as usize]);
+            assert!(kept.is_none_or(|kept| kept == sum), "parity at {place}");
+        }
+    }
+}
+
+fn random_array(dice: &mut Generator) -> Bytes {
+    let members = 3 + below(dice, 6) as usize;
+    let (unit, sectors) = (1 + below(dice, 7), 1 + below(dice, 60));
+    let redundancy = Redundancy::Parity;
+    let layout = Layout::new(redundancy, members, SectorCount(unit), SectorCount(sectors));
+    let failed = (below(dice, 2) == 0).then(|| below(dice, members as u64) as usize);
+    Bytes::new(layout, sectors, failed)
+}
+
+/// Blocks of an array: often few, and often across rows.
+fn random_range(dice: &mut Generator, capacity: u64) -> (u64, u64) {
+    let first = below(dice, capacity);
+    let most = if below(dice, 2) == 0 { 8 } else { capacity };
+    (first, first + 1 + below(dice, most.min(capacity - first)))
+}
+
+/// Thousands of arrays, whole and with a failed member: what is read is what was written, and the
+/// parity is right.
+#[test]
+fn reads_return_what_was_written_and_the_parity_is_right() {
+    for seed in 0..4_000 {
+        let dice = &mut generator(seed, 0, Purpose::Requests);
+        let mut array = random_array(dice);
+        let capacity = array.layout.capacity().0;
+        for _ in 0..12 {
+            let (first, end) = random_range(dice, capacity);
+            let bytes: Vec<u8> = (first..end).map(|_| below(dice, 256) as u8).collect();
+            array.write(first, &bytes);
+            let (first, end) = random_range(dice, capacity);
+            array.check_read(first, end);
+        }
+        array.check_all();
+        array.check_read(0, capacity);
+    }
+}
+
+/// The accesses of a write to a whole array, counted block by block.
+#[test]
+fn a_write_takes_the_way_with_fewer_accesses() {
+    let (mut modified, mut reconstructed, mut full) = (0, 0, 0);
+    for seed in 0..2_000 {
+        let dice = &mut generator(seed, 1, Purpose::Requests);
+        let mut array = random_array(dice);
+        array.failed = None;
+        let (first, end) = random_range(dice, array.layout.capacity().0);
+        for plan in array.plans(Op::Write, first, end) {
+            if plan.follow.is_empty() {
+                full += 1;
+                let is_write = |access: &Access| access.op == Op::Write;
+                assert!(plan.begin.iter().all(is_write), "{plan:?}");
+                continue;
+            }
+            let parity = array.layout.parity(plan.rows.start).expect("a parity");
+            let mut writes = plan.follow.iter();
+            let covered = writes.find(|access| access.member == parity);
+            let covered = covered.expect("the parity is written");
+            let places = covered.place..covered.place + covered.sectors;
+            let data = (0..array.layout.members()).filter(|member| *member != parity);
+            let is_written = |member: usize, place: u64| {
+                let block = array.layout.block(member, Lbn(place));
+                block.is_some_and(|block| (first..end).contains(&block.0))
+            };
+            let touched = data.clone().filter(|member| {
+                let mut places = places.clone();
+                places.any(|place| is_written(*member, place))
+            });
+            let partly = data.filter(|member| {
+                let mut places = places.clone();
+                places.any(|place| !is_written(*member, place))
+            });
+            let (to_modify, to_reconstruct) = (touched.count() + 1, partly.count());
+            let is_modified = to_modify <= to_reconstruct;
+            modified += u64::from(is_modified);
+            reconstructed += u64::from(!is_modified);
+            let reads = to_modify.min(to_reconstruct);
+            assert_eq!(plan.begin.len(), reads, "{plan:?}");
+            assert!(reads > 0);
+        }
+    }
+    assert!(modified > 200 && reconstructed > 200 && full > 200);
+}
+
+fn accesses(layout: &Layout, op: Op, first: u64, sectors: u64) -> Vec<[Vec<(usize, u64, u64)>; 2]> {
+    let request = Request::new(0, op, Lbn(first), SectorCount(sectors));
+    let mut found = Vec::new();
+    plan(layout, None, &request, &mut |plan| {
+        let of = |accesses: Vec<Access>| {
+            let accesses = accesses.into_iter();
+            accesses
+                .map(|access| (access.member, access.place, access.sectors))
+                .collect()
+        };
+        found.push([of(plan.begin), of(plan.follow)]);
+    });
+    found
+}
+
+/// By hand, from the left-symmetric table of five disks: row 0 is 0 1 2 3 P and row 1 is 5 6 7 P 4.
+#[test]
+fn accesses_worked_by_hand() {
+    let (unit, sectors) = (SectorCount(10), SectorCount(100));
+    let five = &Layout::new(Redundancy::Parity, 5, unit, sectors);
+    // A small write in unit 6, at member 1: the old data and the old parity, at member 3.
+    let small = vec![(1, 12, 3), (3, 12, 3)];
+    assert_eq!(
+        accesses(five, Op::Write, 62, 3),
+        [[small.clone(), small.clone()]]
+    );
+    // Units 0 to 2: with the parity that would be four reads, but only unit 3 is missing.
+    let three = vec![(0, 0, 10), (1, 0, 10), (2, 0, 10), (4, 0, 10)];
+    assert_eq!(
+        accesses(five, Op::Write, 0, 30),
+        [[vec![(3, 0, 10)], three]]
+    );
+    // The end of unit 3, the full row 1, and the beginning of unit 8.
+    let found = accesses(five, Op::Write, 38, 43);
+    let end = vec![(3, 8, 2), (4, 8, 2)];
+    let row = (0..5).map(|member| (member, 10, 10)).collect();
+    let beginning = vec![(3, 20, 1), (2, 20, 1)];
+    assert_eq!(
+        found,
+        [
+            [end.clone(), end],
+            [row, vec![]],
+            [beginning.clone(), beginning]
+        ]
+    );
+    // Two full rows take one command at each member.
+    let rows = (0..5).map(|member| (member, 0, 20)).collect();
+    assert_eq!(accesses(five, Op::Write, 0, 80), [[rows, vec![]]]);
+    // Units 3 to 8 are six: member 3 has two of them, in a run.
+    let read = vec![
+        (0, 10, 10),
+        (1, 10, 10),
+        (2, 10, 10),
+        (3, 0, 10),
+        (3, 20, 10),
+        (4, 10, 10),
+    ];
+    assert_eq!(accesses(five, Op::Read, 30, 60), [[read, vec![]]]);
+}
+
+#[test]
+fn stripes_without_parity_worked_by_hand() {
+    let (unit, sectors) = (SectorCount(10), SectorCount(25));
+    let three = &Layout::new(Redundancy::None, 3, unit, sectors);
+    // Units 1 to 6, the last of which is shorter: block 60 begins the row of units of 5.
+    let all = vec![(0, 10, 15), (1, 5, 20), (2, 0, 21)];
+    assert_eq!(accesses(three, Op::Write, 15, 56), [[all, vec![]]]);
+    let two = vec![(2, 19, 1), (0, 20, 2)];
+    assert_eq!(accesses(three, Op::Read, 59, 3), [[two, vec![]]]);
+    assert_eq!(three.capacity(), SectorCount(75));
+}

@@ -1,0 +1,326 @@
+//! Arrays of tiny drives, whose platters are not in step.
+
+use diskarm_core::device::{Completion, Device, Status};
+use diskarm_core::drive::Drive;
+use diskarm_core::host::Host;
+use diskarm_core::mirror::{Mirror, Mirroring};
+use diskarm_core::raid::{Level, Raid, Striping};
+use diskarm_core::request::{Op, Ordering, Request};
+use diskarm_core::sched::PolicyConfig;
+use diskarm_core::tower::BoxedDevice;
+use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
+use diskarm_core::wrap::{Affected, BadBlocks, FaultPlan, Faults};
+
+use super::attributes::{at_ms, ids, run};
+use super::tiny::{R, W, request, tiny};
+
+const FIVE: Level = Level::Five { failed: None };
+
+fn drive(member: usize) -> Drive {
+    Drive::new(&tiny(""), Angle::of(3 * member as u64 % 10, 10)).expect("a sound layout")
+}
+
+fn striping(level: Level, unit: u64) -> Striping {
+    Striping {
+        level,
+        unit: SectorCount(unit),
+        policy: PolicyConfig::default(),
+    }
+}
+
+fn array(level: Level, members: usize, unit: u64) -> Raid {
+    let members = (0..members).map(|member| BoxedDevice::new(drive(member)));
+    Raid::new(members.collect(), &striping(level, unit)).expect("a drive knows all")
+}
+
+/// When a command that is submitted to an idle drive of its own ends.
+struct Alone(Vec<Drive>);
+
+impl Alone {
+    fn new(members: usize) -> Self {
+        Self((0..members).map(drive).collect())
+    }
+
+    fn ends(&mut self, at: Instant, member: usize, op: Op, place: u64, sectors: u64) -> Instant {
+        let drive = &mut self.0[member];
+        assert_eq!(drive.submit(at, request(0, op, place, sectors)), Ok(()));
+        loop {
+            let event = drive.next_event().expect("a completion to come");
+            if let Some(done) = drive.advance(event) {
+                return done.at;
+            }
+        }
+    }
+
+    /// When the same command ends at both members.
+    fn both(&mut self, at: Instant, members: [usize; 2], op: Op, place: u64) -> Instant {
+        let [one, other] = members.map(|member| self.ends(at, member, op, place, 2));
+        one.max(other)
+    }
+}
+
+fn times(done: &[Completion]) -> Vec<(u64, Instant)> {
+    let mut times: Vec<_> = done.iter().map(|done| (done.request.id, done.at)).collect();
+    times.sort_unstable();
+    times
+}
+
+/// To the bit, for reads, writes and flushes in the order of many policies.
+#[test]
+fn stripes_of_one_disk_are_a_queue_in_front_of_it() {
+    let requests: Vec<(f64, Request)> = (0..300)
+        .map(|id| {
+            let at = id as f64 * 9.0;
+            let transfer = |op| request(id, op, id * 7_919 % 193, 1 + id % 7);
+            let request = match id % 5 {
+                0 | 1 => transfer(W),
+                4 if id % 3 == 0 => Request::flush(id),
+                _ => transfer(R),
+            };
+            (at, request)
+        })
+        .collect();
+    for policy in [
+        "fcfs",
+        "satf",
+        "clook(by=map)",
+        "vscan(by=map)",
+        "sstf(by=map)",
+    ] {
+        let policy: PolicyConfig = policy.parse().expect("a policy");
+        let plain = drive(0);
+        let of_drive = policy.policy(&plain);
+        let expected = run(&mut Host::new(plain, of_drive), &requests);
+        for unit in [1, 7, 64, 1_000] {
+            let members = vec![BoxedDevice::new(drive(0))];
+            let striping = Striping {
+                policy: policy.clone(),
+                ..striping(Level::Zero, unit)
+            };
+            let mut array = Raid::new(members, &striping).expect("a drive knows all");
+            assert_eq!(array.capacity(), SectorCount(200));
+            assert_eq!(run(&mut array, &requests), expected, "{policy}, {unit}");
+        }
+    }
+}
+
+/// Units of four at three disks: blocks 6 to 13 are the end of unit 1, unit 2, and the beginning of
+/// unit 3, which is at disk 0 again.
+#[test]
+fn a_request_ends_with_the_last_of_its_commands() {
+    for op in [R, W] {
+        let mut array = array(Level::Zero, 3, 4);
+        assert_eq!(array.capacity(), SectorCount(600));
+        let done = run(&mut array, &[(0.0, request(5, op, 6, 8))]);
+        let mut alone = Alone::new(3);
+        let commands = [(1, 2, 2), (2, 0, 4), (0, 4, 2)];
+        let ends = commands
+            .map(|(member, place, sectors)| alone.ends(Instant::START, member, op, place, sectors));
+        assert_eq!(times(&done), [(5, ends.into_iter().max().expect("three"))]);
+    }
+}
+
+/// Five disks, units of ten: block 62 is at place 12 of disk 1, and its parity at disk 3.
+#[test]
+fn a_small_write_is_two_reads_and_then_two_writes() {
+    let mut alone = Alone::new(5);
+    let read = alone.both(Instant::START, [1, 3], R, 12);
+    let written = alone.both(read, [1, 3], W, 12);
+    let done = run(&mut array(FIVE, 5, 10), &[(0.0, request(7, W, 62, 2))]);
+    assert_eq!(times(&done), [(7, written)]);
+    assert_eq!(done[0].breakdown.queue, Span::ZERO);
+    // Each disk writes at the earliest a revolution after it has read.
+    assert!(written > Instant::START + Span::from_ms(12.0));
+}
+
+/// Of three writes to row 1 each reads when the one before has ended; writes to two rows do not
+/// wait for each other.
+#[test]
+fn writes_to_one_row_go_one_after_the_other() {
+    let requests = [
+        (0.0, request(0, W, 62, 2)),
+        (0.5, request(1, W, 50, 2)),
+        (0.5, request(2, W, 40, 2)),
+    ];
+    let done = run(&mut array(FIVE, 5, 10), &requests);
+    let mut alone = Alone::new(5);
+    let read = alone.both(Instant::START, [1, 3], R, 12);
+    let first = alone.both(read, [1, 3], W, 12);
+    // Block 50 is at place 10 of disk 0, block 40 at place 10 of disk 4.
+    let parts = [(0, 10), (4, 10)];
+    let mut ends = vec![(0, first)];
+    let mut begins = first;
+    for ((member, place), id) in parts.into_iter().zip(1..) {
+        let read = alone.both(begins, [member, 3], R, place);
+        begins = alone.both(read, [member, 3], W, place);
+        ends.push((id, begins));
+    }
+    assert_eq!(times(&done), ends);
+    // Block 0 is at disk 0, with its parity at disk 4.
+    let requests = [(0.0, request(0, W, 0, 2)), (0.0, request(1, W, 60, 2))];
+    let found = run(&mut array(FIVE, 5, 10), &requests);
+    let mut alone = Alone::new(5);
+    let mut expected = Vec::new();
+    for (id, members, place) in [(0, [0, 4], 0), (1, [1, 3], 10)] {
+        let read = alone.both(Instant::START, members, R, place);
+        expected.push((id, alone.both(read, members, W, place)));
+    }
+    assert_eq!(times(&found), expected);
+}
+
+/// Disk 1 is down: its unit 6 follows from units 4, 5 and 7 and the parity.
+#[test]
+fn what_a_failed_member_had_is_read_from_all_others() {
+    let failed = Level::Five { failed: Some(1) };
+    let done = run(&mut array(failed, 5, 10), &[(0.0, request(7, R, 62, 2))]);
+    let mut alone = Alone::new(5);
+    let others = [0, 2, 3, 4].map(|member| alone.ends(Instant::START, member, R, 12, 2));
+    let last = others.into_iter().max().expect("four");
+    assert_eq!(times(&done), [(7, last)]);
+    // What the others have is read as ever.
+    let mut alone = Alone::new(5);
+    let expected = alone.ends(Instant::START, 2, R, 12, 2);
+    let done = run(&mut array(failed, 5, 10), &[(0.0, request(7, R, 72, 2))]);
+    assert_eq!(times(&done), [(7, expected)]);
+}
+
+/// A write of what the failed member had reads the rest of the row and writes the parity; where the
+/// parity is lost, a write is a write.
+#[test]
+fn a_write_without_the_failed_member() {
+    let failed = Level::Five { failed: Some(1) };
+    let done = run(&mut array(failed, 5, 10), &[(0.0, request(7, W, 62, 2))]);
+    let mut alone = Alone::new(5);
+    let others = [0, 2, 4].map(|member| alone.ends(Instant::START, member, R, 12, 2));
+    let read = others.into_iter().max().expect("three");
+    let written = alone.ends(read, 3, W, 12, 2);
+    assert_eq!(times(&done), [(7, written)]);
+    // Row 3 is 15 P 12 13 14: block 150 is at disk 0.
+    let done = run(&mut array(failed, 5, 10), &[(0.0, request(7, W, 150, 2))]);
+    let expected = Alone::new(5).ends(Instant::START, 0, W, 30, 2);
+    assert_eq!(times(&done), [(7, expected)]);
+}
+
+/// Disks that cannot read these places.
+fn spoilt(level: Level, members: usize, bad: &[(usize, u64)]) -> Raid {
+    let faulty = |member: usize| {
+        let own = bad.iter().filter(|(spoilt, _)| *spoilt == member);
+        let blocks = own.map(|&(_, place)| BadBlocks {
+            first: Lbn(place),
+            end: Lbn(place + 1),
+            affected: Affected::Reads,
+            retries: 1,
+        });
+        let plan = FaultPlan {
+            medium_errors: blocks.collect(),
+            ..FaultPlan::default()
+        };
+        BoxedDevice::new(Faults::new(drive(member), &plan, Span::from_ms(10.0)))
+    };
+    Raid::new((0..members).map(faulty).collect(), &striping(level, 10)).expect("drives")
+}
+
+#[test]
+fn a_request_fails_at_its_first_bad_block() {
+    // Places 4 of disk 1 and 7 of disk 2 are blocks 14 and 27 of stripes without parity.
+    let bad = [(2, 7), (1, 4)];
+    let read = |start, sectors| {
+        let mut array = spoilt(Level::Zero, 3, &bad);
+        let done = run(&mut array, &[(0.0, request(3, R, start, sectors))]);
+        assert_eq!(done.len(), 1);
+        done[0]
+    };
+    assert_eq!(read(5, 30).bad_block(), Some(Lbn(14)));
+    assert_eq!(read(20, 10).bad_block(), Some(Lbn(27)));
+    assert_eq!(read(15, 10).status, Status::Good);
+    // The parity of unit 0 of five disks is at disk 4: the write fails where it begins.
+    let mut array = spoilt(FIVE, 5, &[(4, 6)]);
+    let done = run(&mut array, &[(0.0, request(3, W, 4, 5))]);
+    assert_eq!(done[0].bad_block(), Some(Lbn(4)));
+}
+
+#[test]
+fn an_ordered_request_is_alone() {
+    let ordered = Request {
+        ordering: Ordering::Ordered,
+        ..request(1, W, 31, 1)
+    };
+    let requests = [
+        (0.0, request(0, W, 0, 1)),
+        (0.1, ordered),
+        (0.2, request(2, R, 90, 1)),
+    ];
+    for level in [Level::Zero, FIVE] {
+        let done = run(&mut array(level, 3, 10), &requests);
+        assert_eq!(ids(&done), [0, 1, 2]);
+        let mut ends = done.iter().map(|done| done.at);
+        let begun = done.iter().map(|done| done.at - done.service());
+        let is_alone = begun.skip(1).all(|begun| ends.next() <= Some(begun));
+        assert!(is_alone, "{done:?}");
+    }
+}
+
+#[test]
+fn what_waits_can_be_taken_back() {
+    let mut array = array(FIVE, 5, 10);
+    let submit = |array: &mut Raid, request| assert_eq!(array.submit(at_ms(0.0), request), Ok(()));
+    submit(&mut array, request(0, W, 62, 2));
+    // This one waits for the row, and the next one for disk 1.
+    submit(&mut array, request(1, W, 62, 2));
+    submit(&mut array, request(2, R, 64, 2));
+    submit(&mut array, request(3, R, 0, 2));
+    submit(&mut array, request(4, W, 62, 2));
+    assert!(!array.abort(at_ms(0.5), 0), "under way");
+    assert!(array.abort(at_ms(0.5), 1));
+    assert!(!array.abort(at_ms(0.5), 1), "twice");
+    assert!(array.abort(at_ms(0.5), 2));
+    assert!(!array.abort(at_ms(0.5), 3), "in the drive");
+    assert!(!array.abort(at_ms(0.5), 9), "never submitted");
+    let done = run(&mut array, &[]);
+    let aborted = done.iter().filter(|done| done.status == Status::Aborted);
+    assert_eq!(
+        aborted.map(|done| done.request.id).collect::<Vec<_>>(),
+        [1, 2]
+    );
+    assert_eq!(done.len(), 5);
+    assert_eq!(done.last().map(|done| done.request.id), Some(4));
+}
+
+/// RAID 1+0: requests within one unit are those of the pair that has it.
+#[test]
+fn stripes_over_pairs_are_those_pairs() {
+    let pair = |number: usize| {
+        let members = [2 * number, 2 * number + 1].map(|member| BoxedDevice::new(drive(member)));
+        Mirror::new(members, &Mirroring::default()).expect("drives")
+    };
+    let pairs = (0..3).map(|number| BoxedDevice::opaque(pair(number)));
+    let mut array = Raid::new(pairs.collect(), &striping(Level::Zero, 10)).expect("pairs");
+    assert_eq!(array.capacity(), SectorCount(600));
+    let asked = |id: u64| {
+        (
+            id as f64 * 4.0,
+            id * 7_919 % 60,
+            if id.is_multiple_of(3) { W } else { R },
+        )
+    };
+    // Block b of pair p is at unit 3 (b / 10) + p.
+    let requests = |of: &dyn Fn(u64) -> bool, block: &dyn Fn(u64, u64) -> u64| {
+        let all = (0..200).filter(|id| of(*id)).map(|id| {
+            let (at, unit, op) = asked(id);
+            (at, request(id, op, block(unit, id % 8), 1 + id % 3))
+        });
+        all.collect::<Vec<_>>()
+    };
+    let found = run(
+        &mut array,
+        &requests(&|_| true, &|unit, offset| unit * 10 + offset),
+    );
+    let mut expected = Vec::new();
+    for number in 0..3 {
+        let own = requests(&|id| asked(id).1 % 3 == number, &|unit, offset| {
+            unit / 3 * 10 + offset
+        });
+        expected.extend(run(&mut pair(number as usize), &own));
+    }
+    assert_eq!(times(&found), times(&expected));
+}

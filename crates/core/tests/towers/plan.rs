@@ -1,0 +1,339 @@
+//! Random towers of wrappers, queues, arrays and drives.
+
+use diskarm_core::array::SideBySide;
+use diskarm_core::drive::Drive;
+use diskarm_core::host::Host;
+use diskarm_core::mirror::{Mirror, Mirroring, Reads, Routing, Writes};
+use diskarm_core::raid::{Level as RaidLevel, Raid, Striping};
+use diskarm_core::sched::{INFOS, PolicyConfig};
+use diskarm_core::spec::{self, PreSeek, ReadAhead, Spec, WriteCache};
+use diskarm_core::tower::{self, BoxedDevice};
+use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
+use diskarm_core::wrap::{
+    Affected, BadBlocks, FaultPlan, Faults, Limits, Observed, Outage, RandomErrors, Recalibration,
+    Recording, Spikes, Throttle,
+};
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+/// The tiny drive of the examples worked by hand.
+const MECHANISM: &str = include_str!("../drive/tiny.toml");
+/// What takes it time besides.
+const OVERHEADS: &str = r#"
+[buffer]
+segments = 3
+segment = "12 KiB"
+[overheads]
+read_hit_after_read = "0.1 ms"
+read_miss_after_read = "0.3 ms"
+read_miss_after_write = "0.3 ms"
+write_hit_after_write = "0.2 ms"
+write_miss_after_read = "0.4 ms"
+write_completion = "0.05 ms"
+[bus]
+read_sector = "0.05 ms"
+write_sector = "0.05 ms"
+"#;
+const BLOCKS: u64 = 200;
+const REVOLUTION: Span = Span::from_ns(10_000_000);
+
+/// Random numbers for one tower.
+pub struct Dice(Pcg64Mcg);
+
+impl Dice {
+    pub fn new(seed: u64) -> Self {
+        Self(Pcg64Mcg::seed_from_u64(seed))
+    }
+
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.0.next_u64() % bound
+    }
+
+    pub fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    pub fn of<T: Copy>(&mut self, things: &[T]) -> T {
+        things[self.below(things.len() as u64) as usize]
+    }
+
+    pub fn us(&mut self, bound: u64) -> Span {
+        Span::from_ns(self.below(bound * 1_000) as i64)
+    }
+}
+
+/// The plan of a tower. The same plan always builds the same device.
+#[derive(Clone, Debug)]
+pub struct Tower {
+    pub spec: Spec,
+    /// The devices in front of each drive, starting at the drive.
+    pub levels: Vec<Level>,
+    /// Each disk is a pair of such drives.
+    pub mirroring: Option<Mirroring>,
+    /// Each disk is an array of this many such drives or pairs.
+    pub array: Option<(usize, Striping)>,
+    pub disks: u16,
+    /// The devices in front of all drives.
+    pub above: Vec<Level>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Level {
+    Faults(FaultPlan),
+    Throttle(Limits),
+    Observed,
+    Queue(PolicyConfig, Option<SectorCount>),
+}
+
+pub fn policy(dice: &mut Dice) -> PolicyConfig {
+    let text = dice.of(INFOS).name;
+    text.parse().expect("a policy with its defaults")
+}
+
+pub fn random_spec(dice: &mut Dice) -> Spec {
+    let text = format!("{MECHANISM}{OVERHEADS}");
+    let mut spec = spec::parse(&text, "tower.toml").expect("a sound specification");
+    spec.buffer.caching = !dice.one_in(4);
+    if spec.buffer.caching {
+        let caches = [WriteCache::Off, WriteCache::Streams, WriteCache::Always];
+        spec.buffer.write_cache = dice.of(&caches);
+        spec.buffer.combine_writes = dice.one_in(2);
+        let aheads = [ReadAhead::None, ReadAhead::TrackEnd, ReadAhead::UntilFull];
+        spec.buffer.read_ahead = dice.of(&aheads);
+        spec.buffer.arriving_hits = dice.one_in(2);
+    }
+    spec.bus.hold_read = dice.one_in(2);
+    spec.queue.depth = 1 + dice.below(4) as u32;
+    spec.queue.policy = policy(dice);
+    let levels = [
+        PreSeek::Acknowledged,
+        PreSeek::CompletionReady,
+        PreSeek::MediaDone,
+    ];
+    spec.queue.preseek = dice.of(&levels);
+    spec
+}
+
+fn random_faults(dice: &mut Dice) -> FaultPlan {
+    let mut plan = FaultPlan {
+        seed: dice.below(1 << 40),
+        ..FaultPlan::default()
+    };
+    let errors = |dice: &mut Dice| RandomErrors {
+        share: dice.of(&[0.01, 0.2, 1.0]),
+        retries: 1 + dice.below(3) as u16,
+    };
+    for blocks in [&mut plan.medium_errors, &mut plan.recovered_errors] {
+        if dice.one_in(3) {
+            let first = dice.below(BLOCKS);
+            blocks.push(BadBlocks {
+                first: Lbn(first),
+                end: Lbn(first + 1 + dice.below(20)),
+                affected: dice.of(&[Affected::Reads, Affected::Writes, Affected::Both]),
+                retries: 1 + dice.below(3) as u16,
+            });
+        }
+    }
+    plan.random_medium_errors = dice.one_in(4).then(|| errors(dice));
+    plan.random_recovered_errors = dice.one_in(4).then(|| errors(dice));
+    plan.spikes = dice.one_in(4).then(|| Spikes {
+        share: 0.3,
+        delay: dice.us(5_000) + Span::from_ns(1),
+    });
+    plan.recalibration = dice.one_in(4).then(|| {
+        let lasts = dice.us(10_000) + Span::from_ns(1);
+        let every = lasts + dice.us(40_000) + Span::from_ns(1);
+        Recalibration { every, lasts }
+    });
+    let mut at = Instant::START;
+    for _ in 0..dice.of(&[0, 0, 1, 3]) {
+        let from = at + dice.us(50_000);
+        at = from + dice.us(10_000) + Span::from_ns(1);
+        plan.outages.push(Outage { from, until: at });
+    }
+    plan
+}
+
+fn random_levels(dice: &mut Dice) -> Vec<Level> {
+    let count = dice.of(&[0, 1, 2, 3, 4]);
+    let level = |dice: &mut Dice| match dice.below(4) {
+        0 => Level::Faults(random_faults(dice)),
+        1 => Level::Throttle(Limits {
+            requests_per_s: dice.one_in(2).then(|| dice.of(&[40.0, 150.0, 3_000.0])),
+            bytes_per_s: dice.one_in(2).then(|| dice.of(&[30e3, 300e3, 4e6])),
+            burst: dice.us(20_000),
+        }),
+        2 => Level::Observed,
+        _ => queue(dice),
+    };
+    (0..count).map(|_| level(dice)).collect()
+}
+
+fn random_mirroring(dice: &mut Dice) -> Mirroring {
+    let affinity = Routing::Affinity {
+        pivot: Lbn(dice.below(BLOCKS)),
+        relaxed: dice.one_in(2).then(|| dice.below(4)),
+    };
+    let routings = [
+        Routing::Uniform,
+        Routing::Cyclic,
+        affinity,
+        Routing::ShortestQueue,
+        Routing::ShortestResponse,
+        Routing::LastRequest,
+        Routing::LeastResponse,
+        Routing::LeastService,
+    ];
+    let routing = dice.of(&routings);
+    let reads = match dice.one_in(2) {
+        true => Reads::Shared,
+        false => Reads::Routed(routing),
+    };
+    let tried = routing.tried().filter(|_| reads != Reads::Shared);
+    let needed = tried.and_then(|(needed, _)| needed.parse().ok());
+    Mirroring {
+        policy: needed.unwrap_or_else(|| policy(dice)),
+        reads,
+        writes: dice.of(&[Writes::Both, Writes::Both, Writes::First]),
+        transposed: dice.one_in(2).then(|| SectorCount(1 + dice.below(60))),
+        seed: dice.below(1 << 40),
+    }
+}
+
+fn random_array(dice: &mut Dice) -> (usize, Striping) {
+    let members = 3 + dice.below(4) as usize;
+    let failed = dice.one_in(3).then(|| dice.below(members as u64) as usize);
+    let striping = Striping {
+        level: dice.of(&[RaidLevel::Zero, RaidLevel::Five { failed }]),
+        unit: SectorCount(dice.of(&[1, 3, 8, 64])),
+        policy: policy(dice),
+    };
+    (members, striping)
+}
+
+fn queue(dice: &mut Dice) -> Level {
+    let merge = dice.one_in(3).then(|| SectorCount(1 + dice.below(64)));
+    Level::Queue(policy(dice), merge)
+}
+
+impl Tower {
+    pub fn random(dice: &mut Dice) -> Self {
+        let mut tower = Self {
+            spec: random_spec(dice),
+            levels: random_levels(dice),
+            mirroring: None,
+            array: None,
+            disks: dice.of(&[1, 1, 2, 3]),
+            above: random_levels(dice),
+        };
+        // Without a queue of the host a full drive refuses requests.
+        if !dice.one_in(4) {
+            tower.levels.push(queue(dice));
+        }
+        tower.mirroring = dice.one_in(2).then(|| random_mirroring(dice));
+        tower.array = dice.one_in(3).then(|| random_array(dice));
+        tower
+    }
+
+    /// A drive with its levels, a pair, or an array of either.
+    fn disk(&self) -> BoxedDevice {
+        let Some((members, striping)) = &self.array else {
+            return self.unit(0);
+        };
+        let all = || (0..*members as u64).map(|index| self.unit(index)).collect();
+        BoxedDevice::opaque(Raid::new(all(), striping).unwrap_or_else(|_| {
+            let policy = PolicyConfig::default();
+            let striping = Striping {
+                policy,
+                ..striping.clone()
+            };
+            Raid::new(all(), &striping).expect("order of arrival needs no knowledge")
+        }))
+    }
+
+    /// The blocks of a disk.
+    pub fn blocks(&self) -> u64 {
+        let array = self.array.as_ref();
+        let data = array.map_or(1, |(members, striping)| {
+            striping.level.data_members(*members)
+        });
+        BLOCKS * data as u64
+    }
+
+    /// A drive with its levels, or a pair of them.
+    fn unit(&self, index: u64) -> BoxedDevice {
+        let Some(mirroring) = &self.mirroring else {
+            return self.member(index);
+        };
+        let pair = || [self.member(2 * index), self.member(2 * index + 1)];
+        BoxedDevice::opaque(Mirror::new(pair(), mirroring).unwrap_or_else(|_| {
+            let policy = PolicyConfig::default();
+            let mirroring = Mirroring {
+                policy,
+                reads: Reads::default(),
+                ..mirroring.clone()
+            };
+            Mirror::new(pair(), &mirroring).expect("order of arrival needs no knowledge")
+        }))
+    }
+
+    /// A drive with its levels, which does not do the same as its twin.
+    fn member(&self, index: u64) -> BoxedDevice {
+        let drive = Drive::new(&self.spec, Angle::of(3 * index, 10)).expect("a sound layout");
+        let mut levels = self.levels.clone();
+        for level in &mut levels {
+            if let Level::Faults(plan) = level {
+                plan.seed += index;
+            }
+        }
+        behind(BoxedDevice::new(drive), &levels)
+    }
+
+    /// Whether a flush waits for all that has been acknowledged.
+    pub fn has_late_copies(&self) -> bool {
+        let mut mirroring = self.mirroring.iter();
+        mirroring.any(|mirroring| mirroring.writes == Writes::First)
+    }
+
+    pub fn build(&self) -> BoxedDevice {
+        let device = if self.disks == 1 {
+            self.disk()
+        } else {
+            let tower = self.clone();
+            BoxedDevice::opaque(SideBySide::new(self.disks, move || tower.disk()))
+        };
+        behind(device, &self.above)
+    }
+
+    /// Whether one queue holds the requests for all disks, and so keeps their order.
+    pub fn has_common_queue(&self) -> bool {
+        let mut above = self.above.iter();
+        above.any(|level| matches!(level, Level::Queue(..)))
+    }
+
+    pub fn has_faults(&self) -> bool {
+        let mut levels = self.levels.iter().chain(&self.above);
+        levels.any(|level| matches!(level, Level::Faults(_)))
+    }
+}
+
+/// `device` behind `levels`. A policy that needs to know more than the device does is replaced by
+/// the default.
+fn behind(mut device: BoxedDevice, levels: &[Level]) -> BoxedDevice {
+    for level in levels {
+        device = match level {
+            Level::Faults(plan) => device.wrapped(|inner| Faults::new(inner, plan, REVOLUTION)),
+            Level::Throttle(limits) => device.wrapped(|inner| Throttle::new(inner, *limits)),
+            Level::Observed => device.wrapped(|inner| Observed::new(inner, Recording::default())),
+            Level::Queue(config, merge) => {
+                let policy = tower::policy(config, &device);
+                let policy = policy.unwrap_or_else(|_| PolicyConfig::default().policy(&device));
+                let host = Host::new(device, policy);
+                BoxedDevice::opaque(match merge {
+                    Some(max) => host.merging(*max),
+                    None => host,
+                })
+            }
+        };
+    }
+    device
+}

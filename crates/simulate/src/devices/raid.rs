@@ -1,0 +1,180 @@
+//! Disk arrays in a tower: stripes over what is behind them.
+
+use diskarm_core::mirror::Mirroring;
+use diskarm_core::raid::{Level, Raid, Striping};
+use diskarm_core::request::Request;
+use diskarm_core::sched::{Knowledge, PolicyConfig};
+use diskarm_core::text::{Args, InputError, quantity};
+use diskarm_core::tower::BoxedDevice;
+use diskarm_core::units::SectorCount;
+
+use super::mirror::{self, COMPLETE, LAYOUT, QUEUE, ROUTING, UNIT};
+use super::{DRIVE, DeviceInfo, Entry, Front, Parameter};
+use crate::model::Model;
+use crate::tower::Behind;
+
+pub(super) const ZERO: Entry = Entry {
+    info: DeviceInfo {
+        name: "raid0",
+        summary: "several disks in stripes, without redundancy",
+        parameters: &[DRIVE, DISKS, STRIPE, POLICY],
+        needs: Knowledge::Held,
+        provides: Some(Knowledge::Blocks),
+        example: "raid0(disks=8, policy=satf, drive=hp-c2247)",
+    },
+    read: read_zero,
+};
+
+pub(super) const TEN: Entry = Entry {
+    info: DeviceInfo {
+        name: "raid10",
+        summary: "stripes over mirrored pairs (RAID 1+0)",
+        parameters: &[
+            DRIVE,
+            ("pairs=4", "the number of pairs, from 1 to 500"),
+            STRIPE,
+            POLICY,
+            QUEUE,
+            ROUTING,
+            LAYOUT,
+            UNIT,
+            COMPLETE,
+        ],
+        needs: Knowledge::Held,
+        provides: Some(Knowledge::Blocks),
+        example: "raid10(pairs=4, stripe=64KiB, queue=shared, policy=satf, drive=hp-c2247)",
+    },
+    read: read_ten,
+};
+
+pub(super) const FIVE: Entry = Entry {
+    info: DeviceInfo {
+        name: "raid5",
+        summary: "several disks in stripes with rotated parity, left-symmetric",
+        parameters: &[
+            DRIVE,
+            ("disks=5", "the number of disks, from 3 to 1000"),
+            STRIPE,
+            POLICY,
+            (
+                "failed=0",
+                "the disk, counted from 0, that has failed before the run: what it had is read \
+                 from all others; without this parameter none has failed",
+            ),
+        ],
+        needs: Knowledge::Held,
+        provides: Some(Knowledge::Blocks),
+        example: "raid5(disks=5, stripe=64KiB, policy=satf, drive=hp-c2247)",
+    },
+    read: read_five,
+};
+
+const DISKS: Parameter = ("disks=8", "the number of disks, from 1 to 1000");
+const STRIPE: Parameter = (
+    "stripe=64KiB",
+    "the stripe unit, which is what one disk or pair has of a row",
+);
+const POLICY: Parameter = (
+    "policy=fcfs",
+    "the order in which each disk serves what waits for it: a policy of `diskarm policies`, with \
+     its parameters",
+);
+
+/// The most disks of an array.
+const MAX_DISKS: u64 = 1_000;
+/// The usual stripe unit, in bytes.
+const STRIPE_BYTES: u64 = 64 << 10;
+
+/// Stripes over disks, or over pairs of them.
+#[derive(Debug)]
+struct Array {
+    members: usize,
+    striping: Striping,
+    pairs: Option<Mirroring>,
+}
+
+fn read_zero(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
+    let level = Level::Zero;
+    Ok(Box::new(Array {
+        members: disks(level, args)?,
+        striping: striping(level, args)?,
+        pairs: None,
+    }))
+}
+
+fn read_ten(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
+    // The policy is that of the pairs, which take all that comes.
+    let mirroring = mirror::mirroring(args)?;
+    Ok(Box::new(Array {
+        members: args.count("pairs", 1..=MAX_DISKS / 2)? as usize,
+        striping: Striping {
+            level: Level::Zero,
+            unit: stripe(args)?,
+            policy: PolicyConfig::default(),
+        },
+        pairs: Some(mirroring),
+    }))
+}
+
+fn read_five(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
+    let members = disks(Level::Five { failed: None }, args)?;
+    let failed = args.maybe_count("failed", 0..=members as u64 - 1)?;
+    let failed = failed.map(|failed| failed as usize);
+    Ok(Box::new(Array {
+        members,
+        striping: striping(Level::Five { failed }, args)?,
+        pairs: None,
+    }))
+}
+
+/// The number of disks.
+fn disks(level: Level, args: &mut Args<'_, &Model>) -> Result<usize, InputError> {
+    let least = level.least_members() as u64;
+    Ok(args.count("disks", least..=MAX_DISKS)? as usize)
+}
+
+fn striping(level: Level, args: &mut Args<'_, &Model>) -> Result<Striping, InputError> {
+    let policy = args.maybe_read("policy", PolicyConfig::parse)?;
+    Ok(Striping {
+        level,
+        unit: stripe(args)?,
+        policy: policy.unwrap_or_default(),
+    })
+}
+
+fn stripe(args: &mut Args<'_, &Model>) -> Result<SectorCount, InputError> {
+    let disk = args.context.disk();
+    let most = disk.sectors.min(Request::MAX_SECTORS).0;
+    let expected = format!(
+        "1 to {most} sectors of {} bytes, with a unit, such as \"64 KiB\"",
+        disk.sector.0
+    );
+    let unit = args.maybe("stripe", &expected, |text| {
+        let size = quantity::sectors(text, disk.sector);
+        size.filter(|size| (1..=most).contains(&size.0))
+    })?;
+    let usual = (STRIPE_BYTES / disk.sector.0).clamp(1, most);
+    Ok(unit.unwrap_or(SectorCount(usual)))
+}
+
+impl Front for Array {
+    fn build(&self, behind: &Behind<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
+        let members = (0..self.members as u64).map(|index| match &self.pairs {
+            None => behind.member(index),
+            Some(mirroring) => {
+                // Odd, and different from the factors of places, disks, members and streams.
+                let seed = seed ^ index.wrapping_mul(0x8ebc_6af0_9c88_c6e3);
+                mirror::pair(mirroring, behind, 2 * index, seed)
+            }
+        });
+        let members = members.collect::<Result<Vec<_>, _>>()?;
+        let array = Raid::new(members, &self.striping);
+        let array = array.map_err(|unknown| behind.refused(&unknown))?;
+        Ok(BoxedDevice::opaque(array))
+    }
+
+    fn capacity(&self, behind: SectorCount) -> SectorCount {
+        let data = self.striping.level.data_members(self.members);
+        SectorCount(behind.0 * data as u64)
+    }
+}

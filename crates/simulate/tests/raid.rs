@@ -1,0 +1,185 @@
+//! Disk arrays in a tower.
+
+use diskarm_core::sched::PolicyConfig;
+use diskarm_simulate::{Error, Generated, Input, Model, Run, Simulation, keep_on};
+
+const DRIVE: &str = "drive=hp-c2247";
+const LOAD: &str = "poisson(rate=200/s) uniform size=8KiB reads=67%";
+
+fn simulated(drive: &str, workload: &str) -> Result<Run, Error> {
+    let model = Model::assemble(drive)?;
+    let generated = Generated {
+        requests: Some(5_000),
+        ..Generated::new(model.workload(workload)?)
+    };
+    let input = Input::Generated(generated);
+    Simulation::new(&model, &PolicyConfig::default(), &input).run(&keep_on, None)
+}
+
+fn run(drive: &str, workload: &str) -> Run {
+    simulated(drive, workload).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn mean_ms(run: &Run) -> f64 {
+    let mean = run.report.all().mean_breakdown();
+    mean.map_or(0.0, |mean| mean.total().as_s() * 1e3)
+}
+
+fn sectors(drive: &str) -> u64 {
+    Model::assemble(drive).expect("a tower").disk().sectors.0
+}
+
+#[test]
+fn the_blocks_of_an_array_are_those_of_its_data() {
+    let one = sectors("hp-c2247");
+    for (tower, disks) in [
+        ("raid0(disks=1, drive=hp-c2247)", 1),
+        ("raid0(disks=7, drive=hp-c2247)", 7),
+        ("raid10(pairs=4, drive=hp-c2247)", 4),
+        ("raid5(disks=5, drive=hp-c2247)", 4),
+        ("raid5(disks=5, failed=4, drive=hp-c2247)", 4),
+        (
+            "throttle(rate=1/s, drive=raid0(disks=7, drive=hp-c2247))",
+            7,
+        ),
+        (
+            "mirror(drive=raid0(disks=3, drive=raid5(disks=3, drive=hp-c2247)))",
+            6,
+        ),
+    ] {
+        assert_eq!(sectors(tower), disks * one, "{tower}");
+    }
+}
+
+/// Each option has an effect, and equal runs are equal.
+#[test]
+fn an_array_depends_on_its_seed_alone_and_each_option_matters() {
+    let towers = [
+        "raid0(disks=8, DRIVE)",
+        "raid0(disks=9, DRIVE)",
+        "raid0(disks=8, stripe=4KiB, DRIVE)",
+        "raid0(disks=8, policy=satf, DRIVE)",
+        "raid10(pairs=4, DRIVE)",
+        "raid10(pairs=5, DRIVE)",
+        "raid10(pairs=4, stripe=4KiB, DRIVE)",
+        "raid10(pairs=4, stripe=64KiB, queue=shared, policy=satf, DRIVE)",
+        "raid10(pairs=4, queue=shared, layout=transposed, DRIVE)",
+        "raid10(pairs=4, queue=shared, layout=transposed, unit=4KiB, DRIVE)",
+        "raid10(pairs=4, complete=first, DRIVE)",
+        "raid10(pairs=4, routing=jsq, DRIVE)",
+        "raid5(disks=8, DRIVE)",
+        "raid5(disks=8, stripe=4KiB, DRIVE)",
+        "raid5(disks=8, policy=satf, DRIVE)",
+        "raid5(disks=8, failed=0, DRIVE)",
+        "raid5(disks=8, failed=7, DRIVE)",
+    ];
+    let reports = || {
+        let towers = towers.iter().map(|tower| tower.replace("DRIVE", DRIVE));
+        let reports = towers.map(|tower| format!("{:?}", run(&tower, LOAD).report));
+        reports.collect::<Vec<_>>()
+    };
+    let mut first = reports();
+    assert_eq!(first, reports());
+    first.sort_unstable();
+    first.dedup();
+    assert_eq!(first.len(), towers.len());
+}
+
+/// At a light load the read of a lost block takes the longest of several reads, and a small write
+/// the longer of two reads and then of two writes.
+#[test]
+fn redundancy_costs_what_it_should() {
+    let reads = "poisson(rate=5/s) uniform size=4KiB reads=100%";
+    let writes = "poisson(rate=5/s) uniform size=4KiB reads=0%";
+    let whole = "raid5(disks=8, drive=hp-c2247)";
+    let degraded = "raid5(disks=8, failed=3, drive=hp-c2247)";
+    let plain = "raid0(disks=8, drive=hp-c2247)";
+    let [whole_ms, degraded_ms, plain_ms] =
+        [whole, degraded, plain].map(|tower| mean_ms(&run(tower, reads)));
+    assert!(
+        (whole_ms / plain_ms - 1.0).abs() < 0.03,
+        "{whole_ms} {plain_ms}"
+    );
+    assert!(degraded_ms > 1.02 * whole_ms, "{degraded_ms} {whole_ms}");
+    let [whole_ms, plain_ms] = [whole, plain].map(|tower| mean_ms(&run(tower, writes)));
+    assert!(whole_ms > 1.7 * plain_ms, "{whole_ms} {plain_ms}");
+}
+
+#[test]
+fn an_array_may_have_hundreds_of_disks() {
+    let load = "poisson(rate=5000/s) uniform size=8KiB reads=67%";
+    for tower in [
+        "raid0(disks=1000, drive=hp-c2247)",
+        "raid10(pairs=500, drive=hp-c2247)",
+        "raid5(disks=1000, drive=hp-c2247)",
+    ] {
+        assert_eq!(run(tower, load).report.requests_count(), 5_000);
+    }
+}
+
+#[test]
+fn wrong_arrays_are_refused_in_one_line() {
+    for (tower, expected) in [
+        (
+            "raid0(drive=hp-c2247)",
+            "drive: raid0.disks: found nothing, expected a whole number from 1 to 1000",
+        ),
+        (
+            "raid0(disks=0, drive=hp-c2247)",
+            "drive: raid0.disks: found \"0\", expected a whole number from 1 to 1000",
+        ),
+        (
+            "raid0(disks=1001, drive=hp-c2247)",
+            "drive: raid0.disks: found \"1001\", expected a whole number from 1 to 1000",
+        ),
+        (
+            "raid5(disks=2, drive=hp-c2247)",
+            "drive: raid5.disks: found \"2\", expected a whole number from 3 to 1000",
+        ),
+        (
+            "raid5(disks=5, failed=5, drive=hp-c2247)",
+            "drive: raid5.failed: found \"5\", expected a whole number from 0 to 4",
+        ),
+        (
+            "raid0(disks=5, failed=1, drive=hp-c2247)",
+            "drive: raid0: found \"failed\", expected a known parameter: drive, disks, policy",
+        ),
+        (
+            "raid0(disks=5, stripe=0KiB, drive=hp-c2247)",
+            "drive: raid0.stripe: found \"0KiB\", expected 1 to 65536 sectors of 512 bytes",
+        ),
+        (
+            "raid0(disks=5, stripe=1000B, drive=hp-c2247)",
+            "drive: raid0.stripe: found \"1000B\", expected 1 to 65536 sectors of 512 bytes",
+        ),
+        (
+            "raid0(disks=5, policy=spft, drive=hp-c2247)",
+            "drive: raid0.policy: found \"spft\", expected \"sptf\" or one of",
+        ),
+        (
+            "raid0(disks=5, policy=sptf, drive=host(drive=hp-c2247))",
+            "drive: policy sptf needs positioning times, which host does not provide",
+        ),
+        (
+            "raid5(disks=5, policy=sptf, drive=mirror(drive=hp-c2247))",
+            "drive: policy sptf needs positioning times, which mirror does not provide",
+        ),
+        (
+            "host(policy=sptf, drive=raid5(disks=5, drive=hp-c2247))",
+            "drive: policy sptf needs positioning times, which raid5 does not provide",
+        ),
+        (
+            "raid10(pairs=501, drive=hp-c2247)",
+            "drive: raid10.pairs: found \"501\", expected a whole number from 1 to 500",
+        ),
+        (
+            "raid10(pairs=4, queue=shared, routing=jsq, drive=hp-c2247)",
+            "drive: raid10.queue: found \"shared\", expected queue=independent, or no routing",
+        ),
+    ] {
+        let error = simulated(tower, LOAD).map(|run| run.seed);
+        let found = error.expect_err("a refusal").to_string();
+        assert!(found.starts_with(expected), "{tower}: {found}");
+        assert_eq!(found.lines().count(), 1, "{found}");
+    }
+}
