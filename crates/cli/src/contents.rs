@@ -6,6 +6,7 @@ use clap::Command;
 const CHAPTERS: &[(&str, &[&str])] = &[
     ("Experiments", &["study"]),
     ("One simulation", &["simulate", "compare", "queueing"]),
+    ("Arrays", &["declustering"]),
     ("Traces", &["trace"]),
     ("Real drives", &["validate", "calibrate"]),
     ("What there is", &["drives", "devices", "policies"]),

@@ -6,6 +6,7 @@
 mod calibrate;
 mod completions;
 mod contents;
+mod declustering;
 mod devices;
 mod drive_arg;
 mod drives;
@@ -43,6 +44,7 @@ enum Command {
     Calibrate(calibrate::Args),
     Compare(simulate::compare::Args),
     Completions(completions::Args),
+    Declustering(declustering::Args),
     Devices(devices::Args),
     Drives(drives::Args),
     Man(man::Args),
@@ -59,6 +61,7 @@ fn run(command: Command) -> Result<(), Error> {
         Command::Calibrate(args) => calibrate::run(args),
         Command::Compare(args) => simulate::compare::run(args),
         Command::Completions(args) => completions::run(&args),
+        Command::Declustering(args) => declustering::run(&args),
         Command::Devices(args) => devices::run(args),
         Command::Drives(args) => drives::run(args),
         Command::Man(args) => man::run(&args),

@@ -1,12 +1,22 @@
-//! Plots, as SVG: two response-time distributions; the errors of predictions.
+//! Plots, as SVG: two response-time distributions; the errors of predictions; loads of disks.
 
 mod errors;
+mod loads;
 
 pub use errors::errors;
+pub use loads::loads;
 
 use diskarm_core::stats::Sorted;
 use diskarm_core::units::Span;
 use diskarm_plot::{Axis, Figure, Point, Series};
+
+/// Accepts the names of SVG files only.
+pub fn svg_name(text: &str) -> Result<String, &'static str> {
+    let is_svg = text.len() > 4 && text.to_ascii_lowercase().ends_with(".svg");
+    is_svg
+        .then(|| text.to_owned())
+        .ok_or("expected a name ending in .svg")
+}
 
 /// The maximum number of points of a curve.
 const POINTS: usize = 400;

@@ -71,21 +71,13 @@ pub struct Args {
     /// Plot both distributions to this file; with --locked, the prediction errors (one FILE only)
     ///
     /// A file that the command reads is refused.
-    #[arg(long, value_name = "FILE.svg", value_parser = svg)]
+    #[arg(long, value_name = "FILE.svg", value_parser = plot::svg_name)]
     plot: Option<String>,
 
     /// Print JSON: an object, with doubts about the trace in its notes; with several FILEs, an
     /// object whose `files` are such objects
     #[arg(long)]
     json: bool,
-}
-
-/// Accepts the names of SVG files only.
-fn svg(text: &str) -> Result<String, &'static str> {
-    let is_svg = text.len() > 4 && text.to_ascii_lowercase().ends_with(".svg");
-    is_svg
-        .then(|| text.to_owned())
-        .ok_or("expected a name ending in .svg")
 }
 
 /// Compares, plots, and prints.

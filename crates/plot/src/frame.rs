@@ -43,7 +43,7 @@ const GAP: f64 = 7.0;
 const RIGHT_GAP: f64 = 26.0;
 
 /// The maximum number of ticks; fewer on the horizontal axis if their numbers do not fit.
-const TICKS_ACROSS: usize = 11;
+pub const TICKS_ACROSS: usize = 11;
 pub const TICKS_UP: usize = 9;
 
 /// The axes on a page, with heading and legend.

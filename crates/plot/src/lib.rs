@@ -1,8 +1,8 @@
-//! Figures of reports: lines with confidence bands, and maps in bands of colour.
+//! Figures of reports: lines with confidence bands, maps in bands of colour, and bars.
 //!
-//! The input is plain data ([`Figure`], [`Map`]): numbers and labels, without their meaning. The
-//! output is SVG, or PNG made from that SVG with the font in `fonts/`, so text looks the same on a
-//! machine without fonts. The bytes of a drawing depend on its data only.
+//! The input is plain data ([`Figure`], [`Map`], [`Bars`]): numbers and labels, without their
+//! meaning. The output is SVG, or PNG made from that SVG with the font in `fonts/`, so text looks
+//! the same on a machine without fonts. The bytes of a drawing depend on its data only.
 //!
 //! ```
 //! use diskarm_plot::{Axis, Figure, Point, Series, png};
@@ -26,6 +26,7 @@
 //! # Ok::<(), diskarm_plot::PngError>(())
 //! ```
 
+mod bars;
 mod clip;
 mod figure;
 mod font;
@@ -37,6 +38,7 @@ mod page;
 mod png;
 mod ruler;
 
+pub use bars::{BarGroup, BarSeries, Bars};
 pub use figure::{Figure, Point, Series};
 pub use map::{Map, Side};
 pub use png::{PngError, png};

@@ -72,6 +72,8 @@ pub struct Ruler {
     /// The ends of the axis, as values or their logarithms.
     ends: [f64; 2],
     pub ticks: Vec<Tick>,
+    /// Whether a line of the grid goes up from each tick.
+    pub has_grid: bool,
 }
 
 /// Larger values are not shown: their differences may overflow.
@@ -207,6 +209,7 @@ fn stepped(low: f64, high: f64, intervals: usize) -> Ruler {
         }
     });
     Ruler {
+        has_grid: true,
         scale: Scale::Linear,
         ends: [step.value(first), step.value(last)],
         ticks: ticks.collect(),
@@ -283,6 +286,7 @@ fn powers_of_two(least: f64, largest: f64, intervals: usize) -> Ruler {
         }
     });
     Ruler {
+        has_grid: true,
         scale: Scale::Log2,
         ends: [f64::from(first), f64::from(last)],
         ticks: ticks.collect(),
@@ -323,6 +327,7 @@ fn powers_of_ten(least: f64, largest: f64, intervals: usize) -> Ruler {
         }
     });
     Ruler {
+        has_grid: true,
         scale: Scale::Log10,
         ends,
         ticks: ticks.collect(),
@@ -380,7 +385,8 @@ impl Ranged for Ruler {
     }
 
     fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
-        self.ticks.iter().map(|tick| tick.fraction).collect()
+        let lines = self.ticks.iter().filter(|_| self.has_grid);
+        lines.map(|tick| tick.fraction).collect()
     }
 
     fn range(&self) -> Range<f64> {

@@ -4,7 +4,7 @@ mod read;
 
 use std::collections::BTreeSet;
 
-use diskarm_plot::{Axis, Figure, Map, Point, Scale, Series, Side, png};
+use diskarm_plot::{Axis, BarGroup, BarSeries, Bars, Figure, Map, Point, Scale, Series, Side, png};
 use proptest::prelude::*;
 use read::Drawing;
 use resvg::tiny_skia::{Pixmap, PremultipliedColorU8};
@@ -438,6 +438,81 @@ fn any_series() -> impl Strategy<Value = Series> {
             ends_saturated,
             is_reference,
         })
+}
+
+/// Bars of `groups` groups with two series and a reference, the first series with a gap.
+fn bars(groups: usize) -> Bars {
+    let of = |label: &str, values: Vec<Option<f64>>| BarSeries {
+        label: label.to_owned(),
+        values,
+        is_reference: label == "usual",
+    };
+    let group = |at: usize| BarGroup {
+        name: (100 + at).to_string(),
+        remark: if at == 1 { "gone" } else { "" }.to_owned(),
+    };
+    let value = |at: usize| (at != 1).then_some(1.0 + at as f64);
+    Bars {
+        title: "Title".to_owned(),
+        note: "note".to_owned(),
+        x: "Part".to_owned(),
+        groups: (0..groups).map(group).collect(),
+        y: Axis::linear("Load"),
+        series_heading: "Kind".to_owned(),
+        series: vec![
+            of("usual", vec![Some(1.0); groups]),
+            of("a", (0..groups).map(value).collect()),
+            of("b", vec![Some(2.5); groups]),
+        ],
+    }
+}
+
+#[test]
+fn bars_are_as_high_as_their_values_and_stand_side_by_side() {
+    let drawing = Drawing::of(&bars(3).svg());
+    let ([left, _, right, bottom], up) = (drawing.plotting_area(), drawing.up(Scale::Linear));
+    let third = (right - left) / 3.0;
+    let mut ends = Vec::new();
+    for (colour, heights) in [
+        ("#BDBDBD", &[(0, 1.0), (1, 1.0), (2, 1.0)][..]),
+        (BLUE, &[(0, 1.0), (2, 3.0)]),
+        ("#D55E00", &[(0, 2.5), (1, 2.5), (2, 2.5)]),
+    ] {
+        // The sample in the legend is right of the plotting area.
+        let found = drawing.rectangles(colour).into_iter();
+        let found: Vec<[f64; 4]> = found.filter(|[x, ..]| *x < right).collect();
+        assert_eq!(found.len(), heights.len(), "{colour}");
+        for ([x, y, width, height], (group, value)) in found.into_iter().zip(heights) {
+            assert!((y - up.at(*value)).abs() < 2.0 && (y + height - bottom).abs() < 2.0);
+            let group = left + third * f64::from(*group);
+            assert!(x > group && x + width < group + third);
+            ends.push((x, x + width));
+        }
+    }
+    ends.sort_by(|a, b| a.0.total_cmp(&b.0));
+    assert!(ends.windows(2).all(|pair| pair[0].1 < pair[1].0 + 2.0));
+    assert!(drawing.texts().any(|text| text == "gone"));
+}
+
+#[test]
+fn bars_without_groups_or_series_are_drawn_too() {
+    for groups in [0, 1, 30] {
+        let none = Bars {
+            series: Vec::new(),
+            ..bars(groups)
+        };
+        for bars in [bars(groups), none] {
+            for svg in [bars.svg(), bars.narrow_svg()] {
+                assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+                let page = Drawing::of(&svg).size();
+                let boxes = read::text_boxes(&svg);
+                for (i, one) in boxes.iter().enumerate() {
+                    assert!(one.is_within(page), "{one:?}");
+                    assert!(boxes[i + 1..].iter().all(|other| !one.overlaps(other)));
+                }
+            }
+        }
+    }
 }
 
 proptest! {

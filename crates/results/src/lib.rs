@@ -7,6 +7,7 @@
 #[cfg(feature = "calibrate")]
 pub mod calibrated;
 pub mod compared;
+pub mod declustering;
 pub mod drive;
 pub mod listed;
 pub mod metrics;

@@ -47,6 +47,7 @@ fn every_command_has_json_and_a_line_in_the_list() {
         &["drives"][..],
         &["drives", "show"],
         &["policies"],
+        &["declustering"],
         &["queueing"],
         &["simulate"],
         &["trace", "info"],

@@ -2,6 +2,7 @@
 
 mod calibrate;
 mod compare;
+mod declustering;
 mod devices;
 mod documents;
 mod drives;

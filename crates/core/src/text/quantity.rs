@@ -90,6 +90,12 @@ pub fn cylinders(text: &str) -> Option<u64> {
     }
 }
 
+/// Parses a time of any size and sign in `ns`, `us`, `ms`, `s`, `min` or `h`, in seconds: for times
+/// that are no span of a simulation, such as the life of a disk.
+pub fn time_s(text: &str) -> Option<f64> {
+    nanoseconds(text).map(|ns| ns / 1e9)
+}
+
 /// Parses a time of any size in `ns`, `us`, `ms`, `s`, `min` or `h`, in nanoseconds.
 pub(crate) fn nanoseconds(text: &str) -> Option<f64> {
     let (number, unit) = split(text)?;
@@ -125,6 +131,7 @@ mod tests {
         assert_eq!(span("2 s"), Some(Span::from_ns(2_000_000_000)));
         assert_eq!(span("1.5min"), Some(Span::from_ns(90_000_000_000)));
         assert_eq!(span("1h"), Some(Span::from_ns(3_600_000_000_000)));
+        assert_eq!(time_s("1000000 h"), Some(3.6e9));
     }
 
     #[test]

@@ -8,8 +8,8 @@ use super::{Disks, Kind, Layout};
 struct State {
     /// One of the sets.
     failed: Disks,
-    /// The rates to other states, by their numbers.
-    rates: BTreeMap<usize, f64>,
+    /// The rates to other states, by their numbers; 0 beyond the end.
+    rates: Vec<f64>,
     /// The rate of failures that lose data.
     loss: f64,
     /// The time that a unit of time in this state stands for; more than 1 once other states are
@@ -90,7 +90,7 @@ impl Layout {
     ) -> Vec<State> {
         let new = |failed| State {
             failed,
-            rates: BTreeMap::new(),
+            rates: Vec::new(),
             loss: 0.0,
             time: 1.0,
         };
@@ -112,7 +112,7 @@ impl Layout {
                     states.push(new(next));
                     states.len() - 1
                 });
-                *states[at].rates.entry(number).or_default() += rate;
+                states[at].add(number, rate);
             }
             at += 1;
         }
@@ -120,20 +120,34 @@ impl Layout {
     }
 }
 
+impl State {
+    /// Adds to the rate to another state.
+    fn add(&mut self, to: usize, rate: f64) {
+        if self.rates.len() <= to {
+            self.rates.resize(to + 1, 0.0);
+        }
+        self.rates[to] += rate;
+    }
+}
+
 /// Replaces the last state, in the states that lead to it, by where it leads to in turn.
 fn eliminate_last(states: &mut Vec<State>) {
     let Some(last) = states.pop() else { return };
     let number = states.len();
-    let out = last.rates.values().sum::<f64>() + last.loss;
+    let onward: Vec<(usize, f64)> = last.rates.iter().copied().enumerate().collect();
+    let onward = || onward.iter().filter(|(_, rate)| *rate > 0.0);
+    let out = onward().map(|(_, rate)| rate).sum::<f64>() + last.loss;
     for (from, state) in states.iter_mut().enumerate() {
-        let Some(rate) = state.rates.remove(&number) else {
+        let rate = state.rates.get(number).copied().unwrap_or(0.0);
+        state.rates.truncate(number);
+        if rate == 0.0 {
             continue;
-        };
+        }
         let visits = rate / out;
         state.time += visits * last.time;
         state.loss += visits * last.loss;
-        for (to, onward) in last.rates.iter().filter(|(to, _)| **to != from) {
-            *state.rates.entry(*to).or_default() += visits * onward;
+        for (to, rate) in onward().filter(|(to, _)| *to != from) {
+            state.add(*to, visits * rate);
         }
     }
 }

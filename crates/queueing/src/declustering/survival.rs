@@ -41,12 +41,16 @@ impl Layout {
         counts.iter().rposition(|count| *count > 0).unwrap_or(0)
     }
 
+    /// The number of sets of `failures` disks.
+    pub fn sets(&self, failures: usize) -> u64 {
+        binomial(self.disks as u64, failures as u64)
+    }
+
     /// The probability that `failures` failures lose no data, if all sets of as many disks are
-    /// equally likely.
+    /// equally likely. 0 for more failures than disks.
     pub fn survival(&self, failures: usize) -> f64 {
         let survived = self.survived_by_number().get(failures).copied();
-        let sets = binomial(self.disks as u64, failures as u64);
-        survived.unwrap_or(0) as f64 / sets.max(1) as f64
+        survived.unwrap_or(0) as f64 / self.sets(failures).max(1) as f64
     }
 }
 

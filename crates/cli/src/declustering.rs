@@ -1,0 +1,144 @@
+//! `diskarm declustering`: layouts of two copies on an array of disks.
+
+use diskarm_core::text::quantity;
+use diskarm_results::declustering::{self, Asked, Disks, MOST_DISKS};
+use diskarm_results::place::Files;
+use diskarm_results::prose;
+
+use crate::error::Error;
+use crate::output;
+use crate::plot;
+use crate::simulate::args::{share, whole};
+
+/// Compare layouts of mirrored disks: loads and data loss
+///
+/// Prints the loads after failures, the failures that lose data, and the mean time until they do,
+/// for basic mirroring and for interleaved, chained and group rotate declustering. Nothing is
+/// simulated.
+#[derive(clap::Args)]
+#[command(after_long_help = prose::wrapped(LAYOUTS, 0))]
+pub struct Args {
+    /// Number of disks
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 8,
+        allow_negative_numbers = true
+    )]
+    #[arg(value_parser = whole::<usize>(2..=MOST_DISKS as u64))]
+    disks: usize,
+
+    /// Disks of a cluster, which must divide the disks [default: half of the disks; all if they are
+    /// odd]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = whole::<usize>(2..=MOST_DISKS as u64))]
+    cluster: Option<usize>,
+
+    /// Numbers of the failed disks, from 0
+    #[arg(
+        long,
+        value_name = "DISK,...",
+        value_delimiter = ',',
+        default_value = "0"
+    )]
+    #[arg(allow_negative_numbers = true)]
+    #[arg(value_parser = whole::<usize>(0..=MOST_DISKS as u64 - 1))]
+    failed: Vec<usize>,
+
+    /// Percentage of reads, from "0 %" to "100 %" [default: two thirds]
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = share)]
+    reads: Option<f64>,
+
+    /// Mean time to failure of a disk, in s, min or h
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    #[arg(default_value = "1000000 h", value_parser = hours)]
+    mttf: f64,
+
+    /// Mean time to repair of a failed disk, in s, min or h
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    #[arg(default_value = "24 h", value_parser = hours)]
+    mttr: f64,
+
+    /// Draw the load of each disk, with these failures and without, as an SVG file
+    #[arg(long, value_name = "FILE.svg", value_parser = plot::svg_name)]
+    plot: Option<String>,
+
+    /// Print JSON: one object; loads are multiples of the rate of requests to the data of one disk,
+    /// and names of times end in their unit
+    #[arg(long)]
+    json: bool,
+}
+
+const LAYOUTS: &str = "\
+Layouts (liu05, section 9.1.2). All keep two copies of each block on different disks, and stripe \
+blocks over all disks:
+
+- basic: disks 0 and 1, 2 and 3, and so on have the same data.
+
+- interleaved: the second copies of a disk are striped over the other disks of its cluster.
+
+- chained: the second copies of a disk are on the next one, those of the last on the first.
+
+- group rotate: the second copies of a cluster are striped over another one. Clusters 0 and 1, 2 \
+and 3, and so on have copies of each other.
+
+Reads of data with both copies are shared so that the greatest load is as small as it can be. \
+Writes go to all copies that are left. Loads, and which failures lose data, follow from the \
+placement by enumeration; the probabilities are for sets of disks that fail with equal \
+probability.
+
+The mean time to data loss is that of a Markov chain. Times to failure and to repair are \
+exponential and independent, and each failed disk is repaired by itself.";
+
+fn hours(text: &str) -> Result<f64, &'static str> {
+    let hours = quantity::time_s(text).map(|seconds| seconds / 3_600.0);
+    // Far from where products of two overflow.
+    let hours = hours.filter(|hours| (1e-9..=1e12).contains(hours));
+    hours.ok_or("expected a time above 0 with its unit, such as \"24 h\"")
+}
+
+/// Compares the layouts, draws and prints.
+pub fn run(args: &Args) -> Result<(), Error> {
+    let asked = asked(args)?;
+    let path = args.plot.as_deref();
+    let place = path.map(|path| Files::default().place("--plot", path));
+    let place = place.transpose()?;
+    // What is wrong of the disks alone has been refused.
+    let compared = declustering::compare(&asked)
+        .map_err(|error| Error::flag("--cluster", asked.cluster.to_string(), error.to_string()))?;
+    output::warn(&compared.notes);
+    if let Some(place) = place {
+        place.write(plot::loads(&compared).as_bytes())?;
+    }
+    if args.json {
+        return output::print_json(&compared);
+    }
+    output::print(&declustering::table(&compared))
+}
+
+fn asked(args: &Args) -> Result<Asked, Error> {
+    let disks = args.disks;
+    let of_half = match disks.is_multiple_of(2) {
+        true => (disks / 2).max(2),
+        false => disks,
+    };
+    let cluster = args.cluster.unwrap_or(of_half);
+    if !disks.is_multiple_of(cluster) {
+        let divisors = (2..=disks).filter(|cluster| disks.is_multiple_of(*cluster));
+        let divisors: Vec<String> = divisors.map(|cluster| cluster.to_string()).collect();
+        let expected = format!("a divisor of {disks} disks: {}", divisors.join(", "));
+        return Err(Error::flag("--cluster", cluster.to_string(), expected));
+    }
+    if let Some(beyond) = args.failed.iter().find(|disk| **disk >= disks) {
+        let expected = format!("disks from 0 to {}", disks - 1);
+        return Err(Error::flag("--failed", beyond.to_string(), expected));
+    }
+    Ok(Asked {
+        disks,
+        cluster,
+        failed: args.failed.iter().copied().collect::<Disks>(),
+        read_share: args.reads.unwrap_or(2.0 / 3.0),
+        mttf_h: args.mttf,
+        mttr_h: args.mttr,
+    })
+}

@@ -1,0 +1,165 @@
+//! Bars side by side, in groups.
+
+use plotters::element::Rectangle;
+use plotters::style::{Color, RGBColor};
+
+use crate::frame::{Frame, Layout, Plot, TICKS_ACROSS, TICKS_UP};
+use crate::legend::{Key, Legend};
+use crate::mark::LineStyle;
+use crate::page::{Anchor, Area, DrawResult, GREY, Label, TEXT, drawing};
+use crate::ruler::{Axis, Ruler, Tick};
+
+/// Groups of bars from zero upwards, one bar for each series. Texts are wrapped if they are long.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bars {
+    /// Shown above the plot.
+    pub title: String,
+    /// Shown below the title, smaller.
+    pub note: String,
+    /// What distinguishes the groups.
+    pub x: String,
+    /// The groups, from left to right.
+    pub groups: Vec<BarGroup>,
+    /// The vertical axis, which must be linear.
+    pub y: Axis,
+    /// The heading of the legend: what distinguishes the series. May be empty.
+    pub series_heading: String,
+    /// The bars of each group from left to right, in the order of the legend.
+    pub series: Vec<BarSeries>,
+}
+
+/// What the bars side by side have in common.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BarGroup {
+    /// Its name below the axis. Some are left out where there is no room.
+    pub name: String,
+    /// Shown upright in the middle of the group: why it has gaps. May be empty.
+    pub remark: String,
+}
+
+/// The bars of one colour.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BarSeries {
+    /// Its text in the legend.
+    pub label: String,
+    /// The height of its bar in each group, 0 or more. `None` leaves a gap.
+    pub values: Vec<Option<f64>>,
+    /// A reference for the others: light grey.
+    pub is_reference: bool,
+}
+
+/// The part of a group's width that its bars take.
+const FILLED: f64 = 0.8;
+
+const REFERENCE: RGBColor = RGBColor(0xbd, 0xbd, 0xbd);
+
+impl Bars {
+    /// The drawing. The same bars give the same bytes.
+    pub fn svg(&self) -> String {
+        self.draw(Layout::Wide)
+    }
+
+    /// The drawing for narrow screens: 360 pixels wide, with the legend below.
+    pub fn narrow_svg(&self) -> String {
+        self.draw(Layout::Narrow)
+    }
+
+    fn draw(&self, layout: Layout) -> String {
+        let up = |ticks| {
+            let values = self.series.iter().flat_map(|series| &series.values);
+            // From zero, however far from it the bars end.
+            Ruler::new(&self.y, values.copied().flatten().chain([0.0]), ticks)
+        };
+        let frame = Frame::new(
+            layout,
+            [&self.title, &self.note],
+            (&self.x, |ticks| self.across(ticks)),
+            (&self.y.label, up),
+            self.legend(),
+        );
+        let labels: Vec<&str> = self.series.iter().map(|s| s.label.as_str()).collect();
+        let (y, x, labels, note) = (&self.y.label, &self.x, labels.join("; "), &self.note);
+        let description = format!("{y} by {x}. Bars: {labels}. {note}");
+        let up = up(TICKS_UP);
+        drawing(frame.page(), &self.title, &description, |area| {
+            frame.draw(area, |plot| {
+                self.draw_bars(plot, &up)?;
+                self.draw_remarks(area, plot)
+            })
+        })
+    }
+
+    /// All names for the most ticks, else one in two, three and so on, the fewer the ticks.
+    fn across(&self, ticks: usize) -> Ruler {
+        let groups = self.groups.len();
+        let tick = |at: usize| Tick {
+            fraction: self.middle(at),
+            label: self.groups[at].name.clone(),
+        };
+        let step = (TICKS_ACROSS + 1).saturating_sub(ticks).max(1);
+        let mut ruler = Ruler::between([0.0, groups.max(1) as f64], 2);
+        ruler.has_grid = false;
+        ruler.ticks = (0..groups).step_by(step).map(tick).collect();
+        ruler
+    }
+
+    /// The middle of a group, as a fraction of the axis.
+    fn middle(&self, group: usize) -> f64 {
+        (group as f64 + 0.5) / self.groups.len() as f64
+    }
+
+    /// The series with their colours. References do not use up a colour.
+    fn coloured(&self) -> impl Iterator<Item = (&BarSeries, RGBColor)> {
+        let mut number = 0;
+        self.series.iter().map(move |series| {
+            if series.is_reference {
+                return (series, REFERENCE);
+            }
+            number += 1;
+            (series, LineStyle::of(number - 1).colour)
+        })
+    }
+
+    fn legend(&self) -> Legend {
+        let mut legend = Legend::default();
+        if !self.series_heading.is_empty() {
+            legend.add(Key::Heading, &self.series_heading);
+        }
+        for (series, colour) in self.coloured() {
+            legend.add(Key::Area(colour), &series.label);
+        }
+        legend
+    }
+
+    fn draw_bars(&self, plot: &Plot, up: &Ruler) -> DrawResult {
+        let width = FILLED / (self.series.len() * self.groups.len()).max(1) as f64;
+        for (number, (series, colour)) in self.coloured().enumerate() {
+            for (group, value) in series.values.iter().enumerate() {
+                let Some(top) = value.and_then(|value| up.fraction(value)) else {
+                    continue;
+                };
+                let edge = (group as f64 + (1.0 - FILLED) / 2.0) / self.groups.len() as f64;
+                let left = edge + number as f64 * width;
+                let corners = [(left, 0.0), (left + width, top.min(1.0))];
+                plot.draw(&Rectangle::new(corners, colour.filled()))?;
+            }
+        }
+        Ok(())
+    }
+    fn draw_remarks(&self, area: &Area, plot: &Plot) -> DrawResult {
+        for (at, group) in self.groups.iter().enumerate() {
+            let (x, y) = plot.map_coordinate(&(self.middle(at), 0.0));
+            let remark = Label {
+                text: &group.remark,
+                // A rotated text stands on its right.
+                at: (f64::from(x) / 10.0 + 0.36 * TEXT, f64::from(y) / 10.0 - 8.0),
+                size: TEXT,
+                colour: GREY,
+                anchor: Anchor::Start,
+                is_rotated: true,
+            };
+            remark.draw(area)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,140 @@
+//! The comparison as a table for people, within 80 columns.
+
+use super::{Compared, Found, Survived};
+use crate::prose;
+
+/// Width of the labels above the table, and of those and the numbers in it.
+const ABOVE: usize = 11;
+const LABEL: usize = 28;
+const CELL: usize = 13;
+
+/// Hours of a year of 365.25 days.
+const YEAR_H: f64 = 8_766.0;
+
+/// The table, and what it means.
+pub fn table(compared: &Compared) -> String {
+    let failed: Vec<String> = compared.failed.iter().map(usize::to_string).collect();
+    let disks = format!(
+        "{}, numbered from 0; clusters of {}; failed: {}",
+        compared.disks,
+        compared.cluster,
+        failed.join(", ")
+    );
+    let reads = (1_000.0 * compared.read_share).round() / 10.0;
+    let life = format!(
+        "fails after {} h and is repaired in {} h, on average",
+        compared.mttf_h, compared.mttr_h
+    );
+    let mut text = prose::labelled("disks", &disks, ABOVE)
+        + &prose::labelled("requests", &format!("{reads} % reads"), ABOVE)
+        + &prose::labelled("each disk", &life, ABOVE)
+        + "\n";
+    text += &row(compared, "", |layout| layout.layout.to_owned());
+    text += "Load, as a multiple of that without failures\n";
+    text += &loads(compared);
+    text += "\nSets of failed disks that lose no data, and their share\n";
+    text += &failures(compared, |of| match of {
+        Some(of) => format!("{}  {:.3}", of.survived_sets, of.survival),
+        None => "0  0.000".to_owned(),
+    });
+    text += "\nGreatest load of a disk for any of these sets\n";
+    text += &failures(compared, |of| {
+        of.map_or("-".to_owned(), |of| {
+            format!("{:.3}", of.greatest_over_normal)
+        })
+    });
+    text += "\nMean time to data loss, years\n";
+    let years = |hours: f64| years(hours / YEAR_H);
+    text += &row(compared, "Markov chain", |of| years(of.mttdl_h));
+    text += &row(compared, "MTTF^2 / N (G - 1) MTTR", |of| {
+        years(of.mttdl_approximate_h)
+    });
+    text += &row(compared, "G - 1", |of| of.sharing_disks.to_string());
+    text + "\n" + &prose::wrapped(&notes(compared), 0)
+}
+
+/// A line with a cell for each layout.
+fn row(compared: &Compared, label: &str, cell: impl Fn(&Found) -> String) -> String {
+    let mut line = format!("{:<LABEL$}", format!("  {label}"));
+    for layout in &compared.layouts {
+        line += &format!("{:>CELL$}", cell(layout));
+    }
+    line.trim_end().to_owned() + "\n"
+}
+
+fn loads(compared: &Compared) -> String {
+    let of_disk = |disk: usize| {
+        row(compared, &format!("disk {disk}"), |of| {
+            match of.loads[disk].degraded_over_normal {
+                _ if compared.failed.contains(&disk) => "failed".to_owned(),
+                Some(ratio) => format!("{ratio:.3}"),
+                None => "-".to_owned(),
+            }
+        })
+    };
+    let text: String = (0..compared.disks).map(of_disk).collect();
+    text + &row(compared, "the same on all left", |of| {
+        match (of.is_lost, of.is_balanced) {
+            (true, _) => "data lost",
+            (_, true) => "yes",
+            _ => "no",
+        }
+        .to_owned()
+    })
+}
+
+/// A line for each number of failures, with a cell for those that can lose no data.
+fn failures(compared: &Compared, cell: impl Fn(Option<&Survived>) -> String) -> String {
+    let most = compared.layouts.iter().map(|of| of.failures.len()).max();
+    let line = |at: usize| {
+        let found = compared.layouts.iter().find_map(|of| of.failures.get(at));
+        let label = found.map(|of| format!("{} failed: {} sets", of.failures, of.sets));
+        row(compared, &label.unwrap_or_default(), |of| {
+            cell(of.failures.get(at))
+        })
+    };
+    (0..most.unwrap_or(0)).map(line).collect()
+}
+
+fn years(years: f64) -> String {
+    match years {
+        1e9.. => format!("{years:.2e}"),
+        100.0.. => format!("{years:.0}"),
+        1.0.. => format!("{years:.1}"),
+        _ => format!("{years:.2e}"),
+    }
+}
+
+fn notes(compared: &Compared) -> String {
+    let misprinted = |layout: &Found| -> Option<String> {
+        let wrong = layout.failures.iter().filter(|of| of.is_misprinted());
+        let wrong: Vec<&Survived> = wrong.collect();
+        let printed = |of: &&Survived| {
+            let printed = of.equation_survival.unwrap_or_default();
+            format!("{printed:.3} for {} failures", of.failures)
+        };
+        let printed: Vec<String> = wrong.iter().map(printed).collect();
+        Some(format!(
+            "For {} equation {} of liu05 gives other shares: {}.",
+            layout.layout,
+            wrong.first()?.equation.unwrap_or_default(),
+            printed.join(", ")
+        ))
+    };
+    let wrong: Vec<String> = compared.layouts.iter().filter_map(misprinted).collect();
+    let verdict = match wrong.is_empty() {
+        true => "Equations 9.11 to 9.17 of liu05 give the same shares.".to_owned(),
+        false => wrong.join(" ") + " The counts are exact.",
+    };
+    NOTES.to_owned() + &verdict
+}
+
+const NOTES: &str = "\
+Reads are shared so that the greatest load is as small as it can be. Without failures all disks of \
+all layouts have the same load. \"-\": data are lost.
+
+The chain takes failures and repairs as exponential and independent, and repairs each failed disk \
+by itself. The formula is its limit for short repairs; G - 1 disks have the other copies of a \
+disk's data.
+
+";
