@@ -22,6 +22,14 @@
 //!   read of a row waits for writes to it and they for it. A write keeps the parity such that this
 //!   works, or writes the data alone where the failed member had the parity.
 //!
+//! With [`Striping::rebuild_share`] a spare takes the place of the failed member. From the first
+//! request on its rows are rebuilt one by one, in order: all others of the row are read, and the
+//! missing unit is written to the spare. Writes to the row wait meanwhile, and so does the rebuild
+//! for writes that came before. From then on the row is whole again. After each row the rebuild
+//! pauses in proportion to the time that the row took. Its commands have the lowest priority, for
+//! policies that distinguish priorities; for all others they are like any. A rebuild that cannot
+//! read a block stops there, and the rows behind stay as they are.
+//!
 //! The parts of a response are those of the command that ended last, and of the read that ended
 //! last before it; what it waited for a row or a member is queueing.
 //!
@@ -41,15 +49,20 @@
 //!
 //! # Origin
 //! D. A. Patterson, G. Gibson and R. H. Katz, "A case for redundant arrays of inexpensive disks
-//! (RAID)", SIGMOD 1988; the left-symmetric placement is from E. K. Lee and R. H. Katz, "Performance
-//! consequences of parity placement in disk arrays", ASPLOS 1991.
+//! (RAID)", SIGMOD 1988. The left-symmetric placement is described by E. K. Lee and R. H. Katz,
+//! "Performance consequences of parity placement in disk arrays", ASPLOS 1991.
 
 mod events;
 mod gate;
 mod layout;
 mod parent;
 mod plan;
+mod rebuild;
 mod rows;
+#[cfg(test)]
+mod shadow;
+
+pub use rebuild::Progress;
 
 use std::collections::VecDeque;
 
@@ -57,14 +70,16 @@ use events::Events;
 use gate::Gate;
 use layout::{Layout, Redundancy};
 use parent::{Parent, Part, child_id, part_of};
+use plan::Health;
+use rebuild::Rebuild;
 use rows::Rows;
 
 use crate::device::{Children, Completion, Device, Refused, Status};
 use crate::mirror::Member;
-use crate::request::{Ordering, Request};
+use crate::request::{Op, Ordering, Priority, Request};
 use crate::sched::{Pending, PolicyConfig};
 use crate::tower::{self, BoxedDevice, Unknown};
-use crate::units::{Bytes, Instant, SectorCount};
+use crate::units::{Bytes, Instant, Lbn, SectorCount};
 
 /// The parameters of an array.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,6 +91,9 @@ pub struct Striping {
     pub unit: SectorCount,
     /// The order in which each member serves what waits for it.
     pub policy: PolicyConfig,
+    /// What a failed member had is rebuilt on a spare, the last of the devices. This is the share
+    /// of the time in which the rebuild is under way, above 0 and at most 1.
+    pub rebuild_share: Option<f64>,
 }
 
 /// What the rows of an array hold.
@@ -108,13 +126,20 @@ impl Level {
     }
 }
 
+/// What commands of a rebuild are like.
+const REBUILDING: Request = Request {
+    priority: Priority::Low,
+    ..Request::new(u64::MAX, Op::Write, Lbn(0), SectorCount(0))
+};
+
 /// Several devices as one; see the module's documentation.
 pub struct Raid {
     members: Vec<Member>,
     /// The next event of each member.
     events: Events,
     layout: Layout,
-    failed: Option<usize>,
+    health: Health,
+    rebuild: Option<Rebuild>,
     parents: Children<Parent>,
     parts: Children<Part>,
     rows: Rows,
@@ -124,14 +149,14 @@ pub struct Raid {
 }
 
 impl Raid {
-    /// The array of `members`, each with nothing to do.
+    /// The array of `members` and a spare, if there is a rebuild, each with nothing to do.
     ///
     /// # Errors
     /// When the policy needs to know more than the members do.
     ///
     /// # Panics
-    /// When the members are too few or of unequal capacity, when a unit is empty, or when there is
-    /// no member that is said to have failed.
+    /// When the members are too few or of unequal capacity, when a unit is empty, when there is no
+    /// member that is said to have failed, or a rebuild of no member or with no share of the time.
     pub fn new(members: Vec<BoxedDevice>, striping: &Striping) -> Result<Self, Unknown> {
         let sectors = members[0].capacity();
         for member in &members {
@@ -141,23 +166,36 @@ impl Raid {
             Level::Zero => (Redundancy::None, None),
             Level::Five { failed } => (Redundancy::Parity, failed),
         };
-        let count = members.len();
+        let count = members.len() - usize::from(striping.rebuild_share.is_some());
         assert!(failed.is_none_or(|failed| failed < count), "{failed:?}");
+        assert!(
+            failed.is_some() || striping.rebuild_share.is_none(),
+            "a rebuild"
+        );
+        let layout = Layout::new(redundancy, count, striping.unit, sectors);
         let members = members.into_iter().map(|device| {
             let policy = tower::policy(&striping.policy, &device)?;
             Ok(Member::new(device, policy))
         });
         Ok(Self {
             members: members.collect::<Result<_, _>>()?,
-            events: Events::new(count),
-            layout: Layout::new(redundancy, count, striping.unit, sectors),
-            failed,
+            events: Events::new(count + 1),
+            layout,
+            health: Health { failed, rebuilt: 0 },
+            rebuild: striping
+                .rebuild_share
+                .map(|share| Rebuild::new(share, layout.rows())),
             parents: Children::default(),
             parts: Children::default(),
             rows: Rows::default(),
             gate: Gate::default(),
             due: VecDeque::new(),
         })
+    }
+
+    /// How far the rebuild is, if there is one.
+    pub fn rebuilt(&self) -> Option<Progress> {
+        Some(self.rebuild.as_ref()?.progress)
     }
 
     /// Begins a request.
@@ -168,8 +206,8 @@ impl Raid {
             self.gate.enter(parent);
         }
         let layout = self.layout;
-        plan::plan(&layout, self.failed, &request, &mut |plan| {
-            let part = Part::new(parent, arrived, plan);
+        plan::plan(&layout, self.health, &request, &mut |plan| {
+            let part = Part::new(Some(parent), arrived, plan);
             if let Some(parent) = self.parents.get_mut(parent) {
                 parent.parts += 1;
             }
@@ -211,10 +249,22 @@ impl Raid {
     /// The command number `index` of a part, its member, and since when it waits.
     fn command(&self, id: u64, index: usize) -> Option<(usize, Pending)> {
         let part = self.parts.get(id)?;
-        let parent = self.parents.get(part.parent)?;
-        let (member, request) = part.command(id, index, &parent.request);
+        let request = match part.parent {
+            Some(parent) => self.parents.get(parent)?.request,
+            None => REBUILDING,
+        };
+        let (place, request) = part.command(id, index, &request);
+        let member = self.in_place(place);
         let arrived = part.since;
         Some((member, Pending { request, arrived }))
+    }
+
+    /// The device that is or takes the place of a member: for the failed one, the spare.
+    fn in_place(&self, member: usize) -> usize {
+        match self.health.failed {
+            Some(failed) if failed == member => self.layout.members(),
+            _ => member,
+        }
     }
 
     /// Gives a command to its member: at once if that is free.
@@ -250,29 +300,36 @@ impl Raid {
     fn send(&mut self, member: usize, now: Instant, command: &Request) {
         let taken = self.members[member].device.submit(now, *command);
         assert_eq!(taken, Ok(()), "a device that accepts refused {command:?}");
-        let parent = self
-            .parts
-            .get(part_of(command.id).0)
-            .map(|part| part.parent);
-        let Some(parent) = parent.and_then(|parent| self.parents.get_mut(parent)) else {
-            panic!("{command:?} has no parent");
+        let Some(part) = self.parts.get(part_of(command.id).0) else {
+            panic!("{command:?} is of no part");
         };
-        parent.has_begun = true;
+        if let Some(parent) = part.parent.and_then(|id| self.parents.get_mut(id)) {
+            parent.has_begun = true;
+        }
     }
 
     /// Notes that a member has completed a command.
     fn note(&mut self, member: usize, done: &Completion) {
         let (id, _) = part_of(done.request.id);
-        let block = done
-            .bad_block()
-            .and_then(|place| self.layout.block(member, place));
+        let spare = self.layout.members();
+        let place = match self.health.failed {
+            Some(failed) if member == spare => failed,
+            _ => member,
+        };
+        let bad = done.bad_block();
+        let bad = bad.and_then(|bad| self.layout.block(place, bad));
         let Some(part) = self.parts.get_mut(id) else {
-            panic!("{done:?} has no parent");
+            panic!("{done:?} is of no part");
         };
-        let Some(parent) = self.parents.get(part.parent) else {
-            panic!("{done:?} has no parent");
-        };
-        let status = part.translated(done.status, block, &parent.request);
+        let parent = part.parent.and_then(|parent| self.parents.get(parent));
+        let mut status = done.status;
+        if let Some(parent) = parent {
+            status = part.translated(status, bad, &parent.request);
+        } else if let Some(rebuild) = &mut self.rebuild
+            && !status.is_success()
+        {
+            rebuild.fail(bad.unwrap_or(part.first()));
+        }
         if !part.note(done, status) {
             return;
         }
@@ -286,14 +343,63 @@ impl Raid {
     fn end_part(&mut self, id: u64) {
         let part = self.parts.remove(id);
         let at = part.since;
-        if let Some(parent) = self.parents.get_mut(part.parent) {
-            parent.note(&part);
-            if parent.parts == 0 {
-                let completion = parent.completion(at, part.spent);
-                self.finish(part.parent, completion);
-            }
+        match part.parent {
+            None => self.end_rebuilding(&part),
+            Some(parent) => self.end_part_of(parent, &part),
         }
         self.leave_rows(id, &part, at);
+    }
+
+    /// Notes that a part of a request has ended.
+    fn end_part_of(&mut self, id: u64, part: &Part) {
+        let Some(parent) = self.parents.get_mut(id) else {
+            return;
+        };
+        parent.note(part);
+        if parent.parts == 0 {
+            let completion = parent.completion(part.since, part.spent);
+            self.finish(id, completion);
+        }
+    }
+
+    /// When the rebuild goes on, if it pauses.
+    #[inline]
+    fn pause_end(&self) -> Option<Instant> {
+        self.rebuild.as_ref()?.next
+    }
+
+    /// Begins to rebuild the next row.
+    fn begin_rebuilding(&mut self, now: Instant) {
+        if let Some(rebuild) = &mut self.rebuild {
+            rebuild.begin(now);
+            let plan = plan::rebuild(&self.layout, self.health);
+            self.enter(Part::new(None, now, plan), now);
+        }
+    }
+
+    /// Notes that a row has been rebuilt, or could not be.
+    fn end_rebuilding(&mut self, part: &Part) {
+        let Some(rebuild) = &mut self.rebuild else {
+            return;
+        };
+        if rebuild.end_row(part.since) {
+            self.health.rebuilt += 1;
+        }
+    }
+
+    /// Plans a part again that has waited: its rows may have been rebuilt meanwhile.
+    fn plan_again(&mut self, id: u64) {
+        let Some(part) = self.parts.get_mut(id) else {
+            return;
+        };
+        let Some(parent) = part.parent.and_then(|id| self.parents.get(id)) else {
+            return;
+        };
+        part.clear();
+        let served = part.served(&parent.request);
+        plan::plan(&self.layout, self.health, &served, &mut |plan| {
+            part.add(plan)
+        });
     }
 
     /// Releases the rows of a part, and starts the parts that waited for them.
@@ -307,6 +413,9 @@ impl Raid {
             };
             waits.blocked -= 1;
             if waits.blocked == 0 {
+                if self.rebuild.is_some() {
+                    self.plan_again(next);
+                }
                 self.start(next, now);
             }
         }
@@ -325,7 +434,7 @@ impl Raid {
             return;
         };
         let aborted = Completion::unserved(parent.request, parent.arrived, now, Status::Aborted);
-        while let Some(part) = self.parts.find(|part| part.parent == id) {
+        while let Some(part) = self.parts.find(|part| part.parent == Some(id)) {
             self.withdraw(part, now);
         }
         self.finish(id, aborted);
@@ -340,11 +449,12 @@ impl Raid {
             _ => &[],
         };
         for (index, command) in commands.iter().enumerate() {
-            let own = &mut self.members[command.member];
+            let member = self.in_place(command.member);
+            let own = &mut self.members[member];
             let taken = own.queue.take(child_id(id, index), &own.device);
             assert!(taken.is_some(), "a command for {:?} is lost", part.rows);
             // It may have kept others from being served.
-            self.feed(command.member, now);
+            self.feed(member, now);
         }
         self.leave_rows(id, &part, now);
     }
@@ -372,6 +482,9 @@ impl Device for Raid {
         if let Some(pending) = self.gate.admit(pending, self.parents.is_empty()) {
             self.begin(now, pending);
         }
+        if let Some(rebuild) = &mut self.rebuild {
+            rebuild.wake(now);
+        }
         Ok(())
     }
 
@@ -379,7 +492,10 @@ impl Device for Raid {
     fn next_event(&self) -> Option<Instant> {
         match self.due.front() {
             Some(completion) => Some(completion.at),
-            None => self.events.earliest().map(|(at, _)| at),
+            None => {
+                let event = self.events.earliest().map(|(at, _)| at);
+                event.into_iter().chain(self.pause_end()).min()
+            }
         }
     }
 
@@ -388,7 +504,14 @@ impl Device for Raid {
             if let Some(completion) = self.due.pop_front() {
                 return Some(completion);
             }
-            let (at, member) = self.events.earliest().filter(|(at, _)| *at <= now)?;
+            let event = self.events.earliest();
+            if let Some(at) = self.pause_end().filter(|at| *at <= now)
+                && event.is_none_or(|(event, _)| at < event)
+            {
+                self.begin_rebuilding(at);
+                continue;
+            }
+            let (at, member) = event.filter(|(at, _)| *at <= now)?;
             if let Some(done) = self.members[member].device.advance(at) {
                 self.note(member, &done);
                 self.release(at);
@@ -417,7 +540,7 @@ impl Device for Raid {
         }
         let part = self
             .parts
-            .find(|part| part.parent == id && part.is_single());
+            .find(|part| part.parent == Some(id) && part.is_single());
         let Some(id) = part.filter(|_| is_single) else {
             return false;
         };

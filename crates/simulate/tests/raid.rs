@@ -38,6 +38,7 @@ fn the_blocks_of_an_array_are_those_of_its_data() {
         ("raid10(pairs=4, drive=hp-c2247)", 4),
         ("raid5(disks=5, drive=hp-c2247)", 4),
         ("raid5(disks=5, failed=4, drive=hp-c2247)", 4),
+        ("raid5(disks=5, failed=4, rebuild=1%, drive=hp-c2247)", 4),
         (
             "throttle(rate=1/s, drive=raid0(disks=7, drive=hp-c2247))",
             7,
@@ -72,6 +73,8 @@ fn an_array_depends_on_its_seed_alone_and_each_option_matters() {
         "raid5(disks=8, policy=satf, DRIVE)",
         "raid5(disks=8, failed=0, DRIVE)",
         "raid5(disks=8, failed=7, DRIVE)",
+        "raid5(disks=8, failed=7, rebuild=20%, DRIVE)",
+        "raid5(disks=8, failed=7, rebuild=100%, DRIVE)",
     ];
     let reports = || {
         let towers = towers.iter().map(|tower| tower.replace("DRIVE", DRIVE));
@@ -117,9 +120,19 @@ fn an_array_may_have_hundreds_of_disks() {
     }
 }
 
+/// Whether each tower is refused in one line that begins as expected.
+fn check_refusals(cases: &[(&str, &str)]) {
+    for (tower, expected) in cases {
+        let error = simulated(tower, LOAD).map(|run| run.seed);
+        let found = error.expect_err("a refusal").to_string();
+        assert!(found.starts_with(expected), "{tower}: {found}");
+        assert_eq!(found.lines().count(), 1, "{found}");
+    }
+}
+
 #[test]
-fn wrong_arrays_are_refused_in_one_line() {
-    for (tower, expected) in [
+fn wrong_stripes_are_refused_in_one_line() {
+    check_refusals(&[
         (
             "raid0(drive=hp-c2247)",
             "drive: raid0.disks: found nothing, expected a whole number from 1 to 1000",
@@ -131,14 +144,6 @@ fn wrong_arrays_are_refused_in_one_line() {
         (
             "raid0(disks=1001, drive=hp-c2247)",
             "drive: raid0.disks: found \"1001\", expected a whole number from 1 to 1000",
-        ),
-        (
-            "raid5(disks=2, drive=hp-c2247)",
-            "drive: raid5.disks: found \"2\", expected a whole number from 3 to 1000",
-        ),
-        (
-            "raid5(disks=5, failed=5, drive=hp-c2247)",
-            "drive: raid5.failed: found \"5\", expected a whole number from 0 to 4",
         ),
         (
             "raid0(disks=5, failed=1, drive=hp-c2247)",
@@ -176,10 +181,27 @@ fn wrong_arrays_are_refused_in_one_line() {
             "raid10(pairs=4, queue=shared, routing=jsq, drive=hp-c2247)",
             "drive: raid10.queue: found \"shared\", expected queue=independent, or no routing",
         ),
-    ] {
-        let error = simulated(tower, LOAD).map(|run| run.seed);
-        let found = error.expect_err("a refusal").to_string();
-        assert!(found.starts_with(expected), "{tower}: {found}");
-        assert_eq!(found.lines().count(), 1, "{found}");
-    }
+    ]);
+}
+
+#[test]
+fn wrong_arrays_with_parity_are_refused_in_one_line() {
+    check_refusals(&[
+        (
+            "raid5(disks=2, drive=hp-c2247)",
+            "drive: raid5.disks: found \"2\", expected a whole number from 3 to 1000",
+        ),
+        (
+            "raid5(disks=5, failed=5, drive=hp-c2247)",
+            "drive: raid5.failed: found \"5\", expected a whole number from 0 to 4",
+        ),
+        (
+            "raid5(disks=5, rebuild=50%, drive=hp-c2247)",
+            "drive: raid5.failed: found nothing, expected the disk to rebuild, counted from 0",
+        ),
+        (
+            "raid5(disks=5, failed=1, rebuild=0%, drive=hp-c2247)",
+            "drive: raid5.rebuild: found \"0%\", expected a share of the time above 0 % and up to",
+        ),
+    ]);
 }

@@ -83,14 +83,19 @@ impl Layout {
         self.members as usize
     }
 
-    /// The row number `index`.
+    /// The number of rows.
+    pub fn rows(&self) -> u64 {
+        self.sectors.div_ceil(self.unit)
+    }
+
+    /// The row number `index`; of no blocks behind the last.
     pub fn row(&self, index: u64) -> Row {
         let place = index * self.unit;
         Row {
             index,
             first: place * self.width(),
             place,
-            unit: self.unit.min(self.sectors - place),
+            unit: self.unit.min(self.sectors.saturating_sub(place)),
         }
     }
 

@@ -76,10 +76,11 @@ impl Parent {
 
 /// A part of a request: its commands, in one step or two.
 pub(super) struct Part {
-    pub parent: u64,
+    /// The request; `None` if it rebuilds a row.
+    pub parent: Option<u64>,
     pub rows: Range<u64>,
-    /// The first block of the request that it serves.
-    first: Lbn,
+    /// The blocks of the request that it serves.
+    blocks: Range<u64>,
     /// Rows that it waits for.
     pub blocked: u64,
     /// The commands of this step.
@@ -97,11 +98,11 @@ pub(super) struct Part {
 }
 
 impl Part {
-    pub fn new(parent: u64, arrived: Instant, plan: Plan) -> Self {
+    pub fn new(parent: Option<u64>, arrived: Instant, plan: Plan) -> Self {
         Self {
             parent,
             rows: plan.rows,
-            first: plan.first,
+            blocks: plan.blocks,
             blocked: 0,
             left: plan.begin.len(),
             commands: plan.begin,
@@ -111,6 +112,34 @@ impl Part {
             status: Status::Good,
             outcome: None,
         }
+    }
+
+    /// The first block that it serves.
+    pub const fn first(&self) -> Lbn {
+        Lbn(self.blocks.start)
+    }
+
+    /// What it serves of `request`.
+    pub fn served(&self, request: &Request) -> Request {
+        Request {
+            start: self.first(),
+            sectors: SectorCount(self.blocks.end - self.blocks.start),
+            ..*request
+        }
+    }
+
+    /// Forgets its commands, none of which has begun, to be given others.
+    pub fn clear(&mut self) {
+        self.commands.clear();
+        self.follow.clear();
+        self.left = 0;
+    }
+
+    /// Adds the commands of `plan`.
+    pub fn add(&mut self, plan: Plan) {
+        self.commands.extend(plan.begin);
+        self.follow.extend(plan.follow);
+        self.left = self.commands.len();
     }
 
     /// The command number `index` of this step for `request`.
@@ -151,7 +180,7 @@ impl Part {
             return status;
         }
         let is_own = |block: &Lbn| (request.start..request.end()).contains(block);
-        let block = block.filter(is_own).unwrap_or(self.first);
+        let block = block.filter(is_own).unwrap_or(self.first());
         let offset = (block.0 - request.start.0) as u16;
         Status::MediumError { offset }
     }

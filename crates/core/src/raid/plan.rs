@@ -20,46 +20,88 @@ pub(super) struct Access {
 pub(super) struct Plan {
     /// The rows that nothing else with a claim may use meanwhile; none for most plans.
     pub rows: Range<u64>,
-    /// The first of the request's blocks that it serves.
-    pub first: Lbn,
+    /// The blocks of the request that it serves.
+    pub blocks: Range<u64>,
     pub begin: Vec<Access>,
     pub follow: Vec<Access>,
 }
 
 impl Plan {
     /// Commands that no other has to wait for.
-    fn simple(first: u64, begin: Vec<Access>) -> Self {
+    fn simple(blocks: Range<u64>, begin: Vec<Access>) -> Self {
         Self {
             rows: 0..0,
-            first: Lbn(first),
+            blocks,
             begin,
             follow: Vec::new(),
         }
     }
 }
 
-/// Passes the parts of `request` to `each`; the member `failed` gets no commands.
+/// Which member has failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Health {
+    pub failed: Option<usize>,
+    /// The rows before this one have been rebuilt: the spare takes the place of the failed member
+    /// there.
+    pub rebuilt: u64,
+}
+
+impl Health {
+    /// The member that is missing in a row.
+    fn missing(&self, row: u64) -> Option<usize> {
+        self.failed.filter(|_| row >= self.rebuilt)
+    }
+}
+
+/// What it takes to rebuild a row: to read all others and to write to the failed member's place.
+pub(super) fn rebuild(layout: &Layout, health: Health) -> Plan {
+    let row = layout.row(health.rebuilt);
+    let access = |member: usize| {
+        let is_lost = Some(member) == health.failed;
+        let op = if is_lost { Op::Write } else { Op::Read };
+        let (place, sectors) = (row.place, row.unit);
+        Access {
+            member,
+            op,
+            place,
+            sectors,
+        }
+    };
+    let (follow, begin) = (0..layout.members())
+        .map(access)
+        .partition(|access| access.op == Op::Write);
+    Plan {
+        rows: row.index..row.index + 1,
+        blocks: row.first..row.first + row.unit * layout.width(),
+        begin,
+        follow,
+    }
+}
+
+/// Passes the parts of `request` to `each`; a missing member gets no commands.
 pub(super) fn plan(
     layout: &Layout,
-    failed: Option<usize>,
+    health: Health,
     request: &Request,
     each: &mut impl FnMut(Plan),
 ) {
     let (first, end) = (request.start.0, request.end().0);
     match request.op {
         Op::Flush => {
-            let members = (0..layout.members()).filter(|member| Some(*member) != failed);
+            let missing = health.failed.filter(|_| health.rebuilt == 0);
+            let members = (0..layout.members()).filter(|member| Some(*member) != missing);
             let flush = |member| Access {
                 member,
                 op: Op::Flush,
                 place: 0,
                 sectors: 0,
             };
-            each(Plan::simple(first, members.map(flush).collect()));
+            each(Plan::simple(first..end, members.map(flush).collect()));
         }
-        Op::Write if layout.has_parity() => plan_write(layout, failed, first, end, each),
-        Op::Read if failed.is_some() => plan_read(layout, failed, first, end, each),
-        op => each(Plan::simple(first, transfers(layout, op, first, end))),
+        Op::Write if layout.has_parity() => plan_write(layout, health, first, end, each),
+        Op::Read if health.failed.is_some() => plan_read(layout, health, first, end, each),
+        op => each(Plan::simple(first..end, transfers(layout, op, first, end))),
     }
 }
 
@@ -183,33 +225,28 @@ impl Touched {
 }
 
 /// A write to rows with parity: the full rows as one part, and a part for each other row.
-fn plan_write(
-    layout: &Layout,
-    failed: Option<usize>,
-    first: u64,
-    end: u64,
-    each: &mut impl FnMut(Plan),
-) {
+fn plan_write(layout: &Layout, health: Health, first: u64, end: u64, each: &mut impl FnMut(Plan)) {
     let mut begun = first;
     while begun < end {
         let row = layout.row_of(Lbn(begun));
         let mut next = row.first + row.unit * layout.width();
         if begun > row.first || end < next {
             let touched = Touched::new(layout, row, &(begun..end));
-            each(plan_row(layout, failed, &touched, begun));
+            each(plan_row(layout, health, &touched, begun..next.min(end)));
             begun = next;
             continue;
         }
         let mut last = row;
+        let missing = health.missing(row.index);
         while next < end {
             let following = layout.row_of(Lbn(next));
             let behind = following.first + following.unit * layout.width();
-            if end < behind {
+            if end < behind || health.missing(following.index) != missing {
                 break;
             }
             (last, next) = (following, behind);
         }
-        let members = (0..layout.members()).filter(|member| Some(*member) != failed);
+        let members = (0..layout.members()).filter(|member| Some(*member) != missing);
         let write = |member| Access {
             member,
             op: Op::Write,
@@ -218,7 +255,7 @@ fn plan_write(
         };
         each(Plan {
             rows: row.index..last.index + 1,
-            first: Lbn(begun),
+            blocks: begun..next,
             begin: members.map(write).collect(),
             follow: Vec::new(),
         });
@@ -227,24 +264,25 @@ fn plan_write(
 }
 
 /// A write to a part of a row.
-fn plan_row(layout: &Layout, failed: Option<usize>, touched: &Touched, first: u64) -> Plan {
+fn plan_row(layout: &Layout, health: Health, touched: &Touched, blocks: Range<u64>) -> Plan {
     let row = touched.row.index;
+    let missing = health.missing(row);
     let parity = layout.parity(row);
     let hull = touched.hull();
-    let is_alive = |access: &Access| Some(access.member) != failed;
+    let is_alive = |access: &Access| Some(access.member) != missing;
     let data = (touched.from.0..=touched.to.0).filter_map(|unit| {
         let member = layout.member(row, unit);
         touched.access(member, Op::Write, &touched.own(unit))
     });
     let parity_write = parity.and_then(|parity| touched.access(parity, Op::Write, &hull));
     let writes: Vec<Access> = data.chain(parity_write).filter(is_alive).collect();
-    let reads = match failed {
+    let reads = match missing {
         // There is no parity to keep.
-        Some(failed) if Some(failed) == parity => Vec::new(),
-        Some(failed) => {
-            // Where the failed unit is written, the parity follows from all others, elsewhere from
+        Some(missing) if Some(missing) == parity => Vec::new(),
+        Some(missing) => {
+            // Where the missing unit is written, the parity follows from all others, elsewhere from
             // what it was.
-            let unit = layout.data_unit(row, failed);
+            let unit = layout.data_unit(row, missing);
             let lost = unit.map_or(0..0, |unit| touched.own(unit));
             let mut reads = reads_for_parity(layout, touched, &lost);
             reads.retain(is_alive);
@@ -265,7 +303,7 @@ fn plan_row(layout: &Layout, failed: Option<usize>, touched: &Touched, first: u6
     };
     Plan {
         rows: row..row + 1,
-        first: Lbn(first),
+        blocks,
         begin,
         follow,
     }
@@ -293,27 +331,22 @@ fn reads_for_parity(layout: &Layout, touched: &Touched, anew: &Range<u64>) -> Ve
 }
 
 /// A read from an array of which a member has failed: its blocks follow from all others of the row.
-fn plan_read(
-    layout: &Layout,
-    failed: Option<usize>,
-    first: u64,
-    end: u64,
-    each: &mut impl FnMut(Plan),
-) {
+fn plan_read(layout: &Layout, health: Health, first: u64, end: u64, each: &mut impl FnMut(Plan)) {
     let mut pending = first;
     let mut begun = first;
     while begun < end {
         let row = layout.row_of(Lbn(begun));
         let next = (row.first + row.unit * layout.width()).min(end);
         let touched = Touched::new(layout, row, &(begun..end));
-        let unit = failed.and_then(|failed| layout.data_unit(row.index, failed));
+        let missing = health.missing(row.index);
+        let unit = missing.and_then(|missing| layout.data_unit(row.index, missing));
         let lost = unit.map_or(0..0, |unit| touched.own(unit));
         if !lost.is_empty() {
             if pending < begun {
                 let before = transfers(layout, Op::Read, pending, begun);
-                each(Plan::simple(pending, before));
+                each(Plan::simple(pending..begun, before));
             }
-            let others = (0..layout.members()).filter(|member| Some(*member) != failed);
+            let others = (0..layout.members()).filter(|member| Some(*member) != missing);
             let reads = others.filter_map(|member| {
                 let unit = layout.data_unit(row.index, member);
                 let own = unit.map_or(0..0, |unit| touched.own(unit));
@@ -321,7 +354,7 @@ fn plan_read(
             });
             each(Plan {
                 rows: row.index..row.index + 1,
-                first: Lbn(begun),
+                blocks: begun..next,
                 begin: reads.collect(),
                 follow: Vec::new(),
             });
@@ -331,7 +364,7 @@ fn plan_read(
     }
     if pending < end {
         let rest = transfers(layout, Op::Read, pending, end);
-        each(Plan::simple(pending, rest));
+        each(Plan::simple(pending..end, rest));
     }
 }
 

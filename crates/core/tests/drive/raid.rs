@@ -25,6 +25,7 @@ fn striping(level: Level, unit: u64) -> Striping {
         level,
         unit: SectorCount(unit),
         policy: PolicyConfig::default(),
+        rebuild_share: None,
     }
 }
 
@@ -201,23 +202,102 @@ fn a_write_without_the_failed_member() {
     assert_eq!(times(&done), [(7, expected)]);
 }
 
+/// Five disks of 200 blocks in units of 60, of which disk 1 is rebuilt on disk 5: for each row the
+/// four others are read at once, then the spare is written. With half the time each row is followed
+/// by a pause as long as it took.
+#[test]
+fn a_rebuild_reads_all_others_and_writes_the_spare() {
+    for share in [1.0, 0.5] {
+        let mut array = rebuilt(5, share);
+        let mut alone = Alone::new(6);
+        let (mut at, mut ended) = (Instant::START, Instant::START);
+        for (place, sectors) in [(0, 60), (60, 60), (120, 60), (180, 20)] {
+            let reads = [0, 2, 3, 4].map(|member| alone.ends(at, member, R, place, sectors));
+            let read = reads.into_iter().max().expect("four");
+            ended = alone.ends(read, 5, W, place, sectors);
+            at = if share < 1.0 {
+                ended + (ended - at)
+            } else {
+                ended
+            };
+        }
+        // It begins with the first request, which takes no time.
+        let done = run(&mut array, &[(0.0, Request::flush(7))]);
+        assert_eq!(times(&done), [(7, Instant::START)]);
+        let progress = array.rebuilt().expect("a rebuild");
+        assert_eq!((progress.rows, progress.of, progress.stopped), (4, 4, None));
+        assert_eq!(progress.ended, Some(ended));
+    }
+}
+
+fn rebuilt(members: usize, share: f64) -> Raid {
+    let devices = (0..=members).map(|member| BoxedDevice::new(drive(member)));
+    let striping = Striping {
+        rebuild_share: Some(share),
+        ..striping(Level::Five { failed: Some(1) }, 60)
+    };
+    Raid::new(devices.collect(), &striping).expect("a drive knows all")
+}
+
+/// Block 60 of the array is at place 0 of disk 1, which is lost.
+#[test]
+fn the_spare_takes_the_place_of_the_failed_member() {
+    let mut array = rebuilt(5, 1.0);
+    // Later than the rebuild.
+    let requests = [(0.0, Request::flush(7)), (5_000.0, request(0, R, 60, 2))];
+    let done = &run(&mut array, &requests)[1..];
+    let ended = array.rebuilt().and_then(|progress| progress.ended);
+    assert!(ended.is_some_and(|at| at < at_ms(5_000.0)));
+    // One access, which takes less than the longest of four would.
+    let parts = done[0].breakdown;
+    assert_eq!(parts.queue, Span::ZERO);
+    let mut spare = Alone::new(6);
+    let wrote = spare.ends(ended.expect("ended"), 5, W, 180, 20);
+    assert!(wrote < at_ms(5_000.0));
+    let expected = spare.ends(at_ms(5_000.0), 5, R, 0, 2);
+    assert_eq!(times(done), [(0, expected)]);
+}
+
+/// Disk 2 cannot read place 13, which is in row 1 of units of ten.
+#[test]
+fn a_rebuild_stops_at_a_block_that_it_cannot_read() {
+    let mut array = spoilt_and_rebuilt(&[(2, 13)]);
+    let done = run(&mut array, &[(0.0, request(0, R, 0, 1))]);
+    assert_eq!(done[0].status, Status::Good);
+    let progress = array.rebuilt().expect("a rebuild");
+    // Row 1 is 5 6 7 P 4: place 13 of disk 2 is in unit 7.
+    assert_eq!((progress.rows, progress.stopped), (1, Some(Lbn(73))));
+    assert!(progress.ended.is_some());
+}
+
+fn spoilt_and_rebuilt(bad: &[(usize, u64)]) -> Raid {
+    let striping = Striping {
+        rebuild_share: Some(1.0),
+        ..striping(Level::Five { failed: Some(1) }, 10)
+    };
+    let devices = (0..6).map(|member| faulty(member, bad));
+    Raid::new(devices.collect(), &striping).expect("drives")
+}
+
 /// Disks that cannot read these places.
 fn spoilt(level: Level, members: usize, bad: &[(usize, u64)]) -> Raid {
-    let faulty = |member: usize| {
-        let own = bad.iter().filter(|(spoilt, _)| *spoilt == member);
-        let blocks = own.map(|&(_, place)| BadBlocks {
-            first: Lbn(place),
-            end: Lbn(place + 1),
-            affected: Affected::Reads,
-            retries: 1,
-        });
-        let plan = FaultPlan {
-            medium_errors: blocks.collect(),
-            ..FaultPlan::default()
-        };
-        BoxedDevice::new(Faults::new(drive(member), &plan, Span::from_ms(10.0)))
+    let members = (0..members).map(|member| faulty(member, bad));
+    Raid::new(members.collect(), &striping(level, 10)).expect("drives")
+}
+
+fn faulty(member: usize, bad: &[(usize, u64)]) -> BoxedDevice {
+    let own = bad.iter().filter(|(spoilt, _)| *spoilt == member);
+    let blocks = own.map(|&(_, place)| BadBlocks {
+        first: Lbn(place),
+        end: Lbn(place + 1),
+        affected: Affected::Reads,
+        retries: 1,
+    });
+    let plan = FaultPlan {
+        medium_errors: blocks.collect(),
+        ..FaultPlan::default()
     };
-    Raid::new((0..members).map(faulty).collect(), &striping(level, 10)).expect("drives")
+    BoxedDevice::new(Faults::new(drive(member), &plan, Span::from_ms(10.0)))
 }
 
 #[test]

@@ -202,11 +202,15 @@ fn random_mirroring(dice: &mut Dice) -> Mirroring {
 fn random_array(dice: &mut Dice) -> (usize, Striping) {
     let members = 3 + dice.below(4) as usize;
     let failed = dice.one_in(3).then(|| dice.below(members as u64) as usize);
-    let striping = Striping {
+    let mut striping = Striping {
         level: dice.of(&[RaidLevel::Zero, RaidLevel::Five { failed }]),
         unit: SectorCount(dice.of(&[1, 3, 8, 64])),
         policy: policy(dice),
+        rebuild_share: None,
     };
+    if striping.level == (RaidLevel::Five { failed }) && failed.is_some() && dice.one_in(2) {
+        striping.rebuild_share = Some(dice.of(&[0.1, 0.5, 1.0]));
+    }
     (members, striping)
 }
 
@@ -239,7 +243,8 @@ impl Tower {
         let Some((members, striping)) = &self.array else {
             return self.unit(0);
         };
-        let all = || (0..*members as u64).map(|index| self.unit(index)).collect();
+        let devices = *members as u64 + u64::from(striping.rebuild_share.is_some());
+        let all = || (0..devices).map(|index| self.unit(index)).collect();
         BoxedDevice::opaque(Raid::new(all(), striping).unwrap_or_else(|_| {
             let policy = PolicyConfig::default();
             let striping = Striping {
@@ -248,6 +253,17 @@ impl Tower {
             };
             Raid::new(all(), &striping).expect("order of arrival needs no knowledge")
         }))
+    }
+
+    /// The most events that a rebuild makes, of a row for each block and some for each command.
+    pub fn own_events(&self) -> usize {
+        let rebuilt = self
+            .array
+            .iter()
+            .filter(|(_, striping)| striping.rebuild_share.is_some());
+        rebuilt
+            .map(|(members, _)| 100 * members * BLOCKS as usize)
+            .sum()
     }
 
     /// The blocks of a disk.

@@ -61,6 +61,12 @@ pub(super) const FIVE: Entry = Entry {
                 "the disk, counted from 0, that has failed before the run: what it had is read \
                  from all others; without this parameter none has failed",
             ),
+            (
+                "rebuild=50%",
+                "what the failed disk had is rebuilt on a spare, row by row from the first request \
+                 on; this is the share of the time that the rebuild takes, above 0 % and up to 100 \
+                 %: after each row it pauses; without this parameter there is no spare",
+            ),
         ],
         needs: Knowledge::Held,
         provides: Some(Knowledge::Blocks),
@@ -82,6 +88,7 @@ const POLICY: Parameter = (
 
 /// The most disks of an array.
 const MAX_DISKS: u64 = 1_000;
+const REBUILD: &str = "a share of the time above 0 % and up to 100 %, such as \"50 %\"";
 /// The usual stripe unit, in bytes.
 const STRIPE_BYTES: u64 = 64 << 10;
 
@@ -111,6 +118,7 @@ fn read_ten(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
             level: Level::Zero,
             unit: stripe(args)?,
             policy: PolicyConfig::default(),
+            rebuild_share: None,
         },
         pairs: Some(mirroring),
     }))
@@ -120,9 +128,20 @@ fn read_five(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> 
     let members = disks(Level::Five { failed: None }, args)?;
     let failed = args.maybe_count("failed", 0..=members as u64 - 1)?;
     let failed = failed.map(|failed| failed as usize);
+    let rebuild = args.maybe("rebuild", REBUILD, |text| {
+        let share = quantity::fraction(text)?;
+        (share > 0.0 && share <= 1.0).then_some(share)
+    })?;
+    if rebuild.is_some() && failed.is_none() {
+        let expected = "the disk to rebuild, counted from 0";
+        return Err(InputError::missing(args.field("failed"), expected));
+    }
     Ok(Box::new(Array {
         members,
-        striping: striping(Level::Five { failed }, args)?,
+        striping: Striping {
+            rebuild_share: rebuild,
+            ..striping(Level::Five { failed }, args)?
+        },
         pairs: None,
     }))
 }
@@ -139,6 +158,7 @@ fn striping(level: Level, args: &mut Args<'_, &Model>) -> Result<Striping, Input
         level,
         unit: stripe(args)?,
         policy: policy.unwrap_or_default(),
+        rebuild_share: None,
     })
 }
 
@@ -159,7 +179,8 @@ fn stripe(args: &mut Args<'_, &Model>) -> Result<SectorCount, InputError> {
 
 impl Front for Array {
     fn build(&self, behind: &Behind<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
-        let members = (0..self.members as u64).map(|index| match &self.pairs {
+        let spares = u64::from(self.striping.rebuild_share.is_some());
+        let members = (0..self.members as u64 + spares).map(|index| match &self.pairs {
             None => behind.member(index),
             Some(mirroring) => {
                 // Odd, and different from the factors of places, disks, members and streams.

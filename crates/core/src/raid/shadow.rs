@@ -1,0 +1,364 @@
+//! An array on real bytes: devices that end commands after random times, and what the array would
+//! have read and written.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+use super::*;
+use crate::device::{Breakdown, Outcome};
+use crate::random::{Generator, Purpose, below, generator};
+use crate::units::Span;
+
+/// Commands in the order in which devices ended them, with the device.
+type Log = Arc<Mutex<Vec<(usize, Request)>>>;
+
+/// A device that serves all commands at once, each for a random time.
+struct Slow {
+    number: usize,
+    sectors: u64,
+    dice: Generator,
+    inside: Vec<Completion>,
+    log: Log,
+}
+
+impl Device for Slow {
+    fn capacity(&self) -> SectorCount {
+        SectorCount(self.sectors)
+    }
+
+    fn sector_size(&self) -> Bytes {
+        Bytes(512)
+    }
+
+    fn has_room(&self) -> bool {
+        true
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+        self.check(&request)?;
+        let takes = Span::from_ns(1 + below(&mut self.dice, 1_000) as i64);
+        self.inside.push(Completion {
+            request,
+            arrived: now,
+            at: now + takes,
+            breakdown: Breakdown {
+                transfer: takes,
+                ..Breakdown::default()
+            },
+            outcome: Outcome::Miss,
+            status: Status::Good,
+        });
+        self.inside.sort_by_key(|done| std::cmp::Reverse(done.at));
+        Ok(())
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        self.inside.last().map(|done| done.at)
+    }
+
+    fn advance(&mut self, now: Instant) -> Option<Completion> {
+        let done = self.inside.pop_if(|done| done.at <= now)?;
+        let mut log = self.log.lock().expect("no other has failed");
+        log.push((self.number, done.request));
+        Some(done)
+    }
+
+    fn abort(&mut self, _: Instant, _: u64) -> bool {
+        false
+    }
+}
+
+/// What a part of a request does, and what it has read.
+struct Seen {
+    /// The request's id and its blocks; `None` for a rebuild.
+    request: Option<(u64, Range<u64>)>,
+    rows: Range<u64>,
+    known: BTreeMap<(usize, u64), u64>,
+}
+
+/// The array and what is on its devices: for each block which request wrote it.
+struct Shadow {
+    raid: Raid,
+    log: Log,
+    devices: Vec<Vec<u64>>,
+    seen: BTreeMap<u64, Seen>,
+    /// Of each block, the values that a read may find.
+    allowed: Vec<Vec<u64>>,
+    /// The requests that write.
+    writes: BTreeSet<u64>,
+    /// Blocks that have been read.
+    checked: u64,
+}
+
+/// What a request writes to a block.
+fn value(request: u64, block: u64) -> u64 {
+    (request * 1_000_003 + block).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+impl Shadow {
+    fn new(dice: &mut Generator) -> Self {
+        let count = 3 + below(dice, 4) as usize;
+        let failed = (below(dice, 4) > 0).then(|| below(dice, count as u64) as usize);
+        let rebuild_share = failed.filter(|_| below(dice, 3) > 0);
+        let shares = [0.2, 0.7, 1.0];
+        let rebuild_share = rebuild_share.map(|_| shares[below(dice, 3) as usize]);
+        let striping = Striping {
+            level: Level::Five { failed },
+            unit: SectorCount(1 + below(dice, 5)),
+            policy: PolicyConfig::default(),
+            rebuild_share,
+        };
+        let log = Log::default();
+        let sectors = 1 + below(dice, 40);
+        let slow = |number: usize| Slow {
+            number,
+            sectors,
+            dice: generator(below(dice, 1 << 40), 0, Purpose::Requests),
+            inside: Vec::new(),
+            log: Arc::clone(&log),
+        };
+        let devices = count + usize::from(rebuild_share.is_some());
+        let slow: Vec<_> = (0..devices).map(slow).map(BoxedDevice::opaque).collect();
+        let raid = Raid::new(slow, &striping).expect("order of arrival");
+        let blocks = raid.capacity().0 as usize;
+        Self {
+            raid,
+            log,
+            devices: vec![vec![0; sectors as usize]; devices],
+            seen: BTreeMap::new(),
+            allowed: vec![vec![0]; blocks],
+            writes: BTreeSet::new(),
+            checked: 0,
+        }
+    }
+
+    /// Looks which parts there are now.
+    fn look(&mut self) {
+        let now: BTreeMap<_, _> = self.raid.parts.iter().collect();
+        self.seen.retain(|id, _| now.contains_key(id));
+        for (id, part) in now {
+            let parent = part.parent.and_then(|id| self.raid.parents.get(id));
+            let request = parent.map(|parent| {
+                let request = parent.request;
+                (request.id, request.start.0..request.end().0)
+            });
+            let is_new = self
+                .seen
+                .get(&id)
+                .is_none_or(|seen| (&seen.request, &seen.rows) != (&request, &part.rows));
+            if is_new {
+                let (rows, known) = (part.rows.clone(), BTreeMap::new());
+                let seen = Seen {
+                    request,
+                    rows,
+                    known,
+                };
+                self.seen.insert(id, seen);
+            }
+        }
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) {
+        if request.op == Op::Write {
+            self.writes.insert(request.id);
+            for block in request.start.0..request.end().0 {
+                self.allowed[block as usize].push(value(request.id, block));
+            }
+        }
+        assert_eq!(self.raid.submit(now, request), Ok(()));
+        self.look();
+    }
+
+    /// Goes on to the next event.
+    fn step(&mut self, at: Instant) {
+        let done = self.raid.advance(at);
+        let ended = std::mem::take(&mut *self.log.lock().expect("no other has failed"));
+        for (device, command) in ended {
+            self.carry_out(device, &command);
+        }
+        self.look();
+        if let Some(done) = done.filter(|done| done.request.op == Op::Write) {
+            assert_eq!(done.status, Status::Good);
+            // What this write and none that came later has replaced may not be found any more.
+            for block in done.request.start.0..done.request.end().0 {
+                let allowed = &mut self.allowed[block as usize];
+                let own = value(done.request.id, block);
+                if let Some(place) = allowed.iter().position(|value| *value == own) {
+                    allowed.drain(..place);
+                }
+            }
+        }
+    }
+
+    fn carry_out(&mut self, device: usize, command: &Request) {
+        let layout = self.raid.layout;
+        let spare = layout.members();
+        let member = match self.raid.health.failed {
+            Some(failed) if device == spare => failed,
+            _ => device,
+        };
+        let (id, _) = part_of(command.id);
+        for place in command.start.0..command.end().0 {
+            let stored = self.devices[device][place as usize];
+            let seen = self.seen.get_mut(&id).expect("a part that was seen");
+            if command.op == Op::Read {
+                seen.known.insert((member, place), stored);
+                continue;
+            }
+            let block = layout.block(member, Lbn(place));
+            let new = seen.written(&layout, member, place, block);
+            self.devices[device][place as usize] = new;
+        }
+        if command.op == Op::Read {
+            self.check(id, member, command);
+        }
+    }
+
+    /// Checks the blocks of a read that are known with this command.
+    fn check(&mut self, id: u64, reader: usize, command: &Request) {
+        let layout = self.raid.layout;
+        let seen = &self.seen[&id];
+        let Some((request, blocks)) = &seen.request else {
+            return;
+        };
+        if self.writes.contains(request) {
+            return;
+        }
+        // Only a read of what is missing reads all others of a row, with the parity.
+        let failed = self.raid.health.failed;
+        for place in command.start.0..command.end().0 {
+            let others = (0..layout.members()).filter(|other| Some(*other) != failed);
+            let others = others.map(|other| seen.known.get(&(other, place)).copied());
+            let sum = others.reduce(|sum, next| Some(sum? ^ next?)).flatten();
+            let found = [
+                Some((reader, seen.known[&(reader, place)])),
+                failed.zip(sum),
+            ];
+            for (member, found) in found.into_iter().flatten() {
+                let block = layout.block(member, Lbn(place));
+                let Some(block) = block.filter(|block| blocks.contains(&block.0)) else {
+                    continue;
+                };
+                let allowed = &self.allowed[block.0 as usize];
+                assert!(allowed.contains(&found), "{block:?} of {request}");
+                self.checked += 1;
+            }
+        }
+    }
+
+    /// What is on the devices in the end: the last write of each block, and the parity.
+    fn check_all(&self) {
+        let layout = self.raid.layout;
+        let rebuilt = layout.row(self.raid.health.rebuilt).place;
+        for place in 0..self.devices[0].len() as u64 {
+            let mut sum = 0;
+            for member in 0..layout.members() {
+                let is_failed = Some(member) == self.raid.health.failed;
+                let device = self.raid.in_place(member);
+                let stored = self.devices.get(device);
+                let stored = stored.map_or(0, |stored| stored[place as usize]);
+                let is_missing = is_failed && place >= rebuilt;
+                let Some(block) = layout.block(member, Lbn(place)) else {
+                    sum ^= stored;
+                    if is_missing {
+                        // There is no parity to check.
+                        sum = 0;
+                        break;
+                    }
+                    continue;
+                };
+                let allowed = &self.allowed[block.0 as usize];
+                let last = *allowed.last().expect("a value");
+                sum ^= last;
+                assert!(is_missing || stored == last, "{block:?}");
+            }
+            let has_parity = (0..layout.members()).any(|member| {
+                let is_parity = layout.block(member, Lbn(place)).is_none();
+                is_parity && !(Some(member) == self.raid.health.failed && place >= rebuilt)
+            });
+            assert!(sum == 0 || !has_parity, "parity at {place}");
+        }
+    }
+}
+
+impl Seen {
+    /// What the part writes to a place.
+    fn written(&self, layout: &Layout, member: usize, place: u64, block: Option<Lbn>) -> u64 {
+        let others = (0..layout.members()).filter(|other| *other != member);
+        let Some((id, blocks)) = &self.request else {
+            let others = others.map(|other| self.known[&(other, place)]);
+            return others.fold(0, |one, other| one ^ other);
+        };
+        let own = |block: Option<Lbn>| {
+            let block = block.filter(|block| blocks.contains(&block.0))?;
+            Some(value(*id, block.0))
+        };
+        if block.is_some() {
+            return own(block).expect("a block of the request");
+        }
+        // The parity: of all data if they are known, or from the old.
+        let all: Option<Vec<u64>> = others
+            .clone()
+            .map(|other| {
+                own(layout.block(other, Lbn(place)))
+                    .or_else(|| self.known.get(&(other, place)).copied())
+            })
+            .collect();
+        if let Some(all) = all {
+            return all.into_iter().fold(0, |one, other| one ^ other);
+        }
+        let mut parity = self.known[&(member, place)];
+        for other in others {
+            if let Some(new) = own(layout.block(other, Lbn(place))) {
+                parity ^= new ^ self.known[&(other, place)];
+            }
+        }
+        parity
+    }
+}
+
+/// Thousands of arrays, whole, degraded and while they are rebuilt, under requests that overlap:
+/// reads find what was acknowledged or is being written, and in the end the last write of each
+/// block is there and the parity is right.
+#[test]
+fn what_is_read_is_what_was_written() {
+    let (mut checked, mut rebuilt) = (0, 0);
+    for seed in 0..3_000 {
+        let dice = &mut generator(seed, 0, Purpose::Requests);
+        let mut shadow = Shadow::new(dice);
+        let blocks = shadow.raid.capacity().0;
+        let pause = [1, 300, 3_000][below(dice, 3) as usize];
+        let mut at = Instant::START;
+        for id in 1..=30 {
+            at += Span::from_ns(below(dice, pause) as i64);
+            while let Some(event) = shadow.raid.next_event().filter(|event| *event <= at) {
+                shadow.step(event);
+            }
+            let first = below(dice, blocks);
+            let most = if below(dice, 2) == 0 { 6 } else { blocks };
+            let sectors = 1 + below(dice, most.min(blocks - first));
+            let op = if below(dice, 3) == 0 {
+                Op::Read
+            } else {
+                Op::Write
+            };
+            let mut request = Request::new(id, op, Lbn(first), SectorCount(sectors));
+            if below(dice, 20) == 0 {
+                request.ordering = Ordering::Ordered;
+            }
+            shadow.submit(at, request);
+        }
+        while let Some(event) = shadow.raid.next_event() {
+            shadow.step(event);
+        }
+        assert!(shadow.raid.parts.is_empty() && shadow.raid.parents.is_empty());
+        if let Some(progress) = shadow.raid.rebuilt() {
+            assert_eq!(progress.rows, progress.of, "{progress:?}");
+            rebuilt += 1;
+        }
+        shadow.check_all();
+        checked += shadow.checked;
+    }
+    assert!(checked > 100_000 && rebuilt > 1_000, "{checked}, {rebuilt}");
+}
