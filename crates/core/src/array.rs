@@ -1,6 +1,6 @@
 //! Several devices as one: disks side by side.
 
-use crate::device::{Completion, Device, Refused, check};
+use crate::device::{Completion, Device, Part, Refused, check};
 use crate::request::Request;
 use crate::units::{Bytes, Instant, SectorCount};
 
@@ -120,5 +120,12 @@ impl<D: Device, F: FnMut() -> D + Send> Device for SideBySide<D, F> {
         };
         self.events[disk] = self.disks[disk].next_event();
         true
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        let disks = self.disks.iter().enumerate();
+        disks
+            .flat_map(|(disk, device)| Part::within(disk, device.parts()))
+            .collect()
     }
 }

@@ -6,9 +6,11 @@
 
 mod children;
 mod completion;
+mod part;
 
 pub use children::Children;
 pub use completion::{Breakdown, Completion, Outcome, Status};
+pub use part::{CacheWork, DiskWork, Part, Work};
 
 use crate::request::{Op, Request};
 use crate::units::{Bytes, Instant, SectorCount};
@@ -62,6 +64,12 @@ pub trait Device: Send {
     /// Takes back the request `id`. Returns whether it was still waiting: if so, it completes at
     /// `now` with [`Status::Aborted`]; if not, it completes as if nothing had been asked.
     fn abort(&mut self, now: Instant, id: u64) -> bool;
+
+    /// What its parts have done so far. A single disk has none, and a wrapper those of the device
+    /// behind it.
+    fn parts(&self) -> Vec<Part> {
+        Vec::new()
+    }
 }
 
 impl<D: Device + ?Sized> Device for Box<D> {
@@ -99,6 +107,10 @@ impl<D: Device + ?Sized> Device for Box<D> {
 
     fn abort(&mut self, now: Instant, id: u64) -> bool {
         (**self).abort(now, id)
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        (**self).parts()
     }
 }
 

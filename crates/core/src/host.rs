@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use merge::Merger;
 
-use crate::device::{Children, Completion, Device, Refused, Status};
+use crate::device::{Children, Completion, Device, Part, Refused, Status};
 use crate::queue::CommandQueue;
 use crate::request::{Ordering, Request};
 use crate::sched::{Estimate, Pending, Policy};
@@ -276,5 +276,9 @@ impl<D: Device + Estimate> Device for Host<D> {
         // An ordered request may have held others back.
         self.feed(now);
         true
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        self.device.parts()
     }
 }

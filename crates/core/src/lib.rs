@@ -4,8 +4,8 @@
 //!
 //! ```text
 //! units < random < request < device < stats < text < extent < sched < queue < spec < geometry
-//! < mechanics < buffer < drive < predict < host < tower < mirror < raid < array < workload
-//! < engine < wrap < report
+//! < mechanics < buffer < drive < predict < host < tower < mirror < raid < nvcache < array
+//! < workload < engine < wrap < report
 //! ```
 
 // The model reaches nothing outside: see `clippy.toml` next to the manifest.
@@ -21,6 +21,7 @@ pub mod geometry;
 pub mod host;
 pub mod mechanics;
 pub mod mirror;
+pub mod nvcache;
 pub mod predict;
 pub mod queue;
 pub mod raid;

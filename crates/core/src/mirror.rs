@@ -22,6 +22,10 @@
 //! and those that arrive meanwhile wait for it. A request can be taken back while all its copies
 //! wait, a read also if the member in which it waits allows it.
 //!
+//! With a [`Destaging`] scheme writes wait until the members have time for them, for a non-volatile
+//! cache that has them already: see [`NvCache`](crate::nvcache::NvCache). Flushes do not wait for
+//! them.
+//!
 //! # Layout
 //! The second member can hold the data in the opposite order ([`Mirroring::transposed`]): in units
 //! of some blocks, so that sequential access remains sequential within a unit. A request across
@@ -38,24 +42,28 @@
 //! # Origin
 //! liu05 chapter 7: sections 7.1 (queues and layout), 7.2 (routing), 7.3 and 7.4.
 
+mod destaging;
 mod layout;
 mod member;
 mod parent;
 mod rehearsed;
 mod routing;
+mod writes;
 
+pub use destaging::{BatchOrder, Destaging, Scheme};
 pub(crate) use member::Member;
 pub(crate) use parent::graver;
 pub use routing::Routing;
 
 use std::collections::VecDeque;
 
+use destaging::{State, Step};
 use layout::Layout;
 use parent::{Parent, child_id, parent_of};
 use rehearsed::Prospect;
 use routing::Router;
 
-use crate::device::{Children, Completion, Device, Refused, Status};
+use crate::device::{Children, Completion, Device, Part, Refused, Status, Work};
 use crate::random::{Purpose, generator};
 use crate::request::{Op, Ordering, Request};
 use crate::sched::{Knowledge, Pending, PolicyConfig};
@@ -75,6 +83,8 @@ pub struct Mirroring {
     /// The second member holds units of this many blocks in the opposite order. At least one; a
     /// last part of the device that is no whole unit stays where it is.
     pub transposed: Option<SectorCount>,
+    /// When writes go to the members; `None` is at once. For a shared queue.
+    pub destaging: Option<Destaging>,
     /// What a random routing depends on.
     pub seed: u64,
 }
@@ -112,6 +122,11 @@ pub struct Mirror {
     /// `None` for a shared queue.
     router: Option<Router>,
     writes: Writes,
+    destaging: Option<Destaging>,
+    /// The member that processes the next batch of writes, if both have one.
+    turn: usize,
+    /// Writes do not wait for a full batch.
+    hurries: bool,
     /// The requests with copies that wait or are in the members.
     parents: Children<Parent>,
     /// How many requests have been given to the members.
@@ -131,8 +146,8 @@ impl Mirror {
     /// When the policy or the routing needs to know more than the members do.
     ///
     /// # Panics
-    /// When the members are of unequal capacity, or the policy is not the one that the routing
-    /// tries ([`Routing::tried`]).
+    /// When the members are of unequal capacity, the policy is not the one that the routing tries
+    /// ([`Routing::tried`]), or reads are routed although writes are destaged.
     pub fn new(members: [BoxedDevice; 2], mirroring: &Mirroring) -> Result<Self, Unknown> {
         let [first, second] = &members;
         let sectors = first.capacity();
@@ -143,6 +158,12 @@ impl Mirror {
             assert_eq!(mirroring.policy.to_string(), needed, "behind {name}");
             first.check_knowledge(name, Knowledge::Times)?;
             second.check_knowledge(name, Knowledge::Times)?;
+        }
+        if let Some(destaging) = mirroring.destaging {
+            assert_eq!(mirroring.reads, Reads::Shared, "with destaging");
+            let (needed, name) = destaging.order.needed();
+            first.check_knowledge(name, needed)?;
+            second.check_knowledge(name, needed)?;
         }
         let router = match mirroring.reads {
             Reads::Shared => None,
@@ -159,12 +180,21 @@ impl Mirror {
             layout: Layout::new(mirroring.transposed, sectors),
             router,
             writes: mirroring.writes,
+            destaging: mirroring.destaging,
+            turn: 0,
+            hurries: false,
             parents: Children::default(),
             begun: 0,
             fenced: VecDeque::new(),
             fence: None,
             due: VecDeque::new(),
         })
+    }
+
+    /// Whether writes go to the members without waiting for a full batch, from `now` on.
+    pub fn hurry(&mut self, now: Instant, hurries: bool) {
+        self.hurries = hurries;
+        self.feed(now);
     }
 
     /// Begins a request, or holds it back behind an ordered one.
@@ -249,8 +279,8 @@ impl Mirror {
         match self.free(parent, now) {
             Some(member) => self.hand_over(member, parent, now),
             None => {
-                self.add(0, parent);
-                self.add(1, parent);
+                self.add(0, parent, now);
+                self.add(1, parent, now);
                 self.feed(now);
             }
         }
@@ -261,7 +291,7 @@ impl Mirror {
     fn free(&self, parent: u64, now: Instant) -> Option<usize> {
         let is_free = |&member: &usize| {
             let first = self.piece(member, parent, 0);
-            first.is_some_and(|first| self.members[member].is_free(&first))
+            first.is_some_and(|first| self.is_free(member, &first))
         };
         let mut free = [0, 1].into_iter().filter(is_free);
         let (first, second) = (free.next()?, free.next());
@@ -273,6 +303,13 @@ impl Mirror {
             let is_sooner = takes(second) < takes(first);
             Some(if is_sooner { second } else { first })
         })
+    }
+
+    /// Whether a member takes `command` at once.
+    fn is_free(&self, member: usize, command: &Request) -> bool {
+        let own = &self.members[member];
+        let is_idle = || own.inside == 0 && !own.writes.side().in_batch;
+        own.is_free(command) && (self.destaging.is_none() || is_idle())
     }
 
     /// The command number `index` for a copy of a request at a member, if it has so many.
@@ -288,7 +325,7 @@ impl Mirror {
     }
 
     /// Lets a copy of a request wait for a member.
-    fn add(&mut self, member: usize, parent: u64) {
+    fn add(&mut self, member: usize, parent: u64, now: Instant) {
         let mut count = 0;
         while let Some(piece) = self.piece(member, parent, count) {
             let arrived = self.parents.get(parent).map(|parent| parent.since);
@@ -297,10 +334,14 @@ impl Mirror {
                 request: piece,
                 arrived,
             };
-            self.members[member].add(pending);
+            match self.destaging {
+                None => self.members[member].add(pending),
+                Some(_) => self.members[member].add_destaged(pending),
+            }
             count += 1;
         }
         self.members[member].load += 1;
+        self.members[member].count_waiting(now);
         if let Some(parent) = self.parents.get_mut(parent) {
             parent.copies[member].queued = count;
         }
@@ -312,7 +353,8 @@ impl Mirror {
         let single = single.filter(|_| self.piece(member, parent, 1).is_none());
         if let Some(piece) = single
             && piece.is_simple_transfer()
-            && self.members[member].is_free(&piece)
+            && self.is_free(member, &piece)
+            && (self.destaging.is_none() || piece.op.is_read())
         {
             let Member { device, queue, .. } = &mut self.members[member];
             queue.passed(&piece, device);
@@ -322,7 +364,7 @@ impl Mirror {
             }
             return self.send(member, now, &piece);
         }
-        self.add(member, parent);
+        self.add(member, parent, now);
         self.feed(now);
     }
 
@@ -335,11 +377,40 @@ impl Mirror {
     /// The same of one member. Whether it took anything.
     fn feed_member(&mut self, member: usize, now: Instant) -> bool {
         let mut has_taken = false;
-        while let Some(request) = self.members[member].next(now) {
+        while let Some(request) = self.next(member, now) {
             self.send(member, now, &request);
+            self.members[member].count_taken(now, &request);
             has_taken = true;
         }
         has_taken
+    }
+
+    /// Takes out the command that a member serves next, if it is free for one.
+    fn next(&mut self, member: usize, now: Instant) -> Option<Request> {
+        let Some(destaging) = self.destaging else {
+            return self.members[member].next(now);
+        };
+        let state = State {
+            reads: self.members[member].queue.len(),
+            sides: [0, 1].map(|member: usize| self.members[member].writes.side()),
+            turn: self.turn,
+            hurries: self.hurries,
+        };
+        let own = &mut self.members[member];
+        if own.inside > 0 || !own.device.has_room() {
+            return None;
+        }
+        let write = match destaging.step(&state, member) {
+            Step::Read => return own.next(now),
+            Step::Write => own.writes.oldest(),
+            Step::BeginBatch => {
+                self.turn = 1 - member;
+                own.begin_batch(now, &destaging)
+            }
+            Step::OfBatch => own.writes.of_batch(now, &own.device),
+            Step::Nothing => None,
+        };
+        own.accepted(write?)
     }
 
     /// Submits a command to a member.
@@ -350,17 +421,18 @@ impl Mirror {
         let Some(parent) = self.parents.get_mut(id) else {
             panic!("{command:?} has no parent");
         };
+        self.members[member].begin(now, command);
         parent.has_begun = true;
         let own = &mut parent.copies[member];
         own.queued -= 1;
         own.inside += 1;
         if parent.request.op.is_read() && parent.copies[1 - member].queued > 0 {
-            self.withdraw(1 - member, id);
+            self.withdraw(1 - member, id, now);
         }
     }
 
     /// Takes a copy that waits out of a member's queue.
-    fn withdraw(&mut self, member: usize, parent: u64) {
+    fn withdraw(&mut self, member: usize, parent: u64, now: Instant) {
         let Some(copies) = self
             .parents
             .get_mut(parent)
@@ -369,20 +441,18 @@ impl Mirror {
             return;
         };
         let count = std::mem::take(&mut copies[member].queued);
-        let Member {
-            device,
-            queue,
-            load,
-        } = &mut self.members[member];
+        let member = &mut self.members[member];
         for index in 0..count {
-            let taken = queue.take(child_id(parent, index), device);
+            let taken = member.take(child_id(parent, index));
             assert!(taken.is_some(), "a copy of {parent} is lost");
         }
-        *load -= 1;
+        member.load -= 1;
+        member.count_waiting(now);
     }
 
     /// Notes that a member has completed a command.
     fn note(&mut self, member: usize, mut done: Completion) {
+        self.members[member].end(&done);
         let (id, index) = parent_of(done.request.id);
         let Some(parent) = self.parents.get_mut(id) else {
             panic!("{done:?} has no parent");
@@ -473,7 +543,7 @@ impl Mirror {
                 .get(id)
                 .is_some_and(|p| p.copies[member].queued > 0)
             {
-                self.withdraw(member, id);
+                self.withdraw(member, id, now);
             }
         }
         let aborted = Completion::unserved(request, arrived, now, Status::Aborted);
@@ -555,6 +625,20 @@ impl Device for Mirror {
         };
         parent.is_aborted = self.members[member].device.abort(now, child_id(id, 0));
         parent.is_aborted
+    }
+
+    /// The members, the first as 0 and the second as 1, with the parts that they have themselves.
+    fn parts(&self) -> Vec<Part> {
+        let members = self.members.iter().enumerate();
+        let parts = members.flat_map(|(index, member)| {
+            let own = member.meter.work().map(|work| Part {
+                name: String::new(),
+                work: Work::Disk(work),
+            });
+            let parts = own.into_iter().chain(member.device.parts());
+            Part::within(index, parts.collect())
+        });
+        parts.collect()
     }
 }
 

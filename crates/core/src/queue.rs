@@ -68,6 +68,12 @@ impl<E: Estimate> CommandQueue<E> {
         self.waiting == 0
     }
 
+    /// How many requests wait.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.waiting
+    }
+
     /// The policy, for one that takes requests out of turn; see [`Self::taken`].
     #[inline]
     pub fn policy(&mut self) -> &mut dyn Policy<E> {

@@ -6,6 +6,7 @@
 
 pub mod batch;
 pub mod demerit;
+pub mod disk_meter;
 pub mod histogram;
 pub mod moments;
 pub mod over_time;
@@ -14,6 +15,7 @@ pub mod summary;
 
 pub use batch::BatchMeans;
 pub use demerit::{Sorted, demerit};
+pub use disk_meter::DiskMeter;
 pub use histogram::Histogram;
 pub use moments::Moments;
 pub use over_time::OverTime;

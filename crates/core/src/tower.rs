@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use crate::device::{Completion, Device, Refused};
+use crate::device::{Completion, Device, Part, Refused};
 use crate::drive::View;
 use crate::extent::Extent;
 use crate::request::Request;
@@ -176,6 +176,10 @@ impl Device for BoxedDevice {
 
     fn abort(&mut self, now: Instant, id: u64) -> bool {
         self.device_mut().abort(now, id)
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        self.device().parts()
     }
 }
 

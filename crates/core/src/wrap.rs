@@ -50,6 +50,11 @@ macro_rules! forward {
             self.device.check(request)
         }
     };
+    (@parts) => {
+        fn parts(&self) -> Vec<crate::device::Part> {
+            self.device.parts()
+        }
+    };
     (@shape) => {
         fn shape(&self) -> crate::sched::Shape {
             self.device.shape()

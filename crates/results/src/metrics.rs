@@ -1,7 +1,7 @@
 //! The metrics of a run: one list for JSON, for the tables that people read, and for the columns of
 //! studies.
 
-use diskarm_core::device::Breakdown;
+use diskarm_core::device::{Breakdown, CacheWork, DiskWork};
 use diskarm_core::report::{Report, Served};
 use diskarm_core::stats::ResponseFigures;
 use diskarm_core::units::Span;
@@ -21,6 +21,8 @@ pub struct Metric<T> {
 type Response = Metric<ResponseFigures>;
 type Service = Metric<Served>;
 type Load = Metric<Report>;
+type Disk = Metric<DiskWork>;
+type Cache = Metric<CacheWork>;
 
 /// Of the response times of requests of one kind.
 pub const RESPONSE: &[Response] = &[
@@ -97,6 +99,57 @@ pub const LOAD: &[Load] = &[
     Load::new("", |r| Some(r.failed_count() as f64)).column("failed", "Requests that failed"),
     Load::new("", |r| Some(r.recovered_count() as f64))
         .column("recovered", "Requests that succeeded after retries"),
+];
+
+/// Of a disk that is part of a device. In studies the mean over all disks.
+pub const DISK: &[Disk] = &[
+    Disk::new("reads", |d| Some(d.reads as f64)),
+    Disk::new("writes", |d| Some(d.writes as f64)),
+    Disk::new("reading", |d| Some(d.reading_fraction))
+        .column("disk_reading", "Share of time a disk spends on reads"),
+    Disk::new("writing", |d| Some(d.writing_fraction))
+        .column("disk_writing", "Share of time a disk spends on writes"),
+    Disk::new("in_batches", |d| Some(d.in_batches_fraction)).column(
+        "disk_in_batches",
+        "Share of time a disk spends on batches of writes",
+    ),
+    Disk::new("batches", |d| Some(d.batches as f64)),
+    Disk::new("batch_ms_mean", |d| d.batch_mean.map(Span::as_ms))
+        .column("batch_ms_mean", "Mean length of a batch of writes, ms"),
+    Disk::new("between_batches_ms_mean", |d| {
+        d.between_batches_mean.map(Span::as_ms)
+    })
+    .column(
+        "between_batches_ms_mean",
+        "Mean time between batches of writes, ms",
+    ),
+    Disk::new("waiting_mean", |d| Some(d.waiting_mean_count)).column(
+        "disk_waiting_mean",
+        "Mean number of requests waiting for a disk",
+    ),
+    Disk::new("waiting_max", |d| Some(d.waiting_max as f64)),
+    Disk::new("writes_waiting_mean", |d| Some(d.writes_waiting_mean_count)).column(
+        "disk_writes_waiting_mean",
+        "Mean number of writes waiting for a disk",
+    ),
+];
+
+/// Of a non-volatile write cache. In studies the mean over all caches.
+pub const CACHE: &[Cache] = &[
+    Cache::new("absorbed", |c| Some(c.absorbed as f64)),
+    Cache::new("waited", |c| Some(c.waited as f64))
+        .column("cache_waited", "Writes that waited for room in the cache"),
+    Cache::new("hits", |c| Some(c.hits as f64)).column("cache_hits", "Reads served from the cache"),
+    Cache::new("overwritten_blocks", |c| Some(c.overwritten as f64)).column(
+        "cache_overwritten_blocks",
+        "Blocks overwritten before they were destaged",
+    ),
+    Cache::new("destages", |c| Some(c.destages as f64)).column("cache_destages", "Destages"),
+    Cache::new("failed", |c| Some(c.failed as f64)),
+    Cache::new("dirty_mean", |c| Some(c.dirty_mean_count))
+        .column("cache_dirty_mean", "Mean number of blocks in the cache"),
+    Cache::new("dirty_max", |c| Some(c.dirty_max as f64))
+        .column("cache_dirty_max", "Largest number of blocks in the cache"),
 ];
 
 impl<T> Metric<T> {

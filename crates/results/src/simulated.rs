@@ -3,6 +3,7 @@
 mod disk;
 mod kind;
 mod load;
+mod parts;
 mod replication;
 mod table;
 mod window;
@@ -22,6 +23,7 @@ use serde::Serialize;
 use disk::Disk;
 use kind::{Kind, Metrics};
 use load::Load;
+use parts::PartFigures;
 use replication::{Ci95, Replication};
 use table::{Table, decimals, known};
 use window::WindowFigures;
@@ -75,6 +77,8 @@ pub struct Figures {
     streams: Option<Vec<Kind>>,
     /// `null` for one disk.
     disks: Option<Vec<Disk>>,
+    /// `null` for a single disk.
+    parts: Option<Vec<PartFigures>>,
     /// `null` without `--window`.
     windows: Option<Vec<WindowFigures>>,
     /// This and the next are `null` for one run.
@@ -109,6 +113,7 @@ impl Figures {
         let streams: Vec<Kind> = (0..first.streams.len()).map(stream).collect();
         let windows = first.windows.as_ref();
         let disks = Disk::all(first);
+        let parts = PartFigures::all(runs);
         let is_one = runs.len() == 1;
         let count = |of: fn(&Report) -> u64| {
             let all = runs.iter().map(|run| of(&run.report)).sum();
@@ -135,6 +140,7 @@ impl Figures {
             failed: count(Report::failed_count),
             streams: (!streams.is_empty()).then_some(streams),
             disks: (!disks.is_empty()).then_some(disks),
+            parts: (!parts.is_empty()).then_some(parts),
             windows: windows.map(|windows| windows.iter().map(WindowFigures::of).collect()),
             replications: (!is_one).then(|| runs.iter().map(Replication::of).collect()),
             ci95: (!is_one).then(|| Ci95::of(&reports, &every)),
@@ -245,6 +251,10 @@ impl Figures {
         if let Some(disks) = &self.disks {
             t.gap();
             disk::lines(disks, &mut t);
+        }
+        if let Some(parts) = &self.parts {
+            t.gap();
+            parts::lines(parts, &mut t);
         }
         if let Some(windows) = &self.windows {
             t.gap();

@@ -5,6 +5,7 @@
 mod faults;
 mod host;
 mod mirror;
+mod nvcache;
 mod raid;
 mod throttle;
 
@@ -27,6 +28,7 @@ const TABLE: &[Entry] = &[
     raid::ZERO,
     raid::TEN,
     raid::FIVE,
+    nvcache::ENTRY,
 ];
 
 /// A row of the table.

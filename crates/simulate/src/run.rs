@@ -1,5 +1,6 @@
 //! Results of a simulation.
 
+use diskarm_core::device::Part;
 use diskarm_core::report::{Report, Served, Window};
 
 use crate::input::Issue;
@@ -18,6 +19,8 @@ pub struct Run {
     pub windows: Option<Vec<Window>>,
     /// What each disk of a trace holds, and its results, if there are several.
     pub disks: Vec<(Origin, Report)>,
+    /// The parts of a device that has several: disks of a pair, caches.
+    pub parts: Vec<Part>,
     /// Doubts about the drive or a trace, one line each.
     pub doubts: Vec<String>,
     /// Requested changes to the trace, one line each.

@@ -363,6 +363,7 @@ impl<'a> Simulation<'a> {
             streams: extras.streams,
             windows: windows.transpose()?,
             disks: Vec::new(),
+            parts: device.parts(),
             doubts: self.doubts(),
             changes: Vec::new(),
             replayed: None,

@@ -456,3 +456,66 @@ fn wrong_pairs_are_refused_in_one_line() {
         ),
     ]);
 }
+
+#[test]
+fn each_option_of_a_cache_matters() {
+    let towers = [
+        "nvcache(drive=hp-c2247)",
+        "nvcache(size=16KiB, drive=hp-c2247)",
+        "nvcache(merge=64KiB, drive=hp-c2247)",
+        "nvcache(battery_fails=10s, drive=hp-c2247)",
+        "nvcache(drive=mirror(queue=shared, policy=hol, drive=hp-c2247))",
+        "nvcache(destage=adu, drive=hp-c2247)",
+        "nvcache(destage=adu(tw=4), drive=hp-c2247)",
+        "nvcache(destage=adu(order=satf), drive=hp-c2247)",
+        "nvcache(destage=adu(order=access-at-start), drive=hp-c2247)",
+        "nvcache(destage=adu(tw=4, order=optimal), drive=hp-c2247)",
+        "nvcache(destage=adu, policy=satf, drive=hp-c2247)",
+        "nvcache(destage=ad-cp, drive=hp-c2247)",
+        "nvcache(destage=ad-cp(tw=4), drive=hp-c2247)",
+        "nvcache(destage=ad-cp(tw=4, tr=99), drive=hp-c2247)",
+        "nvcache(destage=ad-cp(tw=4, order=ascending), drive=hp-c2247)",
+    ];
+    // Sequential writes, for merging; two seldom at the same place.
+    let busy = "closed(clients=12) sequential(share=50%) uniform size=8KiB reads=40%";
+    let results = |tower: &&str| {
+        let run = run(tower, "fcfs", busy);
+        format!("{:?} {:?}", run.report, run.parts)
+    };
+    let all: Vec<String> = towers.iter().map(results).collect();
+    assert_eq!(results(&towers[0]), all[0]);
+    for (number, one) in all.iter().enumerate() {
+        let same = all[..number].iter().position(|other| other == one);
+        assert_eq!(same.map(|same| towers[same]), None, "{}", towers[number]);
+    }
+}
+
+#[test]
+fn wrong_caches_are_refused_in_one_line() {
+    check_refusals(&[
+        (
+            "nvcache(size=2KiB, destage=adu(tw=8), drive=hp-c2247)",
+            "drive: nvcache.size: found \"2KiB\", expected 8 to 2054864 sectors of 512 bytes, with",
+        ),
+        (
+            "nvcache(destage=adcp, drive=hp-c2247)",
+            "drive: nvcache.destage: found \"adcp\", expected \"ad-cp\" or one of at-once,",
+        ),
+        (
+            "nvcache(destage=adu(tr=4), drive=hp-c2247)",
+            "drive: adu: found \"tr\", expected a known parameter",
+        ),
+        (
+            "nvcache(destage=ad-cp(tw=12, order=optimal), drive=hp-c2247)",
+            "drive: ad-cp.tw: found 12, expected at most 10 with order=optimal",
+        ),
+        (
+            "nvcache(policy=satf, drive=hp-c2247)",
+            "drive: nvcache.destage: found \"at-once\", expected destage=adu or destage=ad-cp, or",
+        ),
+        (
+            "nvcache(destage=adu(order=satf), drive=host(drive=hp-c2247))",
+            "drive: policy satf needs positioning times, which host does not provide",
+        ),
+    ]);
+}

@@ -4,6 +4,7 @@ mod access;
 mod alone;
 mod choices;
 mod drain;
+mod parts;
 mod responses;
 
 use std::ops::ControlFlow;
@@ -32,6 +33,8 @@ pub struct MeasureInfo {
 pub enum Measure {
     /// Response times and their parts.
     Responses,
+    /// The same, and the disks and caches of the device.
+    Parts,
     /// The time to reach blocks.
     Access,
     /// The choices of a policy.
@@ -43,6 +46,7 @@ pub enum Measure {
 /// All measures.
 const ALL: &[Measure] = &[
     Measure::Responses,
+    Measure::Parts,
     Measure::Access,
     Measure::Choices,
     Measure::Drain,
@@ -58,6 +62,7 @@ impl Measure {
     pub fn info(self) -> &'static MeasureInfo {
         match self {
             Self::Responses => &responses::INFO,
+            Self::Parts => &parts::INFO,
             Self::Access => &access::INFO,
             Self::Choices => &choices::INFO,
             Self::Drain => &drain::INFO,
@@ -75,6 +80,7 @@ impl Measure {
     ) -> Result<Figures, String> {
         match self {
             Self::Responses => responses::run(simulation, stop),
+            Self::Parts => parts::run(simulation, stop),
             Self::Access => access::run(simulation, stop),
             Self::Choices => choices::run(simulation, stop),
             Self::Drain => drain::run(simulation, stop),

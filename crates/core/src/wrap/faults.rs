@@ -242,7 +242,7 @@ impl<D: Device> Faults<D> {
 }
 
 impl<D: Device> Device for Faults<D> {
-    forward!(capacity sector_size check);
+    forward!(capacity sector_size check parts);
 
     #[inline]
     fn has_room(&self) -> bool {

@@ -177,7 +177,7 @@ impl<D: Device> Throttle<D> {
 }
 
 impl<D: Device> Device for Throttle<D> {
-    forward!(capacity sector_size check);
+    forward!(capacity sector_size check parts);
 
     #[inline]
     fn has_room(&self) -> bool {

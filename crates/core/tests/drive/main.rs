@@ -14,6 +14,7 @@ mod hits;
 mod larger_than_segment;
 mod merging;
 mod mirror;
+mod nvcache;
 mod policies;
 mod predictions;
 mod properties;

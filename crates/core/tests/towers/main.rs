@@ -394,6 +394,7 @@ fn wrappers_with_nothing_to_do_change_nothing() {
                 spec: spec.clone(),
                 levels: wrappers().chain([queue]).chain(wrappers()).collect(),
                 mirroring: None,
+                caching: None,
                 array: None,
                 disks,
                 above: wrappers().collect(),

@@ -3,7 +3,10 @@
 use diskarm_core::array::SideBySide;
 use diskarm_core::drive::Drive;
 use diskarm_core::host::Host;
-use diskarm_core::mirror::{Mirror, Mirroring, Reads, Routing, Writes};
+use diskarm_core::mirror::{
+    BatchOrder, Destaging, Mirror, Mirroring, Reads, Routing, Scheme, Writes,
+};
+use diskarm_core::nvcache::{Behind, Caching, NvCache};
 use diskarm_core::raid::{Level as RaidLevel, Raid, Striping};
 use diskarm_core::sched::{INFOS, PolicyConfig};
 use diskarm_core::spec::{self, PreSeek, ReadAhead, Spec, WriteCache};
@@ -69,6 +72,8 @@ pub struct Tower {
     pub levels: Vec<Level>,
     /// Each disk is a pair of such drives.
     pub mirroring: Option<Mirroring>,
+    /// Each drive, or pair, has a non-volatile cache.
+    pub caching: Option<Caching>,
     /// Each disk is an array of this many such drives or pairs.
     pub array: Option<(usize, Striping)>,
     pub disks: u16,
@@ -194,6 +199,7 @@ fn random_mirroring(dice: &mut Dice) -> Mirroring {
         policy: needed.unwrap_or_else(|| policy(dice)),
         reads,
         writes: dice.of(&[Writes::Both, Writes::Both, Writes::First]),
+        destaging: (reads == Reads::Shared && dice.one_in(2)).then(|| random_destaging(dice)),
         transposed: dice.one_in(2).then(|| SectorCount(1 + dice.below(60))),
         seed: dice.below(1 << 40),
     }
@@ -214,6 +220,29 @@ fn random_array(dice: &mut Dice) -> (usize, Striping) {
     (members, striping)
 }
 
+fn random_destaging(dice: &mut Dice) -> Destaging {
+    let reads = 1 + dice.below(4) as usize;
+    Destaging {
+        scheme: dice.of(&[Scheme::Alternating, Scheme::Conditional { reads }]),
+        batch: 1 + dice.below(4) as usize,
+        order: dice.of(&[
+            BatchOrder::Ascending,
+            BatchOrder::Nearest,
+            BatchOrder::AccessAtStart,
+            BatchOrder::Optimal,
+        ]),
+    }
+}
+
+fn random_caching(dice: &mut Dice) -> Caching {
+    let fails = dice.one_in(3).then(|| Instant::START + dice.us(100_000));
+    Caching {
+        size: SectorCount(1 + dice.below(100)),
+        merge: dice.one_in(3).then(|| SectorCount(1 + dice.below(40))),
+        battery_fails: fails,
+    }
+}
+
 fn queue(dice: &mut Dice) -> Level {
     let merge = dice.one_in(3).then(|| SectorCount(1 + dice.below(64)));
     Level::Queue(policy(dice), merge)
@@ -225,6 +254,7 @@ impl Tower {
             spec: random_spec(dice),
             levels: random_levels(dice),
             mirroring: None,
+            caching: None,
             array: None,
             disks: dice.of(&[1, 1, 2, 3]),
             above: random_levels(dice),
@@ -234,6 +264,11 @@ impl Tower {
             tower.levels.push(queue(dice));
         }
         tower.mirroring = dice.one_in(2).then(|| random_mirroring(dice));
+        let destages = |mirroring: &Mirroring| mirroring.destaging.is_some();
+        // Only a cache knows when writes must not wait for a full batch.
+        if tower.mirroring.as_ref().is_some_and(destages) || dice.one_in(4) {
+            tower.caching = Some(random_caching(dice));
+        }
         tower.array = dice.one_in(3).then(|| random_array(dice));
         tower
     }
@@ -275,21 +310,34 @@ impl Tower {
         BLOCKS * data as u64
     }
 
-    /// A drive with its levels, or a pair of them.
+    /// A drive with its levels, or a pair of them, perhaps behind a cache.
     fn unit(&self, index: u64) -> BoxedDevice {
-        let Some(mirroring) = &self.mirroring else {
-            return self.member(index);
+        let behind = match &self.mirroring {
+            None => Behind::Device(self.member(index)),
+            Some(mirroring) => Behind::Pair(Box::new(self.pair(mirroring, index))),
         };
+        match (self.caching, behind) {
+            (Some(caching), behind) => BoxedDevice::opaque(NvCache::new(behind, caching)),
+            (None, Behind::Device(device)) => device,
+            (None, Behind::Pair(pair)) => BoxedDevice::opaque(*pair),
+        }
+    }
+
+    fn pair(&self, mirroring: &Mirroring, index: u64) -> Mirror {
         let pair = || [self.member(2 * index), self.member(2 * index + 1)];
-        BoxedDevice::opaque(Mirror::new(pair(), mirroring).unwrap_or_else(|_| {
+        Mirror::new(pair(), mirroring).unwrap_or_else(|_| {
             let policy = PolicyConfig::default();
+            let order = BatchOrder::Ascending;
+            let destaging = mirroring.destaging;
+            let destaging = destaging.map(|scheme| Destaging { order, ..scheme });
             let mirroring = Mirroring {
                 policy,
-                reads: Reads::default(),
+                reads: destaging.map_or_else(Reads::default, |_| Reads::Shared),
+                destaging,
                 ..mirroring.clone()
             };
             Mirror::new(pair(), &mirroring).expect("order of arrival needs no knowledge")
-        }))
+        })
     }
 
     /// A drive with its levels, which does not do the same as its twin.
@@ -307,7 +355,8 @@ impl Tower {
     /// Whether a flush waits for all that has been acknowledged.
     pub fn has_late_copies(&self) -> bool {
         let mut mirroring = self.mirroring.iter();
-        mirroring.any(|mirroring| mirroring.writes == Writes::First)
+        let is_late = |mirroring: &Mirroring| mirroring.writes == Writes::First;
+        self.caching.is_some() || mirroring.any(is_late)
     }
 
     pub fn build(&self) -> BoxedDevice {

@@ -117,6 +117,7 @@ pub(super) fn mirroring(args: &mut Args<'_, &Model>) -> Result<Mirroring, InputE
         reads,
         writes: writes.unwrap_or_default(),
         transposed,
+        destaging: None,
         seed: 0,
     })
 }

@@ -3,7 +3,7 @@
 use diskarm_core::report::{Report, Served};
 use diskarm_core::request::Op;
 use diskarm_results::metrics::{LOAD, Metric, RESPONSE, SERVICE};
-use diskarm_simulate::Simulation;
+use diskarm_simulate::{Run, Simulation};
 
 use super::{Figures, MeasureInfo, Stop};
 use crate::metric::Column;
@@ -27,6 +27,15 @@ const BY_DIRECTION: [&str; 5] = [
 ];
 
 pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures, String> {
+    measured(simulation, stop, |run| figures(&run.report))
+}
+
+/// Runs once, and takes the columns from the run.
+pub(super) fn measured(
+    simulation: &Simulation<'_>,
+    stop: Stop<'_>,
+    of: impl Fn(&Run) -> Vec<(Column, Option<f64>)>,
+) -> Result<Figures, String> {
     let run = simulation.run(&|_| stop(), None);
     let run = run.map_err(|error| error.to_string())?;
     if run.is_stopped {
@@ -35,13 +44,13 @@ pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures
     if run.is_saturated {
         return Ok(Figures::Saturated);
     }
-    let figures = figures(&run.report).into_iter();
+    let figures = of(&run).into_iter();
     let figures = figures.map(|(_, value)| value.filter(|value| value.is_finite()));
     Ok(Figures::Measured(figures.collect()))
 }
 
 /// Every column, with its value in `report`.
-fn figures(report: &Report) -> Vec<(Column, Option<f64>)> {
+pub(super) fn figures(report: &Report) -> Vec<(Column, Option<f64>)> {
     let all = report.all();
     let mut figures = responses(&all);
     figures.extend(columns(SERVICE, Some(&all)));

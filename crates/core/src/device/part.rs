@@ -1,0 +1,104 @@
+//! What the parts of a device have done: the disks of a pair or an array, and caches.
+
+use crate::units::Span;
+
+/// A part of a device that reports by itself ([`Device::parts`]). Figures cover all that it has
+/// done, the warm-up of a run included.
+///
+/// [`Device::parts`]: super::Device::parts
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// Its place, counted from 0 at each level, the outermost first: `0`, or `3.1` for the second
+    /// disk of the fourth pair. Empty for the only one.
+    pub name: String,
+    /// What it has done.
+    pub work: Work,
+}
+
+/// What a part has done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Work {
+    /// A disk, or whatever stands in its place.
+    Disk(DiskWork),
+    /// A non-volatile write cache.
+    Cache(CacheWork),
+}
+
+impl Part {
+    /// The parts of `inner`, which is the part number `index` of something larger.
+    pub fn within(index: usize, inner: Vec<Self>) -> impl Iterator<Item = Self> {
+        inner.into_iter().map(move |part| {
+            let name = match part.name.is_empty() {
+                true => index.to_string(),
+                false => format!("{index}.{}", part.name),
+            };
+            Self { name, ..part }
+        })
+    }
+}
+
+/// What a disk has done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DiskWork {
+    /// Commands to read that it has completed.
+    pub reads: u64,
+    /// Commands to write that it has completed.
+    pub writes: u64,
+    /// The share of time with a read inside, 0 to 1.
+    pub reading_fraction: f64,
+    /// The share of time with a write inside.
+    pub writing_fraction: f64,
+    /// The share of time in batches of writes: a part of `writing`.
+    pub in_batches_fraction: f64,
+    /// Batches of writes that have ended.
+    pub batches: u64,
+    /// The mean length of a batch; `None` without any.
+    pub batch_mean: Option<Span>,
+    /// The mean time from the end of a batch to the beginning of the next; `None` without two.
+    pub between_batches_mean: Option<Span>,
+    /// The mean number of commands that wait for it; a read that two disks share waits for both.
+    pub waiting_mean_count: f64,
+    /// The largest number.
+    pub waiting_max: u64,
+    /// The mean number of writes that wait for it.
+    pub writes_waiting_mean_count: f64,
+}
+
+/// What a non-volatile write cache has done.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CacheWork {
+    /// Writes that completed once they were in the cache.
+    pub absorbed: u64,
+    /// Writes that had to wait for room.
+    pub waited: u64,
+    /// Blocks that were overwritten in the cache before they were written to the disks.
+    pub overwritten: u64,
+    /// Writes to the devices behind it that have ended.
+    pub destages: u64,
+    /// Those that failed: what they held is lost.
+    pub failed: u64,
+    /// Reads served from the cache.
+    pub hits: u64,
+    /// The mean number of blocks that the devices behind do not have yet.
+    pub dirty_mean_count: f64,
+    /// The largest number.
+    pub dirty_max: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_joined() {
+        let work = Work::Cache(CacheWork::default());
+        let part = |name: &str| Part {
+            name: name.to_owned(),
+            work: work.clone(),
+        };
+        let named: Vec<String> = Part::within(3, vec![part(""), part("1")])
+            .map(|part| part.name)
+            .collect();
+        assert_eq!(named, ["3", "3.1"]);
+    }
+}

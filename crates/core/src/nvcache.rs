@@ -1,0 +1,591 @@
+//! A non-volatile write cache in front of a device.
+//!
+//! # What it does
+//! A write completes once its data are in the cache, and then goes to the device behind: it is
+//! destaged. The device decides when: by the policy of a queue, which may prefer reads, or in
+//! batches, if it is a mirrored pair with a scheme of [`Destaging`]. A read of blocks that are all
+//! in the cache completes at once; any other goes to the device, and the cache adds what it has. A
+//! block leaves the cache when the device has written it.
+//!
+//! A write of blocks whose destage still waits replaces it: they are written once. If their destage
+//! has begun, they are destaged again after it ends, so that the newest data are the last to be
+//! written. Destages that touch are written as one up to the size [`Caching::merge`].
+//!
+//! When the cache is full, writes wait for room in their order of arrival; the wait is part of
+//! their queue time. A write larger than the cache goes past it, and completes when the device has
+//! written it.
+//!
+//! Data in the cache are safe, so a flush completes at once, and so does a write with force unit
+//! access. A battery that fails ([`Caching::battery_fails`]) ends that: from then on a write
+//! completes when the device has written it, a flush when all that was in the cache before it is
+//! written, and batches are not waited for.
+//!
+//! An ordered request waits here until all others have completed, and those that arrive meanwhile
+//! wait for it.
+//!
+//! # Cost
+//! A logarithm of the number of extents in the cache for each request.
+//!
+//! # When it is bad
+//! Data of a destage that fails are lost: the device behind has tried again where it can, and the
+//! cache only counts it. A block that is overwritten again and again, each time before its destage
+//! begins, stays in the cache.
+//!
+//! # Origin
+//! liu05 chapter 8; overwriting, the limit on size, merging and the battery go beyond it.
+//!
+//! [`Destaging`]: crate::mirror::Destaging
+
+mod dirty;
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use crate::device::{
+    CacheWork, Children, Completion, Device, Outcome, Part, Refused, Status, Work,
+};
+use crate::mirror::Mirror;
+use crate::request::{Op, Ordering, Request};
+use crate::sched::Pending;
+use crate::stats::OverTime;
+use crate::tower::BoxedDevice;
+use crate::units::{Bytes, Instant, Lbn, SectorCount};
+use dirty::{Dirty, overlap};
+
+/// The parameters of a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caching {
+    /// The most blocks that it holds, at least one.
+    pub size: SectorCount,
+    /// Destages that touch are written as one of at most this size, if they are to be merged.
+    pub merge: Option<SectorCount>,
+    /// When the battery fails, if it does.
+    pub battery_fails: Option<Instant>,
+}
+
+/// What stands behind a cache.
+pub enum Behind {
+    /// Any device.
+    Device(BoxedDevice),
+    /// A mirrored pair, which the cache can tell not to wait for full batches.
+    Pair(Box<Mirror>),
+}
+
+/// What a child is.
+enum Child {
+    /// A read that the cache could not serve, or a flush that goes on.
+    Passed(Pending),
+    /// A destage of the blocks from this one on.
+    Destage(u64),
+}
+
+/// A device behind a non-volatile write cache; see the module's documentation.
+pub struct NvCache {
+    caching: Caching,
+    behind: Behind,
+    dirty: Dirty,
+    children: Children<Child>,
+    /// Children that the device does not take yet.
+    queued: VecDeque<Request>,
+    /// Writes that wait for room.
+    full: VecDeque<Pending>,
+    /// Writes that complete when the device behind has written them.
+    through: usize,
+    /// Flushes that wait until the cache is empty.
+    flushes: Vec<Pending>,
+    /// An ordered request, and all that arrived after it.
+    fenced: VecDeque<Pending>,
+    /// An ordered request that has begun: until it completes, nothing else begins.
+    fence: Option<u64>,
+    /// Requests that have begun and not completed.
+    outstanding: usize,
+    is_hurrying: bool,
+    due: VecDeque<Completion>,
+    work: CacheWork,
+    blocks: OverTime,
+    at: Instant,
+}
+
+impl NvCache {
+    /// An empty cache in front of `behind`.
+    pub fn new(behind: Behind, caching: Caching) -> Self {
+        Self {
+            caching,
+            behind,
+            dirty: Dirty::default(),
+            children: Children::default(),
+            queued: VecDeque::new(),
+            full: VecDeque::new(),
+            through: 0,
+            flushes: Vec::new(),
+            fenced: VecDeque::new(),
+            fence: None,
+            outstanding: 0,
+            is_hurrying: false,
+            due: VecDeque::new(),
+            work: CacheWork::default(),
+            blocks: OverTime::new(Instant::START, 0),
+            at: Instant::START,
+        }
+    }
+
+    /// Whether the device behind does not have the newest data of a block yet.
+    pub fn holds(&self, block: Lbn) -> bool {
+        self.dirty.covers(&(block.0..block.0 + 1))
+    }
+
+    /// Whether the battery has failed by `now`.
+    fn has_failed(&self, now: Instant) -> bool {
+        self.caching.battery_fails.is_some_and(|at| at <= now)
+    }
+
+    /// Begins a request, or holds it back behind an ordered one.
+    fn admit(&mut self, now: Instant, pending: Pending) {
+        let is_ordered = pending.request.ordering == Ordering::Ordered;
+        let waits =
+            self.fence.is_some() || !self.fenced.is_empty() || (is_ordered && self.outstanding > 0);
+        if waits && pending.request.ordering != Ordering::HeadOfQueue {
+            return self.fenced.push_back(pending);
+        }
+        self.begin(now, pending);
+    }
+
+    /// Begins what no ordered request holds back any more.
+    fn release(&mut self, now: Instant) {
+        while self.fence.is_none()
+            && let Some(next) = self.fenced.front()
+        {
+            let is_ordered = next.request.ordering == Ordering::Ordered;
+            if is_ordered && self.outstanding > 0 {
+                break;
+            }
+            if let Some(pending) = self.fenced.pop_front() {
+                self.begin(now, pending);
+            }
+        }
+    }
+
+    fn begin(&mut self, now: Instant, pending: Pending) {
+        self.outstanding += 1;
+        if pending.request.ordering == Ordering::Ordered {
+            self.fence = Some(pending.request.id);
+        }
+        match pending.request.op {
+            Op::Read => self.read(now, pending),
+            Op::Write if self.full.is_empty() => self.write(now, pending),
+            Op::Write => self.wait_for_room(now, pending),
+            Op::Flush => self.flush(now, pending),
+        }
+    }
+
+    /// Serves a read, or passes it on.
+    fn read(&mut self, now: Instant, pending: Pending) {
+        if self.dirty.covers(&extent(&pending.request)) {
+            self.work.hits += 1;
+            return self.complete(now, pending, Outcome::Hit, Status::Good);
+        }
+        self.pass(now, pending);
+    }
+
+    /// Gives a request to the device behind.
+    fn pass(&mut self, now: Instant, pending: Pending) {
+        let id = self.children.insert(Child::Passed(pending));
+        let mut request = pending.request;
+        request.id = id;
+        if request.ordering == Ordering::Ordered {
+            // It is alone: the order is kept here.
+            request.ordering = Ordering::default();
+        }
+        self.submit(now, request);
+    }
+
+    /// Takes a write in, unless there is no room.
+    fn write(&mut self, now: Instant, pending: Pending) {
+        let size = self.caching.size.0;
+        let sectors = pending.request.sectors.0;
+        if sectors <= size && self.dirty.blocks() + sectors > size {
+            return self.wait_for_room(now, pending);
+        }
+        let blocks = extent(&pending.request);
+        if sectors > size || self.has_failed(now) {
+            self.through += 1;
+            self.destage(now, blocks, vec![pending]);
+            return self.hurry(now);
+        }
+        self.work.absorbed += 1;
+        self.complete(now, pending, Outcome::Absorbed, Status::Good);
+        self.destage(now, blocks, Vec::new());
+    }
+
+    /// Lets a write wait for room.
+    fn wait_for_room(&mut self, now: Instant, pending: Pending) {
+        self.work.waited += 1;
+        self.full.push_back(pending);
+        self.hurry(now);
+    }
+
+    /// Completes a flush, or lets it wait until the cache is empty.
+    fn flush(&mut self, now: Instant, pending: Pending) {
+        if !self.has_failed(now) {
+            return self.complete(now, pending, Outcome::Miss, Status::Good);
+        }
+        self.flushes.push(pending);
+        self.flush_emptied(now);
+    }
+
+    /// Passes flushes on, if the cache is empty.
+    fn flush_emptied(&mut self, now: Instant) {
+        if self.dirty.is_empty() {
+            for pending in std::mem::take(&mut self.flushes) {
+                self.pass(now, pending);
+            }
+        }
+    }
+
+    /// Sends `blocks` to the device behind; `parents` complete when it has written them.
+    fn destage(&mut self, now: Instant, blocks: Range<u64>, mut parents: Vec<Pending>) {
+        let mut united = blocks.clone();
+        let mut near = self.dirty.sent_near(&blocks);
+        near.retain(|(sent, _)| overlap(sent, &blocks) || self.is_merged(sent, &blocks));
+        let mut is_free = true;
+        for (sent, child) in near {
+            let both = united.start.min(sent.start)..united.end.max(sent.end);
+            let fits = both.end - both.start <= Request::MAX_SECTORS.0;
+            if fits && self.take_back(now, child) {
+                let taken = self.dirty.sent(sent.start);
+                parents.splice(0..0, taken.into_iter().flat_map(|sent| sent.parents));
+                self.work.overwritten += common(&sent, &blocks);
+                united = both;
+            } else if overlap(&sent, &united) {
+                is_free = false;
+            }
+        }
+        if is_free {
+            self.send(now, &united, parents);
+        } else {
+            self.work.overwritten += self.dirty.postpone(united, parents);
+        }
+        self.count(now);
+    }
+
+    /// Whether a destage of `sent` becomes one with that of `blocks`, which it touches.
+    fn is_merged(&self, sent: &Range<u64>, blocks: &Range<u64>) -> bool {
+        let both = blocks.end.max(sent.end) - blocks.start.min(sent.start);
+        self.caching.merge.is_some_and(|most| both <= most.0)
+    }
+
+    /// Takes a destage back from the device behind, if it has not begun.
+    fn take_back(&mut self, now: Instant, child: u64) -> bool {
+        let queued = self.queued.iter().position(|request| request.id == child);
+        if let Some(index) = queued {
+            self.queued.remove(index);
+        } else if !self.behind.device_mut().abort(now, child) {
+            return false;
+        } else {
+            // Its completion follows, and finds nothing of it.
+            return true;
+        }
+        self.children.remove(child);
+        true
+    }
+
+    /// Gives a destage to the device behind: the first part of it if it is too large for a command.
+    fn send(&mut self, now: Instant, blocks: &Range<u64>, mut parents: Vec<Pending>) {
+        let end = blocks.end.min(blocks.start + Request::MAX_SECTORS.0);
+        if end < blocks.end {
+            let parents = std::mem::take(&mut parents);
+            self.dirty.postpone(end..blocks.end, parents);
+        }
+        let id = self.children.insert(Child::Destage(blocks.start));
+        self.dirty.send(&(blocks.start..end), id, parents);
+        let sectors = SectorCount(end - blocks.start);
+        let request = Request {
+            force_unit_access: true,
+            ..Request::new(id, Op::Write, Lbn(blocks.start), sectors)
+        };
+        self.submit(now, request);
+    }
+
+    /// Submits a child, or lets it wait until the device takes it.
+    fn submit(&mut self, now: Instant, child: Request) {
+        let device = self.behind.device_mut();
+        if self.queued.is_empty() && device.accepts(&child) {
+            let taken = device.submit(now, child);
+            assert_eq!(taken, Ok(()), "a device that accepts refused {child:?}");
+        } else {
+            self.queued.push_back(child);
+        }
+    }
+
+    /// Submits what waits, as far as the device takes it.
+    fn feed(&mut self, now: Instant) {
+        while let Some(child) = self.queued.pop_front() {
+            let device = self.behind.device_mut();
+            if !device.accepts(&child) {
+                self.queued.push_front(child);
+                return;
+            }
+            let taken = device.submit(now, child);
+            assert_eq!(taken, Ok(()), "a device that accepts refused {child:?}");
+        }
+    }
+
+    /// Notes that a child has completed.
+    fn note(&mut self, done: &Completion) {
+        match self.children.remove(done.request.id) {
+            Child::Passed(parent) => self.lift(parent, done, done.status),
+            Child::Destage(start) => self.end_destage(start, done),
+        }
+    }
+
+    /// Notes that a destage has ended; of one that was taken back nothing is left.
+    fn end_destage(&mut self, start: u64, done: &Completion) {
+        let Some(sent) = self.dirty.ended(start, done.request.id) else {
+            return;
+        };
+        let now = done.at;
+        self.work.destages += 1;
+        self.work.failed += u64::from(!done.status.is_success());
+        for parent in sent.parents {
+            let status = of_part(done.status, start, &parent.request);
+            let ended = match status.is_success() {
+                true => self.dirty.attach(parent),
+                false => Err(parent),
+            };
+            if let Err(parent) = ended {
+                self.through -= 1;
+                self.lift(parent, done, status);
+            }
+        }
+        let blocks = start..sent.end;
+        while let Some((later, parents)) = self.dirty.ready(&blocks) {
+            self.send(now, &later, parents);
+        }
+        self.count(now);
+        self.flush_emptied(now);
+        self.admit_waiting(now);
+    }
+
+    /// Takes in the writes that wait for room, as far as there is room.
+    fn admit_waiting(&mut self, now: Instant) {
+        while let Some(next) = self.full.front() {
+            let room = self.caching.size.0.saturating_sub(self.dirty.blocks());
+            let sectors = next.request.sectors.0;
+            if sectors <= self.caching.size.0 && sectors > room {
+                return;
+            }
+            if let Some(next) = self.full.pop_front() {
+                self.write(now, next);
+            }
+        }
+        self.hurry(now);
+    }
+
+    /// Tells a pair whether the cache has to be emptied.
+    fn hurry(&mut self, now: Instant) {
+        let hurries = !self.full.is_empty() || self.through > 0 || self.has_failed(now);
+        if hurries != self.is_hurrying
+            && let Behind::Pair(pair) = &mut self.behind
+        {
+            pair.hurry(now, hurries);
+        }
+        self.is_hurrying = hurries;
+    }
+
+    /// Completes a request that did not need the device, or not this time.
+    fn complete(&mut self, now: Instant, pending: Pending, outcome: Outcome, status: Status) {
+        let Pending { request, arrived } = pending;
+        let unserved = Completion::unserved(request, arrived, now, status);
+        self.end(Completion {
+            outcome,
+            ..unserved
+        });
+    }
+
+    /// Completes a request with a child of it, or a destage of its blocks.
+    fn lift(&mut self, parent: Pending, done: &Completion, status: Status) {
+        let Pending { request, arrived } = parent;
+        if done.arrived < arrived {
+            // The destage had begun before.
+            return self.complete(done.at, parent, Outcome::Miss, status);
+        }
+        let mut breakdown = done.breakdown;
+        breakdown.queue += done.arrived - arrived;
+        self.end(Completion {
+            request,
+            arrived,
+            breakdown,
+            status,
+            ..*done
+        });
+    }
+
+    fn end(&mut self, completion: Completion) {
+        self.outstanding -= 1;
+        if self.fence == Some(completion.request.id) {
+            self.fence = None;
+        }
+        self.due.push_back(completion);
+    }
+
+    /// Counts the blocks in the cache from now on.
+    fn count(&mut self, now: Instant) {
+        self.at = now;
+        self.blocks.set(now, self.dirty.blocks());
+    }
+
+    /// When the battery fails, if that changes anything.
+    fn battery_event(&self) -> Option<Instant> {
+        let changes = !self.is_hurrying && !self.dirty.is_empty();
+        self.caching.battery_fails.filter(|_| changes)
+    }
+}
+
+impl Behind {
+    fn device(&self) -> &dyn Device {
+        match self {
+            Self::Device(device) => device,
+            Self::Pair(pair) => &**pair,
+        }
+    }
+
+    fn device_mut(&mut self) -> &mut dyn Device {
+        match self {
+            Self::Device(device) => device,
+            Self::Pair(pair) => &mut **pair,
+        }
+    }
+}
+
+impl Device for NvCache {
+    fn capacity(&self) -> SectorCount {
+        self.behind.device().capacity()
+    }
+
+    fn sector_size(&self) -> Bytes {
+        self.behind.device().sector_size()
+    }
+
+    fn check(&self, request: &Request) -> Result<(), Refused> {
+        self.behind.device().check(request)
+    }
+
+    fn has_room(&self) -> bool {
+        true
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+        self.check(&request)?;
+        let arrived = now;
+        self.admit(now, Pending { request, arrived });
+        self.release(now);
+        Ok(())
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        let due = self.due.front().map(|completion| completion.at);
+        let inside = self.behind.device().next_event();
+        let battery = self.battery_event();
+        [due, battery, inside].into_iter().flatten().min()
+    }
+
+    fn advance(&mut self, now: Instant) -> Option<Completion> {
+        loop {
+            if let Some(completion) = self.due.pop_front() {
+                return Some(completion);
+            }
+            let at = self.next_event().filter(|at| *at <= now)?;
+            if self.battery_event().is_some_and(|fails| fails <= at) {
+                self.hurry(at);
+            }
+            if let Some(done) = self.behind.device_mut().advance(at) {
+                self.note(&done);
+                self.release(at);
+            }
+            self.feed(at);
+        }
+    }
+
+    fn abort(&mut self, now: Instant, id: u64) -> bool {
+        let is_own = |pending: &Pending| pending.request.id == id;
+        if let Some(index) = self.fenced.iter().position(is_own)
+            && let Some(Pending { request, arrived }) = self.fenced.remove(index)
+        {
+            let aborted = Completion::unserved(request, arrived, now, Status::Aborted);
+            self.due.push_back(aborted);
+            self.release(now);
+            return true;
+        }
+        let full = self.full.iter().position(is_own);
+        let flush = self.flushes.iter().position(is_own);
+        let held = match (full, flush) {
+            (Some(index), _) => self.full.remove(index),
+            (None, index) => index.map(|index| self.flushes.remove(index)),
+        };
+        if let Some(held) = held {
+            self.complete(now, held, Outcome::Miss, Status::Aborted);
+            self.admit_waiting(now);
+            self.release(now);
+            return true;
+        }
+        let is_passed =
+            |child: &Child| matches!(child, Child::Passed(pending) if pending.request.id == id);
+        let Some(child) = self.children.find(is_passed) else {
+            return false;
+        };
+        let queued = self.queued.iter().position(|request| request.id == child);
+        let Some(index) = queued else {
+            return self.behind.device_mut().abort(now, child);
+        };
+        self.queued.remove(index);
+        if let Child::Passed(pending) = self.children.remove(child) {
+            self.complete(now, pending, Outcome::Miss, Status::Aborted);
+            self.release(now);
+        }
+        true
+    }
+
+    /// The cache, and the parts of the device behind it.
+    fn parts(&self) -> Vec<Part> {
+        let own = self
+            .blocks
+            .average_count(self.at)
+            .map(|dirty_mean_count| Part {
+                name: String::new(),
+                work: Work::Cache(CacheWork {
+                    dirty_mean_count,
+                    dirty_max: self.blocks.max(),
+                    ..self.work.clone()
+                }),
+            });
+        own.into_iter()
+            .chain(self.behind.device().parts())
+            .collect()
+    }
+}
+
+/// How a request ends that is part of a destage, which began at `start` and ended with `status`.
+fn of_part(status: Status, start: u64, request: &Request) -> Status {
+    let Status::MediumError { offset } = status else {
+        return status;
+    };
+    // The blocks before the bad one were written.
+    let bad = start + u64::from(offset);
+    match request.end().0 <= bad {
+        true => Status::Good,
+        false => Status::MediumError {
+            offset: bad.saturating_sub(request.start.0) as u16,
+        },
+    }
+}
+
+/// The blocks of a request.
+fn extent(request: &Request) -> Range<u64> {
+    request.start.0..request.end().0
+}
+
+/// The number of blocks that two ranges have in common.
+fn common(one: &Range<u64>, other: &Range<u64>) -> u64 {
+    let end = one.end.min(other.end);
+    end.saturating_sub(one.start.max(other.start))
+}

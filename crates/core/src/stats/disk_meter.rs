@@ -1,0 +1,213 @@
+//! The work of a disk that is part of a device, counted as it happens.
+
+use super::OverTime;
+use crate::device::DiskWork;
+use crate::units::{Instant, Span};
+
+/// Counts the work of a disk.
+#[derive(Clone, Debug)]
+pub struct DiskMeter {
+    reads: Inside,
+    writes: Inside,
+    waiting: OverTime,
+    writes_waiting: OverTime,
+    batches: BatchMeter,
+    /// When something happened last.
+    at: Instant,
+}
+
+impl Default for DiskMeter {
+    fn default() -> Self {
+        Self {
+            reads: Inside::default(),
+            writes: Inside::default(),
+            waiting: ZERO,
+            writes_waiting: ZERO,
+            batches: BatchMeter::default(),
+            at: Instant::START,
+        }
+    }
+}
+
+/// Nothing, since the beginning.
+const ZERO: OverTime = OverTime::new(Instant::START, 0);
+
+impl DiskMeter {
+    /// A read, or a write, has entered the disk.
+    #[inline]
+    pub fn begin(&mut self, now: Instant, is_read: bool) {
+        self.at = now;
+        let inside = self.inside(is_read);
+        inside.count += 1;
+        inside.busy.set(now, 1);
+    }
+
+    /// It has completed.
+    #[inline]
+    pub fn end(&mut self, now: Instant, is_read: bool) {
+        self.at = now;
+        let inside = self.inside(is_read);
+        inside.done += 1;
+        inside.count -= 1;
+        inside.busy.set(now, inside.count.min(1));
+    }
+
+    /// From now on so many commands wait, and among them so many writes.
+    #[inline]
+    pub fn wait(&mut self, now: Instant, waiting: usize, writes: usize) {
+        self.at = now;
+        self.waiting.set(now, waiting as u64);
+        self.writes_waiting.set(now, writes as u64);
+    }
+
+    /// A batch of writes begins.
+    pub fn begin_batch(&mut self, now: Instant) {
+        self.batches.begin(now);
+    }
+
+    /// It ends.
+    pub fn end_batch(&mut self, now: Instant) {
+        self.batches.end(now);
+    }
+
+    /// What it has counted; `None` if no time has passed.
+    pub fn work(&self) -> Option<DiskWork> {
+        let share = |over: &OverTime| over.average_count(self.at);
+        let batches = &self.batches;
+        Some(DiskWork {
+            reads: self.reads.done,
+            writes: self.writes.done,
+            reading_fraction: share(&self.reads.busy)?,
+            writing_fraction: share(&self.writes.busy)?,
+            in_batches_fraction: share(&batches.busy)?,
+            batches: batches.done,
+            batch_mean: mean(batches.total, batches.done),
+            between_batches_mean: mean(batches.between, batches.begun.saturating_sub(1)),
+            waiting_mean_count: share(&self.waiting)?,
+            waiting_max: self.waiting.max(),
+            writes_waiting_mean_count: share(&self.writes_waiting)?,
+        })
+    }
+
+    fn inside(&mut self, is_read: bool) -> &mut Inside {
+        match is_read {
+            true => &mut self.reads,
+            false => &mut self.writes,
+        }
+    }
+}
+
+/// Commands of one kind.
+#[derive(Clone, Debug)]
+struct Inside {
+    done: u64,
+    /// Inside now.
+    count: u64,
+    /// 1 while any is inside.
+    busy: OverTime,
+}
+
+impl Default for Inside {
+    fn default() -> Self {
+        Self {
+            done: 0,
+            count: 0,
+            busy: ZERO,
+        }
+    }
+}
+
+/// Batches of writes.
+#[derive(Clone, Debug)]
+struct BatchMeter {
+    begun: u64,
+    done: u64,
+    /// 1 during one.
+    busy: OverTime,
+    /// When the last one began.
+    began: Instant,
+    /// When the last one ended.
+    ended: Instant,
+    /// The sum of their lengths.
+    total: Span,
+    /// The sum of the times between them.
+    between: Span,
+}
+
+impl Default for BatchMeter {
+    fn default() -> Self {
+        Self {
+            begun: 0,
+            done: 0,
+            busy: ZERO,
+            began: Instant::START,
+            ended: Instant::START,
+            total: Span::ZERO,
+            between: Span::ZERO,
+        }
+    }
+}
+
+impl BatchMeter {
+    fn begin(&mut self, now: Instant) {
+        if self.begun > 0 {
+            self.between += now - self.ended;
+        }
+        self.begun += 1;
+        self.began = now;
+        self.busy.set(now, 1);
+    }
+
+    fn end(&mut self, now: Instant) {
+        self.done += 1;
+        self.ended = now;
+        self.total += now - self.began;
+        self.busy.set(now, 0);
+    }
+}
+
+fn mean(total: Span, count: u64) -> Option<Span> {
+    let count = i64::try_from(count).ok().filter(|count| *count > 0)?;
+    Some(Span::from_ns(total.as_ns() / count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: i64) -> Instant {
+        Instant::START + Span::from_ns(ms * 1_000_000)
+    }
+
+    #[test]
+    fn shares_and_means_are_those_worked_out_by_hand() {
+        let mut meter = DiskMeter::default();
+        assert_eq!(meter.work(), None);
+        // Two reads that overlap from 0 to 4 ms, then two batches of writes.
+        meter.begin(ms(0), true);
+        meter.wait(ms(1), 3, 2);
+        meter.begin(ms(2), true);
+        meter.end(ms(3), true);
+        meter.end(ms(4), true);
+        for (from, until) in [(5, 7), (8, 12)] {
+            meter.begin_batch(ms(from));
+            meter.begin(ms(from), false);
+            meter.end(ms(until), false);
+            meter.end_batch(ms(until));
+        }
+        meter.begin_batch(ms(15));
+        meter.wait(ms(16), 0, 0);
+        let work = meter.work().expect("time has passed");
+        assert_eq!((work.reads, work.writes, work.batches), (2, 2, 2));
+        assert_eq!(
+            [work.reading_fraction, work.writing_fraction],
+            [4.0 / 16.0, 6.0 / 16.0]
+        );
+        assert_eq!(work.in_batches_fraction, 7.0 / 16.0);
+        assert_eq!(work.batch_mean, Some(Span::from_ms(3.0)));
+        assert_eq!(work.between_batches_mean, Some(Span::from_ms(2.0)));
+        assert_eq!(work.waiting_mean_count, 45.0 / 16.0);
+        assert_eq!(work.writes_waiting_mean_count, 30.0 / 16.0);
+        assert_eq!(work.waiting_max, 3);
+    }
+}

@@ -1,0 +1,317 @@
+//! A shadow copy of the data behind a non-volatile cache: whatever has been acknowledged is in the
+//! cache or on every disk, at any time, and on the disks once the cache has been emptied.
+//!
+//! Requests carry no data, so each write has a number instead. A disk notes the newest numbers of
+//! the blocks that it is about to write, as a controller sends what the cache holds.
+
+use std::sync::{Arc, Mutex};
+
+use diskarm_core::device::{Completion, Device, Refused, Status};
+use diskarm_core::mirror::{BatchOrder, Destaging, Mirror, Mirroring, Reads, Scheme};
+use diskarm_core::nvcache::{Behind, Caching, NvCache};
+use diskarm_core::request::{Op, Ordering, Request};
+use diskarm_core::tower::BoxedDevice;
+use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+const BLOCKS: u64 = 60;
+const RUNS: u64 = 4_000;
+
+/// The numbers of the last writes of each block.
+#[derive(Default)]
+struct Data {
+    /// That were submitted.
+    newest: Vec<u64>,
+    /// That each disk holds.
+    disks: Vec<Vec<u64>>,
+}
+
+struct Disk {
+    data: Arc<Mutex<Data>>,
+    index: usize,
+    /// Commands that it takes.
+    depth: usize,
+    random: Pcg64Mcg,
+    waiting: Vec<(Instant, Request)>,
+    busy: Option<Busy>,
+    due: Vec<Completion>,
+}
+
+struct Busy {
+    until: Instant,
+    arrived: Instant,
+    request: Request,
+    numbers: Vec<u64>,
+}
+
+fn blocks(request: &Request) -> std::ops::Range<usize> {
+    request.start.0 as usize..request.end().0 as usize
+}
+
+impl Disk {
+    fn inside(&self) -> usize {
+        self.waiting.len() + usize::from(self.busy.is_some())
+    }
+
+    /// Begins any of the commands that wait.
+    fn begin(&mut self, now: Instant) {
+        if self.busy.is_some() || self.waiting.is_empty() {
+            return;
+        }
+        let chosen = self.random.next_u64() % self.waiting.len() as u64;
+        let (arrived, request) = self.waiting.swap_remove(chosen as usize);
+        let numbers = self.data.lock().expect("one thread").newest[blocks(&request)].to_vec();
+        let takes = Span::from_ns(1 + (self.random.next_u64() % 10_000) as i64);
+        let until = now + takes;
+        self.busy = Some(Busy {
+            until,
+            arrived,
+            request,
+            numbers,
+        });
+    }
+}
+
+impl Device for Disk {
+    fn capacity(&self) -> SectorCount {
+        SectorCount(BLOCKS)
+    }
+
+    fn sector_size(&self) -> Bytes {
+        Bytes(512)
+    }
+
+    fn has_room(&self) -> bool {
+        self.inside() < self.depth
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+        assert!(self.has_room());
+        let inside = self.busy.iter().map(|busy| busy.request);
+        let others = inside.chain(self.waiting.iter().map(|(_, request)| *request));
+        for other in others.filter(|other| other.op == Op::Write && request.op == Op::Write) {
+            let apart = request.end() <= other.start || other.end() <= request.start;
+            assert!(apart, "{request:?} while {other:?} is under way");
+        }
+        self.waiting.push((now, request));
+        self.begin(now);
+        Ok(())
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        let due = self.due.first().map(|done| done.at);
+        due.or(self.busy.as_ref().map(|busy| busy.until))
+    }
+
+    fn advance(&mut self, now: Instant) -> Option<Completion> {
+        if !self.due.is_empty() {
+            return Some(self.due.remove(0));
+        }
+        let Busy {
+            until,
+            arrived,
+            request,
+            numbers,
+        } = self.busy.take_if(|busy| busy.until <= now)?;
+        if request.op == Op::Write {
+            let mut data = self.data.lock().expect("one thread");
+            data.disks[self.index][blocks(&request)].copy_from_slice(&numbers);
+        }
+        self.begin(until);
+        let good = Status::Good;
+        Some(Completion::unserved(request, arrived, until, good))
+    }
+
+    fn abort(&mut self, now: Instant, id: u64) -> bool {
+        let waits = |(_, request): &(Instant, Request)| request.id == id;
+        let Some(index) = self.waiting.iter().position(waits) else {
+            return false;
+        };
+        let (arrived, request) = self.waiting.remove(index);
+        let aborted = Status::Aborted;
+        self.due
+            .push(Completion::unserved(request, arrived, now, aborted));
+        true
+    }
+}
+
+/// A run of one seed.
+struct Run {
+    data: Arc<Mutex<Data>>,
+    cache: NvCache,
+    caching: Caching,
+    /// The numbers of the last writes of each block that were acknowledged.
+    acknowledged: Vec<u64>,
+    /// The number of each write by its id, and for a flush what was acknowledged before.
+    writes: Vec<(Instant, u64)>,
+    flushed: Vec<Vec<u64>>,
+    hits: u64,
+}
+
+impl Run {
+    fn new(random: &mut Pcg64Mcg) -> Self {
+        let mut below = |bound: u64| random.next_u64() % bound;
+        let is_pair = below(2) == 0;
+        let data = Arc::new(Mutex::new(Data {
+            newest: vec![0; BLOCKS as usize],
+            disks: vec![vec![0; BLOCKS as usize]; if is_pair { 2 } else { 1 }],
+        }));
+        let disk = |index: usize, depth, seed| {
+            BoxedDevice::opaque(Disk {
+                data: Arc::clone(&data),
+                index,
+                depth,
+                random: Pcg64Mcg::seed_from_u64(seed),
+                waiting: Vec::new(),
+                busy: None,
+                due: Vec::new(),
+            })
+        };
+        let behind = if is_pair {
+            let reads = 1 + below(4) as usize;
+            let scheme = match below(3) {
+                0 => Some(Scheme::Alternating),
+                1 => Some(Scheme::Conditional { reads }),
+                _ => None,
+            };
+            let batch = 1 + below(5) as usize;
+            let order = BatchOrder::Ascending;
+            let mirroring = Mirroring {
+                reads: Reads::Shared,
+                destaging: scheme.map(|scheme| Destaging {
+                    scheme,
+                    batch,
+                    order,
+                }),
+                ..Mirroring::default()
+            };
+            let members = [disk(0, 1, below(1 << 40)), disk(1, 1, below(1 << 40))];
+            Behind::Pair(Box::new(Mirror::new(members, &mirroring).expect("fcfs")))
+        } else {
+            Behind::Device(disk(0, 1 + below(8) as usize, below(1 << 40)))
+        };
+        let fails = below(2) == 0;
+        let fails = fails.then(|| Instant::START + Span::from_ns(below(300_000) as i64));
+        let caching = Caching {
+            size: SectorCount(1 + below(BLOCKS)),
+            merge: (below(2) == 0).then(|| SectorCount(1 + below(20))),
+            battery_fails: fails,
+        };
+        Self {
+            cache: NvCache::new(behind, caching),
+            caching,
+            data,
+            acknowledged: vec![0; BLOCKS as usize],
+            writes: Vec::new(),
+            flushed: Vec::new(),
+            hits: 0,
+        }
+    }
+
+    /// Takes completions up to `until`.
+    fn advance(&mut self, until: Instant) {
+        while let Some(at) = self.cache.next_event().filter(|at| *at <= until) {
+            if let Some(done) = self.cache.advance(at) {
+                self.complete(&done);
+            }
+            self.check();
+        }
+    }
+
+    fn complete(&mut self, done: &Completion) {
+        assert_eq!(done.status, Status::Good);
+        let id = done.request.id as usize;
+        let (arrived, number) = self.writes[id];
+        let has_failed = self.caching.battery_fails.is_some_and(|at| at <= arrived);
+        let data = self.data.lock().expect("one thread");
+        match done.request.op {
+            Op::Read => self.hits += u64::from(done.outcome == diskarm_core::device::Outcome::Hit),
+            Op::Write => {
+                for block in blocks(&done.request) {
+                    let newest = &mut self.acknowledged[block];
+                    *newest = number.max(*newest);
+                    for disk in data.disks.iter().filter(|_| has_failed) {
+                        assert!(disk[block] >= number, "{block} after {done:?}");
+                    }
+                }
+            }
+            Op::Flush => {
+                for disk in data.disks.iter().filter(|_| has_failed) {
+                    let newer = disk.iter().zip(&self.flushed[id]);
+                    assert!(newer.into_iter().all(|(on, before)| on >= before));
+                }
+            }
+        }
+    }
+
+    /// What has been acknowledged is in the cache or on all disks.
+    fn check(&self) {
+        let data = self.data.lock().expect("one thread");
+        for (block, number) in self.acknowledged.iter().enumerate() {
+            let is_safe = self.cache.holds(Lbn(block as u64))
+                || data.disks.iter().all(|disk| disk[block] >= *number);
+            assert!(is_safe, "block {block}, write {number}");
+        }
+    }
+
+    fn submit(&mut self, at: Instant, mut request: Request, number: u64) {
+        request.id = self.writes.len() as u64;
+        self.writes.push((at, number));
+        self.flushed.push(self.acknowledged.clone());
+        if request.op == Op::Write {
+            let mut data = self.data.lock().expect("one thread");
+            data.newest[blocks(&request)].fill(number);
+        }
+        assert_eq!(self.cache.submit(at, request), Ok(()));
+        self.check();
+    }
+}
+
+/// Runs random requests; how many reads were served from the cache.
+fn run(seed: u64) -> u64 {
+    let random = &mut Pcg64Mcg::seed_from_u64(seed);
+    let mut run = Run::new(random);
+    let mut below = |bound: u64| random.next_u64() % bound;
+    let pause = [1, 3_000, 20_000][below(3) as usize];
+    let mut at = Instant::START;
+    for number in 1..=1 + below(60) {
+        at += Span::from_ns(below(pause) as i64);
+        let start = below(BLOCKS);
+        let sectors = 1 + below(8.min(BLOCKS - start));
+        let op = [Op::Read, Op::Write, Op::Write, Op::Write, Op::Flush][below(5) as usize];
+        let mut request = match op {
+            Op::Flush => Request::flush(0),
+            _ => Request::new(0, op, Lbn(start), SectorCount(sectors)),
+        };
+        if below(20) == 0 {
+            request.ordering = Ordering::Ordered;
+        }
+        run.advance(at);
+        run.submit(at, request, number);
+    }
+    run.advance(Instant::NEVER);
+    let is_emptied = run.caching.battery_fails.is_some();
+    if is_emptied {
+        let data = run.data.lock().expect("one thread");
+        for disk in &data.disks {
+            assert_eq!(
+                disk, &data.newest,
+                "the cache is empty after its battery failed"
+            );
+        }
+    }
+    run.hits
+}
+
+#[test]
+fn nothing_that_was_acknowledged_is_lost() {
+    let mut hits = 0;
+    for seed in 0..RUNS {
+        hits += std::panic::catch_unwind(|| run(seed)).unwrap_or_else(|panic| {
+            eprintln!("seed {seed}");
+            std::panic::resume_unwind(panic)
+        });
+    }
+    assert!(hits > RUNS / 4, "only {hits} reads of what the cache held");
+}

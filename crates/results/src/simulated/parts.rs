@@ -1,0 +1,152 @@
+//! The figures of the parts of a device: disks of a pair or an array, and caches.
+
+use diskarm_core::device::{Part, Work};
+use diskarm_simulate::Run;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use super::table::{Table, decimals};
+use crate::metrics::{CACHE, DISK, Metric};
+
+/// A part in one run, or in several the mean of each figure.
+pub struct PartFigures {
+    /// Its place; empty for the only one.
+    part: String,
+    kind: &'static str,
+    figures: Vec<(&'static str, Option<f64>)>,
+}
+
+impl PartFigures {
+    /// The parts of the device in all runs, which have the same.
+    pub fn all(runs: &[Run]) -> Vec<Self> {
+        let first = runs.first().map_or(&[][..], |run| &run.parts);
+        (0..first.len())
+            .map(|number| {
+                let parts = runs.iter().filter_map(|run| run.parts.get(number));
+                Self::of(&first[number], &parts.collect::<Vec<&Part>>())
+            })
+            .collect()
+    }
+
+    fn of(first: &Part, runs: &[&Part]) -> Self {
+        let (kind, figures) = match &first.work {
+            Work::Disk(_) => (
+                "disk",
+                means(DISK, runs, |part| match &part.work {
+                    Work::Disk(work) => Some(work),
+                    Work::Cache(_) => None,
+                }),
+            ),
+            Work::Cache(_) => (
+                "cache",
+                means(CACHE, runs, |part| match &part.work {
+                    Work::Cache(work) => Some(work),
+                    Work::Disk(_) => None,
+                }),
+            ),
+        };
+        let part = first.name.clone();
+        Self {
+            part,
+            kind,
+            figures,
+        }
+    }
+
+    fn figure(&self, key: &str) -> Option<f64> {
+        let found = self.figures.iter().find(|(name, _)| *name == key);
+        found.and_then(|(_, value)| *value)
+    }
+
+    fn line(&self, columns: [(&str, Shown); 5], t: &mut Table) {
+        let cells = columns.map(|(key, shown)| {
+            let value = self.figure(key);
+            match shown {
+                Shown::Count => value.map_or("-".to_owned(), |count| format!("{count:.0}")),
+                Shown::Percent => decimals(value.map(|share| share * 100.0)),
+                Shown::Number => decimals(value),
+            }
+        });
+        let name = format!("{} {}", self.kind, self.part);
+        t.cells(name.trim_end(), cells.each_ref().map(String::as_str));
+    }
+}
+
+impl Serialize for PartFigures {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("part", &self.part)?;
+        map.serialize_entry("kind", self.kind)?;
+        for (key, value) in &self.figures {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+/// How a figure is shown in the table.
+#[derive(Clone, Copy)]
+enum Shown {
+    Count,
+    Percent,
+    Number,
+}
+
+/// The mean of each metric over the runs that have it.
+fn means<'p, T: 'static>(
+    metrics: &'static [Metric<T>],
+    runs: &[&'p Part],
+    of: impl Fn(&'p Part) -> Option<&'p T>,
+) -> Vec<(&'static str, Option<f64>)> {
+    let mean = |metric: &Metric<T>| {
+        let values = runs.iter().filter_map(|part| of(part).and_then(metric.of));
+        let values: Vec<f64> = values.collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    };
+    metrics.iter().map(|m| (m.key, mean(m))).collect()
+}
+
+/// A line for each part.
+pub fn lines(parts: &[PartFigures], t: &mut Table) {
+    let of = |kind| move |part: &&PartFigures| part.kind == kind;
+    if parts.iter().any(|part| part.kind == "disk") {
+        t.cells(
+            "",
+            ["reads", "writes", "reading, %", "writing, %", "waiting"],
+        );
+    }
+    for disk in parts.iter().filter(of("disk")) {
+        let columns = [
+            ("reads", Shown::Count),
+            ("writes", Shown::Count),
+            ("reading", Shown::Percent),
+            ("writing", Shown::Percent),
+            ("waiting_mean", Shown::Number),
+        ];
+        disk.line(columns, t);
+    }
+    if parts.iter().any(|part| part.kind == "cache") {
+        t.cells(
+            "",
+            ["absorbed", "waited", "hits", "destages", "dirty blocks"],
+        );
+    }
+    for cache in parts.iter().filter(of("cache")) {
+        let columns = [
+            ("absorbed", Shown::Count),
+            ("waited", Shown::Count),
+            ("hits", Shown::Count),
+            ("destages", Shown::Count),
+            ("dirty_mean", Shown::Number),
+        ];
+        cache.line(columns, t);
+        if let Some(failed) = cache.figure("failed").filter(|failed| *failed > 0.0) {
+            t.row(
+                "",
+                Some(failed),
+                0,
+                "destages failed: what they held is lost",
+            );
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! A non-volatile write cache in a tower.
+
+use diskarm_core::mirror::{BatchOrder, Destaging, Mirror, Mirroring, Reads, Scheme};
+use diskarm_core::nvcache::{Behind as Stored, Caching, NvCache};
+use diskarm_core::sched::{Knowledge, PolicyConfig};
+use diskarm_core::text::{Args, Call, InputError, nearest, quantity};
+use diskarm_core::tower::BoxedDevice;
+use diskarm_core::units::{Instant, SectorCount};
+
+use super::{DRIVE, DeviceInfo, Entry, Front};
+use crate::model::{Model, largest};
+use crate::tower::Behind;
+
+pub(super) const ENTRY: Entry = Entry {
+    info: DeviceInfo {
+        name: "nvcache",
+        summary: "a non-volatile write cache, in front of a device or of a mirrored pair",
+        parameters: &[
+            DRIVE,
+            (
+                "size=8MiB",
+                "the most data that it holds; when it is full, writes wait",
+            ),
+            (
+                "destage=at-once",
+                "when data go to the disks: at-once, in the order of a queue behind the cache; \
+                 adu(tw=10), which makes a mirrored pair of the drive whose disks write batches of \
+                 10 by turns; ad-cp(tw=10, tr=10), a pair that also writes single requests while \
+                 no read waits, and begins no batch while 10 reads or more wait; both take \
+                 order=ascending (by address), satf (shortest access time first), \
+                 access-at-start (by access time from where the arm is when the batch begins) or \
+                 optimal (up to tw=10): usually ascending for adu, and for ad-cp optimal below \
+                 tw=10 and satf from there on",
+            ),
+            (
+                "policy=fcfs",
+                "with adu or ad-cp: the order in which either disk takes reads from their common \
+                 queue, for ad-cp satf if it is not given",
+            ),
+            (
+                "merge=128KiB",
+                "data to be destaged that touch become one command of at most this size; without \
+                 it none are merged",
+            ),
+            (
+                "battery_fails=10min",
+                "from this time of the run on, a write completes when the disks have it; without \
+                 it never",
+            ),
+        ],
+        needs: Knowledge::Held,
+        provides: Some(Knowledge::Blocks),
+        example: "nvcache(destage=ad-cp(tw=8, tr=4), drive=hp-c2247)",
+    },
+    read,
+};
+
+const DESTAGES: &[&str] = &["at-once", "adu", "ad-cp"];
+const ORDERS: &str = "ascending, satf, access-at-start or optimal";
+/// TW and TR, unless they are given.
+const THRESHOLD: usize = 10;
+/// The largest batch that is put in optimal order.
+const MOST_OPTIMAL: usize = 10;
+/// The size of the cache, unless it is given.
+const BYTES: u64 = 8 << 20;
+
+#[derive(Debug)]
+struct Cache {
+    caching: Caching,
+    /// The pair behind it; `None` if it stands in front of any device.
+    pair: Option<Mirroring>,
+}
+
+fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
+    let disk = args.context.disk();
+    let destaging = args.maybe_read("destage", destaging)?.flatten();
+    let policy = args.maybe_read("policy", PolicyConfig::parse)?;
+    let pair = match (destaging, policy) {
+        (None, None) => None,
+        (None, Some(_)) => {
+            let expected = "destage=adu or destage=ad-cp, or no policy";
+            return Err(InputError::new(args.field("destage"), "at-once", expected));
+        }
+        (Some(destaging), policy) => Some(Mirroring {
+            policy: match policy {
+                Some(policy) => policy,
+                None => usual_policy(destaging.scheme)?,
+            },
+            reads: Reads::Shared,
+            destaging: Some(destaging),
+            ..Mirroring::default()
+        }),
+    };
+    let least = destaging.map_or(1, |destaging| destaging.batch as u64);
+    let most = disk.sectors.0;
+    let expected = format!(
+        "{least} to {most} sectors of {} bytes, with a unit, such as \"8 MiB\"",
+        disk.sector.0
+    );
+    let size = args.maybe("size", &expected, |text| {
+        let size = quantity::sectors(text, disk.sector);
+        size.filter(|size| (least..=most).contains(&size.0))
+    })?;
+    let usual = SectorCount((BYTES / disk.sector.0).clamp(least.min(most), most));
+    let merge = args.maybe_read("merge", |text, field| largest(field, text, disk))?;
+    let battery = args.maybe_time("battery_fails")?;
+    let caching = Caching {
+        size: size.unwrap_or(usual),
+        merge,
+        battery_fails: battery.map(|after| Instant::START + after),
+    };
+    Ok(Box::new(Cache { caching, pair }))
+}
+
+/// The order of reads in the thesis.
+fn usual_policy(scheme: Scheme) -> Result<PolicyConfig, InputError> {
+    let name = match scheme {
+        Scheme::Alternating => "fcfs",
+        Scheme::Conditional { .. } => "satf",
+    };
+    PolicyConfig::parse(name, "policy")
+}
+
+/// A scheme of destaging; `None` for none.
+fn destaging(text: &str, field: &str) -> Result<Option<Destaging>, InputError> {
+    let call = Call::read(text, field)?;
+    let mut args = Args::of(&call, ());
+    let scheme = match call.name {
+        "at-once" => {
+            args.finish()?;
+            return Ok(None);
+        }
+        "adu" => Scheme::Alternating,
+        "ad-cp" => {
+            let reads = args.maybe_count("tr", 1..=1_000_000)?;
+            let reads = reads.map_or(THRESHOLD, |reads| reads as usize);
+            Scheme::Conditional { reads }
+        }
+        other => {
+            let near = nearest(other, DESTAGES);
+            let near = near.map_or_else(String::new, |near| format!("\"{near}\" or "));
+            let expected = format!("{near}one of {}", DESTAGES.join(", "));
+            return Err(InputError::new(field, other, expected));
+        }
+    };
+    let batch = args.maybe_count("tw", 1..=100_000)?;
+    let batch = batch.map_or(THRESHOLD, |batch| batch as usize);
+    let usual = match scheme {
+        Scheme::Alternating => BatchOrder::Ascending,
+        Scheme::Conditional { .. } if batch < MOST_OPTIMAL => BatchOrder::Optimal,
+        Scheme::Conditional { .. } => BatchOrder::Nearest,
+    };
+    let order = args.maybe("order", ORDERS, |text| match text {
+        "ascending" => Some(BatchOrder::Ascending),
+        "satf" => Some(BatchOrder::Nearest),
+        "access-at-start" => Some(BatchOrder::AccessAtStart),
+        "optimal" => Some(BatchOrder::Optimal),
+        _ => None,
+    })?;
+    let order = order.unwrap_or(usual);
+    if order == BatchOrder::Optimal && batch > MOST_OPTIMAL {
+        let expected = format!("at most {MOST_OPTIMAL} with order=optimal");
+        return Err(InputError::shown(args.field("tw"), batch, expected));
+    }
+    args.finish()?;
+    Ok(Some(Destaging {
+        scheme,
+        batch,
+        order,
+    }))
+}
+
+impl Front for Cache {
+    fn build(&self, behind: &Behind<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
+        let stored = match &self.pair {
+            None => Stored::Device(behind.device()?),
+            Some(mirroring) => {
+                let members = [behind.member(0)?, behind.member(1)?];
+                let mirroring = Mirroring {
+                    seed,
+                    ..mirroring.clone()
+                };
+                let pair = Mirror::new(members, &mirroring);
+                Stored::Pair(Box::new(pair.map_err(|unknown| behind.refused(&unknown))?))
+            }
+        };
+        Ok(BoxedDevice::opaque(NvCache::new(stored, self.caching)))
+    }
+}
