@@ -4,8 +4,8 @@
 //!
 //! ```text
 //! units < random < request < device < stats < text < extent < sched < queue < spec < geometry
-//! < mechanics < buffer < drive < predict < host < tower < mirror < raid < nvcache < array
-//! < workload < engine < wrap < report
+//! < mechanics < buffer < drive < predict < host < tower < mirror < raid < declustered < nvcache
+//! < array < workload < engine < wrap < report
 //! ```
 
 // The model reaches nothing outside: see `clippy.toml` next to the manifest.
@@ -13,6 +13,7 @@
 
 pub mod array;
 pub mod buffer;
+pub mod declustered;
 pub mod device;
 pub mod drive;
 pub mod engine;

@@ -52,7 +52,7 @@ mod writes;
 
 pub use destaging::{BatchOrder, Destaging, Scheme};
 pub(crate) use member::Member;
-pub(crate) use parent::graver;
+pub(crate) use parent::{graver, tried_again};
 pub use routing::Routing;
 
 use std::collections::VecDeque;
@@ -63,7 +63,7 @@ use parent::{Parent, child_id, parent_of};
 use rehearsed::Prospect;
 use routing::Router;
 
-use crate::device::{Children, Completion, Device, Part, Refused, Status, Work};
+use crate::device::{Children, Completion, Device, Part, Refused, Status};
 use crate::random::{Purpose, generator};
 use crate::request::{Op, Ordering, Request};
 use crate::sched::{Knowledge, Pending, PolicyConfig};
@@ -630,15 +630,9 @@ impl Device for Mirror {
     /// The members, the first as 0 and the second as 1, with the parts that they have themselves.
     fn parts(&self) -> Vec<Part> {
         let members = self.members.iter().enumerate();
-        let parts = members.flat_map(|(index, member)| {
-            let own = member.meter.work().map(|work| Part {
-                name: String::new(),
-                work: Work::Disk(work),
-            });
-            let parts = own.into_iter().chain(member.device.parts());
-            Part::within(index, parts.collect())
-        });
-        parts.collect()
+        members
+            .flat_map(|(index, member)| Part::within(index, member.parts()))
+            .collect()
     }
 }
 

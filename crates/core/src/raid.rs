@@ -66,9 +66,10 @@ pub use rebuild::Progress;
 
 use std::collections::VecDeque;
 
-use events::Events;
-use gate::Gate;
+pub(crate) use events::Events;
+pub(crate) use gate::Gate;
 use layout::{Layout, Redundancy};
+pub(crate) use parent::both;
 use parent::{Parent, Part, child_id, part_of};
 use plan::Health;
 use rebuild::Rebuild;

@@ -1,163 +1,22 @@
 //! Layouts that keep two copies of all data on an array of disks (liu05, chapter 9).
 //!
 //! A [`Layout`] says where the two copies of a block are ([`Layout::place`]). All else follows from
-//! this one function by enumeration: which failures lose data ([`Layout::survives`]), what each
-//! disk serves ([`Layout::loads`]), and when the first data are lost
-//! ([`Layout::mean_time_to_data_loss`]). [`equations`] has what the thesis prints; tests compare
-//! the two.
+//! this one function by enumeration: which failures lose data ([`Survival`]), what each disk serves
+//! ([`Loads`]), and when the first data are lost ([`DataLoss`]). [`equations`] has what the thesis
+//! prints; tests compare the two.
 //!
 //! Disks are numbered from 0. Blocks are striped over all disks, so that each has as many primary
 //! copies as any other, and as many secondary ones.
 
 mod data_loss;
-mod disks;
 pub mod equations;
-mod error;
 mod loads;
 mod survival;
 
-pub use disks::Disks;
-pub use error::LayoutError;
-pub use loads::Load;
-
-/// The most disks of a layout. The Markov chain of a longer chain of disks has too many states.
-pub const MOST_DISKS: usize = 24;
-
-/// How the second copies are placed (liu05, section 9.1.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Basic mirroring: disks 2 i and 2 i + 1 have the same data.
-    Basic,
-    /// Interleaved declustering: the second copies of a disk's data are striped over the other
-    /// disks of its cluster.
-    Interleaved {
-        /// The disks of a cluster, at least 2; a divisor of the number of disks.
-        cluster: usize,
-    },
-    /// Chained declustering: the second copies are on the next disk, and those of the last disk on
-    /// the first.
-    Chained,
-    /// Group rotate declustering: the second copies of a cluster are striped over another cluster,
-    /// rotated by one disk with each row. Clusters come in pairs, each with the copies of the
-    /// other.
-    GroupRotate {
-        /// The disks of a cluster, at least 1; twice as many are a divisor of the number of disks.
-        cluster: usize,
-    },
-}
-
-impl Kind {
-    /// Its name in words.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Basic => "basic",
-            Self::Interleaved { .. } => "interleaved",
-            Self::Chained => "chained",
-            Self::GroupRotate { .. } => "group rotate",
-        }
-    }
-}
-
-/// The disks with the two copies of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The disk with the primary copy.
-    pub primary: usize,
-    /// The disk with the secondary copy; always another one.
-    pub secondary: usize,
-}
-
-impl Place {
-    /// Both disks.
-    pub fn disks(self) -> Disks {
-        Disks::NONE.with(self.primary).with(self.secondary)
-    }
-}
-
-/// A kind of layout on a number of disks.
-#[derive(Clone, Debug)]
-pub struct Layout {
-    kind: Kind,
-    disks: usize,
-    /// For each disk, those that have the other copies of its data.
-    sharing: Vec<Disks>,
-}
-
-impl Layout {
-    /// A layout on `disks` disks, 2 to [`MOST_DISKS`].
-    ///
-    /// # Errors
-    /// If the disks do not divide into pairs, clusters, or pairs of clusters, as `kind` needs.
-    pub fn new(kind: Kind, disks: usize) -> Result<Self, LayoutError> {
-        error::check(kind, disks)?;
-        let mut layout = Self {
-            kind,
-            disks,
-            sharing: Vec::new(),
-        };
-        let mut sharing = vec![Disks::NONE; disks];
-        for Place { primary, secondary } in layout.period() {
-            sharing[primary] = sharing[primary].with(secondary);
-            sharing[secondary] = sharing[secondary].with(primary);
-        }
-        layout.sharing = sharing;
-        Ok(layout)
-    }
-
-    /// How the second copies are placed.
-    pub fn kind(&self) -> Kind {
-        self.kind
-    }
-
-    /// The number of disks.
-    pub fn disks(&self) -> usize {
-        self.disks
-    }
-
-    /// The disks of block `block`, which is in row `block` / N of N disks.
-    ///
-    /// The layouts drawn in figures 9.1 to 9.5 of the thesis follow from its prose; where that
-    /// leaves the order of rows open, this takes the first disk that it allows in row 0.
-    pub fn place(&self, block: u64) -> Place {
-        let disks = self.disks as u64;
-        let (primary, row) = ((block % disks) as usize, block / disks);
-        let secondary = match self.kind {
-            Kind::Basic => primary ^ 1,
-            Kind::Chained => (primary + 1) % self.disks,
-            Kind::Interleaved { cluster } => {
-                let (first, at) = (primary - primary % cluster, primary % cluster);
-                let turn = (row % (cluster as u64 - 1)) as usize;
-                first + (at + 1 + turn) % cluster
-            }
-            Kind::GroupRotate { cluster } => {
-                let (number, at) = (primary / cluster, primary % cluster);
-                let turn = (row % cluster as u64) as usize;
-                (number ^ 1) * cluster + (at + turn) % cluster
-            }
-        };
-        Place { primary, secondary }
-    }
-
-    /// The rows after which places repeat.
-    fn rows(&self) -> usize {
-        match self.kind {
-            Kind::Basic | Kind::Chained => 1,
-            Kind::Interleaved { cluster } => cluster - 1,
-            Kind::GroupRotate { cluster } => cluster,
-        }
-    }
-
-    /// The places of the blocks of all rows until they repeat.
-    fn period(&self) -> impl Iterator<Item = Place> {
-        (0..(self.rows() * self.disks) as u64).map(|block| self.place(block))
-    }
-
-    /// The disks that have the other copies of the data of `disk`: their failure loses data if
-    /// `disk` has failed.
-    pub fn sharing(&self, disk: usize) -> Disks {
-        self.sharing[disk]
-    }
-}
+pub use data_loss::DataLoss;
+pub use diskarm_core::declustered::{Disks, Kind, Layout, LayoutError, MOST_DISKS, Place};
+pub use loads::{Load, Loads};
+pub use survival::Survival;
 
 #[cfg(test)]
 mod tests;

@@ -5,8 +5,8 @@ mod table;
 
 pub use table::table;
 
+use diskarm_queueing::declustering::{DataLoss, Kind, Layout, Load, Loads, Survival, equations};
 pub use diskarm_queueing::declustering::{Disks, LayoutError, MOST_DISKS};
-use diskarm_queueing::declustering::{Kind, Layout, Load, equations};
 use serde::Serialize;
 
 /// What is asked.

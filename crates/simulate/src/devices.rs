@@ -2,6 +2,7 @@
 //!
 //! A device is a file with an [`Entry`], and a row in [`TABLE`].
 
+mod declustered;
 mod faults;
 mod host;
 mod mirror;
@@ -29,6 +30,7 @@ const TABLE: &[Entry] = &[
     raid::TEN,
     raid::FIVE,
     nvcache::ENTRY,
+    declustered::ENTRY,
 ];
 
 /// A row of the table.

@@ -27,6 +27,13 @@ what it needs to know the new parity: the old data and parity, or the rest of th
 takes fewer accesses. Writes to one row go one after the other. A full row is written without
 reads. Failed disks are counted from 0.
 
+A `declustered` array builds its disks in the same way and keeps two copies of all data on them:
+primary copies in the first half of each disk, in stripe units as above, and secondary copies in the
+second half, where `layout` puts them. Each read goes to one of its two copies at random, with
+probabilities that keep the greatest load as small as it can be; a `chained` array without failures
+reads primary copies only. A read that fails is read at the other copy. `diskarm declustering`
+computes the loads and the reliability of the layouts.
+
 The retries that `faults` adds count as rotational wait, and its delays as *owed*. While the device
 cannot be reached, requests fail at once instead of waiting.";
 

@@ -2,7 +2,7 @@
 
 use super::destaging::Destaging;
 use super::writes::Writes;
-use crate::device::{Completion, Device};
+use crate::device::{Completion, Device, Part, Work};
 use crate::queue::CommandQueue;
 use crate::request::{Op, Request};
 use crate::sched::{Estimate, Knowledge, Outlook, Pending, Policy};
@@ -131,6 +131,15 @@ impl Member {
     pub fn count_waiting(&mut self, now: Instant) {
         let waiting = self.queue.len() + self.writes.len();
         self.meter.wait(now, waiting, self.writes_waiting);
+    }
+
+    /// What it has done, and the parts of its device.
+    pub fn parts(&self) -> Vec<Part> {
+        let own = self.meter.work().map(|work| Part {
+            name: String::new(),
+            work: Work::Disk(work),
+        });
+        own.into_iter().chain(self.device.parts()).collect()
     }
 
     /// How long the device would take to reach and transfer what `command` asks for; nothing if it

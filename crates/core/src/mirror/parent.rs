@@ -128,7 +128,7 @@ pub(crate) fn graver(one: Status, other: Status) -> Status {
 }
 
 /// How a read ended that was tried at both members.
-pub(super) fn tried_again(first: Status, second: Status) -> Status {
+pub(crate) fn tried_again(first: Status, second: Status) -> Status {
     match (first, second) {
         (_, Status::Good) => Status::Recovered { retries: 1 },
         (_, Status::Recovered { retries }) => Status::Recovered {

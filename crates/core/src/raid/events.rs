@@ -4,7 +4,7 @@ use crate::units::Instant;
 
 /// A tournament: each inner node holds the earlier of the two below it, so that a change costs one
 /// comparison for each level, and the winner is at the top.
-pub(super) struct Events {
+pub(crate) struct Events {
     /// The top is node 1, and those below node n are 2n and 2n+1; the leaves are the second half.
     /// `None` loses against all.
     nodes: Vec<Option<(Instant, u32)>>,

@@ -8,7 +8,7 @@ use crate::sched::Pending;
 /// Lets an ordered request in when nothing else is inside, and nothing else while it is; only
 /// requests for the head of the queue pass it.
 #[derive(Default)]
-pub(super) struct Gate {
+pub(crate) struct Gate {
     /// An ordered request, and all that arrived after it.
     held: VecDeque<Pending>,
     /// The ordered request inside.

@@ -213,7 +213,7 @@ impl Part {
 }
 
 /// What the buffers did for a request of which they did this for two parts.
-fn both(one: Option<Outcome>, other: Option<Outcome>, op: Op) -> Option<Outcome> {
+pub(crate) fn both(one: Option<Outcome>, other: Option<Outcome>, op: Op) -> Option<Outcome> {
     match (one, other) {
         (Some(one), Some(other)) if one != other => Some(match op {
             Op::Read => Outcome::PartialHit,

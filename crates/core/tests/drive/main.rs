@@ -7,6 +7,7 @@ mod bounds;
 mod bus;
 mod chance;
 mod closed_forms;
+mod declustered;
 mod edges;
 mod follow;
 mod forcing;

@@ -59,7 +59,7 @@ fn random_steps(dice: &mut Dice, tower: &Tower) -> Vec<(Instant, Step)> {
         } else {
             dice.below(blocks)
         };
-        let most = if tower.array.is_some() { 48 } else { 16 };
+        let most = if tower.is_array() { 48 } else { 16 };
         let sectors = (1 + dice.below(most)).min(blocks - start);
         end = (start + sectors) % blocks;
         let mut request = match op {
@@ -293,7 +293,7 @@ fn run(seed: u64) -> Vec<Completion> {
     for unit in 0..tower.disks {
         let requests = run.of_disk(unit);
         // Members of an array take parts of a write at the same time.
-        if !tower.has_late_copies() && tower.array.is_none() {
+        if !tower.has_late_copies() && !tower.is_array() {
             check_flushes(&requests);
         }
         if !has_faults {
@@ -396,6 +396,7 @@ fn wrappers_with_nothing_to_do_change_nothing() {
                 mirroring: None,
                 caching: None,
                 array: None,
+                declustering: None,
                 disks,
                 above: wrappers().collect(),
             }

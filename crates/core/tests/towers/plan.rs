@@ -1,6 +1,7 @@
 //! Random towers of wrappers, queues, arrays and drives.
 
 use diskarm_core::array::SideBySide;
+use diskarm_core::declustered::{Declustered, Declustering, Kind, Layout};
 use diskarm_core::drive::Drive;
 use diskarm_core::host::Host;
 use diskarm_core::mirror::{
@@ -76,6 +77,8 @@ pub struct Tower {
     pub caching: Option<Caching>,
     /// Each disk is an array of this many such drives or pairs.
     pub array: Option<(usize, Striping)>,
+    /// Each disk is a declustered array of such drives or pairs.
+    pub declustering: Option<Declustering>,
     pub disks: u16,
     /// The devices in front of all drives.
     pub above: Vec<Level>,
@@ -243,6 +246,24 @@ fn random_caching(dice: &mut Dice) -> Caching {
     }
 }
 
+fn random_declustering(dice: &mut Dice) -> Declustering {
+    let kinds = [
+        (Kind::Basic, 4),
+        (Kind::Interleaved { cluster: 3 }, 3),
+        (Kind::Chained, 5),
+        (Kind::GroupRotate { cluster: 2 }, 4),
+    ];
+    let (kind, disks) = dice.of(&kinds);
+    let failed = dice.below(disks as u64) as usize;
+    Declustering {
+        layout: Layout::new(kind, disks).expect("a layout"),
+        failed: dice.one_in(2).then_some(failed).into_iter().collect(),
+        unit: SectorCount(dice.of(&[7, 8, 64])),
+        policy: policy(dice),
+        seed: dice.below(1 << 40),
+    }
+}
+
 fn queue(dice: &mut Dice) -> Level {
     let merge = dice.one_in(3).then(|| SectorCount(1 + dice.below(64)));
     Level::Queue(policy(dice), merge)
@@ -256,6 +277,7 @@ impl Tower {
             mirroring: None,
             caching: None,
             array: None,
+            declustering: None,
             disks: dice.of(&[1, 1, 2, 3]),
             above: random_levels(dice),
         };
@@ -270,11 +292,16 @@ impl Tower {
             tower.caching = Some(random_caching(dice));
         }
         tower.array = dice.one_in(3).then(|| random_array(dice));
+        let is_declustered = tower.array.is_none() && dice.one_in(3);
+        tower.declustering = is_declustered.then(|| random_declustering(dice));
         tower
     }
 
     /// A drive with its levels, a pair, or an array of either.
     fn disk(&self) -> BoxedDevice {
+        if let Some(declustering) = &self.declustering {
+            return self.declustered(declustering);
+        }
         let Some((members, striping)) = &self.array else {
             return self.unit(0);
         };
@@ -301,8 +328,30 @@ impl Tower {
             .sum()
     }
 
+    fn declustered(&self, declustering: &Declustering) -> BoxedDevice {
+        let disks = declustering.layout.disks() as u64;
+        let all = || (0..disks).map(|index| self.unit(index)).collect();
+        let array = Declustered::new(all(), declustering.clone());
+        BoxedDevice::opaque(array.unwrap_or_else(|_| {
+            let policy = PolicyConfig::default();
+            let declustering = Declustering {
+                policy,
+                ..declustering.clone()
+            };
+            Declustered::new(all(), declustering).expect("order of arrival needs no knowledge")
+        }))
+    }
+
+    /// Whether requests become commands for several members.
+    pub fn is_array(&self) -> bool {
+        self.array.is_some() || self.declustering.is_some()
+    }
+
     /// The blocks of a disk.
     pub fn blocks(&self) -> u64 {
+        if let Some(declustering) = &self.declustering {
+            return declustering.capacity(SectorCount(BLOCKS)).0;
+        }
         let array = self.array.as_ref();
         let data = array.map_or(1, |(members, striping)| {
             striping.level.data_members(*members)

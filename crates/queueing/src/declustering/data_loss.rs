@@ -17,7 +17,8 @@ struct State {
     time: f64,
 }
 
-impl Layout {
+/// When the first data are lost.
+pub trait DataLoss {
     /// The mean time until data are lost, of disks that begin without failures. Times to failure
     /// and to repair are exponential, with these means above 0 in any one unit, which is the
     /// result's. Each failed disk is repaired by itself, also while others are. An infinite
@@ -31,9 +32,7 @@ impl Layout {
     /// Solved by elimination of states without any subtraction, so that rounding does not matter
     /// however rare failures are (Grassmann, Taksar and Heyman, "Regenerative analysis and steady
     /// state distributions for Markov chains", 1985).
-    pub fn mean_time_to_data_loss(&self, failure: f64, repair: f64) -> f64 {
-        self.solved(failure, repair, |failed| self.shape(failed))
-    }
+    fn mean_time_to_data_loss(&self, failure: f64, repair: f64) -> f64;
 
     /// The mean time to data loss for repairs that are short beside the time to failure: MTTF^2 /
     /// N (G - 1) MTTR (liu05, appendix A), in the unit of `failure` and `repair`.
@@ -41,83 +40,91 @@ impl Layout {
     /// The appendix defines G as the disks of a group with one parity. Here G - 1 is the number of
     /// disks that share data with one: 1, n - 1, 2 and n for basic, interleaved, chained and group
     /// rotate.
-    pub fn approximate_time_to_data_loss(&self, failure: f64, repair: f64) -> f64 {
+    fn approximate_time_to_data_loss(&self, failure: f64, repair: f64) -> f64;
+}
+
+impl DataLoss for Layout {
+    fn mean_time_to_data_loss(&self, failure: f64, repair: f64) -> f64 {
+        solved(self, failure, repair, |failed| shape(self, failed))
+    }
+
+    fn approximate_time_to_data_loss(&self, failure: f64, repair: f64) -> f64 {
         let endangered = self.sharing(0).len();
         failure * failure / (self.disks() as f64 * endangered as f64 * repair)
     }
+}
 
-    /// Equal for sets of failed disks that a symmetry of the layout maps to each other.
-    fn shape(&self, failed: Disks) -> Vec<usize> {
-        match self.kind() {
-            Kind::Basic | Kind::Interleaved { .. } => vec![failed.len()],
-            Kind::Chained => least_turn(&self.gaps(failed)),
-            Kind::GroupRotate { cluster } => {
-                let pairs = (0..self.disks()).step_by(2 * cluster);
-                let failures = |first: usize| {
-                    let disks = first..first + 2 * cluster;
-                    disks.filter(|disk| failed.contains(*disk)).count()
-                };
-                let mut counts: Vec<usize> = pairs.map(failures).collect();
-                counts.sort_unstable();
-                counts
-            }
+/// Equal for sets of failed disks that a symmetry of the layout maps to each other.
+fn shape(layout: &Layout, failed: Disks) -> Vec<usize> {
+    match layout.kind() {
+        Kind::Basic | Kind::Interleaved { .. } => vec![failed.len()],
+        Kind::Chained => least_turn(&gaps(layout, failed)),
+        Kind::GroupRotate { cluster } => {
+            let pairs = (0..layout.disks()).step_by(2 * cluster);
+            let failures = |first: usize| {
+                let disks = first..first + 2 * cluster;
+                disks.filter(|disk| failed.contains(*disk)).count()
+            };
+            let mut counts: Vec<usize> = pairs.map(failures).collect();
+            counts.sort_unstable();
+            counts
         }
     }
+}
 
-    /// The distances from each failed disk to the next, round the ring of disks.
-    fn gaps(&self, failed: Disks) -> Vec<usize> {
-        let at: Vec<usize> = failed.iter().collect();
-        let next = at.iter().skip(1).copied();
-        let next = next.chain(at.first().map(|first| first + self.disks()));
-        at.iter().zip(next).map(|(at, next)| next - at).collect()
+/// The distances from each failed disk to the next, round the ring of disks.
+fn gaps(layout: &Layout, failed: Disks) -> Vec<usize> {
+    let at: Vec<usize> = failed.iter().collect();
+    let next = at.iter().skip(1).copied();
+    let next = next.chain(at.first().map(|first| first + layout.disks()));
+    at.iter().zip(next).map(|(at, next)| next - at).collect()
+}
+
+/// The mean time to data loss of a chain whose states are the values of `shape`.
+fn solved<S: Ord>(layout: &Layout, failure: f64, repair: f64, shape: impl Fn(Disks) -> S) -> f64 {
+    let mut states = states(layout, 1.0 / failure, 1.0 / repair, shape);
+    while states.len() > 1 {
+        eliminate_last(&mut states);
     }
+    states[0].time / states[0].loss
+}
 
-    /// The mean time to data loss of a chain whose states are the values of `shape`.
-    fn solved<S: Ord>(&self, failure: f64, repair: f64, shape: impl Fn(Disks) -> S) -> f64 {
-        let mut states = self.states(1.0 / failure, 1.0 / repair, shape);
-        while states.len() > 1 {
-            eliminate_last(&mut states);
+/// All states, that without failures first.
+fn states<S: Ord>(
+    layout: &Layout,
+    failing: f64,
+    repaired: f64,
+    shape: impl Fn(Disks) -> S,
+) -> Vec<State> {
+    let new = |failed| State {
+        failed,
+        rates: Vec::new(),
+        loss: 0.0,
+        time: 1.0,
+    };
+    let mut states = vec![new(Disks::NONE)];
+    let mut numbers = BTreeMap::from([(shape(Disks::NONE), 0)]);
+    let mut at = 0;
+    while at < states.len() {
+        let failed = states[at].failed;
+        for disk in 0..layout.disks() {
+            let (next, rate) = match failed.contains(disk) {
+                true => (failed.without(disk), repaired),
+                false if layout.sharing(disk).meets(failed) => {
+                    states[at].loss += failing;
+                    continue;
+                }
+                false => (failed.with(disk), failing),
+            };
+            let number = *numbers.entry(shape(next)).or_insert_with(|| {
+                states.push(new(next));
+                states.len() - 1
+            });
+            states[at].add(number, rate);
         }
-        states[0].time / states[0].loss
+        at += 1;
     }
-
-    /// All states, that without failures first.
-    fn states<S: Ord>(
-        &self,
-        failing: f64,
-        repaired: f64,
-        shape: impl Fn(Disks) -> S,
-    ) -> Vec<State> {
-        let new = |failed| State {
-            failed,
-            rates: Vec::new(),
-            loss: 0.0,
-            time: 1.0,
-        };
-        let mut states = vec![new(Disks::NONE)];
-        let mut numbers = BTreeMap::from([(shape(Disks::NONE), 0)]);
-        let mut at = 0;
-        while at < states.len() {
-            let failed = states[at].failed;
-            for disk in 0..self.disks() {
-                let (next, rate) = match failed.contains(disk) {
-                    true => (failed.without(disk), repaired),
-                    false if self.sharing(disk).meets(failed) => {
-                        states[at].loss += failing;
-                        continue;
-                    }
-                    false => (failed.with(disk), failing),
-                };
-                let number = *numbers.entry(shape(next)).or_insert_with(|| {
-                    states.push(new(next));
-                    states.len() - 1
-                });
-                states[at].add(number, rate);
-            }
-            at += 1;
-        }
-        states
-    }
+    states
 }
 
 impl State {

@@ -2,7 +2,7 @@
 
 use std::ops::{Add, Mul};
 
-use super::{Disks, Kind, Layout, Place};
+use super::{Disks, Layout, Place};
 
 /// The load of a disk, as multiples of the rates of requests to the data of one disk, that is,
 /// those whose primary copies it has.
@@ -47,95 +47,59 @@ impl Mul<f64> for Load {
     }
 }
 
-impl Layout {
+/// What each disk serves.
+pub trait Loads {
     /// The load of each disk, `None` for a failed one. `None` if `failed` loses data.
     ///
     /// Reads go to copies by [`Layout::primary_share`], writes to both copies that are left. No
     /// routing of the reads has a smaller greatest load.
-    pub fn loads(&self, failed: Disks) -> Option<Vec<Option<Load>>> {
-        self.loads_by(failed, |place| self.primary_share(place, failed))
-    }
-
-    /// The loads if `share` of the reads of data with both copies goes to the primary one.
-    pub(super) fn loads_by(
-        &self,
-        failed: Disks,
-        share: impl Fn(Place) -> f64,
-    ) -> Option<Vec<Option<Load>>> {
-        if !self.survives(failed) {
-            return None;
-        }
-        let mut loads = vec![Load::default(); self.disks];
-        let weight = 1.0 / self.rows() as f64;
-        for place in self.period() {
-            let share = match (
-                failed.contains(place.primary),
-                failed.contains(place.secondary),
-            ) {
-                (true, _) => 0.0,
-                (_, true) => 1.0,
-                _ => share(place),
-            };
-            for (disk, reads) in [(place.primary, share), (place.secondary, 1.0 - share)] {
-                loads[disk] = loads[disk] + Load { reads, writes: 1.0 } * weight;
-            }
-        }
-        let of = |(disk, load)| (!failed.contains(disk)).then_some(load);
-        Some(loads.into_iter().enumerate().map(of).collect())
-    }
+    fn loads(&self, failed: Disks) -> Option<Vec<Option<Load>>>;
 
     /// Whether `failed` loses no data and leaves all other disks with the same load.
-    pub fn is_balanced(&self, failed: Disks) -> bool {
+    fn is_balanced(&self, failed: Disks) -> bool;
+}
+
+impl Loads for Layout {
+    fn loads(&self, failed: Disks) -> Option<Vec<Option<Load>>> {
+        loads_by(self, failed, |place| self.primary_share(place, failed))
+    }
+
+    fn is_balanced(&self, failed: Disks) -> bool {
         let loads = self.loads(failed).unwrap_or_default();
         let mut left = loads.into_iter().flatten();
-        left.next().is_some_and(|first| {
-            left.all(|load| {
-                (load.reads - first.reads)
-                    .abs()
-                    .max((load.writes - first.writes).abs())
-                    < 1e-9
-            })
-        })
+        let off = |one: Load, other: Load| {
+            let writes = (one.writes - other.writes).abs();
+            (one.reads - other.reads).abs().max(writes)
+        };
+        left.next()
+            .is_some_and(|first| left.all(|load| off(first, load) < 1e-9))
     }
+}
 
-    /// The share of the reads of a block at `place`, both of whose copies are left, that goes to
-    /// the primary one:
-    ///
-    /// - Basic: one half (α of section 9.1.2).
-    /// - Interleaved: one half. The thesis leaves α open, and the loads do not depend on it.
-    /// - Chained: all without failures (section 9.2.3). Otherwise the disks from a failed one up to
-    ///   the next, L with the first of these, share the data of all L: the disk i after the failed
-    ///   one serves (L - i) / (L - 1) of the data before its own and i / (L - 1) of its own. With
-    ///   one failure L = N and this is equation 9.6, with failures half a chain apart it is 9.7.
-    /// - Group rotate: α = n / (2 n - k) to the cluster in which k disks have failed (section
-    ///   9.2.4), so that half go to each of two clusters without failures.
-    pub fn primary_share(&self, place: Place, failed: Disks) -> f64 {
-        match self.kind {
-            Kind::Basic | Kind::Interleaved { .. } => 0.5,
-            Kind::Chained => self.chained_share(place.primary, failed),
-            Kind::GroupRotate { cluster } => {
-                let failures = |disk: usize| {
-                    let first = disk - disk % cluster;
-                    let disks = first..first + cluster;
-                    disks.filter(|disk| failed.contains(*disk)).count()
-                };
-                let share = |k: usize| cluster as f64 / (2 * cluster - k) as f64;
-                // At most one of the two clusters has failures.
-                match failures(place.secondary) {
-                    0 => share(failures(place.primary)),
-                    k => 1.0 - share(k),
-                }
-            }
+/// The loads if `share` of the reads of data with both copies goes to the primary one.
+pub(super) fn loads_by(
+    layout: &Layout,
+    failed: Disks,
+    share: impl Fn(Place) -> f64,
+) -> Option<Vec<Option<Load>>> {
+    if !layout.survives(failed) {
+        return None;
+    }
+    let mut loads = vec![Load::default(); layout.disks()];
+    let weight = 1.0 / layout.rows() as f64;
+    for place in layout.period() {
+        let share = match (
+            failed.contains(place.primary),
+            failed.contains(place.secondary),
+        ) {
+            (true, _) => 0.0,
+            (_, true) => 1.0,
+            _ => share(place),
+        };
+        for (disk, reads) in [(place.primary, share), (place.secondary, 1.0 - share)] {
+            loads[disk] = loads[disk] + Load { reads, writes: 1.0 } * weight;
         }
     }
-
-    fn chained_share(&self, disk: usize, failed: Disks) -> f64 {
-        let disks = self.disks;
-        let since = (0..disks).find(|d| failed.contains((disk + disks - d) % disks));
-        let until = (1..=disks).find(|d| failed.contains((disk + d) % disks));
-        match (since, until) {
-            (Some(since), Some(until)) => since as f64 / (since + until - 1) as f64,
-            _ => 1.0,
-        }
-    }
+    let of = |(disk, load)| (!failed.contains(disk)).then_some(load);
+    Some(loads.into_iter().enumerate().map(of).collect())
 }

@@ -2,55 +2,63 @@
 
 use super::{Disks, Layout};
 
-impl Layout {
-    /// Whether all data have a copy on a disk that is not in `failed`.
-    pub fn survives(&self, failed: Disks) -> bool {
-        failed.iter().all(|disk| !self.sharing[disk].meets(failed))
-    }
-
+/// How often failures lose no data.
+pub trait Survival {
     /// All sets of failed disks that lose no data, the empty one included.
-    pub fn survived(&self) -> Vec<Disks> {
-        let mut found = Vec::new();
-        self.extend(Disks::NONE, 0, &mut found);
-        found
-    }
-
-    /// Adds to `found` what survives of `failed` together with disks from `from` on.
-    fn extend(&self, failed: Disks, from: usize, found: &mut Vec<Disks>) {
-        found.push(failed);
-        for disk in from..self.disks {
-            if !self.sharing[disk].meets(failed) {
-                self.extend(failed.with(disk), disk + 1, found);
-            }
-        }
-    }
+    fn survived(&self) -> Vec<Disks>;
 
     /// How many sets of k failed disks lose no data, for k from 0 to the number of disks, by exact
     /// enumeration.
-    pub fn survived_by_number(&self) -> Vec<u64> {
-        let mut counts = vec![0; self.disks + 1];
+    fn survived_by_number(&self) -> Vec<u64>;
+
+    /// The most failures that can go without loss of data.
+    fn most_failures(&self) -> usize;
+
+    /// The number of sets of `failures` disks.
+    fn sets(&self, failures: usize) -> u64;
+
+    /// The probability that `failures` failures lose no data, if all sets of as many disks are
+    /// equally likely. 0 for more failures than disks.
+    fn survival(&self, failures: usize) -> f64;
+}
+
+impl Survival for Layout {
+    fn survived(&self) -> Vec<Disks> {
+        let mut found = Vec::new();
+        extend(self, Disks::NONE, 0, &mut found);
+        found
+    }
+
+    fn survived_by_number(&self) -> Vec<u64> {
+        let mut counts = vec![0; self.disks() + 1];
         for failed in self.survived() {
             counts[failed.len()] += 1;
         }
         counts
     }
 
-    /// The most failures that can go without loss of data.
-    pub fn most_failures(&self) -> usize {
+    fn most_failures(&self) -> usize {
         let counts = self.survived_by_number();
         counts.iter().rposition(|count| *count > 0).unwrap_or(0)
     }
 
-    /// The number of sets of `failures` disks.
-    pub fn sets(&self, failures: usize) -> u64 {
-        binomial(self.disks as u64, failures as u64)
+    fn sets(&self, failures: usize) -> u64 {
+        binomial(self.disks() as u64, failures as u64)
     }
 
-    /// The probability that `failures` failures lose no data, if all sets of as many disks are
-    /// equally likely. 0 for more failures than disks.
-    pub fn survival(&self, failures: usize) -> f64 {
+    fn survival(&self, failures: usize) -> f64 {
         let survived = self.survived_by_number().get(failures).copied();
         survived.unwrap_or(0) as f64 / self.sets(failures).max(1) as f64
+    }
+}
+
+/// Adds to `found` what survives of `failed` together with disks from `from` on.
+fn extend(layout: &Layout, failed: Disks, from: usize, found: &mut Vec<Disks>) {
+    found.push(failed);
+    for disk in from..layout.disks() {
+        if !layout.sharing(disk).meets(failed) {
+            extend(layout, failed.with(disk), disk + 1, found);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::declustering::equations::*;
+use crate::declustering::loads::loads_by;
 use crate::queue::{Random, means};
 
 fn assert_near(found: Load, expected: Load) {
@@ -54,7 +55,7 @@ fn a_failure_in_a_pair_or_cluster_is_as_printed() {
 fn interleaved_loads_do_not_depend_on_the_share_of_primary_copies() {
     let layout = layout(Kind::Interleaved { cluster: 4 }, 8);
     for alpha in [0.0, 0.3, 1.0] {
-        let loads = layout.loads_by(failed(&[1]), |_| alpha).unwrap();
+        let loads = loads_by(&layout, failed(&[1]), |_| alpha).unwrap();
         assert_near(loads[2].unwrap(), interleaved_degraded(4));
         assert_near(loads[7].unwrap(), normal());
     }

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use super::{Kind, MOST_DISKS};
+use super::layout::{Kind, MOST_DISKS};
 
 /// Why there is no such layout. The message is one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl fmt::Display for LayoutError {
 
 impl Error for LayoutError {}
 
-pub fn check(kind: Kind, disks: usize) -> Result<(), LayoutError> {
+pub(super) fn check(kind: Kind, disks: usize) -> Result<(), LayoutError> {
     if !(2..=MOST_DISKS).contains(&disks) {
         return Err(LayoutError::Disks(disks));
     }

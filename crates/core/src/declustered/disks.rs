@@ -1,6 +1,6 @@
 //! Sets of disks.
 
-use super::MOST_DISKS;
+use super::layout::MOST_DISKS;
 
 /// A set of disks, by number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,0 +1,148 @@
+//! Declustered mirroring in a tower.
+
+use diskarm_core::declustered::{Declustered, Declustering, Disks, Kind, Layout, MOST_DISKS};
+use diskarm_core::request::Request;
+use diskarm_core::sched::{Knowledge, PolicyConfig};
+use diskarm_core::text::{Args, InputError, quantity};
+use diskarm_core::tower::BoxedDevice;
+use diskarm_core::units::SectorCount;
+
+use super::{DRIVE, DeviceInfo, Entry, Front};
+use crate::model::Model;
+use crate::tower::Behind;
+
+pub(super) const ENTRY: Entry = Entry {
+    info: DeviceInfo {
+        name: "declustered",
+        summary: "several disks with two copies of all data, spread over them",
+        parameters: &[
+            DRIVE,
+            ("disks=8", "the number of disks, from 2 to 24"),
+            (
+                "layout=chained",
+                "where the second copies of a disk are: on its partner (basic), on the other disks \
+                 of its cluster (interleaved), on the next disk (chained), or on the disks of \
+                 another cluster (group-rotate)",
+            ),
+            (
+                "cluster=4",
+                "with layout=interleaved or group-rotate, the disks of a cluster, which must \
+                 divide the disks",
+            ),
+            (
+                "failed=0",
+                "a disk, counted from 0, that has failed before the run; may be given several \
+                 times, as long as no data are lost; without this parameter none has failed",
+            ),
+            (
+                "stripe=64KiB",
+                "the stripe unit: what one disk has of consecutive blocks",
+            ),
+            (
+                "policy=fcfs",
+                "the order in which each disk serves what waits for it: a policy of `diskarm \
+                 policies`, with its parameters",
+            ),
+        ],
+        needs: Knowledge::Held,
+        provides: Some(Knowledge::Blocks),
+        example: "declustered(layout=chained, disks=8, policy=satf, drive=hp-c2247)",
+    },
+    read,
+};
+
+const LAYOUTS: &[&str] = &["basic", "interleaved", "chained", "group-rotate"];
+/// The usual stripe unit, in bytes.
+const STRIPE_BYTES: u64 = 64 << 10;
+
+#[derive(Debug)]
+struct Array(Declustering);
+
+fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
+    let disks = args.count("disks", 2..=MOST_DISKS as u64)? as usize;
+    let layout = layout(args, disks)?;
+    let expected = format!("a whole number from 0 to {}", disks - 1);
+    let failed = args.several("failed", &expected, |text| {
+        text.parse().ok().filter(|disk| *disk < disks)
+    })?;
+    let failed: Disks = failed.into_iter().collect();
+    if !layout.survives(failed) {
+        let found: Vec<String> = failed.iter().map(|disk| disk.to_string()).collect();
+        let expected = "failures that leave a copy of all data";
+        return Err(InputError::new(
+            args.field("failed"),
+            &found.join(", "),
+            expected,
+        ));
+    }
+    let policy = args.maybe_read("policy", PolicyConfig::parse)?;
+    Ok(Box::new(Array(Declustering {
+        layout,
+        failed,
+        unit: stripe(args)?,
+        policy: policy.unwrap_or_default(),
+        seed: 0,
+    })))
+}
+
+fn layout(args: &mut Args<'_, &Model>, disks: usize) -> Result<Layout, InputError> {
+    let given = args.maybe_count("cluster", 1..=MOST_DISKS as u64)?;
+    let expected = format!("one of {}", LAYOUTS.join(", "));
+    let name = args.need("layout", &expected, |text| {
+        LAYOUTS.iter().copied().find(|name| *name == text)
+    })?;
+    let is_clustered = matches!(name, "interleaved" | "group-rotate");
+    let cluster = match (is_clustered, given) {
+        (true, None) => {
+            let expected = format!("the disks of a cluster, for layout={name}");
+            return Err(InputError::missing(args.field("cluster"), expected));
+        }
+        (false, Some(cluster)) => {
+            let expected = "layout=interleaved or group-rotate, or no cluster";
+            return Err(InputError::shown(args.field("cluster"), cluster, expected));
+        }
+        (_, cluster) => cluster.unwrap_or(0) as usize,
+    };
+    let kind = match name {
+        "basic" => Kind::Basic,
+        "interleaved" => Kind::Interleaved { cluster },
+        "chained" => Kind::Chained,
+        _ => Kind::GroupRotate { cluster },
+    };
+    let layout = Layout::new(kind, disks);
+    layout.map_err(|error| InputError::message(format!("declustered: {error}")))
+}
+
+fn stripe(args: &mut Args<'_, &Model>) -> Result<SectorCount, InputError> {
+    let disk = args.context.disk();
+    let most = (disk.sectors.0 / 2).min(Request::MAX_SECTORS.0);
+    let expected = format!(
+        "1 to {most} sectors of {} bytes, with a unit, such as \"64 KiB\"",
+        disk.sector.0
+    );
+    let unit = args.maybe("stripe", &expected, |text| {
+        let size = quantity::sectors(text, disk.sector);
+        size.filter(|size| (1..=most).contains(&size.0))
+    })?;
+    let usual = (STRIPE_BYTES / disk.sector.0).clamp(1, most.max(1));
+    Ok(unit.unwrap_or(SectorCount(usual)))
+}
+
+impl Front for Array {
+    fn build(&self, behind: &Behind<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
+        let disks = self.0.layout.disks() as u64;
+        let members = (0..disks).map(|index| behind.member(index));
+        let members = members.collect::<Result<Vec<_>, _>>()?;
+        let declustering = Declustering {
+            seed,
+            ..self.0.clone()
+        };
+        let array = Declustered::new(members, declustering);
+        let array = array.map_err(|unknown| behind.refused(&unknown))?;
+        Ok(BoxedDevice::opaque(array))
+    }
+
+    fn capacity(&self, behind: SectorCount) -> SectorCount {
+        self.0.capacity(behind)
+    }
+}
