@@ -627,7 +627,7 @@ impl Device for Mirror {
         parent.is_aborted
     }
 
-    /// The members, the first as 0 and the second as 1, with the parts that they have themselves.
+    /// The members, the first as 0 and the second as 1.
     fn parts(&self) -> Vec<Part> {
         let members = self.members.iter().enumerate();
         members

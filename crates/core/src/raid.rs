@@ -75,7 +75,7 @@ use plan::Health;
 use rebuild::Rebuild;
 use rows::Rows;
 
-use crate::device::{Children, Completion, Device, Refused, Status};
+use crate::device::{Children, Completion, Device, Part as DevicePart, Refused, Status};
 use crate::mirror::Member;
 use crate::request::{Op, Ordering, Priority, Request};
 use crate::sched::{Pending, PolicyConfig};
@@ -280,6 +280,7 @@ impl Raid {
             self.note_event(member);
         } else {
             own.add(pending);
+            own.count_waiting(now);
             self.feed(member, now);
         }
     }
@@ -287,6 +288,7 @@ impl Raid {
     /// Lets a member take what waits for it.
     fn feed(&mut self, member: usize, now: Instant) {
         while let Some(request) = self.members[member].next(now) {
+            self.members[member].count_taken(now, &request);
             self.send(member, now, &request);
         }
         self.note_event(member);
@@ -301,6 +303,7 @@ impl Raid {
     fn send(&mut self, member: usize, now: Instant, command: &Request) {
         let taken = self.members[member].device.submit(now, *command);
         assert_eq!(taken, Ok(()), "a device that accepts refused {command:?}");
+        self.members[member].begin(now, command);
         let Some(part) = self.parts.get(part_of(command.id).0) else {
             panic!("{command:?} is of no part");
         };
@@ -311,6 +314,7 @@ impl Raid {
 
     /// Notes that a member has completed a command.
     fn note(&mut self, member: usize, done: &Completion) {
+        self.members[member].end(done);
         let (id, _) = part_of(done.request.id);
         let spare = self.layout.members();
         let place = match self.health.failed {
@@ -452,7 +456,8 @@ impl Raid {
         for (index, command) in commands.iter().enumerate() {
             let member = self.in_place(command.member);
             let own = &mut self.members[member];
-            let taken = own.queue.take(child_id(id, index), &own.device);
+            let taken = own.take(child_id(id, index));
+            own.count_waiting(now);
             assert!(taken.is_some(), "a command for {:?} is lost", part.rows);
             // It may have kept others from being served.
             self.feed(member, now);
@@ -549,5 +554,13 @@ impl Device for Raid {
         let is_aborted = self.members[member].device.abort(now, child_id(id, 0));
         self.note_event(member);
         is_aborted
+    }
+
+    /// The members, counted from 0; a spare is the last.
+    fn parts(&self) -> Vec<DevicePart> {
+        let members = self.members.iter().enumerate();
+        members
+            .flat_map(|(index, member)| DevicePart::within(index, member.parts()))
+            .collect()
     }
 }

@@ -133,13 +133,18 @@ impl Member {
         self.meter.wait(now, waiting, self.writes_waiting);
     }
 
-    /// What it has done, and the parts of its device.
+    /// What it has done, or what its disks have done if it has several.
     pub fn parts(&self) -> Vec<Part> {
-        let own = self.meter.work().map(|work| Part {
-            name: String::new(),
-            work: Work::Disk(work),
-        });
-        own.into_iter().chain(self.device.parts()).collect()
+        let mut parts = self.device.parts();
+        if !parts.iter().any(|part| matches!(part.work, Work::Disk(_)))
+            && let Some(work) = self.meter.work()
+        {
+            parts.push(Part {
+                name: String::new(),
+                work: Work::Disk(work),
+            });
+        }
+        parts
     }
 
     /// How long the device would take to reach and transfer what `command` asks for; nothing if it
