@@ -46,7 +46,8 @@ use parent::{Copied, Parent, Piece};
 
 use crate::device::{Children, Completion, Device, Part, Refused, Status};
 use crate::mirror::Member;
-use crate::raid::{Events, Gate};
+use crate::queue::Gate;
+use crate::raid::Events;
 use crate::random::{Chance, Generator, Purpose, generator};
 use crate::request::{Op, Ordering, Request};
 use crate::sched::{Pending, PolicyConfig};

@@ -64,6 +64,7 @@ use rehearsed::Prospect;
 use routing::Router;
 
 use crate::device::{Children, Completion, Device, Part, Refused, Status};
+use crate::queue::Gate;
 use crate::random::{Purpose, generator};
 use crate::request::{Op, Ordering, Request};
 use crate::sched::{Knowledge, Pending, PolicyConfig};
@@ -131,10 +132,7 @@ pub struct Mirror {
     parents: Children<Parent>,
     /// How many requests have been given to the members.
     begun: u64,
-    /// An ordered request, and all that arrived after it.
-    fenced: VecDeque<Pending>,
-    /// The parent that is an ordered request: until it completes, nothing else begins.
-    fence: Option<u64>,
+    gate: Gate,
     /// Completions that are due, in their order.
     due: VecDeque<Completion>,
 }
@@ -185,8 +183,7 @@ impl Mirror {
             hurries: false,
             parents: Children::default(),
             begun: 0,
-            fenced: VecDeque::new(),
-            fence: None,
+            gate: Gate::default(),
             due: VecDeque::new(),
         })
     }
@@ -197,30 +194,10 @@ impl Mirror {
         self.feed(now);
     }
 
-    /// Begins a request, or holds it back behind an ordered one.
-    fn admit(&mut self, now: Instant, pending: Pending) {
-        let ordering = pending.request.ordering;
-        let waits = self.fence.is_some()
-            || !self.fenced.is_empty()
-            || (ordering == Ordering::Ordered && !self.parents.is_empty());
-        if waits && ordering != Ordering::HeadOfQueue {
-            return self.fenced.push_back(pending);
-        }
-        self.begin(now, pending);
-    }
-
     /// Begins what no ordered request holds back any more.
     fn release(&mut self, now: Instant) {
-        while self.fence.is_none()
-            && let Some(next) = self.fenced.front()
-        {
-            let is_ordered = next.request.ordering == Ordering::Ordered;
-            if is_ordered && !self.parents.is_empty() {
-                break;
-            }
-            if let Some(pending) = self.fenced.pop_front() {
-                self.begin(now, pending);
-            }
+        while let Some(pending) = self.gate.release(self.parents.is_empty()) {
+            self.begin(now, pending);
         }
     }
 
@@ -230,7 +207,7 @@ impl Mirror {
         self.begun += 1;
         let parent = self.parents.insert(Parent::new(pending, self.begun));
         if request.ordering == Ordering::Ordered {
-            self.fence = Some(parent);
+            self.gate.enter(parent);
         }
         if !request.op.is_read() {
             self.hand_over(0, parent, now);
@@ -515,9 +492,7 @@ impl Mirror {
     fn finish(&mut self, id: u64, completion: Option<Completion>) {
         self.parents.remove(id);
         self.due.extend(completion);
-        if self.fence == Some(id) {
-            self.fence = None;
-        }
+        self.gate.leave(id);
     }
 
     /// The earliest event and its member; the first member if both have one at the same instant.
@@ -574,7 +549,10 @@ impl Device for Mirror {
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
         self.check(&request)?;
         let arrived = now;
-        self.admit(now, Pending { request, arrived });
+        let pending = Pending { request, arrived };
+        if let Some(pending) = self.gate.admit(pending, self.parents.is_empty()) {
+            self.begin(now, pending);
+        }
         Ok(())
     }
 
@@ -601,9 +579,7 @@ impl Device for Mirror {
     }
 
     fn abort(&mut self, now: Instant, id: u64) -> bool {
-        let fenced = self.fenced.iter().position(|held| held.request.id == id);
-        if let Some(held) = fenced.and_then(|index| self.fenced.remove(index)) {
-            let Pending { request, arrived } = held;
+        if let Some(Pending { request, arrived }) = self.gate.take(id) {
             let aborted = Completion::unserved(request, arrived, now, Status::Aborted);
             self.due.push_back(aborted);
             self.release(now);

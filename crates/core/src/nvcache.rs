@@ -45,6 +45,7 @@ use crate::device::{
     CacheWork, Children, Completion, Device, Outcome, Part, Refused, Status, Work,
 };
 use crate::mirror::Mirror;
+use crate::queue::Gate;
 use crate::request::{Op, Ordering, Request};
 use crate::sched::Pending;
 use crate::stats::OverTime;
@@ -93,10 +94,7 @@ pub struct NvCache {
     through: usize,
     /// Flushes that wait until the cache is empty.
     flushes: Vec<Pending>,
-    /// An ordered request, and all that arrived after it.
-    fenced: VecDeque<Pending>,
-    /// An ordered request that has begun: until it completes, nothing else begins.
-    fence: Option<u64>,
+    gate: Gate,
     /// Requests that have begun and not completed.
     outstanding: usize,
     is_hurrying: bool,
@@ -118,8 +116,7 @@ impl NvCache {
             full: VecDeque::new(),
             through: 0,
             flushes: Vec::new(),
-            fenced: VecDeque::new(),
-            fence: None,
+            gate: Gate::default(),
             outstanding: 0,
             is_hurrying: false,
             due: VecDeque::new(),
@@ -139,36 +136,17 @@ impl NvCache {
         self.caching.battery_fails.is_some_and(|at| at <= now)
     }
 
-    /// Begins a request, or holds it back behind an ordered one.
-    fn admit(&mut self, now: Instant, pending: Pending) {
-        let is_ordered = pending.request.ordering == Ordering::Ordered;
-        let waits =
-            self.fence.is_some() || !self.fenced.is_empty() || (is_ordered && self.outstanding > 0);
-        if waits && pending.request.ordering != Ordering::HeadOfQueue {
-            return self.fenced.push_back(pending);
-        }
-        self.begin(now, pending);
-    }
-
     /// Begins what no ordered request holds back any more.
     fn release(&mut self, now: Instant) {
-        while self.fence.is_none()
-            && let Some(next) = self.fenced.front()
-        {
-            let is_ordered = next.request.ordering == Ordering::Ordered;
-            if is_ordered && self.outstanding > 0 {
-                break;
-            }
-            if let Some(pending) = self.fenced.pop_front() {
-                self.begin(now, pending);
-            }
+        while let Some(pending) = self.gate.release(self.outstanding == 0) {
+            self.begin(now, pending);
         }
     }
 
     fn begin(&mut self, now: Instant, pending: Pending) {
         self.outstanding += 1;
         if pending.request.ordering == Ordering::Ordered {
-            self.fence = Some(pending.request.id);
+            self.gate.enter(pending.request.id);
         }
         match pending.request.op {
             Op::Read => self.read(now, pending),
@@ -422,9 +400,7 @@ impl NvCache {
 
     fn end(&mut self, completion: Completion) {
         self.outstanding -= 1;
-        if self.fence == Some(completion.request.id) {
-            self.fence = None;
-        }
+        self.gate.leave(completion.request.id);
         self.due.push_back(completion);
     }
 
@@ -477,7 +453,10 @@ impl Device for NvCache {
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
         self.check(&request)?;
         let arrived = now;
-        self.admit(now, Pending { request, arrived });
+        let pending = Pending { request, arrived };
+        if let Some(pending) = self.gate.admit(pending, self.outstanding == 0) {
+            self.begin(now, pending);
+        }
         self.release(now);
         Ok(())
     }
@@ -508,9 +487,7 @@ impl Device for NvCache {
 
     fn abort(&mut self, now: Instant, id: u64) -> bool {
         let is_own = |pending: &Pending| pending.request.id == id;
-        if let Some(index) = self.fenced.iter().position(is_own)
-            && let Some(Pending { request, arrived }) = self.fenced.remove(index)
-        {
+        if let Some(Pending { request, arrived }) = self.gate.take(id) {
             let aborted = Completion::unserved(request, arrived, now, Status::Aborted);
             self.due.push_back(aborted);
             self.release(now);

@@ -3,6 +3,10 @@
 //! Simple reads and writes go through the policy. Flushes, requests at the head of the queue and
 //! ordered ones follow the rules of SAM-5 (section 8.6) whatever the policy prefers.
 
+mod gate;
+
+pub(crate) use gate::Gate;
+
 use std::collections::VecDeque;
 
 use crate::request::{Op, Ordering, Request};

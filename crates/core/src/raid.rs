@@ -53,7 +53,6 @@
 //! "Performance consequences of parity placement in disk arrays", ASPLOS 1991.
 
 mod events;
-mod gate;
 mod layout;
 mod parent;
 mod plan;
@@ -67,7 +66,6 @@ pub use rebuild::Progress;
 use std::collections::VecDeque;
 
 pub(crate) use events::Events;
-pub(crate) use gate::Gate;
 use layout::{Layout, Redundancy};
 pub(crate) use parent::both;
 use parent::{Parent, Part, child_id, part_of};
@@ -77,6 +75,7 @@ use rows::Rows;
 
 use crate::device::{Children, Completion, Device, Part as DevicePart, Refused, Status};
 use crate::mirror::Member;
+use crate::queue::Gate;
 use crate::request::{Op, Ordering, Priority, Request};
 use crate::sched::{Pending, PolicyConfig};
 use crate::tower::{self, BoxedDevice, Unknown};

@@ -1,5 +1,6 @@
 //! Towers: devices in front of a drive.
 
+use diskarm_core::device::{DiskWork, Work};
 use diskarm_core::report::Report;
 use diskarm_core::request::Op;
 use diskarm_core::sched::PolicyConfig;
@@ -518,4 +519,38 @@ fn wrong_caches_are_refused_in_one_line() {
             "drive: policy satf needs positioning times, which host does not provide",
         ),
     ]);
+}
+
+#[test]
+fn disks_report_what_they_have_done() {
+    let parts = |drive: &str| {
+        let run = run(drive, "fcfs", OPEN);
+        let disks: Vec<(String, DiskWork)> = run
+            .parts
+            .iter()
+            .filter_map(|part| match &part.work {
+                Work::Disk(work) => Some((part.name.clone(), work.clone())),
+                Work::Cache(_) => None,
+            })
+            .collect();
+        let of = |op| run.report.of(op).requests_count();
+        (disks, of(Op::Read), of(Op::Write))
+    };
+    let (disks, reads, writes) = parts("mirror(drive=hp-c2247)");
+    let names: Vec<&str> = disks.iter().map(|(name, _)| &name[..]).collect();
+    assert_eq!(names, ["0", "1"]);
+    assert_eq!(disks.iter().map(|(_, disk)| disk.reads).sum::<u64>(), reads);
+    assert!(disks.iter().all(|(_, disk)| disk.writes == writes));
+    for (_, disk) in &disks {
+        let busy = disk.reading_fraction + disk.writing_fraction;
+        assert!((0.3..1.0).contains(&busy), "{disk:?}");
+    }
+    let (disks, ..) = parts("raid10(pairs=2, drive=hp-c2247)");
+    let names: Vec<&str> = disks.iter().map(|(name, _)| &name[..]).collect();
+    assert_eq!(names, ["0.0", "0.1", "1.0", "1.1"]);
+    // Stripes may split a request.
+    assert!(disks.iter().map(|(_, disk)| disk.reads).sum::<u64>() >= reads);
+    assert_eq!(disks[0].1.writes, disks[1].1.writes);
+    let (none, ..) = parts("hp-c2247");
+    assert_eq!(none.len(), 0);
 }

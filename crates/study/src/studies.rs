@@ -34,6 +34,8 @@ pub static STUDIES: &[Entry] = &[
     entry!("jacobson91-fig3"),
     entry!("jacobson91-reach"),
     entry!("jacobson91-windows"),
+    entry!("liu05-ad-cp"),
+    entry!("liu05-adu"),
     entry!("liu05-bursts"),
     entry!("liu05-cp"),
     entry!("liu05-fig5.1"),

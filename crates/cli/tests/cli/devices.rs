@@ -168,3 +168,25 @@ fn a_study_can_vary_devices() {
     std::fs::remove_file(&study).unwrap();
     std::fs::remove_dir_all(&output).unwrap();
 }
+
+#[test]
+fn the_parts_of_a_device_are_listed() {
+    let tower = "nvcache(destage=ad-cp(tw=4, tr=4), drive=hp-c2247)";
+    let arguments = ["simulate", "--drive", tower, "--policy", "fcfs"];
+    let figures = json(&[&arguments[..], &["--json"], &LOAD].concat());
+    let parts = figures["parts"].as_array().expect("parts");
+    let named: Vec<(&str, &str)> = parts
+        .iter()
+        .map(|part| {
+            (
+                part["kind"].as_str().unwrap(),
+                part["part"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(named, [("cache", ""), ("disk", "0"), ("disk", "1")]);
+    assert_eq!(parts[0]["absorbed"], figures["writes"]["requests"]);
+    let reads = |disk: &Value| disk["reads"].as_f64().unwrap();
+    let total = reads(&parts[1]) + reads(&parts[2]);
+    assert_eq!(total, figures["reads"]["requests"].as_f64().unwrap());
+}

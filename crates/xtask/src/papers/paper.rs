@@ -231,6 +231,25 @@ pub const PAPERS: [Paper; 3] = [
                 claims: &[("liu05-fig7.5", "greatest load")],
             },
             Conclusion {
+                says: "Deferring writes to batches (ADU) hardly raises the greatest load, and \
+                       delays reads.",
+                place: "section 8.2.2",
+                claims: &[
+                    ("liu05-adu", "greatest load"),
+                    ("liu05-adu", "delay reads"),
+                    ("liu05-ad-cp", "ADU serves reads"),
+                ],
+            },
+            Conclusion {
+                says: "Single writes in idle times and conditional priority (AD-CP) serve reads \
+                       nearly as head-of-line priority does, and sustain more than ADU.",
+                place: "section 8.2.4",
+                claims: &[
+                    ("liu05-ad-cp", "nearly as HOL"),
+                    ("liu05-ad-cp", "sustains more than"),
+                ],
+            },
+            Conclusion {
                 says: "SATF serves a batch in nearly the time of the best order.",
                 place: "appendix C",
                 claims: &[("liu05-tableC.1", "")],
