@@ -12,8 +12,8 @@
 //! synchronised. If both members are free when a read arrives, the one that would end it sooner
 //! takes it, or the first if they do not tell positions.
 //!
-//! A read that fails at one member is read at the other, and only if that fails too does it fail.
-//! The status is then that of the block that neither could read; if the other member succeeds, the
+//! A read that fails at one member is read at the other as a whole, and fails only if that fails
+//! too: then with the later of the two blocks that could not be read. If the other succeeds, the
 //! read is recovered by one more retry. The time of the first attempt is part of the breakdown,
 //! under the same names. A write fails if a copy fails (with completion by the first copy, if both
 //! do): no member is left out.

@@ -39,6 +39,7 @@
 mod dirty;
 
 use std::collections::VecDeque;
+use std::iter;
 use std::ops::Range;
 
 use crate::device::{
@@ -524,20 +525,16 @@ impl Device for NvCache {
 
     /// The cache, and the parts of the device behind it.
     fn parts(&self) -> Vec<Part> {
-        let own = self
-            .blocks
-            .average_count(self.at)
-            .map(|dirty_mean_count| Part {
-                name: String::new(),
-                work: Work::Cache(CacheWork {
-                    dirty_mean_count,
-                    dirty_max: self.blocks.max(),
-                    ..self.work.clone()
-                }),
-            });
-        own.into_iter()
-            .chain(self.behind.device().parts())
-            .collect()
+        let own = Part {
+            name: String::new(),
+            work: Work::Cache(CacheWork {
+                dirty_mean_count: self.blocks.average_count(self.at).unwrap_or(0.0),
+                dirty_max: self.blocks.max(),
+                ..self.work.clone()
+            }),
+        };
+        let inner = self.behind.device().parts();
+        iter::once(own).chain(inner).collect()
     }
 }
 

@@ -78,10 +78,10 @@ pub fn write_wait(copies: u32) -> f64 {
 }
 
 /// The rate that two disks in order of arrival cannot reach, where each read goes to one and each
-/// write to both, for a share of `writes` from 0 to 1 and a mean `service`, in the inverse of its
-/// unit (liu05, section 8.2.1): 1 / service (reads / 2 + writes).
-pub fn largest_rate(writes: f64, service: f64) -> f64 {
-    1.0 / ((0.5 * (1.0 - writes) + writes) * service)
+/// write to both, for a share of `writes` from 0 to 1 and mean services of a read and a write, in
+/// the inverse of their unit (liu05, section 8.2.1): 1 / (reads / 2 * read + writes * write).
+pub fn largest_rate(writes: f64, read: f64, write: f64) -> f64 {
+    1.0 / (0.5 * (1.0 - writes) * read + writes * write)
 }
 
 #[cfg(test)]
@@ -192,10 +192,11 @@ mod tests {
     fn the_largest_rates_are_as_printed() {
         for (reads, most) in [(1.0, 2.0), (0.75, 1.6), (0.5, 1.33), (0.25, 1.14)] {
             assert!(
-                (largest_rate(1.0 - reads, 1.0) - most).abs() < 0.005,
+                (largest_rate(1.0 - reads, 1.0, 1.0) - most).abs() < 0.005,
                 "{reads}"
             );
         }
-        assert!((largest_rate(0.5, 10.0) - 2.0 / 15.0).abs() < 1e-12);
+        // Ten requests: five reads of 8 at two disks, and five writes of 12 at both.
+        assert!((largest_rate(0.5, 8.0, 12.0) - 10.0 / 80.0).abs() < 1e-12);
     }
 }

@@ -91,6 +91,25 @@ fn rows_say_which_requests_failed() {
     assert_eq!(figures["requests"], served.iter().sum::<u64>());
 }
 
+/// Three disks and the spare; the failed one does nothing.
+#[test]
+fn the_disks_of_an_array_are_reported() {
+    let figures = simulated(
+        "raid5(disks=3, failed=1, rebuild=100%, drive=hp-c2247)",
+        "fcfs",
+    );
+    let parts = figures["parts"].as_array().unwrap();
+    let names: Vec<&str> = parts.iter().map(|p| p["part"].as_str().unwrap()).collect();
+    assert_eq!(names, ["0", "1", "2", "3"]);
+    let count = |part: usize, key: &str| parts[part][key].as_f64().unwrap();
+    // Each row is read at two disks and written to the spare, with units of 64 KiB.
+    let rows = count(3, "writes");
+    assert!(rows > 16_000.0, "{rows}");
+    assert!(count(0, "reads") > rows && count(2, "reads") > rows);
+    assert_eq!((count(1, "reads"), count(1, "writes")), (0.0, 0.0));
+    assert!(count(0, "reading") > 0.0 && count(0, "reading") < 1.0);
+}
+
 #[test]
 fn a_policy_that_needs_more_than_a_tower_knows_is_an_error() {
     let tower = [

@@ -136,12 +136,10 @@ impl Member {
     /// What it has done, or what its disks have done if it has several.
     pub fn parts(&self) -> Vec<Part> {
         let mut parts = self.device.parts();
-        if !parts.iter().any(|part| matches!(part.work, Work::Disk(_)))
-            && let Some(work) = self.meter.work()
-        {
+        if !parts.iter().any(|part| matches!(part.work, Work::Disk(_))) {
             parts.push(Part {
                 name: String::new(),
-                work: Work::Disk(work),
+                work: Work::Disk(self.meter.work()),
             });
         }
         parts

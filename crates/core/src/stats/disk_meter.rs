@@ -70,23 +70,23 @@ impl DiskMeter {
         self.batches.end(now);
     }
 
-    /// What it has counted; `None` if no time has passed.
-    pub fn work(&self) -> Option<DiskWork> {
-        let share = |over: &OverTime| over.average_count(self.at);
+    /// What it has counted; shares and means over time are 0 if no time has passed.
+    pub fn work(&self) -> DiskWork {
+        let share = |over: &OverTime| over.average_count(self.at).unwrap_or(0.0);
         let batches = &self.batches;
-        Some(DiskWork {
+        DiskWork {
             reads: self.reads.done,
             writes: self.writes.done,
-            reading_fraction: share(&self.reads.busy)?,
-            writing_fraction: share(&self.writes.busy)?,
-            in_batches_fraction: share(&batches.busy)?,
+            reading_fraction: share(&self.reads.busy),
+            writing_fraction: share(&self.writes.busy),
+            in_batches_fraction: share(&batches.busy),
             batches: batches.done,
             batch_mean: mean(batches.total, batches.done),
             between_batches_mean: mean(batches.between, batches.begun.saturating_sub(1)),
-            waiting_mean_count: share(&self.waiting)?,
+            waiting_mean_count: share(&self.waiting),
             waiting_max: self.waiting.max(),
-            writes_waiting_mean_count: share(&self.writes_waiting)?,
-        })
+            writes_waiting_mean_count: share(&self.writes_waiting),
+        }
     }
 
     fn inside(&mut self, is_read: bool) -> &mut Inside {
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn shares_and_means_are_those_worked_out_by_hand() {
         let mut meter = DiskMeter::default();
-        assert_eq!(meter.work(), None);
+        assert_eq!(meter.work().reading_fraction, 0.0);
         // Two reads that overlap from 0 to 4 ms, then two batches of writes.
         meter.begin(ms(0), true);
         meter.wait(ms(1), 3, 2);
@@ -197,7 +197,7 @@ mod tests {
         }
         meter.begin_batch(ms(15));
         meter.wait(ms(16), 0, 0);
-        let work = meter.work().expect("time has passed");
+        let work = meter.work();
         assert_eq!((work.reads, work.writes, work.batches), (2, 2, 2));
         assert_eq!(
             [work.reading_fraction, work.writing_fraction],

@@ -168,7 +168,7 @@ fn a_read_that_fails_at_one_member_is_read_at_the_other() {
 }
 
 #[test]
-fn a_read_fails_at_the_block_that_neither_member_could_read() {
+fn a_read_that_fails_at_both_members_fails_at_the_later_bad_block() {
     let mut pair = Mirror::new(spoilt(&[2], &[4]), &only(0)).expect("drives");
     let done = run(&mut pair, &[(0.0, request(3, R, 0, 6))]);
     assert_eq!(done[0].bad_block(), Some(Lbn(4)));

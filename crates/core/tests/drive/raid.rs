@@ -1,6 +1,6 @@
 //! Arrays of tiny drives, whose platters are not in step.
 
-use diskarm_core::device::{Completion, Device, Status};
+use diskarm_core::device::{Completion, Device, DiskWork, Status, Work};
 use diskarm_core::drive::Drive;
 use diskarm_core::host::Host;
 use diskarm_core::mirror::{Mirror, Mirroring};
@@ -237,6 +237,41 @@ fn rebuilt(members: usize, share: f64) -> Raid {
         ..striping(Level::Five { failed: Some(1) }, 60)
     };
     Raid::new(devices.collect(), &striping).expect("a drive knows all")
+}
+
+/// Two reads at disk 0, of which one waits, and a write at disk 1.
+#[test]
+fn members_tell_what_they_have_done() {
+    let mut array = array(Level::Zero, 2, 10);
+    let requests = [
+        (0.0, request(0, R, 0, 1)),
+        (0.0, request(1, R, 3, 1)),
+        (0.0, request(2, W, 10, 1)),
+    ];
+    let done = run(&mut array, &requests);
+    let works: Vec<(String, DiskWork)> = array
+        .parts()
+        .into_iter()
+        .filter_map(|part| match part.work {
+            Work::Disk(work) => Some((part.name, work)),
+            Work::Cache(_) => None,
+        })
+        .collect();
+    let [(first, one), (second, other)] = &works[..] else {
+        panic!("{works:?}");
+    };
+    assert_eq!((first.as_str(), second.as_str()), ("0", "1"));
+    assert_eq!((one.reads, one.writes, one.waiting_max), (2, 0, 1));
+    assert_eq!((other.reads, other.writes, other.waiting_max), (0, 1, 0));
+    // Each is busy until the last of its requests has ended, up to its own last event.
+    assert!((one.reading_fraction - 1.0).abs() < 1e-9, "{one:?}");
+    assert!((other.writing_fraction - 1.0).abs() < 1e-9, "{other:?}");
+    // One waits while the other is served.
+    let first = done.iter().find(|done| done.request.id == 0);
+    let last = done.iter().find(|done| done.request.id == 1);
+    let at = |done: Option<&Completion>| (done.expect("it ended").at - Instant::START).as_s();
+    let expected = at(first) / at(last);
+    assert!((one.waiting_mean_count - expected).abs() < 1e-9, "{one:?}");
 }
 
 /// Block 60 of the array is at place 0 of disk 1, which is lost.

@@ -14,8 +14,10 @@ pub fn groups(theory: &Theory, rates: &[Rate]) -> [Group; 2] {
 fn positioning(theory: &Theory) -> Group {
     let stroke = f64::from(theory.distances.cylinders());
     let turn = theory.revolution_ms;
-    let ratio = largest_rate(1.0 - theory.read_share, 1.0);
-    let rate = ratio * 1_000.0 * mg1::largest_rate(&theory.any.total);
+    let [read, write] = [0, 1].map(|op: usize| theory.each[op].total.first);
+    let rate = largest_rate(1.0 - theory.read_share, read, write);
+    let ratio = rate / mg1::largest_rate(&theory.any.total);
+    let rate = rate * 1_000.0;
     let values = [
         (
             "read_distance_cylinders",
