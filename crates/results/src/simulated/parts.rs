@@ -128,7 +128,7 @@ pub fn lines(parts: &[PartFigures], t: &mut Table) {
     if parts.iter().any(|part| part.kind == "cache") {
         t.cells(
             "",
-            ["absorbed", "waited", "hits", "destages", "dirty blocks"],
+            ["absorbed", "waited", "hits", "destages", "dirty, mean"],
         );
     }
     for cache in parts.iter().filter(of("cache")) {
