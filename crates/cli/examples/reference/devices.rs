@@ -13,8 +13,8 @@ or without double quotes; quotes do not nest.
 
 The column *needs* lists what a device must know about the one behind it; a queue needs what its
 policy needs. *Provides* lists what policies in front of it can learn. It is an error if a policy
-needs more. A `host`, a `mirror` or an array accepts every request at once, so a queue in front of
-it never fills, and the policy of that queue has no effect.
+needs more. A `host`, an `nvcache`, a `mirror` or an array accepts every request at once, so a queue
+in front of it never fills, and the policy of that queue has no effect.
 
 A `mirror` builds what stands behind it twice, each with random numbers and a starting angle of its
 platter that depend on the seed of the run. A read that fails at one is read at the other, and fails
@@ -33,6 +33,13 @@ second half, where `layout` puts them. Each read goes to one of its two copies a
 probabilities that keep the greatest load as small as it can be; a `chained` array without failures
 reads primary copies only. A read that fails is read at the other copy. `diskarm declustering`
 computes the loads and the reliability of the layouts.
+
+An `nvcache` completes a write once it is in the cache. With `destage=at-once` the device behind it
+decides when it is written: `nvcache(drive=mirror(queue=shared, policy=hol, drive=hp-c2247))` serves
+reads first, and `policy=sptf-cp(t=0.6)` gives them conditional priority. With `adu` or `ad-cp` it
+makes a mirrored pair of what stands behind it. After its battery has failed, writes complete when
+the disks have them, and flushes when all that was in the cache before is written. The cache writes
+with forced unit access, so the buffer of a drive does not hold what has left the cache.
 
 The retries that `faults` adds count as rotational wait, and its delays as *owed*. While the device
 cannot be reached, requests fail at once instead of waiting.";
