@@ -204,7 +204,8 @@ fn the_parts_of_a_device_are_listed() {
         })
         .collect();
     assert_eq!(named, [("cache", ""), ("disk", "0"), ("disk", "1")]);
-    assert_eq!(parts[0]["absorbed"], figures["writes"]["requests"]);
+    let writes = figures["writes"]["requests"].as_f64();
+    assert_eq!(parts[0]["absorbed"].as_f64(), writes);
     let reads = |disk: &Value| disk["reads"].as_f64().unwrap();
     let total = reads(&parts[1]) + reads(&parts[2]);
     assert_eq!(total, figures["reads"]["requests"].as_f64().unwrap());

@@ -36,6 +36,7 @@ fn the_json_has_exactly_these_keys() {
             "writes",
             "streams",
             "disks",
+            "parts",
             "windows",
             "replications",
             "ci95",
