@@ -173,7 +173,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "requests = 100",
         "requests = 100\nmeasure = \"x\"",
-        "expected a measure: responses, access, choices, drain",
+        "expected a measure: responses, parts, access, choices, drain",
     ),
     (
         "x = \"load\"",
