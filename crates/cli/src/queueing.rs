@@ -69,7 +69,11 @@ their mean, and their mean as a power of the number of requests to choose from, 
 simulations with 2 to 128 requests waiting.
 
 - Two disks. Distances are for cylinders that all hold as much, and for arms that are \
-independent. Waits for copies assume that both heads reach their tracks at the same time.
+independent; the wait for the first of two copies assumes that both heads reach their tracks at \
+the same time. M/M/1, E2/M/1 and M/M/2 take services as exponential, which wait longer than those of a \
+drive. Not approximate are the largest rate (beside it a pair with a shared queue and 128 requests \
+at all times), the wait for the last of two copies (writes alone, which keep both arms together) \
+and M/G/1 (reads that go to either disk at random).
 
 Near the largest rate means come from few long waits, and need more requests than --requests has \
 by default.";

@@ -35,9 +35,9 @@ fn distance(value: &Value) -> (f64, f64) {
     ((theory - mean).abs(), WIDER * value.ci95.unwrap())
 }
 
-/// Where the assumptions hold, every value is within its 99.9 % interval. If all 75 were
-/// independent, one would be outside by chance in 7 of 100 seeds. The drives: one zone; eight, with
-/// tracks of a few requests; tracks of many; zero latency of reads; of reads and writes.
+/// Where the assumptions hold, every value is within its 99.9 % interval. If all 100 were
+/// independent, one would be outside by chance in 10 of 100 seeds. The drives: one zone; eight,
+/// with tracks of a few requests; tracks of many; zero latency of reads; of reads and writes.
 #[test]
 fn theory_is_within_the_intervals_of_simulations() {
     let mut count = 0;
@@ -55,17 +55,19 @@ fn theory_is_within_the_intervals_of_simulations() {
             count += 1;
         }
     }
-    assert_eq!(count, 75);
+    assert_eq!(count, 100);
 }
 
 /// The intervals are narrow enough to find an error of a few percent: 2 % without a queue, and 6 %
-/// at loads of up to 60 %.
+/// at loads of up to 60 %. The wait for the last of two copies depends on the angle between them,
+/// of which each run has one: 20 %.
 #[test]
 fn intervals_are_narrow() {
     let compared = compared("hp-c2247", &asked());
     let largest = 51.305;
     for (group, value) in simulated(&compared).filter(|(_, value)| value.is_exact) {
         let most = match value.rate_per_s {
+            None if value.name == "write_rotation_ms" => 0.2,
             None => 0.02,
             Some(rate) if rate < 0.7 * largest => 0.06,
             Some(_) => continue,
@@ -107,6 +109,21 @@ fn the_model_of_satf_is_an_approximation() {
         count += 1;
     }
     assert_eq!(count, 3);
+}
+
+/// A drive's services are more regular than exponential ones: its pairs respond sooner.
+#[test]
+fn exponential_services_wait_longer_than_those_of_a_drive() {
+    let compared = compared("ibm-18es", &asked());
+    let values =
+        simulated(&compared).filter(|(group, value)| *group == "mirrored-reads" && !value.is_exact);
+    let mut count = 0;
+    for (_, value) in values {
+        let (off, half) = distance(value);
+        assert!(off > half && value.theory > value.simulated, "{value:?}");
+        count += 1;
+    }
+    assert_eq!(count, 9);
 }
 
 /// At twice the largest rate there is neither theory nor simulation; reads alone have no row for

@@ -118,8 +118,15 @@ impl Model {
     /// # Errors
     /// If the devices do not fit the drive.
     pub fn with_tower(self, tower: &Tower) -> Result<Self, Error> {
-        let text = tower.to_string();
-        self.under(read_tower(&text)?)
+        self.with_devices(&tower.to_string())
+    }
+
+    /// The same with the devices of the tower in `text`.
+    ///
+    /// # Errors
+    /// If that is no tower, or its devices do not fit the drive.
+    pub fn with_devices(self, text: &str) -> Result<Self, Error> {
+        self.under(read_tower(text)?)
     }
 
     fn under(self, written: Written<'_>) -> Result<Self, Error> {

@@ -39,6 +39,11 @@ impl Rate {
     pub fn per_s(self) -> f64 {
         1_000.0 * self.per_ms()
     }
+
+    /// The pause of twice this rate.
+    pub fn halved(self) -> Span {
+        Span::from_ms(self.pause.as_ms() / 2.0)
+    }
 }
 
 /// Compares theory and simulation of the drive `model`.
@@ -65,7 +70,7 @@ pub fn compare(model: &Model, asked: &Asked) -> Result<Compared, Error> {
         groups.push(reads_first(theory, bench, &rates)?);
     }
     groups.push(shortest_access(theory, bench, &rates)?);
-    groups.extend(mirrored::groups(theory, &rates));
+    groups.extend(mirrored::groups(theory, bench, &rates)?);
     Ok(Compared {
         drive: model.name.clone(),
         size_sectors: asked.sectors.0,
@@ -107,7 +112,7 @@ fn response_ms(served: &Served) -> Option<f64> {
     served.responses().moments().mean().map(Span::as_ms)
 }
 
-fn response_of_all(run: &Run) -> Option<f64> {
+pub(super) fn response_of_all(run: &Run) -> Option<f64> {
     response_ms(&run.report.all())
 }
 

@@ -1,76 +1,96 @@
-//! Two disks with the same data, by theory alone.
+//! Two disks with the same data.
 
 use diskarm_queueing::mirrored::{READ, WRITE, largest_rate, read_wait, write_wait};
 use diskarm_queueing::{Moments, e2m1, mg1, mmc};
+use diskarm_simulate::Error;
 
-use super::comparison::{Rate, Theory};
+use super::comparison::{Rate, Theory, response_of_all};
+use super::simulation::Bench;
 use super::{Group, Value};
 
+/// The clients that keep a pair busy at all times, or nearly: of so many requests some are waiting
+/// for either disk.
+const CLIENTS: usize = 128;
+
 /// The values of two drives of one model, with the same data.
-pub fn groups(theory: &Theory, rates: &[Rate]) -> [Group; 2] {
-    [positioning(theory), responses(theory, rates)]
+pub fn groups(theory: &Theory, bench: &Bench<'_>, rates: &[Rate]) -> Result<[Group; 2], Error> {
+    Ok([positioning(theory, bench)?, reads(theory, bench, rates)?])
 }
 
-fn positioning(theory: &Theory) -> Group {
+fn positioning(theory: &Theory, bench: &Bench<'_>) -> Result<Group, Error> {
     let stroke = f64::from(theory.distances.cylinders());
     let turn = theory.revolution_ms;
     let [read, write] = [0, 1].map(|op: usize| theory.each[op].total.first);
     let rate = largest_rate(1.0 - theory.read_share, read, write);
     let ratio = rate / mg1::largest_rate(&theory.any.total);
-    let rate = rate * 1_000.0;
-    let values = [
-        (
-            "read_distance_cylinders",
-            "seek of the nearer arm, cylinders",
-            READ * stroke,
-        ),
-        (
-            "write_distance_cylinders",
-            "seek of the farther arm, cylinders",
-            WRITE * stroke,
-        ),
-        (
-            "read_rotation_ms",
-            "wait for the first of two copies, ms",
-            read_wait(2) * turn,
-        ),
-        (
-            "write_rotation_ms",
-            "wait for the last of two copies, ms",
-            write_wait(2) * turn,
-        ),
-        ("largest_rate_per_s", "largest rate, requests/s", rate),
-        ("largest_rate_ratio", "the same / that of one disk", ratio),
-    ];
-    let value = |(name, label, theory)| Value::new(name, label, theory).approximate();
-    Group {
+    let value = |name, label, theory| Value::new(name, label, theory);
+    let writes = bench.pair("routing=cyclic", 0.0)?.closed("fcfs", 1)?;
+    let busy = bench.pair("queue=shared", theory.read_share)?;
+    let busy = busy.closed("fcfs", CLIENTS)?;
+    let last_wait = writes.mean(|run| {
+        let breakdown = run.report.all().mean_breakdown()?;
+        Some(breakdown.rotation.as_ms())
+    });
+    let label = "seek of the nearer arm, cylinders";
+    let near = value("read_distance_cylinders", label, READ * stroke);
+    let label = "seek of the farther arm, cylinders";
+    let far = value("write_distance_cylinders", label, WRITE * stroke);
+    let label = "wait for the first of two copies, ms";
+    let first = value("read_rotation_ms", label, read_wait(2) * turn);
+    let label = "wait for the last of two copies, ms";
+    let last = value("write_rotation_ms", label, write_wait(2) * turn);
+    let largest = value(
+        "largest_rate_per_s",
+        "largest rate, requests/s",
+        1_000.0 * rate,
+    );
+    let largest = largest.beside(busy.mean(|run| run.report.throughput_per_s()));
+    let ratio = value("largest_rate_ratio", "the same / that of one disk", ratio);
+    Ok(Group {
         name: "mirrored",
         heading: "Two disks with the same data: each read from one, each write to both".to_owned(),
-        values: values.map(value).into(),
-    }
+        values: vec![
+            near.approximate(),
+            far.approximate(),
+            first.approximate(),
+            last.beside(last_wait),
+            largest,
+            ratio,
+        ],
+    })
 }
 
-fn responses(theory: &Theory, rates: &[Rate]) -> Group {
-    let service = theory.each[0].total.first;
-    let exponential = Moments::exponential(service);
-    let values = rates.iter().flat_map(|rate| {
+fn reads(theory: &Theory, bench: &Bench<'_>, rates: &[Rate]) -> Result<Group, Error> {
+    let service = &theory.each[0].total;
+    let exponential = Moments::exponential(service.first);
+    let mut values = Vec::new();
+    for rate in rates {
         let (each, both) = (rate.per_ms(), 2.0 * rate.per_s());
-        let random = mg1::response(each, &exponential).map(|response| response.mean);
-        let cyclic = e2m1::response(each, service);
-        let shared = mmc::response(2, 2.0 * each, service);
-        let values = [
-            ("random_response_ms", "a disk at random (M/M/1)", random),
-            ("cyclic_response_ms", "disks in turn (E2/M/1)", cyclic),
-            ("shared_response_ms", "one queue (M/M/2)", shared),
-        ];
-        values.map(|(name, way, response)| {
-            let value = Value::new(name, format!("{both:.1}/s, {way}"), response);
-            value.approximate().at(both)
-        })
-    });
-    Group {
-        name: "mirrored-reads",
-        heading: "The same, reads alone: response if services were exponential, ms".to_owned(),
-        values: values.collect(),
+        let found = |parameters| {
+            let pair = bench.pair(parameters, 1.0)?;
+            Ok::<_, Error>(pair.open("fcfs", rate.halved())?.steady(response_of_all))
+        };
+        let label = |way| format!("{both:.1}/s, {way}");
+        let value = |name, way, theory| Value::new(name, label(way), theory).at(both);
+        let mean = |service| mg1::response(each, service).map(|response| response.mean);
+        let random = found("routing=uniform")?;
+        let way = "a disk at random (M/G/1)";
+        values.push(value("random_response_ms", way, mean(service)).beside(random));
+        let way = "the same (M/M/1)";
+        let simple = value("random_exponential_response_ms", way, mean(&exponential));
+        let cyclic = e2m1::response(each, service.first);
+        let cyclic = value("cyclic_response_ms", "disks in turn (E2/M/1)", cyclic);
+        let shared = mmc::response(2, 2.0 * each, service.first);
+        let shared = value("shared_response_ms", "one queue (M/M/2)", shared);
+        values.extend([
+            simple.beside(random).approximate(),
+            cyclic.beside(found("routing=cyclic")?).approximate(),
+            shared.beside(found("queue=shared")?).approximate(),
+        ]);
     }
+    Ok(Group {
+        name: "mirrored-reads",
+        heading: "The same, reads alone, in order of arrival: mean response, ms".to_owned(),
+        values,
+    })
 }

@@ -48,6 +48,8 @@ pub struct Bench<'a> {
     /// The drive without what the theory leaves out.
     pub model: Model,
     asked: &'a Asked,
+    /// From 0 to 1.
+    read_share: f64,
 }
 
 /// The results of [`RUNS`] simulations.
@@ -86,7 +88,23 @@ impl<'a> Bench<'a> {
             mechanism,
             ..model.clone()
         };
-        Self { model, asked }
+        let read_share = asked.read_share;
+        Self {
+            model,
+            asked,
+            read_share,
+        }
+    }
+
+    /// The same with a mirrored pair of the drive, which is written with `parameters`, and other
+    /// shares of reads.
+    pub fn pair(&self, parameters: &str, read_share: f64) -> Result<Self, Error> {
+        let text = format!("mirror({parameters}, drive={})", self.model.name);
+        Ok(Self {
+            model: self.model.clone().with_devices(&text)?,
+            read_share,
+            ..*self
+        })
     }
 
     /// Clients without think time, each of which always has a request at the drive.
@@ -107,7 +125,7 @@ impl<'a> Bench<'a> {
         let stream = Stream {
             arrivals,
             sizes: Sizes::Fixed(sizes::Fixed { sectors }),
-            read_share: self.asked.read_share,
+            read_share: self.read_share,
             ..Stream::worthington94()
         };
         let streams = vec![stream];
