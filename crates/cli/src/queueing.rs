@@ -70,10 +70,10 @@ simulations with 2 to 128 requests waiting.
 
 - Two disks. Distances are for cylinders that all hold as much, and for arms that are \
 independent; the wait for the first of two copies assumes that both heads reach their tracks at \
-the same time. M/M/1, E2/M/1 and M/M/2 take services as exponential, which wait longer than those of a \
-drive. Not approximate are the largest rate (beside it a pair with a shared queue and 128 requests \
-at all times), the wait for the last of two copies (writes alone, which keep both arms together) \
-and M/G/1 (reads that go to either disk at random).
+the same time. M/M/1, E2/M/1 and M/M/2 take services as exponential, which wait longer than those \
+of a drive. Not approximate are the largest rate (beside it a pair with a shared queue and 128 \
+requests at all times), the wait for the last of two copies (writes alone, which keep both arms \
+together) and M/G/1 (reads that go to either disk at random).
 
 Near the largest rate means come from few long waits, and need more requests than --requests has \
 by default.";
