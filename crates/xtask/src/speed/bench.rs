@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
+use super::arrays::{ARRAYS, HUNDRED_TARGET_MREQ_PER_S, PAIR, PAIR_TARGET, SINGLE};
 use super::simulate;
 use super::{
     CASES, Case, DECISIONS, GENERATED, GENERATED_TARGET_MREQ_PER_S, Generated, Programs,
@@ -18,6 +19,9 @@ const RUNS: usize = 5;
 
 /// Requests of the run that shows that memory use is constant.
 const MANY_REQUESTS: u64 = 100_000_000;
+
+/// Requests of the two runs that show the same for arrays.
+const ARRAY_REQUESTS: [u64; 2] = [1_000_000, 10_000_000];
 
 /// Instructions that a request costs at least; ARCHITECTURE.md says how they come about.
 const FLOOR: f64 = 450.0;
@@ -69,11 +73,12 @@ fn table() -> Result<(), String> {
         );
     }
     growth(&counted);
+    arrays(&programs)?;
     misses(binary)?;
     study(binary)?;
     generated(&programs)?;
     read(&programs)?;
-    let peak = peak_kib(binary)?;
+    let peak = peak_kib(binary, &CASES[0], MANY_REQUESTS)?;
     println!(
         "\n{MANY_REQUESTS} requests, {}: at most {peak} KiB",
         CASES[0].name
@@ -107,6 +112,45 @@ fn growth(counted: &[(&str, u64)]) {
             count - without
         );
     }
+}
+
+/// Prints how fast pairs and arrays are, and what their requests cost by the number of disks.
+fn arrays(programs: &Programs) -> Result<(), String> {
+    let binary = &programs.diskarm;
+    let ratio = median(|| Ok(requests_per_s(binary, &PAIR)? / requests_per_s(binary, &SINGLE)?))?;
+    println!(
+        "\n{}: {ratio:.2} times the requests per second of {}, target {PAIR_TARGET}",
+        PAIR.name, SINGLE.name
+    );
+    println!("\nArrays, first come first served, 4 requests outstanding per disk:");
+    println!(
+        "{:<18} {:>8} {:>7} {:>13} {:>9}",
+        "case", "M req/s", "target", "instructions", "peak, KiB"
+    );
+    for array in ARRAYS {
+        let case = &array.case;
+        let speed = median(|| requests_per_s(binary, case))? / 1e6;
+        let target = (array.disks == 100).then(|| format!("{HUNDRED_TARGET_MREQ_PER_S:.1}"));
+        println!(
+            "{:<18} {speed:>8.2} {:>7} {:>13} {:>9}",
+            case.name,
+            or_dash(target),
+            or_dash(counts::of_case(programs, case).ok()),
+            peak_kib(binary, case, REQUESTS)?,
+        );
+    }
+    let hundred = ARRAYS.iter().find(|array| array.disks == 100);
+    if let Some(array) = hundred {
+        let [few, many] = ARRAY_REQUESTS;
+        let peak = |requests| peak_kib(binary, &array.case, requests);
+        println!(
+            "\n{}: at most {} KiB in {few} requests, {} KiB in {many}",
+            array.case.name,
+            peak(few)?,
+            peak(many)?
+        );
+    }
+    Ok(())
 }
 
 /// Prints cache and branch misses, if the machine counts them.
@@ -225,10 +269,10 @@ fn requests_per_s(binary: &Path, case: &Case) -> Result<f64, String> {
         .ok_or_else(|| format!("{}: no requests_per_wall_s", case.name))
 }
 
-/// The peak memory of a very long run, polled while it runs (Linux).
-fn peak_kib(binary: &Path) -> Result<u64, String> {
+/// The peak memory of a run, polled while it runs (Linux).
+fn peak_kib(binary: &Path, case: &Case, requests: u64) -> Result<u64, String> {
     let mut command = Command::new(binary);
-    simulate(&mut command, &CASES[0], MANY_REQUESTS);
+    simulate(&mut command, case, requests);
     command.stdout(Stdio::null());
     let mut child: Child = command.spawn().map_err(|error| error.to_string())?;
     let mut peak = 0;
@@ -243,7 +287,7 @@ fn peak_kib(binary: &Path) -> Result<u64, String> {
             line.split_whitespace().nth(1)?.parse().ok()
         });
         peak = peak.max(high_water.unwrap_or(0));
-        std::thread::sleep(Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(20));
     }
     Ok(peak)
 }

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use super::arrays;
 use super::{
     CASES, Case, GENERATED, Generated, Programs, QUEUES, READ, REPLAYED, Read, Replayed, build,
     generate, replay, simulate,
@@ -101,6 +102,7 @@ fn all() -> Result<Vec<(&'static str, u64)>, String> {
     let programs = build()?;
     let cases = CASES
         .iter()
+        .chain(arrays::recorded())
         .map(|case| Ok((case.name, of_case(&programs, case)?)));
     let queues = QUEUES
         .iter()
