@@ -48,6 +48,14 @@ impl Axis {
     pub fn numbers(&self) -> Option<Vec<f64>> {
         self.values.iter().map(|v| v.value.number()).collect()
     }
+
+    /// Its title with its unit.
+    pub fn with_unit(&self) -> String {
+        match &self.unit {
+            Some(unit) => format!("{}, {unit}", self.title),
+            None => self.title.clone(),
+        }
+    }
 }
 
 impl AxisValue {

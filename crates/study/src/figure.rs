@@ -21,15 +21,28 @@ pub enum Scale {
     Log10,
 }
 
-/// A figure: a line for each value of one axis, over the numbers of another.
+/// What the horizontal axis of a figure shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Across {
+    /// The numbers of the axis along which the lines go.
+    Numbers,
+    /// A metric.
+    Metric(Metric),
+}
+
+/// A figure: a line for each value of one axis, along another.
 #[derive(Clone, Debug)]
 pub struct Figure {
     /// The name of its file.
     pub name: String,
     /// Its heading.
     pub title: String,
-    /// The horizontal axis, whose values are numbers.
-    pub x: usize,
+    /// The axis along which the lines go.
+    pub along: usize,
+    /// What is on the horizontal axis.
+    pub x: Across,
+    /// Its label.
+    pub x_label: String,
     /// Its scale.
     pub x_scale: Scale,
     /// The metric on the vertical axis.
@@ -69,8 +82,10 @@ pub(crate) struct RawFigure {
     name: String,
     title: String,
     x: String,
+    x_label: Option<String>,
     #[serde(default)]
     x_scale: Scale,
+    along: Option<String>,
     y: String,
     y_label: Option<String>,
     #[serde(default)]
@@ -108,16 +123,15 @@ impl RawFigure {
         at: &Location,
     ) -> Result<Figure, InputError> {
         let y = Metric::find(&self.y, columns, &at.part("y"))?;
-        let x = axis_of(&self.x, axes, &at.part("x"))?;
-        if axes[x].numbers().is_none() {
-            return Err(at
-                .part("x")
-                .error(format!("{:?}", self.x), "an axis of numbers"));
-        }
+        let (x, along) = self.across(axes, columns, at)?;
         let series = axis_of(&self.series, axes, &at.part("series"))?;
-        if series == x {
+        if series == along {
             let found = format!("{:?}", self.series);
-            return Err(at.part("series").error(found, "another axis than x"));
+            let expected = match x {
+                Across::Numbers => "another axis than x",
+                Across::Metric(_) => "another axis than along",
+            };
+            return Err(at.part("series").error(found, expected));
         }
         let is_length = |most: &f64| most.is_finite() && *most > 0.0;
         if let Some(most) = self.y_most.filter(|most| !is_length(most)) {
@@ -127,6 +141,11 @@ impl RawFigure {
         Ok(Figure {
             name: file_name(self.name, &at.part("name"))?,
             title: self.title,
+            along,
+            x_label: self.x_label.unwrap_or_else(|| match x {
+                Across::Numbers => axes[along].with_unit(),
+                Across::Metric(x) => columns[x.0].title.clone(),
+            }),
             x,
             x_scale: self.x_scale,
             y_label: self.y_label.unwrap_or_else(|| columns[y.0].title.clone()),
@@ -136,6 +155,26 @@ impl RawFigure {
             series,
             cells: Selection::read(&self.cells, axes, &at.part("where"))?,
         })
+    }
+
+    /// What is on the horizontal axis, and the axis along which the lines go.
+    fn across(
+        &self,
+        axes: &[Axis],
+        columns: &[Column],
+        at: &Location,
+    ) -> Result<(Across, usize), InputError> {
+        if let Some(along) = &self.along {
+            let x = Metric::find(&self.x, columns, &at.part("x"))?;
+            return Ok((Across::Metric(x), axis_of(along, axes, &at.part("along"))?));
+        }
+        let x = axis_of(&self.x, axes, &at.part("x"))?;
+        match axes[x].numbers() {
+            Some(_) => Ok((Across::Numbers, x)),
+            None => Err(at
+                .part("x")
+                .error(format!("{:?}", self.x), "an axis of numbers")),
+        }
     }
 }
 

@@ -196,6 +196,21 @@ const WRONG: &[(&str, &str, &str)] = &[
         "figure[0].series: found \"load\", expected another axis than x",
     ),
     (
+        "x = \"load\"",
+        "x = \"load\"\nalong = \"load\"",
+        "figure[0].x: found \"load\", expected a metric",
+    ),
+    (
+        "x = \"load\"",
+        "x = \"throughput_per_s\"\nalong = \"loads\"",
+        "figure[0].along: found \"loads\", expected an axis, perhaps \"load\"",
+    ),
+    (
+        "x = \"load\"",
+        "x = \"throughput_per_s\"\nalong = \"policy\"",
+        "figure[0].series: found \"policy\", expected another axis than along",
+    ),
+    (
         "series = \"policy\"",
         "series = \"policy\"\ny_most = -3",
         "figure[0].y_most: found -3, expected a number above 0",

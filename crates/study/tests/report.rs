@@ -395,6 +395,61 @@ fn figures_that_are_compared_have_one_upright_axis_from_zero() {
     assert_eq!(last(&cut[0]), 20.0);
 }
 
+/// The points of the lines of a drawing with as many points.
+fn lines_of(svg: &str, points: usize) -> Vec<Vec<[f64; 2]>> {
+    let document = Document::parse(svg).unwrap();
+    let drawn = below(document.root(), "polyline").into_iter();
+    let drawn = drawn.map(|line| {
+        let pairs = line.attribute("points").unwrap().split_whitespace();
+        let pairs = pairs.map(|pair| {
+            let (x, y) = pair.split_once(',').unwrap();
+            [x, y].map(|text| text.parse::<f64>().unwrap())
+        });
+        pairs.collect::<Vec<_>>()
+    });
+    drawn.filter(|line| line.len() == points).collect()
+}
+
+#[test]
+fn a_metric_can_be_on_the_horizontal_axis() {
+    let folder = Folder::new("metric");
+    let small = "title = \"Small\"\nsource = \"none\"\n[cell]\ndrive = \"hp-c2247\"\n\
+                policy = \"{policy}\"\nworkload = \"closed(clients={n}) uniform\"\n\
+                requests = 500\nreplications = 3\n[[axis]]\nname = \"policy\"\n\
+                values = [\"fcfs\", \"sptf\"]\n[[axis]]\nname = \"n\"\nvalues = [8, 2, 4, 6]\n\
+                [[figure]]\nname = \"itself\"\ntitle = \"A\"\nx = \"response_ms_mean\"\n\
+                along = \"n\"\nx_label = \"Below\"\ny = \"response_ms_mean\"\n\
+                series = \"policy\"\n";
+    let study = study(small);
+    let results = run(&study, &folder);
+    let report = Report::of(&study, &results).unwrap();
+    let [drawing] = &report.drawings[..] else {
+        panic!("{} drawings", report.drawings.len());
+    };
+    assert!(drawing.svg.contains(">\nBelow\n<"), "{}", drawing.svg);
+    // A metric over itself lies on a straight line, and more clients wait longer: the second value
+    // of the axis is on the left, the first one on the right.
+    let lines = lines_of(&drawing.svg, 4);
+    assert_eq!(lines.len(), 2);
+    for line in &lines {
+        let [[x8, y8], [x2, y2], [x4, y4], [x6, _]] = line[..] else {
+            unreachable!("it has four points")
+        };
+        assert!(x2 < x4 && x4 < x6 && x6 < x8, "{line:?}");
+        let rises = [(y4 - y2) / (x4 - x2), (y8 - y2) / (x8 - x2)];
+        assert!((rises[0] - rises[1]).abs() < 0.01, "{line:?}");
+    }
+    // In the table below, each number stands at itself.
+    let document = parsed(&report.html);
+    let cells = below(document.root(), "td").into_iter().map(text);
+    let cells: Vec<String> = cells.filter(|cell| cell.contains(" at ")).collect();
+    assert_eq!(cells.len(), 8);
+    for cell in cells {
+        let (y, x) = cell.split_once(" at ").unwrap();
+        assert_eq!(y, x);
+    }
+}
+
 /// The rectangles of a drawing in the colour that the legend has next to `key`: left, top, width,
 /// height; without that of the legend.
 fn in_colour_of(svg: &str, key: &str) -> Vec<[f64; 4]> {

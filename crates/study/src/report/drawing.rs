@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use super::html::Html;
-use crate::axis::Axis;
 use crate::file::Study;
 
 /// A drawing of a figure or a map. All drawings of one figure have the same vertical axis.
@@ -31,14 +30,6 @@ pub fn note(study: &Study) -> String {
         note += "; single runs, no interval";
     }
     note
-}
-
-/// The title of an axis with its unit.
-pub fn with_unit(axis: &Axis) -> String {
-    match &axis.unit {
-        Some(unit) => format!("{}, {unit}", axis.title),
-        None => axis.title.clone(),
-    }
 }
 
 /// The names of a report's drawings.

@@ -2,10 +2,12 @@
 
 use diskarm_plot::{self as plot, Point, Series};
 
-use super::drawing::{Drawing, Names, note, with_unit};
+use super::drawing::{Drawing, Names, note};
+use super::html::Html;
 use super::planes::Plane;
 use super::tables::{self, Heads, grid};
-use crate::figure::{Figure, Scale};
+use crate::axis::Point as Cell;
+use crate::figure::{Across, Figure, Scale};
 use crate::file::Study;
 use crate::results::Results;
 
@@ -13,7 +15,7 @@ use crate::results::Results;
 pub fn all(study: &Study, results: &Results<'_>, names: &mut Names) -> Vec<Drawing> {
     let mut drawings = Vec::new();
     for figure in &study.figures {
-        let planes = Plane::all(&study.axes, [figure.series, figure.x], &figure.cells);
+        let planes = Plane::all(&study.axes, [figure.series, figure.along], &figure.cells);
         let heights = shared_heights(results, figure, &planes);
         for plane in planes {
             let name = names.of(&figure.name, &plane.words);
@@ -48,22 +50,22 @@ fn drawn(
     y: plot::Axis,
     name: String,
 ) -> Drawing {
-    let (lines, across) = (&study.axes[figure.series], &study.axes[figure.x]);
+    let (lines, across) = (&study.axes[figure.series], &study.axes[figure.along]);
     let title = plane.titled(&figure.title);
     let series = plane.along[0].iter();
     let series = series.map(|line| series_of(results, figure, plane, *line));
     let plotted = plot::Figure {
         title: title.clone(),
         note: note(study),
-        x: plot::Axis::of(with_unit(across), scale(figure.x_scale)),
+        x: plot::Axis::of(&figure.x_label, scale(figure.x_scale)),
         y,
-        lines: with_unit(lines),
+        lines: lines.with_unit(),
         series: series.collect(),
     };
     let heads = [(across, 1), (lines, 0)].map(|(axis, along)| Heads::of(axis, &plane.along[along]));
     let numbers = grid(&heads[0], &heads[1], |x, line| {
         let point = plane.point([plane.along[0][line], plane.along[1][x]]);
-        tables::figure(results, &point, figure.y)
+        numbers(results, figure, &point)
     });
     Drawing {
         name,
@@ -74,15 +76,31 @@ fn drawn(
     }
 }
 
+/// The numbers of a cell: of the vertical axis, and of a metric on the horizontal one.
+fn numbers(results: &Results<'_>, figure: &Figure, cell: &Cell) -> Html {
+    let y = tables::figure(results, cell, figure.y);
+    match figure.x {
+        Across::Numbers => y,
+        Across::Metric(_) if results.estimate(cell, figure.y).is_none() => y,
+        Across::Metric(x) => Html::from([y, " at ".into(), tables::figure(results, cell, x)]),
+    }
+}
+
 /// The line for one value of the series axis. A cell without the metric leaves a gap.
 fn series_of(results: &Results<'_>, figure: &Figure, plane: &Plane<2>, line: usize) -> Series {
-    let across = &results.axes[figure.x].values;
-    let cells = plane.along[1].iter().filter_map(|x| {
-        let number = across[*x].value.number()?;
-        Some((number, plane.point([line, *x])))
+    let along = &results.axes[figure.along].values;
+    let cells = plane.along[1].iter().filter_map(|place| {
+        let cell = plane.point([line, *place]);
+        let x = match figure.x {
+            Across::Numbers => along[*place].value.number()?,
+            Across::Metric(x) => results.estimate(&cell, x).map_or(f64::NAN, |x| x.mean),
+        };
+        Some((x, cell))
     });
     let mut cells: Vec<_> = cells.collect();
-    cells.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    if figure.x == Across::Numbers {
+        cells.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    }
     let points = cells.iter().map(|(x, point)| {
         let estimate = results.estimate(point, figure.y);
         Point {

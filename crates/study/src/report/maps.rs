@@ -2,7 +2,7 @@
 
 use diskarm_plot::{self as plot, Side};
 
-use super::drawing::{Drawing, Names, note, with_unit};
+use super::drawing::{Drawing, Names, note};
 use super::planes::Plane;
 use super::tables::{self, Heads, grid};
 use crate::file::Study;
@@ -47,7 +47,7 @@ fn drawn(
         title: title.clone(),
         note: note(study),
         x: Side {
-            label: with_unit(across),
+            label: across.with_unit(),
             edges: edges(&numbers),
         },
         y: Side {

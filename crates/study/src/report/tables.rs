@@ -1,6 +1,5 @@
 //! Tables of a study.
 
-use super::drawing::with_unit;
 use super::html::Html;
 use super::number;
 use super::planes::Plane;
@@ -59,7 +58,7 @@ impl<'a> Heads<'a> {
     pub fn of(axis: &'a Axis, places: &[usize]) -> Self {
         let labels = places.iter();
         Self {
-            title: with_unit(axis),
+            title: axis.with_unit(),
             labels: labels
                 .map(|place| axis.values[*place].label.as_str())
                 .collect(),
