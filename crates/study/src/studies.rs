@@ -54,6 +54,7 @@ pub static STUDIES: &[Entry] = &[
     entry!("liu05-figC.1"),
     entry!("liu05-methods"),
     entry!("liu05-table4.1"),
+    entry!("liu05-table9.1"),
     entry!("liu05-tableC.1"),
     entry!("liu05-traces"),
     entry!("worthington94-bursts"),

@@ -1,6 +1,6 @@
 //! Response times, and the parts of the device: the disks of a pair or an array, and caches.
 
-use diskarm_core::device::{Part, Work};
+use diskarm_core::device::{DiskWork, Part, Work};
 use diskarm_core::report::Report;
 use diskarm_results::metrics::{CACHE, DISK, Metric};
 use diskarm_simulate::Simulation;
@@ -10,7 +10,7 @@ use crate::metric::Column;
 
 pub(super) const INFO: MeasureInfo = MeasureInfo {
     name: "parts",
-    summary: "the columns of responses, and means over the disks and caches of the device",
+    summary: "the columns of responses, and means over the disks and caches; the busiest disk",
     columns: || {
         let figures = figures(&Report::new(0), &[]).into_iter();
         figures.map(|(column, _)| column).collect()
@@ -30,8 +30,14 @@ fn figures(report: &Report, parts: &[Part]) -> Vec<(Column, Option<f64>)> {
         Work::Cache(work) => Some(work),
         Work::Disk(_) => None,
     });
+    let disks: Vec<&DiskWork> = disks.collect();
     let mut figures = responses::figures(report);
-    figures.extend(means(DISK, &disks.collect::<Vec<_>>()));
+    figures.extend(means(DISK, &disks));
+    let busy = disks
+        .iter()
+        .map(|disk| disk.reading_fraction + disk.writing_fraction);
+    let column = Column::measured("disk_busy_max", "Share of time the busiest disk works");
+    figures.push((column, busy.reduce(f64::max)));
     figures.extend(means(CACHE, &caches.collect::<Vec<_>>()));
     figures
 }

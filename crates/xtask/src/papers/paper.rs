@@ -250,6 +250,23 @@ pub const PAPERS: [Paper; 3] = [
                 ],
             },
             Conclusion {
+                says: "Declustered mirrors share the work of a failed disk, basic ones leave it to \
+                       its partner.",
+                place: "section 9.4",
+                claims: &[
+                    ("liu05-table9.1", "partner"),
+                    ("liu05-table9.1", "cluster"),
+                    ("liu05-table9.1", "chain"),
+                    ("liu05-table9.1", "group rotate"),
+                ],
+            },
+            Conclusion {
+                says: "Up to half of the disks may fail without loss of data, of interleaved ones \
+                       one in each cluster.",
+                place: "section 9.4, table 9.1",
+                claims: &[("liu05-table9.1", "without loss")],
+            },
+            Conclusion {
                 says: "SATF serves a batch in nearly the time of the best order.",
                 place: "appendix C",
                 claims: &[("liu05-tableC.1", "")],
