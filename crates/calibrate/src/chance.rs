@@ -1,9 +1,9 @@
 //! What the drive does at random, as far as a trace shows it.
 
-use diskarm_core::spec::{Mechanics, SeekCurve, Spec};
+use diskarm_core::spec::{Mechanics, ReadAhead, SeekCurve, Spec};
 use diskarm_core::units::Span;
 
-use crate::likelihood::{Noise, Row};
+use crate::likelihood::{ARMS_MS, Noise, Row};
 use crate::search::EVIDENCE;
 use crate::trace::{KINDS, distances};
 
@@ -13,13 +13,16 @@ use crate::trace::{KINDS, distances};
 /// * The arm scatters over those distances where it makes the rows more likely than the scatter of
 ///   rows of the same direction that do not move it. That one is noise of the measurement and of
 ///   the model, and the arm's variance is what is added to it.
+/// * Reads that continue others and miss scatter if that makes them more likely than the scatter of
+///   their direction and distance.
 pub fn set(spec: &mut Spec, noise: &Noise, rows: &[Row], period_ms: f64) {
     let without = Noise {
         failures: 0.0,
         ..noise.clone()
     };
     let all = |noise: &Noise| noise.ln_likelihood(rows.iter(), period_ms);
-    let fails = all(noise) > all(&without) + EVIDENCE;
+    let reads_ahead = spec.buffer.read_ahead != ReadAhead::None;
+    let fails = reads_ahead && all(noise) > all(&without) + EVIDENCE;
     // As it will be written: a percentage of four decimals.
     let share = (noise.failures * 1e6).round() / 1e6;
     spec.buffer.read_ahead_failures = if fails { share } else { 0.0 };
@@ -39,6 +42,7 @@ pub fn set(spec: &mut Spec, noise: &Noise, rows: &[Row], period_ms: f64) {
             0.0
         }
     };
+    spec.overheads.read_miss_in_sequence_scatter = in_sequence(noise, rows, period_ms);
     let cylinders = spec.geometry.cylinders;
     let [reads, writes] = [0, 1].map(|write| curve(write, cylinders, scatters));
     let Mechanics {
@@ -52,6 +56,23 @@ pub fn set(spec: &mut Spec, noise: &Noise, rows: &[Row], period_ms: f64) {
         (_, writes) => writes,
     };
     *seek_scatter = reads;
+}
+
+/// The standard deviation of read misses in sequence beyond that of other rows of their kind; zero
+/// if they have none.
+fn in_sequence(noise: &Noise, rows: &[Row], period_ms: f64) -> Span {
+    let own: Vec<&Row> = rows.iter().filter(|row| row.missed_in_sequence()).collect();
+    let scattering = |more_ms: f64| Noise {
+        arm_ms: noise.arm_ms.map(|arm_ms| arm_ms.hypot(more_ms)),
+        ..noise.clone()
+    };
+    let ln = |more_ms| scattering(more_ms).ln_likelihood(own.iter().copied(), period_ms);
+    let tried = ARMS_MS.map(|more_ms| (ln(more_ms), more_ms));
+    let best = tried.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
+    match best {
+        Some((best, more_ms)) if best > ln(0.0) + EVIDENCE => Span::from_ms(more_ms),
+        _ => Span::ZERO,
+    }
 }
 
 /// The deviations of one direction, constant over the distances of each kind; `None` if there are

@@ -61,6 +61,13 @@ impl Row {
         }
     }
 
+    /// Whether it is a read that continues the one before and is not in the buffer.
+    pub fn missed_in_sequence(&self) -> bool {
+        let is_read = self.predicted.request.op.is_read();
+        let continues = self.relation == Relation::Sequential;
+        is_read && continues && self.predicted.outcome == Outcome::Miss
+    }
+
     /// Whether the buffer should have served it, and the media did.
     pub fn failed(&self) -> bool {
         let buffered = matches!(self.predicted.outcome, Outcome::Hit | Outcome::PartialHit);
@@ -69,7 +76,7 @@ impl Row {
 }
 
 /// The deviations of the arm's arrival that are tried, in milliseconds.
-const ARMS_MS: [f64; 14] = [
+pub const ARMS_MS: [f64; 14] = [
     0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.9, 1.3, 1.8, 2.4, 3.0,
 ];
 

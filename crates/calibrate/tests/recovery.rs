@@ -8,7 +8,7 @@ use diskarm_core::engine::Step;
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::{Op, Request};
-use diskarm_core::spec::{self, Delivered, SeekCurve, Spec};
+use diskarm_core::spec::{self, Delivered, ReadAhead, SeekCurve, Spec};
 use diskarm_core::units::{Angle, Cylinder, Lbn, SectorCount, Span};
 use diskarm_validate::{Measured, Validation, Variant};
 
@@ -415,4 +415,30 @@ fn scatter_of_all_movements_is_found() {
         shown.iter().all(|ms| (0.35..=0.75).contains(ms)),
         "{curve:?}"
     );
+}
+
+/// A drive without read-ahead: a quarter of its reads continue others and miss. By how much they
+/// are late shows only where that loses or gains a revolution, so a third either way may be chance.
+#[test]
+fn scatter_of_reads_in_sequence_is_found() {
+    let mut given = drive("hp-c2247");
+    given.buffer.read_ahead = ReadAhead::None;
+    let found = |deviation_ms: f64| {
+        let mut real = given.clone();
+        real.overheads.read_miss_in_sequence = Span::from_ms(1.5);
+        real.overheads.read_miss_in_sequence_scatter = Span::from_ms(deviation_ms);
+        let experiment = Experiment {
+            rows: 4_000,
+            reads: 1.0,
+            variant: Variant::From {
+                angle: Angle::of(1, 3),
+                seed: 5,
+            },
+        };
+        let found = experiment.fitted(&given, &real).spec;
+        found.overheads.read_miss_in_sequence_scatter.as_ms()
+    };
+    assert_eq!(found(0.0), 0.0);
+    let scatter = found(1.2);
+    assert!((0.8..=1.6).contains(&scatter), "{scatter}");
 }

@@ -33,6 +33,7 @@ pub use queue::{PreSeek, Queue};
 pub use read::{Document, parse};
 pub use value::Value;
 
+use crate::units::Span;
 use key::{FLAG, TEXT, table};
 
 section! {
@@ -84,7 +85,9 @@ impl Spec {
             ..
         } = &self.mechanics;
         let scatters = seek_scatter.is_some() || write_seek_scatter.is_some();
-        scatters || self.buffer.read_ahead_failures > 0.0
+        scatters
+            || self.overheads.read_miss_in_sequence_scatter > Span::ZERO
+            || self.buffer.read_ahead_failures > 0.0
     }
 
     /// The path of the first key that others forbid, and what it may be. A layout may find more

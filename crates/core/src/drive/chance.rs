@@ -1,4 +1,5 @@
-//! What is random in a drive: the scatter of its arm, and read-ahead that fails.
+//! What is random in a drive: the scatter of its arm and of reads that continue others without
+//! finding their data in the buffer, and read-ahead that fails.
 
 use rand_distr::{Distribution, StandardNormal};
 
@@ -15,6 +16,8 @@ pub(super) struct Fate {
     failures: Option<Chance>,
     /// Standard deviation of a movement by distance, before a read and before a write.
     scatter: [Option<Box<[f64]>>; 2],
+    /// Standard deviation of the overhead of a read miss in sequence.
+    in_sequence: Span,
 }
 
 impl Fate {
@@ -34,6 +37,7 @@ impl Fate {
                 generator: generator(0, 0, Purpose::Drive),
                 failures: (failures > 0.0).then(|| Chance::of(failures)),
                 scatter: [reads.map(tabulated), writes.map(tabulated)],
+                in_sequence: spec.overheads.read_miss_in_sequence_scatter,
             })
         })
     }
@@ -56,10 +60,22 @@ impl Fate {
         let Some(deviations) = &self.scatter[usize::from(!op.is_read())] else {
             return Span::ZERO;
         };
-        if deviations[distance] == 0.0 {
+        let deviation_ns = deviations[distance];
+        self.late(deviation_ns, mean)
+    }
+
+    /// By how much the overhead of a read miss in sequence is longer than its mean of `mean`, which
+    /// is at most that much shorter.
+    pub fn in_sequence(&mut self, mean: Span) -> Span {
+        self.late(self.in_sequence.as_ns() as f64, mean)
+    }
+
+    /// A deviation from `mean`, of this standard deviation in nanoseconds.
+    fn late(&mut self, deviation_ns: f64, mean: Span) -> Span {
+        if deviation_ns == 0.0 {
             return Span::ZERO;
         }
         let z: f64 = StandardNormal.sample(&mut self.generator);
-        Span::from_ns((z * deviations[distance]).round() as i64).max(-mean)
+        Span::from_ns((z * deviation_ns).round() as i64).max(-mean)
     }
 }

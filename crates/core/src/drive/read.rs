@@ -292,6 +292,9 @@ impl Core {
         let mut overhead = self.costs.read_miss.of(self.last.op);
         if self.is_sequential(Op::Read, &command.request) {
             overhead += self.overheads.read_miss_in_sequence;
+            if let Some(fate) = &mut self.fate {
+                overhead += fate.in_sequence(overhead);
+            }
         }
         let go = command
             .processed(overhead)

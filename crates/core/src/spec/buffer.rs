@@ -166,6 +166,14 @@ impl Buffer {
         if !self.caching && self.write_cache != WriteCache::Off {
             return Some(("write_cache", "\"off\", unless caching = true".to_owned()));
         }
+        if self.read_ahead == ReadAhead::None && self.read_ahead_failures > 0.0 {
+            let expected = "0 %, unless there is read_ahead";
+            return Some(("read_ahead_failures", expected.to_owned()));
+        }
+        if self.read_whole_track && self.delivered != Delivered::Kept {
+            let expected = "false, unless delivered = \"kept\"";
+            return Some(("read_whole_track", expected.to_owned()));
+        }
         if self.read_ahead_max > self.segment {
             return Some(("read_ahead_max", at_most(self.segment)));
         }

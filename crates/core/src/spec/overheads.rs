@@ -25,6 +25,9 @@ section! {
         /// Added to a read that continues the previous command, another read, and is a miss all the
         /// same.
         read_miss_in_sequence: Span = Span::ZERO => TIME.fitted(3, 0.5);
+        /// Standard deviation of the time that such a read takes before its seek, at random from
+        /// the run's seed.
+        read_miss_in_sequence_scatter: Span = Span::ZERO => TIME.varied(32, Vary::Jointly);
         /// Added to a write that the write cache absorbs if the arm is on another cylinder: the
         /// drive starts the seek before it takes the data.
         ///

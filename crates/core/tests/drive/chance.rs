@@ -135,6 +135,55 @@ fn estimates_are_for_the_mean() {
     }
 }
 
+/// Reads that continue each other, of a drive whose buffer keeps nothing.
+fn in_sequence(deviation_ms: &str) -> Vec<Completion> {
+    let sections = format!(
+        "[overheads]\nread_miss_after_read = \"4 ms\"\nread_miss_in_sequence = \"2 ms\"\n\
+         read_miss_in_sequence_scatter = \"{deviation_ms} ms\"\n"
+    );
+    let asked: Vec<Arrival> = (0..4000u32)
+        .map(|n| (200.0 * f64::from(n), R, u64::from(n % 10), 1))
+        .collect();
+    served(&tiny(&sections), 1, &asked)
+}
+
+/// Block 0 continues nothing: block 9 is before it.
+#[test]
+fn reads_in_sequence_that_miss_scatter() {
+    let (first, others): (Vec<Completion>, Vec<Completion>) = in_sequence("0.5")
+        .into_iter()
+        .partition(|c| c.request.start.0 == 0);
+    let overhead = |c: &Completion| c.breakdown.overhead.as_ms();
+    assert!(first.iter().skip(1).all(|c| overhead(c) == 4.0));
+    let n = others.len() as f64;
+    let mean = others.iter().map(overhead).sum::<f64>() / n;
+    assert!((mean - 6.0).abs() < Z * 0.5 / n.sqrt(), "{mean}");
+    let squares = others
+        .iter()
+        .map(|c| (overhead(c) - 6.0).powi(2))
+        .sum::<f64>();
+    let found = (squares / n).sqrt();
+    assert!((found - 0.5).abs() < Z * 0.5 / (2.0 * n).sqrt(), "{found}");
+    // Without it, each takes its mean.
+    assert!(
+        in_sequence("0")
+            .iter()
+            .all(|c| [4.0, 6.0].contains(&overhead(c)))
+    );
+}
+
+/// A deviation of 20 ms beside an overhead of 6 ms.
+#[test]
+fn an_overhead_is_no_less_than_nothing() {
+    let done = in_sequence("20");
+    assert!(done.iter().all(|c| c.breakdown.overhead >= Span::ZERO));
+    // 38.2 % of a normal distribution lie 0.3 deviations below its mean or lower: 1,375 of the
+    // 3,600 in sequence, and 29 is the standard deviation of that number.
+    let none = done.iter().filter(|c| c.breakdown.overhead == Span::ZERO);
+    let none = none.count() as f64;
+    assert!((none - 1_375.0).abs() < Z * 29.2, "{none}");
+}
+
 /// Reads of two blocks in a row, on two cylinders in turn.
 fn pairs() -> Vec<Arrival> {
     let one = |n: u32| {

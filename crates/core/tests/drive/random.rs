@@ -2,8 +2,8 @@
 
 use diskarm_core::request::Op;
 use diskarm_core::spec::{
-    Buffer, Geometry, GrownDefects, Key, Kind, ReadAhead, SeekCurve, Sparing, Spec, TrackOrder,
-    Value, WriteCache, Zone,
+    Buffer, Delivered, Geometry, GrownDefects, Key, Kind, ReadAhead, SeekCurve, Sparing, Spec,
+    TrackOrder, Value, WriteCache, Zone,
 };
 use diskarm_core::units::{SectorCount, Span};
 use proptest::collection::vec;
@@ -120,7 +120,11 @@ fn keys() -> Vec<&'static Key> {
         single || key.path.starts_with("source.") || key.path.starts_with("geometry.")
     };
     let mut keys = Key::all();
-    keys.retain(|key| !structure(key) && key.path != "buffer.read_ahead_failures");
+    let chance = [
+        "buffer.read_ahead_failures",
+        "overheads.read_miss_in_sequence_scatter",
+    ];
+    keys.retain(|key| !structure(key) && !chance.contains(&key.path));
     keys
 }
 
@@ -134,6 +138,7 @@ fn repair(buffer: &mut Buffer) {
     if !buffer.caching {
         (buffer.read_ahead, buffer.write_cache) = (ReadAhead::None, WriteCache::Off);
     }
+    buffer.read_whole_track &= buffer.delivered == Delivered::Kept;
     assert_eq!(buffer.contradiction(), None);
 }
 
@@ -178,7 +183,10 @@ pub fn chancy_drive() -> impl Strategy<Value = Spec> {
     (drive(), scatter, 0..=4u32).prop_map(|(mut spec, (reads, writes), quarters)| {
         spec.mechanics.seek_scatter = reads;
         spec.mechanics.write_seek_scatter = writes;
-        spec.buffer.read_ahead_failures = f64::from(quarters) / 4.0;
+        if spec.buffer.read_ahead != ReadAhead::None {
+            spec.buffer.read_ahead_failures = f64::from(quarters) / 4.0;
+        }
+        spec.overheads.read_miss_in_sequence_scatter = Span::from_ms(f64::from(quarters) / 2.0);
         spec
     })
 }
