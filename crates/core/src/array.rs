@@ -24,8 +24,8 @@ impl<D: Device, F: FnMut() -> D + Send> SideBySide<D, F> {
         Self {
             make,
             max: max.max(1),
+            events: vec![first.next_event()],
             disks: vec![first],
-            events: vec![None],
         }
     }
 
@@ -40,14 +40,16 @@ impl<D: Device, F: FnMut() -> D + Send> SideBySide<D, F> {
         events.min()
     }
 
-    /// Creates the devices up to and including `disk`.
+    /// Creates the devices up to and including `disk`, as they are at `now`.
     #[cold]
-    fn grow(&mut self, disk: usize) {
+    fn grow(&mut self, disk: usize, now: Instant) {
         while self.disks.len() <= disk {
-            let made = (self.make)();
+            let mut made = (self.make)();
             assert_eq!(made.capacity(), self.capacity(), "a disk of another size");
+            let done = made.advance(now);
+            assert_eq!(done, None, "a completion of nothing");
+            self.events.push(made.next_event());
             self.disks.push(made);
-            self.events.push(None);
         }
     }
 
@@ -90,7 +92,7 @@ impl<D: Device, F: FnMut() -> D + Send> Device for SideBySide<D, F> {
         let disk = usize::from(request.unit);
         if disk >= self.disks.len() {
             self.check(&request)?;
-            self.grow(disk);
+            self.grow(disk, now);
         }
         let taken = self.disks[disk].submit(now, request);
         self.events[disk] = self.disks[disk].next_event();

@@ -121,9 +121,14 @@ impl Declustered {
             let policy = tower::policy(&declustering.policy, &device)?;
             Ok(Member::new(device, policy))
         });
+        let members = members.collect::<Result<Vec<Member>, _>>()?;
+        let mut events = Events::new(layout.disks());
+        for (index, member) in members.iter().enumerate() {
+            events.set(index, member.device.next_event());
+        }
         Ok(Self {
-            members: members.collect::<Result<_, _>>()?,
-            events: Events::new(layout.disks()),
+            members,
+            events,
             rows,
             random: generator(declustering.seed, 0, Purpose::Routing),
             declustering,

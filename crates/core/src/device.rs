@@ -10,7 +10,7 @@ mod part;
 
 pub use children::Children;
 pub use completion::{Breakdown, Completion, Outcome, Status};
-pub use part::{CacheWork, DiskWork, Part, Work};
+pub use part::{CacheWork, DiskWork, Lost, Part, RedundancyWork, Work};
 
 use crate::request::{Op, Request};
 use crate::units::{Bytes, Instant, SectorCount};

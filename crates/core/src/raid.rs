@@ -22,22 +22,30 @@
 //!   read of a row waits for writes to it and they for it. A write keeps the parity such that this
 //!   works, or writes the data alone where the failed member had the parity.
 //!
-//! With [`Striping::rebuild_share`] a spare takes the place of the failed member. From the first
-//! request on its rows are rebuilt one by one, in order: all others of the row are read, and the
-//! missing unit is written to the spare. Writes to the row wait meanwhile, and so does the rebuild
-//! for writes that came before. From then on the row is whole again. After each row the rebuild
-//! pauses in proportion to the time that the row took. Its commands have the lowest priority, for
-//! policies that distinguish priorities; for all others they are like any. A rebuild that cannot
-//! read a block stops there, and the rows behind stay as they are.
+//! Members may fail while the array works ([`Striping::failures`]). What waits for such a member is
+//! lost to it at once, and what it serves at that moment when it would have ended. A read is then
+//! begun again from the others, and so is a write that has lost what it must know; what has to be
+//! written to the failed member follows from the rest of the row. If a second member fails before
+//! the first has been rebuilt, data are lost: what both had in the rows that are not rebuilt. The
+//! array serves nothing from then on, and says what is lost ([`Device::parts`]).
+//!
+//! With [`Striping::rebuild_share`] a spare takes the place of the first member that fails. From
+//! the failure or the first request on its rows are rebuilt one by one, in order: all others of the
+//! row are read, and the missing unit is written to the spare. Writes to the row wait meanwhile,
+//! and so does the rebuild for writes that came before. From then on the row is whole again. After
+//! each row the rebuild pauses in proportion to the time that the row took. Its commands have the
+//! lowest priority, for policies that distinguish priorities; for all others they are like any. A
+//! rebuild that cannot read a block stops there, and the rows behind stay as they are.
 //!
 //! The parts of a response are those of the command that ended last, and of the read that ended
 //! last before it; what it waited for a row or a member is queueing.
 //!
 //! A request fails if one of its commands fails, with the status that is gravest; with RAID 5, a
-//! write that could not read what it needs writes nothing. No member is left out. An ordered
-//! request waits here until all others have completed, and those that arrive meanwhile wait for it.
-//! A request can be taken back until a member has taken a command of it, or if its only command
-//! still waits in the member.
+//! write that could not read what it needs writes nothing. What a member of a whole RAID 5 cannot
+//! read follows from all others, and the read is begun again without it. An ordered request waits
+//! here until all others have completed, and those that arrive meanwhile wait for it. A request can
+//! be taken back until a member has taken a command of it, or if its only command still waits in
+//! the member.
 //!
 //! # Cost
 //! One command for each run of blocks at a member. The member with the next event is found in a
@@ -53,6 +61,7 @@
 //! "Performance consequences of parity placement in disk arrays", ASPLOS 1991.
 
 mod events;
+mod failing;
 mod layout;
 mod parent;
 mod plan;
@@ -61,11 +70,13 @@ mod rows;
 #[cfg(test)]
 mod shadow;
 
+pub use failing::Failure;
 pub use rebuild::Progress;
 
 use std::collections::VecDeque;
 
 pub(crate) use events::Events;
+use failing::Failures;
 use layout::{Layout, Redundancy};
 pub(crate) use parent::both;
 use parent::{Parent, Part, child_id, part_of};
@@ -91,8 +102,10 @@ pub struct Striping {
     pub unit: SectorCount,
     /// The order in which each member serves what waits for it.
     pub policy: PolicyConfig,
-    /// What a failed member had is rebuilt on a spare, the last of the devices. This is the share
-    /// of the time in which the rebuild is under way, above 0 and at most 1.
+    /// The members that fail, each at most once; none without parity.
+    pub failures: Vec<Failure>,
+    /// What the first failed member had is rebuilt on a spare, the last of the devices. This is the
+    /// share of the time in which the rebuild is under way, above 0 and at most 1.
     pub rebuild_share: Option<f64>,
 }
 
@@ -102,10 +115,7 @@ pub enum Level {
     /// Data alone, at one member or more. Over mirrored pairs this is RAID 1+0.
     Zero,
     /// A unit of parity, left-symmetric; three members or more.
-    Five {
-        /// The member that is down from the start.
-        failed: Option<usize>,
-    },
+    Five,
 }
 
 impl Level {
@@ -113,7 +123,7 @@ impl Level {
     pub const fn least_members(self) -> usize {
         match self {
             Self::Zero => 1,
-            Self::Five { .. } => 3,
+            Self::Five => 3,
         }
     }
 
@@ -121,7 +131,7 @@ impl Level {
     pub const fn data_members(self, members: usize) -> usize {
         match self {
             Self::Zero => members,
-            Self::Five { .. } => members - 1,
+            Self::Five => members - 1,
         }
     }
 }
@@ -139,6 +149,8 @@ pub struct Raid {
     events: Events,
     layout: Layout,
     health: Health,
+    failures: Failures,
+    rebuild_share: Option<f64>,
     rebuild: Option<Rebuild>,
     parents: Children<Parent>,
     parts: Children<Part>,
@@ -156,41 +168,48 @@ impl Raid {
     ///
     /// # Panics
     /// When the members are too few or of unequal capacity, when a unit is empty, when there is no
-    /// member that is said to have failed, or a rebuild of no member or with no share of the time.
+    /// member that is said to fail, or a rebuild where none fails or with no share of the time.
     pub fn new(members: Vec<BoxedDevice>, striping: &Striping) -> Result<Self, Unknown> {
         let sectors = members[0].capacity();
         for member in &members {
             assert_eq!(sectors, member.capacity(), "members of unequal capacity");
         }
-        let (redundancy, failed) = match striping.level {
-            Level::Zero => (Redundancy::None, None),
-            Level::Five { failed } => (Redundancy::Parity, failed),
+        let redundancy = match striping.level {
+            Level::Zero => Redundancy::None,
+            Level::Five => Redundancy::Parity,
         };
         let count = members.len() - usize::from(striping.rebuild_share.is_some());
-        assert!(failed.is_none_or(|failed| failed < count), "{failed:?}");
-        assert!(
-            failed.is_some() || striping.rebuild_share.is_none(),
-            "a rebuild"
-        );
+        let failures = &striping.failures;
+        assert!(failures.iter().all(|failure| failure.member < count));
+        assert!(failures.is_empty() || striping.level == Level::Five);
+        let rebuilds = striping.rebuild_share.is_some();
+        assert!(!rebuilds || !failures.is_empty(), "a rebuild");
         let layout = Layout::new(redundancy, count, striping.unit, sectors);
         let members = members.into_iter().map(|device| {
             let policy = tower::policy(&striping.policy, &device)?;
             Ok(Member::new(device, policy))
         });
-        Ok(Self {
+        let mut array = Self {
             members: members.collect::<Result<_, _>>()?,
             events: Events::new(count + 1),
             layout,
-            health: Health { failed, rebuilt: 0 },
-            rebuild: striping
-                .rebuild_share
-                .map(|share| Rebuild::new(share, layout.rows())),
+            health: Health::default(),
+            failures: Failures::new(failures),
+            rebuild_share: striping.rebuild_share,
+            rebuild: None,
             parents: Children::default(),
             parts: Children::default(),
             rows: Rows::default(),
             gate: Gate::default(),
             due: VecDeque::new(),
-        })
+        };
+        for member in 0..array.members.len() {
+            array.note_event(member);
+        }
+        while let Some(failure) = array.failures.due(Instant::START) {
+            array.fail(failure);
+        }
+        Ok(array)
     }
 
     /// How far the rebuild is, if there is one.
@@ -201,6 +220,10 @@ impl Raid {
     /// Begins a request.
     fn begin(&mut self, now: Instant, pending: Pending) {
         let (request, arrived) = (pending.request, pending.arrived);
+        if self.failures.lost.is_some() {
+            let unserved = Completion::unserved(request, arrived, now, Status::NotReady);
+            return self.due.push_back(unserved);
+        }
         let parent = self.parents.insert(Parent::new(pending));
         if request.ordering == Ordering::Ordered {
             self.gate.enter(parent);
@@ -240,6 +263,9 @@ impl Raid {
 
     /// Gives the commands of the present step of a part to the members.
     fn start(&mut self, id: u64, now: Instant) {
+        if !self.failures.been.is_empty() && !self.leave_out_missing(id, now) {
+            return;
+        }
         let count = self.parts.get(id).map_or(0, |part| part.commands.len());
         for index in 0..count {
             self.hand_over(id, index, now);
@@ -257,14 +283,6 @@ impl Raid {
         let member = self.in_place(place);
         let arrived = part.since;
         Some((member, Pending { request, arrived }))
-    }
-
-    /// The device that is or takes the place of a member: for the failed one, the spare.
-    fn in_place(&self, member: usize) -> usize {
-        match self.health.failed {
-            Some(failed) if failed == member => self.layout.members(),
-            _ => member,
-        }
     }
 
     /// Gives a command to its member: at once if that is free.
@@ -314,28 +332,40 @@ impl Raid {
     /// Notes that a member has completed a command.
     fn note(&mut self, member: usize, done: &Completion) {
         self.members[member].end(done);
+        self.settle(member, done);
+    }
+
+    /// Notes how a command of a member has ended, whether or not that had taken it.
+    fn settle(&mut self, member: usize, done: &Completion) {
         let (id, _) = part_of(done.request.id);
-        let spare = self.layout.members();
-        let place = match self.health.failed {
-            Some(failed) if member == spare => failed,
-            _ => member,
-        };
+        let place = self.place_of(member);
         let bad = done.bad_block();
         let bad = bad.and_then(|bad| self.layout.block(place, bad));
         let Some(part) = self.parts.get_mut(id) else {
             panic!("{done:?} is of no part");
         };
         let parent = part.parent.and_then(|parent| self.parents.get(parent));
-        let mut status = done.status;
-        if let Some(parent) = parent {
-            status = part.translated(status, bad, &parent.request);
-        } else if let Some(rebuild) = &mut self.rebuild
+        let (first, rebuilds) = (part.first(), parent.is_none());
+        let mut status = match parent {
+            Some(parent) => part.translated(done.status, bad, &parent.request),
+            None => done.status,
+        };
+        if !status.is_success() || !self.failures.been.is_empty() {
+            status = self.excused(id, member, done).unwrap_or(status);
+        }
+        if let Some(rebuild) = self.rebuild.as_mut().filter(|_| rebuilds)
             && !status.is_success()
         {
-            rebuild.fail(bad.unwrap_or(part.first()));
+            rebuild.fail(bad.unwrap_or(first));
         }
+        let Some(part) = self.parts.get_mut(id) else {
+            return;
+        };
         if !part.note(done, status) {
             return;
+        }
+        if let Some(member) = part.lost.take().filter(|_| part.status.is_success()) {
+            return self.do_without(id, member, done.at);
         }
         if part.goes_on() {
             return self.start(id, done.at);
@@ -401,9 +431,11 @@ impl Raid {
         };
         part.clear();
         let served = part.served(&parent.request);
-        plan::plan(&self.layout, self.health, &served, &mut |plan| {
-            part.add(plan)
-        });
+        let health = match part.without {
+            Some(member) if self.health.failed.is_none() => Health::without(member),
+            _ => self.health,
+        };
+        plan::plan(&self.layout, health, &served, &mut |plan| part.add(plan));
     }
 
     /// Releases the rows of a part, and starts the parts that waited for them.
@@ -417,7 +449,7 @@ impl Raid {
             };
             waits.blocked -= 1;
             if waits.blocked == 0 {
-                if self.rebuild.is_some() {
+                if !self.failures.been.is_empty() {
                     self.plan_again(next);
                 }
                 self.start(next, now);
@@ -499,7 +531,9 @@ impl Device for Raid {
             Some(completion) => Some(completion.at),
             None => {
                 let event = self.events.earliest().map(|(at, _)| at);
-                event.into_iter().chain(self.pause_end()).min()
+                let failure = self.failures.to_come.front().map(|failure| failure.at);
+                let others = self.pause_end().into_iter().chain(failure);
+                event.into_iter().chain(others).min()
             }
         }
     }
@@ -510,6 +544,12 @@ impl Device for Raid {
                 return Some(completion);
             }
             let event = self.events.earliest();
+            let next = event.map(|(at, _)| at).into_iter().chain(self.pause_end());
+            let next = next.min().unwrap_or(now).min(now);
+            if let Some(failure) = self.failures.due(next) {
+                self.fail(failure);
+                continue;
+            }
             if let Some(at) = self.pause_end().filter(|at| *at <= now)
                 && event.is_none_or(|(event, _)| at < event)
             {
@@ -550,6 +590,7 @@ impl Device for Raid {
             return false;
         };
         let member = self.parts.get(id).map_or(0, |part| part.commands[0].member);
+        let member = self.in_place(member);
         let is_aborted = self.members[member].device.abort(now, child_id(id, 0));
         self.note_event(member);
         is_aborted
@@ -558,8 +599,7 @@ impl Device for Raid {
     /// The members, counted from 0; a spare is the last.
     fn parts(&self) -> Vec<DevicePart> {
         let members = self.members.iter().enumerate();
-        members
-            .flat_map(|(index, member)| DevicePart::within(index, member.parts()))
-            .collect()
+        let members = members.flat_map(|(index, member)| DevicePart::within(index, member.parts()));
+        members.chain(self.redundancy()).collect()
     }
 }

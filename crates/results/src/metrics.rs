@@ -1,10 +1,10 @@
 //! The metrics of a run: one list for JSON, for the tables that people read, and for the columns of
 //! studies.
 
-use diskarm_core::device::{Breakdown, CacheWork, DiskWork};
+use diskarm_core::device::{Breakdown, CacheWork, DiskWork, RedundancyWork};
 use diskarm_core::report::{Report, Served};
 use diskarm_core::stats::ResponseFigures;
-use diskarm_core::units::Span;
+use diskarm_core::units::{Instant, Span};
 
 /// A number that describes a `T`.
 pub struct Metric<T> {
@@ -23,6 +23,7 @@ type Service = Metric<Served>;
 type Load = Metric<Report>;
 type Disk = Metric<DiskWork>;
 type Cache = Metric<CacheWork>;
+type Redundancy = Metric<RedundancyWork>;
 
 /// Of the response times of requests of one kind.
 pub const RESPONSE: &[Response] = &[
@@ -151,6 +152,31 @@ pub const CACHE: &[Cache] = &[
     Cache::new("dirty_max", |c| Some(c.dirty_max as f64))
         .column("cache_dirty_max", "Largest number of blocks in the cache"),
 ];
+
+/// Of the failures of disks of an array, and its rebuild. In studies the mean over all arrays.
+pub const REDUNDANCY: &[Redundancy] = &[
+    Redundancy::new("failed_disks", |r| Some(r.failed as f64)),
+    Redundancy::new("failed_at_s", |r| r.failed_at.map(since_start_s)),
+    Redundancy::new("rebuilt", |r| r.rebuilt_fraction)
+        .column("rebuilt", "Share of the failed disk that the spare has"),
+    Redundancy::new("rebuild_s", |r| r.rebuild_time.map(Span::as_s))
+        .column("rebuild_s", "Time to rebuild, s"),
+    Redundancy::new("rebuild_stopped_at_block", |r| {
+        r.stopped.map(|block| block.0 as f64)
+    }),
+    Redundancy::new("lost_blocks", |r| {
+        Some(r.lost.map_or(0.0, |lost| lost.blocks.0 as f64))
+    })
+    .column("lost_blocks", "Blocks lost"),
+    Redundancy::new("lost_from_block", |r| {
+        r.lost.map(|lost| lost.first.0 as f64)
+    }),
+    Redundancy::new("lost_at_s", |r| r.lost.map(|lost| since_start_s(lost.at))),
+];
+
+fn since_start_s(at: Instant) -> f64 {
+    (at - Instant::START).as_s()
+}
 
 impl<T> Metric<T> {
     const fn new(key: &'static str, of: fn(&T) -> Option<f64>) -> Self {

@@ -75,6 +75,9 @@ fn an_array_depends_on_its_seed_alone_and_each_option_matters() {
         "raid5(disks=8, failed=7, DRIVE)",
         "raid5(disks=8, failed=7, rebuild=20%, DRIVE)",
         "raid5(disks=8, failed=7, rebuild=100%, DRIVE)",
+        "raid5(disks=8, failed=7@2s, DRIVE)",
+        "raid5(disks=8, failed=7@2s, rebuild=20%, DRIVE)",
+        "raid5(disks=8, failed=7@2s, rebuild=100%, failed=0@4s, DRIVE)",
     ];
     let reports = || {
         let towers = towers.iter().map(|tower| tower.replace("DRIVE", DRIVE));
@@ -193,7 +196,15 @@ fn wrong_arrays_with_parity_are_refused_in_one_line() {
         ),
         (
             "raid5(disks=5, failed=5, drive=hp-c2247)",
-            "drive: raid5.failed: found \"5\", expected a whole number from 0 to 4",
+            "drive: raid5.failed: found \"5\", expected a disk from 0 to 4, and when it fails",
+        ),
+        (
+            "raid5(disks=5, failed=3@6, drive=hp-c2247)",
+            "drive: raid5.failed: found \"3@6\", expected a disk from 0 to 4, and when it fails",
+        ),
+        (
+            "raid5(disks=5, failed=3, failed=3@6s, drive=hp-c2247)",
+            "drive: raid5.failed: found \"3 twice\", expected each disk at most once",
         ),
         (
             "raid5(disks=5, rebuild=50%, drive=hp-c2247)",

@@ -530,7 +530,7 @@ fn disks_report_what_they_have_done() {
             .iter()
             .filter_map(|part| match &part.work {
                 Work::Disk(work) => Some((part.name.clone(), work.clone())),
-                Work::Cache(_) => None,
+                _ => None,
             })
             .collect();
         let of = |op| run.report.of(op).requests_count();

@@ -135,8 +135,9 @@ class Result:
     streams: list[Kind] | None
     disks: list[Disk] | None
     parts: list[dict[str, Any]] | None
-    """What each disk and cache of a device has done, if it has several: `part` is its place, `kind`
-    "disk" or "cache". Counts and shares cover the whole run, warm-up included."""
+    """What each disk and cache of a device has done, if it has several, and what failures of disks
+    did: `part` is its place, `kind` "disk", "cache" or "redundancy". Counts and shares cover the
+    whole run, warm-up included."""
     windows: list[Window] | None
     replications: list[Replication] | None
     ci95: Ci95 | None

@@ -100,8 +100,21 @@ fn the_disks_of_an_array_are_reported() {
     );
     let parts = figures["parts"].as_array().unwrap();
     let names: Vec<&str> = parts.iter().map(|p| p["part"].as_str().unwrap()).collect();
-    assert_eq!(names, ["0", "1", "2", "3"]);
+    assert_eq!(names, ["0", "1", "2", "3", ""]);
     let count = |part: usize, key: &str| parts[part][key].as_f64().unwrap();
+    let kinds = parts.iter().map(|p| p["kind"].as_str().unwrap());
+    assert_eq!(kinds.filter(|kind| *kind == "redundancy").count(), 1);
+    assert_eq!((count(4, "failed_disks"), count(4, "rebuilt")), (1.0, 1.0));
+    assert_eq!(
+        (count(4, "failed_at_s"), count(4, "lost_blocks")),
+        (0.0, 0.0)
+    );
+    // The spare writes for a part of the time that its rebuild takes.
+    assert!(
+        count(4, "rebuild_s") > 16_000.0 * 0.02,
+        "{}",
+        count(4, "rebuild_s")
+    );
     // Each row is read at two disks and written to the spare, with units of 64 KiB.
     let rows = count(3, "writes");
     assert!(rows > 16_000.0, "{rows}");

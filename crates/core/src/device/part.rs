@@ -1,6 +1,6 @@
 //! What the parts of a device have done: the disks of a pair or an array, and caches.
 
-use crate::units::Span;
+use crate::units::{Instant, Lbn, SectorCount, Span};
 
 /// A part of a device that reports by itself ([`Device::parts`]). Figures cover all that it has
 /// done, the warm-up of a run included.
@@ -22,6 +22,8 @@ pub enum Work {
     Disk(DiskWork),
     /// A non-volatile write cache.
     Cache(CacheWork),
+    /// What failures of disks did to an array, and how far their rebuild is.
+    Redundancy(RedundancyWork),
 }
 
 impl Part {
@@ -83,6 +85,34 @@ pub struct CacheWork {
     pub dirty_mean_count: f64,
     /// The largest number.
     pub dirty_max: u64,
+}
+
+/// What failures of disks did to an array.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RedundancyWork {
+    /// Disks that have failed.
+    pub failed: u64,
+    /// When the first of them failed.
+    pub failed_at: Option<Instant>,
+    /// The share of the failed disk that a spare has, 0 to 1; `None` without a rebuild.
+    pub rebuilt_fraction: Option<f64>,
+    /// From the beginning of the rebuild until the spare had everything.
+    pub rebuild_time: Option<Span>,
+    /// Where the rebuild has stopped because a block could not be read.
+    pub stopped: Option<Lbn>,
+    /// What the failures have lost.
+    pub lost: Option<Lost>,
+}
+
+/// Data of which nothing is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// When the last copy, or the redundancy from which it could be computed, failed.
+    pub at: Instant,
+    /// The first block.
+    pub first: Lbn,
+    /// The number of blocks.
+    pub blocks: SectorCount,
 }
 
 #[cfg(test)]

@@ -83,6 +83,11 @@ impl Layout {
         self.members as usize
     }
 
+    /// The blocks of a stripe unit.
+    pub fn unit(&self) -> u64 {
+        self.unit
+    }
+
     /// The number of rows.
     pub fn rows(&self) -> u64 {
         self.sectors.div_ceil(self.unit)

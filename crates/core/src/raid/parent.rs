@@ -61,6 +61,12 @@ impl Parent {
         self.outcome = both(self.outcome, part.outcome, self.request.op);
     }
 
+    /// Replaces one of its parts by `others`.
+    pub fn replace(&mut self, others: usize) {
+        self.parts = self.parts + others - 1;
+        self.has_begun = true;
+    }
+
     /// The completion of the request with its last part, which took `spent` and ended at `at`.
     pub fn completion(&self, at: Instant, spent: Breakdown) -> Completion {
         Completion {
@@ -95,6 +101,10 @@ pub(super) struct Part {
     pub spent: Breakdown,
     pub status: Status,
     outcome: Option<Outcome>,
+    /// A member of which a read of this step has failed: the step has to do without it.
+    pub lost: Option<usize>,
+    /// A member that it does without, because a read of it has failed before.
+    pub without: Option<usize>,
 }
 
 impl Part {
@@ -111,6 +121,18 @@ impl Part {
             spent: Breakdown::default(),
             status: Status::Good,
             outcome: None,
+            lost: None,
+            without: None,
+        }
+    }
+
+    /// A part that serves again, as in `plan`, what this one could not read of `member`.
+    pub fn again(&self, plan: Plan, member: usize) -> Self {
+        Self {
+            spent: self.spent,
+            status: Status::Recovered { retries: 1 },
+            without: Some(member),
+            ..Self::new(self.parent, self.since, plan)
         }
     }
 
@@ -166,6 +188,18 @@ impl Part {
             ..*request
         };
         (member, command)
+    }
+
+    /// Leaves out the commands of the step that are not `wanted`, before any of them begins.
+    pub fn leave_out(&mut self, is_wanted: impl Fn(&Access) -> bool) {
+        self.commands.retain(is_wanted);
+        self.left = self.commands.len();
+    }
+
+    /// Notes that a read of `member` failed, which the step may do without; whether it may, as it
+    /// is the only one.
+    pub fn lose(&mut self, member: usize) -> bool {
+        *self.lost.get_or_insert(member) == member
     }
 
     /// Whether nothing but one command is left of it.

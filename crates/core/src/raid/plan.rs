@@ -48,8 +48,16 @@ pub(super) struct Health {
 }
 
 impl Health {
+    /// Without a member that cannot be read.
+    pub fn without(member: usize) -> Self {
+        Self {
+            failed: Some(member),
+            rebuilt: 0,
+        }
+    }
+
     /// The member that is missing in a row.
-    fn missing(&self, row: u64) -> Option<usize> {
+    pub fn missing(&self, row: u64) -> Option<usize> {
         self.failed.filter(|_| row >= self.rebuilt)
     }
 }

@@ -13,10 +13,12 @@ use crate::units::Span;
 /// Commands in the order in which devices ended them, with the device.
 type Log = Arc<Mutex<Vec<(usize, Request)>>>;
 
-/// A device that serves all commands at once, each for a random time.
+/// A device that serves some commands at once, each for a random time.
 struct Slow {
     number: usize,
     sectors: u64,
+    /// How many commands it takes at once.
+    room: usize,
     dice: Generator,
     inside: Vec<Completion>,
     log: Log,
@@ -32,7 +34,7 @@ impl Device for Slow {
     }
 
     fn has_room(&self) -> bool {
-        true
+        self.inside.len() < self.room
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
@@ -99,12 +101,13 @@ fn value(request: u64, block: u64) -> u64 {
 impl Shadow {
     fn new(dice: &mut Generator) -> Self {
         let count = 3 + below(dice, 4) as usize;
-        let failed = (below(dice, 4) > 0).then(|| below(dice, count as u64) as usize);
-        let rebuild_share = failed.filter(|_| below(dice, 3) > 0);
+        let failures = random_failures(count as u64, dice);
+        let rebuilds = !failures.is_empty() && below(dice, 3) > 0;
         let shares = [0.2, 0.7, 1.0];
-        let rebuild_share = rebuild_share.map(|_| shares[below(dice, 3) as usize]);
+        let rebuild_share = rebuilds.then(|| shares[below(dice, 3) as usize]);
         let striping = Striping {
-            level: Level::Five { failed },
+            level: Level::Five,
+            failures,
             unit: SectorCount(1 + below(dice, 5)),
             policy: PolicyConfig::default(),
             rebuild_share,
@@ -114,6 +117,7 @@ impl Shadow {
         let slow = |number: usize| Slow {
             number,
             sectors,
+            room: 1 + below(dice, 3) as usize,
             dice: generator(below(dice, 1 << 40), 0, Purpose::Requests),
             inside: Vec::new(),
             log: Arc::clone(&log),
@@ -178,8 +182,11 @@ impl Shadow {
             self.carry_out(device, &command);
         }
         self.look();
+        if let Some(done) = done.filter(|done| !done.status.is_success()) {
+            assert!(self.raid.failures.lost.is_some(), "{done:?}");
+            return;
+        }
         if let Some(done) = done.filter(|done| done.request.op == Op::Write) {
-            assert_eq!(done.status, Status::Good);
             // What this write and none that came later has replaced may not be found any more.
             for block in done.request.start.0..done.request.end().0 {
                 let allowed = &mut self.allowed[block as usize];
@@ -193,12 +200,18 @@ impl Shadow {
 
     fn carry_out(&mut self, device: usize, command: &Request) {
         let layout = self.raid.layout;
-        let spare = layout.members();
-        let member = match self.raid.health.failed {
-            Some(failed) if device == spare => failed,
-            _ => device,
-        };
+        let member = self.raid.place_of(device);
         let (id, _) = part_of(command.id);
+        if self
+            .raid
+            .failures
+            .been
+            .iter()
+            .any(|failure| failure.member == device)
+        {
+            // What a dead device ends is lost.
+            return;
+        }
         for place in command.start.0..command.end().0 {
             let stored = self.devices[device][place as usize];
             let seen = self.seen.get_mut(&id).expect("a part that was seen");
@@ -318,12 +331,31 @@ impl Seen {
     }
 }
 
-/// Thousands of arrays, whole, degraded and while they are rebuilt, under requests that overlap:
-/// reads find what was acknowledged or is being written, and in the end the last write of each
-/// block is there and the parity is right.
+/// None, or one before the requests or among them, and sometimes another later.
+fn random_failures(members: u64, dice: &mut Generator) -> Vec<Failure> {
+    let mut failures: Vec<Failure> = Vec::new();
+    let count = [0, 1, 1, 2][below(dice, 4) as usize];
+    let mut at = 0;
+    while failures.len() < count {
+        at += [0, 200, 5_000, 20_000][below(dice, 4) as usize];
+        let failure = Failure {
+            member: below(dice, members) as usize,
+            at: Instant::from_ns(at + u64::from(at > 0) * below(dice, 1_000)),
+        };
+        if failures.iter().all(|other| other.member != failure.member) {
+            failures.push(failure);
+        }
+    }
+    failures
+}
+
+/// Thousands of arrays, whole, degraded, while a member fails and while it is rebuilt, under
+/// requests that overlap: reads find what was acknowledged or is being written, and in the end the
+/// last write of each block is there and the parity is right. Requests fail only where a second
+/// failure has come too early, and then nothing is served any more.
 #[test]
 fn what_is_read_is_what_was_written() {
-    let (mut checked, mut rebuilt) = (0, 0);
+    let (mut checked, mut rebuilt, mut lost, mut replaced) = (0, 0, 0, 0);
     for seed in 0..3_000 {
         let dice = &mut generator(seed, 0, Purpose::Requests);
         let mut shadow = Shadow::new(dice);
@@ -353,12 +385,18 @@ fn what_is_read_is_what_was_written() {
             shadow.step(event);
         }
         assert!(shadow.raid.parts.is_empty() && shadow.raid.parents.is_empty());
+        checked += shadow.checked;
+        if shadow.raid.failures.lost.is_some() {
+            lost += 1;
+            continue;
+        }
         if let Some(progress) = shadow.raid.rebuilt() {
             assert_eq!(progress.rows, progress.of, "{progress:?}");
             rebuilt += 1;
         }
+        replaced += u64::from(shadow.raid.failures.replaced.is_some());
         shadow.check_all();
-        checked += shadow.checked;
     }
     assert!(checked > 100_000 && rebuilt > 1_000, "{checked}, {rebuilt}");
+    assert!(lost > 300 && replaced > 50, "{lost}, {replaced}");
 }

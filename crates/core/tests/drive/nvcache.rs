@@ -193,7 +193,7 @@ fn disks_write_batches_by_turns_while_the_other_reads() {
         .into_iter()
         .filter_map(|part| match part.work {
             Work::Disk(disk) => Some((disk.batches, disk.batch_mean.map(to_us))),
-            Work::Cache(_) => None,
+            Work::Cache(_) | Work::Redundancy(_) => None,
         })
         .collect();
     assert_eq!(batches, [(1, Some(7e3)), (1, Some(12e3))]);

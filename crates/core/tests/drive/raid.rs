@@ -4,7 +4,7 @@ use diskarm_core::device::{Completion, Device, DiskWork, Status, Work};
 use diskarm_core::drive::Drive;
 use diskarm_core::host::Host;
 use diskarm_core::mirror::{Mirror, Mirroring};
-use diskarm_core::raid::{Level, Raid, Striping};
+use diskarm_core::raid::{Failure, Level, Raid, Striping};
 use diskarm_core::request::{Op, Ordering, Request};
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::tower::BoxedDevice;
@@ -14,7 +14,7 @@ use diskarm_core::wrap::{Affected, BadBlocks, FaultPlan, Faults};
 use super::attributes::{at_ms, ids, run};
 use super::tiny::{R, W, request, tiny};
 
-const FIVE: Level = Level::Five { failed: None };
+const FIVE: Level = Level::Five;
 
 fn drive(member: usize) -> Drive {
     Drive::new(&tiny(""), Angle::of(3 * member as u64 % 10, 10)).expect("a sound layout")
@@ -25,8 +25,26 @@ fn striping(level: Level, unit: u64) -> Striping {
         level,
         unit: SectorCount(unit),
         policy: PolicyConfig::default(),
+        failures: Vec::new(),
         rebuild_share: None,
     }
+}
+
+/// Disk 1 is down.
+fn degraded(unit: u64) -> Striping {
+    Striping {
+        failures: vec![failure(1, Instant::START)],
+        ..striping(FIVE, unit)
+    }
+}
+
+fn failure(member: usize, at: Instant) -> Failure {
+    Failure { member, at }
+}
+
+fn without_one(members: usize, unit: u64) -> Raid {
+    let members = (0..members).map(|member| BoxedDevice::new(drive(member)));
+    Raid::new(members.collect(), &degraded(unit)).expect("a drive knows all")
 }
 
 fn array(level: Level, members: usize, unit: u64) -> Raid {
@@ -172,8 +190,7 @@ fn writes_to_one_row_go_one_after_the_other() {
 /// Disk 1 is down: its unit 6 follows from units 4, 5 and 7 and the parity.
 #[test]
 fn what_a_failed_member_had_is_read_from_all_others() {
-    let failed = Level::Five { failed: Some(1) };
-    let done = run(&mut array(failed, 5, 10), &[(0.0, request(7, R, 62, 2))]);
+    let done = run(&mut without_one(5, 10), &[(0.0, request(7, R, 62, 2))]);
     let mut alone = Alone::new(5);
     let others = [0, 2, 3, 4].map(|member| alone.ends(Instant::START, member, R, 12, 2));
     let last = others.into_iter().max().expect("four");
@@ -181,7 +198,7 @@ fn what_a_failed_member_had_is_read_from_all_others() {
     // What the others have is read as ever.
     let mut alone = Alone::new(5);
     let expected = alone.ends(Instant::START, 2, R, 12, 2);
-    let done = run(&mut array(failed, 5, 10), &[(0.0, request(7, R, 72, 2))]);
+    let done = run(&mut without_one(5, 10), &[(0.0, request(7, R, 72, 2))]);
     assert_eq!(times(&done), [(7, expected)]);
 }
 
@@ -189,15 +206,14 @@ fn what_a_failed_member_had_is_read_from_all_others() {
 /// parity is lost, a write is a write.
 #[test]
 fn a_write_without_the_failed_member() {
-    let failed = Level::Five { failed: Some(1) };
-    let done = run(&mut array(failed, 5, 10), &[(0.0, request(7, W, 62, 2))]);
+    let done = run(&mut without_one(5, 10), &[(0.0, request(7, W, 62, 2))]);
     let mut alone = Alone::new(5);
     let others = [0, 2, 4].map(|member| alone.ends(Instant::START, member, R, 12, 2));
     let read = others.into_iter().max().expect("three");
     let written = alone.ends(read, 3, W, 12, 2);
     assert_eq!(times(&done), [(7, written)]);
     // Row 3 is 15 P 12 13 14: block 150 is at disk 0.
-    let done = run(&mut array(failed, 5, 10), &[(0.0, request(7, W, 150, 2))]);
+    let done = run(&mut without_one(5, 10), &[(0.0, request(7, W, 150, 2))]);
     let expected = Alone::new(5).ends(Instant::START, 0, W, 30, 2);
     assert_eq!(times(&done), [(7, expected)]);
 }
@@ -234,7 +250,7 @@ fn rebuilt(members: usize, share: f64) -> Raid {
     let devices = (0..=members).map(|member| BoxedDevice::new(drive(member)));
     let striping = Striping {
         rebuild_share: Some(share),
-        ..striping(Level::Five { failed: Some(1) }, 60)
+        ..degraded(60)
     };
     Raid::new(devices.collect(), &striping).expect("a drive knows all")
 }
@@ -254,7 +270,7 @@ fn members_tell_what_they_have_done() {
         .into_iter()
         .filter_map(|part| match part.work {
             Work::Disk(work) => Some((part.name, work)),
-            Work::Cache(_) => None,
+            Work::Cache(_) | Work::Redundancy(_) => None,
         })
         .collect();
     let [(first, one), (second, other)] = &works[..] else {
@@ -308,7 +324,7 @@ fn a_rebuild_stops_at_a_block_that_it_cannot_read() {
 fn spoilt_and_rebuilt(bad: &[(usize, u64)]) -> Raid {
     let striping = Striping {
         rebuild_share: Some(1.0),
-        ..striping(Level::Five { failed: Some(1) }, 10)
+        ..degraded(10)
     };
     let devices = (0..6).map(|member| faulty(member, bad));
     Raid::new(devices.collect(), &striping).expect("drives")
@@ -352,6 +368,137 @@ fn a_request_fails_at_its_first_bad_block() {
     let mut array = spoilt(FIVE, 5, &[(4, 6)]);
     let done = run(&mut array, &[(0.0, request(3, W, 4, 5))]);
     assert_eq!(done[0].bad_block(), Some(Lbn(4)));
+}
+
+/// Block 62 is at place 12 of disk 1, which fails while it reads: when that ends, the read begins
+/// again at all others. The write to it that waits is redone too, without it.
+#[test]
+fn what_a_failing_member_has_to_do_is_done_without_it() {
+    let mut alone = Alone::new(5);
+    let first = alone.ends(Instant::START, 1, R, 12, 2);
+    let others = [0, 2, 3, 4].map(|member| alone.ends(first, member, R, 12, 2));
+    let read = others.into_iter().max().expect("four");
+    let failing = |requests: &[(f64, Request)]| {
+        let striping = Striping {
+            failures: vec![failure(1, at_ms(0.5))],
+            ..striping(FIVE, 10)
+        };
+        let members = (0..5).map(|member| BoxedDevice::new(drive(member)));
+        run(
+            &mut Raid::new(members.collect(), &striping).expect("drives"),
+            requests,
+        )
+    };
+    let done = failing(&[(0.0, request(7, R, 62, 2))]);
+    assert_eq!(times(&done), [(7, read)]);
+    assert_eq!(done[0].status, Status::Recovered { retries: 1 });
+    // The same write as without disk 1 from the start, but for what it waits for the row.
+    let done = failing(&[(0.0, request(7, R, 62, 2)), (0.1, request(8, W, 62, 2))]);
+    let statuses: Vec<Status> = done.iter().map(|done| done.status).collect();
+    assert_eq!(statuses.len(), 2);
+    assert!(
+        statuses.iter().all(|status| status.is_success()),
+        "{statuses:?}"
+    );
+}
+
+/// Place 12 of disk 1 has block 62, which follows from the others; in a row without one of them it
+/// is lost, and so is a write that has to know it.
+#[test]
+fn what_a_member_cannot_read_follows_from_all_others() {
+    let done = run(
+        &mut spoilt(FIVE, 5, &[(1, 12)]),
+        &[(0.0, request(7, R, 55, 12))],
+    );
+    assert_eq!(done[0].status, Status::Recovered { retries: 1 });
+    let done = run(
+        &mut spoilt(FIVE, 5, &[(1, 12), (3, 12)]),
+        &[(0.0, request(7, R, 62, 2))],
+    );
+    assert_eq!(done[0].bad_block(), Some(Lbn(62)));
+    let done = run(
+        &mut spoilt(FIVE, 5, &[(1, 12)]),
+        &[(0.0, request(7, W, 61, 3))],
+    );
+    assert!(
+        matches!(done[0].status, Status::MediumError { .. }),
+        "{:?}",
+        done[0].status
+    );
+    let spoilt = (0..5).map(|member| faulty(member, &[(2, 12)]));
+    let mut array = Raid::new(spoilt.collect(), &degraded(10)).expect("drives");
+    let done = run(&mut array, &[(0.0, request(7, R, 62, 2))]);
+    assert_eq!(done[0].bad_block(), Some(Lbn(62)));
+}
+
+/// What two of five disks of 200 blocks had, in units of 30, counted block by block. A rebuild that
+/// has rows already has saved them.
+#[test]
+fn a_second_failure_loses_what_is_not_rebuilt() {
+    for (share, rows) in [(None, 0), (Some(1.0), 2)] {
+        let spare = usize::from(share.is_some());
+        let members = |n| {
+            (0..n)
+                .map(|member| BoxedDevice::new(drive(member)))
+                .collect()
+        };
+        let build = |failures: Vec<Failure>| {
+            let striping = Striping {
+                failures,
+                rebuild_share: share,
+                ..striping(FIVE, 30)
+            };
+            Raid::new(members(5 + spare), &striping).expect("drives")
+        };
+        // After so many rows of the rebuild, which begins at once.
+        let mut alone = Alone::new(6);
+        let mut at = at_ms(1.0);
+        for row in 0..rows {
+            let reads = [0, 1, 2, 4].map(|member| alone.ends(at, member, R, 30 * row, 30));
+            at = alone.ends(reads.into_iter().max().expect("four"), 5, W, 30 * row, 30);
+        }
+        let second = at + Span::from_ms(0.5);
+        let mut array = build(vec![failure(1, second), failure(3, at_ms(1.0))]);
+        let late = (second - Instant::START).as_ms() + 100.0;
+        let done = run(
+            &mut array,
+            &[(0.0, Request::flush(6)), (late, request(7, R, 799, 1))],
+        );
+        assert_eq!(done[1].status, Status::NotReady);
+        assert_eq!(done[1].response(), Span::ZERO);
+        let lost = array.parts().into_iter().find_map(|part| match part.work {
+            Work::Redundancy(work) => Some(work),
+            _ => None,
+        });
+        let found = lost.expect("failures");
+        // Left-symmetric, from its definition: the parity of row r is at disk 4 - r modulo 5, and
+        // the data begin behind it.
+        let mut blocks = Vec::new();
+        for (place, member) in (0..200).flat_map(|place| [(place, 1), (place, 3)]) {
+            let (row, offset) = (place / 30, place % 30);
+            let parity = (9 - row % 5) % 5;
+            if row >= rows && member != parity {
+                let unit = (member + 9 - parity) % 5;
+                let sectors = if row == 6 { 20 } else { 30 };
+                blocks.push(row * 120 + unit * sectors + offset);
+            }
+        }
+        let lost = found.lost.expect("two failures");
+        let first = blocks.iter().min().copied();
+        assert_eq!(
+            (Some(lost.first.0), lost.blocks.0),
+            (first, blocks.len() as u64)
+        );
+        assert_eq!(
+            (lost.at, found.failed, found.failed_at),
+            (second, 2, Some(at_ms(1.0)))
+        );
+        let rebuilt = share.map(|_| rows as f64 / 7.0);
+        assert_eq!(
+            (found.rebuilt_fraction, found.rebuild_time),
+            (rebuilt, None)
+        );
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use diskarm_core::mirror::{
     BatchOrder, Destaging, Mirror, Mirroring, Reads, Routing, Scheme, Writes,
 };
 use diskarm_core::nvcache::{Behind, Caching, NvCache};
-use diskarm_core::raid::{Level as RaidLevel, Raid, Striping};
+use diskarm_core::raid::{Failure, Level as RaidLevel, Raid, Striping};
 use diskarm_core::sched::{INFOS, PolicyConfig};
 use diskarm_core::spec::{self, PreSeek, ReadAhead, Spec, WriteCache};
 use diskarm_core::tower::{self, BoxedDevice};
@@ -210,15 +210,20 @@ fn random_mirroring(dice: &mut Dice) -> Mirroring {
 
 fn random_array(dice: &mut Dice) -> (usize, Striping) {
     let members = 3 + dice.below(4) as usize;
-    let failed = dice.one_in(3).then(|| dice.below(members as u64) as usize);
     let mut striping = Striping {
-        level: dice.of(&[RaidLevel::Zero, RaidLevel::Five { failed }]),
+        level: dice.of(&[RaidLevel::Zero, RaidLevel::Five]),
         unit: SectorCount(dice.of(&[1, 3, 8, 64])),
         policy: policy(dice),
+        failures: Vec::new(),
         rebuild_share: None,
     };
-    if striping.level == (RaidLevel::Five { failed }) && failed.is_some() && dice.one_in(2) {
-        striping.rebuild_share = Some(dice.of(&[0.1, 0.5, 1.0]));
+    if striping.level == RaidLevel::Five && dice.one_in(3) {
+        let at = Instant::from_ns(dice.of(&[0, 0, 1_000_000, 300_000_000]));
+        let member = dice.below(members as u64) as usize;
+        striping.failures.push(Failure { member, at });
+        if dice.one_in(2) {
+            striping.rebuild_share = Some(dice.of(&[0.1, 0.5, 1.0]));
+        }
     }
     (members, striping)
 }
@@ -426,7 +431,11 @@ impl Tower {
 
     pub fn has_faults(&self) -> bool {
         let mut levels = self.levels.iter().chain(&self.above);
-        levels.any(|level| matches!(level, Level::Faults(_)))
+        let fails = self.array.as_ref().is_some_and(|(_, striping)| {
+            let mut failures = striping.failures.iter();
+            failures.any(|failure| failure.at > Instant::START)
+        });
+        fails || levels.any(|level| matches!(level, Level::Faults(_)))
     }
 }
 

@@ -1,4 +1,5 @@
-//! The figures of the parts of a device: disks of a pair or an array, and caches.
+//! The figures of the parts of a device: disks of a pair or an array, caches, and what failures of
+//! disks did.
 
 use diskarm_core::device::{Part, Work};
 use diskarm_simulate::Run;
@@ -6,7 +7,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::table::{Table, decimals};
-use crate::metrics::{CACHE, DISK, Metric};
+use crate::metrics::{CACHE, DISK, Metric, REDUNDANCY};
 
 /// A part in one run, or in several the mean of each figure.
 pub struct PartFigures {
@@ -34,14 +35,21 @@ impl PartFigures {
                 "disk",
                 means(DISK, runs, |part| match &part.work {
                     Work::Disk(work) => Some(work),
-                    Work::Cache(_) => None,
+                    _ => None,
                 }),
             ),
             Work::Cache(_) => (
                 "cache",
                 means(CACHE, runs, |part| match &part.work {
                     Work::Cache(work) => Some(work),
-                    Work::Disk(_) => None,
+                    _ => None,
+                }),
+            ),
+            Work::Redundancy(_) => (
+                "redundancy",
+                means(REDUNDANCY, runs, |part| match &part.work {
+                    Work::Redundancy(work) => Some(work),
+                    _ => None,
                 }),
             ),
         };
@@ -106,6 +114,35 @@ fn means<'p, T: 'static>(
     metrics.iter().map(|m| (m.key, mean(m))).collect()
 }
 
+/// What failures did to an array, and how far its rebuild is.
+fn redundancy(part: &PartFigures, t: &mut Table) {
+    let mut line = |label: &str, key: &str, scale: f64, digits: usize, unit: &str| {
+        if let Some(value) = part.figure(key).filter(|value| *value > 0.0) {
+            t.row(label, Some(value * scale), digits, unit);
+        }
+    };
+    line("disks failed", "failed_disks", 1.0, 0, "");
+    line("  first after", "failed_at_s", 1.0, 3, "s");
+    line("  rebuilt", "rebuilt", 100.0, 1, "%");
+    line("  rebuild took", "rebuild_s", 1.0, 3, "s");
+    line(
+        "  rebuild stopped",
+        "rebuild_stopped_at_block",
+        1.0,
+        0,
+        "is a block that it could not read",
+    );
+    line("  lost", "lost_blocks", 1.0, 0, "blocks");
+    line(
+        "  lost from",
+        "lost_from_block",
+        1.0,
+        0,
+        "is the first block",
+    );
+    line("  lost after", "lost_at_s", 1.0, 3, "s");
+}
+
 /// A line for each part.
 pub fn lines(parts: &[PartFigures], t: &mut Table) {
     let of = |kind| move |part: &&PartFigures| part.kind == kind;
@@ -148,5 +185,8 @@ pub fn lines(parts: &[PartFigures], t: &mut Table) {
                 "destages failed: what they held is lost",
             );
         }
+    }
+    for part in parts.iter().filter(of("redundancy")) {
+        redundancy(part, t);
     }
 }

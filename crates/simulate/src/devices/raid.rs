@@ -1,12 +1,12 @@
 //! Disk arrays in a tower: stripes over what is behind them.
 
 use diskarm_core::mirror::Mirroring;
-use diskarm_core::raid::{Level, Raid, Striping};
+use diskarm_core::raid::{Failure, Level, Raid, Striping};
 use diskarm_core::request::Request;
 use diskarm_core::sched::{Knowledge, PolicyConfig};
 use diskarm_core::text::{Args, InputError, quantity};
 use diskarm_core::tower::BoxedDevice;
-use diskarm_core::units::SectorCount;
+use diskarm_core::units::{Instant, SectorCount, Span};
 
 use super::mirror::{self, COMPLETE, LAYOUT, QUEUE, ROUTING, UNIT};
 use super::{DRIVE, DeviceInfo, Entry, Front, Parameter};
@@ -57,15 +57,18 @@ pub(super) const FIVE: Entry = Entry {
             STRIPE,
             POLICY,
             (
-                "failed=0",
-                "the disk, counted from 0, that has failed before the run: what it had is read \
-                 from all others; without this parameter none has failed",
+                "failed=0@60s",
+                "a disk, counted from 0, and when it fails, before the run without \"@\": what it \
+                 had is read from all others; may be given several times: a second failure before \
+                 a rebuild has ended loses data, and the array serves nothing from then on; \
+                 without this parameter none fails",
             ),
             (
                 "rebuild=50%",
-                "what the failed disk had is rebuilt on a spare, row by row from the first request \
-                 on; this is the share of the time that the rebuild takes, above 0 % and up to 100 \
-                 %: after each row it pauses; without this parameter there is no spare",
+                "what the first failed disk had is rebuilt on a spare, row by row from its failure \
+                 or the first request on; this is the share of the time that the rebuild takes, \
+                 above 0 % and up to 100 %: after each row it pauses; without this parameter there \
+                 is no spare",
             ),
         ],
         needs: Knowledge::Held,
@@ -118,6 +121,7 @@ fn read_ten(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
             level: Level::Zero,
             unit: stripe(args)?,
             policy: PolicyConfig::default(),
+            failures: Vec::new(),
             rebuild_share: None,
         },
         pairs: Some(mirroring),
@@ -125,25 +129,51 @@ fn read_ten(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
 }
 
 fn read_five(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
-    let members = disks(Level::Five { failed: None }, args)?;
-    let failed = args.maybe_count("failed", 0..=members as u64 - 1)?;
-    let failed = failed.map(|failed| failed as usize);
+    let members = disks(Level::Five, args)?;
+    let failures = failures(members, args)?;
     let rebuild = args.maybe("rebuild", REBUILD, |text| {
         let share = quantity::fraction(text)?;
         (share > 0.0 && share <= 1.0).then_some(share)
     })?;
-    if rebuild.is_some() && failed.is_none() {
+    if rebuild.is_some() && failures.is_empty() {
         let expected = "the disk to rebuild, counted from 0";
         return Err(InputError::missing(args.field("failed"), expected));
     }
     Ok(Box::new(Array {
         members,
         striping: Striping {
+            failures,
             rebuild_share: rebuild,
-            ..striping(Level::Five { failed }, args)?
+            ..striping(Level::Five, args)?
         },
         pairs: None,
     }))
+}
+
+/// The disks that fail, `3` or `3@60s`, each at most once.
+fn failures(members: usize, args: &mut Args<'_, &Model>) -> Result<Vec<Failure>, InputError> {
+    let last = members - 1;
+    let expected =
+        format!("a disk from 0 to {last}, and when it fails, such as \"{last}\" or \"{last}@60s\"");
+    let failures: Vec<Failure> = args.several("failed", &expected, |text| {
+        let (member, at) = match text.split_once('@') {
+            Some((member, at)) => (member.trim(), quantity::span(at.trim())?),
+            None => (text, Span::ZERO),
+        };
+        let member: usize = member.parse().ok()?;
+        let at = Instant::START + at;
+        (member < members).then_some(Failure { member, at })
+    })?;
+    let mut members: Vec<usize> = failures.iter().map(|failure| failure.member).collect();
+    members.sort_unstable();
+    match members.windows(2).find(|two| two[0] == two[1]) {
+        None => Ok(failures),
+        Some(twice) => {
+            let found = format!("{} twice", twice[0]);
+            let expected = "each disk at most once";
+            Err(InputError::new(args.field("failed"), &found, expected))
+        }
+    }
 }
 
 /// The number of disks.
@@ -158,6 +188,7 @@ fn striping(level: Level, args: &mut Args<'_, &Model>) -> Result<Striping, Input
         level,
         unit: stripe(args)?,
         policy: policy.unwrap_or_default(),
+        failures: Vec::new(),
         rebuild_share: None,
     })
 }

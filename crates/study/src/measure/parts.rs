@@ -2,7 +2,7 @@
 
 use diskarm_core::device::{DiskWork, Part, Work};
 use diskarm_core::report::Report;
-use diskarm_results::metrics::{CACHE, DISK, Metric};
+use diskarm_results::metrics::{CACHE, DISK, Metric, REDUNDANCY};
 use diskarm_simulate::Simulation;
 
 use super::{Figures, MeasureInfo, Stop, responses};
@@ -10,7 +10,7 @@ use crate::metric::Column;
 
 pub(super) const INFO: MeasureInfo = MeasureInfo {
     name: "parts",
-    summary: "the columns of responses, and means over the disks and caches; the busiest disk",
+    summary: "the columns of responses, means over disks, caches and rebuilds, the busiest disk",
     columns: || {
         let figures = figures(&Report::new(0), &[]).into_iter();
         figures.map(|(column, _)| column).collect()
@@ -24,11 +24,15 @@ pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures
 fn figures(report: &Report, parts: &[Part]) -> Vec<(Column, Option<f64>)> {
     let disks = parts.iter().filter_map(|part| match &part.work {
         Work::Disk(work) => Some(work),
-        Work::Cache(_) => None,
+        _ => None,
     });
     let caches = parts.iter().filter_map(|part| match &part.work {
         Work::Cache(work) => Some(work),
-        Work::Disk(_) => None,
+        _ => None,
+    });
+    let redundancies = parts.iter().filter_map(|part| match &part.work {
+        Work::Redundancy(work) => Some(work),
+        _ => None,
     });
     let disks: Vec<&DiskWork> = disks.collect();
     let mut figures = responses::figures(report);
@@ -39,6 +43,7 @@ fn figures(report: &Report, parts: &[Part]) -> Vec<(Column, Option<f64>)> {
     let column = Column::measured("disk_busy_max", "Share of time the busiest disk works");
     figures.push((column, busy.reduce(f64::max)));
     figures.extend(means(CACHE, &caches.collect::<Vec<_>>()));
+    figures.extend(means(REDUNDANCY, &redundancies.collect::<Vec<_>>()));
     figures
 }
 

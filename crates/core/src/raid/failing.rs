@@ -1,0 +1,245 @@
+//! Members that fail while the array works, and reads that fail.
+
+use super::parent::{Part, child_id};
+use super::plan::{self, Access, Health};
+use super::rebuild::Rebuild;
+use super::{DevicePart, Raid};
+use crate::device::{Completion, Device, Lost, RedundancyWork, Status, Work};
+use crate::request::Op;
+use crate::units::{Instant, Lbn, SectorCount};
+
+/// A member that fails for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The member, counted from 0.
+    pub member: usize,
+    /// When. Those at [`Instant::START`] have failed before anything else.
+    pub at: Instant,
+}
+
+/// The failures of an array, and what they did.
+#[derive(Debug, Default)]
+pub(super) struct Failures {
+    /// Those to come, in their order.
+    pub to_come: std::collections::VecDeque<Failure>,
+    /// Those that have been.
+    pub been: Vec<Failure>,
+    /// The member in whose place the spare is for good.
+    pub replaced: Option<usize>,
+    /// What they have lost. The array serves nothing from then on.
+    pub lost: Option<Lost>,
+}
+
+impl Failures {
+    /// Of failures in any order.
+    pub fn new(failures: &[Failure]) -> Self {
+        let mut to_come = failures.to_vec();
+        to_come.sort_by_key(|failure| (failure.at, failure.member));
+        Self {
+            to_come: to_come.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Takes the next failure, if it is due.
+    pub fn due(&mut self, now: Instant) -> Option<Failure> {
+        self.to_come.pop_front_if(|failure| failure.at <= now)
+    }
+
+    /// Whether a member has failed.
+    fn has(&self, member: usize) -> bool {
+        self.been.iter().any(|failure| failure.member == member)
+    }
+}
+
+impl Raid {
+    /// A member fails: what it had to do is lost, and all others do without it.
+    pub(super) fn fail(&mut self, failure: Failure) {
+        let Failure { member, at } = failure;
+        self.failures.been.push(failure);
+        if self.failures.lost.is_some() {
+            return;
+        }
+        match self.health.failed {
+            None => {
+                self.health = Health::without(member);
+                self.begin_rebuild(at);
+            }
+            Some(before) if self.health.rebuilt == self.layout.rows() => {
+                self.failures.replaced = Some(before);
+                self.health = Health::without(member);
+            }
+            Some(before) => self.failures.lost = Some(self.lost(at, &[before, member])),
+        }
+        self.lose_commands(member, at);
+    }
+
+    /// Begins to rebuild what has failed on the spare, if there is one.
+    fn begin_rebuild(&mut self, now: Instant) {
+        let rows = self.layout.rows();
+        let rebuild = self.rebuild_share.map(|share| Rebuild::new(share, rows));
+        self.rebuild = rebuild;
+        if let Some(rebuild) = self.rebuild.as_mut().filter(|_| now > Instant::START) {
+            rebuild.wake(now);
+        }
+    }
+
+    /// The data that have been at `members` only, in the rows that are not rebuilt.
+    fn lost(&self, at: Instant, members: &[usize]) -> Lost {
+        let rows = (self.health.rebuilt..self.layout.rows()).map(|row| self.layout.row(row));
+        let units = rows.flat_map(|row| {
+            let unit_of = move |member: &usize| self.layout.data_unit(row.index, *member);
+            let units = members.iter().filter_map(unit_of);
+            units.map(move |unit| (Lbn(row.first + unit * row.unit), row.unit))
+        });
+        let (mut first, mut blocks) = (Lbn(u64::MAX), 0);
+        for (begin, sectors) in units {
+            first = first.min(begin);
+            blocks += sectors;
+        }
+        let blocks = SectorCount(blocks);
+        Lost { at, first, blocks }
+    }
+
+    /// Takes from a member that has failed what it has not begun. What it serves at this moment
+    /// ends when it would have, and counts as lost too.
+    fn lose_commands(&mut self, member: usize, now: Instant) {
+        let parts = self.parts.iter().filter(|(_, part)| part.blocked == 0);
+        let commands = parts.flat_map(|(id, part)| {
+            let commands = part.commands.iter().enumerate();
+            let own = commands.filter(|(_, command)| command.member == member);
+            own.map(move |(index, _)| child_id(id, index))
+        });
+        let commands: Vec<u64> = commands.collect();
+        for id in commands {
+            if let Some(taken) = self.members[member].take(id) {
+                self.members[member].count_waiting(now);
+                let status = Status::NotReady;
+                let lost = Completion::unserved(taken.request, taken.arrived, now, status);
+                self.settle(member, &lost);
+            } else {
+                self.members[member].device.abort(now, id);
+                self.note_event(member);
+            }
+        }
+        self.release(now);
+    }
+
+    /// The status of a command as its part has to take it. A read that failed where the rest of the
+    /// row stands in for it, and a write to a member that is down, are none of the part's concern.
+    #[cold]
+    pub(super) fn excused(&mut self, id: u64, device: usize, done: &Completion) -> Option<Status> {
+        let is_down = self.failures.has(device);
+        let place = self.place_of(device);
+        if self.failures.lost.is_some() {
+            return is_down.then_some(Status::NotReady);
+        }
+        let part = self.parts.get_mut(id)?;
+        let parent = self.parents.get_mut(part.parent?)?;
+        parent.has_begun = true;
+        match done.request.op {
+            Op::Write | Op::Flush => is_down.then_some(Status::Good),
+            Op::Read if is_down => part.lose(place).then_some(Status::Good),
+            Op::Read => {
+                let is_whole = self.health.failed.is_none();
+                let is_bad = matches!(done.status, Status::MediumError { .. });
+                let may_retry = is_whole && self.layout.has_parity() && part.without.is_none();
+                let is_read = parent.request.op.is_read();
+                (is_bad && may_retry && is_read && part.lose(place)).then_some(Status::Good)
+            }
+        }
+    }
+
+    /// Leaves out of a part that is about to start a step what is for a missing member: the rest of
+    /// the row has it when the step has ended. Whether the part starts: it does not if data are
+    /// lost.
+    pub(super) fn leave_out_missing(&mut self, id: u64, now: Instant) -> bool {
+        let (layout, health) = (self.layout, self.health);
+        let is_lost = self.failures.lost.is_some();
+        let Some(part) = self.parts.get_mut(id) else {
+            return false;
+        };
+        if part.parent.is_none() {
+            return true;
+        }
+        if is_lost {
+            part.status = Status::NotReady;
+            part.since = now.max(part.since);
+            self.end_part(id);
+            return false;
+        }
+        let is_missing = |access: &Access| {
+            let row = access.place / layout.unit();
+            health.missing(row) == Some(access.member)
+        };
+        part.leave_out(|access| !is_missing(access));
+        true
+    }
+
+    /// Serves again what a part could not read of `member`, from all others.
+    pub(super) fn do_without(&mut self, id: u64, member: usize, now: Instant) {
+        let health = match self.health.failed {
+            Some(_) => self.health,
+            None => Health::without(member),
+        };
+        let parent_id = self.parts.get(id).and_then(|part| part.parent);
+        let Some(parent) = parent_id.and_then(|id| self.parents.get_mut(id)) else {
+            return;
+        };
+        let request = parent.request;
+        if request.op == Op::Write {
+            self.plan_again(id);
+            return self.start(id, now);
+        }
+        let part = self.parts.remove(id);
+        let mut again: Vec<Part> = Vec::new();
+        plan::plan(&self.layout, health, &part.served(&request), &mut |plan| {
+            again.push(part.again(plan, member));
+        });
+        parent.replace(again.len());
+        self.leave_rows(id, &part, now);
+        for part in again {
+            self.enter(part, now);
+        }
+    }
+
+    /// The device that is or takes the place of a member: the spare for the failed one.
+    pub(super) fn in_place(&self, member: usize) -> usize {
+        match [self.health.failed, self.failures.replaced].contains(&Some(member)) {
+            true => self.layout.members(),
+            false => member,
+        }
+    }
+
+    /// The member whose place a device has.
+    pub(super) fn place_of(&self, device: usize) -> usize {
+        match self.failures.replaced.or(self.health.failed) {
+            Some(failed) if device == self.layout.members() => failed,
+            _ => device,
+        }
+    }
+
+    /// What failures did, if there are any.
+    pub(super) fn redundancy(&self) -> Option<DevicePart> {
+        let failures = &self.failures;
+        if failures.been.is_empty() && failures.to_come.is_empty() {
+            return None;
+        }
+        let progress = self.rebuilt();
+        let whole = progress.filter(|progress| progress.rows == progress.of);
+        let work = RedundancyWork {
+            failed: failures.been.len() as u64,
+            failed_at: failures.been.first().map(|failure| failure.at),
+            rebuilt_fraction: progress.map(|progress| progress.rows as f64 / progress.of as f64),
+            rebuild_time: whole.and_then(|whole| Some(whole.ended? - whole.began?)),
+            stopped: progress
+                .filter(|_| failures.lost.is_none())
+                .and_then(|progress| progress.stopped),
+            lost: failures.lost,
+        };
+        Some(DevicePart {
+            name: String::new(),
+            work: Work::Redundancy(work),
+        })
+    }
+}
