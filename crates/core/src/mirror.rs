@@ -45,13 +45,17 @@
 mod destaging;
 mod layout;
 mod member;
+mod parameters;
 mod parent;
+mod reads;
 mod rehearsed;
 mod routing;
+mod served;
 mod writes;
 
 pub use destaging::{BatchOrder, Destaging, Scheme};
 pub(crate) use member::Member;
+pub use parameters::{Mirroring, Reads, Writes};
 pub(crate) use parent::{graver, tried_again};
 pub use routing::Routing;
 
@@ -60,61 +64,16 @@ use std::collections::VecDeque;
 use destaging::{State, Step};
 use layout::Layout;
 use parent::{Parent, child_id, parent_of};
-use rehearsed::Prospect;
 use routing::Router;
 
-use crate::device::{Children, Completion, Device, Part, Refused, Status};
+use crate::device::{Children, Completion, Device, Status};
 use crate::queue::Gate;
 use crate::random::{Purpose, generator};
 use crate::request::{Op, Ordering, Request};
-use crate::sched::{Knowledge, Pending, PolicyConfig};
+use crate::sched::{Knowledge, Pending};
 use crate::tower::{self, BoxedDevice, Unknown};
-use crate::units::{Angle, Bytes, Instant, SectorCount};
+use crate::units::{Angle, Instant};
 use rand_core::Rng;
-
-/// The parameters of a mirrored pair. The default is routed by turns, in order of arrival.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Mirroring {
-    /// The order in which each member serves what waits for it.
-    pub policy: PolicyConfig,
-    /// Where reads wait.
-    pub reads: Reads,
-    /// When writes complete.
-    pub writes: Writes,
-    /// The second member holds units of this many blocks in the opposite order. At least one; a
-    /// last part of the device that is no whole unit stays where it is.
-    pub transposed: Option<SectorCount>,
-    /// When writes go to the members; `None` is at once. For a shared queue.
-    pub destaging: Option<Destaging>,
-    /// What a random routing depends on.
-    pub seed: u64,
-}
-
-/// Where reads wait until a member serves them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reads {
-    /// In one queue for both members.
-    Shared,
-    /// In the queue of one member.
-    Routed(Routing),
-}
-
-impl Default for Reads {
-    fn default() -> Self {
-        Self::Routed(Routing::default())
-    }
-}
-
-/// When a write completes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Writes {
-    /// With the later copy.
-    #[default]
-    Both,
-    /// With the first copy that succeeds. A flush then covers what has been written so far: the
-    /// other copy may still wait.
-    First,
-}
 
 /// Two devices as one; see the module's documentation.
 pub struct Mirror {
@@ -217,69 +176,6 @@ impl Mirror {
         } else {
             self.share(parent, now);
         }
-    }
-
-    /// The member for a read; `None` under a shared queue.
-    fn route(&mut self, parent: u64, now: Instant) -> Option<usize> {
-        let request = self.parents.get(parent)?.request;
-        let router = self.router.as_mut()?;
-        if !router.tries() {
-            return Some(router.route(&self.members, &request));
-        }
-        let prospects = [0, 1].map(|member| self.prospect(member, parent));
-        let router = self.router.as_ref()?;
-        Some(router.try_out(now, &prospects))
-    }
-
-    /// What a read would meet at a member.
-    fn prospect(&self, member: usize, parent: u64) -> Prospect<'_> {
-        let pieces = |id| (0..).map_while(move |index| self.piece(member, id, index));
-        let mut parents: Vec<(u64, &Parent)> = self.parents.iter().collect();
-        parents.retain(|(_, parent)| parent.copies[member].queued > 0);
-        parents.sort_unstable_by_key(|(_, parent)| (parent.since, parent.number));
-        let waiting = parents.into_iter().flat_map(|(id, parent)| {
-            let arrived = parent.since;
-            // Of a request of several commands the first go first.
-            let begun = pieces(id).count() - parent.copies[member].queued as usize;
-            let left = pieces(id).skip(begun);
-            left.map(move |request| Pending { request, arrived })
-        });
-        Prospect {
-            member: &self.members[member],
-            waiting: waiting.collect(),
-            read: pieces(parent).collect(),
-        }
-    }
-
-    /// Gives a read to the members: to one that is free, or to the queues of both.
-    fn share(&mut self, parent: u64, now: Instant) {
-        match self.free(parent, now) {
-            Some(member) => self.hand_over(member, parent, now),
-            None => {
-                self.add(0, parent, now);
-                self.add(1, parent, now);
-                self.feed(now);
-            }
-        }
-    }
-
-    /// The member that is free for a read: of two the one that ends it sooner, the first if they
-    /// are equal.
-    fn free(&self, parent: u64, now: Instant) -> Option<usize> {
-        let is_free = |&member: &usize| {
-            let first = self.piece(member, parent, 0);
-            first.is_some_and(|first| self.is_free(member, &first))
-        };
-        let mut free = [0, 1].into_iter().filter(is_free);
-        let (first, second) = (free.next()?, free.next());
-        second.map_or(Some(first), |second| {
-            let takes = |member: usize| {
-                let request = self.piece(member, parent, 0)?;
-                self.members[member].access(now, &request)
-            };
-            let is_sooner = takes(second) < takes(first);
-            Some(if is_sooner { second } else { first })
-        })
     }
 
     /// Whether a member takes `command` at once.
@@ -451,22 +347,6 @@ impl Mirror {
         }
     }
 
-    /// A member has read, or failed to: the other is tried then.
-    fn end_read(&mut self, id: u64, member: usize, mut copy: Completion) {
-        let Some(parent) = self.parents.get_mut(id) else {
-            return;
-        };
-        match parent.failed {
-            None if !copy.status.is_success() && !parent.is_aborted => {
-                parent.try_again(&copy);
-                return self.hand_over(1 - member, id, copy.at);
-            }
-            None => {}
-            Some(before) => copy.status = parent::tried_again(before, copy.status),
-        }
-        self.finish(id, Some(copy));
-    }
-
     /// A copy of a write or flush has ended.
     fn end_copy(&mut self, id: u64, member: usize, mut copy: Completion) {
         let Some(parent) = self.parents.get_mut(id) else {
@@ -502,113 +382,6 @@ impl Mirror {
         let events =
             events.filter_map(|(member, index)| Some((member.device.next_event()?, index)));
         events.min()
-    }
-
-    /// Takes back the request `id`, of which no copy has begun.
-    fn take_back(&mut self, now: Instant, id: u64) {
-        let Some(&Parent {
-            request, arrived, ..
-        }) = self.parents.get(id)
-        else {
-            return;
-        };
-        for member in 0..self.members.len() {
-            if self
-                .parents
-                .get(id)
-                .is_some_and(|p| p.copies[member].queued > 0)
-            {
-                self.withdraw(member, id, now);
-            }
-        }
-        let aborted = Completion::unserved(request, arrived, now, Status::Aborted);
-        self.finish(id, Some(aborted));
-        self.release(now);
-        self.feed(now);
-    }
-}
-
-impl Device for Mirror {
-    /// That of one member.
-    fn capacity(&self) -> SectorCount {
-        self.members[0].device.capacity()
-    }
-
-    fn sector_size(&self) -> Bytes {
-        self.members[0].device.sector_size()
-    }
-
-    fn check(&self, request: &Request) -> Result<(), Refused> {
-        self.members[0].device.check(request)
-    }
-
-    fn has_room(&self) -> bool {
-        true
-    }
-
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
-        self.check(&request)?;
-        let arrived = now;
-        let pending = Pending { request, arrived };
-        if let Some(pending) = self.gate.admit(pending, self.parents.is_empty()) {
-            self.begin(now, pending);
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn next_event(&self) -> Option<Instant> {
-        match self.due.front() {
-            Some(completion) => Some(completion.at),
-            None => self.earliest().map(|(at, _)| at),
-        }
-    }
-
-    fn advance(&mut self, now: Instant) -> Option<Completion> {
-        loop {
-            if let Some(completion) = self.due.pop_front() {
-                return Some(completion);
-            }
-            let (at, member) = self.earliest().filter(|(at, _)| *at <= now)?;
-            if let Some(done) = self.members[member].device.advance(at) {
-                self.note(member, done);
-                self.release(at);
-            }
-            self.feed(at);
-        }
-    }
-
-    fn abort(&mut self, now: Instant, id: u64) -> bool {
-        if let Some(Pending { request, arrived }) = self.gate.take(id) {
-            let aborted = Completion::unserved(request, arrived, now, Status::Aborted);
-            self.due.push_back(aborted);
-            self.release(now);
-            return true;
-        }
-        let is_wanted = |parent: &Parent| parent.request.id == id && !parent.is_reported;
-        let Some(id) = self.parents.find(is_wanted) else {
-            return false;
-        };
-        let Some(parent) = self.parents.get_mut(id) else {
-            return false;
-        };
-        if !parent.has_begun {
-            self.take_back(now, id);
-            return true;
-        }
-        let Some(member) = parent.only_command() else {
-            return false;
-        };
-        parent.is_aborted = self.members[member].device.abort(now, child_id(id, 0));
-        parent.is_aborted
-    }
-
-    /// The members, the first as 0 and the second as 1.
-    fn parts(&self) -> Vec<Part> {
-        let members = self.members.iter().enumerate();
-        members
-            .flat_map(|(index, member)| Part::within(index, member.parts()))
-            .collect()
     }
 }
 

@@ -1,0 +1,50 @@
+//! The parameters of a pair.
+
+use super::destaging::Destaging;
+use super::routing::Routing;
+use crate::sched::PolicyConfig;
+use crate::units::SectorCount;
+
+/// The parameters of a mirrored pair. The default is routed by turns, in order of arrival.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Mirroring {
+    /// The order in which each member serves what waits for it.
+    pub policy: PolicyConfig,
+    /// Where reads wait.
+    pub reads: Reads,
+    /// When writes complete.
+    pub writes: Writes,
+    /// The second member holds units of this many blocks in the opposite order. At least one; a
+    /// last part of the device that is no whole unit stays where it is.
+    pub transposed: Option<SectorCount>,
+    /// When writes go to the members; `None` is at once. For a shared queue.
+    pub destaging: Option<Destaging>,
+    /// What a random routing depends on.
+    pub seed: u64,
+}
+
+/// Where reads wait until a member serves them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    /// In one queue for both members.
+    Shared,
+    /// In the queue of one member.
+    Routed(Routing),
+}
+
+impl Default for Reads {
+    fn default() -> Self {
+        Self::Routed(Routing::default())
+    }
+}
+
+/// When a write completes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Writes {
+    /// With the later copy.
+    #[default]
+    Both,
+    /// With the first copy that succeeds. A flush then covers what has been written so far: the
+    /// other copy may still wait.
+    First,
+}

@@ -1,0 +1,117 @@
+//! A pair as a device.
+
+use super::Mirror;
+use super::parent::{Parent, child_id};
+use crate::device::{Completion, Device, Part, Refused, Status};
+use crate::request::Request;
+use crate::sched::Pending;
+use crate::units::{Bytes, Instant, SectorCount};
+
+impl Mirror {
+    /// Takes back the request `id`, of which no copy has begun.
+    fn take_back(&mut self, now: Instant, id: u64) {
+        let Some(&Parent {
+            request, arrived, ..
+        }) = self.parents.get(id)
+        else {
+            return;
+        };
+        for member in 0..self.members.len() {
+            if self
+                .parents
+                .get(id)
+                .is_some_and(|p| p.copies[member].queued > 0)
+            {
+                self.withdraw(member, id, now);
+            }
+        }
+        let aborted = Completion::unserved(request, arrived, now, Status::Aborted);
+        self.finish(id, Some(aborted));
+        self.release(now);
+        self.feed(now);
+    }
+}
+
+impl Device for Mirror {
+    /// That of one member.
+    fn capacity(&self) -> SectorCount {
+        self.members[0].device.capacity()
+    }
+
+    fn sector_size(&self) -> Bytes {
+        self.members[0].device.sector_size()
+    }
+
+    fn check(&self, request: &Request) -> Result<(), Refused> {
+        self.members[0].device.check(request)
+    }
+
+    fn has_room(&self) -> bool {
+        true
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+        self.check(&request)?;
+        let arrived = now;
+        let pending = Pending { request, arrived };
+        if let Some(pending) = self.gate.admit(pending, self.parents.is_empty()) {
+            self.begin(now, pending);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn next_event(&self) -> Option<Instant> {
+        match self.due.front() {
+            Some(completion) => Some(completion.at),
+            None => self.earliest().map(|(at, _)| at),
+        }
+    }
+
+    fn advance(&mut self, now: Instant) -> Option<Completion> {
+        loop {
+            if let Some(completion) = self.due.pop_front() {
+                return Some(completion);
+            }
+            let (at, member) = self.earliest().filter(|(at, _)| *at <= now)?;
+            if let Some(done) = self.members[member].device.advance(at) {
+                self.note(member, done);
+                self.release(at);
+            }
+            self.feed(at);
+        }
+    }
+
+    fn abort(&mut self, now: Instant, id: u64) -> bool {
+        if let Some(Pending { request, arrived }) = self.gate.take(id) {
+            let aborted = Completion::unserved(request, arrived, now, Status::Aborted);
+            self.due.push_back(aborted);
+            self.release(now);
+            return true;
+        }
+        let is_wanted = |parent: &Parent| parent.request.id == id && !parent.is_reported;
+        let Some(id) = self.parents.find(is_wanted) else {
+            return false;
+        };
+        let Some(parent) = self.parents.get_mut(id) else {
+            return false;
+        };
+        if !parent.has_begun {
+            self.take_back(now, id);
+            return true;
+        }
+        let Some(member) = parent.only_command() else {
+            return false;
+        };
+        parent.is_aborted = self.members[member].device.abort(now, child_id(id, 0));
+        parent.is_aborted
+    }
+
+    /// The members, the first as 0 and the second as 1.
+    fn parts(&self) -> Vec<Part> {
+        let members = self.members.iter().enumerate();
+        members
+            .flat_map(|(index, member)| Part::within(index, member.parts()))
+            .collect()
+    }
+}
