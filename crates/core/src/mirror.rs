@@ -290,13 +290,16 @@ impl Mirror {
     fn send(&mut self, member: usize, now: Instant, command: &Request) {
         let taken = self.members[member].device.submit(now, *command);
         assert_eq!(taken, Ok(()), "a device that accepts refused {command:?}");
-        let (id, _) = parent_of(command.id);
+        let (id, index) = parent_of(command.id);
         let Some(parent) = self.parents.get_mut(id) else {
             panic!("{command:?} has no parent");
         };
         self.members[member].begin(now, command);
         parent.has_begun = true;
         let own = &mut parent.copies[member];
+        if own.queued > 1 {
+            parent.taken_early.insert(index);
+        }
         own.queued -= 1;
         own.inside += 1;
         if parent.request.op.is_read() && parent.copies[1 - member].queued > 0 {

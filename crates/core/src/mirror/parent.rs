@@ -1,5 +1,7 @@
 //! What the pair remembers of a request, and how it ends.
 
+use std::collections::BTreeSet;
+
 use crate::device::{Breakdown, Completion, Status};
 use crate::request::Request;
 use crate::sched::Pending;
@@ -31,6 +33,9 @@ pub(super) struct Parent {
     spent: Breakdown,
     /// At each member.
     pub copies: [Copied; 2],
+    /// The numbers of the commands that the second member has taken while others of the request
+    /// waited.
+    pub taken_early: BTreeSet<u32>,
     /// How the first attempt to read failed.
     pub failed: Option<Status>,
     /// A member has taken a part of it.
@@ -74,6 +79,7 @@ impl Parent {
             since: arrived,
             spent: Breakdown::default(),
             copies: [Copied::default(); 2],
+            taken_early: BTreeSet::new(),
             failed: None,
             has_begun: false,
             is_aborted: false,

@@ -1,9 +1,10 @@
 //! Which member of a pair reads, and what follows if it cannot.
 
 use super::Mirror;
-use super::parent::{self, Parent};
+use super::parent::{self, Parent, parent_of};
 use super::rehearsed::Prospect;
 use crate::device::Completion;
+use crate::request::Request;
 use crate::sched::Pending;
 use crate::units::Instant;
 
@@ -28,9 +29,11 @@ impl Mirror {
         parents.sort_unstable_by_key(|(_, parent)| (parent.since, parent.number));
         let waiting = parents.into_iter().flat_map(|(id, parent)| {
             let arrived = parent.since;
-            // Of a request of several commands the first go first.
-            let begun = pieces(id).count() - parent.copies[member].queued as usize;
-            let left = pieces(id).skip(begun);
+            // Only the second member has several commands of a request, in any order.
+            let has_taken = move |command: &Request| {
+                member == 1 && parent.taken_early.contains(&parent_of(command.id).1)
+            };
+            let left = pieces(id).filter(move |command| !has_taken(command));
             left.map(move |request| Pending { request, arrived })
         });
         Prospect {

@@ -1,6 +1,9 @@
 //! What a read would take at a member, tried on a copy of it.
 
+use std::collections::BTreeMap;
+
 use super::member::Member;
+use super::parent::parent_of;
 use crate::device::Device;
 use crate::request::Request;
 use crate::sched::{Estimate, Pending, Rehearse, Rule, Satf};
@@ -14,12 +17,12 @@ pub(super) struct Prospect<'a> {
     pub read: Vec<Request>,
 }
 
-/// The totals of commands served by shortest access time first.
+/// The totals of requests served by shortest access time first.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Totals {
-    /// From now to each completion.
+    /// From now to the completion of each request, with the last of its commands.
     pub responses: Span,
-    /// From each choice to its completion.
+    /// From the choice of each command to its completion.
     pub services: Span,
 }
 
@@ -49,18 +52,26 @@ impl Prospect<'_> {
     pub fn by_access(&self, now: Instant, with: bool) -> Totals {
         let (mut trial, mut at) = self.trial(now);
         let mut policy = Satf.policy(&trial);
-        for &waiting in &self.waiting {
-            policy.add(waiting, &trial);
-        }
-        for &request in self.read.iter().filter(|_| with) {
-            let arrived = now;
-            policy.add(Pending { request, arrived }, &trial);
+        let read = self.read.iter().filter(|_| with);
+        let read = read.map(|&request| Pending {
+            request,
+            arrived: now,
+        });
+        // The commands that are left of each request.
+        let mut left: BTreeMap<u64, u32> = BTreeMap::new();
+        for pending in self.waiting.iter().copied().chain(read) {
+            policy.add(pending, &trial);
+            *left.entry(parent_of(pending.request.id).0).or_default() += 1;
         }
         let mut totals = Totals::default();
         while let Some(next) = policy.next(at, &trial) {
             let begins = at;
             at = trial.serve(at, &next.request);
-            totals.responses += trial.over() - now;
+            let left = left.entry(parent_of(next.request.id).0).or_default();
+            *left -= 1;
+            if *left == 0 {
+                totals.responses += trial.over() - now;
+            }
             totals.services += trial.over() - begins;
         }
         totals

@@ -6,13 +6,15 @@ use diskarm_core::drive::Drive;
 use diskarm_core::host::Host;
 use diskarm_core::mirror::{Mirror, Mirroring, Reads, Routing, Writes};
 use diskarm_core::request::{Ordering, Request};
-use diskarm_core::sched::PolicyConfig;
+use diskarm_core::sched::{Pending, PolicyConfig};
 use diskarm_core::tower::BoxedDevice;
-use diskarm_core::units::{Angle, Lbn, SectorCount, Span};
+use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use diskarm_core::wrap::{Affected, BadBlocks, FaultPlan, Faults};
 
 use super::attributes::{at_ms, ids, run};
 use super::tiny::{R, W, request, tiny};
+
+const TINY_BLOCKS: u64 = 200;
 
 fn drives() -> [Drive; 2] {
     let drive = |origin| Drive::new(&tiny(""), origin).expect("a sound layout");
@@ -292,20 +294,97 @@ fn mixed() -> Vec<(f64, Request)> {
 /// What the router below compares, of a read and of all that the members complete.
 type Cost = fn(u64, [&[Completion]; 2]) -> Span;
 
+/// The commands of a request at a member of a pair whose second holds units of `unit` of its
+/// blocks in the opposite order, one block after the other.
+fn commands(request: &Request, member: usize, unit: Option<u64>) -> Vec<Request> {
+    let Some(unit) = unit.filter(|_| member == 1) else {
+        let id = request.id * 8;
+        return vec![Request { id, ..*request }];
+    };
+    let units = TINY_BLOCKS / unit;
+    let place = |block: u64| match block / unit {
+        number if number < units => (units - 1 - number) * unit + block % unit,
+        _ => block,
+    };
+    let mut commands: Vec<Request> = Vec::new();
+    for block in request.start.0..request.end().0 {
+        match commands.last_mut() {
+            Some(last) if block % unit > 0 => last.sectors.0 += 1,
+            _ => commands.push(Request {
+                id: request.id * 8 + commands.len() as u64,
+                start: Lbn(place(block)),
+                sectors: SectorCount(1),
+                ..*request
+            }),
+        }
+    }
+    commands
+}
+
+/// What a drive completes that takes one command at a time. All commands of a request wait before
+/// the first of them can begin.
+fn in_turn(
+    mut drive: Drive,
+    policy: &PolicyConfig,
+    list: &[(Instant, Vec<Request>)],
+) -> Vec<Completion> {
+    let mut waiting = policy.policy(&drive);
+    let (mut arrived, mut done) = (std::collections::BTreeMap::new(), Vec::new());
+    let mut list = list.iter().peekable();
+    loop {
+        let now = match (drive.next_event(), list.peek()) {
+            (Some(event), next) if next.is_none_or(|(at, _)| event < *at) => {
+                done.extend(drive.advance(event));
+                event
+            }
+            (_, None) => break,
+            (_, Some(_)) => {
+                let (at, commands) = list.next().expect("peeked");
+                for &request in commands {
+                    arrived.insert(request.id, *at);
+                    let arrived = *at;
+                    waiting.add(Pending { request, arrived }, &drive);
+                }
+                *at
+            }
+        };
+        while drive.has_room()
+            && let Some(next) = waiting.next(now, &drive)
+        {
+            assert_eq!(drive.submit(now, next.request), Ok(()));
+        }
+    }
+    for done in &mut done {
+        let since: Instant = arrived[&done.request.id];
+        done.breakdown.queue += done.arrived - since;
+        done.arrived = since;
+    }
+    done
+}
+
 /// An independent router: it tries each read at the end of the lists of both members on queues of
 /// their own, from the start of the run, and takes the cheaper, by `cost` of what they complete.
-fn brute_force(policy: &str, cost: Cost) -> Vec<Completion> {
+fn brute_force(
+    requests: &[(f64, Request)],
+    policy: &str,
+    unit: Option<u64>,
+    cost: Cost,
+) -> Vec<Completion> {
     let policy: PolicyConfig = policy.parse().expect("a policy");
     let served = |lists: &[Vec<(f64, Request)>; 2]| {
-        let drives = drives().into_iter().zip(lists);
-        let done = drives.map(|(drive, list)| {
-            let of_drive = policy.policy(&drive);
-            run(&mut Host::new(drive, of_drive), list)
+        let drives = drives().into_iter().zip(lists).enumerate();
+        let done = drives.map(|(member, (drive, list))| {
+            let of_request = |(at, request): &(f64, Request)| {
+                let commands = commands(request, member, unit);
+                (at_ms(*at), commands)
+            };
+            let list: Vec<_> = list.iter().map(of_request).collect();
+            in_turn(drive, &policy, &list)
         });
         done.collect::<Vec<_>>()
     };
     let mut lists = [Vec::new(), Vec::new()];
-    for (at, request) in mixed() {
+    for &(at, request) in requests {
         if request.op == W {
             lists.iter_mut().for_each(|list| list.push((at, request)));
             continue;
@@ -314,54 +393,74 @@ fn brute_force(policy: &str, cost: Cost) -> Vec<Completion> {
             let mut lists = lists.clone();
             lists[member].push((at, request));
             let done = served(&lists);
-            cost(request.id, [&done[0], &done[1]])
+            cost(request.id * 8, [&done[0], &done[1]])
         });
         lists[usize::from(costs[1] < costs[0])].push((at, request));
     }
     // The later copy of each write, and all reads, in order of completion.
     let mut all = served(&lists).concat();
     all.sort_by_key(|done| std::cmp::Reverse(done.at));
+    all.iter_mut().for_each(|done| done.request.id /= 8);
     let mut seen = std::collections::BTreeSet::new();
     all.retain(|done| seen.insert(done.request.id));
     all.reverse();
     all
 }
 
+/// The completions of the last command of each request at each member.
+fn last_commands(done: [&[Completion]; 2]) -> Vec<Completion> {
+    let of_member = |done: &[Completion]| {
+        let mut last = std::collections::BTreeMap::new();
+        for done in done {
+            last.insert(done.request.id / 8, *done);
+        }
+        last.into_values().collect::<Vec<_>>()
+    };
+    done.map(of_member).concat()
+}
+
+const COSTS: [(Routing, &str, Cost); 4] = [
+    (Routing::ShortestResponse, "fcfs", |id, done| {
+        let last = last_commands(done).into_iter();
+        let mut last = last.filter(|done| done.request.id / 8 == id / 8);
+        last.next().expect("completed").response()
+    }),
+    (Routing::LastRequest, "fcfs", |id, done| {
+        let all = done.into_iter().flatten();
+        let own = all.filter(|done| done.request.id / 8 == id / 8);
+        own.map(Completion::service).sum()
+    }),
+    (Routing::LeastResponse, "satf", |_, done| {
+        last_commands(done).iter().map(Completion::response).sum()
+    }),
+    (Routing::LeastService, "satf", |_, done| {
+        done.into_iter().flatten().map(Completion::service).sum()
+    }),
+];
+
 #[test]
 fn routings_that_try_requests_find_the_least() {
-    fn of(id: u64, done: [&[Completion]; 2]) -> Completion {
-        let mut all = done.into_iter().flatten();
-        *all.find(|done| done.request.id == id).expect("completed")
+    for unit in [None, Some(10), Some(7), Some(3)] {
+        let mut ends = Vec::new();
+        for (routing, policy, cost) in COSTS {
+            let mirroring = Mirroring {
+                reads: Reads::Routed(routing),
+                policy: policy.parse().expect("a policy"),
+                transposed: unit.map(SectorCount),
+                ..Mirroring::default()
+            };
+            let found = run(&mut pair(&mirroring), &mixed());
+            let expected = brute_force(&mixed(), policy, unit, cost);
+            // Two may end at the same time to the microsecond.
+            let by_id = |done: &[Completion]| {
+                let mut times = times(done);
+                times.sort_by_key(|(id, _)| *id);
+                times
+            };
+            assert_eq!(by_id(&found), by_id(&expected), "{routing:?}, {unit:?}");
+            ends.push(by_id(&found));
+        }
+        ends.dedup();
+        assert_eq!(ends.len(), 4, "each routing has a way of its own");
     }
-    fn sum(done: [&[Completion]; 2], part: fn(&Completion) -> Span) -> Span {
-        done.into_iter().flatten().map(part).sum()
-    }
-    let cases: [(Routing, &str, Cost); 4] = [
-        (Routing::ShortestResponse, "fcfs", |id, done| {
-            of(id, done).response()
-        }),
-        (Routing::LastRequest, "fcfs", |id, done| {
-            of(id, done).service()
-        }),
-        (Routing::LeastResponse, "satf", |_, done| {
-            sum(done, Completion::response)
-        }),
-        (Routing::LeastService, "satf", |_, done| {
-            sum(done, Completion::service)
-        }),
-    ];
-    let mut ends = Vec::new();
-    for (routing, policy, cost) in cases {
-        let mirroring = Mirroring {
-            reads: Reads::Routed(routing),
-            policy: policy.parse().expect("a policy"),
-            ..Mirroring::default()
-        };
-        let found = run(&mut pair(&mirroring), &mixed());
-        let expected = brute_force(policy, cost);
-        assert_eq!(times(&found), times(&expected), "{routing:?}");
-        ends.push(times(&found));
-    }
-    ends.dedup();
-    assert_eq!(ends.len(), 4, "each routing has a way of its own");
 }
