@@ -460,6 +460,9 @@ impl Raid {
     /// Forgets a request of which nothing is left.
     fn finish(&mut self, id: u64, completion: Completion) {
         self.parents.remove(id);
+        if let Some(rebuild) = &mut self.rebuild {
+            rebuild.served();
+        }
         self.gate.leave(id);
         self.due.push_back(completion);
     }

@@ -161,6 +161,10 @@ pub const REDUNDANCY: &[Redundancy] = &[
         .column("rebuilt", "Share of the failed disk that the spare has"),
     Redundancy::new("rebuild_s", |r| r.rebuild_time.map(Span::as_s))
         .column("rebuild_s", "Time to rebuild, s"),
+    Redundancy::new("rebuild_projected_s", |r| {
+        r.rebuild_projected.map(Span::as_s)
+    })
+    .column("rebuild_projected_s", "Time to rebuild under load, s"),
     Redundancy::new("rebuild_stopped_at_block", |r| {
         r.stopped.map(|block| block.0 as f64)
     }),

@@ -57,6 +57,7 @@ pub static STUDIES: &[Entry] = &[
     entry!("liu05-table9.1"),
     entry!("liu05-tableC.1"),
     entry!("liu05-traces"),
+    entry!("rebuild"),
     entry!("worthington94-bursts"),
     entry!("worthington94-fig3"),
     entry!("worthington94-fig4"),

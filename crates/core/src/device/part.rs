@@ -98,6 +98,8 @@ pub struct RedundancyWork {
     pub rebuilt_fraction: Option<f64>,
     /// From the beginning of the rebuild until the spare had everything.
     pub rebuild_time: Option<Span>,
+    /// The same at the rate until a request last completed; `None` if there was none by then.
+    pub rebuild_projected: Option<Span>,
     /// Where the rebuild has stopped because a block could not be read.
     pub stopped: Option<Lbn>,
     /// What the failures have lost.

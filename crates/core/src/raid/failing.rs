@@ -232,6 +232,7 @@ impl Raid {
             failed_at: failures.been.first().map(|failure| failure.at),
             rebuilt_fraction: progress.map(|progress| progress.rows as f64 / progress.of as f64),
             rebuild_time: whole.and_then(|whole| Some(whole.ended? - whole.began?)),
+            rebuild_projected: progress.and_then(|progress| progress.projected()),
             stopped: progress
                 .filter(|_| failures.lost.is_none())
                 .and_then(|progress| progress.stopped),

@@ -11,11 +11,24 @@ pub struct Progress {
     pub of: u64,
     /// When it began: with the first request.
     pub began: Option<Instant>,
+    /// How many rows there were when a request last completed, and when the last of them ended.
+    pub under_load: (u64, Option<Instant>),
     /// When it ended, whether or not it has all rows.
     pub ended: Option<Instant>,
     /// The block of the array that could not be read, or the first of its row if that was parity:
     /// the rebuild has stopped there.
     pub stopped: Option<Lbn>,
+}
+
+impl Progress {
+    /// From the beginning until all rows are rebuilt, at the rate until a request last completed;
+    /// `None` if no row was rebuilt by then.
+    pub fn projected(&self) -> Option<Span> {
+        let (rows, last) = self.under_load;
+        let took = (last? - self.began?).as_ns() as f64;
+        let all = took * self.of as f64 / rows as f64;
+        Some(Span::from_ns(all.round() as i64))
+    }
 }
 
 /// A rebuild, row by row.
@@ -27,6 +40,8 @@ pub(super) struct Rebuild {
     pub next: Option<Instant>,
     /// When the row under way was begun; `None` before the first.
     begun: Option<Instant>,
+    /// When the last row so far ended.
+    last: Option<Instant>,
 }
 
 impl Rebuild {
@@ -39,11 +54,13 @@ impl Rebuild {
                 rows: 0,
                 of,
                 began: None,
+                under_load: (0, None),
                 ended: None,
                 stopped: None,
             },
             next: None,
             begun: None,
+            last: None,
         }
     }
 
@@ -54,6 +71,11 @@ impl Rebuild {
             (self.next, self.begun) = (Some(now), Some(now));
             self.progress.began = Some(now);
         }
+    }
+
+    /// Notes that a request has completed.
+    pub fn served(&mut self) {
+        self.progress.under_load = (self.progress.rows, self.last);
     }
 
     /// Begins a row.
@@ -75,6 +97,7 @@ impl Rebuild {
             return false;
         }
         self.progress.rows += 1;
+        self.last = Some(now);
         if self.progress.rows == self.progress.of {
             self.progress.ended = Some(now);
             return true;

@@ -498,7 +498,37 @@ fn a_second_failure_loses_what_is_not_rebuilt() {
             (found.rebuilt_fraction, found.rebuild_time),
             (rebuilt, None)
         );
+        // No row was rebuilt when the flush completed.
+        assert_eq!(found.rebuild_projected, None);
     }
+}
+
+/// Seven rows of 30 blocks, the last of 20. A read completes after two of them or more; the others
+/// are rebuilt when nothing is asked any more.
+#[test]
+fn a_rebuild_under_load_is_projected() {
+    let mut alone = Alone::new(6);
+    let mut at = Instant::START;
+    for row in 0..2 {
+        let reads = [0, 2, 3, 4].map(|member| alone.ends(at, member, R, 30 * row, 30));
+        at = alone.ends(reads.into_iter().max().expect("four"), 5, W, 30 * row, 30);
+    }
+    let striping = Striping {
+        rebuild_share: Some(1.0),
+        ..degraded(30)
+    };
+    let members = (0..6).map(|member| BoxedDevice::new(drive(member)));
+    let mut array = Raid::new(members.collect(), &striping).expect("drives");
+    let late = (at - Instant::START).as_ms() + 0.1;
+    let requests = [(0.0, Request::flush(6)), (late, request(7, R, 0, 1))];
+    run(&mut array, &requests);
+    let progress = array.rebuilt().expect("a rebuild");
+    let (rows, last) = progress.under_load;
+    assert!((2..7).contains(&rows) && progress.rows == 7, "{progress:?}");
+    let took = (last.expect("rows") - Instant::START).as_ms();
+    assert!(rows > 2 || last == Some(at), "{progress:?}");
+    let found = progress.projected().expect("rows").as_ms();
+    assert!((found - took * 7.0 / rows as f64).abs() < 1e-5, "{found}");
 }
 
 #[test]

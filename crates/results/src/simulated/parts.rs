@@ -125,6 +125,8 @@ fn redundancy(part: &PartFigures, t: &mut Table) {
     line("  first after", "failed_at_s", 1.0, 3, "s");
     line("  rebuilt", "rebuilt", 100.0, 1, "%");
     line("  rebuild took", "rebuild_s", 1.0, 3, "s");
+    let what = "s if all of it were under this load";
+    line("  rebuild takes", "rebuild_projected_s", 1.0, 3, what);
     line(
         "  rebuild stopped",
         "rebuild_stopped_at_block",
