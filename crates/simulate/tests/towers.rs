@@ -190,6 +190,23 @@ fn injectors_of_one_seed_meet_different_requests() {
     assert!(failed(&two).abs_diff(950) < 120);
 }
 
+/// Members serve the same writes in the same order, so with the same numbers they would fail
+/// together: 10 % of the writes, whichever copy counts.
+#[test]
+fn injectors_of_members_meet_different_requests() {
+    let writes = "poisson(rate=20/s) uniform size=8KiB reads=0%";
+    let drive = "faults(medium=\"10% after 0 retries\", drive=hp-c2247)";
+    for pair in ["mirror(", "raid10(pairs=1, stripe=4MiB, "] {
+        let failed = |complete: &str| {
+            let tower = format!("{pair}complete={complete}, drive={drive})");
+            run(&tower, "fcfs", writes).report.failed_count()
+        };
+        // 19 % of 5000 fail at a member, and 1 % at both.
+        assert!(failed("both").abs_diff(950) < 120, "{}", failed("both"));
+        assert!(failed("first").abs_diff(50) < 35, "{}", failed("first"));
+    }
+}
+
 #[test]
 fn policies_learn_no_positions_through_a_queue() {
     let tower = "host(drive=hp-c2247)";
