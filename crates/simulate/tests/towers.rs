@@ -433,6 +433,11 @@ fn wrong_pairs_are_refused_in_one_line() {
             "drive: affinity.pivot: found \"100%\", expected capacities, cylinders, or a share",
         ),
         (
+            "mirror(routing=affinity(pivot=cylinders), drive=raid0(disks=2, drive=hp-c2247))",
+            "drive: affinity.pivot: found \"cylinders\", expected capacities, or a share of the \
+             blocks above 0 % and below 100 %, such as \"30 %\": only a drive has cylinders",
+        ),
+        (
             "mirror(routing=affinity(pivots=1), drive=hp-c2247)",
             "drive: affinity: found \"pivots\", expected a known parameter: \"pivot\"",
         ),
