@@ -149,6 +149,8 @@ pub struct Raid {
     events: Events,
     layout: Layout,
     health: Health,
+    /// Members fail, or have failed.
+    may_fail: bool,
     failures: Failures,
     rebuild_share: Option<f64>,
     rebuild: Option<Rebuild>,
@@ -194,6 +196,7 @@ impl Raid {
             events: Events::new(count + 1),
             layout,
             health: Health::default(),
+            may_fail: !failures.is_empty(),
             failures: Failures::new(failures),
             rebuild_share: striping.rebuild_share,
             rebuild: None,
@@ -220,7 +223,7 @@ impl Raid {
     /// Begins a request.
     fn begin(&mut self, now: Instant, pending: Pending) {
         let (request, arrived) = (pending.request, pending.arrived);
-        if self.failures.lost.is_some() {
+        if self.may_fail && self.failures.lost.is_some() {
             let unserved = Completion::unserved(request, arrived, now, Status::NotReady);
             return self.due.push_back(unserved);
         }
@@ -263,7 +266,7 @@ impl Raid {
 
     /// Gives the commands of the present step of a part to the members.
     fn start(&mut self, id: u64, now: Instant) {
-        if !self.failures.been.is_empty() && !self.leave_out_missing(id, now) {
+        if self.may_fail && !self.leave_out_missing(id, now) {
             return;
         }
         let count = self.parts.get(id).map_or(0, |part| part.commands.len());
@@ -338,28 +341,12 @@ impl Raid {
     /// Notes how a command of a member has ended, whether or not that had taken it.
     fn settle(&mut self, member: usize, done: &Completion) {
         let (id, _) = part_of(done.request.id);
-        let place = self.place_of(member);
-        let bad = done.bad_block();
-        let bad = bad.and_then(|bad| self.layout.block(place, bad));
+        let mut status = done.status;
+        if self.may_fail || !status.is_success() {
+            status = self.status_for_part(id, member, done);
+        }
         let Some(part) = self.parts.get_mut(id) else {
             panic!("{done:?} is of no part");
-        };
-        let parent = part.parent.and_then(|parent| self.parents.get(parent));
-        let (first, rebuilds) = (part.first(), parent.is_none());
-        let mut status = match parent {
-            Some(parent) => part.translated(done.status, bad, &parent.request),
-            None => done.status,
-        };
-        if !status.is_success() || !self.failures.been.is_empty() {
-            status = self.excused(id, member, done).unwrap_or(status);
-        }
-        if let Some(rebuild) = self.rebuild.as_mut().filter(|_| rebuilds)
-            && !status.is_success()
-        {
-            rebuild.fail(bad.unwrap_or(first));
-        }
-        let Some(part) = self.parts.get_mut(id) else {
-            return;
         };
         if !part.note(done, status) {
             return;
@@ -394,12 +381,6 @@ impl Raid {
             let completion = parent.completion(part.since, part.spent);
             self.finish(id, completion);
         }
-    }
-
-    /// When the rebuild goes on, if it pauses.
-    #[inline]
-    fn pause_end(&self) -> Option<Instant> {
-        self.rebuild.as_ref()?.next
     }
 
     /// Begins to rebuild the next row.
@@ -460,7 +441,9 @@ impl Raid {
     /// Forgets a request of which nothing is left.
     fn finish(&mut self, id: u64, completion: Completion) {
         self.parents.remove(id);
-        if let Some(rebuild) = &mut self.rebuild {
+        if self.may_fail
+            && let Some(rebuild) = &mut self.rebuild
+        {
             rebuild.served();
         }
         self.gate.leave(id);
@@ -522,7 +505,9 @@ impl Device for Raid {
         if let Some(pending) = self.gate.admit(pending, self.parents.is_empty()) {
             self.begin(now, pending);
         }
-        if let Some(rebuild) = &mut self.rebuild {
+        if self.may_fail
+            && let Some(rebuild) = &mut self.rebuild
+        {
             rebuild.wake(now);
         }
         Ok(())
@@ -534,9 +519,10 @@ impl Device for Raid {
             Some(completion) => Some(completion.at),
             None => {
                 let event = self.events.earliest().map(|(at, _)| at);
-                let failure = self.failures.to_come.front().map(|failure| failure.at);
-                let others = self.pause_end().into_iter().chain(failure);
-                event.into_iter().chain(others).min()
+                if !self.may_fail {
+                    return event;
+                }
+                event.into_iter().chain(self.own_event()).min()
             }
         }
     }
@@ -547,16 +533,7 @@ impl Device for Raid {
                 return Some(completion);
             }
             let event = self.events.earliest();
-            let next = event.map(|(at, _)| at).into_iter().chain(self.pause_end());
-            let next = next.min().unwrap_or(now).min(now);
-            if let Some(failure) = self.failures.due(next) {
-                self.fail(failure);
-                continue;
-            }
-            if let Some(at) = self.pause_end().filter(|at| *at <= now)
-                && event.is_none_or(|(event, _)| at < event)
-            {
-                self.begin_rebuilding(at);
+            if self.may_fail && self.advance_itself(now, event.map(|(at, _)| at)) {
                 continue;
             }
             let (at, member) = event.filter(|(at, _)| *at <= now)?;

@@ -125,10 +125,60 @@ impl Raid {
         self.release(now);
     }
 
+    /// When a member fails or the rebuild goes on.
+    pub(super) fn own_event(&self) -> Option<Instant> {
+        let failure = self.failures.to_come.front().map(|failure| failure.at);
+        failure.into_iter().chain(self.pause_end()).min()
+    }
+
+    /// When the rebuild goes on, if it pauses.
+    fn pause_end(&self) -> Option<Instant> {
+        self.rebuild.as_ref()?.next
+    }
+
+    /// Lets a member fail or the rebuild go on, if that is due by `now` and before the members'
+    /// next `event`; whether it was.
+    pub(super) fn advance_itself(&mut self, now: Instant, event: Option<Instant>) -> bool {
+        let next = event.into_iter().chain(self.pause_end()).min();
+        let next = next.unwrap_or(now).min(now);
+        if let Some(failure) = self.failures.due(next) {
+            self.fail(failure);
+            return true;
+        }
+        match self.pause_end().filter(|at| *at <= now) {
+            Some(at) if event.is_none_or(|event| at < event) => {
+                self.begin_rebuilding(at);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The status of a command of a device as its part takes it; a rebuild that cannot go on stops.
+    pub(super) fn status_for_part(&mut self, id: u64, device: usize, done: &Completion) -> Status {
+        let bad = done.bad_block();
+        let bad = bad.and_then(|bad| self.layout.block(self.place_of(device), bad));
+        let Some(part) = self.parts.get(id) else {
+            return done.status;
+        };
+        let parent = part.parent.and_then(|parent| self.parents.get(parent));
+        let (first, rebuilds) = (part.first(), parent.is_none());
+        let status = match parent {
+            Some(parent) => part.translated(done.status, bad, &parent.request),
+            None => done.status,
+        };
+        let status = self.excused(id, device, done).unwrap_or(status);
+        if let Some(rebuild) = self.rebuild.as_mut().filter(|_| rebuilds)
+            && !status.is_success()
+        {
+            rebuild.fail(bad.unwrap_or(first));
+        }
+        status
+    }
+
     /// The status of a command as its part has to take it. A read that failed where the rest of the
     /// row stands in for it, and a write to a member that is down, are none of the part's concern.
-    #[cold]
-    pub(super) fn excused(&mut self, id: u64, device: usize, done: &Completion) -> Option<Status> {
+    fn excused(&mut self, id: u64, device: usize, done: &Completion) -> Option<Status> {
         let is_down = self.failures.has(device);
         let place = self.place_of(device);
         if self.failures.lost.is_some() {
