@@ -7,6 +7,8 @@
 mod children;
 mod completion;
 mod part;
+#[cfg(test)]
+pub(crate) mod slow;
 
 pub use children::Children;
 pub use completion::{Breakdown, Completion, Outcome, Status};

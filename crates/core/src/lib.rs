@@ -4,8 +4,8 @@
 //!
 //! ```text
 //! units < random < request < device < stats < text < extent < sched < queue < spec < geometry
-//! < mechanics < buffer < drive < predict < host < tower < mirror < raid < declustered < nvcache
-//! < array < workload < engine < wrap < report
+//! < mechanics < buffer < drive < predict < host < tower < redundancy < mirror < raid < declustered
+//! < nvcache < array < workload < engine < wrap < report
 //! ```
 
 // The model reaches nothing outside: see `clippy.toml` next to the manifest.
@@ -27,6 +27,7 @@ pub mod predict;
 pub mod queue;
 pub mod raid;
 mod random;
+pub mod redundancy;
 pub mod report;
 pub mod request;
 pub mod sched;

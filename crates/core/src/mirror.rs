@@ -16,7 +16,10 @@
 //! too: then with the later of the two blocks that could not be read. If the other succeeds, the
 //! read is recovered by one more retry. The time of the first attempt is part of the breakdown,
 //! under the same names. A write fails if a copy fails (with completion by the first copy, if both
-//! do): no member is left out.
+//! do): an error does not put a member out of use.
+//!
+//! What overlaps a write that has completed with its first copy waits until the second is written:
+//! the other member has old data until then.
 //!
 //! An ordered request waits here until all others have completed, with both copies of their writes,
 //! and those that arrive meanwhile wait for it. A request can be taken back while all its copies
@@ -25,6 +28,21 @@
 //! With a [`Destaging`] scheme writes wait until the members have time for them, for a non-volatile
 //! cache that has them already: see [`NvCache`](crate::nvcache::NvCache). Flushes do not wait for
 //! them.
+//!
+//! # Failures
+//! Members may fail for good ([`Mirroring::failures`]). All that such a member had to do, and what
+//! it serves at that moment, is lost to it at once: reads go to the other member, behind what waits
+//! there, and the copies of writes count no more. If the second member fails before the first has
+//! been rebuilt, data are lost: all blocks that are not rebuilt. Nothing is served from then on,
+//! and the parts of the pair say what is lost ([`Device::parts`]).
+//!
+//! With [`Mirroring::rebuild`] a spare takes the place of the first member that fails. From the
+//! failure or the first request on its blocks are rebuilt in steps, from the first block of the
+//! pair on: they are read at the other member and then written to the spare. A step waits for the
+//! writes to its blocks that have begun, and other writes to them wait for the step. The spare
+//! reads what it has, and gets writes that begin there. After each step the rebuild pauses in
+//! proportion to the time that the step took. Its commands have the lowest priority, for policies
+//! that distinguish priorities. A rebuild that cannot read a block stops there.
 //!
 //! # Layout
 //! The second member can hold the data in the opposite order ([`Mirroring::transposed`]): in units
@@ -43,6 +61,7 @@
 //! liu05 chapter 7: sections 7.1 (queues and layout), 7.2 (routing), 7.3 and 7.4.
 
 mod destaging;
+mod failing;
 mod layout;
 mod member;
 mod parameters;
@@ -51,17 +70,20 @@ mod reads;
 mod rehearsed;
 mod routing;
 mod served;
+#[cfg(test)]
+mod shadow;
 mod writes;
 
 pub use destaging::{BatchOrder, Destaging, Scheme};
 pub(crate) use member::Member;
-pub use parameters::{Mirroring, Reads, Writes};
+pub use parameters::{Mirroring, Reads, Rebuilding, Writes};
 pub(crate) use parent::{graver, tried_again};
 pub use routing::Routing;
 
 use std::collections::VecDeque;
 
 use destaging::{State, Step};
+use failing::Failing;
 use layout::Layout;
 use parent::{Parent, child_id, parent_of};
 use routing::Router;
@@ -69,10 +91,11 @@ use routing::Router;
 use crate::device::{Children, Completion, Device, Status};
 use crate::queue::Gate;
 use crate::random::{Purpose, generator};
+use crate::redundancy::Failures;
 use crate::request::{Op, Ordering, Request};
 use crate::sched::{Knowledge, Pending};
 use crate::tower::{self, BoxedDevice, Unknown};
-use crate::units::{Angle, Instant};
+use crate::units::{Angle, Instant, SectorCount};
 use rand_core::Rng;
 
 /// Two devices as one; see the module's documentation.
@@ -91,21 +114,44 @@ pub struct Mirror {
     parents: Children<Parent>,
     /// How many requests have been given to the members.
     begun: u64,
+    /// `None` if no member fails.
+    failing: Option<Box<Failing>>,
+    /// The requests that have not begun, since they have to wait for another one.
+    held: Vec<u64>,
+    /// The writes that have completed, of which the second copy is still to be written.
+    reported: usize,
     gate: Gate,
     /// Completions that are due, in their order.
     due: VecDeque<Completion>,
 }
 
 impl Mirror {
-    /// The pair of `members`, each with nothing to do.
+    /// The pair of `members`, each with nothing to do, without a spare.
     ///
     /// # Errors
     /// When the policy or the routing needs to know more than the members do.
     ///
     /// # Panics
     /// When the members are of unequal capacity, the policy is not the one that the routing tries
-    /// ([`Routing::tried`]), or reads are routed although writes are destaged.
+    /// ([`Routing::tried`]), reads are routed or members fail although writes are destaged, a
+    /// member that fails is neither 0 nor 1, or there is a rebuild.
     pub fn new(members: [BoxedDevice; 2], mirroring: &Mirroring) -> Result<Self, Unknown> {
+        Self::with_spare(members, None, mirroring)
+    }
+
+    /// The same with a spare if there is a rebuild.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    ///
+    /// # Panics
+    /// As [`Self::new`], and if there is a spare without a rebuild or the other way round, or a
+    /// rebuild without failures, in steps of no blocks or with no share of the time.
+    pub fn with_spare(
+        members: [BoxedDevice; 2],
+        spare: Option<BoxedDevice>,
+        mirroring: &Mirroring,
+    ) -> Result<Self, Unknown> {
         let [first, second] = &members;
         let sectors = first.capacity();
         assert_eq!(sectors, second.capacity(), "members of unequal capacity");
@@ -118,6 +164,7 @@ impl Mirror {
         }
         if let Some(destaging) = mirroring.destaging {
             assert_eq!(mirroring.reads, Reads::Shared, "with destaging");
+            assert!(mirroring.failures.is_empty(), "with destaging");
             let (needed, name) = destaging.order.needed();
             first.check_knowledge(name, needed)?;
             second.check_knowledge(name, needed)?;
@@ -130,9 +177,10 @@ impl Mirror {
             tower::policy(&mirroring.policy, first)?,
             tower::policy(&mirroring.policy, second)?,
         ];
+        let failing = failing(spare, sectors, mirroring)?;
         let [first, second] = members;
         let [policy, other] = policies;
-        Ok(Self {
+        let mut pair = Self {
             members: [Member::new(first, policy), Member::new(second, other)],
             layout: Layout::new(mirroring.transposed, sectors),
             router,
@@ -142,9 +190,14 @@ impl Mirror {
             hurries: false,
             parents: Children::default(),
             begun: 0,
+            failing: failing.map(Box::new),
+            held: Vec::new(),
+            reported: 0,
             gate: Gate::default(),
             due: VecDeque::new(),
-        })
+        };
+        pair.fail_at_start();
+        Ok(pair)
     }
 
     /// Whether writes go to the members without waiting for a full batch, from `now` on.
@@ -155,22 +208,46 @@ impl Mirror {
 
     /// Begins what no ordered request holds back any more.
     fn release(&mut self, now: Instant) {
-        while let Some(pending) = self.gate.release(self.parents.is_empty()) {
+        if self.failing.is_some() || !self.held.is_empty() {
+            self.release_held(now);
+        }
+        while let Some(pending) = self.gate.release(self.is_quiet()) {
             self.begin(now, pending);
         }
     }
 
-    /// Gives a request to the members.
+    /// Begins a request, unless it has to wait for another one.
     fn begin(&mut self, now: Instant, pending: Pending) {
-        let request = pending.request;
+        let (request, arrived) = (pending.request, pending.arrived);
+        if self.has_lost_data() {
+            let unserved = Completion::unserved(request, arrived, now, Status::NotReady);
+            return self.due.push_back(unserved);
+        }
         self.begun += 1;
         let parent = self.parents.insert(Parent::new(pending, self.begun));
         if request.ordering == Ordering::Ordered {
             self.gate.enter(parent);
         }
-        if !request.op.is_read() {
-            self.hand_over(0, parent, now);
-            self.hand_over(1, parent, now);
+        let may_wait = self.reported > 0 || self.failing.is_some();
+        if may_wait && self.must_wait(&request) {
+            if let Some(parent) = self.parents.get_mut(parent) {
+                parent.is_held = true;
+            }
+            return self.held.push(parent);
+        }
+        self.serve(parent, now);
+    }
+
+    /// Gives a request to the members.
+    fn serve(&mut self, parent: u64, now: Instant) {
+        let Some(request) = self.parents.get(parent).map(|parent| parent.request) else {
+            return;
+        };
+        let serves = [0, 1].map(|member| self.serves(member, &request));
+        if !request.op.is_read() || serves != [true; 2] {
+            for member in (0..2).filter(|member| serves[*member]) {
+                self.hand_over(member, parent, now);
+            }
         } else if let Some(member) = self.route(parent, now) {
             self.hand_over(member, parent, now);
         } else {
@@ -343,7 +420,9 @@ impl Mirror {
         }
         self.members[member].load -= 1;
         let copy = parent.lifted(member, done);
-        if parent.request.op.is_read() {
+        if parent.rebuilds {
+            self.go_on_rebuilding(id, &copy);
+        } else if parent.request.op.is_read() {
             self.end_read(id, member, copy);
         } else {
             self.end_copy(id, member, copy);
@@ -367,13 +446,18 @@ impl Mirror {
         if is_last {
             self.finish(id, is_due.then_some(copy));
         } else if is_due {
+            self.reported += 1;
             self.due.push_back(copy);
         }
     }
 
     /// Forgets a request of which no copy is left.
     fn finish(&mut self, id: u64, completion: Option<Completion>) {
-        self.parents.remove(id);
+        let parent = self.parents.remove(id);
+        if completion.is_none() && parent.is_reported {
+            self.reported -= 1;
+        }
+        self.count_served();
         self.due.extend(completion);
         self.gate.leave(id);
     }
@@ -386,6 +470,41 @@ impl Mirror {
             events.filter_map(|(member, index)| Some((member.device.next_event()?, index)));
         events.min()
     }
+}
+
+/// What a pair remembers if its members fail.
+fn failing(
+    spare: Option<BoxedDevice>,
+    sectors: SectorCount,
+    mirroring: &Mirroring,
+) -> Result<Option<Failing>, Unknown> {
+    let Mirroring {
+        policy,
+        failures,
+        rebuild,
+        ..
+    } = mirroring;
+    assert_eq!(
+        spare.is_some(),
+        rebuild.is_some(),
+        "a spare is for a rebuild"
+    );
+    assert!(failures.iter().all(|failure| failure.member < 2));
+    if failures.is_empty() {
+        assert!(rebuild.is_none(), "a rebuild");
+        return Ok(None);
+    }
+    let spare = spare.map(|device| {
+        assert_eq!(sectors, device.capacity(), "members of unequal capacity");
+        let policy = tower::policy(policy, &device)?;
+        Ok(Member::new(device, policy))
+    });
+    let share = rebuild.map(|rebuild| rebuild.share_fraction);
+    let unit = rebuild.map_or(SectorCount(1), |rebuild| rebuild.unit);
+    assert!(unit.0 > 0, "steps of no blocks");
+    let failures = Failures::new(failures, share);
+    let spare = spare.transpose()?;
+    Ok(Some(Failing::new(failures, spare, sectors, unit)))
 }
 
 /// A starting angle of the platter that depends on `seed` alone: the spindles of two members are

@@ -65,28 +65,23 @@ mod failing;
 mod layout;
 mod parent;
 mod plan;
-mod rebuild;
 mod rows;
 #[cfg(test)]
 mod shadow;
 
-pub use failing::Failure;
-pub use rebuild::Progress;
-
 use std::collections::VecDeque;
 
 pub(crate) use events::Events;
-use failing::Failures;
 use layout::{Layout, Redundancy};
 pub(crate) use parent::both;
 use parent::{Parent, Part, child_id, part_of};
 use plan::Health;
-use rebuild::Rebuild;
 use rows::Rows;
 
 use crate::device::{Children, Completion, Device, Part as DevicePart, Refused, Status};
 use crate::mirror::Member;
 use crate::queue::Gate;
+use crate::redundancy::{Failure, Failures, Progress};
 use crate::request::{Op, Ordering, Priority, Request};
 use crate::sched::{Pending, PolicyConfig};
 use crate::tower::{self, BoxedDevice, Unknown};
@@ -152,8 +147,8 @@ pub struct Raid {
     /// Members fail, or have failed.
     may_fail: bool,
     failures: Failures,
-    rebuild_share: Option<f64>,
-    rebuild: Option<Rebuild>,
+    /// The member in whose place the spare is for good.
+    replaced: Option<usize>,
     parents: Children<Parent>,
     parts: Children<Part>,
     rows: Rows,
@@ -184,8 +179,6 @@ impl Raid {
         let failures = &striping.failures;
         assert!(failures.iter().all(|failure| failure.member < count));
         assert!(failures.is_empty() || striping.level == Level::Five);
-        let rebuilds = striping.rebuild_share.is_some();
-        assert!(!rebuilds || !failures.is_empty(), "a rebuild");
         let layout = Layout::new(redundancy, count, striping.unit, sectors);
         let members = members.into_iter().map(|device| {
             let policy = tower::policy(&striping.policy, &device)?;
@@ -197,9 +190,8 @@ impl Raid {
             layout,
             health: Health::default(),
             may_fail: !failures.is_empty(),
-            failures: Failures::new(failures),
-            rebuild_share: striping.rebuild_share,
-            rebuild: None,
+            failures: Failures::new(failures, striping.rebuild_share),
+            replaced: None,
             parents: Children::default(),
             parts: Children::default(),
             rows: Rows::default(),
@@ -209,7 +201,7 @@ impl Raid {
         for member in 0..array.members.len() {
             array.note_event(member);
         }
-        while let Some(failure) = array.failures.due(Instant::START) {
+        while let Some(failure) = array.failures.fail_by(Instant::START) {
             array.fail(failure);
         }
         Ok(array)
@@ -217,7 +209,7 @@ impl Raid {
 
     /// How far the rebuild is, if there is one.
     pub fn rebuilt(&self) -> Option<Progress> {
-        Some(self.rebuild.as_ref()?.progress)
+        self.failures.progress()
     }
 
     /// Begins a request.
@@ -385,7 +377,7 @@ impl Raid {
 
     /// Begins to rebuild the next row.
     fn begin_rebuilding(&mut self, now: Instant) {
-        if let Some(rebuild) = &mut self.rebuild {
+        if let Some(rebuild) = &mut self.failures.rebuild {
             rebuild.begin(now);
             let plan = plan::rebuild(&self.layout, self.health);
             self.enter(Part::new(None, now, plan), now);
@@ -394,10 +386,10 @@ impl Raid {
 
     /// Notes that a row has been rebuilt, or could not be.
     fn end_rebuilding(&mut self, part: &Part) {
-        let Some(rebuild) = &mut self.rebuild else {
+        let Some(rebuild) = &mut self.failures.rebuild else {
             return;
         };
-        if rebuild.end_row(part.since) {
+        if rebuild.end_step(part.since) {
             self.health.rebuilt += 1;
         }
     }
@@ -441,10 +433,8 @@ impl Raid {
     /// Forgets a request of which nothing is left.
     fn finish(&mut self, id: u64, completion: Completion) {
         self.parents.remove(id);
-        if self.may_fail
-            && let Some(rebuild) = &mut self.rebuild
-        {
-            rebuild.served();
+        if self.may_fail {
+            self.failures.served();
         }
         self.gate.leave(id);
         self.due.push_back(completion);
@@ -505,10 +495,8 @@ impl Device for Raid {
         if let Some(pending) = self.gate.admit(pending, self.parents.is_empty()) {
             self.begin(now, pending);
         }
-        if self.may_fail
-            && let Some(rebuild) = &mut self.rebuild
-        {
-            rebuild.wake(now);
+        if self.may_fail {
+            self.failures.wake(now);
         }
         Ok(())
     }
@@ -522,7 +510,7 @@ impl Device for Raid {
                 if !self.may_fail {
                     return event;
                 }
-                event.into_iter().chain(self.own_event()).min()
+                event.into_iter().chain(self.failures.next_event()).min()
             }
         }
     }
@@ -580,6 +568,6 @@ impl Device for Raid {
     fn parts(&self) -> Vec<DevicePart> {
         let members = self.members.iter().enumerate();
         let members = members.flat_map(|(index, member)| DevicePart::within(index, member.parts()));
-        members.chain(self.redundancy()).collect()
+        members.chain(self.failures.part()).collect()
     }
 }

@@ -3,6 +3,7 @@
 //! A device is a file with an [`Entry`], and a row in [`TABLE`].
 
 mod declustered;
+mod failures;
 mod faults;
 mod host;
 mod mirror;

@@ -1,5 +1,6 @@
 //! Disk arrays in a tower.
 
+use diskarm_core::device::Work;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_simulate::{Error, Generated, Input, Model, Run, Simulation, keep_on};
 
@@ -68,6 +69,15 @@ fn an_array_depends_on_its_seed_alone_and_each_option_matters() {
         "raid10(pairs=4, queue=shared, layout=transposed, unit=4KiB, DRIVE)",
         "raid10(pairs=4, complete=first, DRIVE)",
         "raid10(pairs=4, routing=jsq, DRIVE)",
+        "raid10(pairs=4, failed=2, DRIVE)",
+        "raid10(pairs=4, failed=3, DRIVE)",
+        "raid10(pairs=4, failed=3@2s, DRIVE)",
+        "raid10(pairs=4, failed=3@2s, rebuild=20%, DRIVE)",
+        "raid10(pairs=4, failed=3@2s, rebuild=100%, DRIVE)",
+        "raid10(pairs=4, failed=3@2s, rebuild=20%, failed=4@3s, DRIVE)",
+        "raid10(pairs=4, failed=3@2s, rebuild=20%, failed=2@3s, DRIVE)",
+        "raid10(pairs=4, queue=shared, layout=transposed, failed=3@2s, rebuild=20%, DRIVE)",
+        "raid10(pairs=4, queue=shared, complete=first, failed=3@2s, rebuild=20%, DRIVE)",
         "raid5(disks=8, DRIVE)",
         "raid5(disks=8, stripe=4KiB, DRIVE)",
         "raid5(disks=8, policy=satf, DRIVE)",
@@ -183,6 +193,51 @@ fn wrong_stripes_are_refused_in_one_line() {
         (
             "raid10(pairs=4, queue=shared, routing=jsq, drive=hp-c2247)",
             "drive: raid10.queue: found \"shared\", expected queue=independent, or no routing",
+        ),
+    ]);
+}
+
+/// The partner of a failed disk reads twice as much, and nobody else. About 5,000 / 8 reads go to
+/// each disk.
+#[test]
+fn the_partner_of_a_failed_disk_does_its_work() {
+    let reads = "poisson(rate=50/s) uniform size=8KiB reads=100%";
+    let found = run("raid10(pairs=4, failed=3, failed=4, drive=hp-c2247)", reads);
+    let expected = [1.0, 1.0, 2.0, 0.0, 0.0, 2.0, 1.0, 1.0];
+    let disks = found.parts.iter().filter_map(|part| match &part.work {
+        Work::Disk(work) => Some((part.name.clone(), work.reads as f64 / 625.0)),
+        _ => None,
+    });
+    let disks: Vec<(String, f64)> = disks.collect();
+    assert_eq!(disks.len(), expected.len());
+    for (number, ((name, load), expected)) in disks.iter().zip(expected).enumerate() {
+        assert_eq!(*name, format!("{}.{}", number / 2, number % 2));
+        assert!((load - expected).abs() < 0.3, "{name} {load}");
+    }
+}
+
+#[test]
+fn wrong_failures_of_pairs_are_refused_in_one_line() {
+    check_refusals(&[
+        (
+            "mirror(failed=2, drive=hp-c2247)",
+            "drive: mirror.failed: found \"2\", expected a disk from 0 to 1, and when it fails",
+        ),
+        (
+            "mirror(rebuild=50%, drive=hp-c2247)",
+            "drive: mirror.failed: found nothing, expected the disk to rebuild, counted from 0",
+        ),
+        (
+            "mirror(failed=1, rebuild=101%, drive=hp-c2247)",
+            "drive: mirror.rebuild: found \"101%\", expected a share of the time above 0 % and",
+        ),
+        (
+            "raid10(pairs=4, failed=8@1s, drive=hp-c2247)",
+            "drive: raid10.failed: found \"8@1s\", expected a disk from 0 to 7, and when it fails",
+        ),
+        (
+            "raid10(pairs=4, failed=7@1s, failed=7, drive=hp-c2247)",
+            "drive: raid10.failed: found \"7 twice\", expected each disk at most once",
         ),
     ]);
 }

@@ -395,6 +395,9 @@ fn a_pair_depends_on_its_seed_alone_and_each_option_matters() {
         "mirror(queue=shared, layout=transposed, drive=hp-c2247)",
         "mirror(queue=shared, layout=transposed, unit=64KiB, drive=hp-c2247)",
         "mirror(queue=shared, complete=first, drive=hp-c2247)",
+        "mirror(failed=1, drive=hp-c2247)",
+        "mirror(failed=1@2s, drive=hp-c2247)",
+        "mirror(failed=1@2s, rebuild=100%, drive=hp-c2247)",
         "mirror(queue=shared, policy=satf, drive=mirror(queue=shared, drive=hp-c2247))",
     ];
     // The policy in front of positions that a pair does not tell.

@@ -34,6 +34,11 @@ impl<P> Children<P> {
         self.outstanding == 0
     }
 
+    /// The number of children that are outstanding.
+    pub fn len(&self) -> usize {
+        self.outstanding
+    }
+
     /// Remembers `parent`; the id of its child.
     #[inline]
     pub fn insert(&mut self, parent: P) -> u64 {

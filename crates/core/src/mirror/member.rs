@@ -101,6 +101,14 @@ impl Member {
         }
     }
 
+    /// Counts a command that a device has not completed when it fails.
+    pub fn drop_command(&mut self, now: Instant, op: Op) {
+        self.inside -= 1;
+        if op != Op::Flush {
+            self.meter.end(now, op.is_read());
+        }
+    }
+
     /// Counts a command that has completed.
     pub fn end(&mut self, done: &Completion) {
         self.inside -= 1;

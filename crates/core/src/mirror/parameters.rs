@@ -2,6 +2,7 @@
 
 use super::destaging::Destaging;
 use super::routing::Routing;
+use crate::redundancy::Failure;
 use crate::sched::PolicyConfig;
 use crate::units::SectorCount;
 
@@ -19,8 +20,23 @@ pub struct Mirroring {
     pub transposed: Option<SectorCount>,
     /// When writes go to the members; `None` is at once. For a shared queue.
     pub destaging: Option<Destaging>,
+    /// The members that fail, each at most once; none if writes are destaged.
+    pub failures: Vec<Failure>,
+    /// What the first failed member had is rebuilt on a spare.
+    pub rebuild: Option<Rebuilding>,
     /// What a random routing depends on.
     pub seed: u64,
+}
+
+/// How a pair rebuilds what a failed member had.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rebuilding {
+    /// The share of the time in which the rebuild is under way, above 0 and at most 1.
+    pub share_fraction: f64,
+    /// The blocks that it reads and writes at once, from 1 to [`Request::MAX_SECTORS`].
+    ///
+    /// [`Request::MAX_SECTORS`]: crate::request::Request::MAX_SECTORS
+    pub unit: SectorCount,
 }
 
 /// Where reads wait until a member serves them.

@@ -43,6 +43,10 @@ pub(super) struct Parent {
     pub is_aborted: bool,
     /// It has completed, and the second copy is still to be written.
     pub is_reported: bool,
+    /// It has not begun, since it has to wait for another one.
+    pub is_held: bool,
+    /// It is a step of a rebuild.
+    pub rebuilds: bool,
 }
 
 /// The copy of a request at one member.
@@ -84,6 +88,17 @@ impl Parent {
             has_begun: false,
             is_aborted: false,
             is_reported: false,
+            is_held: false,
+            rebuilds: false,
+        }
+    }
+
+    /// A step of a rebuild.
+    pub fn rebuilding(request: Request, now: Instant) -> Self {
+        let arrived = now;
+        Self {
+            rebuilds: true,
+            ..Self::new(Pending { request, arrived }, u64::MAX)
         }
     }
 

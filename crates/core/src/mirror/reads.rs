@@ -76,11 +76,12 @@ impl Mirror {
 
     /// A member has read, or failed to: the other is tried then.
     pub(super) fn end_read(&mut self, id: u64, member: usize, mut copy: Completion) {
+        let has_other = copy.status.is_success() || self.serves(1 - member, &copy.request);
         let Some(parent) = self.parents.get_mut(id) else {
             return;
         };
         match parent.failed {
-            None if !copy.status.is_success() && !parent.is_aborted => {
+            None if !copy.status.is_success() && !parent.is_aborted && has_other => {
                 parent.try_again(&copy);
                 return self.hand_over(1 - member, id, copy.at);
             }

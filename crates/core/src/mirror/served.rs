@@ -25,6 +25,7 @@ impl Mirror {
                 self.withdraw(member, id, now);
             }
         }
+        self.held.retain(|held| *held != id);
         let aborted = Completion::unserved(request, arrived, now, Status::Aborted);
         self.finish(id, Some(aborted));
         self.release(now);
@@ -54,8 +55,11 @@ impl Device for Mirror {
         self.check(&request)?;
         let arrived = now;
         let pending = Pending { request, arrived };
-        if let Some(pending) = self.gate.admit(pending, self.parents.is_empty()) {
+        if let Some(pending) = self.gate.admit(pending, self.is_quiet()) {
             self.begin(now, pending);
+        }
+        if self.failing.is_some() {
+            self.wake(now);
         }
         Ok(())
     }
@@ -64,7 +68,13 @@ impl Device for Mirror {
     fn next_event(&self) -> Option<Instant> {
         match self.due.front() {
             Some(completion) => Some(completion.at),
-            None => self.earliest().map(|(at, _)| at),
+            None => {
+                let event = self.earliest().map(|(at, _)| at);
+                if self.failing.is_none() {
+                    return event;
+                }
+                event.into_iter().chain(self.own_event()).min()
+            }
         }
     }
 
@@ -73,7 +83,11 @@ impl Device for Mirror {
             if let Some(completion) = self.due.pop_front() {
                 return Some(completion);
             }
-            let (at, member) = self.earliest().filter(|(at, _)| *at <= now)?;
+            let event = self.earliest();
+            if self.failing.is_some() && self.advance_itself(now, event.map(|(at, _)| at)) {
+                continue;
+            }
+            let (at, member) = event.filter(|(at, _)| *at <= now)?;
             if let Some(done) = self.members[member].device.advance(at) {
                 self.note(member, done);
                 self.release(at);
@@ -89,7 +103,8 @@ impl Device for Mirror {
             self.release(now);
             return true;
         }
-        let is_wanted = |parent: &Parent| parent.request.id == id && !parent.is_reported;
+        let is_wanted =
+            |parent: &Parent| parent.request.id == id && !parent.is_reported && !parent.rebuilds;
         let Some(id) = self.parents.find(is_wanted) else {
             return false;
         };
@@ -107,11 +122,8 @@ impl Device for Mirror {
         parent.is_aborted
     }
 
-    /// The members, the first as 0 and the second as 1.
+    /// The members, the first as 0 and the second as 1; a spare is 2.
     fn parts(&self) -> Vec<Part> {
-        let members = self.members.iter().enumerate();
-        members
-            .flat_map(|(index, member)| Part::within(index, member.parts()))
-            .collect()
+        self.parts_by_number()
     }
 }

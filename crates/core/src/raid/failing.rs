@@ -1,56 +1,12 @@
 //! Members that fail while the array works, and reads that fail.
 
+use super::Raid;
 use super::parent::{Part, child_id};
 use super::plan::{self, Access, Health};
-use super::rebuild::Rebuild;
-use super::{DevicePart, Raid};
-use crate::device::{Completion, Device, Lost, RedundancyWork, Status, Work};
+use crate::device::{Completion, Device, Lost, Status};
+use crate::redundancy::{Due, Failure};
 use crate::request::Op;
 use crate::units::{Instant, Lbn, SectorCount};
-
-/// A member that fails for good.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// The member, counted from 0.
-    pub member: usize,
-    /// When. Those at [`Instant::START`] have failed before anything else.
-    pub at: Instant,
-}
-
-/// The failures of an array, and what they did.
-#[derive(Debug, Default)]
-pub(super) struct Failures {
-    /// Those to come, in their order.
-    pub to_come: std::collections::VecDeque<Failure>,
-    /// Those that have been.
-    pub been: Vec<Failure>,
-    /// The member in whose place the spare is for good.
-    pub replaced: Option<usize>,
-    /// What they have lost. The array serves nothing from then on.
-    pub lost: Option<Lost>,
-}
-
-impl Failures {
-    /// Of failures in any order.
-    pub fn new(failures: &[Failure]) -> Self {
-        let mut to_come = failures.to_vec();
-        to_come.sort_by_key(|failure| (failure.at, failure.member));
-        Self {
-            to_come: to_come.into(),
-            ..Self::default()
-        }
-    }
-
-    /// Takes the next failure, if it is due.
-    pub fn due(&mut self, now: Instant) -> Option<Failure> {
-        self.to_come.pop_front_if(|failure| failure.at <= now)
-    }
-
-    /// Whether a member has failed.
-    fn has(&self, member: usize) -> bool {
-        self.been.iter().any(|failure| failure.member == member)
-    }
-}
 
 impl Raid {
     /// A member fails: what it had to do is lost, and all others do without it.
@@ -63,25 +19,15 @@ impl Raid {
         match self.health.failed {
             None => {
                 self.health = Health::without(member);
-                self.begin_rebuild(at);
+                self.failures.begin_rebuild(at, self.layout.rows());
             }
             Some(before) if self.health.rebuilt == self.layout.rows() => {
-                self.failures.replaced = Some(before);
+                self.replaced = Some(before);
                 self.health = Health::without(member);
             }
-            Some(before) => self.failures.lost = Some(self.lost(at, &[before, member])),
+            Some(before) => self.failures.lose(self.lost(at, &[before, member])),
         }
         self.lose_commands(member, at);
-    }
-
-    /// Begins to rebuild what has failed on the spare, if there is one.
-    fn begin_rebuild(&mut self, now: Instant) {
-        let rows = self.layout.rows();
-        let rebuild = self.rebuild_share.map(|share| Rebuild::new(share, rows));
-        self.rebuild = rebuild;
-        if let Some(rebuild) = self.rebuild.as_mut().filter(|_| now > Instant::START) {
-            rebuild.wake(now);
-        }
     }
 
     /// The data that have been at `members` only, in the rows that are not rebuilt.
@@ -125,33 +71,15 @@ impl Raid {
         self.release(now);
     }
 
-    /// When a member fails or the rebuild goes on.
-    pub(super) fn own_event(&self) -> Option<Instant> {
-        let failure = self.failures.to_come.front().map(|failure| failure.at);
-        failure.into_iter().chain(self.pause_end()).min()
-    }
-
-    /// When the rebuild goes on, if it pauses.
-    fn pause_end(&self) -> Option<Instant> {
-        self.rebuild.as_ref()?.next
-    }
-
     /// Lets a member fail or the rebuild go on, if that is due by `now` and before the members'
     /// next `event`; whether it was.
     pub(super) fn advance_itself(&mut self, now: Instant, event: Option<Instant>) -> bool {
-        let next = event.into_iter().chain(self.pause_end()).min();
-        let next = next.unwrap_or(now).min(now);
-        if let Some(failure) = self.failures.due(next) {
-            self.fail(failure);
-            return true;
+        match self.failures.due(now, event) {
+            Some(Due::Failure(failure)) => self.fail(failure),
+            Some(Due::Rebuild(at)) => self.begin_rebuilding(at),
+            None => return false,
         }
-        match self.pause_end().filter(|at| *at <= now) {
-            Some(at) if event.is_none_or(|event| at < event) => {
-                self.begin_rebuilding(at);
-                true
-            }
-            _ => false,
-        }
+        true
     }
 
     /// The status of a command of a device as its part takes it; a rebuild that cannot go on stops.
@@ -168,7 +96,7 @@ impl Raid {
             None => done.status,
         };
         let status = self.excused(id, device, done).unwrap_or(status);
-        if let Some(rebuild) = self.rebuild.as_mut().filter(|_| rebuilds)
+        if let Some(rebuild) = self.failures.rebuild.as_mut().filter(|_| rebuilds)
             && !status.is_success()
         {
             rebuild.fail(bad.unwrap_or(first));
@@ -255,7 +183,7 @@ impl Raid {
 
     /// The device that is or takes the place of a member: the spare for the failed one.
     pub(super) fn in_place(&self, member: usize) -> usize {
-        match [self.health.failed, self.failures.replaced].contains(&Some(member)) {
+        match [self.health.failed, self.replaced].contains(&Some(member)) {
             true => self.layout.members(),
             false => member,
         }
@@ -263,34 +191,9 @@ impl Raid {
 
     /// The member whose place a device has.
     pub(super) fn place_of(&self, device: usize) -> usize {
-        match self.failures.replaced.or(self.health.failed) {
+        match self.replaced.or(self.health.failed) {
             Some(failed) if device == self.layout.members() => failed,
             _ => device,
         }
-    }
-
-    /// What failures did, if there are any.
-    pub(super) fn redundancy(&self) -> Option<DevicePart> {
-        let failures = &self.failures;
-        if failures.been.is_empty() && failures.to_come.is_empty() {
-            return None;
-        }
-        let progress = self.rebuilt();
-        let whole = progress.filter(|progress| progress.rows == progress.of);
-        let work = RedundancyWork {
-            failed: failures.been.len() as u64,
-            failed_at: failures.been.first().map(|failure| failure.at),
-            rebuilt_fraction: progress.map(|progress| progress.rows as f64 / progress.of as f64),
-            rebuild_time: whole.and_then(|whole| Some(whole.ended? - whole.began?)),
-            rebuild_projected: progress.and_then(|progress| progress.projected()),
-            stopped: progress
-                .filter(|_| failures.lost.is_none())
-                .and_then(|progress| progress.stopped),
-            lost: failures.lost,
-        };
-        Some(DevicePart {
-            name: String::new(),
-            work: Work::Redundancy(work),
-        })
     }
 }

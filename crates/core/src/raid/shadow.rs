@@ -3,73 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
 
 use super::*;
-use crate::device::{Breakdown, Outcome};
+use crate::device::slow::{Log, Slow};
 use crate::random::{Generator, Purpose, below, generator};
 use crate::units::Span;
-
-/// Commands in the order in which devices ended them, with the device.
-type Log = Arc<Mutex<Vec<(usize, Request)>>>;
-
-/// A device that serves some commands at once, each for a random time.
-struct Slow {
-    number: usize,
-    sectors: u64,
-    /// How many commands it takes at once.
-    room: usize,
-    dice: Generator,
-    inside: Vec<Completion>,
-    log: Log,
-}
-
-impl Device for Slow {
-    fn capacity(&self) -> SectorCount {
-        SectorCount(self.sectors)
-    }
-
-    fn sector_size(&self) -> Bytes {
-        Bytes(512)
-    }
-
-    fn has_room(&self) -> bool {
-        self.inside.len() < self.room
-    }
-
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
-        self.check(&request)?;
-        let takes = Span::from_ns(1 + below(&mut self.dice, 1_000) as i64);
-        self.inside.push(Completion {
-            request,
-            arrived: now,
-            at: now + takes,
-            breakdown: Breakdown {
-                transfer: takes,
-                ..Breakdown::default()
-            },
-            outcome: Outcome::Miss,
-            status: Status::Good,
-        });
-        self.inside.sort_by_key(|done| std::cmp::Reverse(done.at));
-        Ok(())
-    }
-
-    fn next_event(&self) -> Option<Instant> {
-        self.inside.last().map(|done| done.at)
-    }
-
-    fn advance(&mut self, now: Instant) -> Option<Completion> {
-        let done = self.inside.pop_if(|done| done.at <= now)?;
-        let mut log = self.log.lock().expect("no other has failed");
-        log.push((self.number, done.request));
-        Some(done)
-    }
-
-    fn abort(&mut self, _: Instant, _: u64) -> bool {
-        false
-    }
-}
 
 /// What a part of a request does, and what it has read.
 struct Seen {
@@ -114,14 +52,7 @@ impl Shadow {
         };
         let log = Log::default();
         let sectors = 1 + below(dice, 40);
-        let slow = |number: usize| Slow {
-            number,
-            sectors,
-            room: 1 + below(dice, 3) as usize,
-            dice: generator(below(dice, 1 << 40), 0, Purpose::Requests),
-            inside: Vec::new(),
-            log: Arc::clone(&log),
-        };
+        let slow = |number: usize| Slow::new(number, SectorCount(sectors), dice, &log);
         let devices = count + usize::from(rebuild_share.is_some());
         let slow: Vec<_> = (0..devices).map(slow).map(BoxedDevice::opaque).collect();
         let raid = Raid::new(slow, &striping).expect("order of arrival");
@@ -391,10 +322,10 @@ fn what_is_read_is_what_was_written() {
             continue;
         }
         if let Some(progress) = shadow.raid.rebuilt() {
-            assert_eq!(progress.rows, progress.of, "{progress:?}");
+            assert_eq!(progress.steps, progress.of, "{progress:?}");
             rebuilt += 1;
         }
-        replaced += u64::from(shadow.raid.failures.replaced.is_some());
+        replaced += u64::from(shadow.raid.replaced.is_some());
         shadow.check_all();
     }
     assert!(checked > 100_000 && rebuilt > 1_000, "{checked}, {rebuilt}");

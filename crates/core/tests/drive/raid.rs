@@ -4,7 +4,8 @@ use diskarm_core::device::{Completion, Device, DiskWork, Status, Work};
 use diskarm_core::drive::Drive;
 use diskarm_core::host::Host;
 use diskarm_core::mirror::{Mirror, Mirroring};
-use diskarm_core::raid::{Failure, Level, Raid, Striping};
+use diskarm_core::raid::{Level, Raid, Striping};
+use diskarm_core::redundancy::Failure;
 use diskarm_core::request::{Op, Ordering, Request};
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::tower::BoxedDevice;
@@ -241,7 +242,10 @@ fn a_rebuild_reads_all_others_and_writes_the_spare() {
         let done = run(&mut array, &[(0.0, Request::flush(7))]);
         assert_eq!(times(&done), [(7, Instant::START)]);
         let progress = array.rebuilt().expect("a rebuild");
-        assert_eq!((progress.rows, progress.of, progress.stopped), (4, 4, None));
+        assert_eq!(
+            (progress.steps, progress.of, progress.stopped),
+            (4, 4, None)
+        );
         assert_eq!(progress.ended, Some(ended));
     }
 }
@@ -317,7 +321,7 @@ fn a_rebuild_stops_at_a_block_that_it_cannot_read() {
     assert_eq!(done[0].status, Status::Good);
     let progress = array.rebuilt().expect("a rebuild");
     // Row 1 is 5 6 7 P 4: place 13 of disk 2 is in unit 7.
-    assert_eq!((progress.rows, progress.stopped), (1, Some(Lbn(73))));
+    assert_eq!((progress.steps, progress.stopped), (1, Some(Lbn(73))));
     assert!(progress.ended.is_some());
 }
 
@@ -524,7 +528,10 @@ fn a_rebuild_under_load_is_projected() {
     run(&mut array, &requests);
     let progress = array.rebuilt().expect("a rebuild");
     let (rows, last) = progress.under_load;
-    assert!((2..7).contains(&rows) && progress.rows == 7, "{progress:?}");
+    assert!(
+        (2..7).contains(&rows) && progress.steps == 7,
+        "{progress:?}"
+    );
     let took = (last.expect("rows") - Instant::START).as_ms();
     assert!(rows > 2 || last == Some(at), "{progress:?}");
     let found = progress.projected().expect("rows").as_ms();

@@ -5,10 +5,11 @@ use diskarm_core::declustered::{Declustered, Declustering, Kind, Layout};
 use diskarm_core::drive::Drive;
 use diskarm_core::host::Host;
 use diskarm_core::mirror::{
-    BatchOrder, Destaging, Mirror, Mirroring, Reads, Routing, Scheme, Writes,
+    BatchOrder, Destaging, Mirror, Mirroring, Reads, Rebuilding, Routing, Scheme, Writes,
 };
 use diskarm_core::nvcache::{Behind, Caching, NvCache};
-use diskarm_core::raid::{Failure, Level as RaidLevel, Raid, Striping};
+use diskarm_core::raid::{Level as RaidLevel, Raid, Striping};
+use diskarm_core::redundancy::Failure;
 use diskarm_core::sched::{INFOS, PolicyConfig};
 use diskarm_core::spec::{self, PreSeek, ReadAhead, Spec, WriteCache};
 use diskarm_core::tower::{self, BoxedDevice};
@@ -198,12 +199,22 @@ fn random_mirroring(dice: &mut Dice) -> Mirroring {
     };
     let tried = routing.tried().filter(|_| reads != Reads::Shared);
     let needed = tried.and_then(|(needed, _)| needed.parse().ok());
+    let destages = reads == Reads::Shared && dice.one_in(2);
+    let fails = !destages && dice.one_in(3);
+    let failures = fails.then(|| random_failure(2, dice));
+    let failures: Vec<Failure> = failures.into_iter().collect();
+    let rebuild = (fails && dice.one_in(2)).then(|| Rebuilding {
+        share_fraction: dice.of(&[0.2, 1.0]),
+        unit: SectorCount(dice.of(&[3, 32, 64])),
+    });
     Mirroring {
         policy: needed.unwrap_or_else(|| policy(dice)),
         reads,
         writes: dice.of(&[Writes::Both, Writes::Both, Writes::First]),
-        destaging: (reads == Reads::Shared && dice.one_in(2)).then(|| random_destaging(dice)),
+        destaging: destages.then(|| random_destaging(dice)),
         transposed: dice.one_in(2).then(|| SectorCount(1 + dice.below(60))),
+        failures,
+        rebuild,
         seed: dice.below(1 << 40),
     }
 }
@@ -218,14 +229,20 @@ fn random_array(dice: &mut Dice) -> (usize, Striping) {
         rebuild_share: None,
     };
     if striping.level == RaidLevel::Five && dice.one_in(3) {
-        let at = Instant::from_ns(dice.of(&[0, 0, 1_000_000, 300_000_000]));
-        let member = dice.below(members as u64) as usize;
-        striping.failures.push(Failure { member, at });
+        striping.failures.push(random_failure(members, dice));
         if dice.one_in(2) {
             striping.rebuild_share = Some(dice.of(&[0.1, 0.5, 1.0]));
         }
     }
     (members, striping)
+}
+
+/// A member that fails before the run or during it.
+fn random_failure(members: usize, dice: &mut Dice) -> Failure {
+    Failure {
+        member: dice.below(members as u64) as usize,
+        at: Instant::from_ns(dice.of(&[0, 0, 1_000_000, 300_000_000])),
+    }
 }
 
 fn random_destaging(dice: &mut Dice) -> Destaging {
@@ -322,15 +339,20 @@ impl Tower {
         }))
     }
 
-    /// The most events that a rebuild makes, of a row for each block and some for each command.
+    /// The most events that rebuilds make, with a step for each block and some for each command.
     pub fn own_events(&self) -> usize {
-        let rebuilt = self
+        let striping = self
             .array
-            .iter()
-            .filter(|(_, striping)| striping.rebuild_share.is_some());
-        rebuilt
-            .map(|(members, _)| 100 * members * BLOCKS as usize)
-            .sum()
+            .as_ref()
+            .map(|(members, array)| (*members, array));
+        let of_array = striping.filter(|(_, array)| array.rebuild_share.is_some());
+        let of_array = of_array.map_or(0, |(members, _)| members);
+        let of_pairs = self.mirroring.iter().filter(|pair| pair.rebuild.is_some());
+        let declustering = self.declustering.as_ref();
+        let pairs = declustering.map(|declustering| declustering.layout.disks());
+        let pairs = pairs.or(striping.map(|(members, _)| members + 1));
+        let commands = of_array + of_pairs.count() * pairs.unwrap_or(1);
+        100 * commands * usize::from(self.disks) * BLOCKS as usize
     }
 
     fn declustered(&self, declustering: &Declustering) -> BoxedDevice {
@@ -378,8 +400,12 @@ impl Tower {
     }
 
     fn pair(&self, mirroring: &Mirroring, index: u64) -> Mirror {
-        let pair = || [self.member(2 * index), self.member(2 * index + 1)];
-        Mirror::new(pair(), mirroring).unwrap_or_else(|_| {
+        let build = |mirroring: &Mirroring| {
+            let members = [self.member(2 * index), self.member(2 * index + 1)];
+            let spare = mirroring.rebuild.map(|_| self.member(2 * index + 100));
+            Mirror::with_spare(members, spare, mirroring)
+        };
+        build(mirroring).unwrap_or_else(|_| {
             let policy = PolicyConfig::default();
             let order = BatchOrder::Ascending;
             let destaging = mirroring.destaging;
@@ -390,7 +416,7 @@ impl Tower {
                 destaging,
                 ..mirroring.clone()
             };
-            Mirror::new(pair(), &mirroring).expect("order of arrival needs no knowledge")
+            build(&mirroring).expect("order of arrival needs no knowledge")
         })
     }
 
@@ -431,10 +457,10 @@ impl Tower {
 
     pub fn has_faults(&self) -> bool {
         let mut levels = self.levels.iter().chain(&self.above);
-        let fails = self.array.as_ref().is_some_and(|(_, striping)| {
-            let mut failures = striping.failures.iter();
-            failures.any(|failure| failure.at > Instant::START)
-        });
+        let of_pairs = self.mirroring.iter().flat_map(|pair| &pair.failures);
+        let striping = self.array.iter().flat_map(|(_, array)| &array.failures);
+        let mut failures = of_pairs.chain(striping);
+        let fails = failures.any(|failure| failure.at > Instant::START);
         fails || levels.any(|level| matches!(level, Level::Faults(_)))
     }
 }

@@ -121,7 +121,11 @@ fn redundancy(part: &PartFigures, t: &mut Table) {
             t.row(label, Some(value * scale), digits, unit);
         }
     };
-    line("disks failed", "failed_disks", 1.0, 0, "");
+    let failed = match part.part.as_str() {
+        "" => "disks failed".to_owned(),
+        name => format!("disks failed in {name}"),
+    };
+    line(&failed, "failed_disks", 1.0, 0, "");
     line("  first after", "failed_at_s", 1.0, 3, "s");
     line("  rebuilt", "rebuilt", 100.0, 1, "%");
     line("  rebuild took", "rebuild_s", 1.0, 3, "s");

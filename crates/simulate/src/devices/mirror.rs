@@ -1,11 +1,13 @@
 //! A mirrored pair in a tower.
 
-use diskarm_core::mirror::{Mirror, Mirroring, Reads, Routing, Writes};
+use diskarm_core::mirror::{Mirror, Mirroring, Reads, Rebuilding, Routing, Writes};
+use diskarm_core::redundancy::Failure;
 use diskarm_core::sched::{Knowledge, PolicyConfig};
 use diskarm_core::text::{Args, Call, InputError, nearest, quantity};
 use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::{Lbn, SectorCount};
 
+use super::failures::{failures, rebuild};
 use super::{DRIVE, DeviceInfo, Entry, Front, Parameter};
 use crate::model::Model;
 use crate::tower::Behind;
@@ -26,6 +28,19 @@ pub(super) const ENTRY: Entry = Entry {
             LAYOUT,
             UNIT,
             COMPLETE,
+            (
+                "failed=0@60s",
+                "one of the two, 0 or 1, and when it fails, before the run without \"@\"; may be \
+                 given for both: if the second fails before a rebuild has ended, data are lost, \
+                 and nothing is served from then on; without this parameter none fails",
+            ),
+            (
+                "rebuild=50%",
+                "what the first failed one had is rebuilt on a spare, in steps of 64 KiB from its \
+                 failure or the first request on; this is the share of the time that the rebuild \
+                 takes, above 0 % and up to 100 %: after each step it pauses; without this \
+                 parameter there is no spare",
+            ),
         ],
         needs: Knowledge::Held,
         provides: Some(Knowledge::Blocks),
@@ -76,16 +91,25 @@ const ROUTINGS: &[&str] = &[
 ];
 /// The size of the parts that keep their order, in bytes: several tracks.
 const UNIT_BYTES: u64 = 1 << 20;
+/// What a rebuild reads and writes at once, in bytes.
+const REBUILT_BYTES: u64 = 64 << 10;
 
 #[derive(Debug)]
 struct Mirrored(Mirroring);
 
 fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
-    Ok(Box::new(Mirrored(mirroring(args)?)))
+    let disk = args.context.disk();
+    let step = SectorCount((REBUILT_BYTES / disk.sector.0).clamp(1, disk.sectors.0));
+    Ok(Box::new(Mirrored(mirroring(2, step, args)?)))
 }
 
-/// The parameters of a pair.
-pub(super) fn mirroring(args: &mut Args<'_, &Model>) -> Result<Mirroring, InputError> {
+/// The parameters of the pairs of so many `disks`, which rebuild in steps of `step` blocks. The
+/// failures are those of all pairs.
+pub(super) fn mirroring(
+    disks: usize,
+    step: SectorCount,
+    args: &mut Args<'_, &Model>,
+) -> Result<Mirroring, InputError> {
     let model = args.context;
     let policy = args.maybe_read("policy", PolicyConfig::parse)?;
     let policy = policy.unwrap_or_default();
@@ -116,12 +140,19 @@ pub(super) fn mirroring(args: &mut Args<'_, &Model>) -> Result<Mirroring, InputE
         _ => None,
     })?;
     let transposed = transposed(args)?;
+    let failures = failures(disks, args)?;
+    let rebuild = rebuild(&failures, args)?;
     Ok(Mirroring {
         policy,
         reads,
         writes: writes.unwrap_or_default(),
         transposed,
         destaging: None,
+        rebuild: rebuild.map(|share_fraction| Rebuilding {
+            share_fraction,
+            unit: step,
+        }),
+        failures,
         seed: 0,
     })
 }
@@ -225,23 +256,37 @@ fn middle_cylinder(model: &Model) -> Lbn {
 
 impl Front for Mirrored {
     fn build(&self, behind: &Behind<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
-        pair(&self.0, behind, 0, seed)
+        pair(&self.0, behind, 0, 1, seed)
     }
 }
 
-/// The pair of the members `first` and the next of those `behind` it.
+/// The pair number `index` of so many `pairs`: its disks are consecutive, and its spare is behind
+/// all disks of pairs.
 pub(super) fn pair(
     mirroring: &Mirroring,
     behind: &Behind<'_>,
-    first: u64,
+    index: u64,
+    pairs: u64,
     seed: u64,
 ) -> Result<BoxedDevice, InputError> {
-    let members = [behind.member(first)?, behind.member(first + 1)?];
+    let first = 2 * index as usize;
+    let failures = mirroring.failures.iter();
+    let own = failures.filter(|failure| failure.member / 2 == index as usize);
+    let failures: Vec<Failure> = own
+        .map(|failure| Failure {
+            member: failure.member - first,
+            ..*failure
+        })
+        .collect();
     let mirroring = Mirroring {
+        rebuild: mirroring.rebuild.filter(|_| !failures.is_empty()),
+        failures,
         seed,
         ..mirroring.clone()
     };
-    let pair = Mirror::new(members, &mirroring);
+    let members = [behind.member(2 * index)?, behind.member(2 * index + 1)?];
+    let spare = mirroring.rebuild.map(|_| behind.member(2 * pairs + index));
+    let pair = Mirror::with_spare(members, spare.transpose()?, &mirroring);
     let pair = pair.map_err(|unknown| behind.refused(&unknown))?;
     Ok(BoxedDevice::opaque(pair))
 }

@@ -1,13 +1,14 @@
 //! Disk arrays in a tower: stripes over what is behind them.
 
 use diskarm_core::mirror::Mirroring;
-use diskarm_core::raid::{Failure, Level, Raid, Striping};
+use diskarm_core::raid::{Level, Raid, Striping};
 use diskarm_core::request::Request;
 use diskarm_core::sched::{Knowledge, PolicyConfig};
 use diskarm_core::text::{Args, InputError, quantity};
 use diskarm_core::tower::BoxedDevice;
-use diskarm_core::units::{Instant, SectorCount, Span};
+use diskarm_core::units::SectorCount;
 
+use super::failures::{failures, rebuild};
 use super::mirror::{self, COMPLETE, LAYOUT, QUEUE, ROUTING, UNIT};
 use super::{DRIVE, DeviceInfo, Entry, Front, Parameter};
 use crate::model::Model;
@@ -39,6 +40,20 @@ pub(super) const TEN: Entry = Entry {
             LAYOUT,
             UNIT,
             COMPLETE,
+            (
+                "failed=0@60s",
+                "a disk, counted from 0 (disks 2 and 3 are the second pair), and when it fails, \
+                 before the run without \"@\"; may be given several times: if the other disk of a \
+                 pair fails too before a rebuild has ended, data are lost, and that pair serves \
+                 nothing from then on; without this parameter none fails",
+            ),
+            (
+                "rebuild=50%",
+                "what the first failed disk of each pair had is rebuilt on a spare of that pair, \
+                 stripe unit by stripe unit from its failure or the first request on; this is the \
+                 share of the time that the rebuild takes, above 0 % and up to 100 %; without this \
+                 parameter there is no spare",
+            ),
         ],
         needs: Knowledge::Held,
         provides: Some(Knowledge::Blocks),
@@ -91,7 +106,6 @@ const POLICY: Parameter = (
 
 /// The most disks of an array.
 const MAX_DISKS: u64 = 1_000;
-const REBUILD: &str = "a share of the time above 0 % and up to 100 %, such as \"50 %\"";
 /// The usual stripe unit, in bytes.
 const STRIPE_BYTES: u64 = 64 << 10;
 
@@ -113,13 +127,15 @@ fn read_zero(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> 
 }
 
 fn read_ten(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
+    let pairs = args.count("pairs", 1..=MAX_DISKS / 2)? as usize;
+    let unit = stripe(args)?;
     // The policy is that of the pairs, which take all that comes.
-    let mirroring = mirror::mirroring(args)?;
+    let mirroring = mirror::mirroring(2 * pairs, unit, args)?;
     Ok(Box::new(Array {
-        members: args.count("pairs", 1..=MAX_DISKS / 2)? as usize,
+        members: pairs,
         striping: Striping {
             level: Level::Zero,
-            unit: stripe(args)?,
+            unit,
             policy: PolicyConfig::default(),
             failures: Vec::new(),
             rebuild_share: None,
@@ -131,14 +147,7 @@ fn read_ten(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
 fn read_five(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
     let members = disks(Level::Five, args)?;
     let failures = failures(members, args)?;
-    let rebuild = args.maybe("rebuild", REBUILD, |text| {
-        let share = quantity::fraction(text)?;
-        (share > 0.0 && share <= 1.0).then_some(share)
-    })?;
-    if rebuild.is_some() && failures.is_empty() {
-        let expected = "the disk to rebuild, counted from 0";
-        return Err(InputError::missing(args.field("failed"), expected));
-    }
+    let rebuild = rebuild(&failures, args)?;
     Ok(Box::new(Array {
         members,
         striping: Striping {
@@ -148,32 +157,6 @@ fn read_five(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> 
         },
         pairs: None,
     }))
-}
-
-/// The disks that fail, `3` or `3@60s`, each at most once.
-fn failures(members: usize, args: &mut Args<'_, &Model>) -> Result<Vec<Failure>, InputError> {
-    let last = members - 1;
-    let expected =
-        format!("a disk from 0 to {last}, and when it fails, such as \"{last}\" or \"{last}@60s\"");
-    let failures: Vec<Failure> = args.several("failed", &expected, |text| {
-        let (member, at) = match text.split_once('@') {
-            Some((member, at)) => (member.trim(), quantity::span(at.trim())?),
-            None => (text, Span::ZERO),
-        };
-        let member: usize = member.parse().ok()?;
-        let at = Instant::START + at;
-        (member < members).then_some(Failure { member, at })
-    })?;
-    let mut members: Vec<usize> = failures.iter().map(|failure| failure.member).collect();
-    members.sort_unstable();
-    match members.windows(2).find(|two| two[0] == two[1]) {
-        None => Ok(failures),
-        Some(twice) => {
-            let found = format!("{} twice", twice[0]);
-            let expected = "each disk at most once";
-            Err(InputError::new(args.field("failed"), &found, expected))
-        }
-    }
 }
 
 /// The number of disks.
@@ -216,7 +199,7 @@ impl Front for Array {
             Some(mirroring) => {
                 // Odd, and different from the factors of places, disks, members and streams.
                 let seed = seed ^ index.wrapping_mul(0x8ebc_6af0_9c88_c6e3);
-                mirror::pair(mirroring, behind, 2 * index, seed)
+                mirror::pair(mirroring, behind, index, self.members as u64, seed)
             }
         });
         let members = members.collect::<Result<Vec<_>, _>>()?;

@@ -1,0 +1,262 @@
+//! Members that fail for good while a pair or an array works, and the rebuilding of what the first
+//! of them had on a spare.
+
+use std::collections::VecDeque;
+
+use crate::device::{Lost, Part, RedundancyWork, Work};
+use crate::units::{Instant, Lbn, Span};
+
+/// A member that fails for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The member, counted from 0.
+    pub member: usize,
+    /// When. Those at [`Instant::START`] have failed before anything else.
+    pub at: Instant,
+}
+
+/// The failures of the members of a pair or an array, and what they did.
+#[derive(Default)]
+pub(crate) struct Failures {
+    /// Those to come, in their order.
+    to_come: VecDeque<Failure>,
+    /// Those that have been.
+    pub been: Vec<Failure>,
+    /// What they have lost. Nothing is served from then on.
+    pub lost: Option<Lost>,
+    /// The share of the time that a rebuild takes; `None` without a spare.
+    share: Option<f64>,
+    pub rebuild: Option<Rebuild>,
+}
+
+/// What is to be done at an instant.
+pub(crate) enum Due {
+    Failure(Failure),
+    /// The rebuild goes on.
+    Rebuild(Instant),
+}
+
+impl Failures {
+    /// Of failures in any order, with a spare if there is a share of the time for a rebuild.
+    pub fn new(failures: &[Failure], share: Option<f64>) -> Self {
+        assert!(share.is_none() || !failures.is_empty(), "a rebuild");
+        let mut to_come = failures.to_vec();
+        to_come.sort_by_key(|failure| (failure.at, failure.member));
+        Self {
+            to_come: to_come.into(),
+            share,
+            ..Self::default()
+        }
+    }
+
+    /// Whether members have failed or will.
+    pub fn are_any(&self) -> bool {
+        !self.been.is_empty() || !self.to_come.is_empty()
+    }
+
+    /// Whether a member has failed.
+    pub fn has(&self, member: usize) -> bool {
+        self.been.iter().any(|failure| failure.member == member)
+    }
+
+    /// Notes that data are lost, which ends a rebuild that pauses.
+    pub fn lose(&mut self, lost: Lost) {
+        self.lost = Some(lost);
+        if let Some(rebuild) = &mut self.rebuild {
+            rebuild.next = None;
+        }
+    }
+
+    /// When a member fails or the rebuild goes on.
+    pub fn next_event(&self) -> Option<Instant> {
+        let failure = self.to_come.front().map(|failure| failure.at);
+        failure.into_iter().chain(self.pause_end()).min()
+    }
+
+    /// When the rebuild goes on, if it pauses.
+    fn pause_end(&self) -> Option<Instant> {
+        self.rebuild.as_ref()?.next
+    }
+
+    /// Takes the next failure, if it is due.
+    pub fn fail_by(&mut self, now: Instant) -> Option<Failure> {
+        self.to_come.pop_front_if(|failure| failure.at <= now)
+    }
+
+    /// What is to be done by `now` and before the members' next `event`.
+    pub fn due(&mut self, now: Instant, event: Option<Instant>) -> Option<Due> {
+        let next = event.into_iter().chain(self.pause_end()).min();
+        let next = next.unwrap_or(now).min(now);
+        if let Some(failure) = self.fail_by(next) {
+            return Some(Due::Failure(failure));
+        }
+        let pause_end = self.pause_end().filter(|at| *at <= now)?;
+        event
+            .is_none_or(|event| pause_end < event)
+            .then_some(Due::Rebuild(pause_end))
+    }
+
+    /// Begins to rebuild what has failed in so many `steps`, if there is a spare: at once, or with
+    /// the first request if nothing has happened yet.
+    pub fn begin_rebuild(&mut self, now: Instant, steps: u64) {
+        self.rebuild = self.share.map(|share| Rebuild::new(share, steps));
+        if now > Instant::START {
+            self.wake(now);
+        }
+    }
+
+    /// Lets the rebuild begin, if it has not: a request has come.
+    #[inline]
+    pub fn wake(&mut self, now: Instant) {
+        if let Some(rebuild) = &mut self.rebuild
+            && self.lost.is_none()
+        {
+            rebuild.wake(now);
+        }
+    }
+
+    /// Notes that a request has completed.
+    #[inline]
+    pub fn served(&mut self) {
+        if let Some(rebuild) = &mut self.rebuild {
+            rebuild.served();
+        }
+    }
+
+    /// How far the rebuild is, if there is one.
+    pub fn progress(&self) -> Option<Progress> {
+        Some(self.rebuild.as_ref()?.progress)
+    }
+
+    /// What failures did, if there are any.
+    pub fn part(&self) -> Option<Part> {
+        if !self.are_any() {
+            return None;
+        }
+        let progress = self.progress();
+        let whole = progress.filter(|progress| progress.steps == progress.of);
+        let work = RedundancyWork {
+            failed: self.been.len() as u64,
+            failed_at: self.been.first().map(|failure| failure.at),
+            rebuilt_fraction: progress.map(|progress| progress.steps as f64 / progress.of as f64),
+            rebuild_time: whole.and_then(|whole| Some(whole.ended? - whole.began?)),
+            rebuild_projected: progress.and_then(|progress| progress.projected()),
+            stopped: progress
+                .filter(|_| self.lost.is_none())
+                .and_then(|progress| progress.stopped),
+            lost: self.lost,
+        };
+        Some(Part {
+            name: String::new(),
+            work: Work::Redundancy(work),
+        })
+    }
+}
+
+/// How far a rebuild is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// The steps that have ended: rows of stripe units, or runs of blocks of a pair.
+    pub steps: u64,
+    /// Of so many.
+    pub of: u64,
+    /// When it began: with the first request.
+    pub began: Option<Instant>,
+    /// How many steps there were when a request last completed, and when the last of them ended.
+    pub under_load: (u64, Option<Instant>),
+    /// When it ended, whether or not the spare has everything.
+    pub ended: Option<Instant>,
+    /// The block that could not be read, or the first of its row if that was parity: the rebuild
+    /// has stopped there.
+    pub stopped: Option<Lbn>,
+}
+
+impl Progress {
+    /// From the beginning until all is rebuilt, at the rate until a request last completed;
+    /// `None` if no step had ended by then.
+    pub fn projected(&self) -> Option<Span> {
+        let (steps, last) = self.under_load;
+        let took = (last? - self.began?).as_ns() as f64;
+        let all = took * self.of as f64 / steps as f64;
+        Some(Span::from_ns(all.round() as i64))
+    }
+}
+
+/// A rebuild, step by step.
+pub(crate) struct Rebuild {
+    /// The share of the time in which it is under way, above 0 and at most 1.
+    share: f64,
+    pub progress: Progress,
+    /// When it goes on with the next step; `None` while it is under way.
+    pub next: Option<Instant>,
+    /// When the step under way was begun; `None` before the first.
+    begun: Option<Instant>,
+    /// When the last step so far ended.
+    last: Option<Instant>,
+}
+
+impl Rebuild {
+    /// Of `of` steps, which has not begun.
+    pub fn new(share: f64, of: u64) -> Self {
+        assert!(share > 0.0 && share <= 1.0, "a share of {share}");
+        Self {
+            share,
+            progress: Progress {
+                steps: 0,
+                of,
+                began: None,
+                under_load: (0, None),
+                ended: None,
+                stopped: None,
+            },
+            next: None,
+            begun: None,
+            last: None,
+        }
+    }
+
+    /// Begins at the first request.
+    #[inline]
+    pub fn wake(&mut self, now: Instant) {
+        if self.begun.is_none() {
+            (self.next, self.begun) = (Some(now), Some(now));
+            self.progress.began = Some(now);
+        }
+    }
+
+    /// Notes that a request has completed.
+    pub fn served(&mut self) {
+        self.progress.under_load = (self.progress.steps, self.last);
+    }
+
+    /// Begins a step.
+    pub fn begin(&mut self, now: Instant) {
+        (self.next, self.begun) = (None, Some(now));
+    }
+
+    /// Notes that a block could not be read, or not be written.
+    pub fn fail(&mut self, block: Lbn) {
+        let before = self.progress.stopped;
+        self.progress.stopped = Some(before.map_or(block, |before| before.min(block)));
+    }
+
+    /// Ends the step, and pauses such that the share of the time is kept. Whether the spare has it:
+    /// if not, the rebuild ends.
+    pub fn end_step(&mut self, now: Instant) -> bool {
+        if self.progress.stopped.is_some() {
+            self.progress.ended = Some(now);
+            return false;
+        }
+        self.progress.steps += 1;
+        self.last = Some(now);
+        if self.progress.steps == self.progress.of {
+            self.progress.ended = Some(now);
+            return true;
+        }
+        let begun = self.begun.unwrap_or(now);
+        let took = (now - begun).as_ns() as f64;
+        let pause = took * (1.0 / self.share - 1.0);
+        self.next = Some(now + Span::from_ns(pause.round() as i64));
+        true
+    }
+}
