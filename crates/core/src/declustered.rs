@@ -10,12 +10,25 @@
 //!
 //! A read of a unit goes to its primary copy with the probability that balances the load as well as
 //! can be ([`Layout::primary_share`]), and otherwise to the secondary. (A chain without failures
-//! reads primary copies only, so that its arms stay in one half.) Members can be down from the
-//! start: their copies are neither read nor written.
+//! reads primary copies only, so that its arms stay in one half.)
+//!
+//! Members may fail for good, before the run or during it ([`Declustering::failures`]). All that
+//! such a member had to do, and what it serves at that moment, is lost to it at once: reads go to
+//! the other copy, and writes to the failed member count no more. If two members fail that had both
+//! copies of some data, these are lost. Nothing is served from then on, and the parts of the array
+//! say what is lost ([`Device::parts`]).
+//!
+//! With [`Declustering::rebuild_share`] a spare takes the place of the first member that fails. From
+//! the failure or the first request on its units are rebuilt one by one, in order: the other copy is
+//! read and then written to the spare. A unit waits for the writes to it that have begun, and other
+//! writes to it wait for the rebuild of the unit. What the spare has is read and written as before
+//! the failure. After each unit the rebuild pauses in proportion to the time that the unit took. Its
+//! commands have the lowest priority, for policies that distinguish priorities. A rebuild that
+//! cannot read a block stops there.
 //!
 //! A read that fails is read at the other copy if there is one, and only if that fails too does it
-//! fail; if it succeeds, the read is recovered. A write fails if a copy fails. No member is left
-//! out. The parts of a response are those of the command that ended last, and of the failed attempt
+//! fail; if it succeeds, the read is recovered. A write fails if a copy fails: an error does not put
+//! a member out of use. The parts of a response are those of the command that ended last, and of the failed attempt
 //! before it; what a command waited for its member is queueing.
 //!
 //! An ordered request waits here until all others have completed, and those that arrive meanwhile
@@ -34,13 +47,17 @@
 
 mod disks;
 mod error;
+mod failing;
 mod layout;
 mod parent;
+#[cfg(test)]
+mod shadow;
 
 use std::collections::VecDeque;
 
 pub use disks::Disks;
 pub use error::LayoutError;
+use failing::Failing;
 pub use layout::{Kind, Layout, MOST_DISKS, Place};
 use parent::{Copied, Parent, Piece};
 
@@ -49,6 +66,7 @@ use crate::mirror::Member;
 use crate::queue::Gate;
 use crate::raid::Events;
 use crate::random::{Chance, Generator, Purpose, generator};
+use crate::redundancy::{Failure, Failures};
 use crate::request::{Op, Ordering, Request};
 use crate::sched::{Pending, PolicyConfig};
 use crate::tower::{self, BoxedDevice, Unknown};
@@ -59,8 +77,11 @@ use crate::units::{Bytes, Instant, SectorCount};
 pub struct Declustering {
     /// Where the copies are.
     pub layout: Layout,
-    /// The members that are down from the start, which must leave a copy of all data.
-    pub failed: Disks,
+    /// The members that fail, each at most once.
+    pub failures: Vec<Failure>,
+    /// What the first failed member had is rebuilt on a spare, the last of the devices. This is the
+    /// share of the time in which the rebuild is under way, above 0 and at most 1.
+    pub rebuild_share: Option<f64>,
     /// The blocks of a stripe unit; at least one, and at most half of a member. Blocks of a member
     /// that make no whole unit in both halves are not used.
     pub unit: SectorCount,
@@ -90,6 +111,10 @@ pub struct Declustered {
     declustering: Declustering,
     rows: u64,
     random: Generator,
+    /// `None` if no member fails.
+    failing: Option<Box<Failing>>,
+    /// The requests that wait for a step of the rebuild.
+    held: Vec<u64>,
     parents: Children<Parent>,
     /// Their ids are those of their commands.
     pieces: Children<Piece>,
@@ -99,36 +124,45 @@ pub struct Declustered {
 }
 
 impl Declustered {
-    /// The array of `members`, each with nothing to do.
+    /// The array of `members` and a spare, if there is a rebuild, each with nothing to do.
     ///
     /// # Errors
     /// When the policy needs to know more than the members do.
     ///
     /// # Panics
     /// When the members are not as many as the layout says or of unequal capacity, when they have
-    /// no whole unit, or when the failed ones leave no copy of some data.
+    /// no whole unit, when there is no member that is said to fail, or a rebuild where none fails or
+    /// with no share of the time.
     pub fn new(members: Vec<BoxedDevice>, declustering: Declustering) -> Result<Self, Unknown> {
         let sectors = members[0].capacity();
         for member in &members {
             assert_eq!(sectors, member.capacity(), "members of unequal capacity");
         }
-        let (layout, failed) = (&declustering.layout, declustering.failed);
-        assert_eq!(layout.disks(), members.len());
-        assert!(layout.survives(failed), "{failed:?} leave no copy");
+        let Declustering {
+            layout,
+            failures,
+            rebuild_share,
+            ..
+        } = &declustering;
+        let disks = layout.disks();
+        assert_eq!(disks + usize::from(rebuild_share.is_some()), members.len());
+        assert!(failures.iter().all(|failure| failure.member < disks));
         let rows = declustering.rows(sectors);
         assert!(rows > 0, "members of no whole unit");
         let members = members.into_iter().map(|device| {
             let policy = tower::policy(&declustering.policy, &device)?;
             Ok(Member::new(device, policy))
         });
-        let members = members.collect::<Result<Vec<Member>, _>>()?;
-        let mut events = Events::new(layout.disks());
-        for (index, member) in members.iter().enumerate() {
-            events.set(index, member.device.next_event());
-        }
-        Ok(Self {
+        let mut members = members.collect::<Result<Vec<Member>, _>>()?;
+        let spare = members.split_off(disks).pop();
+        let has_failures = !failures.is_empty();
+        let failures = Failures::new(failures, *rebuild_share);
+        let failing = has_failures.then(|| Box::new(Failing::new(disks, failures, spare)));
+        let mut array = Self {
             members,
-            events,
+            events: Events::new(disks),
+            failing,
+            held: Vec::new(),
             rows,
             random: generator(declustering.seed, 0, Purpose::Routing),
             declustering,
@@ -136,22 +170,40 @@ impl Declustered {
             pieces: Children::default(),
             gate: Gate::default(),
             due: VecDeque::new(),
-        })
+        };
+        for member in 0..disks {
+            array.note_event(member);
+        }
+        array.fail_at_start();
+        Ok(array)
     }
 
-    /// Begins a request.
+    /// Begins a request, unless it has to wait for a step of the rebuild.
     fn begin(&mut self, now: Instant, pending: Pending) {
-        let request = pending.request;
+        let (request, arrived) = (pending.request, pending.arrived);
+        if self.has_lost_data() {
+            let unserved = Completion::unserved(request, arrived, now, Status::NotReady);
+            return self.due.push_back(unserved);
+        }
         let parent = self.parents.insert(Parent::new(pending));
         if request.ordering == Ordering::Ordered {
             self.gate.enter(parent);
         }
+        if self.failing.is_some() && self.must_wait(&request) {
+            return self.held.push(parent);
+        }
+        self.serve(now, parent, &pending);
+    }
+
+    /// Gives a request to the members.
+    fn serve(&mut self, now: Instant, parent: u64, pending: &Pending) {
+        let request = &pending.request;
         if request.op == Op::Flush {
-            for member in self.left() {
-                self.enter(
-                    now,
-                    Piece::new(parent, &pending, Copied { member, place: 0 }),
-                );
+            for member in 0..self.members.len() {
+                if self.is_there(member) {
+                    let at = Copied { member, place: 0 };
+                    self.enter(now, Piece::new(parent, pending, at));
+                }
             }
             return;
         }
@@ -161,39 +213,36 @@ impl Declustered {
             let piece = Piece {
                 before: block - request.start.0,
                 sectors: SectorCount(end - block),
-                ..Piece::new(parent, &pending, Copied::default())
+                ..Piece::new(parent, pending, Copied::default())
             };
             self.enter_copies(now, piece, block);
             block = end;
         }
     }
 
-    /// Begins the piece of a read at one of the copies of `block`, that of a write at all.
-    fn enter_copies(&mut self, now: Instant, piece: Piece, block: u64) {
-        let Declustering {
-            layout,
-            unit,
-            failed,
-            ..
-        } = &self.declustering;
+    /// The two places of a block, the primary one first.
+    fn copies(&self, block: u64) -> [Copied; 2] {
+        let Declustering { layout, unit, .. } = &self.declustering;
         let (number, offset) = (block / unit.0, block % unit.0);
         let row = number / layout.disks() as u64;
         let place = layout.place(number);
-        let primary = Copied {
-            member: place.primary,
+        let copy = |member, row: u64| Copied {
+            member,
             place: row * unit.0 + offset,
         };
-        let secondary = Copied {
-            member: place.secondary,
-            place: (self.rows + row) * unit.0 + offset,
-        };
-        let is_left = |copy: &Copied| !failed.contains(copy.member);
-        let (mut first, mut other) = (
-            Some(primary).filter(is_left),
-            Some(secondary).filter(is_left),
-        );
+        [
+            copy(place.primary, row),
+            copy(place.secondary, self.rows + row),
+        ]
+    }
+
+    /// Begins the piece of a read at one of the copies of `block`, that of a write at all.
+    fn enter_copies(&mut self, now: Instant, piece: Piece, block: u64) {
+        let ([mut first, mut other], missing) = self.left(self.copies(block));
         if piece.op == Op::Read {
-            let share = layout.primary_share(place, *failed);
+            let Declustering { layout, unit, .. } = &self.declustering;
+            let place = layout.place(block / unit.0);
+            let share = layout.primary_share(place, missing);
             let both = first.is_some() && other.is_some();
             if first.is_none() || both && !Chance::of(share).hits(&mut self.random) {
                 (first, other) = (other, first);
@@ -208,14 +257,11 @@ impl Declustered {
         }
     }
 
-    /// The members that have not failed.
-    fn left(&self) -> impl Iterator<Item = usize> + use<> {
-        let failed = self.declustering.failed;
-        (0..self.members.len()).filter(move |member| !failed.contains(*member))
-    }
-
     /// Begins what no ordered request holds back any more.
     fn release(&mut self, now: Instant) {
+        if self.failing.is_some() {
+            self.release_held(now);
+        }
         while let Some(next) = self.gate.release(self.parents.is_empty()) {
             self.begin(now, next);
         }
@@ -236,11 +282,11 @@ impl Declustered {
         let Some(piece) = self.pieces.get(id) else {
             return;
         };
-        let Some(parent) = self.parents.get(piece.parent) else {
+        let Some(request) = self.request_of(piece) else {
             return;
         };
         let (member, arrived) = (piece.at.member, piece.since);
-        let request = piece.command(id, &parent.request);
+        let request = piece.command(id, &request);
         let own = &mut self.members[member];
         if request.is_simple_transfer() && own.is_free(&request) {
             own.queue.passed(&request, &own.device);
@@ -284,6 +330,9 @@ impl Declustered {
         let Some(piece) = self.pieces.get_mut(id) else {
             panic!("{done:?} has no parent");
         };
+        if piece.rebuilds() {
+            return self.go_on_rebuilding(id, done);
+        }
         if piece.ends(done) {
             let piece = self.pieces.remove(id);
             let Some(parent) = self.parents.get_mut(piece.parent) else {
@@ -300,6 +349,7 @@ impl Declustered {
     /// Forgets a request of which nothing is left.
     fn finish(&mut self, id: u64, completion: Completion) {
         self.parents.remove(id);
+        self.count_served();
         self.gate.leave(id);
         self.due.push_back(completion);
     }
@@ -310,6 +360,7 @@ impl Declustered {
             return;
         };
         let aborted = Completion::unserved(parent.request, parent.arrived, now, Status::Aborted);
+        self.held.retain(|held| *held != id);
         while let Some(piece) = self.pieces.find(|piece| piece.parent == id) {
             let member = self.pieces.remove(piece).at.member;
             let own = &mut self.members[member];
@@ -345,13 +396,22 @@ impl Device for Declustered {
         if let Some(pending) = self.gate.admit(pending, self.parents.is_empty()) {
             self.begin(now, pending);
         }
+        if self.failing.is_some() {
+            self.wake(now);
+        }
         Ok(())
     }
 
     fn next_event(&self) -> Option<Instant> {
         match self.due.front() {
             Some(completion) => Some(completion.at),
-            None => self.events.earliest().map(|(at, _)| at),
+            None => {
+                let event = self.events.earliest().map(|(at, _)| at);
+                if self.failing.is_none() {
+                    return event;
+                }
+                event.into_iter().chain(self.own_event()).min()
+            }
         }
     }
 
@@ -360,7 +420,11 @@ impl Device for Declustered {
             if let Some(completion) = self.due.pop_front() {
                 return Some(completion);
             }
-            let (at, member) = self.events.earliest().filter(|(at, _)| *at <= now)?;
+            let event = self.events.earliest();
+            if self.failing.is_some() && self.advance_itself(now, event.map(|(at, _)| at)) {
+                continue;
+            }
+            let (at, member) = event.filter(|(at, _)| *at <= now)?;
             if let Some(done) = self.members[member].device.advance(at) {
                 self.members[member].end(&done);
                 self.note(&done);
@@ -390,16 +454,18 @@ impl Device for Declustered {
         let Some(piece) = self.pieces.find(of).filter(|_| pieces == 1) else {
             return false;
         };
-        let member = self.pieces.get(piece).map_or(0, |piece| piece.at.member);
-        let is_aborted = self.members[member].device.abort(now, piece);
+        let Some(own) = self.pieces.get_mut(piece) else {
+            return false;
+        };
+        let member = own.at.member;
+        own.is_aborted = self.members[member].device.abort(now, piece);
+        let is_aborted = own.is_aborted;
         self.note_event(member);
         is_aborted
     }
 
+    /// The members, counted from 0; a spare is the last.
     fn parts(&self) -> Vec<Part> {
-        let members = self.members.iter().enumerate();
-        members
-            .flat_map(|(index, member)| Part::within(index, member.parts()))
-            .collect()
+        self.parts_by_number()
     }
 }

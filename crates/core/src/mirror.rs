@@ -66,6 +66,7 @@ mod layout;
 mod member;
 mod parameters;
 mod parent;
+mod places;
 mod reads;
 mod rehearsed;
 mod routing;
@@ -78,6 +79,7 @@ pub use destaging::{BatchOrder, Destaging, Scheme};
 pub(crate) use member::Member;
 pub use parameters::{Mirroring, Reads, Rebuilding, Writes};
 pub(crate) use parent::{graver, tried_again};
+pub(crate) use places::Places;
 pub use routing::Routing;
 
 use std::collections::VecDeque;
@@ -219,7 +221,7 @@ impl Mirror {
     /// Begins a request, unless it has to wait for another one.
     fn begin(&mut self, now: Instant, pending: Pending) {
         let (request, arrived) = (pending.request, pending.arrived);
-        if self.has_lost_data() {
+        if self.failing.is_some() && self.has_lost_data() {
             let unserved = Completion::unserved(request, arrived, now, Status::NotReady);
             return self.due.push_back(unserved);
         }
@@ -235,15 +237,13 @@ impl Mirror {
             }
             return self.held.push(parent);
         }
-        self.serve(parent, now);
+        self.serve(parent, &request, now);
     }
 
     /// Gives a request to the members.
-    fn serve(&mut self, parent: u64, now: Instant) {
-        let Some(request) = self.parents.get(parent).map(|parent| parent.request) else {
-            return;
-        };
-        let serves = [0, 1].map(|member| self.serves(member, &request));
+    fn serve(&mut self, parent: u64, request: &Request, now: Instant) {
+        let is_whole = self.failing.is_none();
+        let serves = [0, 1].map(|member| is_whole || self.serves(member, request));
         if !request.op.is_read() || serves != [true; 2] {
             for member in (0..2).filter(|member| serves[*member]) {
                 self.hand_over(member, parent, now);
@@ -457,7 +457,9 @@ impl Mirror {
         if completion.is_none() && parent.is_reported {
             self.reported -= 1;
         }
-        self.count_served();
+        if self.failing.is_some() {
+            self.count_served();
+        }
         self.due.extend(completion);
         self.gate.leave(id);
     }

@@ -1,6 +1,9 @@
 //! Members that fail for good while a pair or an array works, and the rebuilding of what the first
 //! of them had on a spare.
 
+#[cfg(test)]
+pub(crate) mod shadow;
+
 use std::collections::VecDeque;
 
 use crate::device::{Lost, Part, RedundancyWork, Work};

@@ -49,6 +49,10 @@ fn each_option_matters() {
         "layout=chained, disks=8, policy=satf",
         "layout=chained, disks=8, failed=0",
         "layout=chained, disks=8, failed=0, failed=3",
+        "layout=chained, disks=8, failed=0@2s, failed=3",
+        "layout=chained, disks=8, failed=0@2s, rebuild=20%",
+        "layout=chained, disks=8, failed=0@2s, rebuild=100%",
+        "layout=chained, disks=8, failed=0, failed=1@2s",
         "layout=group-rotate, cluster=4, disks=8",
         "layout=group-rotate, cluster=2, disks=8",
     ];
@@ -85,7 +89,8 @@ fn results_list_the_load_of_each_disk() {
     );
     // Disks that have failed do nothing.
     let reads = [0.0, 1.5, 1.5, 0.0, 1.25, 1.25, 1.25, 1.25];
-    assert_eq!(found.parts.len(), 8);
+    // The last part is what the failures did.
+    assert_eq!(found.parts.len(), 9);
     for ((part, disk), expected) in found.parts.iter().zip(0..8).zip(reads) {
         let Work::Disk(work) = &part.work else {
             panic!("{part:?}");
@@ -171,11 +176,15 @@ fn wrong_arrays_are_refused_in_one_line() {
         ),
         (
             "layout=chained, disks=8, failed=8",
-            "declustered.failed: found \"8\", expected a whole number from 0 to 7",
+            "declustered.failed: found \"8\", expected a disk from 0 to 7, and when it fails",
         ),
         (
-            "layout=chained, disks=8, failed=3, failed=4",
-            "declustered.failed: found \"3, 4\", expected failures that leave a copy of all data",
+            "layout=chained, disks=8, failed=3, failed=3@9s",
+            "declustered.failed: found \"3 twice\", expected each disk at most once",
+        ),
+        (
+            "layout=chained, disks=8, rebuild=20%",
+            "declustered.failed: found nothing, expected the disk to rebuild, counted from 0",
         ),
         (
             "layout=chained, disks=8, stripe=0KiB",

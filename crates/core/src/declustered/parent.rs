@@ -72,6 +72,8 @@ pub(super) struct Piece {
     pub sectors: SectorCount,
     /// How the first attempt to read failed.
     pub failed: Option<Status>,
+    /// A member has promised to give it back.
+    pub is_aborted: bool,
     /// Since when it waits: from its arrival, or from the end of a failed attempt.
     pub since: Instant,
     /// Where the time before went.
@@ -92,6 +94,7 @@ impl Piece {
             before: 0,
             sectors: pending.request.sectors,
             failed: None,
+            is_aborted: false,
             since: pending.arrived,
             spent: Breakdown::default(),
             status: Status::Good,
@@ -110,9 +113,21 @@ impl Piece {
             id,
             start: Lbn(self.at.place),
             sectors: self.sectors,
+            op: self.op,
             ordering,
             ..*request
         }
+    }
+
+    /// Whether it is of a rebuild, and of no request.
+    pub fn rebuilds(&self) -> bool {
+        self.parent == u64::MAX
+    }
+
+    /// Ends it without a member: what it waited is queueing.
+    pub fn end_unserved(&mut self, status: Status, now: Instant) {
+        self.spent.queue += now - self.since;
+        (self.since, self.status) = (now, status);
     }
 
     /// Notes that its command has ended; whether it has. If not, it tries the other copy.

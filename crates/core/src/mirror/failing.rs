@@ -3,23 +3,17 @@
 use std::ops::Range;
 
 use super::parent::{Copied, Parent};
+use super::places::Places;
 use super::{Member, Mirror};
-use crate::device::{Completion, Device, Lost, Part, Refused, Status};
+use crate::device::{Completion, Lost, Part, Status};
 use crate::redundancy::{Due, Failure, Failures, Progress};
 use crate::request::{Op, Priority, Request};
-use crate::sched::{Fcfs, Rule};
-use crate::tower::BoxedDevice;
-use crate::units::{Bytes, Instant, Lbn, SectorCount};
+use crate::units::{Instant, Lbn, SectorCount};
 
 /// What a pair whose members fail remembers.
 pub(super) struct Failing {
     failures: Failures,
-    /// The spare, before it takes a place.
-    spare: Option<Member>,
-    /// The members that have failed, with their numbers.
-    gone: Vec<(usize, Member)>,
-    /// The numbers of those in the two places: that of the spare is 2.
-    numbers: [usize; 2],
+    places: Places,
     /// The place of a member that has failed, until a spare has all that it had.
     missing: Option<usize>,
     /// The blocks of a member.
@@ -52,9 +46,7 @@ impl Failing {
         Self {
             failures,
             sectors: sectors.0,
-            spare,
-            gone: Vec::new(),
-            numbers: [0, 1],
+            places: Places::new(2, spare),
             missing: None,
             rebuilt: 0,
             unit: unit.0,
@@ -67,13 +59,18 @@ impl Failing {
         if self.missing != Some(place) {
             return true;
         }
-        let is_in_place = self.numbers[place] == SPARE;
-        is_in_place
+        self.places.has_spare_at(place)
             && match request.op {
                 Op::Read => request.end().0 <= self.rebuilt,
                 Op::Write => request.start.0 < self.rebuilt,
                 Op::Flush => true,
             }
+    }
+
+    /// The number of the member in a place.
+    #[cfg(test)]
+    pub(super) fn number(&self, place: usize) -> usize {
+        self.places.number(place)
     }
 
     /// The blocks of the step that is under way.
@@ -82,9 +79,6 @@ impl Failing {
         self.step.map(|_| self.rebuilt..end)
     }
 }
-
-/// The number of a spare.
-const SPARE: usize = 2;
 
 impl Mirror {
     /// Whether the member at `place` serves `request`.
@@ -106,6 +100,9 @@ impl Mirror {
 
     /// Whether no request is inside. The rebuild is none.
     pub(super) fn is_quiet(&self) -> bool {
+        if self.failing.is_none() {
+            return self.parents.is_empty();
+        }
         let step = self.failing.as_ref().and_then(|failing| failing.step);
         let own = usize::from(matches!(step, Some(Step::Begun)));
         self.parents.len() == own
@@ -168,21 +165,16 @@ impl Mirror {
         if failing.failures.lost.is_some() {
             return;
         }
-        match failing.missing {
-            None => (failing.missing, failing.rebuilt) = (Some(place), 0),
-            Some(_) => {
-                failing.failures.lose(Lost {
-                    at,
-                    first: Lbn(failing.rebuilt),
-                    blocks: SectorCount(failing.sectors - failing.rebuilt),
-                });
-            }
-        }
-        let is_over = failing.failures.lost.is_some();
-        self.take_out(place, at);
-        if is_over {
+        if failing.missing.is_some() {
+            failing.failures.lose(Lost {
+                at,
+                first: Lbn(failing.rebuilt),
+                blocks: SectorCount(failing.sectors - failing.rebuilt),
+            });
             return self.end_all(at);
         }
+        (failing.missing, failing.rebuilt) = (Some(place), 0);
+        self.take_out(place, at);
         let parents: Vec<u64> = self.parents.iter().map(|(id, _)| id).collect();
         for id in parents {
             self.lose_copy(id, place, at);
@@ -193,34 +185,20 @@ impl Mirror {
 
     /// Takes the member out of its place, and puts the spare there if there is one.
     fn take_out(&mut self, place: usize, now: Instant) {
-        let device = &self.members[place].device;
-        let nothing = BoxedDevice::opaque(Nothing {
-            sectors: device.capacity(),
-            sector: device.sector_size(),
-        });
-        let policy = Fcfs.policy(&nothing);
-        let nothing = Member::new(nothing, policy);
         let Some(failing) = &mut self.failing else {
             return;
         };
-        let steps = failing.sectors.div_ceil(failing.unit);
-        let number = failing.numbers[place];
-        let successor = match failing.spare.take() {
-            Some(spare) if failing.failures.lost.is_none() => {
-                failing.numbers[place] = SPARE;
-                failing.failures.begin_rebuild(now, steps);
-                spare
-            }
-            _ => nothing,
-        };
-        let mut gone = std::mem::replace(&mut self.members[place], successor);
         for (_, parent) in self.parents.iter() {
             for _ in 0..parent.copies[place].inside {
-                gone.drop_command(now, parent.request.op);
+                self.members[place].drop_command(now, parent.request.op);
             }
         }
-        gone.meter.wait(now, 0, 0);
-        failing.gone.push((number, gone));
+        let serves = failing.failures.lost.is_none();
+        let places = &mut failing.places;
+        if places.take_out(&mut self.members, place, now, serves) {
+            let steps = failing.sectors.div_ceil(failing.unit);
+            failing.failures.begin_rebuild(now, steps);
+        }
     }
 
     /// A request loses its copy at a member that has just failed.
@@ -263,7 +241,9 @@ impl Mirror {
 
     /// Ends all requests after data have been lost.
     fn end_all(&mut self, now: Instant) {
-        self.take_out_all(now);
+        // One member alone is of no use.
+        self.take_out(0, now);
+        self.take_out(1, now);
         if let Some(failing) = &mut self.failing {
             failing.step = None;
         }
@@ -273,19 +253,6 @@ impl Mirror {
             self.finish_unserved(id, Status::NotReady, now);
         }
         self.release(now);
-    }
-
-    /// Takes out what is left after some data are lost: it is of no use alone.
-    fn take_out_all(&mut self, now: Instant) {
-        let numbers = self.failing.as_ref().map(|failing| failing.numbers);
-        let gone = self.failing.iter().flat_map(|failing| &failing.gone);
-        let gone: Vec<usize> = gone.map(|(number, _)| *number).collect();
-        for place in 0..2 {
-            let number = numbers.map_or(place, |numbers| numbers[place]);
-            if !gone.contains(&number) {
-                self.take_out(place, now);
-            }
-        }
     }
 
     /// Whether a request has to wait before it begins: a write for the step of the rebuild that has
@@ -311,8 +278,11 @@ impl Mirror {
         self.begin_step(now);
         let mut index = 0;
         while let Some(&id) = self.held.get(index) {
-            let request = self.parents.get(id).map(|parent| parent.request);
-            if request.is_some_and(|request| self.must_wait(&request)) {
+            let Some(parent) = self.parents.get_mut(id) else {
+                return;
+            };
+            let request = parent.request;
+            if self.must_wait(&request) {
                 index += 1;
                 continue;
             }
@@ -320,7 +290,7 @@ impl Mirror {
             if let Some(parent) = self.parents.get_mut(id) {
                 parent.is_held = false;
             }
-            self.serve(id, now);
+            self.serve(id, &request, now);
         }
     }
 
@@ -386,14 +356,6 @@ impl Mirror {
         }
     }
 
-    /// The numbers of the members in the two places.
-    #[cfg(test)]
-    pub(super) fn numbers(&self) -> [usize; 2] {
-        self.failing
-            .as_ref()
-            .map_or([0, 1], |failing| failing.numbers)
-    }
-
     /// The members by number, and what failures did.
     pub(super) fn parts_by_number(&self) -> Vec<Part> {
         let Some(failing) = &self.failing else {
@@ -401,54 +363,8 @@ impl Mirror {
             let parts = members.map(|(number, member)| Part::within(number, member.parts()));
             return parts.flatten().collect();
         };
-        let gone = failing
-            .gone
-            .iter()
-            .map(|(number, member)| (*number, member));
-        let is_gone = |number: &usize| failing.gone.iter().any(|(gone, _)| gone == number);
-        let left = failing.numbers.into_iter().zip(&self.members);
-        let spare = failing.spare.iter().map(|spare| (SPARE, spare));
-        let left = left.filter(|(number, _)| !is_gone(number));
-        let mut members: Vec<(usize, &Member)> = gone.chain(left).chain(spare).collect();
-        members.sort_unstable_by_key(|(number, _)| *number);
-        let parts = members.into_iter();
-        let parts = parts.flat_map(|(number, member)| Part::within(number, member.parts()));
-        parts.chain(failing.failures.part()).collect()
-    }
-}
-
-/// What is in the place of a member that has failed.
-struct Nothing {
-    sectors: SectorCount,
-    sector: Bytes,
-}
-
-impl Device for Nothing {
-    fn capacity(&self) -> SectorCount {
-        self.sectors
-    }
-
-    fn sector_size(&self) -> Bytes {
-        self.sector
-    }
-
-    fn has_room(&self) -> bool {
-        false
-    }
-
-    fn submit(&mut self, _: Instant, _: Request) -> Result<(), Refused> {
-        Err(Refused::Full)
-    }
-
-    fn next_event(&self) -> Option<Instant> {
-        None
-    }
-
-    fn advance(&mut self, _: Instant) -> Option<Completion> {
-        None
-    }
-
-    fn abort(&mut self, _: Instant, _: u64) -> bool {
-        false
+        let mut parts = failing.places.parts(&self.members);
+        parts.extend(failing.failures.part());
+        parts
     }
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use diskarm_core::declustered::{Declustered, Declustering, Kind, Layout};
 use diskarm_core::device::{Completion, Device, Refused, Status};
 use diskarm_core::drive::Drive;
+use diskarm_core::redundancy::Failure;
 use diskarm_core::request::{Op, Ordering, Request};
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::tower::BoxedDevice;
@@ -22,9 +23,14 @@ fn drive(member: usize) -> Drive {
 
 /// Units of ten blocks on drives of 200: secondary copies begin at block 100.
 fn declustering(kind: Kind, disks: usize, failed: &[usize]) -> Declustering {
+    let at = Instant::START;
     Declustering {
         layout: Layout::new(kind, disks).expect("a layout"),
-        failed: failed.iter().copied().collect(),
+        failures: failed
+            .iter()
+            .map(|&member| Failure { member, at })
+            .collect(),
+        rebuild_share: None,
         unit: SectorCount(10),
         policy: PolicyConfig::default(),
         seed: 1,

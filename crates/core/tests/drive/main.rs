@@ -9,6 +9,7 @@ mod chance;
 mod closed_forms;
 mod declustered;
 mod edges;
+mod failing_chains;
 mod failing_pairs;
 mod follow;
 mod forcing;

@@ -276,10 +276,12 @@ fn random_declustering(dice: &mut Dice) -> Declustering {
         (Kind::GroupRotate { cluster: 2 }, 4),
     ];
     let (kind, disks) = dice.of(&kinds);
-    let failed = dice.below(disks as u64) as usize;
+    let fails = dice.one_in(2);
+    let failures = fails.then(|| random_failure(disks, dice));
     Declustering {
         layout: Layout::new(kind, disks).expect("a layout"),
-        failed: dice.one_in(2).then_some(failed).into_iter().collect(),
+        failures: failures.into_iter().collect(),
+        rebuild_share: (fails && dice.one_in(2)).then(|| dice.of(&[0.1, 0.5, 1.0])),
         unit: SectorCount(dice.of(&[7, 8, 64])),
         policy: policy(dice),
         seed: dice.below(1 << 40),
@@ -349,14 +351,17 @@ impl Tower {
         let of_array = of_array.map_or(0, |(members, _)| members);
         let of_pairs = self.mirroring.iter().filter(|pair| pair.rebuild.is_some());
         let declustering = self.declustering.as_ref();
-        let pairs = declustering.map(|declustering| declustering.layout.disks());
+        let pairs = declustering.map(|declustering| declustering.layout.disks() + 1);
         let pairs = pairs.or(striping.map(|(members, _)| members + 1));
+        let declustering = declustering.and_then(|declustering| declustering.rebuild_share);
+        let of_array = of_array + 2 * usize::from(declustering.is_some());
         let commands = of_array + of_pairs.count() * pairs.unwrap_or(1);
         100 * commands * usize::from(self.disks) * BLOCKS as usize
     }
 
     fn declustered(&self, declustering: &Declustering) -> BoxedDevice {
-        let disks = declustering.layout.disks() as u64;
+        let spares = u64::from(declustering.rebuild_share.is_some());
+        let disks = declustering.layout.disks() as u64 + spares;
         let all = || (0..disks).map(|index| self.unit(index)).collect();
         let array = Declustered::new(all(), declustering.clone());
         BoxedDevice::opaque(array.unwrap_or_else(|_| {
@@ -458,8 +463,10 @@ impl Tower {
     pub fn has_faults(&self) -> bool {
         let mut levels = self.levels.iter().chain(&self.above);
         let of_pairs = self.mirroring.iter().flat_map(|pair| &pair.failures);
+        let declustering = self.declustering.iter();
+        let declustering = declustering.flat_map(|array| &array.failures);
         let striping = self.array.iter().flat_map(|(_, array)| &array.failures);
-        let mut failures = of_pairs.chain(striping);
+        let mut failures = of_pairs.chain(striping).chain(declustering);
         let fails = failures.any(|failure| failure.at > Instant::START);
         fails || levels.any(|level| matches!(level, Level::Faults(_)))
     }

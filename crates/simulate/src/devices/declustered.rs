@@ -1,12 +1,13 @@
 //! Declustered mirroring in a tower.
 
-use diskarm_core::declustered::{Declustered, Declustering, Disks, Kind, Layout, MOST_DISKS};
+use diskarm_core::declustered::{Declustered, Declustering, Kind, Layout, MOST_DISKS};
 use diskarm_core::request::Request;
 use diskarm_core::sched::{Knowledge, PolicyConfig};
 use diskarm_core::text::{Args, InputError, quantity};
 use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::SectorCount;
 
+use super::failures::{failures, rebuild};
 use super::{DRIVE, DeviceInfo, Entry, Front};
 use crate::model::Model;
 use crate::tower::Behind;
@@ -30,9 +31,18 @@ pub(super) const ENTRY: Entry = Entry {
                  divide the disks",
             ),
             (
-                "failed=0",
-                "a disk, counted from 0, that has failed before the run; may be given several \
-                 times, as long as no data are lost; without this parameter none has failed",
+                "failed=0@60s",
+                "a disk, counted from 0, and when it fails, before the run without \"@\"; may be \
+                 given several times: if two disks fail that had both copies of some data, these \
+                 are lost, and the array serves nothing from then on; without this parameter none \
+                 fails",
+            ),
+            (
+                "rebuild=50%",
+                "what the first failed disk had is rebuilt on a spare, stripe unit by stripe unit \
+                 from its failure or the first request on; this is the share of the time that the \
+                 rebuild takes, above 0 % and up to 100 %; without this parameter there is no \
+                 spare",
             ),
             (
                 "stripe=64KiB",
@@ -61,24 +71,13 @@ struct Array(Declustering);
 fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
     let disks = args.count("disks", 2..=MOST_DISKS as u64)? as usize;
     let layout = layout(args, disks)?;
-    let expected = format!("a whole number from 0 to {}", disks - 1);
-    let failed = args.several("failed", &expected, |text| {
-        text.parse().ok().filter(|disk| *disk < disks)
-    })?;
-    let failed: Disks = failed.into_iter().collect();
-    if !layout.survives(failed) {
-        let found: Vec<String> = failed.iter().map(|disk| disk.to_string()).collect();
-        let expected = "failures that leave a copy of all data";
-        return Err(InputError::new(
-            args.field("failed"),
-            &found.join(", "),
-            expected,
-        ));
-    }
+    let failures = failures(disks, args)?;
+    let rebuild_share = rebuild(&failures, args)?;
     let policy = args.maybe_read("policy", PolicyConfig::parse)?;
     Ok(Box::new(Array(Declustering {
         layout,
-        failed,
+        failures,
+        rebuild_share,
         unit: stripe(args)?,
         policy: policy.unwrap_or_default(),
         seed: 0,
@@ -130,7 +129,8 @@ fn stripe(args: &mut Args<'_, &Model>) -> Result<SectorCount, InputError> {
 
 impl Front for Array {
     fn build(&self, behind: &Behind<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
-        let disks = self.0.layout.disks() as u64;
+        let spares = u64::from(self.0.rebuild_share.is_some());
+        let disks = self.0.layout.disks() as u64 + spares;
         let members = (0..disks).map(|index| behind.member(index));
         let members = members.collect::<Result<Vec<_>, _>>()?;
         let declustering = Declustering {

@@ -1,0 +1,126 @@
+//! Which devices are in the places of a pair or an array, and which were.
+
+use super::Member;
+use crate::device::{Completion, Device, Part, Refused};
+use crate::request::Request;
+use crate::sched::{Fcfs, Rule};
+use crate::tower::BoxedDevice;
+use crate::units::{Bytes, Instant, SectorCount};
+
+/// The devices of a pair or an array, by number: a spare has the last.
+pub(crate) struct Places {
+    /// The numbers of those in the places.
+    numbers: Vec<usize>,
+    /// Those that are in no place any more.
+    gone: Vec<(usize, Member)>,
+    /// The spare, before it takes a place.
+    spare: Option<Member>,
+}
+
+impl Places {
+    /// So many places, with as many devices.
+    pub fn new(places: usize, spare: Option<Member>) -> Self {
+        Self {
+            numbers: (0..places).collect(),
+            gone: Vec::new(),
+            spare,
+        }
+    }
+
+    /// Whether the spare is in a place.
+    pub fn has_spare_at(&self, place: usize) -> bool {
+        self.numbers[place] == self.numbers.len()
+    }
+
+    /// The number of the device in a place.
+    #[cfg(test)]
+    pub fn number(&self, place: usize) -> usize {
+        self.numbers[place]
+    }
+
+    /// Takes a member, which has no command inside that counts, out of its place. The spare takes
+    /// it, if there is one and it `may`; whether it did.
+    pub fn take_out(
+        &mut self,
+        members: &mut [Member],
+        place: usize,
+        now: Instant,
+        may: bool,
+    ) -> bool {
+        let number = self.numbers[place];
+        if self.gone.iter().any(|(gone, _)| *gone == number) {
+            return false;
+        }
+        let spare = self.spare.take_if(|_| may);
+        let has_spare = spare.is_some();
+        if has_spare {
+            self.numbers[place] = self.numbers.len();
+        }
+        let successor = spare.unwrap_or_else(|| nothing(&members[place].device));
+        let mut gone = std::mem::replace(&mut members[place], successor);
+        gone.meter.wait(now, 0, 0);
+        self.gone.push((number, gone));
+        has_spare
+    }
+
+    /// The parts of the devices, by number.
+    pub fn parts(&self, members: &[Member]) -> Vec<Part> {
+        let gone = self.gone.iter().map(|(number, member)| (*number, member));
+        let is_gone = |number: &usize| self.gone.iter().any(|(gone, _)| gone == number);
+        let left = self.numbers.iter().copied().zip(members);
+        let left = left.filter(|(number, _)| !is_gone(number));
+        let spare = self.spare.iter().map(|spare| (self.numbers.len(), spare));
+        let mut members: Vec<(usize, &Member)> = gone.chain(left).chain(spare).collect();
+        members.sort_unstable_by_key(|(number, _)| *number);
+        let parts = members.into_iter();
+        parts
+            .flat_map(|(number, member)| Part::within(number, member.parts()))
+            .collect()
+    }
+}
+
+/// What is in the place of a device that has failed.
+fn nothing(device: &BoxedDevice) -> Member {
+    let nothing = BoxedDevice::opaque(Nothing {
+        sectors: device.capacity(),
+        sector: device.sector_size(),
+    });
+    let policy = Fcfs.policy(&nothing);
+    Member::new(nothing, policy)
+}
+
+/// A device that takes no requests.
+struct Nothing {
+    sectors: SectorCount,
+    sector: Bytes,
+}
+
+impl Device for Nothing {
+    fn capacity(&self) -> SectorCount {
+        self.sectors
+    }
+
+    fn sector_size(&self) -> Bytes {
+        self.sector
+    }
+
+    fn has_room(&self) -> bool {
+        false
+    }
+
+    fn submit(&mut self, _: Instant, _: Request) -> Result<(), Refused> {
+        Err(Refused::Full)
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        None
+    }
+
+    fn advance(&mut self, _: Instant) -> Option<Completion> {
+        None
+    }
+
+    fn abort(&mut self, _: Instant, _: u64) -> bool {
+        false
+    }
+}
