@@ -18,18 +18,18 @@
 //! copies of some data, these are lost. Nothing is served from then on, and the parts of the array
 //! say what is lost ([`Device::parts`]).
 //!
-//! With [`Declustering::rebuild_share`] a spare takes the place of the first member that fails. From
-//! the failure or the first request on its units are rebuilt one by one, in order: the other copy is
-//! read and then written to the spare. A unit waits for the writes to it that have begun, and other
-//! writes to it wait for the rebuild of the unit. What the spare has is read and written as before
-//! the failure. After each unit the rebuild pauses in proportion to the time that the unit took. Its
-//! commands have the lowest priority, for policies that distinguish priorities. A rebuild that
-//! cannot read a block stops there.
+//! With [`Declustering::rebuild_share`] a spare takes the place of the first member that fails.
+//! From the failure or the first request on its units are rebuilt one by one, in order: the other
+//! copy is read and then written to the spare. A unit waits for the writes to it that have begun,
+//! and other writes to it wait for the rebuild of the unit. What the spare has is read and written
+//! as before the failure. After each unit the rebuild pauses in proportion to the time that the
+//! unit took. Its commands have the lowest priority, for policies that distinguish priorities. A
+//! rebuild that cannot read a block stops there.
 //!
 //! A read that fails is read at the other copy if there is one, and only if that fails too does it
-//! fail; if it succeeds, the read is recovered. A write fails if a copy fails: an error does not put
-//! a member out of use. The parts of a response are those of the command that ended last, and of the failed attempt
-//! before it; what a command waited for its member is queueing.
+//! fail; if it succeeds, the read is recovered. A write fails if a copy fails: an error does not
+//! put a member out of use. The parts of a response are those of the command that ended last, and
+//! of the failed attempt before it; what a command waited for its member is queueing.
 //!
 //! An ordered request waits here until all others have completed, and those that arrive meanwhile
 //! wait for it. A request can be taken back until a member has taken a command of it, or if its
@@ -129,10 +129,9 @@ impl Declustered {
     /// # Errors
     /// When the policy needs to know more than the members do.
     ///
-    /// # Panics
-    /// When the members are not as many as the layout says or of unequal capacity, when they have
-    /// no whole unit, when there is no member that is said to fail, or a rebuild where none fails or
-    /// with no share of the time.
+    /// # Panics When the members are not as many as the layout says or of unequal capacity, when
+    /// they have no whole unit, when there is no member that is said to fail, or a rebuild where
+    /// none fails or with no share of the time.
     pub fn new(members: Vec<BoxedDevice>, declustering: Declustering) -> Result<Self, Unknown> {
         let sectors = members[0].capacity();
         for member in &members {

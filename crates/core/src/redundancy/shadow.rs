@@ -200,8 +200,8 @@ impl<C: Copies> Shadow<C> {
 
 /// Runs as many arrays, whole, degraded, while a member fails and while it is rebuilt, under
 /// requests that overlap: reads find what was acknowledged or is being written, and in the end each
-/// member has the last write of each block. Requests fail only where a second failure has lost data,
-/// and then nothing is served any more.
+/// member has the last write of each block. Requests fail only where a second failure has lost
+/// data, and then nothing is served any more.
 ///
 /// `random` makes an array of devices that write a log, with their number and the sectors of each.
 pub(crate) fn check<C: Copies>(

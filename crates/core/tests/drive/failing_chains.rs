@@ -1,6 +1,6 @@
-//! Declustered arrays of tiny drives whose members fail: chains of four in units of ten blocks, with
-//! second copies from block 100 of each drive on. Disk 2 has unit 2 first, and the second copy of
-//! unit 1 at block 100.
+//! Declustered arrays of tiny drives whose members fail: chains of four in units of ten blocks,
+//! with second copies from block 100 of each drive on. Disk 2 has unit 2 first, and the second copy
+//! of unit 1 at block 100.
 
 use diskarm_core::declustered::{Declustered, Declustering, Kind, Layout};
 use diskarm_core::device::{Completion, Device, RedundancyWork, Status, Work};
