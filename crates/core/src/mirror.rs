@@ -10,7 +10,9 @@
 //! Under a shared queue each member sees all waiting reads and its own copies of the writes. Once
 //! one member has taken a read, the other sees it no more; the copies of a write are not
 //! synchronised. If both members are free when a read arrives, the one that would end it sooner
-//! takes it, or the first if they do not tell positions.
+//! takes it, or the first if they do not tell positions. A shared queue can be divided by address
+//! ([`Reads::Divided`]): each member takes reads of its own part, and of the other's at most if it
+//! would be idle.
 //!
 //! A read that fails at one member is read at the other as a whole, and fails only if that fails
 //! too: then with the later of the two blocks that could not be read. If the other succeeds, the
@@ -91,13 +93,13 @@ use parent::{Parent, child_id, parent_of};
 use routing::Router;
 
 use crate::device::{Children, Completion, Device, Status};
-use crate::queue::Gate;
+use crate::queue::{CommandQueue, Gate};
 use crate::random::{Purpose, generator};
 use crate::redundancy::Failures;
 use crate::request::{Op, Ordering, Request};
 use crate::sched::{Knowledge, Pending};
 use crate::tower::{self, BoxedDevice, Unknown};
-use crate::units::{Angle, Instant, SectorCount};
+use crate::units::{Angle, Instant, Lbn, SectorCount};
 use rand_core::Rng;
 
 /// Two devices as one; see the module's documentation.
@@ -106,6 +108,8 @@ pub struct Mirror {
     layout: Layout,
     /// `None` for a shared queue.
     router: Option<Router>,
+    /// How a shared queue is divided, if it is.
+    divided: Option<Divided>,
     writes: Writes,
     destaging: Option<Destaging>,
     /// The member that processes the next batch of writes, if both have one.
@@ -125,6 +129,13 @@ pub struct Mirror {
     gate: Gate,
     /// Completions that are due, in their order.
     due: VecDeque<Completion>,
+}
+
+/// Which reads of a shared queue are whose.
+#[derive(Clone, Copy)]
+struct Divided {
+    pivot: Lbn,
+    relaxed: Option<u64>,
 }
 
 impl Mirror {
@@ -172,20 +183,20 @@ impl Mirror {
             second.check_knowledge(name, needed)?;
         }
         let router = match mirroring.reads {
-            Reads::Shared => None,
+            Reads::Shared | Reads::Divided { .. } => None,
             Reads::Routed(routing) => Some(Router::new(routing, mirroring.seed)),
         };
-        let policies = [
-            tower::policy(&mirroring.policy, first)?,
-            tower::policy(&mirroring.policy, second)?,
-        ];
+        let divided = match mirroring.reads {
+            Reads::Divided { pivot, relaxed } => Some(Divided { pivot, relaxed }),
+            Reads::Shared | Reads::Routed(_) => None,
+        };
+        let [first, second] = members.map(|device| member(device, mirroring));
         let failing = failing(spare, sectors, mirroring)?;
-        let [first, second] = members;
-        let [policy, other] = policies;
         let mut pair = Self {
-            members: [Member::new(first, policy), Member::new(second, other)],
+            members: [first?, second?],
             layout: Layout::new(mirroring.transposed, sectors),
             router,
+            divided,
             writes: mirroring.writes,
             destaging: mirroring.destaging,
             turn: 0,
@@ -338,7 +349,8 @@ impl Mirror {
     /// Takes out the command that a member serves next, if it is free for one.
     fn next(&mut self, member: usize, now: Instant) -> Option<Request> {
         let Some(destaging) = self.destaging else {
-            return self.members[member].next(now);
+            let own = self.members[member].next(now);
+            return own.or_else(|| self.next_of_other(member, now));
         };
         let state = State {
             reads: self.members[member].queue.len(),
@@ -474,6 +486,24 @@ impl Mirror {
     }
 }
 
+/// A member with nothing to do.
+fn member(device: BoxedDevice, mirroring: &Mirroring) -> Result<Member, Unknown> {
+    let policy = || tower::policy(&mirroring.policy, &device);
+    let has_reserve = matches!(
+        mirroring.reads,
+        Reads::Divided {
+            relaxed: Some(_),
+            ..
+        }
+    );
+    let reserve = has_reserve.then(policy).transpose()?;
+    let policy = policy()?;
+    Ok(Member {
+        reserve: reserve.map(CommandQueue::new),
+        ..Member::new(device, policy)
+    })
+}
+
 /// What a pair remembers if its members fail.
 fn failing(
     spare: Option<BoxedDevice>,
@@ -481,10 +511,7 @@ fn failing(
     mirroring: &Mirroring,
 ) -> Result<Option<Failing>, Unknown> {
     let Mirroring {
-        policy,
-        failures,
-        rebuild,
-        ..
+        failures, rebuild, ..
     } = mirroring;
     assert_eq!(
         spare.is_some(),
@@ -498,8 +525,7 @@ fn failing(
     }
     let spare = spare.map(|device| {
         assert_eq!(sectors, device.capacity(), "members of unequal capacity");
-        let policy = tower::policy(policy, &device)?;
-        Ok(Member::new(device, policy))
+        member(device, mirroring)
     });
     let share = rebuild.map(|rebuild| rebuild.share_fraction);
     let unit = rebuild.map_or(SectorCount(1), |rebuild| rebuild.unit);

@@ -1,5 +1,7 @@
 //! The distribution of seek distances between requests that are independent and uniform.
 
+use std::ops::Range;
+
 use diskarm_core::geometry::Layout;
 use diskarm_core::units::Lbn;
 
@@ -23,11 +25,17 @@ impl Distances {
     /// Spare and reserved sectors do not count, and relocated ones count where they are: a walk
     /// over the runs of the layout.
     pub fn of(layout: &Layout) -> Self {
+        Self::of_blocks(layout, &(Lbn(0)..Lbn(layout.sectors().0)))
+    }
+
+    /// The distances between these sectors of a drive, as [`Self::of`].
+    pub fn of_blocks(layout: &Layout, blocks: &Range<Lbn>) -> Self {
         let mut sectors = vec![0; layout.cylinders() as usize];
-        let mut at = Lbn(0);
-        while at.0 < layout.sectors().0 {
+        let mut at = blocks.start;
+        while at < blocks.end {
             let run = layout.extent(at);
-            sectors[run.cylinder.0 as usize] += run.sectors.0;
+            let left = blocks.end.0 - at.0;
+            sectors[run.cylinder.0 as usize] += run.sectors.0.min(left);
             at = at + run.sectors;
         }
         Self::between(&sectors)

@@ -18,6 +18,7 @@ pub mod mg1;
 pub mod mirrored;
 pub mod mmc;
 pub mod moments;
+pub mod pivot;
 pub mod priority;
 pub mod rotation;
 pub mod service;

@@ -1,6 +1,7 @@
 //! What a uniform request takes on its track: the rotational wait and the transfer.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use diskarm_core::geometry::Extent;
 use diskarm_core::mechanics::Mechanism;
@@ -47,9 +48,21 @@ impl Media {
         sectors: SectorCount,
         zero_latency: bool,
     ) -> Option<Self> {
+        let blocks = Lbn(0)..Lbn(mechanism.layout.sectors().0);
+        Self::of_blocks(mechanism, op, sectors, zero_latency, &blocks)
+    }
+
+    /// The same for the requests within `blocks`.
+    pub fn of_blocks(
+        mechanism: &Mechanism,
+        op: Op,
+        sectors: SectorCount,
+        zero_latency: bool,
+        blocks: &Range<Lbn>,
+    ) -> Option<Self> {
         let revolution = mechanism.rotation.period().as_ms();
         let ms = |raw: u128| raw as f64 / REVOLUTION as f64 * revolution;
-        let passes = passes(mechanism, op, sectors)?;
+        let passes = passes(mechanism, op, sectors, blocks)?;
         let parts = passes.iter().map(|((sector, all), &count)| {
             let is_whole = *all == width(*sector) * u128::from(sectors.0);
             let rotation = match zero_latency && is_whole {
@@ -77,14 +90,19 @@ fn width(sector: u64) -> u128 {
 }
 
 /// How many requests transfer in each way.
-fn passes(mechanism: &Mechanism, op: Op, sectors: SectorCount) -> Option<BTreeMap<Pass, u64>> {
+fn passes(
+    mechanism: &Mechanism,
+    op: Op,
+    sectors: SectorCount,
+    blocks: &Range<Lbn>,
+) -> Option<BTreeMap<Pass, u64>> {
     let layout = &mechanism.layout;
-    let end = layout.sectors().0.checked_div(sectors.0)? * sectors.0;
+    let end = blocks.end.0.checked_div(sectors.0)? * sectors.0;
     let mut passes = BTreeMap::new();
-    let mut at = 0;
+    let mut at = blocks.start.0;
     while at < end {
         let run = layout.extent(Lbn(at));
-        let next = at + run.sectors.0;
+        let next = end.min(at + run.sectors.0);
         let sector = run.sector_angle.as_raw();
         let first = at.next_multiple_of(sectors.0);
         let whole = next.saturating_sub(first) / sectors.0;

@@ -1,9 +1,11 @@
 //! The service time of independent, uniform requests in order of arrival.
 
+use std::ops::Range;
+
 use diskarm_core::mechanics::Mechanism;
 use diskarm_core::request::Op;
 use diskarm_core::spec::{Buffer, Bus, Mechanics, Overheads, Queue, Spec};
-use diskarm_core::units::{Cylinder, SectorCount};
+use diskarm_core::units::{Cylinder, Lbn, SectorCount};
 
 use crate::distance::Distances;
 use crate::media::Media;
@@ -42,13 +44,33 @@ impl Service {
             false => spec.buffer.write_on_arrival,
         };
         let media = Media::of(mechanism, op, sectors, zero_latency)?;
-        let seek = seek(mechanism, distances, op);
-        Some(Self {
+        Some(Self::with(media, seek(mechanism, distances, op)))
+    }
+
+    /// The same for the requests within `blocks`, with the distances between these.
+    pub fn of_blocks(
+        spec: &Spec,
+        mechanism: &Mechanism,
+        op: Op,
+        sectors: SectorCount,
+        blocks: &Range<Lbn>,
+    ) -> Option<Self> {
+        let zero_latency = match op.is_read() {
+            true => spec.buffer.read_on_arrival,
+            false => spec.buffer.write_on_arrival,
+        };
+        let media = Media::of_blocks(mechanism, op, sectors, zero_latency, blocks)?;
+        let distances = Distances::of_blocks(&mechanism.layout, blocks);
+        Some(Self::with(media, seek(mechanism, &distances, op)))
+    }
+
+    fn with(media: Media, seek: Moments) -> Self {
+        Self {
             seek,
             rotation: media.rotation,
             transfer: media.transfer,
             total: seek.plus(media.both),
-        })
+        }
     }
 
     /// The service of a request that is one of `parts`, each with its share.

@@ -192,7 +192,7 @@ fn wrong_stripes_are_refused_in_one_line() {
         ),
         (
             "raid10(pairs=4, queue=shared, routing=jsq, drive=hp-c2247)",
-            "drive: raid10.queue: found \"shared\", expected queue=independent, or no routing",
+            "drive: raid10.queue: found \"shared\", expected queue=independent, routing=affinity",
         ),
     ]);
 }

@@ -392,6 +392,8 @@ fn a_pair_depends_on_its_seed_alone_and_each_option_matters() {
         "mirror(routing=affinity(relaxed=2), drive=hp-c2247)",
         "mirror(policy=satf, drive=hp-c2247)",
         "mirror(queue=shared, drive=hp-c2247)",
+        "mirror(queue=shared, routing=affinity(pivot=40%, relaxed=0), drive=hp-c2247)",
+        "mirror(queue=shared, routing=affinity(pivot=40%, relaxed=3), drive=hp-c2247)",
         "mirror(queue=shared, layout=transposed, drive=hp-c2247)",
         "mirror(queue=shared, layout=transposed, unit=64KiB, drive=hp-c2247)",
         "mirror(queue=shared, complete=first, drive=hp-c2247)",
@@ -425,7 +427,7 @@ fn wrong_pairs_are_refused_in_one_line() {
         ),
         (
             "mirror(queue=shared, routing=cyclic, drive=hp-c2247)",
-            "drive: mirror.queue: found \"shared\", expected queue=independent, or no routing",
+            "drive: mirror.queue: found \"shared\", expected queue=independent, routing=affinity",
         ),
         (
             "mirror(routing=cyclical, drive=hp-c2247)",

@@ -214,7 +214,7 @@ impl Mirror {
         parent.taken_early.clear();
         let other = parent.copies[1 - place];
         if !other.is_over() {
-            return;
+            return self.prefer(1 - place, id);
         }
         let (is_read, failed) = (parent.request.op.is_read(), parent.failed);
         if is_read && failed.is_none() && !parent.is_aborted {

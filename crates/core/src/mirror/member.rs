@@ -13,6 +13,8 @@ use crate::units::{Instant, Span};
 pub(crate) struct Member {
     pub device: BoxedDevice,
     pub queue: CommandQueue<BoxedDevice>,
+    /// Reads of the other member that it may take when nothing else waits.
+    pub(super) reserve: Option<CommandQueue<BoxedDevice>>,
     /// Copies of requests that wait or are inside; under a shared queue also those that the other
     /// member may take.
     pub load: usize,
@@ -30,6 +32,7 @@ impl Member {
         Self {
             device,
             queue: CommandQueue::new(policy),
+            reserve: None,
             load: 0,
             writes: Writes::default(),
             writes_waiting: 0,
@@ -77,6 +80,21 @@ impl Member {
         Some(pending.request)
     }
 
+    /// Takes out the read of the other member that the device takes next, if it takes one.
+    pub fn next_of_reserve(&mut self, now: Instant) -> Option<Request> {
+        let reserve = self.reserve.as_mut()?;
+        if reserve.is_empty() || !self.device.has_room() {
+            return None;
+        }
+        let pending = reserve.next(now, &self.device)?;
+        if !self.device.accepts(&pending.request) {
+            reserve.put_back(pending);
+            return None;
+        }
+        reserve.served(&pending.request, &self.device);
+        Some(pending.request)
+    }
+
     /// Begins a batch of writes and takes out its first.
     pub fn begin_batch(&mut self, now: Instant, destaging: &Destaging) -> Option<Pending> {
         let Destaging { batch, order, .. } = *destaging;
@@ -88,7 +106,8 @@ impl Member {
     /// Takes out the command `id`, if it waits.
     pub fn take(&mut self, id: u64) -> Option<Pending> {
         let taken = self.queue.take(id, &self.device);
-        let taken = taken.or_else(|| self.writes.take(id))?;
+        let taken = taken.or_else(|| self.writes.take(id));
+        let taken = taken.or_else(|| self.reserve.as_mut()?.take(id, &self.device))?;
         self.writes_waiting -= usize::from(taken.request.op == Op::Write);
         Some(taken)
     }

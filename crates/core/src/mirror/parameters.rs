@@ -4,7 +4,7 @@ use super::destaging::Destaging;
 use super::routing::Routing;
 use crate::redundancy::Failure;
 use crate::sched::PolicyConfig;
-use crate::units::SectorCount;
+use crate::units::{Lbn, SectorCount};
 
 /// The parameters of a mirrored pair. The default is routed by turns, in order of arrival.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -44,6 +44,15 @@ pub struct Rebuilding {
 pub enum Reads {
     /// In one queue for both members.
     Shared,
+    /// In one queue from which each member takes those of its own part: affinity (liu05 sections
+    /// 7.2.1 and 7.5).
+    Divided {
+        /// The first block of the second member's part.
+        pivot: Lbn,
+        /// A member for which nothing waits takes a read of the other's, if more than this many
+        /// commands wait for that; `None` is strict.
+        relaxed: Option<u64>,
+    },
     /// In the queue of one member.
     Routed(Routing),
 }

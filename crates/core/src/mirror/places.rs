@@ -51,10 +51,13 @@ impl Places {
         if self.gone.iter().any(|(gone, _)| *gone == number) {
             return false;
         }
-        let spare = self.spare.take_if(|_| may);
+        let mut spare = self.spare.take_if(|_| may);
         let has_spare = spare.is_some();
-        if has_spare {
+        if let Some(spare) = &mut spare {
             self.numbers[place] = self.numbers.len();
+            // Its own events until now, such as recalibrations, are past.
+            let done = spare.device.advance(now);
+            assert_eq!(done, None, "a spare has no requests");
         }
         let successor = spare.unwrap_or_else(|| nothing(&members[place].device));
         let mut gone = std::mem::replace(&mut members[place], successor);

@@ -1,8 +1,8 @@
 //! Which member of a pair reads, and what follows if it cannot.
 
-use super::Mirror;
 use super::parent::{self, Parent, parent_of};
 use super::rehearsed::Prospect;
+use super::{Divided, Mirror};
 use crate::device::Completion;
 use crate::request::Request;
 use crate::sched::Pending;
@@ -45,6 +45,9 @@ impl Mirror {
 
     /// Gives a read to the members: to one that is free, or to the queues of both.
     pub(super) fn share(&mut self, parent: u64, now: Instant) {
+        if let Some(divided) = self.divided {
+            return self.share_divided(divided, parent, now);
+        }
         match self.free(parent, now) {
             Some(member) => self.hand_over(member, parent, now),
             None => {
@@ -52,6 +55,69 @@ impl Mirror {
                 self.add(1, parent, now);
                 self.feed(now);
             }
+        }
+    }
+
+    /// The same by address: to the member in whose part it is.
+    fn share_divided(&mut self, divided: Divided, parent: u64, now: Instant) {
+        let Some(request) = self.parents.get(parent).map(|parent| parent.request) else {
+            return;
+        };
+        let own = usize::from(request.start >= divided.pivot);
+        let first = self.piece(own, parent, 0);
+        if first.is_some_and(|first| self.is_free(own, &first)) {
+            return self.hand_over(own, parent, now);
+        }
+        self.add(own, parent, now);
+        if divided.relaxed.is_some() {
+            self.reserve(1 - own, parent);
+        }
+        self.feed(now);
+    }
+
+    /// Lets a member have a read that waits for the other, if nothing waits for it.
+    fn reserve(&mut self, member: usize, parent: u64) {
+        let Some(arrived) = self.parents.get(parent).map(|parent| parent.since) else {
+            return;
+        };
+        let mut count = 0;
+        while let Some(request) = self.piece(member, parent, count) {
+            let own = &mut self.members[member];
+            if let Some(reserve) = &mut own.reserve {
+                reserve.add(Pending { request, arrived }, &own.device);
+            }
+            count += 1;
+        }
+        self.members[member].load += 1;
+        if let Some(parent) = self.parents.get_mut(parent) {
+            parent.copies[member].queued = count;
+        }
+    }
+
+    /// Takes out the read that a member serves for the other, if nothing waits for it and enough
+    /// for that.
+    pub(super) fn next_of_other(&mut self, member: usize, now: Instant) -> Option<Request> {
+        let threshold = self.divided?.relaxed?;
+        let others = self.members[1 - member].queue.len() as u64;
+        if !self.members[member].queue.is_empty() || others <= threshold {
+            return None;
+        }
+        let taken = self.members[member].next_of_reserve(now)?;
+        // What is left of it is its own from now on.
+        self.prefer(member, parent_of(taken.id).0);
+        Some(taken)
+    }
+
+    /// Makes a read that a member has in reserve one of those that wait for it.
+    pub(super) fn prefer(&mut self, member: usize, parent: u64) {
+        let mut index = 0;
+        while let Some(piece) = self.piece(member, parent, index) {
+            let own = &mut self.members[member];
+            let reserve = own.reserve.as_mut();
+            if let Some(pending) = reserve.and_then(|reserve| reserve.take(piece.id, &own.device)) {
+                own.add(pending);
+            }
+            index += 1;
         }
     }
 

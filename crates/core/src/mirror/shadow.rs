@@ -68,8 +68,12 @@ fn random_mirroring(dice: &mut Generator) -> Mirroring {
         policy: ["fcfs", "sstf", "clook"][below(dice, 3) as usize]
             .parse()
             .expect("a policy"),
-        reads: match below(dice, 3) {
+        reads: match below(dice, 4) {
             0 => Reads::Shared,
+            3 => Reads::Divided {
+                pivot: Lbn(below(dice, 40)),
+                relaxed: [None, Some(0), Some(2)][below(dice, 3) as usize],
+            },
             1 => Reads::Routed(Routing::Uniform),
             _ => Reads::Routed(Routing::ShortestQueue),
         },

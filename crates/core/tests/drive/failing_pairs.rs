@@ -89,6 +89,7 @@ fn what_a_failing_member_had_to_do_goes_to_the_other() {
             .map(|done| (done.breakdown.queue.as_ms() * 1e3).round() / 1e3)
             .collect();
         match reads {
+            Reads::Divided { .. } => unreachable!("not tried"),
             Reads::Shared => {
                 // It goes behind what waits there.
                 assert_eq!(times(&done), [(1, 5.0), (2, 8.0), (0, 16.0)]);

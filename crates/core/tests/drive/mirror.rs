@@ -1,7 +1,7 @@
 //! Mirrored pairs of tiny drives. The platter of the second is half a revolution ahead, so that
 //! block 0 passes the first from 0 to 1 ms and the second from 5 to 6 ms.
 
-use diskarm_core::device::{Completion, Device, Status};
+use diskarm_core::device::{Completion, Device, Status, Work};
 use diskarm_core::drive::Drive;
 use diskarm_core::host::Host;
 use diskarm_core::mirror::{Mirror, Mirroring, Reads, Routing, Writes};
@@ -118,6 +118,57 @@ fn a_free_member_takes_from_the_shared_queue() {
     let done = run(&mut pair(&shared("fcfs")), &requests);
     // Block 2 passes the first from 2 to 3 ms; it takes block 4 then, which ends at 5.
     assert_eq!(times(&done), [(1, 1.0), (2, 3.0), (0, 4.0), (3, 5.0)]);
+}
+
+/// All reads are of the first member's part. It takes the one that is nearest, and the second takes
+/// one if it would be idle while more than so many wait.
+#[test]
+fn a_shared_queue_can_be_divided_by_address() {
+    let requests = [
+        (0.0, request(0, R, 0, 1)),
+        (0.1, request(1, R, 9, 1)),
+        (0.2, request(2, R, 7, 1)),
+        (0.3, request(3, R, 3, 1)),
+    ];
+    let done = |relaxed| {
+        let divided = Mirroring {
+            reads: Reads::Divided {
+                pivot: Lbn(200),
+                relaxed,
+            },
+            ..shared("satf")
+        };
+        times(&run(&mut pair(&divided), &requests))
+    };
+    assert_eq!(done(None), [(0, 1.0), (3, 4.0), (2, 8.0), (1, 10.0)]);
+    // Block 9 passes the second from 4 to 5 ms; blocks 3 and 7 are left to the first.
+    assert_eq!(done(Some(0)), [(0, 1.0), (3, 4.0), (1, 5.0), (2, 8.0)]);
+    // At 0.2 ms two wait: block 7 passes the second from 2 to 3 ms. Then block 9 alone waits.
+    assert_eq!(done(Some(1)), [(0, 1.0), (2, 3.0), (3, 4.0), (1, 10.0)]);
+    assert_eq!(done(Some(9)), done(None));
+}
+
+/// A read across units of the second member is two commands there, and its own once it has taken
+/// one of them.
+#[test]
+fn a_read_in_reserve_is_served_as_a_whole() {
+    let divided = Mirroring {
+        reads: Reads::Divided {
+            pivot: Lbn(200),
+            relaxed: Some(0),
+        },
+        transposed: Some(SectorCount(3)),
+        ..shared("satf")
+    };
+    let requests = [(0.0, request(0, R, 0, 1)), (0.1, request(1, R, 1, 4))];
+    let mut pair = pair(&divided);
+    let done = run(&mut pair, &requests);
+    assert_eq!(ids(&done), [0, 1]);
+    let reads = pair.parts().into_iter().map(|part| match part.work {
+        Work::Disk(work) => work.reads,
+        _ => 0,
+    });
+    assert_eq!(reads.collect::<Vec<u64>>(), [1, 2]);
 }
 
 /// What the second is free for at 4 ms: the copy of the write or the read, whichever is nearer.

@@ -193,11 +193,19 @@ fn random_mirroring(dice: &mut Dice) -> Mirroring {
         Routing::LeastService,
     ];
     let routing = dice.of(&routings);
-    let reads = match dice.one_in(2) {
-        true => Reads::Shared,
-        false => Reads::Routed(routing),
+    let divided = Reads::Divided {
+        pivot: Lbn(dice.below(BLOCKS)),
+        relaxed: dice.one_in(2).then(|| dice.below(3)),
     };
-    let tried = routing.tried().filter(|_| reads != Reads::Shared);
+    let reads = dice.of(&[
+        Reads::Shared,
+        Reads::Shared,
+        divided,
+        Reads::Routed(routing),
+        Reads::Routed(routing),
+    ]);
+    let is_routed = matches!(reads, Reads::Routed(_));
+    let tried = routing.tried().filter(|_| is_routed);
     let needed = tried.and_then(|(needed, _)| needed.parse().ok());
     let destages = reads == Reads::Shared && dice.one_in(2);
     let fails = !destages && dice.one_in(3);

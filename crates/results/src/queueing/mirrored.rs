@@ -1,6 +1,7 @@
 //! Two disks with the same data.
 
 use diskarm_queueing::mirrored::{READ, WRITE, largest_rate, read_wait, write_wait};
+use diskarm_queueing::pivot::{Divided, Reads};
 use diskarm_queueing::{Moments, e2m1, mg1, mmc};
 use diskarm_simulate::Error;
 
@@ -13,8 +14,12 @@ use super::{Group, Value};
 const CLIENTS: usize = 128;
 
 /// The values of two drives of one model, with the same data.
-pub fn groups(theory: &Theory, bench: &Bench<'_>, rates: &[Rate]) -> Result<[Group; 2], Error> {
-    Ok([positioning(theory, bench)?, reads(theory, bench, rates)?])
+pub fn groups(theory: &Theory, bench: &Bench<'_>, rates: &[Rate]) -> Result<[Group; 3], Error> {
+    Ok([
+        positioning(theory, bench)?,
+        reads(theory, bench, rates)?,
+        by_address(bench, rates)?,
+    ])
 }
 
 fn positioning(theory: &Theory, bench: &Bench<'_>) -> Result<Group, Error> {
@@ -91,6 +96,59 @@ fn reads(theory: &Theory, bench: &Bench<'_>, rates: &[Rate]) -> Result<Group, Er
     Ok(Group {
         name: "mirrored-reads",
         heading: "The same, reads alone, in order of arrival: mean response, ms".to_owned(),
+        values,
+    })
+}
+
+/// Reads that go to either disk by their address.
+fn by_address(bench: &Bench<'_>, rates: &[Rate]) -> Result<Group, Error> {
+    let reads = Reads {
+        spec: &bench.model.spec,
+        mechanism: &bench.model.mechanism,
+        sectors: bench.sectors(),
+    };
+    let percent = |divided: &Divided| 100.0 * divided.share;
+    let simulated = |divided: &Divided, rate: &Rate| {
+        let routing = format!("routing=affinity(pivot={}%)", percent(divided));
+        let pair = bench.pair(&routing, 1.0)?;
+        Ok::<_, Error>(pair.open("fcfs", rate.halved())?.steady(response_of_all))
+    };
+    let equal = reads.equal_utilisations();
+    let label = "pivot of equal utilisations, % of the blocks";
+    let pivot = equal.as_ref().map(percent);
+    let mut values = vec![Value::new("equal_utilisations_pivot_percent", label, pivot)];
+    for rate in rates {
+        let both = 2.0 * rate.per_s();
+        let least = reads.least_response(2.0 * rate.per_ms());
+        let label = |what| format!("{both:.1}/s, {what}");
+        let value = |name, what, theory| Value::new(name, label(what), theory).at(both);
+        let response = |found: Option<&Divided>| found?.response(2.0 * rate.per_ms());
+        let with_equal = value(
+            "equal_utilisations_response_ms",
+            "mean response with it, ms",
+            response(equal.as_ref()),
+        );
+        let pivot = value(
+            "least_response_pivot_percent",
+            "pivot of least response, %",
+            least.as_ref().map(percent),
+        );
+        let with_least = value(
+            "least_response_ms",
+            "mean response with that, ms",
+            response(least.as_ref()),
+        );
+        let beside = |value: Value, found: Option<&Divided>| match found {
+            Some(found) => Ok::<_, Error>(value.beside(simulated(found, rate)?)),
+            None => Ok(value),
+        };
+        values.push(beside(with_equal, equal.as_ref())?);
+        values.push(pivot);
+        values.push(beside(with_least, least.as_ref())?);
+    }
+    Ok(Group {
+        name: "mirrored-by-address",
+        heading: "The same, each disk for the reads of one part (affinity): M/G/1".to_owned(),
         values,
     })
 }

@@ -6,7 +6,7 @@ use diskarm_core::device::Completion;
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::Mechanism;
 use diskarm_core::stats::student::t95_factor;
-use diskarm_core::units::{Angle, Lbn, Span};
+use diskarm_core::units::{Angle, Lbn, SectorCount, Span};
 use diskarm_core::workload::arrivals::{Closed, Deterministic, Poisson};
 use diskarm_core::workload::{Arrivals, Pauses, Sizes, Stream, Workload, sizes};
 use diskarm_queueing::service::mechanism_alone;
@@ -105,6 +105,11 @@ impl<'a> Bench<'a> {
             read_share,
             ..*self
         })
+    }
+
+    /// The size of each request.
+    pub fn sectors(&self) -> SectorCount {
+        self.asked.sectors
     }
 
     /// Clients without think time, each of which always has a request at the drive.

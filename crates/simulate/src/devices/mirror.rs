@@ -53,7 +53,8 @@ pub(super) const ENTRY: Entry = Entry {
 pub(super) const QUEUE: Parameter = (
     "queue=independent",
     "where reads wait: in the queue of the one that the routing names (independent), or in one \
-     queue from which either takes the next when it is free (shared)",
+     queue from which either takes the next when it is free (shared), with routing=affinity only \
+     those of its own part",
 );
 pub(super) const ROUTING: Parameter = (
     "routing=cyclic",
@@ -63,10 +64,12 @@ pub(super) const ROUTING: Parameter = (
      response (minr) or service (mins) of all that waits is least, or by address (affinity); \
      affinity(pivot=30%) gives the first 30 % of the blocks to the first, \
      affinity(pivot=capacities) half of them, affinity(pivot=cylinders) those of the first half of \
-     the cylinders, and affinity(relaxed=2) gives a read to the other one if its own has more than \
-     2 requests more. srt, olr, minr and mins serve on copies, for each read, all that waits: with \
-     32 requests outstanding srt and olr compute about 10 times as long as jsq, minr and mins 25 \
-     times, and more with longer queues",
+     the cylinders (`diskarm queueing` computes the pivots of equal utilisations and of the least \
+     response), and affinity(relaxed=2) gives a read to the other one if its own has more than 2 \
+     requests more, or with queue=shared, if nothing waits for the other one and more than 2 \
+     requests for its own. srt, olr, minr and mins serve on copies, for each read, all that \
+     waits: with 32 requests outstanding srt and olr compute about 10 times as long as jsq, minr \
+     and mins 25 times, and more with longer queues",
 );
 pub(super) const LAYOUT: Parameter = (
     "layout=normal",
@@ -122,8 +125,9 @@ pub(super) fn mirroring(
     let reads = match (is_shared.unwrap_or(false), routing) {
         (false, routing) => Reads::Routed(routing.unwrap_or_default()),
         (true, None) => Reads::Shared,
+        (true, Some(Routing::Affinity { pivot, relaxed })) => Reads::Divided { pivot, relaxed },
         (true, Some(_)) => {
-            let expected = "queue=independent, or no routing";
+            let expected = "queue=independent, routing=affinity, or no routing";
             let field = args.field("queue");
             return Err(InputError::new(field, "shared", expected));
         }

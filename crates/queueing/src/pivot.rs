@@ -1,0 +1,203 @@
+//! Where two disks with the same data divide it, if each reads one part: affinity-based routing
+//! (liu05, section 7.2.1).
+
+use diskarm_core::mechanics::Mechanism;
+use diskarm_core::request::Op;
+use diskarm_core::spec::Spec;
+use diskarm_core::units::{Lbn, SectorCount};
+
+use crate::mg1;
+use crate::moments::Moments;
+use crate::service::Service;
+
+/// Pivots are found to this share of the blocks.
+const PRECISION: f64 = 1e-4;
+
+/// Reads of one size at uniform places of two disks that have the same data in the same order.
+#[derive(Clone, Copy)]
+pub struct Reads<'a> {
+    /// The drive.
+    pub spec: &'a Spec,
+    /// Its mechanism.
+    pub mechanism: &'a Mechanism,
+    /// The size of each read.
+    pub sectors: SectorCount,
+}
+
+/// The two disks, of which the first reads what begins before the pivot and the second all else.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Divided {
+    /// The pivot, as a share of the blocks; also the share of the reads for the first disk.
+    pub share: f64,
+    /// The service times of the two, in milliseconds.
+    pub services: [Moments; 2],
+}
+
+impl Divided {
+    /// The utilisation of each disk at reads of this rate for both together.
+    pub fn utilisations(&self, rate: f64) -> [f64; 2] {
+        let [first, second] = self.services.map(|service| service.first);
+        [
+            rate * self.share * first,
+            rate * (1.0 - self.share) * second,
+        ]
+    }
+
+    /// The mean response in order of arrival, in milliseconds, at Poisson arrivals of this rate per
+    /// millisecond for both disks together: two queues M/G/1. `None` if one of them is saturated.
+    pub fn response(&self, rate: f64) -> Option<f64> {
+        let shares = [self.share, 1.0 - self.share];
+        let parts = shares.into_iter().zip(&self.services);
+        let parts = parts.map(|(share, service)| {
+            let response = mg1::response(rate * share, service)?;
+            Some(share * response.mean)
+        });
+        parts.sum()
+    }
+}
+
+impl Reads<'_> {
+    /// The disks with a pivot at this share of the blocks. `None` if a part has no read.
+    pub fn divided(&self, share: f64) -> Option<Divided> {
+        let blocks = self.mechanism.layout.sectors().0;
+        let reads = blocks.checked_div(self.sectors.0)?;
+        // Between two reads, so that none is divided.
+        let pivot = Lbn((reads as f64 * share).round() as u64 * self.sectors.0);
+        let service = |from, to| {
+            let parts = (self.spec, self.mechanism, self.sectors);
+            Service::of_blocks(parts.0, parts.1, Op::Read, parts.2, &(from..to))
+        };
+        let first = service(Lbn(0), pivot)?;
+        let second = service(pivot, Lbn(blocks))?;
+        Some(Divided {
+            share: pivot.0 as f64 / blocks as f64,
+            services: [first.total, second.total],
+        })
+    }
+
+    /// The pivot at which both disks are equally busy (EqU): f b1 is the same for both, whatever
+    /// the rate. `None` if a disk has no two reads.
+    pub fn equal_utilisations(&self) -> Option<Divided> {
+        let (mut low, mut high) = (0.0, 1.0);
+        let mut found = self.divided(0.5)?;
+        while high - low > PRECISION {
+            let [first, second] = found.utilisations(1.0);
+            // A larger part is busier: it has more reads, and they are farther apart.
+            if first < second {
+                low = found.share;
+            } else {
+                high = found.share;
+            }
+            match self.divided(f64::midpoint(low, high)) {
+                Some(next) if next.share > low && next.share < high => found = next,
+                _ => break,
+            }
+        }
+        Some(found)
+    }
+
+    /// The pivot with the least mean response (MOR) in order of arrival, at Poisson arrivals of
+    /// this rate per millisecond for both disks together. `None` if it is faster than any pivot
+    /// allows.
+    pub fn least_response(&self, rate: f64) -> Option<Divided> {
+        let mut found = self.equal_utilisations()?;
+        let mut least = found.response(rate)?;
+        let mut step = 0.1;
+        while step > PRECISION {
+            let shares = [found.share - step, found.share + step].into_iter();
+            let tried = shares.filter(|share| *share > 0.0 && *share < 1.0);
+            let tried = tried.filter_map(|share| {
+                let tried = self.divided(share)?;
+                Some((tried.response(rate)?, tried))
+            });
+            match tried.min_by(|one, other| one.0.total_cmp(&other.0)) {
+                Some((response, better)) if response < least => (least, found) = (response, better),
+                _ => step /= 2.0,
+            }
+        }
+        Some(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::tests::bare;
+
+    const SECTORS: SectorCount = SectorCount(8);
+
+    fn response(reads: &Reads<'_>, share: f64, rate: f64) -> f64 {
+        let response = reads.divided(share).and_then(|found| found.response(rate));
+        response.unwrap_or(f64::INFINITY)
+    }
+
+    /// A part that is the whole disk, and one without reads.
+    #[test]
+    fn the_parts_are_those_of_the_disk() {
+        let (spec, mechanism) = bare("hp-c2247");
+        let whole = Lbn(0)..Lbn(mechanism.layout.sectors().0);
+        let distances = crate::Distances::of(&mechanism.layout);
+        let of = Service::of(&spec, &mechanism, &distances, Op::Read, SECTORS);
+        let blocks = Service::of_blocks(&spec, &mechanism, Op::Read, SECTORS, &whole);
+        assert_eq!(of, blocks);
+        let none = Service::of_blocks(&spec, &mechanism, Op::Read, SECTORS, &(Lbn(8)..Lbn(8)));
+        assert_eq!(none, None);
+    }
+
+    /// The two transfers of two parts make that of the whole: each read is in one of them.
+    #[test]
+    fn each_read_is_in_one_part() {
+        let (spec, mechanism) = bare("hp-c2247");
+        let sectors = mechanism.layout.sectors();
+        let distances = crate::Distances::of(&mechanism.layout);
+        let whole = Service::of(&spec, &mechanism, &distances, Op::Read, SECTORS).unwrap();
+        let pivot = Lbn(sectors.0 / 3 / 8 * 8);
+        let part = |from, to| {
+            let part = Service::of_blocks(&spec, &mechanism, Op::Read, SECTORS, &(from..to));
+            part.unwrap().transfer.first * ((to.0 - from.0) / 8) as f64
+        };
+        let both = part(Lbn(0), pivot) + part(pivot, Lbn(sectors.0));
+        let all = whole.transfer.first * (sectors.0 / 8) as f64;
+        assert!((both / all - 1.0).abs() < 1e-9, "{both} {all}");
+    }
+
+    /// On a drive with zones the outer part has fewer cylinders and faster tracks, so it is larger.
+    /// A scan of all pivots finds none better.
+    #[test]
+    fn no_other_pivot_is_better() {
+        let (spec, mechanism) = bare("ibm-18es");
+        let reads = Reads {
+            spec: &spec,
+            mechanism: &mechanism,
+            sectors: SECTORS,
+        };
+        let equal = reads.equal_utilisations().unwrap();
+        let [first, second] = equal.utilisations(1.0);
+        assert!((first / second - 1.0).abs() < 1e-3, "{equal:?}");
+        assert!(equal.share > 0.505 && equal.share < 0.6, "{equal:?}");
+        for rate in [0.02, 0.17] {
+            let least = reads.least_response(rate).unwrap();
+            let found = least.response(rate).unwrap();
+            for percent in (2..=98).step_by(4) {
+                let other = response(&reads, f64::from(percent) / 100.0, rate);
+                assert!(found <= other, "{percent} %: {other} before {found}");
+            }
+        }
+        assert_eq!(reads.least_response(0.25), None);
+    }
+
+    /// Cylinders that all hold as much: the halves are equal.
+    #[test]
+    fn without_zones_the_pivot_is_in_the_middle() {
+        let (spec, mechanism) = bare("hp-97560");
+        let reads = Reads {
+            spec: &spec,
+            mechanism: &mechanism,
+            sectors: SECTORS,
+        };
+        let equal = reads.equal_utilisations().unwrap();
+        assert!((equal.share - 0.5).abs() < 1e-3, "{equal:?}");
+        let least = reads.least_response(0.05).unwrap();
+        assert!((least.share - 0.5).abs() < 2e-3, "{least:?}");
+    }
+}
