@@ -216,13 +216,41 @@ pub const PAPERS: [Paper; 3] = [
             Conclusion {
                 says: "With SATF it matters little how reads are routed to mirrored disks.",
                 place: "section 7.5",
-                claims: &[("liu05-fig7.3", "SATF")],
+                claims: &[("liu05-fig7.3", "SATF"), ("liu05-fig7.3b", "MinR")],
             },
             Conclusion {
                 says: "A queue that mirrored disks share serves reads far better than \
                        independent queues.",
                 place: "section 7.5",
                 claims: &[("liu05-fig7.5", "reads of")],
+            },
+            Conclusion {
+                says: "Preferring reads of mirrored disks trades throughput for their response \
+                       time, as on one disk.",
+                place: "sections 7.5 and 8.2.1",
+                claims: &[
+                    ("liu05-fig7.6", "smaller threshold"),
+                    ("liu05-fig7.6", "trade-off"),
+                    ("liu05-fig7.6", "throughput"),
+                ],
+            },
+            Conclusion {
+                says: "Pure SATF outperforms disks that keep to one part of the data, the less so \
+                       the more they read.",
+                place: "section 7.5",
+                claims: &[
+                    ("liu05-fig7.7", "pure SATF outperforms"),
+                    ("liu05-fig7.7", "gap"),
+                ],
+            },
+            Conclusion {
+                says: "In order of arrival disks that keep to one part of the data serve it faster \
+                       transposed, and best with a pivot of equal utilisations.",
+                place: "section 7.5",
+                claims: &[
+                    ("liu05-fig7.7", "faster transposed"),
+                    ("liu05-fig7.7", "equal utilisations outperforms"),
+                ],
             },
             Conclusion {
                 says: "SATF multiplies the greatest load of mirrored disks, more so the more \
