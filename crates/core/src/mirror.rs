@@ -331,14 +331,24 @@ impl Mirror {
 
     /// Lets the members take what waits for them.
     fn feed(&mut self, now: Instant) {
-        // What one takes the other loses, which may make way for another request.
-        while self.feed_member(0, now) | self.feed_member(1, now) {}
+        loop {
+            let has_taken = self.feed_member(0, now) | self.feed_member(1, now);
+            // What one takes the other loses, which may make way for another request; and by a
+            // batch it may take its turn.
+            let withholds = |own: &Member| !own.queue.is_empty() && own.device.has_room();
+            let again = || self.destaging.is_some() || self.members.iter().any(withholds);
+            if !has_taken || !again() {
+                return;
+            }
+        }
     }
 
     /// The same of one member. Whether it took anything.
     fn feed_member(&mut self, member: usize, now: Instant) -> bool {
         let mut has_taken = false;
-        while let Some(request) = self.next(member, now) {
+        while self.members[member].device.has_room()
+            && let Some(request) = self.next(member, now)
+        {
             self.send(member, now, &request);
             self.members[member].count_taken(now, &request);
             has_taken = true;
