@@ -224,6 +224,10 @@ fn wrong_failures_of_pairs_are_refused_in_one_line() {
             "drive: mirror.failed: found \"2\", expected a disk from 0 to 1, and when it fails",
         ),
         (
+            "mirror(failed=1@-5s, drive=hp-c2247)",
+            "drive: mirror.failed: found \"1@-5s\", expected a disk from 0 to 1, and when it fails",
+        ),
+        (
             "mirror(rebuild=50%, drive=hp-c2247)",
             "drive: mirror.failed: found nothing, expected the disk to rebuild, counted from 0",
         ),

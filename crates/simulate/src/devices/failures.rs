@@ -22,8 +22,11 @@ pub(super) fn failures(
             None => (text, Span::ZERO),
         };
         let member: usize = member.parse().ok()?;
-        let at = Instant::START + at;
-        (member < members).then_some(Failure { member, at })
+        let is_sound = member < members && at >= Span::ZERO;
+        is_sound.then(|| Failure {
+            member,
+            at: Instant::START + at,
+        })
     })?;
     let mut members: Vec<usize> = failures.iter().map(|failure| failure.member).collect();
     members.sort_unstable();
