@@ -228,6 +228,11 @@ fn wrong_failures_of_pairs_are_refused_in_one_line() {
             "drive: mirror.failed: found \"1@-5s\", expected a disk from 0 to 1, and when it fails",
         ),
         (
+            "mirror(failed=1@10001h, drive=hp-c2247)",
+            "drive: mirror.failed: found \"1@10001h\", expected a disk from 0 to 1, and when it \
+             fails within 10000 h, such as \"1\" or \"1@60s\"",
+        ),
+        (
             "mirror(rebuild=50%, drive=hp-c2247)",
             "drive: mirror.failed: found nothing, expected the disk to rebuild, counted from 0",
         ),
