@@ -115,7 +115,7 @@ impl From<InputError> for Error {
 impl From<PlaceError> for Error {
     fn from(error: PlaceError) -> Self {
         match error {
-            PlaceError::Taken(error) => Self::Input(error),
+            PlaceError::Refused(error) => Self::Input(error),
             PlaceError::Io { path, source } => Self::Io {
                 doing: "write",
                 path: path.display().to_string(),

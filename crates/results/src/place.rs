@@ -33,8 +33,8 @@ pub struct Place {
 /// Why an output was not written. Displays as one line.
 #[derive(Debug)]
 pub enum PlaceError {
-    /// The file there is an input, or another output.
-    Taken(InputError),
+    /// No file is named, or the one there is an input or another output.
+    Refused(InputError),
     /// It cannot be written.
     Io {
         /// The file.
@@ -47,7 +47,7 @@ pub enum PlaceError {
 impl fmt::Display for PlaceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Taken(error) => error.fmt(f),
+            Self::Refused(error) => error.fmt(f),
             Self::Io { path, source } => write!(f, "{}: cannot write: {source}", path.display()),
         }
     }
@@ -56,7 +56,7 @@ impl fmt::Display for PlaceError {
 impl std::error::Error for PlaceError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Taken(error) => Some(error),
+            Self::Refused(error) => Some(error),
             Self::Io { source, .. } => Some(source),
         }
     }
@@ -100,13 +100,21 @@ impl Files {
     /// The place for the output that `field` names.
     ///
     /// # Errors
-    /// If the file there is read by the command or is another output, under whatever name.
+    /// If the path is empty or "-", which elsewhere means standard output, and is written "./-" if
+    /// it is a file; if the file there is read by the command or is another output, under whatever
+    /// name.
     pub fn place(
         &mut self,
         field: &'static str,
         path: impl AsRef<Path>,
     ) -> Result<Place, PlaceError> {
         let path = path.as_ref();
+        if ["", "-"].map(Path::new).contains(&path) {
+            let (found, expected) = (path.to_string_lossy(), "the path of a file".to_owned());
+            return Err(PlaceError::Refused(InputError::new(
+                field, &found, expected,
+            )));
+        }
         if let Some(taken) = self.taken.iter().find(|taken| taken.is_at(path)) {
             let why = match taken.is_output {
                 true => "which is written too",
@@ -115,7 +123,9 @@ impl Files {
             let other = taken.path.to_string_lossy();
             let expected = format!("another file than {} {other:?}, {why}", taken.field);
             let found = path.to_string_lossy();
-            return Err(PlaceError::Taken(InputError::new(field, &found, expected)));
+            return Err(PlaceError::Refused(InputError::new(
+                field, &found, expected,
+            )));
         }
         let files = self.clone();
         let path = path.to_owned();

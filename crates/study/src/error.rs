@@ -111,7 +111,7 @@ impl std::error::Error for StudyError {
 impl From<PlaceError> for StudyError {
     fn from(error: PlaceError) -> Self {
         match error {
-            PlaceError::Taken(error) => Self::File(error),
+            PlaceError::Refused(error) => Self::File(error),
             PlaceError::Io { path, source } => Self::cannot_write(&path, source),
         }
     }

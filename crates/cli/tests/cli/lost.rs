@@ -414,3 +414,18 @@ fn the_manual_is_written_like_everything_else() {
     assert!(page.contains(".TH diskarm 1"), "{page}");
     fs::remove_dir_all(&folder).unwrap();
 }
+
+/// A file named "-" is "./-".
+#[test]
+fn an_output_has_a_name() {
+    for name in ["", "-"] {
+        let simulate = ["simulate", "--drive", "hp-c2247", "--policy", "fcfs"];
+        let load = ["--random", "--rate", "10/s", "--requests", "3"];
+        let run = diskarm(&[&simulate[..], &load, &["--per-request", name]].concat());
+        let message = String::from_utf8(run.stderr).unwrap();
+        let expected =
+            format!("error: --per-request: found \"{name}\", expected the path of a file");
+        assert_eq!(message.trim_end(), expected);
+        assert_eq!(run.status.code(), Some(2));
+    }
+}

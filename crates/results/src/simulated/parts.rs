@@ -121,9 +121,13 @@ fn redundancy(part: &PartFigures, t: &mut Table) {
             t.row(label, Some(value * scale), digits, unit);
         }
     };
-    let failed = match part.part.as_str() {
-        "" => "disks failed".to_owned(),
-        name => format!("disks failed in {name}"),
+    // Blocks are counted in the part, which may be one of several.
+    let (failed, first) = match part.part.as_str() {
+        "" => ("disks failed".to_owned(), "is the first block"),
+        name => (
+            format!("disks failed in {name}"),
+            "is the first of its blocks",
+        ),
     };
     line(&failed, "failed_disks", 1.0, 0, "");
     line("  first after", "failed_at_s", 1.0, 3, "s");
@@ -139,13 +143,7 @@ fn redundancy(part: &PartFigures, t: &mut Table) {
         "is a block that it could not read",
     );
     line("  lost", "lost_blocks", 1.0, 0, "blocks");
-    line(
-        "  lost from",
-        "lost_from_block",
-        1.0,
-        0,
-        "is the first block",
-    );
+    line("  lost from", "lost_from_block", 1.0, 0, first);
     line("  lost after", "lost_at_s", 1.0, 3, "s");
 }
 
