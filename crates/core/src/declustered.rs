@@ -180,7 +180,7 @@ impl Declustered {
     /// Begins a request, unless it has to wait for a step of the rebuild.
     fn begin(&mut self, now: Instant, pending: Pending) {
         let (request, arrived) = (pending.request, pending.arrived);
-        if self.has_lost_data() {
+        if self.failing.is_some() && self.has_lost_data() {
             let unserved = Completion::unserved(request, arrived, now, Status::NotReady);
             return self.due.push_back(unserved);
         }
@@ -222,9 +222,14 @@ impl Declustered {
     /// The two places of a block, the primary one first.
     fn copies(&self, block: u64) -> [Copied; 2] {
         let Declustering { layout, unit, .. } = &self.declustering;
+        self.copies_at(layout.place(block / unit.0), block)
+    }
+
+    /// The same of a block at this place.
+    fn copies_at(&self, place: Place, block: u64) -> [Copied; 2] {
+        let Declustering { layout, unit, .. } = &self.declustering;
         let (number, offset) = (block / unit.0, block % unit.0);
         let row = number / layout.disks() as u64;
-        let place = layout.place(number);
         let copy = |member, row: u64| Copied {
             member,
             place: row * unit.0 + offset,
@@ -237,10 +242,10 @@ impl Declustered {
 
     /// Begins the piece of a read at one of the copies of `block`, that of a write at all.
     fn enter_copies(&mut self, now: Instant, piece: Piece, block: u64) {
-        let ([mut first, mut other], missing) = self.left(self.copies(block));
+        let Declustering { layout, unit, .. } = &self.declustering;
+        let place = layout.place(block / unit.0);
+        let ([mut first, mut other], missing) = self.left(self.copies_at(place, block));
         if piece.op == Op::Read {
-            let Declustering { layout, unit, .. } = &self.declustering;
-            let place = layout.place(block / unit.0);
             let share = layout.primary_share(place, missing);
             let both = first.is_some() && other.is_some();
             if first.is_none() || both && !Chance::of(share).hits(&mut self.random) {
@@ -285,7 +290,7 @@ impl Declustered {
             return;
         };
         let (member, arrived) = (piece.at.member, piece.since);
-        let request = piece.command(id, &request);
+        let request = piece.command(id, request);
         let own = &mut self.members[member];
         if request.is_simple_transfer() && own.is_free(&request) {
             own.queue.passed(&request, &own.device);
@@ -348,7 +353,9 @@ impl Declustered {
     /// Forgets a request of which nothing is left.
     fn finish(&mut self, id: u64, completion: Completion) {
         self.parents.remove(id);
-        self.count_served();
+        if self.failing.is_some() {
+            self.count_served();
+        }
         self.gate.leave(id);
         self.due.push_back(completion);
     }

@@ -32,7 +32,7 @@ struct Step {
 }
 
 /// What commands of a rebuild are like.
-const REBUILDING: Request = Request {
+static REBUILDING: Request = Request {
     priority: Priority::Low,
     ..Request::new(u64::MAX, Op::Read, Lbn(0), SectorCount(0))
 };
@@ -68,6 +68,7 @@ impl Failing {
 impl Declustered {
     /// Of the places of a block those that have it, the primary one first, and the members without
     /// what they have at such a place.
+    #[inline]
     pub(super) fn left(&self, copies: [Copied; 2]) -> ([Option<Copied>; 2], Disks) {
         let Some(failing) = &self.failing else {
             return (copies.map(Some), Disks::NONE);
@@ -395,10 +396,11 @@ impl Declustered {
     }
 
     /// What the command of a piece is like.
-    pub(super) fn request_of(&self, piece: &Piece) -> Option<Request> {
+    #[inline]
+    pub(super) fn request_of(&self, piece: &Piece) -> Option<&Request> {
         match piece.rebuilds() {
-            true => Some(REBUILDING),
-            false => Some(self.parents.get(piece.parent)?.request),
+            true => Some(&REBUILDING),
+            false => Some(&self.parents.get(piece.parent)?.request),
         }
     }
 
