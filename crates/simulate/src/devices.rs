@@ -79,6 +79,11 @@ pub struct DeviceInfo {
 }
 
 impl DeviceInfo {
+    /// Whether the devices behind it may be of several models.
+    pub(crate) fn takes_several(&self) -> bool {
+        self.parameters.contains(&DRIVES)
+    }
+
     /// The knowledge that it provides, as text for lists.
     pub const fn provided(&self) -> &'static str {
         match self.provides {
@@ -96,6 +101,14 @@ pub(crate) const DRIVE: Parameter = (
     "drive=NAME",
     "the drive or device behind it: a drive in the catalogue, a .toml file, or a device with its \
      parameters",
+);
+
+/// The same of a device that has several devices behind it.
+pub(crate) const DRIVES: Parameter = (
+    "drive=NAME",
+    "the drive or device behind it: a drive in the catalogue, a .toml file, or a device with its \
+     parameters; may be given several times for drives of equal size, of which the disks are by \
+     turns",
 );
 
 /// The description of each device, in the order of the table.

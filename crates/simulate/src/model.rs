@@ -41,6 +41,12 @@ impl Model {
         tower.map_or(&self.name, |tower| tower.drive())
     }
 
+    /// The other models of the disks behind the devices in front of it; these are by turns of this
+    /// model and of each of those.
+    pub fn others(&self) -> &[Self] {
+        self.tower.as_ref().map_or(&[], |tower| tower.others())
+    }
+
     /// A drive of this model, its platter at angle zero at the start.
     pub fn drive(&self) -> Drive {
         self.drive_at(Angle::ZERO)
@@ -116,8 +122,12 @@ impl Model {
     /// This drive with the devices of `tower` in front of it, in place of that tower's drive.
     ///
     /// # Errors
-    /// If the devices do not fit the drive.
+    /// If the devices do not fit the drive, or the tower has drives of several models.
     pub fn with_tower(self, tower: &Tower) -> Result<Self, Error> {
+        if !tower.others().is_empty() {
+            let expected = "drives of one model, so that its specification can be changed";
+            return Err(Error::argument("drive", tower.to_string(), expected));
+        }
         self.with_devices(&tower.to_string())
     }
 
@@ -130,8 +140,10 @@ impl Model {
     }
 
     fn under(self, written: Written<'_>) -> Result<Self, Error> {
+        let others = written.others.iter().map(|name| Self::find(name));
+        let others = others.collect::<Result<Vec<_>, _>>()?;
         let tower = written
-            .over(&self)
+            .over(&self, others)
             .map_err(|error| error.in_argument("drive"))?;
         Ok(Self {
             name: tower.to_string(),

@@ -1,5 +1,7 @@
 //! A simulation, and its runs.
 
+use std::iter;
+
 use diskarm_core::array::SideBySide;
 use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;
@@ -303,12 +305,14 @@ impl<'a> Simulation<'a> {
         })
     }
 
-    /// Doubts about the drive, one line each.
+    /// Doubts about the drives, one line each.
     fn doubts(&self) -> Vec<String> {
-        let doubts = self.model.spec.mechanics.doubts().into_iter();
-        doubts
-            .map(|doubt| format!("{}: {doubt}", self.model.name))
-            .collect()
+        let models = iter::once(self.model).chain(self.model.others());
+        let doubts = models.flat_map(|model| {
+            let doubts = model.spec.mechanics.doubts().into_iter();
+            doubts.map(|doubt| format!("{}: {doubt}", model.name))
+        });
+        doubts.collect()
     }
 
     /// The observer of a run with this many streams.

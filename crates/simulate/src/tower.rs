@@ -18,6 +18,8 @@ pub struct Tower {
     text: String,
     /// The name of the drive behind them.
     drive: String,
+    /// Drives of other models, which the disks of the lowest device are by turns with that one.
+    others: Vec<Model>,
     /// The lowest first.
     levels: Vec<Level>,
 }
@@ -35,6 +37,8 @@ pub(crate) struct Written<'t> {
     text: &'t str,
     calls: Vec<(&'static Entry, Call<'t>)>,
     pub drive: &'t str,
+    /// Further drives of the innermost device.
+    pub others: Vec<&'t str>,
 }
 
 /// Whether `text` is a tower rather than the name of a drive or a file.
@@ -50,32 +54,48 @@ impl<'t> Written<'t> {
     /// # Errors
     /// An unknown device, reported for `field`; a device with none behind it.
     pub fn read(text: &'t str, field: &str) -> Result<Self, InputError> {
-        let (mut drive, mut calls) = (text, Vec::new());
+        let (mut drive, mut others, mut calls) = (text, Vec::new(), Vec::new());
         let mut field = field.to_owned();
         while is_tower(drive) {
             let call = Call::read(drive, &field)?;
             let entry = devices::find(call.name, &field)?;
             let mut args = Args::of(&call, ());
-            args.need("drive", BEHIND, |value| (!value.is_empty()).then_some(()))?;
             field = args.field("drive");
-            let behind = call.given.iter().find(|(key, _)| *key == "drive");
-            drive = behind.map_or("", |(_, value)| value);
+            let behind = call.given.iter().filter(|(key, _)| *key == "drive");
+            let behind: Vec<&str> = behind.map(|(_, value)| *value).collect();
+            if behind.len() < 2 || !entry.info.takes_several() {
+                args.need("drive", BEHIND, |value| (!value.is_empty()).then_some(()))?;
+            } else if let Some(other) = behind.iter().find(|name| !is_drive(name)) {
+                let expected = "drives alone, as there are several";
+                return Err(InputError::new(field, other, expected));
+            }
+            drive = behind.first().copied().unwrap_or_default();
+            others = behind.into_iter().skip(1).collect();
             calls.push((entry, call));
         }
-        Ok(Self { text, calls, drive })
+        Ok(Self {
+            text,
+            calls,
+            drive,
+            others,
+        })
     }
 
     /// The tower on top of `drive`.
     ///
     /// # Errors
-    /// An invalid parameter; a device that needs to know more than the one behind it provides.
-    pub fn over(self, drive: &Model) -> Result<Tower, InputError> {
+    /// An invalid parameter; a device that needs to know more than the one behind it provides;
+    /// `others` of another size than the drive.
+    pub fn over(self, drive: &Model, others: Vec<Model>) -> Result<Tower, InputError> {
+        for other in &others {
+            check_size(drive, other)?;
+        }
         let mut levels = Vec::new();
         let mut behind = drive.clone();
         behind.sectors = drive.layout().sectors();
         for (entry, call) in self.calls.iter().rev() {
             let mut args = Args::of(call, &behind);
-            args.need("drive", BEHIND, |_| Some(()))?;
+            args.several("drive", BEHIND, |_| Some(()))?;
             let device = (entry.read)(&mut args)?;
             args.finish()?;
             behind.sectors = device.capacity(behind.sectors);
@@ -87,6 +107,7 @@ impl<'t> Written<'t> {
         let tower = Tower {
             text: self.text.to_owned(),
             drive: self.drive.to_owned(),
+            others,
             levels,
         };
         tower.build(drive, 0).map(|_| tower)
@@ -97,6 +118,11 @@ impl Tower {
     /// The name of the drive behind all devices.
     pub(crate) fn drive(&self) -> &str {
         &self.drive
+    }
+
+    /// The drives of other models behind it.
+    pub(crate) fn others(&self) -> &[Model] {
+        &self.others
     }
 
     /// The blocks of the outermost device, in front of a drive of `sectors`.
@@ -114,6 +140,7 @@ impl Tower {
         let all = Behind {
             levels,
             model,
+            others: &self.others,
             seed,
             origin: Angle::ZERO,
         };
@@ -132,6 +159,8 @@ pub(crate) struct Behind<'a> {
     /// The lowest first.
     levels: &'a [Level],
     model: &'a Model,
+    /// Drives of other models.
+    others: &'a [Model],
     seed: u64,
     /// The starting angle of the drive's platter.
     origin: Angle,
@@ -165,11 +194,19 @@ impl Behind<'_> {
         // Odd, and different from the factors of places, disks and streams.
         let seed = self.seed ^ (index + 1).wrapping_mul(0xe703_7ed1_a0b4_28db);
         let member = Behind {
+            model: self.model_of(index),
             seed,
             origin: starting_angle(seed),
             ..*self
         };
         member.device()
+    }
+
+    /// The model of the member `index`: by turns, if it is a drive.
+    fn model_of(&self, index: u64) -> &Model {
+        let turn = index as usize % (self.others.len() + 1);
+        let other = turn.checked_sub(1).filter(|_| self.levels.is_empty());
+        other.map_or(self.model, |other| &self.others[other])
     }
 
     /// What policies in front of it can learn.
@@ -199,6 +236,24 @@ impl Level {
         let needs = needs.description();
         Err(hidden(&format!("device {name} needs {needs}"), behind))
     }
+}
+
+/// Whether `text` can be the name of a drive.
+fn is_drive(text: &str) -> bool {
+    !text.is_empty() && !is_tower(text)
+}
+
+/// Checks that drives of two models can be disks of one array.
+fn check_size(drive: &Model, other: &Model) -> Result<(), InputError> {
+    let [one, another] = [drive, other].map(Model::disk);
+    if one == another {
+        return Ok(());
+    }
+    let (sectors, bytes) = (another.sectors.0, another.sector.0);
+    let found = format_args!("{:?}, {sectors} sectors of {bytes} bytes", other.name);
+    let (sectors, bytes) = (one.sectors.0, one.sector.0);
+    let expected = format!("{sectors} sectors of {bytes} bytes as {:?} has", drive.name);
+    Err(InputError::shown("drive".to_owned(), found, expected))
 }
 
 /// The seeds of the towers of disks side by side: neighbours must not generate the same numbers

@@ -581,3 +581,56 @@ fn disks_report_what_they_have_done() {
     let (none, ..) = parts("hp-c2247");
     assert_eq!(none.len(), 0);
 }
+
+/// All reads of a pair go to its first disk, or all to its second: then the pair is as one of two
+/// disks of that model.
+#[test]
+fn the_disks_of_an_array_are_of_several_models_by_turns() {
+    let reads = "poisson(rate=20/s) uniform size=8KiB reads=100%";
+    let report = |drives: &str, pivot: &str| {
+        let tower = format!("mirror(routing=affinity(pivot={pivot}), {drives})");
+        format!("{:?}", run(&tower, "fcfs", reads).report)
+    };
+    let (one, other) = ("drive=hp-c2247", "drive=hp-c2247-calibrated");
+    let both = format!("{one}, {other}");
+    for pivot in ["99.999999%", "0.000001%"] {
+        assert_ne!(report(one, pivot), report(other, pivot));
+    }
+    assert_eq!(report(&both, "99.999999%"), report(one, "99.999999%"));
+    assert_eq!(report(&both, "0.000001%"), report(other, "0.000001%"));
+    // Each pair has one of each.
+    let report = |drives: &str| {
+        let tower = format!("raid10(pairs=2, routing=affinity(pivot=99.999999%), {drives})");
+        format!("{:?}", run(&tower, "fcfs", reads).report)
+    };
+    assert_eq!(report(&both), report(one));
+}
+
+#[test]
+fn drives_of_several_models_have_one_size() {
+    for (tower, expected) in [
+        (
+            "mirror(drive=hp-c2247, drive=ibm-18es)",
+            "drive: found \"ibm-18es\", 17916240 sectors of 512 bytes, expected 2054864 sectors of \
+             512 bytes as \"hp-c2247\" has",
+        ),
+        (
+            "mirror(drive=hp-c2247, drive=host(drive=hp-c2247))",
+            "drive: mirror.drive: found \"host(drive=hp-c2247)\", expected drives alone, as there \
+             are several",
+        ),
+        (
+            "host(drive=hp-c2247, drive=hp-c2247)",
+            "drive: host.drive: found \"hp-c2247\" and \"hp-c2247\", expected a single value",
+        ),
+        (
+            "mirror(drive=hp-c2247, drive=hp-c2274)",
+            "drive: found \"hp-c2274\", expected",
+        ),
+    ] {
+        let error = simulated(tower, "fcfs", "poisson(rate=1/s) uniform");
+        let error = error.err().map(|error| error.to_string());
+        let found = error.unwrap_or_default();
+        assert!(found.starts_with(expected), "{found}");
+    }
+}

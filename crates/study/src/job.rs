@@ -81,9 +81,14 @@ impl Job {
         }
     }
 
-    /// The digest of its drive's specification, including the values that the study sets.
+    /// The digest of the specifications of its drives, including the values that the study sets.
     pub(crate) fn specification_digest(&self) -> String {
-        hex(&Sha256::digest(self.model.text.as_bytes()))
+        let mut hasher = Sha256::new();
+        hasher.update(self.model.text.as_bytes());
+        for other in self.model.others() {
+            hasher.update(other.text.as_bytes());
+        }
+        hex(&hasher.finalize())
     }
 
     /// The digest of its trace, if any.
@@ -115,6 +120,9 @@ impl Job {
         #[derive(Serialize)]
         struct Identity<'a> {
             specification: &'a str,
+            /// Those of drives of other models.
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            others: Vec<&'a str>,
             /// What stands in front of the drive.
             #[serde(skip_serializing_if = "Option::is_none")]
             tower: Option<String>,
@@ -152,6 +160,12 @@ impl Job {
         };
         let identity = Identity {
             specification: &self.model.text,
+            others: self
+                .model
+                .others()
+                .iter()
+                .map(|other| &*other.text)
+                .collect(),
             tower: self.model.tower.as_ref().map(|tower| tower.to_string()),
             policy: self.policy.to_string(),
             requests,

@@ -8,7 +8,7 @@ use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::SectorCount;
 
 use super::failures::{failures, rebuild};
-use super::{DRIVE, DeviceInfo, Entry, Front};
+use super::{DRIVES, DeviceInfo, Entry, Front};
 use crate::model::Model;
 use crate::tower::Behind;
 
@@ -17,7 +17,7 @@ pub(super) const ENTRY: Entry = Entry {
         name: "declustered",
         summary: "several disks with two copies of all data, spread over them",
         parameters: &[
-            DRIVE,
+            DRIVES,
             ("disks=8", "the number of disks, from 2 to 24"),
             (
                 "layout=chained",

@@ -8,7 +8,7 @@ use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::{Lbn, SectorCount};
 
 use super::failures::{failures, rebuild};
-use super::{DRIVE, DeviceInfo, Entry, Front, Parameter};
+use super::{DRIVES, DeviceInfo, Entry, Front, Parameter};
 use crate::model::Model;
 use crate::tower::Behind;
 
@@ -17,7 +17,7 @@ pub(super) const ENTRY: Entry = Entry {
         name: "mirror",
         summary: "two devices with the same data: writes go to both, reads to one",
         parameters: &[
-            DRIVE,
+            DRIVES,
             (
                 "policy=fcfs",
                 "the order in which each of the two serves what waits for it: a policy of \

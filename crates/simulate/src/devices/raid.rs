@@ -10,7 +10,7 @@ use diskarm_core::units::SectorCount;
 
 use super::failures::{failures, rebuild};
 use super::mirror::{self, COMPLETE, LAYOUT, QUEUE, ROUTING, UNIT};
-use super::{DRIVE, DeviceInfo, Entry, Front, Parameter};
+use super::{DRIVES, DeviceInfo, Entry, Front, Parameter};
 use crate::model::Model;
 use crate::tower::Behind;
 
@@ -18,7 +18,7 @@ pub(super) const ZERO: Entry = Entry {
     info: DeviceInfo {
         name: "raid0",
         summary: "several disks in stripes, without redundancy",
-        parameters: &[DRIVE, DISKS, STRIPE, POLICY],
+        parameters: &[DRIVES, DISKS, STRIPE, POLICY],
         needs: Knowledge::Held,
         provides: Some(Knowledge::Blocks),
         example: "raid0(disks=8, policy=satf, drive=hp-c2247)",
@@ -31,7 +31,7 @@ pub(super) const TEN: Entry = Entry {
         name: "raid10",
         summary: "stripes over mirrored pairs (RAID 1+0)",
         parameters: &[
-            DRIVE,
+            DRIVES,
             ("pairs=4", "the number of pairs, from 1 to 500"),
             STRIPE,
             POLICY,
@@ -67,7 +67,7 @@ pub(super) const FIVE: Entry = Entry {
         name: "raid5",
         summary: "several disks in stripes with rotated parity, left-symmetric",
         parameters: &[
-            DRIVE,
+            DRIVES,
             ("disks=5", "the number of disks, from 3 to 1000"),
             STRIPE,
             POLICY,
