@@ -29,7 +29,9 @@
 //!
 //! With a [`Destaging`] scheme writes wait until the members have time for them, for a non-volatile
 //! cache that has them already: see [`NvCache`](crate::nvcache::NvCache). Flushes do not wait for
-//! them.
+//! them. While a member is missing or being rebuilt, members do not take turns; writes for which a
+//! step of the rebuild waits do not wait for a full batch; and the commands of the rebuild are
+//! taken as reads are.
 //!
 //! # Failures
 //! Members may fail for good ([`Mirroring::failures`]). All that such a member had to do, and what
@@ -146,8 +148,8 @@ impl Mirror {
     ///
     /// # Panics
     /// When the members are of unequal capacity, the policy is not the one that the routing tries
-    /// ([`Routing::tried`]), reads are routed or members fail although writes are destaged, a
-    /// member that fails is neither 0 nor 1, or there is a rebuild.
+    /// ([`Routing::tried`]), reads are routed or writes complete with the first copy although they
+    /// are destaged, a member that fails is neither 0 nor 1, or there is a rebuild.
     pub fn new(members: [BoxedDevice; 2], mirroring: &Mirroring) -> Result<Self, Unknown> {
         Self::with_spare(members, None, mirroring)
     }
@@ -177,7 +179,7 @@ impl Mirror {
         }
         if let Some(destaging) = mirroring.destaging {
             assert_eq!(mirroring.reads, Reads::Shared, "with destaging");
-            assert!(mirroring.failures.is_empty(), "with destaging");
+            assert_eq!(mirroring.writes, Writes::Both, "with destaging");
             let (needed, name) = destaging.order.needed();
             first.check_knowledge(name, needed)?;
             second.check_knowledge(name, needed)?;
@@ -287,17 +289,17 @@ impl Mirror {
 
     /// Lets a copy of a request wait for a member.
     fn add(&mut self, member: usize, parent: u64, now: Instant) {
+        let own = self.parents.get(parent);
+        let (arrived, rebuilds) = own.map_or((now, false), |own| (own.since, own.rebuilds));
         let mut count = 0;
         while let Some(piece) = self.piece(member, parent, count) {
-            let arrived = self.parents.get(parent).map(|parent| parent.since);
-            let arrived = arrived.unwrap_or(Instant::START);
             let pending = Pending {
                 request: piece,
                 arrived,
             };
             match self.destaging {
-                None => self.members[member].add(pending),
-                Some(_) => self.members[member].add_destaged(pending),
+                Some(_) if !rebuilds => self.members[member].add_destaged(pending),
+                _ => self.members[member].add(pending),
             }
             count += 1;
         }
@@ -366,7 +368,8 @@ impl Mirror {
             reads: self.members[member].queue.len(),
             sides: [0, 1].map(|member: usize| self.members[member].writes.side()),
             turn: self.turn,
-            hurries: self.hurries,
+            hurries: self.hurries || self.is_step_waiting(),
+            is_degraded: self.is_degraded(),
         };
         let own = &mut self.members[member];
         if own.inside > 0 || !own.device.has_room() {

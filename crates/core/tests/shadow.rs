@@ -1,15 +1,18 @@
 //! A shadow copy of the data behind a non-volatile cache: whatever has been acknowledged is in the
-//! cache or on every disk, at any time, and on the disks once the cache has been emptied.
+//! cache or on every disk, at any time, and on the disks once the cache has been emptied. Disks of
+//! pairs fail, and are rebuilt on a spare.
 //!
 //! Requests carry no data, so each write has a number instead. A disk notes the newest numbers of
-//! the blocks that it is about to write, as a controller sends what the cache holds.
+//! the blocks that it is about to write, as a controller sends what the cache holds. A rebuild
+//! writes to the spare what it has read from the disk that is left.
 
 use std::sync::{Arc, Mutex};
 
-use diskarm_core::device::{Completion, Device, Refused, Status};
-use diskarm_core::mirror::{BatchOrder, Destaging, Mirror, Mirroring, Reads, Scheme};
+use diskarm_core::device::{Completion, Device, Outcome, RedundancyWork, Refused, Status, Work};
+use diskarm_core::mirror::{BatchOrder, Destaging, Mirror, Mirroring, Reads, Rebuilding, Scheme};
 use diskarm_core::nvcache::{Behind, Caching, NvCache};
-use diskarm_core::request::{Op, Ordering, Request};
+use diskarm_core::redundancy::Failure;
+use diskarm_core::request::{Op, Ordering, Priority, Request};
 use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 use rand_core::{Rng, SeedableRng};
@@ -23,8 +26,10 @@ const RUNS: u64 = 4_000;
 struct Data {
     /// That were submitted.
     newest: Vec<u64>,
-    /// That each disk holds.
+    /// That each disk holds; the last is a spare.
     disks: Vec<Vec<u64>>,
+    /// That the rebuild has read.
+    read: Vec<u64>,
 }
 
 struct Disk {
@@ -61,7 +66,13 @@ impl Disk {
         }
         let chosen = self.random.next_u64() % self.waiting.len() as u64;
         let (arrived, request) = self.waiting.swap_remove(chosen as usize);
-        let numbers = self.data.lock().expect("one thread").newest[blocks(&request)].to_vec();
+        let data = self.data.lock().expect("one thread");
+        let numbers = match (request.op, request.priority) {
+            (Op::Read, _) => data.disks[self.index][blocks(&request)].to_vec(),
+            (_, Priority::Low) => data.read.clone(),
+            _ => data.newest[blocks(&request)].to_vec(),
+        };
+        drop(data);
         let takes = Span::from_ns(1 + (self.random.next_u64() % 10_000) as i64);
         let until = now + takes;
         self.busy = Some(Busy {
@@ -114,10 +125,15 @@ impl Device for Disk {
             request,
             numbers,
         } = self.busy.take_if(|busy| busy.until <= now)?;
-        if request.op == Op::Write {
-            let mut data = self.data.lock().expect("one thread");
-            data.disks[self.index][blocks(&request)].copy_from_slice(&numbers);
+        let mut data = self.data.lock().expect("one thread");
+        match (request.op, request.priority) {
+            (Op::Write, _) => {
+                data.disks[self.index][blocks(&request)].copy_from_slice(&numbers);
+            }
+            (_, Priority::Low) => data.read = numbers,
+            _ => {}
         }
+        drop(data);
         self.begin(until);
         let good = Status::Good;
         Some(Completion::unserved(request, arrived, until, good))
@@ -141,21 +157,70 @@ struct Run {
     data: Arc<Mutex<Data>>,
     cache: NvCache,
     caching: Caching,
+    mirroring: Option<Mirroring>,
     /// The numbers of the last writes of each block that were acknowledged.
     acknowledged: Vec<u64>,
     /// The number of each write by its id, and for a flush what was acknowledged before.
     writes: Vec<(Instant, u64)>,
     flushed: Vec<Vec<u64>>,
+    met: Met,
+}
+
+/// What runs have met.
+#[derive(Debug, Default)]
+struct Met {
+    /// Reads of what the cache held.
     hits: u64,
+    rebuilt: u64,
+    lost: u64,
+}
+
+/// A shared queue, with or without batches, of disks that may fail.
+fn random_mirroring(random: &mut Pcg64Mcg) -> Mirroring {
+    let mut below = |bound: u64| random.next_u64() % bound;
+    let reads = 1 + below(4) as usize;
+    let scheme = match below(3) {
+        0 => Some(Scheme::Alternating),
+        1 => Some(Scheme::Conditional { reads }),
+        _ => None,
+    };
+    let batch = 1 + below(5) as usize;
+    let order = BatchOrder::Ascending;
+    let mut failures = Vec::new();
+    let first = below(2) as usize;
+    for member in [first, 1 - first] {
+        if below(3) > 0 {
+            break;
+        }
+        let at = Instant::from_ns([0, below(100_000), below(500_000)][below(3) as usize]);
+        failures.push(Failure { member, at });
+    }
+    let rebuild = (!failures.is_empty() && below(4) > 0).then(|| Rebuilding {
+        share_fraction: [0.1, 0.5, 1.0][below(3) as usize],
+        unit: SectorCount(1 + below(BLOCKS)),
+    });
+    Mirroring {
+        reads: Reads::Shared,
+        destaging: scheme.map(|scheme| Destaging {
+            scheme,
+            batch,
+            order,
+        }),
+        failures,
+        rebuild,
+        ..Mirroring::default()
+    }
 }
 
 impl Run {
     fn new(random: &mut Pcg64Mcg) -> Self {
+        let is_pair = random.next_u64() % 2 == 0;
+        let mirroring = is_pair.then(|| random_mirroring(random));
         let mut below = |bound: u64| random.next_u64() % bound;
-        let is_pair = below(2) == 0;
         let data = Arc::new(Mutex::new(Data {
             newest: vec![0; BLOCKS as usize],
-            disks: vec![vec![0; BLOCKS as usize]; if is_pair { 2 } else { 1 }],
+            disks: vec![vec![0; BLOCKS as usize]; 3],
+            read: Vec::new(),
         }));
         let disk = |index: usize, depth, seed| {
             BoxedDevice::opaque(Disk {
@@ -168,26 +233,11 @@ impl Run {
                 due: Vec::new(),
             })
         };
-        let behind = if is_pair {
-            let reads = 1 + below(4) as usize;
-            let scheme = match below(3) {
-                0 => Some(Scheme::Alternating),
-                1 => Some(Scheme::Conditional { reads }),
-                _ => None,
-            };
-            let batch = 1 + below(5) as usize;
-            let order = BatchOrder::Ascending;
-            let mirroring = Mirroring {
-                reads: Reads::Shared,
-                destaging: scheme.map(|scheme| Destaging {
-                    scheme,
-                    batch,
-                    order,
-                }),
-                ..Mirroring::default()
-            };
+        let behind = if let Some(mirroring) = &mirroring {
             let members = [disk(0, 1, below(1 << 40)), disk(1, 1, below(1 << 40))];
-            Behind::Pair(Box::new(Mirror::new(members, &mirroring).expect("fcfs")))
+            let spare = mirroring.rebuild.map(|_| disk(2, 1, below(1 << 40)));
+            let pair = Mirror::with_spare(members, spare, mirroring);
+            Behind::Pair(Box::new(pair.expect("fcfs")))
         } else {
             Behind::Device(disk(0, 1 + below(8) as usize, below(1 << 40)))
         };
@@ -201,12 +251,48 @@ impl Run {
         Self {
             cache: NvCache::new(behind, caching),
             caching,
+            mirroring,
             data,
             acknowledged: vec![0; BLOCKS as usize],
             writes: Vec::new(),
             flushed: Vec::new(),
-            hits: 0,
+            met: Met::default(),
         }
+    }
+
+    /// What failures did, if there may be any.
+    fn redundancy(&self) -> Option<RedundancyWork> {
+        let parts = self.cache.parts().into_iter();
+        let mut works = parts.filter_map(|part| match part.work {
+            Work::Redundancy(work) => Some(work),
+            Work::Disk(_) | Work::Cache(_) => None,
+        });
+        works.next()
+    }
+
+    /// The disks, each with the number of blocks that it should have from the first on.
+    fn disks(&self) -> Vec<(usize, usize)> {
+        let all = BLOCKS as usize;
+        let Some(mirroring) = &self.mirroring else {
+            return vec![(0, all)];
+        };
+        let work = self.redundancy();
+        let mut failures = mirroring.failures.clone();
+        failures.sort_by_key(|failure| (failure.at, failure.member));
+        failures.truncate(work.as_ref().map_or(0, |work| work.failed as usize));
+        let is_left = |disk: &usize| failures.iter().all(|failure| failure.member != *disk);
+        let mut disks: Vec<(usize, usize)> = (0..2).filter(is_left).map(|it| (it, all)).collect();
+        let rebuilt = work.and_then(|work| work.rebuilt_fraction);
+        if let (Some(rebuilt), Some(rebuild)) = (rebuilt, mirroring.rebuild) {
+            let steps = BLOCKS.div_ceil(rebuild.unit.0) as f64;
+            let blocks = (rebuilt * steps).round() as u64 * rebuild.unit.0;
+            disks.push((2, all.min(blocks as usize)));
+        }
+        disks
+    }
+
+    fn has_lost_data(&self) -> bool {
+        self.redundancy().is_some_and(|work| work.lost.is_some())
     }
 
     /// Takes completions up to `until`.
@@ -220,26 +306,32 @@ impl Run {
     }
 
     fn complete(&mut self, done: &Completion) {
+        if self.has_lost_data() {
+            return;
+        }
         assert_eq!(done.status, Status::Good);
+        let disks = self.disks();
         let id = done.request.id as usize;
         let (arrived, number) = self.writes[id];
         let has_failed = self.caching.battery_fails.is_some_and(|at| at <= arrived);
         let data = self.data.lock().expect("one thread");
         match done.request.op {
-            Op::Read => self.hits += u64::from(done.outcome == diskarm_core::device::Outcome::Hit),
+            Op::Read => self.met.hits += u64::from(done.outcome == Outcome::Hit),
             Op::Write => {
                 for block in blocks(&done.request) {
                     let newest = &mut self.acknowledged[block];
                     *newest = number.max(*newest);
-                    for disk in data.disks.iter().filter(|_| has_failed) {
-                        assert!(disk[block] >= number, "{block} after {done:?}");
+                    let having = disks.iter().filter(|(_, has)| has_failed && block < *has);
+                    for (disk, _) in having {
+                        let on = data.disks[*disk][block];
+                        assert!(on >= number, "{block} after {done:?}");
                     }
                 }
             }
             Op::Flush => {
-                for disk in data.disks.iter().filter(|_| has_failed) {
-                    let newer = disk.iter().zip(&self.flushed[id]);
-                    assert!(newer.into_iter().all(|(on, before)| on >= before));
+                for (disk, has) in disks.iter().filter(|_| has_failed) {
+                    let mut newer = data.disks[*disk].iter().zip(&self.flushed[id]).take(*has);
+                    assert!(newer.all(|(on, before)| on >= before));
                 }
             }
         }
@@ -247,10 +339,16 @@ impl Run {
 
     /// What has been acknowledged is in the cache or on all disks.
     fn check(&self) {
+        if self.has_lost_data() {
+            return;
+        }
+        let disks = self.disks();
         let data = self.data.lock().expect("one thread");
         for (block, number) in self.acknowledged.iter().enumerate() {
             let is_safe = self.cache.holds(Lbn(block as u64))
-                || data.disks.iter().all(|disk| disk[block] >= *number);
+                || disks
+                    .iter()
+                    .all(|(disk, has)| block >= *has || data.disks[*disk][block] >= *number);
             assert!(is_safe, "block {block}, write {number}");
         }
     }
@@ -268,8 +366,8 @@ impl Run {
     }
 }
 
-/// Runs random requests; how many reads were served from the cache.
-fn run(seed: u64) -> u64 {
+/// Runs random requests, until the last has completed and the rebuild has ended.
+fn run(seed: u64) -> Met {
     let random = &mut Pcg64Mcg::seed_from_u64(seed);
     let mut run = Run::new(random);
     let mut below = |bound: u64| random.next_u64() % bound;
@@ -291,27 +389,44 @@ fn run(seed: u64) -> u64 {
         run.submit(at, request, number);
     }
     run.advance(Instant::NEVER);
+    if run.has_lost_data() {
+        return Met { lost: 1, ..run.met };
+    }
+    let redundancy = run.redundancy().filter(|work| work.failed > 0);
+    if let Some(rebuilt) = redundancy.and_then(|work| work.rebuilt_fraction) {
+        // It begins with the first request that the pair gets, and all writes are among these.
+        let has_begun = rebuilt > 0.0;
+        let is_untouched = run.data.lock().expect("one thread").newest == [0; BLOCKS as usize];
+        assert!(rebuilt == 1.0 || is_untouched && !has_begun, "{rebuilt}");
+        run.met.rebuilt += u64::from(has_begun);
+    }
     let is_emptied = run.caching.battery_fails.is_some();
     if is_emptied {
         let data = run.data.lock().expect("one thread");
-        for disk in &data.disks {
+        for (disk, has) in run.disks() {
+            let on = &data.disks[disk][..has];
             assert_eq!(
-                disk, &data.newest,
+                on,
+                &data.newest[..has],
                 "the cache is empty after its battery failed"
             );
         }
     }
-    run.hits
+    run.met
 }
 
 #[test]
 fn nothing_that_was_acknowledged_is_lost() {
-    let mut hits = 0;
+    let mut all = Met::default();
     for seed in 0..RUNS {
-        hits += std::panic::catch_unwind(|| run(seed)).unwrap_or_else(|panic| {
+        let met = std::panic::catch_unwind(|| run(seed)).unwrap_or_else(|panic| {
             eprintln!("seed {seed}");
             std::panic::resume_unwind(panic)
         });
+        all.hits += met.hits;
+        all.rebuilt += met.rebuilt;
+        all.lost += met.lost;
     }
-    assert!(hits > RUNS / 4, "only {hits} reads of what the cache held");
+    assert!(all.hits > RUNS / 4, "{all:?}");
+    assert!(all.rebuilt > RUNS / 20 && all.lost > RUNS / 50, "{all:?}");
 }

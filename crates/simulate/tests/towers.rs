@@ -499,6 +499,8 @@ fn each_option_of_a_cache_matters() {
         "nvcache(destage=adu(order=access-at-start), drive=hp-c2247)",
         "nvcache(destage=adu(tw=4, order=optimal), drive=hp-c2247)",
         "nvcache(destage=adu, policy=satf, drive=hp-c2247)",
+        "nvcache(destage=adu, failed=1@2s, drive=hp-c2247)",
+        "nvcache(destage=ad-cp, failed=0, rebuild=100%, drive=hp-c2247)",
         "nvcache(destage=ad-cp, drive=hp-c2247)",
         "nvcache(destage=ad-cp(tw=4), drive=hp-c2247)",
         "nvcache(destage=ad-cp(tw=4, tr=99), drive=hp-c2247)",
@@ -536,6 +538,14 @@ fn wrong_caches_are_refused_in_one_line() {
         (
             "nvcache(destage=ad-cp(tw=12, order=optimal), drive=hp-c2247)",
             "drive: ad-cp.tw: found 12, expected at most 10 with order=optimal",
+        ),
+        (
+            "nvcache(failed=0, drive=hp-c2247)",
+            "drive: nvcache.destage: found \"at-once\", expected destage=adu or destage=ad-cp, or a",
+        ),
+        (
+            "nvcache(destage=adu, failed=2, drive=hp-c2247)",
+            "drive: nvcache.failed: found \"2\", expected a disk from 0 to 1, and when it fails",
         ),
         (
             "nvcache(policy=satf, drive=hp-c2247)",

@@ -12,6 +12,10 @@
 //! | [`State::turn`] | Turn | which member processes the next batch (ADU) |
 //!
 //! Sr, the switch for reads of AD-CP, is `RQ >= TR`.
+//!
+//! Beyond the thesis: while a member is missing, or has not all data yet, members take no turns
+//! ([`State::is_degraded`]); and writes do not wait for a full batch while the cache needs room, or
+//! a rebuild waits for them ([`State::hurries`]).
 
 use crate::sched::Knowledge;
 
@@ -73,8 +77,11 @@ pub(super) struct State {
     pub sides: [Side; 2],
     /// The member that processes the next batch, if both have one.
     pub turn: usize,
-    /// Writes must not wait for a full batch: the cache needs room, or has to be emptied.
+    /// Writes must not wait for a full batch: the cache needs room or has to be emptied, or a
+    /// rebuild waits for them.
     pub hurries: bool,
+    /// A member is missing, or is a spare that does not have all data: neither waits for its turn.
+    pub is_degraded: bool,
 }
 
 /// The state of a member.
@@ -127,12 +134,12 @@ impl Destaging {
     ///
     /// 1. A member whose turn it is begins a batch once TW writes wait for it. While the other
     ///    member is in a batch, it does so only if no read waits. If writes must not wait, a member
-    ///    for which none waits loses its turn.
+    ///    for which none waits loses its turn. In a degraded pair there are no turns.
     /// 2. Otherwise it serves a read.
     /// 3. Otherwise it waits: fewer writes than TW are not processed.
     fn alternate(&self, state: &State, member: usize) -> Step {
         let passes = state.hurries && state.sides[1 - member].writes == 0;
-        let is_its_turn = state.turn == member || passes;
+        let is_its_turn = state.turn == member || passes || state.is_degraded;
         let leaves_reads = state.sides[1 - member].in_batch && state.reads > 0;
         if self.is_attained(state, member) && is_its_turn && !leaves_reads {
             Step::BeginBatch
@@ -146,12 +153,14 @@ impl Destaging {
     /// AD-CP.
     ///
     /// 1. A member begins a batch once TW writes wait for it, unless the other member is in a
-    ///    batch or TR reads wait. If TW writes wait for both, they take turns.
+    ///    batch or TR reads wait. If TW writes wait for both, they take turns, unless the pair is
+    ///    degraded.
     /// 2. Otherwise it serves a read.
     /// 3. Otherwise it serves a single write, so that it is never idle while something waits.
     fn prefer_reads(&self, state: &State, member: usize, reads: usize) -> Step {
         let other = &state.sides[1 - member];
-        let is_its_turn = state.turn == member || !self.is_attained(state, 1 - member);
+        let has_no_rival = state.is_degraded || !self.is_attained(state, 1 - member);
+        let is_its_turn = state.turn == member || has_no_rival;
         let yields = state.reads >= reads && !state.hurries;
         if self.is_attained(state, member) && is_its_turn && !other.in_batch && !yields {
             Step::BeginBatch
@@ -183,6 +192,7 @@ mod tests {
             sides: [first, second],
             turn: 0,
             hurries: false,
+            is_degraded: false,
         }
     }
 
@@ -247,6 +257,33 @@ mod tests {
             (state(9, busy, full), 0, Step::OfBatch),
         ] {
             assert_eq!(ad_cp.step(&state, member), step, "{state:?} at {member}");
+        }
+    }
+
+    /// The one that is left, or the spare, does not wait for the other; the rest of the rules holds.
+    #[test]
+    fn a_degraded_pair_takes_no_turns() {
+        let degraded = |reads, first, second| State {
+            is_degraded: true,
+            ..state(reads, first, second)
+        };
+        let (none, full) = (side(0, 0), side(4, 0));
+        let adu = destaging(Scheme::Alternating);
+        let ad_cp = destaging(Scheme::Conditional { reads: 3 });
+        for (state, steps) in [
+            // The first is missing, and it is its turn.
+            (degraded(2, none, full), [Step::BeginBatch; 2]),
+            (degraded(3, none, full), [Step::BeginBatch, Step::Read]),
+            (degraded(1, full, full), [Step::BeginBatch; 2]),
+            // One writes, the other reads.
+            (degraded(1, side(0, 2), full), [Step::Read; 2]),
+            (degraded(0, none, side(3, 0)), [Step::Nothing, Step::Write]),
+        ] {
+            assert_eq!(
+                [adu.step(&state, 1), ad_cp.step(&state, 1)],
+                steps,
+                "{state:?}"
+            );
         }
     }
 

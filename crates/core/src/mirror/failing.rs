@@ -87,6 +87,18 @@ impl Mirror {
         failing.is_none_or(|failing| failing.serves(place, request))
     }
 
+    /// Whether a member is missing, or is a spare that does not have everything.
+    pub(super) fn is_degraded(&self) -> bool {
+        let failing = self.failing.as_ref();
+        failing.is_some_and(|failing| failing.missing.is_some())
+    }
+
+    /// Whether a step of the rebuild waits for writes to its blocks.
+    pub(super) fn is_step_waiting(&self) -> bool {
+        let failing = self.failing.as_ref();
+        failing.is_some_and(|failing| matches!(failing.step, Some(Step::Waits)))
+    }
+
     /// Whether nothing is served any more.
     pub(super) fn has_lost_data(&self) -> bool {
         let failing = self.failing.as_ref();
@@ -127,6 +139,10 @@ impl Mirror {
                 }
                 failing.step = Some(Step::Waits);
                 self.release(at);
+                if self.is_step_waiting() {
+                    // Writes that waited for a full batch do so no more.
+                    self.feed(at);
+                }
             }
             None => return false,
         }
@@ -175,12 +191,20 @@ impl Mirror {
         }
         (failing.missing, failing.rebuilt) = (Some(place), 0);
         self.take_out(place, at);
-        let parents: Vec<u64> = self.parents.iter().map(|(id, _)| id).collect();
-        for id in parents {
+        for id in self.in_order() {
             self.lose_copy(id, place, at);
         }
         self.release(at);
         self.feed(at);
+    }
+
+    /// The requests inside, in the order in which the members got them.
+    fn in_order(&self) -> Vec<u64> {
+        let parents = self.parents.iter();
+        let numbers = parents.map(|(id, parent)| (parent.number, id));
+        let mut numbers: Vec<(u64, u64)> = numbers.collect();
+        numbers.sort_unstable();
+        numbers.into_iter().map(|(_, id)| id).collect()
     }
 
     /// Takes the member out of its place, and puts the spare there if there is one.
@@ -211,7 +235,9 @@ impl Mirror {
             // What it has done is gone with the member, but no reason to fail.
             return;
         }
-        parent.taken_early.clear();
+        if place == 1 {
+            parent.taken_early.clear();
+        }
         let other = parent.copies[1 - place];
         if !other.is_over() {
             return self.prefer(1 - place, id);
@@ -248,8 +274,7 @@ impl Mirror {
             failing.step = None;
         }
         self.held.clear();
-        let parents: Vec<u64> = self.parents.iter().map(|(id, _)| id).collect();
-        for id in parents {
+        for id in self.in_order() {
             self.finish_unserved(id, Status::NotReady, now);
         }
         self.release(now);

@@ -18,9 +18,10 @@ pub struct Mirroring {
     /// The second member holds units of this many blocks in the opposite order. At least one; a
     /// last part of the device that is no whole unit stays where it is.
     pub transposed: Option<SectorCount>,
-    /// When writes go to the members; `None` is at once. For a shared queue.
+    /// When writes go to the members; `None` is at once. For a shared queue, and writes that
+    /// complete with both copies.
     pub destaging: Option<Destaging>,
-    /// The members that fail, each at most once; none if writes are destaged.
+    /// The members that fail, each at most once.
     pub failures: Vec<Failure>,
     /// What the first failed member had is rebuilt on a spare.
     pub rebuild: Option<Rebuilding>,

@@ -30,6 +30,9 @@ pub(crate) trait Copies: Device {
 
     fn has_lost_data(&self) -> bool;
 
+    /// Serves also what waits for more to come.
+    fn empty(&mut self, _now: Instant) {}
+
     /// Whether nothing is inside.
     fn is_empty(&self) -> bool;
 
@@ -250,6 +253,7 @@ fn run<C: Copies>(shadow: &mut Shadow<C>, dice: &mut Generator, met: &mut Met) {
         shadow.submit(at, request);
         met.held += u64::from(shadow.array.has_held());
     }
+    shadow.array.empty(at);
     while let Some(event) = shadow.array.next_event() {
         shadow.step(event);
     }

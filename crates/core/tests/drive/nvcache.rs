@@ -2,11 +2,12 @@
 
 use diskarm_core::device::{CacheWork, Completion, Device, Outcome, Work};
 use diskarm_core::drive::Drive;
-use diskarm_core::mirror::{BatchOrder, Destaging, Mirror, Mirroring, Reads, Scheme};
+use diskarm_core::mirror::{BatchOrder, Destaging, Mirror, Mirroring, Reads, Rebuilding, Scheme};
 use diskarm_core::nvcache::{Behind, Caching, NvCache};
+use diskarm_core::redundancy::Failure;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::tower::BoxedDevice;
-use diskarm_core::units::{Angle, Lbn, SectorCount, Span};
+use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 
 use super::attributes::{at_ms, run};
 use super::tiny::{R, W, request, tiny};
@@ -27,13 +28,31 @@ fn cached(caching: Caching) -> NvCache {
 
 /// A cache in front of a pair whose second platter is half a revolution ahead.
 fn pair(destaging: Destaging, caching: Caching) -> NvCache {
+    in_front_of_pair(Vec::new(), None, destaging, caching)
+}
+
+/// The same if the first disk has failed before the run, perhaps with a spare for it.
+fn degraded(destaging: Destaging, rebuild: Option<Rebuilding>) -> NvCache {
+    let (member, at) = (0, Instant::START);
+    in_front_of_pair(vec![Failure { member, at }], rebuild, destaging, LARGE)
+}
+
+fn in_front_of_pair(
+    failures: Vec<Failure>,
+    rebuild: Option<Rebuilding>,
+    destaging: Destaging,
+    caching: Caching,
+) -> NvCache {
     let mirroring = Mirroring {
         reads: Reads::Shared,
         destaging: Some(destaging),
+        failures,
+        rebuild,
         ..Mirroring::default()
     };
     let members = [Angle::ZERO, Angle::of(1, 2)].map(drive);
-    let pair = Mirror::new(members, &mirroring).expect("a drive knows all");
+    let spare = rebuild.map(|_| drive(Angle::ZERO));
+    let pair = Mirror::with_spare(members, spare, &mirroring).expect("a drive knows all");
     NvCache::new(Behind::Pair(Box::new(pair)), caching)
 }
 
@@ -197,6 +216,52 @@ fn disks_write_batches_by_turns_while_the_other_reads() {
         })
         .collect();
     assert_eq!(batches, [(1, Some(7e3)), (1, Some(12e3))]);
+}
+
+/// It would be the turn of the first.
+#[test]
+fn the_disk_that_is_left_writes_each_batch() {
+    let mut cache = degraded(adu(2), None);
+    let requests = [(0.0, request(0, W, 7, 1)), (1.0, request(1, W, 4, 1))];
+    run(&mut cache, &requests);
+    assert!((0..20).all(|block| !cache.holds(Lbn(block))));
+    // From 1 on, block 4 until 10 and block 7 until 13.
+    let disks = cache
+        .parts()
+        .into_iter()
+        .filter_map(|part| match part.work {
+            Work::Disk(disk) => Some((
+                disk.writes,
+                disk.batch_mean.map(|mean| mean.as_ms().round()),
+            )),
+            Work::Cache(_) | Work::Redundancy(_) => None,
+        });
+    assert_eq!(disks.collect::<Vec<_>>(), [(0, None), (2, Some(12.0))]);
+}
+
+/// A write waits for four others, and the rebuild for it. The last step has the rest of the disk.
+#[test]
+fn a_rebuild_does_not_wait_for_a_full_batch() {
+    let unit = SectorCount(150);
+    let share_fraction = 1.0;
+    for scheme in [Scheme::Alternating, Scheme::Conditional { reads: 1 }] {
+        let destaging = Destaging { scheme, ..adu(5) };
+        let rebuild = Rebuilding {
+            share_fraction,
+            unit,
+        };
+        let mut cache = degraded(destaging, Some(rebuild));
+        run(&mut cache, &[(0.0, request(0, W, 3, 1))]);
+        assert!(!cache.holds(Lbn(3)));
+        let works = cache
+            .parts()
+            .into_iter()
+            .filter_map(|part| match part.work {
+                Work::Redundancy(work) => work.rebuilt_fraction,
+                Work::Disk(_) | Work::Cache(_) => None,
+            });
+        assert_eq!(works.collect::<Vec<_>>(), [1.0]);
+    }
 }
 
 #[test]

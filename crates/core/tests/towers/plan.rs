@@ -208,7 +208,7 @@ fn random_mirroring(dice: &mut Dice) -> Mirroring {
     let tried = routing.tried().filter(|_| is_routed);
     let needed = tried.and_then(|(needed, _)| needed.parse().ok());
     let destages = reads == Reads::Shared && dice.one_in(2);
-    let fails = !destages && dice.one_in(3);
+    let fails = dice.one_in(3);
     let failures = fails.then(|| random_failure(2, dice));
     let failures: Vec<Failure> = failures.into_iter().collect();
     let rebuild = (fails && dice.one_in(2)).then(|| Rebuilding {
@@ -218,7 +218,10 @@ fn random_mirroring(dice: &mut Dice) -> Mirroring {
     Mirroring {
         policy: needed.unwrap_or_else(|| policy(dice)),
         reads,
-        writes: dice.of(&[Writes::Both, Writes::Both, Writes::First]),
+        writes: match destages {
+            true => Writes::Both,
+            false => dice.of(&[Writes::Both, Writes::Both, Writes::First]),
+        },
         destaging: destages.then(|| random_destaging(dice)),
         transposed: dice.one_in(2).then(|| SectorCount(1 + dice.below(60))),
         failures,

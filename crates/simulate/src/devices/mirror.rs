@@ -101,9 +101,14 @@ const REBUILT_BYTES: u64 = 64 << 10;
 struct Mirrored(Mirroring);
 
 fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
-    let disk = args.context.disk();
-    let step = SectorCount((REBUILT_BYTES / disk.sector.0).clamp(1, disk.sectors.0));
+    let step = rebuilt_at_once(args.context);
     Ok(Box::new(Mirrored(mirroring(2, step, args)?)))
+}
+
+/// What a rebuild of a pair reads and writes at once.
+pub(super) fn rebuilt_at_once(model: &Model) -> SectorCount {
+    let disk = model.disk();
+    SectorCount((REBUILT_BYTES / disk.sector.0).clamp(1, disk.sectors.0))
 }
 
 /// The parameters of the pairs of so many `disks`, which rebuild in steps of `step` blocks. The

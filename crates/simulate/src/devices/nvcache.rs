@@ -1,12 +1,14 @@
 //! A non-volatile write cache in a tower.
 
-use diskarm_core::mirror::{BatchOrder, Destaging, Mirror, Mirroring, Reads, Scheme};
+use diskarm_core::mirror::{BatchOrder, Destaging, Mirror, Mirroring, Reads, Rebuilding, Scheme};
 use diskarm_core::nvcache::{Behind as Stored, Caching, NvCache};
 use diskarm_core::sched::{Knowledge, PolicyConfig};
 use diskarm_core::text::{Args, Call, InputError, nearest, quantity};
 use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::{Instant, SectorCount};
 
+use super::failures::{failures, rebuild};
+use super::mirror::rebuilt_at_once;
 use super::{DRIVE, DeviceInfo, Entry, Front};
 use crate::model::{Model, largest};
 use crate::tower::Behind;
@@ -43,6 +45,15 @@ pub(super) const ENTRY: Entry = Entry {
                  it none are merged",
             ),
             (
+                "failed=0@60s",
+                "with adu or ad-cp: one of the two disks, 0 or 1, and when it fails, as for mirror",
+            ),
+            (
+                "rebuild=50%",
+                "with adu or ad-cp: the share of the time for which the first failed disk is \
+                 rebuilt on a spare, as for mirror",
+            ),
+            (
                 "battery_fails=10min",
                 "from this time of the run on, a write completes when the disks have it; without \
                  it never",
@@ -75,19 +86,29 @@ fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
     let disk = args.context.disk();
     let destaging = args.maybe_read("destage", destaging)?.flatten();
     let policy = args.maybe_read("policy", PolicyConfig::parse)?;
-    let pair = match (destaging, policy) {
-        (None, None) => None,
-        (None, Some(_)) => {
-            let expected = "destage=adu or destage=ad-cp, or no policy";
+    let failures = failures(2, args)?;
+    let rebuild = rebuild(&failures, args)?;
+    let pair = match destaging {
+        None if policy.is_none() && failures.is_empty() => None,
+        None => {
+            let expected = match policy {
+                Some(_) => "destage=adu or destage=ad-cp, or no policy",
+                None => "destage=adu or destage=ad-cp, or a drive=mirror(failed=...)",
+            };
             return Err(InputError::new(args.field("destage"), "at-once", expected));
         }
-        (Some(destaging), policy) => Some(Mirroring {
+        Some(destaging) => Some(Mirroring {
             policy: match policy {
                 Some(policy) => policy,
                 None => usual_policy(destaging.scheme)?,
             },
             reads: Reads::Shared,
             destaging: Some(destaging),
+            failures,
+            rebuild: rebuild.map(|share_fraction| Rebuilding {
+                share_fraction,
+                unit: rebuilt_at_once(args.context),
+            }),
             ..Mirroring::default()
         }),
     };
@@ -180,7 +201,8 @@ impl Front for Cache {
                     seed,
                     ..mirroring.clone()
                 };
-                let pair = Mirror::new(members, &mirroring);
+                let spare = mirroring.rebuild.map(|_| behind.member(2));
+                let pair = Mirror::with_spare(members, spare.transpose()?, &mirroring);
                 Stored::Pair(Box::new(pair.map_err(|unknown| behind.refused(&unknown))?))
             }
         };
