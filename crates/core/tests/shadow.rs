@@ -214,7 +214,7 @@ fn random_mirroring(random: &mut Pcg64Mcg) -> Mirroring {
 
 impl Run {
     fn new(random: &mut Pcg64Mcg) -> Self {
-        let is_pair = random.next_u64() % 2 == 0;
+        let is_pair = random.next_u64().is_multiple_of(2);
         let mirroring = is_pair.then(|| random_mirroring(random));
         let mut below = |bound: u64| random.next_u64() % bound;
         let data = Arc::new(Mutex::new(Data {

@@ -541,7 +541,7 @@ fn wrong_caches_are_refused_in_one_line() {
         ),
         (
             "nvcache(failed=0, drive=hp-c2247)",
-            "drive: nvcache.destage: found \"at-once\", expected destage=adu or destage=ad-cp, or a",
+            "drive: nvcache.destage: found \"at-once\", expected destage=adu or ad-cp, or drive=",
         ),
         (
             "nvcache(destage=adu, failed=2, drive=hp-c2247)",

@@ -54,6 +54,7 @@ pub static STUDIES: &[Entry] = &[
     entry!("liu05-fig7.5"),
     entry!("liu05-fig7.6"),
     entry!("liu05-fig7.7"),
+    entry!("liu05-fig8.7"),
     entry!("liu05-figC.1"),
     entry!("liu05-methods"),
     entry!("liu05-table4.1"),

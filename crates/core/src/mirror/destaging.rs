@@ -260,7 +260,7 @@ mod tests {
         }
     }
 
-    /// The one that is left, or the spare, does not wait for the other; the rest of the rules holds.
+    /// The one that is left, or the spare, does not wait for the other; all other rules hold.
     #[test]
     fn a_degraded_pair_takes_no_turns() {
         let degraded = |reads, first, second| State {

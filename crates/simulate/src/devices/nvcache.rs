@@ -93,7 +93,7 @@ fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
         None => {
             let expected = match policy {
                 Some(_) => "destage=adu or destage=ad-cp, or no policy",
-                None => "destage=adu or destage=ad-cp, or a drive=mirror(failed=...)",
+                None => "destage=adu or ad-cp, or drive=mirror(failed=...)",
             };
             return Err(InputError::new(args.field("destage"), "at-once", expected));
         }

@@ -278,6 +278,16 @@ pub const PAPERS: [Paper; 3] = [
                 ],
             },
             Conclusion {
+                says: "Larger batches serve reads better as long as they are in optimal order.",
+                place: "section 8.2.3",
+                claims: &[
+                    ("liu05-fig8.7", "Batches of 6 are better"),
+                    ("liu05-fig8.7", "Batches of 8 are better"),
+                    ("liu05-fig8.7", "Batches of 10 are worse"),
+                    ("liu05-fig8.7", "Batches of 20 are worse"),
+                ],
+            },
+            Conclusion {
                 says: "Declustered mirrors share the work of a failed disk, basic ones leave it to \
                        its partner.",
                 place: "section 9.4",
