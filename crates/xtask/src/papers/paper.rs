@@ -284,7 +284,7 @@ pub const PAPERS: [Paper; 3] = [
                     ("liu05-fig8.7", "Batches of 6 are better"),
                     ("liu05-fig8.7", "Batches of 8 are better"),
                     ("liu05-fig8.7", "Batches of 10 are worse"),
-                    ("liu05-fig8.7", "Batches of 20 are worse"),
+                    ("liu05-fig8.7", "batches of 20 are worse"),
                 ],
             },
             Conclusion {
