@@ -129,9 +129,10 @@ impl Declustered {
     /// # Errors
     /// When the policy needs to know more than the members do.
     ///
-    /// # Panics When the members are not as many as the layout says or of unequal capacity, when
-    /// they have no whole unit, when there is no member that is said to fail, or a rebuild where
-    /// none fails or with no share of the time.
+    /// # Panics
+    /// When the members are not as many as the layout says or of unequal capacity, when they have
+    /// no whole unit, when a member that is said to fail is not there or fails twice, or with a
+    /// rebuild where none fails or with no share of the time.
     pub fn new(members: Vec<BoxedDevice>, declustering: Declustering) -> Result<Self, Unknown> {
         let sectors = members[0].capacity();
         for member in &members {

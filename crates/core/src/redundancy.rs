@@ -41,8 +41,16 @@ pub(crate) enum Due {
 
 impl Failures {
     /// Of failures in any order, with a spare if there is a share of the time for a rebuild.
+    ///
+    /// # Panics
+    /// When a member fails twice, or there is a rebuild where none fails.
     pub fn new(failures: &[Failure], share: Option<f64>) -> Self {
         assert!(share.is_none() || !failures.is_empty(), "a rebuild");
+        let mut members: Vec<usize> = failures.iter().map(|failure| failure.member).collect();
+        members.sort_unstable();
+        if let Some(twice) = members.windows(2).find(|two| two[0] == two[1]) {
+            panic!("member {} fails twice", twice[0]);
+        }
         let mut to_come = failures.to_vec();
         to_come.sort_by_key(|failure| (failure.at, failure.member));
         Self {
@@ -261,5 +269,31 @@ impl Rebuild {
         let pause = took * (1.0 / self.share - 1.0);
         self.next = Some(now + Span::from_ns(pause.round() as i64));
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failures(members: &[usize]) -> Failures {
+        let at = [3, 1, 2].map(Instant::from_ns);
+        let failures = members.iter().zip(at);
+        let failures: Vec<Failure> = failures.map(|(&member, at)| Failure { member, at }).collect();
+        Failures::new(&failures, None)
+    }
+
+    #[test]
+    fn members_fail_in_the_order_of_the_times() {
+        let mut failures = failures(&[5, 0, 7]);
+        let end = Instant::from_ns(9);
+        let members = std::iter::from_fn(|| Some(failures.fail_by(end)?.member));
+        assert_eq!(members.collect::<Vec<_>>(), [0, 7, 5]);
+    }
+
+    #[test]
+    #[should_panic(expected = "member 5 fails twice")]
+    fn no_member_fails_twice() {
+        failures(&[5, 0, 5]);
     }
 }
