@@ -116,6 +116,8 @@ pub struct Declustered {
     /// The requests that wait for a step of the rebuild.
     held: Vec<u64>,
     parents: Children<Parent>,
+    /// The requests that have begun so far.
+    begun: u64,
     /// Their ids are those of their commands.
     pieces: Children<Piece>,
     gate: Gate,
@@ -167,6 +169,7 @@ impl Declustered {
             random: generator(declustering.seed, 0, Purpose::Routing),
             declustering,
             parents: Children::default(),
+            begun: 0,
             pieces: Children::default(),
             gate: Gate::default(),
             due: VecDeque::new(),
@@ -185,7 +188,8 @@ impl Declustered {
             let unserved = Completion::unserved(request, arrived, now, Status::NotReady);
             return self.due.push_back(unserved);
         }
-        let parent = self.parents.insert(Parent::new(pending));
+        let parent = self.parents.insert(Parent::new(pending, self.begun));
+        self.begun += 1;
         if request.ordering == Ordering::Ordered {
             self.gate.enter(parent);
         }

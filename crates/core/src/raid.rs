@@ -150,6 +150,8 @@ pub struct Raid {
     /// The member in whose place the spare is for good.
     replaced: Option<usize>,
     parents: Children<Parent>,
+    /// The requests that have begun so far.
+    begun: u64,
     parts: Children<Part>,
     rows: Rows,
     gate: Gate,
@@ -194,6 +196,7 @@ impl Raid {
             failures: Failures::new(failures, striping.rebuild_share),
             replaced: None,
             parents: Children::default(),
+            begun: 0,
             parts: Children::default(),
             rows: Rows::default(),
             gate: Gate::default(),
@@ -220,7 +223,8 @@ impl Raid {
             let unserved = Completion::unserved(request, arrived, now, Status::NotReady);
             return self.due.push_back(unserved);
         }
-        let parent = self.parents.insert(Parent::new(pending));
+        let parent = self.parents.insert(Parent::new(pending, self.begun));
+        self.begun += 1;
         if request.ordering == Ordering::Ordered {
             self.gate.enter(parent);
         }

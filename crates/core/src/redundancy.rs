@@ -279,7 +279,9 @@ mod tests {
     fn failures(members: &[usize]) -> Failures {
         let at = [3, 1, 2].map(Instant::from_ns);
         let failures = members.iter().zip(at);
-        let failures: Vec<Failure> = failures.map(|(&member, at)| Failure { member, at }).collect();
+        let failures: Vec<Failure> = failures
+            .map(|(&member, at)| Failure { member, at })
+            .collect();
         Failures::new(&failures, None)
     }
 

@@ -196,11 +196,21 @@ impl Declustered {
         first.map(|first| Lost { at, first, blocks })
     }
 
-    /// The commands that wait for a member or are inside, in the order of their ids.
+    /// The commands that wait for a member or are inside, in the order in which their requests
+    /// arrived; ids are used again and say nothing of it.
     fn pieces_at(&self, member: usize) -> Vec<u64> {
         let pieces = self.pieces.iter();
         let own = pieces.filter(|(_, piece)| piece.at.member == member);
-        own.map(|(id, _)| id).collect()
+        let mut ids: Vec<u64> = own.map(|(id, _)| id).collect();
+        let order = |id: &u64| {
+            let piece = self.pieces.get(*id)?;
+            let parent = self.parents.get(piece.parent);
+            // One of the rebuild is the last.
+            let number = parent.map_or(u64::MAX, |parent| parent.number);
+            Some((number, piece.before))
+        };
+        ids.sort_by_key(order);
+        ids
     }
 
     /// Takes the member out of its place, and puts the spare there if there is one.
@@ -288,8 +298,10 @@ impl Declustered {
         for id in pieces {
             self.pieces.remove(id);
         }
-        let parents: Vec<u64> = self.parents.iter().map(|(id, _)| id).collect();
-        for id in parents {
+        let parents = self.parents.iter();
+        let mut parents: Vec<_> = parents.map(|(id, parent)| (parent.number, id)).collect();
+        parents.sort_unstable();
+        for (_, id) in parents {
             if let Some(&Parent {
                 request, arrived, ..
             }) = self.parents.get(id)

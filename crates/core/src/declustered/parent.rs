@@ -11,6 +11,8 @@ use crate::units::{Instant, Lbn, SectorCount};
 pub(super) struct Parent {
     pub request: Request,
     pub arrived: Instant,
+    /// Counts requests in their order of arrival.
+    pub number: u64,
     /// All of its pieces.
     pub pieces: usize,
     /// Those that have not ended.
@@ -24,10 +26,11 @@ pub(super) struct Parent {
 }
 
 impl Parent {
-    pub fn new(Pending { request, arrived }: Pending) -> Self {
+    pub fn new(Pending { request, arrived }: Pending, number: u64) -> Self {
         Self {
             request,
             arrived,
+            number,
             pieces: 0,
             left: 0,
             has_begun: false,

@@ -47,17 +47,23 @@ impl Raid {
         Lost { at, first, blocks }
     }
 
-    /// Takes from a member that has failed what it has not begun. What it serves at this moment
-    /// ends when it would have, and counts as lost too.
+    /// Takes from a member that has failed what it has not begun, in the order in which the
+    /// requests arrived. What it serves at this moment ends when it would have, and counts as lost
+    /// too.
     fn lose_commands(&mut self, member: usize, now: Instant) {
         let parts = self.parts.iter().filter(|(_, part)| part.blocked == 0);
         let commands = parts.flat_map(|(id, part)| {
+            let parent = part.parent.and_then(|id| self.parents.get(id));
+            // A part of the rebuild is the last.
+            let number = parent.map_or(u64::MAX, |parent| parent.number);
+            let order = (number, part.first());
             let commands = part.commands.iter().enumerate();
             let own = commands.filter(|(_, command)| command.member == member);
-            own.map(move |(index, _)| child_id(id, index))
+            own.map(move |(index, _)| (order, child_id(id, index)))
         });
-        let commands: Vec<u64> = commands.collect();
-        for id in commands {
+        let mut commands: Vec<_> = commands.collect();
+        commands.sort_unstable();
+        for (_, id) in commands {
             if let Some(taken) = self.members[member].take(id) {
                 self.members[member].count_waiting(now);
                 let status = Status::NotReady;

@@ -27,6 +27,8 @@ pub(super) const fn part_of(child: u64) -> (u64, usize) {
 pub(super) struct Parent {
     pub request: Request,
     pub arrived: Instant,
+    /// Counts requests in their order of arrival.
+    pub number: u64,
     /// Parts that have not ended.
     pub parts: usize,
     /// A member has taken a command of it.
@@ -38,10 +40,11 @@ pub(super) struct Parent {
 }
 
 impl Parent {
-    pub fn new(Pending { request, arrived }: Pending) -> Self {
+    pub fn new(Pending { request, arrived }: Pending, number: u64) -> Self {
         Self {
             request,
             arrived,
+            number,
             parts: 0,
             has_begun: false,
             status: Status::Good,

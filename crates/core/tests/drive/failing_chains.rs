@@ -117,6 +117,21 @@ fn a_read_at_a_failing_disk_goes_to_the_other_copy() {
     assert_eq!(done[0].breakdown.total(), done[0].response());
 }
 
+/// The last number of a command that has ended is used first: of the reads that wait for disk 1
+/// later ones have smaller numbers. Their second copies are at disk 2.
+#[test]
+fn what_waited_for_a_failing_disk_goes_to_the_others_in_order_of_arrival() {
+    let early = (0..3).map(|id| (0.0, request(id, R, id, 1)));
+    let late = (3..8).map(|id| (99.0 + id as f64 / 10.0, request(id, R, 18 - id, 1)));
+    let requests: Vec<_> = early.chain(late).collect();
+    let done = run(&mut array(&[(1, 99.8)], None), &requests);
+    assert_eq!(ids(&done), [0, 1, 2, 3, 4, 5, 6, 7]);
+    // If data are lost they all end at once, in that order too.
+    let done = run(&mut array(&[(1, 99.8), (2, 99.8)], None), &requests);
+    assert_eq!(ids(&done), [0, 1, 2, 3, 4, 5, 6, 7]);
+    assert!(done[3..].iter().all(|done| done.at == at_ms(99.8)));
+}
+
 /// Of a write one copy is left.
 #[test]
 fn a_write_at_a_failing_disk_ends_with_the_other_copy() {

@@ -406,6 +406,24 @@ fn what_a_failing_member_has_to_do_is_done_without_it() {
     );
 }
 
+/// The last number of a part that has ended is used first: of the reads that wait for disk 1 later
+/// ones have smaller numbers. What it serves when it fails is read again when that would have
+/// ended, behind those that waited.
+#[test]
+fn what_waited_for_a_failing_member_goes_to_the_others_in_order_of_arrival() {
+    let early = (0..3).map(|id| (0.0, request(id, R, id, 1)));
+    let late = (3..8).map(|id| (99.0 + id as f64 / 10.0, request(id, R, 18 - id, 1)));
+    let requests: Vec<_> = early.chain(late).collect();
+    let members = (0..3).map(|member| BoxedDevice::new(drive(member)));
+    let failing = Striping {
+        failures: vec![failure(1, at_ms(99.8))],
+        ..striping(FIVE, 10)
+    };
+    let array = Raid::new(members.collect(), &failing);
+    let done = run(&mut array.expect("a drive knows all"), &requests);
+    assert_eq!(ids(&done), [0, 1, 2, 4, 5, 6, 7, 3]);
+}
+
 /// Place 12 of disk 1 has block 62, which follows from the others; in a row without one of them it
 /// is lost, and so is a write that has to know it.
 #[test]
