@@ -16,6 +16,8 @@ impl Raid {
         if self.failures.lost.is_some() {
             return;
         }
+        // An idle one has its figures until now.
+        self.members[member].count_waiting(at);
         match self.health.failed {
             None => {
                 self.health = Health::without(member);

@@ -52,6 +52,12 @@ impl DiskMeter {
         inside.busy.set(now, inside.count.min(1));
     }
 
+    /// It was lost with the disk.
+    pub fn drop(&mut self, now: Instant, is_read: bool) {
+        self.end(now, is_read);
+        self.inside(is_read).done -= 1;
+    }
+
     /// From now on so many commands wait, and among them so many writes.
     #[inline]
     pub fn wait(&mut self, now: Instant, waiting: usize, writes: usize) {
@@ -62,11 +68,13 @@ impl DiskMeter {
 
     /// A batch of writes begins.
     pub fn begin_batch(&mut self, now: Instant) {
+        self.at = now;
         self.batches.begin(now);
     }
 
     /// It ends.
     pub fn end_batch(&mut self, now: Instant) {
+        self.at = now;
         self.batches.end(now);
     }
 
@@ -209,5 +217,24 @@ mod tests {
         assert_eq!(work.waiting_mean_count, 45.0 / 16.0);
         assert_eq!(work.writes_waiting_mean_count, 30.0 / 16.0);
         assert_eq!(work.waiting_max, 3);
+    }
+
+    #[test]
+    fn a_disk_that_fails_has_completed_nothing_of_what_it_serves() {
+        let mut meter = DiskMeter::default();
+        meter.begin(ms(1), true);
+        meter.end(ms(3), true);
+        meter.begin(ms(4), true);
+        meter.begin(ms(5), false);
+        meter.begin_batch(ms(6));
+        assert_eq!(meter.work().in_batches_fraction, 0.0);
+        for is_read in [true, false] {
+            meter.drop(ms(8), is_read);
+        }
+        meter.wait(ms(10), 0, 0);
+        let work = meter.work();
+        assert_eq!((work.reads, work.writes), (1, 0));
+        let shares = [work.reading_fraction, work.writing_fraction];
+        assert_eq!(shares, [6.0 / 10.0, 3.0 / 10.0]);
     }
 }

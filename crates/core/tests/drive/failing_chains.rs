@@ -132,6 +132,22 @@ fn what_waited_for_a_failing_disk_goes_to_the_others_in_order_of_arrival() {
     assert!(done[3..].iter().all(|done| done.at == at_ms(99.8)));
 }
 
+/// Disk 1 serves one read, and nothing from then on until it fails; disk 3 fails unused.
+#[test]
+fn an_idle_disk_that_fails_keeps_its_figures() {
+    let mut array = array(&[(1, 100.0), (3, 200.0)], None);
+    let done = run(&mut array, &[(0.0, request(0, R, 10, 1))]);
+    let busy = done[0].response().as_ns() as f64 / 1e8;
+    let works = array.parts().into_iter();
+    let works = works.filter_map(|part| match part.work {
+        Work::Disk(work) => Some((work.reads, work.reading_fraction, work.waiting_mean_count)),
+        Work::Cache(_) | Work::Redundancy(_) => None,
+    });
+    let works: Vec<_> = works.collect();
+    let unused = (0, 0.0, 0.0);
+    assert_eq!(works, [unused, (1, busy, 0.0), unused, unused]);
+}
+
 /// Of a write one copy is left.
 #[test]
 fn a_write_at_a_failing_disk_ends_with_the_other_copy() {

@@ -294,6 +294,26 @@ fn members_tell_what_they_have_done() {
     assert!((one.waiting_mean_count - expected).abs() < 1e-9, "{one:?}");
 }
 
+/// Disk 1 serves one read, and nothing from then on until it fails; disk 2 fails unused.
+#[test]
+fn an_idle_member_that_fails_keeps_its_figures() {
+    let members = (0..3).map(|member| BoxedDevice::new(drive(member)));
+    let failing = Striping {
+        failures: vec![failure(1, at_ms(100.0)), failure(2, at_ms(200.0))],
+        ..striping(FIVE, 10)
+    };
+    let mut array = Raid::new(members.collect(), &failing).expect("a drive knows all");
+    let done = run(&mut array, &[(0.0, request(0, R, 10, 1))]);
+    let busy = done[0].response().as_ns() as f64 / 1e8;
+    let works = array.parts().into_iter();
+    let works = works.filter_map(|part| match part.work {
+        Work::Disk(work) => Some((work.reads, work.reading_fraction, work.waiting_mean_count)),
+        Work::Cache(_) | Work::Redundancy(_) => None,
+    });
+    let works: Vec<_> = works.collect();
+    assert_eq!(works, [(0, 0.0, 0.0), (1, busy, 0.0), (0, 0.0, 0.0)]);
+}
+
 /// Block 60 of the array is at place 0 of disk 1, which is lost.
 #[test]
 fn the_spare_takes_the_place_of_the_failed_member() {
