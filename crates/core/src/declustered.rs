@@ -49,6 +49,7 @@ mod disks;
 mod error;
 mod failing;
 mod layout;
+mod lost;
 mod parent;
 #[cfg(test)]
 mod shadow;

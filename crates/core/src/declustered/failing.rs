@@ -2,7 +2,7 @@
 //! spare.
 
 use super::parent::{Copied, Parent, Piece};
-use super::{Declustered, Disks};
+use super::{Declustered, Disks, lost};
 use crate::device::{Completion, Lost, Part, Status};
 use crate::mirror::{Member, Places};
 use crate::redundancy::{Due, Failure, Failures, Progress};
@@ -182,18 +182,14 @@ impl Declustered {
         let is_shared = |missing: Disks| layout.sharing(member).meets(missing);
         missing.filter(|missing| is_shared(*missing))?;
         let unit = self.declustering.unit.0;
-        let units = 0..self.rows * layout.disks() as u64;
-        let is_lost = |number: &u64| {
+        let is_lost = |number: u64| {
             let (left, _) = self.left(self.copies(number * unit));
             left.iter().flatten().count() == 0
         };
-        let (mut first, mut blocks) = (None, 0);
-        for number in units.filter(is_lost) {
-            first = first.or(Some(Lbn(number * unit)));
-            blocks += unit;
-        }
-        let blocks = SectorCount(blocks);
-        first.map(|first| Lost { at, first, blocks })
+        let rebuilt = self.failing.as_ref().map_or(0, |failing| failing.rebuilt);
+        let (first, units) = lost::count(layout, self.rows, rebuilt, is_lost)?;
+        let (first, blocks) = (Lbn(first * unit), SectorCount(units * unit));
+        Some(Lost { at, first, blocks })
     }
 
     /// The commands that wait for a member or are inside, in the order in which their requests
