@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::device::slow::{Log, Slow};
 use crate::random::below;
-use crate::redundancy::shadow::{self, Copies};
+use crate::redundancy::shadow::{self, Copies, Made};
 use crate::units::Lbn;
 
 impl Copies for Declustered {
@@ -54,7 +54,7 @@ impl Copies for Declustered {
     }
 }
 
-fn random_array(dice: &mut Generator, log: &Log) -> (Declustered, usize, SectorCount) {
+fn random_array(dice: &mut Generator, log: &Log) -> Made<Declustered> {
     let kinds = [
         (Kind::Basic, 4),
         (Kind::Interleaved { cluster: 3 }, 6),
@@ -69,7 +69,7 @@ fn random_array(dice: &mut Generator, log: &Log) -> (Declustered, usize, SectorC
     let sectors = SectorCount(2 * unit.0 + below(dice, 16));
     let declustering = Declustering {
         layout: Layout::new(kind, disks).expect("a layout"),
-        failures,
+        failures: failures.clone(),
         rebuild_share: rebuilds.then(|| [0.2, 0.7, 1.0][below(dice, 3) as usize]),
         unit,
         policy: ["fcfs", "sstf", "clook"][below(dice, 3) as usize]
@@ -81,7 +81,13 @@ fn random_array(dice: &mut Generator, log: &Log) -> (Declustered, usize, SectorC
     let slow = (0..devices).map(|number| Slow::new(number, sectors, dice, log));
     let members = slow.map(BoxedDevice::opaque).collect();
     let array = Declustered::new(members, declustering);
-    (array.expect("block numbers suffice"), devices, sectors)
+    Made {
+        array: array.expect("block numbers suffice"),
+        members: disks,
+        has_spare: rebuilds,
+        sectors,
+        failures,
+    }
 }
 
 /// In all layouts.

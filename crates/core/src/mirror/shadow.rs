@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::device::slow::{Log, Slow};
 use crate::random::{Generator, below};
-use crate::redundancy::shadow::{self, Copies};
+use crate::redundancy::shadow::{self, Copies, Made};
 use crate::units::Lbn;
 
 impl Copies for Mirror {
@@ -109,19 +109,24 @@ fn random_destaging(dice: &mut Generator) -> Mirroring {
     }
 }
 
-/// A pair, its devices with the spare, and the sectors of each.
 fn random_pair(
     random: impl Fn(&mut Generator) -> Mirroring,
     dice: &mut Generator,
     log: &Log,
-) -> (Mirror, usize, SectorCount) {
+) -> Made<Mirror> {
     let mirroring = random(dice);
     let sectors = SectorCount(1 + below(dice, 40));
     let mut slow = |number| BoxedDevice::opaque(Slow::new(number, sectors, dice, log));
     let members = [slow(0), slow(1)];
     let spare = mirroring.rebuild.map(|_| slow(2));
     let pair = Mirror::with_spare(members, spare, &mirroring);
-    (pair.expect("block numbers suffice"), 3, sectors)
+    Made {
+        array: pair.expect("block numbers suffice"),
+        members: 2,
+        has_spare: mirroring.rebuild.is_some(),
+        sectors,
+        failures: mirroring.failures,
+    }
 }
 
 /// In both layouts, with completion by the later and by the first copy.

@@ -1,11 +1,11 @@
 //! Pairs and arrays with two copies of all data on real bytes: devices that end commands after
 //! random times, and what would have been read and written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Failure;
-use crate::device::Device;
 use crate::device::slow::Log;
+use crate::device::{Completion, Device, Lost, Work};
 use crate::random::{Generator, Purpose, below, generator};
 use crate::request::{Op, Ordering, Request};
 use crate::units::{Instant, Lbn, SectorCount, Span};
@@ -53,11 +53,33 @@ pub(crate) struct Met {
     pub held: u64,
 }
 
+/// An array of slow devices.
+pub(crate) struct Made<C> {
+    pub array: C,
+    /// Of which members.
+    pub members: usize,
+    /// Whether there is a spare behind them.
+    pub has_spare: bool,
+    pub sectors: SectorCount,
+    pub failures: Vec<Failure>,
+}
+
 /// An array and what is on its devices: for each block which request wrote it.
 struct Shadow<C> {
     array: C,
     log: Log,
+    members: usize,
     devices: Vec<Vec<u64>>,
+    /// In their order.
+    failures: Vec<Failure>,
+    /// Those that have been.
+    failed: usize,
+    /// The places of the spare that the rebuild has written in steps that have ended.
+    restored: BTreeSet<u64>,
+    /// Those of the step that is under way: a part of a step is of no use.
+    restoring: BTreeSet<u64>,
+    steps: Option<(u64, u64)>,
+    lost: Option<Lost>,
     /// What the steps of the rebuild have read, by block of the array.
     read: BTreeMap<Lbn, u64>,
     commands: BTreeMap<u64, Option<Request>>,
@@ -67,8 +89,10 @@ struct Shadow<C> {
     settled: Vec<usize>,
     /// The same when a read was submitted, for its blocks.
     settled_before: BTreeMap<u64, Vec<usize>>,
-    /// The writes that have not completed.
-    writing: Vec<Request>,
+    /// The requests that have not completed.
+    inside: BTreeMap<u64, Request>,
+    /// The blocks of each read that have been read for it.
+    found: BTreeMap<u64, BTreeSet<Lbn>>,
     checked: u64,
 }
 
@@ -94,32 +118,95 @@ fn overlap(one: &Request, other: &Request) -> bool {
     one.start.0 < other.end().0 && other.start.0 < one.end().0
 }
 
+/// What an array says that failures have lost.
+pub(crate) fn told(array: &impl Device) -> Option<Lost> {
+    let mut parts = array.parts().into_iter();
+    parts.find_map(|part| match part.work {
+        Work::Redundancy(work) => work.lost,
+        Work::Disk(_) | Work::Cache(_) => None,
+    })
+}
+
 impl<C: Copies> Shadow<C> {
-    /// Of an array of so many devices, of so many sectors each, that write `log`.
-    fn new(array: C, devices: usize, sectors: SectorCount, log: Log) -> Self {
+    /// Of an array whose devices write `log`.
+    fn new(made: Made<C>, log: Log) -> Self {
+        let Made {
+            array,
+            members,
+            has_spare,
+            sectors,
+            mut failures,
+        } = made;
+        failures.sort_by_key(|failure| (failure.at, failure.member));
         let blocks = array.capacity().0 as usize;
-        Self {
+        let devices = members + usize::from(has_spare);
+        let mut shadow = Self {
             array,
             log,
+            members,
             devices: vec![vec![0; sectors.0 as usize]; devices],
+            failures,
+            failed: 0,
+            restored: BTreeSet::new(),
+            restoring: BTreeSet::new(),
+            steps: None,
+            lost: None,
             read: BTreeMap::new(),
             commands: BTreeMap::new(),
             history: vec![vec![0]; blocks],
             settled: vec![0; blocks],
             settled_before: BTreeMap::new(),
-            writing: Vec::new(),
+            inside: BTreeMap::new(),
+            found: BTreeMap::new(),
             checked: 0,
+        };
+        shadow.fail_by(Instant::START);
+        shadow
+    }
+
+    /// Lets those devices fail that do by now, and notes what no other has.
+    fn fail_by(&mut self, now: Instant) {
+        let due = |failure: &&Failure| failure.at <= now;
+        while let Some(failure) = self.failures.get(self.failed).filter(due) {
+            self.failed += 1;
+            self.lost = self.lost.or(self.lost(failure.at));
         }
+    }
+
+    fn has_failed(&self, device: usize) -> bool {
+        let failed = &self.failures[..self.failed];
+        failed.iter().any(|failure| failure.member == device)
+    }
+
+    /// The blocks that no device has which is left: a spare has what was rebuilt.
+    fn lost(&self, at: Instant) -> Option<Lost> {
+        let mut left = BTreeSet::new();
+        for (device, stored) in self.devices.iter().enumerate() {
+            let is_spare = device == self.members;
+            let member = match is_spare {
+                true => self.failures[0].member,
+                false => device,
+            };
+            let places = (0..stored.len() as u64).filter(|place| match is_spare {
+                true => self.restored.contains(place),
+                false => !self.has_failed(device),
+            });
+            left.extend(places.filter_map(|place| self.array.block(member, place)));
+        }
+        let blocks = SectorCount(self.array.capacity().0 - left.len() as u64);
+        let mut all = (0..self.array.capacity().0).map(Lbn);
+        let first = all.find(|block| !left.contains(block))?;
+        Some(Lost { at, first, blocks })
     }
 
     /// Submits a request, unless it is a write to blocks that are being written: its sender could
     /// not know which is the last.
     fn submit(&mut self, now: Instant, request: Request) {
         if request.op == Op::Write {
-            if self.writing.iter().any(|other| overlap(&request, other)) {
+            let mut writes = self.inside.values().filter(|other| other.op == Op::Write);
+            if writes.any(|other| overlap(&request, other)) {
                 return;
             }
-            self.writing.push(request);
             for block in request.start.0..request.end().0 {
                 self.history[block as usize].push(request.id);
             }
@@ -127,12 +214,14 @@ impl<C: Copies> Shadow<C> {
         let blocks = request.start.0 as usize..request.end().0 as usize;
         let settled = self.settled[blocks].to_vec();
         self.settled_before.insert(request.id, settled);
+        self.inside.insert(request.id, request);
         assert_eq!(self.array.submit(now, request), Ok(()));
         self.commands = self.array.commands();
     }
 
     /// Goes on to the next event.
     fn step(&mut self, at: Instant) {
+        self.fail_by(at);
         let numbers = self.array.numbers();
         let done = self.array.advance(at);
         let ended = std::mem::take(&mut *self.log.lock().expect("no other has failed"));
@@ -140,15 +229,27 @@ impl<C: Copies> Shadow<C> {
             self.carry_out(&numbers, device, &command);
         }
         self.commands = self.array.commands();
-        let Some(done) = done else {
-            return;
-        };
+        let steps = self.array.steps();
+        if std::mem::replace(&mut self.steps, steps) != steps {
+            self.restored.append(&mut self.restoring);
+        }
+        if let Some(done) = done {
+            self.complete(&done);
+        }
+    }
+
+    fn complete(&mut self, done: &Completion) {
+        let submitted = self.inside.remove(&done.request.id);
+        assert_eq!(submitted, Some(done.request), "completed once");
+        let found = self.found.remove(&done.request.id).unwrap_or_default();
         if !done.status.is_success() {
-            assert!(self.array.has_lost_data(), "{done:?}");
+            assert!(self.lost.is_some(), "{done:?}");
             return;
         }
-        self.writing.retain(|write| write.id != done.request.id);
-        if done.request.op == Op::Write {
+        if done.request.op == Op::Read {
+            let blocks = done.request.start.0..done.request.end().0;
+            assert!(found.into_iter().eq(blocks.map(Lbn)), "{done:?}");
+        } else {
             // Reads from now on may not find what this write has replaced.
             for block in done.request.start.0..done.request.end().0 {
                 let history = &self.history[block as usize];
@@ -159,6 +260,10 @@ impl<C: Copies> Shadow<C> {
     }
 
     fn carry_out(&mut self, numbers: &[usize], device: usize, command: &Request) {
+        assert!(
+            !self.has_failed(device),
+            "{command:?} of {device}: too late"
+        );
         let member = numbers.iter().position(|number| *number == device);
         let member = member.expect("a device in its place");
         let request = self.commands[&C::key(command.id)];
@@ -167,9 +272,12 @@ impl<C: Copies> Shadow<C> {
             let block = block.expect("a block of the array");
             let stored = self.devices[device][place as usize];
             let Some(request) = request else {
-                match command.op {
-                    Op::Read => drop(self.read.insert(block, stored)),
-                    _ => self.devices[device][place as usize] = self.read[&block],
+                if command.op == Op::Read {
+                    self.read.insert(block, stored);
+                } else {
+                    assert_eq!(device, self.members, "the spare");
+                    self.restoring.insert(place);
+                    self.devices[device][place as usize] = self.read[&block];
                 }
                 continue;
             };
@@ -182,6 +290,7 @@ impl<C: Copies> Shadow<C> {
             let settled = settled[(block.0 - request.start.0) as usize];
             let allowed = &self.history[block.0 as usize][settled..];
             assert!(allowed.contains(&stored), "{block:?} of {request:?}");
+            self.found.entry(request.id).or_default().insert(block);
             self.checked += 1;
         }
     }
@@ -203,22 +312,23 @@ impl<C: Copies> Shadow<C> {
 
 /// Runs as many arrays, whole, degraded, while a member fails and while it is rebuilt, under
 /// requests that overlap: reads find what was acknowledged or is being written, and in the end each
-/// member has the last write of each block. Requests fail only where a second failure has lost
-/// data, and then nothing is served any more.
+/// member has the last write of each block. Each request completes once, a read with all its
+/// blocks, and no device ends anything after it has failed. Requests fail only where a second
+/// failure has lost data, which are what no device has that is left, and then nothing is served any
+/// more.
 ///
-/// `random` makes an array of devices that write a log, with their number and the sectors of each.
-pub(crate) fn check<C: Copies>(
-    runs: u64,
-    random: impl Fn(&mut Generator, &Log) -> (C, usize, SectorCount),
-) -> Met {
+/// `random` makes an array of devices that write a log.
+pub(crate) fn check<C: Copies>(runs: u64, random: impl Fn(&mut Generator, &Log) -> Made<C>) -> Met {
     let mut met = Met::default();
     for seed in 0..runs {
         let dice = &mut generator(seed, 0, Purpose::Requests);
         let log = Log::default();
-        let (array, devices, sectors) = random(dice, &log);
-        let mut shadow = Shadow::new(array, devices, sectors, log);
+        let made = random(dice, &log);
+        let mut shadow = Shadow::new(made, log);
         run(&mut shadow, dice, &mut met);
         met.checked += shadow.checked;
+        assert_eq!(told(&shadow.array), shadow.lost, "seed {seed}");
+        assert_eq!(shadow.array.has_lost_data(), shadow.lost.is_some());
         if shadow.array.has_lost_data() {
             met.lost += 1;
             continue;
@@ -258,4 +368,5 @@ fn run<C: Copies>(shadow: &mut Shadow<C>, dice: &mut Generator, met: &mut Met) {
         shadow.step(event);
     }
     assert!(shadow.array.is_empty() && !shadow.array.has_held());
+    assert!(shadow.inside.is_empty(), "{:?}", shadow.inside);
 }
