@@ -166,9 +166,9 @@ impl Raid {
     /// When the policy needs to know more than the members do.
     ///
     /// # Panics
-    /// When the members are too few or of unequal capacity, when a unit is empty, when a member that
-    /// is said to fail is not there or fails twice, or with a rebuild where none fails or with no
-    /// share of the time.
+    /// When the members are too few or of unequal capacity, when a unit is empty, when a member
+    /// that is said to fail is not there or fails twice, or with a rebuild where none fails or with
+    /// no share of the time.
     pub fn new(members: Vec<BoxedDevice>, striping: &Striping) -> Result<Self, Unknown> {
         let sectors = members[0].capacity();
         for member in &members {

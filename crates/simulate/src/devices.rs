@@ -54,6 +54,11 @@ pub(crate) trait Front: fmt::Debug + Send + Sync {
     /// A device that needs to know more than the one behind it provides.
     fn build(&self, behind: &Behind<'_>, seed: u64) -> Result<BoxedDevice, InputError>;
 
+    /// How many devices it takes from `behind`, of which each may be of another model.
+    fn members(&self) -> usize {
+        1
+    }
+
     /// Its blocks, if the device behind it has so many.
     fn capacity(&self, behind: SectorCount) -> SectorCount {
         behind
@@ -107,8 +112,8 @@ pub(crate) const DRIVE: Parameter = (
 pub(crate) const DRIVES: Parameter = (
     "drive=NAME",
     "the drive or device behind it: a drive in the catalogue, a .toml file, or a device with its \
-     parameters; may be given several times for drives of equal size, of which the disks are by \
-     turns",
+     parameters; may be given several times, up to once for each disk, for drives of equal size, \
+     of which the disks are by turns",
 );
 
 /// The description of each device, in the order of the table.

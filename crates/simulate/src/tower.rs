@@ -85,7 +85,7 @@ impl<'t> Written<'t> {
     ///
     /// # Errors
     /// An invalid parameter; a device that needs to know more than the one behind it provides;
-    /// `others` of another size than the drive.
+    /// `others` of another size than the drive, or more than there are disks.
     pub fn over(self, drive: &Model, others: Vec<Model>) -> Result<Tower, InputError> {
         for other in &others {
             check_size(drive, other)?;
@@ -95,9 +95,14 @@ impl<'t> Written<'t> {
         behind.sectors = drive.layout().sectors();
         for (entry, call) in self.calls.iter().rev() {
             let mut args = Args::of(call, &behind);
-            args.several("drive", BEHIND, |_| Some(()))?;
+            let given = args.several("drive", BEHIND, |_| Some(()))?.len();
             let device = (entry.read)(&mut args)?;
             args.finish()?;
+            if given > device.members() {
+                let found = format_args!("{given} drives");
+                let expected = format!("at most {}, one for each disk", device.members());
+                return Err(InputError::shown(args.field("drive"), found, expected));
+            }
             behind.sectors = device.capacity(behind.sectors);
             levels.push(Level {
                 info: &entry.info,

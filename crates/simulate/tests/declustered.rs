@@ -164,27 +164,58 @@ fn wrong_arrays_are_refused_in_one_line() {
         ),
         (
             "layout=interleaved, cluster=3, disks=8",
-            "declustered: clusters of 3 do not divide 8 disks",
+            "declustered.cluster: found 3, expected a number that divides disks=8",
+        ),
+        (
+            "layout=interleaved, cluster=1, disks=8",
+            "declustered.cluster: found 1, expected 2 disks or more, for layout=interleaved",
+        ),
+        (
+            "layout=group-rotate, cluster=3, disks=8",
+            "declustered.cluster: found 3, expected a number that divides disks=8 into pairs of \
+             clusters, for layout=group-rotate",
         ),
         (
             "layout=group-rotate, cluster=8, disks=8",
-            "declustered: group rotate needs pairs of clusters, found one cluster of 8 disks",
+            "declustered.cluster: found 8, expected a number that divides disks=8 into pairs of \
+             clusters, for layout=group-rotate",
         ),
         (
             "layout=basic, disks=7",
-            "declustered: basic mirroring needs pairs, found 7 disks",
+            "declustered.disks: found 7, expected an even number, for layout=basic",
         ),
         (
             "layout=chained, disks=8, failed=8",
-            "declustered.failed: found \"8\", expected a disk from 0 to 7, and when it fails",
+            "declustered.failed: found \"8\", expected a disk from 0 to 7, such as \"7\" or \
+             \"7@60s\"",
+        ),
+        (
+            "layout=chained, disks=8, failed=x",
+            "declustered.failed: found \"x\", expected a disk from 0 to 7, such as \"7\" or \
+             \"7@60s\"",
+        ),
+        (
+            "layout=chained, disks=8, failed=0,0",
+            "declustered: found \"0\" after \"failed=0\", expected parameters as key=value",
+        ),
+        (
+            "layout=chained, disks=8, failed=0@",
+            "declustered.failed: found \"0@\", expected a time from 0 s to 10000 h behind \"@\", \
+             such as \"0@60s\"",
         ),
         (
             "layout=chained, disks=8, failed=3, failed=3@9s",
-            "declustered.failed: found \"3 twice\", expected each disk at most once",
+            "declustered.failed: found 3 twice, expected each disk at most once",
         ),
         (
             "layout=chained, disks=8, rebuild=20%",
-            "declustered.failed: found nothing, expected the disk to rebuild, counted from 0",
+            "declustered.failed: found nothing, expected a disk that fails, such as \"0\" or \
+             \"0@60s\", as there is a rebuild",
+        ),
+        (
+            "layout=chained, disks=8, failed=1, rebuild=0.09%",
+            "declustered.rebuild: found \"0.09%\", expected a share of the time from 0.1 % to \
+             100 %",
         ),
         (
             "layout=chained, disks=8, stripe=0KiB",

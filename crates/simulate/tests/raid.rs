@@ -221,32 +221,33 @@ fn wrong_failures_of_pairs_are_refused_in_one_line() {
     check_refusals(&[
         (
             "mirror(failed=2, drive=hp-c2247)",
-            "drive: mirror.failed: found \"2\", expected a disk from 0 to 1, and when it fails",
+            "drive: mirror.failed: found \"2\", expected a disk from 0 to 1, such as \"1\" or \
+             \"1@60s\"",
         ),
         (
             "mirror(failed=1@-5s, drive=hp-c2247)",
-            "drive: mirror.failed: found \"1@-5s\", expected a disk from 0 to 1, and when it fails",
+            "drive: mirror.failed: found \"1@-5s\", expected a time from 0 s to 10000 h behind",
         ),
         (
             "mirror(failed=1@10001h, drive=hp-c2247)",
-            "drive: mirror.failed: found \"1@10001h\", expected a disk from 0 to 1, and when it \
-             fails within 10000 h, such as \"1\" or \"1@60s\"",
+            "drive: mirror.failed: found \"1@10001h\", expected a time from 0 s to 10000 h behind \
+             \"@\", such as \"1@60s\"",
         ),
         (
             "mirror(rebuild=50%, drive=hp-c2247)",
-            "drive: mirror.failed: found nothing, expected the disk to rebuild, counted from 0",
+            "drive: mirror.failed: found nothing, expected a disk that fails, such as \"0\" or",
         ),
         (
             "mirror(failed=1, rebuild=101%, drive=hp-c2247)",
-            "drive: mirror.rebuild: found \"101%\", expected a share of the time above 0 % and",
+            "drive: mirror.rebuild: found \"101%\", expected a share of the time from 0.1 % to",
         ),
         (
             "raid10(pairs=4, failed=8@1s, drive=hp-c2247)",
-            "drive: raid10.failed: found \"8@1s\", expected a disk from 0 to 7, and when it fails",
+            "drive: raid10.failed: found \"8@1s\", expected a disk from 0 to 7, such as \"7\" or",
         ),
         (
             "raid10(pairs=4, failed=7@1s, failed=7, drive=hp-c2247)",
-            "drive: raid10.failed: found \"7 twice\", expected each disk at most once",
+            "drive: raid10.failed: found 7 twice, expected each disk at most once",
         ),
     ]);
 }
@@ -260,23 +261,59 @@ fn wrong_arrays_with_parity_are_refused_in_one_line() {
         ),
         (
             "raid5(disks=5, failed=5, drive=hp-c2247)",
-            "drive: raid5.failed: found \"5\", expected a disk from 0 to 4, and when it fails",
+            "drive: raid5.failed: found \"5\", expected a disk from 0 to 4, such as \"4\" or",
         ),
         (
             "raid5(disks=5, failed=3@6, drive=hp-c2247)",
-            "drive: raid5.failed: found \"3@6\", expected a disk from 0 to 4, and when it fails",
+            "drive: raid5.failed: found \"3@6\", expected a time from 0 s to 10000 h behind",
         ),
         (
             "raid5(disks=5, failed=3, failed=3@6s, drive=hp-c2247)",
-            "drive: raid5.failed: found \"3 twice\", expected each disk at most once",
+            "drive: raid5.failed: found 3 twice, expected each disk at most once",
         ),
         (
             "raid5(disks=5, rebuild=50%, drive=hp-c2247)",
-            "drive: raid5.failed: found nothing, expected the disk to rebuild, counted from 0",
+            "drive: raid5.failed: found nothing, expected a disk that fails, such as \"0\" or",
         ),
         (
             "raid5(disks=5, failed=1, rebuild=0%, drive=hp-c2247)",
-            "drive: raid5.rebuild: found \"0%\", expected a share of the time above 0 % and up to",
+            "drive: raid5.rebuild: found \"0%\", expected a share of the time from 0.1 % to 100 %",
+        ),
+        (
+            "raid5(disks=5, failed=1, rebuild=0.00001%, drive=hp-c2247)",
+            "drive: raid5.rebuild: found \"0.00001%\", expected a share of the time from 0.1 % to \
+             100 %, such as \"50 %\"",
         ),
     ]);
+}
+
+/// Each of the drives is one of the disks, or the spare of a single array.
+#[test]
+fn there_are_no_more_drives_than_disks() {
+    let drives = |count: usize| vec![DRIVE; count].join(", ");
+    for (array, disks) in [
+        ("mirror(DRIVES)", 2),
+        ("mirror(failed=1, rebuild=50%, DRIVES)", 3),
+        ("raid0(disks=1, DRIVES)", 1),
+        ("raid0(disks=3, DRIVES)", 3),
+        ("raid10(pairs=2, DRIVES)", 4),
+        ("raid10(pairs=2, failed=3, rebuild=50%, DRIVES)", 4),
+        ("raid5(disks=3, DRIVES)", 3),
+        ("raid5(disks=3, failed=1, DRIVES)", 3),
+        ("raid5(disks=3, failed=1, rebuild=0.1%, DRIVES)", 4),
+        ("declustered(layout=chained, disks=3, DRIVES)", 3),
+        (
+            "declustered(layout=chained, disks=3, failed=0, rebuild=1%, DRIVES)",
+            4,
+        ),
+    ] {
+        let enough = array.replace("DRIVES", &drives(disks));
+        assert!(Model::assemble(&enough).is_ok(), "{enough}");
+        let name = array.split('(').next().unwrap_or_default();
+        let found = disks + 1;
+        let expected = format!(
+            "drive: {name}.drive: found {found} drives, expected at most {disks}, one for each disk"
+        );
+        check_refusals(&[(&array.replace("DRIVES", &drives(found)), &expected)]);
+    }
 }

@@ -39,9 +39,12 @@ impl<'t> Call<'t> {
         let given = list(inside)
             .into_iter()
             .filter(|part| !part.is_empty())
-            .map(|part| match part.split_once('=') {
+            .scan("", |before, part| {
+                Some((std::mem::replace(before, part), part))
+            })
+            .map(|(before, part)| match part.split_once('=') {
                 Some((key, value)) => parameter(name, key.trim(), value.trim()),
-                None => Err(InputError::new(name, part, "parameters as key=value")),
+                None => Err(no_parameter(name, part, before)),
             })
             .collect::<Result<_, InputError>>()?;
         Ok(Self { name, given })
@@ -49,6 +52,19 @@ impl<'t> Call<'t> {
 }
 
 const WRITTEN: &str = "a name with its parameters in parentheses, name(key=value, ...)";
+
+/// The error that `part` of the call `name`, which follows `before` if that is not empty, has no
+/// key.
+fn no_parameter(name: &str, part: &str, before: &str) -> InputError {
+    let expected = "parameters as key=value";
+    match before.is_empty() {
+        true => InputError::new(name, part, expected),
+        false => {
+            let found = format_args!("{part:?} after {before:?}");
+            InputError::shown(name, found, expected)
+        }
+    }
+}
 
 /// What would make a call of `text`, whose parentheses do not match.
 fn balanced(text: &str) -> String {
@@ -170,6 +186,11 @@ mod tests {
             (
                 "f(a=g(b=1)",
                 "x: found \"f(a=g(b=1)\", expected 1 more \")\"",
+            ),
+            ("f(1)", "f: found \"1\", expected parameters as key=value"),
+            (
+                "f(a=0,,1)",
+                "f: found \"1\" after \"a=0\", expected parameters as key=value",
             ),
             ("f(a=1)))", "x: found \"f(a=1)))\", expected 2 fewer \")\""),
             (

@@ -1,6 +1,6 @@
 //! Declustered mirroring in a tower.
 
-use diskarm_core::declustered::{Declustered, Declustering, Kind, Layout, MOST_DISKS};
+use diskarm_core::declustered::{Declustered, Declustering, Kind, Layout, LayoutError, MOST_DISKS};
 use diskarm_core::request::Request;
 use diskarm_core::sched::{Knowledge, PolicyConfig};
 use diskarm_core::text::{Args, InputError, quantity};
@@ -41,8 +41,7 @@ pub(super) const ENTRY: Entry = Entry {
                 "rebuild=50%",
                 "what the first failed disk had is rebuilt on a spare, stripe unit by stripe unit \
                  from its failure or the first request on; this is the share of the time that the \
-                 rebuild takes, above 0 % and up to 100 %; without this parameter there is no \
-                 spare",
+                 rebuild takes, from 0.1 % to 100 %; without this parameter there is no spare",
             ),
             (
                 "stripe=64KiB",
@@ -108,8 +107,33 @@ fn layout(args: &mut Args<'_, &Model>, disks: usize) -> Result<Layout, InputErro
         "chained" => Kind::Chained,
         _ => Kind::GroupRotate { cluster },
     };
-    let layout = Layout::new(kind, disks);
-    layout.map_err(|error| InputError::message(format!("declustered: {error}")))
+    Layout::new(kind, disks).map_err(|error| misfit(error, kind, args))
+}
+
+/// The error with the parameter that does not fit.
+fn misfit(error: LayoutError, kind: Kind, args: &Args<'_, &Model>) -> InputError {
+    let (key, found, expected) = match error {
+        LayoutError::Disks(disks) => ("disks", disks, format!("2 to {MOST_DISKS}")),
+        LayoutError::Pairs(disks) => {
+            let expected = "an even number, for layout=basic".to_owned();
+            ("disks", disks, expected)
+        }
+        LayoutError::Small => {
+            let expected = "2 disks or more, for layout=interleaved".to_owned();
+            ("cluster", 1, expected)
+        }
+        LayoutError::Clusters(cluster, disks) | LayoutError::PairsOfClusters(cluster, disks) => {
+            let expected = match kind {
+                Kind::GroupRotate { .. } => format!(
+                    "a number that divides disks={disks} into pairs of clusters, for \
+                     layout=group-rotate"
+                ),
+                _ => format!("a number that divides disks={disks}"),
+            };
+            ("cluster", cluster, expected)
+        }
+    };
+    InputError::shown(args.field(key), found, expected)
 }
 
 fn stripe(args: &mut Args<'_, &Model>) -> Result<SectorCount, InputError> {
@@ -129,9 +153,7 @@ fn stripe(args: &mut Args<'_, &Model>) -> Result<SectorCount, InputError> {
 
 impl Front for Array {
     fn build(&self, behind: &Behind<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
-        let spares = u64::from(self.0.rebuild_share.is_some());
-        let disks = self.0.layout.disks() as u64 + spares;
-        let members = (0..disks).map(|index| behind.member(index));
+        let members = (0..self.members() as u64).map(|index| behind.member(index));
         let members = members.collect::<Result<Vec<_>, _>>()?;
         let declustering = Declustering {
             seed,
@@ -140,6 +162,10 @@ impl Front for Array {
         let array = Declustered::new(members, declustering);
         let array = array.map_err(|unknown| behind.refused(&unknown))?;
         Ok(BoxedDevice::opaque(array))
+    }
+
+    fn members(&self) -> usize {
+        self.0.layout.disks() + usize::from(self.0.rebuild_share.is_some())
     }
 
     fn capacity(&self, behind: SectorCount) -> SectorCount {

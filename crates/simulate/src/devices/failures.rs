@@ -8,7 +8,9 @@ use crate::model::Model;
 
 /// The latest failure: more than a rebuild takes with a thousandth of the time.
 const MOST_HOURS: f64 = 10_000.0;
-const REBUILD: &str = "a share of the time above 0 % and up to 100 %, such as \"50 %\"";
+/// The least share of the time for a rebuild, which pauses 999 times as long as a step takes.
+const LEAST_SHARE: f64 = 0.001;
+const REBUILD: &str = "a share of the time from 0.1 % to 100 %, such as \"50 %\"";
 
 /// The disks that fail, as `failed=3` or `failed=3@60s`, each at most once.
 pub(super) fn failures(
@@ -16,32 +18,49 @@ pub(super) fn failures(
     args: &mut Args<'_, &Model>,
 ) -> Result<Vec<Failure>, InputError> {
     let last = members - 1;
-    let expected = format!(
-        "a disk from 0 to {last}, and when it fails within {MOST_HOURS} h, such as \"{last}\" or \
-         \"{last}@60s\""
-    );
-    let failures: Vec<Failure> = args.several("failed", &expected, |text| {
-        let (member, at_s) = match text.split_once('@') {
-            Some((member, at)) => (member.trim(), quantity::time_s(at.trim())?),
-            None => (text, 0.0),
+    let expected = format!("a disk from 0 to {last}, such as \"{last}\" or \"{last}@60s\"");
+    let given = args.several("failed", &expected, |text| {
+        let (member, at) = match text.split_once('@') {
+            Some((member, at)) => (member.trim(), Some(at.trim().to_owned())),
+            None => (text, None),
         };
-        let member: usize = member.parse().ok()?;
-        let is_sound = member < members && (0.0..=MOST_HOURS * 3_600.0).contains(&at_s);
-        is_sound.then(|| Failure {
-            member,
-            at: Instant::from_ns((at_s * 1e9).round() as u64),
-        })
+        let member = member.parse().ok().filter(|member| *member < members)?;
+        Some((member, at))
     })?;
+    let failures = given.into_iter().map(|(member, at)| match at {
+        None => Ok(Failure {
+            member,
+            at: Instant::START,
+        }),
+        Some(text) => {
+            let at = instant(&text).ok_or_else(|| {
+                let found = format!("{member}@{text}");
+                let expected = format!(
+                    "a time from 0 s to {MOST_HOURS} h behind \"@\", such as \"{member}@60s\""
+                );
+                InputError::new(args.field("failed"), &found, expected)
+            })?;
+            Ok(Failure { member, at })
+        }
+    });
+    let failures: Vec<Failure> = failures.collect::<Result<_, InputError>>()?;
     let mut members: Vec<usize> = failures.iter().map(|failure| failure.member).collect();
     members.sort_unstable();
     match members.windows(2).find(|two| two[0] == two[1]) {
         None => Ok(failures),
         Some(twice) => {
-            let found = format!("{} twice", twice[0]);
+            let found = format_args!("{} twice", twice[0]);
             let expected = "each disk at most once";
-            Err(InputError::new(args.field("failed"), &found, expected))
+            Err(InputError::shown(args.field("failed"), found, expected))
         }
     }
+}
+
+/// When a disk fails.
+fn instant(text: &str) -> Option<Instant> {
+    let at_s = quantity::time_s(text)?;
+    let is_sound = (0.0..=MOST_HOURS * 3_600.0).contains(&at_s);
+    is_sound.then(|| Instant::from_ns((at_s * 1e9).round() as u64))
 }
 
 /// The share of the time that a rebuild takes, for which a disk must fail.
@@ -51,10 +70,10 @@ pub(super) fn rebuild(
 ) -> Result<Option<f64>, InputError> {
     let rebuild = args.maybe("rebuild", REBUILD, |text| {
         let share = quantity::fraction(text)?;
-        (share > 0.0 && share <= 1.0).then_some(share)
+        (LEAST_SHARE..=1.0).contains(&share).then_some(share)
     })?;
     if rebuild.is_some() && failures.is_empty() {
-        let expected = "the disk to rebuild, counted from 0";
+        let expected = "a disk that fails, such as \"0\" or \"0@60s\", as there is a rebuild";
         return Err(InputError::missing(args.field("failed"), expected));
     }
     Ok(rebuild)

@@ -38,8 +38,8 @@ pub(super) const ENTRY: Entry = Entry {
                 "rebuild=50%",
                 "what the first failed one had is rebuilt on a spare, in steps of 64 KiB from its \
                  failure or the first request on; this is the share of the time that the rebuild \
-                 takes, above 0 % and up to 100 %: after each step it pauses; without this \
-                 parameter there is no spare",
+                 takes, from 0.1 % to 100 %: after each step it pauses; without this parameter \
+                 there is no spare",
             ),
         ],
         needs: Knowledge::Held,
@@ -266,6 +266,10 @@ fn middle_cylinder(model: &Model) -> Lbn {
 impl Front for Mirrored {
     fn build(&self, behind: &Behind<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
         pair(&self.0, behind, 0, 1, seed)
+    }
+
+    fn members(&self) -> usize {
+        2 + usize::from(self.0.rebuild.is_some())
     }
 }
 

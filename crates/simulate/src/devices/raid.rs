@@ -51,7 +51,7 @@ pub(super) const TEN: Entry = Entry {
                 "rebuild=50%",
                 "what the first failed disk of each pair had is rebuilt on a spare of that pair, \
                  stripe unit by stripe unit from its failure or the first request on; this is the \
-                 share of the time that the rebuild takes, above 0 % and up to 100 %; without this \
+                 share of the time that the rebuild takes, from 0.1 % to 100 %; without this \
                  parameter there is no spare",
             ),
         ],
@@ -82,8 +82,8 @@ pub(super) const FIVE: Entry = Entry {
                 "rebuild=50%",
                 "what the first failed disk had is rebuilt on a spare, row by row from its failure \
                  or the first request on; this is the share of the time that the rebuild takes, \
-                 above 0 % and up to 100 %: after each row it pauses; without this parameter there \
-                 is no spare",
+                 from 0.1 % to 100 %: after each row it pauses; without this parameter there is no \
+                 spare",
             ),
         ],
         needs: Knowledge::Held,
@@ -206,6 +206,14 @@ impl Front for Array {
         let array = Raid::new(members, &self.striping);
         let array = array.map_err(|unknown| behind.refused(&unknown))?;
         Ok(BoxedDevice::opaque(array))
+    }
+
+    fn members(&self) -> usize {
+        match self.pairs {
+            // The spares are not in the order of the disks.
+            Some(_) => 2 * self.members,
+            None => self.members + usize::from(self.striping.rebuild_share.is_some()),
+        }
     }
 
     fn capacity(&self, behind: SectorCount) -> SectorCount {
