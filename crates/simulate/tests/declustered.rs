@@ -140,9 +140,20 @@ fn a_chain_without_failures_seeks_over_half_of_its_disks() {
     );
 }
 
+/// Whether each array is refused in one line that begins as expected.
+fn check_refusals(cases: &[(&str, &str)]) {
+    for (parameters, expected) in cases {
+        let drive = format!("declustered({parameters}, drive=hp-c2247)");
+        let error = simulated(&drive, LOAD).map(|run| run.seed);
+        let found = error.expect_err("a refusal").to_string();
+        assert!(found.starts_with(&format!("drive: {expected}")), "{found}");
+        assert_eq!(found.lines().count(), 1, "{found}");
+    }
+}
+
 #[test]
 fn wrong_arrays_are_refused_in_one_line() {
-    for (parameters, expected) in [
+    check_refusals(&[
         (
             "layout=chained",
             "declustered.disks: found nothing, expected a whole number from 2 to 24",
@@ -185,6 +196,16 @@ fn wrong_arrays_are_refused_in_one_line() {
             "declustered.disks: found 7, expected an even number, for layout=basic",
         ),
         (
+            "layout=chained, disks=8, stripe=0KiB",
+            "declustered.stripe: found \"0KiB\", expected 1 to ",
+        ),
+    ]);
+}
+
+#[test]
+fn wrong_failures_are_refused_in_one_line() {
+    check_refusals(&[
+        (
             "layout=chained, disks=8, failed=8",
             "declustered.failed: found \"8\", expected a disk from 0 to 7, such as \"7\" or \
              \"7@60s\"",
@@ -217,15 +238,5 @@ fn wrong_arrays_are_refused_in_one_line() {
             "declustered.rebuild: found \"0.09%\", expected a share of the time from 0.1 % to \
              100 %",
         ),
-        (
-            "layout=chained, disks=8, stripe=0KiB",
-            "declustered.stripe: found \"0KiB\", expected 1 to ",
-        ),
-    ] {
-        let drive = format!("declustered({parameters}, drive=hp-c2247)");
-        let error = simulated(&drive, LOAD).map(|run| run.seed);
-        let found = error.expect_err("a refusal").to_string();
-        assert!(found.starts_with(&format!("drive: {expected}")), "{found}");
-        assert_eq!(found.lines().count(), 1, "{found}");
-    }
+    ]);
 }
