@@ -149,7 +149,7 @@ impl Mirror {
     /// # Panics
     /// When the members are of unequal capacity, the policy is not the one that the routing tries
     /// ([`Routing::tried`]), reads are routed or writes complete with the first copy although they
-    /// are destaged, a member that fails is neither 0 nor 1, or there is a rebuild.
+    /// are destaged, a member that fails is neither 0 nor 1 or fails twice, or there is a rebuild.
     pub fn new(members: [BoxedDevice; 2], mirroring: &Mirroring) -> Result<Self, Unknown> {
         Self::with_spare(members, None, mirroring)
     }

@@ -124,7 +124,7 @@ impl Member {
     pub fn drop_command(&mut self, now: Instant, op: Op) {
         self.inside -= 1;
         if op != Op::Flush {
-            self.meter.end(now, op.is_read());
+            self.meter.drop(now, op.is_read());
         }
     }
 
