@@ -19,7 +19,9 @@ pub struct Run {
     pub windows: Option<Vec<Window>>,
     /// What each disk of a trace holds, and its results, if there are several.
     pub disks: Vec<(Origin, Report)>,
-    /// The parts of a device that has several: disks of a pair, caches.
+    /// The parts of a device that has several: disks of a pair, caches. Disks are as they were when
+    /// the last request was completed; caches, failures and rebuilds as they were at the end of all
+    /// that the device did by itself afterwards.
     pub parts: Vec<Part>,
     /// Doubts about the drive or a trace, one line each.
     pub doubts: Vec<String>,

@@ -341,6 +341,7 @@ impl<'a> Simulation<'a> {
                 _ => u64::MAX,
             },
             end: None,
+            parts: None,
         }
     }
 
@@ -352,6 +353,7 @@ impl<'a> Simulation<'a> {
         mut watched: Watched<'_>,
     ) -> Result<Ended, Error> {
         engine::run(device, load, &mut watched)?;
+        let parts = watched.parts(device);
         let extras = watched.extras.map(|extras| *extras).unwrap_or_default();
         let windows = extras.windows.map(|windows| {
             let expected = format!("windows of which {MAX_WINDOWS} reach over the run");
@@ -367,7 +369,7 @@ impl<'a> Simulation<'a> {
             streams: extras.streams,
             windows: windows.transpose()?,
             disks: Vec::new(),
-            parts: device.parts(),
+            parts,
             doubts: self.doubts(),
             changes: Vec::new(),
             replayed: None,

@@ -1,6 +1,6 @@
 //! The observer of a run: the report and the requested extras.
 
-use diskarm_core::device::Completion;
+use diskarm_core::device::{Completion, Device, Part, Work};
 use diskarm_core::engine::Observer;
 use diskarm_core::report::{Disks, Report, Served, Windows};
 use diskarm_core::request::Request;
@@ -21,6 +21,8 @@ pub struct Watched<'a> {
     pub max_outstanding: u64,
     /// `None` while the run continues.
     pub end: Option<End>,
+    /// The parts of the device when the last request was completed; `None` before.
+    pub parts: Option<Vec<Part>>,
 }
 
 /// Why a run ends early.
@@ -88,6 +90,25 @@ impl Watched<'_> {
             .disks
             .get_or_insert_with(|| Disks::after(&self.report));
     }
+
+    /// The parts of `device`, which does nothing more: disks as they were when the last request
+    /// was completed, because what a rebuild or destages do afterwards is not done under load, and
+    /// the rest as it is now.
+    pub fn parts(&mut self, device: &impl Device) -> Vec<Part> {
+        let now = device.parts();
+        let Some(under_load) = self.parts.take() else {
+            return now;
+        };
+        assert_eq!(now.len(), under_load.len(), "the same parts");
+        let merged = now.into_iter().zip(under_load).map(|(now, under_load)| {
+            assert_eq!(now.name, under_load.name, "the same parts");
+            match under_load.work {
+                Work::Disk(_) => under_load,
+                Work::Cache(_) | Work::Redundancy(_) => now,
+            }
+        });
+        merged.collect()
+    }
 }
 
 impl Observer for Watched<'_> {
@@ -115,6 +136,10 @@ impl Observer for Watched<'_> {
         } else if self.calls.are_due(done) && self.calls.call(done).is_break() {
             self.end = Some(End::Stopped);
         }
+    }
+
+    fn all_completed(&mut self, device: &dyn Device) {
+        self.parts = Some(device.parts());
     }
 
     #[inline]

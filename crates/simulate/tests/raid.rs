@@ -216,6 +216,25 @@ fn the_partner_of_a_failed_disk_does_its_work() {
     }
 }
 
+/// A disk that fails long after the last request: the disks are those of an array in which none
+/// fails, and the spare has done nothing. The rebuild is reported as it ended.
+#[test]
+fn disks_are_reported_up_to_the_last_request_and_the_rebuild_to_its_end() {
+    let of = |parameters: &str| {
+        let found = run(&format!("raid5(disks=5, {parameters}drive=hp-c2247)"), LOAD);
+        let works = found.parts.into_iter().map(|part| part.work);
+        works.collect::<Vec<Work>>()
+    };
+    let [whole @ .., Work::Disk(spare), Work::Redundancy(failed)] =
+        &of("failed=1@1000s, rebuild=100%, ")[..]
+    else {
+        panic!("a spare, and what failed");
+    };
+    assert_eq!(whole, of(""));
+    assert_eq!((spare.reads, spare.writes), (0, 0));
+    assert_eq!((failed.failed, failed.rebuilt_fraction), (1, Some(1.0)));
+}
+
 #[test]
 fn wrong_failures_of_pairs_are_refused_in_one_line() {
     check_refusals(&[

@@ -137,7 +137,8 @@ class Result:
     parts: list[dict[str, Any]] | None
     """What each disk and cache of a device has done, if it has several, and what failures of disks
     did: `part` is its place, `kind` "disk", "cache" or "redundancy". Counts and shares cover the
-    whole run, warm-up included."""
+    whole run, warm-up included: of a disk until the last request was completed, of the others until
+    the end of all that the device did afterwards, such as a rebuild."""
     windows: list[Window] | None
     replications: list[Replication] | None
     ci95: Ci95 | None

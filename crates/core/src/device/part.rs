@@ -3,9 +3,12 @@
 use crate::units::{Instant, Lbn, SectorCount, Span};
 
 /// A part of a device that reports by itself ([`Device::parts`]). Figures cover all that it has
-/// done, the warm-up of a run included.
+/// done, the warm-up of a run included. A device may go on after the last request of a run, with a
+/// rebuild or with destages; an observer hears when that was completed
+/// ([`Observer::all_completed`]).
 ///
 /// [`Device::parts`]: super::Device::parts
+/// [`Observer::all_completed`]: crate::engine::Observer::all_completed
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
     /// Its place, counted from 0 at each level, the outermost first: `0`, or `3.1` for the second
@@ -39,7 +42,8 @@ impl Part {
     }
 }
 
-/// What a disk has done.
+/// What a disk has done. Shares and means over time are from the beginning until a command last
+/// entered or left it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DiskWork {
     /// Commands to read that it has completed.

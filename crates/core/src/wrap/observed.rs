@@ -9,8 +9,8 @@
 //!
 //! # When it is bad
 //! Ids are those of its level: a wrapper in front that makes requests of its own, such as a host
-//! queue, gives them ids of its own. [`Observer::is_over`] is not asked, as a device cannot end a
-//! run.
+//! queue, gives them ids of its own. A device cannot end a run and does not know when it ends, so
+//! [`Observer::is_over`] and [`Observer::all_completed`] are not called.
 //!
 //! # Example
 //! ```
@@ -114,6 +114,11 @@ impl<O: Observer> Observer for Arc<Mutex<O>> {
     fn completed(&mut self, completion: &Completion) {
         let mut observer = self.lock().unwrap_or_else(PoisonError::into_inner);
         observer.completed(completion);
+    }
+
+    fn all_completed(&mut self, device: &dyn Device) {
+        let mut observer = self.lock().unwrap_or_else(PoisonError::into_inner);
+        observer.all_completed(device);
     }
 
     fn is_over(&self) -> bool {
