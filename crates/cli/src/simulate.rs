@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::SectorCount;
-use diskarm_simulate::{Input, Issue, Model, Run, Simulation, Sink, Traced, keep_on};
+use diskarm_simulate::{Input, Issue, Model, Run, Simulation, Sink, Traced, doubts, keep_on};
 
 use crate::error::Error;
 use crate::output;
@@ -41,7 +41,7 @@ pub fn run(args: Args) -> Result<(), Error> {
         shows_progress: true,
     };
     let simulated = simulate(cell)?;
-    warn(&simulated.runs);
+    output::doubt(&doubts(&simulated.runs));
     let is_saturated = simulated.is_saturated();
     let figures = simulated.figures(cell);
     if setting.json {
@@ -52,13 +52,6 @@ pub fn run(args: Args) -> Result<(), Error> {
         text += SATURATED;
     }
     output::print(&text)
-}
-
-/// Prints doubts about the drive and the traces, which are the same in all runs.
-fn warn(runs: &[Run]) {
-    runs.iter()
-        .take(1)
-        .for_each(|run| output::doubt(&run.doubts));
 }
 
 /// The simulation to run.

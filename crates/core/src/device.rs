@@ -12,7 +12,7 @@ pub(crate) mod slow;
 
 pub use children::Children;
 pub use completion::{Breakdown, Completion, Outcome, Status};
-pub use part::{CacheWork, DiskWork, Lost, Part, RedundancyWork, Work};
+pub use part::{CacheWork, DiskWork, Failure, Lost, Part, RedundancyWork, Work};
 
 use crate::request::{Op, Request};
 use crate::units::{Bytes, Instant, SectorCount};

@@ -6,17 +6,10 @@ pub(crate) mod shadow;
 
 use std::collections::VecDeque;
 
+pub use crate::device::Failure;
+
 use crate::device::{Lost, Part, RedundancyWork, Work};
 use crate::units::{Instant, Lbn, Span};
-
-/// A member that fails for good.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// The member, counted from 0.
-    pub member: usize,
-    /// When. Those at [`Instant::START`] have failed before anything else.
-    pub at: Instant,
-}
 
 /// The failures of the members of a pair or an array, and what they did.
 #[derive(Default)]
@@ -149,6 +142,7 @@ impl Failures {
         let work = RedundancyWork {
             failed: self.been.len() as u64,
             failed_at: self.been.first().map(|failure| failure.at),
+            failures: self.been.iter().chain(&self.to_come).copied().collect(),
             rebuilt_fraction: progress.map(|progress| progress.steps as f64 / progress.of as f64),
             rebuild_time: whole.and_then(|whole| Some(whole.ended? - whole.began?)),
             rebuild_projected: progress.and_then(|progress| progress.projected()),

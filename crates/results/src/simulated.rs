@@ -17,7 +17,7 @@ use diskarm_core::report::{Alike, Replications, Report, Served};
 use diskarm_core::request::Op;
 use diskarm_core::stats::ResponseFigures;
 use diskarm_core::units::SectorCount;
-use diskarm_simulate::Run;
+use diskarm_simulate::{Run, doubts};
 use serde::Serialize;
 
 use disk::Disk;
@@ -84,7 +84,8 @@ pub struct Figures {
     /// This and the next are `null` for one run.
     replications: Option<Vec<Replication>>,
     ci95: Option<Ci95>,
-    /// Doubts about the drive or a trace, and changes to the trace that the user requested.
+    /// Doubts about the drive or a trace, failures of disks after the last request, losses of data,
+    /// and changes to the trace that the user requested.
     notes: Vec<String>,
     /// Only the changes, which the table shows too; doubts are printed as warnings.
     #[serde(skip)]
@@ -144,7 +145,7 @@ impl Figures {
             windows: windows.map(|windows| windows.iter().map(WindowFigures::of).collect()),
             replications: (!is_one).then(|| runs.iter().map(Replication::of).collect()),
             ci95: (!is_one).then(|| Ci95::of(&reports, &every)),
-            notes: [&first.doubts[..], &first.changes].concat(),
+            notes: [doubts(runs), first.changes.clone()].concat(),
             changes: first.changes.clone(),
         }
     }

@@ -40,6 +40,11 @@ impl Backlog {
         self.at_last
     }
 
+    /// When the last request so far was completed.
+    pub fn end(&self) -> Instant {
+        self.end
+    }
+
     /// Whether throughput stayed below 99 % of the arrival rate: the same requests took that much
     /// longer to be served than to arrive.
     pub fn is_growing(&self) -> bool {

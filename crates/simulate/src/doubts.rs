@@ -1,7 +1,9 @@
-//! Doubts about measured responses: those that the drive cannot deliver.
+//! Doubts about measured responses: those that the drive cannot deliver. And about failures of
+//! disks: those that no request meets, and those that lose data.
 
+use diskarm_core::device::{Part, RedundancyWork, Work};
 use diskarm_core::spec::Spec;
-use diskarm_core::units::Span;
+use diskarm_core::units::{Instant, Span};
 use diskarm_validate::Measured;
 
 /// Doubts about the responses of `rows` on a drive of `spec`, one line each.
@@ -34,6 +36,54 @@ pub fn of(rows: &[Measured], spec: &Spec) -> Vec<String> {
     doubts
 }
 
+/// Doubts about what failures did to the `parts` of a device whose `last` request was completed
+/// then, and of whose requests so many `failed`.
+pub fn of_failures(parts: &[Part], last: Instant, failed: u64) -> Vec<String> {
+    let doubts = parts.iter().flat_map(|part| match &part.work {
+        Work::Redundancy(work) => of_redundancy(&part.name, work, last, failed),
+        Work::Disk(_) | Work::Cache(_) => Vec::new(),
+    });
+    doubts.collect()
+}
+
+/// The same for the part of this name.
+fn of_redundancy(name: &str, work: &RedundancyWork, last: Instant, failed: u64) -> Vec<String> {
+    let dot = if name.is_empty() { "" } else { "." };
+    let late = work.failures.iter().filter(|failure| failure.at > last);
+    let late = late.map(|failure| {
+        format!(
+            "disk {name}{dot}{} fails at {:.3} s, after the last request was completed at {:.3} s",
+            failure.member,
+            seconds(failure.at),
+            seconds(last)
+        )
+    });
+    let lost = work.lost.map(|lost| {
+        let part = match name {
+            "" => String::new(),
+            name => format!(" of part {name}"),
+        };
+        let (at, first) = (seconds(lost.at), lost.first.0);
+        let blocks = counted(lost.blocks.0, "block");
+        let failed = match failed {
+            0 => "no request failed".to_owned(),
+            failed => counted(failed, "request") + " failed",
+        };
+        format!("data were lost at {at:.3} s: {blocks}{part} from block {first} on; {failed}")
+    });
+    late.chain(lost).collect()
+}
+
+fn counted(count: u64, what: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{s}")
+}
+
+/// From the beginning of a run.
+fn seconds(at: Instant) -> f64 {
+    (at - Instant::START).as_s()
+}
+
 /// How long the bus takes for the data of a request.
 fn bus_time(row: &Measured, spec: &Spec) -> Span {
     let request = &row.step.request;
@@ -49,6 +99,7 @@ fn bus_time(row: &Measured, spec: &Spec) -> Span {
 mod tests {
     use super::*;
     use crate::model::Model;
+    use diskarm_core::device::{Failure, Lost};
     use diskarm_core::engine::Step;
     use diskarm_core::request::{Op, Request};
     use diskarm_core::units::{Lbn, SectorCount};
@@ -87,5 +138,43 @@ mod tests {
         let doubt = "1 of 3 responses are 0, which no drive delivers: is the clock too coarse?";
         assert_eq!(of(&rows, &spec), [doubt]);
         assert_eq!(of(&rows[1..], &spec), [""; 0]);
+    }
+
+    /// In a run whose last request was completed at 12.3 s. A failure at the same instant is not
+    /// late.
+    #[test]
+    fn failures_that_come_too_late_and_lost_data_are_doubtful() {
+        let ms = |ms: u64| Instant::from_ns(ms * 1_000_000);
+        let doubts = |name: &str, failures: &[(usize, u64)], lost: Option<Lost>, failed| {
+            let failures = failures
+                .iter()
+                .map(|&(member, at)| Failure { member, at: ms(at) });
+            let work = Work::Redundancy(RedundancyWork {
+                failures: failures.collect(),
+                lost,
+                ..RedundancyWork::default()
+            });
+            let name = name.to_owned();
+            of_failures(&[Part { name, work }], ms(12_300), failed)
+        };
+        assert_eq!(doubts("", &[(2, 0), (0, 12_300)], None, 3), [""; 0]);
+        let late = "disk 0 fails at 60.000 s, after the last request was completed at 12.300 s";
+        assert_eq!(doubts("", &[(2, 0), (0, 60_000)], None, 3), [late]);
+        let lost = |blocks| Lost {
+            at: ms(60_000),
+            first: Lbn(2_048),
+            blocks: SectorCount(blocks),
+        };
+        let expected = [
+            late.replace("disk 0", "disk 3.0"),
+            "data were lost at 60.000 s: 7 blocks of part 3 from block 2048 on; no request failed"
+                .to_owned(),
+        ];
+        assert_eq!(
+            doubts("3", &[(1, 0), (0, 60_000)], Some(lost(7)), 0),
+            expected
+        );
+        let one = "data were lost at 60.000 s: 1 block from block 2048 on; 1 request failed";
+        assert_eq!(doubts("", &[], Some(lost(1)), 1), [one]);
     }
 }

@@ -50,7 +50,7 @@ pub use progress::{Progress, keep_on};
 pub use reading::{Reading, STANDARD_INPUT};
 pub use recorded::records;
 pub use rows::{OUTCOMES, Sink, outcome};
-pub use run::{Replayed, Run, TracedFile};
+pub use run::{Replayed, Run, TracedFile, doubts, most_doubts};
 pub use simulation::{MakePolicy, Simulation, policy};
 pub use tower::Tower;
 pub use trace_rows::Origin;

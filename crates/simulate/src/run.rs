@@ -23,7 +23,8 @@ pub struct Run {
     /// the last request was completed; caches, failures and rebuilds as they were at the end of all
     /// that the device did by itself afterwards.
     pub parts: Vec<Part>,
-    /// Doubts about the drive or a trace, one line each.
+    /// Doubts about the drive or a trace, failures of disks after the last request, and losses of
+    /// data; one line each.
     pub doubts: Vec<String>,
     /// Requested changes to the trace, one line each.
     pub changes: Vec<String>,
@@ -34,6 +35,34 @@ pub struct Run {
     /// Whether a [`Progress`](crate::Progress) stopped it early; the report then covers its first
     /// part.
     pub is_stopped: bool,
+}
+
+/// The doubts about the runs of one simulation. They may differ in what failures of disks did.
+pub fn doubts(runs: &[Run]) -> Vec<String> {
+    let named = runs.iter().map(|run| {
+        let seed = run
+            .seed
+            .map_or_else(String::new, |seed| format!("seed {seed}"));
+        (seed, run.doubts.clone())
+    });
+    most_doubts(&named.collect::<Vec<_>>())
+}
+
+/// The most doubts of any of these, which have names; those that others do not share say whose they
+/// are.
+pub fn most_doubts(named: &[(String, Vec<String>)]) -> Vec<String> {
+    // The first of those that have as many.
+    let found = named.iter().rev().max_by_key(|(_, doubts)| doubts.len());
+    let doubts = found.iter().flat_map(|(name, doubts)| {
+        doubts.iter().map(move |doubt| {
+            let is_shared = named.iter().all(|(_, doubts)| doubts.contains(doubt));
+            match is_shared {
+                true => doubt.clone(),
+                false => format!("with {name}, {doubt}"),
+            }
+        })
+    });
+    doubts.collect()
 }
 
 /// How a trace was replayed.
@@ -54,4 +83,29 @@ pub struct TracedFile {
     pub file: String,
     /// The name of its format.
     pub format: &'static str,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doubts_that_not_all_share_say_whose_they_are() {
+        let found = |all: &[(&str, &[&str])]| {
+            let named = all.iter().map(|(name, doubts)| {
+                let doubts = doubts.iter().map(|&doubt| doubt.to_owned());
+                ((*name).to_owned(), doubts.collect())
+            });
+            most_doubts(&named.collect::<Vec<_>>())
+        };
+        assert_eq!(found(&[]), [""; 0]);
+        assert_eq!(found(&[("", &["a", "b"])]), ["a", "b"]);
+        assert_eq!(found(&[("seed 1", &["a"]), ("seed 2", &["a"])]), ["a"]);
+        let some = found(&[
+            ("seed 1", &["a"]),
+            ("seed 2", &["a", "b"]),
+            ("seed 3", &["a", "c"]),
+        ]);
+        assert_eq!(some, ["a", "with seed 2, b"]);
+    }
 }

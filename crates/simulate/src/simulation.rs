@@ -14,6 +14,7 @@ use diskarm_core::units::{Instant, SectorCount, Span};
 use diskarm_core::workload::{Arrivals, Thinking, Times};
 
 use crate::backlog::Backlog;
+use crate::doubts;
 use crate::error::Error;
 use crate::input::{Generated, Input, Issue, Traced};
 use crate::model::Model;
@@ -354,6 +355,8 @@ impl<'a> Simulation<'a> {
     ) -> Result<Ended, Error> {
         engine::run(device, load, &mut watched)?;
         let parts = watched.parts(device);
+        let failed = watched.report.failed_count();
+        let failures = doubts::of_failures(&parts, watched.backlog.end(), failed);
         let extras = watched.extras.map(|extras| *extras).unwrap_or_default();
         let windows = extras.windows.map(|windows| {
             let expected = format!("windows of which {MAX_WINDOWS} reach over the run");
@@ -370,7 +373,7 @@ impl<'a> Simulation<'a> {
             windows: windows.transpose()?,
             disks: Vec::new(),
             parts,
-            doubts: self.doubts(),
+            doubts: [self.doubts(), failures].concat(),
             changes: Vec::new(),
             replayed: None,
         };

@@ -143,7 +143,8 @@ class Result:
     replications: list[Replication] | None
     ci95: Ci95 | None
     notes: list[str]
-    """Doubts about a trace, and requested changes to it."""
+    """Doubts about the drive or a trace, failures of disks after the last request, losses of data,
+    and requested changes to the trace."""
 
     flushes: int = field(kw_only=True)
     """The number of flushes served."""

@@ -294,7 +294,8 @@ Figures (keys of --json):
   drive, policy, workload, seed, version
                        what is needed to repeat the run; seed is null if nothing
                        is random
-  notes                doubts about the drive or a trace, and the changes made on request
+  notes                doubts about the drive or a trace, failures of disks after the last request,
+                       losses of data, and the changes made on request
 
 Saturation: with open arrivals (all but --outstanding, closed workloads and traces without arrivals)
 and a throughput below 99 % of the arrival rate, the queue grows without limit, and the means grow

@@ -3,11 +3,11 @@
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::text;
 use diskarm_results::simulated::Figures;
-use diskarm_simulate::Model;
+use diskarm_simulate::{Model, doubts, most_doubts};
 use serde::Serialize;
 
 use super::args::Setting;
-use super::{Cell, Simulated, merge, simulate, warn};
+use super::{Cell, Simulated, merge, simulate};
 use crate::error::Error;
 use crate::output;
 use crate::parallel;
@@ -58,9 +58,11 @@ pub fn run(args: Args) -> Result<(), Error> {
         Some(_) => (0..policies.len()).map(compared).collect(),
     };
     let simulated: Vec<Simulated> = outcomes.into_iter().collect::<Result<_, Error>>()?;
-    if let Some(first) = simulated.first() {
-        warn(&first.runs);
-    }
+    let named = simulated.iter().zip(&policies).map(|(simulated, policy)| {
+        let name = format!("policy {policy}");
+        (name, doubts(&simulated.runs))
+    });
+    output::doubt(&most_doubts(&named.collect::<Vec<_>>()));
     let rows = simulated
         .into_iter()
         .zip(&policies)

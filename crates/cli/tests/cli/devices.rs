@@ -4,7 +4,7 @@ use diskarm_simulate::devices::infos;
 use serde_json::Value;
 
 use crate::errors::error;
-use crate::{assert_narrow, file_of, json, keys, printed};
+use crate::{assert_narrow, diskarm, file_of, json, keys, printed};
 
 const LOAD: [&str; 5] = ["--random", "--rate", "30/s", "--requests", "2000"];
 
@@ -129,6 +129,43 @@ fn the_disks_of_an_array_are_reported() {
     assert!(count(0, "reads") > rows && count(2, "reads") > rows);
     assert_eq!((count(1, "reads"), count(1, "writes")), (0.0, 0.0));
     assert!(count(0, "reading") > 0.0 && count(0, "reading") < 1.0);
+}
+
+/// Two disks fail within the run and one long after it: 2,000 requests, 30 a second, take about
+/// 67 s.
+#[test]
+fn lost_data_and_failures_after_the_last_request_are_noted() {
+    let drive = "raid10(pairs=2, failed=1@1s, failed=0@4s, failed=2@900s, drive=hp-c2247)";
+    let arguments = ["simulate", "--json", "--policy=fcfs", "--drive", drive];
+    let output = diskarm(&[&arguments[..], &LOAD].concat());
+    let figures: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let notes = figures["notes"].as_array().unwrap();
+    let notes: Vec<&str> = notes.iter().map(|note| note.as_str().unwrap()).collect();
+    let parts = figures["parts"].as_array().unwrap();
+    let lost = parts.iter().find(|part| part["lost_at_s"] == 4.0).unwrap();
+    let count = |figure: &Value| figure.as_f64().unwrap();
+    // Half of the requests after 4 s are for the pair that has lost its data.
+    let failed = count(&figures["failed"]);
+    assert!((failed - 30.0 * 63.0 / 2.0).abs() < 100.0, "{failed}");
+    let loss = format!(
+        "data were lost at 4.000 s: {} blocks of part 0 from block {} on; {failed} requests failed",
+        count(&lost["lost_blocks"]),
+        count(&lost["lost_from_block"]),
+    );
+    let [first, second] = notes[..] else {
+        panic!("{notes:?}");
+    };
+    assert_eq!(first, loss);
+    let end = second.strip_prefix("disk 1.0 fails at 900.000 s, after the last request was ");
+    let end = end.and_then(|end| end.strip_prefix("completed at ")?.strip_suffix(" s"));
+    // The simulated time begins with the first arrival.
+    let before = end.unwrap().parse::<f64>().unwrap() - count(&figures["simulated_s"]);
+    assert!(before > 0.0 && before < 0.5, "{second}");
+    let warnings: String = notes
+        .iter()
+        .map(|note| format!("warning: {note}\n"))
+        .collect();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), warnings);
 }
 
 #[test]

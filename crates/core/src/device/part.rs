@@ -98,6 +98,8 @@ pub struct RedundancyWork {
     pub failed: u64,
     /// When the first of them failed.
     pub failed_at: Option<Instant>,
+    /// All that have failed or will, in the order of their times.
+    pub failures: Vec<Failure>,
     /// The share of the failed disk that a spare has, 0 to 1; `None` without a rebuild.
     pub rebuilt_fraction: Option<f64>,
     /// From the beginning of the rebuild until the spare had everything.
@@ -108,6 +110,15 @@ pub struct RedundancyWork {
     pub stopped: Option<Lbn>,
     /// What the failures have lost.
     pub lost: Option<Lost>,
+}
+
+/// A member of a pair or an array that fails for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The member, counted from 0.
+    pub member: usize,
+    /// When. Those at [`Instant::START`] have failed before anything else.
+    pub at: Instant,
 }
 
 /// Data of which nothing is left.
