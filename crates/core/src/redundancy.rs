@@ -167,7 +167,8 @@ pub struct Progress {
     pub of: u64,
     /// When it began: with the first request.
     pub began: Option<Instant>,
-    /// How many steps there were when a request last completed, and when the last of them ended.
+    /// How many steps there were when a request last completed, and until when the last of them and
+    /// the pause behind it take.
     pub under_load: (u64, Option<Instant>),
     /// When it ended, whether or not the spare has everything.
     pub ended: Option<Instant>,
@@ -180,8 +181,8 @@ impl Progress {
     /// From the beginning until all is rebuilt, at the rate until a request last completed;
     /// `None` if no step had ended by then.
     pub fn projected(&self) -> Option<Span> {
-        let (steps, last) = self.under_load;
-        let took = (last? - self.began?).as_ns() as f64;
+        let (steps, until) = self.under_load;
+        let took = (until? - self.began?).as_ns() as f64;
         let all = took * self.of as f64 / steps as f64;
         Some(Span::from_ns(all.round() as i64))
     }
@@ -196,8 +197,9 @@ pub(crate) struct Rebuild {
     pub next: Option<Instant>,
     /// When the step under way was begun; `None` before the first.
     begun: Option<Instant>,
-    /// When the last step so far ended.
-    last: Option<Instant>,
+    /// When the pause behind the last step so far ends; without it each step would have one but the
+    /// last, and few steps would seem faster than many.
+    until: Option<Instant>,
 }
 
 impl Rebuild {
@@ -216,7 +218,7 @@ impl Rebuild {
             },
             next: None,
             begun: None,
-            last: None,
+            until: None,
         }
     }
 
@@ -231,7 +233,7 @@ impl Rebuild {
 
     /// Notes that a request has completed.
     pub fn served(&mut self) {
-        self.progress.under_load = (self.progress.steps, self.last);
+        self.progress.under_load = (self.progress.steps, self.until);
     }
 
     /// Begins a step.
@@ -253,15 +255,15 @@ impl Rebuild {
             return false;
         }
         self.progress.steps += 1;
-        self.last = Some(now);
         if self.progress.steps == self.progress.of {
-            self.progress.ended = Some(now);
+            (self.progress.ended, self.until) = (Some(now), Some(now));
             return true;
         }
         let begun = self.begun.unwrap_or(now);
         let took = (now - begun).as_ns() as f64;
         let pause = took * (1.0 / self.share - 1.0);
         self.next = Some(now + Span::from_ns(pause.round() as i64));
+        self.until = self.next;
         true
     }
 }
@@ -291,5 +293,35 @@ mod tests {
     #[should_panic(expected = "member 5 fails twice")]
     fn no_member_fails_twice() {
         failures(&[5, 0, 5]);
+    }
+
+    fn ms(ms: u64) -> Instant {
+        Instant::from_ns(ms * 1_000_000)
+    }
+
+    /// What is projected by a quarter of the time for steps of 10 ms, from 7 ms on, when a request
+    /// completes during so many steps of four.
+    fn projected_ms(steps: u64) -> Option<f64> {
+        let mut rebuild = Rebuild::new(0.25, 4);
+        rebuild.wake(ms(7));
+        for step in 0..steps {
+            let begin = ms(7 + 40 * step);
+            assert_eq!(rebuild.next, Some(begin));
+            rebuild.begin(begin);
+            assert!(rebuild.end_step(begin + Span::from_ms(10.0)));
+        }
+        rebuild.served();
+        rebuild.progress.projected().map(Span::as_ms)
+    }
+
+    /// Each step takes 10 ms and is followed by a pause of 30 ms but the last, behind which nothing
+    /// comes: four take 130 ms, and at the rate of those before, 160 ms.
+    #[test]
+    fn the_pause_behind_the_last_step_counts_in_a_projection() {
+        assert_eq!(projected_ms(0), None);
+        for steps in 1..4 {
+            assert_eq!(projected_ms(steps), Some(160.0), "{steps}");
+        }
+        assert_eq!(projected_ms(4), Some(130.0));
     }
 }
