@@ -168,6 +168,39 @@ fn lost_data_and_failures_after_the_last_request_are_noted() {
     assert_eq!(String::from_utf8(output.stderr).unwrap(), warnings);
 }
 
+/// Of two pairs, disks 0.0 and 0.1 fail within the run, and each pair has a spare.
+#[test]
+fn the_table_says_which_disks_failed_and_what_is_lost() {
+    let drive = "raid10(pairs=2, failed=1@1s, failed=0@4s, rebuild=50%, drive=hp-c2247)";
+    let arguments = ["simulate", "--policy=fcfs", "--drive", drive];
+    let output = diskarm(&[&arguments[..], &LOAD].concat());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_narrow(&text);
+    let output = diskarm(&[&arguments[..], &["--json"], &LOAD].concat());
+    let figures: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let parts = figures["parts"].as_array().unwrap();
+    let first = parts.iter().find(|part| part["lost_at_s"] == 4.0).unwrap();
+    let first = first["lost_from_block"].as_f64().unwrap();
+    let names = text.lines().filter(|line| line.starts_with("disk "));
+    let names: Vec<&str> = names.map(|line| line[..18].trim_end()).collect();
+    let expected = [
+        "disk 0.0 (failed)",
+        "disk 0.1 (failed)",
+        "disk 0.2 (spare)",
+        "disk 1.0",
+        "disk 1.1",
+    ];
+    assert_eq!(names, expected);
+    // Numbers are aligned at their decimal points.
+    for line in [
+        "\ndisks failed in part 0     2\n  first failure at         1.000 s\n".to_owned(),
+        "\n  data lost at             4.000 s\n  blocks lost ".to_owned(),
+        format!("\n  first block lost{first:>10}     of part 0\n"),
+    ] {
+        assert!(text.contains(&line), "{line:?} {text}");
+    }
+}
+
 #[test]
 fn a_policy_that_needs_more_than_a_tower_knows_is_an_error() {
     let tower = [

@@ -14,6 +14,8 @@ pub struct PartFigures {
     /// Its place; empty for the only one.
     part: String,
     kind: &'static str,
+    /// What a disk is beside the others, in the table.
+    role: &'static str,
     figures: Vec<(&'static str, Option<f64>)>,
 }
 
@@ -24,12 +26,13 @@ impl PartFigures {
         (0..first.len())
             .map(|number| {
                 let parts = runs.iter().filter_map(|run| run.parts.get(number));
-                Self::of(&first[number], &parts.collect::<Vec<&Part>>())
+                let role = role(&first[number], first);
+                Self::of(&first[number], role, &parts.collect::<Vec<&Part>>())
             })
             .collect()
     }
 
-    fn of(first: &Part, runs: &[&Part]) -> Self {
+    fn of(first: &Part, role: &'static str, runs: &[&Part]) -> Self {
         let (kind, figures) = match &first.work {
             Work::Disk(_) => (
                 "disk",
@@ -57,6 +60,7 @@ impl PartFigures {
         Self {
             part,
             kind,
+            role,
             figures,
         }
     }
@@ -75,7 +79,7 @@ impl PartFigures {
                 Shown::Number => decimals(value),
             }
         });
-        let name = format!("{} {}", self.kind, self.part);
+        let name = format!("{} {} {}", self.kind, self.part, self.role);
         t.cells(name.trim_end(), cells.each_ref().map(String::as_str));
     }
 }
@@ -90,6 +94,38 @@ impl Serialize for PartFigures {
         }
         map.end()
     }
+}
+
+/// What a disk is among all `parts`: one that has failed, or is within a member that has; or the
+/// spare of a rebuild, which is its array's last member.
+fn role(disk: &Part, parts: &[Part]) -> &'static str {
+    let Work::Disk(_) = disk.work else {
+        return "";
+    };
+    let mut role = "";
+    for array in parts {
+        let (Work::Redundancy(work), Some(number)) = (&array.work, member(disk, array)) else {
+            continue;
+        };
+        let mut failed = work.failures.iter().take(work.failed as usize);
+        if failed.any(|failure| failure.member == number) {
+            return "(failed)";
+        }
+        let last = parts.iter().filter_map(|part| member(part, array)).max();
+        if work.rebuilt_fraction.is_some() && last == Some(number) {
+            role = "(spare)";
+        }
+    }
+    role
+}
+
+/// Which member of `array` a part is, or is within.
+fn member(part: &Part, array: &Part) -> Option<usize> {
+    let place = match array.name.as_str() {
+        "" => &part.name,
+        name => part.name.strip_prefix(name)?.strip_prefix('.')?,
+    };
+    place.split('.').next()?.parse().ok()
 }
 
 /// How a figure is shown in the table.
@@ -116,35 +152,40 @@ fn means<'p, T: 'static>(
 
 /// What failures did to an array, and how far its rebuild is.
 fn redundancy(part: &PartFigures, t: &mut Table) {
-    let mut line = |label: &str, key: &str, scale: f64, digits: usize, unit: &str| {
-        if let Some(value) = part.figure(key).filter(|value| *value > 0.0) {
-            t.row(label, Some(value * scale), digits, unit);
-        }
-    };
     // Blocks are counted in the part, which may be one of several.
-    let (failed, first) = match part.part.as_str() {
-        "" => ("disks failed".to_owned(), "is the first block"),
+    let (failed, of) = match part.part.as_str() {
+        "" => ("disks failed".to_owned(), String::new()),
         name => (
-            format!("disks failed in {name}"),
-            "is the first of its blocks",
+            format!("disks failed in part {name}"),
+            format!("of part {name}"),
         ),
     };
-    line(&failed, "failed_disks", 1.0, 0, "");
-    line("  first after", "failed_at_s", 1.0, 3, "s");
-    line("  rebuilt", "rebuilt", 100.0, 1, "%");
-    line("  rebuild took", "rebuild_s", 1.0, 3, "s");
-    let what = "s if all of it were under this load";
-    line("  rebuild takes", "rebuild_projected_s", 1.0, 3, what);
-    line(
-        "  rebuild stopped",
-        "rebuild_stopped_at_block",
-        1.0,
-        0,
-        "is a block that it could not read",
-    );
-    line("  lost", "lost_blocks", 1.0, 0, "blocks");
-    line("  lost from", "lost_from_block", 1.0, 0, first);
-    line("  lost after", "lost_at_s", 1.0, 3, "s");
+    let mut line = |label: &str, value: Option<f64>, digits: usize, unit: &str| {
+        if value.is_some() {
+            t.row(label, value, digits, unit);
+        }
+    };
+    let some = |key| part.figure(key).filter(|value| *value > 0.0);
+    let Some(count) = some("failed_disks") else {
+        return;
+    };
+    line(&failed, Some(count), 0, "");
+    line("  first failure at", some("failed_at_s"), 3, "s");
+    let rebuilt = part.figure("rebuilt").map(|share| 100.0 * share);
+    line("  rebuilt", rebuilt, 1, "% of the disk that failed first");
+    line("  rebuild took", part.figure("rebuild_s"), 3, "s");
+    let projected = part.figure("rebuild_projected_s");
+    let unit = "s if all of it were under this load";
+    line("  whole rebuild", projected, 3, unit);
+    let stopped = part.figure("rebuild_stopped_at_block");
+    let unit = "is the block that could not be read";
+    line("  rebuild stopped at", stopped, 0, unit);
+    let Some(lost) = some("lost_blocks") else {
+        return;
+    };
+    line("  data lost at", part.figure("lost_at_s"), 3, "s");
+    line("  blocks lost", Some(lost), 0, &of);
+    line("  first block lost", part.figure("lost_from_block"), 0, &of);
 }
 
 /// A line for each part.

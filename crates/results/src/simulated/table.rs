@@ -27,8 +27,11 @@ pub struct Table {
 }
 
 impl Table {
-    /// A label and the text after it.
+    /// A label and the text after it. A long label takes the place of spaces before the text.
     pub fn line(&mut self, label: &str, rest: &str) {
+        let spaces = rest.len() - rest.trim_start().len();
+        let excess = label.chars().count().saturating_sub(LABEL);
+        let rest = &rest[excess.min(spaces.saturating_sub(1))..];
         // Writing to a string cannot fail.
         let _ = writeln!(
             self.lines,
