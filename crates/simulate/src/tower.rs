@@ -153,8 +153,12 @@ impl Tower {
     }
 
     /// The error that a policy in front of the tower needs to know more than the tower provides.
+    /// What hides it has a queue of its own, or its disks do.
     pub(crate) fn refused(&self, unknown: &Unknown) -> InputError {
-        refused(unknown, &self.levels)
+        let (name, policy) = (hiding(&self.levels), &unknown.policy);
+        InputError::message(format!(
+            "{unknown}, which {name} does not provide; put it inside: {name}(policy={policy}, ...)"
+        ))
     }
 }
 
@@ -281,12 +285,15 @@ fn refused(unknown: &Unknown, levels: &[Level]) -> InputError {
 
 /// The same, for what a device `lacks`.
 fn hidden(lacks: &str, levels: &[Level]) -> InputError {
-    let hides = levels
-        .iter()
-        .rev()
-        .find(|level| level.info.provides.is_some());
-    let name = hides.map_or("the drive", |level| level.info.name);
+    let name = hiding(levels);
     InputError::message(format!("{lacks}, which {name} does not provide"))
+}
+
+/// The name of the device that hides what is behind it.
+fn hiding(levels: &[Level]) -> &'static str {
+    let mut outermost_first = levels.iter().rev();
+    let hides = outermost_first.find(|level| level.info.provides.is_some());
+    hides.map_or("the drive", |level| level.info.name)
 }
 
 impl fmt::Display for Tower {
