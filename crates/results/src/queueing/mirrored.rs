@@ -95,7 +95,8 @@ fn reads(theory: &Theory, bench: &Bench<'_>, rates: &[Rate]) -> Result<Group, Er
     }
     Ok(Group {
         name: "mirrored-reads",
-        heading: "The same, reads alone, in order of arrival: mean response, ms".to_owned(),
+        heading: "Two disks, reads alone, twice the rates, in order of arrival: mean response, ms"
+            .to_owned(),
         values,
     })
 }
@@ -114,7 +115,7 @@ fn by_address(bench: &Bench<'_>, rates: &[Rate]) -> Result<Group, Error> {
         Ok::<_, Error>(pair.open("fcfs", rate.halved())?.steady(response_of_all))
     };
     let equal = reads.equal_utilisations();
-    let label = "pivot of equal utilisations, % of the blocks";
+    let label = "pivot of equal utilisations, % of blocks";
     let pivot = equal.as_ref().map(percent);
     let mut values = vec![Value::new("equal_utilisations_pivot_percent", label, pivot)];
     for rate in rates {
@@ -125,7 +126,7 @@ fn by_address(bench: &Bench<'_>, rates: &[Rate]) -> Result<Group, Error> {
         let response = |found: Option<&Divided>| found?.response(2.0 * rate.per_ms());
         let with_equal = value(
             "equal_utilisations_response_ms",
-            "mean response with it, ms",
+            "response if equally busy, ms",
             response(equal.as_ref()),
         );
         let pivot = value(
@@ -135,7 +136,7 @@ fn by_address(bench: &Bench<'_>, rates: &[Rate]) -> Result<Group, Error> {
         );
         let with_least = value(
             "least_response_ms",
-            "mean response with that, ms",
+            "least response, ms",
             response(least.as_ref()),
         );
         let beside = |value: Value, found: Option<&Divided>| match found {
@@ -148,7 +149,8 @@ fn by_address(bench: &Bench<'_>, rates: &[Rate]) -> Result<Group, Error> {
     }
     Ok(Group {
         name: "mirrored-by-address",
-        heading: "The same, each disk for the reads of one part (affinity): M/G/1".to_owned(),
+        heading: "Two disks, reads alone, twice the rates, one part each (affinity): M/G/1"
+            .to_owned(),
         values,
     })
 }
