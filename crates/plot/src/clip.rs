@@ -42,13 +42,14 @@ fn segment(from: Position, to: Position) -> Option<(Position, Position)> {
         1.0 => to,
         _ => (from.0 + fraction * dx, from.1 + fraction * dy),
     };
+    let at = |fraction| onto_square(at(fraction));
     (first <= last).then(|| (at(first), at(last)))
 }
 
 /// The part of a polygon inside the square (Sutherland-Hodgman), edge by edge.
 pub fn polygon(corners: Vec<Position>) -> Vec<Position> {
     let distances: [fn(Position) -> f64; 4] = [|p| p.0, |p| 1.0 - p.0, |p| p.1, |p| 1.0 - p.1];
-    distances.iter().fold(corners, |corners, distance| {
+    let inside = distances.iter().fold(corners, |corners, distance| {
         let mut inside = Vec::new();
         for (i, &to) in corners.iter().enumerate() {
             let from = corners[(i + corners.len() - 1) % corners.len()];
@@ -63,7 +64,14 @@ pub fn polygon(corners: Vec<Position>) -> Vec<Position> {
             }
         }
         inside
-    })
+    });
+    inside.into_iter().map(onto_square).collect()
+}
+
+/// What has been clipped, without the rounding errors, which are large where a line goes far beyond
+/// the square.
+fn onto_square((x, y): Position) -> Position {
+    (x.clamp(0.0, 1.0), y.clamp(0.0, 1.0))
 }
 
 /// Whether a position is inside the square or on its edge.
@@ -88,6 +96,23 @@ mod tests {
             line(&[(-1.0, -1.0), (2.0, 2.0)]),
             [[(0.0, 0.0), (1.0, 1.0)]]
         );
+    }
+
+    /// At 1e12 neighbouring numbers are 1.2e-4 apart.
+    #[test]
+    fn what_goes_far_beyond_the_square_ends_on_its_edge() {
+        let far = 1e12;
+        let across = [[(0.0, 0.0), (1.0, 1.0)]];
+        assert_eq!(line(&[(-far, -far), (far, far)]), across);
+        let level = line(&[(-far, 0.3), (far, 0.5)]);
+        let [from, to] = level[0][..] else {
+            panic!("{level:?}");
+        };
+        assert_eq!((from.0, to.0), (0.0, 1.0));
+        assert!((from.1 - 0.4).abs() < 1e-6 && (to.1 - 0.4).abs() < 1e-6);
+        // All of the square is inside.
+        let clipped = polygon(vec![(-far, -far), (far, 0.5), (0.5, far)]);
+        assert_eq!(clipped, [(0.0, 1.0), (0.0, 0.0), (1.0, 0.0), (1.0, 1.0)]);
     }
 
     #[test]
