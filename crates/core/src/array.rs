@@ -124,10 +124,10 @@ impl<D: Device, F: FnMut() -> D + Send> Device for SideBySide<D, F> {
         true
     }
 
-    fn parts(&self) -> Vec<Part> {
+    fn parts(&self, now: Instant) -> Vec<Part> {
         let disks = self.disks.iter().enumerate();
         disks
-            .flat_map(|(disk, device)| Part::within(disk, device.parts()))
+            .flat_map(|(disk, device)| Part::within(disk, device.parts(now)))
             .collect()
     }
 }

@@ -477,7 +477,7 @@ impl Device for Declustered {
     }
 
     /// The members, counted from 0; a spare is the last.
-    fn parts(&self) -> Vec<Part> {
-        self.parts_by_number()
+    fn parts(&self, now: Instant) -> Vec<Part> {
+        self.parts_by_number(now)
     }
 }

@@ -68,8 +68,9 @@ pub trait Device: Send {
     fn abort(&mut self, now: Instant, id: u64) -> bool;
 
     /// What its parts have done so far. A single disk has none, and a wrapper those of the device
-    /// behind it.
-    fn parts(&self) -> Vec<Part> {
+    /// behind it. Shares and means over time are of the time until `now`, or until the last event
+    /// of the part if that is later; those of a disk that has failed, until then.
+    fn parts(&self, _now: Instant) -> Vec<Part> {
         Vec::new()
     }
 }
@@ -111,8 +112,8 @@ impl<D: Device + ?Sized> Device for Box<D> {
         (**self).abort(now, id)
     }
 
-    fn parts(&self) -> Vec<Part> {
-        (**self).parts()
+    fn parts(&self, now: Instant) -> Vec<Part> {
+        (**self).parts(now)
     }
 }
 

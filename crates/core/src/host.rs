@@ -278,7 +278,7 @@ impl<D: Device + Estimate> Device for Host<D> {
         true
     }
 
-    fn parts(&self) -> Vec<Part> {
-        self.device.parts()
+    fn parts(&self, now: Instant) -> Vec<Part> {
+        self.device.parts(now)
     }
 }

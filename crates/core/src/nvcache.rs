@@ -524,16 +524,16 @@ impl Device for NvCache {
     }
 
     /// The cache, and the parts of the device behind it.
-    fn parts(&self) -> Vec<Part> {
+    fn parts(&self, now: Instant) -> Vec<Part> {
         let own = Part {
             name: String::new(),
             work: Work::Cache(CacheWork {
-                dirty_mean_count: self.blocks.average_count(self.at).unwrap_or(0.0),
+                dirty_mean_count: self.blocks.average_count(self.at.max(now)).unwrap_or(0.0),
                 dirty_max: self.blocks.max(),
                 ..self.work.clone()
             }),
         };
-        let inner = self.behind.device().parts();
+        let inner = self.behind.device().parts(now);
         iter::once(own).chain(inner).collect()
     }
 }

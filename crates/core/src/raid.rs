@@ -570,9 +570,12 @@ impl Device for Raid {
     }
 
     /// The members, counted from 0; a spare is the last.
-    fn parts(&self) -> Vec<DevicePart> {
+    fn parts(&self, now: Instant) -> Vec<DevicePart> {
         let members = self.members.iter().enumerate();
-        let members = members.flat_map(|(index, member)| DevicePart::within(index, member.parts()));
+        let members = members.flat_map(|(index, member)| {
+            let until = self.failures.at(index).unwrap_or(now);
+            DevicePart::within(index, member.parts(until))
+        });
         members.chain(self.failures.part()).collect()
     }
 }

@@ -60,7 +60,14 @@ impl Failures {
 
     /// Whether a member has failed.
     pub fn has(&self, member: usize) -> bool {
-        self.been.iter().any(|failure| failure.member == member)
+        self.at(member).is_some()
+    }
+
+    /// When a member failed, if it has.
+    pub fn at(&self, member: usize) -> Option<Instant> {
+        let mut been = self.been.iter();
+        let failure = been.find(|failure| failure.member == member);
+        failure.map(|failure| failure.at)
     }
 
     /// Notes that data are lost, which ends a rebuild that pauses.

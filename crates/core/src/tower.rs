@@ -178,8 +178,8 @@ impl Device for BoxedDevice {
         self.device_mut().abort(now, id)
     }
 
-    fn parts(&self) -> Vec<Part> {
-        self.device().parts()
+    fn parts(&self, now: Instant) -> Vec<Part> {
+        self.device().parts(now)
     }
 }
 

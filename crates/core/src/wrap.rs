@@ -51,8 +51,8 @@ macro_rules! forward {
         }
     };
     (@parts) => {
-        fn parts(&self) -> Vec<crate::device::Part> {
-            self.device.parts()
+        fn parts(&self, now: crate::units::Instant) -> Vec<crate::device::Part> {
+            self.device.parts(now)
         }
     };
     (@shape) => {

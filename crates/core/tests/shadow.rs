@@ -262,7 +262,7 @@ impl Run {
 
     /// What failures did, if there may be any.
     fn redundancy(&self) -> Option<RedundancyWork> {
-        let parts = self.cache.parts().into_iter();
+        let parts = self.cache.parts(Instant::START).into_iter();
         let mut works = parts.filter_map(|part| match part.work {
             Work::Redundancy(work) => Some(work),
             Work::Disk(_) | Work::Cache(_) => None,

@@ -95,7 +95,7 @@ impl Watched<'_> {
     /// was completed, because what a rebuild or destages do afterwards is not done under load, and
     /// the rest as it is now.
     pub fn parts(&mut self, device: &impl Device) -> Vec<Part> {
-        let now = device.parts();
+        let now = device.parts(self.backlog.end());
         let Some(under_load) = self.parts.take() else {
             return now;
         };
@@ -139,7 +139,7 @@ impl Observer for Watched<'_> {
     }
 
     fn all_completed(&mut self, device: &dyn Device) {
-        self.parts = Some(device.parts());
+        self.parts = Some(device.parts(self.backlog.end()));
     }
 
     #[inline]

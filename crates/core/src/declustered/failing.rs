@@ -451,13 +451,13 @@ impl Declustered {
     }
 
     /// The members by number, and what failures did.
-    pub(super) fn parts_by_number(&self) -> Vec<Part> {
+    pub(super) fn parts_by_number(&self, now: Instant) -> Vec<Part> {
         let Some(failing) = &self.failing else {
             let members = self.members.iter().enumerate();
-            let parts = members.map(|(number, member)| Part::within(number, member.parts()));
+            let parts = members.map(|(number, member)| Part::within(number, member.parts(now)));
             return parts.flatten().collect();
         };
-        let mut parts = failing.places.parts(&self.members);
+        let mut parts = failing.places.parts(&self.members, now);
         parts.extend(failing.failures.part());
         parts
     }

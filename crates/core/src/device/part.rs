@@ -42,8 +42,8 @@ impl Part {
     }
 }
 
-/// What a disk has done. Shares and means over time are from the beginning until a command last
-/// entered or left it.
+/// What a disk has done. Shares and means over time are from the beginning until its report, or
+/// until it failed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DiskWork {
     /// Commands to read that it has completed.

@@ -161,12 +161,12 @@ impl Member {
     }
 
     /// What it has done, or what its disks have done if it has several.
-    pub fn parts(&self) -> Vec<Part> {
-        let mut parts = self.device.parts();
+    pub fn parts(&self, now: Instant) -> Vec<Part> {
+        let mut parts = self.device.parts(now);
         if !parts.iter().any(|part| matches!(part.work, Work::Disk(_))) {
             parts.push(Part {
                 name: String::new(),
-                work: Work::Disk(self.meter.work()),
+                work: Work::Disk(self.meter.work(now)),
             });
         }
         parts

@@ -67,17 +67,21 @@ impl Places {
     }
 
     /// The parts of the devices, by number.
-    pub fn parts(&self, members: &[Member]) -> Vec<Part> {
-        let gone = self.gone.iter().map(|(number, member)| (*number, member));
+    pub fn parts(&self, members: &[Member], now: Instant) -> Vec<Part> {
+        let gone = self.gone.iter();
+        let gone = gone.map(|(number, member)| (*number, member, member.meter.last()));
         let is_gone = |number: &usize| self.gone.iter().any(|(gone, _)| gone == number);
         let left = self.numbers.iter().copied().zip(members);
         let left = left.filter(|(number, _)| !is_gone(number));
         let spare = self.spare.iter().map(|spare| (self.numbers.len(), spare));
-        let mut members: Vec<(usize, &Member)> = gone.chain(left).chain(spare).collect();
-        members.sort_unstable_by_key(|(number, _)| *number);
+        let there = left
+            .chain(spare)
+            .map(|(number, member)| (number, member, now));
+        let mut members: Vec<(usize, &Member, Instant)> = gone.chain(there).collect();
+        members.sort_unstable_by_key(|(number, ..)| *number);
         let parts = members.into_iter();
         parts
-            .flat_map(|(number, member)| Part::within(number, member.parts()))
+            .flat_map(|(number, member, until)| Part::within(number, member.parts(until)))
             .collect()
     }
 }

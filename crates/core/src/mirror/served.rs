@@ -123,7 +123,7 @@ impl Device for Mirror {
     }
 
     /// The members, the first as 0 and the second as 1; a spare is 2.
-    fn parts(&self) -> Vec<Part> {
-        self.parts_by_number()
+    fn parts(&self, now: Instant) -> Vec<Part> {
+        self.parts_by_number(now)
     }
 }

@@ -120,7 +120,7 @@ fn overlap(one: &Request, other: &Request) -> bool {
 
 /// What an array says that failures have lost.
 pub(crate) fn told(array: &impl Device) -> Option<Lost> {
-    let mut parts = array.parts().into_iter();
+    let mut parts = array.parts(Instant::START).into_iter();
     parts.find_map(|part| match part.work {
         Work::Redundancy(work) => work.lost,
         Work::Disk(_) | Work::Cache(_) => None,

@@ -78,9 +78,16 @@ impl DiskMeter {
         self.batches.end(now);
     }
 
-    /// What it has counted; shares and means over time are 0 if no time has passed.
-    pub fn work(&self) -> DiskWork {
-        let share = |over: &OverTime| over.average_count(self.at).unwrap_or(0.0);
+    /// When something happened last.
+    pub fn last(&self) -> Instant {
+        self.at
+    }
+
+    /// What it has counted until `now`, or until something happened last if that is later; shares
+    /// and means over time are 0 if no time has passed.
+    pub fn work(&self, now: Instant) -> DiskWork {
+        let until = self.at.max(now);
+        let share = |over: &OverTime| over.average_count(until).unwrap_or(0.0);
         let batches = &self.batches;
         DiskWork {
             reads: self.reads.done,
@@ -190,7 +197,7 @@ mod tests {
     #[test]
     fn shares_and_means_are_those_worked_out_by_hand() {
         let mut meter = DiskMeter::default();
-        assert_eq!(meter.work().reading_fraction, 0.0);
+        assert_eq!(meter.work(Instant::START).reading_fraction, 0.0);
         // Two reads that overlap from 0 to 4 ms, then two batches of writes.
         meter.begin(ms(0), true);
         meter.wait(ms(1), 3, 2);
@@ -205,7 +212,7 @@ mod tests {
         }
         meter.begin_batch(ms(15));
         meter.wait(ms(16), 0, 0);
-        let work = meter.work();
+        let work = meter.work(Instant::START);
         assert_eq!((work.reads, work.writes, work.batches), (2, 2, 2));
         assert_eq!(
             [work.reading_fraction, work.writing_fraction],
@@ -217,6 +224,12 @@ mod tests {
         assert_eq!(work.waiting_mean_count, 45.0 / 16.0);
         assert_eq!(work.writes_waiting_mean_count, 30.0 / 16.0);
         assert_eq!(work.waiting_max, 3);
+        // The batch and nothing else goes on.
+        let later = meter.work(ms(32));
+        assert_eq!(
+            [later.reading_fraction, later.in_batches_fraction],
+            [4.0 / 32.0, 23.0 / 32.0]
+        );
     }
 
     #[test]
@@ -227,12 +240,12 @@ mod tests {
         meter.begin(ms(4), true);
         meter.begin(ms(5), false);
         meter.begin_batch(ms(6));
-        assert_eq!(meter.work().in_batches_fraction, 0.0);
+        assert_eq!(meter.work(Instant::START).in_batches_fraction, 0.0);
         for is_read in [true, false] {
             meter.drop(ms(8), is_read);
         }
         meter.wait(ms(10), 0, 0);
-        let work = meter.work();
+        let work = meter.work(Instant::START);
         assert_eq!((work.reads, work.writes), (1, 0));
         let shares = [work.reading_fraction, work.writing_fraction];
         assert_eq!(shares, [6.0 / 10.0, 3.0 / 10.0]);

@@ -60,7 +60,7 @@ impl Alone {
 }
 
 fn redundancy(array: &Declustered) -> RedundancyWork {
-    let parts = array.parts().into_iter();
+    let parts = array.parts(Instant::START).into_iter();
     let mut works = parts.filter_map(|part| match part.work {
         Work::Redundancy(work) => Some(work),
         Work::Disk(_) | Work::Cache(_) => None,
@@ -94,7 +94,7 @@ fn a_rebuild_of_a_chain_reads_both_neighbours() {
         assert_eq!(redundancy(&array).rebuilt_fraction, Some(1.0));
         // Disk 2 has done nothing.
         let disks = array
-            .parts()
+            .parts(Instant::START)
             .into_iter()
             .filter_map(|part| match part.work {
                 Work::Disk(work) => Some((work.reads, work.writes)),
@@ -138,7 +138,7 @@ fn an_idle_disk_that_fails_keeps_its_figures() {
     let mut array = array(&[(1, 100.0), (3, 200.0)], None);
     let done = run(&mut array, &[(0.0, request(0, R, 10, 1))]);
     let busy = done[0].response().as_ns() as f64 / 1e8;
-    let works = array.parts().into_iter();
+    let works = array.parts(Instant::START).into_iter();
     let works = works.filter_map(|part| match part.work {
         Work::Disk(work) => Some((work.reads, work.reading_fraction, work.waiting_mean_count)),
         Work::Cache(_) | Work::Redundancy(_) => None,

@@ -60,7 +60,7 @@ fn times(done: &[Completion]) -> Vec<(u64, f64)> {
 }
 
 fn redundancy(pair: &Mirror) -> RedundancyWork {
-    let parts = pair.parts().into_iter();
+    let parts = pair.parts(Instant::START).into_iter();
     let mut works = parts.filter_map(|part| match part.work {
         Work::Redundancy(work) => Some(work),
         Work::Disk(_) | Work::Cache(_) => None,
@@ -203,10 +203,13 @@ fn a_spare_that_has_everything_takes_the_place() {
     }
     assert_eq!(redundancy(&pair).lost, None);
     assert_eq!(redundancy(&pair).failed, 2);
-    let disks = pair.parts().into_iter().filter_map(|part| match part.work {
-        Work::Disk(work) => Some((part.name, work.reads, work.writes)),
-        _ => None,
-    });
+    let disks = pair
+        .parts(Instant::START)
+        .into_iter()
+        .filter_map(|part| match part.work {
+            Work::Disk(work) => Some((part.name, work.reads, work.writes)),
+            _ => None,
+        });
     let disks: Vec<_> = disks.collect();
     // The rebuild reads four times; the first request is read at the second member.
     let expected = [("0", 0, 0), ("1", 5, 0), ("2", 2, 4)];

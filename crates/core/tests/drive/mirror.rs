@@ -164,10 +164,13 @@ fn a_read_in_reserve_is_served_as_a_whole() {
     let mut pair = pair(&divided);
     let done = run(&mut pair, &requests);
     assert_eq!(ids(&done), [0, 1]);
-    let reads = pair.parts().into_iter().map(|part| match part.work {
-        Work::Disk(work) => work.reads,
-        _ => 0,
-    });
+    let reads = pair
+        .parts(Instant::START)
+        .into_iter()
+        .map(|part| match part.work {
+            Work::Disk(work) => work.reads,
+            _ => 0,
+        });
     assert_eq!(reads.collect::<Vec<u64>>(), [1, 2]);
 }
 

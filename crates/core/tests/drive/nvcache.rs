@@ -68,7 +68,12 @@ fn times(done: &[Completion]) -> Vec<(u64, f64)> {
 }
 
 fn work(cache: &NvCache) -> CacheWork {
-    match cache.parts().into_iter().next().map(|part| part.work) {
+    match cache
+        .parts(Instant::START)
+        .into_iter()
+        .next()
+        .map(|part| part.work)
+    {
         Some(Work::Cache(work)) => work,
         other => panic!("no cache but {other:?}"),
     }
@@ -208,7 +213,7 @@ fn disks_write_batches_by_turns_while_the_other_reads() {
     );
     let to_us = |span: Span| (span.as_ms() * 1e3).round();
     let batches: Vec<(u64, Option<f64>)> = cache
-        .parts()
+        .parts(Instant::START)
         .into_iter()
         .filter_map(|part| match part.work {
             Work::Disk(disk) => Some((disk.batches, disk.batch_mean.map(to_us))),
@@ -227,7 +232,7 @@ fn the_disk_that_is_left_writes_each_batch() {
     assert!((0..20).all(|block| !cache.holds(Lbn(block))));
     // From 1 on, block 4 until 10 and block 7 until 13.
     let disks = cache
-        .parts()
+        .parts(Instant::START)
         .into_iter()
         .filter_map(|part| match part.work {
             Work::Disk(disk) => Some((
@@ -254,7 +259,7 @@ fn a_rebuild_does_not_wait_for_a_full_batch() {
         run(&mut cache, &[(0.0, request(0, W, 3, 1))]);
         assert!(!cache.holds(Lbn(3)));
         let works = cache
-            .parts()
+            .parts(Instant::START)
             .into_iter()
             .filter_map(|part| match part.work {
                 Work::Redundancy(work) => work.rebuilt_fraction,
@@ -287,7 +292,7 @@ fn ad_cp_leaves_no_disk_idle() {
     let requests = [(0.0, request(0, W, 3, 1)), (0.0, request(1, W, 6, 1))];
     run(&mut cache, &requests);
     assert!((0..20).all(|block| !cache.holds(Lbn(block))));
-    for part in cache.parts() {
+    for part in cache.parts(Instant::START) {
         if let Work::Disk(disk) = part.work {
             assert_eq!((disk.writes, disk.batches), (2, 0));
         }

@@ -270,7 +270,7 @@ fn members_tell_what_they_have_done() {
     ];
     let done = run(&mut array, &requests);
     let works: Vec<(String, DiskWork)> = array
-        .parts()
+        .parts(Instant::START)
         .into_iter()
         .filter_map(|part| match part.work {
             Work::Disk(work) => Some((part.name, work)),
@@ -305,7 +305,7 @@ fn an_idle_member_that_fails_keeps_its_figures() {
     let mut array = Raid::new(members.collect(), &failing).expect("a drive knows all");
     let done = run(&mut array, &[(0.0, request(0, R, 10, 1))]);
     let busy = done[0].response().as_ns() as f64 / 1e8;
-    let works = array.parts().into_iter();
+    let works = array.parts(at_ms(150.0)).into_iter();
     let works = works.filter_map(|part| match part.work {
         Work::Disk(work) => Some((work.reads, work.reading_fraction, work.waiting_mean_count)),
         Work::Cache(_) | Work::Redundancy(_) => None,
@@ -508,10 +508,13 @@ fn a_second_failure_loses_what_is_not_rebuilt() {
         );
         assert_eq!(done[1].status, Status::NotReady);
         assert_eq!(done[1].response(), Span::ZERO);
-        let lost = array.parts().into_iter().find_map(|part| match part.work {
-            Work::Redundancy(work) => Some(work),
-            _ => None,
-        });
+        let lost = array
+            .parts(Instant::START)
+            .into_iter()
+            .find_map(|part| match part.work {
+                Work::Redundancy(work) => Some(work),
+                _ => None,
+            });
         let found = lost.expect("failures");
         // Left-symmetric, from its definition: the parity of row r is at disk 4 - r modulo 5, and
         // the data begin behind it.
