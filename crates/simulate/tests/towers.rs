@@ -556,7 +556,7 @@ fn wrong_caches_are_refused_in_one_line() {
         ),
         (
             "nvcache(destage=adu, failed=2, drive=hp-c2247)",
-            "drive: nvcache.failed: found \"2\", expected a disk from 0 to 1, and when it fails",
+            "drive: nvcache.failed: found \"2\", expected a disk from 0 to 1, such as",
         ),
         (
             "nvcache(policy=satf, drive=hp-c2247)",
