@@ -1,11 +1,12 @@
 //! Results of a validation by replay: a table for people, JSON for programs.
 
-use std::fmt::Write;
+mod table;
+
+pub use table::text;
 
 use diskarm_core::device::Outcome;
 use diskarm_core::request::Op;
 use diskarm_core::stats::Sorted;
-use diskarm_core::units::Span;
 use diskarm_simulate::measured::{self, Rows};
 use diskarm_simulate::{Error, Model, Reading, replays};
 use diskarm_validate::{
@@ -228,60 +229,4 @@ pub fn compare(
 
 fn responses(replay: &Replayed) -> Sorted {
     replay.responses.iter().copied().collect()
-}
-
-/// A table for each trace.
-pub fn text(drive: &str, compared: &[Compared]) -> String {
-    let mut text = String::new();
-    for one in compared {
-        // Writing to a string cannot fail.
-        let _ = write!(
-            text,
-            "{drive}, {}\n\n{:8} {:>8} {:>12} {:>13} {:>11} {:>6} {:>8} {:>8} {:>14}\n",
-            one.file,
-            "",
-            "requests",
-            "measured_ms",
-            "simulated_ms",
-            "demerit_ms",
-            "%",
-            "sd_ms",
-            "floor_ms",
-            "floor_phase_ms",
-        );
-        let Figures {
-            all, reads, writes, ..
-        } = &one.figures;
-        let sides = [
-            ("all", Some(all)),
-            ("reads", reads.as_ref()),
-            ("writes", writes.as_ref()),
-        ];
-        for (name, side) in sides {
-            text += &side.map(|side| line(name, side)).unwrap_or_default();
-        }
-        text.push('\n');
-    }
-    let _ = writeln!(
-        text,
-        "Demerit: mean over {ANGLES} initial angles; sd and floor: between these. \
-         floor_phase: between replays\nwith random phases. `diskarm validate --help` says more."
-    );
-    text
-}
-
-fn line(name: &str, c: &Comparison) -> String {
-    let ms = |span: Span| span.as_ms();
-    let percent = c.demerit_percent().map(|percent| format!("{percent:.2}"));
-    format!(
-        "{name:8} {:8} {:12.3} {:13.3} {:11.4} {:>6} {:8.4} {:8.4} {:14.4}\n",
-        c.count,
-        ms(c.measured_mean),
-        ms(c.simulated_mean),
-        ms(c.demerit),
-        percent.unwrap_or_default(),
-        ms(c.demerit_sd),
-        ms(c.floor),
-        ms(c.floor_phase),
-    )
 }
