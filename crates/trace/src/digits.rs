@@ -126,9 +126,15 @@ fn eight_digits(word: u64) -> Option<u64> {
     if above_nine & HIGH != 0 {
         return None;
     }
+    Some(combined(values))
+}
+
+/// The number of eight digits, as values from 0 to 9.
+#[inline]
+fn combined(values: u64) -> u64 {
     let pairs = (values * 10 + (values >> 8)) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
-    Some((fours * 10_000 + (fours >> 32)) & 0xffff_ffff)
+    (fours * 10_000 + (fours >> 32)) & 0xffff_ffff
 }
 
 #[cold]
@@ -137,6 +143,108 @@ fn long_digits(text: &[u8]) -> Option<u64> {
         return None;
     }
     str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// What is left of some bytes, to be read from the front.
+///
+/// Reads words of eight bytes, and therefore finds nothing in the last seven.
+#[derive(Clone, Copy)]
+pub(crate) struct Front<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Front<'a> {
+    #[inline]
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    #[inline]
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// The next eight bytes, the first in the lowest byte.
+    #[inline]
+    pub(crate) fn word(&self) -> Option<u64> {
+        self.rest.first_chunk().copied().map(u64::from_le_bytes)
+    }
+
+    /// Skips bytes that were seen in a word.
+    #[inline]
+    pub(crate) fn advance(&mut self, count: usize) {
+        self.rest = &self.rest[count..];
+    }
+
+    /// Skips a byte, if it is next.
+    #[inline]
+    pub(crate) fn skip(&mut self, byte: u8) -> Option<()> {
+        match self.rest {
+            [first, rest @ ..] if *first == byte => {
+                self.rest = rest;
+                Some(())
+            }
+            _ => None,
+        }
+    }
+
+    /// Skips the end of a line, if it is next.
+    #[inline]
+    pub(crate) fn skip_line_end(&mut self) -> Option<()> {
+        let _ = self.skip(b'\r');
+        self.skip(b'\n')
+    }
+
+    /// What is left after `text`, if that is next and `separator` follows.
+    #[inline]
+    pub(crate) fn after(&self, text: &[u8], separator: u8) -> Option<Self> {
+        let rest = self.rest.strip_prefix(text)?;
+        (rest.first() == Some(&separator)).then_some(Self { rest })
+    }
+
+    /// Reads a whole number of at most 19 digits, which stays below 2^64, and counts its digits.
+    #[inline]
+    pub(crate) fn whole(&mut self) -> Option<(u64, usize)> {
+        let (mut value, mut length) = (0u64, 0);
+        loop {
+            let (digits, count) = leading_digits(self.word()?);
+            self.advance(count);
+            // Overflows only in a number that is too long.
+            value = value
+                .wrapping_mul(POWERS_OF_TEN[count])
+                .wrapping_add(digits);
+            length += count;
+            if count < 8 {
+                break;
+            }
+        }
+        (1..=19).contains(&length).then_some((value, length))
+    }
+}
+
+/// Up to 10^8.
+const POWERS_OF_TEN: [u64; 9] = [
+    1,
+    10,
+    100,
+    1_000,
+    10_000,
+    100_000,
+    1_000_000,
+    10_000_000,
+    100_000_000,
+];
+
+/// The value and the number of the digits that a word begins with, in its lowest byte.
+#[inline]
+fn leading_digits(word: u64) -> (u64, usize) {
+    let values = word ^ (LOW * u64::from(b'0'));
+    // As in `eight_digits`; sums that carry reach only bytes above the first that is no digit.
+    let above_nine = (values.wrapping_add(LOW * (0x7f - 9)) | values) & HIGH;
+    let count = above_nine.trailing_zeros() / 8;
+    // Zeros take the place of the missing digits, in front.
+    let padded = values.checked_shl(64 - 8 * count).unwrap_or(0);
+    (combined(padded), count as usize)
 }
 
 /// Writes a whole number in decimal.
@@ -169,6 +277,29 @@ mod tests {
         assert_eq!(digits(b"18446744073709551615"), Some(u64::MAX));
         assert_eq!(digits(b"18446744073709551616"), None);
         assert_eq!(digits(b"0000000000000000000000007"), Some(7));
+    }
+
+    #[test]
+    fn a_front_reads_the_digits_that_it_begins_with() {
+        let whole = |text: &[u8]| {
+            let padded = [text, b",......."].concat();
+            let mut front = Front::new(&padded);
+            let found = front.whole();
+            found.map(|found| (found, front.rest() == b",......."))
+        };
+        for length in 1..=19 {
+            let text = "9870123456789012345"[..length].to_owned();
+            let expected = (text.parse().expect("a number"), length);
+            assert_eq!(whole(text.as_bytes()), Some((expected, true)));
+        }
+        assert_eq!(whole(b"00000000000000000000"), None);
+        assert_eq!(whole(b""), None);
+        // The last bytes are never reached.
+        assert_eq!(Front::new(b"1234567").whole(), None);
+        for byte in (0..=u8::MAX).filter(|byte| !byte.is_ascii_digit()) {
+            let found = whole(&[b'4', byte, b'2']);
+            assert_eq!(found, Some(((4, 1), false)), "{byte}");
+        }
     }
 
     #[test]

@@ -13,8 +13,8 @@
 //! The modules form layers; a module imports only those before it:
 //!
 //! ```text
-//! digits < plural < time < record < error < compression < source < format < lines < text <
-//! pairing < columns < disabled < formats < order < plausible < skipped < reader < writer <
+//! digits < plural < time < record < error < compression < source < format < lines < quick <
+//! text < pairing < columns < disabled < formats < order < plausible < skipped < reader < writer <
 //! bins < summary < adapt
 //! ```
 
@@ -33,6 +33,7 @@ mod order;
 mod pairing;
 mod plausible;
 mod plural;
+mod quick;
 mod reader;
 mod record;
 mod skipped;

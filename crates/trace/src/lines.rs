@@ -60,6 +60,21 @@ impl Lines {
         self.pending.as_deref()
     }
 
+    /// The buffered bytes from the next line on and its location; `None` before the first line,
+    /// which may be a header, and after blank lines.
+    #[inline]
+    pub(crate) fn ahead(&self) -> Option<(&[u8], Location)> {
+        let is_within = self.line > 0 && self.pending.is_none();
+        is_within.then(|| (self.source.held(), Location::Line(self.line + 1)))
+    }
+
+    /// Consumes the next line, of `length` bytes with its line end.
+    #[inline]
+    pub(crate) fn pass(&mut self, length: usize) {
+        self.line += 1;
+        self.source.consume(length);
+    }
+
     /// The next line that is not blank; `None` at the end of the file. After an error in a line
     /// the next call continues with the next line.
     #[inline]

@@ -224,7 +224,9 @@ impl ByteSource {
         TraceError::io(&self.name, Some(Location::Byte(self.offset)), doing, error)
     }
 
-    fn consume(&mut self, count: usize) {
+    /// Consumes `count` of the buffered bytes.
+    #[inline]
+    pub(crate) fn consume(&mut self, count: usize) {
         self.start += count;
         self.offset += count as u64;
     }

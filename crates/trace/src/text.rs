@@ -3,12 +3,15 @@
 use crate::error::TraceError;
 use crate::format::{RowReader, TraceMetadata};
 use crate::lines::{Lines, Row};
+use crate::quick::Shape;
 use crate::record::Record;
 use crate::source::ByteSource;
 
 /// Parses each line on its own. `P` returns a line's record, or `None` for a line without one.
 pub(crate) struct TextRows<P> {
     lines: Lines,
+    /// Of ordinary rows.
+    shape: Shape,
     parse: P,
 }
 
@@ -16,6 +19,15 @@ impl<P> TextRows<P>
 where
     P: FnMut(&Row<'_>, &mut TraceMetadata) -> Result<Option<Record>, TraceError> + Send + 'static,
 {
+    /// All lines of `source`. `parse` sees the first, and those that have not the shape.
+    pub(crate) fn shaped(source: ByteSource, shape: Shape, parse: P) -> Box<dyn RowReader> {
+        Box::new(Self {
+            lines: Lines::new(source),
+            shape,
+            parse,
+        })
+    }
+
     /// All lines of `source`.
     pub(crate) fn boxed(source: ByteSource, parse: P) -> Box<dyn RowReader> {
         Self::after(Lines::new(source), parse)
@@ -23,7 +35,12 @@ where
 
     /// The remaining lines.
     pub(crate) fn after(lines: Lines, parse: P) -> Box<dyn RowReader> {
-        Box::new(Self { lines, parse })
+        let shape = Shape::NONE;
+        Box::new(Self {
+            lines,
+            shape,
+            parse,
+        })
     }
 }
 
@@ -32,6 +49,12 @@ where
     P: FnMut(&Row<'_>, &mut TraceMetadata) -> Result<Option<Record>, TraceError> + Send,
 {
     fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<Record>, TraceError> {
+        if let Some((bytes, location)) = self.lines.ahead()
+            && let Some((record, length)) = self.shape.parse(bytes, location, metadata)
+        {
+            self.lines.pass(length);
+            return Ok(Some(record));
+        }
         while let Some(row) = self.lines.next_row()? {
             if let Some(record) = (self.parse)(&row, metadata)? {
                 return Ok(Some(record));

@@ -73,6 +73,13 @@ impl TimeUnit {
             }
             None => (digits(text)?, 0, 0),
         };
+        self.ns_of(whole, fraction, decimals)
+    }
+
+    /// The time of `whole` units and a fraction of so many decimals; `None` if those go below the
+    /// nanosecond, or from 2^63 ns on.
+    #[inline]
+    pub(crate) fn ns_of(self, whole: u64, fraction: u64, decimals: usize) -> Option<i64> {
         let missing = self.decimals().checked_sub(decimals)?;
         let whole = i64::try_from(whole).ok()?;
         // At most nine decimals.

@@ -2,6 +2,7 @@
 
 use crate::format::{Format, FormatInfo, OpenResult, Options, TimeOrigin};
 use crate::lines::{Field, first_fields, is_whole};
+use crate::quick::{Column, Shape, Word};
 use crate::record::Record;
 use crate::source::ByteSource;
 use crate::text::TextRows;
@@ -46,6 +47,17 @@ const NAMES: [&str; 5] = [
     "timestamp_us",
 ];
 
+const SHAPE: Shape = Shape {
+    separator: b',',
+    columns: &[
+        Column::Device,
+        Column::Op(Word::new("R"), Word::new("W")),
+        Column::Offset,
+        Column::Length,
+        Column::Arrival(Alibaba::INFO.time_unit),
+    ],
+};
+
 impl Format for Alibaba {
     const INFO: FormatInfo = FormatInfo {
         name: "alibaba",
@@ -64,7 +76,7 @@ impl Format for Alibaba {
     }
 
     fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
-        Ok(TextRows::boxed(source, |row, metadata| {
+        Ok(TextRows::shaped(source, SHAPE, |row, metadata| {
             let [device, op, offset, length, time]: [Field<'_>; 5] =
                 row.fields(row.split(b','), &NAMES)?;
             let (start, sectors) = offset.bytes(&length, metadata)?;

@@ -3,6 +3,7 @@
 use crate::digits::{digits, words};
 use crate::format::{Format, FormatInfo, OpenResult, Options, TimeOrigin};
 use crate::lines::{Field, head_lines};
+use crate::quick::{Column, Shape, Word};
 use crate::record::Record;
 use crate::source::ByteSource;
 use crate::text::TextRows;
@@ -46,6 +47,17 @@ const NAMES: [&str; 5] = ["arrival_ns", "device", "lba", "sectors", "type"];
 /// Ten seconds, in milliseconds: real requests come more often.
 const MIN_MEAN_GAP: u64 = 10_000;
 
+const SHAPE: Shape = Shape {
+    separator: b' ',
+    columns: &[
+        Column::Arrival(MqSim::INFO.time_unit),
+        Column::Device,
+        Column::Block,
+        Column::Blocks,
+        Column::Op(Word::new("1"), Word::new("0")),
+    ],
+};
+
 impl Format for MqSim {
     const INFO: FormatInfo = FormatInfo {
         name: "mqsim",
@@ -82,7 +94,7 @@ impl Format for MqSim {
     }
 
     fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
-        Ok(TextRows::boxed(source, |row, _| {
+        Ok(TextRows::shaped(source, SHAPE, |row, _| {
             let [arrival, device, lba, sectors, op]: [Field<'_>; 5] =
                 row.fields(row.words(), &NAMES)?;
             let (start, sectors) = lba.blocks(&sectors)?;

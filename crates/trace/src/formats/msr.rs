@@ -7,6 +7,7 @@ use crate::format::{
     arrival_of,
 };
 use crate::lines::{BLOCK_BYTES, Field, Row, first_fields, is_whole};
+use crate::quick::{Column, Shape, Word};
 use crate::record::Record;
 use crate::source::ByteSource;
 use crate::text::TextRows;
@@ -57,6 +58,18 @@ const NAMES: [&str; 7] = [
     "response",
 ];
 
+const SHAPE: Shape = Shape {
+    separator: b',',
+    columns: &[
+        Column::ArrivalSince(Msr::INFO.time_unit, UNIX_TICKS),
+        Column::DeviceName,
+        Column::Op(Word::new("Read"), Word::new("Write")),
+        Column::Offset,
+        Column::Length,
+        Column::Response(Msr::INFO.time_unit),
+    ],
+};
+
 /// Units of 100 ns from 1601 to 1970: 369 years, of which 89 have a leap day.
 const UNIX_TICKS: u64 = (369 * 365 + 89) * 86_400 * 10_000_000;
 
@@ -82,7 +95,7 @@ impl Format for Msr {
 
     fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
         let mut is_first = true;
-        Ok(TextRows::boxed(source, move |row, metadata| {
+        Ok(TextRows::shaped(source, SHAPE, move |row, metadata| {
             if std::mem::take(&mut is_first) && row.text.starts_with(b"Timestamp,") {
                 return Ok(None);
             }

@@ -8,6 +8,7 @@ use crate::format::{
     Format, FormatInfo, OpenResult, Options, RowWriter, TimeOrigin, Unwritable, arrival_of,
 };
 use crate::lines::{BLOCK_BYTES, Field, first_fields, is_decimal, is_whole};
+use crate::quick::{Column, Shape, Word};
 use crate::record::Record;
 use crate::source::ByteSource;
 use crate::text::TextRows;
@@ -48,6 +49,17 @@ pub struct Spc;
 
 const NAMES: [&str; 5] = ["asu", "lba", "size_bytes", "opcode", "timestamp_s"];
 
+const SHAPE: Shape = Shape {
+    separator: b',',
+    columns: &[
+        Column::Device,
+        Column::Block,
+        Column::Length,
+        Column::Op(Word::of_any_case("R"), Word::of_any_case("W")),
+        Column::Arrival(Spc::INFO.time_unit),
+    ],
+};
+
 impl Format for Spc {
     const INFO: FormatInfo = FormatInfo {
         name: "spc",
@@ -68,7 +80,7 @@ impl Format for Spc {
     }
 
     fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
-        Ok(TextRows::boxed(source, |row, metadata| {
+        Ok(TextRows::shaped(source, SHAPE, |row, metadata| {
             let [asu, lba, size, op, time] = row.first_fields(row.split(b','), &NAMES)?;
             let (start, sectors) = lba.blocks_and_bytes(&size, metadata)?;
             Ok(Some(Record {

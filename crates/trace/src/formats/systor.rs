@@ -3,6 +3,7 @@
 use crate::error::TraceError;
 use crate::format::{Format, FormatInfo, OpenResult, Options, TimeOrigin, TraceMetadata};
 use crate::lines::{Field, Row, first_fields, is_decimal, is_whole};
+use crate::quick::{Column, Shape, Word};
 use crate::record::Record;
 use crate::source::ByteSource;
 use crate::text::TextRows;
@@ -44,6 +45,18 @@ pub struct Systor;
 
 const NAMES: [&str; 6] = ["Timestamp", "Response", "IOType", "LUN", "Offset", "Size"];
 
+const SHAPE: Shape = Shape {
+    separator: b',',
+    columns: &[
+        Column::Arrival(Systor::INFO.time_unit),
+        Column::ResponseIfAny(Systor::INFO.time_unit),
+        Column::Op(Word::new("R"), Word::new("W")),
+        Column::Device,
+        Column::Offset,
+        Column::Length,
+    ],
+};
+
 impl Format for Systor {
     const INFO: FormatInfo = FormatInfo {
         name: "systor17",
@@ -67,7 +80,7 @@ impl Format for Systor {
 
     fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
         let mut is_first = true;
-        Ok(TextRows::boxed(source, move |row, metadata| {
+        Ok(TextRows::shaped(source, SHAPE, move |row, metadata| {
             if std::mem::take(&mut is_first) && row.text.starts_with(b"Timestamp,") {
                 return Ok(None);
             }

@@ -2,6 +2,7 @@
 
 use crate::format::{Format, FormatInfo, OpenResult, Options, TimeOrigin};
 use crate::lines::{Field, first_fields, is_whole};
+use crate::quick::{Column, Shape, Word};
 use crate::record::Record;
 use crate::source::ByteSource;
 use crate::text::TextRows;
@@ -40,6 +41,17 @@ pub struct Tencent;
 
 const NAMES: [&str; 5] = ["timestamp_s", "offset", "size", "iotype", "volume"];
 
+const SHAPE: Shape = Shape {
+    separator: b',',
+    columns: &[
+        Column::Arrival(Tencent::INFO.time_unit),
+        Column::Block,
+        Column::Blocks,
+        Column::Op(Word::new("0"), Word::new("1")),
+        Column::Device,
+    ],
+};
+
 impl Format for Tencent {
     const INFO: FormatInfo = FormatInfo {
         name: "tencent",
@@ -60,7 +72,7 @@ impl Format for Tencent {
     }
 
     fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
-        Ok(TextRows::boxed(source, |row, _| {
+        Ok(TextRows::shaped(source, SHAPE, |row, _| {
             let [time, offset, size, op, volume]: [Field<'_>; 5] =
                 row.fields(row.split(b','), &NAMES)?;
             let (start, sectors) = offset.blocks(&size)?;
