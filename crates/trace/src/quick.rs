@@ -88,12 +88,6 @@ impl Word {
 const END: u64 = 1 << 54;
 
 impl Shape {
-    /// For a format that has no fast path.
-    pub(crate) const NONE: Self = Self {
-        separator: b' ',
-        columns: &[],
-    };
-
     /// The record of the row that `bytes` begin with, and the length of the row with its line end;
     /// `None` if the row is unusual or if the bytes may end within it.
     #[inline]

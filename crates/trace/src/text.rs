@@ -10,8 +10,8 @@ use crate::source::ByteSource;
 /// Parses each line on its own. `P` returns a line's record, or `None` for a line without one.
 pub(crate) struct TextRows<P> {
     lines: Lines,
-    /// Of ordinary rows.
-    shape: Shape,
+    /// Of ordinary rows; `None` without a fast path.
+    shape: Option<Shape>,
     parse: P,
 }
 
@@ -23,7 +23,7 @@ where
     pub(crate) fn shaped(source: ByteSource, shape: Shape, parse: P) -> Box<dyn RowReader> {
         Box::new(Self {
             lines: Lines::new(source),
-            shape,
+            shape: Some(shape),
             parse,
         })
     }
@@ -35,10 +35,9 @@ where
 
     /// The remaining lines.
     pub(crate) fn after(lines: Lines, parse: P) -> Box<dyn RowReader> {
-        let shape = Shape::NONE;
         Box::new(Self {
             lines,
-            shape,
+            shape: None,
             parse,
         })
     }
@@ -49,8 +48,9 @@ where
     P: FnMut(&Row<'_>, &mut TraceMetadata) -> Result<Option<Record>, TraceError> + Send,
 {
     fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<Record>, TraceError> {
-        if let Some((bytes, location)) = self.lines.ahead()
-            && let Some((record, length)) = self.shape.parse(bytes, location, metadata)
+        if let Some(shape) = &self.shape
+            && let Some((bytes, location)) = self.lines.ahead()
+            && let Some((record, length)) = shape.parse(bytes, location, metadata)
         {
             self.lines.pass(length);
             return Ok(Some(record));
