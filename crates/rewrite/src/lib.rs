@@ -1,10 +1,13 @@
-//! Sets values in the text of a specification and keeps the rest as written: comments, order,
-//! spaces.
+//! Specifications as text: sets values in a text and keeps the rest as written (comments, order,
+//! spaces), or writes a whole one ([`specification`]).
 //!
 //! Values are not checked here: `diskarm_core::spec::parse` reads the result and reports what is
 //! wrong with it.
 
+mod whole;
 mod write;
+
+pub use whole::specification;
 
 use std::borrow::Cow;
 use std::fmt;

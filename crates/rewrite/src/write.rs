@@ -77,7 +77,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// Words separated by spaces, on as few lines as possible.
-fn filled(words: impl Iterator<Item = impl AsRef<str>>, indent: &str) -> String {
+pub(crate) fn filled(words: impl Iterator<Item = impl AsRef<str>>, indent: &str) -> String {
     let mut filled = String::from(indent);
     let mut column = indent.len();
     for (index, word) in words.enumerate() {
