@@ -1,0 +1,377 @@
+//! What a command block asks for.
+
+mod emit;
+mod parse;
+
+use crate::operation::{Invalid, Operation};
+
+/// The length of a command block. Operations that exist in several lengths mean the same in each;
+/// longer ones reach further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// 6 bytes: addresses of 21 bits, up to 256 blocks.
+    Six,
+    /// 10 bytes: addresses of 32 bits, up to 65,535 blocks.
+    Ten,
+    /// 12 bytes: addresses and counts of 32 bits.
+    Twelve,
+    /// 16 bytes: addresses of 64 bits, counts of 32.
+    Sixteen,
+}
+
+/// Consecutive blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocks {
+    /// The first.
+    pub at: u64,
+    /// How many. What zero means depends on the command: usually none; for SYNCHRONIZE CACHE,
+    /// PRE-FETCH and WRITE SAME, all to the end of the disk.
+    pub count: u32,
+}
+
+/// How far the buffer may serve a transfer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Caching {
+    /// DPO: the blocks are not worth keeping.
+    pub disable_page_out: bool,
+    /// FUA: the media are accessed before the command ends.
+    pub force_unit_access: bool,
+}
+
+/// What a verification compares the blocks with (BYTCHK).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Check {
+    /// Nothing: they are readable.
+    Readable = 0,
+    /// The data that the host sends.
+    Data = 1,
+    /// One block that the host sends, each of them.
+    OneBlock = 3,
+}
+
+/// Which values of mode or log parameters (SPC-4 tables 205 and 387).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Values {
+    /// Those in force. For logs: thresholds.
+    Current = 0,
+    /// A mask of the bits that may be changed. For logs: counts.
+    Changeable = 1,
+    /// Those that the unit begins with. For logs: default thresholds.
+    Default = 2,
+    /// Those that are kept over a power cycle. For logs: default counts.
+    Saved = 3,
+}
+
+/// Service actions of PERSISTENT RESERVE IN (SPC-4 table 212).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReserveIn {
+    /// All registered keys.
+    ReadKeys = 0,
+    /// The reservation.
+    ReadReservation = 1,
+    /// What the unit supports.
+    ReportCapabilities = 2,
+    /// All registrations with their initiators.
+    ReadFullStatus = 3,
+}
+
+/// Service actions of PERSISTENT RESERVE OUT (SPC-4 table 221).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReserveOut {
+    /// Registers or changes a key.
+    Register = 0,
+    /// Takes a reservation.
+    Reserve = 1,
+    /// Gives it up.
+    Release = 2,
+    /// Removes the reservation and all keys.
+    Clear = 3,
+    /// Removes the keys of others, and takes over their reservation.
+    Preempt = 4,
+    /// The same, and aborts their commands.
+    PreemptAndAbort = 5,
+    /// Registers whatever key there was.
+    RegisterAndIgnore = 6,
+    /// Registers another initiator and gives it the reservation.
+    RegisterAndMove = 7,
+}
+
+/// What READ DEFECT DATA and FORMAT UNIT count defects in (SBC-3 table 41).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressFormat {
+    /// 32-bit block addresses.
+    ShortBlock = 0,
+    /// Bytes from the index mark, with a multi-address bit.
+    ExtendedBytesFromIndex = 1,
+    /// Physical sectors, with a multi-address bit.
+    ExtendedPhysicalSector = 2,
+    /// 64-bit block addresses.
+    LongBlock = 3,
+    /// Cylinder, head and bytes from the index mark.
+    BytesFromIndex = 4,
+    /// Cylinder, head and sector.
+    PhysicalSector = 5,
+    /// A vendor's own.
+    VendorSpecific = 6,
+}
+
+/// Which operations REPORT SUPPORTED OPERATION CODES asks for (SPC-4 table 268).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// All.
+    All,
+    /// One that has no service action.
+    Code(u8),
+    /// One with a service action.
+    Action(u8, u16),
+    /// One, whether or not it has service actions; the action counts only if it has.
+    CodeOrAction(u8, u16),
+}
+
+/// A command to a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    missing_docs,
+    reason = "fields are named as in the standard's command blocks"
+)]
+pub enum Command {
+    /// Whether it is ready (SPC-4 section 6.47).
+    TestUnitReady,
+    /// Its sense data (SPC-4 section 6.39), in descriptor format if asked.
+    RequestSense { descriptor: bool, length: u8 },
+    /// Who it is (SPC-4 section 6.6): standard data, or a page of vital product data.
+    Inquiry { page: Option<u8>, length: u16 },
+    /// Reads blocks (SBC-3 section 5.9).
+    Read {
+        size: Size,
+        blocks: Blocks,
+        caching: Caching,
+    },
+    /// Writes blocks (SBC-3 section 5.29).
+    Write {
+        size: Size,
+        blocks: Blocks,
+        caching: Caching,
+    },
+    /// Writes blocks and reads them back (SBC-3 section 5.33). [`Size::Six`] does not exist.
+    WriteAndVerify {
+        size: Size,
+        blocks: Blocks,
+        disable_page_out: bool,
+        check: Check,
+    },
+    /// Reads blocks on the media (SBC-3 section 5.24). [`Size::Six`] does not exist.
+    Verify {
+        size: Size,
+        blocks: Blocks,
+        disable_page_out: bool,
+        check: Check,
+    },
+    /// Moves the arm (SCSI-2 section 9.2.15). [`Size::Six`] or [`Size::Ten`].
+    Seek { size: Size, at: u64 },
+    /// Reads blocks into the buffer (SBC-3 section 5.7). [`Size::Ten`] or [`Size::Sixteen`], as
+    /// with the next two.
+    PreFetch {
+        size: Size,
+        blocks: Blocks,
+        immediate: bool,
+    },
+    /// Writes what the buffer holds (SBC-3 section 5.22).
+    SynchronizeCache {
+        size: Size,
+        blocks: Blocks,
+        immediate: bool,
+    },
+    /// Writes one block's data to many (SBC-3 section 5.38); only [`Size::Sixteen`] can do without
+    /// data, which writes zeros.
+    WriteSame {
+        size: Size,
+        blocks: Blocks,
+        no_data: bool,
+    },
+    /// Writes blocks if they are as expected (SBC-3 section 5.2).
+    CompareAndWrite {
+        at: u64,
+        count: u8,
+        caching: Caching,
+    },
+    /// The last block and the block size (SBC-3 section 5.12). With `partial` (PMI, SCSI-2 section
+    /// 9.2.7): the last block after `at` before a substantial delay, such as another cylinder.
+    ReadCapacity10 { at: u32, partial: bool },
+    /// The same with more to say (SBC-3 section 5.13).
+    ReadCapacity16 { at: u64, partial: bool, length: u32 },
+    /// Mode parameters (SPC-4 sections 6.11 and 6.12). [`Size::Six`] or [`Size::Ten`].
+    ModeSense {
+        size: Size,
+        page: u8,
+        subpage: u8,
+        values: Values,
+        no_block_descriptors: bool,
+        long_addresses: bool,
+        length: u16,
+    },
+    /// Changes mode parameters (SPC-4 sections 6.9 and 6.10). [`Size::Six`] or [`Size::Ten`].
+    ModeSelect {
+        size: Size,
+        page_format: bool,
+        save: bool,
+        length: u16,
+    },
+    /// Reserves the unit (SCSI-2 section 9.2.12). [`Size::Six`] or [`Size::Ten`].
+    Reserve { size: Size },
+    /// Releases it (SCSI-2 section 9.2.11). [`Size::Six`] or [`Size::Ten`].
+    Release { size: Size },
+    /// What is registered and reserved (SPC-4 section 6.15).
+    PersistentReserveIn { action: ReserveIn, length: u16 },
+    /// Registers and reserves (SPC-4 section 6.16).
+    PersistentReserveOut {
+        action: ReserveOut,
+        scope: u8,
+        kind: u8,
+        length: u32,
+    },
+    /// Spins it up or down (SBC-3 section 5.20).
+    StartStopUnit {
+        immediate: bool,
+        power_condition: u8,
+        power_condition_modifier: u8,
+        no_flush: bool,
+        load_eject: bool,
+        start: bool,
+    },
+    /// Formats it (SBC-3 section 5.3). `defects` is the format of the list that the host sends, if
+    /// it sends one; `complete` means that the list replaces the grown one.
+    FormatUnit {
+        defects: Option<AddressFormat>,
+        long_list: bool,
+        complete: bool,
+        interleave: u16,
+    },
+    /// Gives blocks another place (SBC-3 section 5.18).
+    ReassignBlocks {
+        long_addresses: bool,
+        long_list: bool,
+    },
+    /// Lists of defects (SBC-3 sections 5.14 and 5.15). [`Size::Ten`], without an index, or
+    /// [`Size::Twelve`].
+    ReadDefectData {
+        size: Size,
+        primary: bool,
+        grown: bool,
+        format: AddressFormat,
+        index: u32,
+        length: u32,
+    },
+    /// Tests itself, or takes a diagnostic page (SPC-4 section 6.42).
+    SendDiagnostic {
+        self_test_code: u8,
+        page_format: bool,
+        self_test: bool,
+        device_offline: bool,
+        unit_offline: bool,
+        length: u16,
+    },
+    /// Returns a diagnostic page (SPC-4 section 6.33): the one asked for, or the answer to the last
+    /// SEND DIAGNOSTIC.
+    ReceiveDiagnosticResults { page: Option<u8>, length: u16 },
+    /// Which units there are (SPC-4 section 6.33).
+    ReportLuns { select: u8, length: u32 },
+    /// Which operations there are (SPC-4 section 6.35).
+    ReportSupportedOperationCodes {
+        timeouts: bool,
+        asked: Asked,
+        length: u32,
+    },
+    /// Which task management functions there are (SPC-4 section 6.36).
+    ReportSupportedTaskManagementFunctions { extended: bool, length: u32 },
+    /// Logs (SPC-4 section 6.8).
+    LogSense {
+        save: bool,
+        values: Values,
+        page: u8,
+        subpage: u8,
+        pointer: u16,
+        length: u16,
+    },
+}
+
+impl Command {
+    /// Reads a command block.
+    ///
+    /// # Errors
+    /// The operation is unknown, or a field has a value that the standard reserves.
+    pub fn parse(block: &[u8]) -> Result<Self, Invalid> {
+        Operation::of(block)?;
+        parse::any(block)
+    }
+
+    /// Writes the command block at the front of `block`, and returns its length.
+    ///
+    /// # Panics
+    /// If a value does not fit its field, or the operation does not exist in that size.
+    pub fn emit(&self, block: &mut [u8; 16]) -> usize {
+        block.fill(0);
+        emit::any(self, block)
+    }
+
+    /// The operation.
+    ///
+    /// # Panics
+    /// As [`Command::emit`].
+    pub fn operation(&self) -> &'static Operation {
+        let mut block = [0; 16];
+        let length = self.emit(&mut block);
+        Operation::of(&block[..length]).expect("what is emitted is valid")
+    }
+}
+
+impl Size {
+    /// In bytes.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::Six => 6,
+            Self::Ten => 10,
+            Self::Twelve => 12,
+            Self::Sixteen => 16,
+        }
+    }
+
+    /// From the group code, the upper three bits of the operation code (SPC-4 section 4.2.5).
+    fn of(block: &[u8]) -> Self {
+        match block.len() {
+            6 => Self::Six,
+            10 => Self::Ten,
+            12 => Self::Twelve,
+            _ => Self::Sixteen,
+        }
+    }
+
+    /// One of four operation codes, or of those of the sizes that exist.
+    fn code(self, codes: [u8; 4]) -> u8 {
+        let code = codes[match self {
+            Self::Six => 0,
+            Self::Ten => 1,
+            Self::Twelve => 2,
+            Self::Sixteen => 3,
+        }];
+        assert!(code != NO_SUCH_SIZE, "the operation has no such size");
+        code
+    }
+}
+
+/// In a list of codes: the operation does not exist in that size. No operation has this code.
+const NO_SUCH_SIZE: u8 = 0xff;
+
+const READ: [u8; 4] = [0x08, 0x28, 0xa8, 0x88];
+const WRITE: [u8; 4] = [0x0a, 0x2a, 0xaa, 0x8a];
+const WRITE_AND_VERIFY: [u8; 4] = [NO_SUCH_SIZE, 0x2e, 0xae, 0x8e];
+const VERIFY: [u8; 4] = [NO_SUCH_SIZE, 0x2f, 0xaf, 0x8f];
+const SEEK: [u8; 4] = [0x0b, 0x2b, NO_SUCH_SIZE, NO_SUCH_SIZE];
+const PRE_FETCH: [u8; 4] = [NO_SUCH_SIZE, 0x34, NO_SUCH_SIZE, 0x90];
+const SYNCHRONIZE_CACHE: [u8; 4] = [NO_SUCH_SIZE, 0x35, NO_SUCH_SIZE, 0x91];
+const WRITE_SAME: [u8; 4] = [NO_SUCH_SIZE, 0x41, NO_SUCH_SIZE, 0x93];
+const MODE_SENSE: [u8; 4] = [0x1a, 0x5a, NO_SUCH_SIZE, NO_SUCH_SIZE];
+const MODE_SELECT: [u8; 4] = [0x15, 0x55, NO_SUCH_SIZE, NO_SUCH_SIZE];
+const RESERVE: [u8; 4] = [0x16, 0x56, NO_SUCH_SIZE, NO_SUCH_SIZE];
+const RELEASE: [u8; 4] = [0x17, 0x57, NO_SUCH_SIZE, NO_SUCH_SIZE];
+const READ_DEFECT_DATA: [u8; 4] = [NO_SUCH_SIZE, 0x37, 0xb7, NO_SUCH_SIZE];

@@ -1,0 +1,19 @@
+//! Bytes and meaning of SCSI for disks: what a host sends and what a disk answers.
+//!
+//! Nothing here acts. A command block is checked against the table of [`operation`]s, which knows
+//! its length and its reserved bits, and becomes a [`Command`]; a command becomes a command block.
+//! What a command transfers (sense data, mode pages, lists) is a value of its own with `parse` and
+//! `emit`, and `parse(emit(x)) = x` for every `x`.
+//!
+//! The standards are SAM-5, SPC-4 and SBC-3 of INCITS T10, and SCSI-2 (X3.131) for what drives of
+//! the 1990s have and those left out.
+#![no_std]
+
+mod bytes;
+pub mod command;
+pub mod operation;
+pub mod sense;
+
+pub use command::Command;
+pub use operation::{Invalid, Operation};
+pub use sense::Sense;

@@ -1,0 +1,176 @@
+//! The operations of a disk: their codes, lengths and reserved bits.
+
+/// An operation, as REPORT SUPPORTED OPERATION CODES describes it (SPC-4 section 6.35).
+#[derive(Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// Its name in the standard.
+    pub name: &'static str,
+    /// The first byte of the command block.
+    pub code: u8,
+    /// What tells it from others with the same code: bits 4 to 0 of byte 1.
+    pub service_action: Option<u8>,
+    /// The CDB usage data: as long as the command block, with a one for every bit that may be set.
+    /// The first byte is the operation code, and byte 1 has the service action if there is one.
+    pub usage: &'static [u8],
+}
+
+/// Why a command block is refused (SPC-4 table 50, sense key ILLEGAL REQUEST).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Invalid {
+    /// No such operation, or no bytes at all: INVALID COMMAND OPERATION CODE.
+    Operation,
+    /// A bit is set that is reserved, a service action is unknown, or a field has a value that the
+    /// standard reserves: INVALID FIELD IN CDB.
+    Field {
+        /// Where the field begins, in bytes from the start of the command block.
+        byte: u16,
+        /// Its most significant bit in that byte, 7 to 0; none if it has whole bytes.
+        bit: Option<u8>,
+    },
+    /// The command block is shorter or longer than that of the operation. A transport that keeps
+    /// lengths has a fault; there is no sense data of its own for it.
+    Length {
+        /// How long it should be, in bytes.
+        expected: usize,
+    },
+}
+
+macro_rules! operations {
+    ($($name:literal: [$code:literal $(/ $action:literal)?, $($usage:literal),*];)+) => {
+        /// All operations, in the order of codes and service actions.
+        pub static OPERATIONS: &[Operation] = &[$(Operation {
+            name: $name,
+            code: $code,
+            service_action: operations!(@action $($action)?),
+            usage: &[$code, $($usage),*],
+        }),+];
+    };
+    (@action) => { None };
+    (@action $action:literal) => { Some($action) };
+}
+
+operations! {
+    "TEST UNIT READY": [0x00, 0, 0, 0, 0, 0];
+    "REQUEST SENSE": [0x03, 0x01, 0, 0, 0xff, 0];
+    "FORMAT UNIT": [0x04, 0x3f, 0, 0xff, 0xff, 0];
+    "REASSIGN BLOCKS": [0x07, 0x03, 0, 0, 0, 0];
+    "READ(6)": [0x08, 0x1f, 0xff, 0xff, 0xff, 0];
+    "WRITE(6)": [0x0a, 0x1f, 0xff, 0xff, 0xff, 0];
+    "SEEK(6)": [0x0b, 0x1f, 0xff, 0xff, 0, 0];
+    "INQUIRY": [0x12, 0x01, 0xff, 0xff, 0xff, 0];
+    "MODE SELECT(6)": [0x15, 0x11, 0, 0, 0xff, 0];
+    "RESERVE(6)": [0x16, 0, 0, 0, 0, 0];
+    "RELEASE(6)": [0x17, 0, 0, 0, 0, 0];
+    "MODE SENSE(6)": [0x1a, 0x08, 0xff, 0xff, 0xff, 0];
+    "START STOP UNIT": [0x1b, 0x01, 0, 0x0f, 0xf7, 0];
+    "RECEIVE DIAGNOSTIC RESULTS": [0x1c, 0x01, 0xff, 0xff, 0xff, 0];
+    "SEND DIAGNOSTIC": [0x1d, 0xf7, 0, 0xff, 0xff, 0];
+    "READ CAPACITY(10)": [0x25, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0x01, 0];
+    "READ(10)": [0x28, 0x18, 0xff, 0xff, 0xff, 0xff, 0, 0xff, 0xff, 0];
+    "WRITE(10)": [0x2a, 0x18, 0xff, 0xff, 0xff, 0xff, 0, 0xff, 0xff, 0];
+    "SEEK(10)": [0x2b, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
+    "WRITE AND VERIFY(10)": [0x2e, 0x16, 0xff, 0xff, 0xff, 0xff, 0, 0xff, 0xff, 0];
+    "VERIFY(10)": [0x2f, 0x16, 0xff, 0xff, 0xff, 0xff, 0, 0xff, 0xff, 0];
+    "PRE-FETCH(10)": [0x34, 0x02, 0xff, 0xff, 0xff, 0xff, 0, 0xff, 0xff, 0];
+    "SYNCHRONIZE CACHE(10)": [0x35, 0x02, 0xff, 0xff, 0xff, 0xff, 0, 0xff, 0xff, 0];
+    "READ DEFECT DATA(10)": [0x37, 0, 0x1f, 0, 0, 0, 0, 0xff, 0xff, 0];
+    "WRITE SAME(10)": [0x41, 0, 0xff, 0xff, 0xff, 0xff, 0, 0xff, 0xff, 0];
+    "LOG SENSE": [0x4d, 0x01, 0xff, 0xff, 0, 0xff, 0xff, 0xff, 0xff, 0];
+    "MODE SELECT(10)": [0x55, 0x11, 0, 0, 0, 0, 0, 0xff, 0xff, 0];
+    "RESERVE(10)": [0x56, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    "RELEASE(10)": [0x57, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    "MODE SENSE(10)": [0x5a, 0x18, 0xff, 0xff, 0, 0, 0, 0xff, 0xff, 0];
+    "PERSISTENT RESERVE IN": [0x5e, 0x1f, 0, 0, 0, 0, 0, 0xff, 0xff, 0];
+    "PERSISTENT RESERVE OUT": [0x5f, 0x1f, 0xff, 0, 0, 0xff, 0xff, 0xff, 0xff, 0];
+    "READ(16)": [
+        0x88, 0x18, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0
+    ];
+    "COMPARE AND WRITE": [
+        0x89, 0x18, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0xff, 0, 0
+    ];
+    "WRITE(16)": [
+        0x8a, 0x18, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0
+    ];
+    "WRITE AND VERIFY(16)": [
+        0x8e, 0x16, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0
+    ];
+    "VERIFY(16)": [
+        0x8f, 0x16, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0
+    ];
+    "PRE-FETCH(16)": [
+        0x90, 0x02, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0
+    ];
+    "SYNCHRONIZE CACHE(16)": [
+        0x91, 0x02, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0
+    ];
+    "WRITE SAME(16)": [
+        0x93, 0x01, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0
+    ];
+    "READ CAPACITY(16)": [
+        0x9e / 0x10, 0x1f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+        0x01, 0
+    ];
+    "REPORT LUNS": [0xa0, 0, 0xff, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0];
+    "REPORT SUPPORTED OPERATION CODES": [
+        0xa3 / 0x0c, 0x1f, 0x87, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0
+    ];
+    "REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS": [
+        0xa3 / 0x0d, 0x1f, 0x80, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0
+    ];
+    "READ(12)": [0xa8, 0x18, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0];
+    "WRITE(12)": [0xaa, 0x18, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0];
+    "WRITE AND VERIFY(12)": [0xae, 0x16, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0];
+    "VERIFY(12)": [0xaf, 0x16, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0];
+    "READ DEFECT DATA(12)": [0xb7, 0x1f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0];
+}
+
+impl Operation {
+    /// The operation of a command block, whose length and reserved bits are as they should be.
+    ///
+    /// # Errors
+    /// What is wrong with it; of several bits that are set and should not be, the first byte's
+    /// most significant one.
+    pub fn of(block: &[u8]) -> Result<&'static Self, Invalid> {
+        let code = *block.first().ok_or(Invalid::Operation)?;
+        // Operations of one code follow one another.
+        let first = OPERATIONS.partition_point(|operation| operation.code < code);
+        let same = OPERATIONS[first..]
+            .iter()
+            .take_while(|operation| operation.code == code);
+        let mut known = false;
+        for operation in same {
+            known = true;
+            let action = block.get(1).map(|byte| byte & 0x1f);
+            if operation.service_action.is_none() || operation.service_action == action {
+                return operation.check(block).map(|()| operation);
+            }
+        }
+        if known {
+            Err(Invalid::Field {
+                byte: 1,
+                bit: Some(4),
+            })
+        } else {
+            Err(Invalid::Operation)
+        }
+    }
+
+    /// Whether the reserved bits of `block` are zero and its length is that of the operation.
+    fn check(&self, block: &[u8]) -> Result<(), Invalid> {
+        if block.len() != self.usage.len() {
+            return Err(Invalid::Length {
+                expected: self.usage.len(),
+            });
+        }
+        for (byte, (found, usage)) in block.iter().zip(self.usage).enumerate().skip(1) {
+            let wrong = found & !usage;
+            if wrong != 0 {
+                return Err(Invalid::Field {
+                    byte: byte as u16,
+                    bit: Some(7 - wrong.leading_zeros() as u8),
+                });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,383 @@
+//! Sense data: why a command did not end well (SPC-4 section 4.5).
+
+use crate::bytes::{number, put};
+use crate::operation::Invalid;
+
+/// Sense keys (SPC-4 table 48).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// Nothing to report.
+    NoSense = 0x0,
+    /// The command succeeded after retries.
+    RecoveredError = 0x1,
+    /// The unit cannot be accessed.
+    NotReady = 0x2,
+    /// A flaw of the medium or an error in the data.
+    MediumError = 0x3,
+    /// A fault of the device.
+    HardwareError = 0x4,
+    /// A parameter of the command block or of its data is not allowed.
+    IllegalRequest = 0x5,
+    /// Something happened to the unit, such as a reset, since the last command.
+    UnitAttention = 0x6,
+    /// A protected area was accessed.
+    DataProtect = 0x7,
+    /// Blank or written medium where the other was expected.
+    BlankCheck = 0x8,
+    /// A vendor's own.
+    VendorSpecific = 0x9,
+    /// A copy was aborted.
+    CopyAborted = 0xa,
+    /// The device aborted the command.
+    AbortedCommand = 0xb,
+    /// Buffered data may be left.
+    VolumeOverflow = 0xd,
+    /// The data that were compared differ.
+    Miscompare = 0xe,
+    /// The command succeeded, and there is something to say.
+    Completed = 0xf,
+}
+
+impl Key {
+    /// The key with this code; `None` for reserved ones and for codes above 15.
+    pub fn of(code: u8) -> Option<Self> {
+        const KEYS: [Key; 15] = [
+            Key::NoSense,
+            Key::RecoveredError,
+            Key::NotReady,
+            Key::MediumError,
+            Key::HardwareError,
+            Key::IllegalRequest,
+            Key::UnitAttention,
+            Key::DataProtect,
+            Key::BlankCheck,
+            Key::VendorSpecific,
+            Key::CopyAborted,
+            Key::AbortedCommand,
+            Key::VolumeOverflow,
+            Key::Miscompare,
+            Key::Completed,
+        ];
+        KEYS.into_iter().find(|key| *key as u8 == code)
+    }
+}
+
+/// An additional sense code and its qualifier (SPC-4 annex F).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Code(pub u8, pub u8);
+
+macro_rules! codes {
+    ($($name:ident = $code:literal, $qualifier:literal, $text:literal;)+) => {
+        impl Code {
+            $(
+                #[doc = concat!($text, ".")]
+                pub const $name: Self = Self($code, $qualifier);
+            )+
+
+            /// Its name in the standard; `None` if it is not among those that a disk uses here.
+            pub fn name(self) -> Option<&'static str> {
+                match (self.0, self.1) {
+                    $(($code, $qualifier) => Some($text),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    NONE = 0x00, 0x00, "NO ADDITIONAL SENSE INFORMATION";
+    BECOMING_READY = 0x04, 0x01, "LOGICAL UNIT IS IN PROCESS OF BECOMING READY";
+    START_REQUIRED = 0x04, 0x02, "LOGICAL UNIT NOT READY, INITIALIZING COMMAND REQUIRED";
+    FORMAT_IN_PROGRESS = 0x04, 0x04, "LOGICAL UNIT NOT READY, FORMAT IN PROGRESS";
+    NO_SEEK_COMPLETE = 0x02, 0x00, "NO SEEK COMPLETE";
+    WRITE_ERROR = 0x0c, 0x00, "WRITE ERROR";
+    UNRECOVERED_READ_ERROR = 0x11, 0x00, "UNRECOVERED READ ERROR";
+    RECOVERED_WITH_RETRIES = 0x17, 0x01, "RECOVERED DATA WITH RETRIES";
+    DEFECT_LIST_NOT_FOUND = 0x1c, 0x00, "DEFECT LIST NOT FOUND";
+    MISCOMPARE = 0x1d, 0x00, "MISCOMPARE DURING VERIFY OPERATION";
+    PARAMETER_LIST_LENGTH = 0x1a, 0x00, "PARAMETER LIST LENGTH ERROR";
+    INVALID_OPERATION = 0x20, 0x00, "INVALID COMMAND OPERATION CODE";
+    OUT_OF_RANGE = 0x21, 0x00, "LOGICAL BLOCK ADDRESS OUT OF RANGE";
+    INVALID_FIELD = 0x24, 0x00, "INVALID FIELD IN CDB";
+    NO_SUCH_UNIT = 0x25, 0x00, "LOGICAL UNIT NOT SUPPORTED";
+    INVALID_PARAMETER = 0x26, 0x00, "INVALID FIELD IN PARAMETER LIST";
+    INVALID_RELEASE = 0x26, 0x04, "INVALID RELEASE OF PERSISTENT RESERVATION";
+    WRITE_PROTECTED = 0x27, 0x00, "WRITE PROTECTED";
+    POWER_ON_OR_RESET = 0x29, 0x00, "POWER ON, RESET, OR BUS DEVICE RESET OCCURRED";
+    POWER_ON = 0x29, 0x01, "POWER ON OCCURRED";
+    DEVICE_RESET = 0x29, 0x03, "BUS DEVICE RESET FUNCTION OCCURRED";
+    MODE_PARAMETERS_CHANGED = 0x2a, 0x01, "MODE PARAMETERS CHANGED";
+    RESERVATIONS_PREEMPTED = 0x2a, 0x03, "RESERVATIONS PREEMPTED";
+    RESERVATIONS_RELEASED = 0x2a, 0x04, "RESERVATIONS RELEASED";
+    REGISTRATIONS_PREEMPTED = 0x2a, 0x05, "REGISTRATIONS PREEMPTED";
+    CAPACITY_CHANGED = 0x2a, 0x09, "CAPACITY DATA HAS CHANGED";
+    COMMAND_SEQUENCE = 0x2c, 0x00, "COMMAND SEQUENCE ERROR";
+    COMMANDS_CLEARED = 0x2f, 0x00, "COMMANDS CLEARED BY ANOTHER INITIATOR";
+    NO_SPARE = 0x32, 0x00, "NO DEFECT SPARE LOCATION AVAILABLE";
+    SAVING_NOT_SUPPORTED = 0x39, 0x00, "SAVING PARAMETERS NOT SUPPORTED";
+    INTERNAL_FAILURE = 0x44, 0x00, "INTERNAL TARGET FAILURE";
+    OVERLAPPED_COMMANDS = 0x4e, 0x00, "OVERLAPPED COMMANDS ATTEMPTED";
+    REGISTRATION_RESOURCES = 0x55, 0x04, "INSUFFICIENT REGISTRATION RESOURCES";
+}
+
+/// Which field of a command block or parameter list is wrong (SPC-4 section 4.5.2.4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pointer {
+    /// Whether it points into the command block; otherwise into the parameter list.
+    pub in_command: bool,
+    /// Byte where the field begins.
+    pub byte: u16,
+    /// The field's most significant bit in that byte, 0 to 7.
+    pub bit: Option<u8>,
+}
+
+/// What the sense-key specific bytes say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Specific {
+    /// With ILLEGAL REQUEST: which field.
+    Field(Pointer),
+    /// With NO SENSE and NOT READY: how much of an operation is done, in parts of 65,536.
+    Progress(u16),
+    /// With RECOVERED ERROR, MEDIUM ERROR and HARDWARE ERROR: how often the drive tried again.
+    Retries(u16),
+}
+
+/// Sense data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sense {
+    /// Whether it is about an earlier command (response codes 0x71 and 0x73).
+    pub deferred: bool,
+    /// The sense key.
+    pub key: Key,
+    /// The additional sense code.
+    pub code: Code,
+    /// For disks: the first block that the error is about.
+    pub information: Option<u64>,
+    /// Sense-key specific bytes.
+    pub specific: Option<Specific>,
+}
+
+/// The two formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Response codes 0x70 and 0x71: 18 bytes.
+    Fixed,
+    /// Response codes 0x72 and 0x73: a header of eight bytes, then descriptors.
+    Descriptor,
+}
+
+/// Why bytes are no sense data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Malformed {
+    /// They end before the header does.
+    Short,
+    /// The response code is none of 0x70 to 0x73.
+    ResponseCode(u8),
+    /// The sense key is reserved.
+    Key(u8),
+}
+
+/// The most that [`Sense::emit`] writes.
+pub const MAX_LENGTH: usize = 28;
+
+mod field {
+    use core::ops::Range;
+
+    pub const FIXED_INFORMATION: Range<usize> = 3..7;
+    pub const FIXED_ADDITIONAL_LENGTH: usize = 7;
+    pub const FIXED_CODE: usize = 12;
+    pub const FIXED_SPECIFIC: Range<usize> = 15..18;
+    pub const FIXED_LENGTH: usize = 18;
+    pub const HEADER: usize = 8;
+    pub const INFORMATION: u8 = 0x00;
+    pub const INFORMATION_LENGTH: usize = 12;
+    pub const SPECIFIC: u8 = 0x02;
+    pub const SPECIFIC_LENGTH: usize = 8;
+}
+
+impl Sense {
+    /// Sense data about the present command, with nothing but key and code.
+    pub const fn new(key: Key, code: Code) -> Self {
+        Self {
+            deferred: false,
+            key,
+            code,
+            information: None,
+            specific: None,
+        }
+    }
+
+    /// What a target answers to a command block that is not valid.
+    pub fn of_command(invalid: Invalid) -> Self {
+        match invalid {
+            Invalid::Operation => Self::new(Key::IllegalRequest, Code::INVALID_OPERATION),
+            Invalid::Length { .. } => Self::new(Key::IllegalRequest, Code::INVALID_FIELD),
+            Invalid::Field { byte, bit } => {
+                let pointer = Pointer {
+                    in_command: true,
+                    byte,
+                    bit,
+                };
+                Self {
+                    specific: Some(Specific::Field(pointer)),
+                    ..Self::new(Key::IllegalRequest, Code::INVALID_FIELD)
+                }
+            }
+        }
+    }
+
+    /// Writes it at the front of `bytes`; returns how many there are. The fixed format has no room
+    /// for information above 32 bits, which is left out there, as the standard requires.
+    ///
+    /// # Panics
+    /// If `bytes` are fewer than [`MAX_LENGTH`].
+    pub fn emit(&self, format: Format, bytes: &mut [u8]) -> usize {
+        assert!(bytes.len() >= MAX_LENGTH, "no room for sense data");
+        bytes[..MAX_LENGTH].fill(0);
+        match format {
+            Format::Fixed => self.emit_fixed(bytes),
+            Format::Descriptor => self.emit_descriptors(bytes),
+        }
+    }
+
+    fn emit_fixed(&self, bytes: &mut [u8]) -> usize {
+        bytes[0] = 0x70 | u8::from(self.deferred);
+        bytes[2] = self.key as u8;
+        if let Some(information) = self.information.filter(|at| u32::try_from(*at).is_ok()) {
+            bytes[0] |= 0x80;
+            put(&mut bytes[field::FIXED_INFORMATION], information);
+        }
+        let additional = field::FIXED_LENGTH - field::FIXED_ADDITIONAL_LENGTH - 1;
+        bytes[field::FIXED_ADDITIONAL_LENGTH] = additional as u8;
+        bytes[field::FIXED_CODE] = self.code.0;
+        bytes[field::FIXED_CODE + 1] = self.code.1;
+        if let Some(specific) = self.specific {
+            bytes[field::FIXED_SPECIFIC].copy_from_slice(&specific.bytes());
+        }
+        field::FIXED_LENGTH
+    }
+
+    fn emit_descriptors(&self, bytes: &mut [u8]) -> usize {
+        bytes[0] = 0x72 | u8::from(self.deferred);
+        bytes[1] = self.key as u8;
+        bytes[2] = self.code.0;
+        bytes[3] = self.code.1;
+        let mut end = field::HEADER;
+        if let Some(information) = self.information {
+            let descriptor = &mut bytes[end..end + field::INFORMATION_LENGTH];
+            descriptor[..3].copy_from_slice(&[field::INFORMATION, 0x0a, 0x80]);
+            put(&mut descriptor[4..], information);
+            end += field::INFORMATION_LENGTH;
+        }
+        if let Some(specific) = self.specific {
+            let descriptor = &mut bytes[end..end + field::SPECIFIC_LENGTH];
+            descriptor[..2].copy_from_slice(&[field::SPECIFIC, 0x06]);
+            descriptor[4..7].copy_from_slice(&specific.bytes());
+            end += field::SPECIFIC_LENGTH;
+        }
+        bytes[7] = (end - field::HEADER) as u8;
+        end
+    }
+
+    /// Reads sense data of either format. Descriptors other than those of [`Sense`] are skipped.
+    ///
+    /// # Errors
+    /// See [`Malformed`].
+    pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
+        let response = bytes.first().ok_or(Malformed::Short)? & 0x7f;
+        match response {
+            0x70 | 0x71 => Self::parse_fixed(bytes, response == 0x71),
+            0x72 | 0x73 => Self::parse_descriptors(bytes, response == 0x73),
+            other => Err(Malformed::ResponseCode(other)),
+        }
+    }
+
+    /// Drives of the first SCSI standards end it after eight bytes.
+    fn parse_fixed(bytes: &[u8], deferred: bool) -> Result<Self, Malformed> {
+        if bytes.len() < field::HEADER {
+            return Err(Malformed::Short);
+        }
+        let end = field::FIXED_ADDITIONAL_LENGTH + 1;
+        let end = end + usize::from(bytes[field::FIXED_ADDITIONAL_LENGTH]);
+        let bytes = &bytes[..end.min(bytes.len())];
+        let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
+        let key = Key::of(bytes[2] & 0x0f).ok_or(Malformed::Key(bytes[2] & 0x0f))?;
+        Ok(Self {
+            deferred,
+            key,
+            code: Code(byte(field::FIXED_CODE), byte(field::FIXED_CODE + 1)),
+            information: (bytes[0] & 0x80 != 0).then(|| number(&bytes[field::FIXED_INFORMATION])),
+            specific: bytes
+                .get(field::FIXED_SPECIFIC)
+                .and_then(|specific| Specific::of(key, specific)),
+        })
+    }
+
+    fn parse_descriptors(bytes: &[u8], deferred: bool) -> Result<Self, Malformed> {
+        if bytes.len() < field::HEADER {
+            return Err(Malformed::Short);
+        }
+        let key = Key::of(bytes[1] & 0x0f).ok_or(Malformed::Key(bytes[1] & 0x0f))?;
+        let mut sense = Self {
+            deferred,
+            ..Self::new(key, Code(bytes[2], bytes[3]))
+        };
+        let end = (field::HEADER + usize::from(bytes[7])).min(bytes.len());
+        let mut rest = &bytes[field::HEADER..end];
+        while let [kind, length, ..] = *rest {
+            let length = 2 + usize::from(length);
+            let Some((descriptor, others)) = rest.split_at_checked(length) else {
+                break;
+            };
+            rest = others;
+            match kind {
+                field::INFORMATION if length == field::INFORMATION_LENGTH => {
+                    let valid = descriptor[2] & 0x80 != 0;
+                    sense.information = valid.then(|| number(&descriptor[4..]));
+                }
+                field::SPECIFIC if length == field::SPECIFIC_LENGTH => {
+                    sense.specific = Specific::of(key, &descriptor[4..7]);
+                }
+                _ => {}
+            }
+        }
+        Ok(sense)
+    }
+}
+
+impl Specific {
+    fn bytes(self) -> [u8; 3] {
+        match self {
+            Self::Field(pointer) => {
+                let bit = pointer.bit.map_or(0, |bit| 0x08 | bit & 0x07);
+                let [high, low] = pointer.byte.to_be_bytes();
+                [0x80 | u8::from(pointer.in_command) << 6 | bit, high, low]
+            }
+            Self::Progress(number) | Self::Retries(number) => {
+                let [high, low] = number.to_be_bytes();
+                [0x80, high, low]
+            }
+        }
+    }
+
+    /// What three bytes mean with this sense key; `None` if they are not valid or have no meaning.
+    fn of(key: Key, bytes: &[u8]) -> Option<Self> {
+        let number = number(&bytes[1..3]) as u16;
+        if bytes[0] & 0x80 == 0 {
+            return None;
+        }
+        match key {
+            Key::IllegalRequest => Some(Self::Field(Pointer {
+                in_command: bytes[0] & 0x40 != 0,
+                byte: number,
+                bit: (bytes[0] & 0x08 != 0).then_some(bytes[0] & 0x07),
+            })),
+            Key::NoSense | Key::NotReady => Some(Self::Progress(number)),
+            Key::RecoveredError | Key::MediumError | Key::HardwareError => {
+                Some(Self::Retries(number))
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Command blocks: bytes from the standards, the table, and round trips.
+
+use diskarm_wire::command::{
+    AddressFormat, Asked, Blocks, Caching, Check, ReserveOut, Size, Values,
+};
+use diskarm_wire::operation::OPERATIONS;
+use diskarm_wire::{Command, Invalid, Operation};
+use proptest::prelude::*;
+
+fn emitted(command: &Command) -> Vec<u8> {
+    let mut block = [0xaa; 16];
+    let length = command.emit(&mut block);
+    block[..length].to_vec()
+}
+
+/// Blocks laid out by hand after the tables of the standards.
+fn compare(cases: &[(Command, &[u8])]) {
+    for (command, block) in cases {
+        assert_eq!(emitted(command), *block, "{command:?}");
+        assert_eq!(Command::parse(block), Ok(*command));
+    }
+}
+
+#[test]
+fn command_blocks_are_those_of_the_standards() {
+    let caching = Caching {
+        disable_page_out: true,
+        force_unit_access: true,
+    };
+    let blocks = |at, count| Blocks { at, count };
+    let cases: &[(Command, &[u8])] = &[
+        // SBC-3 table 57: 21 bits of address, and zero for 256 blocks.
+        (
+            Command::Read {
+                size: Size::Six,
+                blocks: blocks(0x1f_fffe, 256),
+                caching: Caching::default(),
+            },
+            &[0x08, 0x1f, 0xff, 0xfe, 0, 0],
+        ),
+        // SBC-3 table 58.
+        (
+            Command::Read {
+                size: Size::Ten,
+                blocks: blocks(0x0102_0304, 0x0506),
+                caching,
+            },
+            &[0x28, 0x18, 1, 2, 3, 4, 0, 5, 6, 0],
+        ),
+        // SBC-3 table 96.
+        (
+            Command::Write {
+                size: Size::Sixteen,
+                blocks: blocks(0x0102_0304_0506_0708, 0x090a_0b0c),
+                caching: Caching::default(),
+            },
+            &[0x8a, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0, 0],
+        ),
+        // SBC-3 table 87.
+        (
+            Command::Verify {
+                size: Size::Twelve,
+                blocks: blocks(7, 9),
+                disable_page_out: false,
+                check: Check::OneBlock,
+            },
+            &[0xaf, 0x06, 0, 0, 0, 7, 0, 0, 0, 9, 0, 0],
+        ),
+    ];
+    compare(cases);
+}
+
+#[test]
+fn command_blocks_without_blocks_are_those_of_the_standards() {
+    let cases: &[(Command, &[u8])] = &[
+        // SPC-4 table 198: saved values of page 8.
+        (
+            Command::ModeSense {
+                size: Size::Six,
+                page: 8,
+                subpage: 0,
+                values: Values::Saved,
+                no_block_descriptors: true,
+                long_addresses: false,
+                length: 255,
+            },
+            &[0x1a, 0x08, 0xc8, 0, 255, 0],
+        ),
+        // SPC-4 table 220.
+        (
+            Command::PersistentReserveOut {
+                action: ReserveOut::Preempt,
+                scope: 0,
+                kind: 5,
+                length: 24,
+            },
+            &[0x5f, 4, 5, 0, 0, 0, 0, 0, 24, 0],
+        ),
+        // SBC-3 table 65 and table 41: both lists, in physical sectors.
+        (
+            Command::ReadDefectData {
+                size: Size::Ten,
+                primary: true,
+                grown: true,
+                format: AddressFormat::PhysicalSector,
+                index: 0,
+                length: 0x1000,
+            },
+            &[0x37, 0, 0x1d, 0, 0, 0, 0, 0x10, 0, 0],
+        ),
+        // SPC-4 table 267: one command with its service action.
+        (
+            Command::ReportSupportedOperationCodes {
+                timeouts: true,
+                asked: Asked::Action(0x9e, 0x10),
+                length: 32,
+            },
+            &[0xa3, 0x0c, 0x82, 0x9e, 0, 0x10, 0, 0, 0, 32, 0, 0],
+        ),
+    ];
+    compare(cases);
+}
+
+#[test]
+fn the_table_is_in_order_and_lengths_follow_the_group_codes() {
+    let place = |operation: &Operation| (operation.code, operation.service_action);
+    assert!(OPERATIONS.is_sorted_by_key(place));
+    for operation in OPERATIONS {
+        // SPC-4 table 24.
+        let length = match operation.code >> 5 {
+            0 => 6,
+            1 | 2 => 10,
+            4 => 16,
+            5 => 12,
+            group => panic!("{}: group {group}", operation.name),
+        };
+        assert_eq!(operation.usage.len(), length, "{}", operation.name);
+        assert_eq!(operation.usage[0], operation.code);
+        // The control byte: no auto contingent allegiance.
+        assert_eq!(operation.usage[length - 1], 0, "{}", operation.name);
+    }
+}
+
+#[test]
+fn wrong_fields_are_pointed_at() {
+    let field = |byte, bit| Err(Invalid::Field { byte, bit });
+    let cases: &[(&[u8], Result<Command, Invalid>)] = &[
+        (&[], Err(Invalid::Operation)),
+        (&[0xc0, 0, 0, 0, 0, 0], Err(Invalid::Operation)),
+        (&[0x00, 0, 0, 0, 0], Err(Invalid::Length { expected: 6 })),
+        (&[0x00, 0, 0, 0x30, 0, 0], field(3, Some(5))),
+        // A control byte with NACA.
+        (&[0x00, 0, 0, 0, 0, 0x04], field(5, Some(2))),
+        // RDPROTECT without protection information.
+        (&[0x28, 0x20, 0, 0, 0, 0, 0, 0, 1, 0], field(1, Some(5))),
+        // A page of vital product data without EVPD.
+        (&[0x12, 0, 0x80, 0, 96, 0], field(2, None)),
+        // BYTCHK 2.
+        (&[0x2f, 0x04, 0, 0, 0, 0, 0, 0, 1, 0], field(1, Some(2))),
+        // Service actions that do not exist.
+        (&[0x5e, 0x04, 0, 0, 0, 0, 0, 0, 8, 0], field(1, Some(4))),
+        (
+            &[0x9e, 0x11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0],
+            field(1, Some(4)),
+        ),
+        // A defect list's format without a list.
+        (&[0x04, 0x05, 0, 0, 0, 0], field(1, Some(2))),
+    ];
+    for (block, expected) in cases {
+        assert_eq!(Command::parse(block), *expected, "{block:02x?}");
+    }
+}
+
+/// A command block whose operation is in the table and whose reserved bits are zero.
+fn valid_bits() -> impl Strategy<Value = Vec<u8>> {
+    let random = (0..OPERATIONS.len(), any::<[u8; 16]>());
+    random.prop_map(|(index, random)| {
+        let operation = &OPERATIONS[index];
+        let mut block: Vec<u8> = operation
+            .usage
+            .iter()
+            .zip(random)
+            .map(|(usage, random)| usage & random)
+            .collect();
+        block[0] = operation.code;
+        if let Some(action) = operation.service_action {
+            block[1] = block[1] & !0x1f | action;
+        }
+        block
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+    /// Every bit that may be set means something: a block that is parsed comes back bit by bit.
+    #[test]
+    fn blocks_come_back_as_they_were(block in valid_bits()) {
+        match Command::parse(&block) {
+            Ok(command) => {
+                prop_assert_eq!(emitted(&command), block.clone(), "{:?}", command);
+                prop_assert_eq!(Some(command.operation()), Operation::of(&block).ok());
+            }
+            Err(Invalid::Field { byte, bit }) => {
+                let bits = OPERATIONS.iter().find(|operation| operation.code == block[0]);
+                let usage = bits.unwrap().usage[usize::from(byte)];
+                // It points at a bit that this operation has.
+                prop_assert!(bit.is_none_or(|bit| usage >> bit & 1 == 1));
+            }
+            Err(other) => prop_assert!(false, "{:?}", other),
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_a_command_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..20)) {
+        if let Ok(command) = Command::parse(&bytes) {
+            prop_assert_eq!(emitted(&command), bytes);
+        }
+    }
+}
