@@ -10,9 +10,16 @@
 #![no_std]
 
 mod bytes;
+#[macro_use]
+pub mod layout;
+
+pub mod capacity;
 pub mod command;
+pub mod inquiry;
+pub mod mode;
 pub mod operation;
 pub mod sense;
+pub mod vital;
 
 pub use command::Command;
 pub use operation::{Invalid, Operation};

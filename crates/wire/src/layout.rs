@@ -1,0 +1,171 @@
+//! Data of a fixed layout: a row per field, from which reading, writing and the mask of all fields
+//! follow.
+
+/// Where a field is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// First byte.
+    byte: usize,
+    /// How many bytes.
+    bytes: usize,
+    /// Lowest bit; only fields within a byte begin at another bit than 0.
+    low: u8,
+    /// How many bits of the byte; 8 in fields of whole bytes.
+    bits: u8,
+}
+
+impl Place {
+    /// One bit of a byte.
+    pub(crate) const fn flag(byte: usize, bit: u8) -> Self {
+        Self::bits(byte, bit, bit)
+    }
+
+    /// Bits `high` to `low` of a byte.
+    pub(crate) const fn bits(byte: usize, high: u8, low: u8) -> Self {
+        Self {
+            byte,
+            bytes: 1,
+            low,
+            bits: high - low + 1,
+        }
+    }
+
+    /// `bytes` whole bytes.
+    pub(crate) const fn bytes(byte: usize, bytes: usize) -> Self {
+        Self {
+            byte,
+            bytes,
+            low: 0,
+            bits: 8,
+        }
+    }
+
+    /// Sets the bits of this place in `mask`.
+    pub(crate) fn mark(self, mask: &mut [u8]) {
+        for byte in &mut mask[self.byte..self.byte + self.bytes] {
+            let bits = (0xff >> (8 - self.bits)) << self.low;
+            assert!(
+                *byte & bits == 0,
+                "two fields share bits of byte {}",
+                self.byte
+            );
+            *byte |= bits;
+        }
+    }
+
+    fn number(self, data: &[u8]) -> u64 {
+        let number = crate::bytes::number(&data[self.byte..self.byte + self.bytes]);
+        if self.bytes == 1 {
+            number >> self.low & (0xff >> (8 - self.bits))
+        } else {
+            number
+        }
+    }
+
+    fn put(self, data: &mut [u8], number: u64) {
+        let field = &mut data[self.byte..self.byte + self.bytes];
+        if self.bytes == 1 {
+            assert!(number <= 0xff >> (8 - self.bits), "{number} does not fit");
+            field[0] |= (number as u8) << self.low;
+        } else {
+            crate::bytes::put(field, number);
+        }
+    }
+}
+
+/// What a field can hold.
+pub(crate) trait Field {
+    fn read(data: &[u8], place: Place) -> Self;
+    fn write(&self, data: &mut [u8], place: Place);
+}
+
+impl Field for bool {
+    fn read(data: &[u8], place: Place) -> Self {
+        place.number(data) != 0
+    }
+
+    fn write(&self, data: &mut [u8], place: Place) {
+        place.put(data, u64::from(*self));
+    }
+}
+
+macro_rules! numbers {
+    ($($type:ty)+) => {$(
+        impl Field for $type {
+            fn read(data: &[u8], place: Place) -> Self {
+                place.number(data) as Self
+            }
+
+            fn write(&self, data: &mut [u8], place: Place) {
+                place.put(data, u64::from(*self));
+            }
+        }
+    )+};
+}
+
+numbers! { u8 u16 u32 u64 }
+
+/// Text, padded with spaces.
+impl<const N: usize> Field for [u8; N] {
+    fn read(data: &[u8], place: Place) -> Self {
+        core::array::from_fn(|index| data[place.byte + index])
+    }
+
+    fn write(&self, data: &mut [u8], place: Place) {
+        data[place.byte..place.byte + N].copy_from_slice(self);
+    }
+}
+
+/// Data end before their layout does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Short {
+    /// How many bytes there should be.
+    pub expected: usize,
+}
+
+/// Declares data of a fixed layout: a row per field with its documentation, type and place.
+macro_rules! layout {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident: $length:literal {
+            $($(#[$about:meta])+ $field:ident: $type:ty = $place:expr;)+
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name { $($(#[$about])+ pub $field: $type,)+ }
+
+        impl $name {
+            /// How many bytes it has.
+            pub const LENGTH: usize = $length;
+
+            /// A one for each bit that belongs to a field.
+            pub fn mask() -> [u8; $length] {
+                let mut mask = [0; $length];
+                $($place.mark(&mut mask);)+
+                mask
+            }
+
+            /// Reads the fields; further bytes are left alone.
+            ///
+            /// # Errors
+            /// There are fewer than [`Self::LENGTH`] bytes.
+            pub fn parse(data: &[u8]) -> Result<Self, $crate::layout::Short> {
+                if data.len() < $length {
+                    return Err($crate::layout::Short { expected: $length });
+                }
+                Ok(Self { $($field: $crate::layout::Field::read(data, $place),)+ })
+            }
+
+            /// The bytes; those of no field are zero.
+            ///
+            /// # Panics
+            /// If a number does not fit its field.
+            pub fn emit(&self) -> [u8; $length] {
+                let mut data = [0; $length];
+                $($crate::layout::Field::write(&self.$field, &mut data, $place);)+
+                data
+            }
+        }
+    };
+}

@@ -1,0 +1,385 @@
+//! Mode parameters (SPC-4 section 7.5, SBC-3 section 6.4, SCSI-2 section 9.3.3; worthington96
+//! table 2).
+
+use crate::layout::{Place, Short};
+
+layout! {
+    /// Header of MODE SENSE(6) and MODE SELECT(6).
+    pub struct Header6: 4 {
+        /// Bytes after this one; reserved in MODE SELECT.
+        data_length: u8 = Place::bytes(0, 1);
+        /// 0 for disks.
+        medium_type: u8 = Place::bytes(1, 1);
+        /// Writes are refused.
+        write_protected: bool = Place::flag(2, 7);
+        /// DPO and FUA are supported.
+        dpo_fua: bool = Place::flag(2, 4);
+        /// Length of all block descriptors.
+        descriptors_length: u8 = Place::bytes(3, 1);
+    }
+}
+
+layout! {
+    /// Header of MODE SENSE(10) and MODE SELECT(10).
+    pub struct Header10: 8 {
+        /// Bytes after this field; reserved in MODE SELECT.
+        data_length: u16 = Place::bytes(0, 2);
+        /// 0 for disks.
+        medium_type: u8 = Place::bytes(2, 1);
+        /// Writes are refused.
+        write_protected: bool = Place::flag(3, 7);
+        /// DPO and FUA are supported.
+        dpo_fua: bool = Place::flag(3, 4);
+        /// Block descriptors are [`LongDescriptor`]s.
+        long_addresses: bool = Place::flag(4, 0);
+        /// Length of all block descriptors.
+        descriptors_length: u16 = Place::bytes(6, 2);
+    }
+}
+
+layout! {
+    /// Short block descriptor (SBC-3 section 6.4.2.2).
+    pub struct ShortDescriptor: 8 {
+        /// Number of blocks; all ones if it does not fit.
+        blocks: u32 = Place::bytes(0, 4);
+        /// Bytes per block.
+        block_bytes: u32 = Place::bytes(5, 3);
+    }
+}
+
+layout! {
+    /// Long block descriptor (SBC-3 section 6.4.2.3).
+    pub struct LongDescriptor: 16 {
+        /// Number of blocks.
+        blocks: u64 = Place::bytes(0, 8);
+        /// Bytes per block.
+        block_bytes: u32 = Place::bytes(12, 4);
+    }
+}
+
+/// A page in a list of mode parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page<'a> {
+    /// It can be saved (MODE SENSE).
+    pub saveable: bool,
+    /// Its code.
+    pub code: u8,
+    /// Its subpage, if it has the long header.
+    pub subpage: Option<u8>,
+    /// What follows the header.
+    pub content: &'a [u8],
+}
+
+impl<'a> Page<'a> {
+    /// The page at the front of `data`, and what follows it.
+    ///
+    /// # Errors
+    /// It is cut off.
+    pub fn parse(data: &'a [u8]) -> Result<(Self, &'a [u8]), Short> {
+        let first = *data.first().ok_or(Short { expected: 2 })?;
+        let long = first & 0x40 != 0;
+        let header = if long { 4 } else { 2 };
+        let (front, rest) = data
+            .split_at_checked(header)
+            .ok_or(Short { expected: header })?;
+        let length = crate::bytes::number(&front[header / 2..]) as usize;
+        let (content, rest) = rest.split_at_checked(length).ok_or(Short {
+            expected: header + length,
+        })?;
+        let page = Self {
+            saveable: first & 0x80 != 0,
+            code: first & 0x3f,
+            subpage: long.then(|| front[1]),
+            content,
+        };
+        Ok((page, rest))
+    }
+
+    /// Writes it at the front of `data`; returns its length.
+    ///
+    /// # Panics
+    /// If there is no room, or the content is too long for the header.
+    pub fn emit(&self, data: &mut [u8]) -> usize {
+        assert!(self.code < 0x40, "six bits");
+        let flags = u8::from(self.saveable) << 7 | u8::from(self.subpage.is_some()) << 6;
+        data[0] = flags | self.code;
+        let length = self.content.len() as u64;
+        let header = match self.subpage {
+            None => {
+                crate::bytes::put(&mut data[1..2], length);
+                2
+            }
+            Some(subpage) => {
+                data[1] = subpage;
+                crate::bytes::put(&mut data[2..4], length);
+                4
+            }
+        };
+        let end = header + self.content.len();
+        data[header..end].copy_from_slice(self.content);
+        end
+    }
+}
+
+/// Declares the content of a mode page, whose bytes the standards count from its header on.
+macro_rules! page {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident: $code:literal, $length:literal { $($fields:tt)+ }
+    ) => {
+        layout! {
+            $(#[$meta])*
+            pub struct $name: $length { $($fields)+ }
+        }
+
+        impl $name {
+            /// The code of the page.
+            pub const CODE: u8 = $code;
+        }
+    };
+}
+
+/// Places in a page, counted from its header on.
+const fn flag(byte: usize, bit: u8) -> Place {
+    Place::flag(byte - 2, bit)
+}
+
+const fn bits(byte: usize, high: u8, low: u8) -> Place {
+    Place::bits(byte - 2, high, low)
+}
+
+const fn bytes(byte: usize, count: usize) -> Place {
+    Place::bytes(byte - 2, count)
+}
+
+page! {
+    /// Read-write error recovery.
+    pub struct ErrorRecovery: 0x01, 10 {
+        /// AWRE: reallocate blocks that cannot be written.
+        reallocate_writes: bool = flag(2, 7);
+        /// ARRE: reallocate blocks that were hard to read.
+        reallocate_reads: bool = flag(2, 6);
+        /// TB: transfer a block that cannot be read.
+        transfer_block: bool = flag(2, 5);
+        /// RC: no pauses for recovery.
+        read_continuous: bool = flag(2, 4);
+        /// EER: the quickest recovery first.
+        early_recovery: bool = flag(2, 3);
+        /// PER: report recovered errors.
+        post_error: bool = flag(2, 2);
+        /// DTE: end at a recovered error.
+        disable_transfer: bool = flag(2, 1);
+        /// DCR: no correction codes.
+        disable_correction: bool = flag(2, 0);
+        /// How often a read is tried again.
+        read_retries: u8 = bytes(3, 1);
+        /// How often a write is tried again.
+        write_retries: u8 = bytes(8, 1);
+        /// In ms; 0 is the drive's own.
+        recovery_time_limit_ms: u16 = bytes(10, 2);
+    }
+}
+
+page! {
+    /// Disconnect-reconnect.
+    pub struct Disconnect: 0x02, 14 {
+        /// How full the buffer is before a read reconnects, in parts of 256.
+        buffer_full_ratio: u8 = bytes(2, 1);
+        /// How empty the buffer is before a write reconnects, in parts of 256.
+        buffer_empty_ratio: u8 = bytes(3, 1);
+        /// In 100 us.
+        bus_inactivity_limit: u16 = bytes(4, 2);
+        /// In 100 us.
+        disconnect_time_limit: u16 = bytes(6, 2);
+        /// In 100 us.
+        connect_time_limit: u16 = bytes(8, 2);
+        /// In 512 bytes.
+        maximum_burst: u16 = bytes(10, 2);
+        /// DTDC: no disconnection once data are transferred.
+        data_transfer_disconnect: u8 = bits(12, 1, 0);
+    }
+}
+
+page! {
+    /// Format device. "Zone" here is a region of the sparing scheme.
+    pub struct FormatDevice: 0x03, 22 {
+        /// Tracks of a region of the sparing scheme.
+        tracks_per_zone: u16 = bytes(2, 2);
+        /// Spare sectors of a region.
+        spare_sectors_per_zone: u16 = bytes(4, 2);
+        /// Spare tracks of a region.
+        spare_tracks_per_zone: u16 = bytes(6, 2);
+        /// Spare tracks of the unit.
+        spare_tracks: u16 = bytes(8, 2);
+        /// Sectors of a track.
+        sectors_per_track: u16 = bytes(10, 2);
+        /// Bytes of a sector.
+        sector_bytes: u16 = bytes(12, 2);
+        /// Interleave; 1 for none.
+        interleave: u16 = bytes(14, 2);
+        /// Sectors from the end of a track to the start of the next.
+        track_skew: u16 = bytes(16, 2);
+        /// Sectors from the end of a cylinder to the start of the next.
+        cylinder_skew: u16 = bytes(18, 2);
+        /// SSEC: soft sectors.
+        soft_sectors: bool = flag(20, 7);
+        /// HSEC: hard sectors.
+        hard_sectors: bool = flag(20, 6);
+        /// RMB: the medium can be removed.
+        removable: bool = flag(20, 5);
+        /// SURF: blocks fill a surface before the next one.
+        by_surface: bool = flag(20, 4);
+    }
+}
+
+page! {
+    /// Rigid disk geometry.
+    pub struct Geometry: 0x04, 22 {
+        /// Cylinders.
+        cylinders: u32 = bytes(2, 3);
+        /// Heads.
+        heads: u8 = bytes(5, 1);
+        /// Where the heads land.
+        landing_zone: u32 = bytes(14, 3);
+        /// RPL: spindle synchronisation.
+        position_locking: u8 = bits(17, 1, 0);
+        /// In parts of 256 of a revolution.
+        rotational_offset: u8 = bytes(18, 1);
+        /// Revolutions per minute.
+        rotation_rate: u16 = bytes(20, 2);
+    }
+}
+
+page! {
+    /// Flexible disk, which some programs ask fixed ones for.
+    pub struct FlexibleDisk: 0x05, 30 {
+        /// In kbit/s.
+        transfer_rate: u16 = bytes(2, 2);
+        /// Heads.
+        heads: u8 = bytes(4, 1);
+        /// Sectors of a track.
+        sectors_per_track: u8 = bytes(5, 1);
+        /// Bytes of a sector.
+        sector_bytes: u16 = bytes(6, 2);
+        /// Cylinders.
+        cylinders: u16 = bytes(8, 2);
+        /// Revolutions per minute.
+        rotation_rate: u16 = bytes(28, 2);
+    }
+}
+
+page! {
+    /// Caching. Drives before SBC end it after byte 11.
+    pub struct Caching: 0x08, 18 {
+        /// IC: the drive uses the number or the size of segments below.
+        initiator_control: bool = flag(2, 7);
+        /// ABPF: a new command ends prefetching.
+        abort_prefetch: bool = flag(2, 6);
+        /// CAP: analyses what is asked for.
+        analysis: bool = flag(2, 5);
+        /// DISC: prefetching crosses cylinders.
+        across_cylinders: bool = flag(2, 4);
+        /// SIZE: the size of segments counts, rather than their number.
+        by_segment_size: bool = flag(2, 3);
+        /// WCE: writes end before they are on the media.
+        write_cache: bool = flag(2, 2);
+        /// MF: prefetch limits are multiplied by the length of the read.
+        multiplied: bool = flag(2, 1);
+        /// RCD: nothing is read from the buffer.
+        read_cache_disabled: bool = flag(2, 0);
+        /// Retention of data that were asked for.
+        read_retention: u8 = bits(3, 7, 4);
+        /// Retention of data that were written.
+        write_retention: u8 = bits(3, 3, 0);
+        /// No prefetching after longer reads, in blocks.
+        prefetch_up_to: u16 = bytes(4, 2);
+        /// Blocks prefetched at least.
+        minimum_prefetch: u16 = bytes(6, 2);
+        /// Blocks prefetched at most.
+        maximum_prefetch: u16 = bytes(8, 2);
+        /// The bound on that when it is multiplied.
+        prefetch_ceiling: u16 = bytes(10, 2);
+        /// FSW: blocks are written in the order of their addresses.
+        force_sequential: bool = flag(12, 7);
+        /// LBCSS: segment sizes are in blocks.
+        segment_in_blocks: bool = flag(12, 6);
+        /// DRA: no read-ahead.
+        no_read_ahead: bool = flag(12, 5);
+        /// NV_DIS: no non-volatile cache.
+        non_volatile_disabled: bool = flag(12, 0);
+        /// Segments.
+        segments: u8 = bytes(13, 1);
+        /// Size of a segment, in bytes or blocks.
+        segment_size: u16 = bytes(14, 2);
+    }
+}
+
+page! {
+    /// Control.
+    pub struct Control: 0x0a, 10 {
+        /// TST: 0 for one set of commands for all initiators.
+        task_sets: u8 = bits(2, 7, 5);
+        /// D_SENSE: sense data have the descriptor format.
+        descriptor_sense: bool = flag(2, 2);
+        /// GLTSD: logs are not saved.
+        logs_not_saved: bool = flag(2, 1);
+        /// 1: commands may be reordered without restriction.
+        queue_algorithm: u8 = bits(3, 7, 4);
+        /// QERR: what an error does to other commands.
+        queue_errors: u8 = bits(3, 2, 1);
+        /// UA_INTLCK_CTRL: how unit attentions are cleared.
+        attention_interlock: u8 = bits(4, 5, 4);
+        /// SWP: writes are refused.
+        write_protect: bool = flag(4, 3);
+        /// TAS: commands that others abort end with TASK ABORTED.
+        task_aborted_status: bool = flag(5, 6);
+        /// In 100 ms.
+        busy_timeout: u16 = bytes(8, 2);
+        /// In seconds.
+        self_test_time_s: u16 = bytes(10, 2);
+    }
+}
+
+page! {
+    /// Notch and partition: a zone.
+    pub struct Notch: 0x0c, 22 {
+        /// ND: the drive has notches.
+        notched: bool = flag(2, 7);
+        /// LPN: boundaries are block addresses; otherwise cylinder (three bytes) and head.
+        logical: bool = flag(2, 6);
+        /// How many notches there can be.
+        maximum: u16 = bytes(4, 2);
+        /// The notch that other pages speak of, from 1; 0 for the whole drive.
+        active: u16 = bytes(6, 2);
+        /// Where the notch begins.
+        starting_boundary: u32 = bytes(8, 4);
+        /// Where it ends, inclusive.
+        ending_boundary: u32 = bytes(12, 4);
+        /// A bit for each page that differs from notch to notch.
+        pages_notched: u64 = bytes(16, 8);
+    }
+}
+
+page! {
+    /// Informational exceptions control.
+    pub struct Exceptions: 0x1c, 10 {
+        /// PERF: reports may not delay commands.
+        performance: bool = flag(2, 7);
+        /// EBF: background functions are enabled.
+        background: bool = flag(2, 5);
+        /// EWASC: warnings are enabled.
+        warnings: bool = flag(2, 4);
+        /// DEXCPT: exceptions are disabled.
+        disabled: bool = flag(2, 3);
+        /// TEST: pretends a failure.
+        test: bool = flag(2, 2);
+        /// LOGERR: exceptions are logged.
+        logged: bool = flag(2, 0);
+        /// MRIE: how they are reported.
+        method: u8 = bits(3, 3, 0);
+        /// In 100 ms.
+        interval: u32 = bytes(4, 4);
+        /// How often; 0 is without limit.
+        reports: u32 = bytes(8, 4);
+    }
+}

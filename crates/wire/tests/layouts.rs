@@ -1,0 +1,167 @@
+//! Data of fixed layouts: every bit of a field, and no other, survives; and bytes laid out by hand.
+
+use diskarm_wire::capacity::{Capacity10, Capacity16};
+use diskarm_wire::inquiry::{Inquiry, padded};
+use diskarm_wire::mode::{
+    Caching, Control, Disconnect, ErrorRecovery, Exceptions, FlexibleDisk, FormatDevice, Geometry,
+    Header6, Header10, LongDescriptor, Notch, Page, ShortDescriptor,
+};
+use diskarm_wire::vital::{self, BlockLimits, Characteristics, Designator};
+use proptest::prelude::*;
+
+/// Random bytes, read and written, are those bytes under the mask of all fields; so fields are
+/// where they are read and written, and none overlaps another, which `mask` asserts.
+macro_rules! come_back {
+    ($($test:ident: $layout:ty;)+) => {
+        proptest! {$(
+            #[test]
+            fn $test(data in any::<[u8; <$layout>::LENGTH]>()) {
+                let value = <$layout>::parse(&data).unwrap();
+                let mask = <$layout>::mask();
+                let masked: Vec<u8> = data.iter().zip(mask).map(|(byte, mask)| byte & mask).collect();
+                let emitted = value.emit();
+                prop_assert_eq!(&emitted[..], &masked[..]);
+                prop_assert_eq!(<$layout>::parse(&emitted), Ok(value));
+                prop_assert!(<$layout>::parse(&data[1..]).is_err());
+            }
+        )+}
+    };
+}
+
+come_back! {
+    capacity_10: Capacity10;
+    capacity_16: Capacity16;
+    inquiry: Inquiry;
+    header_6: Header6;
+    header_10: Header10;
+    short_descriptor: ShortDescriptor;
+    long_descriptor: LongDescriptor;
+    error_recovery: ErrorRecovery;
+    disconnect: Disconnect;
+    format_device: FormatDevice;
+    geometry: Geometry;
+    flexible_disk: FlexibleDisk;
+    caching: Caching;
+    control: Control;
+    notch: Notch;
+    exceptions: Exceptions;
+    block_limits: BlockLimits;
+    characteristics: Characteristics;
+}
+
+/// worthington96 table 2: bytes of pages 0x02, 0x03, 0x04, 0x08 and 0x0C, counted from the header.
+#[test]
+fn fields_are_where_the_paper_has_them() {
+    let page = |content: &[u8]| [&[0, 0], content].concat();
+    let disconnect = Disconnect::parse(&[9, 8, 0, 1, 0, 2, 0, 3, 0, 4, 3, 0, 0, 0]).unwrap();
+    let found = page(&disconnect.emit());
+    assert_eq!(
+        (found[2], found[3]),
+        (disconnect.buffer_full_ratio, disconnect.buffer_empty_ratio)
+    );
+    assert_eq!(
+        (disconnect.buffer_full_ratio, disconnect.maximum_burst),
+        (9, 4)
+    );
+    let mut format = [0; 22];
+    format[10 - 2..12 - 2].copy_from_slice(&[0, 108]);
+    format[16 - 2..20 - 2].copy_from_slice(&[0, 37, 0, 19]);
+    let format = FormatDevice::parse(&format).unwrap();
+    let skews = (format.track_skew, format.cylinder_skew);
+    assert_eq!((format.sectors_per_track, skews), (108, (37, 19)));
+    let mut geometry = [0; 22];
+    geometry[5 - 2] = 13;
+    geometry[20 - 2..].copy_from_slice(&[0x15, 0x18, 0, 0]);
+    let geometry = Geometry::parse(&geometry).unwrap();
+    assert_eq!((geometry.heads, geometry.rotation_rate), (13, 5400));
+    let caching = Caching::parse(&[
+        0x05, 0, 0xff, 0xff, 0, 1, 0, 2, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0,
+    ]);
+    let caching = caching.unwrap();
+    assert!(caching.write_cache && caching.read_cache_disabled && !caching.multiplied);
+    let limits = (
+        caching.minimum_prefetch,
+        caching.maximum_prefetch,
+        caching.prefetch_ceiling,
+    );
+    assert_eq!(limits, (1, 2, 3));
+    let mut notch = [0; 22];
+    notch[0] = 0x40;
+    notch[6 - 2..8 - 2].copy_from_slice(&[0, 3]);
+    notch[8 - 2..16 - 2].copy_from_slice(&[0, 0, 1, 2, 0, 0, 9, 12]);
+    let notch = Notch::parse(&notch).unwrap();
+    assert!(notch.logical && !notch.notched);
+    assert_eq!(
+        (notch.active, notch.starting_boundary, notch.ending_boundary),
+        (3, 258, 2316)
+    );
+}
+
+#[test]
+fn text_is_padded_and_graphic() {
+    assert_eq!(&padded::<8>("HP"), b"HP      ");
+    assert_eq!(&padded::<4>("1.0.17"), b"1.0.");
+    assert_eq!(&padded::<4>("a\u{e9}\n"), b"a?? ");
+}
+
+proptest! {
+    #[test]
+    fn mode_pages_come_back(
+        saveable: bool,
+        code in 0u8..0x40,
+        subpage: Option<u8>,
+        content in prop::collection::vec(any::<u8>(), 0..255),
+        after in prop::collection::vec(any::<u8>(), 0..9),
+    ) {
+        let page = Page { saveable, code, subpage, content: &content };
+        let mut data = vec![0xaa; 300];
+        let length = page.emit(&mut data);
+        let data = [&data[..length], &after].concat();
+        prop_assert_eq!(Page::parse(&data), Ok((page, &after[..])));
+        prop_assert!(Page::parse(&data[..length - 1]).is_err());
+    }
+
+    #[test]
+    fn vital_pages_come_back(
+        qualifier in 0u8..8,
+        device_type in 0u8..32,
+        code: u8,
+        content in prop::collection::vec(any::<u8>(), 0..300),
+    ) {
+        let page = vital::Page { qualifier, device_type, code, content: &content };
+        let mut data = vec![0xaa; 304];
+        let length = page.emit(&mut data);
+        prop_assert_eq!(vital::Page::parse(&data[..length]), Ok(page));
+    }
+
+    #[test]
+    fn designators_come_back(
+        names in prop::collection::vec(
+            (0u8..16, 0u8..4, 0u8..16, prop::collection::vec(any::<u8>(), 0..40)), 0..6)
+    ) {
+        let designators = names.iter().map(|(code_set, association, kind, name)| Designator {
+            code_set: *code_set,
+            association: *association,
+            kind: *kind,
+            name,
+        });
+        let mut data = vec![0xaa; 300];
+        let mut end = 0;
+        for designator in designators.clone() {
+            end += designator.emit(&mut data[end..]);
+        }
+        let found: Vec<_> = vital::designators(&data[..end]).collect();
+        prop_assert_eq!(found, designators.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn any_bytes_are_pages_or_refused(data in prop::collection::vec(any::<u8>(), 0..80)) {
+        let mut rest = &data[..];
+        while let Ok((_, next)) = Page::parse(rest) {
+            rest = next;
+        }
+        if let Ok(page) = vital::Page::parse(&data) {
+            prop_assert!(vital::designators(page.content).count() <= data.len());
+        }
+    }
+}
