@@ -15,9 +15,12 @@ pub mod layout;
 
 pub mod capacity;
 pub mod command;
+pub mod defect;
 pub mod inquiry;
 pub mod mode;
 pub mod operation;
+pub mod report;
+pub mod reservation;
 pub mod sense;
 pub mod vital;
 

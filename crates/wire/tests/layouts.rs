@@ -18,7 +18,8 @@ macro_rules! come_back {
             fn $test(data in any::<[u8; <$layout>::LENGTH]>()) {
                 let value = <$layout>::parse(&data).unwrap();
                 let mask = <$layout>::mask();
-                let masked: Vec<u8> = data.iter().zip(mask).map(|(byte, mask)| byte & mask).collect();
+                let pairs = data.iter().zip(mask);
+                let masked: Vec<u8> = pairs.map(|(byte, mask)| byte & mask).collect();
                 let emitted = value.emit();
                 prop_assert_eq!(&emitted[..], &masked[..]);
                 prop_assert_eq!(<$layout>::parse(&emitted), Ok(value));

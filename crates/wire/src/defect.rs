@@ -1,0 +1,308 @@
+//! Addresses on the medium and lists of defects (SBC-3 sections 5.2.2.4, 5.14, 5.15; SCSI-2
+//! section 9.2.1).
+
+use crate::bytes::{number, put};
+use crate::command::AddressFormat;
+use crate::layout::{Place, Short};
+
+/// An address on the medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A block below 2^32.
+    ShortBlock(u32),
+    /// A block.
+    LongBlock(u64),
+    /// A place in bytes from the index mark.
+    BytesFromIndex(Physical),
+    /// A place in sectors.
+    PhysicalSector(Physical),
+}
+
+/// A place on a track.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Physical {
+    /// The cylinder, below 2^24.
+    pub cylinder: u32,
+    /// The head.
+    pub head: u8,
+    /// Bytes from the index mark, or the sector. All ones for the whole track.
+    pub offset: u32,
+}
+
+impl Address {
+    /// Its format.
+    pub fn format(&self) -> AddressFormat {
+        match self {
+            Self::ShortBlock(_) => AddressFormat::ShortBlock,
+            Self::LongBlock(_) => AddressFormat::LongBlock,
+            Self::BytesFromIndex(_) => AddressFormat::BytesFromIndex,
+            Self::PhysicalSector(_) => AddressFormat::PhysicalSector,
+        }
+    }
+
+    /// How many bytes an address of a format takes in a list; `None` for the formats that
+    /// [`Address`] does not have.
+    pub fn length(format: AddressFormat) -> Option<usize> {
+        match format {
+            AddressFormat::ShortBlock => Some(4),
+            AddressFormat::LongBlock
+            | AddressFormat::BytesFromIndex
+            | AddressFormat::PhysicalSector => Some(8),
+            AddressFormat::ExtendedBytesFromIndex
+            | AddressFormat::ExtendedPhysicalSector
+            | AddressFormat::VendorSpecific => None,
+        }
+    }
+
+    /// Reads the address at the front of `data`; `None` if it is cut off or its format is one that
+    /// [`Address`] does not have.
+    pub fn parse(format: AddressFormat, data: &[u8]) -> Option<Self> {
+        let data = data.get(..Self::length(format)?)?;
+        let physical = || Physical {
+            cylinder: number(&data[..3]) as u32,
+            head: data[3],
+            offset: number(&data[4..]) as u32,
+        };
+        Some(match format {
+            AddressFormat::ShortBlock => Self::ShortBlock(number(data) as u32),
+            AddressFormat::LongBlock => Self::LongBlock(number(data)),
+            AddressFormat::BytesFromIndex => Self::BytesFromIndex(physical()),
+            _ => Self::PhysicalSector(physical()),
+        })
+    }
+
+    /// Writes it at the front of `data`; returns its length.
+    ///
+    /// # Panics
+    /// If there is no room, or the cylinder is 2^24 or more.
+    pub fn emit(&self, data: &mut [u8]) -> usize {
+        match *self {
+            Self::ShortBlock(block) => {
+                put(&mut data[..4], u64::from(block));
+                4
+            }
+            Self::LongBlock(block) => {
+                put(&mut data[..8], block);
+                8
+            }
+            Self::BytesFromIndex(place) | Self::PhysicalSector(place) => {
+                put(&mut data[..3], u64::from(place.cylinder));
+                data[3] = place.head;
+                put(&mut data[4..8], u64::from(place.offset));
+                8
+            }
+        }
+    }
+}
+
+/// The addresses of a list, up to the first that is cut off.
+pub fn addresses(format: AddressFormat, mut list: &[u8]) -> impl Iterator<Item = Address> {
+    core::iter::from_fn(move || {
+        let address = Address::parse(format, list)?;
+        list = &list[Address::length(format)?..];
+        Some(address)
+    })
+}
+
+layout! {
+    /// Header of READ DEFECT DATA(10). Addresses follow.
+    pub struct Header10: 4 {
+        /// The primary list follows.
+        primary: bool = Place::flag(1, 4);
+        /// The grown list follows.
+        grown: bool = Place::flag(1, 3);
+        /// Code of an [`AddressFormat`].
+        format: u8 = Place::bits(1, 2, 0);
+        /// Bytes of all addresses, whether or not they were asked for.
+        length: u16 = Place::bytes(2, 2);
+    }
+}
+
+layout! {
+    /// Header of READ DEFECT DATA(12).
+    pub struct Header12: 8 {
+        /// The primary list follows.
+        primary: bool = Place::flag(1, 4);
+        /// The grown list follows.
+        grown: bool = Place::flag(1, 3);
+        /// Code of an [`AddressFormat`].
+        format: u8 = Place::bits(1, 2, 0);
+        /// Changes with the lists.
+        generation: u16 = Place::bytes(2, 2);
+        /// Bytes of all addresses from the index on.
+        length: u32 = Place::bytes(4, 4);
+    }
+}
+
+layout! {
+    /// Header of the list that FORMAT UNIT sends with a short list. Addresses follow.
+    pub struct FormatHeader: 4 {
+        /// FOV: the bits below count.
+        options_valid: bool = Place::flag(1, 7);
+        /// DPRY: the primary list is not used.
+        disable_primary: bool = Place::flag(1, 6);
+        /// DCRT: no certification.
+        disable_certification: bool = Place::flag(1, 5);
+        /// STPF: ends at an unreadable list.
+        stop: bool = Place::flag(1, 4);
+        /// IP: an initialisation pattern comes before the addresses.
+        pattern: bool = Place::flag(1, 3);
+        /// DSP: parameters are not saved.
+        disable_saving: bool = Place::flag(1, 2);
+        /// IMMED: the command ends before the formatting does.
+        immediate: bool = Place::flag(1, 1);
+        /// Bytes of all addresses.
+        length: u16 = Place::bytes(2, 2);
+    }
+}
+
+layout! {
+    /// Header of the list that REASSIGN BLOCKS sends. Addresses of four or eight bytes follow.
+    pub struct ReassignHeader: 4 {
+        /// Bytes of all addresses.
+        length: u16 = Place::bytes(2, 2);
+    }
+}
+
+layout! {
+    /// The same with LONGLIST.
+    pub struct LongReassignHeader: 4 {
+        /// Bytes of all addresses.
+        length: u32 = Place::bytes(0, 4);
+    }
+}
+
+/// The diagnostic page that translates addresses (SBC-3 section 6.3.3, worthington96 section
+/// 4.1.2). A host sends an address and the format it wants; the unit returns the addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Translate {
+    /// What is to be translated.
+    pub address: Address,
+    /// The format it is to have.
+    pub wanted: AddressFormat,
+}
+
+/// The code of that diagnostic page.
+pub const TRANSLATE: u8 = 0x40;
+
+/// The code of the diagnostic page that lists the others.
+pub const SUPPORTED_PAGES: u8 = 0x00;
+
+/// What the unit returns: the first of its addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Translated {
+    /// The format of the address that was translated.
+    pub supplied: AddressFormat,
+    /// The place is reserved.
+    pub reserved: bool,
+    /// The place is an alternate sector.
+    pub alternate_sector: bool,
+    /// The place is on an alternate track.
+    pub alternate_track: bool,
+    /// The address.
+    pub address: Address,
+}
+
+/// Length of either page with one address.
+pub const TRANSLATE_LENGTH: usize = 14;
+
+/// Why a page is not one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Malformed {
+    /// Its length is wrong.
+    Short(Short),
+    /// It has another code.
+    Code(u8),
+    /// A format is one that [`Address`] does not have; the byte that names it.
+    Format(u8),
+}
+
+fn format(byte: u8) -> Result<AddressFormat, Malformed> {
+    match byte & 0x07 {
+        0 => Ok(AddressFormat::ShortBlock),
+        3 => Ok(AddressFormat::LongBlock),
+        4 => Ok(AddressFormat::BytesFromIndex),
+        5 => Ok(AddressFormat::PhysicalSector),
+        _ => Err(Malformed::Format(byte)),
+    }
+}
+
+/// Bytes 4 and 5, and the address, of either page.
+fn page(data: &[u8]) -> Result<(u8, u8, &[u8]), Malformed> {
+    let short = Malformed::Short(Short {
+        expected: TRANSLATE_LENGTH,
+    });
+    let data = data.get(..TRANSLATE_LENGTH).ok_or(short)?;
+    if data[0] != TRANSLATE {
+        return Err(Malformed::Code(data[0]));
+    }
+    if usize::from(data[3]) + 4 < TRANSLATE_LENGTH && data[2] == 0 {
+        return Err(short);
+    }
+    Ok((data[4], data[5], &data[6..]))
+}
+
+impl Translate {
+    /// Reads what a host sends.
+    ///
+    /// # Errors
+    /// See [`Malformed`].
+    pub fn parse(data: &[u8]) -> Result<Self, Malformed> {
+        let (supplied, wanted, address) = page(data)?;
+        let supplied = format(supplied)?;
+        Ok(Self {
+            address: Address::parse(supplied, address).ok_or(Malformed::Format(supplied as u8))?,
+            wanted: format(wanted)?,
+        })
+    }
+
+    /// The page.
+    pub fn emit(&self) -> [u8; TRANSLATE_LENGTH] {
+        let mut data = [0; TRANSLATE_LENGTH];
+        data[..6].copy_from_slice(&[
+            TRANSLATE,
+            0,
+            0,
+            TRANSLATE_LENGTH as u8 - 4,
+            self.address.format() as u8,
+            self.wanted as u8,
+        ]);
+        self.address.emit(&mut data[6..]);
+        data
+    }
+}
+
+impl Translated {
+    /// Reads what the unit returns.
+    ///
+    /// # Errors
+    /// See [`Malformed`].
+    pub fn parse(data: &[u8]) -> Result<Self, Malformed> {
+        let (supplied, translated, address) = page(data)?;
+        let of = format(translated)?;
+        Ok(Self {
+            supplied: format(supplied)?,
+            reserved: translated & 0x80 != 0,
+            alternate_sector: translated & 0x40 != 0,
+            alternate_track: translated & 0x20 != 0,
+            address: Address::parse(of, address).ok_or(Malformed::Format(translated))?,
+        })
+    }
+
+    /// The page.
+    pub fn emit(&self) -> [u8; TRANSLATE_LENGTH] {
+        let alternate = u8::from(self.alternate_sector) << 6 | u8::from(self.alternate_track) << 5;
+        let flags = u8::from(self.reserved) << 7 | alternate;
+        let mut data = [0; TRANSLATE_LENGTH];
+        data[..6].copy_from_slice(&[
+            TRANSLATE,
+            0,
+            0,
+            TRANSLATE_LENGTH as u8 - 4,
+            self.supplied as u8,
+            flags | self.address.format() as u8,
+        ]);
+        self.address.emit(&mut data[6..]);
+        data
+    }
+}

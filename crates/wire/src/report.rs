@@ -1,0 +1,202 @@
+//! Lists that a unit returns: its operations (SPC-4 section 6.35), its units (section 6.33) and its
+//! logs (section 7.3).
+
+use crate::bytes::{number, put};
+use crate::layout::{Place, Short};
+use crate::operation::Operation;
+
+/// Length of a command timeouts descriptor, whose times are all "not specified" here.
+const TIMEOUTS: [u8; 12] = [0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
+layout! {
+    /// An operation in the list of all operations.
+    pub struct OperationRow: 8 {
+        /// Its code.
+        code: u8 = Place::bytes(0, 1);
+        /// Its service action, if it has one.
+        service_action: u16 = Place::bytes(2, 2);
+        /// A timeouts descriptor follows.
+        timeouts: bool = Place::flag(5, 1);
+        /// It has a service action.
+        has_service_action: bool = Place::flag(5, 0);
+        /// Length of its command block.
+        length: u16 = Place::bytes(6, 2);
+    }
+}
+
+/// How many bytes the list of `operations` takes.
+pub fn operations_length(operations: usize, timeouts: bool) -> usize {
+    let timeouts = if timeouts { TIMEOUTS.len() } else { 0 };
+    4 + operations * (OperationRow::LENGTH + timeouts)
+}
+
+/// Writes the list of `operations` at the front of `data`; returns its length.
+///
+/// # Panics
+/// If there is no room.
+pub fn emit_operations<'a>(
+    operations: impl Iterator<Item = &'a Operation>,
+    timeouts: bool,
+    data: &mut [u8],
+) -> usize {
+    let mut end = 4;
+    for operation in operations {
+        let row = OperationRow {
+            code: operation.code,
+            service_action: operation.service_action.unwrap_or(0).into(),
+            timeouts,
+            has_service_action: operation.service_action.is_some(),
+            length: operation.usage.len() as u16,
+        };
+        data[end..end + OperationRow::LENGTH].copy_from_slice(&row.emit());
+        end += OperationRow::LENGTH;
+        if timeouts {
+            data[end..end + TIMEOUTS.len()].copy_from_slice(&TIMEOUTS);
+            end += TIMEOUTS.len();
+        }
+    }
+    put(&mut data[..4], (end - 4) as u64);
+    end
+}
+
+/// The operations of such a list, up to the first that is cut off.
+pub fn operations(data: &[u8]) -> impl Iterator<Item = OperationRow> {
+    let end = data
+        .get(..4)
+        .map_or(0, |length| 4 + number(length) as usize);
+    let mut rest = data.get(4..end.min(data.len())).unwrap_or(&[]);
+    core::iter::from_fn(move || {
+        let row = OperationRow::parse(rest).ok()?;
+        let timeouts = if row.timeouts { TIMEOUTS.len() } else { 0 };
+        rest = rest.get(OperationRow::LENGTH + timeouts..)?;
+        Some(row)
+    })
+}
+
+/// The most that [`emit_operation`] writes.
+pub const OPERATION_MAX_LENGTH: usize = 4 + 16 + TIMEOUTS.len();
+
+/// Writes what a unit says of one operation, or that it does not support it; returns the length.
+///
+/// # Panics
+/// If there are fewer than [`OPERATION_MAX_LENGTH`] bytes.
+pub fn emit_operation(operation: Option<&Operation>, timeouts: bool, data: &mut [u8]) -> usize {
+    let data = &mut data[..OPERATION_MAX_LENGTH];
+    data.fill(0);
+    let Some(operation) = operation else {
+        // Not supported.
+        data[1] = 1;
+        return 4;
+    };
+    // Supported as in the standard.
+    data[1] = u8::from(timeouts) << 7 | 3;
+    let end = 4 + operation.usage.len();
+    put(&mut data[2..4], operation.usage.len() as u64);
+    data[4..end].copy_from_slice(operation.usage);
+    if timeouts {
+        data[end..end + TIMEOUTS.len()].copy_from_slice(&TIMEOUTS);
+        return end + TIMEOUTS.len();
+    }
+    end
+}
+
+/// The usage data of one operation; `None` if the unit does not support it.
+///
+/// # Errors
+/// The data are cut off.
+pub fn operation(data: &[u8]) -> Result<Option<&[u8]>, Short> {
+    let header = data.get(..4).ok_or(Short { expected: 4 })?;
+    if !matches!(header[1] & 0x07, 3 | 5) {
+        return Ok(None);
+    }
+    let end = 4 + number(&header[2..]) as usize;
+    let usage = data.get(4..end).ok_or(Short { expected: end })?;
+    Ok(Some(usage))
+}
+
+/// Writes a list of unit numbers below 16,384 (SAM-5 section 4.7); returns its length.
+///
+/// # Panics
+/// If there is no room, or a number is larger.
+pub fn emit_units(units: &[u16], data: &mut [u8]) -> usize {
+    let end = 8 + 8 * units.len();
+    data[..end].fill(0);
+    put(&mut data[..4], (end - 8) as u64);
+    for (entry, unit) in data[8..end].chunks_exact_mut(8).zip(units) {
+        assert!(*unit < 1 << 14, "{unit} needs another addressing method");
+        // Up to 255 the peripheral method, then the flat space.
+        let flat = if *unit < 256 { 0 } else { 0x4000 };
+        put(&mut entry[..2], u64::from(flat | unit));
+    }
+    end
+}
+
+/// The unit numbers of such a list, up to the first that is cut off or has another method.
+pub fn units(data: &[u8]) -> impl Iterator<Item = u16> {
+    let end = data
+        .get(..4)
+        .map_or(0, |length| 8 + number(length) as usize);
+    let list = data.get(8..end.min(data.len())).unwrap_or(&[]);
+    list.chunks_exact(8)
+        .map_while(|entry| match (entry[0] >> 6, entry[0] & 0x3f) {
+            (0, 0) => Some(u16::from(entry[1])),
+            (1, high) => Some(u16::from(high) << 8 | u16::from(entry[1])),
+            _ => None,
+        })
+}
+
+layout! {
+    /// Header of a log page. Parameters follow.
+    pub struct LogHeader: 4 {
+        /// DS: not saved.
+        not_saved: bool = Place::flag(0, 7);
+        /// SPF: it has a subpage code.
+        has_subpage: bool = Place::flag(0, 6);
+        /// Its code.
+        page: u8 = Place::bits(0, 5, 0);
+        /// Its subpage.
+        subpage: u8 = Place::bytes(1, 1);
+        /// Bytes of all parameters.
+        length: u16 = Place::bytes(2, 2);
+    }
+}
+
+/// A log parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogParameter<'a> {
+    /// Its code.
+    pub code: u16,
+    /// Its control byte.
+    pub control: u8,
+    /// Its value.
+    pub value: &'a [u8],
+}
+
+impl LogParameter<'_> {
+    /// Writes it at the front of `data`; returns its length.
+    ///
+    /// # Panics
+    /// If there is no room.
+    pub fn emit(&self, data: &mut [u8]) -> usize {
+        let end = 4 + self.value.len();
+        put(&mut data[..2], u64::from(self.code));
+        data[2] = self.control;
+        put(&mut data[3..4], self.value.len() as u64);
+        data[4..end].copy_from_slice(self.value);
+        end
+    }
+}
+
+/// The parameters of a log page, up to the first that is cut off.
+pub fn log_parameters(mut content: &[u8]) -> impl Iterator<Item = LogParameter<'_>> {
+    core::iter::from_fn(move || {
+        let (header, rest) = content.split_at_checked(4)?;
+        let (value, rest) = rest.split_at_checked(usize::from(header[3]))?;
+        content = rest;
+        Some(LogParameter {
+            code: number(&header[..2]) as u16,
+            control: header[2],
+            value,
+        })
+    })
+}

@@ -1,0 +1,192 @@
+//! Lists: bytes from the standards, and round trips.
+
+use diskarm_wire::command::AddressFormat;
+use diskarm_wire::defect::{self, Address, Malformed, Physical, Translate, Translated, addresses};
+use diskarm_wire::operation::OPERATIONS;
+use diskarm_wire::report::{self, LogHeader, LogParameter, OperationRow};
+use diskarm_wire::reservation::{self, Capabilities, Parameters, Reservation};
+use proptest::prelude::*;
+
+macro_rules! come_back {
+    ($($test:ident: $layout:ty;)+) => {
+        proptest! {$(
+            #[test]
+            fn $test(data in any::<[u8; <$layout>::LENGTH]>()) {
+                let value = <$layout>::parse(&data).unwrap();
+                let mask = <$layout>::mask();
+                let emitted = value.emit();
+                for (index, byte) in emitted.iter().enumerate() {
+                    prop_assert_eq!(*byte, data[index] & mask[index], "byte {}", index);
+                }
+            }
+        )+}
+    };
+}
+
+come_back! {
+    defect_header_10: defect::Header10;
+    defect_header_12: defect::Header12;
+    format_header: defect::FormatHeader;
+    reassign_header: defect::ReassignHeader;
+    long_reassign_header: defect::LongReassignHeader;
+    operation_row: OperationRow;
+    log_header: LogHeader;
+    reserve_parameters: Parameters;
+    reservation_held: Reservation;
+    capabilities: Capabilities;
+}
+
+/// SCSI-2 tables 130 and 131: block 0x01020304 asked for as a physical sector.
+#[test]
+fn an_address_is_translated() {
+    let asked = Translate {
+        address: Address::ShortBlock(0x0102_0304),
+        wanted: AddressFormat::PhysicalSector,
+    };
+    assert_eq!(asked.emit(), [0x40, 0, 0, 10, 0, 5, 1, 2, 3, 4, 0, 0, 0, 0]);
+    let found = [0x40, 0, 0, 10, 0, 0x45, 0, 7, 0xcf, 12, 0, 0, 0, 95];
+    let translated = Translated::parse(&found).unwrap();
+    let place = Physical {
+        cylinder: 1999,
+        head: 12,
+        offset: 95,
+    };
+    assert_eq!(translated.address, Address::PhysicalSector(place));
+    assert!(translated.alternate_sector && !translated.alternate_track);
+    assert_eq!(translated.emit(), found);
+    assert_eq!(Translated::parse(&[0x41; 14]), Err(Malformed::Code(0x41)));
+    assert!(Translated::parse(&found[..13]).is_err());
+}
+
+#[test]
+fn operations_are_listed_with_their_usage() {
+    for timeouts in [false, true] {
+        let mut data = [0; 2000];
+        let length = report::emit_operations(OPERATIONS.iter(), timeouts, &mut data);
+        assert_eq!(
+            length,
+            report::operations_length(OPERATIONS.len(), timeouts)
+        );
+        let rows: Vec<_> = report::operations(&data[..length]).collect();
+        assert_eq!(rows.len(), OPERATIONS.len());
+        for (row, operation) in rows.iter().zip(OPERATIONS) {
+            assert_eq!((row.code, row.timeouts), (operation.code, timeouts));
+            assert_eq!(usize::from(row.length), operation.usage.len());
+            let action = row.has_service_action.then_some(row.service_action as u8);
+            assert_eq!(action, operation.service_action);
+            let mut one = [0xaa; report::OPERATION_MAX_LENGTH];
+            let length = report::emit_operation(Some(operation), timeouts, &mut one);
+            assert_eq!(report::operation(&one[..length]), Ok(Some(operation.usage)));
+        }
+        let mut one = [0xaa; report::OPERATION_MAX_LENGTH];
+        let length = report::emit_operation(None, timeouts, &mut one);
+        assert_eq!(one[..length], [0, 1, 0, 0]);
+        assert_eq!(report::operation(&one[..length]), Ok(None));
+    }
+}
+
+/// SAM-5 tables 13 and 16.
+#[test]
+fn unit_numbers_have_two_methods() {
+    let mut data = [0xaa; 40];
+    let length = report::emit_units(&[0, 255, 300], &mut data);
+    assert_eq!(data[..10], [0, 0, 0, 24, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(data[16..18], [0, 255]);
+    assert_eq!(data[24..26], [0x41, 0x2c]);
+    let units: Vec<_> = report::units(&data[..length]).collect();
+    assert_eq!(units, [0, 255, 300]);
+}
+
+#[test]
+fn reservations_come_back() {
+    let held = Reservation {
+        key: 0x0123_4567_89ab_cdef,
+        scope: 0,
+        kind: 5,
+    };
+    let mut data = [0xaa; 64];
+    let length = reservation::emit_reservation(7, Some(&held), &mut data);
+    let (generation, content) = reservation::content(&data[..length]).unwrap();
+    assert_eq!((generation, Reservation::parse(content)), (7, Ok(held)));
+    let length = reservation::emit_reservation(8, None, &mut data);
+    assert_eq!(reservation::content(&data[..length]), Some((8, &[][..])));
+    let length = reservation::emit_keys(9, &[1, held.key], &mut data);
+    let (_, content) = reservation::content(&data[..length]).unwrap();
+    assert_eq!(
+        reservation::keys(content).collect::<Vec<_>>(),
+        [1, held.key]
+    );
+}
+
+fn any_address() -> impl Strategy<Value = Address> {
+    let place = (0u32..1 << 24, any::<u8>(), any::<u32>());
+    let place = place.prop_map(|(cylinder, head, offset)| Physical {
+        cylinder,
+        head,
+        offset,
+    });
+    prop_oneof![
+        any::<u32>().prop_map(Address::ShortBlock),
+        any::<u64>().prop_map(Address::LongBlock),
+        place.clone().prop_map(Address::BytesFromIndex),
+        place.prop_map(Address::PhysicalSector),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn addresses_come_back(
+        list in prop::collection::vec(any_address(), 0..20),
+        reserved: bool,
+        alternate_sector: bool,
+        alternate_track: bool,
+    ) {
+        for address in &list {
+            let mut data = [0xaa; 8];
+            let length = address.emit(&mut data);
+            prop_assert_eq!(Address::length(address.format()), Some(length));
+            let found: Vec<_> = addresses(address.format(), &data[..length]).collect();
+            prop_assert_eq!(found, vec![*address]);
+            let asked = Translate { address: *address, wanted: address.format() };
+            prop_assert_eq!(Translate::parse(&asked.emit()), Ok(asked));
+            let translated = Translated {
+                supplied: address.format(),
+                reserved,
+                alternate_sector,
+                alternate_track,
+                address: *address,
+            };
+            prop_assert_eq!(Translated::parse(&translated.emit()), Ok(translated));
+        }
+    }
+
+    #[test]
+    fn log_parameters_come_back(
+        list in prop::collection::vec(
+            (any::<u16>(), any::<u8>(), prop::collection::vec(any::<u8>(), 0..30)), 0..8)
+    ) {
+        let parameters = list.iter().map(|(code, control, value)| LogParameter {
+            code: *code,
+            control: *control,
+            value,
+        });
+        let mut data = [0xaa; 300];
+        let mut end = 0;
+        for parameter in parameters.clone() {
+            end += parameter.emit(&mut data[end..]);
+        }
+        let found: Vec<_> = report::log_parameters(&data[..end]).collect();
+        prop_assert_eq!(found, parameters.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn any_bytes_are_lists_that_end(data in prop::collection::vec(any::<u8>(), 0..120)) {
+        let _ = (Translate::parse(&data), Translated::parse(&data), report::operation(&data));
+        let items = report::operations(&data).count() + report::units(&data).count();
+        let parameters = report::log_parameters(&data).count();
+        prop_assert!(items + parameters <= data.len());
+        if let Some((_, content)) = reservation::content(&data) {
+            prop_assert!(reservation::keys(content).count() <= data.len());
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! What is emitted, read by the programs of sg3_utils. Where they are not installed the tests say
+//! so and pass. (Mode pages are left out: `sg_modes` of Debian 12 reads devices only.)
+
+use std::fmt::Write;
+use std::process::Command as Program;
+
+use diskarm_wire::inquiry::{Inquiry, padded};
+use diskarm_wire::operation::OPERATIONS;
+use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
+use diskarm_wire::vital::{BlockLimits, Characteristics, Designator, Page, code};
+use diskarm_wire::{Invalid, Sense};
+
+fn hex(data: &[u8]) -> String {
+    data.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x} ");
+        text
+    })
+}
+
+/// What a program prints; `None` if it is not installed.
+fn printed(program: &str, arguments: &[&str]) -> Option<String> {
+    let Ok(output) = Program::new(program).args(arguments).output() else {
+        eprintln!("skipped: {program} is not installed (sg3-utils)");
+        return None;
+    };
+    let text = [output.stdout, output.stderr].concat();
+    Some(String::from_utf8(text).expect("text"))
+}
+
+/// What a program makes of the data, which it reads from a file in hexadecimal.
+fn read_by(program: &str, data: &[u8], page: Option<&str>) -> Option<String> {
+    let name = format!(
+        "wire-{}-{program}-{}.hex",
+        std::process::id(),
+        page.unwrap_or("none")
+    );
+    let file = std::env::temp_dir().join(name);
+    std::fs::write(&file, hex(data)).expect("a file for hexadecimal digits");
+    let input = format!("--inhex={}", file.display());
+    let arguments: Vec<&str> = [&*input].into_iter().chain(page).collect();
+    let text = printed(program, &arguments);
+    std::fs::remove_file(&file).expect("the file written above");
+    text
+}
+
+fn assert_lines(text: Option<String>, expected: &[&str]) {
+    let Some(text) = text else { return };
+    for expected in expected {
+        assert!(text.contains(expected), "no {expected:?} in:\n{text}");
+    }
+}
+
+#[test]
+fn inquiry_data() {
+    let inquiry = Inquiry {
+        version: 6,
+        response_format: 2,
+        additional_length: 31,
+        command_queueing: true,
+        vendor: padded("HP"),
+        product: padded("C2247"),
+        revision: padded("1.0"),
+        ..Inquiry::parse(&[0; 36]).unwrap()
+    };
+    let expected = [
+        "version=0x06  [SPC-4]",
+        "CmdQue=1",
+        "Vendor identification: HP",
+        "Product identification: C2247",
+        "Product revision level: 1.0",
+    ];
+    assert_lines(read_by("sg_inq", &inquiry.emit(), None), &expected);
+}
+
+fn vital(code: u8, content: &[u8]) -> Vec<u8> {
+    let page = Page {
+        qualifier: 0,
+        device_type: 0,
+        code,
+        content,
+    };
+    let mut data = vec![0; 4 + content.len()];
+    page.emit(&mut data);
+    data
+}
+
+#[test]
+fn vital_product_data() {
+    let codes = [0x00, 0x80, 0x83, 0xb0, 0xb1];
+    let list = read_by(
+        "sg_vpd",
+        &vital(code::SUPPORTED_PAGES, &codes),
+        Some("--page=sv"),
+    );
+    assert_lines(
+        list,
+        &[
+            "Unit serial number",
+            "Block limits",
+            "Block device characteristics",
+        ],
+    );
+    let serial = vital(code::SERIAL_NUMBER, b"DK000042");
+    let serial = read_by("sg_vpd", &serial, Some("--page=sn"));
+    assert_lines(serial, &["Unit serial number: DK000042"]);
+    let mut names = [0; 64];
+    let vendor = Designator {
+        code_set: 2,
+        association: 0,
+        kind: 1,
+        name: b"DISKARM DK000042",
+    };
+    let length = vendor.emit(&mut names);
+    let naa = Designator {
+        code_set: 1,
+        association: 0,
+        kind: 3,
+        name: &[0x30, 0, 0, 0, 0, 0, 0, 42],
+    };
+    let length = length + naa.emit(&mut names[length..]);
+    let identification = vital(code::IDENTIFICATION, &names[..length]);
+    let identification = read_by("sg_vpd", &identification, Some("--page=di"));
+    assert_lines(
+        identification,
+        &["vendor id: DISKARM", "0x300000000000002a"],
+    );
+    let limits = BlockLimits {
+        compare_and_write: 7,
+        transfer: 65_536,
+        prefetch: 128,
+        ..BlockLimits::parse(&[0; 60]).unwrap()
+    };
+    let limits = read_by(
+        "sg_vpd",
+        &vital(code::BLOCK_LIMITS, &limits.emit()),
+        Some("--page=bl"),
+    );
+    let expected = [
+        "Maximum compare and write length: 7 blocks",
+        "Maximum transfer length: 65536 blocks",
+        "Maximum prefetch transfer length: 128 blocks",
+    ];
+    assert_lines(limits, &expected);
+    let characteristics = Characteristics {
+        rotation_rate: 5400,
+        form_factor: 2,
+    };
+    let characteristics = vital(code::CHARACTERISTICS, &characteristics.emit());
+    let characteristics = read_by("sg_vpd", &characteristics, Some("--page=bdc"));
+    assert_lines(
+        characteristics,
+        &["Nominal rotation rate: 5400 rpm", "3.5 inch"],
+    );
+}
+
+fn decoded(data: &[u8]) -> Option<String> {
+    let digits = hex(data);
+    let digits: Vec<&str> = digits.split_whitespace().collect();
+    printed("sg_decode_sense", &digits)
+}
+
+#[test]
+fn sense_data_in_both_formats() {
+    let wrong_field = Sense::of_command(Invalid::Field {
+        byte: 3,
+        bit: Some(5),
+    });
+    let bad_block = Sense {
+        information: Some(0x1234),
+        ..Sense::new(Key::MediumError, Code::UNRECOVERED_READ_ERROR)
+    };
+    for format in [Format::Fixed, Format::Descriptor] {
+        let mut data = [0; MAX_LENGTH];
+        let length = wrong_field.emit(format, &mut data);
+        let expected = ["Illegal Request", "Invalid field in cdb", "byte 3 bit 5"];
+        assert_lines(decoded(&data[..length]), &expected);
+        let length = bad_block.emit(format, &mut data);
+        let expected = ["Medium Error", "Unrecovered read error", "1234"];
+        assert_lines(decoded(&data[..length]), &expected);
+    }
+}
+
+/// Every name of an additional sense code is the standard's.
+#[test]
+fn additional_sense_codes_have_their_names() {
+    for code in (0..=0xff).flat_map(|code| (0..=9).map(move |qualifier| Code(code, qualifier))) {
+        let Some(name) = code.name() else { continue };
+        let mut data = [0; MAX_LENGTH];
+        let length = Sense::new(Key::NotReady, code).emit(Format::Fixed, &mut data);
+        let Some(text) = decoded(&data[..length]) else {
+            return;
+        };
+        let (text, name) = (text.to_lowercase(), name.to_lowercase());
+        assert!(text.contains(&name), "{code:?} is no {name:?} in:\n{text}");
+    }
+}
+
+/// Every operation has the name that sg3_utils knows it by.
+#[test]
+fn operations_have_their_names() {
+    for operation in OPERATIONS {
+        let mut block = vec![0; operation.usage.len()];
+        block[0] = operation.code;
+        block[1] = operation.service_action.unwrap_or(0);
+        let digits = hex(&block);
+        let digits = ["--cdb"].into_iter().chain(digits.split_whitespace());
+        let Some(text) = printed("sg_decode_sense", &digits.collect::<Vec<_>>()) else {
+            return;
+        };
+        let squeezed = |text: &str| {
+            let letters = text.chars().filter(char::is_ascii_alphanumeric);
+            letters.collect::<String>().to_lowercase()
+        };
+        let (found, name) = (squeezed(&text), squeezed(operation.name));
+        // Names of command blocks with service actions begin with their group.
+        assert!(found.contains(&name), "{}: {text}", operation.name);
+    }
+}
