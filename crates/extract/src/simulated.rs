@@ -122,7 +122,7 @@ impl Simulated {
 
 impl Transport for Simulated {
     fn execute(&mut self, command: &[u8], mut data: Data<'_>) -> Result<Reply, Broken> {
-        self.now = self.now + self.delay();
+        self.now += self.delay();
         let sent = self.now;
         let result = self.run(command, &mut data);
         let transferred = match (&result, &data) {
@@ -151,7 +151,7 @@ impl Transport for Simulated {
     }
 
     fn rest(&mut self, span: Span) {
-        self.now = self.now + span;
+        self.now += span;
     }
 
     fn now(&self) -> Instant {
