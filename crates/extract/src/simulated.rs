@@ -122,7 +122,8 @@ impl Simulated {
 
 impl Transport for Simulated {
     fn execute(&mut self, command: &[u8], mut data: Data<'_>) -> Result<Reply, Broken> {
-        self.now += self.delay();
+        let delay = self.delay();
+        self.now += delay;
         let sent = self.now;
         let result = self.run(command, &mut data);
         let transferred = match (&result, &data) {
