@@ -5,12 +5,14 @@
 //! method for each command that a measurement needs, and counts what they cost. The measurements
 //! see nothing else of a drive.
 
+mod compare;
 mod disk;
 mod error;
 mod estimate;
 mod simulated;
 mod transport;
 
+pub use compare::{Comparison, Difference, LayoutDifference, SeekDifference};
 pub use disk::{Cost, Disk, Place, Timed};
 pub use error::Error;
 pub use estimate::{Effort, Estimate};
