@@ -1,0 +1,60 @@
+//! Why a measurement failed.
+
+use crate::Broken;
+
+/// Why a measurement failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// The transport failed: nothing more can be measured.
+    Broken(Broken),
+    /// The drive ended a command with another status than GOOD.
+    Status {
+        /// Which command, in words.
+        command: &'static str,
+        /// The status byte.
+        status: u8,
+        /// Sense data.
+        sense: Vec<u8>,
+    },
+    /// The drive returned data that the standard does not allow.
+    Malformed {
+        /// Which command, in words.
+        command: &'static str,
+        /// What is wrong with them.
+        reason: String,
+    },
+    /// What was measured leaves the question open.
+    Undecided(String),
+}
+
+impl From<Broken> for Error {
+    fn from(broken: Broken) -> Self {
+        Self::Broken(broken)
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Broken(broken) => broken.fmt(f),
+            Self::Status {
+                command,
+                status,
+                sense,
+            } => {
+                write!(f, "{command} ended with status 0x{status:02x}")?;
+                match sense.as_slice() {
+                    [] => Ok(()),
+                    sense => {
+                        f.write_str(", sense data")?;
+                        sense.iter().try_for_each(|byte| write!(f, " {byte:02x}"))
+                    }
+                }
+            }
+            Self::Malformed { command, reason } => write!(f, "{command}: {reason}"),
+            Self::Undecided(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

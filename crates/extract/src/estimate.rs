@@ -1,0 +1,26 @@
+//! Measured quantities, and how much effort goes into them.
+
+use diskarm_core::units::Span;
+
+/// A measured time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Estimate {
+    /// The value.
+    pub value: Span,
+    /// Half the width of its 95 % confidence interval.
+    pub uncertainty: Span,
+    /// How many measurements it rests on.
+    pub samples: u64,
+}
+
+/// How much a measurement may cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Effort {
+    /// Few samples.
+    Quick,
+    /// As worthington96 does it.
+    #[default]
+    Normal,
+    /// Many samples, at more places.
+    Thorough,
+}

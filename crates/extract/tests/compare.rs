@@ -1,0 +1,76 @@
+//! Specifications compared with changed copies of themselves.
+
+use diskarm_core::spec::{self, SeekCurve, Spec};
+use diskarm_core::units::{Lbn, SectorCount, Span};
+use diskarm_extract::Comparison;
+
+fn catalogued(name: &str) -> Spec {
+    spec::parse(diskarm_drives::find(name).unwrap().text, name).unwrap()
+}
+
+#[test]
+fn a_specification_equals_itself() {
+    for name in ["hp-c2247", "seagate-st41601n", "quantum-atlas-10k"] {
+        let spec = catalogued(name);
+        let compared = Comparison::of(&spec, &spec).unwrap();
+        assert!(compared.values.is_empty());
+        assert!(compared.layout.is_equal());
+        assert_eq!(compared.layout.blocks, spec.geometry.sectors);
+        assert_eq!(compared.reads.mean, Span::ZERO);
+        assert_eq!(compared.writes.mean, Span::ZERO);
+    }
+}
+
+#[test]
+fn changed_values_are_named() {
+    let spec = catalogued("hp-c2247");
+    let mut other = spec.clone();
+    other.overheads.read_completion += Span::from_us(1.0);
+    other.buffer.segments = 3;
+    let compared = Comparison::of(&spec, &other).unwrap();
+    let keys: Vec<_> = compared.values.iter().map(|value| value.key.path).collect();
+    assert_eq!(keys, ["buffer.segments", "overheads.read_completion"]);
+}
+
+#[test]
+fn a_wider_skew_turns_all_later_tracks_of_its_zone() {
+    let spec = catalogued("hp-c2247");
+    let mut other = spec.clone();
+    let zone = &mut other.geometry.zones[0];
+    zone.track_skew_sectors += 1.0;
+    let compared = Comparison::of(&spec, &other).unwrap().layout;
+    assert_eq!(compared.other_track, SectorCount(0));
+    // Block 0 follows 17 reserved tracks of 13 a cylinder: its track is the fifth of its cylinder,
+    // so that the first block that is turned against it is on the next one.
+    assert_eq!(compared.first_elsewhere, Some(Lbn(96)));
+    // Each cylinder turns by 12 sectors of 96: multiples of 1/8 reach half a revolution.
+    assert!((compared.largest_turn - 0.5).abs() < 1e-9, "{compared:?}");
+}
+
+#[test]
+fn a_slip_moves_all_later_blocks_of_its_zone() {
+    let spec = catalogued("hp-c2247");
+    let mut other = spec.clone();
+    let zone = &mut other.geometry.zones[7];
+    // The second: before it the first one has moved the blocks already.
+    let slip = zone.slips.remove(1);
+    let tracks = u64::from((zone.end_cylinder - zone.first_cylinder) * 13) - 65;
+    let compared = Comparison::of(&spec, &other).unwrap().layout;
+    let blocks = (tracks - (slip - 1)) * 56;
+    assert_eq!(compared.other_track, SectorCount(blocks));
+}
+
+#[test]
+fn seek_curves_are_compared_at_every_distance() {
+    let spec = catalogued("hp-c2247");
+    let mut other = spec.clone();
+    let SeekCurve::TwoPieceAndTable(_, first) = &mut other.mechanics.seek else {
+        panic!("another form")
+    };
+    first[4] += Span::from_us(25.0);
+    let reads = Comparison::of(&spec, &other).unwrap().reads;
+    let times = [Span::from_us(4270.0), Span::from_us(4295.0)];
+    assert_eq!(reads.largest, (5, times));
+    assert_eq!(reads.largest_relative, (5, times));
+    assert_eq!(reads.mean, Span::from_ns(25_000 / 2050));
+}

@@ -1,0 +1,72 @@
+//! Commands to simulated drives, and what they return.
+
+use diskarm_core::geometry::Layout;
+use diskarm_core::spec::{self, Spec};
+use diskarm_core::units::{Lbn, Span};
+use diskarm_extract::{Disk, Host, Simulated, Transport};
+
+fn catalogued(name: &str) -> Spec {
+    spec::parse(diskarm_drives::find(name).unwrap().text, name).unwrap()
+}
+
+const PROMPT: Host = Host {
+    least: Span::from_ns(100_000),
+    most: Span::from_ns(100_000),
+};
+
+#[test]
+fn places_are_those_of_the_layout() {
+    let spec = catalogued("hp-c2247");
+    let layout = Layout::new(&spec.geometry).unwrap();
+    let mut drive = Simulated::new(&spec, PROMPT, 1).unwrap();
+    let mut disk = Disk::new(&mut drive).unwrap();
+    assert_eq!(disk.sectors(), spec.geometry.sectors);
+    for at in (0..spec.geometry.sectors.0).step_by(100_003) {
+        let place = disk.place(Lbn(at)).unwrap();
+        let pba = layout.pba(Lbn(at));
+        assert_eq!(
+            (place.cylinder, u32::from(place.head)),
+            (pba.cylinder.0, pba.head.0)
+        );
+    }
+}
+
+#[test]
+fn a_block_read_again_from_the_media_takes_whole_revolutions() {
+    let spec = catalogued("hp-c2247");
+    let mut drive = Simulated::new(&spec, PROMPT, 1).unwrap();
+    let mut disk = Disk::new(&mut drive).unwrap();
+    let mut last = disk.read_media(Lbn(1000), 1).unwrap();
+    for _ in 0..5 {
+        let next = disk.read_media(Lbn(1000), 1).unwrap();
+        let apart = (next.ended - last.ended).as_ns() as f64;
+        assert!((apart - spec.mechanics.period_ns).abs() < 2.0, "{apart} ns");
+        last = next;
+    }
+}
+
+#[test]
+fn a_delay_of_the_host_is_between_its_bounds() {
+    let host = Host {
+        least: Span::from_us(50.0),
+        most: Span::from_us(150.0),
+    };
+    let mut drive = Simulated::new(&catalogued("hp-c2247"), host, 3).unwrap();
+    let mut before = drive.now();
+    let mut disk = Disk::new(&mut drive).unwrap();
+    let mut delays = Vec::new();
+    before = before.shifted(disk.cost().time);
+    for at in 0..200 {
+        let read = disk.read(Lbn(at * 500), 1).unwrap();
+        delays.push(read.sent - before);
+        before = read.ended;
+    }
+    assert!(
+        delays
+            .iter()
+            .all(|delay| (host.least..=host.most).contains(delay))
+    );
+    let mean = delays.iter().map(|delay| delay.as_ms()).sum::<f64>() / 200.0;
+    // Standard deviation of the mean of 200 delays: 0.002 ms.
+    assert!((mean - 0.1).abs() < 0.01, "{mean} ms");
+}
