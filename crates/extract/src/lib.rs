@@ -8,6 +8,8 @@
 mod disk;
 mod error;
 mod estimate;
+mod line;
+pub mod rotation;
 mod simulated;
 mod transport;
 
