@@ -5,16 +5,25 @@
 //! method for each command that a measurement needs, and counts what they cost. The measurements
 //! see nothing else of a drive.
 
+mod clock;
 mod disk;
 mod error;
 mod estimate;
+pub mod idle;
 mod line;
+pub mod mtbrc;
+mod pairs;
 pub mod rotation;
+pub mod seek;
+mod setup;
 mod simulated;
+mod threshold;
 mod transport;
 
 pub use disk::{Cost, Disk, Place, Timed};
 pub use error::Error;
 pub use estimate::{Effort, Estimate};
+pub use pairs::Access;
+pub use setup::Setup;
 pub use simulated::{Host, Simulated};
 pub use transport::{Broken, Data, Reply, Transport};

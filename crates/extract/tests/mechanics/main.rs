@@ -1,12 +1,15 @@
 //! The mechanics and overheads that are measured in simulated drives are those of their
 //! specifications.
 
+mod mtbrc;
 mod noise;
 mod rotation;
+mod seek;
 
+use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{self, Spec};
 use diskarm_core::units::Span;
-use diskarm_extract::Host;
+use diskarm_extract::{Disk, Effort, Host, Setup, idle};
 
 /// The drives of 1992 to 1999.
 const DRIVES: [&str; 18] = [
@@ -37,4 +40,15 @@ const HOST: Host = Host {
 
 fn catalogued(name: &str) -> Spec {
     spec::parse(diskarm_drives::find(name).unwrap().text, name).unwrap()
+}
+
+/// What seeks and overheads build on, measured.
+fn set_up<'a>(disk: &mut Disk<'_>, layout: &'a Layout, seed: u64) -> Setup<'a> {
+    let rotation = diskarm_extract::rotation::measure(disk, Effort::Normal, seed).unwrap();
+    let idle = idle::measure(disk, layout, &rotation, seed).unwrap();
+    Setup {
+        layout,
+        rotation,
+        idle,
+    }
 }
