@@ -9,15 +9,18 @@ mod clock;
 mod disk;
 mod error;
 mod estimate;
+pub mod hits;
 pub mod idle;
 mod line;
 pub mod mtbrc;
+pub mod overheads;
 mod pairs;
 pub mod rotation;
 pub mod seek;
 mod setup;
 mod simulated;
 mod threshold;
+pub mod timing;
 mod transport;
 
 pub use disk::{Cost, Disk, Place, Timed};

@@ -114,35 +114,50 @@ pub(crate) fn still(
         sectors: (1, 1),
         to: To::SameTrack,
     };
-    Ok(threshold(pairs, setup, kind, effort)?.0)
+    Ok(threshold(pairs, setup, kind, effort)?.value.as_ns() as f64)
 }
 
-/// The threshold of leads, the mean of three zones, and half its interval, in nanoseconds.
+/// The threshold of leads, the mean of three zones.
 pub(crate) fn threshold(
     pairs: &mut Pairs<'_, '_>,
     setup: &Setup<'_>,
     kind: Kind,
     effort: Effort,
-) -> Result<(f64, f64), Error> {
-    let (mut sum, mut uncertain) = (0.0, 0.0);
+) -> Result<Estimate, Error> {
+    let (mut sum, mut uncertain, mut samples) = (0.0, 0.0, 0);
     for zone in 0..3 {
         let found = in_zone(pairs, setup, kind, (zone, effort))?.search.found;
         sum += found.median / 3.0;
         uncertain += found.uncertainty / 3.0;
+        samples += found.samples;
     }
-    Ok((sum, uncertain))
+    Ok(Estimate {
+        value: span(sum),
+        uncertainty: span(uncertain),
+        samples,
+    })
+}
+
+/// Half an interval of leads that is narrow enough, in nanoseconds, and the most pairs for it.
+pub(crate) fn precision(effort: Effort) -> (f64, u32) {
+    match effort {
+        Effort::Quick => (5e3, 60),
+        Effort::Normal => (3e3, 200),
+        Effort::Thorough => (1e3, 600),
+    }
 }
 
 /// What a zone's pairs say. Times are in nanoseconds.
-struct Zone {
-    search: Search,
+pub(crate) struct Zone {
+    pub search: Search,
     host: f64,
     /// From a lead to the time between ends, and to the distance, with the host's mean delay.
     to_end: f64,
     to_pass: f64,
 }
 
-fn in_zone(
+/// The pairs of a kind in the first, the middle or the last zone.
+pub(crate) fn in_zone(
     pairs: &mut Pairs<'_, '_>,
     setup: &Setup<'_>,
     kind: Kind,
@@ -153,11 +168,7 @@ fn in_zone(
     for _ in 0..3 {
         routes.push(route(pairs, setup, kind, (&place, zone))?);
     }
-    let (narrow, most) = match effort {
-        Effort::Quick => (5e3, 60),
-        Effort::Normal => (3e3, 200),
-        Effort::Thorough => (1e3, 600),
-    };
+    let (narrow, most) = precision(effort);
     let start = Threshold::default();
     let search = pairs.search(
         kind.accesses,

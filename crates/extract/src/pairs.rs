@@ -251,9 +251,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         sectors: u16,
         lead: f64,
     ) -> Result<Option<Trial>, Error> {
-        let first = self.last;
-        let wanted = first.ended + first.rested + self.delay + lead;
-        let period = self.clock.period();
+        let wanted = self.soonest(lead);
         let Some((at, passes)) = self.next_pass(track, sectors, wanted) else {
             let reason = format!(
                 "cylinder {} head {}: no run of {sectors} sectors",
@@ -262,6 +260,38 @@ impl<'a, 'd> Pairs<'a, 'd> {
             );
             return Err(Error::Undecided(reason));
         };
+        self.catch_at(access, (at, sectors), passes, lead)
+    }
+
+    /// As [`Self::catch`], to the blocks that follow those of the first command.
+    pub fn catch_next(
+        &mut self,
+        access: Access,
+        sectors: u16,
+        lead: f64,
+    ) -> Result<Option<Trial>, Error> {
+        let at = Lbn(self.last.at.0 + u64::from(self.last.sectors));
+        let turns = self.layout.extent(at).start.as_revolutions();
+        let passes = self.clock.pass(turns, self.soonest(lead));
+        self.catch_at(access, (at, sectors), passes, lead)
+    }
+
+    /// When a sector passes at the earliest whose lead is `lead`.
+    fn soonest(&self, lead: f64) -> f64 {
+        self.last.ended + self.last.rested + self.delay + lead
+    }
+
+    /// Sends a command to a run of blocks that passes at `passes`, `lead` before that.
+    fn catch_at(
+        &mut self,
+        access: Access,
+        (at, sectors): (Lbn, u16),
+        passes: f64,
+        lead: f64,
+    ) -> Result<Option<Trial>, Error> {
+        let first = self.last;
+        let period = self.clock.period();
+        let wanted = self.soonest(lead);
         self.rest(span((passes - wanted).max(0.0)));
         let rested = self.last.rested;
         let timed = self.send(access, at, sectors)?;

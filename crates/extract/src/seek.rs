@@ -59,7 +59,12 @@ pub struct SeekPoint {
 }
 
 /// Half an interval that is narrow enough, in nanoseconds, and as a share of the seek.
-const NARROW: (f64, f64) = (9e3, 0.004);
+const NARROW: (f64, f64) = (9e3, 0.0035);
+
+/// Half an interval, in nanoseconds, that only seeks have that scatter.
+const SCATTER: f64 = 1e5;
+/// Distances at which seeks before writes are compared with those before reads.
+const CHECKED: usize = 16;
 
 /// Distances to measure first, up to `last` cylinders (section 5.3).
 fn distances(last: u32) -> Vec<u32> {
@@ -106,66 +111,104 @@ pub fn measure(
 ) -> Result<Seeks, Error> {
     let mut pairs = setup.pairs(disk, seed)?;
     let still = mtbrc::still(&mut pairs, setup, (Access::Read, Access::Read), effort)?;
-    curve(&mut pairs, Access::Read, still, effort)
+    Curve::new(&mut pairs, Access::Read, still, effort).measure(effort)
 }
 
-/// Measures seeks before writes, which go behind writes. Data are lost at random places.
+/// Measures seeks before writes, unless they differ from those before `reads` by a constant. The
+/// writes go behind writes. Data are lost at random places.
 ///
-/// The time to settle before a write is part of them.
+/// Times are what a write takes longer than a write on the track of the one before; the time to
+/// settle before a write is part of them.
 ///
 /// # Errors
 /// As [`measure`].
 pub fn measure_writes(
     disk: &mut Disk<'_>,
     setup: &Setup<'_>,
+    reads: &Seeks,
     effort: Effort,
     seed: u64,
-) -> Result<Seeks, Error> {
+) -> Result<Option<Seeks>, Error> {
     let mut pairs = setup.pairs(disk, seed)?;
     let still = mtbrc::still(&mut pairs, setup, (Access::Write, Access::Write), effort)?;
-    curve(&mut pairs, Access::Write, still, effort)
+    let mut curve = Curve::new(&mut pairs, Access::Write, still, effort);
+    curve.inward = reads.inward.value.as_ns() as f64;
+    if curve.is_parallel(reads)? {
+        return Ok(None);
+    }
+    curve.inward = 0.0;
+    curve.measure(effort).map(Some)
 }
 
-/// `still` is the threshold of a pair on one track, in nanoseconds.
-fn curve(
-    pairs: &mut Pairs<'_, '_>,
-    access: Access,
-    still: f64,
-    effort: Effort,
-) -> Result<Seeks, Error> {
-    let layout = pairs.layout;
-    let last_block = Lbn(layout.sectors().0 - 1);
-    let first = layout.extent(Lbn(0)).cylinder.0;
-    let last = layout.extent(last_block).cylinder.0;
-    let (extra, most) = match effort {
-        Effort::Quick => (0, 40),
-        Effort::Normal => (200, 100),
-        Effort::Thorough => (400, 600),
-    };
-    let mut curve = Curve {
-        pairs,
-        access,
-        ends: (first.min(last), first.max(last)),
-        still,
-        inward: 0.0,
-        found: BTreeMap::new(),
-        most,
-    };
-    let stroke = curve.ends.1 - curve.ends.0;
-    let inward = curve.directions(stroke)?;
-    for distance in distances(stroke) {
-        curve.add(distance)?;
+impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
+    /// `still` is the threshold of a pair on one track, in nanoseconds.
+    fn new(pairs: &'p mut Pairs<'a, 'd>, access: Access, still: f64, effort: Effort) -> Self {
+        let layout = pairs.layout;
+        let first = layout.extent(Lbn(0)).cylinder.0;
+        let last = layout.extent(Lbn(layout.sectors().0 - 1)).cylinder.0;
+        Self {
+            pairs,
+            access,
+            ends: (first.min(last), first.max(last)),
+            still,
+            inward: 0.0,
+            found: BTreeMap::new(),
+            most: match effort {
+                Effort::Quick => 40,
+                Effort::Normal => 100,
+                Effort::Thorough => 600,
+            },
+        }
     }
-    curve.refine(extra)?;
-    let point = |(&distance, found): (&u32, &Found)| SeekPoint {
-        distance,
-        mean: found.estimate(),
-        maximum: span(found.upper),
-    };
-    Ok(Seeks {
-        points: curve.found.iter().map(point).collect(),
-        inward,
-    })
+
+    /// Measures all distances.
+    fn measure(mut self, effort: Effort) -> Result<Seeks, Error> {
+        let stroke = self.ends.1 - self.ends.0;
+        let inward = self.directions(stroke)?;
+        for distance in distances(stroke) {
+            self.add(distance)?;
+        }
+        self.refine(match effort {
+            Effort::Quick => 0,
+            Effort::Normal => 200,
+            Effort::Thorough => 400,
+        })?;
+        let point = |(&distance, found): (&u32, &Found)| SeekPoint {
+            distance,
+            mean: found.estimate(),
+            maximum: span(found.upper),
+        };
+        Ok(Seeks {
+            points: self.found.iter().map(point).collect(),
+            inward,
+        })
+    }
+
+    /// Whether seeks differ by a constant from `others`, at some distances of these.
+    fn is_parallel(&mut self, others: &Seeks) -> Result<bool, Error> {
+        let step = (others.points.len() / CHECKED).max(1);
+        let mut differences: Vec<f64> = Vec::new();
+        for other in others.points.iter().step_by(step) {
+            let time = other.mean.value.as_ns() as f64;
+            let near = match differences.last() {
+                Some(last) => Threshold::near(time + last, 5e4),
+                None => Threshold::default(),
+            };
+            let found = self.threshold(other.distance, near, NARROW.0, |k| k % 2 == 0)?;
+            let uncertain = found.uncertainty + other.mean.uncertainty.as_ns() as f64;
+            let difference = found.median - time;
+            differences.push(difference);
+            let mut sorted = differences.clone();
+            sorted.sort_by(f64::total_cmp);
+            let usual = sorted[sorted.len() / 2];
+            if (difference - usual).abs()
+                > (2.0 * uncertain).max(2.0 * NARROW.0.max(NARROW.1 * time))
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
 }
 
 impl Curve<'_, '_, '_> {
@@ -241,6 +284,8 @@ impl Curve<'_, '_, '_> {
             Some((time, width)) => Threshold::near(time, width),
             None => Threshold::default(),
         };
+        let scatters = self.found.values().any(|found| found.uncertainty > SCATTER);
+        let near = if scatters { near.doubted() } else { near };
         let size = expected.map_or(0.0, |(time, _)| time);
         let narrow = NARROW.0.max(NARROW.1 * size);
         let found = self.threshold(distance, near, narrow, |k| k % 2 == 0)?;
@@ -295,7 +340,7 @@ impl Curve<'_, '_, '_> {
                 .flatten()
                 .map(|outside| (outside - inside).abs());
             let off = turns.fold(0.0, f64::max) * f64::from(wide) / 2.0;
-            let allowed = 1.8 * NARROW.0.max(NARROW.1 * points[k].1);
+            let allowed = 1.5 * NARROW.0.max(NARROW.1 * points[k].1);
             let uncertain = self.found[&left]
                 .uncertainty
                 .max(self.found[&right].uncertainty);

@@ -9,7 +9,7 @@ use crate::Estimate;
 /// As long as they agree, the threshold is between the largest that missed and the smallest that
 /// caught. If these overlap, the threshold scatters, and the trials are fitted by a logistic
 /// distribution.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Threshold {
     missed: Vec<f64>,
     caught: Vec<f64>,
@@ -17,6 +17,8 @@ pub(crate) struct Threshold {
     guess: Option<(f64, f64)>,
     /// How many trials were just below and just above the interval as it was then, and agreed.
     confirmed: [u32; 2],
+    /// How many must.
+    demanded: u32,
 }
 
 /// A threshold with its percentiles, in nanoseconds.
@@ -55,7 +57,27 @@ const SPREAD: f64 = 2.5e4;
 /// Share of trials that may contradict all others: retries, recalibrations.
 const OUTLIERS: f64 = 0.05;
 
+impl Default for Threshold {
+    fn default() -> Self {
+        Self {
+            missed: Vec::new(),
+            caught: Vec::new(),
+            guess: None,
+            confirmed: [0; 2],
+            demanded: 2,
+        }
+    }
+}
+
 impl Threshold {
+    /// One that others of its kind let expect to scatter: agreement is confirmed more often.
+    pub fn doubted(self) -> Self {
+        Self {
+            demanded: 6,
+            ..self
+        }
+    }
+
     /// Begins where the threshold is thought to be, give or take `width`.
     pub fn near(guess: f64, width: f64) -> Self {
         Self {
@@ -104,7 +126,7 @@ impl Threshold {
 
     /// Whether half the interval is as narrow as `wanted`.
     ///
-    /// Trials between those that missed and those that caught never contradict any, so two just
+    /// Trials between those that missed and those that caught never contradict any, so some just
     /// outside the interval, on either side, must confirm it. If trials do contradict each other,
     /// they must be many before they tell how wide the interval is.
     pub fn is_done(&self, wanted: f64) -> bool {
@@ -112,7 +134,7 @@ impl Threshold {
         if low >= high {
             return self.missed.len() >= 30 && self.found().uncertainty <= wanted;
         }
-        high - low <= 2.0 * wanted && self.confirmed.iter().all(|trials| *trials >= 2)
+        high - low <= 2.0 * wanted && self.confirmed.iter().all(|trials| *trials >= self.demanded)
     }
 
     /// How many trials contradict the others, at the value where these are fewest.
@@ -131,9 +153,10 @@ impl Threshold {
     pub fn aim(&self, wanted: f64, uniform: f64) -> f64 {
         let (low, high) = self.bracket();
         if low < high && high - low <= 2.0 * wanted {
-            match self.confirmed {
-                [0 | 1, _] => return low - JUST / 2.0,
-                [_, 0 | 1] => return high + JUST / 2.0,
+            let lacks = self.confirmed.map(|trials| trials < self.demanded);
+            match lacks {
+                [true, _] => return low - JUST / 2.0,
+                [_, true] => return high + JUST / 2.0,
                 _ => {}
             }
         }

@@ -5,6 +5,7 @@ mod mtbrc;
 mod noise;
 mod rotation;
 mod seek;
+mod timing;
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{self, Spec};
