@@ -19,10 +19,11 @@
 //! its sector, is where read-ahead ends.
 //!
 //! # Confidence
-//! If the arm waits for the end of a sector, ten pairs or so contradict the others.
+//! If the arm waits for the end of a sector, some ten pairs contradict the others. To take
+//! an arm for busy that is not costs time only.
 //!
 //! # Cost
-//! 400 to 1000 commands, and some 150 with long rests if the arm is not free at once.
+//! 500 to 2000 commands, and some 150 with long rests if the arm is not free at once.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Lbn, SectorCount, Span};
@@ -38,10 +39,10 @@ const LONG: Span = Span::from_ns(250_000_000);
 const FAR: u64 = 4096;
 /// Pairs that are sent around the time at which they just catch their sector, at most, and enough
 /// of them within a sector of it.
-const PAIRS: u32 = 300;
-const NEAR: u32 = 80;
+const PAIRS: u32 = 450;
+const NEAR: u32 = 120;
 /// So many that contradict the others tell that the arm is not free at once.
-const CONTRADICTIONS: usize = 4;
+const CONTRADICTIONS: usize = 2;
 
 /// What a drive does behind a read before its arm is free.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -156,10 +157,10 @@ fn read_ahead(pairs: &mut Pairs<'_, '_>, place: &Track) -> Result<SectorCount, E
 }
 
 /// Whether a read of one block brings the one `far` blocks further to the buffer: its end is then
-/// not tied to its sector. Three reads, since it may be there by chance; each at another cylinder,
+/// not tied to its sector. Four reads, since it may be there by chance; each at another cylinder,
 /// as the buffer may keep what an earlier one brought.
 fn brings(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64) -> Result<bool, Error> {
-    for _ in 0..3 {
+    for _ in 0..4 {
         pairs.visited += 1;
         let track = alike(pairs.layout, place, pairs.visited);
         let first = track.first();
@@ -168,7 +169,9 @@ fn brings(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64) -> Result<bool, Er
             return Ok(false);
         }
         pairs.send(Access::Read, first, 1)?;
-        pairs.rest(LONG);
+        // Whole revolutions would let a read from the buffer end where one from the media does.
+        let random = pairs.uniform() * pairs.clock.period();
+        pairs.rest(LONG + span(random));
         let read = pairs.disk.read(at, 1)?;
         pairs.saw(Access::Read, at, 1, &read);
         let end = read.ended.as_ns() as f64;

@@ -59,7 +59,7 @@ pub struct SeekPoint {
 }
 
 /// Half an interval that is narrow enough, in nanoseconds, and as a share of the seek.
-const NARROW: (f64, f64) = (9e3, 0.0035);
+const NARROW: (f64, f64) = (7e3, 0.0035);
 
 /// Half an interval, in nanoseconds, that only seeks have that scatter.
 const SCATTER: f64 = 1e5;
@@ -286,9 +286,14 @@ impl Curve<'_, '_, '_> {
         };
         let scatters = self.found.values().any(|found| found.uncertainty > SCATTER);
         let near = if scatters { near.doubted() } else { near };
+        let narrow = |time: f64| NARROW.0.max(NARROW.1 * time);
         let size = expected.map_or(0.0, |(time, _)| time);
-        let narrow = NARROW.0.max(NARROW.1 * size);
-        let found = self.threshold(distance, near, narrow, |k| k % 2 == 0)?;
+        let mut found = self.threshold(distance, near, narrow(size), |k| k % 2 == 0)?;
+        if found.uncertainty > narrow(found.median) && found.uncertainty <= narrow(size) {
+            // Much shorter than its neighbours.
+            let near = Threshold::near(found.median, found.uncertainty);
+            found = self.threshold(distance, near, narrow(found.median), |k| k % 2 == 0)?;
+        }
         self.found.insert(distance, found);
         Ok(())
     }
