@@ -98,25 +98,25 @@ impl Clock {
             Access::Read => Some(0.0),
             Access::Write => self.write_later(before),
         };
+        if later.is_some_and(|later| (off - later).abs() > self.tolerance) {
+            return false;
+        }
+        if access == Access::Write {
+            let line = &mut self.writes[before as usize];
+            // Around the first one, so that a phase half a revolution off is no hurdle.
+            let first = match line.points() {
+                0 => off,
+                _ => line.at(0.0, f64::INFINITY),
+            };
+            line.add(
+                0.0,
+                off - ((off - first) / self.period).round() * self.period,
+            );
+        }
         if let Some(later) = later {
-            let off = off - later;
-            if off.abs() > self.tolerance {
-                return false;
-            }
             let count = ((end - later - origin) / self.period - turns).round() + turns;
             let late = end - later - origin - count * self.period;
             self.late.add(count, late);
-        } else {
-            let line = &mut self.writes[before as usize];
-            // Around the first one, so that a phase half a revolution off is no hurdle.
-            let period = self.period;
-            let first = if line.points() == 0 {
-                off
-            } else {
-                line.at(0.0, f64::INFINITY)
-            };
-            let near = off - ((off - first) / period).round() * period;
-            line.add(0.0, near);
         }
         true
     }

@@ -9,8 +9,9 @@
 //! # Test vector
 //! Read hits: a read of the first block of a cylinder from the media, a rest during which the drive
 //! reads ahead, and a read of the blocks that follow; of one sector, and of as many as read-ahead
-//! brings, up to 32. Behind a write: the same with a write elsewhere in between, and where that
-//! empties the buffer, a read of the block that was written.
+//! brings, up to 33. On a drive without read-ahead, reads of what has just been read. Behind a
+//! write: the same with a write elsewhere in between, and where that empties the buffer, a read of
+//! the block that was written.
 //!
 //! Write hits: writes of one and of 17 sectors behind a read, and behind a write that has had time
 //! to reach the media; on the arm's cylinder, on another one, and in another zone. No place is used
@@ -77,19 +78,11 @@ pub fn measure(
     seed: u64,
 ) -> Result<ReadHits, Error> {
     let mut bench = Bench::new(disk, setup, effort, seed)?;
-    let one = bench.services(|bench| bench.read_ahead_hit(1, false))?;
-    let mut found = ReadHits {
-        after_read: one.as_ref().map(Services::estimate),
-        sector: None,
-    };
-    let Some(one) = one else { return Ok(found) };
-    for sectors in LARGE {
-        if let Some(more) = bench.services(|bench| bench.read_ahead_hit(sectors, false))? {
-            found.sector = Some(per_sector(&one, &more, sectors));
-            break;
-        }
+    let ahead = bench.read_hits(|bench, sectors| bench.read_ahead_hit(sectors, false))?;
+    match ahead.after_read {
+        Some(_) => Ok(ahead),
+        None => bench.read_hits(Bench::reread_hit),
     }
-    Ok(found)
 }
 
 /// Measures read hits behind writes and write hits. Data are lost at random places.
@@ -234,6 +227,25 @@ impl<'a, 'd> Bench<'a, 'd> {
         Ok(Services::of(&services, self.near))
     }
 
+    /// Reads that the buffer serves, of one sector and of more.
+    fn read_hits(
+        &mut self,
+        mut once: impl FnMut(&mut Self, u16) -> Result<Timed, Error>,
+    ) -> Result<ReadHits, Error> {
+        let mut found = ReadHits::default();
+        let Some(one) = self.services(|bench| once(bench, 1))? else {
+            return Ok(found);
+        };
+        found.after_read = Some(one.estimate());
+        for sectors in LARGE {
+            if let Some(more) = self.services(|bench| once(bench, sectors))? {
+                found.sector = Some(per_sector(&one, &more, sectors));
+                break;
+            }
+        }
+        Ok(found)
+    }
+
     /// A cylinder's first track, another one each time.
     fn fresh(&mut self) -> Track {
         self.pairs.visited += 1;
@@ -253,6 +265,15 @@ impl<'a, 'd> Bench<'a, 'd> {
             self.pairs.send(Access::Write, elsewhere, 1)?;
         }
         self.read(first + SectorCount(1), sectors)
+    }
+
+    /// A read of `sectors` blocks that have just been read.
+    fn reread_hit(&mut self, sectors: u16) -> Result<Timed, Error> {
+        let first = self.fresh().first();
+        self.read(first, sectors)?;
+        let random = self.pairs.uniform() * self.pairs.clock.period();
+        self.pairs.rest(span(random));
+        self.read(first, sectors)
     }
 
     /// A read of a block that has just been written.

@@ -78,7 +78,8 @@ pub fn measure(
     for (place, ahead) in places.iter().zip(&mut ahead) {
         *ahead = read_ahead(pairs, place)?;
         let turns = ahead.0 as f64 / place.sectors() as f64;
-        // With half a revolution for each change of track on the way, and for the start.
+        // With half a revolution for each change of track on the way, which its skew covers, and
+        // for the start.
         longest = longest.max(period * (turns + 0.5 * (turns + 2.0)));
     }
     Ok(Idle {

@@ -268,28 +268,42 @@ impl<'a, 'd> Leads<'a, 'd> {
             sector: None,
             least_delay: Span::ZERO,
         };
-        if one - two > DIFFERENT {
-            wait.least_delay = span(one - two);
+        if two - one > DIFFERENT {
+            return match self.overtaken(two - one)? {
+                Some(sector) => {
+                    wait.sector = Some(span(sector));
+                    Ok(wait)
+                }
+                None => self.waits_for(one, two - one),
+            };
         }
-        if two - one < DIFFERENT {
-            return Ok(wait);
+        // The media wait for one sector. A slower bus shows between two sectors and three, where
+        // there is no least delay.
+        let third = self.of_size(3, 0)? - two;
+        let slower = if third > DIFFERENT { third } else { 0.0 };
+        if slower > 0.0 {
+            let media = self.setup.rotation.period_ns / self.sectors_of_track(0) as f64;
+            wait.sector = Some(span(slower + media));
         }
-        if let Some(sector) = self.overtaken(two - one)? {
-            wait.sector = Some(span(sector));
-            return Ok(wait);
+        let delay = one - two + slower;
+        if delay > DIFFERENT {
+            wait.least_delay = span(delay);
         }
-        self.waits_for(one, two - one)
+        Ok(wait)
+    }
+
+    fn sectors_of_track(&self, zone: usize) -> u64 {
+        idle::zones(self.setup.layout)[zone].sectors()
     }
 
     /// The time of a sector on the bus, if the lead of a second sector is that less its time on the
     /// media: it grows with the sectors of a track, while a wait for data does not.
     fn overtaken(&mut self, second: f64) -> Result<Option<f64>, Error> {
-        let zones = idle::zones(self.setup.layout);
-        let [outer, inner] = [&zones[0], &zones[2]]
-            .map(|zone| self.setup.rotation.period_ns / zone.sectors() as f64);
+        let sectors = [0, 2].map(|zone| self.sectors_of_track(zone));
+        let [outer, inner] = sectors.map(|sectors| self.setup.rotation.period_ns / sectors as f64);
         let inside = self.of_size(2, 2)? - self.of_size(1, 2)?;
         let is_overtaken = second - inside > (inner - outer) / 2.0;
-        Ok((is_overtaken && zones[0].sectors() != zones[2].sectors()).then_some(second + outer))
+        Ok((is_overtaken && sectors[0] != sectors[1]).then_some(second + outer))
     }
 
     /// How many sectors the media wait for, at least two, and what they wait longer: the lead grows

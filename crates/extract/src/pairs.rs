@@ -11,7 +11,7 @@
 //! do.
 
 use diskarm_core::geometry::{Extent, Layout, Pba};
-use diskarm_core::units::{Cylinder, Head, Lbn, Span};
+use diskarm_core::units::{Cylinder, Head, Lbn, SectorCount, Span};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -114,6 +114,8 @@ pub(crate) struct Pairs<'a, 'd> {
     pub generator: Pcg64Mcg,
     /// How long to rest behind a read, until read-ahead is over.
     pub idle: Span,
+    /// How far it goes at most.
+    pub ahead: SectorCount,
     /// Counts the cylinders that were visited, so that none is soon met again.
     pub visited: u32,
     /// The host's delay, about.
@@ -149,6 +151,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
             clock: Clock::new(rotation),
             generator,
             idle: Span::ZERO,
+            ahead: SectorCount(0),
             visited: 0,
             delay: 0.0,
             last: Last {
@@ -235,6 +238,12 @@ impl<'a, 'd> Pairs<'a, 'd> {
         Ok(())
     }
 
+    /// Whether read-ahead behind the first block of `track` stays on its cylinder.
+    pub fn keeps_cylinder(&self, track: &Track) -> bool {
+        let last = (track.first().0 + self.ahead.0).min(self.layout.sectors().0 - 1);
+        self.layout.extent(Lbn(last)).cylinder.0 == track.cylinder()
+    }
+
     /// Whether the head is on `track` behind a write of `sectors`.
     pub fn is_behind_write(&self, track: &Track, sectors: u16) -> bool {
         let extent = self.layout.extent(self.last.at);
@@ -306,7 +315,8 @@ impl<'a, 'd> Pairs<'a, 'd> {
         let late = ended - passes - transfer - later.unwrap_or(0.0);
         let turns = (late / period).round();
         let off = late - turns * period;
-        let is_certain = sectors == 1 && later.is_some();
+        // What a write does between its data and its end may depend on the arm.
+        let is_certain = sectors == 1 && access == Access::Read;
         if is_certain && off.abs() > self.clock.tolerance() {
             return Ok(None);
         }

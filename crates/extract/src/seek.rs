@@ -20,7 +20,8 @@
 //! # Decision
 //! A seek takes as much longer as its pair's threshold is above that of pairs on one track. What
 //! pairs on one track need beyond the overhead, such as a time to settle, cannot be told from the
-//! overhead and is part of it.
+//! overhead and is part of it. Where read-ahead must end first, it leaves another head behind, and
+//! a seek that is shorter than a head switch is seen as one.
 //!
 //! # Confidence
 //! Half the interval between the longest lead that missed and the shortest that caught; where these
@@ -195,6 +196,10 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
                 None => Threshold::default(),
             };
             let found = self.threshold(other.distance, near, NARROW.0, |k| k % 2 == 0)?;
+            if found.median < 2.0 * NARROW.0 {
+                // The media wait for the data, not for the arm.
+                continue;
+            }
             let uncertain = found.uncertainty + other.mean.uncertainty.as_ns() as f64;
             let difference = found.median - time;
             differences.push(difference);
@@ -266,7 +271,7 @@ impl Curve<'_, '_, '_> {
                     None => first + (u64::from(room) * u64::from(k / 2 % 5) / 4) as u32,
                 };
                 behind = Some(outer);
-                let (a, b) = ends_of(pairs, outer, distance, (first, last))?;
+                let (a, b) = ends_of(pairs, (outer, inward), distance, (first, last))?;
                 let (from, to) = if inward { (a, b) } else { (b, a) };
                 let differs = still + if inward { uneven } else { -uneven };
                 Ok((from, to, differs))
@@ -362,32 +367,39 @@ impl Curve<'_, '_, '_> {
     }
 }
 
-/// Tracks of the same head `distance` cylinders apart, from `outer` inward or a little beside it.
+/// Tracks of the same head `distance` cylinders apart, from `outer` inward or a little beside it,
+/// from which a pair goes inward or outward: read-ahead stays on the cylinder that it leaves, if
+/// there is such a one.
 fn ends_of(
     pairs: &Pairs<'_, '_>,
-    outer: u32,
+    (outer, inward): (u32, bool),
     distance: u32,
     (first, last): (u32, u32),
 ) -> Result<(Track, Track), Error> {
     let layout = pairs.layout;
-    for shift in 0..64 {
-        for at in [outer.checked_add(shift), outer.checked_sub(shift)] {
-            let Some(at) = at.filter(|at| *at >= first && at + distance <= last) else {
-                continue;
-            };
-            // The first head, so that read-ahead finds more tracks on the cylinder.
-            let ends = (
-                idle::beginning(layout, at),
-                idle::beginning(layout, at + distance),
-            );
-            if let (Some(from), Some(to)) = ends {
-                let same = Track::at(layout, at + distance, from.head());
-                return Ok((from, same.unwrap_or(to)));
-            }
-        }
-    }
-    let reason = format!("no blocks {distance} cylinders apart near cylinder {outer}");
-    Err(Error::Undecided(reason))
+    let shifts = (0..64).flat_map(|shift| [outer.checked_add(shift), outer.checked_sub(shift)]);
+    let there = shifts.flatten();
+    let mut ends = there
+        .filter(|at| *at >= first && at + distance <= last)
+        .filter_map(|at| {
+            // The first tracks, so that read-ahead finds more of them on the cylinder.
+            let from = idle::beginning(layout, at)?;
+            let to = idle::beginning(layout, at + distance)?;
+            let same = Track::at(layout, at + distance, from.head());
+            Some((from, same.unwrap_or(to)))
+        });
+    let stays =
+        |(outer, inner): &(Track, Track)| pairs.keeps_cylinder(if inward { outer } else { inner });
+    let any = ends.next();
+    let found = any
+        .clone()
+        .filter(stays)
+        .or_else(|| ends.find(stays))
+        .or(any);
+    found.ok_or_else(|| {
+        let reason = format!("no blocks {distance} cylinders apart near cylinder {outer}");
+        Error::Undecided(reason)
+    })
 }
 
 #[cfg(test)]

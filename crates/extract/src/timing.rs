@@ -114,6 +114,9 @@ pub fn measure_writes(
 /// Times below this are none.
 const LITTLE: Span = Span::from_ns(6_000);
 
+/// Sums of several times that are below this may be none.
+const NOISE: Span = Span::from_ns(20_000);
+
 /// How the observable sums are divided.
 struct Division {
     /// From the end of the media transfer to the end of a read, and of a write behind a read.
@@ -193,7 +196,7 @@ impl Timing {
         let mut least = -switch;
         // The data of a write begin with its command, and the media wait for them.
         let data = write_sector + written.writes.wait.least_delay;
-        if with_settle + data < -LITTLE {
+        if with_settle + data < -NOISE && switch > LITTLE {
             least = least.max(data - with_settle);
         }
         if least > LITTLE { least } else { Span::ZERO }
@@ -303,18 +306,17 @@ impl Timing {
     }
 
     /// The time to settle before a write: behind a seek or, if seeks before writes have a curve of
-    /// their own, behind a head switch.
+    /// their own, behind a head switch that takes longer than the data.
     fn settle(&self, written: &Written, division: &Division) -> Span {
         let writes = &written.writes;
-        none_if_little(match written.seeks {
-            None => {
-                let arm = self.commands(written, division)[0] + division.behind_media[0];
-                writes.seeking[0].value - arm - division.track_settle
-            }
-            Some(_) => {
-                let arm = self.arm_behind_write(written, division);
-                writes.other_track.value - arm - self.head_switch(division)
-            }
+        let longer = writes.other_track.value - writes.leads[1].value;
+        let waits_for_data = longer.max(-longer) < NOISE;
+        none_if_little(if written.seeks.is_some() && !waits_for_data {
+            let arm = self.arm_behind_write(written, division);
+            writes.other_track.value - arm - self.head_switch(division)
+        } else {
+            let arm = self.commands(written, division)[0] + division.behind_media[0];
+            writes.seeking[0].value - arm - division.track_settle
         })
     }
 

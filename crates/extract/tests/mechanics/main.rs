@@ -6,6 +6,7 @@ mod noise;
 mod rotation;
 mod seek;
 mod timing;
+mod variants;
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{self, Spec};

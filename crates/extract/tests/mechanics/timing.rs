@@ -17,7 +17,7 @@ use crate::seek::worst;
 use crate::{DRIVES, HOST, catalogued};
 
 /// A specification without the mechanics, overheads and bus rates of `spec`.
-fn without_times(spec: &Spec) -> Spec {
+pub fn without_times(spec: &Spec) -> Spec {
     Spec {
         mechanics: Default::default(),
         overheads: Overheads::default(),
@@ -123,7 +123,7 @@ fn observable_hits(spec: &Spec) -> Vec<(&'static str, Span)> {
 }
 
 /// All that is measured of a drive, and what it cost: by reads alone, and all.
-fn measured(drive: &mut dyn Transport, layout: &Layout, seed: u64) -> (Timing, Cost, Cost) {
+pub fn measured(drive: &mut dyn Transport, layout: &Layout, seed: u64) -> (Timing, Cost, Cost) {
     let mut disk = Disk::new(drive).unwrap();
     let mut timing = timing::measure(&mut disk, layout, Effort::Normal, seed).unwrap();
     let reads = disk.cost();
@@ -134,7 +134,7 @@ fn measured(drive: &mut dyn Transport, layout: &Layout, seed: u64) -> (Timing, C
 
 /// Asserts that what can be observed is the same within `times` 0.02 ms. Returns the largest error
 /// in ms, and of what.
-fn compared(given: &Spec, found: &Spec, times: f64) -> (f64, &'static str) {
+pub fn compared(given: &Spec, found: &Spec, times: f64) -> (f64, &'static str) {
     let mut most = (0.0, "");
     for ((what, a), (_, b)) in observable(given).into_iter().zip(observable(found)) {
         let error = (b - a).as_ms();
