@@ -129,6 +129,19 @@ impl<'a> Disk<'a> {
         self.ended("WRITE", reply)
     }
 
+    /// Writes zeros to the media before it ends, whatever the write cache does (force unit access).
+    ///
+    /// # Errors
+    /// See [`Self::read`].
+    pub fn write_media(&mut self, at: Lbn, sectors: u16) -> Result<Timed, Error> {
+        let length = usize::from(sectors) * self.sector_size.0 as usize;
+        self.buffer.clear();
+        self.buffer.resize(length, 0);
+        let command = ten(0x2a, 0x08, at, sectors);
+        let reply = self.transport.execute(&command, Data::Out(&self.buffer));
+        self.ended("WRITE", reply)
+    }
+
     /// Moves the arm to the place of a block (SEEK).
     ///
     /// # Errors

@@ -5,16 +5,30 @@
 //! method for each command that a measurement needs, and counts what they cost. The measurements
 //! see nothing else of a drive.
 
+mod clock;
 mod compare;
 mod disk;
 mod error;
 mod estimate;
+pub mod hits;
+pub mod idle;
+mod line;
+pub mod mtbrc;
+pub mod overheads;
+mod pairs;
+pub mod rotation;
+pub mod seek;
+mod setup;
 mod simulated;
+mod threshold;
+pub mod timing;
 mod transport;
 
 pub use compare::{Comparison, Difference, LayoutDifference, SeekDifference};
 pub use disk::{Cost, Disk, Place, Timed};
 pub use error::Error;
 pub use estimate::{Effort, Estimate};
+pub use pairs::Access;
+pub use setup::Setup;
 pub use simulated::{Host, Simulated};
 pub use transport::{Broken, Data, Reply, Transport};

@@ -1,0 +1,123 @@
+//! The platter's angle, as the ends of commands tell it.
+//!
+//! A one-sector command that is served by the media ends a fixed time after its sector has passed.
+//! So the phase of its end, time modulo the period, tells the sector's angle up to a constant, and
+//! two sectors' ends differ by the difference of their angles, whatever the seeks in between.
+//!
+//! The constant cannot be seen: it is the time from the media to the host, and an angle has no
+//! other clock. Instants of this clock are those at which a read of a sector that passes its *end*
+//! then ends for the host. They are late by that constant, everywhere by the same.
+
+use diskarm_core::geometry::Extent;
+use diskarm_core::units::Instant;
+
+use crate::line::Line;
+use crate::pairs::Access;
+use crate::rotation::Rotation;
+
+/// Of how many completions the clock takes the mean, in effect.
+const MEMORY: f64 = 2000.0;
+/// So many writes tell by how much they end later than reads do.
+const LEARNT: u64 = 20;
+
+/// The platter's angle over time.
+#[derive(Clone, Debug)]
+pub(crate) struct Clock {
+    period: f64,
+    /// When angle zero passed, in nanoseconds; set by the first read.
+    origin: Option<f64>,
+    /// By how much passes come later than the origin and the period say, over the count of
+    /// revolutions.
+    late: Line,
+    /// What the period's interval is worth, against completions that scatter as they do.
+    prior: f64,
+    /// Completions this far off are no passes over the media, in nanoseconds.
+    tolerance: f64,
+    /// By how much writes end later than reads: behind a read, behind a write.
+    writes: [Line; 2],
+}
+
+impl Clock {
+    pub fn new(rotation: &Rotation) -> Self {
+        let scatter = rotation.scatter_ns.max(1.0);
+        Self {
+            period: rotation.period_ns,
+            origin: None,
+            late: Line::new(1.0 - 1.0 / MEMORY),
+            prior: (scatter / rotation.uncertainty_ns.max(0.1)).powi(2),
+            tolerance: (6.0 * scatter).max(2_000.0),
+            writes: [Line::new(1.0); 2],
+        }
+    }
+
+    pub fn period(&self) -> f64 {
+        self.period + self.late.slope(self.prior)
+    }
+
+    /// The farthest that an end is off its place at random, in nanoseconds.
+    pub fn tolerance(&self) -> f64 {
+        self.tolerance
+    }
+
+    /// When the place at `turns` of a revolution passes for the first time at `from` or later.
+    pub fn pass(&self, turns: f64, from: f64) -> f64 {
+        let origin = self.origin.unwrap_or(from);
+        let period = self.period();
+        let count = ((from - origin) / self.period - turns).floor();
+        let late = |turns: f64| origin + turns * self.period + self.late.at(turns, self.prior);
+        let mut pass = late(count - 1.0 + turns);
+        while pass < from {
+            pass += period;
+        }
+        pass
+    }
+
+    /// By how much a write behind `before` ends later than a read does that passes the same sector;
+    /// `None` if too few have been seen.
+    pub fn write_later(&self, before: Access) -> Option<f64> {
+        let line = &self.writes[before as usize];
+        (line.points() >= LEARNT).then(|| line.at(0.0, f64::INFINITY))
+    }
+
+    /// By how much a command's end is later than the nearest pass of the end of its sector; half a
+    /// revolution early to half a revolution late.
+    pub fn off(&self, end: f64, sector: &Extent) -> f64 {
+        let turns = (sector.start + sector.sector_angle).as_revolutions();
+        let half = self.period() / 2.0;
+        end - self.pass(turns, end - half)
+    }
+
+    /// Takes in the end of a one-sector command that the media served, `before` having been the
+    /// command before. Returns whether it ended where it should.
+    pub fn see(&mut self, access: Access, before: Access, ended: Instant, at: &Extent) -> bool {
+        let end = ended.as_ns() as f64;
+        let turns = (at.start + at.sector_angle).as_revolutions();
+        let origin = *self.origin.get_or_insert(end - turns * self.period);
+        let off = self.off(end, at);
+        let later = match access {
+            Access::Read => Some(0.0),
+            Access::Write => self.write_later(before),
+        };
+        if later.is_some_and(|later| (off - later).abs() > self.tolerance) {
+            return false;
+        }
+        if access == Access::Write {
+            let line = &mut self.writes[before as usize];
+            // Around the first one, so that a phase half a revolution off is no hurdle.
+            let first = match line.points() {
+                0 => off,
+                _ => line.at(0.0, f64::INFINITY),
+            };
+            line.add(
+                0.0,
+                off - ((off - first) / self.period).round() * self.period,
+            );
+        }
+        if let Some(later) = later {
+            let count = ((end - later - origin) / self.period - turns).round() + turns;
+            let late = end - later - origin - count * self.period;
+            self.late.add(count, late);
+        }
+        true
+    }
+}

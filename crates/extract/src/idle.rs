@@ -1,0 +1,199 @@
+//! When the arm is free behind a read.
+//!
+//! # Hypothesis
+//! A drive that reads ahead either lets go of the media as soon as it has processed the next
+//! command, or finishes something first: the sector under the head, or a least amount of
+//! read-ahead. In the second case how long the next command takes depends on where the head happens
+//! to be, and seeks cannot be timed behind a read unless read-ahead is over.
+//!
+//! # Test vector
+//! Pairs of reads from the first zone to the middle and the last one, the second sent at random
+//! around the time at which it just catches its sector. Sectors of two zones differ, so an arm that
+//! waits for the end of a sector is late by any share of one. Then, if the arm is not free at once,
+//! reads of a cylinder's first block, each followed after a long rest by a read of a block further
+//! on.
+//!
+//! # Decision
+//! The arm is free at once if the pairs that caught and those that missed are separate, but for a
+//! few. Otherwise the farthest block that comes from the buffer, which does not end at the angle of
+//! its sector, is where read-ahead ends.
+//!
+//! # Confidence
+//! If the arm waits for the end of a sector, some ten pairs contradict the others. To take
+//! an arm for busy that is not costs time only.
+//!
+//! # Cost
+//! 500 to 2000 commands, and some 150 with long rests if the arm is not free at once.
+
+use diskarm_core::geometry::Layout;
+use diskarm_core::units::{Lbn, SectorCount, Span};
+
+use crate::pairs::{Access, Pairs, Track};
+use crate::rotation::Rotation;
+use crate::threshold::{Threshold, span};
+use crate::{Disk, Error};
+
+/// Longer than any read-ahead takes, 1024 sectors of 64 a track at 5400 revolutions a minute.
+const LONG: Span = Span::from_ns(250_000_000);
+/// No read-ahead goes farther, in blocks.
+const FAR: u64 = 4096;
+/// Pairs that are sent around the time at which they just catch their sector, at most, and enough
+/// of them within a sector of it.
+const PAIRS: u32 = 450;
+const NEAR: u32 = 120;
+/// So many that contradict the others tell that the arm is not free at once.
+const CONTRADICTIONS: usize = 2;
+
+/// What a drive does behind a read before its arm is free.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Idle {
+    /// How long it must rest until it is, wherever the arm was; nothing if it is free at once.
+    pub rest: Span,
+    /// Blocks that it reads ahead behind the first block of a cylinder in the first, the middle and
+    /// the last zone, unless its arm is free at once.
+    pub ahead: [SectorCount; 3],
+}
+
+/// Measures when the arm is free. Reads only.
+///
+/// # Errors
+/// A command failed; or too few reads were served by the media.
+pub fn measure(
+    disk: &mut Disk<'_>,
+    layout: &Layout,
+    rotation: &Rotation,
+    seed: u64,
+) -> Result<Idle, Error> {
+    let pairs = &mut Pairs::new(disk, layout, rotation, seed)?;
+    let places = zones(layout);
+    if places[0].sectors() != places[2].sectors() {
+        let outer = &places[0];
+        if !overlaps(pairs, outer, &places[1])? && !overlaps(pairs, outer, &places[2])? {
+            return Ok(Idle::default());
+        }
+    }
+    let period = pairs.clock.period();
+    let mut longest = 0.0f64;
+    let mut ahead = [SectorCount(0); 3];
+    for (place, ahead) in places.iter().zip(&mut ahead) {
+        *ahead = read_ahead(pairs, place)?;
+        let turns = ahead.0 as f64 / place.sectors() as f64;
+        // With half a revolution for each change of track on the way, which its skew covers, and
+        // for the start.
+        longest = longest.max(period * (turns + 0.5 * (turns + 2.0)));
+    }
+    Ok(Idle {
+        rest: span(longest),
+        ahead,
+    })
+}
+
+/// Tracks at the beginning of cylinders, in the first, the middle and the last zone.
+pub(crate) fn zones(layout: &Layout) -> [Track; 3] {
+    let last = layout.sectors().0 - 1;
+    [last / 50, last / 2, last - last / 50].map(|at| {
+        let cylinder = layout.extent(Lbn(at)).cylinder.0;
+        beginning(layout, cylinder).expect("a cylinder with a block")
+    })
+}
+
+/// The track with the first blocks of a cylinder, if it has blocks.
+pub(crate) fn beginning(layout: &Layout, cylinder: u32) -> Option<Track> {
+    if cylinder >= layout.cylinders() {
+        return None;
+    }
+    let tracks = (0..layout.surfaces()).filter_map(|head| Track::at(layout, cylinder, head));
+    tracks.min_by_key(Track::first)
+}
+
+/// Whether pairs from `outer` to `inner` that miss overlap with pairs that catch.
+fn overlaps(pairs: &mut Pairs<'_, '_>, outer: &Track, inner: &Track) -> Result<bool, Error> {
+    let kinds = (Access::Read, Access::Read);
+    let route = |_: &mut Pairs<'_, '_>, _| Ok((outer.clone(), inner.clone(), 0.0));
+    let around = pairs.search(kinds, (1, 1), Threshold::default(), (4e3, 60), route)?;
+    let mut threshold = Threshold::default();
+    let sector = pairs.clock.period() / inner.sectors() as f64;
+    let mut near = 0;
+    for _ in 0..PAIRS {
+        pairs.bring(Access::Read, outer, 1)?;
+        let lead = around.found.median + 1.5 * sector * (pairs.uniform() - 0.5);
+        let Some(trial) = pairs.catch(Access::Read, inner, 1, lead)? else {
+            continue;
+        };
+        let (missed, caught) = trial.bounds;
+        threshold.add(missed, caught);
+        let off = |at: f64| (at - around.found.median).abs();
+        near += u32::from(off(missed).min(off(caught)) < sector);
+        if near >= NEAR {
+            break;
+        }
+    }
+    Ok(threshold.contradictions() > CONTRADICTIONS)
+}
+
+/// How many blocks the drive reads ahead behind a read of one block, the first of `place` or of
+/// another cylinder with as many sectors a track.
+fn read_ahead(pairs: &mut Pairs<'_, '_>, place: &Track) -> Result<SectorCount, Error> {
+    if !brings(pairs, place, 1)? {
+        return Ok(SectorCount(0));
+    }
+    let (mut there, mut beyond) = (1, FAR);
+    let mut next = 32;
+    while there + 1 < beyond {
+        if brings(pairs, place, next)? {
+            there = next;
+        } else {
+            beyond = next;
+        }
+        next = if beyond == FAR {
+            (2 * there).min(FAR - 1)
+        } else {
+            there.midpoint(beyond)
+        };
+        if there == FAR - 1 {
+            break;
+        }
+    }
+    Ok(SectorCount(there))
+}
+
+/// Whether a read of one block brings the one `far` blocks further to the buffer: its end is then
+/// not tied to its sector. Four reads, since it may be there by chance; each at another cylinder,
+/// as the buffer may keep what an earlier one brought.
+fn brings(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64) -> Result<bool, Error> {
+    for _ in 0..4 {
+        pairs.visited += 1;
+        let track = alike(pairs.layout, place, pairs.visited);
+        let first = track.first();
+        let at = first + SectorCount(far);
+        if at.0 >= pairs.layout.sectors().0 {
+            return Ok(false);
+        }
+        pairs.send(Access::Read, first, 1)?;
+        // Whole revolutions would let a read from the buffer end where one from the media does.
+        let random = pairs.uniform() * pairs.clock.period();
+        pairs.rest(LONG + span(random));
+        let read = pairs.disk.read(at, 1)?;
+        pairs.saw(Access::Read, at, 1, &read);
+        let end = read.ended.as_ns() as f64;
+        let off = pairs.clock.off(end, &pairs.layout.extent(at));
+        if off.abs() > pairs.clock.tolerance() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The `n`-th cylinder near `place` with as many sectors a track: one after the other, a few apart,
+/// so that none is soon met again.
+pub(crate) fn alike(layout: &Layout, place: &Track, n: u32) -> Track {
+    for n in n..n + 20 {
+        let cylinder = (place.cylinder() + n.wrapping_mul(7) % 61).saturating_sub(30);
+        if let Some(track) = beginning(layout, cylinder)
+            && track.sectors() == place.sectors()
+        {
+            return track;
+        }
+    }
+    place.clone()
+}

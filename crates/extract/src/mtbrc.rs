@@ -1,0 +1,233 @@
+//! The minimum time between request completions, MTBRC(X, Y) (worthington96 sections 5.1 and A.1).
+//!
+//! # Hypothesis
+//! Behind a request X, a request Y catches its first sector in this revolution if the sector is far
+//! enough away, and a revolution later if it is not. At the least distance that is enough, the time
+//! between their ends is made up of the host's delay, overheads, movements and transfers alone.
+//!
+//! # Test vector
+//! Pairs X, Y at three cylinders in each of the first, the middle and the last zone, X near the
+//! beginning of a track, so that read-ahead does not leave it. Reads have force unit access.
+//!
+//! The paper lengthens the distance by one sector at a time and counts how many Y miss at each.
+//! Here the sending of Y is timed, and each pair, caught or missed, narrows the *lead* from the
+//! sending of Y to the pass of its sector; the host rests for less than a sector where no sector is
+//! at the right distance. That gives the same thresholds in fewer pairs, and without the rounding
+//! up to whole sectors.
+//!
+//! # Decision
+//! Half of the pairs catch at the 50th percentile of the lead, and 95 in 100 at the 95th. To the
+//! lead are added the mean host delay, and what the distance and the time between the ends are
+//! beyond it. The 50th percentile is the mean of the three zones, the 95th the largest.
+//!
+//! # Confidence
+//! Half the interval between the leads that missed and those that caught; where these overlap, the
+//! 95 % interval of a logistic fit.
+//!
+//! # Cost
+//! Some 25 pairs in each zone.
+
+use diskarm_core::units::Span;
+
+use crate::pairs::{Access, Pairs, Search, Track};
+use crate::threshold::{Threshold, span};
+use crate::{Disk, Effort, Error, Estimate, Setup, idle};
+
+/// A kind of pairs of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// What X does, and Y.
+    pub accesses: (Access, Access),
+    /// Their sizes in sectors.
+    pub sectors: (u16, u16),
+    /// Where Y is, seen from X.
+    pub to: To,
+}
+
+/// Where the second request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum To {
+    /// On the same track.
+    SameTrack,
+    /// On another track of the cylinder.
+    OtherTrack,
+    /// So many cylinders inward, under the same head.
+    Cylinders(u32),
+}
+
+/// A minimum time between request completions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mtbrc {
+    /// Its 50th percentile.
+    pub median: Estimate,
+    /// Its 95th percentile.
+    pub upper: Span,
+    /// The inter-request distances at the 50th and the 95th percentile: from the pass of X's first
+    /// sector to that of Y's.
+    pub distances: (Span, Span),
+    /// Mean delay of the host between the end of X and the sending of Y.
+    pub host: Span,
+}
+
+/// Measures MTBRC(X, Y). Data are lost at random places if X or Y writes.
+///
+/// # Errors
+/// A command failed; or there are no such pairs, or too few reads were served by the media.
+pub fn measure(
+    disk: &mut Disk<'_>,
+    setup: &Setup<'_>,
+    kind: Kind,
+    effort: Effort,
+    seed: u64,
+) -> Result<Mtbrc, Error> {
+    let mut pairs = setup.pairs(disk, seed)?;
+    let mut zones = Vec::new();
+    for zone in 0..3 {
+        zones.push(in_zone(&mut pairs, setup, kind, (zone, effort))?);
+    }
+    let mean = |of: &dyn Fn(&Zone) -> f64| zones.iter().map(of).sum::<f64>() / 3.0;
+    let most = |of: &dyn Fn(&Zone) -> f64| zones.iter().map(of).fold(f64::MIN, f64::max);
+    Ok(Mtbrc {
+        median: Estimate {
+            value: span(mean(&|zone| zone.search.found.median + zone.to_end)),
+            uncertainty: span(mean(&|zone| zone.search.found.uncertainty)),
+            samples: zones.iter().map(|zone| zone.search.found.samples).sum(),
+        },
+        upper: span(most(&|zone| zone.search.found.upper + zone.to_end)),
+        distances: (
+            span(mean(&|zone| zone.search.found.median + zone.to_pass)),
+            span(most(&|zone| zone.search.found.upper + zone.to_pass)),
+        ),
+        host: span(mean(&|zone| zone.host)),
+    })
+}
+
+/// The threshold of leads on one track, of one sector each, in nanoseconds.
+pub(crate) fn still(
+    pairs: &mut Pairs<'_, '_>,
+    setup: &Setup<'_>,
+    accesses: (Access, Access),
+    effort: Effort,
+) -> Result<f64, Error> {
+    let kind = Kind {
+        accesses,
+        sectors: (1, 1),
+        to: To::SameTrack,
+    };
+    Ok(threshold(pairs, setup, kind, effort)?.value.as_ns() as f64)
+}
+
+/// The threshold of leads, the mean of three zones.
+pub(crate) fn threshold(
+    pairs: &mut Pairs<'_, '_>,
+    setup: &Setup<'_>,
+    kind: Kind,
+    effort: Effort,
+) -> Result<Estimate, Error> {
+    let (mut sum, mut uncertain, mut samples) = (0.0, 0.0, 0);
+    for zone in 0..3 {
+        let found = in_zone(pairs, setup, kind, (zone, effort))?.search.found;
+        sum += found.median / 3.0;
+        uncertain += found.uncertainty / 3.0;
+        samples += found.samples;
+    }
+    Ok(Estimate {
+        value: span(sum),
+        uncertainty: span(uncertain),
+        samples,
+    })
+}
+
+/// Half an interval of leads that is narrow enough, in nanoseconds, and the most pairs for it.
+pub(crate) fn precision(effort: Effort) -> (f64, u32) {
+    match effort {
+        Effort::Quick => (5e3, 60),
+        Effort::Normal => (3e3, 200),
+        Effort::Thorough => (1e3, 600),
+    }
+}
+
+/// What a zone's pairs say. Times are in nanoseconds.
+pub(crate) struct Zone {
+    pub search: Search,
+    host: f64,
+    /// From a lead to the time between ends, and to the distance, with the host's mean delay.
+    to_end: f64,
+    to_pass: f64,
+}
+
+/// The pairs of a kind in the first, the middle or the last zone.
+pub(crate) fn in_zone(
+    pairs: &mut Pairs<'_, '_>,
+    setup: &Setup<'_>,
+    kind: Kind,
+    (zone, effort): (usize, Effort),
+) -> Result<Zone, Error> {
+    let place = idle::zones(pairs.layout)[zone].clone();
+    let mut routes = Vec::new();
+    for _ in 0..3 {
+        routes.push(route(pairs, setup, kind, (&place, zone))?);
+    }
+    let (narrow, most) = precision(effort);
+    let start = Threshold::default();
+    let search = pairs.search(
+        kind.accesses,
+        kind.sectors,
+        start,
+        (narrow, most),
+        |_, k| {
+            let (from, to) = routes[k as usize % 3].clone();
+            Ok((from, to, 0.0))
+        },
+    )?;
+    let count = search.trials.len() as f64;
+    let mean = |of: &dyn Fn(&crate::pairs::Trial) -> f64| {
+        search.trials.iter().map(of).sum::<f64>() / count
+    };
+    let host = mean(&|trial| trial.host);
+    let to_end = mean(&|trial| trial.between - trial.lead);
+    let to_pass = mean(&|trial| trial.distance - trial.lead);
+    Ok(Zone {
+        search,
+        host,
+        to_end,
+        to_pass,
+    })
+}
+
+/// The track that X is sent to, and Y's.
+fn route(
+    pairs: &mut Pairs<'_, '_>,
+    setup: &Setup<'_>,
+    kind: Kind,
+    (place, zone): (&Track, usize),
+) -> Result<(Track, Track), Error> {
+    let mut last = None;
+    for _ in 0..20 {
+        pairs.visited += 1;
+        let from = idle::alike(pairs.layout, place, pairs.visited);
+        // Where the head is when Y comes.
+        let rests = match kind.accesses.0 {
+            Access::Read if pairs.idle > Span::ZERO => {
+                let end = pairs.layout.extent(from.first() + setup.idle.ahead[zone]);
+                Track::at(pairs.layout, end.cylinder.0, end.head.0)
+            }
+            _ => Some(from.clone()),
+        };
+        let Some(rests) = rests else { continue };
+        let to = match kind.to {
+            To::SameTrack => Some(rests.clone()),
+            To::OtherTrack => (0..pairs.layout.surfaces())
+                .filter(|head| *head != rests.head())
+                .find_map(|head| Track::at(pairs.layout, rests.cylinder(), head)),
+            To::Cylinders(count) => Track::at(pairs.layout, rests.cylinder() + count, from.head()),
+        };
+        let Some(to) = to else { continue };
+        let is_whole = from.is_whole() && to.is_whole();
+        last = Some((from, to));
+        if is_whole {
+            break;
+        }
+    }
+    last.ok_or_else(|| Error::Undecided(format!("no tracks for pairs of {kind:?}")))
+}

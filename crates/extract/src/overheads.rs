@@ -1,0 +1,370 @@
+//! Overheads of requests that go to the media (worthington96 sections 5.4, 5.6 and A.2).
+//!
+//! # Hypothesis
+//! From its sending a request takes a command overhead, which depends on what it does and on the
+//! command before, then positioning, the media, and a completion overhead. A write's data come over
+//! the bus at the same time as the arm moves; the media wait until the first of them are there, and
+//! perhaps for a least delay. Behind a write, data may come later still (worthington94 table A.4,
+//! the extra disconnect).
+//!
+//! # Test vector
+//! Pairs on one track, another track and another cylinder ([`crate::mtbrc`]), of reads and writes
+//! in all four orders, and of writes of growing size.
+//!
+//! # Decision
+//! Let `A` be the overhead from the sending of a request to the instant at which the arm may move,
+//! and `C` that from the end of the media transfer to the end of the request. An angle has no clock
+//! but the ends of requests, so the lead at which a request just catches its sector is known only
+//! with the `C` of reads in it:
+//!
+//! * a read on one track: `A + C`;
+//! * a write of `n` sectors on one track: `A + C + D(n)`, where data for the media are there `D(n)`
+//!   after the command: the time of up to so many sectors on the bus as the drive waits for, and if
+//!   these are all, a least delay;
+//! * a write on another cylinder: `A + C`, the seek, and the time to settle;
+//! * that writes end later than reads after their sectors: the difference of their `C`.
+//!
+//! These sums are observable, their parts are not: as in the paper, the smaller of the completion
+//! overheads of reads and writes is set to zero ([`crate::timing`]).
+//!
+//! # Confidence
+//! Half the interval of each lead, some 0.003 ms.
+//!
+//! # Cost
+//! Some 150 pairs for reads, 1000 for writes.
+
+use diskarm_core::units::{SectorCount, Span};
+
+use crate::mtbrc::{self, Kind, To};
+use crate::pairs::{Access, Pairs};
+use crate::threshold::{Found, Threshold, span};
+use crate::{Disk, Effort, Error, Estimate, Setup, idle};
+
+/// What reads take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reads {
+    /// Lead of a read on the track of a read before.
+    pub after_read: Estimate,
+    /// By how much the lead is longer on another track of the cylinder.
+    pub head_switch: Estimate,
+}
+
+/// What writes take, and reads behind them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Writes {
+    /// Lead of a read on the track of a write before.
+    pub read_after_write: Estimate,
+    /// Leads of a write of one sector, behind a read and behind a write.
+    pub leads: [Estimate; 2],
+    /// Its lead on another track of the cylinder, behind a write.
+    pub other_track: Estimate,
+    /// Its leads on a cylinder far away, less what a read takes longer there than on its track,
+    /// behind a read and behind a write.
+    pub seeking: [Estimate; 2],
+    /// By how much such a write ends later than a read does, after their sectors, behind a read and
+    /// behind a write; negative if sooner.
+    pub later: [Span; 2],
+    /// How the media wait for data.
+    pub wait: Wait,
+    /// Lead of a write that continues the write before.
+    pub in_sequence: Estimate,
+}
+
+/// How the media wait for the data of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// For so many sectors.
+    pub sectors: SectorCount,
+    /// The time of a sector on the bus, if the wait tells: if it is for several sectors, or if the
+    /// bus is slower than the media, so that these must not begin too soon.
+    pub sector: Option<Span>,
+    /// By how much they wait longer for all of a write's data than for as many of a larger one.
+    pub least_delay: Span,
+}
+
+/// The index of an access in pairs of values.
+const BEFORE: [Access; 2] = [Access::Read, Access::Write];
+/// No drive waits for more sectors before it writes.
+const MOST: u16 = 64;
+/// Leads differ that differ by more than this, in nanoseconds.
+const DIFFERENT: f64 = 1e4;
+
+/// Measures what reads take. Reads only.
+///
+/// # Errors
+/// A command failed; or too few reads were served by the media.
+pub fn measure(
+    disk: &mut Disk<'_>,
+    setup: &Setup<'_>,
+    effort: Effort,
+    seed: u64,
+) -> Result<Reads, Error> {
+    let mut leads = Leads::new(disk, setup, effort, seed)?;
+    let both = (Access::Read, Access::Read);
+    let still = leads.of(both, 1, To::SameTrack)?;
+    let other = match setup.layout.surfaces() {
+        1 => still,
+        _ => leads.of(both, 1, To::OtherTrack)?,
+    };
+    Ok(Reads {
+        after_read: still,
+        head_switch: difference(other, still),
+    })
+}
+
+/// Measures what writes take. Data are lost at random places.
+///
+/// # Errors
+/// A command failed; or too few requests were served by the media.
+pub fn measure_writes(
+    disk: &mut Disk<'_>,
+    setup: &Setup<'_>,
+    effort: Effort,
+    seed: u64,
+) -> Result<Writes, Error> {
+    let mut leads = Leads::new(disk, setup, effort, seed)?;
+    let read_after_write = leads.of((Access::Write, Access::Read), 1, To::SameTrack)?;
+    let mut still = [read_after_write; 2];
+    let mut seeking = still;
+    let other_track = match setup.layout.surfaces() {
+        1 => None,
+        _ => Some(leads.of((Access::Write, Access::Write), 1, To::OtherTrack)?),
+    };
+    let share = leads.steady()?;
+    for (k, before) in BEFORE.into_iter().enumerate() {
+        still[k] = leads.of((before, Access::Write), 1, To::SameTrack)?;
+        seeking[k] = leads.seeking(before, share)?;
+    }
+    let wait = leads.wait()?;
+    let later = |before| {
+        leads
+            .pairs
+            .clock
+            .write_later(before)
+            .map_or(Span::ZERO, span)
+    };
+    let later = BEFORE.map(later);
+    Ok(Writes {
+        read_after_write,
+        leads: still,
+        other_track: other_track.unwrap_or(still[1]),
+        seeking,
+        later,
+        wait,
+        in_sequence: leads.in_sequence()?,
+    })
+}
+
+fn difference(more: Estimate, less: Estimate) -> Estimate {
+    Estimate {
+        value: more.value - less.value,
+        uncertainty: more.uncertainty + less.uncertainty,
+        samples: more.samples + less.samples,
+    }
+}
+
+struct Leads<'a, 'd> {
+    pairs: Pairs<'a, 'd>,
+    setup: Setup<'a>,
+    effort: Effort,
+}
+
+impl<'a, 'd> Leads<'a, 'd> {
+    fn new(
+        disk: &'a mut Disk<'d>,
+        setup: &Setup<'a>,
+        effort: Effort,
+        seed: u64,
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            pairs: setup.pairs(disk, seed)?,
+            setup: *setup,
+            effort,
+        })
+    }
+
+    /// The lead of pairs, the mean of three zones.
+    fn of(&mut self, accesses: (Access, Access), sectors: u16, to: To) -> Result<Estimate, Error> {
+        let kind = Kind {
+            accesses,
+            sectors: (1, sectors),
+            to,
+        };
+        mtbrc::threshold(&mut self.pairs, &self.setup, kind, self.effort)
+    }
+
+    /// The lead of a write on another cylinder, less what a read takes longer there.
+    fn seeking(&mut self, before: Access, share: u32) -> Result<Estimate, Error> {
+        let write = self.far((before, Access::Write), share)?;
+        let read = self.far((Access::Read, Access::Read), share)?;
+        let still = self.of((Access::Read, Access::Read), 1, To::SameTrack)?;
+        Ok(difference(write, difference(read, still)))
+    }
+
+    /// The share of the stroke over which seeks before writes scatter least, of a few: the first at
+    /// which they do not.
+    fn steady(&mut self) -> Result<u32, Error> {
+        let mut best: Option<(Span, u32)> = None;
+        for share in [3, 8, 30] {
+            let found = self.far((Access::Write, Access::Write), share)?.uncertainty;
+            if best.is_none_or(|(least, _)| found < least) {
+                best = Some((found, share));
+            }
+            if found < span(DIFFERENT) {
+                break;
+            }
+        }
+        Ok(best.map_or(3, |(_, share)| share))
+    }
+
+    /// The lead from the middle zone to cylinders a share of the stroke away, the mean of both
+    /// directions.
+    fn far(&mut self, accesses: (Access, Access), share: u32) -> Result<Estimate, Error> {
+        let layout = self.setup.layout;
+        let last = layout.cylinders() - 1;
+        let near = |cylinder: u32| {
+            let inward = (cylinder.min(last)..=last).take(64);
+            let outward = (0..cylinder.min(last)).rev().take(64);
+            inward
+                .chain(outward)
+                .find_map(|at| idle::beginning(layout, at))
+                .ok_or_else(|| Error::Undecided(format!("no blocks near cylinder {cylinder}")))
+        };
+        let middle = idle::zones(layout)[1].cylinder();
+        let distance = layout.cylinders() / share;
+        let ends = [middle + distance, middle.saturating_sub(distance)];
+        let (narrow, most) = mtbrc::precision(self.effort);
+        let [inward, outward] = ends.map(|there| -> Result<Estimate, Error> {
+            let (from, to) = (near(middle)?, near(there)?);
+            let route = |_: &mut Pairs<'_, '_>, _| Ok((from.clone(), to.clone(), 0.0));
+            let start = Threshold::default();
+            let search = self
+                .pairs
+                .search(accesses, (1, 1), start, (narrow, most), route)?;
+            Ok(search.found.estimate())
+        });
+        Ok(mean(inward?, outward?))
+    }
+
+    /// The lead of a write of `sectors` behind a write, in a zone, in nanoseconds.
+    fn of_size(&mut self, sectors: u16, zone: usize) -> Result<f64, Error> {
+        let kind = Kind {
+            accesses: (Access::Write, Access::Write),
+            sectors: (1, sectors),
+            to: To::SameTrack,
+        };
+        let zone = (zone, self.effort);
+        Ok(mtbrc::in_zone(&mut self.pairs, &self.setup, kind, zone)?
+            .search
+            .found
+            .median)
+    }
+
+    /// How the media wait for data.
+    fn wait(&mut self) -> Result<Wait, Error> {
+        let (one, two) = (self.of_size(1, 0)?, self.of_size(2, 0)?);
+        let mut wait = Wait {
+            sectors: SectorCount(1),
+            sector: None,
+            least_delay: Span::ZERO,
+        };
+        if two - one > DIFFERENT {
+            return match self.overtaken(two - one)? {
+                Some(sector) => {
+                    wait.sector = Some(span(sector));
+                    Ok(wait)
+                }
+                None => self.waits_for(one, two - one),
+            };
+        }
+        // The media wait for one sector. A slower bus shows between two sectors and three, where
+        // there is no least delay.
+        let third = self.of_size(3, 0)? - two;
+        let slower = if third > DIFFERENT { third } else { 0.0 };
+        if slower > 0.0 {
+            let media = self.setup.rotation.period_ns / self.sectors_of_track(0) as f64;
+            wait.sector = Some(span(slower + media));
+        }
+        let delay = one - two + slower;
+        if delay > DIFFERENT {
+            wait.least_delay = span(delay);
+        }
+        Ok(wait)
+    }
+
+    fn sectors_of_track(&self, zone: usize) -> u64 {
+        idle::zones(self.setup.layout)[zone].sectors()
+    }
+
+    /// The time of a sector on the bus, if the lead of a second sector is that less its time on the
+    /// media: it grows with the sectors of a track, while a wait for data does not.
+    fn overtaken(&mut self, second: f64) -> Result<Option<f64>, Error> {
+        let sectors = [0, 2].map(|zone| self.sectors_of_track(zone));
+        let [outer, inner] = sectors.map(|sectors| self.setup.rotation.period_ns / sectors as f64);
+        let inside = self.of_size(2, 2)? - self.of_size(1, 2)?;
+        let is_overtaken = second - inside > (inner - outer) / 2.0;
+        Ok((is_overtaken && sectors[0] != sectors[1]).then_some(second + outer))
+    }
+
+    /// How many sectors the media wait for, at least two, and what they wait longer: the lead grows
+    /// by the time of a `sector` from that of `one` as long as they wait for all.
+    fn waits_for(&mut self, one: f64, mut sector: f64) -> Result<Wait, Error> {
+        let (mut waits, mut beyond, mut next) = (2, None, 4);
+        while next <= MOST && beyond.is_none_or(|beyond| waits + 1 < beyond) {
+            let expected = one + sector * f64::from(next - 1);
+            let found = self.of_size(next, 0)?;
+            if found > expected - DIFFERENT.max(sector / 2.0) {
+                waits = next;
+                sector = (found - one) / f64::from(next - 1);
+            } else {
+                beyond = Some(next);
+            }
+            next = beyond.map_or(2 * waits, |beyond| waits.midpoint(beyond));
+        }
+        let mut least_delay = 0.0;
+        if beyond.is_some() {
+            // A write of one sector more does not wait for it, nor for the delay.
+            least_delay = one + sector * f64::from(waits - 1) - self.of_size(waits + 1, 0)?;
+        }
+        Ok(Wait {
+            sectors: SectorCount(u64::from(waits)),
+            sector: Some(span(sector)),
+            least_delay: if least_delay < DIFFERENT {
+                Span::ZERO
+            } else {
+                span(least_delay)
+            },
+        })
+    }
+
+    /// The lead of a write that continues the write before.
+    fn in_sequence(&mut self) -> Result<Estimate, Error> {
+        let (narrow, most) = mtbrc::precision(self.effort);
+        let place = idle::zones(self.setup.layout)[0].clone();
+        let mut threshold = Threshold::default();
+        for _ in 0..most {
+            self.pairs.visited += 1;
+            let track = idle::alike(self.setup.layout, &place, self.pairs.visited);
+            self.pairs.send(Access::Write, track.first(), 1)?;
+            let lead = threshold.aim(narrow, self.pairs.uniform());
+            if let Some(trial) = self.pairs.catch_next(Access::Write, 1, lead.max(1e3))? {
+                threshold.add(trial.bounds.0, trial.bounds.1);
+            }
+            if threshold.is_done(narrow) {
+                break;
+            }
+        }
+        let found: Found = threshold.found();
+        Ok(found.estimate())
+    }
+}
+
+/// The mean of two estimates.
+fn mean(a: Estimate, b: Estimate) -> Estimate {
+    let half = |a: Span, b: Span| Span::from_ns((a.as_ns() + b.as_ns()) / 2);
+    Estimate {
+        value: half(a.value, b.value),
+        uncertainty: half(a.uncertainty, b.uncertainty),
+        samples: a.samples + b.samples,
+    }
+}

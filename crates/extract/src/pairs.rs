@@ -1,0 +1,409 @@
+//! Pairs of commands, of which the second may just catch its sector.
+//!
+//! The first command brings the head to a place. The second is sent when its target is a given
+//! *lead* away from the head: the time from the sending to the pass of the target's first sector,
+//! in the instants of [`Clock`]. Whether it is caught in that pass or in a later one says whether
+//! the drive needs less than the lead or more.
+//!
+//! A target is chosen among all sectors of a track, and the host rests for less than a sector, so
+//! that any lead can be had at once. The host's delay shifts it at random; but since the sending is
+//! timed, the lead that it came to is known, and many a pair gives a finer resolution than sectors
+//! do.
+
+use diskarm_core::geometry::{Extent, Layout, Pba};
+use diskarm_core::units::{Cylinder, Head, Lbn, SectorCount, Span};
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use crate::clock::Clock;
+use crate::rotation::{Rotation, warm_up};
+use crate::threshold::{Found, Threshold, span};
+use crate::{Disk, Error, Timed};
+
+/// What a command does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It reads, from the media.
+    Read,
+    /// It writes, to the media.
+    Write,
+}
+
+/// A track that holds blocks.
+#[derive(Clone, Debug)]
+pub(crate) struct Track {
+    /// Its gap-free runs: first block and extent.
+    runs: Vec<(Lbn, Extent)>,
+}
+
+impl Track {
+    /// The track, if it holds blocks.
+    pub fn at(layout: &Layout, cylinder: u32, head: u32) -> Option<Self> {
+        let (cylinder, head) = (Cylinder(cylinder), Head(head));
+        let pba = |sector| Pba {
+            cylinder,
+            head,
+            sector,
+        };
+        let is_here = |extent: &Extent| extent.cylinder == cylinder && extent.head == head;
+        let mut found = (0..64).find_map(|sector| layout.lbn(pba(sector)))?;
+        if is_here(&layout.extent(found)) {
+            found = layout.track_first(found);
+        }
+        let mut runs = Vec::new();
+        // Reallocated blocks in between are elsewhere; few tracks have more than one.
+        let mut strangers = 0;
+        while found < Lbn(layout.sectors().0) && strangers < 4 {
+            let extent = layout.extent(found);
+            if is_here(&extent) {
+                runs.push((found, extent));
+            } else {
+                strangers += 1;
+            }
+            found = found + extent.sectors;
+        }
+        (!runs.is_empty()).then_some(Self { runs })
+    }
+
+    /// Its first block.
+    pub fn first(&self) -> Lbn {
+        self.runs[0].0
+    }
+
+    /// Its cylinder.
+    pub fn cylinder(&self) -> u32 {
+        self.runs[0].1.cylinder.0
+    }
+
+    /// Its head.
+    pub fn head(&self) -> u32 {
+        self.runs[0].1.head.0
+    }
+
+    /// Whether its blocks follow each other without a gap, as far as there are any.
+    pub fn is_whole(&self) -> bool {
+        self.runs.len() == 1
+    }
+
+    /// Sectors of a whole revolution.
+    pub fn sectors(&self) -> u64 {
+        (1.0 / self.runs[0].1.sector_angle.as_revolutions()).round() as u64
+    }
+}
+
+/// How a pair went. Times are in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trial {
+    /// The largest lead that is known to be too short, and the smallest that is enough.
+    pub bounds: (f64, f64),
+    /// From the end of the first command, and the rest that followed, to the sending of the second.
+    pub host: f64,
+    /// From the end of the first command to that of the second, if it caught the pass of its lead.
+    pub between: f64,
+    /// From the pass of the first command's first sector to that of the second's.
+    pub distance: f64,
+    /// The lead.
+    pub lead: f64,
+}
+
+/// Sends pairs of commands.
+pub(crate) struct Pairs<'a, 'd> {
+    pub disk: &'a mut Disk<'d>,
+    pub layout: &'a Layout,
+    pub clock: Clock,
+    pub generator: Pcg64Mcg,
+    /// How long to rest behind a read, until read-ahead is over.
+    pub idle: Span,
+    /// How far it goes at most.
+    pub ahead: SectorCount,
+    /// Counts the cylinders that were visited, so that none is soon met again.
+    pub visited: u32,
+    /// The host's delay, about.
+    delay: f64,
+    last: Last,
+}
+
+/// The command before.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    access: Access,
+    at: Lbn,
+    sectors: u16,
+    /// When it ended, in nanoseconds.
+    ended: f64,
+    /// How long the host has rested since.
+    rested: f64,
+}
+
+impl<'a, 'd> Pairs<'a, 'd> {
+    /// Warms the drive up and finds its present angle.
+    pub fn new(
+        disk: &'a mut Disk<'d>,
+        layout: &'a Layout,
+        rotation: &Rotation,
+        seed: u64,
+    ) -> Result<Self, Error> {
+        let mut generator = Pcg64Mcg::seed_from_u64(seed);
+        warm_up(disk, &mut generator)?;
+        let mut pairs = Self {
+            disk,
+            layout,
+            clock: Clock::new(rotation),
+            generator,
+            idle: Span::ZERO,
+            ahead: SectorCount(0),
+            visited: 0,
+            delay: 0.0,
+            last: Last {
+                access: Access::Read,
+                at: Lbn(0),
+                sectors: 1,
+                ended: 0.0,
+                rested: 0.0,
+            },
+        };
+        let scatters = rotation.scatter_ns > 1e3;
+        for _ in 0..if scatters { 100 } else { 8 } {
+            let at = Lbn(pairs.below(layout.sectors().0));
+            pairs.send(Access::Read, at, 1)?;
+        }
+        Ok(pairs)
+    }
+
+    /// A random number below `end`.
+    pub fn below(&mut self, end: u64) -> u64 {
+        ((u128::from(self.generator.next_u64()) * u128::from(end)) >> 64) as u64
+    }
+
+    /// A random number in [0, 1).
+    pub fn uniform(&mut self) -> f64 {
+        (self.generator.next_u64() >> 11) as f64 / 2f64.powi(53)
+    }
+
+    /// Lets the drive idle.
+    pub fn rest(&mut self, span: Span) {
+        self.disk.rest(span);
+        self.last.rested += span.as_ns() as f64;
+    }
+
+    /// Reads or writes on the media.
+    pub fn send(&mut self, access: Access, at: Lbn, sectors: u16) -> Result<Timed, Error> {
+        let timed = match access {
+            Access::Read => self.disk.read_media(at, sectors)?,
+            Access::Write => self.disk.write_media(at, sectors)?,
+        };
+        let before = self.last.access;
+        self.saw(access, at, sectors, &timed);
+        if sectors == 1 {
+            let extent = self.layout.extent(at);
+            self.clock.see(access, before, timed.ended, &extent);
+        }
+        Ok(timed)
+    }
+
+    /// Takes note of a command.
+    pub fn saw(&mut self, access: Access, at: Lbn, sectors: u16, timed: &Timed) {
+        let host = timed.sent.as_ns() as f64 - self.last.ended - self.last.rested;
+        // The first command follows none that was timed.
+        self.delay = match self.last.ended == 0.0 {
+            true => 0.0,
+            false if self.delay == 0.0 => host,
+            false => self.delay + 0.05 * (host - self.delay),
+        };
+        self.last = Last {
+            access,
+            at,
+            sectors,
+            ended: timed.ended.as_ns() as f64,
+            rested: 0.0,
+        };
+    }
+
+    /// Brings the head to `track`: by a read of one of its first blocks, so that read-ahead stays
+    /// on the track until the next command has been processed (section 5.2), or by a write of any.
+    pub fn bring(&mut self, access: Access, track: &Track, sectors: u16) -> Result<(), Error> {
+        let (first, extent) = track.runs[0];
+        let least = u64::from(sectors);
+        let among = match access {
+            // Read-ahead must end at a known place.
+            Access::Read if self.idle > Span::ZERO => 1,
+            Access::Read => (extent.sectors.0 / 8).max(1),
+            Access::Write => (extent.sectors.0 + 1).saturating_sub(least).max(1),
+        };
+        let at = Lbn(first.0 + self.below(among));
+        self.send(access, at, sectors)?;
+        if access == Access::Read {
+            self.rest(self.idle);
+        }
+        Ok(())
+    }
+
+    /// Whether read-ahead behind the first block of `track` stays on its cylinder.
+    pub fn keeps_cylinder(&self, track: &Track) -> bool {
+        let last = (track.first().0 + self.ahead.0).min(self.layout.sectors().0 - 1);
+        self.layout.extent(Lbn(last)).cylinder.0 == track.cylinder()
+    }
+
+    /// Whether the head is on `track` behind a write of `sectors`.
+    pub fn is_behind_write(&self, track: &Track, sectors: u16) -> bool {
+        let extent = self.layout.extent(self.last.at);
+        let here = (extent.cylinder.0, extent.head.0) == (track.cylinder(), track.head());
+        here && self.last.access == Access::Write && self.last.sectors == sectors
+    }
+
+    /// Sends the second command of a pair, to a run of `sectors` on `track` that passes `lead`
+    /// later. `None` if it ended at another time than the media allow: it came from the buffer.
+    pub fn catch(
+        &mut self,
+        access: Access,
+        track: &Track,
+        sectors: u16,
+        lead: f64,
+    ) -> Result<Option<Trial>, Error> {
+        let wanted = self.soonest(lead);
+        let Some((at, passes)) = self.next_pass(track, sectors, wanted) else {
+            let reason = format!(
+                "cylinder {} head {}: no run of {sectors} sectors",
+                track.cylinder(),
+                track.head()
+            );
+            return Err(Error::Undecided(reason));
+        };
+        self.catch_at(access, (at, sectors), passes, lead)
+    }
+
+    /// As [`Self::catch`], to the blocks that follow those of the first command.
+    pub fn catch_next(
+        &mut self,
+        access: Access,
+        sectors: u16,
+        lead: f64,
+    ) -> Result<Option<Trial>, Error> {
+        let at = Lbn(self.last.at.0 + u64::from(self.last.sectors));
+        let turns = self.layout.extent(at).start.as_revolutions();
+        let passes = self.clock.pass(turns, self.soonest(lead));
+        self.catch_at(access, (at, sectors), passes, lead)
+    }
+
+    /// When a sector passes at the earliest whose lead is `lead`.
+    fn soonest(&self, lead: f64) -> f64 {
+        self.last.ended + self.last.rested + self.delay + lead
+    }
+
+    /// Sends a command to a run of blocks that passes at `passes`, `lead` before that.
+    fn catch_at(
+        &mut self,
+        access: Access,
+        (at, sectors): (Lbn, u16),
+        passes: f64,
+        lead: f64,
+    ) -> Result<Option<Trial>, Error> {
+        let first = self.last;
+        let period = self.clock.period();
+        let wanted = self.soonest(lead);
+        self.rest(span((passes - wanted).max(0.0)));
+        let rested = self.last.rested;
+        let timed = self.send(access, at, sectors)?;
+        let (sent, ended) = (timed.sent.as_ns() as f64, timed.ended.as_ns() as f64);
+        let extent = self.layout.extent(at);
+        let sector = extent.sector_angle.as_revolutions() * period;
+        let later = match access {
+            Access::Read => Some(0.0),
+            Access::Write => self.clock.write_later(first.access),
+        };
+        let transfer = f64::from(sectors) * sector;
+        let late = ended - passes - transfer - later.unwrap_or(0.0);
+        let turns = (late / period).round();
+        let off = late - turns * period;
+        // What a write does between its data and its end may depend on the arm.
+        let is_certain = sectors == 1 && access == Access::Read;
+        if is_certain && off.abs() > self.clock.tolerance() {
+            return Ok(None);
+        }
+        let lead = passes - sent;
+        Ok(Some(Trial {
+            bounds: (lead + (turns - 1.0) * period, lead + turns * period),
+            host: sent - first.ended - rested,
+            between: ended - turns * period - first.ended - rested,
+            distance: passes - self.began(&first) - rested,
+            lead,
+        }))
+    }
+
+    /// When the first sector of a command passed.
+    fn began(&self, command: &Last) -> f64 {
+        let extent = self.layout.extent(command.at);
+        let sector = extent.sector_angle.as_revolutions() * self.clock.period();
+        let end = command.ended - (f64::from(command.sectors) - 1.0) * sector;
+        end - sector - self.clock.off(end, &extent)
+    }
+
+    /// The first block of the run of `sectors` on `track` that passes first at `from` or later, and
+    /// when it does.
+    fn next_pass(&self, track: &Track, sectors: u16, from: f64) -> Option<(Lbn, f64)> {
+        let period = self.clock.period();
+        let of_run = |(first, extent): &(Lbn, Extent)| {
+            let room = extent.sectors.0.checked_sub(u64::from(sectors))?;
+            let sector = extent.sector_angle.as_revolutions() * period;
+            let pass = self.clock.pass(extent.start.as_revolutions(), from);
+            let behind = ((from - (pass - period)) / sector).ceil().max(0.0);
+            if behind <= room as f64 {
+                let at = Lbn(first.0 + behind as u64);
+                return Some((at, pass - period + behind * sector));
+            }
+            Some((*first, pass))
+        };
+        let runs = track.runs.iter().filter_map(of_run);
+        runs.min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// Sends pairs until the threshold of their leads is known to half an interval of `wanted`
+    /// nanoseconds, at most `most` pairs. `pair` gives the track that a pair leaves and the one
+    /// that it goes to, and by how much the lead differs from the threshold's.
+    pub fn search(
+        &mut self,
+        (first, second): (Access, Access),
+        (sectors_of_first, sectors): (u16, u16),
+        mut threshold: Threshold,
+        (wanted, most): (f64, u32),
+        mut pair: impl FnMut(&mut Self, u32) -> Result<(Track, Track, f64), Error>,
+    ) -> Result<Search, Error> {
+        let mut trials = Vec::new();
+        for k in 0..most {
+            let (from, to, differs) = pair(self, k)?;
+            if first == Access::Read || !self.is_behind_write(&from, sectors_of_first) {
+                self.bring(first, &from, sectors_of_first)?;
+            }
+            let uniform = self.uniform();
+            let lead = threshold.aim(wanted, uniform) + differs;
+            // A drive that takes longer than the lead is a revolution late, not earlier.
+            let lead = lead.max(1e3);
+            if let Some(trial) = self.catch(second, &to, sectors, lead)? {
+                let (missed, caught) = trial.bounds;
+                threshold.add(missed - differs, caught - differs);
+                trials.push(trial);
+            }
+            if threshold.is_done(wanted) {
+                break;
+            }
+        }
+        if trials.len() < 3 {
+            let reason = format!(
+                "of {most} pairs only {} were served by the media",
+                trials.len()
+            );
+            return Err(Error::Undecided(reason));
+        }
+        Ok(Search {
+            found: threshold.found(),
+            trials,
+        })
+    }
+}
+
+/// What [`Pairs::search`] found.
+#[derive(Clone, Debug)]
+pub(crate) struct Search {
+    pub found: Found,
+    pub trials: Vec<Trial>,
+}

@@ -1,0 +1,321 @@
+//! The rotation period (worthington96 section 5.5).
+//!
+//! # Hypothesis
+//! The drive turns at a constant speed, and the same command for the same block, served by the
+//! media, ends at the same angle each time: the times between such ends are whole revolutions.
+//!
+//! # Test vector
+//! The paper writes one block again and again; this reads it, with force unit access, so that no
+//! data are lost. First at once, which tells the period to a microsecond or so, then after pauses
+//! that grow, as long as the number of revolutions in between is certain. The precision grows with
+//! the time from the first read to the last, not with the number of reads.
+//!
+//! Drives of 1992 may ignore force unit access. The reads then end at no fixed angle, as their data
+//! come from the buffer, or in less than three quarters of a revolution. Then other blocks are read
+//! in between, enough of them to push the block out of the buffer.
+//!
+//! # Decision
+//! The largest period between 3 and 25 ms (20,000 and 2,400 revolutions a minute) at which the ends
+//! of the first reads have one phase; then the slope of a line through the ends over the count of
+//! revolutions.
+//!
+//! # Confidence
+//! 95 % interval of the slope, from the scatter of the ends about the line.
+//!
+//! # Cost
+//! Some 50 commands, and 600 on a drive whose completions scatter by more than a microsecond.
+
+use diskarm_core::units::{Lbn, Span};
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use crate::line::Line;
+use crate::{Disk, Effort, Error};
+
+/// How a drive turns, and how exactly its completions tell so.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rotation {
+    /// Time of a revolution in nanoseconds.
+    pub period_ns: f64,
+    /// Half the width of its 95 % confidence interval, in nanoseconds.
+    pub uncertainty_ns: f64,
+    /// Standard deviation of the ends of commands from the angle at which they should end, in
+    /// nanoseconds.
+    pub scatter_ns: f64,
+    /// Number of reads that it rests on.
+    pub samples: u64,
+    /// Where a block that is read again with force unit access comes from.
+    pub rereads: Rereads,
+}
+
+/// Where a block comes from that is read again with force unit access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rereads {
+    /// From the media, as SBC-3 section 5.9 demands.
+    FromMedia,
+    /// From the buffer: the drive ignores the bit.
+    FromBuffer,
+}
+
+/// The shortest and the longest period that is looked for, in nanoseconds.
+const PERIODS_NS: (f64, f64) = (3e6, 25e6);
+/// Reads at once, in the beginning.
+const FIRST: usize = 24;
+/// Reads of other blocks that push a block out of the buffer.
+const OTHERS: usize = 24;
+/// Completions that scatter by more than this, in nanoseconds, take more samples.
+const CALM_NS: f64 = 1e3;
+
+/// Measures the rotation period. Reads only.
+///
+/// # Errors
+/// A command failed; or the reads have no common period.
+pub fn measure(disk: &mut Disk<'_>, effort: Effort, seed: u64) -> Result<Rotation, Error> {
+    let mut generator = Pcg64Mcg::seed_from_u64(seed);
+    warm_up(disk, &mut generator)?;
+    let block = random_block(disk, &mut generator);
+    let mut at_once = Reader::new(disk, block, 0);
+    match at_once.measure(effort, &mut generator) {
+        Err(Error::Undecided(_)) => {
+            let mut between = Reader::new(disk, block, OTHERS);
+            between.measure(effort, &mut generator)
+        }
+        result => result,
+    }
+}
+
+/// Twenty random reads: a drive that has been idle may be slow at first (section 5.2).
+pub(crate) fn warm_up(disk: &mut Disk<'_>, generator: &mut Pcg64Mcg) -> Result<(), Error> {
+    for _ in 0..20 {
+        let at = random_block(disk, generator);
+        disk.read(at, 1)?;
+    }
+    Ok(())
+}
+
+fn random_block(disk: &Disk<'_>, generator: &mut Pcg64Mcg) -> Lbn {
+    let sectors = u128::from(disk.sectors().0);
+    Lbn(((u128::from(generator.next_u64()) * sectors) >> 64) as u64)
+}
+
+/// Limits of an effort: interval to reach in nanoseconds, time from the first read to the last,
+/// reads at the beginning and at the end of a drive that scatters.
+fn limits(effort: Effort) -> (f64, Span, usize) {
+    match effort {
+        Effort::Quick => (4.0, Span::from_s(10.0), 50),
+        Effort::Normal => (2.0, Span::from_s(40.0), 250),
+        Effort::Thorough => (1.0, Span::from_s(120.0), 500),
+    }
+}
+
+/// Reads one block from the media again and again.
+struct Reader<'a, 'd> {
+    disk: &'a mut Disk<'d>,
+    block: Lbn,
+    /// Reads of other blocks before each.
+    others: usize,
+    /// When the reads of the block ended, in nanoseconds.
+    ends: Vec<f64>,
+    services: Vec<Span>,
+}
+
+impl<'a, 'd> Reader<'a, 'd> {
+    fn new(disk: &'a mut Disk<'d>, block: Lbn, others: usize) -> Self {
+        Self {
+            disk,
+            block,
+            others,
+            ends: Vec::new(),
+            services: Vec::new(),
+        }
+    }
+
+    fn read(&mut self, generator: &mut Pcg64Mcg) -> Result<f64, Error> {
+        for _ in 0..self.others {
+            let at = random_block(self.disk, generator);
+            self.disk.read(at, 1)?;
+        }
+        let read = self.disk.read_media(self.block, 1)?;
+        let ended = read.ended.as_ns() as f64;
+        self.ends.push(ended);
+        self.services.push(read.service());
+        Ok(ended)
+    }
+
+    fn measure(&mut self, effort: Effort, generator: &mut Pcg64Mcg) -> Result<Rotation, Error> {
+        // The first of them does not follow a read of the block.
+        for _ in 0..=FIRST {
+            self.read(generator)?;
+        }
+        let period = self.coherent().ok_or_else(|| {
+            let reason = "rotation: reads of one block end at no common angle of a rotation of 3 \
+                          to 25 ms";
+            Error::Undecided(reason.to_owned())
+        })?;
+        self.refuse_buffered(period)?;
+        let mut fit = Fit::new(self.ends[0], period);
+        for &ended in &self.ends {
+            fit.add(ended)?;
+        }
+        self.lengthen(&mut fit, effort, generator)?;
+        let rereads = match self.others {
+            0 => Rereads::FromMedia,
+            _ => Rereads::FromBuffer,
+        };
+        Ok(Rotation {
+            period_ns: fit.period(),
+            uncertainty_ns: fit.uncertainty(),
+            scatter_ns: fit.line.scatter(),
+            samples: fit.line.points(),
+            rereads,
+        })
+    }
+
+    /// A block that is read again at once waits for most of a revolution, unless it is buffered.
+    fn refuse_buffered(&self, period: f64) -> Result<(), Error> {
+        let again = &self.services[1..];
+        let short = |service: &&Span| (service.as_ns() as f64) < 0.75 * period;
+        if self.others == 0 && 2 * again.iter().filter(short).count() > again.len() {
+            let reason = "rotation: a block that is read again comes from the buffer";
+            return Err(Error::Undecided(reason.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Reads after longer and longer pauses until the interval is narrow or the time is over.
+    fn lengthen(
+        &mut self,
+        fit: &mut Fit,
+        effort: Effort,
+        generator: &mut Pcg64Mcg,
+    ) -> Result<(), Error> {
+        let (wanted, time, reads) = limits(effort);
+        let scatters = fit.line.scatter() > CALM_NS && self.others == 0;
+        let mut left = if scatters { reads } else { 0 };
+        for _ in 0..left {
+            fit.add(self.read(generator)?)?;
+        }
+        // A pause for each doubling of the time, and as many again where the interval is wide.
+        for _ in 0..64 {
+            let so_far = self.ends[self.ends.len() - 1] - self.ends[0];
+            if so_far > 1e9 && fit.uncertainty() <= wanted {
+                return Ok(());
+            }
+            if so_far >= time.as_ns() as f64 {
+                break;
+            }
+            let pause = so_far
+                .min(fit.certain_for())
+                .min(time.as_ns() as f64 - so_far);
+            self.disk.rest(Span::from_ns(pause as i64));
+            fit.add(self.read(generator)?)?;
+        }
+        while left > 0 && fit.uncertainty() > wanted {
+            fit.add(self.read(generator)?)?;
+            left -= 1;
+        }
+        Ok(())
+    }
+
+    /// The largest period at which the ends so far have one phase.
+    fn coherent(&self) -> Option<f64> {
+        let first = self.ends[0];
+        let span = self.ends[self.ends.len() - 1] - first;
+        let together = |period: f64| {
+            let turns = self.ends.iter().map(|end| (end - first) / period);
+            let (cos, sin) = turns.fold((0.0, 0.0), |(cos, sin), turns| {
+                let angle = std::f64::consts::TAU * turns.fract();
+                (cos + angle.cos(), sin + angle.sin())
+            });
+            f64::hypot(cos, sin) / self.ends.len() as f64
+        };
+        let mut period = PERIODS_NS.1;
+        while period > PERIODS_NS.0 {
+            // A sixteenth of a turn over the whole time.
+            let step = period * period / (16.0 * span);
+            if together(period) > 0.95 {
+                let mut best = period;
+                // Down the near side of the peak, then closer and closer around its top.
+                while together(best - step) > together(best) {
+                    best -= step;
+                }
+                let mut width = step / 2.0;
+                while width > 1.0 {
+                    for near in [best - width, best + width] {
+                        if together(near) > together(best) {
+                            best = near;
+                        }
+                    }
+                    width /= 2.0;
+                }
+                // Noise of a tenth of a millisecond leaves 0.994 at 10,000 revolutions a minute.
+                if together(best) > 0.985 {
+                    return Some(best);
+                }
+                period = best;
+            }
+            period -= step;
+        }
+        None
+    }
+}
+
+/// A line through ends over the count of revolutions.
+struct Fit {
+    first: f64,
+    period: f64,
+    line: Line,
+    missed: u32,
+}
+
+impl Fit {
+    fn new(first: f64, period: f64) -> Self {
+        Self {
+            first,
+            period,
+            line: Line::new(1.0),
+            missed: 0,
+        }
+    }
+
+    fn period(&self) -> f64 {
+        self.period + self.line.slope(0.0)
+    }
+
+    /// Half the 95 % interval of the slope; the host's clock counts whole nanoseconds.
+    fn uncertainty(&self) -> f64 {
+        2.0 * self.line.slope_deviation(self.line.scatter().max(0.5))
+    }
+
+    /// For how long the count of revolutions is certain.
+    fn certain_for(&self) -> f64 {
+        self.period * (self.period / 6.0 - 4.0 * self.line.scatter()).max(0.0)
+            / self.uncertainty().max(1e-3)
+    }
+
+    /// Takes in an end, unless it is a quarter of a revolution or more off: a retry, a pause of the
+    /// host.
+    fn add(&mut self, ended: f64) -> Result<(), Error> {
+        let since = ended - self.first;
+        let so_far = match self.line.points() {
+            0..3 => 0.0,
+            _ => self.line.slope(0.0),
+        };
+        let turns = (since / (self.period + so_far)).round();
+        let expected = match self.line.points() {
+            0..3 => 0.0,
+            _ => self.line.at(turns, 0.0),
+        };
+        let late = since - turns * self.period;
+        if (late - expected).abs() > self.period / 4.0 {
+            self.missed += 1;
+            if self.missed > 8 {
+                let reason = "rotation: more than eight reads ended at another angle than the rest";
+                return Err(Error::Undecided(reason.to_owned()));
+            }
+            return Ok(());
+        }
+        self.line.add(turns, late);
+        Ok(())
+    }
+}

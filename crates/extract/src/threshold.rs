@@ -1,0 +1,343 @@
+//! A threshold that is found from yes and no: how long a drive needs to catch a sector.
+
+use diskarm_core::units::Span;
+
+use crate::Estimate;
+
+/// What trials say of a threshold: those at smaller values missed, those at larger ones caught.
+///
+/// As long as they agree, the threshold is between the largest that missed and the smallest that
+/// caught. If these overlap, the threshold scatters, and the trials are fitted by a logistic
+/// distribution.
+#[derive(Clone, Debug)]
+pub(crate) struct Threshold {
+    missed: Vec<f64>,
+    caught: Vec<f64>,
+    /// Where to begin, and how far off that may be.
+    guess: Option<(f64, f64)>,
+    /// How many trials were just below and just above the interval as it was then, and agreed.
+    confirmed: [u32; 2],
+    /// How many must.
+    demanded: u32,
+}
+
+/// A threshold with its percentiles, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Found {
+    /// The 50th percentile.
+    pub median: f64,
+    /// Half the width of its interval: certain where the trials agree, 95 % where they do not.
+    pub uncertainty: f64,
+    /// The 95th percentile.
+    pub upper: f64,
+    /// Number of trials.
+    pub samples: u64,
+}
+
+impl Found {
+    /// The median as a measured time.
+    pub fn estimate(&self) -> Estimate {
+        Estimate {
+            value: span(self.median),
+            uncertainty: span(self.uncertainty),
+            samples: self.samples,
+        }
+    }
+}
+
+/// Nanoseconds as a span.
+pub(crate) fn span(ns: f64) -> Span {
+    Span::from_ns(ns.round() as i64)
+}
+
+/// What is just outside an interval, in nanoseconds.
+const JUST: f64 = 1.5e5;
+/// Trials that contradict each other are first spread over so much, in nanoseconds.
+const SPREAD: f64 = 2.5e4;
+/// Share of trials that may contradict all others: retries, recalibrations.
+const OUTLIERS: f64 = 0.05;
+
+impl Default for Threshold {
+    fn default() -> Self {
+        Self {
+            missed: Vec::new(),
+            caught: Vec::new(),
+            guess: None,
+            confirmed: [0; 2],
+            demanded: 2,
+        }
+    }
+}
+
+impl Threshold {
+    /// One that others of its kind let expect to scatter: agreement is confirmed more often.
+    pub fn doubted(self) -> Self {
+        Self {
+            demanded: 6,
+            ..self
+        }
+    }
+
+    /// Begins where the threshold is thought to be, give or take `width`.
+    pub fn near(guess: f64, width: f64) -> Self {
+        Self {
+            guess: Some((guess, width)),
+            ..Self::default()
+        }
+    }
+
+    /// Takes in a trial: the threshold was above `missed` and at most `caught`.
+    pub fn add(&mut self, missed: f64, caught: f64) {
+        let (low, high) = self.bracket();
+        self.confirmed[0] += u32::from((low - JUST..low).contains(&missed));
+        self.confirmed[1] += u32::from((high..high + JUST).contains(&caught));
+        self.missed.push(missed);
+        self.caught.push(caught);
+    }
+
+    /// The largest value that missed and the smallest that caught, without outliers; the first is
+    /// larger if the trials disagree.
+    fn bracket(&self) -> (f64, f64) {
+        let sorted = |values: &[f64]| {
+            let mut sorted = values.to_vec();
+            sorted.sort_by(f64::total_cmp);
+            sorted
+        };
+        let (missed, caught) = (sorted(&self.missed), sorted(&self.caught));
+        let (Some(&low), Some(&high)) = (missed.last(), caught.first()) else {
+            return (f64::NEG_INFINITY, f64::INFINITY);
+        };
+        if low < high {
+            return (low, high);
+        }
+        let allowed = (missed.len() as f64 * OUTLIERS) as usize;
+        // Leaves out as few trials as possible: `k` of one side, the rest of the other.
+        for left_out in 1..=allowed {
+            for k in 0..=left_out {
+                let low = missed[missed.len() - 1 - k];
+                let high = caught[left_out - k];
+                if low < high {
+                    return (low, high);
+                }
+            }
+        }
+        (low, high)
+    }
+
+    /// Whether half the interval is as narrow as `wanted`.
+    ///
+    /// Trials between those that missed and those that caught never contradict any, so some just
+    /// outside the interval, on either side, must confirm it. If trials do contradict each other,
+    /// they must be many before they tell how wide the interval is.
+    pub fn is_done(&self, wanted: f64) -> bool {
+        let (low, high) = self.bracket();
+        if low >= high {
+            return self.missed.len() >= 30 && self.found().uncertainty <= wanted;
+        }
+        high - low <= 2.0 * wanted && self.confirmed.iter().all(|trials| *trials >= self.demanded)
+    }
+
+    /// How many trials contradict the others, at the value where these are fewest.
+    pub fn contradictions(&self) -> usize {
+        let at = |value: f64| {
+            let late = self.missed.iter().filter(|missed| **missed > value);
+            let early = self.caught.iter().filter(|caught| **caught < value);
+            late.count() + early.count()
+        };
+        let values = self.missed.iter().chain(&self.caught);
+        values.map(|value| at(*value)).min().unwrap_or(0)
+    }
+
+    /// The value to try next, half an interval of `wanted` being narrow enough; `uniform` is random
+    /// in [0, 1).
+    pub fn aim(&self, wanted: f64, uniform: f64) -> f64 {
+        let (low, high) = self.bracket();
+        if low < high && high - low <= 2.0 * wanted {
+            let lacks = self.confirmed.map(|trials| trials < self.demanded);
+            match lacks {
+                [true, _] => return low - JUST / 2.0,
+                [_, true] => return high + JUST / 2.0,
+                _ => {}
+            }
+        }
+        match self.guess {
+            None if self.missed.is_empty() => 0.0,
+            Some((guess, _)) if self.missed.is_empty() => guess,
+            // Outward from the guess, while it may be right.
+            Some((guess, width)) if high - low > 4.0 * width && low < guess && guess < high => {
+                let (below, above) = (guess - low, high - guess);
+                if below > above {
+                    guess - width
+                } else {
+                    guess + width
+                }
+            }
+            _ if low < high => low.midpoint(high),
+            _ => {
+                let (middle, spread) = self.logistic();
+                middle + (uniform - 0.5) * 6.0 * spread
+            }
+        }
+    }
+
+    /// What the trials say so far.
+    pub fn found(&self) -> Found {
+        let samples = self.missed.len() as u64;
+        let (low, high) = self.bracket();
+        if low < high {
+            let median = low.midpoint(high);
+            return Found {
+                median,
+                uncertainty: (high - low) / 2.0,
+                upper: high,
+                samples,
+            };
+        }
+        let (median, spread) = self.logistic();
+        Found {
+            median,
+            uncertainty: 2.0 * self.deviation(median, spread),
+            // The logistic distribution's: ln(0.95 / 0.05).
+            upper: median + 2.944 * spread,
+            samples,
+        }
+    }
+
+    /// Trials near enough to the threshold to say something: value and whether it caught.
+    fn trials(&self) -> impl Iterator<Item = (f64, bool)> {
+        let missed = self.missed.iter().map(|&at| (at, false));
+        missed.chain(self.caught.iter().map(|&at| (at, true)))
+    }
+
+    /// Median and scale of the most likely logistic distribution, by Newton's method on the
+    /// concave likelihood.
+    fn logistic(&self) -> (f64, f64) {
+        let (low, high) = self.bracket();
+        let middle = low.midpoint(high);
+        let unit = ((low - high) / 2.0).abs().max(SPREAD);
+        // Whether a trial at middle + x unit catches: probability 1 / (1 + exp(-(a + b x))).
+        let (mut a, mut b) = (0.0, 1.0);
+        let likelihood = |a: f64, b: f64| -> f64 {
+            let of = |(at, caught): (f64, bool)| {
+                let score = a + b * (at - middle) / unit;
+                let score = if caught { score } else { -score };
+                -(-score).exp().ln_1p().min(1e9)
+            };
+            self.trials().map(of).sum()
+        };
+        for _ in 0..30 {
+            let mut gradient = (0.0, 0.0);
+            let mut curve = (1e-9, 0.0, 1e-9);
+            for (at, caught) in self.trials() {
+                let x = (at - middle) / unit;
+                let p = 1.0 / (1.0 + (-(a + b * x)).exp());
+                let rest = f64::from(u8::from(caught)) - p;
+                let weight = p * (1.0 - p);
+                gradient = (gradient.0 + rest, gradient.1 + rest * x);
+                curve = (
+                    curve.0 + weight,
+                    curve.1 + weight * x,
+                    curve.2 + weight * x * x,
+                );
+            }
+            let det = curve.0 * curve.2 - curve.1 * curve.1;
+            let mut step = (
+                (curve.2 * gradient.0 - curve.1 * gradient.1) / det,
+                (curve.0 * gradient.1 - curve.1 * gradient.0) / det,
+            );
+            let before = likelihood(a, b);
+            let mut halvings = 0;
+            while halvings < 20 && likelihood(a + step.0, b + step.1) < before {
+                step = (step.0 / 2.0, step.1 / 2.0);
+                halvings += 1;
+            }
+            (a, b) = (a + step.0, b + step.1);
+            if step.0.abs() + step.1.abs() < 1e-6 {
+                break;
+            }
+        }
+        // Trials that say nothing of a rising curve leave a flat one.
+        let b = b.max(0.05);
+        (middle - (a / b).clamp(-20.0, 20.0) * unit, unit / b)
+    }
+
+    /// Standard deviation of the median, from the information in the trials.
+    fn deviation(&self, median: f64, spread: f64) -> f64 {
+        let information = self.trials().map(|(at, _)| {
+            let p = 1.0 / (1.0 + (-(at - median) / spread).exp());
+            p * (1.0 - p) / (spread * spread)
+        });
+        1.0 / information.sum::<f64>().sqrt()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_core::{Rng, SeedableRng};
+    use rand_pcg::Pcg64Mcg;
+
+    fn uniform(generator: &mut Pcg64Mcg) -> f64 {
+        (generator.next_u64() >> 11) as f64 / 2f64.powi(53)
+    }
+
+    /// Trials in rounds of 1000 around a threshold whose distribution is logistic.
+    fn tried(threshold: f64, spread: f64, trials: u32, guess: Option<(f64, f64)>) -> Found {
+        let mut generator = Pcg64Mcg::seed_from_u64(7);
+        let mut found = Threshold {
+            guess,
+            ..Threshold::default()
+        };
+        for _ in 0..trials {
+            let at =
+                found.aim(1.0, uniform(&mut generator)) + 40.0 * (uniform(&mut generator) - 0.5);
+            let u = uniform(&mut generator);
+            let needed = threshold + spread * (u / (1.0 - u)).ln();
+            let round = ((needed - at) / 1000.0).ceil();
+            found.add(at + (round - 1.0) * 1000.0, at + round * 1000.0);
+        }
+        found.found()
+    }
+
+    #[test]
+    fn a_sharp_threshold_is_bracketed() {
+        for guess in [None, Some((2_340.0, 20.0)), Some((100.0, 20.0))] {
+            let found = tried(2_345.0, 0.0, 30, guess);
+            assert!(
+                (found.median - 2_345.0).abs() <= found.uncertainty,
+                "{found:?}"
+            );
+            assert!(found.uncertainty < 2.0, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_threshold_that_scatters_has_its_percentiles() {
+        let found = tried(2_345.0, 30.0, 1_000, None);
+        assert!(
+            (found.median - 2_345.0).abs() < found.uncertainty,
+            "{found:?}"
+        );
+        assert!(found.uncertainty < 6.0, "{found:?}");
+        assert!(
+            (found.upper - (2_345.0 + 2.944 * 30.0)).abs() < 20.0,
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn one_outlier_in_twenty_is_left_out() {
+        let mut threshold = Threshold::default();
+        for k in 0..30 {
+            let k = f64::from(k);
+            threshold.add(100.0 - k, 101.0 + k);
+        }
+        threshold.add(500.0, 1500.0);
+        assert_eq!(threshold.contradictions(), 1);
+        assert_eq!(threshold.found().median, 100.5);
+        for _ in 0..5 {
+            threshold.add(500.0, 1500.0);
+        }
+        assert!(threshold.found().upper > 110.0);
+    }
+}

@@ -1,0 +1,352 @@
+//! How long a drive takes for what: all that was measured of its mechanics and overheads, as the
+//! tables of a specification.
+//!
+//! # What is observable
+//! Measured are sums: see [`crate::overheads`] and [`crate::hits`]. A specification wants their
+//! parts, and any division of the sums gives the same service times. This one is made so:
+//!
+//! * Of the completion overheads of reads and writes the smaller is zero (section A.2). All others
+//!   follow from it: command overheads are the leads less what reads take behind the media.
+//! * Reselections, disconnections and data preparation are part of the overheads next to them, and
+//!   zero. If the end of a write depends on the command before, the difference is a reselection.
+//! * A time to settle on the track where the head is, or on another track of the cylinder, is part
+//!   of the command overheads and of the head switch. Seek times are shorter by the former. If a
+//!   head switch, or one with the time to settle before a write, were negative so, there is the
+//!   least time to settle with which it is not.
+//! * The bus rate of writes is that of reads unless writes show their own: if the media wait for
+//!   more than one sector, or if a write cache takes them in.
+//! * Overheads of write hits are those of misses where no write cache took a write in.
+//! * If a write's data come later behind a write, beyond the overhead, this is the duration of an
+//!   extra disconnect (worthington94 table A.4), whose other times are zero.
+
+use diskarm_core::geometry::Layout;
+use diskarm_core::spec::{
+    Bus, ExtraWriteDisconnect, Mechanics, Overheads, SeekCurve, Spec, WriteStart,
+};
+use diskarm_core::units::{SectorCount, Span};
+
+use crate::hits::{self, ReadHits, WriteHits};
+use crate::idle::{self, Idle};
+use crate::overheads::{self, Reads, Writes};
+use crate::rotation::{self, Rotation};
+use crate::seek::{self, Seeks};
+use crate::{Disk, Effort, Error, Setup};
+
+/// All that was measured of a drive's mechanics and overheads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Timing {
+    /// How it turns.
+    pub rotation: Rotation,
+    /// When its arm is free behind a read.
+    pub idle: Idle,
+    /// Seeks before reads.
+    pub seeks: Seeks,
+    /// What reads from the media take.
+    pub reads: Reads,
+    /// What reads from the buffer take.
+    pub read_hits: ReadHits,
+    /// What was measured with writes, if they were allowed.
+    pub written: Option<Written>,
+}
+
+/// All that was measured with writes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Written {
+    /// What writes to the media take.
+    pub writes: Writes,
+    /// What writes to the buffer take, and reads behind writes.
+    pub hits: WriteHits,
+    /// Seeks before writes, if they differ from those before reads by more than a constant.
+    pub seeks: Option<Seeks>,
+}
+
+/// Measures all that reads tell.
+///
+/// # Errors
+/// A command failed, or a measurement came to no result.
+pub fn measure(
+    disk: &mut Disk<'_>,
+    layout: &Layout,
+    effort: Effort,
+    seed: u64,
+) -> Result<Timing, Error> {
+    let rotation = rotation::measure(disk, effort, seed)?;
+    let idle = idle::measure(disk, layout, &rotation, seed)?;
+    let setup = Setup {
+        layout,
+        rotation,
+        idle,
+    };
+    Ok(Timing {
+        rotation,
+        idle,
+        reads: overheads::measure(disk, &setup, effort, seed)?,
+        seeks: seek::measure(disk, &setup, effort, seed)?,
+        read_hits: hits::measure(disk, &setup, effort, seed)?,
+        written: None,
+    })
+}
+
+/// Measures what writes tell, on a drive of which `timing` is known. Data are lost at random
+/// places.
+///
+/// # Errors
+/// As [`measure`].
+pub fn measure_writes(
+    disk: &mut Disk<'_>,
+    layout: &Layout,
+    timing: &Timing,
+    effort: Effort,
+    seed: u64,
+) -> Result<Written, Error> {
+    let setup = Setup {
+        layout,
+        rotation: timing.rotation,
+        idle: timing.idle,
+    };
+    Ok(Written {
+        writes: overheads::measure_writes(disk, &setup, effort, seed)?,
+        hits: hits::measure_writes(disk, &setup, effort, seed)?,
+        seeks: seek::measure_writes(disk, &setup, &timing.seeks, effort, seed)?,
+    })
+}
+
+/// Times below this are none.
+const LITTLE: Span = Span::from_ns(6_000);
+
+/// Sums of several times that are below this may be none.
+const NOISE: Span = Span::from_ns(20_000);
+
+/// How the observable sums are divided.
+struct Division {
+    /// From the end of the media transfer to the end of a read, and of a write behind a read.
+    behind_media: [Span; 2],
+    read_sector: Span,
+    write_sector: Span,
+    reselect: [Span; 2],
+    /// The time to settle on the track where the head is.
+    track_settle: Span,
+}
+
+impl Timing {
+    /// Sets mechanics, overheads and bus rates of a specification to what was measured. What needs
+    /// writes is left as it is where none were allowed.
+    pub fn describe(&self, spec: &mut Spec) {
+        let division = self.division();
+        self.describe_mechanics(&mut spec.mechanics, &division);
+        spec.bus = Bus {
+            read_sector: division.read_sector,
+            write_sector: division.write_sector,
+            ..spec.bus.clone()
+        };
+        let overheads = &mut spec.overheads;
+        self.describe_reads(overheads, &division);
+        if let Some(written) = &self.written {
+            self.describe_writes(overheads, written, &division);
+            let settle = self.settle(written, &division);
+            spec.mechanics.write_settle = settle;
+            spec.mechanics.write_seek = written
+                .seeks
+                .as_ref()
+                .map(|seeks| self.write_curve(written, seeks, settle, &division));
+        }
+    }
+
+    fn division(&self) -> Division {
+        let value = |of: Option<crate::Estimate>| of.map(|estimate| estimate.value);
+        let read_sector = value(self.read_hits.sector).unwrap_or(Span::ZERO).or_zero();
+        let Some(written) = &self.written else {
+            return Division {
+                behind_media: [read_sector; 2],
+                read_sector,
+                write_sector: read_sector,
+                reselect: [Span::ZERO; 2],
+                track_settle: (-self.reads.head_switch.value).or_zero(),
+            };
+        };
+        let [after_read, after_write] = written.writes.later;
+        let more = after_write - after_read;
+        let reselect = match more {
+            more if more > LITTLE => [Span::ZERO, more],
+            less if -less > LITTLE => [-less, Span::ZERO],
+            _ => [Span::ZERO; 2],
+        };
+        // The smaller completion is zero: reads have their bus transfer behind the media.
+        let reads = reselect[0] + read_sector.max(-after_read);
+        let waits = written.writes.wait.sector;
+        let write_sector = value(written.hits.sector).or(waits).unwrap_or(read_sector);
+        Division {
+            behind_media: [reads, reads + after_read],
+            read_sector,
+            write_sector: write_sector.or_zero(),
+            reselect,
+            track_settle: self.track_settle(written, write_sector.or_zero()),
+        }
+    }
+
+    /// The least time to settle on the track where the head is with which no other time is
+    /// negative: a head switch, and a head switch with the time to settle before a write.
+    fn track_settle(&self, written: &Written, write_sector: Span) -> Span {
+        let switch = self.reads.head_switch.value;
+        let Writes { leads, seeking, .. } = &written.writes;
+        let with_settle = match &written.seeks {
+            None => switch + seeking[0].value - leads[0].value,
+            Some(_) => written.writes.other_track.value - leads[1].value,
+        };
+        let mut least = -switch;
+        // The data of a write begin with its command, and the media wait for them.
+        let data = write_sector + written.writes.wait.least_delay;
+        if with_settle + data < -NOISE && switch > LITTLE {
+            least = least.max(data - with_settle);
+        }
+        if least > LITTLE { least } else { Span::ZERO }
+    }
+
+    fn describe_mechanics(&self, mechanics: &mut Mechanics, division: &Division) {
+        let points = self.seeks.points.iter();
+        let settle = division.track_settle;
+        *mechanics = Mechanics {
+            period_ns: self.rotation.period_ns,
+            seek: SeekCurve::Table(
+                points
+                    .map(|point| (point.distance, (point.mean.value + settle).or_zero()))
+                    .collect(),
+            ),
+            head_switch: self.head_switch(division),
+            track_settle: settle,
+            inward_seek: self.seeks.inward.value,
+            ..Mechanics::default()
+        };
+    }
+
+    fn describe_reads(&self, overheads: &mut Overheads, division: &Division) {
+        let behind = division.behind_media[0];
+        let miss = (self.reads.after_read.value - behind - division.track_settle).or_zero();
+        overheads.read_completion =
+            (behind - division.read_sector - division.reselect[0]).or_zero();
+        overheads.read_miss_after_read = miss;
+        if let Some(hit) = self.read_hits.after_read {
+            overheads.read_hit_after_read = self.hit(hit.value, overheads, division);
+            overheads.read_hit_after_write = overheads.read_hit_after_read;
+        }
+        overheads.read_miss_after_write = miss;
+    }
+
+    /// The overhead of a read hit of one sector that took `service`.
+    fn hit(&self, service: Span, overheads: &Overheads, division: &Division) -> Span {
+        (service - division.read_sector - overheads.read_completion).or_zero()
+    }
+
+    fn describe_writes(&self, overheads: &mut Overheads, written: &Written, division: &Division) {
+        let Written { writes, hits, .. } = written;
+        let behind = division.behind_media;
+        overheads.first_reselect = division.reselect[0];
+        overheads.other_reselect = division.reselect[1];
+        overheads.write_completion = (behind[1] - division.reselect[0]).or_zero();
+        let miss = writes.read_after_write.value - behind[0] - division.track_settle;
+        overheads.read_miss_after_write = miss.or_zero();
+        if let Some(hit) = hits.read_after_write {
+            overheads.read_hit_after_write = self.hit(hit.value, overheads, division);
+        }
+        overheads.write_minimum_delay = writes.wait.least_delay;
+        overheads.write_start = WriteStart {
+            small: writes.wait.sectors,
+            large: writes.wait.sectors,
+            large_from: SectorCount(1),
+            sequential: None,
+        };
+        let [after_read, after_write] = self.commands(written, division);
+        overheads.write_miss_after_read = after_read.or_zero();
+        overheads.write_miss_after_write = after_write.or_zero();
+        overheads.extra_write_disconnect = None;
+        let extra = self.data_later(written);
+        if extra > LITTLE || -extra > LITTLE || division.reselect != [Span::ZERO; 2] {
+            let in_sequence = writes.in_sequence.value - writes.leads[1].value;
+            overheads.write_miss_after_write = (after_write + in_sequence).or_zero();
+            overheads.extra_write_disconnect = Some(ExtraWriteDisconnect {
+                command: (after_write - extra.or_zero() - division.reselect[0]).or_zero(),
+                duration: extra.or_zero(),
+                seek_delay: (-extra).or_zero() + division.reselect[0],
+                ..ExtraWriteDisconnect::default()
+            });
+        }
+        let taken = division.write_sector + overheads.write_completion;
+        let absorbed = |service: crate::Estimate| (service.value - taken).or_zero();
+        overheads.write_hit_after_read = hits
+            .after_read
+            .map_or(overheads.write_miss_after_read, absorbed);
+        overheads.write_hit_after_write = hits
+            .after_write
+            .map_or(overheads.write_miss_after_write, absorbed);
+        overheads.write_hit_seek = hits.elsewhere;
+        overheads.write_hit_zone = hits.other_zone;
+    }
+
+    /// Command overheads of writes behind a read and behind a write, as their data need them on one
+    /// track.
+    fn commands(&self, written: &Written, division: &Division) -> [Span; 2] {
+        let data = division.write_sector + written.writes.wait.least_delay;
+        let before_media = data.max(division.track_settle);
+        let command = |lead: crate::Estimate| lead.value - division.behind_media[0] - before_media;
+        written.writes.leads.map(command)
+    }
+
+    /// By how much data come later behind a write than the arm can be called, compared with behind
+    /// a read.
+    fn data_later(&self, written: &Written) -> Span {
+        let Writes { leads, seeking, .. } = &written.writes;
+        let waits = [0, 1].map(|k| leads[k].value - seeking[k].value);
+        waits[1] - waits[0]
+    }
+
+    /// The lead of a write behind a write whose arm need not move.
+    fn arm_behind_write(&self, written: &Written, division: &Division) -> Span {
+        let data = self.commands(written, division)[1] + division.behind_media[0];
+        data - self.data_later(written)
+    }
+
+    /// The time to settle before a write: behind a seek or, if seeks before writes have a curve of
+    /// their own, behind a head switch that takes longer than the data.
+    fn settle(&self, written: &Written, division: &Division) -> Span {
+        let writes = &written.writes;
+        let longer = writes.other_track.value - writes.leads[1].value;
+        let waits_for_data = longer.max(-longer) < NOISE;
+        none_if_little(if written.seeks.is_some() && !waits_for_data {
+            let arm = self.arm_behind_write(written, division);
+            writes.other_track.value - arm - self.head_switch(division)
+        } else {
+            let arm = self.commands(written, division)[0] + division.behind_media[0];
+            writes.seeking[0].value - arm - division.track_settle
+        })
+    }
+
+    fn head_switch(&self, division: &Division) -> Span {
+        none_if_little(self.reads.head_switch.value + division.track_settle).or_zero()
+    }
+
+    /// Seeks before writes, to which `settle` is added.
+    fn write_curve(
+        &self,
+        written: &Written,
+        seeks: &Seeks,
+        settle: Span,
+        division: &Division,
+    ) -> SeekCurve {
+        // They were measured behind writes, from the lead of a write on one track.
+        let still = written.writes.leads[1].value;
+        let arm = self.arm_behind_write(written, division);
+        let points = seeks.points.iter().map(|point| {
+            let time = point.mean.value + still - arm - settle;
+            (point.distance, time.or_zero())
+        });
+        SeekCurve::Table(points.collect())
+    }
+}
+
+fn none_if_little(time: Span) -> Span {
+    if time.max(-time) < LITTLE {
+        Span::ZERO
+    } else {
+        time
+    }
+}

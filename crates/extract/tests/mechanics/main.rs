@@ -1,0 +1,56 @@
+//! The mechanics and overheads that are measured in simulated drives are those of their
+//! specifications.
+
+mod mtbrc;
+mod noise;
+mod rotation;
+mod seek;
+mod timing;
+mod variants;
+
+use diskarm_core::geometry::Layout;
+use diskarm_core::spec::{self, Spec};
+use diskarm_core::units::Span;
+use diskarm_extract::{Disk, Effort, Host, Setup, idle};
+
+/// The drives of 1992 to 1999.
+const DRIVES: [&str; 18] = [
+    "dec-rz26",
+    "dec-rz26-calibrated",
+    "hp-c2247",
+    "hp-c2247-calibrated",
+    "hp-c2490a",
+    "hp-c3323a",
+    "ibm-18es",
+    "ibm-dnes-309170w",
+    "quantum-atlas-10k",
+    "quantum-atlas-10k-calibrated",
+    "quantum-atlas-iii",
+    "seagate-barracuda-st32171w",
+    "seagate-barracuda-st32171w-calibrated",
+    "seagate-cheetah-st34501n",
+    "seagate-cheetah-st34501n-calibrated",
+    "seagate-cheetah-st39102lw",
+    "seagate-st41601n",
+    "seagate-st41601n-calibrated",
+];
+
+const HOST: Host = Host {
+    least: Span::from_ns(50_000),
+    most: Span::from_ns(150_000),
+};
+
+fn catalogued(name: &str) -> Spec {
+    spec::parse(diskarm_drives::find(name).unwrap().text, name).unwrap()
+}
+
+/// What seeks and overheads build on, measured.
+fn set_up<'a>(disk: &mut Disk<'_>, layout: &'a Layout, seed: u64) -> Setup<'a> {
+    let rotation = diskarm_extract::rotation::measure(disk, Effort::Normal, seed).unwrap();
+    let idle = idle::measure(disk, layout, &rotation, seed).unwrap();
+    Setup {
+        layout,
+        rotation,
+        idle,
+    }
+}

@@ -1,0 +1,91 @@
+//! The rotation period.
+
+use diskarm_core::units::{Instant, Span};
+use diskarm_extract::rotation::{self, Rereads};
+use diskarm_extract::{Broken, Data, Disk, Effort, Reply, Simulated, Transport};
+
+use crate::noise::Noisy;
+use crate::{DRIVES, HOST, catalogued};
+
+#[test]
+fn the_period_is_found_to_two_nanoseconds() {
+    for (name, seed) in DRIVES.iter().zip(1..) {
+        let spec = catalogued(name);
+        let mut drive = Simulated::new(&spec, HOST, seed).unwrap();
+        let mut disk = Disk::new(&mut drive).unwrap();
+        let found = rotation::measure(&mut disk, Effort::Normal, seed).unwrap();
+        let error = found.period_ns - spec.mechanics.period_ns;
+        println!(
+            "{name} {error:.2} +- {:.2} {:?}",
+            found.uncertainty_ns,
+            disk.cost()
+        );
+        assert!(error.abs() < 2.0, "{name}: {error} ns, {found:?}");
+        assert!(
+            error.abs() <= found.uncertainty_ns.max(0.1),
+            "{name}: {error} ns, {found:?}"
+        );
+        assert_eq!(found.rereads, Rereads::FromMedia, "{name}");
+        assert!(disk.cost().commands < 80, "{name}: {:?}", disk.cost());
+    }
+}
+
+#[test]
+fn noise_of_a_tenth_of_a_millisecond_leaves_six_nanoseconds() {
+    for (name, seed) in DRIVES.iter().zip(1..) {
+        let spec = catalogued(name);
+        let mut drive = Simulated::new(&spec, HOST, seed).unwrap();
+        let mut noisy = Noisy::new(&mut drive, Span::from_us(100.0), seed);
+        let mut disk = Disk::new(&mut noisy).unwrap();
+        let found = rotation::measure(&mut disk, Effort::Normal, seed).unwrap();
+        let error = found.period_ns - spec.mechanics.period_ns;
+        println!(
+            "{name} {error:.2} +- {:.2} {:?}",
+            found.uncertainty_ns,
+            disk.cost()
+        );
+        assert!(error.abs() < 6.0, "{name}: {error} ns, {found:?}");
+        assert!(found.uncertainty_ns < 10.0, "{name}: {error} ns, {found:?}");
+    }
+}
+
+/// A drive that ignores force unit access.
+struct Careless(Simulated);
+
+impl Transport for Careless {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+        let mut command = command.to_vec();
+        if command[0] == 0x28 {
+            command[1] &= !0x08;
+        }
+        self.0.execute(&command, data)
+    }
+
+    fn rest(&mut self, span: Span) {
+        self.0.rest(span);
+    }
+
+    fn now(&self) -> Instant {
+        self.0.now()
+    }
+}
+
+#[test]
+fn a_drive_that_ignores_force_unit_access_is_measured_all_the_same() {
+    let mut buffered = 0;
+    for (name, seed) in DRIVES.iter().zip(1..) {
+        let spec = catalogued(name);
+        let mut drive = Careless(Simulated::new(&spec, HOST, seed).unwrap());
+        let mut disk = Disk::new(&mut drive).unwrap();
+        let found = rotation::measure(&mut disk, Effort::Normal, seed)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        let error = found.period_ns - spec.mechanics.period_ns;
+        assert!(error.abs() < 2.0, "{name}: {error} ns, {found:?}");
+        buffered += usize::from(found.rereads == Rereads::FromBuffer);
+    }
+    // Those whose buffer keeps what a read delivered.
+    let kept = DRIVES
+        .iter()
+        .filter(|name| catalogued(name).buffer.delivered == diskarm_core::spec::Delivered::Kept);
+    assert_eq!(buffered, kept.count());
+}

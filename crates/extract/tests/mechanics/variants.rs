@@ -1,0 +1,127 @@
+//! Drives that nobody built: those of the catalogue with other times and habits.
+
+use diskarm_core::geometry::Layout;
+use diskarm_core::request::Op;
+use diskarm_core::spec::{SeekCurve, Spec, WriteStart};
+use diskarm_core::units::{SectorCount, Span};
+use diskarm_extract::Simulated;
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use crate::seek::worst;
+use crate::timing::{compared, measured, without_times};
+use crate::{DRIVES, HOST, catalogued};
+
+struct Random(Pcg64Mcg);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        ((u128::from(self.0.next_u64()) * u128::from(end)) >> 64) as u64
+    }
+
+    fn us(&mut self, end: u64) -> Span {
+        Span::from_us(self.below(end) as f64)
+    }
+
+    /// From half to twice the time; a head switch no longer than it was, as read-ahead leaves
+    /// another head behind, and a shorter seek is not seen.
+    fn scale(&mut self, time: &mut Span, most: f64) {
+        let times = 0.5 + (most - 0.5) * self.below(1000) as f64 / 1000.0;
+        *time = Span::from_ns((time.as_ns() as f64 * times) as i64);
+    }
+}
+
+fn scale(spec: &mut Spec, random: &mut Random) {
+    let o = &mut spec.overheads;
+    let times = [
+        &mut o.read_hit_after_read,
+        &mut o.read_hit_after_write,
+        &mut o.read_miss_after_read,
+        &mut o.read_miss_after_write,
+        &mut o.write_hit_after_read,
+        &mut o.write_hit_after_write,
+        &mut o.write_miss_after_read,
+        &mut o.write_miss_after_write,
+        &mut o.read_completion,
+        &mut o.write_completion,
+        &mut o.data_preparation,
+        &mut o.first_reselect,
+        &mut o.other_reselect,
+        &mut o.write_minimum_delay,
+        &mut spec.bus.read_sector,
+        &mut spec.bus.write_sector,
+    ];
+    for time in times {
+        random.scale(time, 2.0);
+    }
+    for time in [
+        &mut spec.mechanics.head_switch,
+        &mut spec.mechanics.write_settle,
+    ] {
+        random.scale(time, 1.0);
+    }
+    spec.mechanics.period_ns *= 0.8 + random.below(1000) as f64 / 2500.0;
+}
+
+/// Changes a habit.
+fn change(spec: &mut Spec, what: u64, random: &mut Random) {
+    match what {
+        0 => spec.buffer.read_ahead_stops_mid_sector ^= true,
+        1 => spec.bus.never_disconnect ^= true,
+        2 => {
+            let sectors = SectorCount(2 + random.below(20));
+            spec.overheads.write_start = WriteStart {
+                small: sectors,
+                large: sectors,
+                large_from: SectorCount(1),
+                sequential: None,
+            };
+        }
+        3 => spec.overheads.write_minimum_delay = random.us(600),
+        4 => spec.mechanics.inward_seek = random.us(300) - Span::from_us(150.0),
+        5 => {
+            spec.overheads.read_completion = random.us(300);
+            spec.overheads.write_completion = random.us(300);
+        }
+        _ => {
+            let stroke = f64::from(spec.geometry.cylinders);
+            spec.mechanics.seek = SeekCurve::ThreePoint {
+                single: Span::from_ms(1.4),
+                average: Span::from_ms(8.0),
+                full: Span::from_ms(8.0 + stroke / 300.0),
+            };
+        }
+    }
+}
+
+#[test]
+fn variants_are_measured_too() {
+    let mut measurable = 0;
+    for (name, seed) in DRIVES.iter().cycle().take(5 * DRIVES.len()).zip(1000..) {
+        let mut random = Random(Pcg64Mcg::seed_from_u64(seed));
+        let mut spec = catalogued(name);
+        scale(&mut spec, &mut random);
+        let mut changes = Vec::new();
+        for what in 0..7 {
+            if random.below(4) == 0 {
+                change(&mut spec, what, &mut random);
+                changes.push(what);
+            }
+        }
+        if spec.is_random() || spec.contradiction().is_some() {
+            continue;
+        }
+        measurable += 1;
+        spec.name = format!("{name}, seed {seed}, changes {changes:?}");
+        let layout = Layout::new(&spec.geometry).unwrap();
+        let mut drive = Simulated::new(&spec, HOST, seed).unwrap();
+        let (timing, ..) = measured(&mut drive, &layout, seed);
+        let mut found = without_times(&spec);
+        timing.describe(&mut found);
+        assert_eq!(found.contradiction(), None, "{}", spec.name);
+        let seeks = worst(&timing.seeks, &spec, Op::Read);
+        assert!(seeks <= 1.0, "{}: {seeks}", spec.name);
+        compared(&spec, &found, 1.0);
+    }
+    assert!(measurable > 50, "{measurable}");
+}
