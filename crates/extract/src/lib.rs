@@ -8,6 +8,7 @@
 mod disk;
 mod error;
 mod estimate;
+pub mod layout;
 mod simulated;
 mod transport;
 
