@@ -229,7 +229,10 @@ impl<'a, L: Looks> Walk<'a, L> {
             }
         }
         match self.looks.place(&self.zone.tracks, at, self.place)? {
-            Some(place) if place > self.place && self.goes_on(at, place)? => {
+            Some(place)
+                if place > self.place
+                    && (self.slips_here(at, place)? || self.goes_on(at, place)?) =>
+            {
                 self.note(place - self.place);
                 Ok(Change::Noted)
             }
@@ -290,6 +293,22 @@ impl<'a, L: Looks> Walk<'a, L> {
             }
         }
         Ok(None)
+    }
+
+    /// Whether places are missing inside a track of a cylinder that has begun as it should: no zone
+    /// ends there.
+    fn slips_here(&mut self, at: u64, place: u64) -> Result<bool, Error> {
+        let tracks = &self.zone.tracks;
+        let begin = self.place / tracks.cylinder() * tracks.cylinder();
+        let track = self.place / tracks.sectors * tracks.sectors;
+        let behind_front = self.zone.gaps.iter().rev().take_while(|gap| gap.end() > begin);
+        let regular = behind_front.clone().all(|gap| gap.place <= begin || gap.place >= track);
+        let same = place / tracks.sectors == self.place / tracks.sectors;
+        if !(same && regular && track > begin && self.place > track) {
+            return Ok(false);
+        }
+        let run = self.run(at, place)?;
+        Ok(at + run == self.capacity || (place + run) % self.zone.tracks.sectors == 0)
     }
 
     /// Whether blocks from `at` on, the first at `place`, belong to this zone: two of the next
