@@ -12,6 +12,7 @@ mod error;
 mod estimate;
 pub mod hits;
 pub mod idle;
+pub mod layout;
 mod line;
 pub mod mtbrc;
 pub mod overheads;

@@ -78,7 +78,9 @@ impl Simulated {
         // COMMAND SEQUENCE ERROR.
         let at = self.translated.ok_or((5, 0x2c))?;
         let extent = self.drive.layout().extent(at);
-        let sector = extent.start.as_raw() / extent.sector_angle.as_raw();
+        // Sums of rounded angles fall short of whole sectors by a few units of 2^-64.
+        let start = extent.start + Angle::from_raw(1 << 32);
+        let sector = start.as_raw() / extent.sector_angle.as_raw().max(1);
         let mut page = [0; 14];
         page[5..9].copy_from_slice(&extent.cylinder.0.to_be_bytes());
         page[..6].copy_from_slice(&[0x40, 0, 0, 10, 0, 5]);

@@ -1,0 +1,434 @@
+//! Finds the sparing scheme that explains the places without blocks with the fewest exceptions.
+
+use diskarm_core::geometry::Layout;
+use diskarm_core::spec::{Geometry, Sparing, TrackOrder, Zone};
+use diskarm_core::units::{Bytes, Lbn, SectorCount};
+
+use super::Found;
+use super::chart::{Gap, ZoneChart};
+use crate::Error;
+
+/// The geometry of what was found.
+///
+/// # Errors
+/// No scheme explains it.
+pub(super) fn geometry(
+    charts: &[ZoneChart],
+    capacity: u64,
+    sector_bytes: Bytes,
+) -> Result<Found, Error> {
+    if std::env::var("CHART").is_ok() {
+        for c in charts {
+            eprintln!(
+                "first {} blocks {} end {} of cyl {} {:?} gaps {:?} moved {:?}",
+                c.first,
+                c.blocks,
+                c.end(),
+                c.tracks.cylinder(),
+                c.tracks,
+                &c.gaps[..c.gaps.len().min(14)],
+                c.moved
+            );
+        }
+    }
+    let mut best: Option<(u64, Geometry)> = None;
+    for scheme in schemes(charts) {
+        let Some((cost, geometry)) = explain(charts, scheme, capacity, sector_bytes) else {
+            continue;
+        };
+        let better = best.as_ref().is_none_or(|(least, _)| cost < *least);
+        if better && reproduces(&geometry, charts) {
+            best = Some((cost, geometry));
+        }
+    }
+    let (_, geometry) = best.ok_or_else(|| {
+        Error::Undecided("no sparing scheme explains which places hold no blocks".into())
+    })?;
+    let mut assumed = vec![
+        "What lies behind the last block is not known: the disk ends with its cylinder.".to_owned(),
+    ];
+    if geometry
+        .zones
+        .iter()
+        .any(|zone| zone.reserved_sectors.0 > 0)
+    {
+        assumed.push(
+            "Places before the first block of a zone are taken for reserved ones.".to_owned(),
+        );
+    }
+    Ok(Found { geometry, assumed })
+}
+
+/// A sparing scheme, and the places in each of its regions; none for whole zones.
+#[derive(Clone, Copy, Debug)]
+struct Scheme {
+    sparing: Sparing,
+    /// Cylinders in a range.
+    range: u32,
+}
+
+/// All schemes worth a try, the simplest first.
+fn schemes(charts: &[ZoneChart]) -> Vec<Scheme> {
+    let plain = [
+        Sparing::None,
+        Sparing::SectorsPerTrack,
+        Sparing::SectorsPerCylinder,
+        Sparing::SectorsPerCylinderFront,
+        Sparing::TracksPerZone,
+        Sparing::SectorsPerZone,
+        Sparing::SectorsPerDisk,
+    ];
+    let plain = plain
+        .into_iter()
+        .map(|sparing| Scheme { sparing, range: 0 });
+    let mut ranges: Vec<u32> = charts.iter().flat_map(ranges).collect();
+    ranges.sort_unstable();
+    ranges.dedup();
+    let ranges = ranges.into_iter().take(200).map(|range| Scheme {
+        sparing: Sparing::SectorsPerRange,
+        range,
+    });
+    plain.chain(ranges).collect()
+}
+
+/// Distances between gaps that end with cylinders.
+fn ranges(chart: &ZoneChart) -> Vec<u32> {
+    let cylinder = chart.tracks.cylinder();
+    let gaps = chart.gaps.iter().filter(|gap| gap.place > 0);
+    let ends = gaps.map(|gap| gap.end()).filter(|end| end % cylinder == 0);
+    let ends: Vec<u64> = ends.map(|end| end / cylinder).take(40).collect();
+    let apart = ends.windows(2).map(|pair| (pair[1] - pair[0]) as u32);
+    let first = ends.first().map(|&end| end as u32);
+    let cylinders = chart.end_cylinder() - chart.tracks.first_cylinder;
+    first
+        .into_iter()
+        .chain(apart)
+        .chain([cylinders])
+        .filter(|&range| range > 1)
+        .collect()
+}
+
+/// The geometry under a scheme, and its number of exceptions; none if the scheme does not fit.
+fn explain(
+    charts: &[ZoneChart],
+    scheme: Scheme,
+    capacity: u64,
+    sector_bytes: Bytes,
+) -> Option<(u64, Geometry)> {
+    let mut zones = Vec::new();
+    let mut cost = 0;
+    let mut unused = 0;
+    for (n, chart) in charts.iter().enumerate() {
+        let next = charts.get(n + 1).map(|next| next.tracks.first_cylinder);
+        let fit = Fit::new(chart, scheme, next)?;
+        cost += fit.zone.slips.len() as u64;
+        unused = fit.unused;
+        zones.push(fit.zone);
+    }
+    let last = zones.last()?.end_cylinder;
+    let turned = charts.iter().any(|chart| !chart.tracks.turned.is_empty());
+    if scheme.sparing == Sparing::SectorsPerDisk {
+        // Reallocated blocks are at the end of the disk.
+        cost += u64::from(cost == 0 && charts.iter().all(|chart| chart.moved.is_empty()));
+    }
+    let geometry = Geometry {
+        sectors: SectorCount(capacity),
+        unused_sectors: SectorCount(unused),
+        sector_bytes: sector_bytes.0 as u32,
+        surfaces: charts[0].tracks.surfaces,
+        cylinders: last,
+        order: order(charts),
+        sparing: scheme.sparing,
+        sparing_range: scheme.range,
+        slips_turn_tracks: turned,
+        zones,
+        ..Geometry::default()
+    };
+    Some((cost, geometry))
+}
+
+fn order(charts: &[ZoneChart]) -> TrackOrder {
+    if !charts.iter().any(|chart| chart.tracks.alternates) {
+        return TrackOrder::CylinderMajor;
+    }
+    if charts.iter().any(|chart| chart.tracks.begins_down) {
+        return TrackOrder::Serpentine;
+    }
+    let odd = charts
+        .iter()
+        .any(|chart| chart.tracks.first_cylinder % 2 == 1);
+    if odd || charts.len() == 1 {
+        TrackOrder::SerpentinePerZone
+    } else {
+        TrackOrder::Serpentine
+    }
+}
+
+/// A zone under a scheme.
+struct Fit {
+    zone: Zone,
+    /// Mapped sectors behind the last block, in the last zone.
+    unused: u64,
+}
+
+impl Fit {
+    /// `next` is where the next zone begins, if there is one.
+    fn new(chart: &ZoneChart, scheme: Scheme, next: Option<u32>) -> Option<Self> {
+        let tracks = &chart.tracks;
+        let cylinder = tracks.cylinder();
+        let region = match scheme.sparing {
+            Sparing::SectorsPerTrack => tracks.sectors,
+            Sparing::SectorsPerCylinder | Sparing::SectorsPerCylinderFront => cylinder,
+            Sparing::SectorsPerRange => cylinder * u64::from(scheme.range),
+            _ => return Self::whole(chart, scheme, next),
+        };
+        let end = chart.end_cylinder();
+        if next.is_some_and(|next| next < end) {
+            return None;
+        }
+        let places = u64::from(end - tracks.first_cylinder) * cylinder;
+        let regions = Regions::new(chart, region, places, next.is_none());
+        let spares = regions.spares()?;
+        let (slips, reserved) = regions.slips(spares, scheme.sparing)?;
+        let mapped = places - regions.count() * spares;
+        let unused = mapped.checked_sub(reserved + chart.blocks)?;
+        if next.is_some() && unused > 0 {
+            return None;
+        }
+        let mut zone = zone(chart, end);
+        zone.reserved_sectors = SectorCount(reserved);
+        zone.spares = spares;
+        zone.slips = slips;
+        zone.defects = chart.moved.clone();
+        Some(Self { zone, unused })
+    }
+
+    /// The zone is one region, or none.
+    fn whole(chart: &ZoneChart, scheme: Scheme, next: Option<u32>) -> Option<Self> {
+        let tracks = &chart.tracks;
+        let (lead, inner) = chart.inner();
+        let by_track = scheme.sparing == Sparing::TracksPerZone;
+        let unit = if by_track { tracks.sectors } else { 1 };
+        let mut end = chart.end_cylinder();
+        match next {
+            Some(next) if next < end => return None,
+            // Whole spare tracks are likelier than cylinders that hold nothing.
+            Some(next) if by_track => end = next,
+            _ => {}
+        }
+        let mut tail = u64::from(end - tracks.first_cylinder) * tracks.cylinder() - chart.end();
+        let mut slips = Vec::new();
+        for gap in &inner {
+            if gap.place % unit != 0 || gap.places % unit != 0 {
+                return None;
+            }
+            slips.extend(gap.place / unit..gap.end() / unit);
+        }
+        let mut unused = 0;
+        if next.is_none() {
+            (unused, tail) = (tail, 0);
+        }
+        let spares = match scheme.sparing {
+            Sparing::TracksPerZone | Sparing::SectorsPerZone => {
+                if !tail.is_multiple_of(unit) {
+                    return None;
+                }
+                // Reallocated units are at the end of the zone.
+                if next.is_none() && !chart.moved.is_empty() {
+                    (unused, tail) = (unused % unit, unused - unused % unit);
+                }
+                slips.len() as u64 + tail / unit
+            }
+            _ => {
+                slips.extend(chart.end()..chart.end() + tail);
+                0
+            }
+        };
+        let mut zone = zone(chart, end);
+        zone.reserved_sectors = SectorCount(lead);
+        zone.spares = spares;
+        zone.slips = slips;
+        zone.defects = chart
+            .moved
+            .iter()
+            .map(|&(from, to)| (from / unit, to / unit))
+            .collect();
+        zone.defects.dedup();
+        Some(Self { zone, unused })
+    }
+}
+
+fn zone(chart: &ZoneChart, end_cylinder: u32) -> Zone {
+    let tracks = &chart.tracks;
+    Zone {
+        first_cylinder: tracks.first_cylinder,
+        end_cylinder,
+        sectors_per_track: tracks.sectors as u32,
+        first_offset_sectors: tracks.offset,
+        reserved_sectors: SectorCount(0),
+        track_skew_sectors: tracks.track_skew,
+        cylinder_skew_sectors: tracks.cylinder_skew,
+        spares: 0,
+        slips: Vec::new(),
+        defects: Vec::new(),
+    }
+}
+
+impl ZoneChart {
+    /// Places before the first block, and the gaps behind it.
+    fn inner(&self) -> (u64, Vec<Gap>) {
+        match self.gaps.split_first() {
+            Some((first, rest)) if first.place == 0 => (first.places, rest.to_vec()),
+            _ => (0, self.gaps.clone()),
+        }
+    }
+}
+
+/// The regions of a zone.
+struct Regions {
+    /// Places without blocks of each, in parts of one region; behind the last block as well.
+    gaps: Vec<Vec<Gap>>,
+    region: u64,
+    places: u64,
+    /// Region of the first block, and whether it is reserved in part.
+    first: usize,
+    lead: u64,
+    /// Region of the last block, and whether blocks may be unused there.
+    last: usize,
+    open: bool,
+}
+
+impl Regions {
+    fn new(chart: &ZoneChart, region: u64, places: u64, open: bool) -> Self {
+        let count = places.div_ceil(region) as usize;
+        let mut gaps = vec![Vec::new(); count];
+        let tail = Gap {
+            place: chart.end(),
+            places: places - chart.end(),
+        };
+        for gap in chart.gaps.iter().chain([&tail]) {
+            let (mut place, end) = (gap.place, gap.end());
+            while place < end {
+                let n = place / region;
+                let to = end.min((n + 1) * region);
+                gaps[n as usize].push(Gap {
+                    place,
+                    places: to - place,
+                });
+                place = to;
+            }
+        }
+        let (lead, _) = chart.inner();
+        Self {
+            gaps,
+            region,
+            places,
+            first: (lead / region) as usize,
+            lead,
+            last: ((chart.end() - 1) / region) as usize,
+            open,
+        }
+    }
+
+    fn count(&self) -> u64 {
+        self.gaps.len() as u64
+    }
+
+    fn missing(&self, n: usize) -> u64 {
+        self.gaps[n].iter().map(|gap| gap.places).sum()
+    }
+
+    /// The number of spares in each region, if all have the same.
+    fn spares(&self) -> Option<u64> {
+        // Regions that may be reserved or unused in part only give an upper bound.
+        let exact = |n: usize| (n > self.first || self.lead == 0) && !(self.open && n >= self.last);
+        let mut spares = None;
+        let mut most = u64::MAX;
+        for n in self.first..=self.last {
+            let missing = self.missing(n);
+            match spares {
+                _ if !exact(n) => most = most.min(missing),
+                None => spares = Some(missing),
+                Some(known) if known != missing => return None,
+                Some(_) => {}
+            }
+        }
+        let spares = spares?;
+        (spares > 0 && spares <= most && spares < self.region).then_some(spares)
+    }
+
+    /// Slips, and the number of reserved sectors.
+    fn slips(&self, spares: u64, sparing: Sparing) -> Option<(Vec<u64>, u64)> {
+        let front = sparing == Sparing::SectorsPerCylinderFront;
+        let mut slips = Vec::new();
+        for n in self.first..=self.last {
+            let begin = n as u64 * self.region;
+            let end = (begin + self.region).min(self.places);
+            let reserved = |gap: &Gap| n == self.first && gap.place < self.lead;
+            let inner = self.gaps[n].iter().filter(|gap| !reserved(gap));
+            let inner = inner.filter(|gap| {
+                let edge = if front {
+                    gap.place == begin
+                } else {
+                    gap.end() == end
+                };
+                !edge
+            });
+            slips.extend(inner.flat_map(|gap| gap.place..gap.end()));
+        }
+        let in_first = slips
+            .iter()
+            .filter(|&&slip| slip / self.region == self.first as u64);
+        let in_first = in_first.count() as u64;
+        let whole = self.first as u64 * (self.region - spares);
+        let within = self.lead - self.first as u64 * self.region;
+        let ahead = if front {
+            spares.checked_sub(in_first)?
+        } else {
+            0
+        };
+        let reserved = if self.lead == 0 {
+            0
+        } else {
+            whole + within.checked_sub(ahead)?
+        };
+        Some((slips, reserved))
+    }
+}
+
+/// Whether the geometry is one, and maps blocks to the places that were found.
+fn reproduces(geometry: &Geometry, charts: &[ZoneChart]) -> bool {
+    let Ok(layout) = Layout::new(geometry) else {
+        return false;
+    };
+    charts.iter().all(|chart| {
+        let mut block = chart.first;
+        let mut place = 0;
+        let right = |block: u64, place: u64| {
+            if chart.moved.iter().any(|&(from, _)| from == place) {
+                return true;
+            }
+            let extent = layout.extent(Lbn(block));
+            let track = u64::from(extent.cylinder.0 - chart.tracks.first_cylinder)
+                * u64::from(chart.tracks.surfaces);
+            let tracks = &chart.tracks;
+            let head = tracks.track(extent.cylinder.0, extent.head.0);
+            let off = extent.start.as_revolutions() - tracks.angle(place);
+            let off = (off - off.round()).abs() * tracks.sectors as f64;
+            let _ = track;
+            head == Some(place / tracks.sectors) && off < 0.01
+        };
+        let end = Gap {
+            place: chart.end(),
+            places: 0,
+        };
+        chart.gaps.iter().chain([&end]).all(|gap| {
+            let blocks = gap.place - place;
+            let good =
+                blocks == 0 || (right(block, place) && right(block + blocks - 1, gap.place - 1));
+            block += blocks;
+            place = gap.end();
+            good
+        })
+    })
+}

@@ -1,0 +1,344 @@
+//! The layout, by asking the drive for the places of few blocks.
+//!
+//! # Hypothesis
+//! Blocks follow one another along tracks of equal size; each track begins later than the one
+//! before by a skew. Exceptions are spare, reserved and slipped places, the boundaries of zones,
+//! and reallocated blocks.
+//!
+//! # Test vector
+//! TRANSLATE ADDRESS (worthington96 section 4.1.2) for the first and last blocks of the first
+//! tracks of each zone; then for the last block of a growing number of tracks, or, once spares are
+//! seen to recur in regions, of each region; and in a binary search wherever the drive disagrees.
+//!
+//! # Decision
+//! A place is what the drive says. Whatever is in line at both ends of a stretch without spares
+//! is in line between.
+//!
+//! # Confidence
+//! Exact, but for blocks reallocated in the middle of a stretch: none of them is seen unless its
+//! defective place is known, as from READ DEFECT DATA.
+//!
+//! # Cost
+//! Two commands a look; a few dozen looks a zone, one a region of the sparing scheme, and about 20
+//! for each slip.
+
+use std::collections::BTreeMap;
+
+use diskarm_core::units::Lbn;
+
+use super::chart::{Tracks, ZoneChart};
+use super::walk::{Looks, Walk};
+use super::{Found, assemble};
+use crate::{Disk, Error, Place};
+
+/// Finds the layout of a drive that answers TRANSLATE ADDRESS with sectors counted from the index
+/// mark. `defects` are defective places that the drive has reported, if any.
+///
+/// # Errors
+/// A command failed, or what the drive says is no layout.
+pub fn measure(disk: &mut Disk, defects: &[Place]) -> Result<Found, Error> {
+    let capacity = disk.sectors().0;
+    let sector_bytes = disk.sector_size();
+    let mut looks = Translated::new(disk);
+    let mut zones: Vec<ZoneChart> = Vec::new();
+    let mut next = 0;
+    while next < capacity {
+        let (tracks, place) = looks.seed(next, capacity, zones.last().map(|zone| &zone.tracks))?;
+        let mut zone = Walk::zone(&mut looks, tracks, (next, place), capacity)?;
+        looks.end_with_cylinder(&mut zone, capacity)?;
+        if zone.blocks == 0 || zones.len() >= ZONES_MAX {
+            return Err(Error::Undecided(format!(
+                "no pattern of tracks explains where block {next} is"
+            )));
+        }
+        next += zone.blocks;
+        zones.push(zone);
+    }
+    looks.reallocated(&mut zones, defects)?;
+    assemble::geometry(&zones, capacity, sector_bytes)
+}
+
+/// More zones than any drive has.
+const ZONES_MAX: usize = 5_000;
+
+/// A track as the drive tells it.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    cylinder: u32,
+    head: u32,
+    /// Sector of its first block.
+    sector: u64,
+    /// Sector of its last block.
+    last: u64,
+    /// Blocks.
+    blocks: u64,
+}
+
+/// A drive that is asked once for each block.
+struct Translated<'d, 't> {
+    disk: &'d mut Disk<'t>,
+    known: BTreeMap<u64, Place>,
+}
+
+impl Looks for Translated<'_, '_> {
+    fn place(&mut self, tracks: &Tracks, at: u64, least: u64) -> Result<Option<u64>, Error> {
+        let found = self.look(at)?;
+        let sector = u64::from(found.sector);
+        let Some(track) = tracks.track(found.cylinder, u32::from(found.head)) else {
+            return Ok(None);
+        };
+        if sector >= tracks.sectors {
+            return Ok(None);
+        }
+        let begin = tracks.track_angle(track) as u64 % tracks.sectors;
+        let within = (sector + tracks.sectors - begin) % tracks.sectors;
+        let place = track * tracks.sectors + within;
+        Ok((place >= least).then_some(place))
+    }
+}
+
+impl<'d, 't> Translated<'d, 't> {
+    /// Tracks read to learn a zone's pattern: three cylinders of most drives.
+    const SEED_TRACKS_MAX: usize = 200;
+
+    fn new(disk: &'d mut Disk<'t>) -> Self {
+        Self {
+            disk,
+            known: BTreeMap::new(),
+        }
+    }
+
+    fn look(&mut self, at: u64) -> Result<Place, Error> {
+        if let Some(place) = self.known.get(&at) {
+            return Ok(*place);
+        }
+        let place = self.disk.place(Lbn(at))?;
+        if self.known.len() > 100_000 {
+            self.known.clear();
+        }
+        self.known.insert(at, place);
+        Ok(place)
+    }
+
+    /// The tracks of the zone that begins with block `first`, and the place of that block.
+    fn seed(
+        &mut self,
+        first: u64,
+        capacity: u64,
+        before: Option<&Tracks>,
+    ) -> Result<(Tracks, u64), Error> {
+        let runs = self.runs(first, capacity, before)?;
+        let tracks = pattern(&runs, before);
+        let place = self.place(&tracks, first, 0)?.ok_or_else(|| {
+            Error::Undecided(format!(
+                "no pattern of tracks explains where block {first} is"
+            ))
+        })?;
+        Ok((tracks, place))
+    }
+
+    /// The first tracks from block `first` on.
+    fn runs(
+        &mut self,
+        first: u64,
+        capacity: u64,
+        before: Option<&Tracks>,
+    ) -> Result<Vec<Run>, Error> {
+        let mut runs: Vec<Run> = Vec::new();
+        let mut at = first;
+        let mut guess = before.map_or(64, |tracks| tracks.sectors);
+        while at < capacity && runs.len() < Self::SEED_TRACKS_MAX {
+            let place = self.look(at)?;
+            let end = self.track_end(at, guess, capacity)?;
+            let last = self.look(end - 1)?;
+            runs.push(Run {
+                cylinder: place.cylinder,
+                head: u32::from(place.head),
+                sector: u64::from(place.sector),
+                last: u64::from(last.sector),
+                blocks: end - at,
+            });
+            guess = end - at;
+            at = end;
+            let mut cylinders: Vec<u32> = runs.iter().map(|run| run.cylinder).collect();
+            cylinders.dedup();
+            if cylinders.len() > 3 {
+                break;
+            }
+        }
+        Ok(runs)
+    }
+
+    /// One past the last block of the track that holds `at`; `guess` blocks are likely.
+    fn track_end(&mut self, at: u64, guess: u64, capacity: u64) -> Result<u64, Error> {
+        let track = self.look(at)?;
+        let track = (track.cylinder, track.head);
+        let mut good = at;
+        let mut bad = capacity;
+        let mut probe = (at + guess - 1).min(capacity - 1);
+        let mut step = 1;
+        while good + 1 < bad {
+            let place = self.look(probe)?;
+            if (place.cylinder, place.head) == track {
+                good = probe;
+                probe = (probe + step).min(bad - 1);
+                step *= 2;
+            } else {
+                bad = probe;
+                step = 1;
+                probe = good + (bad - good) / 2;
+                if bad - good > 2 && good == at && bad == at + guess - 1 {
+                    probe = bad - 1;
+                }
+            }
+            if bad < capacity && probe >= bad {
+                probe = good + (bad - good) / 2;
+            }
+            probe = probe.clamp(good + 1, bad.max(good + 2) - 1);
+        }
+        Ok(bad)
+    }
+
+    /// Gives up what the beginning of the next zone and this zone's tracks have in common: a zone
+    /// never ends inside a cylinder that goes on.
+    fn end_with_cylinder(&mut self, zone: &mut ZoneChart, capacity: u64) -> Result<(), Error> {
+        let next = zone.first + zone.blocks;
+        if next < capacity && zone.blocks > 0 {
+            let next = self.look(next)?.cylinder;
+            let tracks = &zone.tracks;
+            let last = tracks.first_cylinder + ((zone.end() - 1) / tracks.cylinder()) as u32;
+            if next <= last && next > tracks.first_cylinder {
+                zone.truncate(u64::from(next - tracks.first_cylinder) * tracks.cylinder());
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds reallocated blocks whose defective places are known.
+    fn reallocated(&mut self, zones: &mut [ZoneChart], defects: &[Place]) -> Result<(), Error> {
+        for defect in defects {
+            let Some(zone) = zones
+                .iter_mut()
+                .rev()
+                .find(|z| z.tracks.first_cylinder <= defect.cylinder)
+            else {
+                continue;
+            };
+            let tracks = &zone.tracks;
+            let Some(track) = tracks.track(defect.cylinder, u32::from(defect.head)) else {
+                continue;
+            };
+            let begin = tracks.track_angle(track) as u64 % tracks.sectors;
+            let sector = u64::from(defect.sector);
+            let place = track * tracks.sectors + (sector + tracks.sectors - begin) % tracks.sectors;
+            let Some(at) = zone.block(place) else {
+                continue;
+            };
+            let tracks = zone.tracks.clone();
+            match self.place(&tracks, at, 0)? {
+                Some(actual) if actual != place => zone.moved.push((place, actual)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The value that occurs most often; of those the first.
+fn mode<T: Copy + PartialEq>(values: impl Iterator<Item = T>) -> Option<T> {
+    let mut counts: Vec<(T, usize)> = Vec::new();
+    for value in values {
+        match counts.iter_mut().find(|(known, _)| *known == value) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((value, 1)),
+        }
+    }
+    let most = counts.iter().map(|&(_, count)| count).max()?;
+    counts
+        .into_iter()
+        .find(|&(_, count)| count == most)
+        .map(|(value, _)| value)
+}
+
+/// The pattern that the first tracks of a zone follow.
+fn pattern(runs: &[Run], before: Option<&Tracks>) -> Tracks {
+    let wrapped = runs.iter().filter(|run| run.last < run.sector);
+    let sectors = mode(wrapped.map(|run| run.sector + run.blocks - 1 - run.last));
+    let whole = runs.iter().map(|run| run.last.max(run.sector) + 1).max();
+    let sectors = sectors.or(whole).unwrap_or(1);
+    let first = runs[0];
+    let heads = runs.iter().map(|run| run.head + 1).max().unwrap_or(1);
+    let surfaces = heads.max(before.map_or(0, |tracks| tracks.surfaces));
+    let ascends = |cylinder: u32| {
+        let mut heads = runs
+            .iter()
+            .filter(|run| run.cylinder == cylinder)
+            .map(|run| run.head);
+        let (one, other) = (heads.next()?, heads.next()?);
+        Some(one < other)
+    };
+    let alternates = match (ascends(first.cylinder), ascends(first.cylinder + 1)) {
+        (Some(one), Some(other)) => one != other,
+        _ => before.is_some_and(|tracks| tracks.alternates),
+    };
+    let begins_down = match (ascends(first.cylinder), ascends(first.cylinder + 1)) {
+        (Some(up), _) => !up,
+        (None, Some(up)) => up == alternates,
+        _ => false,
+    };
+    let front = in_front(runs, sectors);
+    // Where a track begins, with its places that hold no block.
+    let begin = |run: &Run| {
+        let head = if begins_down != (alternates && (run.cylinder - first.cylinder) % 2 == 1) {
+            surfaces - 1
+        } else {
+            0
+        };
+        let front = if run.head == head { front } else { 0 };
+        (run.sector + sectors - front) % sectors
+    };
+    let jump = |pair: &[Run]| {
+        let (from, to) = (begin(&pair[0]), begin(&pair[1]));
+        (to + sectors - from) % sectors
+    };
+    let inside = runs
+        .windows(2)
+        .filter(|pair| pair[0].cylinder == pair[1].cylinder);
+    let track_skew = mode(inside.map(jump)).unwrap_or(0);
+    let across = runs
+        .windows(2)
+        .filter(|pair| pair[0].cylinder != pair[1].cylinder);
+    let cylinder_skew = mode(across.map(jump)).unwrap_or(track_skew);
+    let mut tracks = Tracks {
+        first_cylinder: first.cylinder,
+        surfaces,
+        sectors,
+        offset: 0.0,
+        track_skew: track_skew as f64,
+        cylinder_skew: cylinder_skew as f64,
+        begins_down,
+        alternates,
+        turned: Vec::new(),
+    };
+    // The first track may begin behind reserved sectors; the next ones begin where they should.
+    let offsets = runs.iter().map_while(|run| {
+        let track = tracks.track(run.cylinder, run.head)?;
+        let angle = tracks.track_angle(track) as u64;
+        Some((begin(run) + sectors - angle % sectors) % sectors)
+    });
+    tracks.offset = mode(offsets).unwrap_or(0) as f64;
+    tracks
+}
+
+/// Places without blocks at the front of each cylinder: by how much the first tracks are short, if
+/// the last tracks are whole.
+fn in_front(runs: &[Run], sectors: u64) -> u64 {
+    let changes = |pair: &&[Run]| pair[0].cylinder != pair[1].cylinder;
+    let short = |run: &Run| sectors.saturating_sub(run.blocks);
+    let firsts = mode(runs.windows(2).filter(changes).map(|pair| short(&pair[1])));
+    let lasts = mode(runs.windows(2).filter(changes).map(|pair| short(&pair[0])));
+    match (firsts, lasts) {
+        (Some(spares), Some(0)) => spares,
+        _ => 0,
+    }
+}

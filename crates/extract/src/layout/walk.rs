@@ -1,0 +1,439 @@
+//! Follows the blocks of a zone from place to place, and looks only where something may change.
+//!
+//! Between two places that are as far apart as their blocks nothing can be missing. So steps grow
+//! while the drive agrees, and a bisection finds the first block that is not where it should be.
+//! There, either places are missing or the zone ends; what lies behind decides. Once the missing
+//! places recur at the end (or the front) of regions of one size, one look at each region finds
+//! its slips.
+
+use super::chart::{Gap, Tracks, ZoneChart};
+use crate::Error;
+
+/// Answers where blocks are.
+pub(super) trait Looks {
+    /// The place of a block, no earlier than `least`; none if it cannot be in the zone.
+    fn place(&mut self, tracks: &Tracks, at: u64, least: u64) -> Result<Option<u64>, Error>;
+}
+
+/// Regions of one size with the same number of places without blocks in each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Rule {
+    /// Places in a region.
+    region: u64,
+    /// Places without blocks in a region.
+    spares: u64,
+    /// They are at its front.
+    front: bool,
+}
+
+/// Follows a zone.
+pub(super) struct Walk<'a, L> {
+    looks: &'a mut L,
+    zone: ZoneChart,
+    /// Blocks of the drive.
+    capacity: u64,
+    /// The next block: all before it are explained.
+    block: u64,
+    /// Where it should be.
+    place: u64,
+    rule: Option<Rule>,
+    /// Regions in a row that the rule failed to explain.
+    failures: u32,
+}
+
+/// What a search for the next change has found.
+enum Change {
+    /// Nothing changes before this block.
+    None,
+    /// The zone ends.
+    End,
+    /// It was noted.
+    Noted,
+}
+
+impl<'a, L: Looks> Walk<'a, L> {
+    /// More exceptions than any drive has.
+    const EXCEPTIONS_MAX: usize = 2_000_000;
+    /// Tracks that decide whether places are missing or the zone has ended.
+    const TRACKS_AHEAD: usize = 8;
+
+    /// The zone that begins with block `first` at `place`, for as long as it goes.
+    pub fn zone(
+        looks: &'a mut L,
+        tracks: Tracks,
+        (first, place): (u64, u64),
+        capacity: u64,
+    ) -> Result<ZoneChart, Error> {
+        let mut gaps = Vec::new();
+        if place > 0 {
+            gaps.push(Gap {
+                place: 0,
+                places: place,
+            });
+        }
+        let zone = ZoneChart {
+            tracks,
+            first,
+            blocks: 0,
+            gaps,
+            moved: Vec::new(),
+        };
+        let mut walk = Self {
+            looks,
+            zone,
+            capacity,
+            block: first,
+            place,
+            rule: None,
+            failures: 0,
+        };
+        while walk.block < capacity && !walk.step()? {
+            if walk.zone.gaps.len() + walk.zone.moved.len() > Self::EXCEPTIONS_MAX {
+                return Err(Error::Undecided(format!(
+                    "blocks from {first} on follow no pattern of tracks"
+                )));
+            }
+        }
+        walk.zone.blocks = walk.block - first;
+        Ok(walk.zone)
+    }
+
+    /// Advances as far as one look confirms, or to the next change; whether the zone has ended.
+    fn step(&mut self) -> Result<bool, Error> {
+        if let Some(rule) = self.rule {
+            return self.region(rule);
+        }
+        match self.explore(self.capacity)? {
+            Change::None => Ok(false),
+            Change::End => Ok(true),
+            Change::Noted => {
+                self.rule = self.recurring();
+                self.failures = 0;
+                Ok(false)
+            }
+        }
+    }
+
+    /// Whether block `at` is at `place`.
+    fn is_at(&mut self, at: u64, place: u64) -> Result<bool, Error> {
+        Ok(self.looks.place(&self.zone.tracks, at, place)? == Some(place))
+    }
+
+    fn advance(&mut self, block: u64) {
+        self.place += block - self.block;
+        self.block = block;
+    }
+
+    fn note(&mut self, places: u64) {
+        match self.zone.gaps.last_mut() {
+            Some(gap) if gap.end() == self.place => gap.places += places,
+            _ => self.zone.gaps.push(Gap {
+                place: self.place,
+                places,
+            }),
+        }
+        self.place += places;
+    }
+
+    /// Places without blocks from `from` on.
+    fn missing(&self, from: u64, end: u64) -> u64 {
+        let gaps = self.zone.gaps.iter().rev();
+        gaps.take_while(|gap| gap.end() > from)
+            .map(|gap| gap.end().min(end).saturating_sub(gap.place.max(from)))
+            .sum()
+    }
+
+    /// Advances through a region, or to its first exception.
+    fn region(&mut self, rule: Rule) -> Result<bool, Error> {
+        let begin = self.place / rule.region * rule.region;
+        let end = begin + rule.region;
+        let missing = self.missing(begin, end);
+        let left = rule.spares.saturating_sub(missing);
+        let blocks = (end - self.place).saturating_sub(left);
+        let last = (self.block + blocks).min(self.capacity);
+        let at_front = rule.front && self.place == begin && left > 0;
+        if blocks > 0 && last > self.block {
+            let ahead = if at_front { left } else { 0 };
+            let look = if at_front { self.block } else { last - 1 };
+            if self.is_at(look, self.place + ahead + (look - self.block))? {
+                self.failures = 0;
+                if at_front {
+                    self.note(left);
+                }
+                self.advance(last);
+                if last < self.capacity && !rule.front {
+                    self.note(left);
+                }
+                return Ok(false);
+            }
+            if self.turns(begin, last - 1)? {
+                return Ok(false);
+            }
+        }
+        self.failures += 1;
+        if self.failures > 3 {
+            self.rule = None;
+            return Ok(false);
+        }
+        match self.explore(last.max(self.block + 1))? {
+            Change::None => Ok(false),
+            Change::End => Ok(true),
+            Change::Noted => {
+                self.failures -= 1;
+                Ok(false)
+            }
+        }
+    }
+
+    /// Whether all tracks from here on are rotated by the slips of the region before.
+    fn turns(&mut self, begin: u64, last: u64) -> Result<bool, Error> {
+        let Some(rule) = self.rule.filter(|_| self.place == begin && begin > 0) else {
+            return Ok(false);
+        };
+        let (before, spares) = (begin - rule.region, rule.spares);
+        let gaps = self.zone.gaps.iter().rev();
+        let slipped: u64 = gaps
+            .take_while(|gap| gap.place >= before)
+            .filter(|gap| gap.end() < begin && gap.place > before)
+            .map(|gap| gap.places)
+            .sum();
+        if slipped == 0 || slipped > spares {
+            return Ok(false);
+        }
+        let turned = self.zone.tracks.turned.last().map_or(0, |&(_, by)| by);
+        self.zone.tracks.turned.push((begin, turned + slipped));
+        let first = self.is_at(self.block, self.place)?;
+        if first && self.is_at(last, self.place + (last - self.block))? {
+            return Ok(true);
+        }
+        self.zone.tracks.turned.pop();
+        Ok(false)
+    }
+
+    /// Advances to the first change before `end`.
+    fn explore(&mut self, end: u64) -> Result<Change, Error> {
+        let deviates = self.deviation(end)?;
+        let Some(at) = deviates else {
+            self.advance(end);
+            return Ok(Change::None);
+        };
+        self.advance(at);
+        if let Some(length) = self.moved()? {
+            let by = self.looks.place(&self.zone.tracks, at, 0)?;
+            if let Some(actual) = by {
+                for n in 0..length {
+                    self.zone.moved.push((self.place + n, actual + n));
+                }
+                self.advance(at + length);
+                return Ok(Change::Noted);
+            }
+        }
+        match self.looks.place(&self.zone.tracks, at, self.place)? {
+            Some(place)
+                if place > self.place
+                    && (self.slips_here(at, place)? || self.goes_on(at, place)?) =>
+            {
+                self.note(place - self.place);
+                Ok(Change::Noted)
+            }
+            _ => Ok(Change::End),
+        }
+    }
+
+    /// The first block before `end` that is not where the blocks before it put it.
+    fn deviation(&mut self, end: u64) -> Result<Option<u64>, Error> {
+        let mut good = self.block;
+        let mut tracks = 1;
+        let bad = loop {
+            if good >= end {
+                return Ok(None);
+            }
+            let place = self.place + (good - self.block);
+            let track = place / self.zone.tracks.sectors;
+            let reach = (track + tracks) * self.zone.tracks.sectors - place;
+            let last = (good + reach).min(end) - 1;
+            if !self.is_at(last, place + (last - good))? {
+                break last;
+            }
+            good = last + 1;
+            tracks *= 2;
+        };
+        self.bisect(good, bad).map(Some)
+    }
+
+    /// The first block of `good..=bad` that is not in line, given that `bad` is not: at the ends of
+    /// tracks as long as there are any between.
+    fn bisect(&mut self, mut good: u64, mut bad: u64) -> Result<u64, Error> {
+        while good < bad {
+            let mut middle = good + (bad - good) / 2;
+            let place = self.place + (middle - self.block);
+            let back = place % self.zone.tracks.sectors + 1;
+            if middle - good >= back {
+                middle -= back;
+            }
+            let place = self.place + (middle - self.block);
+            if self.is_at(middle, place)? {
+                good = middle + 1;
+            } else {
+                bad = middle;
+            }
+        }
+        Ok(good)
+    }
+
+    /// The number of blocks from here on that are elsewhere, behind which the blocks are in line
+    /// again: reallocated ones.
+    fn moved(&mut self) -> Result<Option<u64>, Error> {
+        for length in [1, self.zone.tracks.sectors] {
+            let (at, place) = (self.block + length, self.place + length);
+            let far = at + self.zone.tracks.sectors.min(7);
+            if far < self.capacity && self.is_at(at, place)? {
+                let in_line = self.is_at(far, place + (far - at))?;
+                return Ok(in_line.then_some(length));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether places are missing inside a track of a cylinder that has begun as it should: no zone
+    /// ends there.
+    fn slips_here(&mut self, at: u64, place: u64) -> Result<bool, Error> {
+        let tracks = &self.zone.tracks;
+        let begin = self.place / tracks.cylinder() * tracks.cylinder();
+        let track = self.place / tracks.sectors * tracks.sectors;
+        let behind_front = self
+            .zone
+            .gaps
+            .iter()
+            .rev()
+            .take_while(|gap| gap.end() > begin);
+        let regular = behind_front
+            .clone()
+            .all(|gap| gap.place <= begin || gap.place >= track);
+        let same = place / tracks.sectors == self.place / tracks.sectors;
+        if !(same && regular && track > begin && self.place > track) {
+            return Ok(false);
+        }
+        let run = self.run(at, place)?;
+        Ok(at + run == self.capacity || (place + run).is_multiple_of(self.zone.tracks.sectors))
+    }
+
+    /// Whether blocks from `at` on, the first at `place`, belong to this zone: two of the next
+    /// tracks are whole, or all lack the same number of places at their ends.
+    fn goes_on(&mut self, at: u64, place: u64) -> Result<bool, Error> {
+        let (mut at, mut place) = (at, place);
+        let mut whole = 0;
+        let mut short = Vec::new();
+        for _ in 0..Self::TRACKS_AHEAD {
+            let run = self.run(at, place)?;
+            let begins = place % self.zone.tracks.sectors == 0;
+            whole += u32::from(run == self.zone.tracks.sectors);
+            at += run;
+            place += run;
+            if at >= self.capacity {
+                return Ok(whole > 0 || place % self.zone.tracks.sectors == 0 || run > 1);
+            }
+            if whole > 1 {
+                return Ok(true);
+            }
+            let Some(next) = self.looks.place(&self.zone.tracks, at, place)? else {
+                return Ok(false);
+            };
+            if begins && next % self.zone.tracks.sectors == 0 {
+                short.push(next - place);
+            }
+            place = next;
+        }
+        let same = short.windows(2).filter(|pair| pair[0] == pair[1]).count();
+        Ok(same + 3 >= Self::TRACKS_AHEAD)
+    }
+
+    /// The number of blocks from `at` on, the first at `place`, that follow one another on this
+    /// track.
+    fn run(&mut self, at: u64, place: u64) -> Result<u64, Error> {
+        let most = self.zone.tracks.track_end(place) - place;
+        let most = most.min(self.capacity - at);
+        if self.is_at(at + most - 1, place + most - 1)? {
+            return Ok(most);
+        }
+        let (mut good, mut bad) = (1, most - 1);
+        while good < bad {
+            let middle = good + (bad - good) / 2;
+            if self.is_at(at + middle, place + middle)? {
+                good = middle + 1;
+            } else {
+                bad = middle;
+            }
+        }
+        Ok(good.min(most))
+    }
+
+    /// The rule that the last regions follow.
+    fn recurring(&self) -> Option<Rule> {
+        let tracks = &self.zone.tracks;
+        let cylinder = tracks.cylinder();
+        let end = self.place;
+        let track = end.is_multiple_of(tracks.sectors).then_some(tracks.sectors);
+        let mut sizes: Vec<u64> = track.into_iter().collect();
+        sizes.push(cylinder);
+        let cylinders = self.zone.gaps.iter().rev().take(4);
+        let ends = cylinders
+            .map(|gap| gap.end())
+            .filter(|end| end % cylinder == 0);
+        let ends: Vec<u64> = ends.collect();
+        if let [last, before, ..] = ends[..] {
+            sizes.push(last - before);
+        }
+        sizes.into_iter().find_map(|region| {
+            [false, true]
+                .into_iter()
+                .find_map(|front| self.follows(region, front))
+        })
+    }
+
+    /// The rule with regions of this size, if the last three follow it.
+    fn follows(&self, region: u64, front: bool) -> Option<Rule> {
+        let lead = match self.zone.gaps.first() {
+            Some(gap) if gap.place == 0 => gap.end(),
+            _ => 0,
+        };
+        // The region in front may be reserved in part.
+        let first = lead.div_ceil(region);
+        let end = if front {
+            // The gap at the front of the region under way is known.
+            self.place - self.place % region
+        } else {
+            self.place
+        };
+        if end % region != 0 {
+            return None;
+        }
+        let last = end / region;
+        let from = if front { first.max(1) } else { first };
+        if last < from + 2 {
+            return None;
+        }
+        let spares = |n: u64| self.missing(n * region, (n + 1) * region);
+        let has_gap = |n: u64| {
+            let edge = if front { n * region } else { (n + 1) * region };
+            self.zone.gaps.iter().rev().any(|gap| {
+                if front {
+                    gap.place <= edge && gap.end() > edge && gap.place == edge
+                } else {
+                    gap.place < edge && gap.end() == edge
+                }
+            })
+        };
+        let regions = last.saturating_sub(3).max(from)..last;
+        let same = spares(last - 1);
+        let follow = same > 0
+            && same < region
+            && regions.clone().all(|n| spares(n) == same)
+            && regions.clone().filter(|&n| has_gap(n)).count() >= 2;
+        follow.then_some(Rule {
+            region,
+            spares: same,
+            front,
+        })
+    }
+}

@@ -1,0 +1,89 @@
+//! Layouts of simulated drives, found and true.
+
+use diskarm_core::geometry::Layout;
+use diskarm_core::spec::{self, Geometry, Spec};
+use diskarm_core::units::{Lbn, Span};
+use diskarm_extract::layout::{Found, translate};
+use diskarm_extract::{Cost, Disk, Error, Host, Simulated};
+
+const HOST: Host = Host {
+    least: Span::from_ns(50_000),
+    most: Span::from_ns(150_000),
+};
+
+/// Drives whose spare places follow no scheme that is tried yet.
+const UNEXPLAINED: &[&str] = &[
+    "ibm-18es",
+    "ibm-dnes-309170w",
+    "seagate-st41601n-calibrated",
+];
+
+fn catalogued(name: &str) -> Spec {
+    spec::parse(diskarm_drives::find(name).unwrap().text, name).unwrap()
+}
+
+/// The first block that the two layouts put at different places.
+fn difference(found: &Geometry, truth: &Geometry) -> Option<String> {
+    let found = match Layout::new(found) {
+        Ok(layout) => layout,
+        Err(error) => return Some(error.to_string()),
+    };
+    let truth = Layout::new(truth).unwrap();
+    let mut at = Lbn(0);
+    while at.0 < truth.sectors().0 {
+        let (one, other) = (found.extent(at), truth.extent(at));
+        let off = (one.start - other.start).as_revolutions();
+        let off = off.min(1.0 - off) / one.sector_angle.as_revolutions().max(1e-9);
+        let same = one.cylinder == other.cylinder
+            && one.head == other.head
+            && one.sector_angle == other.sector_angle
+            && off < 1e-6;
+        if !same {
+            return Some(format!("{at:?}: found {one:?}, true {other:?}"));
+        }
+        at = Lbn(at.0 + one.sectors.min(other.sectors).0);
+    }
+    None
+}
+
+fn found(spec: &Spec) -> Result<(Found, Cost), Error> {
+    let mut drive = Simulated::new(spec, HOST, 1).unwrap();
+    let mut disk = Disk::new(&mut drive).unwrap();
+    let found = translate::measure(&mut disk, &[])?;
+    Ok((found, disk.cost()))
+}
+
+/// Every block of every drive is where the drive says, or the drive's places are refused.
+#[test]
+fn translated_layouts_are_exact() {
+    for entry in diskarm_drives::CATALOGUE {
+        let spec = catalogued(entry.name);
+        if spec.geometry.sectors.0 > u64::from(u32::MAX) {
+            continue;
+        }
+        match found(&spec) {
+            Ok((found, cost)) => {
+                assert!(
+                    !UNEXPLAINED.contains(&entry.name),
+                    "{} is explained",
+                    entry.name
+                );
+                assert_eq!(
+                    difference(&found.geometry, &spec.geometry),
+                    None,
+                    "{}",
+                    entry.name
+                );
+                assert!(cost.commands < 100_000, "{}: {cost:?}", entry.name);
+            }
+            Err(error) => {
+                let open = UNEXPLAINED.contains(&entry.name);
+                assert!(
+                    open && matches!(error, Error::Undecided(_)),
+                    "{}: {error}",
+                    entry.name
+                );
+            }
+        }
+    }
+}
