@@ -166,7 +166,7 @@ impl<'a, L: Looks> Walk<'a, L> {
                 }
                 return Ok(false);
             }
-            if self.turns(begin, last - 1)? {
+            if self.turns(begin)? {
                 return Ok(false);
             }
         }
@@ -186,7 +186,7 @@ impl<'a, L: Looks> Walk<'a, L> {
     }
 
     /// Whether all tracks from here on are rotated by the slips of the region before.
-    fn turns(&mut self, begin: u64, last: u64) -> Result<bool, Error> {
+    fn turns(&mut self, begin: u64) -> Result<bool, Error> {
         let Some(rule) = self.rule.filter(|_| self.place == begin && begin > 0) else {
             return Ok(false);
         };
@@ -202,8 +202,11 @@ impl<'a, L: Looks> Walk<'a, L> {
         }
         let turned = self.zone.tracks.turned.last().map_or(0, |&(_, by)| by);
         self.zone.tracks.turned.push((begin, turned + slipped));
-        let first = self.is_at(self.block, self.place)?;
-        if first && self.is_at(last, self.place + (last - self.block))? {
+        let few = (rule.region - spares).min(self.zone.tracks.sectors).min(8) - 1;
+        let near = (self.block + few).min(self.capacity - 1);
+        if self.is_at(self.block, self.place)?
+            && self.is_at(near, self.place + (near - self.block))?
+        {
             return Ok(true);
         }
         self.zone.tracks.turned.pop();
