@@ -2,6 +2,11 @@
 
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 
+use diskarm_wire::Command;
+use diskarm_wire::capacity::Capacity10;
+use diskarm_wire::command::{AddressFormat, Blocks, Caching, Size};
+use diskarm_wire::defect::{Address, TRANSLATE, TRANSLATE_LENGTH, Translate, Translated};
+
 use crate::{Broken, Data, Error, Reply, Transport};
 
 /// When a command was sent, and when it ended.
@@ -66,14 +71,15 @@ impl<'a> Disk<'a> {
             commands: 0,
             began,
         };
-        let mut capacity = [0; 8];
-        disk.data_in(
-            "READ CAPACITY",
-            &[0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-            &mut capacity,
-        )?;
-        disk.sectors = SectorCount(u64::from(word(&capacity, 0)) + 1);
-        disk.sector_size = Bytes(u64::from(word(&capacity, 4)));
+        let mut data = [0; Capacity10::LENGTH];
+        let command = Command::ReadCapacity10 {
+            at: 0,
+            partial: false,
+        };
+        disk.data_in(&command, &mut data)?;
+        let capacity = Capacity10::parse(&data).expect("all its bytes");
+        disk.sectors = SectorCount(u64::from(capacity.last) + 1);
+        disk.sector_size = Bytes(u64::from(capacity.block_bytes));
         Ok(disk)
     }
 
@@ -105,7 +111,7 @@ impl<'a> Disk<'a> {
     /// # Errors
     /// The command failed, as with all that follow.
     pub fn read(&mut self, at: Lbn, sectors: u16) -> Result<Timed, Error> {
-        self.transfer_in("READ", 0x28, 0, at, sectors)
+        self.reads(at, sectors, false)
     }
 
     /// Reads blocks from the media, whatever the buffer holds (force unit access).
@@ -113,7 +119,7 @@ impl<'a> Disk<'a> {
     /// # Errors
     /// See [`Self::read`].
     pub fn read_media(&mut self, at: Lbn, sectors: u16) -> Result<Timed, Error> {
-        self.transfer_in("READ", 0x28, 0x08, at, sectors)
+        self.reads(at, sectors, true)
     }
 
     /// Writes zeros: what the blocks held is lost.
@@ -121,12 +127,7 @@ impl<'a> Disk<'a> {
     /// # Errors
     /// See [`Self::read`].
     pub fn write(&mut self, at: Lbn, sectors: u16) -> Result<Timed, Error> {
-        let length = usize::from(sectors) * self.sector_size.0 as usize;
-        self.buffer.clear();
-        self.buffer.resize(length, 0);
-        let command = ten(0x2a, 0, at, sectors);
-        let reply = self.transport.execute(&command, Data::Out(&self.buffer));
-        self.ended("WRITE", reply)
+        self.writes(at, sectors, false)
     }
 
     /// Writes zeros to the media before it ends, whatever the write cache does (force unit access).
@@ -134,12 +135,7 @@ impl<'a> Disk<'a> {
     /// # Errors
     /// See [`Self::read`].
     pub fn write_media(&mut self, at: Lbn, sectors: u16) -> Result<Timed, Error> {
-        let length = usize::from(sectors) * self.sector_size.0 as usize;
-        self.buffer.clear();
-        self.buffer.resize(length, 0);
-        let command = ten(0x2a, 0x08, at, sectors);
-        let reply = self.transport.execute(&command, Data::Out(&self.buffer));
-        self.ended("WRITE", reply)
+        self.writes(at, sectors, true)
     }
 
     /// Moves the arm to the place of a block (SEEK).
@@ -147,7 +143,13 @@ impl<'a> Disk<'a> {
     /// # Errors
     /// See [`Self::read`].
     pub fn seek(&mut self, at: Lbn) -> Result<Timed, Error> {
-        self.no_data("SEEK", &ten(0x2b, 0, at, 0))
+        self.execute(
+            &Command::Seek {
+                size: Size::Ten,
+                at: at.0,
+            },
+            Data::None,
+        )
     }
 
     /// Where a block is (SEND DIAGNOSTIC and RECEIVE DIAGNOSTIC RESULTS, translate address).
@@ -155,75 +157,90 @@ impl<'a> Disk<'a> {
     /// # Errors
     /// See [`Self::read`]; drives that cannot tell end it with ILLEGAL REQUEST.
     pub fn place(&mut self, at: Lbn) -> Result<Place, Error> {
-        let mut page = [0; 14];
-        page[0] = 0x40;
-        page[3] = 10;
-        // From a short block address to the physical sector.
-        page[5] = 5;
-        let at = u32::try_from(at.0).map_err(|_| Error::Malformed {
-            command: "SEND DIAGNOSTIC",
-            reason: format!("block {} does not fit a short address", at.0),
-        })?;
-        page[6..10].copy_from_slice(&at.to_be_bytes());
-        let send = [0x1d, 0x10, 0, 0, page.len() as u8, 0];
-        let reply = self.transport.execute(&send, Data::Out(&page));
-        self.ended("SEND DIAGNOSTIC", reply)?;
-        let mut found = [0; 14];
-        let receive = [0x1c, 1, 0x40, 0, found.len() as u8, 0];
-        self.data_in("RECEIVE DIAGNOSTIC RESULTS", &receive, &mut found)?;
-        Ok(Place {
-            cylinder: word(&found, 5) & 0x00ff_ffff,
-            head: found[9],
-            sector: word(&found, 10),
-        })
+        const RECEIVE: Command = Command::ReceiveDiagnosticResults {
+            page: Some(TRANSLATE),
+            length: TRANSLATE_LENGTH as u16,
+        };
+        let asked = Translate {
+            address: Address::ShortBlock(short(at)),
+            wanted: AddressFormat::PhysicalSector,
+        };
+        let send = Command::SendDiagnostic {
+            self_test_code: 0,
+            page_format: true,
+            self_test: false,
+            device_offline: false,
+            unit_offline: false,
+            length: TRANSLATE_LENGTH as u16,
+        };
+        self.execute(&send, Data::Out(&asked.emit()))?;
+        let mut data = [0; TRANSLATE_LENGTH];
+        self.data_in(&RECEIVE, &mut data)?;
+        match Translated::parse(&data).map(|translated| translated.address) {
+            Ok(Address::PhysicalSector(place)) => Ok(Place {
+                cylinder: place.cylinder,
+                head: place.head,
+                sector: place.offset,
+            }),
+            Ok(_) | Err(_) => Err(Error::Malformed {
+                command: RECEIVE.operation().name,
+                reason: format!("{data:02x?} is no physical sector"),
+            }),
+        }
     }
 
-    fn transfer_in(
-        &mut self,
-        name: &'static str,
-        code: u8,
-        flags: u8,
-        at: Lbn,
-        sectors: u16,
-    ) -> Result<Timed, Error> {
-        let length = usize::from(sectors) * self.sector_size.0 as usize;
+    fn reads(&mut self, at: Lbn, sectors: u16, from_media: bool) -> Result<Timed, Error> {
+        let command = Command::Read {
+            size: Size::Ten,
+            blocks: blocks(at, sectors),
+            caching: caching(from_media),
+        };
         let mut buffer = std::mem::take(&mut self.buffer);
-        buffer.resize(length, 0);
-        let timed = self.data_in(name, &ten(code, flags, at, sectors), &mut buffer);
+        buffer.resize(usize::from(sectors) * self.sector_size.0 as usize, 0);
+        let timed = self.data_in(&command, &mut buffer);
         self.buffer = buffer;
         timed
     }
 
-    fn data_in(
-        &mut self,
-        name: &'static str,
-        command: &[u8],
-        data: &mut [u8],
-    ) -> Result<Timed, Error> {
+    fn writes(&mut self, at: Lbn, sectors: u16, to_media: bool) -> Result<Timed, Error> {
+        let command = Command::Write {
+            size: Size::Ten,
+            blocks: blocks(at, sectors),
+            caching: caching(to_media),
+        };
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.clear();
+        buffer.resize(usize::from(sectors) * self.sector_size.0 as usize, 0);
+        let timed = self.execute(&command, Data::Out(&buffer));
+        self.buffer = buffer;
+        timed
+    }
+
+    /// Executes a command that returns all of `data`.
+    fn data_in(&mut self, command: &Command, data: &mut [u8]) -> Result<Timed, Error> {
         let expected = data.len();
-        let reply = self.transport.execute(command, Data::In(data));
+        let mut block = [0; 16];
+        let length = command.emit(&mut block);
+        let reply = self.transport.execute(&block[..length], Data::In(data));
         let transferred = reply.as_ref().map_or(expected, |reply| reply.transferred);
-        let timed = self.ended(name, reply)?;
+        let timed = self.ended(command, reply)?;
         if transferred < expected {
-            let reason = format!("returned {transferred} bytes, expected {expected}");
             return Err(Error::Malformed {
-                command: name,
-                reason,
+                command: command.operation().name,
+                reason: format!("returned {transferred} bytes, expected {expected}"),
             });
         }
         Ok(timed)
     }
 
-    fn no_data(&mut self, name: &'static str, command: &[u8]) -> Result<Timed, Error> {
-        let reply = self.transport.execute(command, Data::None);
-        self.ended(name, reply)
+    fn execute(&mut self, command: &Command, data: Data<'_>) -> Result<Timed, Error> {
+        let mut block = [0; 16];
+        let length = command.emit(&mut block);
+        let reply = self.transport.execute(&block[..length], data);
+        self.ended(command, reply)
     }
 
-    fn ended(
-        &mut self,
-        command: &'static str,
-        reply: Result<Reply, Broken>,
-    ) -> Result<Timed, Error> {
+    fn ended(&mut self, command: &Command, reply: Result<Reply, Broken>) -> Result<Timed, Error> {
         let reply = reply?;
         self.commands += 1;
         match reply.status {
@@ -232,7 +249,7 @@ impl<'a> Disk<'a> {
                 ended: reply.ended,
             }),
             status => Err(Error::Status {
-                command,
+                command: command.operation().name,
                 status,
                 sense: reply.sense,
             }),
@@ -240,18 +257,21 @@ impl<'a> Disk<'a> {
     }
 }
 
-/// The four bytes at `at`, most significant first.
-fn word(bytes: &[u8], at: usize) -> u32 {
-    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+/// The capacity that READ CAPACITY(10) gave is of as many bits.
+fn short(at: Lbn) -> u32 {
+    u32::try_from(at.0).expect("a block within the capacity")
 }
 
-/// A command block of ten bytes for blocks.
-fn ten(code: u8, flags: u8, at: Lbn, sectors: u16) -> [u8; 10] {
-    let at = u32::try_from(at.0).expect("a block within the capacity that READ CAPACITY gave");
-    let mut block = [0; 10];
-    block[0] = code;
-    block[1] = flags;
-    block[2..6].copy_from_slice(&at.to_be_bytes());
-    block[7..9].copy_from_slice(&sectors.to_be_bytes());
-    block
+fn blocks(at: Lbn, sectors: u16) -> Blocks {
+    Blocks {
+        at: at.0,
+        count: sectors.into(),
+    }
+}
+
+fn caching(force_unit_access: bool) -> Caching {
+    Caching {
+        disable_page_out: false,
+        force_unit_access,
+    }
 }

@@ -10,7 +10,16 @@ use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
+use diskarm_wire::capacity::Capacity10;
+use diskarm_wire::command::{AddressFormat, Blocks, Caching};
+use diskarm_wire::defect::{Address, Physical, Translate, Translated};
+use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
+use diskarm_wire::{Command, Sense};
+
 use crate::{Broken, Data, Reply, Transport};
+
+/// The status of a command that ends with sense data (SAM-5 section 5.3.1).
+const CHECK_CONDITION: u8 = 2;
 
 /// How long the host takes between the end of a command and the sending of the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +36,8 @@ pub struct Simulated {
     now: Instant,
     host: Host,
     generator: Pcg64Mcg,
-    translated: Option<Lbn>,
+    /// What TRANSLATE ADDRESS was asked last.
+    asked: Option<Translate>,
 }
 
 impl Simulated {
@@ -43,7 +53,7 @@ impl Simulated {
             now: Instant::START,
             host,
             generator,
-            translated: None,
+            asked: None,
         })
     }
 
@@ -53,18 +63,15 @@ impl Simulated {
         self.host.least + Span::from_ns(random as i64)
     }
 
-    /// Serves a request; returns when it ended, or sense key and additional sense code.
-    fn serve(&mut self, op: Op, block: &[u8]) -> Result<Instant, (u8, u8)> {
-        let at = u32::from_be_bytes([block[2], block[3], block[4], block[5]]);
-        let sectors = u16::from_be_bytes([block[7], block[8]]);
-        let sectors = SectorCount(u64::from(sectors));
-        let mut request = Request::new(0, op, Lbn(u64::from(at)), sectors);
-        request.force_unit_access = block[1] & 0x08 != 0;
+    /// Serves a request; returns when it ended.
+    fn serve(&mut self, op: Op, blocks: Blocks, caching: Caching) -> Result<Instant, Sense> {
+        let sectors = SectorCount(u64::from(blocks.count));
+        let mut request = Request::new(0, op, Lbn(blocks.at), sectors);
+        request.force_unit_access = caching.force_unit_access;
         while self.drive.advance(self.now).is_some() {}
-        // LOGICAL BLOCK ADDRESS OUT OF RANGE.
         self.drive
             .submit(self.now, request)
-            .map_err(|_| (5, 0x21))?;
+            .map_err(|_| refused(Code::OUT_OF_RANGE))?;
         loop {
             let next = self.drive.next_event().expect("a request is outstanding");
             if let Some(completion) = self.drive.advance(next) {
@@ -73,53 +80,75 @@ impl Simulated {
         }
     }
 
-    /// The page that answers TRANSLATE ADDRESS. Sectors count from the index mark.
-    fn translated(&self) -> Result<[u8; 14], (u8, u8)> {
-        // COMMAND SEQUENCE ERROR.
-        let at = self.translated.ok_or((5, 0x2c))?;
-        let extent = self.drive.layout().extent(at);
+    /// Answers TRANSLATE ADDRESS. Sectors count from the index mark.
+    fn translated(&self) -> Result<Translated, Sense> {
+        let asked = self.asked.ok_or(refused(Code::COMMAND_SEQUENCE))?;
+        let block = match asked.address {
+            Address::ShortBlock(block) => u64::from(block),
+            Address::LongBlock(block) => block,
+            _ => return Err(refused(Code::INVALID_PARAMETER)),
+        };
+        if block >= self.drive.capacity().0 || asked.wanted != AddressFormat::PhysicalSector {
+            return Err(refused(Code::INVALID_PARAMETER));
+        }
+        let extent = self.drive.layout().extent(Lbn(block));
+        let width = extent.sector_angle.as_raw().max(1);
         // Sums of rounded angles fall short of whole sectors by a few units of 2^-64.
         let start = extent.start + Angle::from_raw(1 << 32);
-        let sector = start.as_raw() / extent.sector_angle.as_raw().max(1);
-        let mut page = [0; 14];
-        page[5..9].copy_from_slice(&extent.cylinder.0.to_be_bytes());
-        page[..6].copy_from_slice(&[0x40, 0, 0, 10, 0, 5]);
-        page[9] = extent.head.0 as u8;
-        page[10..14].copy_from_slice(&(sector as u32).to_be_bytes());
-        Ok(page)
-    }
-
-    fn capacity(&self) -> [u8; 8] {
-        let last = self.drive.capacity().0 - 1;
-        let size = self.drive.sector_size().0;
-        let mut data = [0; 8];
-        data[..4].copy_from_slice(&(last as u32).to_be_bytes());
-        data[4..].copy_from_slice(&(size as u32).to_be_bytes());
-        data
+        Ok(Translated {
+            supplied: asked.address.format(),
+            reserved: false,
+            alternate_sector: false,
+            alternate_track: false,
+            address: Address::PhysicalSector(Physical {
+                cylinder: extent.cylinder.0,
+                head: extent.head.0 as u8,
+                offset: (start.as_raw() / width) as u32,
+            }),
+        })
     }
 
     /// What a command does; returns when it ended.
-    fn run(&mut self, command: &[u8], data: &mut Data<'_>) -> Result<Instant, (u8, u8)> {
-        match (command[0], data) {
-            (0x28, Data::In(_)) => self.serve(Op::Read, command),
-            (0x2a, Data::Out(_)) => self.serve(Op::Write, command),
-            (0x25, Data::In(data)) => {
-                data.copy_from_slice(&self.capacity());
+    fn run(&mut self, command: &[u8], data: &mut Data<'_>) -> Result<Instant, Sense> {
+        let command = Command::parse(command).map_err(Sense::of_command)?;
+        match (command, data) {
+            (
+                Command::Read {
+                    blocks, caching, ..
+                },
+                Data::In(_),
+            ) => self.serve(Op::Read, blocks, caching),
+            (
+                Command::Write {
+                    blocks, caching, ..
+                },
+                Data::Out(_),
+            ) => self.serve(Op::Write, blocks, caching),
+            (Command::ReadCapacity10 { .. }, Data::In(data)) => {
+                let last = self.drive.capacity().0 - 1;
+                let capacity = Capacity10 {
+                    last: u32::try_from(last).unwrap_or(u32::MAX),
+                    block_bytes: self.drive.sector_size().0 as u32,
+                };
+                data.copy_from_slice(&capacity.emit());
                 Ok(self.now)
             }
-            (0x1d, Data::Out(page)) => {
-                let at = u32::from_be_bytes([page[6], page[7], page[8], page[9]]);
-                self.translated = Some(Lbn(u64::from(at)));
+            (Command::SendDiagnostic { .. }, Data::Out(page)) => {
+                let asked = Translate::parse(page);
+                self.asked = Some(asked.map_err(|_| refused(Code::INVALID_PARAMETER))?);
                 Ok(self.now)
             }
-            (0x1c, Data::In(page)) => {
-                page.copy_from_slice(&self.translated()?);
+            (Command::ReceiveDiagnosticResults { .. }, Data::In(page)) => {
+                page.copy_from_slice(&self.translated()?.emit());
                 Ok(self.now)
             }
-            // INVALID COMMAND OPERATION CODE.
-            _ => Err((5, 0x20)),
+            _ => Err(refused(Code::INVALID_OPERATION)),
         }
     }
+}
+
+fn refused(code: Code) -> Sense {
+    Sense::new(Key::IllegalRequest, code)
 }
 
 impl Transport for Simulated {
@@ -138,10 +167,11 @@ impl Transport for Simulated {
                 self.now = ended;
                 (0, Vec::new())
             }
-            Err((key, code)) => {
-                let mut sense = vec![0; 18];
-                (sense[0], sense[2], sense[7], sense[12]) = (0x70, key, 10, code);
-                (2, sense)
+            Err(sense) => {
+                let mut data = vec![0; MAX_LENGTH];
+                let length = sense.emit(Format::Fixed, &mut data);
+                data.truncate(length);
+                (CHECK_CONDITION, data)
             }
         };
         Ok(Reply {

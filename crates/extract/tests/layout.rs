@@ -11,13 +11,6 @@ const HOST: Host = Host {
     most: Span::from_ns(150_000),
 };
 
-/// Drives whose spare places follow no scheme that is tried yet.
-const UNEXPLAINED: &[&str] = &[
-    "ibm-18es",
-    "ibm-dnes-309170w",
-    "seagate-st41601n-calibrated",
-];
-
 fn catalogued(name: &str) -> Spec {
     spec::parse(diskarm_drives::find(name).unwrap().text, name).unwrap()
 }
@@ -53,7 +46,7 @@ fn found(spec: &Spec) -> Result<(Found, Cost), Error> {
     Ok((found, disk.cost()))
 }
 
-/// Every block of every drive is where the drive says, or the drive's places are refused.
+/// Every block of every drive is where the specification has it.
 #[test]
 fn translated_layouts_are_exact() {
     for entry in diskarm_drives::CATALOGUE {
@@ -61,29 +54,13 @@ fn translated_layouts_are_exact() {
         if spec.geometry.sectors.0 > u64::from(u32::MAX) {
             continue;
         }
-        match found(&spec) {
-            Ok((found, cost)) => {
-                assert!(
-                    !UNEXPLAINED.contains(&entry.name),
-                    "{} is explained",
-                    entry.name
-                );
-                assert_eq!(
-                    difference(&found.geometry, &spec.geometry),
-                    None,
-                    "{}",
-                    entry.name
-                );
-                assert!(cost.commands < 100_000, "{}: {cost:?}", entry.name);
-            }
-            Err(error) => {
-                let open = UNEXPLAINED.contains(&entry.name);
-                assert!(
-                    open && matches!(error, Error::Undecided(_)),
-                    "{}: {error}",
-                    entry.name
-                );
-            }
-        }
+        let (found, cost) = found(&spec).unwrap_or_else(|error| panic!("{}: {error}", entry.name));
+        assert_eq!(
+            difference(&found.geometry, &spec.geometry),
+            None,
+            "{}",
+            entry.name
+        );
+        assert!(cost.commands < 100_000, "{}: {cost:?}", entry.name);
     }
 }

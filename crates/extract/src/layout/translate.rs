@@ -81,19 +81,15 @@ struct Translated<'d, 't> {
 }
 
 impl Looks for Translated<'_, '_> {
-    fn place(&mut self, tracks: &Tracks, at: u64, least: u64) -> Result<Option<u64>, Error> {
-        let found = self.look(at)?;
-        let sector = u64::from(found.sector);
-        let Some(track) = tracks.track(found.cylinder, u32::from(found.head)) else {
-            return Ok(None);
-        };
-        if sector >= tracks.sectors {
-            return Ok(None);
-        }
-        let begin = tracks.track_angle(track) as u64 % tracks.sectors;
-        let within = (sector + tracks.sectors - begin) % tracks.sectors;
-        let place = track * tracks.sectors + within;
-        Ok((place >= least).then_some(place))
+    const MAY_COINCIDE: bool = false;
+
+    fn is_at(&mut self, tracks: &Tracks, at: u64, place: u64) -> Result<bool, Error> {
+        Ok(self.place(tracks, at)? == Some(place))
+    }
+
+    fn places(&mut self, tracks: &Tracks, at: u64, least: u64) -> Result<Vec<u64>, Error> {
+        let place = self.place(tracks, at)?.filter(|&place| place >= least);
+        Ok(place.into_iter().collect())
     }
 }
 
@@ -120,6 +116,12 @@ impl<'d, 't> Translated<'d, 't> {
         Ok(place)
     }
 
+    /// The place of a block among these tracks.
+    fn place(&mut self, tracks: &Tracks, at: u64) -> Result<Option<u64>, Error> {
+        let found = self.look(at)?;
+        Ok(place(tracks, found))
+    }
+
     /// The tracks of the zone that begins with block `first`, and the place of that block.
     fn seed(
         &mut self,
@@ -129,7 +131,7 @@ impl<'d, 't> Translated<'d, 't> {
     ) -> Result<(Tracks, u64), Error> {
         let runs = self.runs(first, capacity, before)?;
         let tracks = pattern(&runs, before);
-        let place = self.place(&tracks, first, 0)?.ok_or_else(|| {
+        let place = self.place(&tracks, first)?.ok_or_else(|| {
             Error::Undecided(format!(
                 "no pattern of tracks explains where block {first} is"
             ))
@@ -224,24 +226,32 @@ impl<'d, 't> Translated<'d, 't> {
             else {
                 continue;
             };
-            let tracks = &zone.tracks;
-            let Some(track) = tracks.track(defect.cylinder, u32::from(defect.head)) else {
+            let Some(place) = place(&zone.tracks, *defect) else {
                 continue;
             };
-            let begin = tracks.track_angle(track) as u64 % tracks.sectors;
-            let sector = u64::from(defect.sector);
-            let place = track * tracks.sectors + (sector + tracks.sectors - begin) % tracks.sectors;
             let Some(at) = zone.block(place) else {
                 continue;
             };
             let tracks = zone.tracks.clone();
-            match self.place(&tracks, at, 0)? {
+            match self.place(&tracks, at)? {
                 Some(actual) if actual != place => zone.moved.push((place, actual)),
                 _ => {}
             }
         }
         Ok(())
     }
+}
+
+/// Where a place that the drive tells is among these tracks.
+fn place(tracks: &Tracks, at: Place) -> Option<u64> {
+    let track = tracks.track(at.cylinder, u32::from(at.head))?;
+    let sector = u64::from(at.sector);
+    if sector >= tracks.sectors {
+        return None;
+    }
+    let begin = tracks.track_angle(track) as u64 % tracks.sectors;
+    let within = (sector + tracks.sectors - begin) % tracks.sectors;
+    Some(track * tracks.sectors + within)
 }
 
 /// The value that occurs most often; of those the first.

@@ -11,8 +11,15 @@ use crate::Error;
 
 /// Answers where blocks are.
 pub(super) trait Looks {
-    /// The place of a block, no earlier than `least`; none if it cannot be in the zone.
-    fn place(&mut self, tracks: &Tracks, at: u64, least: u64) -> Result<Option<u64>, Error>;
+    /// A block can look as if it were in line although it is not: two looks decide.
+    const MAY_COINCIDE: bool;
+
+    /// Whether block `at` is at `place`, as far as one look tells.
+    fn is_at(&mut self, tracks: &Tracks, at: u64, place: u64) -> Result<bool, Error>;
+
+    /// The places where block `at` may be, none before `least`, in ascending order; none if it
+    /// cannot be in the zone.
+    fn places(&mut self, tracks: &Tracks, at: u64, least: u64) -> Result<Vec<u64>, Error>;
 }
 
 /// Regions of one size with the same number of places without blocks in each.
@@ -116,7 +123,7 @@ impl<'a, L: Looks> Walk<'a, L> {
 
     /// Whether block `at` is at `place`.
     fn is_at(&mut self, at: u64, place: u64) -> Result<bool, Error> {
-        Ok(self.looks.place(&self.zone.tracks, at, place)? == Some(place))
+        self.looks.is_at(&self.zone.tracks, at, place)
     }
 
     fn advance(&mut self, block: u64) {
@@ -166,7 +173,7 @@ impl<'a, L: Looks> Walk<'a, L> {
                 }
                 return Ok(false);
             }
-            if self.turns(begin, last - 1)? {
+            if self.turns(begin)? {
                 return Ok(false);
             }
         }
@@ -186,7 +193,7 @@ impl<'a, L: Looks> Walk<'a, L> {
     }
 
     /// Whether all tracks from here on are rotated by the slips of the region before.
-    fn turns(&mut self, begin: u64, last: u64) -> Result<bool, Error> {
+    fn turns(&mut self, begin: u64) -> Result<bool, Error> {
         let Some(rule) = self.rule.filter(|_| self.place == begin && begin > 0) else {
             return Ok(false);
         };
@@ -202,8 +209,11 @@ impl<'a, L: Looks> Walk<'a, L> {
         }
         let turned = self.zone.tracks.turned.last().map_or(0, |&(_, by)| by);
         self.zone.tracks.turned.push((begin, turned + slipped));
-        let first = self.is_at(self.block, self.place)?;
-        if first && self.is_at(last, self.place + (last - self.block))? {
+        let few = (rule.region - spares).min(self.zone.tracks.sectors).min(8) - 1;
+        let near = (self.block + few).min(self.capacity - 1);
+        if self.is_at(self.block, self.place)?
+            && self.is_at(near, self.place + (near - self.block))?
+        {
             return Ok(true);
         }
         self.zone.tracks.turned.pop();
@@ -219,25 +229,21 @@ impl<'a, L: Looks> Walk<'a, L> {
         };
         self.advance(at);
         if let Some(length) = self.moved()? {
-            let by = self.looks.place(&self.zone.tracks, at, 0)?;
-            if let Some(actual) = by {
-                for n in 0..length {
-                    self.zone.moved.push((self.place + n, actual + n));
-                }
-                self.advance(at + length);
+            let [actual] = self.looks.places(&self.zone.tracks, at, 0)?[..] else {
+                return Err(Error::Undecided(format!("block {at} is not in line")));
+            };
+            let moved = (0..length).map(|n| (self.place + n, actual + n));
+            self.zone.moved.extend(moved);
+            self.advance(at + length);
+            return Ok(Change::Noted);
+        }
+        for place in self.looks.places(&self.zone.tracks, at, self.place + 1)? {
+            if self.slips_here(at, place)? || self.goes_on(at, place)? {
+                self.note(place - self.place);
                 return Ok(Change::Noted);
             }
         }
-        match self.looks.place(&self.zone.tracks, at, self.place)? {
-            Some(place)
-                if place > self.place
-                    && (self.slips_here(at, place)? || self.goes_on(at, place)?) =>
-            {
-                self.note(place - self.place);
-                Ok(Change::Noted)
-            }
-            _ => Ok(Change::End),
-        }
+        Ok(Change::End)
     }
 
     /// The first block before `end` that is not where the blocks before it put it.
@@ -252,8 +258,14 @@ impl<'a, L: Looks> Walk<'a, L> {
             let track = place / self.zone.tracks.sectors;
             let reach = (track + tracks) * self.zone.tracks.sectors - place;
             let last = (good + reach).min(end) - 1;
-            if !self.is_at(last, place + (last - good))? {
+            let last_place = place + (last - good);
+            if !self.is_at(last, last_place)? {
                 break last;
+            }
+            // The last block of the track before.
+            let back = last_place % self.zone.tracks.sectors + 1;
+            if L::MAY_COINCIDE && tracks > 1 && !self.is_at(last - back, last_place - back)? {
+                break last - back;
             }
             good = last + 1;
             tracks *= 2;
@@ -336,7 +348,7 @@ impl<'a, L: Looks> Walk<'a, L> {
             if whole > 1 {
                 return Ok(true);
             }
-            let Some(next) = self.looks.place(&self.zone.tracks, at, place)? else {
+            let Some(&next) = self.looks.places(&self.zone.tracks, at, place)?.first() else {
                 return Ok(false);
             };
             if begins && next % self.zone.tracks.sectors == 0 {
