@@ -34,7 +34,7 @@ pub struct Cost {
     pub time: Span,
 }
 
-/// A place on the media in physical sector format (SBC-3 section 5.2.2.4.5), as TRANSLATE ADDRESS
+/// A place on the media in physical sector format (SBC-3), as TRANSLATE ADDRESS
 /// and READ DEFECT DATA give it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {

@@ -51,7 +51,7 @@ pub struct Rotation {
 /// Where a block comes from that is read again with force unit access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rereads {
-    /// From the media, as SBC-3 section 5.9 demands.
+    /// From the media, as SBC-3 demands of FUA.
     FromMedia,
     /// From the buffer: the drive ignores the bit.
     FromBuffer,

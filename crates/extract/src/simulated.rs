@@ -18,7 +18,7 @@ use diskarm_wire::{Command, Sense};
 
 use crate::{Broken, Data, Reply, Transport};
 
-/// The status of a command that ends with sense data (SAM-5 section 5.3.1).
+/// The status of a command that ends with sense data (SAM-5).
 const CHECK_CONDITION: u8 = 2;
 
 /// How long the host takes between the end of a command and the sending of the next.

@@ -35,7 +35,7 @@ pub enum Data<'a> {
 /// How a command ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// The status byte (SAM-5 section 5.3.1); 0 is GOOD.
+    /// The status byte (SAM-5); 0 is GOOD.
     pub status: u8,
     /// Sense data; empty unless the status is CHECK CONDITION.
     pub sense: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Data of READ CAPACITY (SBC-3 sections 5.12 and 5.13).
+//! Data of READ CAPACITY (SBC-3).
 
 use crate::layout::Place;
 

@@ -49,7 +49,7 @@ pub enum Check {
     OneBlock = 3,
 }
 
-/// Which values of mode or log parameters (SPC-4 tables 205 and 387).
+/// Which values of mode or log parameters (SPC-4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
     /// Those in force. For logs: thresholds.
@@ -62,7 +62,7 @@ pub enum Values {
     Saved = 3,
 }
 
-/// Service actions of PERSISTENT RESERVE IN (SPC-4 table 212).
+/// Service actions of PERSISTENT RESERVE IN (SPC-4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReserveIn {
     /// All registered keys.
@@ -75,7 +75,7 @@ pub enum ReserveIn {
     ReadFullStatus = 3,
 }
 
-/// Service actions of PERSISTENT RESERVE OUT (SPC-4 table 221).
+/// Service actions of PERSISTENT RESERVE OUT (SPC-4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReserveOut {
     /// Registers or changes a key.
@@ -96,7 +96,7 @@ pub enum ReserveOut {
     RegisterAndMove = 7,
 }
 
-/// What READ DEFECT DATA and FORMAT UNIT count defects in (SBC-3 table 41).
+/// What READ DEFECT DATA and FORMAT UNIT count defects in (SBC-3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressFormat {
     /// 32-bit block addresses.
@@ -115,7 +115,7 @@ pub enum AddressFormat {
     VendorSpecific = 6,
 }
 
-/// Which operations REPORT SUPPORTED OPERATION CODES asks for (SPC-4 table 268).
+/// Which operations REPORT SUPPORTED OPERATION CODES asks for (SPC-4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// All.
@@ -135,72 +135,72 @@ pub enum Asked {
     reason = "fields are named as in the standard's command blocks"
 )]
 pub enum Command {
-    /// Whether it is ready (SPC-4 section 6.47).
+    /// Whether it is ready (SPC-4).
     TestUnitReady,
-    /// Its sense data (SPC-4 section 6.39), in descriptor format if asked.
+    /// Its sense data (SPC-4), in descriptor format if asked.
     RequestSense { descriptor: bool, length: u8 },
-    /// Who it is (SPC-4 section 6.6): standard data, or a page of vital product data.
+    /// Who it is (SPC-4): standard data, or a page of vital product data.
     Inquiry { page: Option<u8>, length: u16 },
-    /// Reads blocks (SBC-3 section 5.9).
+    /// Reads blocks (SBC-3).
     Read {
         size: Size,
         blocks: Blocks,
         caching: Caching,
     },
-    /// Writes blocks (SBC-3 section 5.29).
+    /// Writes blocks (SBC-3).
     Write {
         size: Size,
         blocks: Blocks,
         caching: Caching,
     },
-    /// Writes blocks and reads them back (SBC-3 section 5.33). [`Size::Six`] does not exist.
+    /// Writes blocks and reads them back (SBC-3). [`Size::Six`] does not exist.
     WriteAndVerify {
         size: Size,
         blocks: Blocks,
         disable_page_out: bool,
         check: Check,
     },
-    /// Reads blocks on the media (SBC-3 section 5.24). [`Size::Six`] does not exist.
+    /// Reads blocks on the media (SBC-3). [`Size::Six`] does not exist.
     Verify {
         size: Size,
         blocks: Blocks,
         disable_page_out: bool,
         check: Check,
     },
-    /// Moves the arm (SCSI-2 section 9.2.15). [`Size::Six`] or [`Size::Ten`].
+    /// Moves the arm (SCSI-2). [`Size::Six`] or [`Size::Ten`].
     Seek { size: Size, at: u64 },
-    /// Reads blocks into the buffer (SBC-3 section 5.7). [`Size::Ten`] or [`Size::Sixteen`], as
+    /// Reads blocks into the buffer (SBC-3). [`Size::Ten`] or [`Size::Sixteen`], as
     /// with the next two.
     PreFetch {
         size: Size,
         blocks: Blocks,
         immediate: bool,
     },
-    /// Writes what the buffer holds (SBC-3 section 5.22).
+    /// Writes what the buffer holds (SBC-3).
     SynchronizeCache {
         size: Size,
         blocks: Blocks,
         immediate: bool,
     },
-    /// Writes one block's data to many (SBC-3 section 5.38); only [`Size::Sixteen`] can do without
+    /// Writes one block's data to many (SBC-3); only [`Size::Sixteen`] can do without
     /// data, which writes zeros.
     WriteSame {
         size: Size,
         blocks: Blocks,
         no_data: bool,
     },
-    /// Writes blocks if they are as expected (SBC-3 section 5.2).
+    /// Writes blocks if they are as expected (SBC-3).
     CompareAndWrite {
         at: u64,
         count: u8,
         caching: Caching,
     },
-    /// The last block and the block size (SBC-3 section 5.12). With `partial` (PMI, SCSI-2 section
-    /// 9.2.7): the last block after `at` before a substantial delay, such as another cylinder.
+    /// The last block and the block size (SBC-3). With `partial` (PMI,
+    /// SCSI-2): the last block after `at` before a substantial delay, such as another cylinder.
     ReadCapacity10 { at: u32, partial: bool },
-    /// The same with more to say (SBC-3 section 5.13).
+    /// The same with more to say (SBC-3).
     ReadCapacity16 { at: u64, partial: bool, length: u32 },
-    /// Mode parameters (SPC-4 sections 6.11 and 6.12). [`Size::Six`] or [`Size::Ten`].
+    /// Mode parameters (SPC-4). [`Size::Six`] or [`Size::Ten`].
     ModeSense {
         size: Size,
         page: u8,
@@ -210,27 +210,27 @@ pub enum Command {
         long_addresses: bool,
         length: u16,
     },
-    /// Changes mode parameters (SPC-4 sections 6.9 and 6.10). [`Size::Six`] or [`Size::Ten`].
+    /// Changes mode parameters (SPC-4). [`Size::Six`] or [`Size::Ten`].
     ModeSelect {
         size: Size,
         page_format: bool,
         save: bool,
         length: u16,
     },
-    /// Reserves the unit (SCSI-2 section 9.2.12). [`Size::Six`] or [`Size::Ten`].
+    /// Reserves the unit (SCSI-2). [`Size::Six`] or [`Size::Ten`].
     Reserve { size: Size },
-    /// Releases it (SCSI-2 section 9.2.11). [`Size::Six`] or [`Size::Ten`].
+    /// Releases it (SCSI-2). [`Size::Six`] or [`Size::Ten`].
     Release { size: Size },
-    /// What is registered and reserved (SPC-4 section 6.15).
+    /// What is registered and reserved (SPC-4).
     PersistentReserveIn { action: ReserveIn, length: u16 },
-    /// Registers and reserves (SPC-4 section 6.16).
+    /// Registers and reserves (SPC-4).
     PersistentReserveOut {
         action: ReserveOut,
         scope: u8,
         kind: u8,
         length: u32,
     },
-    /// Spins it up or down (SBC-3 section 5.20).
+    /// Spins it up or down (SBC-3).
     StartStopUnit {
         immediate: bool,
         power_condition: u8,
@@ -239,7 +239,7 @@ pub enum Command {
         load_eject: bool,
         start: bool,
     },
-    /// Formats it (SBC-3 section 5.3). `defects` is the format of the list that the host sends, if
+    /// Formats it (SBC-3). `defects` is the format of the list that the host sends, if
     /// it sends one; `complete` means that the list replaces the grown one.
     FormatUnit {
         defects: Option<AddressFormat>,
@@ -247,12 +247,12 @@ pub enum Command {
         complete: bool,
         interleave: u16,
     },
-    /// Gives blocks another place (SBC-3 section 5.18).
+    /// Gives blocks another place (SBC-3).
     ReassignBlocks {
         long_addresses: bool,
         long_list: bool,
     },
-    /// Lists of defects (SBC-3 sections 5.14 and 5.15). [`Size::Ten`], without an index, or
+    /// Lists of defects (SBC-3). [`Size::Ten`], without an index, or
     /// [`Size::Twelve`].
     ReadDefectData {
         size: Size,
@@ -262,7 +262,7 @@ pub enum Command {
         index: u32,
         length: u32,
     },
-    /// Tests itself, or takes a diagnostic page (SPC-4 section 6.42).
+    /// Tests itself, or takes a diagnostic page (SPC-4).
     SendDiagnostic {
         self_test_code: u8,
         page_format: bool,
@@ -271,20 +271,20 @@ pub enum Command {
         unit_offline: bool,
         length: u16,
     },
-    /// Returns a diagnostic page (SPC-4 section 6.33): the one asked for, or the answer to the last
+    /// Returns a diagnostic page (SPC-4): the one asked for, or the answer to the last
     /// SEND DIAGNOSTIC.
     ReceiveDiagnosticResults { page: Option<u8>, length: u16 },
-    /// Which units there are (SPC-4 section 6.33).
+    /// Which units there are (SPC-4).
     ReportLuns { select: u8, length: u32 },
-    /// Which operations there are (SPC-4 section 6.35).
+    /// Which operations there are (SPC-4).
     ReportSupportedOperationCodes {
         timeouts: bool,
         asked: Asked,
         length: u32,
     },
-    /// Which task management functions there are (SPC-4 section 6.36).
+    /// Which task management functions there are (SPC-4).
     ReportSupportedTaskManagementFunctions { extended: bool, length: u32 },
-    /// Logs (SPC-4 section 6.8).
+    /// Logs (SPC-4).
     LogSense {
         save: bool,
         values: Values,
@@ -336,7 +336,7 @@ impl Size {
         }
     }
 
-    /// From the group code, the upper three bits of the operation code (SPC-4 section 4.2.5).
+    /// From the group code, the upper three bits of the operation code (SPC-4).
     fn of(block: &[u8]) -> Self {
         match block.len() {
             6 => Self::Six,

@@ -1,5 +1,5 @@
-//! Addresses on the medium and lists of defects (SBC-3 sections 5.2.2.4, 5.14, 5.15; SCSI-2
-//! section 9.2.1).
+//! Addresses on the medium and lists of defects (SBC-3: FORMAT UNIT, REASSIGN BLOCKS,
+//! READ DEFECT DATA; SCSI-2: translate address).
 
 use crate::bytes::{number, put};
 use crate::command::AddressFormat;
@@ -172,7 +172,7 @@ layout! {
     }
 }
 
-/// The diagnostic page that translates addresses (SBC-3 section 6.3.3, worthington96 section
+/// The diagnostic page that translates addresses (SBC-3; worthington96 section
 /// 4.1.2). A host sends an address and the format it wants; the unit returns the addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Translate {

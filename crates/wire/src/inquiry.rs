@@ -1,4 +1,4 @@
-//! Standard INQUIRY data (SPC-4 section 6.6.2, with the bits of SCSI-2 section 8.2.5 in byte 7).
+//! Standard INQUIRY data (SPC-4, with the bits of SCSI-2 in byte 7).
 
 use crate::layout::Place;
 

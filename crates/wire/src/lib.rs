@@ -6,7 +6,8 @@
 //! `emit`, and `parse(emit(x)) = x` for every `x`.
 //!
 //! The standards are SAM-5, SPC-4 and SBC-3 of INCITS T10, and SCSI-2 (X3.131) for what drives of
-//! the 1990s have and those left out.
+//! the 1990s have and those left out. They are cited by name and command: the numbers of their
+//! sections differ from draft to draft.
 #![no_std]
 
 mod bytes;

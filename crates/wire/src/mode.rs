@@ -1,5 +1,4 @@
-//! Mode parameters (SPC-4 section 7.5, SBC-3 section 6.4, SCSI-2 section 9.3.3; worthington96
-//! table 2).
+//! Mode parameters (SPC-4, SBC-3 and SCSI-2 under "mode parameters"; worthington96 table 2).
 
 use crate::layout::{Place, Short};
 
@@ -38,7 +37,7 @@ layout! {
 }
 
 layout! {
-    /// Short block descriptor (SBC-3 section 6.4.2.2).
+    /// Short block descriptor (SBC-3).
     pub struct ShortDescriptor: 8 {
         /// Number of blocks; all ones if it does not fit.
         blocks: u32 = Place::bytes(0, 4);
@@ -48,7 +47,7 @@ layout! {
 }
 
 layout! {
-    /// Long block descriptor (SBC-3 section 6.4.2.3).
+    /// Long block descriptor (SBC-3).
     pub struct LongDescriptor: 16 {
         /// Number of blocks.
         blocks: u64 = Place::bytes(0, 8);

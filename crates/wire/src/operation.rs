@@ -1,6 +1,6 @@
 //! The operations of a disk: their codes, lengths and reserved bits.
 
-/// An operation, as REPORT SUPPORTED OPERATION CODES describes it (SPC-4 section 6.35).
+/// An operation, as REPORT SUPPORTED OPERATION CODES describes it (SPC-4).
 #[derive(Debug, PartialEq, Eq)]
 pub struct Operation {
     /// Its name in the standard.
@@ -14,7 +14,7 @@ pub struct Operation {
     pub usage: &'static [u8],
 }
 
-/// Why a command block is refused (SPC-4 table 50, sense key ILLEGAL REQUEST).
+/// Why a command block is refused (SPC-4, sense key ILLEGAL REQUEST).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invalid {
     /// No such operation, or no bytes at all: INVALID COMMAND OPERATION CODE.

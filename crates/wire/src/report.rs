@@ -1,5 +1,5 @@
-//! Lists that a unit returns: its operations (SPC-4 section 6.35), its units (section 6.33) and its
-//! logs (section 7.3).
+//! Lists that a unit returns: its operations (SPC-4, REPORT SUPPORTED OPERATION
+//! CODES), its units (REPORT LUNS) and its logs (LOG SENSE).
 
 use crate::bytes::{number, put};
 use crate::layout::{Place, Short};
@@ -114,7 +114,7 @@ pub fn operation(data: &[u8]) -> Result<Option<&[u8]>, Short> {
     Ok(Some(usage))
 }
 
-/// Writes a list of unit numbers below 16,384 (SAM-5 section 4.7); returns its length.
+/// Writes a list of unit numbers below 16,384 (SAM-5); returns its length.
 ///
 /// # Panics
 /// If there is no room, or a number is larger.

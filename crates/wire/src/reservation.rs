@@ -1,4 +1,4 @@
-//! Persistent reservations (SPC-4 sections 6.15 and 6.16).
+//! Persistent reservations (SPC-4).
 
 use crate::bytes::{number, put};
 use crate::layout::Place;

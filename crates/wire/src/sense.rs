@@ -1,9 +1,9 @@
-//! Sense data: why a command did not end well (SPC-4 section 4.5).
+//! Sense data: why a command did not end well (SPC-4).
 
 use crate::bytes::{number, put};
 use crate::operation::Invalid;
 
-/// Sense keys (SPC-4 table 48).
+/// Sense keys (SPC-4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
     /// Nothing to report.
@@ -62,7 +62,7 @@ impl Key {
     }
 }
 
-/// An additional sense code and its qualifier (SPC-4 annex F).
+/// An additional sense code and its qualifier (SPC-4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code(pub u8, pub u8);
 
@@ -121,7 +121,7 @@ codes! {
     REGISTRATION_RESOURCES = 0x55, 0x04, "INSUFFICIENT REGISTRATION RESOURCES";
 }
 
-/// Which field of a command block or parameter list is wrong (SPC-4 section 4.5.2.4.2).
+/// Which field of a command block or parameter list is wrong (SPC-4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pointer {
     /// Whether it points into the command block; otherwise into the parameter list.

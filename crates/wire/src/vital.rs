@@ -1,4 +1,4 @@
-//! Vital product data (SPC-4 section 7.8).
+//! Vital product data (SPC-4).
 
 use crate::bytes::put;
 use crate::layout::{Place, Short};
@@ -66,7 +66,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// One name of the unit (SPC-4 section 7.8.5).
+/// One name of the unit (SPC-4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Designator<'a> {
     /// 1: binary, 2: ASCII, 3: UTF-8.
@@ -112,7 +112,7 @@ impl Designator<'_> {
 }
 
 layout! {
-    /// Content of the block limits page (SBC-3 section 6.6.3). Zero means no limit, or unknown.
+    /// Content of the block limits page (SBC-3). Zero means no limit, or unknown.
     pub struct BlockLimits: 60 {
         /// WRITE SAME of zero blocks is refused.
         write_same_nonzero: bool = Place::flag(0, 0);
@@ -132,7 +132,7 @@ layout! {
 }
 
 layout! {
-    /// Content of the block device characteristics page (SBC-3 section 6.6.2).
+    /// Content of the block device characteristics page (SBC-3).
     pub struct Characteristics: 60 {
         /// Revolutions per minute; 0 if not reported, 1 if nothing turns.
         rotation_rate: u16 = Place::bytes(0, 2);

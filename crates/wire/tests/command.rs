@@ -29,7 +29,7 @@ fn command_blocks_are_those_of_the_standards() {
     };
     let blocks = |at, count| Blocks { at, count };
     let cases: &[(Command, &[u8])] = &[
-        // SBC-3 table 57: 21 bits of address, and zero for 256 blocks.
+        // SBC-3, READ(6): 21 bits of address, and zero for 256 blocks.
         (
             Command::Read {
                 size: Size::Six,
@@ -38,7 +38,7 @@ fn command_blocks_are_those_of_the_standards() {
             },
             &[0x08, 0x1f, 0xff, 0xfe, 0, 0],
         ),
-        // SBC-3 table 58.
+        // SBC-3, READ(10).
         (
             Command::Read {
                 size: Size::Ten,
@@ -47,7 +47,7 @@ fn command_blocks_are_those_of_the_standards() {
             },
             &[0x28, 0x18, 1, 2, 3, 4, 0, 5, 6, 0],
         ),
-        // SBC-3 table 96.
+        // SBC-3, WRITE(16).
         (
             Command::Write {
                 size: Size::Sixteen,
@@ -56,7 +56,7 @@ fn command_blocks_are_those_of_the_standards() {
             },
             &[0x8a, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0, 0],
         ),
-        // SBC-3 table 87.
+        // SBC-3, VERIFY(12).
         (
             Command::Verify {
                 size: Size::Twelve,
@@ -73,7 +73,7 @@ fn command_blocks_are_those_of_the_standards() {
 #[test]
 fn command_blocks_without_blocks_are_those_of_the_standards() {
     let cases: &[(Command, &[u8])] = &[
-        // SPC-4 table 198: saved values of page 8.
+        // SPC-4, MODE SENSE(6): saved values of page 8.
         (
             Command::ModeSense {
                 size: Size::Six,
@@ -86,7 +86,7 @@ fn command_blocks_without_blocks_are_those_of_the_standards() {
             },
             &[0x1a, 0x08, 0xc8, 0, 255, 0],
         ),
-        // SPC-4 table 220.
+        // SPC-4, PERSISTENT RESERVE OUT.
         (
             Command::PersistentReserveOut {
                 action: ReserveOut::Preempt,
@@ -96,7 +96,7 @@ fn command_blocks_without_blocks_are_those_of_the_standards() {
             },
             &[0x5f, 4, 5, 0, 0, 0, 0, 0, 24, 0],
         ),
-        // SBC-3 table 65 and table 41: both lists, in physical sectors.
+        // SBC-3, READ DEFECT DATA(10): both lists, in physical sectors.
         (
             Command::ReadDefectData {
                 size: Size::Ten,
@@ -108,7 +108,7 @@ fn command_blocks_without_blocks_are_those_of_the_standards() {
             },
             &[0x37, 0, 0x1d, 0, 0, 0, 0, 0x10, 0, 0],
         ),
-        // SPC-4 table 267: one command with its service action.
+        // SPC-4, REPORT SUPPORTED OPERATION CODES: one command with its service action.
         (
             Command::ReportSupportedOperationCodes {
                 timeouts: true,
@@ -126,7 +126,7 @@ fn the_table_is_in_order_and_lengths_follow_the_group_codes() {
     let place = |operation: &Operation| (operation.code, operation.service_action);
     assert!(OPERATIONS.is_sorted_by_key(place));
     for operation in OPERATIONS {
-        // SPC-4 table 24.
+        // SPC-4, OPERATION CODE, group codes.
         let length = match operation.code >> 5 {
             0 => 6,
             1 | 2 => 10,

@@ -36,7 +36,7 @@ come_back! {
     capabilities: Capabilities;
 }
 
-/// SCSI-2 tables 130 and 131: block 0x01020304 asked for as a physical sector.
+/// SCSI-2, translate address pages: block 0x01020304 asked for as a physical sector.
 #[test]
 fn an_address_is_translated() {
     let asked = Translate {
@@ -85,7 +85,7 @@ fn operations_are_listed_with_their_usage() {
     }
 }
 
-/// SAM-5 tables 13 and 16.
+/// SAM-5, peripheral device and flat space addressing.
 #[test]
 fn unit_numbers_have_two_methods() {
     let mut data = [0xaa; 40];

@@ -10,7 +10,7 @@ fn emitted(sense: &Sense, format: Format) -> Vec<u8> {
     bytes[..length].to_vec()
 }
 
-/// SPC-4 section 4.5.3: a reserved bit 5 of byte 3 of the command block.
+/// SPC-4, fixed and descriptor format sense data: a reserved bit 5 of byte 3 of the command block.
 #[test]
 fn a_wrong_field_in_both_formats() {
     let sense = Sense::of_command(Invalid::Field {

@@ -208,7 +208,7 @@ fn address(block: &[u8]) -> u64 {
 
 fn blocks(block: &[u8]) -> Blocks {
     let count = match Size::of(block) {
-        // Zero means 256 (SBC-3 section 5.8).
+        // Zero means 256 (SBC-3).
         Size::Six => u64::from(block[4].wrapping_sub(1)) + 1,
         Size::Ten => number(&block[7..9]),
         Size::Twelve => number(&block[6..10]),
@@ -244,7 +244,7 @@ fn inquiry_page(block: &[u8]) -> Result<Option<u8>, Invalid> {
     match (flag(block, 1, 0), block[2]) {
         (true, page) => Ok(Some(page)),
         (false, 0) => Ok(None),
-        // SPC-4 section 6.6.1: a page code without EVPD.
+        // SPC-4: a page code without EVPD.
         (false, _) => Err(Invalid::Field { byte: 2, bit: None }),
     }
 }
@@ -307,7 +307,7 @@ fn address_format(block: &[u8], byte: usize) -> Result<AddressFormat, Invalid> {
     })
 }
 
-/// Without FMTDATA the format and the bits about the list are reserved (SBC-3 table 37).
+/// Without FMTDATA the format and the bits about the list are reserved (SBC-3).
 fn format_defects(block: &[u8]) -> Result<Option<AddressFormat>, Invalid> {
     match (flag(block, 1, 4), block[1]) {
         (true, _) => address_format(block, 1).map(Some),
