@@ -49,13 +49,7 @@ pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<Found, Erro
     let mut zones: Vec<ZoneChart> = Vec::new();
     let mut next = 0;
     while next < capacity {
-        let found = match looks.overlapping(zones.last())? {
-            Some((place, zone)) => {
-                zones.last_mut().expect("it overlaps").truncate(place);
-                zone
-            }
-            None => looks.zone(next, zones.last())?,
-        };
+        let found = looks.next_zone(next, &mut zones)?;
         next = found.first + found.blocks;
         if found.blocks == 0 || zones.len() >= ZONES_MAX {
             return Err(Error::Undecided(format!(
@@ -137,26 +131,31 @@ impl Timed<'_, '_> {
         Walk::zone(self, tracks, (first, place), capacity)
     }
 
-    /// The next zone, if it begins with the cylinder in which the zone `last` seems to end: the
-    /// first tracks of both may have much in common. With the place where the zone ends then.
-    fn overlapping(&mut self, last: Option<&ZoneChart>) -> Result<Option<(u64, ZoneChart)>, Error> {
-        let Some(last) = last else {
-            return Ok(None);
+    /// The zone that begins with block `next`, or with the cylinder in which the last zone seems to
+    /// end: the first tracks of both may have much in common.
+    fn next_zone(&mut self, next: u64, zones: &mut [ZoneChart]) -> Result<ZoneChart, Error> {
+        let Some(last) = zones.last_mut() else {
+            return self.zone(next, None);
         };
-        let end = last.first + last.blocks;
         let cylinder = last.tracks.cylinder();
         let begin = (last.end() - 1) / cylinder * cylinder;
-        if end == self.phases.capacity() || last.end() == begin + cylinder || begin == 0 {
-            return Ok(None);
+        if last.end() == begin + cylinder || begin == 0 {
+            return self.zone(next, Some(last));
         }
         let mut shortened = last.clone();
         shortened.truncate(begin);
         let first = shortened.first + shortened.blocks;
-        let zone = self.zone(first, Some(&shortened))?;
-        let reaches = zone.first + zone.blocks;
-        let beyond = end + 2 * zone.tracks.sectors;
-        let all = reaches == self.phases.capacity();
-        Ok((reaches >= beyond || all && reaches > end).then_some((begin, zone)))
+        let early = self.zone(first, Some(&shortened))?;
+        let reach = |zone: &ZoneChart| zone.first + zone.blocks;
+        let sure = reach(&early) > next + 4 * cylinder;
+        if !sure {
+            let late = self.zone(next, Some(last))?;
+            if reach(&late) >= reach(&early) {
+                return Ok(late);
+            }
+        }
+        *last = shortened;
+        Ok(early)
     }
 
     /// The tracks of the zone that begins with block `first`, and the place of that block.
