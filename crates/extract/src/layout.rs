@@ -13,6 +13,8 @@ use diskarm_core::spec::Geometry;
 
 mod assemble;
 mod chart;
+mod phases;
+pub mod timing;
 pub mod translate;
 mod walk;
 

@@ -56,6 +56,16 @@ pub(super) fn geometry(
             "Places before the first block of a zone are taken for reserved ones.".to_owned(),
         );
     }
+    let lost: Vec<u64> = charts
+        .iter()
+        .flat_map(|chart| chart.lost.iter().copied())
+        .collect();
+    if let Some(first) = lost.first() {
+        assumed.push(format!(
+            "{} blocks, the first of them {first}, are reallocated to unknown places.",
+            lost.len()
+        ));
+    }
     Ok(Found { geometry, assumed })
 }
 

@@ -107,6 +107,8 @@ pub(super) struct ZoneChart {
     pub gaps: Vec<Gap>,
     /// Blocks that are elsewhere: (place in line, actual place).
     pub moved: Vec<(u64, u64)>,
+    /// Blocks that are elsewhere, nobody knows where.
+    pub lost: Vec<u64>,
 }
 
 impl ZoneChart {
@@ -123,6 +125,8 @@ impl ZoneChart {
             _ => self.blocks = place - missing,
         }
         self.moved.retain(|&(from, _)| from < place);
+        let end = self.first + self.blocks;
+        self.lost.retain(|&block| block < end);
         self.tracks.turned.retain(|&(from, _)| from < place);
     }
 

@@ -62,7 +62,9 @@ impl<'a, L: Looks> Walk<'a, L> {
     /// More exceptions than any drive has.
     const EXCEPTIONS_MAX: usize = 2_000_000;
     /// Tracks that decide whether places are missing or the zone has ended.
-    const TRACKS_AHEAD: usize = 8;
+    const TRACKS_AHEAD: u32 = 8;
+    /// Neighbouring sectors that a defect may slip.
+    const FEW_SLIPS: u64 = 12;
 
     /// The zone that begins with block `first` at `place`, for as long as it goes.
     pub fn zone(
@@ -84,6 +86,7 @@ impl<'a, L: Looks> Walk<'a, L> {
             blocks: 0,
             gaps,
             moved: Vec::new(),
+            lost: Vec::new(),
         };
         let mut walk = Self {
             looks,
@@ -229,21 +232,47 @@ impl<'a, L: Looks> Walk<'a, L> {
         };
         self.advance(at);
         if let Some(length) = self.moved()? {
-            let [actual] = self.looks.places(&self.zone.tracks, at, 0)?[..] else {
-                return Err(Error::Undecided(format!("block {at} is not in line")));
-            };
-            let moved = (0..length).map(|n| (self.place + n, actual + n));
-            self.zone.moved.extend(moved);
+            match self.looks.places(&self.zone.tracks, at, 0)?[..] {
+                [actual] => {
+                    let moved = (0..length).map(|n| (self.place + n, actual + n));
+                    self.zone.moved.extend(moved);
+                }
+                _ => self.zone.lost.extend(at..at + length),
+            }
             self.advance(at + length);
             return Ok(Change::Noted);
         }
-        for place in self.looks.places(&self.zone.tracks, at, self.place + 1)? {
-            if self.slips_here(at, place)? || self.goes_on(at, place)? {
+        match self.behind(at)? {
+            Some(place) => {
                 self.note(place - self.place);
-                return Ok(Change::Noted);
+                Ok(Change::Noted)
+            }
+            None => Ok(Change::End),
+        }
+    }
+
+    /// The place of block `at`, behind places without blocks: the one that explains the following
+    /// tracks with the fewest further gaps.
+    fn behind(&mut self, at: u64) -> Result<Option<u64>, Error> {
+        let mut best: Option<(u32, u64)> = None;
+        for place in self.looks.places(&self.zone.tracks, at, self.place + 1)? {
+            if !self.is_gap(self.place, place) {
+                continue;
+            }
+            let gaps = match self.slips_here(at, place)? {
+                Some(gaps) => Some(gaps),
+                None => self.goes_on(at, place)?,
+            };
+            if let Some(gaps) = gaps
+                && best.is_none_or(|(least, _)| gaps < least)
+            {
+                best = Some((gaps, place));
+            }
+            if best.is_some_and(|(least, _)| least == 0) {
+                break;
             }
         }
-        Ok(Change::End)
+        Ok(best.map(|(_, place)| place))
     }
 
     /// The first block before `end` that is not where the blocks before it put it.
@@ -274,20 +303,32 @@ impl<'a, L: Looks> Walk<'a, L> {
     }
 
     /// The first block of `good..=bad` that is not in line, given that `bad` is not: at the ends of
-    /// tracks as long as there are any between.
+    /// tracks as long as there are any between, then with growing steps along the track, as blocks
+    /// further on may be in line by chance.
     fn bisect(&mut self, mut good: u64, mut bad: u64) -> Result<u64, Error> {
-        while good < bad {
+        loop {
             let mut middle = good + (bad - good) / 2;
             let place = self.place + (middle - self.block);
             let back = place % self.zone.tracks.sectors + 1;
-            if middle - good >= back {
-                middle -= back;
+            if middle < good + back {
+                break;
             }
-            let place = self.place + (middle - self.block);
-            if self.is_at(middle, place)? {
+            middle -= back;
+            if self.is_at(middle, self.place + (middle - self.block))? {
                 good = middle + 1;
             } else {
                 bad = middle;
+            }
+        }
+        let mut step = 1;
+        while good < bad {
+            let probe = good + step.min(bad - good) - 1;
+            if self.is_at(probe, self.place + (probe - self.block))? {
+                good = probe + 1;
+                step *= 2;
+            } else {
+                bad = probe;
+                step = (bad - good).div_ceil(2).max(1);
             }
         }
         Ok(good)
@@ -307,9 +348,19 @@ impl<'a, L: Looks> Walk<'a, L> {
         Ok(None)
     }
 
+    /// Whether places from `from` to `to` may be a gap: it ends with a track, or is small, or in
+    /// front of a cylinder.
+    fn is_gap(&self, from: u64, to: u64) -> bool {
+        let tracks = &self.zone.tracks;
+        to - from <= Self::FEW_SLIPS
+            || to % tracks.sectors <= Self::FEW_SLIPS
+            || from.is_multiple_of(tracks.cylinder())
+    }
+
     /// Whether places are missing inside a track of a cylinder that has begun as it should: no zone
-    /// ends there.
-    fn slips_here(&mut self, at: u64, place: u64) -> Result<bool, Error> {
+    /// ends there. If one look may mislead, the next track must begin behind this one, or few
+    /// places be missing.
+    fn slips_here(&mut self, at: u64, place: u64) -> Result<Option<u32>, Error> {
         let tracks = &self.zone.tracks;
         let begin = self.place / tracks.cylinder() * tracks.cylinder();
         let track = self.place / tracks.sectors * tracks.sectors;
@@ -324,17 +375,27 @@ impl<'a, L: Looks> Walk<'a, L> {
             .all(|gap| gap.place <= begin || gap.place >= track);
         let same = place / tracks.sectors == self.place / tracks.sectors;
         if !(same && regular && track > begin && self.place > track) {
-            return Ok(false);
+            return Ok(None);
         }
         let run = self.run(at, place)?;
-        Ok(at + run == self.capacity || (place + run).is_multiple_of(self.zone.tracks.sectors))
+        let (end, next) = (place + run, at + run);
+        if next < self.capacity && end % self.zone.tracks.sectors != 0 {
+            return Ok(None);
+        }
+        if !L::MAY_COINCIDE || next < self.capacity && self.is_at(next, end)? {
+            return Ok(Some(0));
+        }
+        let few = place - self.place <= Self::FEW_SLIPS / 4;
+        Ok(few.then_some(Self::TRACKS_AHEAD))
     }
 
     /// Whether blocks from `at` on, the first at `place`, belong to this zone: two of the next
-    /// tracks are whole, or all lack the same number of places at their ends.
-    fn goes_on(&mut self, at: u64, place: u64) -> Result<bool, Error> {
+    /// tracks are whole, or all lack the same number of places at their ends. Returns the number of
+    /// gaps before that.
+    fn goes_on(&mut self, at: u64, place: u64) -> Result<Option<u32>, Error> {
         let (mut at, mut place) = (at, place);
         let mut whole = 0;
+        let mut gaps = 0;
         let mut short = Vec::new();
         for _ in 0..Self::TRACKS_AHEAD {
             let run = self.run(at, place)?;
@@ -343,21 +404,26 @@ impl<'a, L: Looks> Walk<'a, L> {
             at += run;
             place += run;
             if at >= self.capacity {
-                return Ok(whole > 0 || place % self.zone.tracks.sectors == 0 || run > 1);
+                let ends = whole > 0 || place % self.zone.tracks.sectors == 0 || run > 1;
+                return Ok(ends.then_some(gaps));
             }
             if whole > 1 {
-                return Ok(true);
+                return Ok(Some(gaps));
             }
             let Some(&next) = self.looks.places(&self.zone.tracks, at, place)?.first() else {
-                return Ok(false);
+                return Ok(None);
             };
+            if !self.is_gap(place, next) {
+                return Ok(None);
+            }
             if begins && next % self.zone.tracks.sectors == 0 {
                 short.push(next - place);
             }
+            gaps += u32::from(next > place);
             place = next;
         }
-        let same = short.windows(2).filter(|pair| pair[0] == pair[1]).count();
-        Ok(same + 3 >= Self::TRACKS_AHEAD)
+        let same = short.windows(2).filter(|pair| pair[0] == pair[1]).count() as u32;
+        Ok((same + 3 >= Self::TRACKS_AHEAD).then_some(gaps))
     }
 
     /// The number of blocks from `at` on, the first at `place`, that follow one another on this
@@ -368,13 +434,15 @@ impl<'a, L: Looks> Walk<'a, L> {
         if self.is_at(at + most - 1, place + most - 1)? {
             return Ok(most);
         }
-        let (mut good, mut bad) = (1, most - 1);
+        let (mut good, mut bad, mut step) = (1, most - 1, 1);
         while good < bad {
-            let middle = good + (bad - good) / 2;
-            if self.is_at(at + middle, place + middle)? {
-                good = middle + 1;
+            let probe = (good + step).min(bad) - 1;
+            if self.is_at(at + probe, place + probe)? {
+                good = probe + 1;
+                step *= 2;
             } else {
-                bad = middle;
+                bad = probe;
+                step = (bad - good).div_ceil(2).max(1);
             }
         }
         Ok(good.min(most))

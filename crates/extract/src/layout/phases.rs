@@ -1,0 +1,170 @@
+//! Angles of blocks, from the instants at which reads of them end.
+//!
+//! A read of one block from the media ends a constant time after the block has passed the head,
+//! whatever came before. So the end of the read, in revolutions, is the angle at which the block
+//! ends, plus a constant.
+
+use diskarm_core::units::{Instant, Lbn};
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use crate::{Disk, Error};
+
+/// Reads blocks, and tells the angles at which they end.
+pub(super) struct Phases<'d, 't> {
+    disk: &'d mut Disk<'t>,
+    clock: Clock,
+    /// Standard deviation of an angle, in revolutions.
+    noise: f64,
+}
+
+/// The platter's clock: when it has turned how often.
+struct Clock {
+    origin: Instant,
+    period_ns: f64,
+    /// Revolutions at which the reference block was read, and when, in ns from the origin.
+    marks: Vec<(f64, f64)>,
+    /// Linear fit through the marks: time of revolution 0, and of one revolution.
+    fit: (f64, f64),
+}
+
+impl Clock {
+    /// Marks that the fit rests on: a spindle's speed wanders over minutes.
+    const MARKS: usize = 64;
+
+    fn new(origin: Instant, period_ns: f64) -> Self {
+        Self {
+            origin,
+            period_ns,
+            marks: Vec::new(),
+            fit: (0.0, period_ns),
+        }
+    }
+
+    /// Revolutions from the origin.
+    fn revolutions(&self, at: Instant) -> f64 {
+        let ns = at.after(self.origin).as_ns() as f64;
+        (ns - self.fit.0) / self.fit.1
+    }
+
+    /// The reference block has passed at these instants.
+    fn mark(&mut self, at: Instant) {
+        let turn = self.revolutions(at).round();
+        let ns = at.after(self.origin).as_ns() as f64;
+        if self.marks.len() == Self::MARKS {
+            self.marks.remove(0);
+        }
+        self.marks.push((turn, ns));
+        let n = self.marks.len() as f64;
+        let mean = |of: fn(&(f64, f64)) -> f64| self.marks.iter().map(of).sum::<f64>() / n;
+        let (turns, times) = (mean(|mark| mark.0), mean(|mark| mark.1));
+        let square: f64 = self.marks.iter().map(|mark| (mark.0 - turns).powi(2)).sum();
+        let product = self
+            .marks
+            .iter()
+            .map(|mark| (mark.0 - turns) * (mark.1 - times));
+        // Two marks so far apart that noise does not matter.
+        let period = if square > 10_000.0 {
+            product.sum::<f64>() / square
+        } else {
+            self.period_ns
+        };
+        self.fit = (times - turns * period, period);
+    }
+}
+
+impl<'d, 't> Phases<'d, 't> {
+    /// How often the reference block is read again, in seconds.
+    const MARK_EVERY_S: f64 = 2.0;
+    /// More reads of one block than any noise needs.
+    const READS_MAX: u32 = 4_000;
+    /// The block whose angle is the origin of all angles.
+    const REFERENCE: Lbn = Lbn(0);
+
+    /// Warms the drive up, and measures the noise of its angles.
+    pub fn new(disk: &'d mut Disk<'t>, period_ns: f64, seed: u64) -> Result<Self, Error> {
+        let mut generator = Pcg64Mcg::seed_from_u64(seed);
+        let mut ended = Instant::START;
+        for _ in 0..20 {
+            let at = Lbn(generator.next_u64() % disk.sectors().0);
+            ended = disk.read_media(at, 1)?.ended;
+        }
+        let mut phases = Self {
+            disk,
+            clock: Clock::new(ended, period_ns),
+            noise: 0.0,
+        };
+        let first = phases.disk.read_media(Self::REFERENCE, 1)?;
+        phases.clock.origin = first.ended;
+        phases.clock.mark(first.ended);
+        phases.noise = phases.spread()?;
+        Ok(phases)
+    }
+
+    /// Blocks of the drive.
+    pub fn capacity(&self) -> u64 {
+        self.disk.sectors().0
+    }
+
+    /// The standard deviation of the angle of one block.
+    fn spread(&mut self) -> Result<f64, Error> {
+        let mut square = 0.0;
+        let reads = 40;
+        for _ in 0..reads {
+            let end = self.disk.read_media(Self::REFERENCE, 1)?.ended;
+            let off = self.clock.revolutions(end);
+            square += (off - off.round()).powi(2);
+            self.clock.mark(end);
+        }
+        Ok((square / f64::from(reads)).sqrt())
+    }
+
+    /// The angle at which a block ends, by one read, in revolutions from the reference's.
+    pub fn once(&mut self, at: u64) -> Result<f64, Error> {
+        let end = self.disk.read_media(Lbn(at), 1)?.ended;
+        let last = self.clock.marks.last().map_or(0.0, |mark| mark.1);
+        let since = end.after(self.clock.origin).as_ns() as f64 - last;
+        let angle = self.clock.revolutions(end).rem_euclid(1.0);
+        if since > Self::MARK_EVERY_S * 1e9 {
+            let mark = self.disk.read_media(Self::REFERENCE, 1)?.ended;
+            self.clock.mark(mark);
+        }
+        Ok(angle)
+    }
+
+    /// The angle at which a block ends, to within `tolerance` revolutions with three standard
+    /// deviations.
+    pub fn angle(&mut self, at: u64, tolerance: f64) -> Result<f64, Error> {
+        let reads = (3.0 * self.noise / tolerance).powi(2).ceil();
+        let reads = (reads as u32).clamp(1, Self::READS_MAX);
+        let first = self.once(at)?;
+        let mut sum = 0.0;
+        for _ in 1..reads {
+            sum += apart(first, self.once(at)?);
+        }
+        Ok((first + sum / f64::from(reads)).rem_euclid(1.0))
+    }
+
+    /// Whether a block ends at this angle, rather than `tolerance` revolutions or more from it.
+    pub fn is_at(&mut self, at: u64, angle: f64, tolerance: f64) -> Result<bool, Error> {
+        let mut sum = 0.0;
+        for n in 1..=Self::READS_MAX {
+            sum += apart(angle, self.once(at)?);
+            let (mean, bound) = (sum / f64::from(n), 3.0 * self.noise / f64::from(n).sqrt());
+            // One read that comes late may have waited for something else than the platter.
+            if mean.abs() + bound < tolerance {
+                return Ok(true);
+            }
+            if mean.abs() - bound > tolerance && n > 1 {
+                return Ok(false);
+            }
+        }
+        Ok((sum / f64::from(Self::READS_MAX)).abs() < tolerance)
+    }
+}
+
+/// From one angle to another, in -1/2 to 1/2 revolutions.
+pub(super) fn apart(from: f64, to: f64) -> f64 {
+    let off = to - from;
+    off - off.round()
+}

@@ -1,0 +1,400 @@
+//! The layout, by nothing but the instants at which reads end.
+//!
+//! # Hypothesis
+//! A read of one block from the media ends a constant time after the block has passed. So the
+//! difference of two ends, less whole revolutions, is the difference of two angles. Along a track
+//! the angle grows by the same step from block to block; at a track's end it jumps by the skew.
+//!
+//! # Test vector
+//! One-block reads with force unit access (worthington96 section 5.2: 20 random ones first, and no
+//! two that the buffer could answer). The first tracks of a zone are followed block by block with
+//! growing steps and bisections until the jumps repeat with the period of the surfaces; then the
+//! last blocks of tracks ever further ahead, and bisections where the angle is not the predicted
+//! one. A reference block is read every two seconds, so that errors of the rotation period do not
+//! add up.
+//!
+//! # Decision
+//! A block is in line if its angle is the predicted one to within a quarter of a sector; noise is
+//! measured first and averaged out. Of several explanations of a jump (slipped sectors, slipped
+//! tracks, spare space) the one that skips the fewest places and predicts the following tracks
+//! counts. Where none does, the next zone begins.
+//!
+//! # Confidence
+//! Every track boundary, zone and slip that moves a looked-at block is exact. Angles are relative
+//! to the first block. Not observable: whole cylinders without blocks between zones or in front of
+//! the first, the numbers of heads, and the direction in which they follow one another; with equal
+//! skews between tracks and cylinders, also where cylinders end. Behind many slips in a row the
+//! ends of cylinders can be found at the wrong head, and tracks after them with a wrong skew.
+//!
+//! # Cost
+//! One command a look, about one revolution each; 50 to 150 looks a zone, one a region of the
+//! sparing scheme, and about 20 for each slip.
+
+use super::chart::{Tracks, ZoneChart};
+use super::phases::Phases;
+use super::walk::{Looks, Walk};
+use super::{Found, assemble};
+use crate::{Disk, Error};
+
+/// Finds the layout of a drive that says nothing about it. The rotation period need only be so
+/// exact that the drive's clock is known to a tenth of a sector after two seconds: to 10^-6.
+///
+/// # Errors
+/// A command failed, or the angles of blocks follow no pattern of tracks.
+pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<Found, Error> {
+    let capacity = disk.sectors().0;
+    let sector_bytes = disk.sector_size();
+    let mut looks = Timed {
+        phases: Phases::new(disk, period_ns, seed)?,
+    };
+    let mut zones: Vec<ZoneChart> = Vec::new();
+    let mut next = 0;
+    while next < capacity {
+        let found = looks.next_zone(next, &mut zones)?;
+        next = found.first + found.blocks;
+        if found.blocks == 0 || zones.len() >= ZONES_MAX {
+            return Err(Error::Undecided(format!(
+                "no pattern of tracks explains the angles of blocks from {next} on"
+            )));
+        }
+        zones.push(found);
+    }
+    let mut found = assemble::geometry(&zones, capacity, sector_bytes)?;
+    found.assumed.push(
+        "Zones are taken to follow one another without cylinders that hold nothing, and heads \
+         to ascend in every cylinder: reads do not tell."
+            .to_owned(),
+    );
+    if zones[0].tracks.surfaces == 1 {
+        found.assumed.push(
+            "Tracks are all equally far apart: each is taken for a cylinder of its own.".to_owned(),
+        );
+    }
+    Ok(found)
+}
+
+/// More zones than any drive has.
+const ZONES_MAX: usize = 5_000;
+
+/// A track as angles tell it.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    /// Angle of the beginning of its first block, in sectors.
+    start: f64,
+    /// Blocks.
+    blocks: u64,
+}
+
+/// A drive whose reads are timed.
+struct Timed<'d, 't> {
+    phases: Phases<'d, 't>,
+}
+
+impl Looks for Timed<'_, '_> {
+    const MAY_COINCIDE: bool = true;
+
+    fn is_at(&mut self, tracks: &Tracks, at: u64, place: u64) -> Result<bool, Error> {
+        let sector = 1.0 / tracks.sectors as f64;
+        self.phases
+            .is_at(at, tracks.angle(place) + sector, IN_LINE * sector)
+    }
+
+    fn places(&mut self, tracks: &Tracks, at: u64, least: u64) -> Result<Vec<u64>, Error> {
+        let angle = self.start(at, tracks.sectors)?;
+        let first = least / tracks.sectors;
+        let ahead = 2 * u64::from(tracks.surfaces) + 2;
+        let on_track = |track: u64| {
+            let within = (angle - tracks.track_angle(track)).rem_euclid(tracks.sectors as f64);
+            let whole = within.round();
+            let place = track * tracks.sectors + whole as u64 % tracks.sectors;
+            ((within - whole).abs() < IN_LINE && place >= least).then_some(place)
+        };
+        Ok((first..first + ahead).filter_map(on_track).collect())
+    }
+}
+
+/// How far from its predicted angle a block in line may be, in sectors.
+const IN_LINE: f64 = 0.25;
+
+impl Timed<'_, '_> {
+    /// Tracks after which the jumps between tracks must have repeated.
+    const SEED_TRACKS_MAX: usize = 130;
+
+    /// The angle at which a block begins, in sectors.
+    fn start(&mut self, at: u64, sectors: u64) -> Result<f64, Error> {
+        let angle = self.phases.angle(at, IN_LINE / sectors as f64)?;
+        Ok((angle * sectors as f64 - 1.0).rem_euclid(sectors as f64))
+    }
+
+    /// The zone that begins with block `first`, behind the zone `before`.
+    fn zone(&mut self, first: u64, before: Option<&ZoneChart>) -> Result<ZoneChart, Error> {
+        let capacity = self.phases.capacity();
+        let (tracks, place) = self.seed(first, before)?;
+        Walk::zone(self, tracks, (first, place), capacity)
+    }
+
+    /// The zone that begins with block `next`, or with the cylinder in which the last zone seems to
+    /// end: the first tracks of both may have much in common.
+    fn next_zone(&mut self, next: u64, zones: &mut [ZoneChart]) -> Result<ZoneChart, Error> {
+        let Some(last) = zones.last_mut() else {
+            return self.zone(next, None);
+        };
+        let cylinder = last.tracks.cylinder();
+        let begin = (last.end() - 1) / cylinder * cylinder;
+        if last.end() == begin + cylinder || begin == 0 {
+            return self.zone(next, Some(last));
+        }
+        let mut shortened = last.clone();
+        shortened.truncate(begin);
+        let first = shortened.first + shortened.blocks;
+        let early = self.zone(first, Some(&shortened))?;
+        let reach = |zone: &ZoneChart| zone.first + zone.blocks;
+        let sure = reach(&early) > next + 4 * cylinder;
+        if !sure {
+            let late = self.zone(next, Some(last))?;
+            if reach(&late) >= reach(&early) {
+                return Ok(late);
+            }
+        }
+        *last = shortened;
+        Ok(early)
+    }
+
+    /// The tracks of the zone that begins with block `first`, and the place of that block.
+    fn seed(&mut self, first: u64, before: Option<&ZoneChart>) -> Result<(Tracks, u64), Error> {
+        let sectors = self.sectors(first)?;
+        let mut runs = Vec::new();
+        let mut at = first;
+        let known = before.map(|zone| zone.tracks.surfaces as usize);
+        let capacity = self.phases.capacity();
+        let mut surfaces = None;
+        while at < capacity && runs.len() < Self::SEED_TRACKS_MAX {
+            let run = self.track(at, sectors, runs.last())?;
+            at += run.blocks;
+            runs.push(run);
+            surfaces = match known {
+                Some(known) => (runs.len() > 2 * known + 1).then_some(known),
+                None => period(&jumps(&runs, sectors)),
+            };
+            if surfaces.is_some() {
+                break;
+            }
+        }
+        let surfaces = surfaces.or(known).unwrap_or(1) as u32;
+        let cylinder = before.map_or(0, ZoneChart::end_cylinder);
+        Ok(pattern(&runs, sectors, surfaces, cylinder))
+    }
+
+    /// Sectors of the track that holds block `first`.
+    fn sectors(&mut self, first: u64) -> Result<u64, Error> {
+        let few = 12.min(self.phases.capacity() - first);
+        let mut steps = Vec::new();
+        let mut last = self.phases.angle(first, 1e-4)?;
+        for at in first + 1..first + few {
+            let angle = self.phases.angle(at, 1e-4)?;
+            steps.push((angle - last).rem_euclid(1.0));
+            last = angle;
+        }
+        steps.sort_by(f64::total_cmp);
+        let step = steps.get(steps.len() / 2).copied().unwrap_or(1.0);
+        if step <= 0.0 {
+            return Err(Error::Undecided(format!(
+                "blocks from {first} on are at one angle"
+            )));
+        }
+        Ok((1.0 / step).round() as u64)
+    }
+
+    /// The track that begins with block `at`, slipped sectors included.
+    fn track(&mut self, at: u64, sectors: u64, before: Option<&Run>) -> Result<Run, Error> {
+        let start = self.start(at, sectors)?;
+        let mut blocks = 0;
+        let mut slipped = 0;
+        loop {
+            let begin = start + (blocks + slipped) as f64;
+            let most = sectors - blocks - slipped;
+            let guess = before.map_or(most, |run| run.blocks.saturating_sub(blocks).min(most));
+            blocks += self.in_line(at + blocks, begin, sectors, guess.max(1), most)?;
+            let left = sectors - blocks - slipped;
+            if left == 0 || at + blocks >= self.phases.capacity() {
+                break;
+            }
+            let next = self.start(at + blocks, sectors)?;
+            let off = (next - start - (blocks + slipped) as f64).rem_euclid(sectors as f64);
+            let whole = off.round();
+            let skips = (off - whole).abs() < IN_LINE && (whole as u64) < left.min(4);
+            if !skips || whole < 0.5 {
+                break;
+            }
+            // Blocks behind slipped sectors go on in line; those of the next track as well.
+            let ahead = (at + blocks + left - whole as u64).min(self.phases.capacity()) - 1;
+            let angle = begin_of(start + (ahead - at + slipped) as f64 + whole, sectors);
+            if !self.phases.is_at(ahead, angle, IN_LINE / sectors as f64)? {
+                break;
+            }
+            slipped += whole as u64;
+        }
+        Ok(Run { start, blocks })
+    }
+
+    /// The number of blocks from `at` on that follow one another, the first at `begin` sectors;
+    /// at most `most`, likely `guess`.
+    fn in_line(
+        &mut self,
+        at: u64,
+        begin: f64,
+        sectors: u64,
+        guess: u64,
+        most: u64,
+    ) -> Result<u64, Error> {
+        let most = most.min(self.phases.capacity() - at);
+        let mut is_in_line = |n: u64| {
+            let angle = begin_of(begin + n as f64, sectors);
+            self.phases.is_at(at + n, angle, IN_LINE / sectors as f64)
+        };
+        let (mut good, mut bad) = (1, most);
+        let guess = guess.min(most);
+        if is_in_line(guess - 1)? {
+            good = guess;
+            if guess < most && !is_in_line(guess)? {
+                return Ok(guess);
+            }
+        } else {
+            bad = guess - 1;
+        }
+        // Grows from the last good one, as blocks beyond the track may be in line by chance.
+        let mut step = 1;
+        while good < bad {
+            let probe = (good + step).min(bad) - 1;
+            if is_in_line(probe)? {
+                good = probe + 1;
+                step *= 2;
+            } else {
+                bad = probe;
+                step = (bad - good).div_ceil(2).max(1);
+            }
+        }
+        Ok(good)
+    }
+}
+
+/// The angle at which a block ends that begins at `sector`, in revolutions.
+fn begin_of(sector: f64, sectors: u64) -> f64 {
+    ((sector + 1.0) / sectors as f64).rem_euclid(1.0)
+}
+
+/// From the beginning of each track to that of the next, in sectors.
+fn jumps(runs: &[Run], sectors: u64) -> Vec<f64> {
+    let revolution = sectors as f64;
+    let jump = |pair: &[Run]| (pair[1].start - pair[0].start).rem_euclid(revolution);
+    runs.windows(2).map(jump).collect()
+}
+
+/// Whether two jumps are the same.
+fn same(one: f64, other: f64) -> bool {
+    (one - other).abs() < 2.0 * IN_LINE
+}
+
+/// The distance after which jumps repeat, seen twice; none if they are all equal.
+fn period(jumps: &[f64]) -> Option<usize> {
+    (2..=jumps.len() / 2).find(|&period| {
+        let repeats = |n: usize| same(jumps[n], jumps[n + period]);
+        let varies = jumps[..period].iter().any(|&jump| !same(jump, jumps[0]));
+        // An exception or two: slipped tracks, a zone's reserved front.
+        let misses = (0..jumps.len() - period).filter(|&n| !repeats(n)).count();
+        let smaller = (1..period).all(|n| !same_by(jumps, n));
+        varies && smaller && misses == 0 && jumps.len() > 2 * period
+    })
+}
+
+fn same_by(jumps: &[f64], period: usize) -> bool {
+    (0..jumps.len() - period).all(|n| same(jumps[n], jumps[n + period]))
+}
+
+/// The value that most others are close to; of those the first.
+fn mode(values: &[f64]) -> Option<f64> {
+    let close = |value: f64| values.iter().filter(|&&other| same(value, other)).count();
+    let most = values.iter().map(|&value| close(value)).max()?;
+    let value = values.iter().copied().find(|&value| close(value) == most)?;
+    let cluster = values.iter().filter(|&&other| same(value, other));
+    let mean = cluster.clone().sum::<f64>() / cluster.count() as f64;
+    let whole = mean.round();
+    Some(if (mean - whole).abs() < 0.02 {
+        whole
+    } else {
+        mean
+    })
+}
+
+/// The pattern that the first tracks of a zone follow, and the place of the first block.
+fn pattern(runs: &[Run], sectors: u64, surfaces: u32, first_cylinder: u32) -> (Tracks, u64) {
+    let period = surfaces as usize;
+    let jumps = jumps(runs, sectors);
+    let class = |n: usize| {
+        let values: Vec<f64> = jumps.iter().copied().skip(n).step_by(period).collect();
+        mode(&values)
+    };
+    // The last track of a cylinder is before the largest jump.
+    let last = (0..period.min(jumps.len()))
+        .max_by(|&one, &other| class(one).partial_cmp(&class(other)).expect("numbers"));
+    let last = last.unwrap_or(period - 1);
+    let is_last = |n: usize| n % period == last;
+    let short = |n: usize| (sectors - runs[n].blocks) as f64;
+    let firsts: Vec<f64> = (1..runs.len())
+        .filter(|&n| is_last(n - 1))
+        .map(short)
+        .collect();
+    let lasts: Vec<f64> = (0..runs.len()).filter(|&n| is_last(n)).map(short).collect();
+    let front = match (mode(&firsts), mode(&lasts)) {
+        (Some(spares), Some(0.0)) if period > 1 => spares,
+        _ => 0.0,
+    };
+    let inside: Vec<f64> = (0..jumps.len())
+        .filter(|&n| !is_last(n))
+        .map(|n| jumps[n] + if n > 0 && is_last(n - 1) { front } else { 0.0 })
+        .collect();
+    let across: Vec<f64> = (0..jumps.len())
+        .filter(|&n| is_last(n))
+        .map(|n| jumps[n] - front)
+        .collect();
+    let track_skew = mode(&inside).unwrap_or(0.0);
+    let mut tracks = Tracks {
+        first_cylinder,
+        surfaces,
+        sectors,
+        offset: 0.0,
+        track_skew,
+        cylinder_skew: mode(&across)
+            .unwrap_or(track_skew)
+            .rem_euclid(sectors as f64),
+        begins_down: false,
+        alternates: false,
+        turned: Vec::new(),
+    };
+    let head = period - 1 - last;
+    let revolution = sectors as f64;
+    let offset = |(n, run): (usize, &Run)| {
+        let front = if n > 0 && is_last(n - 1) { front } else { 0.0 };
+        (run.start - front - tracks.track_angle((head + n) as u64)).rem_euclid(revolution)
+    };
+    let offsets: Vec<f64> = runs.iter().enumerate().map(offset).collect();
+    // Angles need not be whole sectors.
+    let cluster = mode(&offsets).unwrap_or(0.0);
+    let near = offsets.iter().filter(|&&offset| same(cluster, offset));
+    tracks.offset = near.clone().sum::<f64>() / near.count().max(1) as f64;
+    let within = (runs[0].start - tracks.track_angle(head as u64)).rem_euclid(revolution);
+    let within = within.round() as u64 % sectors;
+    (tracks, head as u64 * sectors + within)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jumps_repeat_with_the_surfaces() {
+        let jumps = [2.0, 2.0, 16.0, 2.0, 2.0, 16.0, 2.0];
+        assert_eq!(period(&jumps), Some(3));
+        assert_eq!(period(&[2.0; 9]), None);
+    }
+}
