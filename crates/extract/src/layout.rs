@@ -1,11 +1,10 @@
 //! The layout of a drive: a [`Geometry`] whose [`Layout`] maps every block to the same place as
 //! the drive does (worthington96 section 4.1).
 //!
-//! There are three ways. [`translate`] asks the drive where blocks are, [`notches`] asks for its
-//! zones and the end of each cylinder, and [`timing`] needs nothing but reads. All three follow
-//! the blocks of a zone from track to track ([`walk`]), note the places that hold no block
-//! ([`chart`]), and then look for the sparing scheme that explains these places with the fewest
-//! exceptions ([`assemble`]).
+//! There are two ways. [`translate`] asks the drive where blocks are, and [`timing`] needs nothing
+//! but reads. Both follow the blocks of a zone from track to track (`walk`), note the places that
+//! hold no block (`chart`), and then look for the sparing scheme that explains these places with
+//! the fewest exceptions (`assemble`).
 //!
 //! [`Layout`]: diskarm_core::geometry::Layout
 
