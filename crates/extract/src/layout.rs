@@ -12,6 +12,8 @@ use diskarm_core::spec::Geometry;
 
 mod assemble;
 mod chart;
+mod cylinders;
+mod pattern;
 mod phases;
 pub mod timing;
 pub mod translate;

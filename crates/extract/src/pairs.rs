@@ -50,6 +50,18 @@ impl Track {
         if is_here(&layout.extent(found)) {
             found = layout.track_first(found);
         }
+        Self::from(layout, found, is_here)
+    }
+
+    /// The track of which block `first` is the first.
+    pub fn of(layout: &Layout, first: Lbn) -> Self {
+        let at = layout.extent(first);
+        let is_here = |extent: &Extent| (extent.cylinder, extent.head) == (at.cylinder, at.head);
+        Self::from(layout, first, is_here).expect("a block of its own")
+    }
+
+    /// The track whose blocks begin with `found`, of extents that are on it.
+    fn from(layout: &Layout, mut found: Lbn, is_here: impl Fn(&Extent) -> bool) -> Option<Self> {
         let mut runs = Vec::new();
         // Reallocated blocks in between are elsewhere; few tracks have more than one.
         let mut strangers = 0;

@@ -65,20 +65,6 @@ fn translated_layouts_are_exact() {
     }
 }
 
-/// Drives of which the ends of reads do not tell where some cylinders end: beyond a zone's boundary
-/// or a run of slips the pattern of skews may begin at any head.
-const OPEN_CYLINDERS: [&str; 6] = [
-    "hp-335h",
-    "ibm-18es",
-    "ibm-dnes-309170w",
-    "quantum-atlas-10k",
-    "quantum-atlas-10k-calibrated",
-    "seagate-cheetah-st39102lw",
-];
-
-/// The drive of which the last tracks are found wrong: 594 slips.
-const OPEN_TRACKS: &str = "seagate-cheetah-st39102lw";
-
 /// Where two layouts disagree first: on the ends of tracks or, up to a common rotation, on angles;
 /// and on the ends of cylinders.
 fn differences_in_tracks(found: &Geometry, truth: &Geometry) -> [Option<Lbn>; 2] {
@@ -105,8 +91,8 @@ fn differences_in_tracks(found: &Geometry, truth: &Geometry) -> [Option<Lbn>; 2]
     first
 }
 
-/// From reads alone: every track of every drive but one ends where it does and is turned as it is,
-/// and nearly all cylinders end where they do.
+/// From reads alone: every track and every cylinder of every drive ends where it does, and tracks are
+/// turned as they are.
 #[test]
 fn timed_layouts_have_every_track() {
     for entry in diskarm_drives::CATALOGUE {
@@ -119,10 +105,8 @@ fn timed_layouts_have_every_track() {
         let found = timing::measure(&mut disk, spec.mechanics.period_ns, 1)
             .unwrap_or_else(|error| panic!("{}: {error}", entry.name));
         let [tracks, cylinders] = differences_in_tracks(&found.geometry, &spec.geometry);
-        let open = entry.name == OPEN_TRACKS;
-        assert_eq!(tracks.is_some(), open, "{}: {tracks:?}", entry.name);
-        let open = OPEN_CYLINDERS.contains(&entry.name);
-        assert_eq!(cylinders.is_some(), open, "{}: {cylinders:?}", entry.name);
+        assert_eq!(tracks, None, "{}", entry.name);
+        assert_eq!(cylinders, None, "{}", entry.name);
         let cost = disk.cost();
         assert!(cost.time.as_s() < 1200.0, "{}: {cost:?}", entry.name);
     }

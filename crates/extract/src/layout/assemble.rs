@@ -17,20 +17,6 @@ pub(super) fn geometry(
     capacity: u64,
     sector_bytes: Bytes,
 ) -> Result<Found, Error> {
-    if std::env::var("CHART").is_ok() {
-        for c in charts {
-            eprintln!(
-                "first {} blocks {} end {} of cyl {} {:?} gaps {:?} moved {:?}",
-                c.first,
-                c.blocks,
-                c.end(),
-                c.tracks.cylinder(),
-                c.tracks,
-                &c.gaps[..c.gaps.len().min(14)],
-                c.moved
-            );
-        }
-    }
     let mut best: Option<(u64, Geometry)> = None;
     for scheme in schemes(charts) {
         let Some((cost, geometry)) = explain(charts, scheme, capacity, sector_bytes) else {
@@ -419,13 +405,10 @@ fn reproduces(geometry: &Geometry, charts: &[ZoneChart]) -> bool {
                 return true;
             }
             let extent = layout.extent(Lbn(block));
-            let track = u64::from(extent.cylinder.0 - chart.tracks.first_cylinder)
-                * u64::from(chart.tracks.surfaces);
             let tracks = &chart.tracks;
             let head = tracks.track(extent.cylinder.0, extent.head.0);
             let off = extent.start.as_revolutions() - tracks.angle(place);
             let off = (off - off.round()).abs() * tracks.sectors as f64;
-            let _ = track;
             head == Some(place / tracks.sectors) && off < 0.01
         };
         let end = Gap {

@@ -4,11 +4,15 @@
 //! whatever came before. So the end of the read, in revolutions, is the angle at which the block
 //! ends, plus a constant.
 
-use diskarm_core::units::{Instant, Lbn};
+use diskarm_core::units::{Bytes, Instant, Lbn};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
+use crate::rotation::{Rereads, Rotation};
 use crate::{Disk, Error};
+
+/// How exactly the period must be known, in nanoseconds.
+const PERIOD_UNCERTAINTY_NS: f64 = 10.0;
 
 /// Reads blocks, and tells the angles at which they end.
 pub(super) struct Phases<'d, 't> {
@@ -106,6 +110,34 @@ impl<'d, 't> Phases<'d, 't> {
         self.disk.sectors().0
     }
 
+    /// Size of a block.
+    pub fn sector_size(&self) -> Bytes {
+        self.disk.sector_size()
+    }
+
+    /// The drive, for other measurements: [`Self::mark`] must follow them.
+    pub fn disk(&mut self) -> &mut Disk<'t> {
+        self.disk
+    }
+
+    /// How the drive turns.
+    pub fn rotation(&self) -> Rotation {
+        Rotation {
+            period_ns: self.clock.period_ns,
+            uncertainty_ns: PERIOD_UNCERTAINTY_NS,
+            scatter_ns: self.noise * self.clock.period_ns,
+            samples: self.clock.marks.len() as u64,
+            rereads: Rereads::FromMedia,
+        }
+    }
+
+    /// Finds the present angle by a read of the reference block.
+    pub fn mark(&mut self) -> Result<(), Error> {
+        let end = self.disk.read_media(Self::REFERENCE, 1)?.ended;
+        self.clock.mark(end);
+        Ok(())
+    }
+
     /// The standard deviation of the angle of one block.
     fn spread(&mut self) -> Result<f64, Error> {
         let mut square = 0.0;
@@ -126,8 +158,7 @@ impl<'d, 't> Phases<'d, 't> {
         let since = end.after(self.clock.origin).as_ns() as f64 - last;
         let angle = self.clock.revolutions(end).rem_euclid(1.0);
         if since > Self::MARK_EVERY_S * 1e9 {
-            let mark = self.disk.read_media(Self::REFERENCE, 1)?.ended;
-            self.clock.mark(mark);
+            self.mark()?;
         }
         Ok(angle)
     }

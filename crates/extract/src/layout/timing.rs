@@ -22,15 +22,20 @@
 //! # Confidence
 //! Every track boundary, zone and slip that moves a looked-at block is exact. Angles are relative
 //! to the first block. Not observable: whole cylinders without blocks between zones or in front of
-//! the first, the numbers of heads, and the direction in which they follow one another; with equal
-//! skews between tracks and cylinders, also where cylinders end. Behind many slips in a row the
-//! ends of cylinders can be found at the wrong head, and tracks after them with a wrong skew.
+//! the first, the numbers of heads, and the direction in which they follow one another. Where skews
+//! do not tell which tracks make a cylinder, as with equal ones, the times of head switches and
+//! seeks do (`cylinders`).
 //!
 //! # Cost
 //! One command a look, about one revolution each; 50 to 150 looks a zone, one a region of the
 //! sparing scheme, and about 20 for each slip.
 
+use diskarm_core::geometry::Layout;
+use diskarm_core::units::Lbn;
+
 use super::chart::{Tracks, ZoneChart};
+use super::cylinders::{self, Cylinders};
+use super::pattern::{self, IN_LINE, Pattern, Run};
 use super::phases::Phases;
 use super::walk::{Looks, Walk};
 use super::{Found, assemble};
@@ -76,15 +81,6 @@ pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<Found, Erro
 /// More zones than any drive has.
 const ZONES_MAX: usize = 5_000;
 
-/// A track as angles tell it.
-#[derive(Clone, Copy, Debug)]
-struct Run {
-    /// Angle of the beginning of its first block, in sectors.
-    start: f64,
-    /// Blocks.
-    blocks: u64,
-}
-
 /// A drive whose reads are timed.
 struct Timed<'d, 't> {
     phases: Phases<'d, 't>,
@@ -113,9 +109,6 @@ impl Looks for Timed<'_, '_> {
     }
 }
 
-/// How far from its predicted angle a block in line may be, in sectors.
-const IN_LINE: f64 = 0.25;
-
 impl Timed<'_, '_> {
     /// Tracks after which the jumps between tracks must have repeated.
     const SEED_TRACKS_MAX: usize = 130;
@@ -141,7 +134,13 @@ impl Timed<'_, '_> {
         };
         let cylinder = last.tracks.cylinder();
         let begin = (last.end() - 1) / cylinder * cylinder;
-        if last.end() == begin + cylinder || begin == 0 {
+        // Tracks of the next zone may lie as if they were the last ones of this cylinder.
+        let is_whole = last.end() == begin + cylinder
+            && !last
+                .gaps
+                .iter()
+                .any(|gap| gap.end() > begin && gap.places >= last.tracks.sectors);
+        if is_whole || begin == 0 {
             return self.zone(next, Some(last));
         }
         let mut shortened = last.clone();
@@ -174,7 +173,7 @@ impl Timed<'_, '_> {
             runs.push(run);
             surfaces = match known {
                 Some(known) => (runs.len() > 2 * known + 1).then_some(known),
-                None => period(&jumps(&runs, sectors)),
+                None => pattern::period(&pattern::jumps(&runs, sectors)),
             };
             if surfaces.is_some() {
                 break;
@@ -182,7 +181,60 @@ impl Timed<'_, '_> {
         }
         let surfaces = surfaces.or(known).unwrap_or(1) as u32;
         let cylinder = before.map_or(0, ZoneChart::end_cylinder);
-        Ok(pattern(&runs, sectors, surfaces, cylinder))
+        let patterns = pattern::patterns(&runs, sectors, surfaces, cylinder);
+        let chosen = match before {
+            None => self.first_pattern(&runs, patterns)?,
+            // A zone begins with a cylinder if it may.
+            Some(_) => {
+                let whole = patterns.iter().position(|pattern| pattern.place < sectors);
+                patterns[whole.unwrap_or(0)].clone()
+            }
+        };
+        Ok((chosen.tracks, chosen.place))
+    }
+
+    /// The pattern of the first zone, of those that explain its tracks equally well: if there are
+    /// several, or skews do not tell where cylinders end, by the times of movements.
+    fn first_pattern(&mut self, runs: &[Run], patterns: Vec<Pattern>) -> Result<Pattern, Error> {
+        let likely = pattern::likeliest(&patterns).clone();
+        if patterns.len() == 1 && likely.tracks.surfaces > 1 {
+            return Ok(likely);
+        }
+        let few: &[usize] = match likely.tracks.surfaces {
+            1 => &[26, Self::SEED_TRACKS_MAX / 2],
+            2 => &[10],
+            surfaces => &[4 * surfaces as usize],
+        };
+        for &few in few {
+            let few = &runs[..few.min(runs.len())];
+            if let Some(found) = self.cylinders(few, &likely)? {
+                let Tracks { sectors, .. } = likely.tracks;
+                let surfaces = found.surfaces as u32;
+                return Ok(Pattern::new(runs, (sectors, surfaces, 0), found.last));
+            }
+        }
+        Ok(likely)
+    }
+
+    /// Where cylinders end among the first tracks of the drive, by the times of movements.
+    fn cylinders(&mut self, runs: &[Run], pattern: &Pattern) -> Result<Option<Cylinders>, Error> {
+        let end = runs.iter().map(|run| run.blocks).sum();
+        let bytes = self.phases.sector_size();
+        let start = (0, pattern.place);
+        let chart = Walk::zone(self, pattern.tracks.clone(), start, end)?;
+        let Ok(found) = assemble::geometry(&[chart], end, bytes) else {
+            return Ok(None);
+        };
+        let layout = Layout::new(&found.geometry).expect("assembled ones are consistent");
+        let begins = runs.iter().scan(0, |at, run| {
+            *at += run.blocks;
+            Some(Lbn(*at - run.blocks))
+        });
+        let begins: Vec<Lbn> = begins.collect();
+        let rotation = self.phases.rotation();
+        let found = cylinders::measure(self.phases.disk(), &layout, (&begins, &rotation), 1);
+        self.phases.mark()?;
+        found
     }
 
     /// Sectors of the track that holds block `first`.
@@ -281,120 +333,4 @@ impl Timed<'_, '_> {
 /// The angle at which a block ends that begins at `sector`, in revolutions.
 fn begin_of(sector: f64, sectors: u64) -> f64 {
     ((sector + 1.0) / sectors as f64).rem_euclid(1.0)
-}
-
-/// From the beginning of each track to that of the next, in sectors.
-fn jumps(runs: &[Run], sectors: u64) -> Vec<f64> {
-    let revolution = sectors as f64;
-    let jump = |pair: &[Run]| (pair[1].start - pair[0].start).rem_euclid(revolution);
-    runs.windows(2).map(jump).collect()
-}
-
-/// Whether two jumps are the same.
-fn same(one: f64, other: f64) -> bool {
-    (one - other).abs() < 2.0 * IN_LINE
-}
-
-/// The distance after which jumps repeat, seen twice; none if they are all equal.
-fn period(jumps: &[f64]) -> Option<usize> {
-    (2..=jumps.len() / 2).find(|&period| {
-        let repeats = |n: usize| same(jumps[n], jumps[n + period]);
-        let varies = jumps[..period].iter().any(|&jump| !same(jump, jumps[0]));
-        // An exception or two: slipped tracks, a zone's reserved front.
-        let misses = (0..jumps.len() - period).filter(|&n| !repeats(n)).count();
-        let smaller = (1..period).all(|n| !same_by(jumps, n));
-        varies && smaller && misses == 0 && jumps.len() > 2 * period
-    })
-}
-
-fn same_by(jumps: &[f64], period: usize) -> bool {
-    (0..jumps.len() - period).all(|n| same(jumps[n], jumps[n + period]))
-}
-
-/// The value that most others are close to; of those the first.
-fn mode(values: &[f64]) -> Option<f64> {
-    let close = |value: f64| values.iter().filter(|&&other| same(value, other)).count();
-    let most = values.iter().map(|&value| close(value)).max()?;
-    let value = values.iter().copied().find(|&value| close(value) == most)?;
-    let cluster = values.iter().filter(|&&other| same(value, other));
-    let mean = cluster.clone().sum::<f64>() / cluster.count() as f64;
-    let whole = mean.round();
-    Some(if (mean - whole).abs() < 0.02 {
-        whole
-    } else {
-        mean
-    })
-}
-
-/// The pattern that the first tracks of a zone follow, and the place of the first block.
-fn pattern(runs: &[Run], sectors: u64, surfaces: u32, first_cylinder: u32) -> (Tracks, u64) {
-    let period = surfaces as usize;
-    let jumps = jumps(runs, sectors);
-    let class = |n: usize| {
-        let values: Vec<f64> = jumps.iter().copied().skip(n).step_by(period).collect();
-        mode(&values)
-    };
-    // The last track of a cylinder is before the largest jump.
-    let last = (0..period.min(jumps.len()))
-        .max_by(|&one, &other| class(one).partial_cmp(&class(other)).expect("numbers"));
-    let last = last.unwrap_or(period - 1);
-    let is_last = |n: usize| n % period == last;
-    let short = |n: usize| (sectors - runs[n].blocks) as f64;
-    let firsts: Vec<f64> = (1..runs.len())
-        .filter(|&n| is_last(n - 1))
-        .map(short)
-        .collect();
-    let lasts: Vec<f64> = (0..runs.len()).filter(|&n| is_last(n)).map(short).collect();
-    let front = match (mode(&firsts), mode(&lasts)) {
-        (Some(spares), Some(0.0)) if period > 1 => spares,
-        _ => 0.0,
-    };
-    let inside: Vec<f64> = (0..jumps.len())
-        .filter(|&n| !is_last(n))
-        .map(|n| jumps[n] + if n > 0 && is_last(n - 1) { front } else { 0.0 })
-        .collect();
-    let across: Vec<f64> = (0..jumps.len())
-        .filter(|&n| is_last(n))
-        .map(|n| jumps[n] - front)
-        .collect();
-    let track_skew = mode(&inside).unwrap_or(0.0);
-    let mut tracks = Tracks {
-        first_cylinder,
-        surfaces,
-        sectors,
-        offset: 0.0,
-        track_skew,
-        cylinder_skew: mode(&across)
-            .unwrap_or(track_skew)
-            .rem_euclid(sectors as f64),
-        begins_down: false,
-        alternates: false,
-        turned: Vec::new(),
-    };
-    let head = period - 1 - last;
-    let revolution = sectors as f64;
-    let offset = |(n, run): (usize, &Run)| {
-        let front = if n > 0 && is_last(n - 1) { front } else { 0.0 };
-        (run.start - front - tracks.track_angle((head + n) as u64)).rem_euclid(revolution)
-    };
-    let offsets: Vec<f64> = runs.iter().enumerate().map(offset).collect();
-    // Angles need not be whole sectors.
-    let cluster = mode(&offsets).unwrap_or(0.0);
-    let near = offsets.iter().filter(|&&offset| same(cluster, offset));
-    tracks.offset = near.clone().sum::<f64>() / near.count().max(1) as f64;
-    let within = (runs[0].start - tracks.track_angle(head as u64)).rem_euclid(revolution);
-    let within = within.round() as u64 % sectors;
-    (tracks, head as u64 * sectors + within)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn jumps_repeat_with_the_surfaces() {
-        let jumps = [2.0, 2.0, 16.0, 2.0, 2.0, 16.0, 2.0];
-        assert_eq!(period(&jumps), Some(3));
-        assert_eq!(period(&[2.0; 9]), None);
-    }
 }

@@ -1,0 +1,167 @@
+//! Where cylinders end, where skews do not tell.
+//!
+//! # Hypothesis
+//! A head switch takes one time, and a seek to the next cylinder another, longer one. A seek takes
+//! longer the more cylinders it crosses.
+//!
+//! # Test vector
+//! Pairs of reads ([`crate::mtbrc`]): from each track to the next; and, if these all take as long,
+//! from the first track to each of the others.
+//!
+//! # Decision
+//! From track to track: cylinders end where it takes longer than elsewhere, if these places are
+//! equally far apart. From the first track: cylinders end where the time changes, if these places
+//! are equally far apart.
+//!
+//! # Confidence
+//! Exact where the times differ by more than 0.03 ms and by more than three times what they
+//! scatter. Anything else is no answer.
+//!
+//! # Cost
+//! Some 25 pairs for each track.
+
+use diskarm_core::geometry::Layout;
+use diskarm_core::units::{Lbn, Span};
+
+use crate::pairs::{Access, Pairs, Track};
+use crate::rotation::Rotation;
+use crate::threshold::Threshold;
+use crate::{Disk, Error};
+
+/// Where cylinders end among tracks in the order of their blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cylinders {
+    /// Tracks in a cylinder.
+    pub surfaces: usize,
+    /// The first track that is the last of its cylinder.
+    pub last: usize,
+}
+
+/// Times that differ by less are the same, in nanoseconds.
+const SAME: f64 = 3e4;
+/// Half an interval that is narrow enough, in nanoseconds, and the most pairs for it.
+const NARROW: (f64, u32) = (8e3, 60);
+/// Longer than any read-ahead takes.
+const LONG: Span = Span::from_ns(250_000_000);
+
+/// Finds the ends of cylinders among the tracks that begin with these blocks, in a layout of which
+/// only the angles count; nothing if the times do not tell.
+///
+/// # Errors
+/// A command failed.
+pub(super) fn measure(
+    disk: &mut Disk<'_>,
+    layout: &Layout,
+    (tracks, rotation): (&[Lbn], &Rotation),
+    seed: u64,
+) -> Result<Option<Cylinders>, Error> {
+    let mut pairs = Pairs::new(disk, layout, rotation, seed)?;
+    let tracks: Vec<Track> = tracks.iter().map(|at| Track::of(layout, *at)).collect();
+    let steps = tracks.windows(2).map(|pair| (&pair[0], &pair[1]));
+    if let Some(found) = times(&mut pairs, steps)?.and_then(|times| longer(&times)) {
+        return Ok(Some(found));
+    }
+    for rest in [Span::ZERO, LONG] {
+        pairs.idle = rest;
+        let ways = tracks[1..].iter().map(|to| (&tracks[0], to));
+        if let Some(found) = times(&mut pairs, ways)?.and_then(|times| changes(&times)) {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// A time in nanoseconds, and how uncertain it is.
+type Time = (f64, f64);
+
+/// How long movements take, beyond the same overhead; nothing if the buffer serves the reads.
+fn times<'t>(
+    pairs: &mut Pairs<'_, '_>,
+    ways: impl Iterator<Item = (&'t Track, &'t Track)>,
+) -> Result<Option<Vec<Time>>, Error> {
+    let mut found: Vec<Time> = Vec::new();
+    for (from, to) in ways {
+        let near = match found.last() {
+            Some((last, _)) => Threshold::near(*last, 1e5),
+            None => Threshold::default(),
+        };
+        let kinds = (Access::Read, Access::Read);
+        let pair = |_: &mut Pairs<'_, '_>, _| Ok((from.clone(), to.clone(), 0.0));
+        match pairs.search(kinds, (1, 1), near, NARROW, pair) {
+            Ok(search) => found.push((search.found.median, search.found.uncertainty)),
+            Err(Error::Undecided(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Some(found))
+}
+
+/// Whether one time is longer than another.
+fn exceeds(one: Time, other: Time) -> bool {
+    one.0 - other.0 > SAME.max(3.0 * (one.1 + other.1))
+}
+
+/// Of the times from track to track, those that are longer than the shortest end a cylinder.
+fn longer(times: &[Time]) -> Option<Cylinders> {
+    let least = times.iter().copied().min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let ends: Vec<usize> = (0..times.len())
+        .filter(|&n| exceeds(times[n], least))
+        .collect();
+    regular(&ends, times.len())
+}
+
+/// Of the times from the first track to the others, those that differ from the one before begin a
+/// cylinder.
+fn changes(times: &[Time]) -> Option<Cylinders> {
+    let differs = |&n: &usize| exceeds(times[n], times[n - 1]) || exceeds(times[n - 1], times[n]);
+    // Time n is that to track n + 1, so track n is the last one of a cylinder.
+    let ends: Vec<usize> = (1..times.len()).filter(differs).collect();
+    regular(&ends, times.len())
+}
+
+/// Cylinders that end with these of `count` tracks, if they are equally large and at least two of
+/// them are whole.
+fn regular(ends: &[usize], count: usize) -> Option<Cylinders> {
+    let [last, second, third, ..] = *ends else {
+        return None;
+    };
+    let surfaces = second - last;
+    let equal = ends.windows(2).all(|pair| pair[1] - pair[0] == surfaces);
+    let complete = ends.last()? + surfaces >= count;
+    (equal && complete && last < surfaces && third > second).then_some(Cylinders { surfaces, last })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn certain(times: &[f64]) -> Vec<Time> {
+        times.iter().map(|time| (time * 1e6, 5e3)).collect()
+    }
+
+    #[test]
+    fn cylinders_end_where_a_step_takes_longer() {
+        let times = certain(&[1.0, 2.5, 1.0, 1.0, 2.5, 1.0, 1.0, 2.5]);
+        let expected = Cylinders {
+            surfaces: 3,
+            last: 1,
+        };
+        assert_eq!(longer(&times), Some(expected));
+        assert_eq!(longer(&certain(&[1.0; 9])), None);
+        // One that does not fit.
+        assert_eq!(
+            longer(&certain(&[1.0, 2.5, 1.0, 1.0, 2.5, 2.5, 1.0, 2.5])),
+            None
+        );
+    }
+
+    #[test]
+    fn cylinders_begin_where_the_way_gets_longer() {
+        let times = certain(&[1.0, 1.0, 2.0, 2.0, 2.0, 2.6, 2.6, 2.6, 3.0, 3.0]);
+        let expected = Cylinders {
+            surfaces: 3,
+            last: 2,
+        };
+        assert_eq!(changes(&times), Some(expected));
+    }
+}

@@ -1,0 +1,177 @@
+//! The pattern of skews that the first tracks of a zone follow.
+
+use super::chart::Tracks;
+
+/// How far from its predicted angle a block in line may be, in sectors.
+pub(super) const IN_LINE: f64 = 0.25;
+
+/// A track as angles tell it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    /// Angle of the beginning of its first block, in sectors.
+    pub start: f64,
+    /// Blocks.
+    pub blocks: u64,
+}
+
+/// From the beginning of each track to that of the next, in sectors.
+pub(super) fn jumps(runs: &[Run], sectors: u64) -> Vec<f64> {
+    let revolution = sectors as f64;
+    let jump = |pair: &[Run]| (pair[1].start - pair[0].start).rem_euclid(revolution);
+    runs.windows(2).map(jump).collect()
+}
+
+/// Whether two jumps are the same.
+fn same(one: f64, other: f64) -> bool {
+    (one - other).abs() < 2.0 * IN_LINE
+}
+
+/// The distance after which jumps repeat, seen twice; none if they are all equal.
+pub(super) fn period(jumps: &[f64]) -> Option<usize> {
+    (2..=jumps.len() / 2).find(|&period| {
+        let repeats = |n: usize| same(jumps[n], jumps[n + period]);
+        let varies = jumps[..period].iter().any(|&jump| !same(jump, jumps[0]));
+        // An exception or two: slipped tracks, a zone's reserved front.
+        let misses = (0..jumps.len() - period).filter(|&n| !repeats(n)).count();
+        let smaller = (1..period).all(|n| !same_by(jumps, n));
+        varies && smaller && misses == 0 && jumps.len() > 2 * period
+    })
+}
+
+fn same_by(jumps: &[f64], period: usize) -> bool {
+    (0..jumps.len() - period).all(|n| same(jumps[n], jumps[n + period]))
+}
+
+/// The value that most others are close to; of those the first.
+fn mode(values: &[f64]) -> Option<f64> {
+    let close = |value: f64| values.iter().filter(|&&other| same(value, other)).count();
+    let most = values.iter().map(|&value| close(value)).max()?;
+    let value = values.iter().copied().find(|&value| close(value) == most)?;
+    let cluster = values.iter().filter(|&&other| same(value, other));
+    let mean = cluster.clone().sum::<f64>() / cluster.count() as f64;
+    let whole = mean.round();
+    Some(if (mean - whole).abs() < 0.02 {
+        whole
+    } else {
+        mean
+    })
+}
+
+/// The pattern that the first tracks of a zone follow.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Pattern {
+    pub tracks: Tracks,
+    /// The place of the first block.
+    pub place: u64,
+    /// Tracks that begin where the pattern has them.
+    fits: usize,
+}
+
+/// The patterns that explain most tracks: those of which another track is the last of its
+/// cylinder.
+pub(super) fn patterns(
+    runs: &[Run],
+    sectors: u64,
+    surfaces: u32,
+    first_cylinder: u32,
+) -> Vec<Pattern> {
+    let lasts = 0..(surfaces as usize).min(runs.len() - 1).max(1);
+    let mut all: Vec<Pattern> = lasts
+        .map(|last| Pattern::new(runs, (sectors, surfaces, first_cylinder), last))
+        .collect();
+    let most = all.iter().map(|pattern| pattern.fits).max();
+    all.retain(|pattern| Some(pattern.fits) == most);
+    all
+}
+
+/// Of patterns that explain equally many tracks the one with the largest skew between cylinders.
+pub(super) fn likeliest(patterns: &[Pattern]) -> &Pattern {
+    let skew = |pattern: &&Pattern| pattern.tracks.cylinder_skew;
+    let largest = patterns.iter().max_by(|a, b| skew(a).total_cmp(&skew(b)));
+    largest.expect("at least one")
+}
+
+impl Pattern {
+    /// The pattern of which track `last` is the last one of its cylinder.
+    pub fn new(
+        runs: &[Run],
+        (sectors, surfaces, first_cylinder): (u64, u32, u32),
+        last: usize,
+    ) -> Self {
+        let period = surfaces as usize;
+        let jumps = jumps(runs, sectors);
+        let is_last = |n: usize| n % period == last;
+        let front = front(runs, sectors, (period, last));
+        let before = |n: usize| {
+            if n > 0 && is_last(n - 1) { front } else { 0.0 }
+        };
+        let inside: Vec<f64> = (0..jumps.len())
+            .filter(|&n| !is_last(n))
+            .map(|n| jumps[n] + before(n))
+            .collect();
+        let across: Vec<f64> = (0..jumps.len())
+            .filter(|&n| is_last(n))
+            .map(|n| jumps[n] + before(n) - front)
+            .collect();
+        let track_skew = mode(&inside).unwrap_or(0.0);
+        let mut tracks = Tracks {
+            first_cylinder,
+            surfaces,
+            sectors,
+            offset: 0.0,
+            track_skew,
+            cylinder_skew: mode(&across)
+                .unwrap_or(track_skew)
+                .rem_euclid(sectors as f64),
+            begins_down: false,
+            alternates: false,
+            turned: Vec::new(),
+        };
+        let head = period - 1 - last;
+        let revolution = sectors as f64;
+        let offset = |(n, run): (usize, &Run)| {
+            (run.start - before(n) - tracks.track_angle((head + n) as u64)).rem_euclid(revolution)
+        };
+        let offsets: Vec<f64> = runs.iter().enumerate().map(offset).collect();
+        // Angles need not be whole sectors.
+        let cluster = mode(&offsets).unwrap_or(0.0);
+        let near = offsets.iter().filter(|&&offset| same(cluster, offset));
+        let fits = near.clone().count();
+        tracks.offset = near.sum::<f64>() / fits.max(1) as f64;
+        let within = (runs[0].start - tracks.track_angle(head as u64)).rem_euclid(revolution);
+        let within = within.round() as u64 % sectors;
+        Self {
+            tracks,
+            place: head as u64 * sectors + within,
+            fits,
+        }
+    }
+}
+
+/// Places without blocks at the front of each cylinder: by how much the first tracks are short, if
+/// the last tracks are whole.
+fn front(runs: &[Run], sectors: u64, (period, last): (usize, usize)) -> f64 {
+    let is_last = |n: usize| n % period == last;
+    let short = |n: usize| (sectors - runs[n].blocks) as f64;
+    let firsts: Vec<f64> = (1..runs.len())
+        .filter(|&n| is_last(n - 1))
+        .map(short)
+        .collect();
+    let lasts: Vec<f64> = (0..runs.len()).filter(|&n| is_last(n)).map(short).collect();
+    match (mode(&firsts), mode(&lasts)) {
+        (Some(spares), Some(0.0)) if period > 1 => spares,
+        _ => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jumps_repeat_with_the_surfaces() {
+        let jumps = [2.0, 2.0, 16.0, 2.0, 2.0, 16.0, 2.0];
+        assert_eq!(period(&jumps), Some(3));
+        assert_eq!(period(&[2.0; 9]), None);
+    }
+}
