@@ -6,6 +6,7 @@ use diskarm_wire::mode::{
     Caching, Control, Disconnect, ErrorRecovery, Exceptions, FlexibleDisk, FormatDevice, Geometry,
     Header6, Header10, LongDescriptor, Notch, Page, ShortDescriptor,
 };
+use diskarm_wire::nbd::{self, option, reply, request};
 use diskarm_wire::vital::{self, BlockLimits, Characteristics, Designator};
 use proptest::prelude::*;
 
@@ -48,6 +49,24 @@ come_back! {
     exceptions: Exceptions;
     block_limits: BlockLimits;
     characteristics: Characteristics;
+    transmission_flags: nbd::TransmissionFlags;
+    command_flags: nbd::CommandFlags;
+    extent_flags: nbd::ExtentFlags;
+    greeting: nbd::Greeting;
+    client_flags: nbd::ClientFlags;
+    export_reply: nbd::ExportReply;
+    option_header: option::OptionHeader;
+    answer_header: option::AnswerHeader;
+    export_info: option::ExportInfo;
+    block_sizes: option::BlockSizes;
+    compact_request: request::Compact;
+    extended_request: request::Extended;
+    simple_reply: reply::Simple;
+    structured_chunk: reply::Structured;
+    extended_chunk: reply::Extended;
+    hole: reply::Hole;
+    extent: reply::Extent;
+    long_extent: reply::LongExtent;
 }
 
 /// worthington96 table 2: bytes of pages 0x02, 0x03, 0x04, 0x08 and 0x0C, counted from the header.

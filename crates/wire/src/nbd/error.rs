@@ -1,0 +1,49 @@
+//! Error values of replies (section "Error values").
+
+macro_rules! errors {
+    ($($(#[$about:meta])+ $name:ident = $code:literal,)+) => {
+        /// Why a request failed.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Error { $($(#[$about])+ $name,)+ }
+
+        impl Error {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$name,)+];
+
+            /// Its number in replies.
+            pub const fn code(self) -> u32 {
+                match self { $(Self::$name => $code,)+ }
+            }
+
+            /// The error with this number; unexpected ones are [`Self::Invalid`], as the document
+            /// asks of clients. `None` for zero, which is success.
+            pub const fn of(code: u32) -> Option<Self> {
+                match code {
+                    0 => None,
+                    $($code => Some(Self::$name),)+
+                    _ => Some(Self::Invalid),
+                }
+            }
+        }
+    };
+}
+
+errors! {
+    /// `NBD_EPERM`: a write to a read-only export.
+    NotPermitted = 1,
+    /// `NBD_EIO`: the device failed.
+    Io = 5,
+    /// `NBD_ENOMEM`.
+    NoMemory = 12,
+    /// `NBD_EINVAL`: an unknown command or flag, or a range that is not aligned or ends beyond the
+    /// export.
+    Invalid = 22,
+    /// `NBD_ENOSPC`: a write beyond the end of the export, or no room in the store.
+    NoSpace = 28,
+    /// `NBD_EOVERFLOW`: the reply does not fit a chunk.
+    Overflow = 75,
+    /// `NBD_ENOTSUP`: zeroes cannot be written faster than data.
+    NotSupported = 95,
+    /// `NBD_ESHUTDOWN`: the server is ending.
+    Shutdown = 108,
+}

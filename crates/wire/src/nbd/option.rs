@@ -1,0 +1,281 @@
+//! Options, by which a client chooses an export and what it can do (section "Option types").
+
+use super::{first_text, first_u16, first_u32, length_of, put_all};
+use crate::layout::Place;
+
+/// Numbers of options.
+pub mod code {
+    /// `NBD_OPT_EXPORT_NAME`: choose an export, without an answer if there is none.
+    pub const EXPORT_NAME: u32 = 1;
+    /// `NBD_OPT_ABORT`: end the connection.
+    pub const ABORT: u32 = 2;
+    /// `NBD_OPT_LIST`: list the exports.
+    pub const LIST: u32 = 3;
+    /// `NBD_OPT_STARTTLS`: encrypt what follows.
+    pub const START_TLS: u32 = 5;
+    /// `NBD_OPT_INFO`: tell about an export.
+    pub const INFO: u32 = 6;
+    /// `NBD_OPT_GO`: the same, and choose it.
+    pub const GO: u32 = 7;
+    /// `NBD_OPT_STRUCTURED_REPLY`: reply in chunks.
+    pub const STRUCTURED_REPLY: u32 = 8;
+    /// `NBD_OPT_LIST_META_CONTEXT`: list what can be asked of blocks.
+    pub const LIST_CONTEXTS: u32 = 9;
+    /// `NBD_OPT_SET_META_CONTEXT`: choose of these.
+    pub const SET_CONTEXTS: u32 = 10;
+    /// `NBD_OPT_EXTENDED_HEADERS`: lengths have 64 bits.
+    pub const EXTENDED_HEADERS: u32 = 11;
+}
+
+/// Numbers of replies to options.
+pub mod answer {
+    /// `NBD_REP_ACK`: done; the last reply to an option that succeeds.
+    pub const ACK: u32 = 1;
+    /// `NBD_REP_SERVER`: an export of the list, [`super::Listed`].
+    pub const SERVER: u32 = 2;
+    /// `NBD_REP_INFO`: a fact about an export, whose first 16 bits are a number of [`super::info`].
+    pub const INFO: u32 = 3;
+    /// `NBD_REP_META_CONTEXT`: a context, [`super::Context`].
+    pub const CONTEXT: u32 = 4;
+    /// `NBD_REP_ERR_UNSUP`: the server does not know the option.
+    pub const UNSUPPORTED: u32 = 0x8000_0001;
+    /// `NBD_REP_ERR_POLICY`: the server does not allow it.
+    pub const POLICY: u32 = 0x8000_0002;
+    /// `NBD_REP_ERR_INVALID`: its data are invalid, or it comes at the wrong time.
+    pub const INVALID: u32 = 0x8000_0003;
+    /// `NBD_REP_ERR_UNKNOWN`: there is no such export.
+    pub const UNKNOWN: u32 = 0x8000_0006;
+    /// `NBD_REP_ERR_SHUTDOWN`: the server is ending.
+    pub const SHUTDOWN: u32 = 0x8000_0007;
+    /// `NBD_REP_ERR_TOO_BIG`: its data are too long.
+    pub const TOO_BIG: u32 = 0x8000_0009;
+    /// `NBD_REP_ERR_EXT_HEADER_REQD`: only without extended headers, or only with them.
+    pub const EXTENDED_HEADERS: u32 = 0x8000_000a;
+    /// Set in the numbers of all errors.
+    pub const ERROR: u32 = 0x8000_0000;
+}
+
+/// Numbers of facts about an export.
+pub mod info {
+    /// `NBD_INFO_EXPORT`: [`super::ExportInfo`].
+    pub const EXPORT: u16 = 0;
+    /// `NBD_INFO_NAME`: its name.
+    pub const NAME: u16 = 1;
+    /// `NBD_INFO_DESCRIPTION`: what it is.
+    pub const DESCRIPTION: u16 = 2;
+    /// `NBD_INFO_BLOCK_SIZE`: [`super::BlockSizes`].
+    pub const BLOCK_SIZE: u16 = 3;
+}
+
+layout! {
+    /// What each option begins with; `length` bytes of data follow.
+    pub struct OptionHeader: 16 {
+        /// [`super::Greeting::MAGIC`].
+        magic: u64 = Place::bytes(0, 8);
+        /// A number of [`code`].
+        option: u32 = Place::bytes(8, 4);
+        /// How many bytes follow.
+        length: u32 = Place::bytes(12, 4);
+    }
+}
+
+layout! {
+    /// What each reply to an option begins with; `length` bytes of data follow.
+    pub struct AnswerHeader: 20 {
+        /// [`Self::MAGIC`].
+        magic: u64 = Place::bytes(0, 8);
+        /// The option.
+        option: u32 = Place::bytes(8, 4);
+        /// A number of [`answer`].
+        answer: u32 = Place::bytes(12, 4);
+        /// How many bytes follow.
+        length: u32 = Place::bytes(16, 4);
+    }
+}
+
+impl AnswerHeader {
+    /// The first number of each.
+    pub const MAGIC: u64 = 0x0003_e889_0455_65a9;
+}
+
+layout! {
+    /// Size and abilities of an export.
+    pub struct ExportInfo: 12 {
+        /// [`info::EXPORT`].
+        info: u16 = Place::bytes(0, 2);
+        /// Size, in bytes.
+        size: u64 = Place::bytes(2, 8);
+        /// [`super::TransmissionFlags`].
+        flags: u16 = Place::bytes(10, 2);
+    }
+}
+
+layout! {
+    /// Which requests an export takes (section "Size constraints").
+    pub struct BlockSizes: 14 {
+        /// [`info::BLOCK_SIZE`].
+        info: u16 = Place::bytes(0, 2);
+        /// Offsets and lengths are multiples of this, in bytes.
+        minimum: u32 = Place::bytes(2, 4);
+        /// The least size that is efficient.
+        preferred: u32 = Place::bytes(6, 4);
+        /// The longest data of a request or reply.
+        maximum: u32 = Place::bytes(10, 4);
+    }
+}
+
+/// The data of `NBD_OPT_INFO` and `NBD_OPT_GO`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice<'a> {
+    /// The name of the export.
+    pub name: &'a str,
+    /// Numbers of [`info`], two bytes each.
+    wanted: &'a [u8],
+}
+
+impl<'a> Choice<'a> {
+    /// Reads them; `None` if they are not valid.
+    pub fn parse(data: &'a [u8]) -> Option<Self> {
+        let (length, rest) = first_u32(data)?;
+        let (name, rest) = first_text(rest, length)?;
+        let (count, wanted) = first_u16(rest)?;
+        (wanted.len() == 2 * usize::from(count)).then_some(Self { name, wanted })
+    }
+
+    /// The facts that the client asks for.
+    pub fn wanted(&self) -> impl Iterator<Item = u16> + use<'a> {
+        let pairs = self.wanted.chunks_exact(2);
+        pairs.map(|pair| u16::from_be_bytes([pair[0], pair[1]]))
+    }
+
+    /// Writes the data that choose `name` and ask for the facts `wanted`; returns their length.
+    ///
+    /// # Panics
+    /// If the name is too long, or there is too little room.
+    pub fn emit(data: &mut [u8], name: &str, wanted: &[u16]) -> usize {
+        let count = (wanted.len() as u16).to_be_bytes();
+        let mut length = put_all(data, &[&length_of(name), name.as_bytes(), &count]);
+        for info in wanted {
+            length += put_all(&mut data[length..], &[&info.to_be_bytes()]);
+        }
+        length
+    }
+}
+
+/// The data of `NBD_OPT_LIST_META_CONTEXT` and `NBD_OPT_SET_META_CONTEXT`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queries<'a> {
+    /// The name of the export.
+    pub name: &'a str,
+    /// How many queries there are.
+    pub count: u32,
+    queries: &'a [u8],
+}
+
+impl<'a> Queries<'a> {
+    /// Reads them; `None` if they are not valid.
+    pub fn parse(data: &'a [u8]) -> Option<Self> {
+        let (length, rest) = first_u32(data)?;
+        let (name, rest) = first_text(rest, length)?;
+        let (count, queries) = first_u32(rest)?;
+        let mut left = queries;
+        for _ in 0..count {
+            left = first_query(left)?.1;
+        }
+        left.is_empty().then_some(Self {
+            name,
+            count,
+            queries,
+        })
+    }
+
+    /// The queries, such as `base:allocation`.
+    pub fn queries(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let mut left = self.queries;
+        core::iter::from_fn(move || {
+            let (query, rest) = first_query(left)?;
+            left = rest;
+            Some(query)
+        })
+    }
+
+    /// Writes the data that ask `queries` of the export `name`; returns their length.
+    ///
+    /// # Panics
+    /// If a string is too long, or there is too little room.
+    pub fn emit(data: &mut [u8], name: &str, queries: &[&str]) -> usize {
+        let count = (queries.len() as u32).to_be_bytes();
+        let mut length = put_all(data, &[&length_of(name), name.as_bytes(), &count]);
+        for query in queries {
+            length += put_all(&mut data[length..], &[&length_of(query), query.as_bytes()]);
+        }
+        length
+    }
+}
+
+fn first_query(data: &[u8]) -> Option<(&str, &[u8])> {
+    let (length, rest) = first_u32(data)?;
+    first_text(rest, length)
+}
+
+/// The data of `NBD_REP_SERVER`: an export of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listed<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What it is.
+    pub description: &'a str,
+}
+
+impl<'a> Listed<'a> {
+    /// Reads it; `None` if it is not valid.
+    pub fn parse(data: &'a [u8]) -> Option<Self> {
+        let (length, rest) = first_u32(data)?;
+        let (name, rest) = first_text(rest, length)?;
+        let (description, _) = first_text(rest, u32::try_from(rest.len()).ok()?)?;
+        Some(Self { name, description })
+    }
+
+    /// Writes it; returns its length.
+    ///
+    /// # Panics
+    /// If a string is too long, or there is too little room.
+    pub fn emit(&self, data: &mut [u8]) -> usize {
+        let description = self.description.as_bytes();
+        length_of(self.description);
+        put_all(
+            data,
+            &[&length_of(self.name), self.name.as_bytes(), description],
+        )
+    }
+}
+
+/// The data of `NBD_REP_META_CONTEXT`: something that can be asked of blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Context<'a> {
+    /// Its number in replies.
+    pub id: u32,
+    /// Its name.
+    pub name: &'a str,
+}
+
+impl<'a> Context<'a> {
+    /// The name of the context that tells of holes and zeroes, [`super::ExtentFlags`].
+    pub const ALLOCATION: &'static str = "base:allocation";
+
+    /// Reads it; `None` if it is not valid.
+    pub fn parse(data: &'a [u8]) -> Option<Self> {
+        let (id, rest) = first_u32(data)?;
+        let (name, _) = first_text(rest, u32::try_from(rest.len()).ok()?)?;
+        Some(Self { id, name })
+    }
+
+    /// Writes it; returns its length.
+    ///
+    /// # Panics
+    /// If the name is too long, or there is too little room.
+    pub fn emit(&self, data: &mut [u8]) -> usize {
+        length_of(self.name);
+        put_all(data, &[&self.id.to_be_bytes(), self.name.as_bytes()])
+    }
+}

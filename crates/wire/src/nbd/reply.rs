@@ -1,0 +1,227 @@
+//! Replies (sections "Simple reply message" and "Structured reply chunk message").
+
+use super::{BadMagic, Error, Headers, MAX_STRING, first_text, first_u16, first_u32, put_all};
+use crate::layout::Place;
+
+layout! {
+    /// A simple reply; the data of a read that succeeds follow it.
+    pub struct Simple: 16 {
+        /// [`Self::MAGIC`].
+        magic: u32 = Place::bytes(0, 4);
+        /// The number of an [`Error`], or zero.
+        error: u32 = Place::bytes(4, 4);
+        /// That of the request.
+        cookie: u64 = Place::bytes(8, 8);
+    }
+}
+
+impl Simple {
+    /// `NBD_SIMPLE_REPLY_MAGIC`.
+    pub const MAGIC: u32 = 0x6744_6698;
+}
+
+layout! {
+    /// The header of a chunk before extended headers.
+    pub struct Structured: 20 {
+        /// [`Chunk::MAGIC`].
+        magic: u32 = Place::bytes(0, 4);
+        /// `NBD_REPLY_FLAG_DONE`: the last chunk of the reply.
+        is_last: bool = Place::flag(5, 0);
+        /// A number of [`kind`].
+        kind: u16 = Place::bytes(6, 2);
+        /// That of the request.
+        cookie: u64 = Place::bytes(8, 8);
+        /// How many bytes follow.
+        length: u32 = Place::bytes(16, 4);
+    }
+}
+
+layout! {
+    /// The header of a chunk with extended headers.
+    pub struct Extended: 32 {
+        /// [`Chunk::EXTENDED_MAGIC`].
+        magic: u32 = Place::bytes(0, 4);
+        /// `NBD_REPLY_FLAG_DONE`: the last chunk of the reply.
+        is_last: bool = Place::flag(5, 0);
+        /// A number of [`kind`].
+        kind: u16 = Place::bytes(6, 2);
+        /// That of the request.
+        cookie: u64 = Place::bytes(8, 8);
+        /// That of the request.
+        offset: u64 = Place::bytes(16, 8);
+        /// How many bytes follow.
+        length: u64 = Place::bytes(24, 8);
+    }
+}
+
+/// Numbers of what a chunk has (section "Structured reply types").
+pub mod kind {
+    /// `NBD_REPLY_TYPE_NONE`: nothing.
+    pub const NONE: u16 = 0;
+    /// `NBD_REPLY_TYPE_OFFSET_DATA`: the offset in eight bytes, and data.
+    pub const DATA: u16 = 1;
+    /// `NBD_REPLY_TYPE_OFFSET_HOLE`: [`super::Hole`].
+    pub const HOLE: u16 = 2;
+    /// `NBD_REPLY_TYPE_BLOCK_STATUS`: a context in four bytes, and each [`super::Extent`].
+    pub const STATUS: u16 = 5;
+    /// `NBD_REPLY_TYPE_BLOCK_STATUS_EXT`: a context and the number of extents in four bytes each,
+    /// and each [`super::LongExtent`].
+    pub const STATUS_EXTENDED: u16 = 6;
+    /// `NBD_REPLY_TYPE_ERROR`: [`super::Failure`].
+    pub const ERROR: u16 = 0x8001;
+    /// `NBD_REPLY_TYPE_ERROR_OFFSET`: the same, and the offset of the error in eight bytes.
+    pub const ERROR_OFFSET: u16 = 0x8002;
+    /// Set in the numbers of all errors.
+    pub const IS_ERROR: u16 = 0x8000;
+}
+
+/// The header of a chunk; its data follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// Whether it is the last of the reply.
+    pub is_last: bool,
+    /// A number of [`kind`].
+    pub kind: u16,
+    /// That of the request.
+    pub cookie: u64,
+    /// That of the request; zero without extended headers, which do not have it.
+    pub offset: u64,
+    /// How many bytes follow; at most 32 bits without extended headers.
+    pub length: u64,
+}
+
+impl Chunk {
+    /// `NBD_STRUCTURED_REPLY_MAGIC`.
+    pub const MAGIC: u32 = 0x668e_33ef;
+    /// `NBD_EXTENDED_REPLY_MAGIC`.
+    pub const EXTENDED_MAGIC: u32 = 0x6e8a_278c;
+
+    /// How many bytes a header has.
+    pub const fn header_length(headers: Headers) -> usize {
+        match headers {
+            Headers::Simple | Headers::Structured => Structured::LENGTH,
+            Headers::Extended => Extended::LENGTH,
+        }
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// If its magic number is wrong or it is too short.
+    pub fn parse(headers: Headers, data: &[u8]) -> Result<Self, BadMagic> {
+        if headers < Headers::Extended {
+            let raw = Structured::parse(data).map_err(|_| BadMagic)?;
+            let chunk = Self {
+                is_last: raw.is_last,
+                kind: raw.kind,
+                cookie: raw.cookie,
+                offset: 0,
+                length: u64::from(raw.length),
+            };
+            return (raw.magic == Self::MAGIC).then_some(chunk).ok_or(BadMagic);
+        }
+        let raw = Extended::parse(data).map_err(|_| BadMagic)?;
+        let chunk = Self {
+            is_last: raw.is_last,
+            kind: raw.kind,
+            cookie: raw.cookie,
+            offset: raw.offset,
+            length: raw.length,
+        };
+        let is_sound = raw.magic == Self::EXTENDED_MAGIC;
+        is_sound.then_some(chunk).ok_or(BadMagic)
+    }
+
+    /// Writes it to the beginning of `data`; returns its length.
+    ///
+    /// # Panics
+    /// If its length has more than 32 bits without extended headers, or there is too little room.
+    pub fn emit(&self, headers: Headers, data: &mut [u8]) -> usize {
+        let length = Self::header_length(headers);
+        let data = &mut data[..length];
+        if headers < Headers::Extended {
+            assert!(self.length <= u64::from(u32::MAX), "{self:?}");
+            let raw = Structured {
+                magic: Self::MAGIC,
+                is_last: self.is_last,
+                kind: self.kind,
+                cookie: self.cookie,
+                length: self.length as u32,
+            };
+            data.copy_from_slice(&raw.emit());
+        } else {
+            let raw = Extended {
+                magic: Self::EXTENDED_MAGIC,
+                is_last: self.is_last,
+                kind: self.kind,
+                cookie: self.cookie,
+                offset: self.offset,
+                length: self.length,
+            };
+            data.copy_from_slice(&raw.emit());
+        }
+        length
+    }
+}
+
+layout! {
+    /// Blocks that read as zeroes.
+    pub struct Hole: 12 {
+        /// First byte.
+        offset: u64 = Place::bytes(0, 8);
+        /// How many bytes.
+        size: u32 = Place::bytes(8, 4);
+    }
+}
+
+layout! {
+    /// What is known of consecutive blocks.
+    pub struct Extent: 8 {
+        /// How many bytes.
+        length: u32 = Place::bytes(0, 4);
+        /// In the context `base:allocation`, [`super::ExtentFlags`].
+        flags: u32 = Place::bytes(4, 4);
+    }
+}
+
+layout! {
+    /// The same with extended headers.
+    pub struct LongExtent: 16 {
+        /// How many bytes.
+        length: u64 = Place::bytes(0, 8);
+        /// In the context `base:allocation`, [`super::ExtentFlags`].
+        flags: u64 = Place::bytes(8, 8);
+    }
+}
+
+/// Why a request failed, and the same for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure<'a> {
+    /// Why.
+    pub error: Error,
+    /// For people.
+    pub message: &'a str,
+}
+
+impl<'a> Failure<'a> {
+    /// Reads it and what follows; `None` if it is not valid.
+    pub fn parse(data: &'a [u8]) -> Option<(Self, &'a [u8])> {
+        let (code, rest) = first_u32(data)?;
+        let (length, rest) = first_u16(rest)?;
+        let (message, rest) = first_text(rest, u32::from(length))?;
+        let error = Error::of(code)?;
+        Some((Self { error, message }, rest))
+    }
+
+    /// Writes it to the beginning of `data`; returns its length.
+    ///
+    /// # Panics
+    /// If the message is too long, or there is too little room.
+    pub fn emit(&self, data: &mut [u8]) -> usize {
+        let length = self.message.len();
+        assert!(length <= MAX_STRING, "a message of {length} bytes");
+        let code = self.error.code().to_be_bytes();
+        let length = (length as u16).to_be_bytes();
+        put_all(data, &[&code, &length, self.message.as_bytes()])
+    }
+}
