@@ -48,6 +48,25 @@ pub(super) struct Walk<'a, L> {
     failures: u32,
 }
 
+/// The tracks behind a gap.
+#[derive(Default)]
+struct Ahead {
+    /// Those that lack nothing.
+    whole: u32,
+    /// How many places each lacks.
+    lacks: Vec<u64>,
+    /// Those that lack none between their blocks.
+    unbroken: usize,
+}
+
+impl Ahead {
+    /// Whether nearly all tracks lack as many places as the one before, and most at their ends.
+    fn agree(&self) -> bool {
+        let same = self.lacks.windows(2).filter(|pair| pair[0] == pair[1]);
+        same.count() > 4 && 2 * self.unbroken > self.lacks.len()
+    }
+}
+
 /// What a search for the next change has found.
 enum Change {
     /// Nothing changes before this block.
@@ -62,7 +81,9 @@ impl<'a, L: Looks> Walk<'a, L> {
     /// More exceptions than any drive has.
     const EXCEPTIONS_MAX: usize = 2_000_000;
     /// Tracks that decide whether places are missing or the zone has ended.
-    const TRACKS_AHEAD: u32 = 8;
+    const TRACKS_AHEAD: u64 = 8;
+    /// Runs of blocks on these.
+    const RUNS_AHEAD: u64 = 24;
     /// Neighbouring sectors that a defect may slip.
     const FEW_SLIPS: u64 = 12;
 
@@ -374,11 +395,19 @@ impl<'a, L: Looks> Walk<'a, L> {
             .clone()
             .all(|gap| gap.place <= begin || gap.place >= track);
         let same = place / tracks.sectors == self.place / tracks.sectors;
+        // Places up to the index mark are missing as well where the next zone's tracks are shorter.
+        let at_index = tracks.angle(place) * (tracks.sectors as f64) < 0.5;
+        if same && self.place > track && !L::MAY_COINCIDE && !at_index {
+            return Ok(Some(0));
+        }
         if !(same && regular && track > begin && self.place > track) {
             return Ok(None);
         }
         let run = self.run(at, place)?;
         let (end, next) = (place + run, at + run);
+        if self.completes(&[(self.place, place)], end) {
+            return Ok(Some(0));
+        }
         if next < self.capacity && end % self.zone.tracks.sectors != 0 {
             return Ok(None);
         }
@@ -386,44 +415,75 @@ impl<'a, L: Looks> Walk<'a, L> {
             return Ok(Some(0));
         }
         let few = place - self.place <= Self::FEW_SLIPS / 4;
-        Ok(few.then_some(Self::TRACKS_AHEAD))
+        Ok(few.then_some(Self::TRACKS_AHEAD as u32))
     }
 
     /// Whether blocks from `at` on, the first at `place`, belong to this zone: two of the next
-    /// tracks are whole, or all lack the same number of places at their ends. Returns the number of
-    /// gaps before that.
+    /// tracks are whole, or all lack the same number of places. Returns the number of gaps before
+    /// that.
     fn goes_on(&mut self, at: u64, place: u64) -> Result<Option<u32>, Error> {
+        let sectors = self.zone.tracks.sectors;
         let (mut at, mut place) = (at, place);
-        let mut whole = 0;
-        let mut gaps = 0;
-        let mut short = Vec::new();
-        for _ in 0..Self::TRACKS_AHEAD {
+        let first = place / sectors;
+        let mut gaps = vec![(self.place, place)];
+        let mut ahead = Ahead::default();
+        let mut held = 0;
+        for _ in 0..Self::RUNS_AHEAD {
             let run = self.run(at, place)?;
-            let begins = place % self.zone.tracks.sectors == 0;
-            whole += u32::from(run == self.zone.tracks.sectors);
+            held += run;
             at += run;
             place += run;
+            ahead.whole += u32::from(run == sectors);
+            let count = gaps.len() as u32 - 1;
             if at >= self.capacity {
-                let ends = whole > 0 || place % self.zone.tracks.sectors == 0 || run > 1;
-                return Ok(ends.then_some(gaps));
+                let ends = ahead.whole > 0 || place % sectors == 0 || run > 1;
+                return Ok(ends.then_some(count));
             }
-            if whole > 1 {
-                return Ok(Some(gaps));
+            if ahead.whole > 1 || self.completes(&gaps, place) {
+                return Ok(Some(count));
             }
-            let Some(&next) = self.looks.places(&self.zone.tracks, at, place)?.first() else {
-                return Ok(None);
+            let next = self.looks.places(&self.zone.tracks, at, place)?;
+            let Some(next) = next.first().copied().filter(|&to| self.is_gap(place, to)) else {
+                // The zone may end soon behind the gap.
+                let ends = (ahead.whole > 0).then_some(count + Self::TRACKS_AHEAD as u32);
+                return Ok(ends);
             };
-            if !self.is_gap(place, next) {
-                return Ok(None);
+            if next > place {
+                gaps.push((place, next));
             }
-            if begins && next % self.zone.tracks.sectors == 0 {
-                short.push(next - place);
+            let (track, after) = ((place - 1) / sectors, next / sectors);
+            if after > track {
+                // No scheme spares half a track.
+                if 2 * held < sectors && track > first {
+                    return Ok(None);
+                }
+                if track > first {
+                    ahead.lacks.push(sectors - held);
+                    ahead.unbroken += usize::from(held == run);
+                }
+                held = 0;
             }
-            gaps += u32::from(next > place);
+            if after - first >= Self::TRACKS_AHEAD {
+                break;
+            }
             place = next;
         }
-        let same = short.windows(2).filter(|pair| pair[0] == pair[1]).count() as u32;
-        Ok((same + 3 >= Self::TRACKS_AHEAD).then_some(gaps))
+        Ok(ahead.agree().then_some(gaps.len() as u32 - 1))
+    }
+
+    /// Whether a region that holds blocks up to `end` lacks as many places as the rule says, given
+    /// further gaps from a place to another one.
+    fn completes(&self, gaps: &[(u64, u64)], end: u64) -> bool {
+        let Some(rule) = self.rule else { return false };
+        let begin = (end - 1) / rule.region * rule.region;
+        let region_end = begin + rule.region;
+        let rest = region_end - end;
+        if rule.front && rest > 0 {
+            return false;
+        }
+        let within = |&(from, to): &(u64, u64)| to.saturating_sub(from.max(begin));
+        let further: u64 = gaps.iter().map(within).sum();
+        self.missing(begin, region_end) + further + rest == rule.spares
     }
 
     /// The number of blocks from `at` on, the first at `place`, that follow one another on this

@@ -1,5 +1,7 @@
 //! Layouts of simulated drives, found and true.
 
+mod random;
+
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{self, Geometry, Spec};
 use diskarm_core::units::{Lbn, Span};
@@ -91,7 +93,7 @@ fn differences_in_tracks(found: &Geometry, truth: &Geometry) -> [Option<Lbn>; 2]
     first
 }
 
-/// From reads alone: every track and every cylinder of every drive ends where it does, and tracks are
+/// From reads alone: all tracks and cylinders of every drive end where they do, and tracks are
 /// turned as they are.
 #[test]
 fn timed_layouts_have_every_track() {

@@ -1,0 +1,185 @@
+//! Layouts of drives that nobody built.
+
+use std::collections::BTreeSet;
+
+use diskarm_core::geometry::Layout;
+use diskarm_core::spec::{Geometry, Sparing, Spec, TrackOrder, Zone};
+use diskarm_core::units::{SectorCount, Span};
+use diskarm_extract::layout::timing;
+use diskarm_extract::{Disk, Simulated};
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use super::{HOST, catalogued, difference, differences_in_tracks, found};
+
+struct Random(Pcg64Mcg);
+
+impl Random {
+    /// A number from `least` to `most`.
+    fn between(&mut self, least: u64, most: u64) -> u64 {
+        let width = u128::from(most - least + 1);
+        least + ((u128::from(self.0.next_u64()) * width) >> 64) as u64
+    }
+
+    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.between(0, all.len() as u64 - 1) as usize]
+    }
+}
+
+const SPARINGS: [Sparing; 8] = [
+    Sparing::None,
+    Sparing::SectorsPerTrack,
+    Sparing::SectorsPerCylinder,
+    Sparing::SectorsPerCylinderFront,
+    Sparing::SectorsPerRange,
+    Sparing::TracksPerZone,
+    Sparing::SectorsPerZone,
+    Sparing::SectorsPerDisk,
+];
+
+/// Units of sparing in a region, and in the zone.
+fn units(g: &Geometry, sectors: u64, cylinders: u64) -> (u64, u64) {
+    let cylinder = sectors * u64::from(g.surfaces);
+    let zone = cylinder * cylinders;
+    match g.sparing {
+        Sparing::SectorsPerTrack => (sectors, zone),
+        Sparing::SectorsPerCylinder | Sparing::SectorsPerCylinderFront => (cylinder, zone),
+        Sparing::SectorsPerRange => (cylinder * u64::from(g.sparing_range), zone),
+        Sparing::TracksPerZone => (zone / sectors, zone / sectors),
+        _ => (zone, zone),
+    }
+}
+
+fn zone(random: &mut Random, g: &Geometry, (first, sectors): (u32, u64)) -> Zone {
+    let mut cylinders = random.between(40, 400);
+    if g.sparing == Sparing::SectorsPerRange {
+        let range = u64::from(g.sparing_range);
+        cylinders = cylinders.div_ceil(range) * range;
+    }
+    let (region, all) = units(g, sectors, cylinders);
+    let spares = match g.sparing {
+        Sparing::None | Sparing::SectorsPerDisk => 0,
+        Sparing::SectorsPerTrack => random.between(1, 3),
+        Sparing::TracksPerZone => random.between(2, 12),
+        _ => random.between(4, 40),
+    };
+    let room = if spares == 0 { 4 } else { spares };
+    let mut slips = BTreeSet::new();
+    for _ in 0..random.between(0, 12) {
+        let slip = random.between(0, all - 1);
+        let in_region = slips.iter().filter(|at| *at / region == slip / region);
+        // Grouped, as scratches are.
+        if (in_region.count() as u64) < room / 2 {
+            slips.insert(slip);
+        }
+    }
+    let track_skew = random.between(sectors / 20, sectors / 4);
+    Zone {
+        first_cylinder: first,
+        end_cylinder: first + cylinders as u32,
+        sectors_per_track: sectors as u32,
+        first_offset_sectors: random.between(0, sectors - 1) as f64,
+        reserved_sectors: SectorCount(0),
+        track_skew_sectors: track_skew as f64,
+        cylinder_skew_sectors: (track_skew + random.between(2, sectors / 5)) as f64,
+        spares,
+        slips: slips.into_iter().collect(),
+        defects: Vec::new(),
+    }
+}
+
+/// A drive of the catalogue with another layout.
+fn drive(seed: u64) -> Spec {
+    let mut random = Random(Pcg64Mcg::seed_from_u64(seed));
+    let mut spec = catalogued(random.of(&["hp-c2247", "seagate-st41601n", "quantum-atlas-iii"]));
+    let mut g = Geometry {
+        sector_bytes: 512,
+        surfaces: random.between(2, 9) as u32,
+        sparing: random.of(&SPARINGS),
+        order: random.of(&[
+            TrackOrder::CylinderMajor,
+            TrackOrder::SerpentinePerZone,
+            TrackOrder::Serpentine,
+        ]),
+        ..Geometry::default()
+    };
+    if g.sparing == Sparing::SectorsPerRange {
+        g.sparing_range = random.between(2, 6) as u32;
+    }
+    let mut sectors = random.between(90, 350);
+    let mut first = 0;
+    for _ in 0..random.between(1, 6) {
+        let zone = zone(&mut random, &g, (first, sectors));
+        first = zone.end_cylinder + random.of(&[0, 0, 0, 1]);
+        g.zones.push(zone);
+        sectors -= random.between(4, 14);
+    }
+    g.cylinders = g.zones.last().unwrap().end_cylinder;
+    spec.mechanics.inward_seek = Span::ZERO;
+    g.sectors = mapped(&g);
+    spec.name = format!(
+        "seed {seed}: {} heads, {:?}, {:?}, {} zones",
+        g.surfaces,
+        g.sparing,
+        g.order,
+        g.zones.len()
+    );
+    spec.geometry = g;
+    spec
+}
+
+/// What the zones map: a wrong capacity is an error that says the right one.
+fn mapped(g: &Geometry) -> SectorCount {
+    let all: u64 = g
+        .zones
+        .iter()
+        .map(|zone| {
+            let cylinders = u64::from(zone.end_cylinder - zone.first_cylinder);
+            let sectors = u64::from(zone.sectors_per_track);
+            let (region, all) = units(g, sectors, cylinders);
+            let unit = if g.sparing == Sparing::TracksPerZone {
+                sectors
+            } else {
+                1
+            };
+            let spares = match g.sparing {
+                Sparing::None | Sparing::SectorsPerDisk => zone.slips.len() as u64,
+                _ => all.div_ceil(region) * zone.spares,
+            };
+            (all - spares) * unit
+        })
+        .sum();
+    let geometry = Geometry {
+        sectors: SectorCount(all),
+        ..g.clone()
+    };
+    Layout::new(&geometry).unwrap_or_else(|error| panic!("{error}"));
+    SectorCount(all)
+}
+
+/// Of random drives, TRANSLATE ADDRESS tells the layout of all to the sector, but for a few with
+/// spares at the front of cylinders; and of nine in ten the ends of reads tell every track.
+#[test]
+fn random_layouts_are_found() {
+    const DRIVES: u64 = 150;
+    let (mut asked, mut timed) = (0, 0);
+    for seed in 0..DRIVES {
+        let spec = drive(seed);
+        let of_drive = found(&spec).map(|(found, _)| difference(&found.geometry, &spec.geometry));
+        let is_exact = of_drive == Ok(None);
+        let front = spec.geometry.sparing == Sparing::SectorsPerCylinderFront;
+        assert!(is_exact || front, "{}: {of_drive:?}", spec.name);
+        asked += u64::from(is_exact);
+
+        let mut simulated = Simulated::new(&spec, HOST, 1).unwrap();
+        let mut disk = Disk::new(&mut simulated).unwrap();
+        let by_time = timing::measure(&mut disk, spec.mechanics.period_ns, 1);
+        let differs = by_time
+            .map(|found| differences_in_tracks(&found.geometry, &spec.geometry))
+            .map(|[tracks, _]| tracks);
+        timed += u64::from(differs == Ok(None));
+    }
+    println!("{asked} of {DRIVES} when asked, {timed} by the ends of reads");
+    assert!(asked + 3 >= DRIVES, "{asked} of {DRIVES}");
+    assert!(10 * timed >= 9 * DRIVES, "{timed} of {DRIVES}");
+}
