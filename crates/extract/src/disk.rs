@@ -3,11 +3,13 @@
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 
 use diskarm_wire::Command;
-use diskarm_wire::capacity::Capacity10;
+use diskarm_wire::Sense;
+use diskarm_wire::capacity::{Capacity10, Capacity16};
 use diskarm_wire::command::{AddressFormat, Blocks, Caching, Size};
 use diskarm_wire::defect::{Address, TRANSLATE, TRANSLATE_LENGTH, Translate, Translated};
+use diskarm_wire::sense::Key;
 
-use crate::{Broken, Data, Error, Reply, Transport};
+use crate::{Data, Error, Reply, Transport, retry};
 
 /// When a command was sent, and when it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +32,8 @@ impl Timed {
 pub struct Cost {
     /// Commands sent.
     pub commands: u64,
+    /// Of these, sent again because the drive was busy or had something else to report.
+    pub repeated: u64,
     /// From the first command to the end of the last, with all pauses.
     pub time: Span,
 }
@@ -53,6 +57,7 @@ pub struct Disk<'a> {
     sector_size: Bytes,
     buffer: Vec<u8>,
     commands: u64,
+    repeated: u64,
     began: Instant,
 }
 
@@ -69,18 +74,47 @@ impl<'a> Disk<'a> {
             sector_size: Bytes(0),
             buffer: Vec::new(),
             commands: 0,
+            repeated: 0,
             began,
         };
-        let mut data = [0; Capacity10::LENGTH];
-        let command = Command::ReadCapacity10 {
-            at: 0,
-            partial: false,
-        };
-        disk.data_in(&command, &mut data)?;
-        let capacity = Capacity10::parse(&data).expect("all its bytes");
-        disk.sectors = SectorCount(u64::from(capacity.last) + 1);
-        disk.sector_size = Bytes(u64::from(capacity.block_bytes));
+        let (last, block_bytes) = disk.capacity(None)?;
+        if block_bytes == 0 || last == u64::MAX {
+            return Err(Error::Malformed {
+                command: "READ CAPACITY",
+                reason: format!("last block {last}, {block_bytes} bytes per block"),
+            });
+        }
+        disk.sectors = SectorCount(last + 1);
+        disk.sector_size = Bytes(u64::from(block_bytes));
         Ok(disk)
+    }
+
+    /// The last block and the bytes per block (READ CAPACITY). With a block, the last one behind it
+    /// before a substantial delay, which drives that know PMI take for the end of a cylinder
+    /// (worthington96 section 4.1.3).
+    ///
+    /// # Errors
+    /// See [`Self::read`].
+    pub fn capacity(&mut self, behind: Option<Lbn>) -> Result<(u64, u32), Error> {
+        let at = behind.map_or(0, |at| at.0);
+        let partial = behind.is_some();
+        if let Ok(at) = u32::try_from(at) {
+            let mut data = [0; Capacity10::LENGTH];
+            self.data_in(&Command::ReadCapacity10 { at, partial }, &mut data)?;
+            let capacity = Capacity10::parse(&data).expect("all its bytes");
+            if capacity.last < u32::MAX {
+                return Ok((capacity.last.into(), capacity.block_bytes));
+            }
+        }
+        let mut data = [0; Capacity16::LENGTH];
+        let command = Command::ReadCapacity16 {
+            at,
+            partial,
+            length: Capacity16::LENGTH as u32,
+        };
+        self.data_in(&command, &mut data)?;
+        let capacity = Capacity16::parse(&data).expect("all its bytes");
+        Ok((capacity.last, capacity.block_bytes))
     }
 
     /// Number of blocks.
@@ -97,6 +131,7 @@ impl<'a> Disk<'a> {
     pub fn cost(&self) -> Cost {
         Cost {
             commands: self.commands,
+            repeated: self.repeated,
             time: self.transport.now() - self.began,
         }
     }
@@ -138,11 +173,15 @@ impl<'a> Disk<'a> {
         self.writes(at, sectors, true)
     }
 
-    /// Moves the arm to the place of a block (SEEK).
+    /// Moves the arm to the place of a block below 2^32 (SEEK).
     ///
     /// # Errors
     /// See [`Self::read`].
     pub fn seek(&mut self, at: Lbn) -> Result<Timed, Error> {
+        if at.0 > u64::from(u32::MAX) {
+            let reason = format!("SEEK cannot address block {}", at.0);
+            return Err(Error::Undecided(reason));
+        }
         self.execute(
             &Command::Seek {
                 size: Size::Ten,
@@ -162,7 +201,7 @@ impl<'a> Disk<'a> {
             length: TRANSLATE_LENGTH as u16,
         };
         let asked = Translate {
-            address: Address::ShortBlock(short(at)),
+            address: u32::try_from(at.0).map_or(Address::LongBlock(at.0), Address::ShortBlock),
             wanted: AddressFormat::PhysicalSector,
         };
         let send = Command::SendDiagnostic {
@@ -191,7 +230,7 @@ impl<'a> Disk<'a> {
 
     fn reads(&mut self, at: Lbn, sectors: u16, from_media: bool) -> Result<Timed, Error> {
         let command = Command::Read {
-            size: Size::Ten,
+            size: size(at, sectors),
             blocks: blocks(at, sectors),
             caching: caching(from_media),
         };
@@ -204,7 +243,7 @@ impl<'a> Disk<'a> {
 
     fn writes(&mut self, at: Lbn, sectors: u16, to_media: bool) -> Result<Timed, Error> {
         let command = Command::Write {
-            size: Size::Ten,
+            size: size(at, sectors),
             blocks: blocks(at, sectors),
             caching: caching(to_media),
         };
@@ -219,11 +258,7 @@ impl<'a> Disk<'a> {
     /// Executes a command that returns all of `data`.
     fn data_in(&mut self, command: &Command, data: &mut [u8]) -> Result<Timed, Error> {
         let expected = data.len();
-        let mut block = [0; 16];
-        let length = command.emit(&mut block);
-        let reply = self.transport.execute(&block[..length], Data::In(data));
-        let transferred = reply.as_ref().map_or(expected, |reply| reply.transferred);
-        let timed = self.ended(command, reply)?;
+        let (timed, transferred) = self.data_up_to(command, data)?;
         if transferred < expected {
             return Err(Error::Malformed {
                 command: command.operation().name,
@@ -233,33 +268,64 @@ impl<'a> Disk<'a> {
         Ok(timed)
     }
 
-    fn execute(&mut self, command: &Command, data: Data<'_>) -> Result<Timed, Error> {
-        let mut block = [0; 16];
-        let length = command.emit(&mut block);
-        let reply = self.transport.execute(&block[..length], data);
-        self.ended(command, reply)
+    /// Executes a command that returns some of `data`, and tells how much.
+    pub(crate) fn data_up_to(
+        &mut self,
+        command: &Command,
+        data: &mut [u8],
+    ) -> Result<(Timed, usize), Error> {
+        let room = data.len();
+        let reply = self.send(command, Data::In(data))?;
+        let transferred = reply.transferred.min(room);
+        Ok((ended(command, reply)?, transferred))
     }
 
-    fn ended(&mut self, command: &Command, reply: Result<Reply, Broken>) -> Result<Timed, Error> {
-        let reply = reply?;
-        self.commands += 1;
-        match reply.status {
-            0 => Ok(Timed {
-                sent: reply.sent,
-                ended: reply.ended,
-            }),
-            status => Err(Error::Status {
-                command: command.operation().name,
-                status,
-                sense: reply.sense,
-            }),
+    pub(crate) fn execute(&mut self, command: &Command, data: Data<'_>) -> Result<Timed, Error> {
+        let reply = self.send(command, data)?;
+        ended(command, reply)
+    }
+
+    /// Sends a command, and again as long as the drive has not executed it.
+    fn send(&mut self, command: &Command, mut data: Data<'_>) -> Result<Reply, Error> {
+        let mut block = [0; 16];
+        let length = command.emit(&mut block);
+        for _ in 1..retry::MOST {
+            let reply = self.transport.execute(&block[..length], data.again())?;
+            self.commands += 1;
+            let Some(pause) = retry::pause(&reply) else {
+                return Ok(reply);
+            };
+            self.repeated += 1;
+            self.transport.rest(pause);
         }
+        self.commands += 1;
+        Ok(self.transport.execute(&block[..length], data)?)
     }
 }
 
-/// The capacity that READ CAPACITY(10) gave is of as many bits.
-fn short(at: Lbn) -> u32 {
-    u32::try_from(at.0).expect("a block within the capacity")
+/// When a command ended, if it did what it should. What was hard to read has been read.
+fn ended(command: &Command, reply: Reply) -> Result<Timed, Error> {
+    let recovered = |sense: Sense| sense.key == Key::RecoveredError && !sense.deferred;
+    if reply.status == 0 || Sense::parse(&reply.sense).is_ok_and(recovered) {
+        return Ok(Timed {
+            sent: reply.sent,
+            ended: reply.ended,
+        });
+    }
+    Err(Error::Status {
+        command: command.operation().name,
+        status: reply.status,
+        sense: reply.sense,
+    })
+}
+
+/// The shortest size of READ and WRITE that can address blocks.
+fn size(at: Lbn, sectors: u16) -> Size {
+    if at.0 + u64::from(sectors) <= 1 << 32 {
+        Size::Ten
+    } else {
+        Size::Sixteen
+    }
 }
 
 fn blocks(at: Lbn, sectors: u16) -> Blocks {

@@ -1,5 +1,7 @@
 //! Why a measurement failed.
 
+use diskarm_wire::Sense;
+
 use crate::Broken;
 
 /// Why a measurement failed.
@@ -43,12 +45,10 @@ impl std::fmt::Display for Error {
                 sense,
             } => {
                 write!(f, "{command} ended with status 0x{status:02x}")?;
-                match sense.as_slice() {
-                    [] => Ok(()),
-                    sense => {
-                        f.write_str(", sense data")?;
-                        sense.iter().try_for_each(|byte| write!(f, " {byte:02x}"))
-                    }
+                match Sense::parse(sense) {
+                    Ok(sense) => write!(f, ", {}", Meaning(sense)),
+                    Err(_) if sense.is_empty() => Ok(()),
+                    Err(_) => write!(f, ", sense data {sense:02x?}"),
                 }
             }
             Self::Malformed { command, reason } => write!(f, "{command}: {reason}"),
@@ -58,3 +58,25 @@ impl std::fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// Sense data in words.
+struct Meaning(Sense);
+
+impl std::fmt::Display for Meaning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Sense {
+            key,
+            code,
+            information,
+            ..
+        } = self.0;
+        write!(f, "{key:?} {:02x}/{:02x}", code.0, code.1)?;
+        if let Some(name) = code.name() {
+            write!(f, " ({name})")?;
+        }
+        match information {
+            Some(block) => write!(f, ", block {block}"),
+            None => Ok(()),
+        }
+    }
+}

@@ -17,6 +17,7 @@ mod line;
 pub mod mtbrc;
 pub mod overheads;
 mod pairs;
+mod retry;
 pub mod rotation;
 pub mod seek;
 mod setup;

@@ -32,6 +32,17 @@ pub enum Data<'a> {
     Out(&'a [u8]),
 }
 
+impl Data<'_> {
+    /// The same once more.
+    pub(crate) fn again(&mut self) -> Data<'_> {
+        match self {
+            Self::None => Data::None,
+            Self::In(bytes) => Data::In(bytes),
+            Self::Out(bytes) => Data::Out(bytes),
+        }
+    }
+}
+
 /// How a command ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {

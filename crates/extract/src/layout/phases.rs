@@ -20,6 +20,7 @@ pub(super) struct Phases<'d, 't> {
     clock: Clock,
     /// Standard deviation of an angle, in revolutions.
     noise: f64,
+    reads: u64,
 }
 
 /// The platter's clock: when it has turned how often.
@@ -80,6 +81,8 @@ impl Clock {
 impl<'d, 't> Phases<'d, 't> {
     /// How often the reference block is read again, in seconds.
     const MARK_EVERY_S: f64 = 2.0;
+    /// More reads than a layout needs.
+    const READS_ALL: u64 = 300_000;
     /// More reads of one block than any noise needs.
     const READS_MAX: u32 = 4_000;
     /// The block whose angle is the origin of all angles.
@@ -97,6 +100,7 @@ impl<'d, 't> Phases<'d, 't> {
             disk,
             clock: Clock::new(ended, period_ns),
             noise: 0.0,
+            reads: 0,
         };
         let first = phases.disk.read_media(Self::REFERENCE, 1)?;
         phases.clock.origin = first.ended;
@@ -153,6 +157,14 @@ impl<'d, 't> Phases<'d, 't> {
 
     /// The angle at which a block ends, by one read, in revolutions from the reference's.
     pub fn once(&mut self, at: u64) -> Result<f64, Error> {
+        self.reads += 1;
+        if self.reads > Self::READS_ALL {
+            return Err(Error::Undecided(format!(
+                "the layout is not clear after {} reads, whose ends scatter by {:.3} ms",
+                Self::READS_ALL,
+                self.noise * self.clock.period_ns / 1e6
+            )));
+        }
         let end = self.disk.read_media(Lbn(at), 1)?.ended;
         let last = self.clock.marks.last().map_or(0.0, |mark| mark.1);
         let since = end.after(self.clock.origin).as_ns() as f64 - last;

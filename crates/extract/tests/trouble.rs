@@ -1,0 +1,236 @@
+//! Drives and transports that give trouble: what is tried again, what is not, and how it is told.
+
+use std::collections::VecDeque;
+
+use diskarm_core::spec::{self, Spec};
+use diskarm_core::units::{Instant, Lbn, Span};
+use diskarm_extract::layout::{timing, translate};
+use diskarm_extract::{
+    Broken, Cost, Data, Disk, Effort, Error, Host, Reply, Simulated, Transport, rotation,
+};
+use diskarm_wire::Sense;
+use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
+
+const HOST: Host = Host {
+    least: Span::from_ns(100_000),
+    most: Span::from_ns(100_000),
+};
+
+const BUSY: u8 = 0x08;
+const CHECK_CONDITION: u8 = 0x02;
+
+fn drive() -> Simulated {
+    let name = "hp-c2247";
+    let spec: Spec = spec::parse(diskarm_drives::find(name).unwrap().text, name).unwrap();
+    Simulated::new(&spec, HOST, 1).unwrap()
+}
+
+fn sense(key: Key, code: Code) -> Vec<u8> {
+    let mut sense = Sense::new(key, code);
+    sense.information = Some(1234);
+    let mut data = vec![0; MAX_LENGTH];
+    let length = sense.emit(Format::Fixed, &mut data);
+    data.truncate(length);
+    data
+}
+
+/// A drive that answers some commands with another status.
+struct Troubled {
+    drive: Simulated,
+    /// Commands before the trouble begins.
+    good: u64,
+    /// The status and sense data of the following commands; the last one's for ever if so.
+    trouble: VecDeque<(u8, Vec<u8>)>,
+    for_ever: bool,
+    /// Whether a troubled command is executed all the same.
+    executes: bool,
+}
+
+impl Troubled {
+    fn new(good: u64, trouble: &[(u8, Vec<u8>)]) -> Self {
+        Self {
+            drive: drive(),
+            good,
+            trouble: trouble.iter().cloned().collect(),
+            for_ever: false,
+            executes: false,
+        }
+    }
+}
+
+impl Transport for Troubled {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+        if self.good > 0 || self.trouble.is_empty() {
+            self.good = self.good.saturating_sub(1);
+            return self.drive.execute(command, data);
+        }
+        let trouble = match self.trouble.len() {
+            1 if self.for_ever => self.trouble.front().cloned(),
+            _ => self.trouble.pop_front(),
+        };
+        let (status, sense) = trouble.expect("some are left");
+        let at = self.drive.now();
+        let mut reply = Reply {
+            status,
+            sense: Vec::new(),
+            transferred: 0,
+            sent: at,
+            ended: at,
+        };
+        if self.executes {
+            reply = self.drive.execute(command, data)?;
+        }
+        Ok(Reply {
+            status,
+            sense,
+            ..reply
+        })
+    }
+
+    fn rest(&mut self, span: Span) {
+        self.drive.rest(span);
+    }
+
+    fn now(&self) -> Instant {
+        self.drive.now()
+    }
+}
+
+/// Reads a block behind READ CAPACITY.
+fn read(troubled: &mut Troubled) -> (Result<(), Error>, Cost) {
+    let mut disk = Disk::new(troubled).unwrap();
+    let result = disk.read(Lbn(1000), 1);
+    (result.map(|_| ()), disk.cost())
+}
+
+#[test]
+fn a_busy_drive_is_asked_again() {
+    let (result, cost) = read(&mut Troubled::new(
+        1,
+        &[(BUSY, Vec::new()), (BUSY, Vec::new())],
+    ));
+    assert_eq!(result, Ok(()));
+    assert_eq!((cost.commands, cost.repeated), (4, 2));
+    assert!(cost.time > Span::from_ms(200.0), "{cost:?}");
+}
+
+#[test]
+fn a_drive_that_stays_busy_is_given_up() {
+    let mut troubled = Troubled::new(1, &[(BUSY, Vec::new())]);
+    troubled.for_ever = true;
+    let (result, cost) = read(&mut troubled);
+    let error = result.unwrap_err().to_string();
+    assert_eq!(error, "READ(10) ended with status 0x08");
+    assert!(cost.commands < 20, "{cost:?}");
+}
+
+#[test]
+fn attention_to_a_reset_is_not_the_command_s_result() {
+    let reset = (
+        CHECK_CONDITION,
+        sense(Key::UnitAttention, Code::POWER_ON_OR_RESET),
+    );
+    let (result, cost) = read(&mut Troubled::new(1, &[reset]));
+    assert_eq!(result, Ok(()));
+    assert_eq!((cost.commands, cost.repeated), (3, 1));
+    let becoming = (CHECK_CONDITION, sense(Key::NotReady, Code::BECOMING_READY));
+    let (result, cost) = read(&mut Troubled::new(1, &[becoming]));
+    assert_eq!(result, Ok(()));
+    assert!(cost.time > Span::from_s(1.0), "{cost:?}");
+}
+
+#[test]
+fn a_medium_error_is_told_in_words() {
+    let error = (
+        CHECK_CONDITION,
+        sense(Key::MediumError, Code::UNRECOVERED_READ_ERROR),
+    );
+    let (result, cost) = read(&mut Troubled::new(1, &[error]));
+    assert_eq!(
+        result.unwrap_err().to_string(),
+        "READ(10) ended with status 0x02, MediumError 11/00 (UNRECOVERED READ ERROR), block 1234"
+    );
+    assert_eq!(cost.repeated, 0);
+}
+
+#[test]
+fn what_was_hard_to_read_has_been_read() {
+    let recovered = (
+        CHECK_CONDITION,
+        sense(Key::RecoveredError, Code::RECOVERED_WITH_RETRIES),
+    );
+    let mut troubled = Troubled::new(1, &[recovered]);
+    troubled.executes = true;
+    let (result, cost) = read(&mut troubled);
+    assert_eq!(result, Ok(()));
+    assert_eq!(cost.repeated, 0);
+}
+
+/// A drive on which all commands end at once.
+struct Instantly(Simulated);
+
+impl Transport for Instantly {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+        let reply = self.0.execute(command, data)?;
+        Ok(Reply {
+            ended: reply.sent,
+            ..reply
+        })
+    }
+
+    fn rest(&mut self, span: Span) {
+        self.0.rest(span);
+    }
+
+    fn now(&self) -> Instant {
+        self.0.now()
+    }
+}
+
+/// A drive that ends commands before they can have been served has no rotation and no layout, and
+/// measurements say so after a bounded number of commands.
+#[test]
+fn a_drive_that_lies_about_time_has_no_layout() {
+    let mut drive = Instantly(drive());
+    let mut disk = Disk::new(&mut drive).unwrap();
+    let error = rotation::measure(&mut disk, Effort::Quick, 1).unwrap_err();
+    assert!(matches!(error, Error::Undecided(_)), "{error}");
+    let error = timing::measure(&mut disk, 11_092_626.0, 1).unwrap_err();
+    assert!(matches!(error, Error::Undecided(_)), "{error}");
+    assert!(disk.cost().commands < 1_000_000, "{:?}", disk.cost());
+}
+
+/// A transport that breaks after a number of commands.
+struct Breaks(Simulated, u64);
+
+impl Transport for Breaks {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+        if self.1 == 0 {
+            return Err(Broken("the cable is gone".to_owned()));
+        }
+        self.1 -= 1;
+        self.0.execute(command, data)
+    }
+
+    fn rest(&mut self, span: Span) {
+        self.0.rest(span);
+    }
+
+    fn now(&self) -> Instant {
+        self.0.now()
+    }
+}
+
+#[test]
+fn a_broken_transport_ends_a_measurement() {
+    for good in [1, 10, 100, 300] {
+        let mut broken = Breaks(drive(), good);
+        let mut disk = Disk::new(&mut broken).unwrap();
+        let result = translate::measure(&mut disk, &[]);
+        assert!(matches!(result, Err(Error::Broken(_))), "{result:?}");
+        let mut broken = Breaks(drive(), good);
+        let mut disk = Disk::new(&mut broken).unwrap();
+        let result = timing::measure(&mut disk, 11_092_626.0, 1);
+        assert!(matches!(result, Err(Error::Broken(_))), "{result:?}");
+    }
+}
