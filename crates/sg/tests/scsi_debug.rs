@@ -1,0 +1,81 @@
+//! The drive that Linux's module `scsi_debug` simulates in memory, where it can be loaded: by root,
+//! on a kernel that has it.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use diskarm_core::units::{Bytes, Lbn, SectorCount};
+use diskarm_extract::{Disk, Error};
+use diskarm_sg::Sg;
+
+/// The module, which is removed in the end.
+struct Module;
+
+impl Module {
+    fn load() -> Option<Self> {
+        let loaded = Path::new("/sys/module/scsi_debug").exists();
+        let modprobe = |arguments: &[&str]| {
+            let status = Command::new("modprobe")
+                .arg("--quiet")
+                .args(arguments)
+                .status();
+            status.is_ok_and(|status| status.success())
+        };
+        (!loaded && modprobe(&["scsi_debug", "dev_size_mb=8", "delay=0"])).then(|| Self)
+    }
+
+    /// The generic device, and the block device once there is one.
+    fn devices(&self) -> (PathBuf, Option<PathBuf>) {
+        let generic = fs::read_dir("/sys/class/scsi_generic").unwrap();
+        let places = generic.map(|entry| entry.unwrap().path());
+        let is_ours = |place: &PathBuf| {
+            let model = fs::read_to_string(place.join("device/model"));
+            model.is_ok_and(|model| model.trim() == "scsi_debug")
+        };
+        let place = places.into_iter().find(is_ours).expect("the module's unit");
+        let device = |name: &std::ffi::OsStr| Path::new("/dev").join(name);
+        let block = fs::read_dir(place.join("device/block"));
+        let block = block.ok().and_then(|mut blocks| blocks.next());
+        (
+            device(place.file_name().unwrap()),
+            block.map(|entry| device(&entry.unwrap().file_name())),
+        )
+    }
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        let removed = Command::new("modprobe").args(["-r", "scsi_debug"]).status();
+        assert!(removed.is_ok_and(|status| status.success()), "modprobe -r");
+    }
+}
+
+#[test]
+fn a_drive_of_scsi_debug_is_read_and_written() {
+    let Some(module) = Module::load() else {
+        println!("skipped: the kernel's module scsi_debug cannot be loaded");
+        return;
+    };
+    let (generic, block) = module.devices();
+    for path in [Some(generic), block].into_iter().flatten() {
+        let mut drive = Sg::open(&path).unwrap_or_else(|error| panic!("{error}"));
+        let mut disk = Disk::new(&mut drive).unwrap();
+        assert_eq!(disk.sectors(), SectorCount(8 << 11));
+        assert_eq!(disk.sector_size(), Bytes(512));
+        let [first, second] = [0, 8].map(|at| disk.read(Lbn(at), 8).unwrap());
+        assert!(first.sent < first.ended && first.ended <= second.sent);
+        // Beyond its end: sense data with LOGICAL BLOCK ADDRESS OUT OF RANGE.
+        let Err(Error::Status { status, sense, .. }) = disk.read(Lbn(8 << 11), 1) else {
+            panic!("a read beyond the end succeeded");
+        };
+        assert_eq!((status, sense[2] & 0x0f, sense[12]), (2, 5, 0x21));
+        assert!(matches!(disk.write(Lbn(0), 1), Err(Error::Broken(_))));
+
+        drive
+            .allow_writes(false)
+            .unwrap_or_else(|error| panic!("{error}"));
+        Disk::new(&mut drive).unwrap().write(Lbn(0), 8).unwrap();
+    }
+}
