@@ -56,6 +56,8 @@ impl Sg {
     /// The drive is in use or holds something, this cannot be found out, or the user may not open
     /// it for writing.
     pub fn allow_writes(&mut self, over_content: bool) -> Result<(), Error> {
+        // An earlier claim would exclude this one.
+        self.claim = None;
         let claim = match &self.block {
             None => None,
             Some(block) => Some(self.claim(block)?),

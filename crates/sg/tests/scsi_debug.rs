@@ -17,10 +17,7 @@ impl Module {
     fn load() -> Option<Self> {
         let loaded = Path::new("/sys/module/scsi_debug").exists();
         let modprobe = |arguments: &[&str]| {
-            let status = Command::new("modprobe")
-                .arg("--quiet")
-                .args(arguments)
-                .status();
+            let status = Command::new("modprobe").arg("-q").args(arguments).status();
             status.is_ok_and(|status| status.success())
         };
         (!loaded && modprobe(&["scsi_debug", "dev_size_mb=8", "delay=0"])).then(|| Self)
@@ -47,8 +44,8 @@ impl Module {
 
 impl Drop for Module {
     fn drop(&mut self) {
-        let removed = Command::new("modprobe").args(["-r", "scsi_debug"]).status();
-        assert!(removed.is_ok_and(|status| status.success()), "modprobe -r");
+        let removed = Command::new("rmmod").arg("scsi_debug").status();
+        assert!(removed.is_ok_and(|status| status.success()), "rmmod");
     }
 }
 
@@ -60,6 +57,7 @@ fn a_drive_of_scsi_debug_is_read_and_written() {
     };
     let (generic, block) = module.devices();
     for path in [Some(generic), block].into_iter().flatten() {
+        println!("testing {}", path.display());
         let mut drive = Sg::open(&path).unwrap_or_else(|error| panic!("{error}"));
         let mut disk = Disk::new(&mut drive).unwrap();
         assert_eq!(disk.sectors(), SectorCount(8 << 11));
