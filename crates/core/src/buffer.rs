@@ -72,6 +72,11 @@ impl Buffer {
         }
     }
 
+    /// Changes what writes drop.
+    pub fn set_invalidates(&mut self, invalidates: Invalidation) {
+        self.invalidates = invalidates;
+    }
+
     /// The segment that holds block `at`, and one past the last block it holds.
     #[inline]
     pub fn holding(&self, at: Lbn) -> Option<(SegmentId, Lbn)> {

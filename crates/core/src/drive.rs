@@ -6,6 +6,7 @@
 mod arm;
 mod bus;
 mod chance;
+mod control;
 mod core;
 mod costs;
 mod flush;

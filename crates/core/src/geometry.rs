@@ -42,11 +42,13 @@
 
 mod check;
 mod grid;
+mod media;
 mod pieces;
 mod plan;
 mod reallocations;
 
 pub use crate::extent::Extent;
+pub use media::Unit;
 
 use crate::spec::Geometry;
 use crate::text::InputError;

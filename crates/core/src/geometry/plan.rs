@@ -57,7 +57,7 @@ pub(super) struct ZonePlan {
     slips_turn_tracks: bool,
     reserved: u64,
     /// Block of the first place that is mapped and not reserved.
-    first_block: u64,
+    pub(super) first_block: u64,
 }
 
 /// A stretch of a zone's data.

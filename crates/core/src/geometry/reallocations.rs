@@ -77,6 +77,11 @@ impl Reallocations {
         find(&self.by_defective, first).is_err().then_some(at)
     }
 
+    /// All pairs of a defective unit and its spare, by their first places.
+    pub(super) fn pairs(&self) -> &[(ZonePlace, ZonePlace)] {
+        &self.by_defective
+    }
+
     /// Bytes of the tables.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {

@@ -1,0 +1,131 @@
+//! What a drive does besides serving requests, on behalf of a unit in front of it: it moves its arm
+//! where nothing is transferred, and takes other rules for its buffer or another layout.
+
+use std::sync::Arc;
+
+use super::arm::Arm;
+use super::bus::HostPath;
+use super::core::{Command, Core, Dirty, Last};
+use super::costs::Costs;
+use super::{Drive, core};
+use crate::buffer::Buffer;
+use crate::geometry::Layout;
+use crate::mechanics::Position;
+use crate::request::{Op, Request};
+use crate::spec::Spec;
+use crate::units::{Instant, Lbn, SectorCount};
+
+impl Drive {
+    /// Whether no request is outstanding.
+    pub fn is_idle(&self) -> bool {
+        self.inside == 0
+    }
+
+    /// Moves the arm to the track of a block (SCSI: SEEK); returns when the command ends.
+    ///
+    /// No parameter set measures one. Assumed is a read that is not in the buffer and ends when the
+    /// head has settled: its command overhead, the movement before a read with whatever the arm
+    /// must do first, and a read's completion. It transfers nothing, so nothing continues it.
+    ///
+    /// # Panics
+    /// If a request is outstanding, the block does not exist, or time runs backwards.
+    pub fn seek(&mut self, now: Instant, at: Lbn) -> Instant {
+        assert!(self.is_idle(), "the drive is not idle");
+        assert!(now >= self.now, "time runs backwards: {now:?}");
+        self.now = now;
+        let end = self.core.seek(&core::Command {
+            request: Request::new(0, Op::Read, at, SectorCount(1)),
+            arrived: now,
+            open: self.open,
+        });
+        self.open = end;
+        self.last = end;
+        end
+    }
+
+    /// Takes the buffer rules of `spec` for all that begins from now on. Data that the write cache
+    /// has taken get to the media when they would have; the buffer is emptied if its segments
+    /// change.
+    pub fn set_buffer(&mut self, now: Instant, spec: &Spec) {
+        assert!(now >= self.now, "time runs backwards: {now:?}");
+        self.now = now;
+        self.begin(now);
+        self.core.set_buffer(now, spec);
+    }
+
+    /// Takes another layout of the same cylinders and surfaces, with as many blocks. The buffer is
+    /// emptied, as blocks may have moved.
+    ///
+    /// # Panics
+    /// If a request is outstanding, or the layout is of another drive.
+    pub fn set_layout(&mut self, now: Instant, layout: Arc<Layout>) {
+        assert!(self.is_idle(), "the drive is not idle");
+        assert!(now >= self.now, "time runs backwards: {now:?}");
+        let old = self.layout();
+        assert!(
+            (old.cylinders(), old.surfaces(), old.sectors())
+                == (layout.cylinders(), layout.surfaces(), layout.sectors()),
+            "the layout of another drive"
+        );
+        self.now = now;
+        self.core.set_layout(now, layout);
+    }
+}
+
+impl Core {
+    fn seek(&mut self, command: &Command) -> Instant {
+        let overhead = self.costs.read_miss.of(self.last.op);
+        let go = command.processed(overhead);
+        let go = go.max(self.flushed(command.begin()));
+        let from = self.call(go);
+        let to = self.mechanism.layout.extent(command.request.start);
+        let way = (from.cylinder, to.cylinder);
+        let head_changes = from.head != to.head;
+        let moved = self.mechanism.seek.total(Op::Read, way, head_changes);
+        let there = from.since + moved;
+        self.arm = Arm::Free(Position {
+            cylinder: to.cylinder,
+            head: to.head,
+            since: there,
+        });
+        self.last = Last {
+            op: Op::Read,
+            end: Lbn(u64::MAX),
+        };
+        let end = there.max(self.bus_free) + self.overheads.read_completion;
+        self.bus_free = end;
+        end
+    }
+
+    fn set_buffer(&mut self, now: Instant, spec: &Spec) {
+        let (old, new) = (&self.rules, &spec.buffer);
+        let segments = (old.segments, old.segment, old.dedicated_write_segment);
+        if segments != (new.segments, new.segment, new.dedicated_write_segment) {
+            self.empty(now, &spec.buffer);
+        }
+        self.buffer.set_invalidates(new.write_invalidates);
+        self.path = HostPath::new(spec);
+        self.costs = Costs::new(spec);
+        self.overheads = spec.overheads.clone();
+        self.rules = spec.buffer.clone();
+    }
+
+    fn set_layout(&mut self, now: Instant, layout: Arc<Layout>) {
+        let rules = self.rules.clone();
+        self.empty(now, &rules);
+        self.mechanism.layout = layout;
+        self.dirty = Dirty {
+            end: Lbn(u64::MAX),
+            on_media: self.dirty.on_media,
+            runs: Vec::new(),
+        };
+        self.last.end = Lbn(u64::MAX);
+    }
+
+    /// Ends the pass under way, whose segment goes, and empties the buffer.
+    fn empty(&mut self, now: Instant, rules: &crate::spec::Buffer) {
+        let position = self.call(now);
+        self.arm = Arm::Free(position);
+        self.buffer = Buffer::new(rules);
+    }
+}

@@ -1,0 +1,212 @@
+//! What a unit in front of a drive may know of its media beyond the places of blocks: defects, the
+//! angles of places without blocks, the blocks of zones and cylinders.
+
+use super::plan::{ZonePlace, places_grid};
+use super::{Layout, Pba};
+use crate::units::{Angle, Cylinder, Lbn};
+
+/// A unit of sparing, a sector or a track, as [`Zone::slips`] and [`Zone::defects`] count them.
+///
+/// [`Zone::slips`]: crate::spec::Zone::slips
+/// [`Zone::defects`]: crate::spec::Zone::defects
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Unit {
+    /// Index of its zone.
+    pub zone: usize,
+    /// Its number in the zone.
+    pub number: u64,
+}
+
+impl Layout {
+    /// Slipped units, in the order of their places.
+    pub fn slipped(&self) -> impl Iterator<Item = Unit> {
+        let zones = self.plan.zones.iter().enumerate();
+        zones.flat_map(|(zone, z)| z.slips.iter().map(move |&number| Unit { zone, number }))
+    }
+
+    /// Reallocated units with their spares, in the order of their places.
+    pub fn reallocated(&self) -> impl Iterator<Item = (Unit, Unit)> {
+        let pairs = self.reallocations.pairs().iter();
+        pairs.map(|&(from, to)| (self.unit(from), self.unit(to)))
+    }
+
+    fn unit(&self, at: ZonePlace) -> Unit {
+        Unit {
+            zone: at.zone,
+            number: at.place / self.plan.zones[at.zone].unit,
+        }
+    }
+
+    /// The unit that an address belongs to; `None` if no such place exists.
+    pub fn unit_at(&self, at: Pba) -> Option<Unit> {
+        self.plan.place(at).map(|place| self.unit(place))
+    }
+
+    /// The address of the first sector of a unit.
+    ///
+    /// # Panics
+    /// If there is no such unit.
+    pub fn address(&self, unit: Unit) -> Pba {
+        let place = unit.number * self.plan.zones[unit.zone].unit;
+        let place = self.grids[places_grid(unit.zone) as usize].place(place);
+        Pba {
+            cylinder: place.cylinder,
+            head: place.head,
+            sector: place.sector,
+        }
+    }
+
+    /// The first block that was numbered in a unit, though it may be reallocated; `None` if the
+    /// unit has no block.
+    pub fn numbered(&self, unit: Unit) -> Option<Lbn> {
+        let zone = &self.plan.zones[unit.zone];
+        let at = ZonePlace {
+            zone: unit.zone,
+            place: unit.number * zone.unit,
+        };
+        self.plan.blocks_of_unit(at).map(|(first, ..)| first)
+    }
+
+    /// How many sectors a unit of a zone has.
+    pub fn unit_sectors(&self, zone: usize) -> u64 {
+        self.plan.zones[zone].unit
+    }
+
+    /// Where the sector of an address begins, and its width, whether or not it holds a block;
+    /// `None` if no such place exists.
+    pub fn angle(&self, at: Pba) -> Option<(Angle, Angle)> {
+        let place = self.plan.place(at)?;
+        let grid = &self.grids[places_grid(place.zone) as usize];
+        let turned = u64::from(self.plan.zones[place.zone].turned(place.place));
+        let start = grid.place(place.place).start + grid.sector_angle * turned;
+        Some((start, grid.sector_angle))
+    }
+
+    /// Sectors on a track of a cylinder; `None` between zones and beyond the last.
+    pub fn track_sectors(&self, at: Cylinder) -> Option<u64> {
+        let zone = self.plan.zones.partition_point(|z| z.end_cylinder <= at.0);
+        let zone = self.plan.zones.get(zone)?;
+        (at.0 >= zone.first_cylinder).then_some(zone.sectors_per_track)
+    }
+
+    /// First and one past the last block of a zone; equal if it holds none.
+    pub fn zone_blocks(&self, zone: usize) -> (Lbn, Lbn) {
+        let zones = &self.plan.zones;
+        let first = |zone: usize| match zones.get(zone) {
+            Some(zone) => zone.first_block.min(self.plan.capacity),
+            None => self.plan.capacity,
+        };
+        (Lbn(first(zone)), Lbn(first(zone + 1)))
+    }
+
+    /// Whether a block is not where it was when blocks were numbered.
+    ///
+    /// # Panics
+    /// When `at` is beyond the capacity.
+    pub fn is_reallocated(&self, at: Lbn) -> bool {
+        let pba = self.pba(at);
+        self.plan
+            .place(pba)
+            .is_some_and(|place| self.reallocations.original(&self.plan, place) != Some(place))
+    }
+
+    /// One past the last block of the cylinder on which `at` was numbered, be it reallocated or
+    /// not.
+    ///
+    /// # Panics
+    /// When `at` is beyond the capacity.
+    pub fn cylinder_end(&self, at: Lbn) -> Lbn {
+        let cylinder = self.numbered_on(at);
+        let (mut low, mut high) = (at.0, self.plan.capacity);
+        while high - low > 1 {
+            let middle = low.midpoint(high);
+            if self.numbered_on(Lbn(middle)) == cylinder {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        Lbn(high)
+    }
+
+    /// The cylinder on which a block was numbered: never a lower one than that of the block before.
+    fn numbered_on(&self, at: Lbn) -> Cylinder {
+        let pba = self.pba(at);
+        let place = self.plan.place(pba);
+        let original = place.and_then(|place| self.reallocations.original(&self.plan, place));
+        let Some(original) = original else {
+            return pba.cylinder;
+        };
+        let grid = &self.grids[places_grid(original.zone) as usize];
+        grid.place(original.place).cylinder
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{Geometry, GrownDefects, Sparing, Zone};
+    use crate::units::SectorCount;
+
+    fn small() -> Geometry {
+        let zone = |first_cylinder, sectors_per_track, slips, defects| Zone {
+            first_cylinder,
+            end_cylinder: first_cylinder + 10,
+            sectors_per_track,
+            first_offset_sectors: 0.0,
+            reserved_sectors: SectorCount(0),
+            track_skew_sectors: 3.0,
+            cylinder_skew_sectors: 5.0,
+            spares: 4,
+            slips,
+            defects,
+        };
+        Geometry {
+            surfaces: 2,
+            cylinders: 20,
+            sectors: SectorCount(10 * (40 - 4) + 10 * (30 - 4)),
+            sector_bytes: 512,
+            sparing: Sparing::SectorsPerCylinder,
+            grown_defects: GrownDefects { count: 5, seed: 1 },
+            zones: vec![
+                zone(0, 20, vec![7], vec![(45, 79)]),
+                zone(10, 15, vec![], vec![]),
+            ],
+            ..Geometry::default()
+        }
+    }
+
+    /// Blocks, taken one by one, and what the module says of their cylinders and places.
+    #[test]
+    fn cylinders_and_places_are_those_of_the_blocks() {
+        let layout = Layout::new(&small()).unwrap();
+        let capacity = layout.sectors().0;
+        let mut moved = 0;
+        for n in 0..capacity {
+            let (at, pba) = (Lbn(n), layout.pba(Lbn(n)));
+            // 36 blocks a cylinder in the first zone, 26 in the second.
+            let end = if n < 360 {
+                n / 36 * 36 + 36
+            } else {
+                (n - 360) / 26 * 26 + 386
+            };
+            assert_eq!(layout.cylinder_end(at), Lbn(end), "{n}");
+            let extent = layout.extent(at);
+            assert_eq!(layout.angle(pba), Some((extent.start, extent.sector_angle)));
+            moved += u64::from(layout.is_reallocated(at));
+        }
+        assert_eq!(moved, 6);
+        assert_eq!(layout.reallocated().count(), 6);
+        assert_eq!(layout.zone_blocks(1), (Lbn(360), Lbn(capacity)));
+        let slip = layout.slipped().next().unwrap();
+        assert_eq!(slip, Unit { zone: 0, number: 7 });
+        assert_eq!(layout.unit_at(layout.address(slip)), Some(slip));
+        assert_eq!(layout.lbn(layout.address(slip)), None);
+        assert_eq!(layout.numbered(slip), None);
+        for (from, to) in layout.reallocated() {
+            let block = layout.numbered(from).unwrap();
+            assert!(layout.is_reallocated(block));
+            assert_eq!(layout.pba(block), layout.address(to));
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! INQUIRY (SPC-4): standard data, and vital product data.
+
+use diskarm_wire::inquiry::{Inquiry, padded};
+use diskarm_wire::vital::{BlockLimits, Characteristics, Designator, Page, code};
+use diskarm_wire::{Command, Sense};
+
+use super::misplaced;
+use super::transfer::MOST_BLOCKS;
+use crate::state::{Context, invalid_field};
+use crate::work::Start;
+
+pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
+    let Command::Inquiry { page, length } = *command else {
+        misplaced(command);
+    };
+    let Some(page) = page else {
+        return Ok(Start::data(standard(context), length.into()));
+    };
+    let rows = PAGES.iter();
+    let mut rows = rows.filter(|(code, _)| *code == page);
+    let (_, content) = rows.next().ok_or(invalid_field(2, None))?;
+    let content = content(context);
+    let page = Page {
+        qualifier: 0,
+        device_type: 0,
+        code: page,
+        content: &content,
+    };
+    let mut data = vec![0; 4 + content.len()];
+    page.emit(&mut data);
+    Ok(Start::data(data, length.into()))
+}
+
+fn standard(context: &Context<'_>) -> Vec<u8> {
+    let identity = &context.state.identity;
+    let inquiry = Inquiry {
+        qualifier: 0,
+        device_type: 0,
+        removable: false,
+        // SPC-4.
+        version: 6,
+        normal_aca: false,
+        hierarchical: false,
+        response_format: 2,
+        additional_length: Inquiry::LENGTH as u8 - 5,
+        protect: false,
+        multiple_ports: false,
+        wide_32: false,
+        wide_16: false,
+        synchronous: false,
+        linked: false,
+        command_queueing: true,
+        vendor: padded(&identity.vendor),
+        product: padded(&identity.product),
+        revision: padded(&identity.revision),
+    };
+    inquiry.emit().to_vec()
+}
+
+/// The content of a page.
+type Content = fn(&Context<'_>) -> Vec<u8>;
+
+/// The pages of vital product data, in the order of their codes.
+static PAGES: &[(u8, Content)] = &[
+    (code::SUPPORTED_PAGES, supported),
+    (code::SERIAL_NUMBER, serial),
+    (code::IDENTIFICATION, identification),
+    (code::BLOCK_LIMITS, limits),
+    (code::CHARACTERISTICS, characteristics),
+];
+
+fn supported(_: &Context<'_>) -> Vec<u8> {
+    PAGES.iter().map(|(code, _)| *code).collect()
+}
+
+/// Graphic ASCII of the serial number.
+fn serial(context: &Context<'_>) -> Vec<u8> {
+    let text: [u8; 32] = padded(&context.state.identity.serial);
+    text.trim_ascii_end().to_vec()
+}
+
+/// Vendor, product and serial number, which is the unit's name (T10 vendor identification).
+fn identification(context: &Context<'_>) -> Vec<u8> {
+    let identity = &context.state.identity;
+    let (vendor, product): ([u8; 8], [u8; 16]) =
+        (padded(&identity.vendor), padded(&identity.product));
+    let name = [&vendor[..], &product, &serial(context)].concat();
+    let designator = Designator {
+        code_set: 2,
+        association: 0,
+        kind: 1,
+        name: &name,
+    };
+    let mut data = vec![0; 4 + name.len()];
+    designator.emit(&mut data);
+    data
+}
+
+fn limits(_: &Context<'_>) -> Vec<u8> {
+    let limits = BlockLimits {
+        write_same_nonzero: false,
+        compare_and_write: u8::MAX,
+        granularity: 0,
+        transfer: MOST_BLOCKS,
+        optimal_transfer: 0,
+        prefetch: 0,
+        write_same: 0,
+    };
+    limits.emit().to_vec()
+}
+
+fn characteristics(context: &Context<'_>) -> Vec<u8> {
+    let rate = context.device.spec().map(rotation_rate);
+    let characteristics = Characteristics {
+        rotation_rate: rate.unwrap_or(0),
+        form_factor: 0,
+    };
+    characteristics.emit().to_vec()
+}
+
+/// Revolutions per minute, to the nearest whole one.
+pub(crate) fn rotation_rate(spec: &diskarm_core::spec::Spec) -> u16 {
+    (60e9 / spec.mechanics.period_ns).round().min(65_534.0) as u16
+}

@@ -1,0 +1,129 @@
+//! READ and WRITE (SBC-3).
+
+use diskarm_core::request::{Op, Request};
+use diskarm_core::units::{Lbn, SectorCount};
+use diskarm_wire::command::{Blocks, Caching, Size};
+use diskarm_wire::{Command, Sense};
+
+use super::misplaced;
+use crate::state::{Context, invalid_field, too_few_data};
+use crate::work::{Start, Step, Transfer, Work};
+
+/// The most blocks of a transfer, as the block limits page tells.
+pub(crate) const MOST_BLOCKS: u32 = Request::MAX_SECTORS.0 as u32;
+
+/// Where a command block has its address.
+pub(super) fn address_byte(size: Size) -> u16 {
+    if size == Size::Six { 1 } else { 2 }
+}
+
+/// Where a command block has its number of blocks.
+pub(super) fn count_byte(size: Size) -> u16 {
+    match size {
+        Size::Six => 4,
+        Size::Ten => 7,
+        Size::Twelve => 6,
+        Size::Sixteen => 10,
+    }
+}
+
+/// The blocks of a transfer, which are within the capacity and the block limits.
+pub(super) fn checked(context: &Context<'_>, size: Size, blocks: Blocks) -> Result<Lbn, Sense> {
+    if blocks.count > MOST_BLOCKS {
+        return Err(invalid_field(count_byte(size), None));
+    }
+    context.in_range(blocks.at, blocks.count.into(), address_byte(size))
+}
+
+struct Read {
+    transfer: Transfer,
+    served: bool,
+}
+
+pub(super) fn read(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
+    let Command::Read {
+        size,
+        blocks,
+        caching,
+    } = *command
+    else {
+        misplaced(command);
+    };
+    let at = checked(context, size, blocks)?;
+    if blocks.count == 0 {
+        return Ok(Start::Done(Vec::new()));
+    }
+    let Caching {
+        force_unit_access, ..
+    } = caching;
+    Ok(Start::work(Read {
+        transfer: Transfer {
+            op: Op::Read,
+            at,
+            sectors: SectorCount(blocks.count.into()),
+            force_unit_access: force_unit_access || context.state.read_cache_disabled,
+        },
+        served: false,
+    }))
+}
+
+impl Work for Read {
+    fn next(&mut self, context: &mut Context<'_>) -> Result<Step, Sense> {
+        let Transfer { at, sectors, .. } = self.transfer;
+        if !self.served {
+            self.served = true;
+            return Ok(Step::Request(self.transfer));
+        }
+        let mut data = vec![0; sectors.0 as usize * context.state.block];
+        context.state.store.read(at, &mut data);
+        Ok(Step::Done(data))
+    }
+}
+
+struct Write {
+    transfer: Transfer,
+    data: Vec<u8>,
+    served: bool,
+}
+
+pub(super) fn write(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
+    let Command::Write {
+        size,
+        blocks,
+        caching,
+    } = *command
+    else {
+        misplaced(command);
+    };
+    let at = checked(context, size, blocks)?;
+    if blocks.count == 0 {
+        return Ok(Start::Done(Vec::new()));
+    }
+    let length = blocks.count as usize * context.state.block;
+    let mut data = std::mem::take(&mut context.data_out);
+    if data.len() < length {
+        return Err(too_few_data());
+    }
+    data.truncate(length);
+    Ok(Start::work(Write {
+        transfer: Transfer {
+            op: Op::Write,
+            at,
+            sectors: SectorCount(blocks.count.into()),
+            force_unit_access: caching.force_unit_access,
+        },
+        data,
+        served: false,
+    }))
+}
+
+impl Work for Write {
+    fn next(&mut self, context: &mut Context<'_>) -> Result<Step, Sense> {
+        if !self.served {
+            self.served = true;
+            return Ok(Step::Request(self.transfer));
+        }
+        context.state.store.write(self.transfer.at, &self.data);
+        Ok(Step::Done(Vec::new()))
+    }
+}

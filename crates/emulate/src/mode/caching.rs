@@ -1,0 +1,157 @@
+//! Caching: which data the buffer keeps, how far it reads ahead, and whether writes end before they
+//! are on the media.
+
+use diskarm_core::spec::{Buffer, ReadAhead, Spec, WriteCache};
+use diskarm_core::units::{SectorCount, Span};
+use diskarm_wire::mode::Caching;
+
+use super::{Refused, Row, View};
+
+pub(super) const ROW: Row = Row {
+    code: Caching::CODE,
+    values: |view| Some(given(view).emit().to_vec()),
+    mask: |view| mask(view).emit().to_vec(),
+    check,
+};
+
+const NOTHING: Caching = Caching {
+    initiator_control: false,
+    abort_prefetch: false,
+    analysis: false,
+    across_cylinders: false,
+    by_segment_size: false,
+    write_cache: false,
+    multiplied: false,
+    read_cache_disabled: false,
+    read_retention: 0,
+    write_retention: 0,
+    prefetch_up_to: 0,
+    minimum_prefetch: 0,
+    maximum_prefetch: 0,
+    prefetch_ceiling: 0,
+    force_sequential: false,
+    segment_in_blocks: false,
+    no_read_ahead: false,
+    non_volatile_disabled: false,
+    segments: 0,
+    segment_size: 0,
+};
+
+fn blocks(sectors: SectorCount) -> u16 {
+    sectors.0.min(u16::MAX.into()) as u16
+}
+
+fn given(view: &View<'_>) -> Caching {
+    let Some((spec, _)) = view.drive else {
+        return NOTHING;
+    };
+    let rules = &spec.buffer;
+    let reads_ahead = rules.read_ahead != ReadAhead::None;
+    let ahead = |sectors| if reads_ahead { blocks(sectors) } else { 0 };
+    Caching {
+        abort_prefetch: rules.read_ahead_stops_mid_sector,
+        across_cylinders: matches!(rules.read_ahead, ReadAhead::UntilFull | ReadAhead::OneTrack),
+        write_cache: rules.write_cache != WriteCache::Off,
+        read_cache_disabled: !rules.caching,
+        prefetch_up_to: if reads_ahead { u16::MAX } else { 0 },
+        minimum_prefetch: ahead(rules.read_ahead_min),
+        maximum_prefetch: ahead(rules.read_ahead_max),
+        prefetch_ceiling: ahead(rules.read_ahead_max),
+        segment_in_blocks: true,
+        no_read_ahead: !reads_ahead,
+        segments: rules.segments.min(u8::MAX.into()) as u8,
+        segment_size: blocks(rules.segment),
+        ..NOTHING
+    }
+}
+
+/// What changes the model: a drive without a cache has no bit that would.
+fn mask(view: &View<'_>) -> Caching {
+    let Some((spec, _)) = view.drive.filter(|(spec, _)| spec.buffer.caching) else {
+        return NOTHING;
+    };
+    let scheme = spec.buffer.read_ahead;
+    let reads_ahead = scheme != ReadAhead::None;
+    let field = if reads_ahead { u16::MAX } else { 0 };
+    Caching {
+        across_cylinders: matches!(scheme, ReadAhead::UntilFull | ReadAhead::CylinderEnd),
+        write_cache: true,
+        read_cache_disabled: true,
+        minimum_prefetch: field,
+        maximum_prefetch: field,
+        prefetch_ceiling: field,
+        no_read_ahead: reads_ahead,
+        ..NOTHING
+    }
+}
+
+/// What must be read ahead cannot be more than what may.
+fn check(view: &View<'_>, page: &[u8]) -> Result<(), Refused> {
+    let refused = |byte| Err(Refused::Field { byte, bit: None });
+    let Ok(page) = Caching::parse(page) else {
+        return Err(Refused::Length);
+    };
+    let most = view
+        .drive
+        .map_or(0, |(spec, _)| blocks(spec.buffer.segment));
+    // Bytes 6, 8 and 10 of the page, whose header has two.
+    if page.maximum_prefetch > most {
+        return refused(6);
+    }
+    if page.minimum_prefetch > page.maximum_prefetch.min(page.prefetch_ceiling) {
+        return refused(4);
+    }
+    Ok(())
+}
+
+/// Changes the rules of the buffer. Fields that say what was given leave it, which may be finer.
+pub(super) fn apply(page: &Caching, spec: &mut Spec) {
+    let rules = &mut spec.buffer;
+    if !rules.caching {
+        return;
+    }
+    write_cache(page.write_cache, spec);
+    let rules = &mut spec.buffer;
+    read_ahead(page, rules);
+}
+
+fn read_ahead(page: &Caching, rules: &mut Buffer) {
+    let most = page.maximum_prefetch.min(page.prefetch_ceiling);
+    if most != blocks(rules.read_ahead_max) {
+        rules.read_ahead_max = SectorCount(most.into());
+    }
+    if page.minimum_prefetch != blocks(rules.read_ahead_min) {
+        rules.read_ahead_min = SectorCount(page.minimum_prefetch.into());
+    }
+    rules.read_ahead = match (rules.read_ahead, page.across_cylinders) {
+        _ if page.no_read_ahead || page.read_cache_disabled => ReadAhead::None,
+        (ReadAhead::UntilFull | ReadAhead::CylinderEnd, true) => ReadAhead::UntilFull,
+        (ReadAhead::UntilFull | ReadAhead::CylinderEnd, false) => ReadAhead::CylinderEnd,
+        (other, _) => other,
+    };
+    if rules.read_ahead == ReadAhead::None {
+        rules.read_ahead_min = SectorCount(0);
+        rules.read_ahead_failures = 0.0;
+    }
+}
+
+/// Of a drive that was measured without write cache the overheads of absorbed writes are not known.
+/// Assumed are those of writes to the media.
+fn write_cache(on: bool, spec: &mut Spec) {
+    let (rules, overheads) = (&mut spec.buffer, &mut spec.overheads);
+    match (on, rules.write_cache) {
+        (false, _) => rules.write_cache = WriteCache::Off,
+        (true, WriteCache::Off) => {
+            rules.write_cache = WriteCache::Always;
+            let hits = [
+                overheads.write_hit_after_read,
+                overheads.write_hit_after_write,
+            ];
+            if hits == [Span::ZERO; 2] {
+                overheads.write_hit_after_read = overheads.write_miss_after_read;
+                overheads.write_hit_after_write = overheads.write_miss_after_write;
+            }
+        }
+        (true, WriteCache::Streams | WriteCache::Always) => {}
+    }
+}

@@ -1,0 +1,44 @@
+//! What the unit keeps for each initiator.
+
+use std::collections::VecDeque;
+
+use diskarm_wire::defect::Translate;
+use diskarm_wire::sense::Code;
+
+/// The unit's side of an I_T nexus.
+#[derive(Clone, Debug)]
+pub(crate) struct Nexus {
+    /// Who it is.
+    pub initiator: u64,
+    /// What it had translated last.
+    pub asked: Option<Translate>,
+    /// What it has not been told yet.
+    attentions: VecDeque<Code>,
+}
+
+impl Nexus {
+    /// One that knows nothing of the unit yet.
+    pub fn new(initiator: u64) -> Self {
+        Self {
+            initiator,
+            asked: None,
+            attentions: VecDeque::from([Code::POWER_ON]),
+        }
+    }
+
+    /// Establishes a unit attention condition; the same one is not queued twice, and a reset says
+    /// all that others would.
+    pub fn attention(&mut self, code: Code) {
+        if matches!(code, Code::POWER_ON | Code::DEVICE_RESET) {
+            self.attentions.clear();
+        }
+        if !self.attentions.contains(&code) {
+            self.attentions.push_back(code);
+        }
+    }
+
+    /// The oldest unit attention, which it then has been told.
+    pub fn told(&mut self) -> Option<Code> {
+        self.attentions.pop_front()
+    }
+}

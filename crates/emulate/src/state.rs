@@ -1,0 +1,172 @@
+//! What a unit is and remembers, apart from its tasks.
+
+use diskarm_core::geometry::Layout;
+use diskarm_core::spec::Spec;
+use diskarm_core::units::{Instant, Lbn};
+use diskarm_wire::Sense;
+use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH, Pointer, Specific};
+
+use crate::backing::Backing;
+use crate::mode::Modes;
+use crate::nexus::Nexus;
+use crate::store::Store;
+
+/// What a unit calls itself; longer text is cut off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Who made it: eight characters.
+    pub vendor: String,
+    /// What it is: sixteen characters.
+    pub product: String,
+    /// Its firmware: four characters.
+    pub revision: String,
+    /// Its serial number.
+    pub serial: String,
+}
+
+impl Default for Identity {
+    fn default() -> Self {
+        Self {
+            vendor: "DISKARM".into(),
+            product: "DISK".into(),
+            revision: "1.0".into(),
+            serial: "00000001".into(),
+        }
+    }
+}
+
+impl Identity {
+    /// The name of the specification as product.
+    pub(crate) fn of(spec: Option<&Spec>) -> Self {
+        let product = spec.map(|spec| spec.name.to_uppercase());
+        let named = product.filter(|name| !name.is_empty());
+        let default = Self::default();
+        Self {
+            product: named.unwrap_or(default.product),
+            ..default
+        }
+    }
+}
+
+/// See the module.
+pub(crate) struct State {
+    pub identity: Identity,
+    /// Bytes of a block.
+    pub block: usize,
+    /// Number of blocks.
+    pub blocks: u64,
+    pub store: Box<dyn Store>,
+    pub modes: Modes,
+    pub nexuses: Vec<Nexus>,
+    /// The specification as given: what mode pages begin with.
+    pub given: Option<Spec>,
+    /// Reads are served from the media (RCD of the caching page).
+    pub read_cache_disabled: bool,
+}
+
+impl State {
+    /// The nexus of an initiator, which may be new.
+    pub fn nexus(&mut self, initiator: u64) -> usize {
+        let known = self.nexuses.iter().position(|n| n.initiator == initiator);
+        known.unwrap_or_else(|| {
+            self.nexuses.push(Nexus::new(initiator));
+            self.nexuses.len() - 1
+        })
+    }
+
+    /// Tells all initiators but one.
+    pub fn tell_others(&mut self, but: usize, code: Code) {
+        for (index, nexus) in self.nexuses.iter_mut().enumerate() {
+            if index != but {
+                nexus.attention(code);
+            }
+        }
+    }
+
+    /// Sense data in the format that the control mode page asks for.
+    pub fn sense_bytes(&self, sense: &Sense) -> Vec<u8> {
+        let format = if self.modes.descriptor_sense() {
+            Format::Descriptor
+        } else {
+            Format::Fixed
+        };
+        let mut data = vec![0; MAX_LENGTH];
+        let length = sense.emit(format, &mut data);
+        data.truncate(length);
+        data
+    }
+}
+
+/// What a command works with.
+pub(crate) struct Context<'a> {
+    pub state: &'a mut State,
+    pub device: &'a mut dyn Backing,
+    /// Index of the nexus that sent it.
+    pub nexus: usize,
+    pub now: Instant,
+    /// What came along with it.
+    pub data_out: Vec<u8>,
+}
+
+impl Context<'_> {
+    /// The layout and specification of the drive, or what a unit answers that has none.
+    pub fn known(&self) -> Result<(&Layout, &Spec), Sense> {
+        let both = self.device.layout().zip(self.device.spec());
+        both.ok_or(Sense::new(Key::IllegalRequest, Code::INVALID_OPERATION))
+    }
+
+    /// The first `length` bytes that came along.
+    pub fn list(&self, length: usize) -> Result<&[u8], Sense> {
+        self.data_out.get(..length).ok_or(too_few_data())
+    }
+
+    /// Whether blocks exist; `byte` is where the command block has their address.
+    pub fn in_range(&self, at: u64, count: u64, byte: u16) -> Result<Lbn, Sense> {
+        let end = at.checked_add(count);
+        if at < self.state.blocks && end.is_some_and(|end| end <= self.state.blocks) {
+            return Ok(Lbn(at));
+        }
+        Err(Sense {
+            specific: Some(in_command(byte, None)),
+            ..Sense::new(Key::IllegalRequest, Code::OUT_OF_RANGE)
+        })
+    }
+}
+
+fn in_command(byte: u16, bit: Option<u8>) -> Specific {
+    Specific::Field(Pointer {
+        in_command: true,
+        byte,
+        bit,
+    })
+}
+
+/// A field of the command block has a value that the unit does not take.
+pub(crate) fn invalid_field(byte: u16, bit: Option<u8>) -> Sense {
+    Sense {
+        specific: Some(in_command(byte, bit)),
+        ..Sense::new(Key::IllegalRequest, Code::INVALID_FIELD)
+    }
+}
+
+/// A field of the parameter list has.
+pub(crate) fn invalid_parameter(byte: usize, bit: Option<u8>) -> Sense {
+    Sense {
+        specific: Some(Specific::Field(Pointer {
+            in_command: false,
+            byte: byte as u16,
+            bit,
+        })),
+        ..Sense::new(Key::IllegalRequest, Code::INVALID_PARAMETER)
+    }
+}
+
+/// A parameter list is cut off.
+pub(crate) fn list_length() -> Sense {
+    Sense::new(Key::IllegalRequest, Code::PARAMETER_LIST_LENGTH)
+}
+
+/// The initiator sent fewer data than its command says.
+pub(crate) fn too_few_data() -> Sense {
+    Sense::new(Key::AbortedCommand, Code::DATA_PHASE)
+}

@@ -1,0 +1,395 @@
+//! Commands to a unit over one drive, and what it answers.
+
+use diskarm_core::device::Device;
+use diskarm_core::drive::Drive;
+use diskarm_core::geometry::Layout;
+use diskarm_core::request::{Op, Request};
+use diskarm_core::spec::{self, Spec, WriteCache};
+use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
+use diskarm_emulate::{Attribute, Backing, Response, Single, Status, Task, Unit};
+use diskarm_wire::capacity::Capacity10;
+use diskarm_wire::command::{AddressFormat, Blocks, Caching, Size, Values};
+use diskarm_wire::defect::{
+    Address, Header12, TRANSLATE, TRANSLATE_LENGTH, Translate, Translated, addresses,
+};
+use diskarm_wire::mode::{self, FormatDevice, Notch, Page};
+use diskarm_wire::sense::{Code, Key, Pointer, Specific};
+use diskarm_wire::{Command, Sense};
+
+fn catalogued(name: &str) -> Spec {
+    spec::parse(diskarm_drives::find(name).unwrap().text, name).unwrap()
+}
+
+/// A unit and its clock; one task after the other.
+struct Bench {
+    unit: Unit<Single>,
+    now: Instant,
+    id: u64,
+}
+
+impl Bench {
+    fn new(spec: &Spec) -> Self {
+        let single = Single::new(spec, Angle::ZERO, 0).unwrap();
+        let mut bench = Self {
+            unit: Unit::new(single),
+            now: Instant::START,
+            id: 0,
+        };
+        let response = bench.run(&Command::TestUnitReady, &[]);
+        let attention = Sense::new(Key::UnitAttention, Code::POWER_ON);
+        assert_eq!(Sense::parse(&response.sense), Ok(attention));
+        bench
+    }
+
+    fn run_block(&mut self, command: &[u8], data_out: &[u8]) -> Response {
+        self.id += 1;
+        let task = Task {
+            id: self.id,
+            initiator: 7,
+            attribute: Attribute::Simple,
+            command,
+            data_out,
+        };
+        self.unit.submit(self.now, task);
+        loop {
+            let next = self.unit.next_event().expect("a response");
+            if let Some(response) = self.unit.advance(next) {
+                assert_eq!(response.id, self.id);
+                self.now = response.at;
+                return response;
+            }
+        }
+    }
+
+    fn run(&mut self, command: &Command, data_out: &[u8]) -> Response {
+        let mut block = [0; 16];
+        let length = command.emit(&mut block);
+        self.run_block(&block[..length], data_out)
+    }
+
+    fn data(&mut self, command: &Command, data_out: &[u8]) -> Vec<u8> {
+        let response = self.run(command, data_out);
+        let sense = Sense::parse(&response.sense);
+        assert_eq!(response.status, Status::Good, "{command:?}: {sense:?}");
+        response.data_in
+    }
+
+    fn page(&mut self, page: u8, values: Values) -> Vec<u8> {
+        let sense = Command::ModeSense {
+            size: Size::Ten,
+            page,
+            subpage: 0,
+            values,
+            no_block_descriptors: true,
+            long_addresses: false,
+            length: 1000,
+        };
+        let data = self.data(&sense, &[]);
+        let (page, rest) = Page::parse(&data[8..]).unwrap();
+        assert!(rest.is_empty());
+        page.content.to_vec()
+    }
+
+    fn select(&mut self, code: u8, content: &[u8]) -> Response {
+        let page = Page {
+            saveable: false,
+            code,
+            subpage: None,
+            content,
+        };
+        let mut list = vec![0; 8 + 2 + content.len()];
+        page.emit(&mut list[8..]);
+        let select = Command::ModeSelect {
+            size: Size::Ten,
+            page_format: true,
+            save: false,
+            length: list.len() as u16,
+        };
+        self.run(&select, &list)
+    }
+}
+
+fn transfer(op: Op, at: u64, count: u32) -> Command {
+    let (size, caching) = (Size::Ten, Caching::default());
+    let blocks = Blocks { at, count };
+    match op {
+        Op::Read => Command::Read {
+            size,
+            blocks,
+            caching,
+        },
+        _ => Command::Write {
+            size,
+            blocks,
+            caching,
+        },
+    }
+}
+
+/// The unit adds nothing to the times of the drive behind it, and data come back.
+#[test]
+fn reads_and_writes_take_as_long_as_those_of_the_drive() {
+    for name in ["hp-c2247", "seagate-cheetah-st34501n", "quantum-atlas-10k"] {
+        let spec = catalogued(name);
+        let mut bench = Bench::new(&spec);
+        let mut drive = Drive::new(&spec, Angle::ZERO).unwrap();
+        let block = spec.geometry.sector_bytes as usize;
+        for n in 0..200u64 {
+            let at = n * 7_654_321 % (spec.geometry.sectors.0 - 100) / (1 + n % 3);
+            let count = 1 + (n % 40) as u32;
+            let op = if n % 3 == 0 { Op::Write } else { Op::Read };
+            let data = vec![n as u8; count as usize * block];
+            let request = Request::new(n, op, Lbn(at), SectorCount(count.into()));
+            drive.submit(bench.now, request).unwrap();
+            let expected = drive.next_event().unwrap();
+            drive.advance(expected).unwrap();
+            let response = bench.run(&transfer(op, at, count), &data);
+            assert_eq!(response.at, expected, "{name} {n}");
+        }
+    }
+}
+
+#[test]
+fn data_come_back_and_unwritten_blocks_are_zeros() {
+    let mut bench = Bench::new(&catalogued("hp-c2247"));
+    let data: Vec<u8> = (0..3 * 512).map(|n| (n / 7) as u8 | 1).collect();
+    bench.data(&transfer(Op::Write, 62, 3), &data);
+    let read = bench.data(&transfer(Op::Read, 60, 8), &[]);
+    let zeros = vec![0; 3 * 512];
+    assert_eq!(read, [&zeros[..1024], &data, &zeros].concat());
+}
+
+#[test]
+fn blocks_beyond_the_capacity_are_refused() {
+    let spec = catalogued("hp-c2247");
+    let mut bench = Bench::new(&spec);
+    let sectors = spec.geometry.sectors.0;
+    for (at, count) in [(sectors, 0), (sectors, 1), (sectors - 1, 2)] {
+        let response = bench.run(&transfer(Op::Read, at, count), &[]);
+        let sense = Sense::parse(&response.sense).unwrap();
+        assert_eq!(
+            (sense.key, sense.code),
+            (Key::IllegalRequest, Code::OUT_OF_RANGE)
+        );
+    }
+    assert!(
+        bench
+            .data(&transfer(Op::Read, sectors - 1, 0), &[])
+            .is_empty()
+    );
+    assert_eq!(bench.now, Instant::START);
+}
+
+/// A SEEK takes the same time as the way of a read's arm, and leaves the arm there.
+#[test]
+fn a_seek_moves_the_arm() {
+    let spec = catalogued("hp-c2247");
+    let layout = Layout::new(&spec.geometry).unwrap();
+    let mut bench = Bench::new(&spec);
+    let seek = |at| Command::Seek {
+        size: Size::Ten,
+        at,
+    };
+    let far = spec.geometry.sectors.0 - 1;
+    bench.data(&seek(0), &[]);
+    let mut times = Vec::new();
+    for at in [far, far, 0] {
+        let begin = bench.now;
+        bench.data(&seek(at), &[]);
+        times.push(bench.now - begin);
+    }
+    let overheads = spec.overheads.read_miss_after_read + spec.overheads.read_completion;
+    let mechanism = diskarm_core::mechanics::Mechanism::new(
+        &spec,
+        std::sync::Arc::new(Layout::new(&spec.geometry).unwrap()),
+        Angle::ZERO,
+    );
+    let (from, to) = (layout.extent(Lbn(0)), layout.extent(Lbn(far)));
+    let heads = from.head != to.head;
+    let inward = mechanism
+        .seek
+        .total(Op::Read, (from.cylinder, to.cylinder), heads);
+    let outward = mechanism
+        .seek
+        .total(Op::Read, (to.cylinder, from.cylinder), heads);
+    let none = mechanism
+        .seek
+        .total(Op::Read, (to.cylinder, to.cylinder), false);
+    assert_eq!(
+        times,
+        [inward, none, outward].map(|moved| moved + overheads)
+    );
+    assert!(inward > Span::from_ms(10.0));
+}
+
+fn translate(bench: &mut Bench, address: Address, wanted: AddressFormat) -> Translated {
+    let send = Command::SendDiagnostic {
+        self_test_code: 0,
+        page_format: true,
+        self_test: false,
+        device_offline: false,
+        unit_offline: false,
+        length: TRANSLATE_LENGTH as u16,
+    };
+    bench.data(&send, &Translate { address, wanted }.emit());
+    let receive = Command::ReceiveDiagnosticResults {
+        page: Some(TRANSLATE),
+        length: 100,
+    };
+    let data = bench.data(&receive, &[]);
+    Translated::parse(&data).unwrap()
+}
+
+#[test]
+fn addresses_are_translated_there_and_back() {
+    for name in [
+        "hp-c2247",
+        "dec-rz26",
+        "seagate-st41601n",
+        "quantum-atlas-10k",
+    ] {
+        let spec = catalogued(name);
+        let mut bench = Bench::new(&spec);
+        let layout = Layout::new(&spec.geometry).unwrap();
+        for n in 0..200 {
+            let block = n * 9_999_991 % spec.geometry.sectors.0;
+            let number = Address::LongBlock(block);
+            let place = translate(&mut bench, number, AddressFormat::PhysicalSector);
+            let Address::PhysicalSector(physical) = place.address else {
+                panic!("{place:?}");
+            };
+            assert_eq!(physical.cylinder, layout.pba(Lbn(block)).cylinder.0);
+            let bytes = translate(&mut bench, place.address, AddressFormat::BytesFromIndex);
+            let back = translate(&mut bench, bytes.address, AddressFormat::LongBlock);
+            assert_eq!(back.address, number, "{name}");
+        }
+    }
+}
+
+#[test]
+fn capacity_with_pmi_ends_with_the_cylinder() {
+    let spec = catalogued("hp-c2247");
+    let layout = Layout::new(&spec.geometry).unwrap();
+    let mut bench = Bench::new(&spec);
+    let mut capacity = |at, partial| {
+        let data = bench.data(&Command::ReadCapacity10 { at, partial }, &[]);
+        Capacity10::parse(&data).unwrap().last
+    };
+    let last = spec.geometry.sectors.0 as u32 - 1;
+    assert_eq!(capacity(0, false), last);
+    assert_eq!(capacity(last, true), last);
+    let mut at = 0;
+    for _ in 0..100 {
+        let end = capacity(at, true);
+        let cylinder = |at: u32| layout.pba(Lbn(at.into())).cylinder;
+        assert_eq!(cylinder(at), cylinder(end));
+        assert_eq!(cylinder(end + 1).0, cylinder(end).0 + 1);
+        at = end + 1;
+    }
+}
+
+#[test]
+fn all_listed_defects_are_told() {
+    for name in ["hp-c2247", "seagate-st41601n"] {
+        let spec = catalogued(name);
+        let zones = &spec.geometry.zones;
+        let listed = zones
+            .iter()
+            .map(|z| z.slips.len() + z.defects.iter().filter(|(a, b)| a != b).count());
+        let listed: usize = listed.sum();
+        assert!(listed > 0);
+        let layout = Layout::new(&spec.geometry).unwrap();
+        let mut bench = Bench::new(&spec);
+        let read = Command::ReadDefectData {
+            size: Size::Twelve,
+            primary: true,
+            grown: true,
+            format: AddressFormat::PhysicalSector,
+            index: 0,
+            length: 1 << 20,
+        };
+        let data = bench.data(&read, &[]);
+        let header = Header12::parse(&data).unwrap();
+        let grown = spec.geometry.grown_defects.count as usize;
+        assert_eq!(header.length as usize, 8 * (listed + grown), "{name}");
+        let list = addresses(AddressFormat::PhysicalSector, &data[8..]);
+        let mut places: Vec<_> = list.collect();
+        places.dedup();
+        assert_eq!(places.len(), listed + grown);
+        // No block is at any of them.
+        let blocks = (0..spec.geometry.sectors.0).step_by(97);
+        for block in blocks.map(Address::LongBlock).take(500) {
+            let place = translate(&mut bench, block, AddressFormat::PhysicalSector);
+            assert!(!places.contains(&place.address), "{place:?}");
+        }
+        assert!(layout.slipped().count() <= listed);
+    }
+}
+
+#[test]
+fn notches_tell_of_their_zones() {
+    let spec = catalogued("hp-c2247");
+    let mut bench = Bench::new(&spec);
+    let page = Notch::parse(&bench.page(Notch::CODE, Values::Current)).unwrap();
+    assert_eq!(page.maximum as usize, spec.geometry.zones.len());
+    for (n, zone) in spec.geometry.zones.iter().enumerate() {
+        let page = Notch::parse(&bench.page(Notch::CODE, Values::Current)).unwrap();
+        let active = Notch {
+            active: n as u16 + 1,
+            ..page
+        };
+        assert_eq!(
+            bench.select(Notch::CODE, &active.emit()).status,
+            Status::Good
+        );
+        let page = Notch::parse(&bench.page(Notch::CODE, Values::Current)).unwrap();
+        assert_eq!(page.starting_boundary, zone.first_cylinder << 8);
+        assert_eq!(page.ending_boundary >> 8, zone.end_cylinder - 1);
+        let format = FormatDevice::parse(&bench.page(FormatDevice::CODE, Values::Current)).unwrap();
+        assert_eq!(u32::from(format.sectors_per_track), zone.sectors_per_track);
+    }
+    let page = Notch { active: 99, ..page };
+    let response = bench.select(Notch::CODE, &page.emit());
+    let sense = Sense::parse(&response.sense).unwrap();
+    let pointer = Pointer {
+        in_command: false,
+        byte: 8 + 6,
+        bit: None,
+    };
+    // The boundaries are those of the last notch now, which differ first.
+    assert_eq!(sense.code, Code::INVALID_PARAMETER);
+    assert!(matches!(sense.specific, Some(Specific::Field(p)) if p.byte >= pointer.byte));
+}
+
+#[test]
+fn the_caching_page_changes_the_model_at_once() {
+    let spec = catalogued("hp-c2247");
+    let mut bench = Bench::new(&spec);
+    let page = mode::Caching::parse(&bench.page(0x08, Values::Current)).unwrap();
+    let sequential = |bench: &mut Bench| {
+        bench.data(&transfer(Op::Read, 1000, 8), &[]);
+        bench.now += Span::from_ms(20.0);
+        let begin = bench.now;
+        bench.data(&transfer(Op::Read, 1008, 8), &[]);
+        bench.now - begin
+    };
+    let hit = sequential(&mut bench);
+    let off = mode::Caching {
+        read_cache_disabled: true,
+        ..page
+    };
+    assert_eq!(bench.select(0x08, &off.emit()).status, Status::Good);
+    let miss = sequential(&mut bench);
+    assert!(hit < Span::from_ms(3.0) && miss > hit, "{hit} {miss}");
+    let cached = mode::Caching {
+        write_cache: true,
+        ..page
+    };
+    bench.select(0x08, &cached.emit());
+    assert_eq!(bench.page(0x08, Values::Default), page.emit());
+    assert_eq!(bench.page(0x08, Values::Current), cached.emit());
+    let rules = &bench.unit.device().spec().unwrap().buffer;
+    assert_ne!(rules.write_cache, WriteCache::Off);
+    bench.select(0x08, &page.emit());
+    assert_eq!(bench.unit.device().spec(), Some(&spec));
+}
