@@ -7,6 +7,7 @@
 
 mod clock;
 mod compare;
+pub mod defects;
 mod disk;
 mod error;
 mod estimate;
@@ -14,6 +15,7 @@ pub mod hits;
 pub mod idle;
 pub mod layout;
 mod line;
+mod modes;
 pub mod mtbrc;
 pub mod overheads;
 mod pairs;

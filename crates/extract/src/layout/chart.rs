@@ -48,6 +48,14 @@ impl Tracks {
         angle.rem_euclid(revolution)
     }
 
+    /// Makes room for cylinders in front of place 0: what was there is behind them then.
+    pub fn push_in(&mut self, cylinders: u32) {
+        let revolution = self.sectors as f64;
+        let skews = self.track_skew * f64::from(self.surfaces - 1) + self.cylinder_skew;
+        let turned = (skews % revolution) * f64::from(cylinders);
+        self.offset = (self.offset - turned).rem_euclid(revolution);
+    }
+
     /// Angle of a place, in revolutions.
     pub fn angle(&self, place: u64) -> f64 {
         let track = place / self.sectors;
@@ -130,6 +138,38 @@ impl ZoneChart {
         self.tracks.turned.retain(|&(from, _)| from < place);
     }
 
+    /// Makes room for cylinders without blocks in front of all places.
+    pub fn push_in(&mut self, cylinders: u32) {
+        if cylinders == 0 {
+            return;
+        }
+        let tracks = &mut self.tracks;
+        let by = u64::from(cylinders) * tracks.cylinder();
+        tracks.push_in(cylinders);
+        tracks.turned.iter_mut().for_each(|(from, _)| *from += by);
+        for gap in &mut self.gaps {
+            gap.place += by;
+        }
+        match self.gaps.first_mut() {
+            Some(gap) if gap.place == by => {
+                *gap = Gap {
+                    place: 0,
+                    places: gap.places + by,
+                }
+            }
+            _ => self.gaps.insert(
+                0,
+                Gap {
+                    place: 0,
+                    places: by,
+                },
+            ),
+        }
+        for (from, to) in &mut self.moved {
+            (*from, *to) = (*from + by, *to + by);
+        }
+    }
+
     /// The block that is in line at a place.
     pub fn block(&self, place: u64) -> Option<u64> {
         let before = self.gaps.iter().take_while(|gap| gap.place <= place);
@@ -149,8 +189,10 @@ impl ZoneChart {
         self.blocks + self.gaps.iter().map(|gap| gap.places).sum::<u64>()
     }
 
-    /// One past the cylinder of the last block.
+    /// One past the last cylinder with a block, or with the place of a block that is elsewhere.
     pub fn end_cylinder(&self) -> u32 {
-        self.tracks.first_cylinder + self.end().div_ceil(self.tracks.cylinder()) as u32
+        let elsewhere = self.moved.iter().map(|(_, to)| to + 1).max();
+        let end = self.end().max(elsewhere.unwrap_or(0));
+        self.tracks.first_cylinder + end.div_ceil(self.tracks.cylinder()) as u32
     }
 }

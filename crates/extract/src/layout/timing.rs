@@ -49,9 +49,7 @@ use crate::{Disk, Error};
 pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<Found, Error> {
     let capacity = disk.sectors().0;
     let sector_bytes = disk.sector_size();
-    let mut looks = Timed {
-        phases: Phases::new(disk, period_ns, seed)?,
-    };
+    let mut looks = Timed::new(disk, period_ns, seed)?;
     let mut zones: Vec<ZoneChart> = Vec::new();
     let mut next = 0;
     while next < capacity {
@@ -82,12 +80,13 @@ pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<Found, Erro
 const ZONES_MAX: usize = 5_000;
 
 /// A drive whose reads are timed.
-struct Timed<'d, 't> {
-    phases: Phases<'d, 't>,
+pub(super) struct Timed<'d, 't> {
+    pub phases: Phases<'d, 't>,
 }
 
 impl Looks for Timed<'_, '_> {
     const MAY_COINCIDE: bool = true;
+    const KNOWS_END: bool = false;
 
     fn is_at(&mut self, tracks: &Tracks, at: u64, place: u64) -> Result<bool, Error> {
         let sector = 1.0 / tracks.sectors as f64;
@@ -109,12 +108,19 @@ impl Looks for Timed<'_, '_> {
     }
 }
 
-impl Timed<'_, '_> {
+impl<'d, 't> Timed<'d, 't> {
+    /// Warms the drive up.
+    pub fn new(disk: &'d mut Disk<'t>, period_ns: f64, seed: u64) -> Result<Self, Error> {
+        Ok(Self {
+            phases: Phases::new(disk, period_ns, seed)?,
+        })
+    }
+
     /// Tracks after which the jumps between tracks must have repeated.
     const SEED_TRACKS_MAX: usize = 130;
 
     /// The angle at which a block begins, in sectors.
-    fn start(&mut self, at: u64, sectors: u64) -> Result<f64, Error> {
+    pub fn start(&mut self, at: u64, sectors: u64) -> Result<f64, Error> {
         let angle = self.phases.angle(at, IN_LINE / sectors as f64)?;
         Ok((angle * sectors as f64 - 1.0).rem_euclid(sectors as f64))
     }
@@ -238,7 +244,7 @@ impl Timed<'_, '_> {
     }
 
     /// Sectors of the track that holds block `first`.
-    fn sectors(&mut self, first: u64) -> Result<u64, Error> {
+    pub fn sectors(&mut self, first: u64) -> Result<u64, Error> {
         let few = 12.min(self.phases.capacity() - first);
         let mut steps = Vec::new();
         let mut last = self.phases.angle(first, 1e-4)?;
@@ -258,7 +264,7 @@ impl Timed<'_, '_> {
     }
 
     /// The track that begins with block `at`, slipped sectors included.
-    fn track(&mut self, at: u64, sectors: u64, before: Option<&Run>) -> Result<Run, Error> {
+    pub fn track(&mut self, at: u64, sectors: u64, before: Option<&Run>) -> Result<Run, Error> {
         let start = self.start(at, sectors)?;
         let mut blocks = 0;
         let mut slipped = 0;

@@ -29,6 +29,7 @@ use diskarm_core::units::Lbn;
 use super::chart::{Tracks, ZoneChart};
 use super::walk::{Looks, Walk};
 use super::{Found, assemble};
+use crate::defects::WHOLE_TRACK;
 use crate::{Disk, Error, Place};
 
 /// Finds the layout of a drive that answers TRANSLATE ADDRESS with sectors counted from the index
@@ -82,6 +83,7 @@ struct Translated<'d, 't> {
 
 impl Looks for Translated<'_, '_> {
     const MAY_COINCIDE: bool = false;
+    const KNOWS_END: bool = false;
 
     fn is_at(&mut self, tracks: &Tracks, at: u64, place: u64) -> Result<bool, Error> {
         Ok(self.place(tracks, at)? == Some(place))
@@ -226,15 +228,29 @@ impl<'d, 't> Translated<'d, 't> {
             else {
                 continue;
             };
-            let Some(place) = place(&zone.tracks, *defect) else {
-                continue;
-            };
-            let Some(at) = zone.block(place) else {
-                continue;
-            };
             let tracks = zone.tracks.clone();
+            let (first, length) = if defect.sector == WHOLE_TRACK {
+                let track = tracks.track(defect.cylinder, defect.head.into());
+                (track.map(|track| track * tracks.sectors), tracks.sectors)
+            } else {
+                (place(&tracks, *defect), 1)
+            };
+            let Some(first) = first else { continue };
+            let places = (first..first + length).map_while(|at| Some((at, zone.block(at)?)));
+            let places: Vec<(u64, u64)> = places.collect();
+            let Some(&(_, at)) = places.first() else {
+                continue;
+            };
+            if zone.moved.iter().any(|(from, _)| *from == first) {
+                continue;
+            }
             match self.place(&tracks, at)? {
-                Some(actual) if actual != place => zone.moved.push((place, actual)),
+                Some(actual) if actual != first => {
+                    let moved = places
+                        .iter()
+                        .map(|(from, _)| (*from, from - first + actual));
+                    zone.moved.extend(moved);
+                }
                 _ => {}
             }
         }

@@ -13,6 +13,8 @@ use crate::Error;
 pub(super) trait Looks {
     /// A block can look as if it were in line although it is not: two looks decide.
     const MAY_COINCIDE: bool;
+    /// All blocks up to the capacity are known to be in the zone.
+    const KNOWS_END: bool;
 
     /// Whether block `at` is at `place`, as far as one look tells.
     fn is_at(&mut self, tracks: &Tracks, at: u64, place: u64) -> Result<bool, Error>;
@@ -276,7 +278,8 @@ impl<'a, L: Looks> Walk<'a, L> {
     /// tracks with the fewest further gaps.
     fn behind(&mut self, at: u64) -> Result<Option<u64>, Error> {
         let mut best: Option<(u32, u64)> = None;
-        for place in self.looks.places(&self.zone.tracks, at, self.place + 1)? {
+        let places = self.looks.places(&self.zone.tracks, at, self.place + 1)?;
+        for &place in &places {
             if !self.is_gap(self.place, place) {
                 continue;
             }
@@ -293,7 +296,8 @@ impl<'a, L: Looks> Walk<'a, L> {
                 break;
             }
         }
-        Ok(best.map(|(_, place)| place))
+        let nearest = places.first().copied().filter(|_| L::KNOWS_END);
+        Ok(best.map(|(_, place)| place).or(nearest))
     }
 
     /// The first block before `end` that is not where the blocks before it put it.

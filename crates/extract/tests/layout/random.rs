@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use diskarm_core::geometry::Layout;
-use diskarm_core::spec::{Geometry, Sparing, Spec, TrackOrder, Zone};
+use diskarm_core::spec::{Geometry, GrownDefects, Sparing, Spec, TrackOrder, Zone};
 use diskarm_core::units::{SectorCount, Span};
-use diskarm_extract::layout::timing;
+use diskarm_extract::defects;
+use diskarm_extract::layout::{notches, timing, translate};
 use diskarm_extract::{Disk, Simulated};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -182,4 +183,66 @@ fn random_layouts_are_found() {
     println!("{asked} of {DRIVES} when asked, {timed} by the ends of reads");
     assert!(asked + 3 >= DRIVES, "{asked} of {DRIVES}");
     assert!(10 * timed >= 9 * DRIVES, "{timed} of {DRIVES}");
+}
+
+/// Zones, cylinders and defects that a random drive tells give its layout to the sector, but for a
+/// turn where no sector is listed.
+#[test]
+fn random_drives_tell_notches_and_defects() {
+    const DRIVES: u64 = 80;
+    let mut exact = 0;
+    for seed in 0..DRIVES {
+        let spec = drive(seed);
+        let mut simulated = Simulated::new(&spec, HOST, 1).unwrap();
+        let mut disk = Disk::new(&mut simulated).unwrap();
+        let listed = defects::read(&mut disk).unwrap().all();
+        let found = notches::measure(&mut disk, spec.mechanics.period_ns, &listed, 1);
+        let differs = found.as_ref().map(|found| {
+            let fates = defects::fates(&found.geometry, &listed).unwrap();
+            let tracks = differences_in_tracks(&found.geometry, &spec.geometry);
+            (tracks, fates.contradicted, fates.unlisted)
+        });
+        let good = differs == Ok(([None, None], 0, 0));
+        exact += u64::from(good);
+        if !good {
+            println!("{}: {differs:?}", spec.name);
+        }
+    }
+    println!("{exact} of {DRIVES}");
+    assert!(20 * exact >= 19 * DRIVES, "{exact} of {DRIVES}");
+}
+
+/// Blocks reallocated since the drive was made are found where the grown list has their defects.
+#[test]
+fn random_drives_tell_reallocated_blocks() {
+    let (mut measured, mut exact, mut reallocated) = (0, 0, 0);
+    for seed in 0..80 {
+        let mut spec = drive(seed);
+        spec.geometry.grown_defects = GrownDefects { count: 6, seed };
+        if Layout::new(&spec.geometry).is_err() {
+            // It has too few spares.
+            continue;
+        }
+        measured += 1;
+        let mut simulated = Simulated::new(&spec, HOST, 1).unwrap();
+        let mut disk = Disk::new(&mut simulated).unwrap();
+        let listed = defects::read(&mut disk).unwrap().all();
+        let differs = translate::measure(&mut disk, &listed).map(|found| {
+            let fates = defects::fates(&found.geometry, &listed).unwrap();
+            reallocated += fates.reallocated;
+            let defects = (fates.contradicted, fates.unlisted);
+            (difference(&found.geometry, &spec.geometry), defects)
+        });
+        if differs == Ok((None, (0, 0))) {
+            exact += 1;
+        } else {
+            println!("{}: {differs:?}", spec.name);
+        }
+    }
+    println!("{reallocated} reallocated, {exact} of {measured} drives exact");
+    assert!(
+        measured > 40 && exact + 1 >= measured,
+        "{exact} of {measured}"
+    );
+    assert!(reallocated > 5 * measured, "{reallocated} on {measured}");
 }

@@ -1,0 +1,257 @@
+//! The defects that a drive lists, and what a layout shows of them (worthington96 section 4.1.1).
+//!
+//! # Hypothesis
+//! A defective sector or track that was known when the drive was formatted is skipped, so that all
+//! blocks behind it come later (slipped); one that was found since has its blocks elsewhere
+//! (reallocated); one in spare or reserved space changes nothing.
+//!
+//! # Test vector
+//! READ DEFECT DATA with the primary and the grown list, in physical sector format, or in bytes
+//! from the index mark where the drive has no other. The 12-byte command is for lists that are
+//! longer than the 10-byte one can tell.
+//!
+//! # Decision
+//! A list is what the drive says it is; its header tells the format. What became of a defect is
+//! what the layout has at its place.
+//!
+//! # Confidence
+//! A list may be old or another drive's. Defects at places that hold blocks in line are counted as
+//! contradicted, and slips without a listed defect as unlisted.
+//!
+//! # Cost
+//! Two commands a list; no media access.
+
+use std::collections::BTreeSet;
+
+use diskarm_core::geometry::{Layout, Pba, Unit};
+use diskarm_core::spec::Geometry;
+use diskarm_core::text::InputError;
+use diskarm_core::units::{Angle, Cylinder, Head};
+use diskarm_wire::Command;
+use diskarm_wire::command::{AddressFormat, Size};
+use diskarm_wire::defect::{self, Address, Header10, Header12};
+
+use crate::{Disk, Error, Place};
+
+/// The sector of a [`Place`] that stands for a whole track.
+pub const WHOLE_TRACK: u32 = u32::MAX;
+
+/// Lists of defects.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Defects {
+    /// Those known when the drive was made.
+    pub primary: Vec<Place>,
+    /// Those found since.
+    pub grown: Vec<Place>,
+}
+
+impl Defects {
+    /// All of them, each once, in ascending order.
+    pub fn all(&self) -> Vec<Place> {
+        let all: BTreeSet<Place> = self.primary.iter().chain(&self.grown).copied().collect();
+        all.into_iter().collect()
+    }
+}
+
+/// What became of listed defects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fates {
+    /// Blocks skip them.
+    pub slipped: u64,
+    /// Their blocks are elsewhere.
+    pub reallocated: u64,
+    /// They are in spare or reserved space, or beyond all blocks.
+    pub unused: u64,
+    /// They hold blocks in line, which contradicts the list or the layout.
+    pub contradicted: u64,
+    /// Slips and reallocations of the layout that no list has.
+    pub unlisted: u64,
+}
+
+/// More defects than any drive has.
+const DEFECTS_MAX: usize = 1_000_000;
+/// Addresses asked for at once.
+const AT_ONCE: usize = 8_000;
+/// Bytes of an address in the formats asked for.
+const ADDRESS: usize = 8;
+
+/// Reads both lists.
+///
+/// # Errors
+/// The drive refuses them, or returns something else.
+pub fn read(disk: &mut Disk<'_>) -> Result<Defects, Error> {
+    Ok(Defects {
+        primary: list(disk, true)?,
+        grown: list(disk, false)?,
+    })
+}
+
+/// One list, in the first format that the drive has.
+fn list(disk: &mut Disk<'_>, primary: bool) -> Result<Vec<Place>, Error> {
+    let mut refused = None;
+    for format in [AddressFormat::PhysicalSector, AddressFormat::BytesFromIndex] {
+        for size in [Size::Ten, Size::Twelve] {
+            match in_format(disk, primary, (size, format)) {
+                Err(error @ (Error::Status { .. } | Error::Malformed { .. })) => {
+                    refused.get_or_insert(error);
+                }
+                result => return result,
+            }
+        }
+    }
+    Err(refused.expect("each try ended with an error"))
+}
+
+fn in_format(
+    disk: &mut Disk<'_>,
+    primary: bool,
+    (size, format): (Size, AddressFormat),
+) -> Result<Vec<Place>, Error> {
+    let mut places = Vec::new();
+    // The 10-byte command has no index: one look tells all.
+    while places.len() < DEFECTS_MAX {
+        let index = places.len() as u32;
+        let (own, length, data) = received(disk, (primary, size, format), index)?;
+        let left = length / ADDRESS;
+        let list = &data[..data.len().min(length)];
+        let before = places.len();
+        for address in defect::addresses(own, list) {
+            places.push(place(address, disk.sector_size().0)?);
+        }
+        let got = places.len() - before;
+        if got >= left {
+            return Ok(places);
+        }
+        if size == Size::Ten || got == 0 {
+            break;
+        }
+    }
+    Err(malformed(format!(
+        "the list ends after {} addresses, before its length",
+        places.len()
+    )))
+}
+
+/// The format and the length of a list from an address on, and as much of it as was asked for.
+fn received(
+    disk: &mut Disk<'_>,
+    (primary, size, format): (bool, Size, AddressFormat),
+    index: u32,
+) -> Result<(AddressFormat, usize, Vec<u8>), Error> {
+    let header = match size {
+        Size::Ten => Header10::LENGTH,
+        _ => Header12::LENGTH,
+    };
+    let mut data = vec![0; header + AT_ONCE * ADDRESS];
+    let command = Command::ReadDefectData {
+        size,
+        primary,
+        grown: !primary,
+        format,
+        index,
+        length: data.len() as u32,
+    };
+    let (_, transferred) = disk.data_up_to(&command, &mut data)?;
+    data.truncate(transferred);
+    let short = || malformed(format!("returned {transferred} bytes, fewer than a header"));
+    let (code, length) = match size {
+        Size::Ten => {
+            let header = Header10::parse(&data).map_err(|_| short())?;
+            (header.format, usize::from(header.length))
+        }
+        _ => {
+            let header = Header12::parse(&data).map_err(|_| short())?;
+            (header.format, header.length as usize)
+        }
+    };
+    let own = [AddressFormat::PhysicalSector, AddressFormat::BytesFromIndex]
+        .into_iter()
+        .find(|format| *format as u8 == code)
+        .ok_or_else(|| malformed(format!("format {code} is no place on the media")))?;
+    data.drain(..header);
+    Ok((own, length, data))
+}
+
+fn malformed(reason: String) -> Error {
+    Error::Malformed {
+        command: "READ DEFECT DATA",
+        reason,
+    }
+}
+
+fn place(address: Address, sector_bytes: u64) -> Result<Place, Error> {
+    let (place, sector) = match address {
+        Address::PhysicalSector(place) => (place, place.offset),
+        Address::BytesFromIndex(place) if place.offset == WHOLE_TRACK => (place, WHOLE_TRACK),
+        Address::BytesFromIndex(place) => (place, (u64::from(place.offset) / sector_bytes) as u32),
+        _ => return Err(malformed("a block address".to_owned())),
+    };
+    Ok(Place {
+        cylinder: place.cylinder,
+        head: place.head,
+        sector,
+    })
+}
+
+/// What became of defects in a layout.
+///
+/// # Errors
+/// The geometry is none.
+pub fn fates(geometry: &Geometry, defects: &[Place]) -> Result<Fates, InputError> {
+    let layout = Layout::new(geometry)?;
+    let slipped: BTreeSet<Unit> = layout.slipped().collect();
+    let reallocated: BTreeSet<Unit> = layout.reallocated().map(|(from, _)| from).collect();
+    let mut fates = Fates::default();
+    let mut seen = BTreeSet::new();
+    for defect in defects {
+        let Some(at) = sector(&layout, *defect) else {
+            fates.unused += 1;
+            continue;
+        };
+        let unit = layout.unit_at(at).expect("a sector is of a unit");
+        if !seen.insert(unit) {
+            continue;
+        }
+        if slipped.contains(&unit) {
+            fates.slipped += 1;
+        } else if reallocated.contains(&unit) {
+            fates.reallocated += 1;
+        } else if layout
+            .lbn(at)
+            .is_none_or(|block| layout.is_reallocated(block))
+        {
+            fates.unused += 1;
+        } else {
+            fates.contradicted += 1;
+        }
+    }
+    let all = slipped.union(&reallocated);
+    fates.unlisted = all.filter(|unit| !seen.contains(unit)).count() as u64;
+    Ok(fates)
+}
+
+/// The sector at a place, or the first one of the whole track; `None` if the layout has none there.
+pub(crate) fn sector(layout: &Layout, at: Place) -> Option<Pba> {
+    let cylinder = Cylinder(at.cylinder);
+    let sectors = layout.track_sectors(cylinder)?;
+    let first = Pba {
+        cylinder,
+        head: Head(at.head.into()),
+        sector: 0,
+    };
+    if u32::from(at.head) >= layout.surfaces() {
+        return None;
+    }
+    if at.sector == WHOLE_TRACK {
+        return Some(first);
+    }
+    let (start, width) = layout.angle(first)?;
+    // Sums of rounded angles fall short of whole sectors by a few units of 2^-64; sectors that
+    // begin between two counts belong to the earlier one.
+    let begin = (start + Angle::from_raw(1 << 32)).as_raw() / width.as_raw().max(1);
+    let counted = u64::from(at.sector);
+    (counted < sectors).then(|| Pba {
+        sector: ((counted + sectors - begin % sectors) % sectors) as u32,
+        ..first
+    })
+}

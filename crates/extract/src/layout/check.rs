@@ -1,0 +1,52 @@
+//! Whether reads agree with a layout.
+
+use diskarm_core::geometry::Layout;
+use diskarm_core::spec::Geometry;
+use diskarm_core::units::Lbn;
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use super::pattern::IN_LINE;
+use super::phases::Phases;
+use crate::{Disk, Error};
+
+/// Blocks that are read.
+const BLOCKS: u32 = 24;
+/// So many of them may be elsewhere: reallocated in the middle of a track, or read late.
+const MISSES: u32 = 2;
+
+/// Reads random blocks, and compares the angles at which they end with those of the layout.
+///
+/// # Errors
+/// A read failed, or too many blocks are at other angles.
+pub(super) fn by_reads(
+    disk: &mut Disk<'_>,
+    geometry: &Geometry,
+    period_ns: f64,
+    seed: u64,
+) -> Result<(), Error> {
+    let layout = Layout::new(geometry).map_err(|error| Error::Undecided(error.to_string()))?;
+    let mut phases = Phases::new(disk, period_ns, seed)?;
+    let mut generator = Pcg64Mcg::seed_from_u64(seed);
+    let end = |at: u64| {
+        let extent = layout.extent(Lbn(at));
+        let width = extent.sector_angle.as_revolutions();
+        (extent.start.as_revolutions() + width, width)
+    };
+    // Angles are those from the end of the first block.
+    let (origin, _) = end(0);
+    let mut misses = 0;
+    for _ in 0..BLOCKS {
+        let wide = u128::from(generator.next_u64()) * u128::from(phases.capacity());
+        let at = (wide >> 64) as u64;
+        let (angle, width) = end(at);
+        let expected = (angle - origin).rem_euclid(1.0);
+        misses += u32::from(!phases.is_at(at, expected, IN_LINE * width)?);
+    }
+    if misses > MISSES {
+        return Err(Error::Undecided(format!(
+            "of {BLOCKS} random blocks {misses} are not at the angles that the drive tells"
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,266 @@
+//! Layouts of drives that tell something about it, truly or not.
+
+use diskarm_core::geometry::Layout;
+use diskarm_core::spec::{Geometry, Sparing, Spec};
+use diskarm_core::units::{Instant, Lbn, Span};
+use diskarm_extract::defects::{self, Defects, Fates};
+use diskarm_extract::layout::{self, Chosen, Method, notches, translate};
+use diskarm_extract::{Broken, Cost, Data, Disk, Error, Reply, Simulated, Transport};
+use diskarm_wire::mode::{FormatDevice, Notch};
+
+use super::{HOST, catalogued, difference, differences_in_tracks};
+
+const SEND_DIAGNOSTIC: u8 = 0x1d;
+const RECEIVE_DIAGNOSTIC_RESULTS: u8 = 0x1c;
+const MODE_SENSE_6: u8 = 0x1a;
+const READ_CAPACITY_10: u8 = 0x25;
+const READ_DEFECT_DATA_10: u8 = 0x37;
+
+/// A drive that does not know some operations, and says something else of others.
+struct Altered {
+    drive: Simulated,
+    unknown: &'static [u8],
+    alter: fn(&[u8], &mut [u8]),
+}
+
+impl Altered {
+    fn new(spec: &Spec, unknown: &'static [u8], alter: fn(&[u8], &mut [u8])) -> Self {
+        Self {
+            drive: Simulated::new(spec, HOST, 1).unwrap(),
+            unknown,
+            alter,
+        }
+    }
+}
+
+impl Transport for Altered {
+    fn execute(&mut self, command: &[u8], mut data: Data<'_>) -> Result<Reply, Broken> {
+        let mut changed = command.to_vec();
+        if self.unknown.contains(&command[0]) {
+            // An operation of a vendor, which no disk of the model knows.
+            changed[0] = 0xff;
+        }
+        match &mut data {
+            Data::In(room) => {
+                let reply = self.drive.execute(&changed, Data::In(room))?;
+                if reply.status == 0 {
+                    (self.alter)(command, &mut room[..reply.transferred]);
+                }
+                Ok(reply)
+            }
+            Data::Out(bytes) => self.drive.execute(&changed, Data::Out(bytes)),
+            Data::None => self.drive.execute(&changed, Data::None),
+        }
+    }
+
+    fn rest(&mut self, span: Span) {
+        self.drive.rest(span);
+    }
+
+    fn now(&self) -> Instant {
+        self.drive.now()
+    }
+}
+
+fn as_it_is(_: &[u8], _: &mut [u8]) {}
+
+fn chosen(drive: &mut dyn Transport, spec: &Spec) -> (Chosen, Cost) {
+    let mut disk = Disk::new(drive).unwrap();
+    let chosen = layout::measure(&mut disk, spec.mechanics.period_ns, 1);
+    (
+        chosen.unwrap_or_else(|error| panic!("{}: {error}", spec.name)),
+        disk.cost(),
+    )
+}
+
+/// Every listed defect is a slip, a reallocation or in unused space of the layout, and the layout
+/// has no others.
+fn all_defects_are_found(name: &str, geometry: &Geometry, listed: &Defects) -> Fates {
+    let fates = defects::fates(geometry, &listed.all()).unwrap();
+    assert_eq!(
+        (fates.contradicted, fates.unlisted),
+        (0, 0),
+        "{name}: {fates:?}"
+    );
+    fates
+}
+
+#[test]
+fn drives_that_translate_tell_all() {
+    for entry in diskarm_drives::CATALOGUE {
+        let spec = catalogued(entry.name);
+        let mut drive = Simulated::new(&spec, HOST, 1).unwrap();
+        let (chosen, cost) = chosen(&mut drive, &spec);
+        assert_eq!(
+            chosen.method,
+            Method::Translated,
+            "{}: {:?}",
+            entry.name,
+            chosen.refused
+        );
+        let geometry = &chosen.found.geometry;
+        assert_eq!(difference(geometry, &spec.geometry), None, "{}", entry.name);
+        let fates = all_defects_are_found(entry.name, geometry, &chosen.defects.unwrap());
+        println!(
+            "| {} | translate | exact | {} slipped, {} unused | {} | {:.1} s |",
+            entry.name,
+            fates.slipped,
+            fates.unused,
+            cost.commands,
+            cost.time.as_s()
+        );
+    }
+}
+
+/// Quantum's way: exact to the sector on all drives. Angles count from the index mark where a
+/// sector is listed as defective, else from the first block.
+#[test]
+fn drives_that_tell_notches_and_cylinders_tell_all() {
+    for entry in diskarm_drives::CATALOGUE {
+        let spec = catalogued(entry.name);
+        let mut drive = Altered::new(&spec, &[SEND_DIAGNOSTIC], as_it_is);
+        let (chosen, cost) = chosen(&mut drive, &spec);
+        assert_eq!(
+            chosen.method,
+            Method::Notches,
+            "{}: {:?}",
+            entry.name,
+            chosen.refused
+        );
+        let geometry = &chosen.found.geometry;
+        let listed = chosen.defects.unwrap();
+        let fates = all_defects_are_found(entry.name, geometry, &listed);
+        let by_sector = spec.geometry.sparing != Sparing::TracksPerZone && fates.slipped > 0;
+        let differs = match by_sector {
+            true => difference(geometry, &spec.geometry),
+            false => difference_but_for_a_turn(geometry, &spec.geometry)
+                .map(|at| format!("block {}", at.0)),
+        };
+        assert_eq!(differs, None, "{}", entry.name);
+        println!(
+            "| {} | notches | exact{} | {} slipped, {} unused | {} | {:.1} s |",
+            entry.name,
+            if by_sector { "" } else { " but for a turn" },
+            fates.slipped,
+            fates.unused,
+            cost.commands,
+            cost.time.as_s()
+        );
+    }
+}
+
+/// The first block that is on another cylinder or head, or at another angle from the first block.
+fn difference_but_for_a_turn(found: &Geometry, truth: &Geometry) -> Option<Lbn> {
+    if let [Some(at), _] = differences_in_tracks(found, truth) {
+        return Some(at);
+    }
+    let [found, truth] = [found, truth].map(|geometry| Layout::new(geometry).unwrap());
+    let mut at = Lbn(0);
+    while at.0 < truth.sectors().0 {
+        let (one, other) = (found.extent(at), truth.extent(at));
+        if (one.cylinder, one.head) != (other.cylinder, other.head) {
+            return Some(at);
+        }
+        at = at + one.sectors.min(other.sectors);
+    }
+    None
+}
+
+/// The content of a mode page that MODE SENSE(6) returns, if it is this one.
+fn page<'a>(code: u8, command: &[u8], data: &'a mut [u8]) -> Option<&'a mut [u8]> {
+    let is_it = command[0] == MODE_SENSE_6 && command[2] & 0x3f == code;
+    is_it.then(|| &mut data[6..])
+}
+
+/// Pages that are not true, and a READ CAPACITY that takes no notice of PMI: the layout comes from
+/// reads, and the reason is told.
+#[test]
+fn nominal_pages_are_not_believed() {
+    type Lie = (&'static str, fn(&[u8], &mut [u8]));
+    let lies: [Lie; 4] = [
+        ("sectors a track", |command, data| {
+            if let Some(page) = page(FormatDevice::CODE, command, data) {
+                page[9] += 1;
+            }
+        }),
+        ("MODE SELECT(6) ended", |command, data| {
+            // Ending boundary of every notch: what comes back in MODE SELECT is refused.
+            if let Some(page) = page(Notch::CODE, command, data) {
+                page[13] ^= 1;
+            }
+        }),
+        ("no cylinders", |command, data| {
+            if command[0] == READ_CAPACITY_10 && command[8] == 1 {
+                data[..4].copy_from_slice(&LAST.to_be_bytes());
+            }
+        }),
+        ("ends with block", |command, data| {
+            if command[0] == READ_CAPACITY_10 && command[8] == 1 {
+                data[..4].copy_from_slice(&0u32.to_be_bytes());
+            }
+        }),
+    ];
+    const LAST: u32 = 2_056_007;
+    let spec = catalogued("hp-c3323a");
+    for (reason, alter) in lies {
+        let mut drive = Altered::new(&spec, &[SEND_DIAGNOSTIC], alter);
+        let (chosen, _) = chosen(&mut drive, &spec);
+        assert_eq!(chosen.method, Method::Timing, "{reason}");
+        let told = &chosen.refused[1].1;
+        assert!(told.contains(reason), "{reason}: {told}");
+        assert_eq!(
+            differences_in_tracks(&chosen.found.geometry, &spec.geometry),
+            [None, None]
+        );
+    }
+}
+
+/// A drive that translates addresses to wrong sectors.
+#[test]
+fn translated_places_are_checked() {
+    let spec = catalogued("hp-c3323a");
+    let mut drive = Altered::new(&spec, &[], |command, data| {
+        if command[0] == RECEIVE_DIAGNOSTIC_RESULTS {
+            // The same sector on each track.
+            data[10..14].copy_from_slice(&[0, 0, 0, 7]);
+        }
+    });
+    let (chosen, _) = chosen(&mut drive, &spec);
+    assert_ne!(chosen.method, Method::Translated);
+    assert_eq!(chosen.refused[0].0, Method::Translated);
+    // One that swaps heads is not seen by reads; one that turns every other track is.
+    let mut drive = Altered::new(&spec, &[], |command, data| {
+        if command[0] == RECEIVE_DIAGNOSTIC_RESULTS && data[9] % 2 == 1 {
+            let sector = u32::from_be_bytes([data[10], data[11], data[12], data[13]]);
+            data[10..14].copy_from_slice(&(sector ^ 1).to_be_bytes());
+        }
+    });
+    let (chosen, _) = self::chosen(&mut drive, &spec);
+    assert_ne!(chosen.method, Method::Translated);
+}
+
+/// Without a list of defects the order of heads stays open; the rest is found.
+#[test]
+fn drives_without_a_list_of_defects_are_measured() {
+    let spec = catalogued("quantum-atlas-iii");
+    const UNKNOWN: &[u8] = &[SEND_DIAGNOSTIC, READ_DEFECT_DATA_10, 0xb7];
+    let mut drive = Altered::new(&spec, UNKNOWN, as_it_is);
+    let mut disk = Disk::new(&mut drive).unwrap();
+    assert!(matches!(
+        defects::read(&mut disk),
+        Err(Error::Status { .. })
+    ));
+    assert!(matches!(
+        translate::measure(&mut disk, &[]),
+        Err(Error::Status { .. })
+    ));
+    let found = notches::measure(&mut disk, spec.mechanics.period_ns, &[], 1).unwrap();
+    assert!(
+        found
+            .assumed
+            .iter()
+            .any(|told| told.contains("order of heads"))
+    );
+    let differs = differences_in_tracks(&found.geometry, &spec.geometry);
+    assert_eq!(differs, [None, None]);
+}
