@@ -9,6 +9,7 @@ const CHAPTERS: &[(&str, &[&str])] = &[
     ("Arrays", &["declustering"]),
     ("Traces", &["trace"]),
     ("Real drives", &["validate", "calibrate"]),
+    ("Drives for other programs", &["serve"]),
     ("What there is", &["drives", "devices", "policies"]),
     ("About the program", &["completions", "man"]),
 ];

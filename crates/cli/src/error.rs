@@ -138,13 +138,16 @@ impl From<Rejected> for Error {
 }
 
 /// Flags for the names of the simulator's arguments.
-const FLAGS: [(&str, &str); 11] = [
+const FLAGS: [(&str, &str); 14] = [
     ("device", "--device"),
     ("drive", "--drive"),
     ("fit", "--fit"),
     ("from", "--from"),
+    ("policy", "--policy"),
     ("requests", "--requests"),
     ("rows", "--rows"),
+    ("size", "--size"),
+    ("store", "--store"),
     ("trace", "--trace"),
     ("until", "--until"),
     ("warm_up", "--warmup"),

@@ -18,6 +18,7 @@ mod plot;
 mod policies;
 mod progress;
 mod queueing;
+mod serve;
 mod simulate;
 mod study;
 mod trace;
@@ -50,6 +51,7 @@ enum Command {
     Man(man::Args),
     Policies(policies::Args),
     Queueing(queueing::Args),
+    Serve(serve::Args),
     Simulate(simulate::Args),
     Study(study::Args),
     Trace(trace::Args),
@@ -67,6 +69,7 @@ fn run(command: Command) -> Result<(), Error> {
         Command::Man(args) => man::run(&args),
         Command::Policies(args) => policies::run(args),
         Command::Queueing(args) => queueing::run(args),
+        Command::Serve(args) => serve::run(args),
         Command::Simulate(args) => simulate::run(args),
         Command::Study(args) => study::run(args),
         Command::Trace(args) => trace::run(args),

@@ -51,6 +51,6 @@ pub use reading::{Reading, STANDARD_INPUT};
 pub use recorded::records;
 pub use rows::{OUTCOMES, Sink, outcome};
 pub use run::{Replayed, Run, TracedFile, doubts, most_doubts};
-pub use simulation::{MakePolicy, Simulation, policy};
+pub use simulation::{MakePolicy, Simulation, policy, queued};
 pub use tower::Tower;
 pub use trace_rows::Origin;

@@ -59,6 +59,41 @@ pub fn policy(argument: &'static str, text: &str) -> Result<PolicyConfig, Error>
     PolicyConfig::parse(text, argument).map_err(|error| error.in_argument(argument).into())
 }
 
+/// The drive of `model`, or its tower, behind a host's queue in the order of `policy`; `seed` is
+/// for what it does at random.
+///
+/// # Errors
+/// If the policy needs to know more than the tower provides.
+pub fn queued(model: &Model, policy: &dyn MakePolicy, seed: u64) -> Result<Box<dyn Device>, Error> {
+    Ok(match &model.tower {
+        None => Box::new(host(model, policy, seed)),
+        Some(tower) => Box::new(host_of(model, tower, policy, seed)?),
+    })
+}
+
+/// The drive of `model` behind its host's queue.
+fn host(model: &Model, policy: &dyn MakePolicy, seed: u64) -> Host<Drive> {
+    let drive = model.drive().seeded(seed);
+    let policy = policy.policy(&drive);
+    Host::new(drive, policy)
+}
+
+/// The tower in front of the drive of `model`, behind its host's queue.
+///
+/// # Errors
+/// If the policy needs to know more than the tower provides.
+fn host_of(
+    model: &Model,
+    tower: &Tower,
+    policy: &dyn MakePolicy,
+    seed: u64,
+) -> Result<Host<BoxedDevice>, Error> {
+    let device = tower.build(model, seed)?;
+    let refused = |unknown: Unknown| tower.refused(&unknown);
+    let policy = policy.boxed(&device).map_err(refused)?;
+    Ok(Host::new(device, policy))
+}
+
 /// A drive behind a host's queue, and its requests.
 #[derive(Clone, Copy)]
 pub struct Simulation<'a> {
@@ -282,9 +317,7 @@ impl<'a> Simulation<'a> {
 
     /// The drive behind its host's queue, for a run with this seed.
     fn host(&self, seed: u64) -> Host<Drive> {
-        let drive = self.model.drive().seeded(seed);
-        let policy = self.policy.policy(&drive);
-        let host = Host::new(drive, policy);
+        let host = host(self.model, self.policy, seed);
         match self.merge {
             Some(max) => host.merging(max),
             None => host,
@@ -296,10 +329,7 @@ impl<'a> Simulation<'a> {
     /// # Errors
     /// If the policy needs to know more than the tower provides.
     fn host_of(&self, tower: &Tower, seed: u64) -> Result<Host<BoxedDevice>, Error> {
-        let device = tower.build(self.model, seed)?;
-        let refused = |unknown: Unknown| tower.refused(&unknown);
-        let policy = self.policy.boxed(&device).map_err(refused)?;
-        let host = Host::new(device, policy);
+        let host = host_of(self.model, tower, self.policy, seed)?;
         Ok(match self.merge {
             Some(max) => host.merging(max),
             None => host,

@@ -227,7 +227,9 @@ proptest! {
     }
 
     #[test]
-    fn choices_come_back(name in "[^\0]{0,20}", wanted in prop::collection::vec(any::<u16>(), 0..5)) {
+    fn choices_come_back(
+        name in "[^\0]{0,20}", wanted in prop::collection::vec(any::<u16>(), 0..5),
+    ) {
         let mut data = [0xaa; 128];
         let length = Choice::emit(&mut data, &name, &wanted);
         let choice = Choice::parse(&data[..length]).expect("valid data");

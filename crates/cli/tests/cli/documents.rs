@@ -25,7 +25,8 @@ struct Block {
 
 /// The beginnings of lines allowed in `sh` blocks: nothing that this test could run.
 const ELSEWHERE: &[&str] = &[
-    "git", "cargo", "make", "pip", "sudo", "blktrace", "fio", "man",
+    "git", "cargo", "make", "pip", "sudo", "blktrace", "fio", "man", "nbdcopy", "nbdinfo",
+    "qemu-img",
 ];
 
 fn root() -> PathBuf {

@@ -15,6 +15,7 @@ mod merging;
 mod queueing;
 mod replay;
 mod replications;
+mod serve;
 mod simulate;
 mod study;
 mod trace;

@@ -1,0 +1,51 @@
+//! What is served: a name, a size, data, and a device that says how long requests take.
+
+use diskarm_core::device::Device;
+use diskarm_core::units::{Bytes, SectorCount};
+
+use crate::clock::Speed;
+use crate::store::Store;
+
+/// A disk to serve.
+pub struct Export {
+    /// What clients are told about it.
+    pub facts: Facts,
+    /// Its data.
+    pub store: Box<dyn Store>,
+    /// How long requests take; without it they take no time.
+    pub timing: Option<Timing>,
+}
+
+/// What clients are told about an export.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Its name; empty for the default.
+    pub name: String,
+    /// What it is, for people.
+    pub description: String,
+    /// Size of a sector: offsets and lengths of requests are multiples of it.
+    pub sector: Bytes,
+    /// How many sectors it has.
+    pub sectors: SectorCount,
+    /// Whether writes are refused.
+    pub is_read_only: bool,
+    /// Whether requests take their time. Where they do not, zeroes are written faster than data.
+    pub is_timed: bool,
+}
+
+impl Facts {
+    /// Its size.
+    pub const fn bytes(&self) -> Bytes {
+        Bytes(self.sectors.0 * self.sector.0)
+    }
+}
+
+/// How long the requests of an export take.
+pub struct Timing {
+    /// The device that serves them. It always has room.
+    pub device: Box<dyn Device>,
+    /// How fast its time runs.
+    pub speed: Speed,
+    /// Sleep until shortly before a reply is due, and watch the clock from there.
+    pub spins: bool,
+}

@@ -1,0 +1,197 @@
+//! What was served, and how late.
+
+use std::fmt::Write;
+
+use diskarm_core::stats::Histogram;
+use diskarm_core::units::Span;
+use serde::Serialize;
+
+use crate::nbd::{Job, Kind};
+
+/// What an export has served.
+#[derive(Clone, Debug, Default)]
+pub struct Served {
+    /// Connections that got beyond the handshake.
+    pub connections: u64,
+    /// Requests, those that failed included.
+    pub counts: Counts,
+    /// How late replies left, of requests that take time.
+    pub lateness: Histogram,
+}
+
+/// Requests by what they do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Reads.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Flushes.
+    pub flushes: u64,
+    /// Trims.
+    pub trims: u64,
+    /// Writes of zeroes.
+    pub zeroes: u64,
+    /// Block status.
+    pub status: u64,
+    /// Requests that were refused: they are not valid.
+    pub refused: u64,
+    /// Requests that failed: by the device, or by the store.
+    pub failed: u64,
+    /// Data that reads asked for, in bytes.
+    pub read_bytes: u64,
+    /// Data that were written, in bytes.
+    pub written_bytes: u64,
+}
+
+impl Counts {
+    /// Counts a request.
+    pub fn count(&mut self, job: &Job) {
+        match job.kind {
+            Kind::Read => {
+                self.reads += 1;
+                self.read_bytes += job.length;
+            }
+            Kind::Write => {
+                self.writes += 1;
+                self.written_bytes += job.length;
+            }
+            Kind::Flush => self.flushes += 1,
+            Kind::Trim => self.trims += 1,
+            Kind::Zero { .. } => self.zeroes += 1,
+            Kind::Status => self.status += 1,
+            Kind::Refused(..) => self.refused += 1,
+        }
+    }
+}
+
+/// What an export has served, for output.
+#[derive(Clone, Debug, Serialize)]
+pub struct ExportFigures {
+    /// Its name.
+    pub export: String,
+    /// The drive, or the tower.
+    pub drive: String,
+    /// The policy of the queue in front of it; `None` if requests took no time.
+    pub policy: Option<String>,
+    /// Its size.
+    pub bytes: u64,
+    /// Where its data are.
+    pub store: String,
+    /// Seconds of the drive for each second of the wall; `None` if requests took no time.
+    pub speed: Option<f64>,
+    /// Connections that got beyond the handshake.
+    pub connections: u64,
+    /// Requests.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// How late replies were; `None` if none took time.
+    pub lateness: Option<Lateness>,
+}
+
+/// How late replies left, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Lateness {
+    /// How many replies.
+    pub replies: u64,
+    /// Half of them were no later.
+    pub p50_us: f64,
+    /// The same of 99 in a hundred.
+    pub p99_us: f64,
+    /// The same of 999 in a thousand.
+    pub p999_us: f64,
+    /// The latest.
+    pub max_us: f64,
+    /// How late one in a hundred may be.
+    pub bound_us: f64,
+    /// Whether 99 in a hundred were within the bound.
+    pub keeps_time: bool,
+}
+
+impl Lateness {
+    /// The quantiles of `lateness`; `None` if nothing was late or in time.
+    pub fn of(lateness: &Histogram, bound: Span) -> Option<Self> {
+        let us = |fraction| Some(lateness.quantile(fraction)?.as_ms() * 1e3);
+        let p99 = lateness.quantile(0.99)?;
+        Some(Self {
+            replies: lateness.count(),
+            p50_us: us(0.5)?,
+            p99_us: us(0.99)?,
+            p999_us: us(0.999)?,
+            max_us: us(1.0)?,
+            bound_us: bound.as_ms() * 1e3,
+            keeps_time: p99 <= bound,
+        })
+    }
+}
+
+/// What is said of a host that is too slow.
+pub const TOO_SLOW: &str = "this host cannot keep this drive's time";
+
+impl ExportFigures {
+    /// A line for people.
+    pub fn line(&self) -> String {
+        let Counts {
+            reads,
+            writes,
+            flushes,
+            trims,
+            zeroes,
+            status,
+            refused,
+            failed,
+            ..
+        } = self.counts;
+        let name = match &*self.export {
+            "" => &self.drive,
+            name => name,
+        };
+        let mut line = format!("{name}: connections {}", self.connections);
+        for (what, count) in [
+            ("reads", reads),
+            ("writes", writes),
+            ("flushes", flushes),
+            ("trims", trims),
+            ("writes of zeroes", zeroes),
+            ("block status", status),
+            ("refused", refused),
+            ("failed", failed),
+        ] {
+            if count > 0 {
+                let _ = write!(line, ", {what} {count}");
+            }
+        }
+        if let Some(late) = &self.lateness {
+            let _ = write!(
+                line,
+                "; late by {:.1} us (median), {:.1} us (99 %), {:.1} us (99.9 %), {:.1} us (max)",
+                late.p50_us, late.p99_us, late.p999_us, late.max_us
+            );
+            if !late.keeps_time {
+                let _ = write!(line, ", above {:.0} us: {TOO_SLOW}", late.bound_us);
+            }
+        }
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_verdict_is_about_99_in_a_hundred() {
+        let verdict = |late_ones: usize| {
+            let mut lateness = Histogram::default();
+            for number in 0..1000 {
+                let us = if number < late_ones { 500.0 } else { 10.0 };
+                lateness.record(Span::from_us(us));
+            }
+            let found = Lateness::of(&lateness, Span::from_us(100.0)).expect("replies");
+            assert_eq!(found.replies, 1000);
+            found.keeps_time
+        };
+        assert!(verdict(0) && verdict(10) && !verdict(11));
+        assert_eq!(Lateness::of(&Histogram::default(), Span::ZERO), None);
+    }
+}

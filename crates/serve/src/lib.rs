@@ -1,0 +1,27 @@
+//! Serves drives of the model to other programs, in the drives' own time.
+//!
+//! An [`Export`] is data in a [`Store`](store::Store) with a device of the model that says how long
+//! requests take. A [`Server`] has a thread that accepts connections, and one for each export. The
+//! protocol ([`nbd`]) does no input or output of its own. Clocks of the wall are read here and not
+//! in the model: a [`Timeline`] tells the device the time.
+
+mod clock;
+mod export;
+mod figures;
+pub mod nbd;
+mod server;
+mod service;
+mod setting;
+mod slots;
+mod sockets;
+pub mod store;
+mod syncer;
+mod timeline;
+
+pub use clock::{Clock, Speed};
+pub use export::{Export, Facts, Timing};
+pub use figures::{Counts, ExportFigures, Lateness, Served, TOO_SLOW};
+pub use server::{CONNECTIONS, Server, Stopper};
+pub use setting::{POLICY, Pace, Setting};
+pub use sockets::{Address, Listener};
+pub use timeline::Timeline;

@@ -1,0 +1,359 @@
+//! The handshake: which export a client wants, and how it wants its replies.
+
+use diskarm_wire::nbd::option::{
+    AnswerHeader, BlockSizes, Choice, Context, ExportInfo, Listed, OptionHeader, Queries, answer,
+    code, info,
+};
+use diskarm_wire::nbd::{ClientFlags, ExportReply, Greeting, Headers, TransmissionFlags};
+
+use super::session::MAX_PAYLOAD;
+use crate::export::Facts;
+
+/// The longest data of an option that is looked at; longer ones are skipped and refused.
+const MAX_OPTION: usize = 1 << 16;
+
+/// A handshake under way. It holds at most one option, and the answer to one.
+pub struct Handshake {
+    state: State,
+    /// What has arrived and was not looked at.
+    input: Vec<u8>,
+    /// What is to be sent.
+    output: Vec<u8>,
+    headers: Headers,
+    leaves_out_zeroes: bool,
+    /// The export for which block status was chosen.
+    status_of: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Flags,
+    Option,
+    /// Data of an option that is too long, of which so many bytes are left.
+    Skipping {
+        option: u32,
+        left: u64,
+    },
+}
+
+/// What has become of a handshake.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Step {
+    /// It needs more input, or its output has to be sent first.
+    Wait,
+    /// The client has chosen, once the output has been sent.
+    Agreed(Agreed),
+    /// The connection ends, once the output has been sent.
+    Close,
+}
+
+/// How a connection goes on.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Agreed {
+    /// The place of the export in the list.
+    pub export: usize,
+    /// How replies are worded.
+    pub headers: Headers,
+    /// Whether the client may ask for block status.
+    pub has_status: bool,
+    /// What the client has sent already.
+    pub rest: Vec<u8>,
+}
+
+impl Default for Handshake {
+    fn default() -> Self {
+        let greeting = Greeting {
+            password: Greeting::PASSWORD,
+            magic: Greeting::MAGIC,
+            fixed_newstyle: true,
+            no_zeroes: true,
+        };
+        Self {
+            state: State::Flags,
+            input: Vec::new(),
+            output: greeting.emit().to_vec(),
+            headers: Headers::Simple,
+            leaves_out_zeroes: false,
+            status_of: None,
+        }
+    }
+}
+
+impl Handshake {
+    /// How many bytes may be [`received`](Self::received) now.
+    pub fn room(&self) -> usize {
+        (MAX_OPTION + OptionHeader::LENGTH).saturating_sub(self.input.len())
+    }
+
+    /// Takes what the client has sent.
+    pub fn received(&mut self, data: &[u8]) {
+        self.input.extend_from_slice(data);
+    }
+
+    /// What is to be sent.
+    pub fn output(&self) -> &[u8] {
+        &self.output
+    }
+
+    /// `count` bytes of the output have been sent.
+    pub fn sent(&mut self, count: usize) {
+        self.output.drain(..count);
+    }
+
+    /// Answers the next option, if it is there and the answer before has been sent. `is_full` says
+    /// that no connection may go beyond the handshake.
+    pub fn step(&mut self, exports: &[Facts], is_full: bool) -> Step {
+        if !self.output.is_empty() {
+            return Step::Wait;
+        }
+        match self.state {
+            State::Flags => self.flags(exports, is_full),
+            State::Skipping { option, left } => {
+                let count = left.min(self.input.len() as u64);
+                self.input.drain(..count as usize);
+                let left = left - count;
+                self.state = match left {
+                    0 => State::Option,
+                    _ => State::Skipping { option, left },
+                };
+                if left == 0 {
+                    let message = b"the data of the option are too long";
+                    self.answer(option, answer::TOO_BIG, message);
+                }
+                Step::Wait
+            }
+            State::Option => self.option(exports, is_full),
+        }
+    }
+
+    fn flags(&mut self, exports: &[Facts], is_full: bool) -> Step {
+        let Ok(flags) = ClientFlags::parse(&self.input) else {
+            return Step::Wait;
+        };
+        if flags.emit() != self.input[..ClientFlags::LENGTH] {
+            return Step::Close;
+        }
+        self.leaves_out_zeroes = flags.no_zeroes;
+        self.input.drain(..ClientFlags::LENGTH);
+        self.state = State::Option;
+        // The first option may be there already.
+        self.option(exports, is_full)
+    }
+
+    fn option(&mut self, exports: &[Facts], is_full: bool) -> Step {
+        let Ok(header) = OptionHeader::parse(&self.input) else {
+            return Step::Wait;
+        };
+        if header.magic != Greeting::MAGIC {
+            return Step::Close;
+        }
+        let length = header.length as usize;
+        if length > MAX_OPTION {
+            self.input.drain(..OptionHeader::LENGTH);
+            self.state = State::Skipping {
+                option: header.option,
+                left: u64::from(header.length),
+            };
+            return self.step(exports, is_full);
+        }
+        let end = OptionHeader::LENGTH + length;
+        if self.input.len() < end {
+            return Step::Wait;
+        }
+        let rest = self.input.split_off(end);
+        let input = std::mem::replace(&mut self.input, rest);
+        self.serve(
+            header.option,
+            &input[OptionHeader::LENGTH..],
+            exports,
+            is_full,
+        )
+    }
+
+    fn serve(&mut self, option: u32, data: &[u8], exports: &[Facts], is_full: bool) -> Step {
+        match option {
+            code::EXPORT_NAME => return self.export_name(data, exports, is_full),
+            code::ABORT => {
+                self.answer(option, answer::ACK, b"");
+                return Step::Close;
+            }
+            code::INFO | code::GO => return self.choose(option, data, exports, is_full),
+            code::LIST_CONTEXTS | code::SET_CONTEXTS => self.contexts(option, data, exports),
+            code::LIST | code::STRUCTURED_REPLY | code::EXTENDED_HEADERS if !data.is_empty() => {
+                self.answer(option, answer::INVALID, b"the option has no data");
+            }
+            code::LIST => self.list(exports),
+            code::STRUCTURED_REPLY if self.headers == Headers::Extended => {
+                let message = b"extended headers have been chosen";
+                self.answer(option, answer::EXTENDED_HEADERS, message);
+            }
+            code::STRUCTURED_REPLY => self.agree_headers(option, Headers::Structured),
+            code::EXTENDED_HEADERS => self.agree_headers(option, Headers::Extended),
+            _ => self.answer(option, answer::UNSUPPORTED, b"unknown option"),
+        }
+        Step::Wait
+    }
+
+    fn agree_headers(&mut self, option: u32, headers: Headers) {
+        if self.headers == headers {
+            return self.answer(option, answer::INVALID, b"the option was chosen before");
+        }
+        self.headers = headers;
+        self.answer(option, answer::ACK, b"");
+    }
+
+    fn list(&mut self, exports: &[Facts]) {
+        for facts in exports {
+            let listed = Listed {
+                name: &facts.name,
+                description: &facts.description,
+            };
+            let mut data = vec![0; 4 + facts.name.len() + facts.description.len()];
+            listed.emit(&mut data);
+            self.answer(code::LIST, answer::SERVER, &data);
+        }
+        self.answer(code::LIST, answer::ACK, b"");
+    }
+
+    fn export_name(&mut self, data: &[u8], exports: &[Facts], is_full: bool) -> Step {
+        let name = std::str::from_utf8(data).ok();
+        let export = exports.iter().position(|facts| Some(&*facts.name) == name);
+        let Some(export) = export.filter(|_| !is_full) else {
+            return Step::Close;
+        };
+        let reply = ExportReply {
+            size: exports[export].bytes().0,
+            flags: self.transmission_flags(&exports[export]),
+        };
+        self.output.extend_from_slice(&reply.emit());
+        if !self.leaves_out_zeroes {
+            self.output.extend_from_slice(&[0; ExportReply::ZEROES]);
+        }
+        Step::Agreed(self.agreed(export, &exports[export].name))
+    }
+
+    fn choose(&mut self, option: u32, data: &[u8], exports: &[Facts], is_full: bool) -> Step {
+        let Some(choice) = Choice::parse(data) else {
+            self.answer(option, answer::INVALID, b"the data are not valid");
+            return Step::Wait;
+        };
+        let Some(export) = exports.iter().position(|facts| facts.name == choice.name) else {
+            self.answer(option, answer::UNKNOWN, b"there is no such export");
+            return Step::Wait;
+        };
+        if is_full && option == code::GO {
+            let message = b"all connections that the server allows are in use";
+            self.answer(option, answer::POLICY, message);
+            return Step::Wait;
+        }
+        let facts = &exports[export];
+        let about = ExportInfo {
+            info: info::EXPORT,
+            size: facts.bytes().0,
+            flags: self.transmission_flags(facts),
+        };
+        self.answer(option, answer::INFO, &about.emit());
+        let sizes = BlockSizes {
+            info: info::BLOCK_SIZE,
+            minimum: facts.sector.0 as u32,
+            preferred: facts.sector.0.max(4096) as u32,
+            maximum: MAX_PAYLOAD as u32,
+        };
+        self.answer(option, answer::INFO, &sizes.emit());
+        for (number, text) in [
+            (info::NAME, &facts.name),
+            (info::DESCRIPTION, &facts.description),
+        ] {
+            if choice.wanted().any(|wanted| wanted == number) {
+                let data = [&number.to_be_bytes(), text.as_bytes()].concat();
+                self.answer(option, answer::INFO, &data);
+            }
+        }
+        self.answer(option, answer::ACK, b"");
+        match option {
+            code::GO => Step::Agreed(self.agreed(export, &facts.name)),
+            _ => Step::Wait,
+        }
+    }
+
+    fn contexts(&mut self, option: u32, data: &[u8], exports: &[Facts]) {
+        let is_choice = option == code::SET_CONTEXTS;
+        if is_choice {
+            self.status_of = None;
+        }
+        let Some(queries) = Queries::parse(data) else {
+            return self.answer(option, answer::INVALID, b"the data are not valid");
+        };
+        if self.headers == Headers::Simple {
+            let message = b"structured replies have not been chosen";
+            return self.answer(option, answer::INVALID, message);
+        }
+        if exports.iter().all(|facts| facts.name != queries.name) {
+            return self.answer(option, answer::UNKNOWN, b"there is no such export");
+        }
+        let is_asked = |query| match query {
+            Context::ALLOCATION => true,
+            "base:" => !is_choice,
+            _ => false,
+        };
+        let lists_all = !is_choice && queries.count == 0;
+        if lists_all || queries.queries().any(is_asked) {
+            let context = Context {
+                // The number in a list is reserved.
+                id: if is_choice {
+                    super::session::ALLOCATION
+                } else {
+                    0
+                },
+                name: Context::ALLOCATION,
+            };
+            let mut data = [0; 4 + Context::ALLOCATION.len()];
+            context.emit(&mut data);
+            self.answer(option, answer::CONTEXT, &data);
+            if is_choice {
+                self.status_of = Some(queries.name.to_owned());
+            }
+        }
+        self.answer(option, answer::ACK, b"");
+    }
+
+    fn transmission_flags(&self, facts: &Facts) -> u16 {
+        let can_write = !facts.is_read_only;
+        let flags = TransmissionFlags {
+            has_flags: true,
+            read_only: facts.is_read_only,
+            flush: true,
+            force_unit_access: true,
+            rotational: true,
+            trim: can_write,
+            write_zeroes: can_write,
+            dont_fragment: self.headers > Headers::Simple,
+            multi_conn: true,
+            resize: false,
+            cache: false,
+            fast_zero: can_write,
+            status_payload: false,
+        };
+        u16::from_be_bytes(flags.emit())
+    }
+
+    fn agreed(&mut self, export: usize, name: &str) -> Agreed {
+        Agreed {
+            export,
+            headers: self.headers,
+            has_status: self.status_of.as_deref() == Some(name),
+            rest: std::mem::take(&mut self.input),
+        }
+    }
+
+    fn answer(&mut self, option: u32, answer: u32, data: &[u8]) {
+        let header = AnswerHeader {
+            magic: AnswerHeader::MAGIC,
+            option,
+            answer,
+            length: data.len() as u32,
+        };
+        self.output.extend_from_slice(&header.emit());
+        self.output.extend_from_slice(data);
+    }
+}

@@ -1,0 +1,252 @@
+//! The thread that accepts connections and leads them through their handshakes.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags};
+
+use crate::export::{Export, Facts};
+use crate::figures::Served;
+use crate::nbd::{Handshake, Session, Step};
+use crate::service::{Connection, Handle};
+use crate::sockets::{Listener, Stream, Waker, Woken, wait};
+
+/// How many connections may be beyond their handshakes, unless somebody says otherwise.
+pub const CONNECTIONS: usize = 64;
+/// How many handshakes may be under way; with one more, the oldest ends.
+const HANDSHAKES: usize = 64;
+/// How long a handshake may take.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// Exports that are being served.
+pub struct Server {
+    stopper: Stopper,
+    thread: JoinHandle<Vec<Served>>,
+}
+
+/// Ends a server.
+pub struct Stopper {
+    waker: Waker,
+}
+
+impl Stopper {
+    /// Lets the server accept nothing more, and end when all requests have been answered.
+    pub fn stop(&self) {
+        self.waker.wake();
+    }
+}
+
+/// A connection that is allowed, until it is dropped.
+pub struct Permit(Arc<AtomicUsize>);
+
+impl Permit {
+    fn new(used: &Arc<AtomicUsize>) -> Self {
+        used.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(used))
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Server {
+    /// Serves `exports`, each with a name of its own, to at most `most` connections at once.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn start(exports: Vec<Export>, listeners: Vec<Listener>, most: usize) -> io::Result<Self> {
+        let (waker, stopped) = Waker::new()?;
+        let start = Instant::now();
+        let facts = exports.iter().map(|export| export.facts.clone()).collect();
+        let services = exports
+            .into_iter()
+            .map(|export| Handle::start(export, start));
+        let front = Front {
+            facts,
+            services: services.collect::<io::Result<_>>()?,
+            listeners,
+            stopped,
+            greeted: Vec::new(),
+            used: Arc::default(),
+            most,
+        };
+        let thread = thread::Builder::new().name("accept".to_owned());
+        let thread = thread.spawn(move || front.run())?;
+        Ok(Self {
+            stopper: Stopper { waker },
+            thread,
+        })
+    }
+
+    /// What ends it, for another thread.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn stopper(&self) -> io::Result<Stopper> {
+        let waker = self.stopper.waker.another()?;
+        Ok(Stopper { waker })
+    }
+
+    /// Waits until somebody stops it; returns what each export has served.
+    ///
+    /// # Panics
+    /// If one of its threads panicked.
+    pub fn wait(self) -> Vec<Served> {
+        let served = self.thread.join();
+        served.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+struct Front {
+    facts: Vec<Facts>,
+    services: Vec<Handle>,
+    listeners: Vec<Listener>,
+    stopped: Woken,
+    /// Handshakes under way, the oldest first.
+    greeted: Vec<Greeted>,
+    /// How many connections are beyond their handshakes.
+    used: Arc<AtomicUsize>,
+    most: usize,
+}
+
+struct Greeted {
+    stream: Stream,
+    handshake: Handshake,
+    until: Instant,
+    /// The client has nothing more to say.
+    is_ending: bool,
+}
+
+impl Front {
+    fn run(mut self) -> Vec<Served> {
+        loop {
+            let ready = self.sleep();
+            if ready.is_stopped {
+                break;
+            }
+            for number in ready.greeted.into_iter().rev() {
+                let greeted = self.greeted.remove(number);
+                if let Some(greeted) = self.advance(greeted) {
+                    self.greeted.insert(number, greeted);
+                }
+            }
+            let now = Instant::now();
+            self.greeted.retain(|greeted| greeted.until > now);
+            for number in ready.listeners {
+                // What cannot be accepted now, for want of descriptors, waits.
+                if let Ok(Some(stream)) = self.listeners[number].accept() {
+                    self.greet(stream);
+                } else {
+                    thread::sleep(Duration::from_millis(1));
+                }
+            }
+        }
+        drop((self.listeners, self.greeted));
+        for service in &self.services {
+            service.stop();
+        }
+        self.services.into_iter().map(Handle::join).collect()
+    }
+
+    fn sleep(&mut self) -> Ready {
+        let mut sockets = vec![PollFd::new(&self.stopped, PollFlags::IN)];
+        for listener in &self.listeners {
+            sockets.push(PollFd::new(listener, PollFlags::IN));
+        }
+        for greeted in &self.greeted {
+            let flags = match greeted.handshake.output().is_empty() {
+                true => PollFlags::IN,
+                false => PollFlags::OUT,
+            };
+            sockets.push(PollFd::new(&greeted.stream, flags));
+        }
+        let until = self.greeted.iter().map(|greeted| greeted.until).min();
+        wait(&mut sockets, until);
+        let is_ready = |socket: &PollFd<'_>| !socket.revents().is_empty();
+        let numbers = |sockets: &[PollFd<'_>]| {
+            let numbered = sockets.iter().enumerate();
+            let ready = numbered.filter(|(_, socket)| is_ready(socket));
+            ready.map(|(number, _)| number).collect()
+        };
+        let first = 1 + self.listeners.len();
+        Ready {
+            is_stopped: is_ready(&sockets[0]),
+            listeners: numbers(&sockets[1..first]),
+            greeted: numbers(&sockets[first..]),
+        }
+    }
+
+    /// Begins the handshake of a new connection.
+    fn greet(&mut self, stream: Stream) {
+        if self.greeted.len() == HANDSHAKES {
+            self.greeted.remove(0);
+        }
+        let greeted = Greeted {
+            stream,
+            handshake: Handshake::default(),
+            until: Instant::now() + HANDSHAKE,
+            is_ending: false,
+        };
+        if let Some(greeted) = self.advance(greeted) {
+            self.greeted.push(greeted);
+        }
+    }
+
+    /// Goes on with a handshake; `None` if it has ended.
+    fn advance(&self, mut greeted: Greeted) -> Option<Greeted> {
+        let mut data = [0; 1 << 12];
+        let room = greeted.handshake.room().min(data.len());
+        if room > 0 && greeted.handshake.output().is_empty() {
+            match greeted.stream.receive(&mut data[..room]) {
+                Ok(Some(count)) => greeted.handshake.received(&data[..count]),
+                Ok(None) => {}
+                Err(_) => return None,
+            }
+        }
+        loop {
+            let output = greeted.handshake.output();
+            if !output.is_empty() {
+                match greeted.stream.send(output) {
+                    Ok(Some(count)) => greeted.handshake.sent(count),
+                    Ok(None) => return Some(greeted),
+                    Err(_) => return None,
+                }
+                continue;
+            }
+            if greeted.is_ending {
+                return None;
+            }
+            let is_full = self.used.load(Ordering::Relaxed) >= self.most;
+            match greeted.handshake.step(&self.facts, is_full) {
+                Step::Wait if greeted.handshake.output().is_empty() => return Some(greeted),
+                Step::Wait => {}
+                Step::Close => greeted.is_ending = true,
+                Step::Agreed(agreed) => {
+                    let facts = self.facts[agreed.export].clone();
+                    let output = greeted.handshake.output();
+                    let connection = Connection {
+                        session: Session::new(facts, &agreed, output),
+                        stream: greeted.stream,
+                        due: Vec::new(),
+                        _permit: Permit::new(&self.used),
+                    };
+                    self.services[agreed.export].connect(connection);
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+/// What is to be done.
+struct Ready {
+    is_stopped: bool,
+    listeners: Vec<usize>,
+    greeted: Vec<usize>,
+}

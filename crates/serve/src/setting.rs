@@ -1,0 +1,228 @@
+//! An export as somebody wrote it.
+
+use diskarm_core::text::{Args, Call, InputError, quantity};
+use diskarm_core::units::{Bytes, SectorCount, Span};
+use diskarm_simulate::{Error, Model, queued};
+
+use crate::clock::Speed;
+use crate::export::{Export, Facts, Timing};
+use crate::figures::{ExportFigures, Lateness, Served};
+use crate::store::StoreChoice;
+
+/// What to serve under one name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// The name; empty for the default.
+    pub name: String,
+    /// The drive, or the tower.
+    pub drive: String,
+    /// The policy of the queue in front of it.
+    pub policy: String,
+    /// The size, if it is not that of the file or the drive.
+    pub size: Option<String>,
+    /// Where the data are.
+    pub store: StoreChoice,
+    /// Whether writes are refused.
+    pub is_read_only: bool,
+}
+
+/// How the time of all exports passes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pace {
+    /// How fast; `None` if requests take no time.
+    pub speed: Option<Speed>,
+    /// Whether to watch the clock before a reply is due.
+    pub spins: bool,
+    /// How late one reply in a hundred may be.
+    pub bound: Span,
+}
+
+/// The policy if nothing else is said.
+pub const POLICY: &str = "fcfs";
+
+impl Setting {
+    /// Parses `NAME(drive=..., policy=..., size=..., store=..., read-only=yes)`, of which only the
+    /// drive is required; errors call it `field`.
+    ///
+    /// # Errors
+    /// If it is no such text.
+    pub fn parse(text: &str, field: &str) -> Result<Self, InputError> {
+        let call = Call::read(text, field)?;
+        let mut args = Args::of(&call, ());
+        let text = |value: &str| (!value.is_empty()).then(|| value.to_owned());
+        let drive = args.need("drive", "a drive or a tower", text)?;
+        let policy = args.maybe("policy", "a policy", text)?;
+        let size = args.maybe("size", "a size", text)?;
+        let store = args.maybe("store", StoreChoice::EXPECTED, StoreChoice::parse)?;
+        let is_read_only = args.maybe_yes("read-only")?;
+        args.finish()?;
+        Ok(Self {
+            name: call.name.to_owned(),
+            drive,
+            policy: policy.unwrap_or_else(|| POLICY.to_owned()),
+            size,
+            store: store.unwrap_or(StoreChoice::Memory),
+            is_read_only: is_read_only.unwrap_or(false),
+        })
+    }
+
+    /// Builds the export; `seed` is for what the device does at random.
+    ///
+    /// # Errors
+    /// If a part of it is not valid, or its file cannot be opened.
+    pub fn build(&self, pace: Pace, seed: u64) -> Result<Export, Error> {
+        let model = Model::assemble(&self.drive)?;
+        let policy = diskarm_simulate::policy("policy", &self.policy)?;
+        let sector = model.disk().sector;
+        if !sector.0.is_power_of_two() || !(512..=1 << 16).contains(&sector.0) {
+            let found = format!("{} with sectors of {} bytes", self.drive, sector.0);
+            let expected = "sectors of 512 bytes to 64 KiB, a power of two";
+            return Err(Error::argument("drive", found, expected));
+        }
+        let sectors = self.sectors(&model)?;
+        let facts = Facts {
+            name: self.name.clone(),
+            description: model.name.clone(),
+            sector,
+            sectors,
+            is_read_only: self.is_read_only,
+            is_timed: pace.speed.is_some(),
+        };
+        let timing = match pace.speed {
+            None => None,
+            Some(speed) => Some(Timing {
+                device: queued(&model, &policy, seed)?,
+                speed,
+                spins: pace.spins,
+            }),
+        };
+        let store = self.store.open(facts.bytes().0, self.is_read_only);
+        let store = store.map_err(|source| self.unread(source))?;
+        Ok(Export {
+            facts,
+            store,
+            timing,
+        })
+    }
+
+    /// How many sectors it has: as many as were asked for, or as the file has, or the drive.
+    fn sectors(&self, model: &Model) -> Result<SectorCount, Error> {
+        let disk = model.disk();
+        let (sectors, bytes) = (disk.sectors.0, disk.sector.0);
+        let is_sound = |size: &SectorCount| (1..=sectors).contains(&size.0);
+        if let Some(text) = &self.size {
+            let size = quantity::sectors(text, disk.sector).filter(is_sound);
+            return size.ok_or_else(|| {
+                let expected = format!(
+                    "1 to {sectors} sectors of {bytes} bytes, with a unit, such as \"1 GiB\""
+                );
+                Error::argument("size", text, expected)
+            });
+        }
+        let existing = self.store.existing_bytes();
+        let Some(existing) = existing.map_err(|source| self.unread(source))? else {
+            return Ok(disk.sectors);
+        };
+        let size = SectorCount(existing / bytes);
+        let is_whole = existing.is_multiple_of(bytes);
+        Some(size)
+            .filter(|size| is_whole && is_sound(size))
+            .ok_or_else(|| {
+                let found = format!("{} of {existing} bytes", self.store);
+                let expected = format!("a file of 1 to {sectors} sectors of {bytes} bytes");
+                Error::argument("store", found, expected)
+            })
+    }
+
+    fn unread(&self, source: std::io::Error) -> Error {
+        Error::Unread {
+            path: self.store.path().unwrap_or_default().to_owned(),
+            source,
+        }
+    }
+
+    /// What was served, for output.
+    pub fn figures(&self, pace: Pace, bytes: Bytes, served: &Served) -> ExportFigures {
+        ExportFigures {
+            export: self.name.clone(),
+            drive: self.drive.clone(),
+            policy: pace.speed.map(|_| self.policy.clone()),
+            bytes: bytes.0,
+            store: self.store.to_string(),
+            speed: pace.speed.map(Speed::factor),
+            connections: served.connections,
+            counts: served.counts,
+            lateness: Lateness::of(&served.lateness, pace.bound),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACE: Pace = Pace {
+        speed: Some(Speed::REAL),
+        spins: false,
+        bound: Span::ZERO,
+    };
+
+    fn built(text: &str) -> Result<Export, Error> {
+        Setting::parse(text, "--export")?.build(PACE, 1)
+    }
+
+    #[test]
+    fn an_export_is_written_as_a_call() {
+        let tower = "throttle(rate=10/s, drive=hp-c2247)";
+        let text = format!("db(drive={tower}, policy=fcfs, size=1 MiB, read-only=yes)");
+        let setting = Setting::parse(&text, "--export").expect("a setting");
+        assert_eq!((&*setting.name, &*setting.drive), ("db", tower));
+        let export = setting.build(PACE, 1).expect("an export");
+        assert_eq!(export.facts.bytes(), Bytes(1 << 20));
+        assert!(export.facts.is_read_only && export.facts.is_timed);
+        // Without a size it has that of the drive.
+        let whole = built("x(drive=hp-c2247)").expect("an export").facts;
+        let model = Model::find("hp-c2247").expect("a drive");
+        assert_eq!(whole.sectors, model.sectors);
+    }
+
+    #[test]
+    fn errors_name_what_is_wrong() {
+        let error = |text| built(text).err().map(|error| error.to_string());
+        let cases = [
+            ("x", "x.drive: found nothing, expected a drive or a tower"),
+            (
+                "x(drive=none)",
+                "drive: found \"none\", expected a drive in",
+            ),
+            (
+                "x(drive=hp-c2247, size=2 TiB)",
+                "size: found \"2 TiB\", expected 1 to ",
+            ),
+            (
+                "x(drive=hp-c2247, size=100 GiB)",
+                "size: found \"100 GiB\", expected 1 to ",
+            ),
+            (
+                "x(drive=hp-c2247, store=disk)",
+                "x.store: found \"disk\", expected memory, ",
+            ),
+            (
+                "x(drive=hp-c2247, policy=none)",
+                "policy: found \"none\", expected one of fcfs",
+            ),
+            (
+                "x(drive=hp-c2247, store=snapshot:/no/file)",
+                "/no/file: cannot read: ",
+            ),
+            (
+                "x(drive=hp-c2247, color=red)",
+                "x: found \"color\", expected a known parameter",
+            ),
+        ];
+        for (text, expected) in cases {
+            let found = error(text).unwrap_or_else(|| panic!("{text} was built"));
+            assert!(found.starts_with(expected), "{found}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Every store against plain bytes.
+
+use std::path::PathBuf;
+
+use super::*;
+
+/// Four chunks of the sparse store, and a part of one.
+const BYTES: u64 = (4 << 16) + 512;
+
+/// A temporary file, removed in the end.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new(name: &str) -> Self {
+        let name = format!("diskarm-{}-store-{name}", std::process::id());
+        Self(std::env::temp_dir().join(name))
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().expect("a path in UTF-8")
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Numbers from a seed (xorshift, Marsaglia 2003).
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+}
+
+/// Random operations on the store and on the bytes that it begins with.
+fn agrees(store: &mut dyn Store, mut bytes: Vec<u8>, seed: u64) {
+    let mut numbers = Numbers(seed);
+    for step in 0..400_u64 {
+        let offset = numbers.below(BYTES);
+        let length = 1 + numbers.below(BYTES - offset).min(1 << numbers.below(18));
+        let length = length.min(BYTES - offset);
+        let range = offset as usize..(offset + length) as usize;
+        match numbers.below(4) {
+            0 => {
+                let data: Vec<u8> = (0..length).map(|at| (at * 7 + step) as u8 | 1).collect();
+                store.write(offset, &data).expect("written");
+                bytes[range].copy_from_slice(&data);
+            }
+            1 => {
+                let may_free = numbers.below(2) == 0;
+                store.zero(offset, length, may_free).expect("zeroed");
+                bytes[range].fill(0);
+            }
+            2 => {
+                let mut data = vec![0xaa; length as usize];
+                store.read(offset, &mut data).expect("read");
+                assert!(data == bytes[range], "seed {seed}, step {step}");
+            }
+            _ => {
+                let found = store.extent(offset, length).expect("an extent");
+                assert!(
+                    (1..=length).contains(&found.length),
+                    "seed {seed}, step {step}"
+                );
+                let known = &bytes[range][..found.length as usize];
+                assert!(!found.is_hole || known.iter().all(|byte| *byte == 0));
+            }
+        }
+    }
+    let mut data = vec![0; bytes.len()];
+    store.read(0, &mut data).expect("read");
+    assert!(data == bytes, "seed {seed}");
+}
+
+#[test]
+fn memory_is_what_was_written() {
+    for seed in 1..20 {
+        agrees(
+            &mut SparseStore::empty(BYTES),
+            vec![0; BYTES as usize],
+            seed,
+        );
+    }
+}
+
+#[test]
+fn a_file_is_what_was_written() {
+    let file = Temporary::new("file");
+    for seed in 1..5 {
+        let mut store = FileStore::open(file.path(), BYTES, false).expect("a file");
+        agrees(&mut store, vec![0; BYTES as usize], seed);
+        drop(store);
+        std::fs::remove_file(&file.0).expect("the file made above");
+    }
+}
+
+#[test]
+fn a_snapshot_leaves_its_file_alone() {
+    let file = Temporary::new("snapshot");
+    let mut bytes: Vec<u8> = (0..BYTES).map(|at| (at / 100) as u8).collect();
+    bytes[70_000..200_000].fill(0);
+    std::fs::write(&file.0, &bytes).expect("a file");
+    for seed in 1..10 {
+        let mut store = SparseStore::over(file.path(), BYTES).expect("a file");
+        agrees(&mut store, bytes.clone(), seed);
+    }
+    assert!(std::fs::read(&file.0).expect("a file") == bytes);
+}
+
+#[test]
+fn a_file_without_data_is_a_hole_until_it_is_written() {
+    let file = Temporary::new("hole");
+    let mut store = FileStore::open(file.path(), BYTES, false).expect("a file");
+    let hole = Extent {
+        length: BYTES,
+        is_hole: true,
+    };
+    assert_eq!(store.extent(0, BYTES).expect("an extent"), hole);
+    store.write(0, &[1; 512]).expect("written");
+    assert!(!store.extent(0, BYTES).expect("an extent").is_hole);
+    let mut memory = SparseStore::empty(BYTES);
+    assert_eq!(memory.extent(0, BYTES).expect("an extent"), hole);
+    memory.write(CHUNK_AND_MORE, &[1; 512]).expect("written");
+    let before = memory.extent(0, BYTES).expect("an extent");
+    assert_eq!((before.length, before.is_hole), (1 << 16, true));
+}
+
+/// In the second chunk of the sparse store.
+const CHUNK_AND_MORE: u64 = (1 << 16) + 4096;
+
+#[test]
+fn a_file_is_served_once_and_has_the_size_of_its_export() {
+    let file = Temporary::new("lock");
+    let store = FileStore::open(file.path(), BYTES, false).expect("a file");
+    let why = |opened: io::Result<FileStore>| opened.err().map(|error| error.to_string());
+    let again = FileStore::open(file.path(), BYTES, false);
+    let expected = "another program serves or locks it";
+    assert_eq!(why(again).as_deref(), Some(expected));
+    drop(store);
+    let other = FileStore::open(file.path(), BYTES - 512, false);
+    let expected = "found a file of 262656 bytes, expected 262144";
+    assert_eq!(why(other).as_deref(), Some(expected));
+}
+
+#[test]
+fn stores_are_parsed() {
+    for text in ["memory", "file:a", "snapshot:/a:b"] {
+        let parsed = StoreChoice::parse(text).expect("a store");
+        assert_eq!(parsed.to_string(), text);
+    }
+    for wrong in ["", "file", "file:", "memory:", "disk:a"] {
+        assert_eq!(StoreChoice::parse(wrong), None, "{wrong}");
+    }
+}

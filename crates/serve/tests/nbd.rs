@@ -1,0 +1,633 @@
+//! The protocol without sockets: a client's bytes in, the server's bytes out.
+
+use diskarm_core::units::{Bytes, SectorCount};
+use diskarm_serve::Facts;
+use diskarm_serve::nbd::{Agreed, Handshake, Kind, MAX_OUTSTANDING, Next, Session, Step};
+use diskarm_serve::store::{SparseStore, Store};
+use diskarm_wire::nbd::option::{
+    AnswerHeader, Choice, Context, ExportInfo, Listed, OptionHeader, Queries, answer, code, info,
+};
+use diskarm_wire::nbd::reply::{Chunk, Extent, Failure, LongExtent, Simple, kind};
+use diskarm_wire::nbd::{Command, Error, Greeting, Headers, Request, TransmissionFlags};
+
+const BYTES: u64 = 1 << 20;
+
+fn facts(name: &str) -> Facts {
+    Facts {
+        name: name.to_owned(),
+        description: format!("the disk {name}"),
+        sector: Bytes(512),
+        sectors: SectorCount(BYTES / 512),
+        is_read_only: name == "fixed",
+        is_timed: name == "timed",
+    }
+}
+
+fn exports() -> Vec<Facts> {
+    ["", "fixed", "timed"].map(facts).to_vec()
+}
+
+fn option(option: u32, data: &[u8]) -> Vec<u8> {
+    let header = OptionHeader {
+        magic: Greeting::MAGIC,
+        option,
+        length: data.len() as u32,
+    };
+    [&header.emit(), data].concat()
+}
+
+fn choice(name: &str, wanted: &[u16]) -> Vec<u8> {
+    let mut data = [0; 256];
+    let length = Choice::emit(&mut data, name, wanted);
+    data[..length].to_vec()
+}
+
+fn queries(name: &str, queries: &[&str]) -> Vec<u8> {
+    let mut data = [0; 256];
+    let length = Queries::emit(&mut data, name, queries);
+    data[..length].to_vec()
+}
+
+/// A handshake after its greeting and flags.
+fn greeted() -> Handshake {
+    let mut handshake = Handshake::default();
+    assert_eq!(handshake.output(), b"NBDMAGICIHAVEOPT\0\x03");
+    handshake.sent(18);
+    handshake.received(&[0, 0, 0, 3]);
+    assert_eq!(handshake.step(&exports(), false), Step::Wait);
+    handshake
+}
+
+type Answer = (u32, Vec<u8>);
+
+/// The answers in the output, each to `option`.
+fn answers(handshake: &mut Handshake, option: u32) -> Vec<Answer> {
+    let output = handshake.output().to_vec();
+    handshake.sent(output.len());
+    let mut left = &output[..];
+    let mut answers = Vec::new();
+    while !left.is_empty() {
+        let header = AnswerHeader::parse(left).expect("a header");
+        assert_eq!((header.magic, header.option), (AnswerHeader::MAGIC, option));
+        let (data, rest) = left[AnswerHeader::LENGTH..].split_at(header.length as usize);
+        answers.push((header.answer, data.to_vec()));
+        left = rest;
+    }
+    answers
+}
+
+/// What the server answers to an option, and what becomes of the handshake.
+fn ask(handshake: &mut Handshake, number: u32, data: &[u8]) -> (Vec<Answer>, Step) {
+    handshake.received(&option(number, data));
+    let step = handshake.step(&exports(), false);
+    (answers(handshake, number), step)
+}
+
+/// The only answer, an error or not.
+fn only(answers: &(Vec<Answer>, Step)) -> u32 {
+    assert_eq!(
+        (answers.0.len(), &answers.1),
+        (1, &Step::Wait),
+        "{answers:?}"
+    );
+    answers.0[0].0
+}
+
+#[test]
+fn exports_are_listed_and_described() {
+    let mut handshake = greeted();
+    let (list, _) = ask(&mut handshake, code::LIST, b"");
+    let names: Vec<String> = list[..3]
+        .iter()
+        .map(|(_, data)| Listed::parse(data).expect("an export").name.to_owned())
+        .collect();
+    assert_eq!(names, ["", "fixed", "timed"]);
+    assert_eq!(list[3], (answer::ACK, vec![]));
+    let data = choice("fixed", &[info::NAME, info::DESCRIPTION]);
+    let (infos, step) = ask(&mut handshake, code::INFO, &data);
+    assert_eq!(step, Step::Wait);
+    let about = ExportInfo::parse(&infos[0].1).expect("an export");
+    let flags = TransmissionFlags::parse(&about.flags.to_be_bytes()).unwrap();
+    assert_eq!(about.size, BYTES);
+    assert!(flags.has_flags && flags.read_only && flags.rotational && flags.multi_conn);
+    assert!(!flags.dont_fragment && !flags.trim);
+    assert_eq!(infos[1].1, [0, 3, 0, 0, 2, 0, 0, 0, 16, 0, 2, 0, 0, 0]);
+    assert_eq!(infos[2].1, b"\0\x01fixed");
+    assert_eq!(infos[3].1, b"\0\x02the disk fixed");
+    assert_eq!(infos[4].0, answer::ACK);
+}
+
+#[test]
+fn options_are_refused_with_their_reasons() {
+    let mut handshake = greeted();
+    let mut refused = |number, data: &[u8]| only(&ask(&mut handshake, number, data));
+    assert_eq!(refused(code::GO, &choice("none", &[])), answer::UNKNOWN);
+    assert_eq!(refused(code::GO, b"\0"), answer::INVALID);
+    assert_eq!(refused(code::LIST, b"x"), answer::INVALID);
+    assert_eq!(refused(code::START_TLS, b""), answer::UNSUPPORTED);
+    assert_eq!(refused(4, b"anything"), answer::UNSUPPORTED);
+    assert_eq!(refused(99, b""), answer::UNSUPPORTED);
+    let all = queries("", &["base:allocation"]);
+    assert_eq!(refused(code::SET_CONTEXTS, &all), answer::INVALID);
+    assert_eq!(refused(code::EXTENDED_HEADERS, b"x"), answer::INVALID);
+    assert_eq!(refused(code::EXTENDED_HEADERS, b""), answer::ACK);
+    assert_eq!(refused(code::EXTENDED_HEADERS, b""), answer::INVALID);
+    assert_eq!(
+        refused(code::STRUCTURED_REPLY, b""),
+        answer::EXTENDED_HEADERS
+    );
+    let (answers, step) = ask(&mut handshake, code::ABORT, b"");
+    assert_eq!((answers[0].0, step), (answer::ACK, Step::Close));
+}
+
+#[test]
+fn an_option_that_is_too_long_is_skipped() {
+    let mut handshake = greeted();
+    let long = option(code::GO, &[0; 100_000]);
+    for part in long.chunks(5_000) {
+        assert!(part.len() <= handshake.room());
+        handshake.received(part);
+        assert_eq!(handshake.step(&exports(), false), Step::Wait);
+    }
+    assert_eq!(answers(&mut handshake, code::GO)[0].0, answer::TOO_BIG);
+    assert_eq!(ask(&mut handshake, code::LIST, b"").0.len(), 4);
+}
+
+#[test]
+fn contexts_are_listed_and_chosen() {
+    let mut handshake = greeted();
+    ask(&mut handshake, code::STRUCTURED_REPLY, b"");
+    let mut found = |number, name, texts: &[&str]| {
+        let (answers, _) = ask(&mut handshake, number, &queries(name, texts));
+        assert_eq!(answers.last().map(|answer| answer.0), Some(answer::ACK));
+        let context = |data| {
+            Context::parse(data).map(|context| (context.id, context.name == Context::ALLOCATION))
+        };
+        answers[..answers.len() - 1]
+            .iter()
+            .map(|(_, data)| context(data).expect("a context"))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(found(code::LIST_CONTEXTS, "", &[]), [(0, true)]);
+    assert_eq!(found(code::LIST_CONTEXTS, "", &["base:"]), [(0, true)]);
+    assert_eq!(found(code::LIST_CONTEXTS, "", &["x-other:"]), []);
+    assert_eq!(found(code::SET_CONTEXTS, "", &["base:", "qemu:x"]), []);
+    assert_eq!(
+        found(code::SET_CONTEXTS, "", &["base:allocation"]),
+        [(1, true)]
+    );
+    // The choice is for one export.
+    let go = |handshake: &mut Handshake, name| match ask(handshake, code::GO, &choice(name, &[])).1
+    {
+        Step::Agreed(agreed) => agreed,
+        step => panic!("{step:?}"),
+    };
+    let agreed = go(&mut handshake, "");
+    assert_eq!((agreed.export, agreed.headers), (0, Headers::Structured));
+    assert!(agreed.has_status);
+    assert!(!go(&mut handshake, "timed").has_status);
+    assert_eq!(found_none(&mut handshake), answer::UNKNOWN);
+    assert!(!go(&mut handshake, "").has_status);
+}
+
+/// A choice that fails takes back the one before.
+fn found_none(handshake: &mut Handshake) -> u32 {
+    let data = queries("none", &["base:allocation"]);
+    only(&ask(handshake, code::SET_CONTEXTS, &data))
+}
+
+#[test]
+fn an_export_can_be_chosen_the_old_way() {
+    for (flags, length) in [(1, 134), (3, 10)] {
+        let mut handshake = Handshake::default();
+        handshake.sent(18);
+        handshake.received(&[0, 0, 0, flags]);
+        handshake.received(&option(code::EXPORT_NAME, b"timed"));
+        handshake.received(b"rest");
+        let Step::Agreed(agreed) = handshake.step(&exports(), false) else {
+            panic!("not agreed");
+        };
+        assert_eq!((agreed.export, &agreed.rest[..]), (2, &b"rest"[..]));
+        assert_eq!(handshake.output().len(), length);
+        assert_eq!(handshake.output()[..8], BYTES.to_be_bytes());
+    }
+    let mut handshake = greeted();
+    handshake.received(&option(code::EXPORT_NAME, b"none"));
+    assert_eq!(handshake.step(&exports(), false), Step::Close);
+}
+
+#[test]
+fn connections_beyond_the_limit_and_unknown_flags_are_refused() {
+    let mut handshake = greeted();
+    handshake.received(&option(code::GO, &choice("", &[])));
+    assert_eq!(handshake.step(&exports(), true), Step::Wait);
+    assert_eq!(answers(&mut handshake, code::GO)[0].0, answer::POLICY);
+    let mut handshake = Handshake::default();
+    handshake.sent(18);
+    handshake.received(&[0, 0, 0, 4]);
+    assert_eq!(handshake.step(&exports(), false), Step::Close);
+}
+
+/// A connection to the export of this name, and its store.
+struct Client {
+    session: Session,
+    store: SparseStore,
+    headers: Headers,
+}
+
+/// A reply as it comes: its error, and its data by offset or its extents.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Got {
+    error: Option<Error>,
+    data: Vec<u8>,
+    extents: Vec<(u64, u64)>,
+}
+
+impl Client {
+    fn new(name: &str, headers: Headers) -> Self {
+        let agreed = Agreed {
+            export: 0,
+            headers,
+            has_status: headers > Headers::Simple,
+            rest: Vec::new(),
+        };
+        Self {
+            session: Session::new(facts(name), &agreed, b""),
+            store: SparseStore::empty(BYTES),
+            headers,
+        }
+    }
+
+    /// Sends bytes; returns the requests that the server found.
+    fn send(&mut self, mut bytes: &[u8]) -> Vec<Next> {
+        let mut found = Vec::new();
+        while !bytes.is_empty() {
+            let room = self.session.room();
+            let count = room.len().min(bytes.len());
+            assert!(count > 0, "no room and nothing to be done");
+            room[..count].copy_from_slice(&bytes[..count]);
+            self.session.filled(count);
+            bytes = &bytes[count..];
+            loop {
+                match self.session.next(&mut self.store) {
+                    Next::Wait => break,
+                    next => found.push(next),
+                }
+                if found.last() == Some(&Next::Broken) {
+                    return found;
+                }
+            }
+        }
+        found
+    }
+
+    fn request(&mut self, command: Command, flags: u16, range: (u64, u64), data: &[u8]) -> Got {
+        let request = Request {
+            flags,
+            command,
+            cookie: 7,
+            offset: range.0,
+            length: range.1,
+        };
+        let mut bytes = [0; Request::MAX_LENGTH];
+        let length = request.emit(self.headers, &mut bytes);
+        let found = self.send(&[&bytes[..length], data].concat());
+        let [Next::Job(job)] = found[..] else {
+            panic!("{found:?}");
+        };
+        let error = match job.kind {
+            Kind::Refused(error, message) => Some((error, message)),
+            Kind::Zero { .. } | Kind::Trim => {
+                self.store
+                    .zero(job.offset, job.length, true)
+                    .expect("memory");
+                None
+            }
+            _ => None,
+        };
+        self.session.reply(job, error);
+        self.got(range, command)
+    }
+
+    fn output(&mut self) -> Vec<u8> {
+        let mut output = Vec::new();
+        loop {
+            self.session.fill(&mut self.store).expect("memory");
+            let bytes = self.session.output().to_vec();
+            if bytes.is_empty() {
+                assert!(self.session.is_idle());
+                return output;
+            }
+            self.session.sent(bytes.len());
+            output.extend(bytes);
+        }
+    }
+
+    /// Reads the reply to the only request.
+    fn got(&mut self, range: (u64, u64), command: Command) -> Got {
+        let output = self.output();
+        let mut got = Got::default();
+        let mut left = &output[..];
+        let is_simple = |left: &[u8]| left.starts_with(&Simple::MAGIC.to_be_bytes());
+        if is_simple(left) {
+            let reply = Simple::parse(left).expect("a reply");
+            assert_eq!(reply.cookie, 7);
+            got.error = Error::of(reply.error);
+            assert!(self.headers == Headers::Simple || command != Command::Read);
+            assert!(self.headers < Headers::Extended);
+            got.data = left[Simple::LENGTH..].to_vec();
+            return got;
+        }
+        loop {
+            let chunk = Chunk::parse(self.headers, left).expect("a chunk");
+            assert_eq!(chunk.cookie, 7);
+            assert!(self.headers < Headers::Extended || chunk.offset == range.0);
+            let (data, rest) =
+                left[Chunk::header_length(self.headers)..].split_at(chunk.length as usize);
+            self.chunk(chunk.kind, data, range, &mut got);
+            left = rest;
+            if chunk.is_last {
+                assert!(left.is_empty());
+                return got;
+            }
+        }
+    }
+
+    fn chunk(&self, number: u16, data: &[u8], range: (u64, u64), got: &mut Got) {
+        match number {
+            kind::NONE => {}
+            kind::DATA => {
+                let (at, data) = data.split_at(8);
+                assert_eq!(at, (range.0 + got.data.len() as u64).to_be_bytes());
+                got.data.extend(data);
+            }
+            kind::ERROR => got.error = Failure::parse(data).map(|found| found.0.error),
+            kind::STATUS => {
+                assert_eq!(data[..4], [0, 0, 0, 1]);
+                let extents = data[4..].chunks(8).map(|data| Extent::parse(data).unwrap());
+                let extents = extents.map(|it| (u64::from(it.length), u64::from(it.flags)));
+                got.extents = extents.collect();
+            }
+            kind::STATUS_EXTENDED => {
+                assert_eq!(data[..4], [0, 0, 0, 1]);
+                let extents: Vec<_> = data[8..]
+                    .chunks(16)
+                    .map(|data| LongExtent::parse(data).unwrap())
+                    .map(|extent| (extent.length, extent.flags))
+                    .collect();
+                assert_eq!(data[4..8], (extents.len() as u32).to_be_bytes());
+                got.extents = extents;
+            }
+            other => panic!("a chunk of kind {other}"),
+        }
+    }
+}
+
+const HEADERS: [Headers; 3] = [Headers::Simple, Headers::Structured, Headers::Extended];
+
+/// The flag that says that data follow, in the requests that need it.
+fn payload(headers: Headers) -> u16 {
+    if headers == Headers::Extended {
+        0x20
+    } else {
+        0
+    }
+}
+
+#[test]
+fn what_is_written_is_read() {
+    for headers in HEADERS {
+        let mut client = Client::new("", headers);
+        let data: Vec<u8> = (0..600_064_u32).map(|at| (at / 7) as u8).collect();
+        let range = (512, data.len() as u64 / 512 * 512);
+        let data = &data[..range.1 as usize];
+        let flags = payload(headers);
+        let done = Got::default();
+        assert_eq!(client.request(Command::Write, flags, range, data), done);
+        let read = client.request(Command::Read, 0, range, b"");
+        assert_eq!(read.error, None);
+        assert!(read.data == data, "{headers:?}");
+        assert_eq!(
+            client.request(Command::WriteZeroes, 2, (1024, 512), b""),
+            done
+        );
+        assert_eq!(client.request(Command::Trim, 1, (2048, 512), b""), done);
+        assert_eq!(client.request(Command::Flush, 0, (0, 0), b""), done);
+        let read = client.request(Command::Read, 0, (512, 2560), b"");
+        let mut expected = data[..2560].to_vec();
+        expected[512..1024].fill(0);
+        expected[1536..2048].fill(0);
+        assert!(read.data == expected, "{headers:?}");
+    }
+}
+
+#[test]
+fn requests_are_refused_with_their_errors() {
+    let read = |flags, range| (Command::Read, flags, range);
+    let cases = [
+        ("", read(0, (0, 0)), Error::Invalid),
+        ("", read(0, (BYTES - 512, 1024)), Error::Invalid),
+        ("", read(0, (u64::MAX - 511, 512)), Error::Invalid),
+        ("", read(0, (1, 512)), Error::Invalid),
+        ("", read(0, (0, 100)), Error::Invalid),
+        ("", read(2, (0, 512)), Error::Invalid),
+        ("", read(0x8000, (0, 512)), Error::Invalid),
+        ("", (Command::Cache, 0, (0, 512)), Error::Invalid),
+        ("", (Command::Other(77), 0, (0, 512)), Error::Invalid),
+        ("", (Command::Flush, 0, (0, 512)), Error::Invalid),
+        ("", (Command::Trim, 0, (BYTES, 512)), Error::Invalid),
+        ("", (Command::WriteZeroes, 0, (BYTES, 512)), Error::NoSpace),
+        (
+            "fixed",
+            (Command::WriteZeroes, 0, (0, 512)),
+            Error::NotPermitted,
+        ),
+        ("fixed", (Command::Trim, 0, (0, 512)), Error::NotPermitted),
+        (
+            "timed",
+            (Command::WriteZeroes, 0x10, (0, 512)),
+            Error::NotSupported,
+        ),
+    ];
+    for (name, (command, flags, range), expected) in cases {
+        for headers in HEADERS {
+            let mut client = Client::new(name, headers);
+            let got = client.request(command, flags, range, b"");
+            assert_eq!(got.error, Some(expected), "{command:?} {flags} {range:?}");
+            assert_eq!(got.data, b"");
+        }
+    }
+    // Where nothing takes time, zeroes are fast.
+    let mut client = Client::new("", Headers::Simple);
+    let fast = client.request(Command::WriteZeroes, 0x10, (0, 512), b"");
+    assert_eq!(fast, Got::default());
+    // The data of a write that is refused are skipped, and not written.
+    let mut client = Client::new("", Headers::Structured);
+    let got = client.request(Command::Write, 0, (BYTES - 512, 1024), &[9; 1024]);
+    assert_eq!(got.error, Some(Error::NoSpace));
+    let got = client.request(Command::Read, 0, (BYTES - 512, 512), b"");
+    assert_eq!(got.data, [0; 512]);
+    let mut client = Client::new("fixed", Headers::Simple);
+    let got = client.request(Command::Write, 0, (0, 512), &[9; 512]);
+    assert_eq!(got.error, Some(Error::NotPermitted));
+    // With extended headers any request may have data.
+    let mut client = Client::new("", Headers::Extended);
+    let got = client.request(Command::Read, 0x20, (0, 512), &[0; 512]);
+    assert_eq!(got.error, Some(Error::Invalid));
+}
+
+#[test]
+fn block_status_tells_of_holes() {
+    for headers in [Headers::Structured, Headers::Extended] {
+        let mut client = Client::new("", headers);
+        let flags = payload(headers);
+        let chunk = 1 << 16;
+        client.request(Command::Write, flags, (chunk, 512), &[1; 512]);
+        let all = client.request(Command::BlockStatus, 0, (0, BYTES), b"");
+        let rest = BYTES - 2 * chunk;
+        assert_eq!(all.extents, [(chunk, 3), (chunk, 0), (rest, 3)]);
+        let one = client.request(Command::BlockStatus, 8, (chunk - 512, BYTES / 2), b"");
+        assert_eq!(one.extents, [(512, 3)]);
+    }
+    let mut client = Client::new("", Headers::Simple);
+    let got = client.request(Command::BlockStatus, 0, (0, 512), b"");
+    assert_eq!(got.error, Some(Error::Invalid));
+}
+
+#[test]
+fn an_undivided_read_has_one_chunk_or_fails() {
+    let mut client = Client::new("", Headers::Structured);
+    let got = client.request(Command::Read, 4, (0, 1 << 16), b"");
+    assert_eq!((got.error, got.data.len()), (None, 1 << 16));
+    let got = client.request(Command::Read, 4, (0, 1 << 18), b"");
+    assert_eq!(got.error, Some(Error::Overflow));
+}
+
+#[test]
+fn requests_beyond_the_limit_wait() {
+    let mut client = Client::new("", Headers::Simple);
+    let request = Request {
+        flags: 0,
+        command: Command::Read,
+        cookie: 1,
+        offset: 0,
+        length: 512,
+    };
+    let mut bytes = [0; 32];
+    let length = request.emit(Headers::Simple, &mut bytes);
+    let many = bytes[..length].repeat(MAX_OUTSTANDING + 5);
+    let found = client.send(&many);
+    assert_eq!(found.len(), MAX_OUTSTANDING);
+    assert!(!client.session.wants_input());
+    let Next::Job(job) = found[0] else {
+        panic!("{found:?}");
+    };
+    client.session.reply(job, None);
+    client.session.fill(&mut client.store).expect("memory");
+    assert_eq!(client.session.output().len(), 16 + 512);
+    assert!(matches!(
+        client.session.next(&mut client.store),
+        Next::Job(_)
+    ));
+    assert_eq!(client.session.next(&mut client.store), Next::Wait);
+}
+
+#[test]
+fn the_end_comes_when_asked_for_or_when_the_client_is_lost() {
+    let mut client = Client::new("", Headers::Simple);
+    let request = Request {
+        flags: 0,
+        command: Command::Disconnect,
+        cookie: 1,
+        offset: 0,
+        length: 0,
+    };
+    let mut bytes = [0; 32];
+    let length = request.emit(Headers::Simple, &mut bytes);
+    assert_eq!(client.send(&bytes[..length]), []);
+    assert!(client.session.is_over() && !client.session.wants_input());
+    let mut client = Client::new("", Headers::Simple);
+    assert_eq!(client.send(&[0xff; 28]), [Next::Broken]);
+}
+
+/// Numbers from a seed (xorshift, Marsaglia 2003).
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+}
+
+/// A hundred thousand requests, most of them nearly valid: no panic, and each that is not broken
+/// has a reply.
+#[test]
+fn random_requests_are_answered() {
+    let mut numbers = Numbers(17);
+    for headers in HEADERS {
+        let mut client = Client::new("", headers);
+        for _ in 0..33_000 {
+            let mut number = || match numbers.below(8) {
+                0 => u64::MAX - numbers.below(3000),
+                1 => BYTES - numbers.below(3) * 512,
+                2 => numbers.below(1 << 34),
+                _ => numbers.below(20) * 256,
+            };
+            let (offset, mut length) = (number(), number());
+            let command = Command::of(numbers.below(9) as u16);
+            let command = match command {
+                Command::Disconnect => Command::Cache,
+                other => other,
+            };
+            if headers < Headers::Extended {
+                length &= u64::from(u32::MAX);
+            }
+            let flags = match numbers.below(4) {
+                0 => 1 << numbers.below(6),
+                _ => 0,
+            };
+            let has_data = command == Command::Write || flags & payload(headers) != 0;
+            if has_data {
+                length %= 4096;
+            }
+            let data = vec![1; if has_data { length as usize } else { 0 }];
+            let got = client.request(command, flags, (offset, length), &data);
+            let is_read = command == Command::Read && got.error.is_none();
+            assert_eq!(got.data.len() as u64, if is_read { length } else { 0 });
+        }
+    }
+}
+
+/// Bytes at random, in handshakes: no panic, no growth, no endless loop.
+#[test]
+fn random_options_are_answered() {
+    let mut numbers = Numbers(18);
+    let valid = [
+        option(code::GO, &choice("", &[3])),
+        option(code::INFO, &choice("fixed", &[1])),
+        option(code::SET_CONTEXTS, &queries("", &["base:"])),
+        option(code::LIST, b""),
+        option(code::STRUCTURED_REPLY, b""),
+    ];
+    for _ in 0..20_000 {
+        let mut handshake = greeted();
+        for _ in 0..4 {
+            let mut bytes = valid[numbers.below(5) as usize].clone();
+            let at = numbers.below(bytes.len() as u64) as usize;
+            bytes[at] = numbers.below(256) as u8;
+            if handshake.room() < bytes.len() {
+                break;
+            }
+            handshake.received(&bytes);
+            let step = handshake.step(&exports(), false);
+            assert!(handshake.output().len() < 1024);
+            handshake.sent(handshake.output().len());
+            if step != Step::Wait {
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! Servers over Unix sockets: what one client does to others, and how a server ends.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use diskarm_core::units::Span;
+use diskarm_serve::store::StoreChoice;
+use diskarm_serve::{Address, Listener, POLICY, Pace, Served, Server, Setting, Speed};
+use diskarm_wire::nbd::option::{AnswerHeader, Choice, OptionHeader, answer, code};
+use diskarm_wire::nbd::reply::Simple;
+use diskarm_wire::nbd::{Command, Error, Greeting, Headers, Request};
+
+const SIZE: u64 = 1 << 20;
+
+/// A server, and its socket.
+struct Running {
+    server: Server,
+    path: PathBuf,
+}
+
+fn pace(speed: Option<f64>) -> Pace {
+    Pace {
+        speed: speed.map(|factor| Speed::new(factor).expect("a speed")),
+        spins: false,
+        bound: Span::from_us(100.0),
+    }
+}
+
+/// Serves a drive of a megabyte to so many connections at once.
+fn started(name: &str, speed: Option<f64>, store: StoreChoice, most: usize) -> Running {
+    let name = format!("diskarm-{}-server-{name}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let setting = Setting {
+        name: String::new(),
+        drive: "hp-c2247".to_owned(),
+        policy: POLICY.to_owned(),
+        size: Some("1 MiB".to_owned()),
+        store,
+        is_read_only: false,
+    };
+    let export = setting.build(pace(speed), 1).expect("an export");
+    let listener = Listener::bind(&Address::Unix(path.clone())).expect("a socket");
+    let server = Server::start(vec![export], vec![listener], most).expect("a server");
+    Running { server, path }
+}
+
+impl Running {
+    fn stop(self) -> Served {
+        self.server.stopper().expect("a stopper").stop();
+        let served = self.server.wait().remove(0);
+        assert!(!self.path.exists());
+        served
+    }
+
+    /// A connection on which nothing has been said.
+    fn connect(&self) -> UnixStream {
+        let stream = UnixStream::connect(&self.path).expect("a server that listens");
+        // A server that hangs must not let the test hang.
+        let most = Some(Duration::from_secs(60));
+        stream.set_read_timeout(most).expect("a timeout");
+        stream
+    }
+
+    /// A connection whose client has chosen the export, and the server's last answer.
+    fn choose(&self) -> (UnixStream, u32) {
+        let mut stream = self.connect();
+        exact(&mut stream, Greeting::LENGTH);
+        let mut data = [0; 16];
+        let length = Choice::emit(&mut data, "", &[]);
+        let header = OptionHeader {
+            magic: Greeting::MAGIC,
+            option: code::GO,
+            length: length as u32,
+        };
+        let sent = [&[0, 0, 0, 3], &header.emit()[..], &data[..length]].concat();
+        stream.write_all(&sent).expect("a server that listens");
+        loop {
+            let header = exact(&mut stream, AnswerHeader::LENGTH);
+            let header = AnswerHeader::parse(&header).expect("an answer");
+            exact(&mut stream, header.length as usize);
+            if header.answer != answer::INFO {
+                return (stream, header.answer);
+            }
+        }
+    }
+
+    fn client(&self) -> UnixStream {
+        let (stream, answer) = self.choose();
+        assert_eq!(answer, answer::ACK);
+        stream
+    }
+}
+
+fn exact(stream: &mut UnixStream, count: usize) -> Vec<u8> {
+    let mut data = vec![0; count];
+    stream.read_exact(&mut data).expect("what the server sends");
+    data
+}
+
+fn request(command: Command, cookie: u64, range: (u64, u64)) -> Vec<u8> {
+    let request = Request {
+        flags: 0,
+        command,
+        cookie,
+        offset: range.0,
+        length: range.1,
+    };
+    let mut data = [0; Request::MAX_LENGTH];
+    let length = request.emit(Headers::Simple, &mut data);
+    data[..length].to_vec()
+}
+
+/// The next reply: its cookie and error, and so much data if it succeeded.
+fn reply(stream: &mut UnixStream, count: usize) -> (u64, Option<Error>, Vec<u8>) {
+    let header = exact(stream, Simple::LENGTH);
+    let header = Simple::parse(&header).expect("a reply");
+    assert_eq!(header.magic, Simple::MAGIC);
+    let error = Error::of(header.error);
+    let data = match error {
+        None => exact(stream, count),
+        Some(_) => Vec::new(),
+    };
+    (header.cookie, error, data)
+}
+
+/// Writes a block and reads it back.
+fn works(stream: &mut UnixStream) {
+    let write = [request(Command::Write, 1, (512, 512)), vec![7; 512]].concat();
+    stream.write_all(&write).expect("sent");
+    assert_eq!(reply(stream, 0), (1, None, vec![]));
+    let read = request(Command::Read, 2, (512, 512));
+    stream.write_all(&read).expect("sent");
+    assert_eq!(reply(stream, 512), (2, None, vec![7; 512]));
+}
+
+/// Whether the server has closed the connection.
+fn has_ended(stream: &mut UnixStream) -> bool {
+    match stream.read(&mut [0; 1]) {
+        Ok(count) => count == 0,
+        Err(error) => error.kind() == ErrorKind::ConnectionReset,
+    }
+}
+
+#[test]
+fn requests_are_served_in_the_time_of_the_drive() {
+    let running = started("timed", Some(10.0), StoreChoice::Memory, 4);
+    let mut stream = running.client();
+    works(&mut stream);
+    // A flush waits for the drive, zeroes for as many commands as they need.
+    for (cookie, command) in [(3, Command::Flush), (4, Command::Trim)] {
+        let range = if command == Command::Flush {
+            (0, 0)
+        } else {
+            (0, 512)
+        };
+        stream
+            .write_all(&request(command, cookie, range))
+            .expect("sent");
+        assert_eq!(reply(&mut stream, 0), (cookie, None, vec![]));
+    }
+    let zeroes = request(Command::WriteZeroes, 5, (0, SIZE));
+    stream.write_all(&zeroes).expect("sent");
+    assert_eq!(reply(&mut stream, 0), (5, None, vec![]));
+    stream
+        .write_all(&request(Command::Read, 6, (512, 512)))
+        .expect("sent");
+    assert_eq!(reply(&mut stream, 512).2, [0; 512]);
+    stream
+        .write_all(&request(Command::Disconnect, 7, (0, 0)))
+        .expect("sent");
+    assert!(has_ended(&mut stream));
+    let served = running.stop();
+    let counts = served.counts;
+    assert_eq!((counts.reads, counts.writes, counts.flushes), (2, 1, 1));
+    assert_eq!((counts.trims, counts.zeroes, counts.failed), (1, 1, 0));
+    assert_eq!((counts.read_bytes, counts.written_bytes), (1024, 512));
+    // A trim takes no time.
+    assert_eq!((served.connections, served.lateness.count()), (1, 5));
+}
+
+#[test]
+fn a_request_that_the_drive_fails_has_an_error() {
+    let name = format!("diskarm-{}-server-faults", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let text = "x(drive=faults(medium=100% after 1 retries, drive=hp-c2247), size=1 MiB)";
+    let setting = Setting::parse(text, "--export").expect("a setting");
+    let setting = Setting {
+        name: String::new(),
+        ..setting
+    };
+    let export = setting.build(pace(Some(1000.0)), 1).expect("an export");
+    let listener = Listener::bind(&Address::Unix(path.clone())).expect("a socket");
+    let server = Server::start(vec![export], vec![listener], 1).expect("a server");
+    let running = Running { server, path };
+    let mut stream = running.client();
+    stream
+        .write_all(&request(Command::Read, 1, (0, 512)))
+        .expect("sent");
+    assert_eq!(reply(&mut stream, 512), (1, Some(Error::Io), vec![]));
+    stream
+        .write_all(&request(Command::WriteZeroes, 2, (0, SIZE)))
+        .expect("sent");
+    assert_eq!(reply(&mut stream, 0), (2, Some(Error::Io), vec![]));
+    assert_eq!(running.stop().counts.failed, 2);
+}
+
+#[test]
+fn no_client_holds_others_up() {
+    let running = started("slow", None, StoreChoice::Memory, 4);
+    // More handshakes than may be under way, of which nothing comes.
+    let half_open: Vec<UnixStream> = (0..70).map(|_| running.connect()).collect();
+    // One that never finishes a write, and one that takes no replies.
+    let mut slow = running.client();
+    let write = [request(Command::Write, 1, (0, SIZE)), vec![1; 1000]].concat();
+    slow.write_all(&write).expect("sent");
+    let mut deaf = running.client();
+    let reads = request(Command::Read, 1, (0, SIZE)).repeat(200);
+    deaf.write_all(&reads).expect("sent");
+    let mut lost = running.client();
+    lost.write_all(&[0xff; 100]).expect("sent");
+    assert!(has_ended(&mut lost));
+    works(&mut running.client());
+    drop(half_open);
+    // Once it listens again it gets everything.
+    for _ in 0..200 {
+        let (cookie, error, data) = reply(&mut deaf, SIZE as usize);
+        assert_eq!((cookie, error, data.len()), (1, None, SIZE as usize));
+    }
+    works(&mut deaf);
+    let counts = running.stop().counts;
+    assert_eq!((counts.reads, counts.writes), (202, 2));
+}
+
+#[test]
+fn connections_beyond_the_limit_are_refused_until_one_ends() {
+    let running = started("limit", None, StoreChoice::Memory, 1);
+    let first = running.client();
+    let (second, refused) = running.choose();
+    assert_eq!(refused, answer::POLICY);
+    first.shutdown(Shutdown::Both).expect("open until now");
+    // The server hears of that when it looks.
+    let ended = (0..10_000).any(|_| running.choose().1 == answer::ACK);
+    assert!(ended);
+    drop(second);
+    running.stop();
+}
+
+#[test]
+fn a_server_that_ends_answers_what_is_under_way() {
+    let running = started("drain", Some(1.0), StoreChoice::Memory, 4);
+    let mut stream = running.client();
+    for cookie in 0..8 {
+        let place = cookie * 100 * 1024 % SIZE;
+        stream
+            .write_all(&request(Command::Read, cookie, (place, 1024)))
+            .expect("sent");
+    }
+    // When the first reply is there, all requests are in the drive.
+    let first = reply(&mut stream, 1024);
+    // A connection in the middle of a write is not waited for.
+    let mut partly = running.client();
+    partly
+        .write_all(&request(Command::Write, 9, (0, 4096)))
+        .expect("sent");
+    running.server.stopper().expect("a stopper").stop();
+    let mut cookies = vec![first.0];
+    for _ in 1..8 {
+        let (cookie, error, data) = reply(&mut stream, 1024);
+        assert_eq!((error, data.len()), (None, 1024));
+        cookies.push(cookie);
+    }
+    cookies.sort_unstable();
+    assert_eq!(cookies, [0, 1, 2, 3, 4, 5, 6, 7]);
+    assert!(has_ended(&mut stream) && has_ended(&mut partly));
+    let served = running.server.wait().remove(0);
+    assert_eq!((served.counts.reads, served.lateness.count()), (8, 8));
+}
+
+#[test]
+fn requests_of_a_client_that_is_gone_are_taken_back() {
+    let running = started("gone", Some(0.001), StoreChoice::Memory, 2);
+    // At this speed the drive would need minutes for these.
+    let mut stream = running.client();
+    let reads: Vec<u8> = (0..20)
+        .flat_map(|cookie| request(Command::Read, cookie, (cookie * 50 * 1024, 1024)))
+        .collect();
+    stream.write_all(&reads).expect("sent");
+    // The server has them when it answers one that takes no time.
+    stream
+        .write_all(&request(Command::Trim, 99, (0, 512)))
+        .expect("sent");
+    assert_eq!(reply(&mut stream, 0).0, 99);
+    drop(stream);
+    let served = running.stop();
+    assert_eq!(served.counts.reads, 20);
+    assert!(served.counts.failed >= 18, "{:?}", served.counts);
+}
+
+#[test]
+fn a_file_has_what_was_flushed() {
+    let name = format!("diskarm-{}-server-data", std::process::id());
+    let file = std::env::temp_dir().join(name);
+    let store = StoreChoice::File(file.to_str().expect("UTF-8").to_owned());
+    let running = started("file", None, store, 2);
+    let mut stream = running.client();
+    works(&mut stream);
+    stream
+        .write_all(&request(Command::Flush, 3, (0, 0)))
+        .expect("sent");
+    assert_eq!(reply(&mut stream, 0), (3, None, vec![]));
+    let data = std::fs::read(&file).expect("the file");
+    assert_eq!((data.len() as u64, &data[512..1024]), (SIZE, &[7; 512][..]));
+    let mut zeroes = request(Command::WriteZeroes, 4, (0, SIZE));
+    // With force unit access.
+    zeroes[5] = 1;
+    stream.write_all(&zeroes).expect("sent");
+    assert_eq!(reply(&mut stream, 0), (4, None, vec![]));
+    assert!(
+        std::fs::read(&file)
+            .expect("the file")
+            .iter()
+            .all(|byte| *byte == 0)
+    );
+    running.stop();
+    std::fs::remove_file(file).expect("the file");
+}
