@@ -22,6 +22,7 @@ mod pairs;
 mod retry;
 pub mod rotation;
 pub mod seek;
+pub mod seek_command;
 mod setup;
 mod simulated;
 mod threshold;

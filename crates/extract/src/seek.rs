@@ -68,7 +68,7 @@ const SCATTER: f64 = 1e5;
 const CHECKED: usize = 16;
 
 /// Distances to measure first, up to `last` cylinders (section 5.3).
-fn distances(last: u32) -> Vec<u32> {
+pub(crate) fn distances(last: u32) -> Vec<u32> {
     let mut found = Vec::new();
     let mut next = 1;
     while next < last {
@@ -169,11 +169,7 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
         for distance in distances(stroke) {
             self.add(distance)?;
         }
-        self.refine(match effort {
-            Effort::Quick => 0,
-            Effort::Normal => 200,
-            Effort::Thorough => 400,
-        })?;
+        self.refine(refinements(effort))?;
         let point = |(&distance, found): (&u32, &Found)| SeekPoint {
             distance,
             mean: found.estimate(),
@@ -321,50 +317,62 @@ impl Curve<'_, '_, '_> {
     /// Measures the middles of intervals at which the curve bends, the sharpest bend first.
     fn refine(&mut self, most: u32) -> Result<(), Error> {
         for _ in 0..most {
-            let Some(middle) = self.sharpest() else {
+            let points = self.found.iter();
+            let points = points.map(|(d, found)| (*d, found.median, found.uncertainty));
+            let points: Vec<Measured> = points.collect();
+            let Some(middle) = sharpest(&points) else {
                 return Ok(());
             };
             self.add(middle)?;
         }
         Ok(())
     }
+}
 
-    /// The middle of the interval where a straight line may be farthest off, unless that is little.
-    fn sharpest(&self) -> Option<u32> {
-        let points: Vec<(u32, f64)> = self.found.iter().map(|(d, f)| (*d, f.median)).collect();
-        let slope =
-            |a: usize, b: usize| (points[b].1 - points[a].1) / f64::from(points[b].0 - points[a].0);
-        // If the curve went on with the slope that it has outside the interval, and had its kink in
-        // the middle, the line would be off by half the difference of slopes times the width; off a
-        // smooth curve it is by an eighth. The outside slope is that over half the width at least,
-        // as two near points tell none.
-        let of_interval = |k: usize| {
-            let (left, right) = (points[k].0, points[k + 1].0);
-            let wide = right - left;
-            let before = (0..k).rev().find(|&j| left - points[j].0 >= wide / 2);
-            let after = (k + 2..points.len()).find(|&j| points[j].0 - right >= wide / 2);
-            let outside = [before.map(|j| slope(j, k)), after.map(|j| slope(k + 1, j))];
-            let inside = slope(k, k + 1);
-            let turns = outside
-                .iter()
-                .flatten()
-                .map(|outside| (outside - inside).abs());
-            let off = turns.fold(0.0, f64::max) * f64::from(wide) / 2.0;
-            let allowed = 1.5 * NARROW.0.max(NARROW.1 * points[k].1);
-            let uncertain = self.found[&left]
-                .uncertainty
-                .max(self.found[&right].uncertainty);
-            // Where seeks scatter, points bend the curve at random.
-            let allowed = if uncertain > allowed {
-                3.0 * uncertain
-            } else {
-                allowed
-            };
-            (wide > 1 && off > allowed).then(|| (off / allowed, left + wide / 2))
-        };
-        let worst = (0..points.len().saturating_sub(1)).filter_map(of_interval);
-        worst.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, d)| d)
+/// Middles of intervals that are measured at most.
+pub(crate) fn refinements(effort: Effort) -> u32 {
+    match effort {
+        Effort::Quick => 0,
+        Effort::Normal => 200,
+        Effort::Thorough => 400,
     }
+}
+
+/// A point of a curve: distance, time in nanoseconds, and how uncertain it is.
+pub(crate) type Measured = (u32, f64, f64);
+
+/// The middle of the interval where a straight line may be farthest off, unless that is little.
+pub(crate) fn sharpest(points: &[Measured]) -> Option<u32> {
+    let slope =
+        |a: usize, b: usize| (points[b].1 - points[a].1) / f64::from(points[b].0 - points[a].0);
+    // If the curve went on with the slope that it has outside the interval, and had its kink in the
+    // middle, the line would be off by half the difference of slopes times the width; off a smooth
+    // curve it is by an eighth. The outside slope is that over half the width at least, as two near
+    // points tell none.
+    let of_interval = |k: usize| {
+        let (left, right) = (points[k].0, points[k + 1].0);
+        let wide = right - left;
+        let before = (0..k).rev().find(|&j| left - points[j].0 >= wide / 2);
+        let after = (k + 2..points.len()).find(|&j| points[j].0 - right >= wide / 2);
+        let outside = [before.map(|j| slope(j, k)), after.map(|j| slope(k + 1, j))];
+        let inside = slope(k, k + 1);
+        let turns = outside
+            .iter()
+            .flatten()
+            .map(|outside| (outside - inside).abs());
+        let off = turns.fold(0.0, f64::max) * f64::from(wide) / 2.0;
+        let allowed = 1.5 * NARROW.0.max(NARROW.1 * points[k].1);
+        let uncertain = points[k].2.max(points[k + 1].2);
+        // Where seeks scatter, points bend the curve at random.
+        let allowed = if uncertain > allowed {
+            3.0 * uncertain
+        } else {
+            allowed
+        };
+        (wide > 1 && off > allowed).then(|| (off / allowed, left + wide / 2))
+    };
+    let worst = (0..points.len().saturating_sub(1)).filter_map(of_interval);
+    worst.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, d)| d)
 }
 
 /// Tracks of the same head `distance` cylinders apart, from `outer` inward or a little beside it,

@@ -13,6 +13,7 @@
 //!   of the command overheads and of the head switch. Seek times are shorter by the former. If a
 //!   head switch, or one with the time to settle before a write, were negative so, there is the
 //!   least time to settle with which it is not.
+//!   SEEK does not part them either: one to the present track may include the time to settle.
 //! * The bus rate of writes is that of reads unless writes show their own: if the media wait for
 //!   more than one sector, or if a write cache takes them in.
 //! * Overheads of write hits are those of misses where no write cache took a write in.

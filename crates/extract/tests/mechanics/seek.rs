@@ -4,10 +4,12 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::Op;
 use diskarm_core::spec::{Mechanics, SeekCurve, Spec};
-use diskarm_core::units::{Cylinder, Span};
+use diskarm_core::units::{Cylinder, Instant, Span};
 use diskarm_extract::seek::{self, SeekPoint, Seeks};
-use diskarm_extract::{Disk, Effort, Simulated};
+use diskarm_extract::seek_command::{self, Curves};
+use diskarm_extract::{Access, Broken, Cost, Data, Disk, Effort, Reply, Simulated, Transport};
 
+use crate::noise::Noisy;
 use crate::{DRIVES, HOST, catalogued, set_up};
 
 /// The worst error of a found curve at any distance, as a share of what is allowed: 1 % or 0.02 ms,
@@ -94,4 +96,126 @@ fn seeks_are_found_at_every_distance() {
         assert!(inward.abs() < 0.006, "{name}: {inward} ms");
         assert!((cost.time - before.time).as_s() < 300.0, "{name}: {cost:?}");
     }
+}
+
+/// The curve by SEEK; its worst errors at the distances that were measured and at any, as shares of
+/// 1 % or 0.02 ms; and what it cost.
+fn by_seek(
+    drive: &mut dyn Transport,
+    (spec, layout): (&Spec, &Layout),
+    first: Access,
+    seed: u64,
+) -> (Curves, (f64, f64), Cost) {
+    let mut disk = Disk::new(drive).unwrap();
+    let setup = set_up(&mut disk, layout, seed);
+    let before = disk.cost();
+    let found = seek_command::measure(&mut disk, &setup, first, Effort::Normal, seed).unwrap();
+    let mut cost = disk.cost();
+    cost.commands -= before.commands;
+    cost.time -= before.time;
+    let times = SeekTimes::new(&spec.mechanics, spec.geometry.cylinders);
+    let over = |from, to| times.total(Op::Read, (Cylinder(from), Cylinder(to)), false);
+    let error = |point: &seek_command::Point| {
+        let ways = over(0, point.distance) + over(point.distance, 0);
+        let given = ways.as_ms() / 2.0 - over(0, 0).as_ms();
+        let error = point.mean.value.as_ms() - given;
+        error.abs() / 0.02f64.max(0.01 * given)
+    };
+    let measured = found.points.iter().map(error).fold(0.0, f64::max);
+    let anywhere = worst(&found.mean(), spec, Op::Read);
+    (found, (measured, anywhere), cost)
+}
+
+/// By SEEK: mean and maximum curve, as by MTBRC within 1 % or 0.02 ms at every distance; and the
+/// two agree. The corrective value comes from pairs that read first, or that write first.
+#[test]
+fn seek_commands_tell_the_curve_too() {
+    for (name, seed) in DRIVES.iter().zip(1..) {
+        let spec = catalogued(name);
+        let layout = Layout::new(&spec.geometry).unwrap();
+        for first in [Access::Read, Access::Write] {
+            let mut drive = Simulated::new(&spec, HOST, seed).unwrap();
+            let (found, (measured, anywhere), cost) =
+                by_seek(&mut drive, (&spec, &layout), first, seed);
+            println!(
+                "{name} {first:?}: {measured:.2}, anywhere {anywhere:.2} of what is allowed, {} \
+                 commands, {:.0} s",
+                cost.commands,
+                cost.time.as_s()
+            );
+            assert!(measured < 0.3, "{name}: {measured}");
+            // Where seeks scatter at random, MTBRC tells by how much.
+            assert!(anywhere <= 1.0 || spec.is_random(), "{name}: {anywhere}");
+            assert!(cost.time < Span::from_s(300.0), "{name}: {cost:?}");
+            let inward = (found.mean().inward.value - spec.mechanics.inward_seek).as_ms();
+            assert!(inward.abs() < 0.006, "{name}: {inward} ms");
+            for point in &found.points {
+                // No seek of the model depends on where it begins.
+                let more = (point.maximum - point.mean.value).as_ms();
+                assert!((-1e-3..0.01).contains(&more), "{name}: {point:?}");
+            }
+            if spec.is_random() || first == Access::Write {
+                continue;
+            }
+            let mut drive = Simulated::new(&spec, HOST, seed).unwrap();
+            let mut disk = Disk::new(&mut drive).unwrap();
+            let setup = set_up(&mut disk, &layout, seed);
+            let other = seek::measure(&mut disk, &setup, Effort::Normal, seed).unwrap();
+            let apart = found.compare(&other);
+            let (one, other) = apart.times;
+            let allowed = 0.02f64.max(0.01 * one.as_ms());
+            assert!((one - other).as_ms().abs() < allowed, "{name}: {apart:?}");
+            assert!(apart.mean.as_ms() < 0.02, "{name}: {apart:?}");
+        }
+    }
+}
+
+#[test]
+fn noise_of_seek_commands_is_averaged_out() {
+    for (name, seed) in DRIVES.iter().zip(1..).step_by(4) {
+        let spec = catalogued(name);
+        let layout = Layout::new(&spec.geometry).unwrap();
+        let mut drive = Simulated::new(&spec, HOST, seed).unwrap();
+        let mut noisy = Noisy::new(&mut drive, Span::from_us(100.0), seed);
+        let (_, (measured, _), cost) = by_seek(&mut noisy, (&spec, &layout), Access::Read, seed);
+        println!("{name}: {measured:.2}, {:.0} s", cost.time.as_s());
+        assert!(measured < 3.0, "{name}: {measured}");
+    }
+}
+
+/// A drive that ends SEEK as soon as it knows of it.
+struct Immediate(Simulated);
+
+impl Transport for Immediate {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+        const SEEK_10: u8 = 0x2b;
+        let mut reply = self.0.execute(command, data)?;
+        if command[0] == SEEK_10 {
+            reply.ended = reply.sent + Span::from_us(500.0);
+        }
+        Ok(reply)
+    }
+
+    fn rest(&mut self, span: Span) {
+        self.0.rest(span);
+    }
+
+    fn now(&self) -> Instant {
+        self.0.now()
+    }
+}
+
+#[test]
+fn a_seek_that_does_not_wait_tells_nothing() {
+    let spec = catalogued("hp-c3323a");
+    let layout = Layout::new(&spec.geometry).unwrap();
+    let mut drive = Immediate(Simulated::new(&spec, HOST, 1).unwrap());
+    let mut disk = Disk::new(&mut drive).unwrap();
+    let setup = set_up(&mut disk, &layout, 1);
+    let first = Access::Read;
+    let error = seek_command::measure(&mut disk, &setup, first, Effort::Quick, 1).unwrap_err();
+    assert!(
+        error.to_string().contains("before the arm arrives"),
+        "{error}"
+    );
 }

@@ -1,0 +1,358 @@
+//! Seek times by the SEEK command (worthington96 section 5.3).
+//!
+//! # Hypothesis
+//! SEEK ends when the arm has arrived. It takes a fixed time to process, and a seek that depends on
+//! the distance and, on some drives, on the direction and on where the arm begins.
+//!
+//! # Test vector
+//! For each distance of [`crate::seek`], five starting points spread evenly over the cylinders, and
+//! from each ten SEEKs inward and ten back outward. Longer distances leave starting points closer
+//! together; a full stroke leaves one. Where the curve bends, distances in between are added.
+//!
+//! # Decision
+//! Of the times from one starting point in one direction, those that are more than 10 % off their
+//! median are left out: retries, recalibrations, a host that was late. The others' mean stands for
+//! the starting point; the mean curve is the mean of starting points, the maximum curve the largest
+//! of them.
+//!
+//! What a SEEK takes besides the movement is the difference between SEEKs of one cylinder and the
+//! movement over one cylinder, both inward, which is MTBRC(1-sector write, 1-sector read on the adjacent
+//! cylinder) less MTBRC(1-sector write, 1-sector read on the same track); with reads in place of
+//! the writes where these are not allowed.
+//!
+//! # Confidence
+//! 95 % interval of the mean of starting points, with the uncertainty of the corrective value. A
+//! time to settle on a track where the head is cannot be told from the command overhead: whether a
+//! SEEK to the present track includes it is not known. If SEEK takes as long over any distance it
+//! ends before the arm arrives, and the curve is not determined.
+//!
+//! # Cost
+//! 100 SEEKs a distance, some 8,000 in all; two MTBRCs.
+
+use diskarm_core::geometry::Layout;
+use diskarm_core::units::{Lbn, Span};
+
+use crate::mtbrc::{self, Kind, To};
+use crate::pairs::{Access, Track};
+use crate::seek::{self, SeekPoint, Seeks, distances, refinements, sharpest};
+use crate::threshold::span;
+use crate::{Disk, Effort, Error, Estimate, Setup, idle};
+
+/// Mean and maximum seek curve.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curves {
+    /// By distance, in ascending order; between two of them the time is on a straight line.
+    pub points: Vec<Point>,
+    /// What a SEEK takes besides the movement: it has been subtracted from all points.
+    pub processing: Estimate,
+    /// SEEKs that were left out, and all.
+    pub discarded: (u64, u64),
+}
+
+/// The time of seeks over one distance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// In cylinders.
+    pub distance: u32,
+    /// The mean over directions and starting points.
+    pub mean: Estimate,
+    /// That of the slowest starting point.
+    pub maximum: Span,
+    /// Mean of seeks inward, and outward.
+    pub directions: (Span, Span),
+}
+
+/// How two curves of the same drive differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Where they differ most, in cylinders.
+    pub distance: u32,
+    /// The mean by SEEK, and by MTBRC.
+    pub times: (Span, Span),
+    /// Mean of all differences, without their signs.
+    pub mean: Span,
+}
+
+/// Off the median by more than this share.
+const OUTLIER: f64 = 0.1;
+
+/// Measures the curves. `first` is what the first of the MTBRCs' pairs does: data are lost at random
+/// places if it writes.
+///
+/// # Errors
+/// A command failed, SEEK does not wait for the arm, or too few reads were served by the media.
+pub fn measure(
+    disk: &mut Disk<'_>,
+    setup: &Setup<'_>,
+    first: Access,
+    effort: Effort,
+    seed: u64,
+) -> Result<Curves, Error> {
+    let single = single(disk, setup, first, effort, seed)?;
+    let layout = setup.layout;
+    let ends = [Lbn(0), Lbn(layout.sectors().0 - 1)].map(|at| layout.extent(at).cylinder.0);
+    let ends = (ends[0].min(ends[1]), ends[0].max(ends[1]));
+    let mut raw = Vec::new();
+    for distance in distances(ends.1 - ends.0) {
+        raw.push(over(disk, layout, (distance, ends), effort)?);
+    }
+    // The pairs went inward, as do these.
+    let overhead = raw[0].way(0) - single.value.as_ns() as f64;
+    for _ in 0..refinements(effort) {
+        let points = raw.iter().map(|seeks| {
+            let time = seeks.mean() - overhead;
+            (seeks.distance, time, seeks.uncertainty())
+        });
+        let points: Vec<seek::Measured> = points.collect();
+        let Some(distance) = sharpest(&points) else {
+            break;
+        };
+        let next = raw.partition_point(|seeks| seeks.distance < distance);
+        raw.insert(next, over(disk, layout, (distance, ends), effort)?);
+    }
+    let (least, most) = (raw[0].mean(), raw[raw.len() - 1].mean());
+    if most - least < single.value.as_ns() as f64 / 2.0 {
+        return Err(Error::Undecided(format!(
+            "SEEK ends before the arm arrives: it takes {:.3} ms over one cylinder, {:.3} ms over \
+             all",
+            least / 1e6,
+            most / 1e6
+        )));
+    }
+    let processing = Estimate {
+        value: span(overhead),
+        uncertainty: span(raw[0].uncertainty()) + single.uncertainty,
+        samples: raw[0].samples() + single.samples,
+    };
+    let discarded = raw.iter().map(|seeks| seeks.discarded).sum();
+    let all = raw.iter().map(|seeks| seeks.discarded + seeks.samples());
+    Ok(Curves {
+        discarded: (discarded, all.sum()),
+        points: raw.iter().map(|seeks| seeks.point(&processing)).collect(),
+        processing,
+    })
+}
+
+/// The time of a movement over one cylinder.
+fn single(
+    disk: &mut Disk<'_>,
+    setup: &Setup<'_>,
+    first: Access,
+    effort: Effort,
+    seed: u64,
+) -> Result<Estimate, Error> {
+    let mut pairs = setup.pairs(disk, seed)?;
+    let mut lead = |to| {
+        let kind = Kind {
+            accesses: (first, Access::Read),
+            sectors: (1, 1),
+            to,
+        };
+        mtbrc::threshold(&mut pairs, setup, kind, effort)
+    };
+    let (near, still) = (lead(To::Cylinders(1))?, lead(To::SameTrack)?);
+    Ok(Estimate {
+        value: near.value - still.value,
+        uncertainty: near.uncertainty + still.uncertainty,
+        samples: near.samples + still.samples,
+    })
+}
+
+/// SEEKs over one distance. Times are in nanoseconds.
+#[derive(Debug, Default)]
+struct Measured {
+    distance: u32,
+    /// Of each starting point inward and outward: the mean of the times that were kept.
+    means: Vec<[f64; 2]>,
+    kept: u64,
+    discarded: u64,
+    /// Sum of the squares of the kept times' distances from their means.
+    scatter: f64,
+}
+
+impl Measured {
+    fn samples(&self) -> u64 {
+        self.kept
+    }
+
+    fn of_points(&self) -> impl Iterator<Item = f64> {
+        self.means.iter().map(|way| (way[0] + way[1]) / 2.0)
+    }
+
+    fn mean(&self) -> f64 {
+        self.of_points().sum::<f64>() / self.means.len() as f64
+    }
+
+    /// The mean of seeks inward (0) or outward (1).
+    fn way(&self, n: usize) -> f64 {
+        let times = self.means.iter().map(|way| way[n]);
+        times.sum::<f64>() / self.means.len() as f64
+    }
+
+    /// Half the 95 % interval of the mean: of the times at each place, as places are not a sample.
+    fn uncertainty(&self) -> f64 {
+        let free = self.kept.saturating_sub(2 * self.means.len() as u64).max(1) as f64;
+        2.0 * (self.scatter / free / self.kept.max(1) as f64).sqrt()
+    }
+
+    fn point(&self, processing: &Estimate) -> Point {
+        let most = self.of_points().fold(f64::MIN, f64::max);
+        let way = |n: usize| span(self.way(n)) - processing.value;
+        Point {
+            distance: self.distance,
+            mean: Estimate {
+                value: span(self.mean()) - processing.value,
+                uncertainty: span(self.uncertainty()) + processing.uncertainty,
+                samples: self.samples(),
+            },
+            maximum: span(most) - processing.value,
+            directions: (way(0), way(1)),
+        }
+    }
+}
+
+/// Starting points, and SEEKs from each in each direction.
+fn amount(effort: Effort) -> (u32, usize) {
+    match effort {
+        Effort::Quick => (3, 4),
+        Effort::Normal => (5, 10),
+        Effort::Thorough => (9, 20),
+    }
+}
+
+/// Seeks over a distance between cylinders `first` and `last`.
+fn over(
+    disk: &mut Disk<'_>,
+    layout: &Layout,
+    (distance, (first, last)): (u32, (u32, u32)),
+    effort: Effort,
+) -> Result<Measured, Error> {
+    let (points, times) = amount(effort);
+    let room = last - first - distance;
+    // A full stroke has one starting point.
+    let points = points.min(room + 1);
+    let mut measured = Measured {
+        distance,
+        ..Measured::default()
+    };
+    for point in 0..points {
+        let share = u64::from(room) * u64::from(point) / u64::from((points - 1).max(1));
+        let outer = first + share as u32;
+        let (outer, inner) = ends(layout, outer, distance, last).ok_or_else(|| {
+            let reason = format!("no blocks {distance} cylinders apart near cylinder {outer}");
+            Error::Undecided(reason)
+        })?;
+        disk.seek(outer)?;
+        let mut ways = [Vec::new(), Vec::new()];
+        for _ in 0..times {
+            for (way, to) in ways.iter_mut().zip([inner, outer]) {
+                way.push(disk.seek(to)?.service().as_ns() as f64);
+            }
+        }
+        let [inward, outward] = ways;
+        let means = [measured.take(inward), measured.take(outward)];
+        measured.means.push(means);
+    }
+    Ok(measured)
+}
+
+impl Measured {
+    /// The mean of times near their median.
+    fn take(&mut self, mut times: Vec<f64>) -> f64 {
+        times.sort_by(f64::total_cmp);
+        let median = times[times.len() / 2];
+        let all = times.len();
+        times.retain(|time| (time - median).abs() <= OUTLIER * median);
+        let mean = times.iter().sum::<f64>() / times.len() as f64;
+        self.kept += times.len() as u64;
+        self.discarded += (all - times.len()) as u64;
+        self.scatter += times.iter().map(|time| (time - mean).powi(2)).sum::<f64>();
+        mean
+    }
+}
+
+/// Blocks `distance` cylinders apart, from `outer` inward or a little beside it; under one head if
+/// both cylinders have blocks there.
+fn ends(layout: &Layout, outer: u32, distance: u32, last: u32) -> Option<(Lbn, Lbn)> {
+    let shifts = (0..64).flat_map(|shift| [outer.checked_add(shift), outer.checked_sub(shift)]);
+    let there = shifts.flatten().filter(|at| at + distance <= last);
+    let pairs = there.filter_map(|at| {
+        let from = idle::beginning(layout, at)?;
+        let same = Track::at(layout, at + distance, from.head());
+        let is_same = same.is_some();
+        let to = same.or_else(|| idle::beginning(layout, at + distance))?;
+        Some((is_same, (from.first(), to.first())))
+    });
+    let mut any = None;
+    for (is_same, pair) in pairs {
+        if is_same {
+            return Some(pair);
+        }
+        any.get_or_insert(pair);
+    }
+    any
+}
+
+impl Curves {
+    /// The mean curve as the one that is measured by MTBRC: with what inward seeks take longer, from
+    /// the median of all distances.
+    pub fn mean(&self) -> Seeks {
+        let halves = self.points.iter().map(|point| {
+            let (inward, outward) = point.directions;
+            (inward - outward).as_ns() as f64 / 2.0
+        });
+        let mut halves: Vec<f64> = halves.collect();
+        halves.sort_by(f64::total_cmp);
+        let quartile = |share: usize| halves[(halves.len() - 1) * share / 4];
+        let points = self.points.iter().map(|point| SeekPoint {
+            distance: point.distance,
+            mean: point.mean,
+            maximum: point.maximum,
+        });
+        Seeks {
+            points: points.collect(),
+            inward: Estimate {
+                value: span(quartile(2)),
+                uncertainty: span((quartile(3) - quartile(1)).max(1e3)),
+                samples: self.discarded.1 - self.discarded.0,
+            },
+        }
+    }
+
+    /// How these curves differ from those of MTBRC.
+    pub fn compare(&self, other: &Seeks) -> Difference {
+        let by_mtbrc = |distance: u32| {
+            let next = other
+                .points
+                .partition_point(|point| point.distance < distance)
+                .min(other.points.len() - 1);
+            let after = &other.points[next];
+            if after.distance <= distance || next == 0 {
+                return after.mean.value.as_ns() as f64;
+            }
+            let before = &other.points[next - 1];
+            let share =
+                f64::from(distance - before.distance) / f64::from(after.distance - before.distance);
+            let [from, to] = [before, after].map(|point| point.mean.value.as_ns() as f64);
+            from + share * (to - from)
+        };
+        let mut worst = Difference {
+            distance: 0,
+            times: (Span::ZERO, Span::ZERO),
+            mean: Span::ZERO,
+        };
+        let (mut most, mut sum) = (-1.0, 0.0);
+        for point in &self.points {
+            let (one, other) = (point.mean.value, by_mtbrc(point.distance));
+            let apart = (one.as_ns() as f64 - other).abs();
+            sum += apart;
+            if apart > most {
+                most = apart;
+                worst.distance = point.distance;
+                worst.times = (one, span(other));
+            }
+        }
+        worst.mean = span(sum / self.points.len().max(1) as f64);
+        worst
+    }
+}
