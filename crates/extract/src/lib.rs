@@ -5,6 +5,7 @@
 //! method for each command that a measurement needs, and counts what they cost. The measurements
 //! see nothing else of a drive.
 
+pub mod cache;
 mod clock;
 mod compare;
 pub mod defects;

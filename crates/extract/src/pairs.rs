@@ -298,7 +298,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
     }
 
     /// When a sector passes at the earliest whose lead is `lead`.
-    fn soonest(&self, lead: f64) -> f64 {
+    pub fn soonest(&self, lead: f64) -> f64 {
         self.last.ended + self.last.rested + self.delay + lead
     }
 

@@ -18,6 +18,11 @@ impl Core {
         Self::new(spec, Mechanism::new(spec, layout, Angle::ZERO))
     }
 
+    /// The drive of `spec` on a mechanism made before, of which copies share their tables.
+    pub fn on(spec: &Spec, mechanism: Mechanism) -> Self {
+        Self::new(spec, mechanism)
+    }
+
     /// Serves a command that reaches an idle drive at `arrived`, no earlier than the last
     /// completion.
     pub fn serve_alone(&mut self, request: Request, arrived: Instant) -> Completion {

@@ -1,0 +1,260 @@
+//! The on-board buffer (worthington96 sections 5.7 and 5.8; tables 7, 11, 16 and 21).
+//!
+//! As in the paper, a test vector loads the buffer in some way, and a read then inspects what it
+//! holds. A first look finds sizes and numbers one by one ([`ahead`], [`segments`], [`rate`]). All
+//! else is decided between hypotheses ([`judge`]): what is known of a drive's layout and timing is
+//! enough to compute how a drive with any buffer would answer a vector, so vectors are looked for
+//! at which the answers differ, sent, and that hypothesis is believed which predicts what the drive
+//! answered.
+//! Facts that no vector tells are reported as such, with the reason.
+//!
+//! The table [`FACTS`] lists what is looked for.
+
+mod ahead;
+mod bench;
+mod explore;
+mod judge;
+mod moves;
+mod rate;
+mod segments;
+mod vector;
+
+use diskarm_core::spec::{Buffer, Delivered, Key, ReadAhead, Spec, Value, WriteCache};
+use diskarm_core::units::Span;
+
+use crate::{Disk, Effort, Error, Setup};
+use bench::Bench;
+use judge::Verdict;
+
+/// A fact that is looked for.
+struct Row {
+    /// Its key in a specification.
+    path: &'static str,
+    /// Whether it takes writes to find it.
+    writes: bool,
+    /// Why it means nothing on a drive with such a buffer, if it does not.
+    moot: fn(&Buffer) -> Option<&'static str>,
+}
+
+impl Row {
+    fn key(&self) -> &'static Key {
+        Key::find(self.path).expect("a key of the table")
+    }
+
+    /// Whether two drives differ in it, by more than can be told of a number.
+    fn differs(&self, a: &Spec, b: &Spec) -> bool {
+        match (self.key().get(a), self.key().get(b)) {
+            (Some(Value::Time(a)), Some(Value::Time(b))) => (a - b).as_ms().abs() > 0.025,
+            (Some(Value::Number(a)), Some(Value::Number(b))) => (a - b).abs() > 0.035,
+            (a, b) => a != b,
+        }
+    }
+}
+
+const fn read(path: &'static str, moot: fn(&Buffer) -> Option<&'static str>) -> Row {
+    Row {
+        path,
+        writes: false,
+        moot,
+    }
+}
+
+const fn write(path: &'static str, moot: fn(&Buffer) -> Option<&'static str>) -> Row {
+    Row {
+        path,
+        writes: true,
+        moot,
+    }
+}
+
+fn never(_: &Buffer) -> Option<&'static str> {
+    None
+}
+
+fn uncached(buffer: &Buffer) -> Option<&'static str> {
+    (!buffer.caching).then_some("no request is served from the buffer")
+}
+
+fn no_read_ahead(buffer: &Buffer) -> Option<&'static str> {
+    (buffer.read_ahead == ReadAhead::None).then_some("the drive does not read ahead")
+}
+
+fn dropped(buffer: &Buffer) -> Option<&'static str> {
+    let is_dropped = buffer.delivered == Delivered::Dropped;
+    uncached(buffer).or(is_dropped.then_some("blocks before those delivered never stay"))
+}
+
+fn no_whole_tracks(buffer: &Buffer) -> Option<&'static str> {
+    no_read_ahead(buffer).or(dropped(buffer))
+}
+
+fn no_mark(buffer: &Buffer) -> Option<&'static str> {
+    let none = buffer.read_watermark == 0.0 && buffer.write_watermark == 0.0;
+    none.then_some("the bus begins with the first block in the buffer")
+}
+
+fn no_partial_wait(buffer: &Buffer) -> Option<&'static str> {
+    let at_once = buffer.read_watermark == 0.0 && !buffer.arriving_hits;
+    uncached(buffer).or(at_once.then_some("the bus begins with the first block in the buffer"))
+}
+
+fn no_absorbed_writes(buffer: &Buffer) -> Option<&'static str> {
+    let none = buffer.write_cache == WriteCache::Off;
+    no_read_ahead(buffer).or(none.then_some("no write ends before it is on the media"))
+}
+
+/// All facts.
+const FACTS: [Row; 26] = [
+    read("buffer.caching", never),
+    read("buffer.delivered", uncached),
+    read("buffer.read_ahead", uncached),
+    read("buffer.read_ahead_on_run", no_read_ahead),
+    read("buffer.read_ahead_max", no_read_ahead),
+    read("buffer.read_ahead_min", no_read_ahead),
+    read("buffer.segments", uncached),
+    read("buffer.segment", never),
+    read("buffer.read_ahead_on_hit", no_read_ahead),
+    read("buffer.read_ahead_stops_mid_sector", no_read_ahead),
+    read("buffer.read_before_requested", dropped),
+    read("buffer.read_whole_track", no_whole_tracks),
+    read("buffer.arriving_hits", no_read_ahead),
+    read("buffer.partial_hits_at_once", no_partial_wait),
+    read("buffer.read_on_arrival", never),
+    read("buffer.read_watermark", never),
+    read("buffer.watermark_of", no_mark),
+    read("bus.hold_read", never),
+    read("bus.read_restart", never),
+    write("buffer.hits_on_written", uncached),
+    write("buffer.dedicated_write_segment", uncached),
+    write("buffer.write_invalidates", uncached),
+    write("buffer.write_on_arrival", never),
+    write("buffer.write_cache", uncached),
+    write("buffer.combine_writes", uncached),
+    write("buffer.write_stops_read_ahead", no_absorbed_writes),
+];
+
+/// What was found of a fact.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Finding {
+    /// Its value.
+    Found {
+        /// The value.
+        value: Value,
+        /// Trials that spoke for it.
+        agreed: u32,
+        /// Of so many that spoke for it or for another value.
+        trials: u32,
+    },
+    /// No command tells it.
+    NotDeterminable {
+        /// A value with which a model behaves as the drive does.
+        value: Option<Value>,
+        /// Why, in plain words.
+        reason: String,
+    },
+}
+
+/// A fact of a buffer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fact {
+    /// Its key in a specification.
+    pub key: &'static str,
+    /// What was found.
+    pub finding: Finding,
+}
+
+/// What was found of a buffer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Facts {
+    /// Every fact.
+    pub facts: Vec<Fact>,
+}
+
+impl Facts {
+    /// Sets the buffer of a specification to what was found.
+    pub fn describe(&self, spec: &mut Spec) {
+        for fact in &self.facts {
+            let value = match &fact.finding {
+                Finding::Found { value, .. } => Some(value),
+                Finding::NotDeterminable { value, .. } => value.as_ref(),
+            };
+            if let (Some(key), Some(value)) = (Key::find(fact.key), value) {
+                key.set(spec, value.clone());
+            }
+        }
+    }
+}
+
+/// Finds what reads tell of the buffer of a drive that is `known` but for that. Reads only.
+///
+/// # Errors
+/// A command failed; or nothing but the buffer serves reads.
+pub fn measure(
+    disk: &mut Disk<'_>,
+    setup: &Setup<'_>,
+    known: &Spec,
+    effort: Effort,
+    seed: u64,
+) -> Result<Facts, Error> {
+    let mut bench = Bench::new(disk, setup, known, (false, seed))?;
+    bench.believed.buffer.partial_hits_at_once = true;
+    ahead::look(&mut bench)?;
+    segments::look(&mut bench)?;
+    if known.bus.read_sector == Span::ZERO {
+        rate::look(&mut bench)?;
+    }
+    let verdicts = judge::learn(&mut bench, effort)?;
+    Ok(facts(&bench, &verdicts))
+}
+
+/// Finds all of a buffer. Data are lost at random places.
+///
+/// # Errors
+/// As [`measure`].
+pub fn measure_writes(
+    disk: &mut Disk<'_>,
+    setup: &Setup<'_>,
+    known: &Spec,
+    effort: Effort,
+    seed: u64,
+) -> Result<Facts, Error> {
+    let mut bench = Bench::new(disk, setup, known, (true, seed))?;
+    bench.believed.buffer.partial_hits_at_once = true;
+    ahead::look(&mut bench)?;
+    segments::look(&mut bench)?;
+    segments::look_at_writes(&mut bench)?;
+    if known.bus.read_sector == Span::ZERO {
+        rate::look(&mut bench)?;
+    }
+    let verdicts = judge::learn(&mut bench, effort)?;
+    Ok(facts(&bench, &verdicts))
+}
+
+fn facts(bench: &Bench<'_, '_>, verdicts: &[Verdict]) -> Facts {
+    let fact = |(row, verdict): (&Row, &Verdict)| {
+        let value = row.key().get(&bench.believed);
+        let moot = (row.moot)(&bench.believed.buffer);
+        let untold = match row.writes && !bench.writes {
+            true => "takes writes to find",
+            false => "other values end every test vector alike",
+        };
+        let finding = match value {
+            Some(value) if moot.is_none() && !verdict.open => Finding::Found {
+                value,
+                agreed: verdict.agreed,
+                trials: verdict.trials,
+            },
+            value => Finding::NotDeterminable {
+                value,
+                reason: moot.unwrap_or(untold).to_owned(),
+            },
+        };
+        Fact {
+            key: row.path,
+            finding,
+        }
+    };
+    Facts {
+        facts: FACTS.iter().zip(verdicts).map(fact).collect(),
+    }
+}

@@ -1,0 +1,295 @@
+//! Sends test vectors, keeps what came of them, and replays them on models of the drive.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use diskarm_core::drive::Core;
+use diskarm_core::geometry::Layout;
+use diskarm_core::mechanics::Mechanism;
+use diskarm_core::request::{Op, Request};
+use diskarm_core::spec::{Mechanics, Spec};
+use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
+
+use super::vector::{Area, Step, Vector, Wait};
+use crate::pairs::{Access, Pairs};
+use crate::threshold::span;
+use crate::{Disk, Error, Setup};
+
+/// Vectors stay away from places that so many before them used.
+const RECENT: usize = 80;
+/// Longer than read-ahead needs to fill a segment, and a write cache to be emptied.
+pub(super) const LONG: Span = Span::from_ns(250_000_000);
+/// When models serve the first read of a vector.
+const BEGIN: Instant = Instant::from_ns(1_000_000_000);
+
+/// A test vector as it was sent.
+#[derive(Clone, Debug)]
+pub(super) struct Trial {
+    /// The read from the media that came first.
+    pub first: Lbn,
+    /// When it ended, without the scatter of ends.
+    pub began: f64,
+    /// What followed.
+    pub seen: Vec<Seen>,
+}
+
+/// A step as it was sent; times in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    pub step: Step,
+    pub sent: f64,
+    pub ended: f64,
+}
+
+/// A model that replays a vector.
+pub(super) struct Replay {
+    core: Core,
+    /// From its clock to that of the trial.
+    shift: f64,
+    ended: Instant,
+}
+
+impl Replay {
+    /// Begins with the read of `first` that ended at `began`.
+    pub fn new(core: &Core, first: Lbn, began: f64) -> Self {
+        let mut core = core.clone();
+        let mut read = Request::new(0, Op::Read, first, SectorCount(1));
+        read.force_unit_access = true;
+        let ended = core.serve_alone(read, BEGIN).at;
+        Self {
+            shift: began - ended.as_ns() as f64,
+            ended,
+            core,
+        }
+    }
+
+    /// When a step ends that is sent at `sent`.
+    pub fn serve(&mut self, step: &Step, sent: f64) -> f64 {
+        let op = match step.access {
+            Access::Read => Op::Read,
+            Access::Write => Op::Write,
+        };
+        let sectors = SectorCount(u64::from(step.sectors));
+        let mut request = Request::new(0, op, step.at, sectors);
+        request.force_unit_access = step.media;
+        let arrived = Instant::from_ns((sent - self.shift).max(0.0) as u64);
+        self.ended = self.core.serve_alone(request, arrived.max(self.ended)).at;
+        self.ended.as_ns() as f64 + self.shift
+    }
+}
+
+pub(super) struct Bench<'a, 'd> {
+    pub pairs: Pairs<'a, 'd>,
+    /// What is known of the drive, with what is believed of its buffer.
+    pub believed: Spec,
+    pub trials: Vec<Trial>,
+    /// Whether vectors may write.
+    pub writes: bool,
+    mechanism: Mechanism,
+    recent: VecDeque<u32>,
+}
+
+impl<'a, 'd> Bench<'a, 'd> {
+    pub fn new(
+        disk: &'a mut Disk<'d>,
+        setup: &Setup<'a>,
+        known: &Spec,
+        (writes, seed): (bool, u64),
+    ) -> Result<Self, Error> {
+        let layout = Layout::new(&known.geometry)
+            .map_err(|error| Error::Undecided(format!("cache: {error}")))?;
+        Ok(Self {
+            pairs: setup.pairs(disk, seed)?,
+            mechanism: Mechanism::new(known, Arc::new(layout), Angle::ZERO),
+            believed: without_places(known),
+            trials: Vec::new(),
+            writes,
+            recent: VecDeque::new(),
+        })
+    }
+
+    pub fn period(&self) -> f64 {
+        self.pairs.clock.period()
+    }
+
+    /// By how much ends scatter, and models err, in nanoseconds.
+    pub fn scatter(&self) -> f64 {
+        (self.pairs.clock.tolerance() / 6.0).max(15_000.0)
+    }
+
+    /// A model of the drive as `spec` has it.
+    pub fn model(&self, spec: &Spec) -> Core {
+        Core::on(spec, self.mechanism.clone())
+    }
+
+    /// A random number below `end`.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.pairs.below(end)
+    }
+
+    /// Tracks where no recent vector was; the last ones of a cylinder if `last`. Outer tracks
+    /// hold more blocks than inner ones: `zone` is from 0, the first, to 2, the last.
+    pub fn area(&mut self, zone: usize, last: bool) -> Area {
+        let layout = self.pairs.layout;
+        let mut found = None;
+        for _ in 0..200 {
+            let blocks = layout.sectors().0;
+            let (from, to) = [(0, 20), (45, 55), (80, 98)][zone];
+            let at = blocks * from / 100 + self.below((blocks * (to - from) / 100).max(1));
+            let cylinder = layout.extent(Lbn(at)).cylinder.0;
+            if self.recent.iter().any(|used| used.abs_diff(cylinder) < 6) {
+                continue;
+            }
+            let Some(area) = Area::on(layout, cylinder, last) else {
+                continue;
+            };
+            let is_whole = area.is_whole(layout);
+            found = Some((area, cylinder));
+            if is_whole {
+                break;
+            }
+        }
+        let (area, cylinder) = found.unwrap_or((Area::somewhere(layout), 0));
+        self.recent.push_back(cylinder);
+        if self.recent.len() > RECENT {
+            self.recent.pop_front();
+        }
+        area
+    }
+
+    /// The overhead of a read hit of one block, and its transfer.
+    fn hit(&self) -> f64 {
+        let o = &self.believed.overheads;
+        let hit = o.read_hit_after_read + self.believed.bus.read_sector + o.read_completion;
+        hit.as_ns() as f64
+    }
+
+    /// Sends a vector. `None` if its first read did not come from the media.
+    pub fn run(&mut self, vector: &Vector) -> Result<Option<Trial>, Error> {
+        let first = self.pairs.send(Access::Read, vector.first, 1)?;
+        let extent = self.pairs.layout.extent(vector.first);
+        let ended = first.ended.as_ns() as f64;
+        let off = self.pairs.clock.off(ended, &extent);
+        if off.abs() > self.pairs.clock.tolerance() {
+            return Ok(None);
+        }
+        let mut trial = Trial {
+            first: vector.first,
+            began: ended - off,
+            seen: Vec::new(),
+        };
+        for step in &vector.steps {
+            self.wait(step);
+            let Step {
+                at, sectors, media, ..
+            } = *step;
+            let disk = &mut *self.pairs.disk;
+            let timed = match (step.access, media) {
+                (Access::Read, false) => disk.read(at, sectors)?,
+                (Access::Read, true) => disk.read_media(at, sectors)?,
+                (Access::Write, false) => disk.write(at, sectors)?,
+                (Access::Write, true) => disk.write_media(at, sectors)?,
+            };
+            self.pairs.saw(step.access, at, sectors, &timed);
+            trial.seen.push(Seen {
+                step: *step,
+                sent: timed.sent.as_ns() as f64,
+                ended: timed.ended.as_ns() as f64,
+            });
+        }
+        Ok(Some(trial))
+    }
+
+    fn wait(&mut self, step: &Step) {
+        match step.wait {
+            Wait::For(rest) => self.pairs.rest(rest),
+            Wait::Opposite(least) => {
+                self.pairs.rest(least);
+                let period = self.period();
+                let extent = self.pairs.layout.extent(step.at);
+                let turns = (extent.start + extent.sector_angle).as_revolutions();
+                let hit = self.pairs.soonest(self.hit());
+                let pass = self.pairs.clock.pass(turns, hit);
+                let early = pass - hit;
+                let rest = if early > period / 2.0 {
+                    early - period / 2.0
+                } else {
+                    early + period / 2.0
+                };
+                self.pairs.rest(span(rest));
+            }
+        }
+    }
+
+    /// Whether the last step of a vector, a read of one block with [`Wait::Opposite`], is served
+    /// by the buffer: a read from the media ends when its sector has passed.
+    pub fn is_hit(&mut self, make: &mut dyn FnMut(&mut Self) -> Vector) -> Result<bool, Error> {
+        for _ in 0..8 {
+            let vector = make(self);
+            let Some(trial) = self.run(&vector)? else {
+                continue;
+            };
+            let last = trial.seen[trial.seen.len() - 1];
+            let extent = self.pairs.layout.extent(last.step.at);
+            let off = self.pairs.clock.off(last.ended, &extent);
+            self.trials.push(trial);
+            return Ok(off.abs() > self.period() / 4.0);
+        }
+        Err(Error::Undecided(
+            "cache: reads of random blocks are not served by the media".to_owned(),
+        ))
+    }
+
+    /// The answer that two of up to three vectors give, and how many did of how many.
+    pub fn agreed(
+        &mut self,
+        mut make: impl FnMut(&mut Self) -> Vector,
+    ) -> Result<(bool, [u32; 2]), Error> {
+        let first = self.is_hit(&mut make)?;
+        if self.is_hit(&mut make)? == first {
+            return Ok((first, [2, 2]));
+        }
+        Ok((self.is_hit(&mut make)?, [2, 3]))
+    }
+
+    /// The largest number from 1 below `end` for which the answer is yes, which it is for all
+    /// smaller ones; 0 if there is none.
+    pub fn largest(
+        &mut self,
+        end: u64,
+        start: u64,
+        mut make: impl FnMut(&mut Self, u64) -> Vector,
+    ) -> Result<u64, Error> {
+        let (mut yes, mut no, mut next) = (0, end, start.clamp(1, end - 1));
+        while yes + 1 < no {
+            if self.agreed(|bench| make(bench, next))?.0 {
+                yes = next;
+            } else {
+                no = next;
+            }
+            next = if no == end && 2 * yes < end {
+                (2 * yes).max(yes + 1)
+            } else {
+                yes.midpoint(no)
+            };
+        }
+        Ok(yes)
+    }
+
+    /// How long reading `blocks` on takes at most, in a zone with tracks as that of `at`.
+    pub fn reading(&self, at: Lbn, blocks: u64) -> Span {
+        let turns = blocks as f64 * self.pairs.layout.extent(at).sector_angle.as_revolutions();
+        // With half a revolution for each change of track, and to find the first block.
+        span(self.period() * (1.5 * turns + 1.5))
+    }
+}
+
+/// A specification without what models have in their mechanism: it is copied often.
+fn without_places(known: &Spec) -> Spec {
+    let mut spec = known.clone();
+    spec.mechanics = Mechanics::default();
+    for zone in &mut spec.geometry.zones {
+        (zone.slips, zone.defects) = (Vec::new(), Vec::new());
+    }
+    spec
+}

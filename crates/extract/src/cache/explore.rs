@@ -1,0 +1,132 @@
+//! Test vectors at random, around the blocks where the answers differ.
+
+use diskarm_core::units::{Lbn, Span};
+
+use super::bench::Bench;
+use super::segments::elsewhere;
+use super::vector::{Area, Vector};
+
+/// Blocks that a vector has touched.
+struct Touched {
+    first: u64,
+    end: u64,
+}
+
+/// What vectors are drawn from.
+struct Ground {
+    area: Area,
+    touched: Vec<Touched>,
+    ahead: u64,
+    segment: u64,
+    reads: u64,
+}
+
+/// A vector of reads, and of writes if those are allowed.
+pub(super) fn vector(bench: &mut Bench<'_, '_>) -> Vector {
+    let (zone, last) = (bench.below(3) as usize, bench.below(3) == 0);
+    let area = bench.area(zone, last);
+    let buffer = &bench.believed.buffer;
+    let mut ground = Ground {
+        area,
+        touched: Vec::new(),
+        ahead: buffer.read_ahead_max.0,
+        segment: buffer.segment.0,
+        reads: u64::from(buffer.segments) - u64::from(buffer.dedicated_write_segment),
+    };
+    let mut vector = Vector::new(area.first);
+    let steps = 2 + bench.below(6);
+    for _ in 0..steps {
+        vector = step(bench, &mut ground, vector);
+    }
+    vector
+}
+
+fn step(bench: &mut Bench<'_, '_>, ground: &mut Ground, vector: Vector) -> Vector {
+    let period = bench.period();
+    let vector = match bench.below(8) {
+        0 | 1 => {
+            let share = bench.pairs.uniform();
+            vector.rest(Span::from_ns((share * period) as i64))
+        }
+        2 => {
+            let blocks = ground.ahead.min(600);
+            vector.rest(bench.reading(ground.area.tracks[0], blocks + 8))
+        }
+        _ => vector,
+    };
+    let writes = bench.writes && bench.below(3) == 0;
+    match bench.below(10) {
+        0 => {
+            let claims = [1, ground.reads.saturating_sub(1), ground.reads];
+            let count = claims[bench.below(3) as usize].clamp(1, 40);
+            let mut vector = vector;
+            for _ in 0..count {
+                let at = elsewhere(bench);
+                vector = match writes {
+                    true => vector.write(at, 1),
+                    false => vector.read(at, 1),
+                };
+            }
+            vector
+        }
+        kind => {
+            let at = match (kind, ground.touched.last()) {
+                (1 | 2, Some(last)) => last.end,
+                _ => point(bench, ground),
+            };
+            let sectors = size(bench, ground);
+            let most = bench.pairs.layout.sectors().0 - 1;
+            let at = Lbn(at.min(most - sectors));
+            ground.touched.push(Touched {
+                first: at.0,
+                end: at.0 + sectors,
+            });
+            match writes {
+                true => vector.write(at, sectors),
+                false => vector.read(at, sectors),
+            }
+        }
+    }
+}
+
+fn size(bench: &mut Bench<'_, '_>, ground: &Ground) -> u64 {
+    let length = ground.area.length();
+    match bench.below(12) {
+        0 => length,
+        1 => length / 2,
+        2 => ground.segment,
+        3 => ground.segment + 1,
+        4 => ground.segment / 2,
+        5 => 16 + bench.below(48),
+        6 => 2 + bench.below(14),
+        _ => 1,
+    }
+    .clamp(1, 2048)
+}
+
+/// A block at which something may end.
+fn point(bench: &mut Bench<'_, '_>, ground: &Ground) -> u64 {
+    let near = [0, 0, 1, 1, 2, 8][bench.below(6) as usize];
+    let back = bench.below(2) == 0;
+    let count = ground.touched.len() as u64;
+    let at = if count > 0 && bench.below(4) != 0 {
+        let touched = &ground.touched[bench.below(count) as usize];
+        match bench.below(5) {
+            0 => touched.first,
+            1 | 2 => touched.end,
+            3 => touched.end + ground.ahead,
+            _ => touched.end.saturating_sub(ground.segment),
+        }
+    } else {
+        let track = ground.area.tracks[bench.below(4) as usize].0;
+        match bench.below(3) {
+            0 => track + bench.below(ground.area.length()),
+            _ => track,
+        }
+    };
+    if back {
+        at.saturating_sub(near)
+    } else {
+        at + near
+    }
+}

@@ -1,0 +1,156 @@
+//! What else a buffer might be: the values that each key could have instead.
+
+use diskarm_core::spec::{Buffer, Delivered, Key, Kind, ReadAhead, Spec, Value, WriteCache};
+
+use diskarm_core::units::Span;
+
+use super::FACTS;
+
+/// A specification that differs from the believed one in one fact.
+pub(super) struct Move {
+    /// The index of the fact; `None` if it is another division of what can be observed of times.
+    pub fact: Option<usize>,
+    pub spec: Spec,
+}
+
+/// All that differ in one fact, in those that need no writes unless `writes`.
+pub(super) fn all(believed: &Spec, writes: bool) -> Vec<Move> {
+    let mut moves = Vec::new();
+    for (fact, row) in FACTS.iter().enumerate() {
+        if row.writes && !writes || (row.moot)(&believed.buffer).is_some() {
+            continue;
+        }
+        let key = row.key();
+        for value in values(key, believed) {
+            let mut spec = believed.clone();
+            key.set(&mut spec, value.clone());
+            together(&mut spec, believed);
+            let is_set = key.get(&spec) == Some(value);
+            if is_set && spec.buffer.contradiction().is_none() {
+                moves.push(Move {
+                    fact: Some(fact),
+                    spec,
+                });
+            }
+        }
+    }
+    let shifts = SHIFTS_US.iter().flat_map(|us| [-us, *us]);
+    let shifted = shifts.filter_map(|us| shifted(believed, Span::from_us(us)));
+    moves.extend(shifted.map(|spec| Move { fact: None, spec }));
+    moves
+}
+
+/// By how much the media may be earlier than was assumed.
+const SHIFTS_US: [f64; 6] = [10.0, 20.0, 50.0, 100.0, 200.0, 400.0];
+
+/// The same drive with all that happens on its media earlier by `by`: commands take so much less,
+/// and completions so much more. Only how far read-ahead has come when a command arrives shows it.
+fn shifted(spec: &Spec, by: Span) -> Option<Spec> {
+    let mut spec = spec.clone();
+    let o = &mut spec.overheads;
+    let shorter = [
+        &mut o.read_hit_after_read,
+        &mut o.read_hit_after_write,
+        &mut o.read_miss_after_read,
+        &mut o.read_miss_after_write,
+        &mut o.write_hit_after_read,
+        &mut o.write_hit_after_write,
+        &mut o.write_miss_after_read,
+        &mut o.write_miss_after_write,
+    ];
+    for time in shorter {
+        *time = *time - by;
+    }
+    if let Some(extra) = &mut o.extra_write_disconnect {
+        extra.command = extra.command - by;
+    }
+    o.read_completion = o.read_completion + by;
+    o.write_completion = o.write_completion + by;
+    let times = [
+        o.read_hit_after_read,
+        o.read_hit_after_write,
+        o.read_miss_after_read,
+        o.read_miss_after_write,
+        o.write_hit_after_read,
+        o.write_hit_after_write,
+        o.write_miss_after_read,
+        o.write_miss_after_write,
+        o.extra_write_disconnect
+            .map_or(Span::ZERO, |extra| extra.command),
+        o.read_completion,
+        o.write_completion,
+    ];
+    times.iter().all(|time| *time >= Span::ZERO).then_some(spec)
+}
+
+/// Other values of a key.
+fn values(key: &Key, spec: &Spec) -> Vec<Value> {
+    let now = key.get(spec);
+    let values = match (key.kind, &now) {
+        (Kind::Flag, Some(Value::Flag(flag))) => vec![Value::Flag(!flag)],
+        (Kind::Word(words), _) => words.iter().map(|word| Value::Word(word)).collect(),
+        (Kind::Count { .. } | Kind::Size { .. }, Some(Value::Count(count))) => {
+            let least = match key.kind {
+                Kind::Size { min } | Kind::Count { min, .. } => min,
+                _ => 0,
+            };
+            let count = *count;
+            let mut others = vec![count + 1, count * 2 + 4];
+            others.extend([count.wrapping_sub(1), count / 2].iter().filter(|other| {
+                let other = **other;
+                other >= least && other < count
+            }));
+            others.into_iter().map(Value::Count).collect()
+        }
+        (Kind::Fraction, Some(Value::Number(now))) => {
+            let steps = [0.5, 0.25, 0.125, 0.0625, 0.03, 0.01];
+            let both = steps.into_iter().flat_map(|step| [now - step, now + step]);
+            let within = both.filter(|value| (0.0..=1.0).contains(value));
+            let quarters = [0.0, 0.25, 0.5, 0.75, 1.0].into_iter();
+            quarters.chain(within).map(Value::Number).collect()
+        }
+        (Kind::Time { .. }, Some(Value::Time(now))) => {
+            let steps = [1280.0, 640.0, 320.0, 160.0, 80.0, 40.0, 20.0, 10.0, 5.0];
+            let both = steps.into_iter().flat_map(|us| [-us, us]);
+            let others = both.map(|us| *now + Span::from_us(us));
+            let others = others.filter(|time| *time >= Span::ZERO);
+            others.chain([Span::ZERO]).map(Value::Time).collect()
+        }
+        _ => Vec::new(),
+    };
+    let mut values: Vec<Value> = values;
+    values.retain(|value| Some(value) != now.as_ref());
+    values
+}
+
+/// Sets what must change together with what was changed.
+fn together(spec: &mut Spec, before: &Spec) {
+    let (new, old) = (&mut spec.buffer, &before.buffer);
+    if new.dedicated_write_segment != old.dedicated_write_segment {
+        // The segments of reads stay as many.
+        new.segments = match new.dedicated_write_segment {
+            true => old.segments + 1,
+            false => (old.segments - 1).max(1),
+        };
+    }
+    if new.segment != old.segment && old.read_ahead_max == old.segment {
+        new.read_ahead_max = new.segment;
+    }
+    if new.read_ahead_max > new.segment && new.segment == old.segment {
+        new.segment = new.read_ahead_max;
+    }
+    repair(new);
+}
+
+/// Lets no key of the buffer forbid another.
+pub(super) fn repair(buffer: &mut Buffer) {
+    buffer.read_ahead_max = buffer.read_ahead_max.min(buffer.segment);
+    buffer.read_ahead_min = buffer.read_ahead_min.min(buffer.read_ahead_max);
+    if !buffer.caching {
+        (buffer.read_ahead, buffer.write_cache) = (ReadAhead::None, WriteCache::Off);
+    }
+    if buffer.read_ahead == ReadAhead::None {
+        buffer.read_ahead_failures = 0.0;
+    }
+    buffer.read_whole_track &= buffer.delivered == Delivered::Kept;
+}

@@ -1,0 +1,103 @@
+//! Number and size of segments (worthington96 sections 5.7.2 and 5.7.3): a first look.
+//!
+//! # Hypothesis
+//! Each read that is not served by the buffer takes the segment that was used least recently, and
+//! a segment holds a given number of blocks.
+//!
+//! # Test vector
+//! A read, reads of one block at other places, and a read of what the first one has left: its
+//! block, or on drives that drop delivered blocks the one behind it. The number of reads in between is
+//! searched for. For the size, a read of many blocks, and a read of the first of them; where drives
+//! drop what they delivered, a write of many blocks, if vectors may write.
+//!
+//! # Decision
+//! As for read-ahead ([`super::ahead`]).
+//!
+//! # Confidence
+//! Two vectors that agree, or two of three.
+//!
+//! # Cost
+//! Some 16 vectors with up to 64 reads, and 26 vectors with reads that grow to 8192 blocks.
+
+use diskarm_core::spec::Delivered;
+use diskarm_core::units::{Lbn, SectorCount, Span};
+
+use super::ahead::{FAR, load};
+use super::bench::{Bench, LONG};
+use super::vector::{Area, Vector};
+use crate::Error;
+
+/// No drive is thought to have more segments.
+const MOST: u64 = 128;
+
+/// Looks at the segments, and sets what is believed.
+pub(super) fn look(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
+    if !bench.believed.buffer.caching {
+        return Ok(());
+    }
+    let others = bench.largest(MOST, 2, reads_between)?;
+    let kept = bench.believed.buffer.delivered == Delivered::Kept;
+    let mut size = 0;
+    if kept {
+        size = bench.largest(FAR, 64, |bench, size| {
+            let Area { first, tracks } = bench.area(0, false);
+            Vector::new(first)
+                .read(tracks[0], size)
+                .probe(tracks[0], Span::ZERO)
+        })?;
+    }
+    let buffer = &mut bench.believed.buffer;
+    buffer.segments = others as u32 + 1;
+    set_size(bench, size);
+    Ok(())
+}
+
+/// Looks at what a write leaves, and sets what is believed.
+pub(super) fn look_at_writes(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
+    let hits = bench.agreed(|bench| written(bench, 1))?.0;
+    let buffer = &mut bench.believed.buffer;
+    buffer.hits_on_written = hits;
+    buffer.caching |= hits;
+    if hits && buffer.delivered == Delivered::Dropped {
+        let size = bench.largest(FAR, 64, written)?;
+        set_size(bench, size);
+    }
+    Ok(())
+}
+
+fn set_size(bench: &mut Bench<'_, '_>, size: u64) {
+    let buffer = &mut bench.believed.buffer;
+    let fills = buffer.read_ahead_max.0 + 1 >= size;
+    buffer.segment = SectorCount(size.max(buffer.read_ahead_max.0).max(1));
+    if fills {
+        buffer.read_ahead_max = buffer.segment;
+    }
+}
+
+fn reads_between(bench: &mut Bench<'_, '_>, count: u64) -> Vector {
+    let Area { first, tracks } = bench.area(0, false);
+    let at = tracks[0] + SectorCount(1);
+    let mut vector = load(bench, Vector::new(first), at, 1);
+    let mut wanted = at;
+    if bench.believed.buffer.delivered == Delivered::Dropped {
+        vector = vector.rest(bench.reading(at, 8));
+        wanted = at + SectorCount(1);
+    }
+    for _ in 0..count {
+        vector = vector.read(elsewhere(bench), 1);
+    }
+    vector.probe(wanted, Span::ZERO)
+}
+
+/// Some block in the middle of the disk.
+pub(super) fn elsewhere(bench: &mut Bench<'_, '_>) -> Lbn {
+    let blocks = bench.pairs.layout.sectors().0;
+    Lbn(blocks / 4 + bench.below(blocks / 2))
+}
+
+fn written(bench: &mut Bench<'_, '_>, size: u64) -> Vector {
+    let Area { first, tracks } = bench.area(0, false);
+    Vector::new(first)
+        .write(tracks[0], size)
+        .probe(tracks[0], LONG)
+}

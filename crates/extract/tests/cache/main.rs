@@ -1,0 +1,126 @@
+//! The facts that are found of simulated drives' buffers are those of their specifications.
+
+mod battery;
+
+use diskarm_core::geometry::Layout;
+use diskarm_core::spec::{self, Buffer, Key, Spec, Value};
+use diskarm_core::units::Span;
+use diskarm_extract::cache::{self, Facts, Finding};
+use diskarm_extract::{Cost, Disk, Effort, Error, Host, Setup, Simulated, timing};
+
+const HOST: Host = Host {
+    least: Span::from_ns(50_000),
+    most: Span::from_ns(150_000),
+};
+
+/// Sequences of requests that two drives answer.
+const SEQUENCES: u32 = 1000;
+
+/// What commands tell of the buffer of a drive whose layout is known, and what they cost.
+fn found(given: &Spec, writes: bool, seed: u64) -> Result<(Facts, Cost, f64), Error> {
+    let mut drive = Simulated::new(given, HOST, seed).unwrap();
+    let mut disk = Disk::new(&mut drive)?;
+    let layout = Layout::new(&given.geometry).unwrap();
+    let effort = Effort::Normal;
+    let mut timing = timing::measure(&mut disk, &layout, effort, seed)?;
+    if writes {
+        let written = timing::measure_writes(&mut disk, &layout, &timing, effort, seed)?;
+        timing.written = Some(written);
+    }
+    let setup = Setup {
+        layout: &layout,
+        rotation: timing.rotation,
+        idle: timing.idle,
+    };
+    let mut known = Spec {
+        geometry: given.geometry.clone(),
+        ..Spec::default()
+    };
+    timing.describe(&mut known);
+    let before = disk.cost();
+    let clock = std::time::Instant::now();
+    let measure = if writes {
+        cache::measure_writes
+    } else {
+        cache::measure
+    };
+    let facts = measure(&mut disk, &setup, &known, effort, seed)?;
+    let wall = clock.elapsed().as_secs_f64();
+    let after = disk.cost();
+    let cost = Cost {
+        commands: after.commands - before.commands,
+        time: after.time - before.time,
+    };
+    Ok((facts, cost, wall))
+}
+
+/// What was found, fact by fact.
+struct Judged {
+    right: u32,
+    open: Vec<String>,
+    wrong: Vec<String>,
+    described: Spec,
+}
+
+fn judged(given: &Spec, facts: &Facts) -> Judged {
+    let mut described = Spec {
+        buffer: Buffer::default(),
+        ..given.clone()
+    };
+    facts.describe(&mut described);
+    let mut judged = Judged {
+        right: 0,
+        open: Vec::new(),
+        wrong: Vec::new(),
+        described,
+    };
+    for fact in &facts.facts {
+        let key = Key::find(fact.key).unwrap();
+        let [is, was] = [&judged.described, given].map(|spec| key.get(spec));
+        match &fact.finding {
+            Finding::Found { .. } if agree(is.as_ref(), was.as_ref()) => judged.right += 1,
+            Finding::Found { agreed, trials, .. } => {
+                let trials = format!("{agreed} of {trials}");
+                judged
+                    .wrong
+                    .push(format!("{}: {is:?} for {was:?}, {trials}", key.name()));
+            }
+            Finding::NotDeterminable { reason, .. } => {
+                judged.open.push(format!("{} ({reason})", key.name()));
+            }
+        }
+    }
+    judged
+}
+
+/// Whether two values are the same, as far as numbers can be told.
+fn agree(a: Option<&Value>, b: Option<&Value>) -> bool {
+    match (a, b) {
+        (Some(Value::Number(a)), Some(Value::Number(b))) => (a - b).abs() < 0.05,
+        (Some(Value::Time(a)), Some(Value::Time(b))) => (*a - *b).as_ms().abs() < 0.05,
+        (a, b) => a == b,
+    }
+}
+
+/// Every fact is right or not determinable, and a drive with the buffer that was found answers as
+/// the given one does.
+#[test]
+fn facts_of_the_catalogue_are_right_or_not_determinable() {
+    for drive in diskarm_drives::CATALOGUE {
+        let given = spec::parse(drive.text, drive.name).unwrap();
+        let (facts, cost, wall) = found(&given, true, 7).unwrap();
+        let found = judged(&given, &facts);
+        let differing = battery::differing(&given, &found.described, true, (SEQUENCES, 3));
+        println!(
+            "{}: {} commands, {:.1} min, {wall:.1} s; {} right, {differing} of {SEQUENCES} differ",
+            drive.name,
+            cost.commands,
+            cost.time.as_s() / 60.0,
+            found.right
+        );
+        println!("    not determinable: {}", found.open.join(", "));
+        assert!(found.wrong.is_empty(), "{}: {:?}", drive.name, found.wrong);
+        assert!(differing * 100 <= SEQUENCES, "{}: {differing}", drive.name);
+        assert!(cost.time < Span::from_s(480.0), "{}: {cost:?}", drive.name);
+    }
+}
