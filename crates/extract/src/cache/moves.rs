@@ -59,13 +59,13 @@ fn shifted(spec: &Spec, by: Span) -> Option<Spec> {
         &mut o.write_miss_after_write,
     ];
     for time in shorter {
-        *time = *time - by;
+        *time -= by;
     }
     if let Some(extra) = &mut o.extra_write_disconnect {
-        extra.command = extra.command - by;
+        extra.command -= by;
     }
-    o.read_completion = o.read_completion + by;
-    o.write_completion = o.write_completion + by;
+    o.read_completion += by;
+    o.write_completion += by;
     let times = [
         o.read_hit_after_read,
         o.read_hit_after_write,

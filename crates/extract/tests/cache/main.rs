@@ -50,6 +50,7 @@ fn found(given: &Spec, writes: bool, seed: u64) -> Result<(Facts, Cost, f64), Er
     let cost = Cost {
         commands: after.commands - before.commands,
         time: after.time - before.time,
+        ..after
     };
     Ok((facts, cost, wall))
 }
