@@ -130,8 +130,9 @@ pub(crate) struct Pairs<'a, 'd> {
     pub ahead: SectorCount,
     /// Counts the cylinders that were visited, so that none is soon met again.
     pub visited: u32,
-    /// The host's delay, about.
+    /// The host's delay, about, and how far it is off that.
     delay: f64,
+    jitter: f64,
     last: Last,
 }
 
@@ -166,6 +167,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
             ahead: SectorCount(0),
             visited: 0,
             delay: 0.0,
+            jitter: 0.0,
             last: Last {
                 access: Access::Read,
                 at: Lbn(0),
@@ -222,6 +224,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
             false if self.delay == 0.0 => host,
             false => self.delay + 0.05 * (host - self.delay),
         };
+        self.jitter += 0.05 * ((host - self.delay).abs() - self.jitter);
         self.last = Last {
             access,
             at,
@@ -370,7 +373,8 @@ impl<'a, 'd> Pairs<'a, 'd> {
     }
 
     /// Sends pairs until the threshold of their leads is known to half an interval of `wanted`
-    /// nanoseconds, at most `most` pairs. `pair` gives the track that a pair leaves and the one
+    /// nanoseconds, at most `most` pairs, or five times as many if the host's delay is so uneven
+    /// that leads come at random. `pair` gives the track that a pair leaves and the one
     /// that it goes to, and by how much the lead differs from the threshold's.
     pub fn search(
         &mut self,
@@ -381,6 +385,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         mut pair: impl FnMut(&mut Self, u32) -> Result<(Track, Track, f64), Error>,
     ) -> Result<Search, Error> {
         let mut trials = Vec::new();
+        let most = most.max((5 * most).min((5.0 * self.jitter / wanted) as u32));
         for k in 0..most {
             let (from, to, differs) = pair(self, k)?;
             if first == Access::Read || !self.is_behind_write(&from, sectors_of_first) {

@@ -13,9 +13,10 @@
 //! order heads follow one another, and where the index mark is.
 //!
 //! # Decision
-//! The pages are believed as far as reads agree: boundaries of zones must be boundaries of
-//! cylinders, and blocks of a zone must be as far apart as its sectors per track say. Otherwise the
-//! values are nominal, and the layout is not concluded from them.
+//! What the drive tells is held against itself and against reads. Boundaries of zones must be
+//! boundaries of cylinders, and all blocks of a zone must lie on tracks as its first ones;
+//! otherwise the layout is not concluded from them. Sectors per track, heads and skews are measured:
+//! pages that tell other ones are nominal, which is noted.
 //!
 //! # Confidence
 //! Every block is on the cylinder that READ CAPACITY tells, and at the angle that reads tell.
@@ -55,15 +56,16 @@ pub fn measure(
         timed: Timed::new(disk, period_ns, seed)?,
         ends: Vec::new(),
     };
-    let mut sectors = Vec::new();
+    let (mut sectors, mut doubts) = (Vec::new(), Vec::new());
     let mut surfaces = 1;
     for span in &spans {
         let found = looks.timed.sectors(span.first)?;
         if found != u64::from(span.told.sectors) {
-            return Err(nominal(format!(
-                "the notch from block {} on has {} sectors a track, reads show {found}",
-                span.first, span.told.sectors
-            )));
+            doubts.push(format!(
+                "The format device page tells {} sectors a track from block {} on, reads show \
+                 {found}.",
+                span.told.sectors, span.first
+            ));
         }
         let largest = span.sizes().max().expect("a notch has cylinders");
         surfaces = surfaces.max(largest.div_ceil(found) as u32);
@@ -83,10 +85,11 @@ pub fn measure(
     }
     let mut found = assemble::geometry(&charts, capacity, sector_bytes)?;
     if let Some(told) = heads.filter(|heads| *heads != surfaces) {
-        found.assumed.push(format!(
+        doubts.push(format!(
             "The geometry page tells {told} heads; cylinders hold {surfaces} tracks."
         ));
     }
+    found.assumed.append(&mut doubts);
     for (first, last) in doubtful {
         found.assumed.push(format!(
             "Of cylinders {first} to {last} some hold no blocks; which is not told."

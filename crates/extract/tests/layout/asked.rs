@@ -6,7 +6,7 @@ use diskarm_core::units::{Instant, Lbn, Span};
 use diskarm_extract::defects::{self, Defects, Fates};
 use diskarm_extract::layout::{self, Chosen, Method, notches, translate};
 use diskarm_extract::{Broken, Cost, Data, Disk, Error, Reply, Simulated, Transport};
-use diskarm_wire::mode::{FormatDevice, Notch};
+use diskarm_wire::mode::{self, FormatDevice, Notch};
 
 use super::{HOST, catalogued, difference, differences_in_tracks};
 
@@ -172,17 +172,37 @@ fn page<'a>(code: u8, command: &[u8], data: &'a mut [u8]) -> Option<&'a mut [u8]
     is_it.then(|| &mut data[6..])
 }
 
-/// Pages that are not true, and a READ CAPACITY that takes no notice of PMI: the layout comes from
+/// Nominal numbers of sectors and heads are measured instead, and the difference is told.
+#[test]
+fn nominal_numbers_are_measured_instead() {
+    let spec = catalogued("hp-c3323a");
+    let mut drive = Altered::new(&spec, &[SEND_DIAGNOSTIC], |command, data| {
+        if let Some(page) = page(FormatDevice::CODE, command, data) {
+            page[9] = 99;
+        }
+        if let Some(page) = page(mode::Geometry::CODE, command, data) {
+            page[3] = 16;
+        }
+    });
+    let (chosen, _) = chosen(&mut drive, &spec);
+    assert_eq!(chosen.method, Method::Notches);
+    let differs = difference_but_for_a_turn(&chosen.found.geometry, &spec.geometry);
+    assert_eq!(differs, None);
+    for told in ["99 sectors a track", "16 heads"] {
+        let assumed = &chosen.found.assumed;
+        assert!(
+            assumed.iter().any(|line| line.contains(told)),
+            "{told}: {assumed:?}"
+        );
+    }
+}
+
+/// Boundaries of zones that are not true, and a READ CAPACITY that takes no notice of PMI: the layout comes from
 /// reads, and the reason is told.
 #[test]
-fn nominal_pages_are_not_believed() {
+fn boundaries_that_are_not_true_are_not_believed() {
     type Lie = (&'static str, fn(&[u8], &mut [u8]));
-    let lies: [Lie; 4] = [
-        ("sectors a track", |command, data| {
-            if let Some(page) = page(FormatDevice::CODE, command, data) {
-                page[9] += 1;
-            }
-        }),
+    let lies: [Lie; 3] = [
         ("MODE SELECT(6) ended", |command, data| {
             // Ending boundary of every notch: what comes back in MODE SELECT is refused.
             if let Some(page) = page(Notch::CODE, command, data) {

@@ -1,0 +1,198 @@
+//! Drives and hosts that disturb measurements: recalibrations, slowness after idle times, a host
+//! that answers late at random.
+
+use diskarm_core::geometry::Layout;
+use diskarm_core::mechanics::SeekTimes;
+use diskarm_core::request::Op;
+use diskarm_core::spec::{self, Spec};
+use diskarm_core::units::{Cylinder, Instant, Lbn, Span};
+use diskarm_extract::layout::{self, Method, timing};
+use diskarm_extract::{
+    Access, Broken, Data, Disk, Effort, Host, Reply, Setup, Simulated, Transport, idle, rotation,
+    seek, seek_command,
+};
+
+const DRIVES: [&str; 3] = ["hp-c3323a", "quantum-atlas-iii", "seagate-st41601n"];
+
+fn catalogued(name: &str) -> Spec {
+    spec::parse(diskarm_drives::find(name).unwrap().text, name).unwrap()
+}
+
+/// What disturbs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Upset {
+    /// Every so often the drive takes so long for something else.
+    recalibrates: Option<(Span, Span)>,
+    /// Idle for so long, the next ten commands take so much longer.
+    cold: Option<(Span, Span)>,
+    /// The host's delay is up to this.
+    host: Span,
+}
+
+const UPSETS: [Upset; 3] = [
+    Upset {
+        recalibrates: Some((Span::from_ns(7_000_000_000), Span::from_ns(340_000_000))),
+        cold: None,
+        host: Span::from_ns(150_000),
+    },
+    Upset {
+        recalibrates: None,
+        cold: Some((Span::from_ns(500_000_000), Span::from_ns(31_000_000))),
+        host: Span::from_ns(150_000),
+    },
+    Upset {
+        recalibrates: None,
+        cold: None,
+        host: Span::from_ns(1_000_000),
+    },
+];
+
+/// A drive that is disturbed before commands.
+struct Disturbed {
+    drive: Simulated,
+    upset: Upset,
+    due: Instant,
+    cold: u32,
+    ended: Instant,
+}
+
+impl Disturbed {
+    fn new(spec: &Spec, upset: Upset) -> Self {
+        let host = Host {
+            least: Span::from_ns(50_000),
+            most: upset.host,
+        };
+        Self {
+            drive: Simulated::new(spec, host, 1).unwrap(),
+            upset,
+            due: Instant::START,
+            cold: 0,
+            ended: Instant::START,
+        }
+    }
+
+    fn late(&mut self) -> Span {
+        let now = self.drive.now();
+        let mut late = Span::ZERO;
+        if let Some((every, lasts)) = self.upset.recalibrates
+            && now >= self.due
+        {
+            self.due = now + every;
+            late = lasts;
+        }
+        if let Some((idle, longer)) = self.upset.cold {
+            if now - self.ended >= idle {
+                self.cold = 10;
+            }
+            if self.cold > 0 {
+                self.cold -= 1;
+                late += longer;
+            }
+        }
+        late
+    }
+}
+
+impl Transport for Disturbed {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+        let late = self.late();
+        // The drive has the command, and does nothing for a while.
+        self.drive.rest(late);
+        let mut reply = self.drive.execute(command, data)?;
+        reply.sent = reply.sent.shifted(-late);
+        self.ended = reply.ended;
+        Ok(reply)
+    }
+
+    fn rest(&mut self, span: Span) {
+        self.drive.rest(span);
+    }
+
+    fn now(&self) -> Instant {
+        self.drive.now()
+    }
+}
+
+/// Where two layouts disagree first, but for a common turn, the numbers of cylinders and the order
+/// of heads.
+fn difference(found: &Layout, truth: &Layout) -> Option<Lbn> {
+    let zero = truth.extent(Lbn(0)).start - found.extent(Lbn(0)).start;
+    let mut at = Lbn(0);
+    while at.0 < truth.sectors().0 {
+        let (one, other) = (found.extent(at), truth.extent(at));
+        let off = (one.start + zero - other.start).as_revolutions();
+        let off = off.min(1.0 - off) / one.sector_angle.as_revolutions().max(1e-9);
+        if (one.sectors, one.sector_angle) != (other.sectors, other.sector_angle) || off > 0.01 {
+            return Some(at);
+        }
+        at = at + one.sectors.min(other.sectors);
+    }
+    None
+}
+
+#[test]
+fn layouts_are_found_all_the_same() {
+    for name in DRIVES {
+        let spec = catalogued(name);
+        let truth = Layout::new(&spec.geometry).unwrap();
+        for upset in UPSETS {
+            let mut drive = Disturbed::new(&spec, upset);
+            let mut disk = Disk::new(&mut drive).unwrap();
+            let rotation = rotation::measure(&mut disk, Effort::Normal, 1).unwrap();
+            let period = rotation.period_ns;
+            let off = period - spec.mechanics.period_ns;
+            assert!(off.abs() < 10.0, "{name} {upset:?}: {off} ns");
+            let chosen = layout::measure(&mut disk, period, 1).unwrap();
+            assert_eq!(
+                chosen.method,
+                Method::Translated,
+                "{name} {upset:?}: {chosen:?}"
+            );
+            let found = timing::measure(&mut disk, period, 1)
+                .unwrap_or_else(|error| panic!("{name} {upset:?}: {error}"));
+            for geometry in [chosen.found.geometry, found.geometry] {
+                let found = Layout::new(&geometry).unwrap();
+                assert_eq!(difference(&found, &truth), None, "{name} {upset:?}");
+            }
+        }
+    }
+}
+
+/// By MTBRC within 1 % or 0.02 ms at the distances that are measured, and so by SEEK.
+#[test]
+fn seeks_are_found_all_the_same() {
+    for name in DRIVES {
+        let spec = catalogued(name);
+        let layout = Layout::new(&spec.geometry).unwrap();
+        let times = SeekTimes::new(&spec.mechanics, spec.geometry.cylinders);
+        let over = |from, to| times.total(Op::Read, (Cylinder(from), Cylinder(to)), false);
+        let share = |distance: u32, time: Span| {
+            let given = (over(0, distance) + over(distance, 0)).as_ms() / 2.0 - over(0, 0).as_ms();
+            (time.as_ms() - given).abs() / 0.02f64.max(0.01 * given)
+        };
+        for upset in UPSETS {
+            let mut drive = Disturbed::new(&spec, upset);
+            let mut disk = Disk::new(&mut drive).unwrap();
+            let rotation = rotation::measure(&mut disk, Effort::Normal, 1).unwrap();
+            let idle = idle::measure(&mut disk, &layout, &rotation, 1).unwrap();
+            let setup = Setup {
+                layout: &layout,
+                rotation,
+                idle,
+            };
+            let by_seek =
+                seek_command::measure(&mut disk, &setup, Access::Read, Effort::Normal, 1).unwrap();
+            let by_mtbrc = seek::measure(&mut disk, &setup, Effort::Normal, 1).unwrap();
+            let of_seek = by_seek.points.iter();
+            let of_seek = of_seek.map(|point| share(point.distance, point.mean.value));
+            let of_mtbrc = by_mtbrc.points.iter();
+            let of_mtbrc = of_mtbrc.map(|point| share(point.distance, point.mean.value));
+            let worst = [of_seek.fold(0.0, f64::max), of_mtbrc.fold(0.0, f64::max)];
+            println!("{name} {upset:?}: {worst:.2?}, {:?}", by_seek.discarded);
+            assert!(
+                worst.iter().all(|share| *share <= 1.0),
+                "{name} {upset:?}: {worst:.2?}"
+            );
+        }
+    }
+}
