@@ -1,6 +1,7 @@
 //! Why a measurement failed.
 
 use diskarm_wire::Sense;
+use diskarm_wire::sense::Key;
 
 use crate::Broken;
 
@@ -27,6 +28,18 @@ pub enum Error {
     },
     /// What was measured leaves the question open.
     Undecided(String),
+}
+
+impl Error {
+    /// Whether the drive could not read or write a block.
+    pub fn is_of_medium(&self) -> bool {
+        match self {
+            Self::Status { sense, .. } => {
+                Sense::parse(sense).is_ok_and(|sense| sense.key == Key::MediumError)
+            }
+            _ => false,
+        }
+    }
 }
 
 impl From<Broken> for Error {

@@ -29,6 +29,9 @@ pub enum Access {
     Write,
 }
 
+/// More commands that fail at blocks than this are no matter of a few bad blocks.
+const UNREADABLE: u32 = 100;
+
 /// A track that holds blocks.
 #[derive(Clone, Debug)]
 pub(crate) struct Track {
@@ -133,6 +136,8 @@ pub(crate) struct Pairs<'a, 'd> {
     /// The host's delay, about, and how far it is off that.
     delay: f64,
     jitter: f64,
+    /// Commands that failed at a block.
+    unreadable: u32,
     last: Last,
 }
 
@@ -168,6 +173,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
             visited: 0,
             delay: 0.0,
             jitter: 0.0,
+            unreadable: 0,
             last: Last {
                 access: Access::Read,
                 at: Lbn(0),
@@ -179,7 +185,8 @@ impl<'a, 'd> Pairs<'a, 'd> {
         let scatters = rotation.scatter_ns > 1e3;
         for _ in 0..if scatters { 100 } else { 8 } {
             let at = Lbn(pairs.below(layout.sectors().0));
-            pairs.send(Access::Read, at, 1)?;
+            let sent = pairs.send(Access::Read, at, 1);
+            pairs.is_unreadable(&sent)?;
         }
         Ok(pairs)
     }
@@ -300,6 +307,22 @@ impl<'a, 'd> Pairs<'a, 'd> {
         self.catch_at(access, (at, sectors), passes, lead)
     }
 
+    /// Whether a command failed at a block that the drive cannot read or write: there are others,
+    /// as long as few are so.
+    ///
+    /// # Errors
+    /// It failed otherwise, or too many did.
+    fn is_unreadable<T>(&mut self, result: &Result<T, Error>) -> Result<bool, Error> {
+        match result {
+            Err(error) if error.is_of_medium() && self.unreadable < UNREADABLE => {
+                self.unreadable += 1;
+                Ok(true)
+            }
+            Err(error) => Err(error.clone()),
+            Ok(_) => Ok(false),
+        }
+    }
+
     /// When a sector passes at the earliest whose lead is `lead`.
     pub fn soonest(&self, lead: f64) -> f64 {
         self.last.ended + self.last.rested + self.delay + lead
@@ -389,13 +412,20 @@ impl<'a, 'd> Pairs<'a, 'd> {
         for k in 0..most {
             let (from, to, differs) = pair(self, k)?;
             if first == Access::Read || !self.is_behind_write(&from, sectors_of_first) {
-                self.bring(first, &from, sectors_of_first)?;
+                let brought = self.bring(first, &from, sectors_of_first);
+                if self.is_unreadable(&brought)? {
+                    continue;
+                }
             }
             let uniform = self.uniform();
             let lead = threshold.aim(wanted, uniform) + differs;
             // A drive that takes longer than the lead is a revolution late, not earlier.
             let lead = lead.max(1e3);
-            if let Some(trial) = self.catch(second, &to, sectors, lead)? {
+            let trial = self.catch(second, &to, sectors, lead);
+            if self.is_unreadable(&trial)? {
+                continue;
+            }
+            if let Some(trial) = trial? {
                 let (missed, caught) = trial.bounds;
                 threshold.add(missed - differs, caught - differs);
                 trials.push(trial);

@@ -11,6 +11,10 @@ use diskarm_extract::{
     Access, Broken, Data, Disk, Effort, Host, Reply, Setup, Simulated, Transport, idle, rotation,
     seek, seek_command,
 };
+use diskarm_wire::Sense;
+use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 
 const DRIVES: [&str; 3] = ["hp-c3323a", "quantum-atlas-iii", "seagate-st41601n"];
 
@@ -194,5 +198,118 @@ fn seeks_are_found_all_the_same() {
                 "{name} {upset:?}: {worst:.2?}"
             );
         }
+    }
+}
+
+/// A drive that cannot read one block in a thousand.
+struct Worn(Simulated);
+
+impl Transport for Worn {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+        const READ_10: u8 = 0x28;
+        let mut reply = self.0.execute(command, data)?;
+        if command[0] == READ_10 {
+            let at = u32::from_be_bytes([command[2], command[3], command[4], command[5]]);
+            if at.wrapping_mul(0x9e37_79b9) >> 22 == 0 {
+                let sense = Sense::new(Key::MediumError, Code::UNRECOVERED_READ_ERROR);
+                reply.status = 2;
+                reply.sense = vec![0; MAX_LENGTH];
+                let length = sense.emit(Format::Fixed, &mut reply.sense);
+                reply.sense.truncate(length);
+            }
+        }
+        Ok(reply)
+    }
+
+    fn rest(&mut self, span: Span) {
+        self.0.rest(span);
+    }
+
+    fn now(&self) -> Instant {
+        self.0.now()
+    }
+}
+
+/// Seeks are measured at other blocks than those that cannot be read.
+#[test]
+fn a_few_unreadable_blocks_do_not_matter() {
+    let spec = catalogued("hp-c3323a");
+    let layout = Layout::new(&spec.geometry).unwrap();
+    let host = Host {
+        least: Span::from_us(50.0),
+        most: Span::from_us(150.0),
+    };
+    let mut drive = Worn(Simulated::new(&spec, host, 1).unwrap());
+    let mut disk = Disk::new(&mut drive).unwrap();
+    let rotation = rotation::measure(&mut disk, Effort::Normal, 1).unwrap();
+    let idle = idle::measure(&mut disk, &layout, &rotation, 1).unwrap();
+    let setup = Setup {
+        layout: &layout,
+        rotation,
+        idle,
+    };
+    let found = seek::measure(&mut disk, &setup, Effort::Normal, 1).unwrap();
+    let times = SeekTimes::new(&spec.mechanics, spec.geometry.cylinders);
+    let over = |from, to| times.total(Op::Read, (Cylinder(from), Cylinder(to)), false);
+    for point in &found.points {
+        let given = over(0, point.distance) - over(0, 0);
+        let error = (point.mean.value - given).as_ms().abs();
+        assert!(
+            error < 0.02f64.max(0.01 * given.as_ms()),
+            "{point:?}: {given}"
+        );
+    }
+    // Where every block counts, the failure is told.
+    let error = timing::measure(&mut disk, rotation.period_ns, 1).unwrap_err();
+    assert!(error.is_of_medium(), "{error}");
+}
+
+/// Noise of a tenth of a millisecond leaves translated layouts what they are; reads alone cannot
+/// tell sectors apart, and say so before they have cost much.
+#[test]
+fn noise_is_told_where_it_is_too_much() {
+    let spec = catalogued("quantum-atlas-iii");
+    let host = Host {
+        least: Span::from_us(50.0),
+        most: Span::from_us(150.0),
+    };
+    let mut drive = Noisy {
+        drive: Simulated::new(&spec, host, 1).unwrap(),
+        generator: Pcg64Mcg::seed_from_u64(1),
+    };
+    let mut disk = Disk::new(&mut drive).unwrap();
+    let period = spec.mechanics.period_ns;
+    let chosen = layout::measure(&mut disk, period, 1).unwrap();
+    assert_eq!(chosen.method, Method::Translated, "{:?}", chosen.refused);
+    let before = disk.cost().time;
+    assert!(before < Span::from_s(60.0), "{before}");
+    let error = timing::measure(&mut disk, period, 1)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("scatter"), "{error}");
+    let cost = disk.cost().time - before;
+    assert!(cost < Span::from_s(60.0), "{cost}");
+}
+
+/// Ends are seen late or early, evenly, with a standard deviation of a tenth of a millisecond.
+struct Noisy {
+    drive: Simulated,
+    generator: Pcg64Mcg,
+}
+
+impl Transport for Noisy {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+        let mut reply = self.drive.execute(command, data)?;
+        let late = (self.generator.next_u64() % 346_000) as i64 - 173_000;
+        reply.ended = reply.ended.shifted(Span::from_ns(late)).max(reply.sent);
+        Ok(reply)
+    }
+
+    fn rest(&mut self, span: Span) {
+        self.drive.rest(span);
+    }
+
+    fn now(&self) -> Instant {
+        self.drive.now()
     }
 }

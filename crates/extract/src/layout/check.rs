@@ -7,11 +7,13 @@ use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::pattern::IN_LINE;
-use super::phases::Phases;
+use super::phases::{Phases, apart};
 use crate::{Disk, Error};
 
 /// Blocks that are read.
 const BLOCKS: u32 = 24;
+/// Reads of each at most: where their ends scatter, less is seen of a sector.
+const READS: u32 = 64;
 /// So many of them may be elsewhere: reallocated in the middle of a track, or read late.
 const MISSES: u32 = 2;
 
@@ -41,7 +43,9 @@ pub(super) fn by_reads(
         let at = (wide >> 64) as u64;
         let (angle, width) = end(at);
         let expected = (angle - origin).rem_euclid(1.0);
-        misses += u32::from(!phases.is_at(at, expected, IN_LINE * width)?);
+        let tolerance = phases.within(READS).max(IN_LINE * width);
+        let found = phases.angle(at, tolerance)?;
+        misses += u32::from(apart(found, expected).abs() > 2.0 * tolerance);
     }
     if misses > MISSES {
         return Err(Error::Undecided(format!(

@@ -29,6 +29,8 @@ struct Clock {
     period_ns: f64,
     /// Revolutions at which the reference block was read, and when, in ns from the origin.
     marks: Vec<(f64, f64)>,
+    /// Standard deviation of a mark; infinite until it is known.
+    noise_ns: f64,
     /// Linear fit through the marks: time of revolution 0, and of one revolution.
     fit: (f64, f64),
 }
@@ -42,6 +44,7 @@ impl Clock {
             origin,
             period_ns,
             marks: Vec::new(),
+            noise_ns: f64::INFINITY,
             fit: (0.0, period_ns),
         }
     }
@@ -64,16 +67,13 @@ impl Clock {
         let mean = |of: fn(&(f64, f64)) -> f64| self.marks.iter().map(of).sum::<f64>() / n;
         let (turns, times) = (mean(|mark| mark.0), mean(|mark| mark.1));
         let square: f64 = self.marks.iter().map(|mark| (mark.0 - turns).powi(2)).sum();
-        let product = self
-            .marks
-            .iter()
-            .map(|mark| (mark.0 - turns) * (mark.1 - times));
-        // Two marks so far apart that noise does not matter.
-        let period = if square > 10_000.0 {
-            product.sum::<f64>() / square
-        } else {
-            self.period_ns
-        };
+        let product = self.marks.iter().map(|mark| {
+            let late = mark.1 - times - self.period_ns * (mark.0 - turns);
+            (mark.0 - turns) * late
+        });
+        // The given period counts as much as it is certain, against marks that scatter.
+        let given = (self.noise_ns.max(1.0) / PERIOD_UNCERTAINTY_NS).powi(2);
+        let period = self.period_ns + product.sum::<f64>() / (square + given);
         self.fit = (times - turns * period, period);
     }
 }
@@ -106,6 +106,7 @@ impl<'d, 't> Phases<'d, 't> {
         phases.clock.origin = first.ended;
         phases.clock.mark(first.ended);
         phases.noise = phases.spread()?;
+        phases.clock.noise_ns = phases.noise * period_ns;
         Ok(phases)
     }
 
@@ -155,6 +156,16 @@ impl<'d, 't> Phases<'d, 't> {
         Ok((square / f64::from(reads)).sqrt())
     }
 
+    /// The least tolerance of an angle that so many reads of one block reach, in revolutions.
+    pub fn within(&self, reads: u32) -> f64 {
+        3.0 * self.noise / f64::from(reads).sqrt()
+    }
+
+    /// The standard deviation of an angle, in milliseconds.
+    pub fn noise_ms(&self) -> f64 {
+        self.noise * self.clock.period_ns / 1e6
+    }
+
     /// The angle at which a block ends, by one read, in revolutions from the reference's.
     pub fn once(&mut self, at: u64) -> Result<f64, Error> {
         self.reads += 1;
@@ -162,7 +173,7 @@ impl<'d, 't> Phases<'d, 't> {
             return Err(Error::Undecided(format!(
                 "the layout is not clear after {} reads, whose ends scatter by {:.3} ms",
                 Self::READS_ALL,
-                self.noise * self.clock.period_ns / 1e6
+                self.noise_ms()
             )));
         }
         let end = self.disk.read_media(Lbn(at), 1)?.ended;

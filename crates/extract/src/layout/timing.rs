@@ -116,6 +116,8 @@ impl<'d, 't> Timed<'d, 't> {
         })
     }
 
+    /// Reads of a block that are reasonable: a layout takes thousands of looks.
+    const READS: u32 = 100;
     /// Tracks after which the jumps between tracks must have repeated.
     const SEED_TRACKS_MAX: usize = 130;
 
@@ -246,10 +248,11 @@ impl<'d, 't> Timed<'d, 't> {
     /// Sectors of the track that holds block `first`.
     pub fn sectors(&mut self, first: u64) -> Result<u64, Error> {
         let few = 12.min(self.phases.capacity() - first);
+        let tolerance = self.phases.within(Self::READS).max(1e-4);
         let mut steps = Vec::new();
-        let mut last = self.phases.angle(first, 1e-4)?;
+        let mut last = self.phases.angle(first, tolerance)?;
         for at in first + 1..first + few {
-            let angle = self.phases.angle(at, 1e-4)?;
+            let angle = self.phases.angle(at, tolerance)?;
             steps.push((angle - last).rem_euclid(1.0));
             last = angle;
         }
@@ -260,7 +263,15 @@ impl<'d, 't> Timed<'d, 't> {
                 "blocks from {first} on are at one angle"
             )));
         }
-        Ok((1.0 / step).round() as u64)
+        let sectors = (1.0 / step).round();
+        if self.phases.within(Self::READS) > IN_LINE / sectors {
+            return Err(Error::Undecided(format!(
+                "the ends of reads scatter by {:.3} ms, too much to tell {sectors:.0} sectors of a \
+                 track apart in a reasonable time",
+                self.phases.noise_ms()
+            )));
+        }
+        Ok(sectors as u64)
     }
 
     /// The track that begins with block `at`, slipped sectors included.
