@@ -58,7 +58,7 @@ pub struct Args {
 }
 
 /// Accepts the names of TOML files only.
-fn toml(text: &str) -> Result<String, &'static str> {
+pub fn toml(text: &str) -> Result<String, &'static str> {
     let kind = Path::new(text).extension();
     // A path does not distinguish `x.toml` from the folder `x.toml/`.
     let file = !text.ends_with(std::path::is_separator);
@@ -67,8 +67,8 @@ fn toml(text: &str) -> Result<String, &'static str> {
         .ok_or("expected a name ending in .toml")
 }
 
-/// Whether a file can be written at `path`: checked before a fit of minutes, not after.
-fn check_place(path: &str) -> Result<(), Error> {
+/// Whether a file can be written at `path`: checked before work of minutes, not after.
+pub fn check_place(path: &str) -> Result<(), Error> {
     let folder = match Path::new(path).parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),

@@ -8,7 +8,7 @@ const CHAPTERS: &[(&str, &[&str])] = &[
     ("One simulation", &["simulate", "compare", "queueing"]),
     ("Arrays", &["declustering"]),
     ("Traces", &["trace"]),
-    ("Real drives", &["validate", "calibrate"]),
+    ("Real drives", &["validate", "calibrate", "extract"]),
     ("Drives for other programs", &["serve"]),
     ("What there is", &["drives", "devices", "policies"]),
     ("About the program", &["completions", "man"]),

@@ -29,6 +29,15 @@ pub enum Error {
         /// How many.
         count: usize,
     },
+    /// Two specifications differ by more than measurements tell.
+    Differ,
+    /// A drive cannot be measured, or no longer.
+    Drive(String),
+    /// Some of the measurements of a drive failed.
+    Measurements {
+        /// Their names.
+        failed: Vec<&'static str>,
+    },
     /// A file cannot be read or written.
     Io {
         /// `read` or `write`.
@@ -46,10 +55,10 @@ impl Error {
         Self::Input(InputError::new(flag, &found.into(), expected))
     }
 
-    /// The exit code: 1 if claims fail, else 2.
+    /// The exit code: 1 if a command did its work and the result is bad, else 2.
     pub fn code(&self) -> u8 {
         match self {
-            Self::Claims { .. } => 1,
+            Self::Claims { .. } | Self::Differ | Self::Measurements { .. } => 1,
             _ => 2,
         }
     }
@@ -71,6 +80,17 @@ impl fmt::Display for Error {
                 f,
                 "{count} claims fail or are not measured, and their studies do not say why"
             ),
+            Self::Differ => f.write_str("the two differ"),
+            Self::Drive(message) => f.write_str(message),
+            Self::Measurements { failed } => match &failed[..] {
+                [one] => write!(f, "a measurement failed: {one}"),
+                _ => write!(
+                    f,
+                    "{} measurements failed: {}",
+                    failed.len(),
+                    failed.join(", ")
+                ),
+            },
             Self::Io {
                 doing,
                 path,
@@ -83,7 +103,11 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Usage(_) | Self::Claims { .. } => None,
+            Self::Usage(_)
+            | Self::Claims { .. }
+            | Self::Differ
+            | Self::Drive(_)
+            | Self::Measurements { .. } => None,
             Self::Input(error) => Some(error),
             Self::Simulate(error) => Some(error),
             Self::Trace(error) => Some(error),

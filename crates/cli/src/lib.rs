@@ -11,6 +11,7 @@ mod devices;
 mod drive_arg;
 mod drives;
 mod error;
+mod extract;
 mod man;
 mod output;
 mod parallel;
@@ -48,6 +49,7 @@ enum Command {
     Declustering(declustering::Args),
     Devices(devices::Args),
     Drives(drives::Args),
+    Extract(extract::Args),
     Man(man::Args),
     Policies(policies::Args),
     Queueing(queueing::Args),
@@ -66,6 +68,7 @@ fn run(command: Command) -> Result<(), Error> {
         Command::Declustering(args) => declustering::run(&args),
         Command::Devices(args) => devices::run(args),
         Command::Drives(args) => drives::run(args),
+        Command::Extract(args) => extract::run(args),
         Command::Man(args) => man::run(&args),
         Command::Policies(args) => policies::run(args),
         Command::Queueing(args) => queueing::run(args),

@@ -57,6 +57,45 @@ impl Drop for Progress {
     }
 }
 
+/// A bar that also tells what is being done. Like [`Progress`] it is shown on a terminal only, and
+/// only if the work takes longer than a second.
+pub struct Told {
+    progress: Progress,
+    shown: Option<Instant>,
+}
+
+/// Time between two changes of what is told.
+const PERIOD: Duration = Duration::from_millis(100);
+
+impl Told {
+    /// A bar of `total` steps.
+    pub fn new(total: u64) -> Self {
+        let progress = Progress::new(Some(total));
+        if let Some(bar) = &progress.bar
+            && let Ok(style) = ProgressStyle::with_template("{bar:20} {pos} of {len}  {msg}")
+        {
+            bar.set_style(style);
+        }
+        Self {
+            progress,
+            shown: None,
+        }
+    }
+
+    /// Shows that `done` steps are finished, and what is being done. May be called often.
+    pub fn at(&mut self, done: u64, doing: impl FnOnce() -> String) {
+        let Some(bar) = &self.progress.bar else {
+            return;
+        };
+        if self.shown.is_some_and(|shown| shown.elapsed() < PERIOD) {
+            return;
+        }
+        self.shown = Some(Instant::now());
+        bar.set_message(doing());
+        self.progress.at(done);
+    }
+}
+
 /// The remaining time, once it can be estimated.
 fn left(state: &ProgressState, out: &mut dyn Write) {
     if state.pos() > 0 {

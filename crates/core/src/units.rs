@@ -99,6 +99,7 @@ fn time_runs_backwards(at: Instant, earlier: Instant) -> ! {
 /// A length of time in whole nanoseconds; negative only for a model's *effective* values (such as
 /// the write settle of worthington96 table 12).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Span(i64);
 
 impl Span {
@@ -268,10 +269,12 @@ impl Mul<u64> for Angle {
 
 /// A logical block number, by which the host addresses blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Lbn(pub u64);
 
 /// A number of sectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SectorCount(pub u64);
 
 /// A cylinder; 0 is the outermost.
@@ -284,6 +287,7 @@ pub struct Head(pub u32);
 
 /// A number of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Bytes(pub u64);
 
 impl Add<SectorCount> for Lbn {

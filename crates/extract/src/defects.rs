@@ -30,6 +30,7 @@ use diskarm_core::units::{Angle, Cylinder, Head};
 use diskarm_wire::Command;
 use diskarm_wire::command::{AddressFormat, Size};
 use diskarm_wire::defect::{self, Address, Header10, Header12};
+use serde::{Deserialize, Serialize};
 
 use crate::{Disk, Error, Place};
 
@@ -37,7 +38,7 @@ use crate::{Disk, Error, Place};
 pub const WHOLE_TRACK: u32 = u32::MAX;
 
 /// Lists of defects.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Defects {
     /// Those known when the drive was made.
     pub primary: Vec<Place>,

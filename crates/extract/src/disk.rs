@@ -7,9 +7,15 @@ use diskarm_wire::Sense;
 use diskarm_wire::capacity::{Capacity10, Capacity16};
 use diskarm_wire::command::{AddressFormat, Blocks, Caching, Size};
 use diskarm_wire::defect::{Address, TRANSLATE, TRANSLATE_LENGTH, Translate, Translated};
+use diskarm_wire::inquiry::Inquiry;
 use diskarm_wire::sense::Key;
+use diskarm_wire::vital;
+use serde::{Deserialize, Serialize};
 
-use crate::{Data, Error, Reply, Transport, retry};
+use crate::{Data, Error, Reply, Transport, identity, retry};
+
+/// No disk has larger blocks.
+const MAX_BLOCK_BYTES: u32 = 1 << 16;
 
 /// When a command was sent, and when it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +34,7 @@ impl Timed {
 }
 
 /// What measurements have cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost {
     /// Commands sent.
     pub commands: u64,
@@ -38,9 +44,28 @@ pub struct Cost {
     pub time: Span,
 }
 
+impl std::iter::Sum for Cost {
+    fn sum<I: Iterator<Item = Self>>(costs: I) -> Self {
+        costs.fold(Self::default(), |sum, cost| Self {
+            commands: sum.commands + cost.commands,
+            repeated: sum.repeated + cost.repeated,
+            time: sum.time + cost.time,
+        })
+    }
+}
+
+/// What measurements may cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Commands sent.
+    pub commands: u64,
+    /// From the first command on, with all pauses.
+    pub time: Span,
+}
+
 /// A place on the media in physical sector format (SBC-3), as TRANSLATE ADDRESS
 /// and READ DEFECT DATA give it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Place {
     /// Cylinder, 24 bits.
     pub cylinder: u32,
@@ -59,6 +84,7 @@ pub struct Disk<'a> {
     commands: u64,
     repeated: u64,
     began: Instant,
+    limits: Option<Limits>,
 }
 
 impl<'a> Disk<'a> {
@@ -76,9 +102,10 @@ impl<'a> Disk<'a> {
             commands: 0,
             repeated: 0,
             began,
+            limits: None,
         };
         let (last, block_bytes) = disk.capacity(None)?;
-        if block_bytes == 0 || last == u64::MAX {
+        if !(1..=MAX_BLOCK_BYTES).contains(&block_bytes) || last == u64::MAX {
             return Err(Error::Malformed {
                 command: "READ CAPACITY",
                 reason: format!("last block {last}, {block_bytes} bytes per block"),
@@ -115,6 +142,16 @@ impl<'a> Disk<'a> {
         self.data_in(&command, &mut data)?;
         let capacity = Capacity16::parse(&data).expect("all its bytes");
         Ok((capacity.last, capacity.block_bytes))
+    }
+
+    /// The same drive, which refuses to send anything beyond these limits
+    /// ([`Error::Undecided`]).
+    #[must_use]
+    pub fn limited(self, limits: Limits) -> Self {
+        Self {
+            limits: Some(limits),
+            ..self
+        }
     }
 
     /// Number of blocks.
@@ -228,6 +265,42 @@ impl<'a> Disk<'a> {
         }
     }
 
+    /// Who the drive is (INQUIRY).
+    ///
+    /// # Errors
+    /// See [`Self::read`].
+    pub fn inquiry(&mut self) -> Result<Inquiry, Error> {
+        let mut data = [0; Inquiry::LENGTH];
+        let command = Command::Inquiry {
+            page: None,
+            length: Inquiry::LENGTH as u16,
+        };
+        self.data_in(&command, &mut data)?;
+        Ok(Inquiry::parse(&data).expect("all its bytes"))
+    }
+
+    /// The drive's serial number (INQUIRY, vital product data page 0x80).
+    ///
+    /// # Errors
+    /// See [`Self::read`]; drives that have none end it with ILLEGAL REQUEST.
+    pub fn serial_number(&mut self) -> Result<String, Error> {
+        let mut data = [0; 255];
+        let command = Command::Inquiry {
+            page: Some(vital::code::SERIAL_NUMBER),
+            length: data.len() as u16,
+        };
+        let (_, transferred) = self.data_up_to(&command, &mut data)?;
+        match vital::Page::parse(&data[..transferred]) {
+            Ok(page) if page.code == vital::code::SERIAL_NUMBER => {
+                Ok(identity::trimmed(page.content))
+            }
+            _ => Err(Error::Malformed {
+                command: command.operation().name,
+                reason: "returned no page 0x80".to_owned(),
+            }),
+        }
+    }
+
     fn reads(&mut self, at: Lbn, sectors: u16, from_media: bool) -> Result<Timed, Error> {
         let command = Command::Read {
             size: size(at, sectors),
@@ -290,16 +363,30 @@ impl<'a> Disk<'a> {
         let mut block = [0; 16];
         let length = command.emit(&mut block);
         for _ in 1..retry::MOST {
-            let reply = self.transport.execute(&block[..length], data.again())?;
-            self.commands += 1;
+            let reply = self.send_once(&block[..length], data.again())?;
             let Some(pause) = retry::pause(&reply) else {
                 return Ok(reply);
             };
             self.repeated += 1;
             self.transport.rest(pause);
         }
+        self.send_once(&block[..length], data)
+    }
+
+    /// Sends a command, unless that is beyond the limits.
+    fn send_once(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Error> {
+        let Cost { commands, time, .. } = self.cost();
+        if let Some(limits) = self.limits
+            && (commands >= limits.commands || time >= limits.time)
+        {
+            return Err(Error::Undecided(format!(
+                "gave up after {commands} commands and {:.0} s",
+                time.as_s()
+            )));
+        }
+        let reply = self.transport.execute(command, data)?;
         self.commands += 1;
-        Ok(self.transport.execute(&block[..length], data)?)
+        Ok(reply)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Measured quantities, and how much effort goes into them.
 
 use diskarm_core::units::Span;
+use serde::{Deserialize, Serialize};
 
 /// A measured time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The value.
     pub value: Span,
@@ -14,7 +15,8 @@ pub struct Estimate {
 }
 
 /// How much a measurement may cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Effort {
     /// Few samples.
     Quick,

@@ -29,13 +29,14 @@
 //! Some 150 commands and 10 s for reads, 300 commands for writes.
 
 use diskarm_core::units::{Lbn, SectorCount, Span};
+use serde::{Deserialize, Serialize};
 
 use crate::pairs::{Access, Pairs, Track};
 use crate::threshold::span;
 use crate::{Disk, Effort, Error, Estimate, Setup, Timed, idle};
 
 /// Services of reads from the buffer; nothing of what the buffer did not do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadHits {
     /// Time of a sector to the host.
     pub sector: Option<Estimate>,
@@ -44,7 +45,7 @@ pub struct ReadHits {
 }
 
 /// Services of requests from and to the buffer that need writes to be measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriteHits {
     /// Service of a read of one sector behind a write.
     pub read_after_write: Option<Estimate>,

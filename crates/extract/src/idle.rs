@@ -27,6 +27,7 @@
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Lbn, SectorCount, Span};
+use serde::{Deserialize, Serialize};
 
 use crate::pairs::{Access, Pairs, Track};
 use crate::rotation::Rotation;
@@ -45,7 +46,7 @@ const NEAR: u32 = 120;
 const CONTRADICTIONS: usize = 2;
 
 /// What a drive does behind a read before its arm is free.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Idle {
     /// How long it must rest until it is, wherever the arm was; nothing if it is free at once.
     pub rest: Span,

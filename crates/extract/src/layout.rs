@@ -10,6 +10,7 @@
 //! [`Layout`]: diskarm_core::geometry::Layout
 
 use diskarm_core::spec::Geometry;
+use serde::{Deserialize, Serialize};
 
 use crate::defects::{self, Defects};
 use crate::{Disk, Error};
@@ -28,16 +29,18 @@ pub mod translate;
 mod walk;
 
 /// A layout, and what it leaves open.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Found {
     /// The layout.
+    #[serde(with = "crate::serial::geometry")]
     pub geometry: Geometry,
     /// What could not be learnt and was assumed, a sentence each.
     pub assumed: Vec<String>,
 }
 
 /// How a layout was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Method {
     /// The drive told the places of blocks ([`translate`]).
     Translated,
@@ -58,7 +61,7 @@ impl std::fmt::Display for Method {
 }
 
 /// A layout, how it was found, and why not otherwise.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Chosen {
     /// The layout.
     pub found: Found,

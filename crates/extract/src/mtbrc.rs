@@ -28,6 +28,7 @@
 //! Some 25 pairs in each zone.
 
 use diskarm_core::units::Span;
+use serde::{Deserialize, Serialize};
 
 use crate::pairs::{Access, Pairs, Search, Track};
 use crate::threshold::{Threshold, span};
@@ -56,7 +57,7 @@ pub enum To {
 }
 
 /// A minimum time between request completions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mtbrc {
     /// Its 50th percentile.
     pub median: Estimate,

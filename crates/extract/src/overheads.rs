@@ -34,6 +34,7 @@
 //! Some 150 pairs for reads, 1000 for writes.
 
 use diskarm_core::units::{SectorCount, Span};
+use serde::{Deserialize, Serialize};
 
 use crate::mtbrc::{self, Kind, To};
 use crate::pairs::{Access, Pairs};
@@ -41,7 +42,7 @@ use crate::threshold::{Found, Threshold, span};
 use crate::{Disk, Effort, Error, Estimate, Setup, idle};
 
 /// What reads take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reads {
     /// Lead of a read on the track of a read before.
     pub after_read: Estimate,
@@ -50,7 +51,7 @@ pub struct Reads {
 }
 
 /// What writes take, and reads behind them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Writes {
     /// Lead of a read on the track of a write before.
     pub read_after_write: Estimate,
@@ -71,7 +72,7 @@ pub struct Writes {
 }
 
 /// How the media wait for the data of a write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
     /// For so many sectors.
     pub sectors: SectorCount,

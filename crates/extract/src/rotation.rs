@@ -28,12 +28,13 @@
 use diskarm_core::units::{Lbn, Span};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use serde::{Deserialize, Serialize};
 
 use crate::line::Line;
 use crate::{Disk, Effort, Error};
 
 /// How a drive turns, and how exactly its completions tell so.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rotation {
     /// Time of a revolution in nanoseconds.
     pub period_ns: f64,
@@ -49,7 +50,8 @@ pub struct Rotation {
 }
 
 /// Where a block comes from that is read again with force unit access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Rereads {
     /// From the media, as SBC-3 demands of FUA.
     FromMedia,

@@ -34,13 +34,14 @@
 use std::collections::BTreeMap;
 
 use diskarm_core::units::{Lbn, Span};
+use serde::{Deserialize, Serialize};
 
 use crate::pairs::{Access, Pairs, Track};
 use crate::threshold::{Found, Threshold, span};
 use crate::{Disk, Effort, Error, Estimate, Setup, idle, mtbrc};
 
 /// A curve of seek times.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Seeks {
     /// By distance, in ascending order; between two of them the time is on a straight line.
     pub points: Vec<SeekPoint>,
@@ -49,7 +50,7 @@ pub struct Seeks {
 }
 
 /// The time of seeks over one distance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeekPoint {
     /// In cylinders.
     pub distance: u32,

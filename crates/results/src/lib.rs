@@ -9,6 +9,8 @@ pub mod calibrated;
 pub mod compared;
 pub mod declustering;
 pub mod drive;
+#[cfg(feature = "extract")]
+pub mod extracted;
 pub mod listed;
 pub mod metrics;
 pub mod place;

@@ -48,6 +48,7 @@ fn every_command_has_json_and_a_line_in_the_list() {
         &["drives", "show"],
         &["policies"],
         &["declustering"],
+        &["extract"],
         &["queueing"],
         &["simulate"],
         &["trace", "info"],

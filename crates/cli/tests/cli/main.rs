@@ -7,6 +7,7 @@ mod devices;
 mod documents;
 mod drives;
 mod errors;
+mod extract;
 mod help;
 mod layouts;
 mod locked;

@@ -31,7 +31,7 @@ pub(super) fn by_defects(found: &mut Found, defects: &[Place]) {
         let Ok(layout) = Layout::new(&geometry) else {
             return 0;
         };
-        let same = |pair: &&Pair| layout.address(pair.unit).head.0 == pair.listed.head.into();
+        let same = |pair: &&Pair| layout.address(pair.unit).head.0 == u32::from(pair.listed.head);
         pairs.iter().filter(same).count()
     };
     // Of equally good ones the first.
@@ -94,7 +94,7 @@ fn turn(geometry: &Geometry, pairs: &[Pair]) -> Option<f64> {
         let at = layout.address(pair.unit);
         let (start, width) = layout
             .angle(at)
-            .filter(|_| at.head.0 == pair.listed.head.into())?;
+            .filter(|_| at.head.0 == u32::from(pair.listed.head))?;
         let listed = f64::from(pair.listed.sector) * width.as_revolutions();
         let turn = listed - start.as_revolutions();
         Some(turn - turn.floor())

@@ -1,0 +1,158 @@
+//! `diskarm extract`: a drive measured over SCSI.
+
+mod checkpoint;
+mod target;
+
+use std::path::Path;
+
+use diskarm_extract::suite::{self, Described, Options, Stopped};
+use diskarm_extract::{Comparison, Effort};
+use diskarm_results::extracted::{Extracted, compared};
+use diskarm_simulate::Model;
+
+use crate::error::Error;
+use crate::output;
+use checkpoint::Keeper;
+use target::Target;
+
+/// Measure a drive over SCSI, and describe it as a specification
+///
+/// Sends the drive commands, times them, and concludes where its blocks are, how its arm moves, and
+/// how long it takes for what. Writes a specification that other commands take, in which a remark
+/// above each value says how it was found, how far off it may be, and how many samples it rests on.
+///
+/// After each measurement what was found is kept in OUT.toml.partial, which is removed in the end.
+/// A run that was interrupted continues from there when the same command is given again; without
+/// the file it starts anew.
+///
+/// The exit code is 1 if a measurement failed. What does not need its findings is measured all the
+/// same.
+#[derive(clap::Args)]
+#[command(override_usage = USAGE, after_long_help = EXAMPLES)]
+pub struct Args {
+    /// The drive: sim:NAME, or sim:FILE.toml
+    #[arg(value_name = "URL", required_unless_present = "compare", long_help = target::HELP)]
+    url: Option<String>,
+
+    /// Write the specification to this file; its name becomes the name of the drive
+    #[arg(short, long, value_name = "OUT.toml", value_parser = super::calibrate::toml)]
+    #[arg(required_unless_present = "compare")]
+    output: Option<String>,
+
+    /// Take few samples: two to four minutes on most drives
+    #[arg(long, conflicts_with = "thorough")]
+    quick: bool,
+
+    /// Take many samples, at more places
+    #[arg(long)]
+    thorough: bool,
+
+    /// Compare two drives value by value, instead of measuring one: names from the catalogue, or
+    /// .toml files
+    ///
+    /// Prints the values that differ, how many blocks are at other places, and how far apart the
+    /// seek curves are. Times are near that differ by up to 0.02 ms or 1 %, rotation periods by up
+    /// to a millionth. The exit code is 1 if anything else differs.
+    #[arg(long, num_args = 2, value_names = ["A", "B"])]
+    #[arg(conflicts_with_all = ["url", "output", "quick", "thorough"])]
+    compare: Vec<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const USAGE: &str = "diskarm extract [OPTIONS] <URL> --output <OUT.toml>\n       \
+                     diskarm extract --compare <A> <B>";
+
+const EXAMPLES: &str = "Examples:
+  diskarm extract sim:hp-c2247 -o found.toml
+  diskarm extract --compare hp-c2247 found.toml
+  diskarm simulate --drive ./found.toml --random --policy sptf";
+
+/// Seed of all that is random in the measurements.
+const SEED: u64 = 1;
+
+/// Measures or compares.
+pub fn run(args: Args) -> Result<(), Error> {
+    match (&args.compare[..], &args.url, &args.output) {
+        ([first, second], _, _) => compare(first, second, args.json),
+        (_, Some(url), Some(output)) => measure(url, output, &args),
+        _ => unreachable!("the parser demands either"),
+    }
+}
+
+fn compare(first: &str, second: &str, json: bool) -> Result<(), Error> {
+    let found = |name| Model::find(name).map_err(|error| error.calling("--compare"));
+    let (one, other) = (found(first)?.spec, found(second)?.spec);
+    let compared = compared(first, second, &Comparison::of(&one, &other)?);
+    match json {
+        true => output::print_json(&compared)?,
+        false => output::print(&compared.text())?,
+    }
+    match compared.is_equal() {
+        true => Ok(()),
+        false => Err(Error::Differ),
+    }
+}
+
+fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
+    super::calibrate::check_place(output)?;
+    let target = Target::parse(url)?;
+    let mut files = target.files();
+    let place = files.place("--output", output)?;
+    let options = Options {
+        effort: match (args.quick, args.thorough) {
+            (true, _) => Effort::Quick,
+            (_, true) => Effort::Thorough,
+            _ => Effort::Normal,
+        },
+        writes: true,
+        seed: SEED,
+    };
+    let mut connect = |seed| target.connect(seed);
+    let identity = suite::identity(&mut connect).map_err(|stopped| failed(url, &stopped, None))?;
+    let begun = suite::Checkpoint::new(url, identity, options);
+    let mut keeper = Keeper::new(output, &mut files)?;
+    let mut checkpoint = keeper.continued(begun)?;
+    let ended = suite::run(&mut connect, &mut checkpoint, &mut keeper);
+    ended.map_err(|stopped| failed(url, &stopped, Some(keeper.path())))?;
+
+    let name = Path::new(output)
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy();
+    let described = Described::of(&checkpoint, &name);
+    let mut written = Vec::new();
+    if let Ok(described) = &described {
+        place.write(described.text().as_bytes())?;
+        written.push(output.to_owned());
+    }
+    let extracted = Extracted {
+        checkpoint: &checkpoint,
+        described: &described,
+        written: &written,
+    };
+    match args.json {
+        true => output::print_json(&extracted.json())?,
+        false => output::print(&extracted.text())?,
+    }
+    keeper.remove();
+    match extracted.failed()[..] {
+        [] => Ok(()),
+        ref failed => Err(Error::Measurements {
+            failed: failed.to_vec(),
+        }),
+    }
+}
+
+/// The error of a run that ended early.
+fn failed(url: &str, stopped: &Stopped, kept: Option<&str>) -> Error {
+    let kept = kept.filter(|path| Path::new(path).is_file());
+    Error::Drive(match kept {
+        Some(path) => {
+            format!("{url}: {stopped}; {path} has what was found before: run it again to continue")
+        }
+        None => format!("{url}: {stopped}"),
+    })
+}

@@ -1,0 +1,83 @@
+//! What a run has found so far, kept beside its output.
+
+use std::fs;
+use std::io;
+
+use diskarm_core::text::InputError;
+use diskarm_extract::suite::{Checkpoint, MEASUREMENTS, Observer, Progress};
+use diskarm_results::place::{Files, Place};
+
+use crate::error::Error;
+use crate::progress;
+
+/// Keeps the checkpoint, and shows how the run goes.
+pub struct Keeper {
+    path: String,
+    place: Place,
+    bar: progress::Told,
+}
+
+impl Keeper {
+    /// The checkpoint of a run that writes to `output`.
+    pub fn new(output: &str, files: &mut Files) -> Result<Self, Error> {
+        let path = format!("{output}.partial");
+        Ok(Self {
+            place: files.place("--output", &path)?,
+            path,
+            bar: progress::Told::new(MEASUREMENTS.len() as u64),
+        })
+    }
+
+    /// The path of the checkpoint.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The run to continue; `begun` if there is none.
+    pub fn continued(&self, begun: Checkpoint) -> Result<Checkpoint, Error> {
+        let text = match fs::read_to_string(&self.path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(begun),
+            Err(source) => {
+                return Err(Error::Io {
+                    doing: "read",
+                    path: self.path.clone(),
+                    source,
+                });
+            }
+        };
+        let kept = Checkpoint::parse(&text).and_then(|kept| kept.check(&begun).map(|()| kept));
+        kept.map_err(|why| {
+            let message = format!("{}: {why}; remove the file to start anew", self.path);
+            Error::Input(InputError::message(message))
+        })
+    }
+
+    /// Removes the checkpoint of a run that is over.
+    pub fn remove(self) {
+        // A leftover says that its run is over, which does no harm.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+impl Observer for Keeper {
+    fn at(&mut self, progress: &Progress) {
+        let cost = progress.cost;
+        self.bar.at(progress.done as u64, || {
+            format!(
+                "{}  {} commands, {:.0} s on the drive, {:.0} s left",
+                progress.measurement.name,
+                cost.commands,
+                cost.time.as_s(),
+                progress.left.as_s()
+            )
+        });
+    }
+
+    fn keep(&mut self, checkpoint: &Checkpoint) -> Result<(), String> {
+        let place = self.place.clone();
+        place
+            .write(checkpoint.text().as_bytes())
+            .map_err(|error| error.to_string())
+    }
+}

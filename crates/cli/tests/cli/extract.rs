@@ -1,0 +1,193 @@
+//! `diskarm extract`: what it writes and prints, how it continues, and what it refuses.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use diskarm_core::geometry::Layout;
+use diskarm_core::spec;
+use diskarm_core::units::Lbn;
+
+use crate::{assert_within, diskarm, json, printed};
+
+/// An empty folder for one test.
+fn folder(test: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("extract-{test}"));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// The one line of the error that a command ends with.
+fn refused(arguments: &[&str], code: i32) -> String {
+    let ended = diskarm(arguments);
+    let message = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(code), "{arguments:?}: {message}");
+    let message = message.strip_prefix("error: ").unwrap();
+    assert_eq!(message.lines().count(), 1, "{message}");
+    message.trim_end().to_owned()
+}
+
+#[test]
+fn what_is_written_is_a_drive() {
+    let folder = folder("drive");
+    let output = folder.join("found.toml");
+    let shown = printed(&["extract", "sim:hp-c2247", "-o", text(&output), "--quick"]);
+    assert_within(&shown, 80);
+    assert!(
+        shown.contains(&format!("wrote {}", text(&output))),
+        "{shown}"
+    );
+
+    let written = fs::read_to_string(&output).unwrap();
+    let found = spec::parse(&written, "found.toml").unwrap();
+    assert_eq!(found.name, "found");
+    assert!(written.contains(" samples.\nhead_switch = "), "{written}");
+    let entry = diskarm_drives::find("hp-c2247").unwrap();
+    let given = spec::parse(entry.text, "hp-c2247").unwrap();
+    let [found, given] = [found, given].map(|spec| Layout::new(&spec.geometry).unwrap());
+    for at in (0..given.sectors().0).step_by(9_973) {
+        assert_eq!(found.pba(Lbn(at)).cylinder, given.pba(Lbn(at)).cylinder);
+    }
+    // Nothing else is left.
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+
+    let simulate = [
+        "simulate",
+        "--random",
+        "--policy",
+        "sptf",
+        "--requests",
+        "100",
+    ];
+    printed(&[&simulate[..], &["--drive", text(&output)]].concat());
+}
+
+#[test]
+fn json_has_costs_and_how_values_were_found() {
+    let output = folder("json").join("found.toml");
+    let found = json(&[
+        "extract",
+        "sim:hp-c2247",
+        "-o",
+        text(&output),
+        "--quick",
+        "--json",
+    ]);
+    assert_eq!(
+        (&found["effort"], &found["sectors"]),
+        (&"quick".into(), &2_054_864.into())
+    );
+    let measurements = found["measurements"].as_array().unwrap();
+    let commands = measurements
+        .iter()
+        .map(|one| one["commands"].as_u64().unwrap());
+    assert_eq!(commands.sum::<u64>(), found["commands"].as_u64().unwrap());
+    let values = found["values"].as_array().unwrap();
+    let value = |key: &str| values.iter().find(|value| value["key"] == key).unwrap();
+    let rotation = &value("mechanics.rotation")["how"]["measured"];
+    assert!(rotation["samples"].as_u64().unwrap() > 20, "{rotation}");
+    assert!(value("overheads.read_completion")["how"]["assumed"].is_string());
+}
+
+#[test]
+fn a_run_continues_from_its_checkpoint() {
+    let folder = folder("continue");
+    let whole = folder.join("whole.toml");
+    let arguments = ["extract", "sim:hp-c2247", "--quick", "-o"];
+    let drive = json(&[&arguments[..], &[text(&whole), "--json"]].concat());
+
+    // The checkpoint of a run that has measured nothing yet, as an interrupted one leaves it.
+    let begun = r#"{"version": 1, "drive": "sim:hp-c2247", "identity": IDENTITY,
+        "options": {"effort": "quick", "writes": true, "seed": 1},
+        "records": [{"name": "rotation", "outcome": {"failed": "it was Tuesday"},
+                     "cost": {"commands": 7, "repeated": 0, "time": 1000}}],
+        "findings": {}}"#;
+    let told = ["vendor", "product", "revision", "serial", "sectors"];
+    let told = told.map(|key| format!("{key:?}: {}, ", drive[key]));
+    let identity = format!("{{{}\"sector_size\": 512}}", told.concat());
+    assert!(identity.contains("2054864"), "{identity}");
+    let output = folder.join("found.toml");
+    let partial = folder.join("found.toml.partial");
+    fs::write(&partial, begun.replace("IDENTITY", &identity)).unwrap();
+    let arguments = [&arguments[..], &[text(&output)]].concat();
+    let ended = diskarm(&arguments);
+    // What the checkpoint has is not measured again, and all else needs it.
+    assert_eq!(ended.status.code(), Some(1));
+    let shown = String::from_utf8(ended.stdout).unwrap();
+    assert!(shown.contains("rotation failed: it was Tuesday"), "{shown}");
+    assert!(!output.exists() && !partial.exists());
+
+    let other = begun.replace("IDENTITY", &identity.replace("2054864", "2054863"));
+    fs::write(&partial, other).unwrap();
+    let error = refused(&arguments, 2);
+    assert!(error.contains("measurements of another drive"), "{error}");
+    assert!(error.contains("remove the file to start anew"), "{error}");
+    let quick = begun
+        .replace("IDENTITY", &identity)
+        .replace("quick", "thorough");
+    fs::write(&partial, quick).unwrap();
+    let error = refused(&arguments, 2);
+    assert!(error.contains("measurements with other options"), "{error}");
+    fs::write(&partial, "rotation = 11").unwrap();
+    let error = refused(&arguments, 2);
+    assert!(
+        error.contains("found.toml.partial: no checkpoint"),
+        "{error}"
+    );
+    // A file that is not understood is not lost.
+    assert_eq!(fs::read_to_string(&partial).unwrap(), "rotation = 11");
+}
+
+#[test]
+fn comparisons_tell_what_differs() {
+    let same = printed(&["extract", "--compare", "hp-c2247", "hp-c2247"]);
+    assert_within(&same, 80);
+    assert!(
+        same.contains("equal within what measurements tell"),
+        "{same}"
+    );
+
+    let ended = diskarm(&["extract", "--compare", "hp-c2247", "hp-c2490a"]);
+    assert_eq!(ended.status.code(), Some(1));
+    assert_eq!(
+        String::from_utf8(ended.stderr).unwrap(),
+        "error: the two differ\n"
+    );
+    let shown = String::from_utf8(ended.stdout).unwrap();
+    assert!(shown.contains("geometry.surfaces"), "{shown}");
+
+    let folder = folder("compare");
+    let changed = folder.join("changed.toml");
+    let entry = diskarm_drives::find("hp-c2247").unwrap();
+    let write = |from: &str, to: &str| fs::write(&changed, entry.text.replace(from, to)).unwrap();
+    // 0.01 ms are within what measurements tell, 0.1 ms are not.
+    write("head_switch = \"0.89 ms\"", "head_switch = \"0.90 ms\"");
+    let near = json(&["extract", "--json", "--compare", "hp-c2247", text(&changed)]);
+    assert_eq!(near["is_equal"], true);
+    assert_eq!(near["values"][0]["key"], "mechanics.head_switch");
+    write("head_switch = \"0.89 ms\"", "head_switch = \"0.99 ms\"");
+    let arguments = ["extract", "--compare", "hp-c2247", text(&changed)];
+    assert_eq!(diskarm(&arguments).status.code(), Some(1));
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused() {
+    let output = folder("refused").join("found.toml");
+    let of = |url| refused(&["extract", url, "-o", text(&output)], 2);
+    for url in ["hp-c2247", "ftp:hp-c2247", "iscsi://host/1"] {
+        let error = of(url);
+        assert!(error.contains("expected sim:NAME"), "{error}");
+        assert!(error.starts_with("URL: found"), "{error}");
+    }
+    assert!(of("sim:hp-c2248").contains("nearest: hp-c2247"));
+    let error = refused(&["extract", "sim:hp-c2247", "-o", "found.txt"], 2);
+    assert!(error.contains("expected a name ending in .toml"), "{error}");
+    let entry = diskarm_drives::find("hp-c2247").unwrap();
+    fs::write(&output, entry.text).unwrap();
+    let error = of(&format!("sim:{}", text(&output)));
+    assert!(error.contains("which is read and would be lost"), "{error}");
+}

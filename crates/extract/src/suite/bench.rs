@@ -1,0 +1,107 @@
+//! What each measurement calls, and where its findings go.
+
+use diskarm_core::geometry::Layout;
+
+use super::{Findings, Options, WriteSeeks};
+use crate::{Disk, Effort, Error, Setup, hits, idle, layout, overheads, rotation, seek};
+
+/// What a measurement works with.
+pub(super) struct Bench<'b, 't> {
+    pub disk: &'b mut Disk<'t>,
+    pub findings: &'b mut Findings,
+    pub options: Options,
+    pub seed: u64,
+}
+
+/// A measurement that needs to know how the drive turns and where its blocks are.
+type Timed<T> = fn(&mut Disk<'_>, &Setup<'_>, Effort, u64) -> Result<T, Error>;
+
+pub fn rotation(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
+    let found = rotation::measure(bench.disk, bench.options.effort, bench.seed)?;
+    bench.findings.rotation = Some(found);
+    Ok(())
+}
+
+pub fn layout(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
+    let rotation = known(&bench.findings.rotation, "rotation")?;
+    let chosen = layout::measure(bench.disk, rotation.period_ns, bench.seed)?;
+    Layout::new(&chosen.found.geometry).map_err(|error| {
+        Error::Undecided(format!(
+            "the layout that was found contradicts itself: {error}"
+        ))
+    })?;
+    bench.findings.layout = Some(chosen);
+    Ok(())
+}
+
+pub fn idle(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
+    let layout = bench.known_layout()?;
+    let rotation = known(&bench.findings.rotation, "rotation")?;
+    let found = idle::measure(bench.disk, &layout, rotation, bench.seed)?;
+    bench.findings.idle = Some(found);
+    Ok(())
+}
+
+pub fn reads(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
+    bench.findings.reads = Some(bench.timed(overheads::measure)?);
+    Ok(())
+}
+
+pub fn seeks(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
+    bench.findings.seeks = Some(bench.timed(seek::measure)?);
+    Ok(())
+}
+
+pub fn read_hits(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
+    bench.findings.read_hits = Some(bench.timed(hits::measure)?);
+    Ok(())
+}
+
+pub fn writes(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
+    bench.findings.writes = Some(bench.timed(overheads::measure_writes)?);
+    Ok(())
+}
+
+pub fn write_hits(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
+    bench.findings.write_hits = Some(bench.timed(hits::measure_writes)?);
+    Ok(())
+}
+
+pub fn write_seeks(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
+    let layout = bench.known_layout()?;
+    let setup = bench.setup(&layout)?;
+    let reads = known(&bench.findings.seeks, "seeks")?;
+    let found = seek::measure_writes(bench.disk, &setup, reads, bench.options.effort, bench.seed)?;
+    bench.findings.write_seeks = Some(match found {
+        Some(seeks) => WriteSeeks::Own(seeks),
+        None => WriteSeeks::Parallel,
+    });
+    Ok(())
+}
+
+impl Bench<'_, '_> {
+    fn timed<T>(&mut self, measure: Timed<T>) -> Result<T, Error> {
+        let layout = self.known_layout()?;
+        let setup = self.setup(&layout)?;
+        measure(self.disk, &setup, self.options.effort, self.seed)
+    }
+
+    fn setup<'l>(&self, layout: &'l Layout) -> Result<Setup<'l>, Error> {
+        Ok(Setup {
+            layout,
+            rotation: *known(&self.findings.rotation, "rotation")?,
+            idle: *known(&self.findings.idle, "idle")?,
+        })
+    }
+
+    fn known_layout(&self) -> Result<Layout, Error> {
+        let chosen = known(&self.findings.layout, "layout")?;
+        Layout::new(&chosen.found.geometry).map_err(|error| Error::Undecided(error.to_string()))
+    }
+}
+
+/// A finding of an earlier measurement.
+fn known<'f, T>(finding: &'f Option<T>, name: &str) -> Result<&'f T, Error> {
+    let missing = || Error::Undecided(format!("{name} is not known"));
+    finding.as_ref().ok_or_else(missing)
+}

@@ -1,0 +1,77 @@
+//! What the measurements have found.
+
+use diskarm_core::units::Span;
+use serde::{Deserialize, Serialize};
+
+use crate::hits::{ReadHits, WriteHits};
+use crate::idle::Idle;
+use crate::overheads::{Reads, Writes};
+use crate::rotation::Rotation;
+use crate::seek::Seeks;
+use crate::timing::{Timing, Written};
+use crate::{Estimate, layout};
+
+/// What the measurements have found, each `None` until it has been made and if it failed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Findings {
+    /// How the drive turns.
+    pub rotation: Option<Rotation>,
+    /// Where its blocks are.
+    pub layout: Option<layout::Chosen>,
+    /// When its arm is free behind a read.
+    pub idle: Option<Idle>,
+    /// What reads from the media take.
+    pub reads: Option<Reads>,
+    /// Seeks before reads.
+    pub seeks: Option<Seeks>,
+    /// What reads from the buffer take.
+    pub read_hits: Option<ReadHits>,
+    /// What writes to the media take.
+    pub writes: Option<Writes>,
+    /// What writes to the buffer take, and reads behind writes.
+    pub write_hits: Option<WriteHits>,
+    /// Seeks before writes.
+    pub write_seeks: Option<WriteSeeks>,
+}
+
+/// How seeks before writes differ from those before reads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WriteSeeks {
+    /// By a constant.
+    Parallel,
+    /// They have a curve of their own.
+    Own(Seeks),
+}
+
+impl Findings {
+    /// Everything about times, if there is enough for a model: rotation, seeks, and when the arm is
+    /// free. What is not known of the rest takes no time.
+    pub fn timing(&self) -> Option<Timing> {
+        Some(Timing {
+            rotation: self.rotation?,
+            idle: self.idle?,
+            seeks: self.seeks.clone()?,
+            reads: self.reads.unwrap_or(Reads {
+                after_read: NOTHING,
+                head_switch: NOTHING,
+            }),
+            read_hits: self.read_hits.unwrap_or_default(),
+            written: self.writes.map(|writes| Written {
+                writes,
+                hits: self.write_hits.unwrap_or_default(),
+                seeks: match &self.write_seeks {
+                    Some(WriteSeeks::Own(seeks)) => Some(seeks.clone()),
+                    _ => None,
+                },
+            }),
+        })
+    }
+}
+
+const NOTHING: Estimate = Estimate {
+    value: Span::ZERO,
+    uncertainty: Span::ZERO,
+    samples: 0,
+};

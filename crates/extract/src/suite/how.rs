@@ -1,0 +1,292 @@
+//! How the value of a key was found, and how certain it is.
+
+use diskarm_core::units::Span;
+use serde::Serialize;
+
+use super::{Checkpoint, Findings, Outcome, WriteSeeks};
+use crate::Estimate;
+use crate::seek::Seeks;
+
+/// How a value was found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum How {
+    /// It was measured.
+    Measured {
+        /// By what: a phrase.
+        method: String,
+        /// Half the width of its interval, with its unit; `None` where it is exact, or one of
+        /// several values.
+        spread: Option<String>,
+        /// Number of samples, if it rests on some.
+        samples: Option<u64>,
+    },
+    /// Measurements do not tell, and this is taken for it: a sentence.
+    Assumed(String),
+    /// It could not be learnt: why.
+    Unknown(String),
+}
+
+impl std::fmt::Display for How {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Measured {
+                method,
+                spread,
+                samples,
+            } => {
+                let mut chars = method.chars();
+                let first = chars.next().map(|first| first.to_ascii_uppercase());
+                first.map_or(Ok(()), |first| write!(f, "{first}{}", chars.as_str()))?;
+                if let Some(spread) = spread {
+                    write!(f, "; ± {spread}")?;
+                }
+                match samples {
+                    Some(samples) => write!(f, "; {samples} samples."),
+                    None => f.write_str("."),
+                }
+            }
+            Self::Assumed(what) => write!(f, "Assumed. {what}"),
+            Self::Unknown(why) => write!(f, "Not determined: {why}."),
+        }
+    }
+}
+
+/// A time that was measured.
+fn by(method: &str, estimate: &Estimate) -> How {
+    How::Measured {
+        method: method.to_owned(),
+        spread: Some(ms(estimate.uncertainty)),
+        samples: Some(estimate.samples),
+    }
+}
+
+fn exact(method: &str) -> How {
+    How::Measured {
+        method: method.to_owned(),
+        spread: None,
+        samples: None,
+    }
+}
+
+/// A spread with its unit.
+fn ms(span: Span) -> String {
+    match span.as_ns() {
+        ns @ ..1000 => format!("{ns} ns"),
+        _ => format!("{:.4} ms", span.as_ms()),
+    }
+}
+
+const OF_TWO_COMPLETIONS: &str = "Of the overheads behind reads and behind writes the smaller is \
+     zero: measurements show only their sums with the overheads of commands.";
+
+/// How the value of a key was found; `None` for keys that no measurement is about.
+pub(super) fn of(key: &str, checkpoint: &Checkpoint) -> Option<How> {
+    let findings = &checkpoint.findings;
+    if let Some(name) = key.strip_prefix("geometry.") {
+        return geometry(name, findings);
+    }
+    if let Some(name) = key.strip_prefix("mechanics.") {
+        return mechanics(name, checkpoint);
+    }
+    if let Some(name) = key.strip_prefix("overheads.") {
+        return match name.contains("write") {
+            false => reads(name, checkpoint),
+            true => writes(name, checkpoint),
+        };
+    }
+    match key {
+        "bus.read_sector" => Some(match findings.read_hits.and_then(|hits| hits.sector) {
+            Some(sector) => by("reads from the buffer, of one sector and of more", &sector),
+            None => How::Unknown(why_not(
+                "read-hits",
+                checkpoint,
+                "no read was served by the buffer",
+            )),
+        }),
+        "bus.write_sector" => Some(bus_of_writes(checkpoint)),
+        _ => None,
+    }
+}
+
+fn geometry(name: &str, findings: &Findings) -> Option<How> {
+    let chosen = findings.layout.as_ref()?;
+    match name {
+        "sectors" | "sector_bytes" => Some(exact("READ CAPACITY")),
+        "surfaces" | "cylinders" | "sparing" | "order" => Some(exact(&chosen.method.to_string())),
+        "zones" => {
+            let zones = &chosen.found.geometry.zones;
+            let slips: usize = zones.iter().map(|zone| zone.slips.len()).sum();
+            let defects: usize = zones.iter().map(|zone| zone.defects.len()).sum();
+            Some(exact(&format!(
+                "{}: {} zones, {slips} slips, {defects} reallocations",
+                chosen.method,
+                zones.len()
+            )))
+        }
+        _ => None,
+    }
+}
+
+fn mechanics(name: &str, checkpoint: &Checkpoint) -> Option<How> {
+    let findings = &checkpoint.findings;
+    match name {
+        "rotation" => findings.rotation.map(|rotation| How::Measured {
+            method: "the line through the ends of reads of one block over their revolutions"
+                .to_owned(),
+            spread: Some(format!("{:.2} ns", rotation.uncertainty_ns)),
+            samples: Some(rotation.samples),
+        }),
+        "seek" => findings.seeks.as_ref().map(|seeks| curve("reads", seeks)),
+        "inward_seek" => {
+            let seeks = findings.seeks.as_ref()?;
+            Some(by("pairs of reads inward and outward", &seeks.inward))
+        }
+        "head_switch" => Some(match &findings.reads {
+            Some(reads) => by(
+                "pairs of reads on one track and on two of a cylinder",
+                &reads.head_switch,
+            ),
+            None => How::Unknown(why_not("reads", checkpoint, "")),
+        }),
+        "track_settle" => Some(How::Assumed(
+            "A time to settle on the track where the head is cannot be told from the overhead of \
+             commands, and is part of it unless another time were negative."
+                .to_owned(),
+        )),
+        "write_settle" => Some(match &findings.writes {
+            Some(writes) => by(
+                "pairs with writes on other cylinders, less those with reads",
+                &writes.seeking[0],
+            ),
+            None => How::Unknown(why_not("writes", checkpoint, "")),
+        }),
+        "write_seek" => match &findings.write_seeks {
+            Some(WriteSeeks::Own(seeks)) => Some(curve("writes", seeks)),
+            // They follow those of reads.
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn curve(of: &str, seeks: &Seeks) -> How {
+    let mut spreads: Vec<Span> = seeks
+        .points
+        .iter()
+        .map(|point| point.mean.uncertainty)
+        .collect();
+    spreads.sort_unstable();
+    let spread = spreads.last().map(|most| {
+        let usual = spreads[spreads.len() / 2];
+        format!(
+            "{:.4} ms in the median, {:.4} ms at most",
+            usual.as_ms(),
+            most.as_ms()
+        )
+    });
+    How::Measured {
+        method: format!(
+            "pairs of {of} over {} distances, inward and outward",
+            seeks.points.len()
+        ),
+        spread,
+        samples: Some(seeks.points.iter().map(|point| point.mean.samples).sum()),
+    }
+}
+
+/// Overheads that reads alone show.
+fn reads(name: &str, checkpoint: &Checkpoint) -> Option<How> {
+    let findings = &checkpoint.findings;
+    Some(match name {
+        "read_completion" => How::Assumed(OF_TWO_COMPLETIONS.to_owned()),
+        "read_miss_after_read" => match &findings.reads {
+            Some(reads) => by("pairs of reads on one track", &reads.after_read),
+            None => How::Unknown(why_not("reads", checkpoint, "")),
+        },
+        "read_hit_after_read" => match findings.read_hits.and_then(|hits| hits.after_read) {
+            Some(hit) => by("reads from the buffer behind a read", &hit),
+            None => How::Unknown(why_not(
+                "read-hits",
+                checkpoint,
+                "no read was served by the buffer",
+            )),
+        },
+        _ => return None,
+    })
+}
+
+/// Overheads that need writes to be seen.
+fn writes(name: &str, checkpoint: &Checkpoint) -> Option<How> {
+    let findings = &checkpoint.findings;
+    let unknown =
+        |measurement, otherwise| How::Unknown(why_not(measurement, checkpoint, otherwise));
+    let Some(written) = &findings.writes else {
+        let as_reads = matches!(name, "read_miss_after_write" | "read_hit_after_write");
+        let why = why_not("writes", checkpoint, "");
+        return match name {
+            _ if as_reads => Some(How::Unknown(format!("{why}; taken to be as behind a read"))),
+            "write_miss_after_read"
+            | "write_miss_after_write"
+            | "write_hit_after_read"
+            | "write_hit_after_write"
+            | "write_completion" => Some(How::Unknown(why)),
+            _ => None,
+        };
+    };
+    let absorbed = "the drive took no write in before it was on the media";
+    let hits = findings.write_hits.unwrap_or_default();
+    let of_hits = |found: Option<Estimate>, method: &str, otherwise| match found {
+        Some(found) => by(method, &found),
+        None => unknown("write-hits", otherwise),
+    };
+    Some(match name {
+        "read_miss_after_write" => by(
+            "pairs of a write and a read on one track",
+            &written.read_after_write,
+        ),
+        "read_hit_after_write" => of_hits(
+            hits.read_after_write,
+            "reads from the buffer behind a write",
+            "no read behind a write was served by the buffer",
+        ),
+        "write_miss_after_read" => by(
+            "pairs of a read and a write on one track",
+            &written.leads[0],
+        ),
+        "write_miss_after_write" => by("pairs of writes on one track", &written.leads[1]),
+        "write_hit_after_read" => of_hits(hits.after_read, "writes behind a read", absorbed),
+        "write_hit_after_write" => of_hits(hits.after_write, "writes behind a write", absorbed),
+        "write_completion" => How::Assumed(OF_TWO_COMPLETIONS.to_owned()),
+        "write_start.small" => exact("pairs of writes of growing size"),
+        _ => return None,
+    })
+}
+
+fn bus_of_writes(checkpoint: &Checkpoint) -> How {
+    let findings = &checkpoint.findings;
+    if let Some(sector) = findings.write_hits.and_then(|hits| hits.sector) {
+        return by(
+            "writes that the drive took in, of one sector and of more",
+            &sector,
+        );
+    }
+    if findings
+        .writes
+        .is_some_and(|writes| writes.wait.sector.is_some())
+    {
+        return exact("pairs of writes of growing size, whose media wait for data");
+    }
+    let why = why_not("writes", checkpoint, "no write shows it");
+    How::Unknown(format!("{why}; taken to be that of reads"))
+}
+
+/// Why a measurement has not found something; `otherwise` if it was made.
+pub(super) fn why_not(measurement: &str, checkpoint: &Checkpoint, otherwise: &str) -> String {
+    match checkpoint.record(measurement).map(|record| &record.outcome) {
+        Some(Outcome::Failed(error)) => format!("measuring {measurement} failed: {error}"),
+        Some(Outcome::Skipped(why)) => why.clone(),
+        Some(Outcome::Done) => otherwise.to_owned(),
+        None => format!("{measurement} was not measured"),
+    }
+}

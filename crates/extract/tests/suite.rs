@@ -1,0 +1,340 @@
+//! The whole suite: interrupted, on drives that fail, and through transports that do.
+
+use diskarm_core::spec::{self, Spec};
+use diskarm_core::units::{Instant, Span};
+use diskarm_extract::suite::{
+    self, Checkpoint, Described, MEASUREMENTS, Observer, Options, Outcome, Progress, Stopped,
+};
+use diskarm_extract::{Broken, Data, Effort, Host, Reply, Simulated, Transport};
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+const HOST: Host = Host {
+    least: Span::from_ns(50_000),
+    most: Span::from_ns(150_000),
+};
+
+const OPTIONS: Options = Options {
+    effort: Effort::Quick,
+    writes: true,
+    seed: 1,
+};
+
+fn catalogued(name: &str) -> Spec {
+    spec::parse(diskarm_drives::find(name).unwrap().text, name).unwrap()
+}
+
+/// A connection to a new drive.
+fn connected(spec: &Spec, seed: u64) -> Result<Box<dyn Transport>, Broken> {
+    Ok(Box::new(Simulated::new(spec, HOST, seed).unwrap()))
+}
+
+/// Ends a run after some measurements.
+struct Interrupted {
+    left: usize,
+    kept: String,
+}
+
+impl Observer for Interrupted {
+    fn at(&mut self, _: &Progress) {}
+
+    fn keep(&mut self, checkpoint: &Checkpoint) -> Result<(), String> {
+        self.kept = checkpoint.text();
+        self.left = self.left.checked_sub(1).ok_or("interrupted")?;
+        Ok(())
+    }
+}
+
+/// Keeps the last checkpoint only.
+fn patient() -> Interrupted {
+    Interrupted {
+        left: usize::MAX,
+        kept: String::new(),
+    }
+}
+
+fn begun(spec: &Spec, options: Options) -> Checkpoint {
+    let identity = suite::identity(&mut |seed| connected(spec, seed)).unwrap();
+    Checkpoint::new("sim:test", identity, options)
+}
+
+/// All outcomes of a run.
+fn outcomes(checkpoint: &Checkpoint) -> Vec<(&str, &Outcome)> {
+    let records = checkpoint.records.iter();
+    records
+        .map(|record| (record.name.as_str(), &record.outcome))
+        .collect()
+}
+
+#[test]
+fn a_run_that_is_interrupted_everywhere_finds_the_same() {
+    let spec = catalogued("hp-c2247");
+    let mut whole = begun(&spec, OPTIONS);
+    suite::run(
+        &mut |seed| connected(&spec, seed),
+        &mut whole,
+        &mut patient(),
+    )
+    .unwrap();
+    for (name, outcome) in outcomes(&whole) {
+        assert_eq!(*outcome, Outcome::Done, "{name}");
+    }
+
+    let mut text = begun(&spec, OPTIONS).text();
+    for done in 1..=MEASUREMENTS.len() {
+        let mut part = Checkpoint::parse(&text).unwrap();
+        let mut once = Interrupted {
+            left: 0,
+            kept: String::new(),
+        };
+        let stopped = suite::run(&mut |seed| connected(&spec, seed), &mut part, &mut once);
+        assert_eq!(stopped, Err(Stopped::Checkpoint("interrupted".to_owned())));
+        text = once.kept;
+        assert_eq!(Checkpoint::parse(&text).unwrap().records.len(), done);
+    }
+    assert_eq!(text, whole.text());
+    let described = |checkpoint| Described::of(checkpoint, "found").unwrap().text();
+    let continued = Checkpoint::parse(&text).unwrap();
+    assert_eq!(described(&continued), described(&whole));
+}
+
+/// What is wrong with a drive or the way to it.
+#[derive(Clone, Copy)]
+enum Fault {
+    /// After so many commands the transport fails.
+    Dies(u64),
+    /// After so many commands in a connection, all end with CHECK CONDITION.
+    Refuses(u64),
+    /// Its commands end at random up to so much later.
+    Dawdles(Span),
+    /// Its data are random, but for the capacity.
+    Babbles,
+    /// Each command takes an hour.
+    Crawls,
+}
+
+/// A drive with a fault.
+struct Faulty {
+    drive: Box<dyn Transport>,
+    fault: Fault,
+    commands: u64,
+    later: Span,
+    generator: Pcg64Mcg,
+}
+
+impl Faulty {
+    fn connected(spec: &Spec, fault: Fault, seed: u64) -> Result<Box<dyn Transport>, Broken> {
+        Ok(Box::new(Self {
+            drive: connected(spec, seed)?,
+            fault,
+            commands: 0,
+            later: Span::ZERO,
+            generator: Pcg64Mcg::seed_from_u64(seed),
+        }))
+    }
+
+    fn delay(&mut self, most: Span) {
+        let random = self.generator.next_u64() % most.as_ns() as u64;
+        self.later += Span::from_ns(random as i64);
+    }
+}
+
+impl Transport for Faulty {
+    fn execute(&mut self, command: &[u8], mut data: Data<'_>) -> Result<Reply, Broken> {
+        self.commands += 1;
+        let is_capacity = command[0] == 0x25;
+        let sent = self.later;
+        match self.fault {
+            Fault::Dies(after) if self.commands > after => {
+                return Err(Broken("the cable is out".to_owned()));
+            }
+            Fault::Dawdles(most) => self.delay(most),
+            Fault::Crawls => self.later += Span::from_s(3600.0),
+            _ => {}
+        }
+        let mut reply = match &mut data {
+            Data::In(bytes) => self.drive.execute(command, Data::In(bytes))?,
+            Data::Out(bytes) => self.drive.execute(command, Data::Out(bytes))?,
+            Data::None => self.drive.execute(command, Data::None)?,
+        };
+        match self.fault {
+            Fault::Refuses(after) if self.commands > after => reply.status = 2,
+            Fault::Babbles if !is_capacity => {
+                if let Data::In(bytes) = &mut data {
+                    bytes.fill_with(|| self.generator.next_u64() as u8);
+                }
+            }
+            _ => {}
+        }
+        reply.sent = reply.sent.shifted(sent);
+        reply.ended = reply.ended.shifted(self.later);
+        Ok(reply)
+    }
+
+    fn rest(&mut self, span: Span) {
+        self.drive.rest(span);
+    }
+
+    fn now(&self) -> Instant {
+        self.drive.now().shifted(self.later)
+    }
+}
+
+/// A run on a drive with a fault.
+fn faulty(fault: Fault, options: Options) -> (Checkpoint, Result<(), Stopped>) {
+    let spec = catalogued("hp-c2247");
+    let mut checkpoint = begun(&spec, options);
+    let mut connect = |seed| Faulty::connected(&spec, fault, seed);
+    let result = suite::run(&mut connect, &mut checkpoint, &mut patient());
+    (checkpoint, result)
+}
+
+#[test]
+fn a_transport_that_dies_leaves_what_was_found() {
+    // More than the commands of the rotation and the layout, fewer than those of the seeks.
+    let (checkpoint, stopped) = faulty(Fault::Dies(1_000), OPTIONS);
+    let Err(Stopped::Transport { during, broken }) = stopped else {
+        panic!("{stopped:?}");
+    };
+    assert_eq!(
+        (during, broken.0.as_str()),
+        (Some("layout"), "the cable is out")
+    );
+    assert_eq!(outcomes(&checkpoint), [("rotation", &Outcome::Done)]);
+    assert!(checkpoint.findings.rotation.is_some());
+}
+
+#[test]
+fn measurements_that_fail_do_not_keep_others_from_being_made() {
+    // Fewer than the commands of the seeks and the writes, more than those of all others: the
+    // layout alone needs more.
+    let (checkpoint, stopped) = faulty(Fault::Refuses(700), OPTIONS);
+    assert_eq!(stopped, Ok(()));
+    let expected: Vec<&str> = MEASUREMENTS.iter().map(|one| one.name).collect();
+    let found: Vec<&str> = outcomes(&checkpoint)
+        .iter()
+        .map(|(name, _)| *name)
+        .collect();
+    assert_eq!(found, expected);
+    let outcome = |name| &checkpoint.record(name).unwrap().outcome;
+    assert_eq!(*outcome("rotation"), Outcome::Done);
+    assert!(
+        matches!(outcome("layout"), Outcome::Failed(_)),
+        "{:?}",
+        outcome("layout")
+    );
+    for name in ["idle", "seeks"] {
+        let expected = "needs layout, which failed".to_owned();
+        assert_eq!(*outcome(name), Outcome::Skipped(expected), "{name}");
+    }
+    let error = Described::of(&checkpoint, "found").unwrap_err();
+    assert!(error.contains("measuring layout failed"), "{error}");
+}
+
+#[test]
+fn without_writes_nothing_is_written_and_all_else_is_found() {
+    let options = Options {
+        writes: false,
+        ..OPTIONS
+    };
+    let (checkpoint, stopped) = faulty(Fault::Refuses(u64::MAX), options);
+    assert_eq!(stopped, Ok(()));
+    for (measurement, (_, outcome)) in MEASUREMENTS.iter().zip(outcomes(&checkpoint)) {
+        let expected = match measurement.writes {
+            true => Outcome::Skipped("needs writes".to_owned()),
+            false => Outcome::Done,
+        };
+        assert_eq!(*outcome, expected, "{}", measurement.name);
+    }
+    let text = Described::of(&checkpoint, "found").unwrap().text();
+    assert!(text.contains("# Not determined: needs writes."), "{text}");
+}
+
+#[test]
+fn drives_that_make_no_sense_come_to_an_end() {
+    let faults = [
+        Fault::Dawdles(Span::from_ms(1.0)),
+        Fault::Dawdles(Span::from_ms(30.0)),
+        Fault::Babbles,
+        Fault::Crawls,
+    ];
+    for fault in faults {
+        let (checkpoint, stopped) = faulty(fault, OPTIONS);
+        assert_eq!(stopped, Ok(()));
+        assert_eq!(checkpoint.records.len(), MEASUREMENTS.len());
+        for (name, outcome) in outcomes(&checkpoint) {
+            let why = match outcome {
+                Outcome::Done => continue,
+                Outcome::Failed(why) | Outcome::Skipped(why) => why,
+            };
+            assert!(!why.is_empty(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_checkpoint_is_of_one_drive_and_one_way_to_measure() {
+    let checkpoint = begun(&catalogued("hp-c2247"), OPTIONS);
+    let other = begun(&catalogued("dec-rz26"), OPTIONS);
+    let error = checkpoint.check(&other).unwrap_err();
+    assert!(error.contains("another drive"), "{error}");
+    let longer = Options {
+        effort: Effort::Thorough,
+        ..OPTIONS
+    };
+    let mut slower = checkpoint.clone();
+    slower.options = longer;
+    let error = slower.check(&checkpoint).unwrap_err();
+    assert!(error.contains("thorough effort"), "{error}");
+    assert_eq!(checkpoint.check(&checkpoint), Ok(()));
+    let error = Checkpoint::parse("{\"version\": 99}").unwrap_err();
+    assert!(error.contains("version 99"), "{error}");
+    assert!(Checkpoint::parse("[geometry]").is_err());
+}
+
+/// Notes what a run was said to take, and what it took.
+struct Timekeeper {
+    said: Option<Span>,
+    took: Span,
+}
+
+impl Observer for Timekeeper {
+    fn at(&mut self, progress: &Progress) {
+        self.said.get_or_insert(progress.left);
+        assert!(progress.left >= Span::ZERO && progress.cost.time >= self.took);
+        self.took = progress.cost.time;
+    }
+
+    fn keep(&mut self, _: &Checkpoint) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[test]
+fn the_time_left_is_right_within_a_factor_of_three() {
+    for (name, effort) in [
+        ("hp-c2247", Effort::Quick),
+        ("seagate-cheetah-st34501n", Effort::Normal),
+        ("quantum-atlas-10k", Effort::Thorough),
+    ] {
+        let spec = catalogued(name);
+        let options = Options { effort, ..OPTIONS };
+        let mut keeper = Timekeeper {
+            said: None,
+            took: Span::ZERO,
+        };
+        let mut checkpoint = begun(&spec, options);
+        suite::run(
+            &mut |seed| connected(&spec, seed),
+            &mut checkpoint,
+            &mut keeper,
+        )
+        .unwrap();
+        let (said, took) = (keeper.said.unwrap(), keeper.took);
+        let ratio = said.as_s() / took.as_s();
+        assert!(
+            (1.0 / 3.0..3.0).contains(&ratio),
+            "{name}: {said} said, {took} taken"
+        );
+    }
+}

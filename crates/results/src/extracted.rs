@@ -1,0 +1,262 @@
+//! The output of measuring a drive, and of comparing two specifications.
+
+mod compared;
+
+use std::fmt::Write;
+
+use diskarm_extract::Cost;
+use diskarm_extract::suite::{
+    Checkpoint, Described, Found, How, MEASUREMENTS, Measurement, Outcome, Record,
+};
+use serde::Serialize;
+
+use crate::prose;
+
+pub use compared::{Compared, compared};
+
+/// A drive that was measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Extracted<'a> {
+    /// What was measured.
+    pub checkpoint: &'a Checkpoint,
+    /// What it says of the drive, or why that is too little.
+    pub described: &'a Result<Described, String>,
+    /// The files that were written.
+    pub written: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Printed<'a> {
+    drive: &'a str,
+    vendor: &'a str,
+    product: &'a str,
+    revision: &'a str,
+    serial: &'a str,
+    sectors: u64,
+    sector_bytes: u64,
+    /// `quick`, `normal` or `thorough`.
+    effort: String,
+    writes: bool,
+    seed: u64,
+    measurements: Vec<Row<'a>>,
+    commands: u64,
+    time_s: f64,
+    /// Why there is no specification; `null` if there is one.
+    no_specification: Option<&'a str>,
+    values: &'a [Found],
+    assumed: &'a [String],
+    written: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    name: &'a str,
+    summary: &'static str,
+    /// `done`, `failed` or `skipped`.
+    outcome: &'static str,
+    /// Why it was not done.
+    reason: Option<&'a str>,
+    commands: u64,
+    time_s: f64,
+}
+
+impl<'a> Row<'a> {
+    fn of((measurement, record): (&'static Measurement, &'a Record)) -> Self {
+        let (outcome, reason) = outcome(record);
+        Self {
+            name: measurement.name,
+            summary: measurement.summary,
+            outcome,
+            reason,
+            commands: record.cost.commands,
+            time_s: record.cost.time.as_s(),
+        }
+    }
+}
+
+fn outcome(record: &Record) -> (&'static str, Option<&str>) {
+    match &record.outcome {
+        Outcome::Done => ("done", None),
+        Outcome::Failed(why) => ("failed", Some(why)),
+        Outcome::Skipped(why) => ("skipped", Some(why)),
+    }
+}
+
+impl<'a> Extracted<'a> {
+    /// The measurements that are over, in the order of the table.
+    fn measured(&self) -> impl Iterator<Item = (&'static Measurement, &'a Record)> {
+        let checkpoint = self.checkpoint;
+        let all = MEASUREMENTS.iter();
+        all.filter_map(|one| Some((one, checkpoint.record(one.name)?)))
+    }
+
+    /// Names of the measurements that failed.
+    pub fn failed(&self) -> Vec<&'static str> {
+        let failed = self
+            .measured()
+            .filter(|(_, record)| matches!(record.outcome, Outcome::Failed(_)));
+        failed.map(|(measurement, _)| measurement.name).collect()
+    }
+
+    fn values(&self) -> &'a [Found] {
+        self.described
+            .as_ref()
+            .map_or(&[], |described| &described.values)
+    }
+
+    fn assumed(&self) -> &'a [String] {
+        self.described
+            .as_ref()
+            .map_or(&[], |described| &described.assumed)
+    }
+
+    /// All results.
+    pub fn json(&self) -> impl Serialize + 'a {
+        let Checkpoint {
+            drive,
+            identity,
+            options,
+            ..
+        } = self.checkpoint;
+        let Cost { commands, time, .. } = self.checkpoint.cost();
+        Printed {
+            drive,
+            vendor: &identity.vendor,
+            product: &identity.product,
+            revision: &identity.revision,
+            serial: &identity.serial,
+            sectors: identity.sectors.0,
+            sector_bytes: identity.sector_size.0,
+            effort: format!("{:?}", options.effort).to_lowercase(),
+            writes: options.writes,
+            seed: options.seed,
+            measurements: self.measured().map(Row::of).collect(),
+            commands,
+            time_s: time.as_s(),
+            no_specification: self.described.as_ref().err().map(String::as_str),
+            values: self.values(),
+            assumed: self.assumed(),
+            written: self.written,
+        }
+    }
+
+    /// The same as readable text, at most 80 columns wide.
+    pub fn text(&self) -> String {
+        let Checkpoint {
+            drive,
+            identity,
+            options,
+            ..
+        } = self.checkpoint;
+        let effort = format!("{:?}", options.effort).to_lowercase();
+        let writes = if options.writes { "with" } else { "without" };
+        let mut text = format!("{drive}: {}", identity.name());
+        if !identity.serial.is_empty() {
+            let _ = write!(text, ", serial number {}", identity.serial);
+        }
+        let _ = writeln!(text, "\n{effort} effort, {writes} writes\n");
+        self.costs(&mut text);
+        self.measured_values(&mut text);
+        let why = |how: &How| match how {
+            How::Unknown(why) => Some(why.clone()),
+            _ => None,
+        };
+        grouped(&mut text, "not determined", self.values(), why);
+        let assumed = |how: &How| match how {
+            How::Assumed(what) => Some(what.clone()),
+            _ => None,
+        };
+        grouped(
+            &mut text,
+            "assumed, as measurements do not tell",
+            self.values(),
+            assumed,
+        );
+        for sentence in self.assumed() {
+            text += &prose::wrapped(sentence, 2);
+        }
+        if let Err(why) = self.described {
+            let _ = write!(text, "\n{}", prose::wrapped(why, 0));
+        }
+        if !self.written.is_empty() {
+            let _ = writeln!(text, "\nwrote {}", self.written.join(" and "));
+        }
+        text
+    }
+
+    /// Each measurement and what it cost.
+    fn costs(&self, text: &mut String) {
+        let _ = writeln!(
+            text,
+            "{:<14} {:<8} {:>9} {:>9}",
+            "measurement", "", "commands", "time, s"
+        );
+        let mut line = |name: &str, outcome: &str, cost: Cost| {
+            let (commands, seconds) = (cost.commands, cost.time.as_s());
+            let _ = writeln!(text, "{name:<14} {outcome:<8} {commands:>9} {seconds:>9.1}");
+        };
+        for (measurement, record) in self.measured() {
+            line(measurement.name, outcome(record).0, record.cost);
+        }
+        line("all", "", self.checkpoint.cost());
+        for (measurement, record) in self.measured() {
+            if let Outcome::Failed(why) = &record.outcome {
+                let failed = format!("{} failed: {why}", measurement.name);
+                let _ = write!(text, "\n{}", prose::wrapped(&failed, 0));
+            }
+        }
+    }
+
+    /// Values that were measured, with their spreads.
+    fn measured_values(&self, text: &mut String) {
+        let mut is_first = true;
+        for found in self.values() {
+            let (
+                Some(value),
+                How::Measured {
+                    spread, samples, ..
+                },
+            ) = (&found.value, &found.how)
+            else {
+                continue;
+            };
+            if std::mem::take(&mut is_first) {
+                let _ = writeln!(
+                    text,
+                    "\n{:<34} {:>19} {:>11} {:>8}",
+                    "measured", "", "±", "samples"
+                );
+            }
+            let spread = spread.as_deref().unwrap_or("exact");
+            let samples = samples.map_or(String::new(), |samples| samples.to_string());
+            let _ = writeln!(
+                text,
+                "{:<34} {value:>19} {spread:>11} {samples:>8}",
+                found.key
+            );
+        }
+    }
+}
+
+/// The keys for which `why` has the same sentence, and the sentence.
+fn grouped(
+    text: &mut String,
+    heading: &str,
+    values: &[Found],
+    why: impl Fn(&How) -> Option<String>,
+) {
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for found in values {
+        let Some(why) = why(&found.how) else { continue };
+        match groups.iter_mut().find(|(other, _)| *other == why) {
+            Some((_, keys)) => keys.push(found.key),
+            None => groups.push((why, vec![found.key])),
+        }
+    }
+    if !groups.is_empty() {
+        let _ = writeln!(text, "\n{heading}");
+    }
+    for (why, keys) in groups {
+        *text += &prose::wrapped(&format!("{}: {why}", keys.join(", ")), 2);
+    }
+}

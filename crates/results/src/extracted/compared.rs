@@ -1,0 +1,212 @@
+//! Two specifications, value by value.
+
+use std::fmt::Write;
+
+use diskarm_core::spec::{Key, Value, milliseconds};
+use diskarm_core::units::Span;
+use diskarm_extract::{Comparison, Difference, SeekDifference};
+use serde::Serialize;
+
+/// Times that differ by less than this, or by less than [`SHARE`], are equal within what
+/// measurements tell.
+const TIME: Span = Span::from_ns(20_000);
+const SHARE: f64 = 0.01;
+/// Rotation periods are equal that differ by a smaller share.
+const PERIOD: f64 = 1e-6;
+
+/// Two specifications compared, as it is printed.
+#[derive(Debug, Serialize)]
+pub struct Compared {
+    first: String,
+    second: String,
+    /// Whether all is equal within what measurements tell.
+    is_equal: bool,
+    values: Vec<Row>,
+    layout: Layout,
+    read_seeks: Seeks,
+    write_seeks: Seeks,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    key: &'static str,
+    first: Option<String>,
+    second: Option<String>,
+    /// Whether they are equal within what measurements tell.
+    is_equal: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Layout {
+    blocks: u64,
+    blocks_on_other_tracks: u64,
+    largest_turn_revolutions: f64,
+    first_block_elsewhere: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Seeks {
+    mean_difference_ms: f64,
+    largest: Distance,
+    largest_relative: Distance,
+    is_equal: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Distance {
+    cylinders: u32,
+    first_ms: f64,
+    second_ms: f64,
+}
+
+/// What a comparison of `first` and `second` says.
+pub fn compared(first: &str, second: &str, comparison: &Comparison) -> Compared {
+    let mut values: Vec<Row> = comparison.values.iter().map(Row::of).collect();
+    // Different words for the same places.
+    let same_places = comparison.layout.is_equal();
+    let of_layout = values
+        .iter_mut()
+        .filter(|row| row.key.starts_with("geometry."));
+    of_layout.for_each(|row| row.is_equal = same_places);
+    let layout = Layout {
+        blocks: comparison.layout.blocks.0,
+        blocks_on_other_tracks: comparison.layout.other_track.0,
+        largest_turn_revolutions: comparison.layout.largest_turn,
+        first_block_elsewhere: comparison.layout.first_elsewhere.map(|at| at.0),
+    };
+    let [read_seeks, write_seeks] = [&comparison.reads, &comparison.writes].map(Seeks::of);
+    Compared {
+        first: first.to_owned(),
+        second: second.to_owned(),
+        is_equal: values.iter().all(|row| row.is_equal)
+            && layout.first_block_elsewhere.is_none()
+            && read_seeks.is_equal
+            && write_seeks.is_equal,
+        values,
+        layout,
+        read_seeks,
+        write_seeks,
+    }
+}
+
+impl Row {
+    fn of(difference: &Difference) -> Self {
+        let Difference { key, first, second } = difference;
+        let shown = |value: &Option<Value>| value.as_ref().map(|value| shown(key, value));
+        Self {
+            key: key.path,
+            first: shown(first),
+            second: shown(second),
+            is_equal: match (first, second) {
+                (Some(Value::Time(first)), Some(Value::Time(second))) => is_near(*first, *second),
+                (Some(Value::Number(first)), Some(Value::Number(second))) => {
+                    (first - second).abs() <= PERIOD * first.abs()
+                }
+                _ => false,
+            },
+        }
+    }
+}
+
+fn is_near(first: Span, second: Span) -> bool {
+    let apart = (second - first).as_ns().abs();
+    apart <= TIME.as_ns() || apart as f64 <= SHARE * first.as_ns().abs() as f64
+}
+
+fn shown(key: &Key, value: &Value) -> String {
+    match value {
+        Value::Time(time) => format!("{} ms", milliseconds(*time)),
+        value => key.toml(value).trim_matches('"').to_owned(),
+    }
+}
+
+impl Seeks {
+    fn of(difference: &SeekDifference) -> Self {
+        let distance = |(cylinders, [first, second]): (u32, [Span; 2])| Distance {
+            cylinders,
+            first_ms: first.as_ms(),
+            second_ms: second.as_ms(),
+        };
+        let (_, [first, second]) = difference.largest;
+        Self {
+            mean_difference_ms: difference.mean.as_ms(),
+            largest: distance(difference.largest),
+            largest_relative: distance(difference.largest_relative),
+            is_equal: is_near(first, second),
+        }
+    }
+
+    fn text(&self, of: &str) -> String {
+        let mut text = format!(
+            "seeks before {of}: {:.4} ms apart in the mean\n",
+            self.mean_difference_ms
+        );
+        for (what, distance) in [
+            ("most", &self.largest),
+            ("most in proportion", &self.largest_relative),
+        ] {
+            if distance.cylinders > 0 {
+                let _ = writeln!(
+                    text,
+                    "  {what}: {} cylinders, {:.4} and {:.4} ms",
+                    distance.cylinders, distance.first_ms, distance.second_ms
+                );
+            }
+        }
+        text
+    }
+}
+
+impl Compared {
+    /// Whether all is equal within what measurements tell.
+    pub fn is_equal(&self) -> bool {
+        self.is_equal
+    }
+
+    /// Readable text, at most 80 columns wide where values are short.
+    pub fn text(&self) -> String {
+        let (first, second) = (&self.first, &self.second);
+        let mut text = format!("{first} and {second}\n\n");
+        match &self.values[..] {
+            [] => text += "values: equal\n",
+            rows => {
+                let _ = writeln!(
+                    text,
+                    "{:<42} {:>16} {:>16}",
+                    "values that differ", "first", "second"
+                );
+                for row in rows {
+                    let value = |value: &Option<String>| value.clone().unwrap_or("-".to_owned());
+                    let near = if row.is_equal { "  near" } else { "" };
+                    let (first, second) = (value(&row.first), value(&row.second));
+                    let _ = writeln!(text, "{:<42} {first:>16} {second:>16}{near}", row.key);
+                }
+            }
+        }
+        text += "\n";
+        match self.layout.first_block_elsewhere {
+            None => {
+                let _ = writeln!(
+                    text,
+                    "layout: all {} blocks at equal places",
+                    self.layout.blocks
+                );
+            }
+            Some(at) => {
+                let _ = writeln!(
+                    text,
+                    "layout: of {} blocks {} are on other tracks; the first that is elsewhere is \
+                     {at}",
+                    self.layout.blocks, self.layout.blocks_on_other_tracks
+                );
+            }
+        }
+        text += &self.read_seeks.text("reads");
+        text += &self.write_seeks.text("writes");
+        text += match self.is_equal {
+            true => "\nequal within what measurements tell\n",
+            false => "\ndifferent\n",
+        };
+        text
+    }
+}
