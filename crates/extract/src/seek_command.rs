@@ -12,13 +12,13 @@
 //! # Decision
 //! Of the times from one starting point in one direction, those that are more than 10 % off their
 //! median are left out: retries, recalibrations, a host that was late. The others' mean stands for
-//! the starting point; the mean curve is the mean of starting points, the maximum curve the largest
-//! of them.
+//! the starting point; the mean curve is the mean of starting points, the maximum curve the
+//! largest of them.
 //!
 //! What a SEEK takes besides the movement is the difference between SEEKs of one cylinder and the
-//! movement over one cylinder, both inward, which is MTBRC(1-sector write, 1-sector read on the adjacent
-//! cylinder) less MTBRC(1-sector write, 1-sector read on the same track); with reads in place of
-//! the writes where these are not allowed.
+//! movement over one cylinder, both inward. That is MTBRC(1-sector write, 1-sector read on the
+//! adjacent cylinder) less MTBRC(1-sector write, 1-sector read on the same track); with reads in
+//! place of the writes where these are not allowed.
 //!
 //! # Confidence
 //! 95 % interval of the mean of starting points, with the uncertainty of the corrective value. A
@@ -76,8 +76,8 @@ pub struct Difference {
 /// Off the median by more than this share.
 const OUTLIER: f64 = 0.1;
 
-/// Measures the curves. `first` is what the first of the MTBRCs' pairs does: data are lost at random
-/// places if it writes.
+/// Measures the curves. `first` is what the first of the MTBRCs' pairs does: data are lost at
+/// random places if it writes.
 ///
 /// # Errors
 /// A command failed, SEEK does not wait for the arm, or too few reads were served by the media.
@@ -294,8 +294,8 @@ fn ends(layout: &Layout, outer: u32, distance: u32, last: u32) -> Option<(Lbn, L
 }
 
 impl Curves {
-    /// The mean curve as the one that is measured by MTBRC: with what inward seeks take longer, from
-    /// the median of all distances.
+    /// The mean curve as the one that is measured by MTBRC: with what inward seeks take longer,
+    /// the median over all distances.
     pub fn mean(&self) -> Seeks {
         let halves = self.points.iter().map(|point| {
             let (inward, outward) = point.directions;

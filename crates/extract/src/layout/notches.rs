@@ -15,8 +15,8 @@
 //! # Decision
 //! What the drive tells is held against itself and against reads. Boundaries of zones must be
 //! boundaries of cylinders, and all blocks of a zone must lie on tracks as its first ones;
-//! otherwise the layout is not concluded from them. Sectors per track, heads and skews are measured:
-//! pages that tell other ones are nominal, which is noted.
+//! otherwise the layout is not concluded from them. Sectors per track, heads and skews are
+//! measured: pages that tell other ones are nominal, which is noted.
 //!
 //! # Confidence
 //! Every block is on the cylinder that READ CAPACITY tells, and at the angle that reads tell.

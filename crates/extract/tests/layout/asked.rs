@@ -197,8 +197,8 @@ fn nominal_numbers_are_measured_instead() {
     }
 }
 
-/// Boundaries of zones that are not true, and a READ CAPACITY that takes no notice of PMI: the layout comes from
-/// reads, and the reason is told.
+/// Boundaries of zones that are not true, and a READ CAPACITY that takes no notice of PMI: the
+/// layout comes from reads, and the reason is told.
 #[test]
 fn boundaries_that_are_not_true_are_not_believed() {
     type Lie = (&'static str, fn(&[u8], &mut [u8]));
