@@ -361,6 +361,10 @@ fn pattern(runs: &[Run], before: Option<&Tracks>) -> Tracks {
 fn in_front(runs: &[Run], sectors: u64) -> u64 {
     let changes = |pair: &&[Run]| pair[0].cylinder != pair[1].cylinder;
     let short = |run: &Run| sectors.saturating_sub(run.blocks);
+    let mut shorts = runs.windows(2).filter(changes).map(|pair| short(&pair[1]));
+    if shorts.any(|short| short == 0) {
+        return 0;
+    }
     let firsts = mode(runs.windows(2).filter(changes).map(|pair| short(&pair[1])));
     let lasts = mode(runs.windows(2).filter(changes).map(|pair| short(&pair[0])));
     match (firsts, lasts) {

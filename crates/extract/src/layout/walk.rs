@@ -316,9 +316,10 @@ impl<'a, L: Looks> Walk<'a, L> {
             if !self.is_at(last, last_place)? {
                 break last;
             }
-            // The last block of the track before.
+            // The last block of the track before: behind the end of the zone, places of another
+            // pattern may be the same by chance.
             let back = last_place % self.zone.tracks.sectors + 1;
-            if L::MAY_COINCIDE && tracks > 1 && !self.is_at(last - back, last_place - back)? {
+            if tracks > 1 && !self.is_at(last - back, last_place - back)? {
                 break last - back;
             }
             good = last + 1;
