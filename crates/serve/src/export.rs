@@ -46,6 +46,7 @@ pub struct Timing {
     pub device: Box<dyn Device>,
     /// How fast its time runs.
     pub speed: Speed,
-    /// Sleep until shortly before a reply is due, and watch the clock from there.
+    /// Never sleep while requests are under way; otherwise it is until shortly before a reply is
+    /// due.
     pub spins: bool,
 }

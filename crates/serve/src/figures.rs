@@ -38,6 +38,8 @@ pub struct Counts {
     pub refused: u64,
     /// Requests that failed: by the device, or by the store.
     pub failed: u64,
+    /// Requests that were taken back because their client was gone.
+    pub aborted: u64,
     /// Data that reads asked for, in bytes.
     pub read_bytes: u64,
     /// Data that were written, in bytes.
@@ -140,6 +142,7 @@ impl ExportFigures {
             status,
             refused,
             failed,
+            aborted,
             ..
         } = self.counts;
         let name = match &*self.export {
@@ -156,6 +159,7 @@ impl ExportFigures {
             ("block status", status),
             ("refused", refused),
             ("failed", failed),
+            ("aborted", aborted),
         ] {
             if count > 0 {
                 let _ = write!(line, ", {what} {count}");

@@ -31,7 +31,7 @@ pub struct Setting {
 pub struct Pace {
     /// How fast; `None` if requests take no time.
     pub speed: Option<Speed>,
-    /// Whether to watch the clock before a reply is due.
+    /// Whether to stay awake while requests are under way.
     pub spins: bool,
     /// How late one reply in a hundred may be.
     pub bound: Span,

@@ -79,7 +79,8 @@ pub struct Args {
     #[arg(long)]
     no_time: bool,
 
-    /// Watch the clock from 200 us before a reply is due, which takes a processor
+    /// Watch the clock as long as requests are under way, which takes a processor; otherwise it is
+    /// for 200 us before each reply
     #[arg(long, conflicts_with = "no_time")]
     spin: bool,
 

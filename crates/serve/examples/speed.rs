@@ -1,0 +1,194 @@
+//! How many requests a server answers without time, beside nbdkit's memory plugin if that is
+//! installed, and how late replies are with time. Nothing else should run on the machine.
+//!
+//! `cargo run --release --package diskarm-serve --example speed`
+
+use std::error::Error;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command as Program, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use diskarm_core::units::{Bytes, Span};
+use diskarm_serve::store::StoreChoice;
+use diskarm_serve::{Address, ExportFigures, Listener, Pace, Server, Setting, Speed};
+use diskarm_wire::nbd::option::{AnswerHeader, Choice, OptionHeader, answer, code};
+use diskarm_wire::nbd::reply::Simple;
+use diskarm_wire::nbd::{Command, Greeting, Headers, Request};
+
+/// The size of the export, and of requests.
+const SIZE: u64 = 256 << 20;
+const BLOCK: u64 = 4096;
+/// How many requests are outstanding at the server that takes no time.
+const DEPTH: usize = 32;
+/// How long each measurement takes.
+const LONG: Duration = Duration::from_secs(5);
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+fn main() -> Outcome<()> {
+    let socket = std::env::temp_dir().join(format!("diskarm-{}-speed", std::process::id()));
+    for command in [Command::Read, Command::Write] {
+        let figures = served(&socket, None, false, &mut |socket| {
+            let rate = rate(socket, command, DEPTH, LONG)?;
+            println!("{command:?} without time, depth {DEPTH}: {rate:.0} requests/s");
+            Ok(())
+        })?;
+        drop(figures);
+        match nbdkit(&socket) {
+            Some(mut child) => {
+                let rate = rate(&socket, command, DEPTH, LONG);
+                child.kill()?;
+                child.wait()?;
+                std::fs::remove_file(&socket)?;
+                println!("{command:?}, nbdkit memory: {:.0} requests/s", rate?);
+            }
+            None => println!("skipped: nbdkit is not installed"),
+        }
+    }
+    for (spins, depth) in [(false, 1), (true, 1), (false, DEPTH), (true, DEPTH)] {
+        let figures = served(&socket, Some(Speed::REAL), spins, &mut |socket| {
+            rate(socket, Command::Read, depth, LONG).map(|_| ())
+        })?;
+        let how = if spins { "spinning" } else { "sleeping" };
+        println!("{how}, depth {depth}: {}", figures.line());
+    }
+    Ok(())
+}
+
+/// What a server has served to `client`.
+fn served(
+    socket: &Path,
+    speed: Option<Speed>,
+    spins: bool,
+    client: &mut dyn FnMut(&Path) -> Outcome<()>,
+) -> Outcome<ExportFigures> {
+    let setting = Setting {
+        name: String::new(),
+        drive: "quantum-atlas-10k".to_owned(),
+        policy: "fcfs".to_owned(),
+        size: Some(format!("{SIZE} B")),
+        store: StoreChoice::Memory,
+        is_read_only: false,
+    };
+    let pace = Pace {
+        speed,
+        spins,
+        bound: Span::from_us(100.0),
+    };
+    let export = setting.build(pace, 1)?;
+    let listener = Listener::bind(&Address::Unix(socket.to_owned()))?;
+    let server = Server::start(vec![export], vec![listener], 4)?;
+    client(socket)?;
+    server.stopper()?.stop();
+    let served = server.wait();
+    Ok(setting.figures(pace, Bytes(SIZE), &served[0]))
+}
+
+/// nbdkit, once it listens.
+fn nbdkit(socket: &Path) -> Option<Child> {
+    let size = SIZE.to_string();
+    let mut child = Program::new("nbdkit")
+        .args(["--foreground", "--unix"])
+        .arg(socket)
+        .args(["memory", &size])
+        .stdin(Stdio::null())
+        // It says that somebody only looked whether it listens.
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    for _ in 0..500 {
+        if UnixStream::connect(socket).is_ok() {
+            return Some(child);
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    let _ = child.kill();
+    None
+}
+
+/// Requests per second of a client with so many outstanding, at random places.
+fn rate(socket: &Path, command: Command, depth: usize, long: Duration) -> Outcome<f64> {
+    let mut stream = chosen(socket)?;
+    let is_write = command == Command::Write;
+    let reply = Simple::LENGTH + if is_write { 0 } else { BLOCK as usize };
+    let mut seed = 1_u64;
+    let mut more = |count: usize, output: &mut Vec<u8>| {
+        output.clear();
+        for _ in 0..count {
+            // xorshift (Marsaglia 2003)
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            let request = Request {
+                flags: 0,
+                command,
+                cookie: 0,
+                offset: seed % (SIZE / BLOCK) * BLOCK,
+                length: BLOCK,
+            };
+            let mut data = [0; Request::MAX_LENGTH];
+            let length = request.emit(Headers::Simple, &mut data);
+            output.extend_from_slice(&data[..length]);
+            if is_write {
+                output.resize(output.len() + BLOCK as usize, 1);
+            }
+        }
+    };
+    let mut output = Vec::new();
+    let mut input = vec![0; depth * reply];
+    let (mut filled, mut done) = (0, 0_u64);
+    more(depth, &mut output);
+    stream.write_all(&output)?;
+    let begin = Instant::now();
+    while begin.elapsed() < long {
+        let count = stream.read(&mut input[filled..])?;
+        if count == 0 {
+            return Err("the server has closed the connection".into());
+        }
+        filled += count;
+        let whole = filled / reply;
+        for start in (0..whole).map(|number| number * reply) {
+            let header = Simple::parse(&input[start..]).map_err(|_| "a short reply")?;
+            if (header.magic, header.error) != (Simple::MAGIC, 0) {
+                return Err("a reply that is none, or an error".into());
+            }
+        }
+        input.copy_within(whole * reply..filled, 0);
+        filled -= whole * reply;
+        done += whole as u64;
+        more(whole, &mut output);
+        stream.write_all(&output)?;
+    }
+    Ok(done as f64 / begin.elapsed().as_secs_f64())
+}
+
+/// A connection that has chosen the default export.
+fn chosen(socket: &Path) -> Outcome<UnixStream> {
+    let mut stream = UnixStream::connect(socket)?;
+    stream.read_exact(&mut [0; Greeting::LENGTH])?;
+    let mut data = [0; 16];
+    let length = Choice::emit(&mut data, "", &[]);
+    let header = OptionHeader {
+        magic: Greeting::MAGIC,
+        option: code::GO,
+        length: length as u32,
+    };
+    stream.write_all(&[0, 0, 0, 3])?;
+    stream.write_all(&header.emit())?;
+    stream.write_all(&data[..length])?;
+    loop {
+        let mut header = [0; AnswerHeader::LENGTH];
+        stream.read_exact(&mut header)?;
+        let header = AnswerHeader::parse(&header).map_err(|_| "a short answer")?;
+        let mut data = vec![0; header.length as usize];
+        stream.read_exact(&mut data)?;
+        match header.answer {
+            answer::INFO => {}
+            answer::ACK => return Ok(stream),
+            other => return Err(format!("the server answers {other:#x}").into()),
+        }
+    }
+}
