@@ -1,16 +1,28 @@
 //! The table of commands. Each is executed in a file of its own.
 
 mod capacity;
+mod compare_and_write;
 mod defects;
 mod diagnostic;
+mod format;
 mod inquiry;
+mod log_sense;
 mod mode_select;
 mod mode_sense;
+mod persistent;
 mod places;
+mod prefetch;
 mod ready;
+mod reassign;
+mod report;
 mod request_sense;
+mod reserve;
 mod seek;
+mod start_stop;
+mod synchronize;
 mod transfer;
+mod verify;
+mod write_same;
 
 pub(crate) use inquiry::rotation_rate;
 
@@ -33,6 +45,24 @@ pub(crate) enum Kind {
     Alone,
 }
 
+/// How a command fares with the reservation of another initiator (SPC-4 and SBC-3, tables of
+/// commands allowed in the presence of reservations).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// It is executed in any state of the unit.
+    Always,
+    /// It looks itself.
+    Own,
+    /// It only tells: persistent reservations do not mind.
+    Tells,
+    /// It reads the medium.
+    Reads,
+    /// It changes or tells the state of the unit, as if it would write.
+    Settles,
+    /// It writes the medium, or depends on it.
+    Writes,
+}
+
 /// A command of the unit.
 pub(crate) struct Entry {
     /// First byte of the command block.
@@ -40,6 +70,7 @@ pub(crate) struct Entry {
     /// Service action, if the operation has one.
     pub action: Option<u8>,
     pub kind: Kind,
+    pub access: Access,
     /// A pending unit attention ends it; SPC-4 excepts INQUIRY, REPORT LUNS and REQUEST SENSE.
     pub reports_attention: bool,
     pub run: Run,
@@ -47,56 +78,76 @@ pub(crate) struct Entry {
 
 type Run = fn(&Command, &mut Context<'_>) -> Result<Start, Sense>;
 
-const fn row(code: u8, kind: Kind, run: Run) -> Entry {
+const fn row(code: u8, kind: Kind, access: Access, run: Run) -> Entry {
     Entry {
         code,
         action: None,
         kind,
-        reports_attention: true,
+        access,
+        reports_attention: !matches!(access, Access::Always),
         run,
     }
 }
 
-/// A command that is executed in spite of a pending unit attention.
-const fn quiet(code: u8, run: Run) -> Entry {
-    Entry {
-        reports_attention: false,
-        ..row(code, Kind::AtOnce, run)
-    }
-}
-
-const fn with_action(code: u8, action: u8, run: Run) -> Entry {
+/// A command that is one action of several.
+const fn action(code: u8, action: u8, access: Access, run: Run) -> Entry {
     Entry {
         action: Some(action),
-        ..row(code, Kind::AtOnce, run)
+        ..row(code, Kind::AtOnce, access, run)
     }
 }
 
 /// All commands, in the order of codes and service actions.
 pub(crate) static COMMANDS: &[Entry] = &[
-    row(0x00, Kind::AtOnce, ready::run),
-    quiet(0x03, request_sense::run),
-    row(0x08, Kind::Transfer, transfer::read),
-    row(0x0a, Kind::Transfer, transfer::write),
-    row(0x0b, Kind::Alone, seek::run),
-    quiet(0x12, inquiry::run),
-    row(0x15, Kind::AtOnce, mode_select::run),
-    row(0x1a, Kind::AtOnce, mode_sense::run),
-    row(0x1c, Kind::AtOnce, diagnostic::receive),
-    row(0x1d, Kind::AtOnce, diagnostic::send),
-    row(0x25, Kind::AtOnce, capacity::short),
-    row(0x28, Kind::Transfer, transfer::read),
-    row(0x2a, Kind::Transfer, transfer::write),
-    row(0x2b, Kind::Alone, seek::run),
-    row(0x37, Kind::AtOnce, defects::run),
-    row(0x55, Kind::AtOnce, mode_select::run),
-    row(0x5a, Kind::AtOnce, mode_sense::run),
-    row(0x88, Kind::Transfer, transfer::read),
-    row(0x8a, Kind::Transfer, transfer::write),
-    with_action(0x9e, 0x10, capacity::long),
-    row(0xa8, Kind::Transfer, transfer::read),
-    row(0xaa, Kind::Transfer, transfer::write),
-    row(0xb7, Kind::AtOnce, defects::run),
+    row(0x00, Kind::AtOnce, Access::Tells, ready::run),
+    row(0x03, Kind::AtOnce, Access::Always, request_sense::run),
+    row(0x04, Kind::Alone, Access::Writes, format::run),
+    row(0x07, Kind::Alone, Access::Writes, reassign::run),
+    row(0x08, Kind::Transfer, Access::Reads, transfer::read),
+    row(0x0a, Kind::Transfer, Access::Writes, transfer::write),
+    row(0x0b, Kind::Alone, Access::Reads, seek::run),
+    row(0x12, Kind::AtOnce, Access::Always, inquiry::run),
+    row(0x15, Kind::AtOnce, Access::Settles, mode_select::run),
+    row(0x16, Kind::AtOnce, Access::Own, reserve::reserve),
+    row(0x17, Kind::AtOnce, Access::Own, reserve::release),
+    row(0x1a, Kind::AtOnce, Access::Settles, mode_sense::run),
+    row(0x1b, Kind::Chain, Access::Own, start_stop::run),
+    row(0x1c, Kind::AtOnce, Access::Settles, diagnostic::receive),
+    row(0x1d, Kind::AtOnce, Access::Settles, diagnostic::send),
+    row(0x25, Kind::AtOnce, Access::Tells, capacity::short),
+    row(0x28, Kind::Transfer, Access::Reads, transfer::read),
+    row(0x2a, Kind::Transfer, Access::Writes, transfer::write),
+    row(0x2b, Kind::Alone, Access::Reads, seek::run),
+    row(0x2e, Kind::Chain, Access::Writes, verify::write_and_verify),
+    row(0x2f, Kind::Transfer, Access::Reads, verify::verify),
+    row(0x34, Kind::Transfer, Access::Reads, prefetch::run),
+    row(0x35, Kind::Transfer, Access::Writes, synchronize::run),
+    row(0x37, Kind::AtOnce, Access::Tells, defects::run),
+    row(0x41, Kind::Transfer, Access::Writes, write_same::run),
+    row(0x4d, Kind::AtOnce, Access::Tells, log_sense::run),
+    row(0x55, Kind::AtOnce, Access::Settles, mode_select::run),
+    row(0x56, Kind::AtOnce, Access::Own, reserve::reserve),
+    row(0x57, Kind::AtOnce, Access::Own, reserve::release),
+    row(0x5a, Kind::AtOnce, Access::Settles, mode_sense::run),
+    row(0x5e, Kind::AtOnce, Access::Tells, persistent::read),
+    row(0x5f, Kind::AtOnce, Access::Own, persistent::write),
+    row(0x88, Kind::Transfer, Access::Reads, transfer::read),
+    row(0x89, Kind::Chain, Access::Writes, compare_and_write::run),
+    row(0x8a, Kind::Transfer, Access::Writes, transfer::write),
+    row(0x8e, Kind::Chain, Access::Writes, verify::write_and_verify),
+    row(0x8f, Kind::Transfer, Access::Reads, verify::verify),
+    row(0x90, Kind::Transfer, Access::Reads, prefetch::run),
+    row(0x91, Kind::Transfer, Access::Writes, synchronize::run),
+    row(0x93, Kind::Transfer, Access::Writes, write_same::run),
+    action(0x9e, 0x10, Access::Tells, capacity::long),
+    row(0xa0, Kind::AtOnce, Access::Always, report::units),
+    action(0xa3, 0x0c, Access::Settles, report::operations),
+    action(0xa3, 0x0d, Access::Settles, report::task_management),
+    row(0xa8, Kind::Transfer, Access::Reads, transfer::read),
+    row(0xaa, Kind::Transfer, Access::Writes, transfer::write),
+    row(0xae, Kind::Chain, Access::Writes, verify::write_and_verify),
+    row(0xaf, Kind::Transfer, Access::Reads, verify::verify),
+    row(0xb7, Kind::AtOnce, Access::Tells, defects::run),
 ];
 
 impl Entry {

@@ -12,8 +12,13 @@
 
 mod backing;
 mod command;
+mod log;
 mod mode;
 mod nexus;
+mod ratio;
+mod realism;
+mod reservation;
+mod sparing;
 mod state;
 mod store;
 mod task;
@@ -21,6 +26,7 @@ mod unit;
 mod work;
 
 pub use backing::{Backing, Single};
+pub use realism::{Places, Realism, Recalibration, WarmUp};
 pub use state::Identity;
 pub use store::{Sparse, Store};
 pub use task::{Attribute, Response, Status, Task};

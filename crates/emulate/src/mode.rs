@@ -14,6 +14,7 @@ use diskarm_core::spec::Spec;
 use diskarm_wire::command::Values;
 use diskarm_wire::mode::{Caching, Control, Disconnect, Notch, Page};
 
+use crate::realism::Realism;
 use crate::state::Context;
 
 /// What a page speaks of.
@@ -24,6 +25,7 @@ pub(crate) struct View<'a> {
     pub notch: u16,
     /// The boundaries of notches are blocks.
     pub logical: bool,
+    pub realism: Realism,
 }
 
 impl<'a> View<'a> {
@@ -114,6 +116,17 @@ impl Modes {
         self.control().is_some_and(|control| control.write_protect)
     }
 
+    /// The buffer full ratio, if it was changed.
+    pub fn buffer_full_ratio(&self) -> Option<u8> {
+        let page = Disconnect::parse(self.stored(Disconnect::CODE)?).ok()?;
+        Some(page.buffer_full_ratio)
+    }
+
+    /// Goes back to what was saved.
+    pub fn restore(&mut self) {
+        self.current.clone_from(&self.saved);
+    }
+
     fn control(&self) -> Option<Control> {
         Control::parse(self.stored(Control::CODE)?).ok()
     }
@@ -138,6 +151,7 @@ fn view<'a>(context: &'a Context<'_>, values: Values) -> View<'a> {
         drive: context.state.given.as_ref().zip(context.device.layout()),
         notch,
         logical,
+        realism: context.state.realism,
     }
 }
 

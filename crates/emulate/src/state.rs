@@ -7,9 +7,14 @@ use diskarm_wire::Sense;
 use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH, Pointer, Specific};
 
 use crate::backing::Backing;
+use crate::command::Access;
+use crate::log::Counts;
 use crate::mode::Modes;
 use crate::nexus::Nexus;
+use crate::realism::Realism;
+use crate::reservation::Reservations;
 use crate::store::Store;
+use crate::work::Ended;
 
 /// What a unit calls itself; longer text is cut off.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,9 +67,80 @@ pub(crate) struct State {
     pub given: Option<Spec>,
     /// Reads are served from the media (RCD of the caching page).
     pub read_cache_disabled: bool,
+    pub reservations: Reservations,
+    /// Nexuses whose tasks a preemption aborts.
+    pub condemned: Vec<usize>,
+    /// The medium does not turn (START STOP UNIT).
+    pub stopped: bool,
+    /// When formatting began and when it ends.
+    pub formatting: Option<(Instant, Instant)>,
+    /// How often defects have changed.
+    pub generation: u16,
+    pub counts: Counts,
+    pub realism: Realism,
 }
 
 impl State {
+    /// That of a unit that was just switched on.
+    pub fn new(device: &dyn Backing, store: Box<dyn Store>) -> Self {
+        Self {
+            identity: Identity::of(device.spec()),
+            block: device.sector_size().0 as usize,
+            blocks: device.capacity().0,
+            store,
+            modes: Modes::default(),
+            nexuses: Vec::new(),
+            given: device.spec().cloned(),
+            read_cache_disabled: false,
+            reservations: Reservations::default(),
+            condemned: Vec::new(),
+            stopped: false,
+            formatting: None,
+            generation: 0,
+            counts: Counts::default(),
+            realism: Realism::default(),
+        }
+    }
+
+    /// What a reset changes.
+    pub fn reset(&mut self) {
+        self.modes.restore();
+        self.reservations.reset();
+        self.stopped = false;
+        for nexus in &mut self.nexuses {
+            nexus.asked = None;
+        }
+    }
+
+    /// Whether a command may be executed at all: the unit is not formatting, stopped or reserved.
+    #[inline]
+    pub fn admits(&self, nexus: usize, access: Access, now: Instant) -> Result<(), Ended> {
+        if access == Access::Always {
+            return Ok(());
+        }
+        if let Some(sense) = self.format_in_progress(now) {
+            return Err(sense.into());
+        }
+        if !self.reservations.admit(nexus, access) {
+            return Err(Ended::Conflict);
+        }
+        if self.stopped && matches!(access, Access::Reads | Access::Writes) {
+            return Err(Sense::new(Key::NotReady, Code::START_REQUIRED).into());
+        }
+        Ok(())
+    }
+
+    /// How far formatting has come, if the unit does that.
+    pub fn format_in_progress(&self, now: Instant) -> Option<Sense> {
+        let (begin, end) = self.formatting?;
+        let done = now.since_or_zero(begin).as_ns() as u128 * 65_536;
+        let all = (end.since_or_zero(begin).as_ns() as u128).max(1);
+        Some(Sense {
+            specific: Some(Specific::Progress((done / all).min(65_535) as u16)),
+            ..Sense::new(Key::NotReady, Code::FORMAT_IN_PROGRESS)
+        })
+    }
+
     /// The nexus of an initiator, which may be new.
     pub fn nexus(&mut self, initiator: u64) -> usize {
         let known = self.nexuses.iter().position(|n| n.initiator == initiator);
@@ -113,6 +189,24 @@ impl Context<'_> {
     pub fn known(&self) -> Result<(&Layout, &Spec), Sense> {
         let both = self.device.layout().zip(self.device.spec());
         both.ok_or(Sense::new(Key::IllegalRequest, Code::INVALID_OPERATION))
+    }
+
+    /// Whether the initiator may write at all (SWP of the control page).
+    pub fn writable(&self) -> Result<(), Sense> {
+        if self.state.modes.write_protected() {
+            return Err(Sense::new(Key::DataProtect, Code::WRITE_PROTECTED));
+        }
+        Ok(())
+    }
+
+    /// The first `length` bytes that came along, to keep.
+    pub fn take(&mut self, length: usize) -> Result<Vec<u8>, Sense> {
+        let mut data = std::mem::take(&mut self.data_out);
+        if data.len() < length {
+            return Err(too_few_data());
+        }
+        data.truncate(length);
+        Ok(data)
     }
 
     /// The first `length` bytes that came along.

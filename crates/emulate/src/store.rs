@@ -11,6 +11,9 @@ pub trait Store: Send {
 
     /// Puts `data`, whole blocks, at `at`.
     fn write(&mut self, at: Lbn, data: &[u8]);
+
+    /// Makes all blocks zeros.
+    fn clear(&mut self);
 }
 
 /// Data in memory: only chunks that hold something but zeros take any.
@@ -80,5 +83,9 @@ impl Store for Sparse {
                 self.chunks.insert(chunk, fresh);
             }
         }
+    }
+
+    fn clear(&mut self) {
+        self.chunks.clear();
     }
 }

@@ -48,12 +48,12 @@ pub enum Status {
     Good = 0x00,
     /// Sense data tell more.
     CheckCondition = 0x02,
+    /// All blocks fit in the buffer (PRE-FETCH).
+    ConditionMet = 0x04,
     /// Another initiator has reserved the unit.
     ReservationConflict = 0x18,
     /// Too many tasks are outstanding.
     TaskSetFull = 0x28,
-    /// Another initiator aborted it.
-    TaskAborted = 0x40,
 }
 
 /// The end of a task.
@@ -63,7 +63,7 @@ pub struct Response {
     pub id: u64,
     /// The task's.
     pub initiator: u64,
-    /// When it ended.
+    /// When it ended; with timing noise, when it is seen to end.
     pub at: Instant,
     /// How it ended.
     pub status: Status,

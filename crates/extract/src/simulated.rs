@@ -3,7 +3,7 @@
 use diskarm_core::spec::Spec;
 use diskarm_core::text::InputError;
 use diskarm_core::units::{Angle, Instant, Span};
-use diskarm_emulate::{Attribute, Response, Single, Status, Task, Unit};
+use diskarm_emulate::{Attribute, Realism, Response, Single, Status, Task, Unit};
 use diskarm_wire::Command;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -35,10 +35,23 @@ impl Simulated {
     /// # Errors
     /// The specification contradicts itself.
     pub fn new(spec: &Spec, host: Host, seed: u64) -> Result<Self, InputError> {
+        Self::realistic(spec, host, seed, Realism::default())
+    }
+
+    /// The same, more like a real drive; what it does at random has the seed of `realism`.
+    ///
+    /// # Errors
+    /// See [`Self::new`].
+    pub fn realistic(
+        spec: &Spec,
+        host: Host,
+        seed: u64,
+        realism: Realism,
+    ) -> Result<Self, InputError> {
         let mut generator = Pcg64Mcg::seed_from_u64(seed);
         let origin = Angle::from_raw(generator.next_u64());
         let mut simulated = Self {
-            unit: Unit::new(Single::new(spec, origin, seed)?),
+            unit: Unit::new(Single::new(spec, origin, seed)?).realistic(realism),
             now: Instant::START,
             host,
             generator,

@@ -16,7 +16,23 @@ pub enum Address {
     BytesFromIndex(Physical),
     /// A place in sectors.
     PhysicalSector(Physical),
+    /// A place in bytes from the index mark.
+    ExtendedBytesFromIndex(Extended),
+    /// A place in sectors.
+    ExtendedPhysicalSector(Extended),
 }
+
+/// A place of which a list can have two in place of all between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Extended {
+    /// The place; its offset is below 2^28, and all ones of that for the whole track.
+    pub place: Physical,
+    /// MADS: the next address in the list is the last of a run that begins here.
+    pub begins_run: bool,
+}
+
+/// All ones of an extended offset.
+pub const WHOLE_TRACK: u32 = (1 << 28) - 1;
 
 /// A place on a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,20 +53,21 @@ impl Address {
             Self::LongBlock(_) => AddressFormat::LongBlock,
             Self::BytesFromIndex(_) => AddressFormat::BytesFromIndex,
             Self::PhysicalSector(_) => AddressFormat::PhysicalSector,
+            Self::ExtendedBytesFromIndex(_) => AddressFormat::ExtendedBytesFromIndex,
+            Self::ExtendedPhysicalSector(_) => AddressFormat::ExtendedPhysicalSector,
         }
     }
 
-    /// How many bytes an address of a format takes in a list; `None` for the formats that
-    /// [`Address`] does not have.
+    /// How many bytes an address of a format takes in a list; `None` for a vendor's own.
     pub fn length(format: AddressFormat) -> Option<usize> {
         match format {
             AddressFormat::ShortBlock => Some(4),
             AddressFormat::LongBlock
             | AddressFormat::BytesFromIndex
-            | AddressFormat::PhysicalSector => Some(8),
-            AddressFormat::ExtendedBytesFromIndex
-            | AddressFormat::ExtendedPhysicalSector
-            | AddressFormat::VendorSpecific => None,
+            | AddressFormat::PhysicalSector
+            | AddressFormat::ExtendedBytesFromIndex
+            | AddressFormat::ExtendedPhysicalSector => Some(8),
+            AddressFormat::VendorSpecific => None,
         }
     }
 
@@ -63,7 +80,21 @@ impl Address {
             head: data[3],
             offset: number(&data[4..]) as u32,
         };
+        let extended = || {
+            let (place, flags) = (physical(), data[4]);
+            let place = Physical {
+                offset: place.offset & WHOLE_TRACK,
+                ..place
+            };
+            // Three bits are reserved.
+            (flags & 0x70 == 0).then_some(Extended {
+                place,
+                begins_run: flags & 0x80 != 0,
+            })
+        };
         Some(match format {
+            AddressFormat::ExtendedBytesFromIndex => Self::ExtendedBytesFromIndex(extended()?),
+            AddressFormat::ExtendedPhysicalSector => Self::ExtendedPhysicalSector(extended()?),
             AddressFormat::ShortBlock => Self::ShortBlock(number(data) as u32),
             AddressFormat::LongBlock => Self::LongBlock(number(data)),
             AddressFormat::BytesFromIndex => Self::BytesFromIndex(physical()),
@@ -74,7 +105,7 @@ impl Address {
     /// Writes it at the front of `data`; returns its length.
     ///
     /// # Panics
-    /// If there is no room, or the cylinder is 2^24 or more.
+    /// If there is no room, the cylinder is 2^24 or more, or an extended offset is 2^28 or more.
     pub fn emit(&self, data: &mut [u8]) -> usize {
         match *self {
             Self::ShortBlock(block) => {
@@ -90,6 +121,12 @@ impl Address {
                 data[3] = place.head;
                 put(&mut data[4..8], u64::from(place.offset));
                 8
+            }
+            Self::ExtendedBytesFromIndex(at) | Self::ExtendedPhysicalSector(at) => {
+                assert!(at.place.offset <= WHOLE_TRACK, "28 bits");
+                let end = Self::PhysicalSector(at.place).emit(data);
+                data[4] |= u8::from(at.begins_run) << 7;
+                end
             }
         }
     }
@@ -157,6 +194,28 @@ layout! {
 }
 
 layout! {
+    /// The same with LONGLIST.
+    pub struct LongFormatHeader: 8 {
+        /// FOV: the bits below count.
+        options_valid: bool = Place::flag(1, 7);
+        /// DPRY: the primary list is not used.
+        disable_primary: bool = Place::flag(1, 6);
+        /// DCRT: no certification.
+        disable_certification: bool = Place::flag(1, 5);
+        /// STPF: ends at an unreadable list.
+        stop: bool = Place::flag(1, 4);
+        /// IP: an initialisation pattern comes before the addresses.
+        pattern: bool = Place::flag(1, 3);
+        /// DSP: parameters are not saved.
+        disable_saving: bool = Place::flag(1, 2);
+        /// IMMED: the command ends before the formatting does.
+        immediate: bool = Place::flag(1, 1);
+        /// Bytes of all addresses.
+        length: u32 = Place::bytes(4, 4);
+    }
+}
+
+layout! {
     /// Header of the list that REASSIGN BLOCKS sends. Addresses of four or eight bytes follow.
     pub struct ReassignHeader: 4 {
         /// Bytes of all addresses.
@@ -220,6 +279,8 @@ pub enum Malformed {
 fn format(byte: u8) -> Result<AddressFormat, Malformed> {
     match byte & 0x07 {
         0 => Ok(AddressFormat::ShortBlock),
+        1 => Ok(AddressFormat::ExtendedBytesFromIndex),
+        2 => Ok(AddressFormat::ExtendedPhysicalSector),
         3 => Ok(AddressFormat::LongBlock),
         4 => Ok(AddressFormat::BytesFromIndex),
         5 => Ok(AddressFormat::PhysicalSector),

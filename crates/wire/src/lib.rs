@@ -18,6 +18,7 @@ pub mod capacity;
 pub mod command;
 pub mod defect;
 pub mod inquiry;
+pub mod log;
 pub mod mode;
 pub mod nbd;
 pub mod operation;

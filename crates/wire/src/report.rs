@@ -146,6 +146,26 @@ pub fn units(data: &[u8]) -> impl Iterator<Item = u16> {
 }
 
 layout! {
+    /// Data of REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS. Bytes that tell of timeouts follow.
+    pub struct TaskManagement: 4 {
+        /// ATS.
+        abort_task: bool = Place::flag(0, 7);
+        /// ATSS.
+        abort_task_set: bool = Place::flag(0, 6);
+        /// CACAS.
+        clear_aca: bool = Place::flag(0, 5);
+        /// CTSS.
+        clear_task_set: bool = Place::flag(0, 4);
+        /// LURS.
+        unit_reset: bool = Place::flag(0, 3);
+        /// QTS.
+        query_task: bool = Place::flag(0, 2);
+        /// 12 if asked for timeouts.
+        additional_length: u8 = Place::bytes(3, 1);
+    }
+}
+
+layout! {
     /// Header of a log page. Parameters follow.
     pub struct LogHeader: 4 {
         /// DS: not saved.

@@ -99,3 +99,146 @@ pub fn content(data: &[u8]) -> Option<(u32, &[u8])> {
 pub fn keys(content: &[u8]) -> impl Iterator<Item = u64> {
     content.chunks_exact(8).map(number)
 }
+
+layout! {
+    /// A registration, in READ FULL STATUS. Its initiator follows.
+    pub struct FullStatus: 20 {
+        /// Its key.
+        key: u64 = Place::bytes(0, 8);
+        /// It is for all ports of the target; the number of the port means nothing then.
+        all_ports: bool = Place::flag(12, 1);
+        /// It holds the reservation.
+        holder: bool = Place::flag(12, 0);
+        /// Of the reservation that it holds.
+        scope: u8 = Place::bits(13, 7, 4);
+        /// Of the reservation that it holds.
+        kind: u8 = Place::bits(13, 3, 0);
+        /// Relative target port identifier.
+        port: u16 = Place::bytes(18, 2);
+    }
+}
+
+/// Who an initiator is (SPC-4, TransportID).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransportId<'a> {
+    /// On SAS: its address.
+    Sas(u64),
+    /// On iSCSI: its name, as `iqn.1993-08.org.debian:01:abc`.
+    Iscsi(&'a str),
+    /// On iSCSI: its name, and the identifier of its session as six hexadecimal bytes.
+    IscsiSession(&'a str, &'a str),
+}
+
+/// Separates name and session.
+const SESSION: &str = ",i,0x";
+
+impl<'a> TransportId<'a> {
+    /// In bytes: 24, or a multiple of four for names, whose end is padded with zeros.
+    pub fn length(&self) -> usize {
+        let text = match self {
+            Self::Sas(_) => return 24,
+            Self::Iscsi(name) => name.len(),
+            Self::IscsiSession(name, session) => name.len() + SESSION.len() + session.len(),
+        };
+        // SPC-4: at least one zero ends it, and it takes 20 bytes at least.
+        4 + (text + 1).next_multiple_of(4).max(20)
+    }
+
+    /// Writes it at the front of `data`; returns its length.
+    ///
+    /// # Panics
+    /// If there is no room, or a name is longer than the standard allows.
+    pub fn emit(&self, data: &mut [u8]) -> usize {
+        let end = self.length();
+        let data = &mut data[..end];
+        data.fill(0);
+        match self {
+            Self::Sas(address) => {
+                data[0] = 0x06;
+                put(&mut data[4..12], *address);
+            }
+            Self::Iscsi(name) => {
+                data[0] = 0x05;
+                put(&mut data[2..4], (end - 4) as u64);
+                data[4..4 + name.len()].copy_from_slice(name.as_bytes());
+            }
+            Self::IscsiSession(name, session) => {
+                data[0] = 0x45;
+                put(&mut data[2..4], (end - 4) as u64);
+                let mut at = 4;
+                for part in [*name, SESSION, session] {
+                    data[at..at + part.len()].copy_from_slice(part.as_bytes());
+                    at += part.len();
+                }
+            }
+        }
+        end
+    }
+
+    /// Reads the one at the front of `data`, and how long it is; `None` if it is cut off, or of
+    /// another protocol.
+    pub fn parse(data: &'a [u8]) -> Option<(Self, usize)> {
+        let header = data.get(..4)?;
+        if header[0] & 0x0f == 0x06 && header[0] >> 6 == 0 {
+            let address = number(data.get(4..12)?);
+            return (data.len() >= 24).then_some((Self::Sas(address), 24));
+        }
+        let end = 4 + number(&header[2..]) as usize;
+        let text = data.get(4..end)?;
+        let text = text.split(|byte| *byte == 0).next()?;
+        let text = core::str::from_utf8(text).ok()?;
+        match header[0] {
+            0x05 => Some((Self::Iscsi(text), end)),
+            0x45 => {
+                let (name, session) = text.split_once(SESSION)?;
+                Some((Self::IscsiSession(name, session), end))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// How many bytes READ FULL STATUS takes.
+pub fn full_status_length(rows: &[(FullStatus, TransportId<'_>)]) -> usize {
+    let rows = rows
+        .iter()
+        .map(|(_, id)| FullStatus::LENGTH + 4 + id.length());
+    HEADER + rows.sum::<usize>()
+}
+
+/// Writes all registrations with their initiators at the front of `data`; returns the length.
+///
+/// # Panics
+/// If there is no room.
+pub fn emit_full_status(
+    generation: u32,
+    rows: &[(FullStatus, TransportId<'_>)],
+    data: &mut [u8],
+) -> usize {
+    let mut at = HEADER;
+    for (status, id) in rows {
+        let end = at + FullStatus::LENGTH;
+        data[at..end].copy_from_slice(&status.emit());
+        let length = id.emit(&mut data[end + 4..]);
+        put(&mut data[end..end + 4], length as u64);
+        at = end + 4 + length;
+    }
+    put(&mut data[..4], u64::from(generation));
+    put(&mut data[4..HEADER], (at - HEADER) as u64);
+    at
+}
+
+/// The registrations in the content of READ FULL STATUS, up to the first that is cut off;
+/// initiators of other protocols than those of [`TransportId`] are `None`.
+pub fn full_status(
+    mut content: &[u8],
+) -> impl Iterator<Item = (FullStatus, Option<TransportId<'_>>)> {
+    core::iter::from_fn(move || {
+        let status = FullStatus::parse(content).ok()?;
+        let rest = &content[FullStatus::LENGTH..];
+        let (length, rest) = rest.split_at_checked(4)?;
+        let (id, rest) = rest.split_at_checked(number(length) as usize)?;
+        content = rest;
+        Some((status, TransportId::parse(id).map(|(id, _)| id)))
+    })
+}

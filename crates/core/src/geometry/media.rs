@@ -1,7 +1,7 @@
 //! What a unit in front of a drive may know of its media beyond the places of blocks: defects, the
 //! angles of places without blocks, the blocks of zones and cylinders.
 
-use super::plan::{ZonePlace, places_grid};
+use super::plan::{Role, ZonePlace, places_grid};
 use super::{Layout, Pba};
 use crate::units::{Angle, Cylinder, Lbn};
 
@@ -65,6 +65,51 @@ impl Layout {
             place: unit.number * zone.unit,
         };
         self.plan.blocks_of_unit(at).map(|(first, ..)| first)
+    }
+
+    /// The first spare in the region of a unit that is not in use and not among `dead`; `None` if
+    /// there is none.
+    pub fn spare(&self, of: Unit, dead: &[Unit]) -> Option<Unit> {
+        let zones = &self.plan.zones;
+        let last = Lbn(self.plan.capacity - 1);
+        let (first, end) = if self.plan.spares_at_disk_end {
+            let last = self.plan.place(self.pba(last))?;
+            let end = ZonePlace {
+                zone: zones.len() - 1,
+                place: zones[zones.len() - 1].places,
+            };
+            (last, end)
+        } else {
+            let zone = &zones[of.zone];
+            let region = of.number * zone.unit / zone.region;
+            let (first, end) = zone.spare_bounds(region);
+            let place = |place| ZonePlace {
+                zone: of.zone,
+                place,
+            };
+            (place(first), place(end))
+        };
+        let is_free = |at: ZonePlace| {
+            self.plan.role(at) == Role::Spare
+                && self.reallocations.original(&self.plan, at) == Some(at)
+                && !dead.contains(&self.unit(at))
+        };
+        (first.zone..=end.zone).find_map(|zone| {
+            let from = if zone == first.zone { first.place } else { 0 };
+            let to = if zone == end.zone {
+                end.place
+            } else {
+                zones[zone].places
+            };
+            let step = zones[zone].unit as usize;
+            let places = (from..to)
+                .step_by(step)
+                .map(|place| ZonePlace { zone, place });
+            places
+                .into_iter()
+                .find(|at| is_free(*at))
+                .map(|at| self.unit(at))
+        })
     }
 
     /// How many sectors a unit of a zone has.

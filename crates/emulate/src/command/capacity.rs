@@ -5,6 +5,7 @@ use diskarm_wire::capacity::{Capacity10, Capacity16};
 use diskarm_wire::{Command, Sense};
 
 use super::misplaced;
+use crate::realism::Places;
 use crate::state::{Context, invalid_field};
 use crate::work::Start;
 
@@ -22,6 +23,7 @@ fn last(context: &Context<'_>, at: u64, partial: bool) -> Result<u64, Sense> {
     }
     let at = context.in_range(at, 1, 2)?;
     let layout = context.device.layout();
+    let layout = layout.filter(|_| context.state.realism.places != Places::Untold);
     Ok(layout.map_or(last, |layout| layout.cylinder_end(Lbn(at.0)).0 - 1))
 }
 

@@ -5,7 +5,7 @@ use diskarm_core::geometry::{Layout, Unit};
 use diskarm_core::spec::Spec;
 use diskarm_core::units::Lbn;
 use diskarm_wire::command::{AddressFormat, Size};
-use diskarm_wire::defect::{Address, Header10, Header12};
+use diskarm_wire::defect::{Address, Header10, Header12, WHOLE_TRACK};
 use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense};
 
@@ -29,7 +29,10 @@ pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start,
     let Some(each) = Address::length(format) else {
         return Err(invalid_field(byte, Some(2)));
     };
-    let (layout, spec) = context.known()?;
+    let (layout, _) = context.known()?;
+    let Some(spec) = &context.state.given else {
+        return Err(Sense::new(Key::IllegalRequest, Code::INVALID_OPERATION));
+    };
     let list = addresses(context, layout, spec, (primary, grown), format);
     let mut content = vec![0; each * list.len()];
     for (address, room) in list.iter().zip(content.chunks_exact_mut(each)) {
@@ -54,7 +57,7 @@ pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start,
             primary,
             grown,
             format,
-            generation: 0,
+            generation: context.state.generation,
             length,
         };
         header.emit().to_vec()
@@ -72,17 +75,18 @@ fn too_long() -> Sense {
 fn units(layout: &Layout, spec: &Spec, (primary, grown): (bool, bool)) -> Vec<Unit> {
     let listed = |unit: &Unit| {
         let zone = &spec.geometry.zones[unit.zone];
-        zone.defects.iter().any(|(from, _)| *from == unit.number)
+        let slipped = zone.slips.contains(&unit.number);
+        slipped || zone.defects.iter().any(|(from, _)| *from == unit.number)
     };
-    let mut list = Vec::new();
-    if primary {
-        list.extend(layout.slipped());
-        list.extend(layout.reallocated().map(|(from, _)| from).filter(listed));
-        list.sort_unstable();
+    let mut all: Vec<Unit> = layout.slipped().collect();
+    all.extend(layout.reallocated().map(|(from, _)| from));
+    all.sort_unstable();
+    let (mut list, others): (Vec<Unit>, Vec<Unit>) = all.into_iter().partition(listed);
+    if !primary {
+        list.clear();
     }
     if grown {
-        let reallocated = layout.reallocated().map(|(from, _)| from);
-        list.extend(reallocated.filter(|unit| !listed(unit)));
+        list.extend(others);
     }
     list
 }
@@ -132,6 +136,14 @@ fn whole_track(address: Address) -> Address {
         Address::BytesFromIndex(mut place) => {
             place.offset = u32::MAX;
             Address::BytesFromIndex(place)
+        }
+        Address::ExtendedPhysicalSector(mut at) => {
+            at.place.offset = WHOLE_TRACK;
+            Address::ExtendedPhysicalSector(at)
+        }
+        Address::ExtendedBytesFromIndex(mut at) => {
+            at.place.offset = WHOLE_TRACK;
+            Address::ExtendedBytesFromIndex(at)
         }
         block => block,
     }

@@ -5,12 +5,13 @@ use diskarm_core::geometry::{Layout, Pba};
 use diskarm_core::units::Lbn;
 use diskarm_wire::command::AddressFormat;
 use diskarm_wire::defect::{
-    Address, Malformed, Physical, SUPPORTED_PAGES, TRANSLATE, Translate, Translated,
+    Address, Extended, Malformed, Physical, SUPPORTED_PAGES, TRANSLATE, Translate, Translated,
 };
 use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense};
 
 use super::{misplaced, places};
+use crate::realism::Places;
 use crate::state::{Context, invalid_field, invalid_parameter, list_length};
 use crate::work::Start;
 
@@ -56,7 +57,7 @@ pub(super) fn send(command: &Command, context: &mut Context<'_>) -> Result<Start
 
 /// Whether a format of an address is none that can be translated.
 fn is_unknown(format: u8) -> bool {
-    !matches!(format & 0x07, 0 | 3 | 4 | 5)
+    !matches!(format & 0x07, 0..=5)
 }
 
 pub(super) fn receive(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
@@ -79,20 +80,31 @@ pub(super) fn receive(command: &Command, context: &mut Context<'_>) -> Result<St
 
 /// The list of diagnostic pages.
 fn supported(context: &Context<'_>) -> Vec<u8> {
-    match context.known() {
+    match drive(context) {
         Ok(_) => vec![SUPPORTED_PAGES, 0, 0, 2, SUPPORTED_PAGES, TRANSLATE],
         Err(_) => vec![SUPPORTED_PAGES, 0, 0, 1, SUPPORTED_PAGES],
     }
 }
 
+/// The layout that is told of.
+fn drive<'a>(context: &'a Context<'_>) -> Result<&'a Layout, Sense> {
+    let (layout, _) = context.known()?;
+    if context.state.realism.places != Places::Translated {
+        return Err(invalid_parameter(0, None));
+    }
+    Ok(layout)
+}
+
 /// The sector that an address names.
-fn place(context: &Context<'_>, layout: &Layout, address: Address) -> Option<Pba> {
+pub(super) fn place(context: &Context<'_>, layout: &Layout, address: Address) -> Option<Pba> {
     let block = |at: u64| (at < layout.sectors().0).then(|| layout.pba(Lbn(at)));
     match address {
         Address::ShortBlock(at) => block(at.into()),
         Address::LongBlock(at) => block(at),
-        Address::PhysicalSector(place) => places::sector(layout, place),
-        Address::BytesFromIndex(place) => {
+        Address::PhysicalSector(place)
+        | Address::ExtendedPhysicalSector(Extended { place, .. }) => places::sector(layout, place),
+        Address::BytesFromIndex(place)
+        | Address::ExtendedBytesFromIndex(Extended { place, .. }) => {
             let offset = place.offset / context.state.block as u32;
             places::sector(layout, Physical { offset, ..place })
         }
@@ -101,7 +113,7 @@ fn place(context: &Context<'_>, layout: &Layout, address: Address) -> Option<Pba
 
 fn translated(context: &Context<'_>, asked: &Translate) -> Result<Translated, Sense> {
     let refused = |byte| invalid_parameter(byte, None);
-    let (layout, _) = context.known().map_err(|_| refused(0))?;
+    let layout = drive(context).map_err(|_| refused(0))?;
     let at = place(context, layout, asked.address).ok_or(refused(6))?;
     let block = layout.lbn(at);
     let to_block = matches!(

@@ -104,7 +104,7 @@ fn limits(_: &Context<'_>) -> Vec<u8> {
         transfer: MOST_BLOCKS,
         optimal_transfer: 0,
         prefetch: 0,
-        write_same: 0,
+        write_same: MOST_BLOCKS.into(),
     };
     limits.emit().to_vec()
 }

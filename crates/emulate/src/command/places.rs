@@ -3,7 +3,7 @@
 use diskarm_core::geometry::{Layout, Pba};
 use diskarm_core::units::{Angle, Cylinder, Head};
 use diskarm_wire::command::AddressFormat;
-use diskarm_wire::defect::{Address, Physical};
+use diskarm_wire::defect::{Address, Extended, Physical};
 
 /// Sums of rounded angles fall short of whole sectors by a few units of 2^-64.
 const ROUNDING: Angle = Angle::from_raw(1 << 32);
@@ -48,16 +48,25 @@ pub(super) fn address(
     format: AddressFormat,
 ) -> Option<Address> {
     let place = physical(layout, at)?;
+    let bytes = Physical {
+        offset: place.offset * block_bytes as u32,
+        ..place
+    };
+    let extended = |place| Extended {
+        place,
+        begins_run: false,
+    };
     match format {
         AddressFormat::ShortBlock => Some(Address::ShortBlock(u32::try_from(block?).ok()?)),
         AddressFormat::LongBlock => Some(Address::LongBlock(block?)),
-        AddressFormat::BytesFromIndex => Some(Address::BytesFromIndex(Physical {
-            offset: place.offset * block_bytes as u32,
-            ..place
-        })),
+        AddressFormat::BytesFromIndex => Some(Address::BytesFromIndex(bytes)),
         AddressFormat::PhysicalSector => Some(Address::PhysicalSector(place)),
-        AddressFormat::ExtendedBytesFromIndex
-        | AddressFormat::ExtendedPhysicalSector
-        | AddressFormat::VendorSpecific => None,
+        AddressFormat::ExtendedBytesFromIndex => {
+            Some(Address::ExtendedBytesFromIndex(extended(bytes)))
+        }
+        AddressFormat::ExtendedPhysicalSector => {
+            Some(Address::ExtendedPhysicalSector(extended(place)))
+        }
+        AddressFormat::VendorSpecific => None,
     }
 }

@@ -14,7 +14,10 @@ pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start,
     };
     let sense = match context.state.nexuses[context.nexus].told() {
         Some(code) => Sense::new(Key::UnitAttention, code),
-        None => Sense::new(Key::NoSense, Code::NONE),
+        None => {
+            let formatting = context.state.format_in_progress(context.now);
+            formatting.unwrap_or(Sense::new(Key::NoSense, Code::NONE))
+        }
     };
     let format = if descriptor {
         Format::Descriptor

@@ -4,7 +4,7 @@ use diskarm_wire::{Command, Sense};
 
 use super::misplaced;
 use crate::state::Context;
-use crate::work::{Start, Step, Work};
+use crate::work::{Asked, Start, Step, Work};
 
 struct Seek {
     arrived: bool,
@@ -21,11 +21,11 @@ pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start,
 }
 
 impl Work for Seek {
-    fn next(&mut self, context: &mut Context<'_>) -> Result<Step, Sense> {
+    fn next(&mut self, _: &mut Context<'_>) -> Result<Step, Sense> {
         if self.arrived {
             return Ok(Step::Done(Vec::new()));
         }
         self.arrived = true;
-        Ok(Step::Until(context.device.seek(context.now, self.at)))
+        Ok(Step::Ask(Asked::Seek(self.at)))
     }
 }

@@ -6,8 +6,8 @@ use diskarm_wire::command::{Blocks, Caching, Size};
 use diskarm_wire::{Command, Sense};
 
 use super::misplaced;
-use crate::state::{Context, invalid_field, too_few_data};
-use crate::work::{Start, Step, Transfer, Work};
+use crate::state::{Context, invalid_field};
+use crate::work::{Asked, Start, Step, Transfer, Work};
 
 /// The most blocks of a transfer, as the block limits page tells.
 pub(crate) const MOST_BLOCKS: u32 = Request::MAX_SECTORS.0 as u32;
@@ -33,6 +33,11 @@ pub(super) fn checked(context: &Context<'_>, size: Size, blocks: Blocks) -> Resu
         return Err(invalid_field(count_byte(size), None));
     }
     context.in_range(blocks.at, blocks.count.into(), address_byte(size))
+}
+
+/// How many bytes blocks have.
+pub(super) fn whole(context: &Context<'_>, count: u32) -> usize {
+    count as usize * context.state.block
 }
 
 struct Read {
@@ -72,7 +77,7 @@ impl Work for Read {
         let Transfer { at, sectors, .. } = self.transfer;
         if !self.served {
             self.served = true;
-            return Ok(Step::Request(self.transfer));
+            return Ok(Step::Ask(Asked::Transfer(self.transfer)));
         }
         let mut data = vec![0; sectors.0 as usize * context.state.block];
         context.state.store.read(at, &mut data);
@@ -95,16 +100,12 @@ pub(super) fn write(command: &Command, context: &mut Context<'_>) -> Result<Star
     else {
         misplaced(command);
     };
+    context.writable()?;
     let at = checked(context, size, blocks)?;
     if blocks.count == 0 {
         return Ok(Start::Done(Vec::new()));
     }
-    let length = blocks.count as usize * context.state.block;
-    let mut data = std::mem::take(&mut context.data_out);
-    if data.len() < length {
-        return Err(too_few_data());
-    }
-    data.truncate(length);
+    let data = context.take(whole(context, blocks.count))?;
     Ok(Start::work(Write {
         transfer: Transfer {
             op: Op::Write,
@@ -121,7 +122,7 @@ impl Work for Write {
     fn next(&mut self, context: &mut Context<'_>) -> Result<Step, Sense> {
         if !self.served {
             self.served = true;
-            return Ok(Step::Request(self.transfer));
+            return Ok(Step::Ask(Asked::Transfer(self.transfer)));
         }
         context.state.store.write(self.transfer.at, &self.data);
         Ok(Step::Done(Vec::new()))

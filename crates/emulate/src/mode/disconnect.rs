@@ -18,7 +18,11 @@ pub(super) const ROW: Row = Row {
 
 /// Full and empty ratio as given.
 fn ratios(view: &View<'_>) -> [u8; 2] {
-    view.drive.map_or([0; 2], |(spec, _)| of(&spec.buffer))
+    let given = view.drive.map_or([0; 2], |(spec, _)| of(&spec.buffer));
+    match view.realism.adaptive_ratios {
+        true => [0, given[1]],
+        false => given,
+    }
 }
 
 fn of(buffer: &Buffer) -> [u8; 2] {

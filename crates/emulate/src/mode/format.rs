@@ -1,6 +1,6 @@
 //! Format device: the tracks of the active notch.
 
-use diskarm_core::spec::Sparing;
+use diskarm_core::spec::{Sparing, Spec};
 use diskarm_wire::mode::FormatDevice;
 
 use super::{Row, View, any, nothing};
@@ -34,6 +34,9 @@ fn values(view: &View<'_>) -> Option<FormatDevice> {
         Sparing::TracksPerZone => (0, zone.spares),
         _ => (zone.spares, 0),
     };
+    if view.realism.nominal {
+        return Some(nominal(spec));
+    }
     let skew = |sectors: f64| sectors.round().clamp(0.0, 65_535.0) as u16;
     Some(FormatDevice {
         tracks_per_zone: short(region),
@@ -50,4 +53,25 @@ fn values(view: &View<'_>) -> Option<FormatDevice> {
         removable: false,
         by_surface: false,
     })
+}
+
+/// The mean track, whatever the notch.
+fn nominal(spec: &Spec) -> FormatDevice {
+    let geometry = &spec.geometry;
+    let tracks = u64::from(geometry.surfaces) * u64::from(geometry.cylinders);
+    FormatDevice {
+        tracks_per_zone: 0,
+        spare_sectors_per_zone: 0,
+        spare_tracks_per_zone: 0,
+        spare_tracks: 0,
+        sectors_per_track: short(geometry.sectors.0 / tracks),
+        sector_bytes: short(geometry.sector_bytes.into()),
+        interleave: 1,
+        track_skew: 0,
+        cylinder_skew: 0,
+        soft_sectors: false,
+        hard_sectors: true,
+        removable: false,
+        by_surface: false,
+    }
 }

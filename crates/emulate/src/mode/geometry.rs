@@ -20,6 +20,10 @@ fn values(view: &View<'_>) -> Option<Geometry> {
         landing_zone: 0,
         position_locking: 0,
         rotational_offset: 0,
-        rotation_rate: rotation_rate(spec),
+        rotation_rate: match (view.realism.nominal, rotation_rate(spec)) {
+            // To the nearest ten: 5411 is sold as 5410 revolutions a minute.
+            (true, rate) => (rate + 5) / 10 * 10,
+            (false, rate) => rate,
+        },
     })
 }

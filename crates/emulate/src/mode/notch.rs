@@ -5,6 +5,7 @@ use diskarm_core::units::Lbn;
 use diskarm_wire::mode::{FormatDevice, Notch};
 
 use super::{Refused, Row, View};
+use crate::realism::Places;
 
 pub(super) const ROW: Row = Row {
     code: Notch::CODE,
@@ -25,6 +26,9 @@ const MASK: Notch = Notch {
 
 fn values(view: &View<'_>) -> Option<Notch> {
     let (spec, layout) = view.drive?;
+    if view.realism.places == Places::Untold {
+        return None;
+    }
     let notches = view.notches();
     let (first, last) = match view.notch.checked_sub(1) {
         None => (0, notches.len() - 1),

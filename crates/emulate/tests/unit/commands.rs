@@ -1,130 +1,22 @@
-//! Commands to a unit over one drive, and what it answers.
+//! What commands do and how long they take.
 
 use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;
 use diskarm_core::geometry::Layout;
 use diskarm_core::request::{Op, Request};
-use diskarm_core::spec::{self, Spec, WriteCache};
+use diskarm_core::spec::WriteCache;
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
-use diskarm_emulate::{Attribute, Backing, Response, Single, Status, Task, Unit};
+use diskarm_emulate::{Backing, Status};
 use diskarm_wire::capacity::Capacity10;
-use diskarm_wire::command::{AddressFormat, Blocks, Caching, Size, Values};
+use diskarm_wire::command::{AddressFormat, Size, Values};
 use diskarm_wire::defect::{
     Address, Header12, TRANSLATE, TRANSLATE_LENGTH, Translate, Translated, addresses,
 };
-use diskarm_wire::mode::{self, FormatDevice, Notch, Page};
+use diskarm_wire::mode::{self, FormatDevice, Notch};
 use diskarm_wire::sense::{Code, Key, Pointer, Specific};
 use diskarm_wire::{Command, Sense};
 
-fn catalogued(name: &str) -> Spec {
-    spec::parse(diskarm_drives::find(name).unwrap().text, name).unwrap()
-}
-
-/// A unit and its clock; one task after the other.
-struct Bench {
-    unit: Unit<Single>,
-    now: Instant,
-    id: u64,
-}
-
-impl Bench {
-    fn new(spec: &Spec) -> Self {
-        let single = Single::new(spec, Angle::ZERO, 0).unwrap();
-        let mut bench = Self {
-            unit: Unit::new(single),
-            now: Instant::START,
-            id: 0,
-        };
-        let response = bench.run(&Command::TestUnitReady, &[]);
-        let attention = Sense::new(Key::UnitAttention, Code::POWER_ON);
-        assert_eq!(Sense::parse(&response.sense), Ok(attention));
-        bench
-    }
-
-    fn run_block(&mut self, command: &[u8], data_out: &[u8]) -> Response {
-        self.id += 1;
-        let task = Task {
-            id: self.id,
-            initiator: 7,
-            attribute: Attribute::Simple,
-            command,
-            data_out,
-        };
-        self.unit.submit(self.now, task);
-        loop {
-            let next = self.unit.next_event().expect("a response");
-            if let Some(response) = self.unit.advance(next) {
-                assert_eq!(response.id, self.id);
-                self.now = response.at;
-                return response;
-            }
-        }
-    }
-
-    fn run(&mut self, command: &Command, data_out: &[u8]) -> Response {
-        let mut block = [0; 16];
-        let length = command.emit(&mut block);
-        self.run_block(&block[..length], data_out)
-    }
-
-    fn data(&mut self, command: &Command, data_out: &[u8]) -> Vec<u8> {
-        let response = self.run(command, data_out);
-        let sense = Sense::parse(&response.sense);
-        assert_eq!(response.status, Status::Good, "{command:?}: {sense:?}");
-        response.data_in
-    }
-
-    fn page(&mut self, page: u8, values: Values) -> Vec<u8> {
-        let sense = Command::ModeSense {
-            size: Size::Ten,
-            page,
-            subpage: 0,
-            values,
-            no_block_descriptors: true,
-            long_addresses: false,
-            length: 1000,
-        };
-        let data = self.data(&sense, &[]);
-        let (page, rest) = Page::parse(&data[8..]).unwrap();
-        assert!(rest.is_empty());
-        page.content.to_vec()
-    }
-
-    fn select(&mut self, code: u8, content: &[u8]) -> Response {
-        let page = Page {
-            saveable: false,
-            code,
-            subpage: None,
-            content,
-        };
-        let mut list = vec![0; 8 + 2 + content.len()];
-        page.emit(&mut list[8..]);
-        let select = Command::ModeSelect {
-            size: Size::Ten,
-            page_format: true,
-            save: false,
-            length: list.len() as u16,
-        };
-        self.run(&select, &list)
-    }
-}
-
-fn transfer(op: Op, at: u64, count: u32) -> Command {
-    let (size, caching) = (Size::Ten, Caching::default());
-    let blocks = Blocks { at, count };
-    match op {
-        Op::Read => Command::Read {
-            size,
-            blocks,
-            caching,
-        },
-        _ => Command::Write {
-            size,
-            blocks,
-            caching,
-        },
-    }
-}
+use crate::bench::{Bench, catalogued, transfer};
 
 /// The unit adds nothing to the times of the drive behind it, and data come back.
 #[test]
@@ -222,7 +114,7 @@ fn a_seek_moves_the_arm() {
     assert!(inward > Span::from_ms(10.0));
 }
 
-fn translate(bench: &mut Bench, address: Address, wanted: AddressFormat) -> Translated {
+pub fn translate(bench: &mut Bench, address: Address, wanted: AddressFormat) -> Translated {
     let send = Command::SendDiagnostic {
         self_test_code: 0,
         page_format: true,

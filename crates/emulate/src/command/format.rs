@@ -1,0 +1,150 @@
+//! FORMAT UNIT (SBC-3): all blocks become zeros, and what was reallocated is slipped (worthington96
+//! section 4.1.1).
+//!
+//! No parameter set measures it. Assumed is a revolution for each track to write it and, unless the
+//! initiator disables certification, one to read it.
+
+use diskarm_core::geometry::Unit;
+use diskarm_core::units::{Instant, Span};
+use diskarm_wire::command::AddressFormat;
+use diskarm_wire::defect::{Address, FormatHeader, LongFormatHeader, addresses};
+use diskarm_wire::{Command, Sense};
+
+use super::{diagnostic, misplaced};
+use crate::sparing;
+use crate::state::{Context, invalid_field, invalid_parameter, list_length, too_few_data};
+use crate::work::{Start, Step, Work};
+
+/// What comes along with the command.
+#[derive(Clone, Debug, Default)]
+struct List {
+    defects: Vec<Unit>,
+    disable_certification: bool,
+    immediate: bool,
+}
+
+struct Format {
+    list: List,
+    begun: bool,
+}
+
+pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
+    let Command::FormatUnit {
+        defects,
+        long_list,
+        complete,
+        interleave,
+    } = *command
+    else {
+        misplaced(command);
+    };
+    context.writable()?;
+    if interleave > 1 {
+        return Err(invalid_field(3, None));
+    }
+    // The grown list cannot be replaced: the drive keeps what it knows.
+    if complete {
+        return Err(invalid_field(1, Some(3)));
+    }
+    let list = match defects {
+        Some(format) => list(context, format, long_list)?,
+        None => List::default(),
+    };
+    let immediate = list.immediate;
+    let work = Format { list, begun: false };
+    Ok(Start::immediate(work, immediate))
+}
+
+fn list(context: &Context<'_>, format: AddressFormat, long: bool) -> Result<List, Sense> {
+    let data = &context.data_out;
+    // Both headers have their flags in the same byte.
+    let short = FormatHeader::parse(data).map_err(|_| too_few_data())?;
+    let (header, length) = if long {
+        let long = LongFormatHeader::parse(data).map_err(|_| too_few_data())?;
+        (LongFormatHeader::LENGTH, long.length as usize)
+    } else {
+        (FormatHeader::LENGTH, short.length.into())
+    };
+    if data[0] != 0 {
+        return Err(invalid_parameter(0, None));
+    }
+    if data[1] & 0x01 != 0 {
+        return Err(invalid_parameter(1, Some(0)));
+    }
+    // SBC-3: without FOV the options are zero.
+    let options = [
+        (short.disable_primary, 6),
+        (short.disable_certification, 5),
+        (short.stop, 4),
+        (short.pattern, 3),
+        (short.disable_saving, 2),
+    ];
+    let wrong = options
+        .into_iter()
+        .find(|(set, _)| *set && !short.options_valid);
+    // The primary list is always used, and blocks are always zeros.
+    let unknown = options
+        .into_iter()
+        .find(|(set, bit)| *set && matches!(bit, 6 | 3));
+    if let Some((_, bit)) = wrong.or(unknown) {
+        return Err(invalid_parameter(1, Some(bit)));
+    }
+    let list = data
+        .get(header..header.saturating_add(length))
+        .ok_or(too_few_data())?;
+    let each = Address::length(format).ok_or(invalid_field(1, Some(2)))?;
+    if !list.len().is_multiple_of(each) {
+        return Err(list_length());
+    }
+    let mut defects = Vec::new();
+    for (n, address) in addresses(format, list).enumerate() {
+        let (layout, _) = context
+            .known()
+            .map_err(|_| invalid_parameter(header, None))?;
+        let place = diagnostic::place(context, layout, address);
+        let unit = place.and_then(|place| layout.unit_at(place));
+        defects.push(unit.ok_or(invalid_parameter(header + n * each, None))?);
+    }
+    Ok(List {
+        defects,
+        disable_certification: short.disable_certification,
+        immediate: short.immediate,
+    })
+}
+
+impl Work for Format {
+    fn next(&mut self, context: &mut Context<'_>) -> Result<Step, Sense> {
+        if self.begun {
+            context.state.formatting = None;
+            return Ok(Step::Done(Vec::new()));
+        }
+        self.begun = true;
+        context.state.store.clear();
+        if let Ok((layout, spec)) = context.known() {
+            let geometry = sparing::formatted(&spec.geometry, layout, &self.list.defects);
+            // A layout that could not be built has been left out above.
+            if context.device.set_geometry(context.now, &geometry).is_ok() {
+                context.state.generation = context.state.generation.wrapping_add(1);
+            }
+        }
+        let end = self.end(context);
+        context.state.formatting = Some((context.now, end));
+        Ok(Step::Until(end))
+    }
+}
+
+impl Format {
+    fn end(&self, context: &Context<'_>) -> Instant {
+        let Ok((layout, spec)) = context.known() else {
+            return context.now;
+        };
+        let tracks = u64::from(layout.cylinders()) * u64::from(layout.surfaces());
+        let passes = if self.list.disable_certification {
+            1
+        } else {
+            2
+        };
+        let revolution = Span::from_ns(spec.mechanics.period_ns as i64);
+        context.now + revolution * (tracks * passes)
+    }
+}

@@ -1,0 +1,133 @@
+//! LOG SENSE (SPC-4; contents of pages: `diskarm_wire::log`).
+
+use diskarm_wire::command::Values;
+use diskarm_wire::log::{ErrorCounter, Exceptions, page};
+use diskarm_wire::report::{LogHeader, LogParameter};
+use diskarm_wire::{Command, Sense};
+
+use super::misplaced;
+use crate::log::Errors;
+use crate::state::{Context, invalid_field};
+use crate::work::Start;
+
+/// Parameters of a page.
+type Content = fn(&Context<'_>) -> Vec<u8>;
+
+/// All pages, in the order of their codes.
+static PAGES: &[(u8, Content)] = &[
+    (page::SUPPORTED, |_| {
+        PAGES.iter().map(|(code, _)| *code).collect()
+    }),
+    (page::WRITE_ERRORS, |context| {
+        counters(context, &context.state.counts.writes)
+    }),
+    (page::READ_ERRORS, |context| {
+        counters(context, &context.state.counts.reads)
+    }),
+    (page::EXCEPTIONS, exceptions),
+];
+
+/// Control byte: DU, TSD, and a counter in binary (format 00b) or a list (11b).
+const COUNTER: u8 = 0x60;
+const LIST: u8 = 0x63;
+
+pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
+    let Command::LogSense {
+        save,
+        values,
+        page,
+        subpage,
+        pointer,
+        length,
+    } = *command
+    else {
+        misplaced(command);
+    };
+    // Nothing is saved, and there are no thresholds: current counts only.
+    if save {
+        return Err(invalid_field(1, Some(0)));
+    }
+    if values != Values::Changeable {
+        return Err(invalid_field(2, Some(7)));
+    }
+    if subpage != 0 {
+        return Err(invalid_field(3, None));
+    }
+    let found = PAGES.iter().find(|(code, _)| *code == page);
+    let (_, content) = found.ok_or(invalid_field(2, Some(5)))?;
+    let mut content = content(context);
+    if pointer != 0 {
+        content = from_parameter(page, &content, pointer).ok_or(invalid_field(5, None))?;
+    }
+    let header = LogHeader {
+        not_saved: true,
+        has_subpage: false,
+        page,
+        subpage: 0,
+        length: content.len() as u16,
+    };
+    Ok(Start::data(
+        [&header.emit()[..], &content].concat(),
+        length.into(),
+    ))
+}
+
+/// The parameters from a code on; `None` if there is none.
+fn from_parameter(page: u8, content: &[u8], pointer: u16) -> Option<Vec<u8>> {
+    if page == page::SUPPORTED {
+        return None;
+    }
+    let mut at = 0;
+    for parameter in diskarm_wire::report::log_parameters(content) {
+        if parameter.code >= pointer {
+            return Some(content[at..].to_vec());
+        }
+        at += 4 + parameter.value.len();
+    }
+    None
+}
+
+fn emit(parameters: &[LogParameter<'_>]) -> Vec<u8> {
+    let length = parameters.iter().map(|parameter| 4 + parameter.value.len());
+    let mut data = vec![0; length.sum()];
+    let mut at = 0;
+    for parameter in parameters {
+        at += parameter.emit(&mut data[at..]);
+    }
+    data
+}
+
+fn counters(context: &Context<'_>, errors: &Errors) -> Vec<u8> {
+    let bytes = errors.blocks * context.state.block as u64;
+    let counts = [
+        (ErrorCounter::CorrectedWithDelay, errors.recovered),
+        (ErrorCounter::Repeated, errors.retries),
+        (ErrorCounter::Corrected, errors.recovered),
+        (ErrorCounter::Bytes, bytes),
+        (ErrorCounter::Uncorrected, errors.failed),
+    ];
+    let values = counts.map(|(code, count)| (code, count.to_be_bytes()));
+    let parameters: Vec<_> = values
+        .iter()
+        .map(|(code, value)| LogParameter {
+            code: *code as u16,
+            control: COUNTER,
+            value,
+        })
+        .collect();
+    emit(&parameters)
+}
+
+/// There are none: faults are not predicted, and temperatures not modelled.
+fn exceptions(_: &Context<'_>) -> Vec<u8> {
+    let value = Exceptions {
+        code: 0,
+        qualifier: 0,
+        temperature: 0xff,
+    };
+    emit(&[LogParameter {
+        code: 0,
+        control: LIST,
+        value: &value.emit(),
+    }])
+}

@@ -1,0 +1,185 @@
+//! PERSISTENT RESERVE IN and OUT (SPC-4). Registrations are not kept without power, and initiators
+//! register for themselves only; REGISTER AND MOVE does not exist.
+
+use diskarm_wire::command::{ReserveIn, ReserveOut};
+use diskarm_wire::reservation::{
+    Capabilities, FullStatus, Parameters, Reservation, TransportId, emit_full_status, emit_keys,
+    emit_reservation, full_status_length,
+};
+use diskarm_wire::sense::{Code, Key};
+use diskarm_wire::{Command, Sense};
+
+use super::misplaced;
+use crate::reservation::Kind;
+use crate::state::{Context, invalid_field, invalid_parameter, list_length};
+use crate::work::Start;
+
+pub(super) fn read(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
+    let Command::PersistentReserveIn { action, length } = *command else {
+        misplaced(command);
+    };
+    let reservations = &context.state.reservations;
+    let generation = reservations.generation;
+    let held = reservations.held.map(|(holder, kind)| Reservation {
+        key: if kind.is_of_all() {
+            0
+        } else {
+            reservations.key(holder).unwrap_or(0)
+        },
+        scope: 0,
+        kind: kind as u8,
+    });
+    let data = match action {
+        ReserveIn::ReadKeys => {
+            let keys: Vec<u64> = reservations.registered.iter().map(|r| r.key).collect();
+            let mut data = vec![0; 8 + 8 * keys.len()];
+            emit_keys(generation, &keys, &mut data);
+            data
+        }
+        ReserveIn::ReadReservation => {
+            let mut data = vec![0; 8 + Reservation::LENGTH];
+            let length = emit_reservation(generation, held.as_ref(), &mut data);
+            data.truncate(length);
+            data
+        }
+        ReserveIn::ReportCapabilities => capabilities().emit().to_vec(),
+        ReserveIn::ReadFullStatus => full_status(context),
+    };
+    Ok(Start::data(data, length.into()))
+}
+
+fn capabilities() -> Capabilities {
+    Capabilities {
+        length: Capabilities::LENGTH as u16,
+        compatible: false,
+        others: false,
+        all_ports: false,
+        can_keep: false,
+        types_valid: true,
+        allowed_commands: 0,
+        kept: false,
+        types: Kind::ALL.iter().fold(0, |all, (_, bit)| all | bit),
+    }
+}
+
+/// Initiators are numbers here; they are given as SAS addresses.
+fn full_status(context: &Context<'_>) -> Vec<u8> {
+    let reservations = &context.state.reservations;
+    let kind = reservations.held.map_or(0, |(_, kind)| kind as u8);
+    let rows: Vec<_> = reservations
+        .registered
+        .iter()
+        .map(|registrant| {
+            let holds = reservations.is_holder(registrant.nexus);
+            let status = FullStatus {
+                key: registrant.key,
+                all_ports: false,
+                holder: holds,
+                scope: 0,
+                kind: if holds { kind } else { 0 },
+                port: 1,
+            };
+            let initiator = context.state.nexuses[registrant.nexus].initiator;
+            (status, TransportId::Sas(initiator))
+        })
+        .collect();
+    let mut data = vec![0; full_status_length(&rows)];
+    emit_full_status(reservations.generation, &rows, &mut data);
+    data
+}
+
+pub(super) fn write(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
+    let Command::PersistentReserveOut {
+        action,
+        scope,
+        kind,
+        length,
+    } = *command
+    else {
+        misplaced(command);
+    };
+    if action == ReserveOut::RegisterAndMove {
+        return Err(invalid_field(1, Some(4)));
+    }
+    if length as usize != Parameters::LENGTH {
+        return Err(list_length());
+    }
+    let list = context.list(length as usize)?;
+    let parameters = Parameters::parse(list).map_err(|_| list_length())?;
+    let flags = [
+        (parameters.others, 3),
+        (parameters.all_ports, 2),
+        (parameters.through_power_loss, 0),
+    ];
+    if let Some((_, bit)) = flags.into_iter().find(|(set, _)| *set) {
+        return Err(invalid_parameter(20, Some(bit)));
+    }
+    let nexus = context.nexus;
+    let registered = context.state.reservations.key(nexus);
+    let ignores = action == ReserveOut::RegisterAndIgnore;
+    let expected = match action {
+        ReserveOut::Register => Some(registered.unwrap_or(0)),
+        _ => registered,
+    };
+    let reserved = context.state.reservations.reserved.is_some();
+    if reserved || !ignores && expected != Some(parameters.key) {
+        return Ok(Start::Conflict);
+    }
+    let takes_type = matches!(
+        action,
+        ReserveOut::Reserve
+            | ReserveOut::Release
+            | ReserveOut::Preempt
+            | ReserveOut::PreemptAndAbort
+    );
+    let kind = match Kind::of(kind) {
+        _ if takes_type && scope != 0 => return Err(invalid_field(2, Some(7))),
+        None if takes_type => return Err(invalid_field(2, Some(3))),
+        kind => kind.unwrap_or(Kind::WriteExclusive),
+    };
+    act(context, action, kind, parameters.action_key)
+}
+
+fn act(
+    context: &mut Context<'_>,
+    action: ReserveOut,
+    kind: Kind,
+    key: u64,
+) -> Result<Start, Sense> {
+    let nexus = context.nexus;
+    let state = &mut *context.state;
+    let (reservations, nexuses) = (&mut state.reservations, &mut state.nexuses);
+    match action {
+        ReserveOut::Register | ReserveOut::RegisterAndIgnore => {
+            reservations.register(nexus, key, nexuses);
+        }
+        ReserveOut::Reserve => match reservations.held {
+            None => reservations.held = Some((nexus, kind)),
+            Some((_, held)) if reservations.is_holder(nexus) && held == kind => {}
+            Some(_) => return Ok(Start::Conflict),
+        },
+        ReserveOut::Release => {
+            if reservations.is_holder(nexus) {
+                if reservations.held.is_some_and(|(_, held)| held != kind) {
+                    return Err(Sense::new(Key::IllegalRequest, Code::INVALID_RELEASE));
+                }
+                reservations.release(nexus, nexuses);
+            }
+        }
+        ReserveOut::Clear => reservations.clear(nexus, nexuses),
+        ReserveOut::Preempt | ReserveOut::PreemptAndAbort => {
+            let of_all = reservations.held.is_some_and(|(_, held)| held.is_of_all());
+            if key == 0 && !of_all {
+                return Err(invalid_parameter(8, None));
+            }
+            let Some(removed) = reservations.preempt(nexus, key, kind, nexuses) else {
+                return Ok(Start::Conflict);
+            };
+            if action == ReserveOut::PreemptAndAbort {
+                state.condemned = removed;
+            }
+        }
+        ReserveOut::RegisterAndMove => return Err(invalid_field(1, Some(4))),
+    }
+    Ok(Start::Done(Vec::new()))
+}

@@ -1,0 +1,140 @@
+//! What real drives and hosts add that makes measurements harder. All of it is off by default.
+
+use diskarm_core::units::{Instant, Span};
+use rand_core::SeedableRng;
+use rand_distr::{Distribution, StandardNormal};
+use rand_pcg::Pcg64Mcg;
+
+/// How a drive tells where its blocks are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Places {
+    /// By translating addresses, by notches, and by READ CAPACITY per cylinder.
+    #[default]
+    Translated,
+    /// Quantum's way (worthington96 section 4.1.3): no translation of addresses, but notches and
+    /// READ CAPACITY per cylinder.
+    Notches,
+    /// In none of these ways.
+    Untold,
+}
+
+/// Thermal recalibration: every so often the drive has no time for commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recalibration {
+    /// From one to the next.
+    pub every: Span,
+    /// How long it takes.
+    pub lasts: Span,
+}
+
+/// A drive that is slower when it was idle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WarmUp {
+    /// Idle for so long, it is slower.
+    pub idle: Span,
+    /// For so many commands.
+    pub commands: u32,
+    /// Each takes this much longer.
+    pub longer: Span,
+}
+
+/// The switches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Realism {
+    /// How it tells where blocks are.
+    pub places: Places,
+    /// Mode pages tell nominal values: the mean track length, and a round speed.
+    pub nominal: bool,
+    /// Standard deviation of the instants at which responses are seen to end; normally distributed,
+    /// but never before the task was sent or the response before it.
+    pub noise: Span,
+    /// Thermal recalibration.
+    pub recalibration: Option<Recalibration>,
+    /// Slowness after idle times.
+    pub warm_up: Option<WarmUp>,
+    /// A buffer full ratio of zero, which then is the default, lets the drive choose: it begins to
+    /// send a read when it can go on without a pause to the end.
+    pub adaptive_ratios: bool,
+    /// Seed of what is random.
+    pub seed: u64,
+}
+
+/// Realism at work.
+pub(crate) struct Disturbance {
+    pub realism: Realism,
+    generator: Pcg64Mcg,
+    /// When the next recalibration is due.
+    due: Instant,
+    /// When the device has time for commands.
+    pub free: Instant,
+    /// Commands that are slower yet.
+    cold: u32,
+    /// When the last request ended.
+    ended: Instant,
+    /// The response seen last.
+    seen: Instant,
+}
+
+impl Disturbance {
+    pub fn new(realism: Realism) -> Self {
+        let every = realism
+            .recalibration
+            .map(|recalibration| recalibration.every);
+        Self {
+            realism,
+            generator: Pcg64Mcg::seed_from_u64(realism.seed),
+            due: every.map_or(Instant::NEVER, |every| Instant::START + every),
+            free: Instant::START,
+            cold: 0,
+            ended: Instant::START,
+            seen: Instant::START,
+        }
+    }
+
+    /// When a response is seen that ends at `at`, of a task sent at `sent`.
+    pub fn seen(&mut self, sent: Instant, at: Instant) -> Instant {
+        if self.realism.noise == Span::ZERO {
+            return at;
+        }
+        let normal: f64 = StandardNormal.sample(&mut self.generator);
+        let late = Span::from_ns((normal * self.realism.noise.as_ns() as f64) as i64);
+        self.seen = at.shifted(late).max(sent).max(self.seen);
+        self.seen
+    }
+
+    /// A request ended.
+    pub fn ended(&mut self, at: Instant) {
+        self.ended = at;
+    }
+
+    /// A command asks for the device, which `is_idle`: may delay when it gets it.
+    pub fn asks(&mut self, now: Instant, is_idle: bool) {
+        if let Some(warm_up) = self.realism.warm_up {
+            if is_idle && now.since_or_zero(self.ended) >= warm_up.idle {
+                self.cold = warm_up.commands;
+            }
+            if self.cold > 0 {
+                self.cold -= 1;
+                self.free = self.free.max(now) + warm_up.longer;
+            }
+        }
+    }
+
+    /// Whether the device has time for a command at `now`. A recalibration that is due waits for
+    /// the commands that the device has; if it has none, it began when it was due.
+    pub fn has_time(&mut self, now: Instant, is_idle: bool) -> bool {
+        if let Some(Recalibration { every, lasts }) = self.realism.recalibration
+            && now >= self.due
+        {
+            if !is_idle {
+                return false;
+            }
+            let began = self.due.max(self.ended);
+            self.free = self.free.max(began + lasts);
+            while self.due <= now {
+                self.due += every.max(Span::from_ns(1));
+            }
+        }
+        self.free <= now
+    }
+}

@@ -1,0 +1,126 @@
+//! Defects that come and go in use: the geometry of a drive once blocks are reassigned or it is
+//! formatted.
+
+use diskarm_core::geometry::{Layout, Unit};
+use diskarm_core::spec::{Geometry, Sparing};
+use diskarm_core::units::{Lbn, SectorCount};
+
+/// A defective unit and its spare; a spare that is defective itself is paired with itself.
+type Pair = (Unit, Unit);
+
+/// All pairs of a geometry, those at random places included.
+fn pairs(geometry: &Geometry, layout: &Layout) -> Vec<Pair> {
+    let dead = dead(geometry).into_iter().map(|unit| (unit, unit));
+    layout.reallocated().chain(dead).collect()
+}
+
+/// Spares that are defective.
+fn dead(geometry: &Geometry) -> Vec<Unit> {
+    let zones = geometry.zones.iter().enumerate();
+    zones
+        .flat_map(|(zone, z)| z.defects.iter().map(move |pair| (zone, *pair)))
+        .filter(|&(zone, (from, to))| to == spare_number(geometry, Unit { zone, number: from }))
+        .map(|(zone, (number, _))| Unit { zone, number })
+        .collect()
+}
+
+/// How the geometry counts a spare: in its zone, or on the disk.
+fn spare_number(geometry: &Geometry, spare: Unit) -> u64 {
+    if geometry.sparing != Sparing::SectorsPerDisk {
+        return spare.number;
+    }
+    let before = geometry.zones[..spare.zone].iter();
+    let places = before.map(|zone| {
+        let tracks =
+            u64::from(geometry.surfaces) * u64::from(zone.end_cylinder - zone.first_cylinder);
+        tracks * u64::from(zone.sectors_per_track)
+    });
+    places.sum::<u64>() + spare.number
+}
+
+/// The geometry with exactly these pairs.
+fn with(geometry: &Geometry, pairs: &[Pair]) -> Geometry {
+    let mut geometry = geometry.clone();
+    geometry.grown_defects.count = 0;
+    for zone in &mut geometry.zones {
+        zone.defects.clear();
+    }
+    for (from, to) in pairs {
+        let to = spare_number(&geometry, *to);
+        geometry.zones[from.zone].defects.push((from.number, to));
+    }
+    geometry
+}
+
+/// The geometry once a block has another place; `None` if its region has no free spare.
+pub(crate) fn reassigned(geometry: &Geometry, layout: &Layout, block: Lbn) -> Option<Geometry> {
+    let here = layout.unit_at(layout.pba(block))?;
+    let mut pairs = pairs(geometry, layout);
+    let dead = dead(geometry);
+    match pairs
+        .iter()
+        .position(|(from, to)| *to == here && from != to)
+    {
+        Some(moved) => {
+            let from = pairs[moved].0;
+            pairs[moved].1 = layout.spare(from, &dead)?;
+            pairs.push((here, here));
+        }
+        None => pairs.push((here, layout.spare(here, &dead)?)),
+    }
+    Some(with(geometry, &pairs))
+}
+
+/// The geometry once the drive is formatted: what was reallocated, and `more`, is slipped as far as
+/// spares allow; what is not stays reallocated.
+pub(crate) fn formatted(geometry: &Geometry, layout: &Layout, more: &[Unit]) -> Geometry {
+    let pairs = pairs(geometry, layout);
+    let defective = pairs
+        .iter()
+        .map(|(from, _)| *from)
+        .chain(more.iter().copied());
+    let mut units: Vec<Unit> = defective.collect();
+    units.sort_unstable();
+    units.dedup();
+    let all = slipped(&with(geometry, &[]), &units);
+    if Layout::new(&all).is_ok() {
+        return all;
+    }
+    // One by one.
+    let mut kept = pairs;
+    let mut slips = Vec::new();
+    for unit in units {
+        let fewer: Vec<Pair> = kept
+            .iter()
+            .filter(|(from, _)| *from != unit)
+            .copied()
+            .collect();
+        slips.push(unit);
+        if Layout::new(&slipped(&with(geometry, &fewer), &slips)).is_ok() {
+            kept = fewer;
+        } else {
+            slips.pop();
+        }
+    }
+    slipped(&with(geometry, &kept), &slips)
+}
+
+/// The geometry with these units slipped too. Where slips are made up for at the end of the disk,
+/// that has as many spares less.
+fn slipped(geometry: &Geometry, units: &[Unit]) -> Geometry {
+    let mut geometry = geometry.clone();
+    for unit in units {
+        let slips = &mut geometry.zones[unit.zone].slips;
+        if !slips.contains(&unit.number) {
+            slips.push(unit.number);
+            if geometry.sparing == Sparing::SectorsPerDisk {
+                let unused = geometry.unused_sectors.0.saturating_sub(1);
+                geometry.unused_sectors = SectorCount(unused);
+            }
+        }
+    }
+    for zone in &mut geometry.zones {
+        zone.slips.sort_unstable();
+    }
+    geometry
+}

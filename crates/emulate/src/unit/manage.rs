@@ -1,0 +1,84 @@
+//! Task management (SAM-5): aborting tasks, and resetting the unit.
+
+use diskarm_core::units::Instant;
+use diskarm_wire::sense::Code;
+
+use super::{Slot, Unit};
+use crate::backing::Backing;
+use crate::mode;
+use crate::state::Context;
+
+impl<D: Backing> Unit<D> {
+    /// Aborts a task: it gets no response. Returns whether it was outstanding.
+    ///
+    /// What the device has begun of it goes on there, and holds it up; a write that was aborted may
+    /// be on the media or not, and in this model is not.
+    pub fn abort(&mut self, now: Instant, initiator: u64, id: u64) -> bool {
+        self.catch_up(now);
+        self.abort_those(|slot| slot.initiator == initiator && slot.id == id) > 0
+    }
+
+    /// Aborts all tasks of an initiator; returns how many there were.
+    pub fn abort_task_set(&mut self, now: Instant, initiator: u64) -> usize {
+        self.catch_up(now);
+        self.abort_those(|slot| slot.initiator == initiator)
+    }
+
+    /// Resets the unit: aborts all tasks, releases a reservation of SCSI-2, goes back to the saved
+    /// mode parameters, and tells all initiators. Persistent reservations stay.
+    pub fn reset(&mut self, now: Instant) {
+        self.catch_up(now);
+        self.abort_those(|_| true);
+        self.state.reset();
+        let mut context = Context {
+            state: &mut self.state,
+            device: &mut self.device,
+            nexus: 0,
+            now,
+            data_out: Vec::new(),
+        };
+        mode::apply(&mut context);
+        for nexus in &mut self.state.nexuses {
+            nexus.attention(Code::DEVICE_RESET);
+        }
+    }
+
+    /// Aborts what a preemption has condemned.
+    pub(super) fn abort_condemned(&mut self) {
+        for nexus in std::mem::take(&mut self.state.condemned) {
+            let aborted = self.abort_those(|slot| slot.nexus == nexus);
+            if aborted > 0 {
+                self.state.nexuses[nexus].attention(Code::COMMANDS_CLEARED);
+            }
+        }
+    }
+
+    pub(super) fn abort_those(&mut self, of: impl Fn(&Slot) -> bool) -> usize {
+        let mut aborted = 0;
+        for index in 0..self.slots.len() {
+            let task = &mut self.slots[index];
+            let Some(slot) = task.as_mut().filter(|slot| !slot.aborted && of(slot)) else {
+                continue;
+            };
+            aborted += 1;
+            if slot.work.is_none() {
+                self.waiting.retain(|waiting| *waiting != index);
+                *task = None;
+                self.free.push(index);
+                continue;
+            }
+            slot.answered = true;
+            // Formatting goes on.
+            slot.aborted = self.state.formatting.is_none();
+            let before = self.stalled.len();
+            self.stalled.retain(|(stalled, _)| *stalled != index);
+            if self.stalled.len() < before {
+                self.end(index, Ok(Vec::new()));
+            } else {
+                self.device.abort(self.now, index as u64);
+            }
+        }
+        self.begin();
+        aborted
+    }
+}

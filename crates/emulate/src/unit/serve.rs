@@ -1,0 +1,160 @@
+//! What tasks ask of the device, and what it answers.
+
+use diskarm_core::device::{Completion, Status as Served};
+use diskarm_core::request::Request;
+use diskarm_core::units::Instant;
+use diskarm_wire::Sense;
+use diskarm_wire::sense::{Code, Key};
+
+use super::Unit;
+use crate::backing::Backing;
+use crate::ratio;
+use crate::state::Context;
+use crate::work::{Asked, Step, Transfer};
+
+impl<D: Backing> Unit<D> {
+    pub(super) fn next_inside(&self) -> Option<Instant> {
+        let device = self.device.next_event();
+        if self.timers.is_empty() && self.stalled.is_empty() {
+            return device;
+        }
+        let timer = self.timers.iter().map(|(at, _)| *at).min();
+        // What the device has room but no time for.
+        let free = self.disturbance.free;
+        let waits = !self.stalled.is_empty() && free > self.now;
+        let stalled = waits.then_some(free);
+        [timer, device, stalled].into_iter().flatten().min()
+    }
+
+    /// Lets all happen that happens by `now`.
+    pub(super) fn catch_up(&mut self, now: Instant) {
+        assert!(
+            now >= self.now,
+            "time runs backwards: {now:?} after {:?}",
+            self.now
+        );
+        while let Some(next) = self.next_inside().filter(|next| *next <= now) {
+            self.step(next);
+        }
+        self.now = now;
+    }
+
+    /// Lets happen what happens at the next instant inside, `at`.
+    pub(super) fn step(&mut self, at: Instant) {
+        self.now = self.now.max(at);
+        let mut completed = std::mem::take(&mut self.completed);
+        completed.extend(std::iter::from_fn(|| self.device.advance(at)));
+        self.inside -= completed.len();
+        for completion in completed.drain(..) {
+            self.disturbance.ended(completion.at);
+            self.served(&completion);
+        }
+        self.completed = completed;
+        while let Some(due) = self.timers.iter().position(|(timer, _)| *timer <= at) {
+            let (_, slot) = self.timers.remove(due);
+            self.disturbance.ended(at);
+            self.go_on(slot);
+        }
+        while let Some((slot, asked)) = self.stalled.pop_front() {
+            if !self.ask(slot, asked) {
+                self.stalled.push_front((slot, asked));
+                break;
+            }
+        }
+        self.begin();
+    }
+
+    /// Takes the completion of a request.
+    fn served(&mut self, completion: &Completion) {
+        let slot = completion.request.id as usize;
+        self.state.counts.note(completion);
+        let sense = match completion.status {
+            Served::Good | Served::Recovered { .. } => return self.go_on(slot),
+            Served::MediumError { .. } => {
+                let code = if completion.request.op.is_read() {
+                    Code::UNRECOVERED_READ_ERROR
+                } else {
+                    Code::WRITE_ERROR
+                };
+                Sense {
+                    information: completion.bad_block().map(|block| block.0),
+                    ..Sense::new(Key::MediumError, code)
+                }
+            }
+            Served::NotReady => Sense::new(Key::NotReady, Code::BECOMING_READY),
+            Served::Aborted => Sense::new(Key::AbortedCommand, Code::NONE),
+        };
+        self.end(slot, Err(sense.into()));
+    }
+
+    /// Lets a task take its next step.
+    pub(super) fn go_on(&mut self, slot: usize) {
+        let task = self.slot_mut(slot);
+        if task.aborted {
+            return self.end(slot, Ok(Vec::new()));
+        }
+        let nexus = task.nexus;
+        let Some(mut work) = task.work.take() else {
+            return;
+        };
+        let mut context = Context {
+            state: &mut self.state,
+            device: &mut self.device,
+            nexus,
+            now: self.now,
+            data_out: Vec::new(),
+        };
+        let step = work.next(&mut context);
+        self.slot_mut(slot).work = Some(work);
+        match step {
+            Ok(Step::Done(data)) => self.end(slot, Ok(data)),
+            Err(sense) => self.end(slot, Err(sense.into())),
+            Ok(Step::Ask(asked)) => {
+                self.disturbance.asks(self.now, self.inside == 0);
+                if !self.stalled.is_empty() || !self.ask(slot, asked) {
+                    self.stalled.push_back((slot, asked));
+                }
+            }
+            Ok(Step::ConditionMet) => self.end_condition_met(slot),
+            Ok(Step::Until(at)) => self.timers.push((at, slot)),
+        }
+    }
+
+    /// Whether the device takes what a task asks.
+    fn ask(&mut self, slot: usize, asked: Asked) -> bool {
+        if !self.disturbance.has_time(self.now, self.inside == 0) {
+            return false;
+        }
+        match asked {
+            Asked::Seek(at) => {
+                let end = self.device.seek(self.now, at);
+                self.timers.push((end, slot));
+                true
+            }
+            Asked::Transfer(transfer) => self.request(slot, transfer),
+        }
+    }
+
+    fn request(&mut self, slot: usize, transfer: Transfer) -> bool {
+        if !self.device.has_room() {
+            return false;
+        }
+        let Transfer {
+            op,
+            at,
+            sectors,
+            force_unit_access,
+        } = transfer;
+        if self.state.realism.adaptive_ratios && op.is_read() {
+            ratio::adapt(&self.state, &mut self.device, self.now, at);
+        }
+        let request = Request {
+            force_unit_access,
+            ordering: self.slot(slot).attribute.ordering(),
+            ..Request::new(slot as u64, op, at, sectors)
+        };
+        let taken = self.device.submit(self.now, request).is_ok();
+        self.inside += usize::from(taken);
+        taken
+    }
+}

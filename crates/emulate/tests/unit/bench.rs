@@ -1,0 +1,126 @@
+//! A unit on a bench: one command after the other.
+
+use diskarm_core::request::Op;
+use diskarm_core::spec::{self, Spec};
+use diskarm_core::units::{Angle, Instant};
+use diskarm_emulate::{Attribute, Realism, Response, Single, Status, Task, Unit};
+use diskarm_wire::command::{Blocks, Caching, Size, Values};
+use diskarm_wire::mode::Page;
+use diskarm_wire::sense::{Code, Key};
+use diskarm_wire::{Command, Sense};
+
+pub fn catalogued(name: &str) -> Spec {
+    spec::parse(diskarm_drives::find(name).unwrap().text, name).unwrap()
+}
+
+/// A unit and its clock; one task after the other.
+pub struct Bench {
+    pub unit: Unit<Single>,
+    pub now: Instant,
+    pub initiator: u64,
+    id: u64,
+}
+
+impl Bench {
+    pub fn new(spec: &Spec) -> Self {
+        Self::realistic(spec, Realism::default())
+    }
+
+    pub fn realistic(spec: &Spec, realism: Realism) -> Self {
+        let single = Single::new(spec, Angle::ZERO, 0).unwrap();
+        let mut bench = Self {
+            unit: Unit::new(single).realistic(realism),
+            now: Instant::START,
+            initiator: 7,
+            id: 0,
+        };
+        let response = bench.run(&Command::TestUnitReady, &[]);
+        let attention = Sense::new(Key::UnitAttention, Code::POWER_ON);
+        assert_eq!(Sense::parse(&response.sense), Ok(attention));
+        bench
+    }
+
+    pub fn run_block(&mut self, command: &[u8], data_out: &[u8]) -> Response {
+        self.id += 1;
+        let task = Task {
+            id: self.id,
+            initiator: self.initiator,
+            attribute: Attribute::Simple,
+            command,
+            data_out,
+        };
+        self.unit.submit(self.now, task);
+        loop {
+            let next = self.unit.next_event().expect("a response");
+            if let Some(response) = self.unit.advance(next) {
+                assert_eq!(response.id, self.id);
+                self.now = next;
+                return response;
+            }
+        }
+    }
+
+    pub fn run(&mut self, command: &Command, data_out: &[u8]) -> Response {
+        let mut block = [0; 16];
+        let length = command.emit(&mut block);
+        self.run_block(&block[..length], data_out)
+    }
+
+    pub fn data(&mut self, command: &Command, data_out: &[u8]) -> Vec<u8> {
+        let response = self.run(command, data_out);
+        let sense = Sense::parse(&response.sense);
+        assert_eq!(response.status, Status::Good, "{command:?}: {sense:?}");
+        response.data_in
+    }
+
+    pub fn page(&mut self, page: u8, values: Values) -> Vec<u8> {
+        let sense = Command::ModeSense {
+            size: Size::Ten,
+            page,
+            subpage: 0,
+            values,
+            no_block_descriptors: true,
+            long_addresses: false,
+            length: 1000,
+        };
+        let data = self.data(&sense, &[]);
+        let (page, rest) = Page::parse(&data[8..]).unwrap();
+        assert!(rest.is_empty());
+        page.content.to_vec()
+    }
+
+    pub fn select(&mut self, code: u8, content: &[u8]) -> Response {
+        let page = Page {
+            saveable: false,
+            code,
+            subpage: None,
+            content,
+        };
+        let mut list = vec![0; 8 + 2 + content.len()];
+        page.emit(&mut list[8..]);
+        let select = Command::ModeSelect {
+            size: Size::Ten,
+            page_format: true,
+            save: false,
+            length: list.len() as u16,
+        };
+        self.run(&select, &list)
+    }
+}
+
+pub fn transfer(op: Op, at: u64, count: u32) -> Command {
+    let (size, caching) = (Size::Ten, Caching::default());
+    let blocks = Blocks { at, count };
+    match op {
+        Op::Read => Command::Read {
+            size,
+            blocks,
+            caching,
+        },
+        _ => Command::Write {
+            size,
+            blocks,
+            caching,
+        },
+    }
+}

@@ -1,0 +1,149 @@
+//! Defects that grow: reassigned blocks, and what formatting makes of them.
+
+use diskarm_core::device::Device;
+use diskarm_core::geometry::Layout;
+use diskarm_core::request::Op;
+use diskarm_core::units::{Lbn, Span};
+use diskarm_emulate::{Backing, Status};
+use diskarm_wire::command::{AddressFormat, Size};
+use diskarm_wire::defect::{Address, Header12, addresses};
+use diskarm_wire::sense::{Code, Key};
+use diskarm_wire::{Command, Sense};
+
+use crate::bench::{Bench, catalogued, transfer};
+
+const FORMATS: [AddressFormat; 6] = [
+    AddressFormat::ShortBlock,
+    AddressFormat::LongBlock,
+    AddressFormat::BytesFromIndex,
+    AddressFormat::PhysicalSector,
+    AddressFormat::ExtendedBytesFromIndex,
+    AddressFormat::ExtendedPhysicalSector,
+];
+
+fn grown(bench: &mut Bench, format: AddressFormat) -> Vec<Address> {
+    let read = Command::ReadDefectData {
+        size: Size::Twelve,
+        primary: false,
+        grown: true,
+        format,
+        index: 0,
+        length: 1 << 20,
+    };
+    let data = bench.data(&read, &[]);
+    assert_eq!(
+        Header12::parse(&data).unwrap().length as usize,
+        data.len() - 8
+    );
+    addresses(format, &data[8..]).collect()
+}
+
+fn reassign(bench: &mut Bench, block: u32) -> Status {
+    let list = [&[0, 0, 0, 4][..], &block.to_be_bytes()].concat();
+    let command = Command::ReassignBlocks {
+        long_addresses: false,
+        long_list: false,
+    };
+    bench.run(&command, &list).status
+}
+
+fn layout(bench: &Bench) -> &Layout {
+    bench.unit.device().layout().unwrap()
+}
+
+#[test]
+fn reassigned_blocks_move_to_spares_and_keep_their_data() {
+    for name in [
+        "hp-c2247",
+        "seagate-st41601n",
+        "dec-rz26",
+        "quantum-atlas-10k",
+    ] {
+        let mut bench = Bench::new(&catalogued(name));
+        let (block, before) = (123_456, layout(&bench).pba(Lbn(123_456)));
+        bench.data(&transfer(Op::Write, block, 1), &[7; 512]);
+        assert_eq!(reassign(&mut bench, block as u32), Status::Good, "{name}");
+        let after = layout(&bench).pba(Lbn(block));
+        assert_ne!(before, after, "{name}");
+        assert_eq!(layout(&bench).lbn(before), None);
+        assert_eq!(bench.data(&transfer(Op::Read, block, 1), &[]), [7; 512]);
+        assert_eq!(
+            grown(&mut bench, AddressFormat::LongBlock),
+            [Address::LongBlock(block)]
+        );
+        for format in FORMATS {
+            assert_eq!(grown(&mut bench, format).len(), 1);
+        }
+        // A spare that fails too; a track of the RZ26 has but one.
+        if name == "dec-rz26" {
+            assert_eq!(reassign(&mut bench, block as u32), Status::CheckCondition);
+            continue;
+        }
+        assert_eq!(reassign(&mut bench, block as u32), Status::Good, "{name}");
+        let third = layout(&bench).pba(Lbn(block));
+        assert_ne!(third, after);
+        assert_eq!(layout(&bench).lbn(after), None);
+        assert_eq!(grown(&mut bench, AddressFormat::PhysicalSector).len(), 1);
+    }
+}
+
+#[test]
+fn spares_run_out() {
+    let spec = catalogued("hp-c2247");
+    let mut bench = Bench::new(&spec);
+    let ended: Vec<Status> = (0..500).map(|n| reassign(&mut bench, 1000 + n)).collect();
+    let good = ended
+        .iter()
+        .take_while(|status| **status == Status::Good)
+        .count();
+    assert!((1..500).contains(&good), "{good}");
+    let list = [&[0, 0, 0, 4][..], &(1000 + good as u32).to_be_bytes()].concat();
+    let command = Command::ReassignBlocks {
+        long_addresses: false,
+        long_list: false,
+    };
+    let response = bench.run(&command, &list);
+    let sense = Sense::parse(&response.sense).unwrap();
+    assert_eq!(
+        (sense.key, sense.code),
+        (Key::HardwareError, Code::NO_SPARE)
+    );
+    assert_eq!(sense.information, Some(1000 + good as u64));
+}
+
+#[test]
+fn formatting_slips_what_was_reallocated() {
+    for name in [
+        "hp-c2247",
+        "seagate-st41601n",
+        "dec-rz26",
+        "quantum-atlas-10k",
+    ] {
+        let spec = catalogued(name);
+        let mut bench = Bench::new(&spec);
+        let slips = layout(&bench).slipped().count();
+        let reallocated = layout(&bench).reallocated().count();
+        let place = layout(&bench).pba(Lbn(123_456));
+        reassign(&mut bench, 123_456);
+        bench.data(&transfer(Op::Write, 5, 1), &[7; 512]);
+        let begin = bench.now;
+        let format = Command::FormatUnit {
+            defects: None,
+            long_list: false,
+            complete: false,
+            interleave: 0,
+        };
+        bench.data(&format, &[]);
+        // Two revolutions a track.
+        let tracks = spec.geometry.cylinders * spec.geometry.surfaces;
+        let revolution = Span::from_ns(spec.mechanics.period_ns as i64);
+        assert_eq!(bench.now - begin, revolution * (2 * u64::from(tracks)));
+        assert_eq!(layout(&bench).reallocated().count(), 0, "{name}");
+        assert_eq!(layout(&bench).slipped().count(), slips + reallocated + 1);
+        assert_eq!(layout(&bench).lbn(place), None);
+        assert_eq!(layout(&bench).sectors(), bench.unit.device().capacity());
+        assert_eq!(bench.data(&transfer(Op::Read, 5, 1), &[]), [0; 512]);
+        // Commands go on as on any drive.
+        bench.data(&transfer(Op::Read, 123_000, 1000), &[]);
+    }
+}

@@ -1,0 +1,188 @@
+//! Data against a shadow: random commands that write and read, many at a time.
+
+use std::collections::BTreeMap;
+
+use diskarm_core::units::Instant;
+use diskarm_emulate::{Attribute, Status, Task};
+use diskarm_wire::Command;
+use diskarm_wire::command::{Blocks, Caching, Check, Size};
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use crate::bench::{Bench, catalogued};
+
+const BLOCK: usize = 512;
+const BLOCKS: u64 = 200;
+const MOST: u64 = 12;
+
+/// What a command that is outstanding does when it ends.
+enum Effect {
+    /// It returns the blocks from here on.
+    Reads(u64, u64),
+    /// It writes these blocks.
+    Writes(u64, Vec<u8>),
+    /// It writes the second half if the first is what is there.
+    Compares(u64, Vec<u8>),
+    /// It finds these blocks, or does not.
+    Finds(u64, Vec<u8>),
+}
+
+fn random_command(random: &mut Pcg64Mcg, shadow: &[u8]) -> (Command, Vec<u8>, Effect) {
+    let count = 1 + random.next_u64() % MOST;
+    let at = random.next_u64() % (BLOCKS - count);
+    let blocks = Blocks {
+        at,
+        count: count as u32,
+    };
+    let caching = Caching {
+        disable_page_out: false,
+        force_unit_access: random.next_u64() >> 62 == 0,
+    };
+    let size = [Size::Ten, Size::Twelve, Size::Sixteen][random.next_u64() as usize % 3];
+    let byte = random.next_u64() as u8;
+    let data: Vec<u8> = (0..count as usize * BLOCK)
+        .map(|n| byte ^ (n / 100) as u8)
+        .collect();
+    let command = (size, blocks, caching);
+    let here = &shadow[at as usize * BLOCK..(at + count) as usize * BLOCK];
+    command_of(random.next_u64() % 8, command, data, here)
+}
+
+/// The command of a kind; `here` is what its blocks hold when it is sent.
+fn command_of(
+    kind: u64,
+    (size, blocks, caching): (Size, Blocks, Caching),
+    data: Vec<u8>,
+    here: &[u8],
+) -> (Command, Vec<u8>, Effect) {
+    let (at, count) = (blocks.at, u64::from(blocks.count));
+    let disable_page_out = false;
+    match kind {
+        0..3 => (
+            Command::Read {
+                size,
+                blocks,
+                caching,
+            },
+            vec![],
+            Effect::Reads(at, count),
+        ),
+        3 => {
+            let command = Command::Write {
+                size,
+                blocks,
+                caching,
+            };
+            (command, data.clone(), Effect::Writes(at, data))
+        }
+        4 => {
+            let check = Check::Data;
+            let command = Command::WriteAndVerify {
+                size,
+                blocks,
+                disable_page_out,
+                check,
+            };
+            (command, data.clone(), Effect::Writes(at, data))
+        }
+        5 => {
+            let size = if size == Size::Twelve {
+                Size::Ten
+            } else {
+                size
+            };
+            let command = Command::WriteSame {
+                size,
+                blocks,
+                no_data: false,
+            };
+            let all = data[..BLOCK].repeat(count as usize);
+            (command, data, Effect::Writes(at, all))
+        }
+        6 => {
+            let command = Command::CompareAndWrite {
+                at,
+                count: count as u8,
+                caching,
+            };
+            let data = [here, &data[..]].concat();
+            (command, data.clone(), Effect::Compares(at, data))
+        }
+        _ => {
+            let check = Check::Data;
+            let command = Command::Verify {
+                size,
+                blocks,
+                disable_page_out,
+                check,
+            };
+            let data = here.to_vec();
+            (command, data.clone(), Effect::Finds(at, data))
+        }
+    }
+}
+
+/// Commands take effect when they end, in the order in which they do; COMPARE AND WRITE does before
+/// it has written, so that those of this test are alone.
+#[test]
+fn data_are_those_of_a_shadow() {
+    let mut bench = Bench::new(&catalogued("quantum-atlas-10k"));
+    let mut random = Pcg64Mcg::seed_from_u64(5);
+    let mut shadow = vec![0; BLOCKS as usize * BLOCK];
+    let mut outstanding: BTreeMap<u64, Effect> = BTreeMap::new();
+    let (mut misses, mut compared) = (0, 0);
+    for id in 0..6_000 {
+        let (command, data, effect) = random_command(&mut random, &shadow);
+        let mut block = [0; 16];
+        let length = command.emit(&mut block);
+        let alone = matches!(effect, Effect::Compares(..));
+        bench.unit.submit(
+            bench.now,
+            Task {
+                id: 1_000 + id,
+                initiator: 7,
+                attribute: if alone {
+                    Attribute::Ordered
+                } else {
+                    Attribute::Simple
+                },
+                command: &block[..length],
+                data_out: &data,
+            },
+        );
+        outstanding.insert(1_000 + id, effect);
+        let keeps = random.next_u64() as usize % 40;
+        while outstanding.len() > keeps {
+            let next = bench.unit.next_event().expect("a task is outstanding");
+            bench.now = next.max(bench.now);
+            let Some(response) = bench.unit.advance(next) else {
+                continue;
+            };
+            let part = |at: u64, length: usize| at as usize * BLOCK..at as usize * BLOCK + length;
+            match outstanding.remove(&response.id).expect("a task of its own") {
+                Effect::Reads(at, count) => {
+                    let here = part(at, count as usize * BLOCK);
+                    assert!(response.data_in == shadow[here], "{at} {count}");
+                }
+                Effect::Writes(at, data) => shadow[part(at, data.len())].copy_from_slice(&data),
+                Effect::Compares(at, data) => {
+                    let (expected, new) = data.split_at(data.len() / 2);
+                    let here = part(at, new.len());
+                    let same = shadow[here.clone()] == *expected;
+                    assert_eq!(response.status == Status::Good, same);
+                    compared += u64::from(same);
+                    if same {
+                        shadow[here].copy_from_slice(new);
+                    }
+                }
+                Effect::Finds(at, data) => {
+                    let same = shadow[part(at, data.len())] == data;
+                    assert_eq!(response.status == Status::Good, same);
+                    misses += u64::from(!same);
+                }
+            }
+        }
+    }
+    assert!(misses > 20 && compared > 20, "{misses} {compared}");
+    assert!(bench.now > Instant::START);
+}

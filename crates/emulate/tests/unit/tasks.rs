@@ -1,0 +1,162 @@
+//! Several tasks at a time: their order, and how they are aborted.
+
+use diskarm_core::request::Op;
+use diskarm_core::units::Instant;
+use diskarm_emulate::{Attribute, Response, Single, Status, Task, Unit};
+use diskarm_wire::sense::Code;
+use diskarm_wire::{Command, Sense};
+
+use crate::bench::{Bench, catalogued, transfer};
+
+fn send(bench: &mut Bench, id: u64, initiator: u64, attribute: Attribute, command: &Command) {
+    let mut block = [0; 16];
+    let length = command.emit(&mut block);
+    let task = Task {
+        id,
+        initiator,
+        attribute,
+        command: &block[..length],
+        data_out: &[1; 4096],
+    };
+    bench.unit.submit(bench.now, task);
+}
+
+fn all(unit: &mut Unit<Single>) -> Vec<Response> {
+    let mut responses = Vec::new();
+    while let Some(next) = unit.next_event() {
+        responses.extend(unit.advance(next));
+    }
+    assert!(responses.is_sorted_by_key(|response| response.at));
+    responses
+}
+
+fn ids(responses: &[Response]) -> Vec<u64> {
+    responses.iter().map(|response| response.id).collect()
+}
+
+fn bench() -> Bench {
+    let mut bench = Bench::new(&catalogued("hp-c2247"));
+    for initiator in [1, 2] {
+        bench.initiator = initiator;
+        bench.run(&Command::TestUnitReady, &[]);
+    }
+    bench
+}
+
+#[test]
+fn attributes_order_tasks() {
+    let mut bench = bench();
+    let read = |n: u64| transfer(Op::Read, n * 100_000, 8);
+    let ready = Command::TestUnitReady;
+    send(&mut bench, 1, 1, Attribute::Simple, &read(1));
+    send(&mut bench, 2, 1, Attribute::Simple, &read(2));
+    send(&mut bench, 3, 1, Attribute::Ordered, &ready);
+    send(&mut bench, 4, 1, Attribute::Simple, &read(3));
+    send(&mut bench, 5, 1, Attribute::HeadOfQueue, &ready);
+    assert_eq!(ids(&all(&mut bench.unit)), [5, 1, 2, 3, 4]);
+}
+
+#[test]
+fn aborted_tasks_get_no_response() {
+    let mut bench = bench();
+    let read = |n: u64| transfer(Op::Read, n * 100_000, 8);
+    for id in 1..=6 {
+        send(&mut bench, id, 1 + id % 2, Attribute::Simple, &read(id));
+    }
+    let now = bench.now;
+    assert!(bench.unit.abort(now, 2, 3));
+    assert!(!bench.unit.abort(now, 2, 3));
+    assert_eq!(bench.unit.abort_task_set(now, 1), 3);
+    assert_eq!(ids(&all(&mut bench.unit)), [1, 5]);
+}
+
+#[test]
+fn a_reset_aborts_all_and_is_told() {
+    let mut bench = bench();
+    for id in 1..=6 {
+        send(
+            &mut bench,
+            id,
+            1 + id % 2,
+            Attribute::Simple,
+            &transfer(Op::Write, id, 8),
+        );
+    }
+    let now = bench.now;
+    bench.unit.reset(now);
+    assert_eq!(ids(&all(&mut bench.unit)), []);
+    bench.now = Instant::from_ns(bench.now.as_ns() + 1_000_000_000);
+    for initiator in [1, 2] {
+        bench.initiator = initiator;
+        let response = bench.run(&Command::TestUnitReady, &[]);
+        assert_eq!(
+            Sense::parse(&response.sense).unwrap().code,
+            Code::DEVICE_RESET
+        );
+        assert_eq!(bench.run(&Command::TestUnitReady, &[]).status, Status::Good);
+    }
+    // What was aborted was not written.
+    assert!(
+        bench
+            .data(&transfer(Op::Read, 0, 20), &[])
+            .iter()
+            .all(|byte| *byte == 0)
+    );
+}
+
+#[test]
+fn a_tag_in_use_ends_all_tasks_of_the_initiator() {
+    let mut bench = bench();
+    send(
+        &mut bench,
+        1,
+        1,
+        Attribute::Simple,
+        &transfer(Op::Read, 5, 8),
+    );
+    send(
+        &mut bench,
+        1,
+        2,
+        Attribute::Simple,
+        &transfer(Op::Read, 500_000, 8),
+    );
+    send(
+        &mut bench,
+        1,
+        1,
+        Attribute::Simple,
+        &transfer(Op::Read, 9, 8),
+    );
+    let responses = all(&mut bench.unit);
+    let ended: Vec<_> = responses.iter().map(|r| (r.initiator, r.status)).collect();
+    assert_eq!(ended, [(1, Status::CheckCondition), (2, Status::Good)]);
+    let sense = Sense::parse(&responses[0].sense).unwrap();
+    assert_eq!(sense.code, Code::OVERLAPPED_COMMANDS);
+}
+
+#[test]
+fn too_many_tasks_are_refused() {
+    let mut bench = bench();
+    let most = Unit::<Single>::TASKS as u64;
+    for id in 0..=most {
+        send(
+            &mut bench,
+            id,
+            1,
+            Attribute::Simple,
+            &transfer(Op::Read, id, 1),
+        );
+    }
+    let responses = all(&mut bench.unit);
+    assert_eq!(responses.len() as u64, most + 1);
+    assert_eq!(
+        (responses[0].id, responses[0].status),
+        (most, Status::TaskSetFull)
+    );
+    assert!(
+        responses[1..]
+            .iter()
+            .all(|response| response.status == Status::Good)
+    );
+}
