@@ -106,10 +106,13 @@ mod tests {
                 let block = Lbn(id * 7919 * 13 % 1_000_000);
                 let request = Request::new(id, Op::Read, block, SectorCount(8));
                 timeline.submit(now, request).expect("an idle drive");
+                // The last alone, or the next would arrive later too.
+                let late = Duration::from_micros(if id == 19 { 50 } else { 0 });
                 loop {
                     let next = timeline.next().expect("something under way");
                     assert!(timeline.completed(next - Duration::from_nanos(1)).is_none());
-                    if let Some((completion, due)) = timeline.completed(next) {
+                    // Whoever asks late hears when it was due.
+                    if let Some((completion, due)) = timeline.completed(next + late) {
                         assert_eq!((completion.request.id, due), (id, next));
                         let response = (next - now).as_nanos() as f64 * speed;
                         now = next;

@@ -111,6 +111,12 @@ fn a_snapshot_leaves_its_file_alone() {
         let mut store = SparseStore::over(file.path(), BYTES).expect("a file");
         agrees(&mut store, bytes.clone(), seed);
     }
+    // Whole chunks, which hide those of the file.
+    let mut store = SparseStore::over(file.path(), BYTES).expect("a file");
+    store.zero(100, BYTES - 100, true).expect("zeroed");
+    let mut data = vec![0xaa; BYTES as usize];
+    store.read(0, &mut data).expect("read");
+    assert!(data[..100] == bytes[..100] && data[100..].iter().all(|byte| *byte == 0));
     assert!(std::fs::read(&file.0).expect("a file") == bytes);
 }
 
