@@ -3,28 +3,30 @@
 
 CARGO ?= cargo
 
-# What `make demo` uses: a trace that ships with the project, and a study to run in its short form.
-DEMO_TRACE := examples/synthetic-hp-c2247.csv
+# What `make demo` uses: what was measured on a drive, and a study to run in its short form.
+DEMO_TRACE := data/validation/hp-c2247.csv.gz
 DEMO_STUDY ?= worthington94-fig3
 RESULTS := $(or $(CARGO_TARGET_DIR),target)/results
 # The model must build where there is no operating system.
 WASM := wasm32-unknown-unknown
+# The tests that need the reference data in ../shared.
+IGNORED := $(CARGO) test --workspace --tests --quiet -- --ignored
 DISKARM := $(CARGO) run --release --quiet --bin diskarm --
 # The Python module is built and tested in a virtual environment.
 PYTHON ?= python3
 VENV := $(abspath $(or $(CARGO_TARGET_DIR),target)/venv)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test studies python deny bench python-bench docs book
+.PHONY: help demo test merge-checks check lint studies python deny bench python-bench docs book
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 
-demo: ## build, validate a model against a trace, run a small study
+demo: ## build, validate the model of a real drive, run a study, name its report
 	@echo "building diskarm ..."
 	@$(CARGO) build --release --bin diskarm
 	@echo
-	@echo "Validating a model against $(DEMO_TRACE), which is synthetic (examples/README.md):"
+	@echo "Validating the model of a drive against what was measured on it (data/README.md):"
 	$(DISKARM) validate --drive hp-c2247 $(DEMO_TRACE)
 	@echo
 	@echo "Reproducing a figure of a paper, in its short form:"
@@ -32,12 +34,18 @@ demo: ## build, validate a model against a trace, run a small study
 	@echo
 	@echo "Open $(RESULTS)/$(DEMO_STUDY)-quick/report.html"
 
-test: ## run every check that a merge requires
-	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets -- -D warnings
+test: ## run every check that a merge requires; the last line says passed or failed
+	@if $(MAKE) --no-print-directory merge-checks; then result=passed; else result=failed; fi; \
+	if [ ! -d ../shared ]; then \
+		result="$$result, skipped $$($(IGNORED) --list 2>/dev/null | grep -c ': test$$') tests: no ../shared"; \
+	fi; \
+	echo "make test: $$result"; \
+	case "$$result" in passed*) ;; *) exit 1 ;; esac
+
+merge-checks: lint
 	$(CARGO) clippy --package diskarm-trace --features parquet --all-targets -- -D warnings
-	$(CARGO) xtask tidy
 	$(CARGO) test --workspace
+	@if [ -d ../shared ]; then echo "$(IGNORED)"; $(IGNORED); fi
 	$(CARGO) test --package diskarm-trace --features parquet --lib --tests
 	# Each crate can be packaged from its own folder.
 	$(CARGO) package --quiet --workspace --exclude xtask --exclude diskarm-python \
@@ -52,6 +60,14 @@ test: ## run every check that a merge requires
 	fi
 	$(CARGO) xtask counts
 	$(CARGO) xtask digests
+
+check: lint ## the answer for most changes, in under three minutes if all is built
+	$(CARGO) test --workspace --lib --bins
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) xtask tidy
 
 studies: ## run the short form of every study; fail on a claim that fails without a known reason
 	$(DISKARM) study check --all --quick --output $(RESULTS)

@@ -5,6 +5,9 @@ use diskarm_core::units::{Instant, Span};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+#[path = "common/measured.rs"]
+mod measured;
+
 fn spans(ns: &[i64]) -> impl Iterator<Item = Span> {
     ns.iter().map(|&ns| Span::from_ns(ns))
 }
@@ -172,14 +175,7 @@ fn summaries_match_an_independent_implementation() {
 
 #[test]
 fn demerit_of_two_parts_of_a_measured_trace() {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../../shared/validation/hp-c2247.csv"
-    );
-    let Ok(rows) = std::fs::read_to_string(path) else {
-        eprintln!("skipped: ../shared/validation/hp-c2247.csv absent");
-        return;
-    };
+    let rows = measured::trace("hp-c2247");
     // Column 4 of 0..=5 is `response_us`, with three decimals.
     let responses: Vec<i64> = rows
         .lines()

@@ -7,16 +7,12 @@ use diskarm_core::request::Op;
 use diskarm_core::units::Span;
 use diskarm_trace::{Observed, Record, open};
 
-/// The rows of a drive's trace; prints a note and returns `None` without the reference data.
-fn rows(drive: &str) -> Option<Vec<Record>> {
+/// The rows of a drive's trace.
+fn rows(drive: &str) -> Vec<Record> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let path = root.join(format!("../shared/validation/{drive}.csv"));
-    if !path.exists() {
-        eprintln!("skipped: ../shared/validation/{drive}.csv absent");
-        return None;
-    }
+    let path = root.join(format!("data/validation/{drive}.csv.gz"));
     let rows = open(&path, None).and_then(Iterator::collect);
-    Some(rows.expect("a valid trace"))
+    rows.expect("a valid trace")
 }
 
 /// The position of a read relative to an earlier request.
@@ -91,35 +87,29 @@ const SEAGATES: [Seagate; 2] = [
 ];
 
 /// The sum of [`misses`] over both drives.
-fn of_both(op: Op, wanted: Relation) -> Option<(usize, usize)> {
+fn of_both(op: Op, wanted: Relation) -> (usize, usize) {
     let mut sum = (0, 0);
     for drive in &SEAGATES {
-        let (missed, all) = misses(drive, &rows(drive.name)?, op, wanted);
+        let (missed, all) = misses(drive, &rows(drive.name), op, wanted);
         sum = (sum.0 + missed, sum.1 + all);
     }
-    Some(sum)
+    sum
 }
 
 #[test]
 fn delivered_data_are_dropped() {
-    let Some(again) = of_both(Op::Read, Relation::Within) else {
-        return;
-    };
-    assert_eq!(again, (80, 85));
-    assert_eq!(of_both(Op::Read, Relation::Behind), Some((1194, 1201)));
+    assert_eq!(of_both(Op::Read, Relation::Within), (80, 85));
+    assert_eq!(of_both(Op::Read, Relation::Behind), (1194, 1201));
 }
 
 #[test]
 fn a_write_within_read_ahead_drops_it() {
-    let Some(beyond) = of_both(Op::Write, Relation::Ahead) else {
-        return;
-    };
-    assert_eq!(beyond, (623, 651));
+    assert_eq!(of_both(Op::Write, Relation::Ahead), (623, 651));
 }
 
 #[test]
 fn a_non_sequential_write_after_a_write_disconnects_once_more() {
-    let Some(rows) = rows("hp-c2247") else { return };
+    let rows = rows("hp-c2247");
     let (mut three, mut two) = (0, 0);
     for pair in rows.windows(2).filter(|pair| pair[1].op == Op::Write) {
         let behind_a_write = pair[0].op == Op::Write;

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use crate::binary;
 use crate::docs::DRIVES;
-use crate::traces::{self, MEASUREMENTS};
+use crate::traces;
 
 /// The catalogue, from the root of the workspace.
 const CATALOGUE: &str = "crates/drives/data";
@@ -20,17 +20,13 @@ const CATALOGUE: &str = "crates/drives/data";
 /// The number of concurrent fits. Each takes one core.
 const AT_ONCE: usize = 2;
 
-/// Writes all variants; does nothing if the traces are absent.
+/// Writes all variants.
 pub fn run(arguments: &[String]) -> ExitCode {
     if !arguments.is_empty() {
         eprintln!("usage: cargo xtask calibrate");
         return ExitCode::from(crate::USAGE);
     }
     let root = crate::root();
-    if !root.join(MEASUREMENTS).is_dir() {
-        println!("calibrate: skipped, {MEASUREMENTS} is absent");
-        return ExitCode::SUCCESS;
-    }
     match all(&root) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

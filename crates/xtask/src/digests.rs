@@ -2,8 +2,8 @@
 //!
 //! Runs a table of commands and the short form of every study, and compares a digest of all the
 //! numbers in each output with its record. Text is ignored, so messages may change without a
-//! new record. A change of numbers must renew it (`--record`) and be listed in CHANGELOG.md. Cases
-//! with data in `../shared` are skipped if it is absent.
+//! new record. A change of numbers must renew it (`--record`) and be listed in CHANGELOG.md. The two
+//! traces in `../shared` are skipped if it is absent.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -203,9 +203,7 @@ fn simulations() -> Vec<Case> {
 fn traced() -> Vec<Case> {
     let mut cases = Vec::new();
     for drive in MEASURED {
-        let Some(trace) = shared(&format!("validation/{drive}.csv")) else {
-            continue;
-        };
+        let trace = crate::traces::trace(drive);
         for form in [&["validate"][..], &["validate", "--locked"]] {
             // A trace with a broken clock cannot be followed.
             if form.len() == 2 && !["hp-c2247", "seagate-st41601n"].contains(&drive) {
@@ -244,7 +242,7 @@ fn traced() -> Vec<Case> {
     cases
 }
 
-/// Fits to a short trace that is included and, if available, measured ones without a clock.
+/// Fits to a synthetic trace and to measured ones without a clock.
 fn calibrations(folder: &Path) -> Vec<(String, Vec<String>)> {
     let output = folder.join("fitted.toml").display().to_string();
     let fit = |drive: &str, trace: &str| {
@@ -263,9 +261,7 @@ fn calibrations(folder: &Path) -> Vec<(String, Vec<String>)> {
     };
     let mut fits = vec![fit("hp-c2247", "examples/synthetic-hp-c2247.csv")];
     for drive in ["dec-rz26", "quantum-atlas-10k"] {
-        if let Some(trace) = shared(&format!("validation/{drive}.csv")) {
-            fits.push(fit(drive, &trace));
-        }
+        fits.push(fit(drive, &crate::traces::trace(drive)));
     }
     fits
 }

@@ -34,7 +34,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "docs",
-        summary: "generate docs/validation.md from ../shared",
+        summary: "generate docs/validation.md from data/validation",
         run: docs::run,
     },
     Command {
@@ -44,7 +44,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "calibrate",
-        summary: "fit the measured drives of the catalogue to the traces of ../shared",
+        summary: "fit the measured drives of the catalogue to their traces in data/validation",
         run: calibrate::run,
     },
     Command {

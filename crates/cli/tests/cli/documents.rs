@@ -1,6 +1,6 @@
 //! Runs every command in the documents and compares its output with theirs.
 //!
-//! Each page gets its own folder, with `examples/` in it as in a checkout. In a `console` block a
+//! Each page gets its own folder, with `examples/` and `data/` in it as in a checkout. In a `console` block a
 //! line that begins with `$` is run by `sh` (a `\` at its end joins the next), and the lines below
 //! are its output, in which `...` matches any lines if it is alone on a line, and any text
 //! otherwise. A block with `file=NAME` is first appended to that file, after earlier blocks of the
@@ -35,7 +35,9 @@ fn root() -> PathBuf {
 
 /// The pages, from the root.
 fn pages() -> Vec<PathBuf> {
-    let mut found = vec!["README.md".into(), "examples/README.md".into()];
+    let mut found = ["README.md", "data/README.md", "examples/README.md"]
+        .map(PathBuf::from)
+        .to_vec();
     let mut folders = vec![PathBuf::from("docs")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(root().join(&folder)).unwrap() {
@@ -137,6 +139,7 @@ fn wrong(page: &Path) -> Vec<String> {
         let copy = folder.join("examples").join(entry.file_name());
         std::fs::copy(entry.path(), copy).unwrap();
     }
+    std::os::unix::fs::symlink(root().join("data"), folder.join("data")).unwrap();
     let mut complaints = Vec::new();
     for block in blocks(&text) {
         let at = |what: String| format!("{name}:{}: {what}", block.line);

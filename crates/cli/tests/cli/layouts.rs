@@ -1,13 +1,13 @@
 //! Evidence in the measured traces that needs the layouts of the drives: counts in ARCHITECTURE.md,
 //! "Behaviours settled by measurement".
 
-use std::path::Path;
-
 use diskarm_core::geometry::{Extent, Layout};
 use diskarm_core::request::Op;
 use diskarm_core::spec::{Spec, parse};
 use diskarm_core::units::{Lbn, SectorCount};
 use diskarm_trace::{Record, open};
+
+use crate::measured;
 
 /// A drive, and the pairs of successive rows of its trace.
 struct Measured {
@@ -17,23 +17,16 @@ struct Measured {
 }
 
 impl Measured {
-    /// Prints a note and returns `None` without the reference data.
-    fn read(name: &str) -> Option<Self> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let path = root.join(format!("../shared/validation/{name}.csv"));
-        if !path.exists() {
-            eprintln!("skipped: ../shared/validation/{name}.csv absent");
-            return None;
-        }
-        let rows = open(&path, None).and_then(Iterator::collect);
+    fn read(name: &str) -> Self {
+        let rows = open(measured(name), None).and_then(Iterator::collect);
         let text = diskarm_drives::find(name).expect("in the catalogue").text;
         let spec = parse(text, name).expect("a specification");
         let layout = Layout::new(&spec.geometry).expect("a layout");
-        Some(Self {
+        Self {
             spec,
             layout,
             rows: rows.expect("a valid trace"),
-        })
+        }
     }
 
     /// The pairs, with where the first ends and the second begins.
@@ -58,9 +51,7 @@ fn response_ms(row: &Record) -> f64 {
 
 #[test]
 fn the_atlas_reads_whole_tracks() {
-    let Some(atlas) = Measured::read("quantum-atlas-10k") else {
-        return;
-    };
+    let atlas = Measured::read("quantum-atlas-10k");
     let (mut hits, mut all) = (0, 0);
     for (before, read, last, first) in atlas.pairs() {
         let reads = before.op == Op::Read && read.op == Op::Read;
@@ -77,9 +68,7 @@ fn the_atlas_reads_whole_tracks() {
 
 #[test]
 fn the_barracuda_starts_the_seek_of_an_absorbed_write_first() {
-    let Some(barracuda) = Measured::read("seagate-barracuda-st32171w") else {
-        return;
-    };
+    let barracuda = Measured::read("seagate-barracuda-st32171w");
     // On the same cylinder, on another one of the same zone, in another zone.
     let mut times: [Vec<f64>; 3] = Default::default();
     for (before, write, last, first) in barracuda.pairs() {
@@ -107,9 +96,7 @@ fn the_barracuda_starts_the_seek_of_an_absorbed_write_first() {
 /// its track alone.
 #[test]
 fn the_rz26_reads_ahead_by_the_tracks_of_a_read() {
-    let Some(rz26) = Measured::read("dec-rz26") else {
-        return;
-    };
+    let rz26 = Measured::read("dec-rz26");
     let track = |block: Lbn| {
         let extent = rz26.layout.extent(block);
         (extent.cylinder, extent.head)

@@ -2,11 +2,10 @@
 //! clock is broken, and of the measured drives.
 
 use std::fs;
-use std::path::Path;
 
 use serde_json::Value;
 
-use crate::{assert_within, diskarm, file_of, json, keys, printed};
+use crate::{assert_within, diskarm, file_of, json, keys, measured, printed};
 
 /// 3,000 requests, their responses the model's own, from another angle of the platter.
 const SYNTHETIC: &str = concat!(
@@ -174,13 +173,8 @@ fn several_files_and_a_single_row_are_judged() {
 /// Bounds: what the predictor reached on the two traces with an unbroken clock, rounded down.
 #[test]
 fn measured_drives_are_predicted_in_the_same_revolution() {
-    let measured = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/validation");
-    if !measured.is_dir() {
-        eprintln!("skipped: ../shared/validation absent");
-        return;
-    }
     for (drive, bound) in [("hp-c2247", 0.95), ("seagate-st41601n", 0.97)] {
-        let trace = measured.join(format!("{drive}.csv")).display().to_string();
+        let trace = measured(drive);
         let report = json(&["validate", "--locked", "--json", "--drive", drive, &trace]);
         let rate = number(&report, "same_revolution_rate");
         assert!(rate >= bound, "{drive}: {rate}");
@@ -188,26 +182,21 @@ fn measured_drives_are_predicted_in_the_same_revolution() {
         assert!(rate > number(&report["trivial"], "same_revolution_rate") + 0.3);
     }
     let drive = "quantum-atlas-10k";
-    let trace = measured.join(format!("{drive}.csv")).display().to_string();
+    let trace = measured(drive);
     let report = json(&["validate", "--locked", "--json", "--drive", drive, &trace]);
     assert_eq!(report["clock"], "broken", "its pauses are nominal");
 }
 
 /// A figure of the first half of a drive's trace, its specification as the catalogue has it and
-/// with lines changed: (before, after). `None`, visibly, without the reference data.
-fn figure_of_changes(drive: &str, figure: &str, changes: &[(&str, &str)]) -> Option<(f64, f64)> {
-    let measured = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/validation");
-    if !measured.is_dir() {
-        eprintln!("skipped: ../shared/validation absent");
-        return None;
-    }
-    let trace = measured.join(format!("{drive}.csv")).display().to_string();
+/// with lines changed: (before, after).
+fn figure_of_changes(drive: &str, figure: &str, changes: &[(&str, &str)]) -> (f64, f64) {
+    let trace = measured(drive);
     let judge = |drive: &str| {
         let rows = ["--rows", "..4000", "--json", "--drive", drive, &trace];
         let report = json(&[&["validate", "--locked"], &rows[..]].concat());
         number(&report, figure)
     };
-    let mut text = diskarm_drives::find(drive)?.text.to_owned();
+    let mut text = diskarm_drives::find(drive).unwrap().text.to_owned();
     for (line, other) in changes {
         assert_eq!(text.matches(line).count(), 1, "{line}");
         text = text.replace(line, other);
@@ -215,7 +204,7 @@ fn figure_of_changes(drive: &str, figure: &str, changes: &[(&str, &str)]) -> Opt
     let changed = file_of(&format!("{drive}-changed.toml"), &text);
     let figures = (judge(drive), judge(&changed));
     fs::remove_file(changed).unwrap();
-    Some(figures)
+    figures
 }
 
 /// ARCHITECTURE.md, "Behaviours settled by measurement": the three that only the angles of single
@@ -223,10 +212,8 @@ fn figure_of_changes(drive: &str, figure: &str, changes: &[(&str, &str)]) -> Opt
 #[test]
 fn what_single_completions_settle() {
     let slips = [("order = ", "slips_turn_tracks = true\norder = ")];
-    let angles = figure_of_changes("seagate-st41601n", "phase_concentration", &slips);
-    if let Some((before, after)) = angles {
-        assert!(before < 0.986 && after > 0.994, "{before} {after}");
-    }
+    let (before, after) = figure_of_changes("seagate-st41601n", "phase_concentration", &slips);
+    assert!(before < 0.986 && after > 0.994, "{before} {after}");
     // A move to the next cylinder takes as long as before: 2.89 less 0.49.
     let inward = [
         (
@@ -235,10 +222,8 @@ fn what_single_completions_settle() {
         ),
         ("first_ms = [2.89,", "first_ms = [2.4,"),
     ];
-    let turns = figure_of_changes("hp-c2247", "same_revolution_rate", &inward);
-    if let Some((before, after)) = turns {
-        assert!(1.0 - after < 0.55 * (1.0 - before), "{before} {after}");
-    }
+    let (before, after) = figure_of_changes("hp-c2247", "same_revolution_rate", &inward);
+    assert!(1.0 - after < 0.55 * (1.0 - before), "{before} {after}");
     let mark = "read_on_arrival = true\nread_watermark = \"28.08 %\"\nwatermark_of = \"segment\"";
     let chunk = [("read_on_arrival = true", mark)];
     let restart = [
@@ -249,10 +234,9 @@ fn what_single_completions_settle() {
         ),
     ];
     let near = |changes| figure_of_changes("dec-rz26", "within_0_25ms_rate", changes);
-    if let (Some((given, chunk)), Some((_, both))) = (near(&chunk), near(&restart)) {
-        assert!(
-            chunk > 1.5 * given && both > chunk + 0.01,
-            "{given} {chunk} {both}"
-        );
-    }
+    let ((given, chunk), (_, both)) = (near(&chunk), near(&restart));
+    assert!(
+        chunk > 1.5 * given && both > chunk + 0.01,
+        "{given} {chunk} {both}"
+    );
 }

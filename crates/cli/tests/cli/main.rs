@@ -74,6 +74,12 @@ fn file_of(name: &str, text: &str) -> String {
     path.into_os_string().into_string().unwrap()
 }
 
+/// The trace of a measured drive.
+fn measured(drive: &str) -> String {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    format!("{root}/data/validation/{drive}.csv.gz")
+}
+
 /// No line is wider than a terminal of 100 columns.
 fn assert_narrow(text: &str) {
     assert_within(text, 100);

@@ -6,7 +6,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use crate::diskarm;
+use crate::{diskarm, measured};
 
 const DRIVE: &str = "hp-c2247";
 const HEADER: &str = "op,lbn,sectors,response_us,think_us\n";
@@ -229,11 +229,6 @@ fn blocks_are_converted_to_the_drive_s_sectors() {
 /// Bounds: the demerit of DiskSim 4.0 with its validated parameters on the same rows.
 #[test]
 fn demerits_on_the_measured_drives_are_within_their_bounds() {
-    let measured = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/validation");
-    if !measured.is_dir() {
-        eprintln!("skipped: ../shared/validation absent");
-        return;
-    }
     for (drive, bound_us) in [
         ("hp-c2247", 100.0),
         ("seagate-st41601n", 95.0),
@@ -241,8 +236,7 @@ fn demerits_on_the_measured_drives_are_within_their_bounds() {
         ("seagate-barracuda-st32171w", 348.0),
         ("seagate-cheetah-st34501n", 318.0),
     ] {
-        let trace = measured.join(format!("{drive}.csv"));
-        let report = json(&["--drive", drive, &trace.display().to_string()]);
+        let report = json(&["--drive", drive, &measured(drive)]);
         let demerit_ms = ms(&report, "demerit_ms");
         assert!(demerit_ms * 1e3 <= bound_us, "{drive}: {demerit_ms} ms");
         // Another drive's measurements would be far off.

@@ -76,17 +76,14 @@ fn zone(z: &Value) -> Zone {
     }
 }
 
-/// The geometry of a drive, or none when the data folder is absent. The parameter sets do not give
-/// the unused blocks; [`DRIVES`] does.
-fn drive(name: &str) -> Option<Geometry> {
+/// The geometry of a drive, which `../shared` has: tests that need it are ignored, and `make test`
+/// runs them if it is there. The parameter sets do not give the unused blocks; [`DRIVES`] does.
+fn drive(name: &str) -> Geometry {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../../shared/drives")
         .join(name)
         .with_extension("json");
-    let Ok(text) = fs::read_to_string(&file) else {
-        eprintln!("skipped: ../shared/drives/{name}.json absent");
-        return None;
-    };
+    let text = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{name}.json: {error}"));
     let all: Value = serde_json::from_str(&text).unwrap();
     let layout = &all["layout"];
     let zones = layout["zones"]
@@ -112,15 +109,16 @@ fn drive(name: &str) -> Option<Geometry> {
         "serpentine_per_zone" => TrackOrder::SerpentinePerZone,
         other => panic!("unknown order {other}"),
     };
-    let (_, _, left_over) = DRIVES.into_iter().find(|(of, ..)| *of == name)?;
+    let (_, _, left_over) = DRIVES.into_iter().find(|(of, ..)| *of == name).unwrap();
     g.unused_sectors = SectorCount(left_over);
-    Some(g)
+    g
 }
 
 #[test]
+#[ignore = "needs ../shared"]
 fn capacities_are_exact() {
     for (name, sectors, left_over) in DRIVES {
-        let Some(g) = drive(name) else { return };
+        let g = drive(name);
         let layout = Layout::new(&g).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(layout.sectors(), SectorCount(sectors), "{name}");
         assert_eq!(layout.mapped(), SectorCount(sectors + left_over), "{name}");
@@ -129,9 +127,10 @@ fn capacities_are_exact() {
 
 /// Follows whole runs over part of each drive, and maps every block there and back.
 #[test]
+#[ignore = "needs ../shared"]
 fn the_way_back_is_exact() {
     for (name, sectors, _) in DRIVES {
-        let Some(g) = drive(name) else { return };
+        let g = drive(name);
         let layout = Layout::new(&g).unwrap();
         let step = sectors / 3001;
         let mut samples: Vec<_> = (0..sectors).step_by(step as usize).collect();
@@ -154,9 +153,10 @@ fn the_way_back_is_exact() {
 /// Every block of the smaller drives against the reference; the larger ones differ only in numbers,
 /// and would take a minute.
 #[test]
+#[ignore = "needs ../shared"]
 fn every_block_of_the_small_drives_matches_the_reference() {
     for name in ["dec-rz26", "hp-c2247", "hp-c3323a", "seagate-st41601n"] {
-        let Some(g) = drive(name) else { return };
+        let g = drive(name);
         assert_same(&g, &Layout::new(&g).unwrap(), &Reference::new(&g));
     }
 }
@@ -164,10 +164,9 @@ fn every_block_of_the_small_drives_matches_the_reference() {
 /// worthington96 table 18 gives the C3323A 1.05 GB. That is the full capacity of its zones,
 /// 2,056,008 sectors; the exported size of its parameter set is 0.89 GB.
 #[test]
+#[ignore = "needs ../shared"]
 fn the_c3323a_can_export_its_full_capacity() {
-    let Some(mut g) = drive("hp-c3323a") else {
-        return;
-    };
+    let mut g = drive("hp-c3323a");
     g.sectors = SectorCount(2_056_008);
     g.unused_sectors = SectorCount(0);
     let layout = Layout::new(&g).unwrap();
@@ -178,8 +177,9 @@ fn the_c3323a_can_export_its_full_capacity() {
 /// worthington94 section 5.2: half of the C2247's spare tracks, 450, are filled with randomly grown
 /// defects, which remaps more than 2 % of its tracks.
 #[test]
+#[ignore = "needs ../shared"]
 fn half_of_the_spare_tracks_of_the_c2247_can_be_used() {
-    let Some(g) = drive("hp-c2247") else { return };
+    let g = drive("hp-c2247");
     let plain = Layout::new(&g).unwrap();
     for seed in 0..8 {
         let grown_defects = GrownDefects { count: 450, seed };

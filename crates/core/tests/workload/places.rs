@@ -276,14 +276,7 @@ fn zipf_of_more_extents_than_its_table_lists() {
 /// HP C2247. The bounds are those of the trace's 9,999 requests.
 #[test]
 fn the_validation_workload_of_the_papers_is_reproduced() {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../../shared/validation/hp-c2247.csv"
-    );
-    let Ok(rows) = std::fs::read_to_string(path) else {
-        eprintln!("skipped: ../shared/validation/hp-c2247.csv absent");
-        return;
-    };
+    let rows = crate::measured::trace("hp-c2247");
     // op, observed, lbn, sectors.
     let rows = rows
         .lines()

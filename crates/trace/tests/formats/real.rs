@@ -5,11 +5,11 @@ use diskarm_trace::{Record, Summary, Urgency, open};
 
 use crate::shared;
 
-fn read(file: &str, format: &str) -> Option<Vec<Record>> {
-    let trace = open(shared(&format!("traces/{file}"))?, None).unwrap();
+fn read(file: &str, format: &str) -> Vec<Record> {
+    let trace = open(shared(file), None).unwrap();
     assert_eq!(trace.format().name, format);
     let records: Result<_, _> = trace.collect();
-    Some(records.unwrap())
+    records.unwrap()
 }
 
 fn count(records: &[Record], of: impl Fn(&Record) -> bool) -> usize {
@@ -17,10 +17,9 @@ fn count(records: &[Record], of: impl Fn(&Record) -> bool) -> usize {
 }
 
 #[test]
+#[ignore = "needs ../shared"]
 fn a_week_of_hplajw() {
-    let Some(records) = read("hplajw-1992-05-30-week.srt", "srt") else {
-        return;
-    };
+    let records = read("hplajw-1992-05-30-week.srt", "srt");
     assert_eq!(records.len(), 44_519);
     let reads = count(&records, |record| record.op.is_read());
     assert_eq!((reads as f64 / 445.19 * 100.0).round(), 2929.0);
@@ -55,10 +54,9 @@ fn a_week_of_hplajw() {
 }
 
 #[test]
+#[ignore = "needs ../shared"]
 fn a_minute_of_web_search() {
-    let Some(records) = read("websearch-60s.mqsim", "mqsim") else {
-        return;
-    };
+    let records = read("websearch-60s.mqsim", "mqsim");
     assert_eq!(records.len(), 24_783);
     for (device, rows) in [8_340, 8_231, 8_187, 8, 7, 10].into_iter().enumerate() {
         assert_eq!(count(&records, |r| r.device == device as u32), rows);
@@ -72,10 +70,9 @@ fn a_minute_of_web_search() {
 }
 
 #[test]
+#[ignore = "needs ../shared"]
 fn a_second_of_tpc_c() {
-    let Some(records) = read("tpcc-1s.mqsim", "mqsim") else {
-        return;
-    };
+    let records = read("tpcc-1s.mqsim", "mqsim");
     assert_eq!(records.len(), 6_999);
     assert_eq!(count(&records, |record| record.op.is_read()), 4_381);
     assert_eq!(count(&records, |record| record.device == 10), 431);
@@ -86,10 +83,9 @@ fn a_second_of_tpc_c() {
 }
 
 #[test]
+#[ignore = "needs ../shared"]
 fn two_hours_of_a_virtual_machine() {
-    let Some(records) = read("cloudphysics-w106.vscsi", "vscsi") else {
-        return;
-    };
+    let records = read("cloudphysics-w106.vscsi", "vscsi");
     assert_eq!(records.len(), 113_872);
     assert_eq!(count(&records, |record| record.op == Op::Write), 66_898);
     assert_eq!(count(&records, |record| record.op == Op::Read), 46_974);

@@ -146,10 +146,9 @@ fn rows_are_sorted_by_arrival() {
 }
 
 #[test]
+#[ignore = "needs ../shared"]
 fn implausible_units_are_reported() {
-    let Some(path) = shared("traces/websearch-60s.mqsim") else {
-        return;
-    };
+    let path = shared("websearch-60s.mqsim");
     let notes = |format| {
         let mut trace = open(&path, Some(format)).unwrap();
         assert!(trace.by_ref().all(|record| record.is_ok()));

@@ -2,7 +2,7 @@
 
 use super::single::Bound;
 
-/// A measured drive of `../shared/validation`.
+/// A drive whose measurements are in `data/validation`.
 pub struct Drive {
     /// Its name in the catalogue and of its file.
     pub name: &'static str,
@@ -26,8 +26,7 @@ pub struct Drive {
 /// In the order of the document.
 ///
 /// DiskSim's figures: the 64-bit port of DiskSim 4.0 with its validated parameter sets, over all
-/// order statistics (`disksim-demerit.csv`, `demerit_exact_ms`, of the reference data). That
-/// of seagate-st41601n is the published one, as the port hangs on its trace.
+/// order statistics. That of seagate-st41601n is the published one, as the port hangs on its trace.
 pub const DRIVES: [Drive; 6] = [
     Drive {
         name: "hp-c2247",

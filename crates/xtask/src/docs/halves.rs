@@ -45,7 +45,7 @@ fn heading() -> String {
 The drives named `-calibrated` in the catalogue are fitted to the first half of each trace, rows 0
 to N/2, by
 
-    diskarm calibrate --drive DRIVE {MEASUREMENTS}/DRIVE.csv --rows ..N/2 \\
+    diskarm calibrate --drive DRIVE {MEASUREMENTS}/DRIVE.csv.gz --rows ..N/2 \\
         --output DRIVE-calibrated.toml
 
 (`cargo xtask calibrate` does this for all). The sets as given and the variants are compared here on
@@ -55,7 +55,7 @@ the second half only, which the fit has not seen.
 
 The demerit, as above, on rows N/2 to N, times in ms. Each row is printed by
 
-    diskarm validate --rows N/2.. --drive DRIVE {MEASUREMENTS}/TRACE.csv
+    diskarm validate --rows N/2.. --drive DRIVE {MEASUREMENTS}/TRACE.csv.gz
 
 *Bound* is the bound of the calibrated variant. *DiskSim* is the demerit of DiskSim 4.0 on the
 second half, from its 64-bit port with its own parameter sets, which bins the distributions by 1 %;
@@ -88,7 +88,7 @@ fn demerits_of(root: &Path, drive: &Drive) -> Result<Vec<String>, String> {
         )
     };
     let (given, fitted) = (with(drive.name)?, with(&calibrated(drive.name))?);
-    let disksim = reference::second_half_ms(root, drive.name)?;
+    let disksim = reference::second_half_ms(drive.name)?;
     Ok(row(drive, &given, &fitted, disksim))
 }
 

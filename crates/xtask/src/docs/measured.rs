@@ -91,7 +91,7 @@ measured pause after the model's own completion of the previous one. The *demeri
 square horizontal distance between the two distributions of response times, over all order
 statistics, without bins (worthington94, section 4.1). Each row is printed by
 
-    diskarm validate --drive DRIVE {MEASUREMENTS}/DRIVE.csv
+    diskarm validate --drive DRIVE {MEASUREMENTS}/DRIVE.csv.gz
 
 The initial angle of the platter is unknown: the demerit is the mean over {angles} evenly spaced
 initial angles, ± its standard deviation over these, and the *floor* is the mean demerit between

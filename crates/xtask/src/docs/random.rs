@@ -60,9 +60,8 @@ struct Cell {
 
 /// Compares all runs of the reference data with one of our policies.
 pub fn section(root: &Path) -> Result<String, String> {
-    let names = POLICIES.map(|(name, _)| name);
     let mut cells = Vec::new();
-    for run in in_order(reference::runs(root, &names)?) {
+    for run in in_order(reference::runs()?) {
         let ours = simulate(root, &run)?;
         cells.push(Cell { run, ours });
     }
@@ -76,12 +75,12 @@ pub fn section(root: &Path) -> Result<String, String> {
 fn in_order(mut runs: Vec<Run>) -> Vec<Run> {
     let mut loads: Vec<String> = Vec::new();
     for run in &runs {
-        if !loads.contains(&run.load_name) {
-            loads.push(run.load_name.clone());
+        if !loads.contains(&run.load) {
+            loads.push(run.load.clone());
         }
     }
     runs.sort_by_key(|run| {
-        let load = loads.iter().position(|name| *name == run.load_name);
+        let load = loads.iter().position(|name| *name == run.load);
         let policy = POLICIES.iter().position(|(name, _)| *name == run.policy);
         (load, policy)
     });
@@ -91,9 +90,9 @@ fn in_order(mut runs: Vec<Run>) -> Vec<Run> {
 fn simulate(root: &Path, run: &Run) -> Result<[Estimate; QUANTITIES.len()], String> {
     let policy = POLICIES.iter().find(|(name, _)| *name == run.policy);
     let policy = policy.map_or("", |(_, ours)| ours);
-    let (flag, value) = match &run.load {
+    let (flag, value) = match run.load()? {
         Load::Open(ms) => ("--interarrival", format!("{ms} ms")),
-        Load::Closed(count) => ("--outstanding", count.clone()),
+        Load::Closed(count) => ("--outstanding", count),
     };
     let mut means: [Vec<f64>; QUANTITIES.len()] = Default::default();
     for seed in SEEDS {
@@ -180,7 +179,7 @@ fn of_quantity(quantity: usize, cells: &[Cell]) -> String {
         };
         let percent = cell.difference_percent(quantity);
         vec![
-            cell.run.load_name.clone(),
+            cell.run.load.clone(),
             cell.run.policy.clone(),
             format!("{:.3} ± {:.3}", ours.mean, ours.ci95),
             theirs,
@@ -211,7 +210,7 @@ fn causes(cells: &[Cell]) -> String {
             let loads: Vec<String> = flagged
                 .map(|cell| {
                     let percent = cell.difference_percent(index);
-                    format!("{} ({percent:+.2} %)", cell.run.load_name)
+                    format!("{} ({percent:+.2} %)", cell.run.load)
                 })
                 .collect();
             if loads.is_empty() {
@@ -243,8 +242,7 @@ mod tests {
     fn differences_over_three_percent_are_flagged() {
         let cell = |ours_ms: f64| Cell {
             run: Run {
-                load: Load::Closed("64".to_owned()),
-                load_name: "64 outstanding".to_owned(),
+                load: "64 outstanding".to_owned(),
                 policy: "FCFS".to_owned(),
                 means_ms: [100.0; 4],
                 ci95_ms: None,

@@ -1,16 +1,28 @@
-//! The results of the reference simulator on the random workload, from `../shared/reference`.
+//! What the reference simulator gives, as `disksim.toml` restates it.
 
-use std::path::Path;
+use std::collections::BTreeMap;
 
-use super::{REFERENCE, read};
+use serde::Deserialize;
 
-/// One run of DiskSim 4.0.
+/// The figures.
+const DISKSIM: &str = include_str!("disksim.toml");
+
+/// Figures of DiskSim 4.0.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Disksim {
+    /// By drive.
+    second_half_demerit_ms: BTreeMap<String, f64>,
+    random: Vec<Run>,
+}
+
+/// One run on the random workload.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Run {
-    /// Poisson arrivals or a fixed number outstanding.
-    pub load: Load,
-    /// The same, as in the data.
-    pub load_name: String,
-    /// As in the data.
+    /// Poisson arrivals or a fixed number outstanding, in words.
+    pub load: String,
+    /// As DiskSim names it.
     pub policy: String,
     /// Mean response, service, seek and rotational wait.
     pub means_ms: [f64; 4],
@@ -27,128 +39,36 @@ pub enum Load {
     Closed(String),
 }
 
-/// Columns of [`Run::means_ms`].
-const MEANS: [&str; 4] = [
-    "mean_response_ms",
-    "mean_service_ms",
-    "mean_seek_ms",
-    "mean_rotational_wait_ms",
-];
-
-/// Runs of `policies`, in the order of the data: those without an estimate of positioning times and
-/// those with the corrected estimate.
-pub fn runs(root: &Path, policies: &[&str]) -> Result<Vec<Run>, String> {
-    let file = "disksim-random-hp-c2247.csv";
-    let ci_file = "disksim-random-hp-c2247-ci.csv";
-    let table = Table::parse(file, &read(root, REFERENCE, file)?)?;
-    let widths = Table::parse(ci_file, &read(root, REFERENCE, ci_file)?)?;
-    let mut runs = Vec::new();
-    for row in 0..table.rows.len() {
-        let policy = table.cell(row, "policy")?;
-        if !policies.contains(&policy) || table.cell(row, "estimate")? == "as shipped" {
-            continue;
-        }
-        let load_name = table.cell(row, "load")?;
-        let mut means_ms = [0.0; 4];
-        for (mean, column) in means_ms.iter_mut().zip(MEANS) {
-            *mean = table.number(row, column)?;
-        }
-        runs.push(Run {
-            load: load(table.cell(row, "workload")?, load_name)?,
-            load_name: load_name.to_owned(),
-            policy: policy.to_owned(),
-            means_ms,
-            ci95_ms: half_width(&widths, load_name, policy)?,
-        });
+impl Run {
+    /// The load that its words describe.
+    pub fn load(&self) -> Result<Load, String> {
+        load(&self.load)
     }
-    Ok(runs)
 }
 
-fn load(workload: &str, load: &str) -> Result<Load, String> {
-    let open = load
-        .strip_prefix("exponential, mean ")
-        .and_then(|rest| rest.strip_suffix(" ms"));
-    match (workload, open, load.strip_suffix(" outstanding")) {
-        ("open", Some(ms), _) => Ok(Load::Open(ms.to_owned())),
-        ("closed", _, Some(count)) => Ok(Load::Closed(count.to_owned())),
-        _ => Err(format!(
-            "reference data: unknown load {workload:?}, {load:?}"
-        )),
-    }
+/// All runs on the random workload, in the order of the file.
+pub fn runs() -> Result<Vec<Run>, String> {
+    Ok(figures()?.random)
 }
 
 /// The demerit on the second half of a measured drive's trace; `None` if it could not be run.
-pub fn second_half_ms(root: &Path, drive: &str) -> Result<Option<f64>, String> {
-    let file = "disksim-demerit.csv";
-    let table = Table::parse(file, &read(root, REFERENCE, file)?)?;
-    for row in 0..table.rows.len() {
-        if table.cell(row, "drive")? == drive && table.cell(row, "rows")? == "second half" {
-            return table.number(row, "demerit_ms").map(Some);
-        }
-    }
-    Ok(None)
+pub fn second_half_ms(drive: &str) -> Result<Option<f64>, String> {
+    Ok(figures()?.second_half_demerit_ms.get(drive).copied())
 }
 
-fn half_width(widths: &Table, load: &str, policy: &str) -> Result<Option<f64>, String> {
-    for row in 0..widths.rows.len() {
-        if widths.cell(row, "load")? == load && widths.cell(row, "policy")? == policy {
-            return widths.number(row, "ci95_half_width_ms").map(Some);
-        }
-    }
-    Ok(None)
+fn figures() -> Result<Disksim, String> {
+    toml::from_str(DISKSIM).map_err(|error| format!("disksim.toml: {error}"))
 }
 
-/// Comma-separated values with quotes.
-struct Table {
-    file: &'static str,
-    columns: Vec<String>,
-    rows: Vec<Vec<String>>,
-}
-
-impl Table {
-    fn parse(file: &'static str, text: &str) -> Result<Self, String> {
-        let mut rows = text.lines().map(fields);
-        let columns = rows.next().ok_or(format!("{file}: no header"))?;
-        let rows: Vec<Vec<String>> = rows.collect();
-        if let Some(row) = rows.iter().position(|row| row.len() != columns.len()) {
-            return Err(format!("{file}:{}: not {} fields", row + 2, columns.len()));
-        }
-        Ok(Self {
-            file,
-            columns,
-            rows,
-        })
+fn load(words: &str) -> Result<Load, String> {
+    let open = words
+        .strip_prefix("exponential, mean ")
+        .and_then(|rest| rest.strip_suffix(" ms"));
+    match (open, words.strip_suffix(" outstanding")) {
+        (Some(ms), _) => Ok(Load::Open(ms.to_owned())),
+        (_, Some(count)) => Ok(Load::Closed(count.to_owned())),
+        _ => Err(format!("disksim.toml: unknown load {words:?}")),
     }
-
-    fn cell(&self, row: usize, column: &str) -> Result<&str, String> {
-        let index = self.columns.iter().position(|name| name == column);
-        let index = index.ok_or(format!("{}: no column {column}", self.file))?;
-        Ok(&self.rows[row][index])
-    }
-
-    fn number(&self, row: usize, column: &str) -> Result<f64, String> {
-        let cell = self.cell(row, column)?;
-        let line = row + 2;
-        cell.parse()
-            .map_err(|_| format!("{}:{line}: {column}: {cell:?} is not a number", self.file))
-    }
-}
-
-fn fields(line: &str) -> Vec<String> {
-    let mut fields = vec![String::new()];
-    let mut quoted = false;
-    for c in line.chars() {
-        match c {
-            '"' => quoted = !quoted,
-            ',' if !quoted => fields.push(String::new()),
-            c => fields
-                .iter_mut()
-                .last()
-                .into_iter()
-                .for_each(|field| field.push(c)),
-        }
-    }
-    fields
 }
 
 #[cfg(test)]
@@ -156,29 +76,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commas_in_quotes_do_not_separate() {
-        assert_eq!(fields("a,\"b, c\",,d"), ["a", "b, c", "", "d"]);
-    }
-
-    #[test]
     fn unknown_loads_are_refused() {
-        let open = load("open", "exponential, mean 31.2 ms");
+        let open = load("exponential, mean 31.2 ms");
         assert_eq!(open, Ok(Load::Open("31.2".to_owned())));
-        let closed = load("closed", "64 outstanding");
+        let closed = load("64 outstanding");
         assert_eq!(closed, Ok(Load::Closed("64".to_owned())));
-        assert!(load("closed", "exponential, mean 31.2 ms").is_err());
+        assert!(load("uniform, mean 31.2 ms").is_err());
     }
 
     #[test]
-    fn errors_in_tables_name_the_line() {
-        let short = Table::parse("x.csv", "a,b\n1,2\n3\n").map(|_| ());
-        assert_eq!(short, Err("x.csv:3: not 2 fields".to_owned()));
-        let table = Table::parse("x.csv", "a,b\n1,x\n").unwrap();
-        assert_eq!(table.number(0, "a"), Ok(1.0));
-        assert_eq!(
-            table.number(0, "b"),
-            Err("x.csv:2: b: \"x\" is not a number".to_owned())
-        );
-        assert_eq!(table.cell(0, "c"), Err("x.csv: no column c".to_owned()));
+    fn the_figures_can_be_read() {
+        let runs = runs().unwrap();
+        assert_eq!(runs.len(), 40);
+        assert!(runs.iter().all(|run| run.load().is_ok()));
+        assert_eq!(second_half_ms("dec-rz26"), Ok(Some(0.3993)));
+        assert_eq!(second_half_ms("seagate-st41601n"), Ok(None));
     }
 }

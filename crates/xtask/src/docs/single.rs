@@ -115,7 +115,7 @@ follows the drive, and each completion corrects its platter angle, period, buffe
 rows of the first half are history, from which the predictor learns; only the second half counts.
 Each row is printed by
 
-    diskarm validate --locked --rows N/2.. --drive DRIVE {MEASUREMENTS}/TRACE.csv
+    diskarm validate --locked --rows N/2.. --drive DRIVE {MEASUREMENTS}/TRACE.csv.gz
 
 `same_revolution_rate` is the fraction of requests whose error is under half a revolution; median
 and 95th percentile are of the errors of these, without their signs; `within_0_25ms_rate` is the
