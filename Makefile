@@ -37,7 +37,8 @@ demo: ## build, validate the model of a real drive, run a study, name its report
 test: ## run every check that a merge requires; the last line says passed or failed
 	@if $(MAKE) --no-print-directory merge-checks; then result=passed; else result=failed; fi; \
 	if [ ! -d ../shared ]; then \
-		result="$$result, skipped $$($(IGNORED) --list 2>/dev/null | grep -c ': test$$') tests: no ../shared"; \
+		skipped=$$($(IGNORED) --list 2>/dev/null | grep -c ': test$$'); \
+		result="$$result, skipped $$skipped tests: no ../shared"; \
 	fi; \
 	echo "make test: $$result"; \
 	case "$$result" in passed*) ;; *) exit 1 ;; esac

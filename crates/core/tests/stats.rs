@@ -5,7 +5,7 @@ use diskarm_core::units::{Instant, Span};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-#[path = "common/measured.rs"]
+#[path = "workload/measured.rs"]
 mod measured;
 
 fn spans(ns: &[i64]) -> impl Iterator<Item = Span> {

@@ -2,8 +2,8 @@
 //!
 //! Runs a table of commands and the short form of every study, and compares a digest of all the
 //! numbers in each output with its record. Text is ignored, so messages may change without a
-//! new record. A change of numbers must renew it (`--record`) and be listed in CHANGELOG.md. The two
-//! traces in `../shared` are skipped if it is absent.
+//! new record. A change of numbers must renew it (`--record`) and be listed in CHANGELOG.md. The
+//! two traces in `../shared` are skipped if it is absent.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

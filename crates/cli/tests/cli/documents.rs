@@ -1,10 +1,10 @@
 //! Runs every command in the documents and compares its output with theirs.
 //!
-//! Each page gets its own folder, with `examples/` and `data/` in it as in a checkout. In a `console` block a
-//! line that begins with `$` is run by `sh` (a `\` at its end joins the next), and the lines below
-//! are its output, in which `...` matches any lines if it is alone on a line, and any text
-//! otherwise. A block with `file=NAME` is first appended to that file, after earlier blocks of the
-//! same name.
+//! Each page gets its own folder, with `examples/` and `data/` in it as in a checkout. In a
+//! `console` block a line that begins with `$` is run by `sh` (a `\` at its end joins the next),
+//! and the lines below are its output, in which `...` matches any lines if it is alone on a line,
+//! and any text otherwise. A block with `file=NAME` is first appended to that file, after earlier
+//! blocks of the same name.
 //!
 //! Commands that cannot run here are in `sh` blocks: those that build the program, or need a
 //! device. The tests of the Python module run `python` blocks; the Rust code of the README is a doc

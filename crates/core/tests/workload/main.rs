@@ -5,7 +5,6 @@
 //! seeds, a hundred such tests would fail once in twenty thousand times.
 
 mod arrivals;
-#[path = "../common/measured.rs"]
 mod measured;
 mod places;
 mod random;
