@@ -21,6 +21,7 @@ mod vector;
 
 use diskarm_core::spec::{Buffer, Delivered, Key, ReadAhead, Spec, Value, WriteCache};
 use diskarm_core::units::Span;
+use serde::{Deserialize, Serialize};
 
 use crate::{Disk, Effort, Error, Setup};
 use bench::Bench;
@@ -134,11 +135,13 @@ const FACTS: [Row; 26] = [
 ];
 
 /// What was found of a fact.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Finding {
     /// Its value.
     Found {
         /// The value.
+        #[serde(with = "crate::serial::value")]
         value: Value,
         /// Trials that spoke for it.
         agreed: u32,
@@ -148,23 +151,28 @@ pub enum Finding {
     /// No command tells it.
     NotDeterminable {
         /// A value with which a model behaves as the drive does.
+        #[serde(with = "crate::serial::maybe_value")]
         value: Option<Value>,
         /// Why, in plain words.
         reason: String,
     },
 }
 
+/// The path of a key. By this name: serde takes a reference for one into the text that it reads.
+type Path = &'static str;
+
 /// A fact of a buffer.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fact {
     /// Its key in a specification.
-    pub key: &'static str,
+    #[serde(with = "crate::serial::path")]
+    pub key: Path,
     /// What was found.
     pub finding: Finding,
 }
 
 /// What was found of a buffer.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
     /// Every fact.
     pub facts: Vec<Fact>,

@@ -31,6 +31,7 @@
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Lbn, Span};
+use serde::{Deserialize, Serialize};
 
 use crate::mtbrc::{self, Kind, To};
 use crate::pairs::{Access, Track};
@@ -39,7 +40,7 @@ use crate::threshold::span;
 use crate::{Disk, Effort, Error, Estimate, Setup, idle};
 
 /// Mean and maximum seek curve.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curves {
     /// By distance, in ascending order; between two of them the time is on a straight line.
     pub points: Vec<Point>,
@@ -50,7 +51,7 @@ pub struct Curves {
 }
 
 /// The time of seeks over one distance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Point {
     /// In cylinders.
     pub distance: u32,

@@ -1,5 +1,9 @@
 //! How findings are written in a checkpoint, where their types do not say so themselves.
 
+use diskarm_core::spec::{Key, Kind, Value};
+use diskarm_core::units::Span;
+use serde::{Deserialize, Serialize};
+
 /// A layout: as the text of a specification.
 pub(crate) mod geometry {
     use diskarm_core::spec::{self, Geometry, Mechanics, SeekCurve, Source, Spec};
@@ -32,5 +36,104 @@ pub(crate) mod geometry {
         let text = String::deserialize(from)?;
         let spec = spec::parse(&text, "layout").map_err(D::Error::custom)?;
         Ok(spec.geometry)
+    }
+}
+
+/// The path of a key.
+pub(crate) mod path {
+    use diskarm_core::spec::Key;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(path: &'static str, to: S) -> Result<S::Ok, S::Error> {
+        path.serialize(to)
+    }
+
+    pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<&'static str, D::Error> {
+        let path = String::deserialize(from)?;
+        let key = Key::find(&path).ok_or_else(|| D::Error::custom(format!("no key {path:?}")))?;
+        Ok(key.path)
+    }
+}
+
+/// The value of a key of the buffer or the bus: no text, curve, zones or policy.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Plain {
+    Flag(bool),
+    Word(String),
+    Count(u64),
+    Time(Span),
+    Number(f64),
+}
+
+impl Plain {
+    fn of(value: &Value) -> Option<Self> {
+        Some(match value {
+            Value::Flag(flag) => Self::Flag(*flag),
+            Value::Word(word) => Self::Word((*word).to_owned()),
+            Value::Count(count) => Self::Count(*count),
+            Value::Time(time) => Self::Time(*time),
+            Value::Number(number) => Self::Number(*number),
+            _ => return None,
+        })
+    }
+
+    fn value(self) -> Option<Value> {
+        Some(match self {
+            Self::Flag(flag) => Value::Flag(flag),
+            Self::Word(word) => Value::Word(known(&word)?),
+            Self::Count(count) => Value::Count(count),
+            Self::Time(time) => Value::Time(time),
+            Self::Number(number) => Value::Number(number),
+        })
+    }
+}
+
+/// The word of a key.
+fn known(word: &str) -> Option<&'static str> {
+    let words = Key::all().into_iter().filter_map(|key| match key.kind {
+        Kind::Word(words) => Some(words),
+        _ => None,
+    });
+    words.flatten().copied().find(|known| *known == word)
+}
+
+/// A value.
+pub(crate) mod value {
+    use diskarm_core::spec::Value;
+    use serde::de::Error;
+    use serde::{Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(value: &Value, to: S) -> Result<S::Ok, S::Error> {
+        super::maybe_value::serialize(&Some(value.clone()), to)
+    }
+
+    pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Value, D::Error> {
+        let value = super::maybe_value::deserialize(from)?;
+        value.ok_or_else(|| D::Error::custom("found no value"))
+    }
+}
+
+/// A value or none.
+pub(crate) mod maybe_value {
+    use diskarm_core::spec::Value;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Plain;
+
+    pub fn serialize<S: Serializer>(value: &Option<Value>, to: S) -> Result<S::Ok, S::Error> {
+        value.as_ref().and_then(Plain::of).serialize(to)
+    }
+
+    pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Option<Value>, D::Error> {
+        let Some(plain) = Option::<Plain>::deserialize(from)? else {
+            return Ok(None);
+        };
+        let value = plain.value();
+        value
+            .map(Some)
+            .ok_or_else(|| D::Error::custom("found an unknown word"))
     }
 }

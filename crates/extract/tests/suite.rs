@@ -314,8 +314,8 @@ impl Observer for Timekeeper {
 fn the_time_left_is_right_within_a_factor_of_three() {
     for (name, effort) in [
         ("hp-c2247", Effort::Quick),
-        ("seagate-cheetah-st34501n", Effort::Normal),
-        ("quantum-atlas-10k", Effort::Thorough),
+        ("hp-c2490a", Effort::Normal),
+        ("seagate-st41601n", Effort::Thorough),
     ] {
         let spec = catalogued(name);
         let options = Options { effort, ..OPTIONS };

@@ -3,7 +3,10 @@
 use diskarm_core::geometry::Layout;
 
 use super::{Findings, Options, WriteSeeks};
-use crate::{Disk, Effort, Error, Setup, hits, idle, layout, overheads, rotation, seek};
+use crate::{
+    Access, Disk, Effort, Error, Setup, cache, hits, idle, layout, overheads, rotation, seek,
+    seek_command,
+};
 
 /// What a measurement works with.
 pub(super) struct Bench<'b, 't> {
@@ -76,6 +79,35 @@ pub fn write_seeks(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
         Some(seeks) => WriteSeeks::Own(seeks),
         None => WriteSeeks::Parallel,
     });
+    Ok(())
+}
+
+pub fn seek_commands(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
+    let layout = bench.known_layout()?;
+    let setup = bench.setup(&layout)?;
+    let first = match bench.options.writes {
+        true => Access::Write,
+        false => Access::Read,
+    };
+    let effort = bench.options.effort;
+    let found = seek_command::measure(bench.disk, &setup, first, effort, bench.seed)?;
+    bench.findings.seek_commands = Some(found);
+    Ok(())
+}
+
+pub fn buffer(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
+    let layout = bench.known_layout()?;
+    let setup = bench.setup(&layout)?;
+    let known = bench.findings.mechanism().ok_or_else(|| {
+        Error::Undecided("too little is known of times to tell buffers apart".to_owned())
+    })?;
+    // A model of the drive needs what writes take.
+    let measure = match bench.options.writes && bench.findings.writes.is_some() {
+        true => cache::measure_writes,
+        false => cache::measure,
+    };
+    let effort = bench.options.effort;
+    bench.findings.buffer = Some(measure(bench.disk, &setup, &known, effort, bench.seed)?);
     Ok(())
 }
 

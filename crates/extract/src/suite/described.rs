@@ -37,7 +37,7 @@ impl Described {
     pub fn of(checkpoint: &Checkpoint, name: &str) -> Result<Self, String> {
         let findings = &checkpoint.findings;
         let needed = ["rotation", "layout", "idle", "seeks"];
-        let (Some(chosen), Some(timing)) = (&findings.layout, findings.timing()) else {
+        let (Some(chosen), Some(mechanism)) = (&findings.layout, findings.mechanism()) else {
             let why = needed.into_iter().find_map(|name| {
                 let why = why_not(name, checkpoint, "");
                 (!why.is_empty()).then_some(why)
@@ -51,10 +51,11 @@ impl Described {
             name: name.to_owned(),
             summary: format!("{}, measured over SCSI", checkpoint.identity.name()),
             source: source(checkpoint, &chosen.found.assumed),
-            geometry: chosen.found.geometry.clone(),
-            ..Spec::default()
+            ..mechanism
         };
-        timing.describe(&mut spec);
+        if let Some(facts) = &findings.buffer {
+            facts.describe(&mut spec);
+        }
         let refused = agreed(&mut spec)?;
         let mut values: Vec<Found> = Vec::new();
         for key in Key::all() {

@@ -1,13 +1,16 @@
 //! What the measurements have found.
 
+use diskarm_core::spec::Spec;
 use diskarm_core::units::Span;
 use serde::{Deserialize, Serialize};
 
+use crate::cache::Facts;
 use crate::hits::{ReadHits, WriteHits};
 use crate::idle::Idle;
 use crate::overheads::{Reads, Writes};
 use crate::rotation::Rotation;
 use crate::seek::Seeks;
+use crate::seek_command::Curves;
 use crate::timing::{Timing, Written};
 use crate::{Estimate, layout};
 
@@ -33,6 +36,10 @@ pub struct Findings {
     pub write_hits: Option<WriteHits>,
     /// Seeks before writes.
     pub write_seeks: Option<WriteSeeks>,
+    /// Seeks by the SEEK command.
+    pub seek_commands: Option<Curves>,
+    /// The facts of the buffer.
+    pub buffer: Option<Facts>,
 }
 
 /// How seeks before writes differ from those before reads.
@@ -46,6 +53,16 @@ pub enum WriteSeeks {
 }
 
 impl Findings {
+    /// The drive without its buffer, if there is enough for a model.
+    pub fn mechanism(&self) -> Option<Spec> {
+        let mut spec = Spec {
+            geometry: self.layout.as_ref()?.found.geometry.clone(),
+            ..Spec::default()
+        };
+        self.timing()?.describe(&mut spec);
+        Some(spec)
+    }
+
     /// Everything about times, if there is enough for a model: rotation, seeks, and when the arm is
     /// free. What is not known of the rest takes no time.
     pub fn timing(&self) -> Option<Timing> {

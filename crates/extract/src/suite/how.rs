@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::{Checkpoint, Findings, Outcome, WriteSeeks};
 use crate::Estimate;
+use crate::cache::Finding;
 use crate::seek::Seeks;
 
 /// How a value was found.
@@ -83,6 +84,9 @@ const OF_TWO_COMPLETIONS: &str = "Of the overheads behind reads and behind write
 /// How the value of a key was found; `None` for keys that no measurement is about.
 pub(super) fn of(key: &str, checkpoint: &Checkpoint) -> Option<How> {
     let findings = &checkpoint.findings;
+    if let Some(how) = buffer(key, findings) {
+        return Some(how);
+    }
     if let Some(name) = key.strip_prefix("geometry.") {
         return geometry(name, findings);
     }
@@ -260,6 +264,20 @@ fn writes(name: &str, checkpoint: &Checkpoint) -> Option<How> {
         "write_completion" => How::Assumed(OF_TWO_COMPLETIONS.to_owned()),
         "write_start.small" => exact("pairs of writes of growing size"),
         _ => return None,
+    })
+}
+
+/// A fact that was found by test vectors.
+fn buffer(key: &str, findings: &Findings) -> Option<How> {
+    let facts = &findings.buffer.as_ref()?.facts;
+    let fact = facts.iter().find(|fact| fact.key == key)?;
+    Some(match &fact.finding {
+        Finding::Found { agreed, trials, .. } => How::Measured {
+            method: format!("test vectors, of which {agreed} of {trials} speak for it"),
+            spread: None,
+            samples: Some(u64::from(*trials)),
+        },
+        Finding::NotDeterminable { reason, .. } => How::Unknown(reason.clone()),
     })
 }
 

@@ -51,7 +51,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
         summary: "where blocks are: zones, skews, spare space, slips",
         needs: &["rotation"],
         writes: false,
-        usual: [0.5, 0.5, 0.5],
+        usual: [1.5, 1.5, 1.5],
         run: bench::layout,
     },
     Measurement {
@@ -109,5 +109,21 @@ pub const MEASUREMENTS: &[Measurement] = &[
         writes: true,
         usual: [7.3, 6.8, 9.8],
         run: bench::write_seeks,
+    },
+    Measurement {
+        name: "seek-commands",
+        summary: "seek times by the SEEK command, to compare",
+        needs: &["idle"],
+        writes: false,
+        usual: [22.9, 100.1, 342.8],
+        run: bench::seek_commands,
+    },
+    Measurement {
+        name: "buffer",
+        summary: "segments, read-ahead and write caching: facts of the buffer",
+        needs: &["reads", "seeks"],
+        writes: false,
+        usual: [15.6, 17.2, 20.8],
+        run: bench::buffer,
     },
 ];
