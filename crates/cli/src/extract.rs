@@ -13,7 +13,7 @@ use diskarm_simulate::Model;
 use crate::error::Error;
 use crate::output;
 use checkpoint::Keeper;
-use target::Target;
+use target::{Target, Writes};
 
 /// Measure a drive over SCSI, and describe it as a specification
 ///
@@ -30,7 +30,7 @@ use target::Target;
 #[derive(clap::Args)]
 #[command(override_usage = USAGE, after_long_help = EXAMPLES)]
 pub struct Args {
-    /// The drive: sim:NAME, or sim:FILE.toml
+    /// The drive: sim:NAME, sim:FILE.toml, or the path of a device such as /dev/sg0
     #[arg(value_name = "URL", required_unless_present = "compare", long_help = target::HELP)]
     url: Option<String>,
 
@@ -46,6 +46,22 @@ pub struct Args {
     /// Take many samples, at more places
     #[arg(long)]
     thorough: bool,
+
+    /// Write to the drive too: what is on it is lost at random places
+    ///
+    /// Without it a real drive is only read, and what takes writes to find is left out: overheads
+    /// of writes, the time to settle before them, and most facts of a write cache. With it zeros
+    /// are written at random places of the whole disk.
+    ///
+    /// SERIAL is the drive's serial number (INQUIRY, vital product data page 0x80), so that no
+    /// other drive is overwritten by mistake. A drive that is in use is refused, and one that
+    /// holds a partition table or a file system too.
+    #[arg(long, value_name = "SERIAL", conflicts_with = "compare")]
+    allow_writes: Option<String>,
+
+    /// Write even if the drive holds a partition table or a file system
+    #[arg(long, requires = "allow_writes")]
+    over_content: bool,
 
     /// Compare two drives value by value, instead of measuring one: names from the catalogue, or
     /// .toml files
@@ -101,20 +117,11 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
     let target = Target::parse(url)?;
     let mut files = target.files();
     let place = files.place("--output", output)?;
-    let options = Options {
-        effort: match (args.quick, args.thorough) {
-            (true, _) => Effort::Quick,
-            (_, true) => Effort::Thorough,
-            _ => Effort::Normal,
-        },
-        writes: true,
-        seed: SEED,
-    };
-    let mut connect = |seed| target.connect(seed);
-    let identity = suite::identity(&mut connect).map_err(|stopped| failed(url, &stopped, None))?;
-    let begun = suite::Checkpoint::new(url, identity, options);
+    let begun = begun(url, &target, args)?;
+    let writes = writes(args);
     let mut keeper = Keeper::new(output, &mut files)?;
     let mut checkpoint = keeper.continued(begun)?;
+    let mut connect = |seed| target.connect(writes, seed);
     let ended = suite::run(&mut connect, &mut checkpoint, &mut keeper);
     ended.map_err(|stopped| failed(url, &stopped, Some(keeper.path())))?;
 
@@ -144,6 +151,52 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
             failed: failed.to_vec(),
         }),
     }
+}
+
+/// What may be done to the data of a real drive.
+fn writes(args: &Args) -> Writes {
+    match (&args.allow_writes, args.over_content) {
+        (None, _) => Writes::Forbidden,
+        (Some(_), false) => Writes::Empty,
+        (Some(_), true) => Writes::Any,
+    }
+}
+
+/// A run that has measured nothing yet. Says what it will overwrite.
+fn begun(url: &str, target: &Target, args: &Args) -> Result<suite::Checkpoint, Error> {
+    let mut connect = |seed| target.connect(Writes::Forbidden, seed);
+    let identity = suite::identity(&mut connect).map_err(|stopped| failed(url, &stopped, None))?;
+    if let Some(serial) = &args.allow_writes {
+        if identity.serial.is_empty() {
+            let expected = "a drive that tells its serial number (INQUIRY, page 0x80)";
+            return Err(Error::flag("--allow-writes", serial, expected));
+        }
+        if *serial != identity.serial {
+            let expected = format!(
+                "the serial number of {url}: vital product data page 0x80, which `sg_inq -p sn` \
+                 and `lsblk -o NAME,SERIAL` show"
+            );
+            return Err(Error::flag("--allow-writes", serial, expected));
+        }
+        if !target.is_simulated() {
+            output::doubt(&[format!(
+                "writes zeros at random places of all {} blocks of {url} ({}, serial number \
+                 {serial}): what is there is lost",
+                identity.sectors.0,
+                identity.name()
+            )]);
+        }
+    }
+    let options = Options {
+        effort: match (args.quick, args.thorough) {
+            (true, _) => Effort::Quick,
+            (_, true) => Effort::Thorough,
+            _ => Effort::Normal,
+        },
+        writes: target.is_simulated() || args.allow_writes.is_some(),
+        seed: SEED,
+    };
+    Ok(suite::Checkpoint::new(url, identity, options))
 }
 
 /// The error of a run that ended early.

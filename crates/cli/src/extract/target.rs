@@ -1,9 +1,12 @@
 //! The drives that can be measured, by their URLs.
 
+use std::path::PathBuf;
+
 use diskarm_core::text::InputError;
 use diskarm_core::units::Span;
 use diskarm_extract::{Broken, Host, Simulated, Transport};
 use diskarm_results::place::Files;
+use diskarm_sg::Sg;
 use diskarm_simulate::Model;
 
 use crate::error::Error;
@@ -13,10 +16,13 @@ pub const HELP: &str = "\
 The drive:
 - sim:NAME: a drive of the catalogue, simulated
 - sim:FILE.toml: a drive of your own specification, simulated
+- /dev/sgX, or a block device such as /dev/sdX: a real drive, on Linux
 
 A simulated drive answers as a disk does, in virtual time, through a host that takes 0.05 to 0.15 \
-ms between commands. It is measured without a look at its specification. It may be written to, as \
-nothing is lost.";
+ms between commands. It is measured without a look at its specification, and written to, as \
+nothing is lost.
+
+A real drive is only read, unless --allow-writes permits more.";
 
 /// The host between the commands to a simulated drive.
 const HOST: Host = Host {
@@ -28,46 +34,65 @@ const HOST: Host = Host {
 pub enum Target {
     /// A simulated drive.
     Simulated(Box<Model>),
+    /// A real drive, by the path of its device.
+    Real(PathBuf),
+}
+
+/// What may be done to a drive's data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writes {
+    /// Nothing.
+    Forbidden,
+    /// They may be overwritten if the drive looks empty.
+    Empty,
+    /// They may be overwritten.
+    Any,
 }
 
 impl Target {
     /// Reads a URL.
     pub fn parse(url: &str) -> Result<Self, Error> {
-        let Some((scheme, rest)) = url.split_once(':') else {
-            return Err(unknown(url));
-        };
-        match scheme {
-            "sim" => {
-                let model = Model::find(rest).map_err(|error| error.calling("URL"))?;
-                Ok(Self::Simulated(Box::new(model)))
-            }
-            _ => Err(unknown(url)),
+        if url.starts_with('/') {
+            return Ok(Self::Real(url.into()));
         }
+        let Some(("sim", name)) = url.split_once(':') else {
+            let expected = "sim:NAME with a drive of the catalogue, sim:FILE.toml, or the path of \
+                            a device such as /dev/sg0";
+            return Err(Error::Input(InputError::new("URL", url, expected)));
+        };
+        let model = Model::find(name).map_err(|error| error.calling("URL"))?;
+        Ok(Self::Simulated(Box::new(model)))
+    }
+
+    /// Whether writes lose nothing.
+    pub fn is_simulated(&self) -> bool {
+        matches!(self, Self::Simulated(_))
     }
 
     /// The files that it is read from.
     pub fn files(&self) -> Files {
         match self {
             Self::Simulated(model) => Files::default().reading("URL", &model.name),
+            Self::Real(path) => Files::default().reading("URL", &path.to_string_lossy()),
         }
     }
 
     /// Opens a connection. A simulated drive begins anew, with the seed for its angle and the
     /// delays of its host.
-    pub fn connect(&self, seed: u64) -> Result<Box<dyn Transport>, Broken> {
+    pub fn connect(&self, writes: Writes, seed: u64) -> Result<Box<dyn Transport>, Broken> {
         match self {
-            Self::Simulated(model) => match Simulated::new(&model.spec, HOST, seed) {
-                Ok(drive) => Ok(Box::new(drive)),
-                Err(error) => Err(Broken(error.to_string())),
-            },
+            Self::Simulated(model) => {
+                let drive = Simulated::new(&model.spec, HOST, seed);
+                Ok(Box::new(drive.map_err(|error| Broken(error.to_string()))?))
+            }
+            Self::Real(path) => {
+                let broken = |error: diskarm_sg::Error| Broken(error.to_string());
+                let mut drive = Sg::open(path).map_err(broken)?;
+                if writes != Writes::Forbidden {
+                    drive.allow_writes(writes == Writes::Any).map_err(broken)?;
+                }
+                Ok(Box::new(drive))
+            }
         }
     }
-}
-
-fn unknown(url: &str) -> Error {
-    Error::Input(InputError::new(
-        "URL",
-        url,
-        "sim:NAME with a drive of the catalogue, or sim:FILE.toml",
-    ))
 }

@@ -183,6 +183,23 @@ fn what_cannot_be_measured_is_refused() {
         assert!(error.contains("expected sim:NAME"), "{error}");
         assert!(error.starts_with("URL: found"), "{error}");
     }
+    for url in ["/dev/null", "/dev/sg-no-such"] {
+        let error = of(url);
+        assert!(error.starts_with(url), "{error}");
+    }
+    let serial = [
+        "extract",
+        "sim:hp-c2247",
+        "--allow-writes",
+        "7",
+        "-o",
+        text(&output),
+    ];
+    let error = refused(&serial, 2);
+    assert!(
+        error.contains("the serial number of sim:hp-c2247"),
+        "{error}"
+    );
     assert!(of("sim:hp-c2248").contains("nearest: hp-c2247"));
     let error = refused(&["extract", "sim:hp-c2247", "-o", "found.txt"], 2);
     assert!(error.contains("expected a name ending in .toml"), "{error}");
