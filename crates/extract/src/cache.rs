@@ -13,6 +13,7 @@
 mod ahead;
 mod bench;
 mod explore;
+mod failures;
 mod judge;
 mod moves;
 mod rate;
@@ -104,8 +105,11 @@ fn no_absorbed_writes(buffer: &Buffer) -> Option<&'static str> {
     no_read_ahead(buffer).or(none.then_some("no write ends before it is on the media"))
 }
 
+/// The fact that is counted and not decided.
+const FAILURES: &str = "buffer.read_ahead_failures";
+
 /// All facts.
-const FACTS: [Row; 26] = [
+const FACTS: [Row; 28] = [
     read("buffer.caching", never),
     read("buffer.delivered", uncached),
     read("buffer.read_ahead", uncached),
@@ -114,6 +118,7 @@ const FACTS: [Row; 26] = [
     read("buffer.read_ahead_min", no_read_ahead),
     read("buffer.segments", uncached),
     read("buffer.segment", never),
+    read(FAILURES, no_read_ahead),
     read("buffer.read_ahead_on_hit", no_read_ahead),
     read("buffer.read_ahead_stops_mid_sector", no_read_ahead),
     read("buffer.read_before_requested", dropped),
@@ -132,6 +137,7 @@ const FACTS: [Row; 26] = [
     write("buffer.write_cache", uncached),
     write("buffer.combine_writes", uncached),
     write("buffer.write_stops_read_ahead", no_absorbed_writes),
+    write("buffer.write_watermark", never),
 ];
 
 /// What was found of a fact.
@@ -204,15 +210,7 @@ pub fn measure(
     effort: Effort,
     seed: u64,
 ) -> Result<Facts, Error> {
-    let mut bench = Bench::new(disk, setup, known, (false, seed))?;
-    bench.believed.buffer.partial_hits_at_once = true;
-    ahead::look(&mut bench)?;
-    segments::look(&mut bench)?;
-    if known.bus.read_sector == Span::ZERO {
-        rate::look(&mut bench)?;
-    }
-    let verdicts = judge::learn(&mut bench, effort)?;
-    Ok(facts(&bench, &verdicts))
+    find(Bench::new(disk, setup, known, (false, seed))?, effort)
 }
 
 /// Finds all of a buffer. Data are lost at random places.
@@ -226,15 +224,32 @@ pub fn measure_writes(
     effort: Effort,
     seed: u64,
 ) -> Result<Facts, Error> {
-    let mut bench = Bench::new(disk, setup, known, (true, seed))?;
+    find(Bench::new(disk, setup, known, (true, seed))?, effort)
+}
+
+fn find(mut bench: Bench<'_, '_>, effort: Effort) -> Result<Facts, Error> {
+    // Without effect where the bus waits for one block only.
     bench.believed.buffer.partial_hits_at_once = true;
     ahead::look(&mut bench)?;
     segments::look(&mut bench)?;
-    segments::look_at_writes(&mut bench)?;
-    if known.bus.read_sector == Span::ZERO {
+    if bench.writes {
+        segments::look_at_writes(&mut bench)?;
+    }
+    if bench.believed.bus.read_sector == Span::ZERO {
         rate::look(&mut bench)?;
     }
-    let verdicts = judge::learn(&mut bench, effort)?;
+    bench.learn_hits();
+    let mut verdicts = judge::learn(&mut bench, effort)?;
+    let [failed, tried] = failures::measure(&mut bench, effort)?;
+    for (row, verdict) in FACTS.iter().zip(&mut verdicts) {
+        if row.path == FAILURES {
+            *verdict = Verdict {
+                agreed: tried - failed,
+                trials: tried,
+                open: tried == 0,
+            };
+        }
+    }
     Ok(facts(&bench, &verdicts))
 }
 
@@ -244,7 +259,7 @@ fn facts(bench: &Bench<'_, '_>, verdicts: &[Verdict]) -> Facts {
         let moot = (row.moot)(&bench.believed.buffer);
         let untold = match row.writes && !bench.writes {
             true => "takes writes to find",
-            false => "other values end every test vector alike",
+            false => "none of the vectors that were tried tells it from another value",
         };
         let finding = match value {
             Some(value) if moot.is_none() && !verdict.open => Finding::Found {

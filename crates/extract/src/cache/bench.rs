@@ -85,6 +85,8 @@ pub(super) struct Bench<'a, 'd> {
     pub trials: Vec<Trial>,
     /// Whether vectors may write.
     pub writes: bool,
+    /// Services of reads of one block that the buffer served, in nanoseconds.
+    hits: Vec<f64>,
     mechanism: Mechanism,
     recent: VecDeque<u32>,
 }
@@ -104,6 +106,7 @@ impl<'a, 'd> Bench<'a, 'd> {
             believed: without_places(known),
             trials: Vec::new(),
             writes,
+            hits: Vec::new(),
             recent: VecDeque::new(),
         })
     }
@@ -162,6 +165,24 @@ impl<'a, 'd> Bench<'a, 'd> {
         let o = &self.believed.overheads;
         let hit = o.read_hit_after_read + self.believed.bus.read_sector + o.read_completion;
         hit.as_ns() as f64
+    }
+
+    /// Whether the buffer served a read.
+    pub fn has_hits(&self) -> bool {
+        !self.hits.is_empty()
+    }
+
+    /// Takes the overhead of hits from those that were seen, if it was not known.
+    pub fn learn_hits(&mut self) {
+        let o = &mut self.believed.overheads;
+        if self.hits.is_empty() || o.read_hit_after_read > Span::ZERO {
+            return;
+        }
+        self.hits.sort_by(f64::total_cmp);
+        let service = span(self.hits[self.hits.len() / 2]);
+        let behind = self.believed.bus.read_sector + o.read_completion;
+        o.read_hit_after_read = (service - behind).or_zero();
+        o.read_hit_after_write = o.read_hit_after_read;
     }
 
     /// Sends a vector. `None` if its first read did not come from the media.
@@ -233,7 +254,11 @@ impl<'a, 'd> Bench<'a, 'd> {
             let extent = self.pairs.layout.extent(last.step.at);
             let off = self.pairs.clock.off(last.ended, &extent);
             self.trials.push(trial);
-            return Ok(off.abs() > self.period() / 4.0);
+            let is_hit = off.abs() > self.period() / 4.0;
+            if is_hit {
+                self.hits.push(last.ended - last.sent);
+            }
+            return Ok(is_hit);
         }
         Err(Error::Undecided(
             "cache: reads of random blocks are not served by the media".to_owned(),

@@ -55,7 +55,8 @@ fn step(bench: &mut Bench<'_, '_>, ground: &mut Ground, vector: Vector) -> Vecto
         _ => vector,
     };
     let writes = bench.writes && bench.below(3) == 0;
-    match bench.below(10) {
+    match bench.below(11) {
+        10 => chase(bench, ground, vector),
         0 => {
             let claims = [1, ground.reads.saturating_sub(1), ground.reads];
             let count = claims[bench.below(3) as usize].clamp(1, 40);
@@ -89,6 +90,29 @@ fn step(bench: &mut Bench<'_, '_>, ground: &mut Ground, vector: Vector) -> Vecto
     }
 }
 
+/// A read where the head is when it comes, or on the next track: read-ahead is under way.
+fn chase(bench: &mut Bench<'_, '_>, ground: &mut Ground, vector: Vector) -> Vector {
+    let Some(last) = ground.touched.last() else {
+        return vector;
+    };
+    let rest = bench.pairs.uniform() * 4e6;
+    let sector = bench.period() / ground.area.length() as f64;
+    // With what a command takes before and behind the media, more or less.
+    let passed = (rest + bench.pairs.uniform() * 3e6) / sector;
+    let mut at = last.end + passed as u64;
+    if bench.below(3) == 0 {
+        at += ground.area.length();
+    }
+    let sectors = [1, 1, 2, 4][bench.below(4) as usize];
+    ground.touched.push(Touched {
+        first: at,
+        end: at + sectors,
+    });
+    vector
+        .rest(Span::from_ns(rest as i64))
+        .read(Lbn(at), sectors)
+}
+
 fn size(bench: &mut Bench<'_, '_>, ground: &Ground) -> u64 {
     let length = ground.area.length();
     match bench.below(12) {
@@ -101,7 +125,7 @@ fn size(bench: &mut Bench<'_, '_>, ground: &Ground) -> u64 {
         6 => 2 + bench.below(14),
         _ => 1,
     }
-    .clamp(1, 2048)
+    .clamp(1, 1024)
 }
 
 /// A block at which something may end.

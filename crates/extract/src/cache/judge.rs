@@ -20,7 +20,7 @@
 //! Three vectors for each hypothesis that others have not refuted yet, some 200 in all.
 
 use diskarm_core::drive::Core;
-use diskarm_core::spec::Spec;
+use diskarm_core::spec::{Kind, Spec};
 
 use super::bench::{Bench, Replay, Trial};
 use super::moves::{self, Move};
@@ -32,15 +32,19 @@ use crate::{Effort, Error};
 const CAP: f64 = 25.0;
 /// By so much a hypothesis must be worse to be refuted.
 const REFUTED: f64 = 3.0 * CAP;
+/// Hypotheses that differ in two facts, about.
+const PAIRS: usize = 700;
 /// Vectors that are drawn in a round.
 const POOL: usize = 600;
 /// Commands that models serve in a round at most.
-const COMMANDS: usize = 200_000;
-const ROUNDS: usize = 10;
+const COMMANDS: usize = 300_000;
+const ROUNDS: usize = 14;
 /// When the first read of a vector ends on models, in nanoseconds.
 const START: f64 = 1e9;
 /// The host's delay, short and long, in nanoseconds.
-const DELAYS: [f64; 3] = [100_000.0, 60_000.0, 140_000.0];
+const DELAYS: [f64; 3] = [100_000.0, 70_000.0, 130_000.0];
+/// By so much the times of models may be off, in nanoseconds.
+const LITTLE: f64 = 25_000.0;
 
 /// How certain a fact is.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,43 +67,63 @@ pub(super) fn learn(bench: &mut Bench<'_, '_>, effort: Effort) -> Result<Vec<Ver
     let mut untold = Untold::default();
     for _ in 0..ROUNDS {
         settle(bench);
-        untold.begin(bench);
-        let mut open = open(bench);
-        open.retain(|one| !untold.alike.contains(&one.spec));
+        let mut open = untold.left(open(bench));
+        if open.is_empty() && !untold.is_of(bench) {
+            // Something else is believed than when they could not be told.
+            untold.begin(bench);
+            open = untold.left(self::open(bench));
+        }
         if open.is_empty() {
             // What one change does not show, two may.
-            open = pairs(bench, &untold.alike);
-            open.retain(|one| !untold.alike.contains(&one.spec));
+            untold.pairs = pairs(bench, &untold);
+            open = untold.left(untold.pairs.clone());
         }
-        let chosen = choose(bench, &open, vectors, &mut untold);
         if open.is_empty() {
             break;
         }
-        for vector in chosen {
+        for vector in choose(bench, &open, vectors, &mut untold) {
             if let Some(trial) = bench.run(&vector)? {
                 bench.trials.push(trial);
             }
         }
     }
     settle(bench);
-    Ok(verdicts(bench))
+    simplify(bench);
+    Ok(verdicts(bench, untold))
 }
 
-/// Drives that no vector tells from the one that is believed.
+/// Hypotheses that no vector tells from what was believed.
 #[derive(Default)]
 struct Untold {
     believed: Spec,
-    alike: Vec<Spec>,
+    alike: Vec<Move>,
+    /// Those that differ from these in one more fact and are not refuted.
+    pairs: Vec<Move>,
 }
 
 impl Untold {
-    /// Forgets all if something else is believed now.
-    fn begin(&mut self, bench: &Bench<'_, '_>) {
-        if self.believed != bench.believed {
-            self.believed = bench.believed.clone();
-            self.alike.clear();
-        }
+    fn is_of(&self, bench: &Bench<'_, '_>) -> bool {
+        same(&self.believed, &bench.believed)
     }
+
+    /// Forgets all.
+    fn begin(&mut self, bench: &Bench<'_, '_>) {
+        *self = Self {
+            believed: bench.believed.clone(),
+            ..Self::default()
+        };
+    }
+
+    /// Those of `open` that are not known to be alike.
+    fn left(&self, mut open: Vec<Move>) -> Vec<Move> {
+        open.retain(|one| !self.alike.iter().any(|alike| alike.label == one.label));
+        open
+    }
+}
+
+/// Whether two specifications of one drive have the same buffer and overheads.
+fn same(a: &Spec, b: &Spec) -> bool {
+    a.buffer == b.buffer && a.bus == b.bus && a.overheads == b.overheads
 }
 
 /// The hypotheses that are not refuted.
@@ -110,19 +134,42 @@ fn open(bench: &Bench<'_, '_>) -> Vec<Move> {
     open
 }
 
-/// The hypotheses that differ in one more fact from those of `alike`, and are not refuted.
-fn pairs(bench: &Bench<'_, '_>, alike: &[Spec]) -> Vec<Move> {
+/// The hypotheses that differ in one more fact from those that are alike, and are not refuted.
+fn pairs(bench: &Bench<'_, '_>, untold: &Untold) -> Vec<Move> {
     let baseline = Baseline::new(bench);
-    let mut pairs: Vec<Move> = Vec::new();
+    if untold.is_of(bench) && !untold.pairs.is_empty() {
+        let mut pairs = untold.pairs.clone();
+        pairs.retain(|pair| baseline.is_open(bench, &pair.spec));
+        return pairs;
+    }
     let near = moves::all(&bench.believed, bench.writes);
-    for spec in alike
-        .iter()
-        .filter(|spec| near.iter().any(|one| one.spec == **spec))
-    {
-        for pair in moves::all(spec, bench.writes) {
-            let known = near.iter().chain(&pairs).any(|one| one.spec == pair.spec);
-            if !known && pair.spec != bench.believed && baseline.is_open(bench, &pair.spec) {
-                pairs.push(pair);
+    let mut open: Vec<&Move> = near.iter().collect();
+    open.retain(|one| baseline.is_open(bench, &one.spec));
+    // One value of each fact stands for the others.
+    open.dedup_by(|next, one| {
+        let is_number = |fact: usize| {
+            let kind = FACTS[fact].key().kind;
+            !matches!(kind, Kind::Flag | Kind::Word(_))
+        };
+        next.fact == one.fact && one.fact.is_none_or(is_number)
+    });
+    let mut pairs: Vec<Move> = Vec::new();
+    let mut tested = 0;
+    for one in open {
+        if tested > PAIRS {
+            break;
+        }
+        for pair in moves::coarse(&one.spec, bench.writes) {
+            tested += 1;
+            let known = near
+                .iter()
+                .chain(&pairs)
+                .any(|one| same(&one.spec, &pair.spec));
+            if !known && !same(&pair.spec, &bench.believed) && baseline.is_open(bench, &pair.spec) {
+                pairs.push(Move {
+                    label: format!("{}, {}", one.label, pair.label),
+                    ..pair
+                });
             }
         }
     }
@@ -165,7 +212,7 @@ fn choose(
         .iter()
         .zip(&wanted)
         .filter(|(_, wanted)| **wanted == each);
-    untold.alike.extend(none.map(|(one, _)| one.spec.clone()));
+    untold.alike.extend(none.map(|(one, _)| one.clone()));
     chosen
 }
 
@@ -204,20 +251,32 @@ fn deviation(bench: &Bench<'_, '_>, sectors: u16) -> f64 {
     bench.scatter() + 5_000.0 * sectors
 }
 
-/// How badly a model fits a trial.
+/// How badly a model fits a trial. Where it fails, it may be off by a little, and just catch a
+/// sector that the drive missed.
 fn misfit(bench: &Bench<'_, '_>, model: &Core, trial: &Trial) -> f64 {
+    let (exact, fails) = misfit_of(bench, model, trial, 0.0);
+    if !fails {
+        return exact;
+    }
+    let [sooner, later] = [-LITTLE, LITTLE].map(|off| misfit_of(bench, model, trial, off).0);
+    exact.min(sooner).min(later)
+}
+
+/// How badly a model fits a trial to which commands come `off` later, and whether it predicts an
+/// end that is not the drive's at all.
+fn misfit_of(bench: &Bench<'_, '_>, model: &Core, trial: &Trial, off: f64) -> (f64, bool) {
     let mut replay = Replay::new(model, trial.first, trial.began);
     let mut sum = 0.0;
     let count = trial.seen.len() as f64;
     for (k, seen) in trial.seen.iter().enumerate() {
-        let end = replay.serve(&seen.step, seen.sent);
-        let off = (end - seen.ended) / deviation(bench, seen.step.sectors);
-        if off.abs() > 16.0 {
-            return sum + CAP * (2.0 - k as f64 / count);
+        let end = replay.serve(&seen.step, seen.sent + off);
+        let apart = (end - seen.ended) / deviation(bench, seen.step.sectors);
+        if apart.abs() > 16.0 {
+            return (sum + CAP * (2.0 - k as f64 / count), true);
         }
-        sum += (off * off).min(CAP);
+        sum += (apart * apart).min(CAP);
     }
-    sum.min(2.0 * CAP)
+    (sum.min(2.0 * CAP), false)
 }
 
 /// How badly what is believed fits each trial.
@@ -240,14 +299,29 @@ impl Baseline {
         trials.map(|(trial, now)| (misfit(bench, other, trial) - now).clamp(-CAP, CAP))
     }
 
-    /// Whether a hypothesis is not refuted.
+    /// Whether a hypothesis is not refuted. The newest trials were made to refute what is left.
     fn is_open(&self, bench: &Bench<'_, '_>, spec: &Spec) -> bool {
-        self.margin(bench, &bench.model(spec)) < REFUTED
+        let model = bench.model(spec);
+        let mut sum = 0.0;
+        for (trial, now) in bench.trials.iter().zip(&self.0).rev() {
+            sum += (misfit(bench, &model, trial) - now).clamp(-CAP, CAP);
+            if sum > REFUTED + 2.0 * CAP {
+                return false;
+            }
+        }
+        sum < REFUTED
     }
 
-    /// By how much it fits all of them worse.
-    fn margin(&self, bench: &Bench<'_, '_>, other: &Core) -> f64 {
-        self.margins(bench, other).sum()
+    /// By how much it fits all of them worse; something positive if it is soon seen to do so.
+    fn gain(&self, bench: &Bench<'_, '_>, other: &Core) -> f64 {
+        let mut sum = 0.0;
+        for (trial, now) in bench.trials.iter().zip(&self.0).rev() {
+            sum += (misfit(bench, other, trial) - now).clamp(-CAP, CAP);
+            if sum > 6.0 * CAP {
+                break;
+            }
+        }
+        sum
     }
 }
 
@@ -257,7 +331,11 @@ fn settle(bench: &mut Bench<'_, '_>) {
         let baseline = Baseline::new(bench);
         let mut best: Option<(f64, Spec)> = None;
         for Move { spec, .. } in moves::all(&bench.believed, bench.writes) {
-            let margin = baseline.margin(bench, &bench.model(&spec));
+            // What was served from the buffer is no matter of belief.
+            if !spec.buffer.caching && bench.has_hits() {
+                continue;
+            }
+            let margin = baseline.gain(bench, &bench.model(&spec));
             if margin < -1.0 && best.as_ref().is_none_or(|(least, _)| margin < *least) {
                 best = Some((margin, spec));
             }
@@ -269,10 +347,31 @@ fn settle(bench: &mut Bench<'_, '_>) {
     }
 }
 
-fn verdicts(bench: &Bench<'_, '_>) -> Vec<Verdict> {
+/// Believes of each fact what drives do by default, if no trial speaks against it.
+fn simplify(bench: &mut Bench<'_, '_>) {
+    let plain = Spec::default();
+    for row in &FACTS {
+        let default = |one: &Move| {
+            let fact = one.fact.is_some_and(|fact| FACTS[fact].path == row.path);
+            fact && row.key().get(&one.spec) == row.key().get(&plain)
+        };
+        let mut moves = moves::all(&bench.believed, bench.writes);
+        moves.retain(default);
+        let baseline = Baseline::new(bench);
+        let margin = |one: &Move| baseline.gain(bench, &bench.model(&one.spec));
+        let best = moves
+            .into_iter()
+            .min_by(|a, b| margin(a).total_cmp(&margin(b)));
+        if let Some(best) = best.filter(|best| margin(best) < 1.0) {
+            bench.believed = best.spec;
+        }
+    }
+}
+
+fn verdicts(bench: &Bench<'_, '_>, untold: Untold) -> Vec<Verdict> {
     let baseline = Baseline::new(bench);
     let mut verdicts = vec![None::<Verdict>; FACTS.len()];
-    for Move { fact, spec } in moves::all(&bench.believed, bench.writes) {
+    for Move { fact, spec, .. } in moves::all(&bench.believed, bench.writes) {
         if fact.is_some_and(|fact| !FACTS[fact].differs(&spec, &bench.believed)) {
             continue;
         }
@@ -297,8 +396,7 @@ fn verdicts(bench: &Bench<'_, '_>) -> Vec<Verdict> {
         .map(Option::unwrap_or_default)
         .collect();
     let mut alike = open(bench);
-    let near: Vec<Spec> = alike.iter().map(|one| one.spec.clone()).collect();
-    alike.extend(pairs(bench, &near));
+    alike.extend(pairs(bench, &untold));
     for (row, verdict) in FACTS.iter().zip(&mut verdicts) {
         let is_other = |one: &Move| row.differs(&one.spec, &bench.believed);
         verdict.open = verdict.trials == 0 || alike.iter().any(is_other);

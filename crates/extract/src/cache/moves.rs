@@ -4,10 +4,13 @@ use diskarm_core::spec::{Buffer, Delivered, Key, Kind, ReadAhead, Spec, Value, W
 
 use diskarm_core::units::Span;
 
-use super::FACTS;
+use super::{FACTS, FAILURES};
 
 /// A specification that differs from the believed one in one fact.
+#[derive(Clone)]
 pub(super) struct Move {
+    /// What it changes, for messages and to know it again whatever else is believed.
+    pub label: String,
     /// The index of the fact; `None` if it is another division of what can be observed of times.
     pub fact: Option<usize>,
     pub spec: Spec,
@@ -15,29 +18,63 @@ pub(super) struct Move {
 
 /// All that differ in one fact, in those that need no writes unless `writes`.
 pub(super) fn all(believed: &Spec, writes: bool) -> Vec<Move> {
+    moves(believed, writes, true)
+}
+
+/// Those that differ by more than a small step.
+pub(super) fn coarse(believed: &Spec, writes: bool) -> Vec<Move> {
+    moves(believed, writes, false)
+}
+
+fn moves(believed: &Spec, writes: bool, small: bool) -> Vec<Move> {
+    let shifted: Vec<Move> = shifts(believed).collect();
     let mut moves = Vec::new();
     for (fact, row) in FACTS.iter().enumerate() {
-        if row.writes && !writes || (row.moot)(&believed.buffer).is_some() {
+        if row.path == FAILURES || row.writes && !writes || (row.moot)(&believed.buffer).is_some() {
             continue;
         }
         let key = row.key();
-        for value in values(key, believed) {
-            let mut spec = believed.clone();
-            key.set(&mut spec, value.clone());
-            together(&mut spec, believed);
-            let is_set = key.get(&spec) == Some(value);
-            if is_set && spec.buffer.contradiction().is_none() {
-                moves.push(Move {
-                    fact: Some(fact),
-                    spec,
-                });
+        for value in values(key, believed, small) {
+            let label = match key.kind {
+                Kind::Flag | Kind::Word(_) => format!("{} = {}", key.name(), key.toml(&value)),
+                _ => format!("{} = {value:?}", key.name()),
+            };
+            // Whether a block arrives depends on when the media are where.
+            let also = if key.path == "buffer.arriving_hits" {
+                shifted.as_slice()
+            } else {
+                &[]
+            };
+            let bases = also.iter().map(|shift| (&shift.spec, shift.label.as_str()));
+            for (base, with) in std::iter::once((believed, "")).chain(bases) {
+                let mut spec = base.clone();
+                key.set(&mut spec, value.clone());
+                together(&mut spec, believed);
+                let is_set = key.get(&spec).as_ref() == Some(&value);
+                if is_set && spec.buffer.contradiction().is_none() {
+                    moves.push(Move {
+                        label: format!("{label}{with}"),
+                        fact: Some(fact),
+                        spec,
+                    });
+                }
             }
         }
     }
-    let shifts = SHIFTS_US.iter().flat_map(|us| [-us, *us]);
-    let shifted = shifts.filter_map(|us| shifted(believed, Span::from_us(us)));
-    moves.extend(shifted.map(|spec| Move { fact: None, spec }));
+    moves.extend(shifted);
     moves
+}
+
+/// The same drive with earlier or later media.
+fn shifts(believed: &Spec) -> impl Iterator<Item = Move> {
+    let both = SHIFTS_US.iter().flat_map(|us| [-us, *us]);
+    both.filter_map(|us| {
+        Some(Move {
+            label: format!(" with media {us} us earlier"),
+            fact: None,
+            spec: shifted(believed, Span::from_us(us))?,
+        })
+    })
 }
 
 /// By how much the media may be earlier than was assumed.
@@ -84,7 +121,7 @@ fn shifted(spec: &Spec, by: Span) -> Option<Spec> {
 }
 
 /// Other values of a key.
-fn values(key: &Key, spec: &Spec) -> Vec<Value> {
+fn values(key: &Key, spec: &Spec, small: bool) -> Vec<Value> {
     let now = key.get(spec);
     let values = match (key.kind, &now) {
         (Kind::Flag, Some(Value::Flag(flag))) => vec![Value::Flag(!flag)],
@@ -94,24 +131,24 @@ fn values(key: &Key, spec: &Spec) -> Vec<Value> {
                 Kind::Size { min } | Kind::Count { min, .. } => min,
                 _ => 0,
             };
-            let count = *count;
-            let mut others = vec![count + 1, count * 2 + 4];
-            others.extend([count.wrapping_sub(1), count / 2].iter().filter(|other| {
-                let other = **other;
-                other >= least && other < count
-            }));
-            others.into_iter().map(Value::Count).collect()
+            counts(*count, least, small).map(Value::Count).collect()
         }
+        (Kind::Size { .. }, None) => [1, 2, 8].map(Value::Count).to_vec(),
         (Kind::Fraction, Some(Value::Number(now))) => {
-            let steps = [0.5, 0.25, 0.125, 0.0625, 0.03, 0.01];
-            let both = steps.into_iter().flat_map(|step| [now - step, now + step]);
+            let steps: &[f64] = if small {
+                &[0.125, 0.0625, 0.03, 0.01]
+            } else {
+                &[]
+            };
+            let both = steps.iter().flat_map(|step| [now - step, now + step]);
             let within = both.filter(|value| (0.0..=1.0).contains(value));
             let quarters = [0.0, 0.25, 0.5, 0.75, 1.0].into_iter();
             quarters.chain(within).map(Value::Number).collect()
         }
         (Kind::Time { .. }, Some(Value::Time(now))) => {
             let steps = [1280.0, 640.0, 320.0, 160.0, 80.0, 40.0, 20.0, 10.0, 5.0];
-            let both = steps.into_iter().flat_map(|us| [-us, us]);
+            let steps = &steps[..if small { 9 } else { 4 }];
+            let both = steps.iter().flat_map(|us| [-us, *us]);
             let others = both.map(|us| *now + Span::from_us(us));
             let others = others.filter(|time| *time >= Span::ZERO);
             others.chain([Span::ZERO]).map(Value::Time).collect()
@@ -121,6 +158,16 @@ fn values(key: &Key, spec: &Spec) -> Vec<Value> {
     let mut values: Vec<Value> = values;
     values.retain(|value| Some(value) != now.as_ref());
     values
+}
+
+/// Other counts, of at least `least`.
+fn counts(now: u64, least: u64, small: bool) -> impl Iterator<Item = u64> {
+    let steps: &[u64] = if small { &[1, 2, 4, 8, 16, 32] } else { &[1] };
+    let both = steps
+        .iter()
+        .flat_map(move |step| [now.saturating_sub(*step), now + step]);
+    let others = both.chain([now / 2, now * 2 + 4]);
+    others.filter(move |other| *other >= least && *other != now)
 }
 
 /// Sets what must change together with what was changed.

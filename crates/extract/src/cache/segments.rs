@@ -19,7 +19,7 @@
 //! # Cost
 //! Some 16 vectors with up to 64 reads, and 26 vectors with reads that grow to 8192 blocks.
 
-use diskarm_core::spec::Delivered;
+use diskarm_core::spec::{Delivered, WriteCache};
 use diskarm_core::units::{Lbn, SectorCount, Span};
 
 use super::ahead::{FAR, load};
@@ -55,10 +55,17 @@ pub(super) fn look(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
 /// Looks at what a write leaves, and sets what is believed.
 pub(super) fn look_at_writes(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
     let hits = bench.agreed(|bench| written(bench, 1))?.0;
+    let o = &bench.believed.overheads;
+    // They are the same where no write was seen to end before it is on the media.
+    let absorbs = o.write_hit_after_read != o.write_miss_after_read;
     let buffer = &mut bench.believed.buffer;
     buffer.hits_on_written = hits;
-    buffer.caching |= hits;
-    if hits && buffer.delivered == Delivered::Dropped {
+    buffer.caching |= hits || absorbs;
+    if absorbs {
+        buffer.write_cache = WriteCache::Always;
+    }
+    let is_known = buffer.delivered == Delivered::Kept && buffer.segment > SectorCount(2);
+    if hits && !is_known {
         let size = bench.largest(FAR, 64, written)?;
         set_size(bench, size);
     }

@@ -1,0 +1,97 @@
+//! Buffers that nobody built, on small drives.
+
+use diskarm_core::spec::{Buffer, Delivered, Key, Kind, ReadAhead, Spec, Value, WriteCache};
+use diskarm_core::units::SectorCount;
+
+use crate::battery::{self, Random};
+use crate::{SEQUENCES, catalogued, found, judged};
+
+/// Two drives of which the layouts are small, and one with a single zone.
+const DRIVES: [&str; 3] = ["hp-c2247", "seagate-st41601n", "dec-rz26"];
+
+fn value(kind: Kind, random: &mut Random) -> Value {
+    match kind {
+        Kind::Flag => Value::Flag(random.below(2) == 0),
+        Kind::Word(words) => Value::Word(words[random.below(words.len() as u64) as usize]),
+        Kind::Count { .. } => {
+            let most = [32, 6, 6, 6][random.below(4) as usize];
+            Value::Count(1 + random.below(most))
+        }
+        Kind::Size { .. } => Value::Count(1 + random.below(600)),
+        // Buffer ratios of mode page 2 are multiples of 1/256; a few of them.
+        Kind::Fraction => Value::Number(random.below(5) as f64 / 4.0),
+        kind => panic!("no buffer has a {kind:?}"),
+    }
+}
+
+/// Lets no key of the buffer forbid another.
+fn repair(buffer: &mut Buffer, random: &mut Random) {
+    buffer.caching = random.below(8) > 0;
+    buffer.dedicated_write_segment &= buffer.segments > 1;
+    if random.below(3) == 0 {
+        buffer.read_ahead_max = buffer.segment;
+    }
+    buffer.read_ahead_max = buffer.read_ahead_max.min(buffer.segment);
+    if random.below(2) == 0 {
+        buffer.read_ahead_min = SectorCount(0);
+    }
+    buffer.read_ahead_min = buffer.read_ahead_min.min(buffer.read_ahead_max);
+    buffer.read_ahead_failures = [0.0, 0.0, 0.02][random.below(3) as usize];
+    if random.below(3) > 0 {
+        (buffer.read_watermark, buffer.write_watermark) = (0.0, 0.0);
+    }
+    if !buffer.caching {
+        (buffer.read_ahead, buffer.write_cache) = (ReadAhead::None, WriteCache::Off);
+    }
+    if buffer.read_ahead == ReadAhead::None {
+        buffer.read_ahead_failures = 0.0;
+    }
+    buffer.read_whole_track &= buffer.delivered == Delivered::Kept;
+    assert_eq!(buffer.contradiction(), None);
+}
+
+/// A drive of the catalogue with another buffer.
+fn variant(name: &str, seed: u64) -> Spec {
+    let mut random = Random::new(seed);
+    let mut spec = catalogued(name);
+    for key in Key::all() {
+        if key.path.starts_with("buffer.") {
+            key.set(&mut spec, value(key.kind, &mut random));
+        }
+    }
+    repair(&mut spec.buffer, &mut random);
+    spec.name = format!("{name}, seed {seed}");
+    spec
+}
+
+/// Whether a read can be served from the buffer without a run before it: only then is the bus rate
+/// known, on which other facts build.
+fn serves_reads(buffer: &Buffer) -> bool {
+    let ahead = buffer.read_ahead != ReadAhead::None && !buffer.read_ahead_on_run;
+    buffer.caching && (buffer.delivered == Delivered::Kept || ahead)
+}
+
+#[test]
+fn buffers_at_random_are_found() {
+    let mut measured = 0;
+    for (name, seed) in DRIVES.iter().cycle().zip(0..16) {
+        let given = variant(name, seed);
+        if !serves_reads(&given.buffer) {
+            continue;
+        }
+        measured += 1;
+        let (facts, cost, wall) = found(&given, true, seed).unwrap();
+        let found = judged(&given, &facts);
+        let differing = battery::differing(&given, &found.described, true, (SEQUENCES, seed));
+        println!(
+            "{}: {} commands, {:.1} min, {wall:.1} s; {} right, {differing} of {SEQUENCES} differ",
+            given.name,
+            cost.commands,
+            cost.time.as_s() / 60.0,
+            found.right
+        );
+        assert!(found.wrong.is_empty(), "{}: {:?}", given.name, found.wrong);
+        assert!(differing * 50 <= SEQUENCES, "{}: {differing}", given.name);
+    }
+    assert!(measured >= 5, "{measured}");
+}
