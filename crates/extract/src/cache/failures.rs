@@ -4,11 +4,12 @@
 //! Of the blocks that were read ahead some are not there when they are wanted, at random.
 //!
 //! # Test vector
-//! A read, a rest that is long enough for read-ahead, and reads of the blocks behind it, one by one.
+//! A read, a rest that is long enough for read-ahead, and reads of the blocks behind it, one by
+//! one.
 //!
 //! # Decision
-//! A model without failures predicts when each of these reads ends. One that ends later by more than
-//! the scatter of ends has failed; what follows it in the same vector does not count.
+//! A model without failures predicts when each of these reads ends. One that ends later by more
+//! than the scatter of ends has failed; what follows it in the same vector does not count.
 //!
 //! # Confidence
 //! Of `n` reads of which `k` failed, the share is `k/n`, give or take twice the root of `k/n²`; if
