@@ -2,6 +2,7 @@
 
 mod capacity;
 mod compare_and_write;
+pub(crate) mod data_out;
 mod defects;
 mod diagnostic;
 mod format;

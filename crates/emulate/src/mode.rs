@@ -5,6 +5,8 @@ mod caching;
 mod control;
 mod disconnect;
 mod error_recovery;
+mod exceptions;
+mod flexible_disk;
 mod format;
 mod geometry;
 mod notch;
@@ -77,9 +79,11 @@ static PAGES: &[Row] = &[
     disconnect::ROW,
     format::ROW,
     geometry::ROW,
+    flexible_disk::ROW,
     caching::ROW,
     control::ROW,
     notch::ROW,
+    exceptions::ROW,
 ];
 
 /// The bits of each page that were changed and saved, by row.

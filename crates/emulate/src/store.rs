@@ -6,7 +6,7 @@ use diskarm_core::units::{Bytes, Lbn};
 
 /// Holds the data of blocks. Blocks that were never written are zeros.
 pub trait Store: Send {
-    /// Fills `data`, whole blocks, with those from `at` on.
+    /// Fills `data`, whole blocks that are zeros, with those from `at` on.
     fn read(&self, at: Lbn, data: &mut [u8]);
 
     /// Puts `data`, whole blocks, at `at`.
@@ -64,9 +64,8 @@ impl Store for Sparse {
     fn read(&self, at: Lbn, data: &mut [u8]) {
         for (chunk, from, to, length) in self.parts(at, data.len()) {
             let data = &mut data[to..to + length];
-            match self.chunks.get(&chunk) {
-                Some(chunk) => data.copy_from_slice(&chunk[from..from + length]),
-                None => data.fill(0),
+            if let Some(chunk) = self.chunks.get(&chunk) {
+                data.copy_from_slice(&chunk[from..from + length]);
             }
         }
     }

@@ -12,7 +12,7 @@ use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense};
 
 use crate::backing::Backing;
-use crate::command::Entry;
+use crate::command::{Entry, data_out};
 use crate::realism::{Disturbance, Realism};
 use crate::state::{Identity, State};
 use crate::store::{Sparse, Store};
@@ -137,6 +137,8 @@ impl<D: Backing> Unit<D> {
         if self.slots.len() - self.free.len() >= Self::TASKS {
             return self.respond(&task, Status::TaskSetFull, Vec::new());
         }
+        let length = data_out::length(&command, self.state.block);
+        let data_out = &task.data_out[..length.min(task.data_out.len())];
         let slot = self.keep(Slot {
             id: task.id,
             initiator: task.initiator,
@@ -145,7 +147,7 @@ impl<D: Backing> Unit<D> {
             sent: now,
             command,
             entry,
-            data_out: task.data_out.to_vec(),
+            data_out: data_out.to_vec(),
             work: None,
             answered: false,
             aborted: false,

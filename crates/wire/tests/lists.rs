@@ -1,10 +1,15 @@
 //! Lists: bytes from the standards, and round trips.
 
 use diskarm_wire::command::AddressFormat;
-use diskarm_wire::defect::{self, Address, Malformed, Physical, Translate, Translated, addresses};
+use diskarm_wire::defect::{
+    self, Address, Extended, Malformed, Physical, Translate, Translated, addresses,
+};
+use diskarm_wire::log;
 use diskarm_wire::operation::OPERATIONS;
 use diskarm_wire::report::{self, LogHeader, LogParameter, OperationRow};
-use diskarm_wire::reservation::{self, Capabilities, Parameters, Reservation};
+use diskarm_wire::reservation::{
+    self, Capabilities, FullStatus, Parameters, Reservation, TransportId,
+};
 use proptest::prelude::*;
 
 macro_rules! come_back {
@@ -27,6 +32,10 @@ come_back! {
     defect_header_10: defect::Header10;
     defect_header_12: defect::Header12;
     format_header: defect::FormatHeader;
+    long_format_header: defect::LongFormatHeader;
+    task_management: report::TaskManagement;
+    full_status: FullStatus;
+    log_exceptions: log::Exceptions;
     reassign_header: defect::ReassignHeader;
     long_reassign_header: defect::LongReassignHeader;
     operation_row: OperationRow;
@@ -118,6 +127,73 @@ fn reservations_come_back() {
     );
 }
 
+fn extended(of: fn(Extended) -> Address) -> impl Fn((Physical, bool)) -> Address {
+    move |(mut place, begins_run)| {
+        place.offset &= defect::WHOLE_TRACK;
+        of(Extended { place, begins_run })
+    }
+}
+
+/// SBC-3, extended physical sector address descriptors: MADS is bit 7 of byte 4.
+#[test]
+fn a_run_of_defects_begins_with_a_bit() {
+    let data = [0, 7, 0xcf, 12, 0x80, 0, 0, 95];
+    let place = Physical {
+        cylinder: 1999,
+        head: 12,
+        offset: 95,
+    };
+    let run = Extended {
+        place,
+        begins_run: true,
+    };
+    let format = AddressFormat::ExtendedPhysicalSector;
+    assert_eq!(
+        Address::parse(format, &data),
+        Some(Address::ExtendedPhysicalSector(run))
+    );
+    assert_eq!(Address::parse(format, &[0, 0, 0, 0, 0x10, 0, 0, 0]), None);
+}
+
+/// SPC-4, TransportIDs of SAS and iSCSI.
+#[test]
+fn initiators_are_named() {
+    let mut data = [0xaa; 64];
+    assert_eq!(TransportId::Sas(0x5000_c500_0102_0304).emit(&mut data), 24);
+    let sas = [6, 0, 0, 0, 0x50, 0, 0xc5, 0, 1, 2, 3, 4];
+    assert_eq!((&data[..12], &data[12..24]), (&sas[..], &[0; 12][..]));
+    let name = TransportId::Iscsi("iqn.2026-11.example:host");
+    // 24 characters and a zero make 28 bytes.
+    assert_eq!(name.emit(&mut data), 32);
+    assert_eq!(data[..4], [5, 0, 0, 28]);
+    assert_eq!(&data[4..28], b"iqn.2026-11.example:host");
+    let session = TransportId::IscsiSession("iqn.a", "0123456789ab");
+    assert_eq!(session.emit(&mut data), 28);
+    assert_eq!(&data[..28], b"\x45\0\0\x18iqn.a,i,0x0123456789ab\0\0");
+    let rows = [TransportId::Sas(9), name, session].map(|id| {
+        let status = FullStatus {
+            key: 0x0102,
+            all_ports: false,
+            holder: true,
+            scope: 0,
+            kind: 5,
+            port: 1,
+        };
+        (status, id)
+    });
+    let mut data = vec![0xaa; reservation::full_status_length(&rows)];
+    assert_eq!(
+        reservation::emit_full_status(3, &rows, &mut data),
+        data.len()
+    );
+    let (generation, content) = reservation::content(&data).unwrap();
+    let found: Vec<_> = reservation::full_status(content).collect();
+    assert_eq!((generation, found.len()), (3, 3));
+    for ((status, id), (expected, of)) in found.iter().zip(&rows) {
+        assert_eq!((status, *id), (expected, Some(*of)));
+    }
+}
+
 fn any_address() -> impl Strategy<Value = Address> {
     let place = (0u32..1 << 24, any::<u8>(), any::<u32>());
     let place = place.prop_map(|(cylinder, head, offset)| Physical {
@@ -129,6 +205,8 @@ fn any_address() -> impl Strategy<Value = Address> {
         any::<u32>().prop_map(Address::ShortBlock),
         any::<u64>().prop_map(Address::LongBlock),
         place.clone().prop_map(Address::BytesFromIndex),
+        (place.clone(), any::<bool>()).prop_map(extended(Address::ExtendedBytesFromIndex)),
+        (place.clone(), any::<bool>()).prop_map(extended(Address::ExtendedPhysicalSector)),
         place.prop_map(Address::PhysicalSector),
     ]
 }
