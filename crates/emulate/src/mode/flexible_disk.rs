@@ -1,5 +1,5 @@
-//! Flexible disk, which some programs ask fixed ones for: the drive as if all its tracks were equal.
-//! What does not fit its field is zero.
+//! Flexible disk, which some programs ask fixed ones for: the drive as if all its tracks were
+//! equal. What does not fit its field is zero.
 
 use diskarm_wire::mode::FlexibleDisk;
 

@@ -1,5 +1,5 @@
-//! What the unit says, read by the programs of sg3_utils. Where they are not installed the test says
-//! so and passes. (`sg_modes`, `sg_opcodes` and `sg_luns` of Debian 12 read devices only.)
+//! What the unit says, read by the programs of sg3_utils. Where they are not installed the test
+//! says so and passes. (`sg_modes`, `sg_opcodes` and `sg_luns` of Debian 12 read devices only.)
 
 use std::fmt::Write;
 use std::process::Command as Program;
