@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use diskarm_wire::Command;
 use diskarm_wire::command::Check;
+use diskarm_wire::defect::TRANSLATE;
 
-/// Whether a command leaves data and settings of the drive as they are. A command that is not
-/// known does not count as one.
-pub fn leaves_data_alone(block: &[u8]) -> bool {
+/// Whether a command leaves data and settings of the drive as they are; `list` is what is sent
+/// along. A command that is not known does not count as one.
+pub fn leaves_data_alone(block: &[u8], list: &[u8]) -> bool {
     match Command::parse(block) {
         Ok(
             Command::TestUnitReady
@@ -29,7 +30,8 @@ pub fn leaves_data_alone(block: &[u8]) -> bool {
             | Command::ReportSupportedTaskManagementFunctions { .. },
         ) => true,
         Ok(Command::LogSense { save, .. }) => !save,
-        // A page that asks for the translation of an address; a self-test may write.
+        // The page that asks for the translation of an address. A self-test may write, and so may
+        // pages of the manufacturer.
         Ok(Command::SendDiagnostic {
             self_test_code,
             page_format,
@@ -37,7 +39,10 @@ pub fn leaves_data_alone(block: &[u8]) -> bool {
             device_offline,
             unit_offline,
             ..
-        }) => page_format && self_test_code == 0 && !self_test && !device_offline && !unit_offline,
+        }) => {
+            let is_test = self_test_code != 0 || self_test || device_offline || unit_offline;
+            page_format && !is_test && list.first() == Some(&TRANSLATE)
+        }
         _ => false,
     }
 }
@@ -116,17 +121,24 @@ mod tests {
             block[0] = operation.code;
             block[1] = operation.service_action.unwrap_or(0);
             let expected = !CHANGE_SOMETHING.contains(&operation.name);
-            assert_eq!(leaves_data_alone(&block), expected, "{}", operation.name);
+            assert_eq!(
+                leaves_data_alone(&block, &[]),
+                expected,
+                "{}",
+                operation.name
+            );
         }
         let translate = [0x1d, 0x10, 0, 0, 14, 0];
-        assert!(leaves_data_alone(&translate));
+        assert!(leaves_data_alone(&translate, &[0x40, 0, 0, 10]));
+        assert!(!leaves_data_alone(&translate, &[0x80, 0, 0, 10]));
+        assert!(!leaves_data_alone(&translate, &[]));
         let self_test = [0x1d, 0x04, 0, 0, 0, 0];
-        assert!(!leaves_data_alone(&self_test));
+        assert!(!leaves_data_alone(&self_test, &[0x40]));
         let saved_logs = [0x4d, 0x01, 0x40, 0, 0, 0, 0, 0, 4, 0];
-        assert!(!leaves_data_alone(&saved_logs));
+        assert!(!leaves_data_alone(&saved_logs, &[]));
         // UNMAP, which the table lacks, and nothing at all.
-        assert!(!leaves_data_alone(&[0x42, 0, 0, 0, 0, 0, 0, 0, 0, 0]));
-        assert!(!leaves_data_alone(&[]));
+        assert!(!leaves_data_alone(&[0x42, 0, 0, 0, 0, 0, 0, 0, 0, 0], &[]));
+        assert!(!leaves_data_alone(&[], &[]));
     }
 
     #[test]

@@ -24,6 +24,7 @@ const RAID: &[u8] = &0xa92b_4efc_u32.to_le_bytes();
 
 const GPT_NAME: &str = "a partition table (GPT)";
 const RAID_NAME: &str = "a member of a Linux software RAID";
+const DATA_NAME: &str = "data in its first or last blocks";
 const LVM_NAME: &str = "a physical volume of LVM";
 
 /// From what says most. The last one is also of boot sectors of FAT and NTFS.
@@ -50,8 +51,9 @@ const MARKS: &[Mark] = &[
     ),
 ];
 
-/// What a drive holds whose first bytes are `front` and whose last ones are `end`; `None` if
-/// nothing that is known. Bytes that are not given hold nothing.
+/// What a drive holds whose first bytes are `front` and whose last ones are `end`; `None` if it
+/// looks erased: each sector repeats one byte. Disks have had more kinds of labels than are known
+/// here (Sun, SGI, Apple, Amiga, VMS), so anything else counts as data.
 pub fn found(front: &[u8], end: &[u8]) -> Option<&'static str> {
     let has = |mark: &&Mark| {
         front
@@ -62,7 +64,7 @@ pub fn found(front: &[u8], end: &[u8]) -> Option<&'static str> {
         return Some(mark.what);
     }
     // Counted from the end of the drive, where sectors end too.
-    end.rchunks_exact(512).find_map(|sector| {
+    let known = end.rchunks_exact(512).find_map(|sector| {
         if sector.starts_with(GPT) {
             Some("the backup of a partition table (GPT)")
         } else if sector.starts_with(RAID) {
@@ -70,7 +72,11 @@ pub fn found(front: &[u8], end: &[u8]) -> Option<&'static str> {
         } else {
             None
         }
-    })
+    });
+    let mut sectors = front.chunks(512).chain(end.rchunks(512));
+    let is_erased = |sector: &[u8]| sector.iter().all(|byte| *byte == sector[0]);
+    let looks_erased = sectors.all(is_erased);
+    known.or((!looks_erased).then_some(DATA_NAME))
 }
 
 #[cfg(test)]
@@ -126,16 +132,24 @@ mod tests {
         assert_eq!(with(END - 4096, b"EFI PART"), backup);
         assert_eq!(with(0, b"\xfc\x4e\x2b\xa9"), Some(RAID_NAME));
         // Not where a sector begins.
-        assert_eq!(with(100, b"EFI PART"), None);
+        assert_eq!(with(100, b"EFI PART"), Some(DATA_NAME));
     }
 
     #[test]
-    fn other_bytes_are_no_content() {
+    fn an_erased_drive_has_no_content() {
         assert_eq!(found(&[0; FRONT], &[0; END]), None);
         assert_eq!(found(&[0xff; FRONT], &[0xff; END]), None);
+        // As measurements leave it, which write zeros.
+        assert_eq!(found(&[[0; 512], [0xff; 512]].concat(), &[0xff; END]), None);
         assert_eq!(found(&[], &[]), None);
-        // Half a mark, at the end of what is given.
-        assert_eq!(found(b"XFS", &[]), None);
-        assert_eq!(front(1, b"XFSB"), None);
+    }
+
+    #[test]
+    fn unknown_labels_are_data() {
+        // Those of Sun and of the Amiga, and half a mark at the end of what is given.
+        assert_eq!(front(508, &[0xda, 0xbe]), Some(DATA_NAME));
+        assert_eq!(front(0, b"RDSK"), Some(DATA_NAME));
+        assert_eq!(found(b"XFS", &[]), Some(DATA_NAME));
+        assert_eq!(front(1, b"XFSB"), Some(DATA_NAME));
     }
 }

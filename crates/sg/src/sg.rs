@@ -6,14 +6,17 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use diskarm_core::units::{Instant, Span};
-use diskarm_extract::{Broken, Data, Reply, Transport};
-use diskarm_wire::Command;
-use diskarm_wire::capacity::Capacity10;
+use diskarm_extract::{Broken, Data, Disk, Reply, Transport};
 use diskarm_wire::command::{Blocks, Caching, Size};
+use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
+use diskarm_wire::{Command, Sense};
 use rustix::fs::OFlags;
 
 use crate::packet::{Packet, SENSE_LENGTH};
 use crate::{Error, command, content, device, ioctl, occupied};
+
+/// The status of a command that ends with sense data (SAM-5).
+const CHECK_CONDITION: u8 = 0x02;
 
 /// A drive that takes commands through SG_IO. Times are those of CLOCK_MONOTONIC right before and
 /// after the call into the kernel, as `std::time::Instant` reads it.
@@ -30,8 +33,8 @@ pub struct Sg {
 }
 
 impl Sg {
-    /// Opens a drive, `/dev/sgX` or a block device, for commands that leave its data alone: others
-    /// do not reach it.
+    /// Opens a drive, `/dev/sgX` or a block device, for commands that leave its data and settings
+    /// alone. Others do not reach it: they end as on a write-protected drive.
     ///
     /// # Errors
     /// There is no such file, it is no whole disk, or the user may not open it.
@@ -114,34 +117,29 @@ impl Sg {
             path: path.clone(),
             source: Broken(source).into(),
         };
-        let mut data = [0; Capacity10::LENGTH];
-        let capacity = Command::ReadCapacity10 {
-            at: 0,
-            partial: false,
-        };
-        self.read(&capacity, &mut data).map_err(failed)?;
-        let capacity = Capacity10::parse(&data).expect("all its bytes");
-        let size = capacity.block_bytes.max(1) as usize;
-        let blocks = u64::from(capacity.last) + 1;
-        let mut part = |length: usize, at_end: bool| {
-            let count = (length.div_ceil(size) as u64).min(blocks);
-            let mut data = vec![0; count as usize * size];
+        // This also asks again if the drive has a reset to report first.
+        let asked = Disk::new(self).map(|disk| (disk.sectors().0, disk.sector_size().0));
+        let (blocks, size) = asked.map_err(|source| Error::Command {
+            path: path.clone(),
+            source,
+        })?;
+        let mut part = |length: u64, at_end: bool| {
+            let count = length.div_ceil(size).min(blocks);
+            let at = if at_end { blocks - count } else { 0 };
+            let is_far = at + count > 1 << 32 || count > u64::from(u16::MAX);
             let read = Command::Read {
-                size: Size::Ten,
+                size: if is_far { Size::Sixteen } else { Size::Ten },
                 blocks: Blocks {
-                    at: if at_end { blocks - count } else { 0 },
+                    at,
                     count: count as u32,
                 },
                 caching: Caching::default(),
             };
+            let mut data = vec![0; (count * size) as usize];
             self.read(&read, &mut data).map_err(failed).map(|()| data)
         };
-        let front = part(content::FRONT, false)?;
-        // A larger drive says 0xffffffff; its end is out of reach of READ(10).
-        let end = match capacity.last {
-            u32::MAX => Vec::new(),
-            _ => part(content::END, true)?,
-        };
+        let front = part(content::FRONT as u64, false)?;
+        let end = part(content::END as u64, true)?;
         Ok(content::found(&front, &end))
     }
 
@@ -177,8 +175,12 @@ impl Sg {
         submit: impl FnOnce(&mut Packet<'_>) -> rustix::io::Result<()>,
     ) -> Result<Reply, Broken> {
         let broken = |why: String| Broken(format!("{}: {why}", command::name(block)));
-        if !self.writes && !command::leaves_data_alone(block) {
-            return Err(broken("not sent, as writes are not allowed".to_owned()));
+        let list = match &data {
+            Data::Out(bytes) => bytes,
+            Data::None | Data::In(_) => &[][..],
+        };
+        if !self.writes && !command::leaves_data_alone(block, list) {
+            return Ok(self.write_protected());
         }
         let length = match &data {
             Data::None => 0,
@@ -200,6 +202,24 @@ impl Sg {
             sent,
             ended,
         })
+    }
+}
+
+impl Sg {
+    /// The reply to what is not sent (SBC-3, write protection).
+    fn write_protected(&self) -> Reply {
+        let sense = Sense::new(Key::DataProtect, Code::WRITE_PROTECTED);
+        let mut data = vec![0; MAX_LENGTH];
+        let length = sense.emit(Format::Fixed, &mut data);
+        data.truncate(length);
+        let now = self.now();
+        Reply {
+            status: CHECK_CONDITION,
+            sense: data,
+            transferred: 0,
+            sent: now,
+            ended: now,
+        }
     }
 }
 
@@ -286,8 +306,13 @@ mod tests {
     fn writes_are_not_sent_unless_they_are_allowed() {
         let mut drive = drive();
         let refused = drive.exchange(&WRITE, Data::Out(&[0; 512]), |_| panic!("sent"));
-        let expected = "WRITE(10): not sent, as writes are not allowed";
-        assert_eq!(refused.unwrap_err().0, expected);
+        let refused = refused.unwrap();
+        let sense = Sense::parse(&refused.sense).unwrap();
+        assert_eq!((refused.status, refused.transferred), (2, 0));
+        assert_eq!(
+            (sense.key, sense.code),
+            (Key::DataProtect, Code::WRITE_PROTECTED)
+        );
         drive.writes = true;
         let reply = drive.exchange(&WRITE, Data::Out(&[0; 512]), |_| Ok(()));
         assert_eq!(reply.unwrap().transferred, 512);

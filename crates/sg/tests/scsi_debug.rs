@@ -69,7 +69,7 @@ fn a_drive_of_scsi_debug_is_read_and_written() {
             panic!("a read beyond the end succeeded");
         };
         assert_eq!((status, sense[2] & 0x0f, sense[12]), (2, 5, 0x21));
-        assert!(matches!(disk.write(Lbn(0), 1), Err(Error::Broken(_))));
+        assert!(matches!(disk.write(Lbn(0), 1), Err(Error::Status { .. })));
 
         drive
             .allow_writes(false)
