@@ -54,12 +54,12 @@ pub struct Args {
     /// are written at random places of the whole disk.
     ///
     /// SERIAL is the drive's serial number (INQUIRY, vital product data page 0x80), so that no
-    /// other drive is overwritten by mistake. A drive that is in use is refused, and one that
-    /// holds a partition table or a file system too.
+    /// other drive is overwritten by mistake. A drive that is in use is refused, and one whose
+    /// first or last blocks hold data, such as a partition table or a file system, too.
     #[arg(long, value_name = "SERIAL", conflicts_with = "compare")]
     allow_writes: Option<String>,
 
-    /// Write even if the drive holds a partition table or a file system
+    /// Write even if the drive holds data, such as a partition table or a file system
     #[arg(long, requires = "allow_writes")]
     over_content: bool,
 
@@ -121,7 +121,14 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
     let writes = writes(args);
     let mut keeper = Keeper::new(output, &mut files)?;
     let mut checkpoint = keeper.continued(begun)?;
-    let mut connect = |seed| target.connect(writes, seed);
+    let identity = checkpoint.identity.clone();
+    let mut connect = |seed| {
+        let mut drive = target.connect(writes, seed)?;
+        target.check(&mut *drive, &identity)?;
+        Ok(drive)
+    };
+    // A drive that may not be written to is refused before anything is measured.
+    connect(SEED).map_err(|broken| Error::Drive(broken.to_string()))?;
     let ended = suite::run(&mut connect, &mut checkpoint, &mut keeper);
     ended.map_err(|stopped| failed(url, &stopped, Some(keeper.path())))?;
 

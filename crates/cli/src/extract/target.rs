@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use diskarm_core::text::InputError;
 use diskarm_core::units::Span;
-use diskarm_extract::{Broken, Host, Simulated, Transport};
+use diskarm_extract::{Broken, Disk, Host, Identity, Simulated, Transport};
 use diskarm_results::place::Files;
 use diskarm_sg::Sg;
 use diskarm_simulate::Model;
@@ -94,5 +94,48 @@ impl Target {
                 Ok(Box::new(drive))
             }
         }
+    }
+
+    /// Whether a connection to a real drive is to the one that was asked before: drives get other
+    /// paths when they come and go. A simulated drive cannot.
+    pub fn check(&self, drive: &mut dyn Transport, expected: &Identity) -> Result<(), Broken> {
+        if self.is_simulated() {
+            return Ok(());
+        }
+        let found = Disk::new(drive).and_then(|mut disk| Identity::of(&mut disk));
+        let found = found.map_err(|error| Broken(error.to_string()))?;
+        if found == *expected {
+            return Ok(());
+        }
+        let told = |of: &Identity| {
+            let (name, blocks) = (of.name(), of.sectors.0);
+            format!("{name}, serial number {:?}, {blocks} blocks", of.serial)
+        };
+        Err(Broken(format!(
+            "found another drive ({}), expected {}",
+            told(&found),
+            told(expected)
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_drive_behind_the_same_path_is_refused() {
+        let simulated = |name: &str| Target::parse(&format!("sim:{name}")).unwrap();
+        let drive = |name: &str| simulated(name).connect(Writes::Forbidden, 1).unwrap();
+        let mut first = drive("hp-c2247");
+        let identity = Disk::new(&mut *first).and_then(|mut disk| Identity::of(&mut disk));
+        let identity = identity.unwrap();
+        let real = Target::Real("/dev/sg0".into());
+        assert_eq!(real.check(&mut *first, &identity), Ok(()));
+        let error = real.check(&mut *drive("hp-c2490a"), &identity).unwrap_err();
+        assert!(error.0.starts_with("found another drive ("), "{error}");
+        let mut serial = identity;
+        serial.serial.push('2');
+        assert!(real.check(&mut *first, &serial).is_err());
     }
 }
