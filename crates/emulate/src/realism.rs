@@ -131,9 +131,9 @@ impl Disturbance {
             }
             let began = self.due.max(self.ended);
             self.free = self.free.max(began + lasts);
-            while self.due <= now {
-                self.due += every.max(Span::from_ns(1));
-            }
+            let every = every.as_ns().max(1);
+            let periods = (now - self.due).as_ns() / every + 1;
+            self.due += Span::from_ns(periods * every);
         }
         self.free <= now
     }

@@ -85,6 +85,8 @@ impl Simulated {
             let next = self.unit.next_event().expect("a task is outstanding");
             self.now = next.max(self.now);
             if let Some(response) = self.unit.advance(next) {
+                // With noise the host sees the end later than it is due.
+                self.now = self.now.max(response.at);
                 return response;
             }
         }

@@ -48,13 +48,17 @@ impl<D: Backing> Unit<D> {
             attribute,
             ..
         } = *self.slot(slot);
-        if entry.reports_attention
+        let admitted = self.state.admits(nexus, entry.access, self.now);
+        // SAM-5: RESERVATION CONFLICT comes before a unit attention, which stays pending.
+        let conflicts = matches!(admitted, Err(Ended::Conflict));
+        if !conflicts
+            && entry.reports_attention
             && let Some(code) = self.state.nexuses[nexus].told()
         {
             let sense = Sense::new(Key::UnitAttention, code);
             return self.end_unbegun(slot, Err(sense.into()));
         }
-        if let Err(ended) = self.state.admits(nexus, entry.access, self.now) {
+        if let Err(ended) = admitted {
             return self.end_unbegun(slot, Err(ended));
         }
         let data_out = std::mem::take(&mut self.slot_mut(slot).data_out);
