@@ -6,7 +6,7 @@ mod target;
 use std::path::Path;
 
 use diskarm_extract::suite::{self, Described, Options, Stopped};
-use diskarm_extract::{Comparison, Effort};
+use diskarm_extract::{Broken, Comparison, Effort};
 use diskarm_results::extracted::{Extracted, compared};
 use diskarm_simulate::Model;
 
@@ -17,16 +17,17 @@ use target::{Target, Writes};
 
 /// Measure a drive over SCSI, and describe it as a specification
 ///
-/// Sends the drive commands, times them, and concludes where its blocks are, how its arm moves, and
-/// how long it takes for what. Writes a specification that other commands take, in which a remark
-/// above each value says how it was found, how far off it may be, and how many samples it rests on.
+/// Sends commands to the drive, times them, and works out where its blocks are, how its arm moves,
+/// how long commands take, and how its buffer behaves. Writes a specification that other commands
+/// accept. A comment above each value says how it was found, how far off it may be, and how many
+/// samples it rests on.
 ///
-/// After each measurement what was found is kept in OUT.toml.partial, which is removed in the end.
-/// A run that was interrupted continues from there when the same command is given again; without
-/// the file it starts anew.
+/// The findings of each measurement are kept in OUT.toml.partial until OUT.toml is written. If a
+/// run is interrupted, or comes to no specification, the same command continues from there and
+/// repeats what failed. Remove the file to start over.
 ///
-/// The exit code is 1 if a measurement failed. What does not need its findings is measured all the
-/// same.
+/// The exit code is 1 if a measurement failed. Measurements that do not depend on it are made all
+/// the same.
 #[derive(clap::Args)]
 #[command(override_usage = USAGE, after_long_help = EXAMPLES)]
 pub struct Args {
@@ -128,7 +129,7 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
         Ok(drive)
     };
     // A drive that may not be written to is refused before anything is measured.
-    connect(SEED).map_err(|broken| Error::Drive(broken.to_string()))?;
+    connect(SEED).map_err(|broken: Broken| Error::Drive(broken.to_string()))?;
     let ended = suite::run(&mut connect, &mut checkpoint, &mut keeper);
     ended.map_err(|stopped| failed(url, &stopped, Some(keeper.path())))?;
 
@@ -151,7 +152,9 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
         true => output::print_json(&extracted.json())?,
         false => output::print(&extracted.text())?,
     }
-    keeper.remove();
+    if described.is_ok() {
+        keeper.remove();
+    }
     match extracted.failed()[..] {
         [] => Ok(()),
         ref failed => Err(Error::Measurements {

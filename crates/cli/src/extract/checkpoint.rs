@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 
 use diskarm_core::text::InputError;
-use diskarm_extract::suite::{Checkpoint, MEASUREMENTS, Observer, Progress};
+use diskarm_extract::suite::{Checkpoint, MEASUREMENTS, Observer, Outcome, Progress};
 use diskarm_results::place::{Files, Place};
 
 use crate::error::Error;
@@ -33,7 +33,7 @@ impl Keeper {
         &self.path
     }
 
-    /// The run to continue; `begun` if there is none.
+    /// The run to continue, which tries again what failed; `begun` if there is none.
     pub fn continued(&self, begun: Checkpoint) -> Result<Checkpoint, Error> {
         let text = match fs::read_to_string(&self.path) {
             Ok(text) => text,
@@ -47,10 +47,12 @@ impl Keeper {
             }
         };
         let kept = Checkpoint::parse(&text).and_then(|kept| kept.check(&begun).map(|()| kept));
-        kept.map_err(|why| {
+        let mut kept = kept.map_err(|why| {
             let message = format!("{}: {why}; remove the file to start anew", self.path);
             Error::Input(InputError::message(message))
-        })
+        })?;
+        kept.records.retain(|record| record.outcome == Outcome::Done);
+        Ok(kept)
     }
 
     /// Removes the checkpoint of a run that is over.
