@@ -3,10 +3,13 @@
 //! was made of.
 
 use diskarm_core::geometry::Layout;
-use diskarm_core::spec::{self, Source, Spec};
+use diskarm_core::spec::{self, Key, Source, Spec, Value};
 use diskarm_core::units::{SectorCount, Span};
 use diskarm_extract::layout::translate;
-use diskarm_extract::{Comparison, Cost, Disk, Effort, Error, Host, Simulated, timing};
+use diskarm_extract::suite::{self, Checkpoint, Described, How, Observer, Options, Progress};
+use diskarm_extract::{
+    Broken, Comparison, Cost, Disk, Effort, Error, Host, Observable, Simulated, Transport, timing,
+};
 
 const HOST: Host = Host {
     least: Span::from_ns(50_000),
@@ -79,5 +82,103 @@ fn what_is_extracted_is_what_the_drive_was_made_of() {
         assert!(period.abs() < 6.0, "{name}: {period} ns");
         // The budget of the whole suite is 30 minutes.
         assert!(cost.time.as_s() < 900.0, "{name}: {cost:?}");
+    }
+}
+
+/// Nobody watches.
+struct Patient;
+
+impl Observer for Patient {
+    fn at(&mut self, _: &Progress) {}
+
+    fn keep(&mut self, _: &Checkpoint) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// What the whole suite finds in a drive.
+fn described(given: &Spec, seed: u64) -> Described {
+    let mut connect = |seed| -> Result<Box<dyn Transport>, Broken> {
+        Ok(Box::new(Simulated::new(given, HOST, seed).unwrap()))
+    };
+    let options = Options {
+        effort: Effort::Quick,
+        writes: true,
+        seed,
+    };
+    let identity = suite::identity(&mut connect).unwrap();
+    let mut checkpoint = Checkpoint::new(&given.name, identity, options);
+    suite::run(&mut connect, &mut checkpoint, &mut Patient).unwrap();
+    Described::of(&checkpoint, "found").unwrap()
+}
+
+/// Two drives, and the facts of their buffers that no command tells.
+const DETERMINED: [(&str, &[&str]); 2] = [
+    (
+        "hp-c3323a",
+        &[
+            "write_stops_read_ahead",
+            "read_whole_track",
+            "write_watermark",
+            "watermark_of",
+        ],
+    ),
+    (
+        "seagate-st41601n",
+        &[
+            "write_stops_read_ahead",
+            "read_before_requested",
+            "read_whole_track",
+            "partial_hits_at_once",
+            "write_invalidates",
+            "read_watermark",
+            "write_watermark",
+            "watermark_of",
+        ],
+    ),
+];
+
+/// The whole suite on two drives of different buffers and sparing: every block is where it is, sums
+/// of overheads are within 0.02 ms, and every fact of the buffer is right or said to be open.
+#[test]
+fn the_suite_finds_what_two_drives_do() {
+    for (name, open) in DETERMINED {
+        let given = catalogued(name);
+        let described = described(&given, 1);
+        let found = &described.spec;
+        let compared = Comparison::of(&given, found).unwrap();
+        assert!(compared.layout.is_equal(), "{name}: {:?}", compared.layout);
+        let sums = [&given, found].map(|spec| Observable::of(spec).sums());
+        for ((what, was), (_, is)) in sums[0].iter().zip(&sums[1]) {
+            // Those with a seek have one per cent of its time.
+            let allowed = if what.starts_with("seek") { 0.1 } else { 0.02 };
+            let error = (*is - *was).as_ms();
+            assert!(error.abs() < allowed, "{name}: {what}: {is}, given {was}");
+        }
+        let facts = described
+            .values
+            .iter()
+            .filter(|told| told.key.starts_with("buffer."));
+        let mut undetermined = Vec::new();
+        for told in facts {
+            let key = Key::find(told.key).unwrap();
+            let [was, is] = [&given, found].map(|spec| key.get(spec));
+            match told.how {
+                How::Measured { .. } => {
+                    let same = agree(was.as_ref(), is.as_ref());
+                    assert!(same, "{name}: {}: {is:?}, given {was:?}", told.key);
+                }
+                How::Assumed(_) | How::Unknown(_) => undetermined.push(key.name()),
+            }
+        }
+        assert_eq!(undetermined, *open, "{name}");
+    }
+}
+
+/// Shares are found to a few per cent.
+fn agree(a: Option<&Value>, b: Option<&Value>) -> bool {
+    match (a, b) {
+        (Some(Value::Number(a)), Some(Value::Number(b))) => (a - b).abs() <= 0.05,
+        (a, b) => a == b,
     }
 }

@@ -1,15 +1,15 @@
 //! The facts that are found of simulated drives' buffers are those of their specifications.
 
 mod battery;
-#[path = "../mechanics/noise.rs"]
-mod noise;
 mod variants;
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{self, Buffer, Key, Spec, Value};
 use diskarm_core::units::Span;
 use diskarm_extract::cache::{self, Facts, Finding};
-use diskarm_extract::{Cost, Disk, Effort, Error, Host, Setup, Simulated, Transport, timing};
+use diskarm_extract::{
+    Cost, Disk, Effort, Error, Host, Noisy, Setup, Simulated, Transport, timing,
+};
 
 const HOST: Host = Host {
     least: Span::from_ns(50_000),
@@ -160,8 +160,8 @@ fn noise_does_not_turn_facts() {
         "dec-rz26",
     ] {
         let given = catalogued(name);
-        let mut drive = Simulated::new(&given, HOST, 7).unwrap();
-        let mut noisy = noise::Noisy::new(&mut drive, Span::from_us(100.0), 7);
+        let drive = Simulated::new(&given, HOST, 7).unwrap();
+        let mut noisy = Noisy::new(Box::new(drive), Span::from_us(100.0), 7);
         let (facts, cost, wall) = found_behind(&mut noisy, &given, true, 7).unwrap();
         let found = judged(&given, &facts);
         let differing = battery::differing(&given, &found.described, true, (SEQUENCES, 3));

@@ -2,7 +2,6 @@
 //! specifications.
 
 mod mtbrc;
-mod noise;
 mod rotation;
 mod seek;
 mod timing;

@@ -2,9 +2,8 @@
 
 use diskarm_core::units::{Instant, Span};
 use diskarm_extract::rotation::{self, Rereads};
-use diskarm_extract::{Broken, Data, Disk, Effort, Reply, Simulated, Transport};
+use diskarm_extract::{Broken, Data, Disk, Effort, Noisy, Reply, Simulated, Transport};
 
-use crate::noise::Noisy;
 use crate::{DRIVES, HOST, catalogued};
 
 #[test]
@@ -34,8 +33,8 @@ fn the_period_is_found_to_two_nanoseconds() {
 fn noise_of_a_tenth_of_a_millisecond_leaves_six_nanoseconds() {
     for (name, seed) in DRIVES.iter().zip(1..) {
         let spec = catalogued(name);
-        let mut drive = Simulated::new(&spec, HOST, seed).unwrap();
-        let mut noisy = Noisy::new(&mut drive, Span::from_us(100.0), seed);
+        let drive = Simulated::new(&spec, HOST, seed).unwrap();
+        let mut noisy = Noisy::new(Box::new(drive), Span::from_us(100.0), seed);
         let mut disk = Disk::new(&mut noisy).unwrap();
         let found = rotation::measure(&mut disk, Effort::Normal, seed).unwrap();
         let error = found.period_ns - spec.mechanics.period_ns;

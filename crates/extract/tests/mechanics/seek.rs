@@ -7,9 +7,10 @@ use diskarm_core::spec::{Mechanics, SeekCurve, Spec};
 use diskarm_core::units::{Cylinder, Instant, Span};
 use diskarm_extract::seek::{self, SeekPoint, Seeks};
 use diskarm_extract::seek_command::{self, Curves};
-use diskarm_extract::{Access, Broken, Cost, Data, Disk, Effort, Reply, Simulated, Transport};
+use diskarm_extract::{
+    Access, Broken, Cost, Data, Disk, Effort, Noisy, Reply, Simulated, Transport,
+};
 
-use crate::noise::Noisy;
 use crate::{DRIVES, HOST, catalogued, set_up};
 
 /// The worst error of a found curve at any distance, as a share of what is allowed: 1 % or 0.02 ms,
@@ -175,8 +176,8 @@ fn noise_of_seek_commands_is_averaged_out() {
     for (name, seed) in DRIVES.iter().zip(1..).step_by(4) {
         let spec = catalogued(name);
         let layout = Layout::new(&spec.geometry).unwrap();
-        let mut drive = Simulated::new(&spec, HOST, seed).unwrap();
-        let mut noisy = Noisy::new(&mut drive, Span::from_us(100.0), seed);
+        let drive = Simulated::new(&spec, HOST, seed).unwrap();
+        let mut noisy = Noisy::new(Box::new(drive), Span::from_us(100.0), seed);
         let (_, (measured, _), cost) = by_seek(&mut noisy, (&spec, &layout), Access::Read, seed);
         println!("{name}: {measured:.2}, {:.0} s", cost.time.as_s());
         assert!(measured < 3.0, "{name}: {measured}");

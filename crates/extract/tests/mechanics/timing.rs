@@ -3,16 +3,14 @@
 use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;
 use diskarm_core::geometry::Layout;
-use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::{Op, Request};
-use diskarm_core::spec::{Bus, Overheads, Spec, WriteCache};
-use diskarm_core::units::{Angle, Cylinder, Instant, Lbn, SectorCount, Span};
+use diskarm_core::spec::{Bus, Overheads, Spec};
+use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use diskarm_extract::timing::{self, Timing};
-use diskarm_extract::{Cost, Disk, Effort, Simulated, Transport};
+use diskarm_extract::{Cost, Disk, Effort, Noisy, Observable, Simulated, Transport};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::noise::Noisy;
 use crate::seek::worst;
 use crate::{DRIVES, HOST, catalogued};
 
@@ -30,98 +28,6 @@ pub fn without_times(spec: &Spec) -> Spec {
     }
 }
 
-/// What can be observed of the overheads of one-sector requests, by name, from the equations of the
-/// model: leads from the sending of a request to the pass of its sector, as the ends of reads tell
-/// the passes, and services from the buffer.
-fn observable(spec: &Spec) -> Vec<(&'static str, Span)> {
-    let (o, bus) = (&spec.overheads, &spec.bus);
-    let times = SeekTimes::new(&spec.mechanics, spec.geometry.cylinders);
-    let over = |op, distance| times.total(op, (Cylinder(0), Cylinder(distance)), false);
-    let still = over(Op::Read, 0);
-    let connects = |time: Span| {
-        if bus.never_disconnect {
-            Span::ZERO
-        } else {
-            time
-        }
-    };
-    let behind_read =
-        connects(o.first_reselect) + o.data_preparation + bus.read_sector + o.read_completion;
-    let extra = o.extra_write_disconnect;
-    // Arm and data of a write behind a read, and behind a write that it does not continue.
-    let plain = |command: Span| (command, command + o.data_preparation);
-    let writes = [
-        plain(o.write_miss_after_read),
-        extra.map_or(plain(o.write_miss_after_write), |extra| {
-            let data = extra.command + extra.disconnect + extra.duration;
-            let data = data + connects(o.first_reselect) + o.data_preparation;
-            (extra.command + extra.seek_delay, data)
-        }),
-    ];
-    // The media wait for the arm and for the data.
-    let moved = |(arm, data): (Span, Span), time: Span| {
-        (arm + time).max(data + bus.write_sector + o.write_minimum_delay)
-    };
-    let on_track = |write| moved(write, over(Op::Write, 0));
-    let end = |back: Span| connects(back) + o.write_completion - behind_read;
-    // Where no drive of the catalogue scatters.
-    let far = spec.geometry.cylinders / 2;
-    let elsewhere = over(Op::Write, far) - over(Op::Read, far) + still;
-    let switch = |op| times.total(op, (Cylinder(0), Cylinder(0)), true);
-    let again = extra.map_or(o.first_reselect, |_| o.other_reselect);
-    let mut all = vec![
-        (
-            "read after read",
-            o.read_miss_after_read + still + behind_read,
-        ),
-        (
-            "read after write",
-            o.read_miss_after_write + still + behind_read,
-        ),
-        ("write after read", on_track(writes[0]) + behind_read),
-        ("write after write", on_track(writes[1]) + behind_read),
-        (
-            "seek and write after read",
-            writes[0].0 + elsewhere + behind_read,
-        ),
-        (
-            "seek and write after write",
-            writes[1].0 + elsewhere + behind_read,
-        ),
-        ("head switch", switch(Op::Read) - still),
-        (
-            "head switch and settle",
-            moved(writes[0], switch(Op::Write)) + behind_read,
-        ),
-        ("end of a write after a read", end(o.first_reselect)),
-        ("end of a write after a write", end(again)),
-    ];
-    all.extend(observable_hits(spec));
-    all
-}
-
-/// The same of requests that the buffer serves.
-fn observable_hits(spec: &Spec) -> Vec<(&'static str, Span)> {
-    let (o, bus) = (&spec.overheads, &spec.bus);
-    let hit = o.data_preparation + bus.read_sector + o.read_completion;
-    let taken = o.data_preparation + bus.write_sector + o.write_completion;
-    let mut all = vec![
-        ("read hit after read", o.read_hit_after_read + hit),
-        ("bus", bus.read_sector),
-    ];
-    if spec.buffer.hits_on_written {
-        all.push(("read hit after write", o.read_hit_after_write + hit));
-    }
-    if spec.buffer.write_cache != WriteCache::Off {
-        all.push(("write hit after read", o.write_hit_after_read + taken));
-        all.push(("write hit after write", o.write_hit_after_write + taken));
-        all.push(("write hit elsewhere", o.write_hit_seek));
-        all.push(("write hit in another zone", o.write_hit_zone));
-        all.push(("bus of writes", bus.write_sector));
-    }
-    all
-}
-
 /// All that is measured of a drive, and what it cost: by reads alone, and all.
 pub fn measured(drive: &mut dyn Transport, layout: &Layout, seed: u64) -> (Timing, Cost, Cost) {
     let mut disk = Disk::new(drive).unwrap();
@@ -136,7 +42,8 @@ pub fn measured(drive: &mut dyn Transport, layout: &Layout, seed: u64) -> (Timin
 /// in ms, and of what.
 pub fn compared(given: &Spec, found: &Spec, times: f64) -> (f64, &'static str) {
     let mut most = (0.0, "");
-    for ((what, a), (_, b)) in observable(given).into_iter().zip(observable(found)) {
+    let sums = |spec| Observable::of(spec).sums();
+    for ((what, a), (_, b)) in sums(given).into_iter().zip(sums(found)) {
         let error = (b - a).as_ms();
         // A seek before a write is known to 1 % if it has a curve of its own.
         let own = found.mechanics.write_seek.is_some();
@@ -283,8 +190,8 @@ fn noise_is_averaged_out() {
     for (name, seed) in DRIVES.iter().zip(1..) {
         let spec = catalogued(name);
         let layout = Layout::new(&spec.geometry).unwrap();
-        let mut drive = Simulated::new(&spec, HOST, seed).unwrap();
-        let mut noisy = Noisy::new(&mut drive, Span::from_us(100.0), seed);
+        let drive = Simulated::new(&spec, HOST, seed).unwrap();
+        let mut noisy = Noisy::new(Box::new(drive), Span::from_us(100.0), seed);
         let (timing, reads, cost) = measured(&mut noisy, &layout, seed);
         let mut found = without_times(&spec);
         timing.describe(&mut found);

@@ -1,19 +1,22 @@
-//! A transport whose completions are seen late or early.
+//! A transport whose clock is not exact.
 
 use diskarm_core::units::{Instant, Span};
-use diskarm_extract::{Broken, Data, Reply, Transport};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// Adds normal noise to the ends of commands.
+use crate::{Broken, Data, Reply, Transport};
+
+/// Sees the ends of commands late or early, by normal deviates: noise of a host's clock, for tests
+/// of what measurements make of it.
 pub struct Noisy<'a> {
-    behind: &'a mut dyn Transport,
+    behind: Box<dyn Transport + 'a>,
     deviation: Span,
     generator: Pcg64Mcg,
 }
 
 impl<'a> Noisy<'a> {
-    pub fn new(behind: &'a mut dyn Transport, deviation: Span, seed: u64) -> Self {
+    /// With so large a standard deviation. An end is never seen before its command was sent.
+    pub fn new(behind: Box<dyn Transport + 'a>, deviation: Span, seed: u64) -> Self {
         Self {
             behind,
             deviation,
