@@ -5,6 +5,7 @@ mod calibrate;
 mod digests;
 mod docs;
 mod estimate;
+mod extraction;
 mod fuzz;
 mod mutants;
 mod papers;
@@ -46,6 +47,11 @@ const COMMANDS: &[Command] = &[
         name: "calibrate",
         summary: "fit the measured drives of the catalogue to their traces in data/validation",
         run: calibrate::run,
+    },
+    Command {
+        name: "extraction",
+        summary: "measure all drives from nothing; generate docs/extraction.md (or print DRIVE...)",
+        run: extraction::run,
     },
     Command {
         name: "counts",

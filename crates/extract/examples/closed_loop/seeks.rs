@@ -1,0 +1,138 @@
+//! Seek times that were found beside those that were given.
+
+use diskarm_core::geometry::Layout;
+use diskarm_core::mechanics::SeekTimes;
+use diskarm_core::request::Op;
+use diskarm_core::spec::{Mechanics, SeekCurve, Spec};
+use diskarm_core::units::{Cylinder, Lbn, Span};
+use diskarm_extract::Observable;
+use diskarm_extract::seek::Seeks;
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use serde::Serialize;
+
+/// Where two seek curves differ most.
+#[derive(Debug, Serialize)]
+pub struct Seek {
+    /// The difference as a multiple of what is allowed: 1 % or 0.02 ms; and where the arm's arrival
+    /// scatters, three times the uncertainty of the mean.
+    pub multiple: f64,
+    /// Over how many cylinders.
+    pub distance: u32,
+    /// The difference.
+    pub error_ms: f64,
+}
+
+/// Compares the leads of requests that need a seek with those of requests that need none, over all
+/// distances in both directions.
+pub fn compared(given: &Spec, found: &Spec, measured: &Seeks, op: Op) -> Seek {
+    let both = [given, found].map(Observable::of);
+    let scatter = scatter(given, op);
+    let cylinders = given.geometry.cylinders;
+    let mut most = Seek {
+        multiple: 0.0,
+        distance: 0,
+        error_ms: 0.0,
+    };
+    let still = both
+        .each_ref()
+        .map(|one| one.lead(op, (Cylinder(0), Cylinder(0))));
+    for distance in 1..cylinders.min(found.geometry.cylinders) {
+        let uncertain = uncertainty(measured, distance, scatter.as_ref());
+        for way in [(0, distance), (distance, 0)] {
+            let way = (Cylinder(way.0), Cylinder(way.1));
+            let [is, was] = [1, 0].map(|k| both[k].lead(op, way) - still[k]);
+            let error_ms = (is - was).as_ms();
+            let allowed = uncertain.unwrap_or(f64::max(0.02, 0.01 * was.as_ms()));
+            let multiple = error_ms.abs() / allowed;
+            if multiple > most.multiple {
+                most = Seek {
+                    multiple,
+                    distance,
+                    error_ms,
+                };
+            }
+        }
+    }
+    most
+}
+
+/// The same between the places of random pairs of blocks, for layouts that number cylinders in
+/// other ways. The distance is that of the drive.
+pub fn compared_between_blocks(given: &Spec, found: &Spec, measured: &Seeks, op: Op) -> Seek {
+    let both = [given, found];
+    let sums = both.map(Observable::of);
+    let layouts = both.map(|spec| Layout::new(&spec.geometry).expect("it was checked"));
+    let scatter = scatter(given, op);
+    let blocks = layouts[0].sectors().min(layouts[1].sectors()).0;
+    let mut generator = Pcg64Mcg::seed_from_u64(PAIRS);
+    let mut block = || Lbn(((u128::from(generator.next_u64()) * u128::from(blocks)) >> 64) as u64);
+    let still = sums
+        .each_ref()
+        .map(|one| one.lead(op, (Cylinder(0), Cylinder(0))));
+    let mut most = Seek {
+        multiple: 0.0,
+        distance: 0,
+        error_ms: 0.0,
+    };
+    for _ in 0..PAIRS {
+        let blocks = [block(), block()];
+        let ways = layouts.each_ref().map(|layout| {
+            let [from, to] = blocks.map(|at| layout.extent(at).cylinder);
+            (from, to)
+        });
+        let distance = ways[0].0.distance(ways[0].1);
+        if distance == 0 || ways[1].0 == ways[1].1 {
+            continue;
+        }
+        let [was, is] = [0, 1].map(|k| sums[k].lead(op, ways[k]) - still[k]);
+        let error_ms = (is - was).as_ms();
+        let uncertain = uncertainty(measured, distance, scatter.as_ref());
+        let allowed = uncertain.unwrap_or(f64::max(0.02, 0.01 * was.as_ms()));
+        let multiple = error_ms.abs() / allowed;
+        if multiple > most.multiple {
+            most = Seek {
+                multiple,
+                distance,
+                error_ms,
+            };
+        }
+    }
+    most
+}
+
+/// How many pairs of blocks are compared; also the seed.
+const PAIRS: u64 = 100_000;
+
+/// By how much arrivals scatter, if they do.
+fn scatter(given: &Spec, op: Op) -> Option<SeekTimes> {
+    let Mechanics {
+        seek_scatter,
+        write_seek_scatter,
+        ..
+    } = &given.mechanics;
+    let curve: Option<&SeekCurve> = match op {
+        Op::Write => write_seek_scatter.as_ref().or(seek_scatter.as_ref()),
+        _ => seek_scatter.as_ref(),
+    };
+    let mechanics = Mechanics {
+        seek: curve?.clone(),
+        ..Mechanics::default()
+    };
+    Some(SeekTimes::new(&mechanics, given.geometry.cylinders))
+}
+
+/// Three times the uncertainty of the points on both sides, in milliseconds, if arrivals scatter
+/// there.
+fn uncertainty(measured: &Seeks, distance: u32, scatter: Option<&SeekTimes>) -> Option<f64> {
+    let scatter = scatter?;
+    let points = &measured.points;
+    let next = points.partition_point(|point| point.distance < distance);
+    let near = [next.saturating_sub(1), next].map(|at| points[at.min(points.len() - 1)]);
+    let scatters = near.iter().any(|point| {
+        let way = (Cylinder(0), Cylinder(point.distance));
+        scatter.total(Op::Read, way, false) > Span::ZERO
+    });
+    let [a, b] = near.map(|point| point.mean.uncertainty.as_ms());
+    scatters.then(|| 3.0 * a.max(b))
+}

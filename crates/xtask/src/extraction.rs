@@ -1,0 +1,98 @@
+//! `cargo xtask extraction`: measures every drive of the catalogue from nothing but commands, in
+//! several ways, and writes how near that comes to [`PAGE`].
+//!
+//! An example of `extract` measures, on all processors, and compares; the built command line
+//! replays the measured traces on what was found. How long each run took is printed, but not on the
+//! page, which is the same on every machine.
+
+mod page;
+mod paper;
+mod replays;
+mod run;
+mod spec;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use run::Run;
+
+/// The page, from the root of the workspace.
+const PAGE: &str = "docs/extraction.md";
+
+/// The ways whose specifications are replayed and compared with the paper.
+const BEST: &str = "translate";
+
+/// Writes the page. Arguments are names of drives: then it is printed instead, for these alone.
+pub fn run(arguments: &[String]) -> ExitCode {
+    if arguments.iter().any(|argument| argument.starts_with('-')) {
+        eprintln!("usage: cargo xtask extraction [DRIVE...]");
+        return ExitCode::from(crate::USAGE);
+    }
+    let root = crate::root();
+    match page(&root, arguments) {
+        Ok(text) if arguments.is_empty() => match fs::write(root.join(PAGE), text) {
+            Ok(()) => {
+                println!("extraction: wrote {PAGE}");
+                ExitCode::SUCCESS
+            }
+            Err(error) => failed(&format!("{PAGE}: {error}")),
+        },
+        Ok(text) => {
+            print!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => failed(&error),
+    }
+}
+
+fn failed(error: &str) -> ExitCode {
+    eprintln!("extraction: {error}");
+    ExitCode::FAILURE
+}
+
+fn page(root: &Path, names: &[String]) -> Result<String, String> {
+    let folder = folder(root)?;
+    let runs = measured(root, &folder, names)?;
+    let replays = replays::section(root, &folder, &runs)?;
+    let papers = paper::section(root, &folder, &runs)?;
+    Ok(format!("{}{replays}{papers}", page::measured(&runs)))
+}
+
+/// Where the example writes what it finds.
+fn folder(root: &Path) -> Result<PathBuf, String> {
+    let target = std::env::var_os("CARGO_TARGET_DIR");
+    let target = root.join(target.as_deref().map_or(Path::new("target"), Path::new));
+    let folder = target.join("extraction");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    Ok(folder)
+}
+
+/// Where the specification is that was found in a drive.
+fn found(folder: &Path, drive: &str, way: &str) -> PathBuf {
+    folder.join(format!("{drive}-{way}.toml"))
+}
+
+/// Runs the example, built for release.
+fn measured(root: &Path, folder: &Path, names: &[String]) -> Result<Vec<Run>, String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args([
+            "run",
+            "--release",
+            "--quiet",
+            "--package",
+            "diskarm-extract",
+        ])
+        .args(["--example", "closed_loop", "--"])
+        .arg(folder)
+        .args(names)
+        .current_dir(root)
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| format!("cargo: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("closed_loop: {}", output.status));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("closed_loop: {error}"))
+}
