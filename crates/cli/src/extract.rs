@@ -64,6 +64,11 @@ pub struct Args {
     #[arg(long, requires = "allow_writes")]
     over_content: bool,
 
+    /// Write a report to this file: one HTML page with figures of seek times, tables of zones and
+    /// overheads, the facts of the buffer, and what is not known
+    #[arg(long, value_name = "FILE.html", value_parser = html, conflicts_with = "compare")]
+    report: Option<String>,
+
     /// Compare two drives value by value, instead of measuring one: names from the catalogue, or
     /// .toml files
     ///
@@ -83,7 +88,7 @@ const USAGE: &str = "diskarm extract [OPTIONS] <URL> --output <OUT.toml>\n      
                      diskarm extract --compare <A> <B>";
 
 const EXAMPLES: &str = "Examples:
-  diskarm extract sim:hp-c2247 -o found.toml
+  diskarm extract sim:hp-c2247 -o found.toml --report found.html
   diskarm extract --compare hp-c2247 found.toml
   diskarm simulate --drive ./found.toml --random --policy sptf";
 
@@ -118,6 +123,11 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
     let target = Target::parse(url)?;
     let mut files = target.files();
     let place = files.place("--output", output)?;
+    let report = args.report.as_deref().map(|path| {
+        super::calibrate::check_place(path)?;
+        Ok::<_, Error>((path, files.place("--report", path)?))
+    });
+    let report = report.transpose()?;
     let begun = begun(url, &target, args)?;
     let writes = writes(args);
     let mut keeper = Keeper::new(output, &mut files)?;
@@ -138,16 +148,19 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
         .unwrap_or_default()
         .to_string_lossy();
     let described = Described::of(&checkpoint, &name);
-    let mut written = Vec::new();
+    let mut written: Vec<String> = report.iter().map(|(path, _)| (*path).to_owned()).collect();
     if let Ok(described) = &described {
         place.write(described.text().as_bytes())?;
-        written.push(output.to_owned());
+        written.insert(0, output.to_owned());
     }
     let extracted = Extracted {
         checkpoint: &checkpoint,
         described: &described,
         written: &written,
     };
+    if let Some((_, place)) = report {
+        place.write(extracted.html().as_bytes())?;
+    }
     match args.json {
         true => output::print_json(&extracted.json())?,
         false => output::print(&extracted.text())?,
@@ -161,6 +174,14 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
             failed: failed.to_vec(),
         }),
     }
+}
+
+/// Accepts the names of HTML files only.
+fn html(text: &str) -> Result<String, &'static str> {
+    let is_html = text.ends_with(".html");
+    is_html
+        .then(|| text.to_owned())
+        .ok_or("expected a name ending in .html")
 }
 
 /// What may be done to the data of a real drive.

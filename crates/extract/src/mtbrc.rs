@@ -70,6 +70,17 @@ pub struct Mtbrc {
     pub host: Span,
 }
 
+/// A pair of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pair {
+    /// From the pass of X's first sector to the next of Y's after its sending.
+    pub distance: Span,
+    /// From the end of X, and the rest that followed, to that of Y.
+    pub between: Span,
+    /// Whether Y caught that pass.
+    pub caught: bool,
+}
+
 /// Measures MTBRC(X, Y). Data are lost at random places if X or Y writes.
 ///
 /// # Errors
@@ -81,14 +92,39 @@ pub fn measure(
     effort: Effort,
     seed: u64,
 ) -> Result<Mtbrc, Error> {
+    Ok(scatter(disk, setup, kind, effort, seed)?.0)
+}
+
+/// As [`measure`], with all pairs.
+///
+/// # Errors
+/// As [`measure`].
+pub fn scatter(
+    disk: &mut Disk<'_>,
+    setup: &Setup<'_>,
+    kind: Kind,
+    effort: Effort,
+    seed: u64,
+) -> Result<(Mtbrc, Vec<Pair>), Error> {
     let mut pairs = setup.pairs(disk, seed)?;
     let mut zones = Vec::new();
     for zone in 0..3 {
         zones.push(in_zone(&mut pairs, setup, kind, (zone, effort))?);
     }
+    let period = pairs.clock.period();
+    let all = zones.iter().flat_map(|zone| &zone.search.trials);
+    let all = all.map(|trial| {
+        let missed = trial.bounds.1 - trial.lead;
+        Pair {
+            distance: span(trial.distance),
+            between: span(trial.between + missed),
+            caught: missed.abs() < period / 2.0,
+        }
+    });
+    let all = all.collect();
     let mean = |of: &dyn Fn(&Zone) -> f64| zones.iter().map(of).sum::<f64>() / 3.0;
     let most = |of: &dyn Fn(&Zone) -> f64| zones.iter().map(of).fold(f64::MIN, f64::max);
-    Ok(Mtbrc {
+    let found = Mtbrc {
         median: Estimate {
             value: span(mean(&|zone| zone.search.found.median + zone.to_end)),
             uncertainty: span(mean(&|zone| zone.search.found.uncertainty)),
@@ -100,7 +136,8 @@ pub fn measure(
             span(most(&|zone| zone.search.found.upper + zone.to_pass)),
         ),
         host: span(mean(&|zone| zone.host)),
-    })
+    };
+    Ok((found, all))
 }
 
 /// The threshold of leads on one track, of one sector each, in nanoseconds.

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 pub use checkpoint::{Checkpoint, Outcome, Record};
 pub use described::{Described, Found};
-pub use findings::{Findings, WriteSeeks};
+pub use findings::{Between, Findings, WriteSeeks};
 pub use how::How;
 pub use table::{MEASUREMENTS, Measurement};
 

@@ -1,6 +1,7 @@
 //! The output of measuring a drive, and of comparing two specifications.
 
 mod compared;
+mod report;
 
 use std::fmt::Write;
 
@@ -140,6 +141,11 @@ impl<'a> Extracted<'a> {
         }
     }
 
+    /// The same as a page that needs no other file.
+    pub fn html(&self) -> String {
+        report::html(self)
+    }
+
     /// The same as readable text, at most 80 columns wide.
     pub fn text(&self) -> String {
         let Checkpoint {
@@ -161,16 +167,15 @@ impl<'a> Extracted<'a> {
             How::Unknown(why) => Some(why.clone()),
             _ => None,
         };
-        grouped(&mut text, "not determined", self.values(), why);
+        list(&mut text, "not determined", grouped(self.values(), why));
         let assumed = |how: &How| match how {
             How::Assumed(what) => Some(what.clone()),
             _ => None,
         };
-        grouped(
+        list(
             &mut text,
             "assumed, as measurements do not tell",
-            self.values(),
-            assumed,
+            grouped(self.values(), assumed),
         );
         for sentence in self.assumed() {
             text += &prose::wrapped(sentence, 2);
@@ -240,11 +245,9 @@ impl<'a> Extracted<'a> {
 
 /// The keys for which `why` has the same sentence, and the sentence.
 fn grouped(
-    text: &mut String,
-    heading: &str,
     values: &[Found],
     why: impl Fn(&How) -> Option<String>,
-) {
+) -> Vec<(String, Vec<&'static str>)> {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for found in values {
         let Some(why) = why(&found.how) else { continue };
@@ -253,6 +256,11 @@ fn grouped(
             None => groups.push((why, vec![found.key])),
         }
     }
+    groups
+}
+
+/// Groups as text.
+fn list(text: &mut String, heading: &str, groups: Vec<(String, Vec<&str>)>) {
     if !groups.is_empty() {
         let _ = writeln!(text, "\n{heading}");
     }

@@ -11,6 +11,7 @@ pub mod declustering;
 pub mod drive;
 #[cfg(feature = "extract")]
 pub mod extracted;
+pub mod html;
 pub mod listed;
 pub mod metrics;
 pub mod place;

@@ -4,7 +4,6 @@ mod again;
 mod claims;
 mod drawing;
 mod figures;
-mod html;
 mod maps;
 mod number;
 mod planes;
@@ -22,8 +21,8 @@ use crate::results::Results;
 use crate::verdicts::counted;
 use again::Inputs;
 use claims::Claims;
+use diskarm_results::html::{self, Html, Section, page};
 use drawing::Names;
-use html::Html;
 
 /// A report: an HTML page that needs no other file and no network, and the drawings in it. The same
 /// results give the same bytes.
@@ -34,9 +33,6 @@ pub struct Report {
     /// The figures and maps, in the order of the page.
     pub drawings: Vec<Drawing>,
 }
-
-/// A section of the page: its id, its heading and its content.
-type Section = (&'static str, &'static str, Html);
 
 impl Report {
     /// The report of a study and its results.
@@ -90,38 +86,6 @@ impl Report {
         }
         folder.write("report.html", self.html.as_bytes())
     }
-}
-
-fn page(title: &str, head: Html, sections: Vec<Section>) -> String {
-    let links = sections
-        .iter()
-        .map(|(id, heading, _)| Html::with("a", &[("href", &format!("#{id}"))], *heading));
-    let links = Html::element("nav", links.collect::<Html>());
-    let sections = sections.into_iter().map(|(id, heading, inside)| {
-        Html::with(
-            "section",
-            &[("id", id)],
-            [Html::element("h2", heading), inside],
-        )
-    });
-    let head_of_page = Html::from([
-        Html::of_our_own(
-            "<meta charset=\"utf-8\"/>\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>",
-        ),
-        Html::element("title", title),
-        Html::element("style", Html::of_our_own(include_str!("report/style.css"))),
-    ]);
-    let body = Html::from([head, links, sections.collect()]);
-    let page = Html::with(
-        "html",
-        &[("lang", "en")],
-        [
-            Html::element("head", head_of_page),
-            Html::element("body", Html::element("main", body)),
-        ],
-    );
-    format!("<!DOCTYPE html>\n{}\n", page.into_string())
 }
 
 /// The title, the source and a summary.
@@ -186,18 +150,8 @@ fn figure(drawing: &Drawing) -> Html {
         "details",
         [Html::element("summary", summary), drawing.numbers.clone()],
     );
-    // The style sheet selects which one is shown.
-    let drawn = [("wide", &drawing.svg), ("narrow", &drawing.narrow_svg)];
-    let drawn = drawn.map(|(class, svg)| {
-        let class = format!("drawn {class}");
-        Html::with("div", &[("class", &class)], Html::of_our_own(svg))
-    });
-    let drawn = Html::from(drawn);
-    Html::with(
-        "figure",
-        &[("id", &format!("figure-{}", drawing.name))],
-        [drawn, Html::element("figcaption", numbers)],
-    )
+    let id = format!("figure-{}", drawing.name);
+    html::figure(&id, [&drawing.svg, &drawing.narrow_svg], numbers)
 }
 
 /// The saturated cells. Neighbours along the last axis share a line:

@@ -94,6 +94,48 @@ fn json_has_costs_and_how_values_were_found() {
 }
 
 #[test]
+fn the_report_has_what_was_found() {
+    let folder = folder("report");
+    let (output, report) = (folder.join("found.toml"), folder.join("found.html"));
+    let arguments = [
+        "extract",
+        "sim:hp-c2247",
+        "--quick",
+        "-o",
+        text(&output),
+        "--report",
+    ];
+    let shown = printed(&[&arguments[..], &[text(&report)]].concat());
+    assert!(shown.contains("found.html\n"), "{shown}");
+    let page = fs::read_to_string(&report).unwrap();
+    for heading in [
+        "Seek times",
+        "The buffer",
+        "Zones",
+        "What is not known",
+        "What it cost",
+    ] {
+        assert!(page.contains(&format!(">{heading}</h2>")), "{heading}");
+    }
+    // Mean and maximum, full and short; and three kinds of pairs; each in two widths.
+    assert_eq!(page.matches("<svg").count(), 2 * (2 + 3));
+    // The first cylinder holds no blocks: 17 tracks of 13 a cylinder are reserved.
+    assert_eq!(page.matches("<th scope=\"row\">").count(), rows(&page));
+    assert!(page.contains("<td class=\"number\">1 to 558</td><td class=\"number\">96</td>"));
+    assert!(
+        !page.contains("src=") && !page.contains("href=\"http"),
+        "no other file"
+    );
+    let error = refused(&[&arguments[..], &[text(&output)]].concat(), 2);
+    assert!(error.contains("expected a name ending in .html"), "{error}");
+}
+
+/// The rows of all tables, each of which has a head.
+fn rows(page: &str) -> usize {
+    page.matches("<tr>").count() - page.matches("<thead>").count()
+}
+
+#[test]
 fn a_run_continues_from_its_checkpoint() {
     let folder = folder("continue");
     let whole = folder.join("whole.toml");

@@ -2,10 +2,11 @@
 
 use diskarm_core::geometry::Layout;
 
-use super::{Findings, Options, WriteSeeks};
+use super::{Between, Findings, Options, WriteSeeks};
+use crate::mtbrc::{Kind, To};
 use crate::{
-    Access, Disk, Effort, Error, Setup, cache, hits, idle, layout, overheads, rotation, seek,
-    seek_command,
+    Access, Disk, Effort, Error, Setup, cache, hits, idle, layout, mtbrc, overheads, rotation,
+    seek, seek_command,
 };
 
 /// What a measurement works with.
@@ -95,6 +96,15 @@ pub fn seek_commands(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
     Ok(())
 }
 
+pub fn mtbrc(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
+    bench.mtbrcs(&[(Access::Read, Access::Read)])
+}
+
+pub fn write_mtbrc(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
+    let (read, write) = (Access::Read, Access::Write);
+    bench.mtbrcs(&[(read, write), (write, read), (write, write)])
+}
+
 pub fn buffer(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
     let layout = bench.known_layout()?;
     let setup = bench.setup(&layout)?;
@@ -118,6 +128,34 @@ impl Bench<'_, '_> {
         measure(self.disk, &setup, self.options.effort, self.seed)
     }
 
+    /// Adds minimum times between the completions of requests of one sector.
+    fn mtbrcs(&mut self, accesses: &[(Access, Access)]) -> Result<(), Error> {
+        let layout = self.known_layout()?;
+        let setup = self.setup(&layout)?;
+        let mut found = Vec::new();
+        for &accesses in accesses {
+            for to in [To::SameTrack, To::OtherTrack, To::Cylinders(1)] {
+                if to == To::OtherTrack && layout.surfaces() == 1 {
+                    continue;
+                }
+                let kind = Kind {
+                    accesses,
+                    sectors: (1, 1),
+                    to,
+                };
+                let effort = self.options.effort;
+                let (mtbrc, pairs) = mtbrc::scatter(self.disk, &setup, kind, effort, self.seed)?;
+                found.push(Between {
+                    name: named(kind),
+                    mtbrc,
+                    pairs,
+                });
+            }
+        }
+        self.findings.mtbrcs.extend(found);
+        Ok(())
+    }
+
     fn setup<'l>(&self, layout: &'l Layout) -> Result<Setup<'l>, Error> {
         Ok(Setup {
             layout,
@@ -130,6 +168,26 @@ impl Bench<'_, '_> {
         let chosen = known(&self.findings.layout, "layout")?;
         Layout::new(&chosen.found.geometry).map_err(|error| Error::Undecided(error.to_string()))
     }
+}
+
+/// A kind of pairs, as the paper writes it.
+fn named(kind: Kind) -> String {
+    let verb = |access| match access {
+        Access::Read => "read",
+        Access::Write => "write",
+    };
+    let place = match kind.to {
+        To::SameTrack => "same track".to_owned(),
+        To::OtherTrack => "other track of the cylinder".to_owned(),
+        To::Cylinders(1) => "next cylinder".to_owned(),
+        To::Cylinders(count) => format!("{count} cylinders inward"),
+    };
+    let (first, second) = kind.accesses;
+    format!(
+        "1-sector {}, 1-sector {} on {place}",
+        verb(first),
+        verb(second)
+    )
 }
 
 /// A finding of an earlier measurement.

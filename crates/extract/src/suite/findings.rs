@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::cache::Facts;
 use crate::hits::{ReadHits, WriteHits};
 use crate::idle::Idle;
+use crate::mtbrc::{Mtbrc, Pair};
 use crate::overheads::{Reads, Writes};
 use crate::rotation::Rotation;
 use crate::seek::Seeks;
@@ -36,10 +37,23 @@ pub struct Findings {
     pub write_hits: Option<WriteHits>,
     /// Seeks before writes.
     pub write_seeks: Option<WriteSeeks>,
+    /// Minimum times between completions.
+    pub mtbrcs: Vec<Between>,
     /// Seeks by the SEEK command.
     pub seek_commands: Option<Curves>,
     /// The facts of the buffer.
     pub buffer: Option<Facts>,
+}
+
+/// The minimum time between the completions of two requests.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Between {
+    /// Which requests, in words.
+    pub name: String,
+    /// What was found.
+    pub mtbrc: Mtbrc,
+    /// The pairs that it rests on.
+    pub pairs: Vec<Pair>,
 }
 
 /// How seeks before writes differ from those before reads.

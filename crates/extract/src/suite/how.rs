@@ -138,7 +138,7 @@ fn mechanics(name: &str, checkpoint: &Checkpoint) -> Option<How> {
         "rotation" => findings.rotation.map(|rotation| How::Measured {
             method: "the line through the ends of reads of one block over their revolutions"
                 .to_owned(),
-            spread: Some(format!("{:.2} ns", rotation.uncertainty_ns)),
+            spread: Some(format!("{:.3} ns", rotation.uncertainty_ns)),
             samples: Some(rotation.samples),
         }),
         "seek" => findings.seeks.as_ref().map(|seeks| curve("reads", seeks)),

@@ -111,6 +111,22 @@ pub const MEASUREMENTS: &[Measurement] = &[
         run: bench::write_seeks,
     },
     Measurement {
+        name: "mtbrc",
+        summary: "minimum times between the completions of reads",
+        needs: &["idle"],
+        writes: false,
+        usual: [10.0, 14.5, 34.5],
+        run: bench::mtbrc,
+    },
+    Measurement {
+        name: "write-mtbrc",
+        summary: "minimum times between completions where one is a write",
+        needs: &["idle"],
+        writes: true,
+        usual: [21.2, 26.8, 69.7],
+        run: bench::write_mtbrc,
+    },
+    Measurement {
         name: "seek-commands",
         summary: "seek times by the SEEK command, to compare",
         needs: &["idle"],

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::html::Html;
 use crate::cell::{Cell, CellInput};
 use crate::error::StudyError;
 use crate::file::Study;
 use crate::job::{Job, Shared, cell_error};
 use crate::results::Results;
 use crate::studies;
+use diskarm_results::html::Html;
 
 /// The inputs of a study that are not in its file, by name.
 #[derive(Debug, Default)]

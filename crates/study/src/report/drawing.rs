@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::html::Html;
 use crate::file::Study;
+use diskarm_results::html::Html;
 
 /// A drawing of a figure or a map. All drawings of one figure have the same vertical axis.
 #[derive(Clone, Debug, PartialEq)]

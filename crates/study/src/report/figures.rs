@@ -3,13 +3,13 @@
 use diskarm_plot::{self as plot, Point, Series};
 
 use super::drawing::{Drawing, Names, note};
-use super::html::Html;
 use super::planes::Plane;
 use super::tables::{self, Heads, grid};
 use crate::axis::Point as Cell;
 use crate::figure::{Across, Figure, Scale};
 use crate::file::Study;
 use crate::results::Results;
+use diskarm_results::html::Html;
 
 /// All figures: a drawing for each combination of values of the axes that a figure does not name.
 pub fn all(study: &Study, results: &Results<'_>, names: &mut Names) -> Vec<Drawing> {

@@ -1,12 +1,12 @@
 //! Tables of a study.
 
-use super::html::Html;
 use super::number;
 use super::planes::Plane;
 use crate::axis::{Axis, Point};
 use crate::file::Study;
 use crate::metric::Metric;
 use crate::results::Results;
+use diskarm_results::html::Html;
 
 /// All tables: one for each metric and each combination of values of the axes that a table does not
 /// name.

@@ -76,6 +76,56 @@ impl<const N: usize> From<[Html; N]> for Html {
     }
 }
 
+/// A section of a page: its id, its heading and its content.
+pub type Section = (&'static str, &'static str, Html);
+
+/// A page that needs no other file and no network, with links to its sections.
+pub fn page(title: &str, head: Html, sections: Vec<Section>) -> String {
+    let links = sections
+        .iter()
+        .map(|(id, heading, _)| Html::with("a", &[("href", &format!("#{id}"))], *heading));
+    let links = Html::element("nav", links.collect::<Html>());
+    let sections = sections.into_iter().map(|(id, heading, inside)| {
+        Html::with(
+            "section",
+            &[("id", id)],
+            [Html::element("h2", heading), inside],
+        )
+    });
+    let head_of_page = Html::from([
+        Html::of_our_own(
+            "<meta charset=\"utf-8\"/>\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>",
+        ),
+        Html::element("title", title),
+        Html::element("style", Html::of_our_own(include_str!("style.css"))),
+    ]);
+    let body = Html::from([head, links, sections.collect()]);
+    let page = Html::with(
+        "html",
+        &[("lang", "en")],
+        [
+            Html::element("head", head_of_page),
+            Html::element("body", Html::element("main", body)),
+        ],
+    );
+    format!("<!DOCTYPE html>\n{}\n", page.into_string())
+}
+
+/// A drawing in its wide and its narrow form, of which the style sheet selects one, above a
+/// caption.
+pub fn figure(id: &str, [wide, narrow]: [&str; 2], caption: impl Into<Html>) -> Html {
+    let drawn = [("wide", wide), ("narrow", narrow)].map(|(class, svg)| {
+        let class = format!("drawn {class}");
+        Html::with("div", &[("class", &class)], Html::of_our_own(svg))
+    });
+    Html::with(
+        "figure",
+        &[("id", id)],
+        [Html::from(drawn), Html::element("figcaption", caption)],
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,282 @@
+//! The figures of the page.
+
+use diskarm_core::units::Span;
+use diskarm_extract::mtbrc::Pair;
+use diskarm_extract::suite::{Between, Findings, WriteSeeks};
+use diskarm_plot::{Axis, Figure, Point, Series};
+
+use super::tables::{ms, table};
+use crate::html::{Html, figure};
+
+/// Distances of the figure of short seeks, in cylinders.
+const SHORT: u32 = 100;
+/// Of how many kinds of pairs all are shown.
+const SCATTERS: usize = 3;
+
+/// Mean and maximum seek curves, full and short (figures 3 and 12 to 15).
+pub fn seeks(findings: &Findings) -> Html {
+    let lines = lines(findings);
+    if lines.is_empty() {
+        return Html::default();
+    }
+    let longest = lines
+        .iter()
+        .flat_map(|line| &line.points)
+        .map(|point| point.0)
+        .max();
+    let shown = |title: &str, most: u32| Figure {
+        title: title.to_owned(),
+        note: String::new(),
+        x: Axis::linear("Distance, cylinders"),
+        y: Axis::linear("Seek time, ms"),
+        lines: String::new(),
+        series: lines
+            .iter()
+            .map(|line| Series {
+                label: line.label.to_owned(),
+                points: line.drawn(most),
+                is_reference: line.is_reference,
+                ..Series::default()
+            })
+            .collect(),
+    };
+    let mut inside = vec![Html::element(
+        "p",
+        "MTBRC is by pairs of requests, of which the second just catches its sector; its maximum is \
+         the 95th percentile. SEEK is by the command; its maximum is the slowest starting point.",
+    )];
+    inside.push(drawn(
+        "seeks",
+        &shown("Seek curve", u32::MAX),
+        numbers(&lines),
+    ));
+    if longest > Some(SHORT) {
+        inside.push(drawn(
+            "short-seeks",
+            &shown("Short seeks", SHORT),
+            Html::default(),
+        ));
+    }
+    if let Some(Curves {
+        processing,
+        discarded,
+    }) = curves(findings)
+    {
+        inside.push(Html::element("p", format!(
+            "A SEEK takes {processing} ms besides its movement, which is subtracted. Of {} SEEKs \
+                 {} were left out: those more than 10 % off their median.",
+            discarded.1, discarded.0
+        )));
+    }
+    inside.into_iter().collect()
+}
+
+struct Curves {
+    processing: String,
+    discarded: (u64, u64),
+}
+
+fn curves(findings: &Findings) -> Option<Curves> {
+    let curves = findings.seek_commands.as_ref()?;
+    Some(Curves {
+        processing: ms(curves.processing.value),
+        discarded: curves.discarded,
+    })
+}
+
+/// A seek curve.
+struct Line {
+    label: &'static str,
+    /// Distance, time, and half its interval if known.
+    points: Vec<(u32, Span, Option<Span>)>,
+    /// Drawn broad below the others, with which it should agree.
+    is_reference: bool,
+}
+
+impl Line {
+    fn drawn(&self, most: u32) -> Vec<Point> {
+        let points = self.points.iter().filter(|point| point.0 <= most);
+        points
+            .map(|(distance, time, _)| Point::new(f64::from(*distance), time.as_ms()))
+            .collect()
+    }
+}
+
+fn lines(findings: &Findings) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut add = |label: &'static str, points: Vec<(u32, Span, Option<Span>)>| {
+        lines.push(Line {
+            is_reference: label.starts_with("SEEK"),
+            label,
+            points,
+        })
+    };
+    if let Some(seeks) = &findings.seeks {
+        let points = seeks.points.iter();
+        let mean = points.clone().map(|point| {
+            (
+                point.distance,
+                point.mean.value,
+                Some(point.mean.uncertainty),
+            )
+        });
+        add("reads, MTBRC: mean", mean.collect());
+        add(
+            "reads, MTBRC: maximum",
+            points
+                .map(|point| (point.distance, point.maximum, None))
+                .collect(),
+        );
+    }
+    if let Some(WriteSeeks::Own(seeks)) = &findings.write_seeks {
+        let points = seeks.points.iter();
+        let mean = points.map(|point| {
+            (
+                point.distance,
+                point.mean.value,
+                Some(point.mean.uncertainty),
+            )
+        });
+        add("writes, MTBRC: mean", mean.collect());
+    }
+    if let Some(curves) = &findings.seek_commands {
+        let points = curves.points.iter();
+        let mean = points.clone().map(|point| {
+            (
+                point.distance,
+                point.mean.value,
+                Some(point.mean.uncertainty),
+            )
+        });
+        add("SEEK: mean", mean.collect());
+        add(
+            "SEEK: maximum",
+            points
+                .map(|point| (point.distance, point.maximum, None))
+                .collect(),
+        );
+    }
+    lines
+}
+
+/// The numbers of a figure of seeks.
+fn numbers(lines: &[Line]) -> Html {
+    let mut distances: Vec<u32> = lines
+        .iter()
+        .flat_map(|line| line.points.iter().map(|point| point.0))
+        .collect();
+    distances.sort_unstable();
+    distances.dedup();
+    let rows = distances.into_iter().map(|distance| {
+        let cell = |line: &Line| {
+            let point = line.points.iter().find(|point| point.0 == distance);
+            point.map_or("\u{2013}".into(), |(_, time, half)| match half {
+                Some(half) => Html::from(format!("{} ± {}", ms(*time), ms(*half))),
+                None => ms(*time).into(),
+            })
+        };
+        let head = [Html::from(distance.to_string())];
+        head.into_iter().chain(lines.iter().map(cell)).collect()
+    });
+    let heads = ["Cylinders"]
+        .into_iter()
+        .chain(lines.iter().map(|line| line.label));
+    let heads: Vec<&str> = heads.collect();
+    details("Numbers, in ms", table(&heads, rows))
+}
+
+fn details(summary: &str, inside: Html) -> Html {
+    Html::element("details", [Html::element("summary", summary), inside])
+}
+
+fn drawn(id: &str, plotted: &Figure, caption: Html) -> Html {
+    figure(id, [&plotted.svg(), &plotted.narrow_svg()], caption)
+}
+
+/// Minimum times between completions (table 1), and the pairs that some rest on.
+pub fn mtbrcs(findings: &Findings) -> Html {
+    let all = &findings.mtbrcs;
+    if all.is_empty() {
+        return Html::default();
+    }
+    let rows = all.iter().map(|between| {
+        let found = &between.mtbrc;
+        [
+            between.name.clone(),
+            format!(
+                "{} ± {}",
+                ms(found.median.value),
+                ms(found.median.uncertainty)
+            ),
+            ms(found.upper),
+            ms(found.host),
+            ms(found.distances.0),
+            found.median.samples.to_string(),
+        ]
+        .map(Html::from)
+        .to_vec()
+    });
+    let heads = [
+        "<X, Y",
+        "Median, ms",
+        "95th percentile, ms",
+        "of which host, ms",
+        "Distance, ms",
+        "Pairs",
+    ];
+    let about = "The time from the end of X to that of Y if Y just catches its first sector, mean of \
+                 three zones; the percentile is the largest of them. The distance is from the pass \
+                 of X's first sector to that of Y's.";
+    let mut inside = vec![Html::element("p", about), table(&heads, rows)];
+    for (number, between) in all.iter().take(SCATTERS).enumerate() {
+        inside.push(drawn(
+            &format!("pairs-{}", number + 1),
+            &scatter(between),
+            Html::default(),
+        ));
+    }
+    inside.into_iter().collect()
+}
+
+/// All pairs of a kind, and the thresholds.
+fn scatter(between: &Between) -> Figure {
+    let (half, most) = between.mtbrc.distances;
+    let longest = between
+        .pairs
+        .iter()
+        .map(|pair| pair.between.as_ms())
+        .fold(0.0, f64::max);
+    let line = |label: &str, at: Span| Series {
+        label: label.to_owned(),
+        points: vec![Point::new(at.as_ms(), 0.0), Point::new(at.as_ms(), longest)],
+        is_reference: true,
+        ..Series::default()
+    };
+    let dots = |label: &str, caught: bool| {
+        let pairs = between.pairs.iter().filter(|pair| pair.caught == caught);
+        Series {
+            label: label.to_owned(),
+            points: pairs.flat_map(apart).collect(),
+            ..Series::default()
+        }
+    };
+    Figure {
+        title: format!("Pairs of {}", between.name),
+        note: "mean of three zones; each pair narrows the threshold down".to_owned(),
+        x: Axis::linear("Distance from the first sector of X to that of Y, ms"),
+        y: Axis::linear("Time between the ends of X and Y, ms"),
+        lines: String::new(),
+        series: vec![
+            line("50th percentile", half),
+            line("95th percentile", most),
+            dots("caught", true),
+            dots("missed: a revolution later", false),
+        ],
+    }
+}
+
+/// A pair as a point that is not connected to the next one.
+fn apart(pair: &Pair) -> [Point; 2] {
+    let gap = Point::new(f64::NAN, f64::NAN);
+    [Point::new(pair.distance.as_ms(), pair.between.as_ms()), gap]
+}

@@ -1,0 +1,299 @@
+//! The tables of the page.
+
+use diskarm_core::spec::Key;
+use diskarm_core::units::Span;
+use diskarm_extract::cache::Finding;
+use diskarm_extract::suite::{Checkpoint, Findings, Found, How, Outcome};
+
+use crate::extracted::{Extracted, Row, grouped};
+use crate::html::Html;
+
+/// A table: the first cell of each row is its heading. Columns whose heads begin with `<` have
+/// words.
+pub fn table(heads: &[&str], rows: impl IntoIterator<Item = Vec<Html>>) -> Html {
+    let has_words: Vec<bool> = heads.iter().map(|head| head.starts_with('<')).collect();
+    let class = |column: usize| match has_words[column] {
+        true => "words",
+        false => "number",
+    };
+    let head = heads.iter().enumerate().map(|(column, head)| {
+        let attributes = [("scope", "col"), ("class", class(column))];
+        Html::with("th", &attributes, head.trim_start_matches('<'))
+    });
+    let head = Html::element("tr", head.collect::<Html>());
+    let rows = rows.into_iter().map(|cells| {
+        let cells = cells.into_iter().enumerate();
+        let cells = cells.map(|(column, cell)| match column {
+            0 => Html::with("th", &[("scope", "row")], cell),
+            _ => Html::with("td", &[("class", class(column))], cell),
+        });
+        Html::element("tr", cells.collect::<Html>())
+    });
+    let inside = [
+        Html::element("thead", head),
+        Html::element("tbody", rows.collect::<Html>()),
+    ];
+    Html::with("div", &[("class", "wide")], Html::element("table", inside))
+}
+
+/// Milliseconds, as they are shown.
+pub fn ms(span: Span) -> String {
+    format!("{:.3}", span.as_ms())
+}
+
+/// What a table at the beginning of the paper's sections has (tables 4, 9, 14 and 19).
+pub fn basics(checkpoint: &Checkpoint) -> Html {
+    let findings = &checkpoint.findings;
+    let identity = &checkpoint.identity;
+    let bytes = identity.sectors.0 as f64 * identity.sector_size.0 as f64;
+    let mut rows = vec![
+        (
+            "Capacity",
+            format!("{:.2} GB in {} blocks", bytes / 1e9, identity.sectors.0),
+        ),
+        ("Block", format!("{} bytes", identity.sector_size.0)),
+    ];
+    if let Some(rotation) = &findings.rotation {
+        rows.push((
+            "Rotation",
+            format!(
+                "{:.3} rpm: {:.6} ms ± {:.3} ns",
+                60e9 / rotation.period_ns,
+                rotation.period_ns / 1e6,
+                rotation.uncertainty_ns
+            ),
+        ));
+    }
+    if let Some(chosen) = &findings.layout {
+        let geometry = &chosen.found.geometry;
+        let sectors = geometry.zones.iter().map(|zone| zone.sectors_per_track);
+        let (least, most) = (sectors.clone().min(), sectors.max());
+        rows.push(("Surfaces", geometry.surfaces.to_string()));
+        rows.push(("Cylinders", geometry.cylinders.to_string()));
+        rows.push(("Zones", geometry.zones.len().to_string()));
+        rows.push((
+            "Sectors of a track",
+            format!("{} to {}", least.unwrap_or(0), most.unwrap_or(0)),
+        ));
+        rows.push(("Layout found by", chosen.method.to_string()));
+        for (method, why) in &chosen.refused {
+            rows.push(("", format!("not by {method}: {why}")));
+        }
+    }
+    listed(rows)
+}
+
+/// Names and what is known of them.
+fn listed(rows: Vec<(&str, String)>) -> Html {
+    let rows = rows
+        .into_iter()
+        .flat_map(|(name, value)| [Html::element("dt", name), Html::element("dd", value)]);
+    Html::element("dl", rows.collect::<Html>())
+}
+
+/// Each zone (tables 5, 10, 15 and 20).
+pub fn zones(findings: &Findings) -> Html {
+    let Some(chosen) = &findings.layout else {
+        return Html::default();
+    };
+    let geometry = &chosen.found.geometry;
+    let rows = geometry.zones.iter().enumerate().map(|(number, zone)| {
+        [
+            (number + 1).to_string(),
+            format!(
+                "{} to {}",
+                zone.first_cylinder,
+                zone.end_cylinder.saturating_sub(1)
+            ),
+            zone.sectors_per_track.to_string(),
+            short(zone.track_skew_sectors),
+            short(zone.cylinder_skew_sectors),
+            zone.reserved_sectors.0.to_string(),
+            zone.spares.to_string(),
+            zone.slips.len().to_string(),
+            zone.defects.len().to_string(),
+        ]
+        .map(Html::from)
+        .to_vec()
+    });
+    let heads = [
+        "Zone",
+        "Cylinders",
+        "Sectors of a track",
+        "Track skew",
+        "Cylinder skew",
+        "Reserved sectors",
+        "Spares",
+        "Slips",
+        "Reallocated",
+    ];
+    let scheme = Key::find("geometry.sparing").and_then(|key| {
+        let spec = diskarm_core::spec::Spec {
+            geometry: geometry.clone(),
+            ..diskarm_core::spec::Spec::default()
+        };
+        key.get(&spec)
+            .map(|value| key.toml(&value).trim_matches('"').to_owned())
+    });
+    let about = format!(
+        "Skews are in sectors of the zone. Spare space: {}, and spares and slips count in its \
+         unit.",
+        scheme.unwrap_or_default()
+    );
+    Html::from([Html::element("p", about), table(&heads, rows)])
+}
+
+fn short(number: f64) -> String {
+    let text = format!("{number:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// The values of mechanics, overheads and bus that were measured or assumed.
+pub fn times(values: &[Found]) -> Html {
+    let is_time = |found: &&Found| {
+        let table = found.key.split('.').next();
+        matches!(table, Some("mechanics" | "overheads" | "bus"))
+            && found.value.is_some()
+            && !matches!(found.how, How::Unknown(_))
+    };
+    let rows = values.iter().filter(is_time).map(|found| {
+        let (spread, samples, how) = match &found.how {
+            How::Measured {
+                method,
+                spread,
+                samples,
+            } => (
+                spread.clone().unwrap_or_default(),
+                samples.map_or(String::new(), |samples| samples.to_string()),
+                method.clone(),
+            ),
+            How::Assumed(_) => (
+                String::new(),
+                String::new(),
+                "assumed, see below".to_owned(),
+            ),
+            How::Unknown(_) => Default::default(),
+        };
+        vec![
+            Html::element("code", found.key),
+            found.value.clone().unwrap_or_default().into(),
+            spread.into(),
+            samples.into(),
+            how.into(),
+        ]
+    });
+    let rows: Vec<Vec<Html>> = rows.collect();
+    match rows.is_empty() {
+        true => Html::default(),
+        false => table(&["<Value", "Found", "±", "Samples", "<By"], rows),
+    }
+}
+
+/// The facts of the buffer (tables 7, 11, 16 and 21): the question, the decision, and what speaks
+/// for it.
+pub fn buffer(findings: &Findings) -> Html {
+    let Some(facts) = &findings.buffer else {
+        return Html::default();
+    };
+    let rows = facts.facts.iter().filter_map(|fact| {
+        let key = Key::find(fact.key)?;
+        let told = |value: &diskarm_core::spec::Value| key.toml(value).trim_matches('"').to_owned();
+        let (found, why) = match &fact.finding {
+            Finding::Found {
+                value,
+                agreed,
+                trials,
+            } => {
+                let why = match trials {
+                    0 => "by its size alone".to_owned(),
+                    trials => format!("{agreed} of {trials} vectors that tell it apart"),
+                };
+                (told(value), why)
+            }
+            Finding::NotDeterminable { reason, .. } => {
+                ("not determined".to_owned(), reason.clone())
+            }
+        };
+        let question = key.documentation.split(". ").next().unwrap_or_default();
+        let question = question.split_whitespace().collect::<Vec<_>>().join(" ");
+        Some(vec![
+            Html::element("code", fact.key),
+            found.into(),
+            why.into(),
+            question.trim_end_matches('.').into(),
+        ])
+    });
+    let about = "Test vectors are sequences of requests at which drives that differ in a fact would \
+                 take different times. The hypothesis is believed that predicts what the drive \
+                 did.";
+    let heads = ["<Fact", "Decision", "<What speaks for it", "<Hypothesis"];
+    Html::from([Html::element("p", about), table(&heads, rows)])
+}
+
+/// The lists of defects.
+pub fn defects(findings: &Findings) -> Html {
+    match findings.layout.as_ref().map(|chosen| &chosen.defects) {
+        None => Html::default(),
+        Some(Err(why)) => Html::element("p", format!("The drive lists no defects: {why}.")),
+        Some(Ok(defects)) => listed(vec![
+            ("Known when it was made", defects.primary.len().to_string()),
+            ("Grown since", defects.grown.len().to_string()),
+        ]),
+    }
+}
+
+/// What could not be learnt, and what was assumed.
+pub fn unknown(extracted: &Extracted<'_>) -> Html {
+    let values = extracted.values();
+    let unknown = grouped(values, |how| match how {
+        How::Unknown(why) => Some(why.clone()),
+        _ => None,
+    });
+    let assumed = grouped(values, |how| match how {
+        How::Assumed(what) => Some(what.clone()),
+        _ => None,
+    });
+    let mut inside = Vec::new();
+    if let Err(why) = extracted.described {
+        inside.push(Html::element("p", why.clone()));
+    }
+    for (heading, groups) in [("Not determined", unknown), ("Assumed", assumed)] {
+        let items = groups.into_iter().map(|(why, keys)| {
+            let keys = keys
+                .into_iter()
+                .flat_map(|key| [Html::element("code", key), " ".into()]);
+            Html::element("li", [keys.collect::<Html>(), why.into()])
+        });
+        let mut items: Vec<Html> = items.collect();
+        if heading == "Assumed" {
+            let sentences = extracted.assumed().iter();
+            items.extend(sentences.map(|sentence| Html::element("li", sentence.as_str())));
+        }
+        if !items.is_empty() {
+            inside.push(Html::element("h3", heading));
+            inside.push(Html::element("ul", items.into_iter().collect::<Html>()));
+        }
+    }
+    inside.into_iter().collect()
+}
+
+/// Each measurement and what it cost.
+pub fn costs(extracted: &Extracted<'_>) -> Html {
+    let rows = extracted.measured().map(|(measurement, record)| {
+        let row = Row::of((measurement, record));
+        let outcome = match &record.outcome {
+            Outcome::Done => "done".to_owned(),
+            Outcome::Failed(why) => format!("failed: {why}"),
+            Outcome::Skipped(why) => format!("left out: {why}"),
+        };
+        vec![
+            row.name.into(),
+            row.commands.to_string().into(),
+            format!("{:.1}", row.time_s).into(),
+            outcome.into(),
+            row.summary.into(),
+        ]
+    });
+    let heads = ["<Measurement", "Commands", "Time, s", "<", "<Finds"];
+    table(&heads, rows)
+}
