@@ -51,7 +51,8 @@ impl Keeper {
             let message = format!("{}: {why}; remove the file to start anew", self.path);
             Error::Input(InputError::message(message))
         })?;
-        kept.records.retain(|record| record.outcome == Outcome::Done);
+        kept.records
+            .retain(|record| record.outcome == Outcome::Done);
         Ok(kept)
     }
 
