@@ -42,8 +42,9 @@ pub fn seeks(findings: &Findings) -> Html {
     };
     let mut inside = vec![Html::element(
         "p",
-        "MTBRC is by pairs of requests, of which the second just catches its sector; its maximum is \
-         the 95th percentile. SEEK is by the command; its maximum is the slowest starting point.",
+        "MTBRC is measured by pairs of requests, of which the second just catches its sector; its \
+         maximum is the 95th percentile. SEEK is measured by that command; its maximum is the \
+         slowest starting point.",
     )];
     inside.push(drawn(
         "seeks",
@@ -224,9 +225,9 @@ pub fn mtbrcs(findings: &Findings) -> Html {
         "Distance, ms",
         "Pairs",
     ];
-    let about = "The time from the end of X to that of Y if Y just catches its first sector, mean of \
-                 three zones; the percentile is the largest of them. The distance is from the pass \
-                 of X's first sector to that of Y's.";
+    let about = "The time from the end of X to that of Y if Y just catches its first sector: the \
+                 mean of three zones, and the largest of their percentiles. The distance is from \
+                 the pass of X's first sector to that of Y's.";
     let mut inside = vec![Html::element("p", about), table(&heads, rows)];
     for (number, between) in all.iter().take(SCATTERS).enumerate() {
         inside.push(drawn(

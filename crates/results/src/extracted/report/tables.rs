@@ -223,9 +223,8 @@ pub fn buffer(findings: &Findings) -> Html {
             question.trim_end_matches('.').into(),
         ])
     });
-    let about = "Test vectors are sequences of requests at which drives that differ in a fact would \
-                 take different times. The hypothesis is believed that predicts what the drive \
-                 did.";
+    let about = "A test vector is a sequence of requests that drives which differ in a fact serve \
+                 in different times. The hypothesis that predicts what the drive did is accepted.";
     let heads = ["<Fact", "Decision", "<What speaks for it", "<Hypothesis"];
     Html::from([Html::element("p", about), table(&heads, rows)])
 }
