@@ -15,6 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
+use crate::papers::{MAX_COLUMNS, filled};
 use run::Run;
 
 /// The page, from the root of the workspace.
@@ -56,7 +57,28 @@ fn page(root: &Path, names: &[String]) -> Result<String, String> {
     let runs = measured(root, &folder, names)?;
     let replays = replays::section(root, &folder, &runs)?;
     let papers = paper::section(root, &folder, &runs)?;
-    Ok(format!("{}{replays}{papers}", page::measured(&runs)))
+    let page = format!("{}{replays}{papers}", page::measured(&runs));
+    Ok(wrapped(&page))
+}
+
+/// Wraps prose and items of lists; rows of tables stay as they are.
+fn wrapped(page: &str) -> String {
+    let mut text = String::new();
+    for line in page.lines() {
+        match line.strip_prefix("- ") {
+            _ if line.starts_with('|') => text.push_str(line),
+            Some(item) => {
+                let item = filled(item, MAX_COLUMNS - 2);
+                text.push_str(&format!("- {}", item.replace('\n', "\n  ")));
+            }
+            None if line.chars().count() > MAX_COLUMNS => {
+                text.push_str(&filled(line, MAX_COLUMNS));
+            }
+            None => text.push_str(line),
+        }
+        text.push('\n');
+    }
+    text
 }
 
 /// Where the example writes what it finds.

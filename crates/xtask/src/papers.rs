@@ -17,6 +17,7 @@ use crate::binary;
 use checked::{Checked, Listed};
 use figure::Beside;
 use page::Section;
+pub use page::{MAX_COLUMNS, filled};
 use paper::{PAPERS, Paper};
 
 /// The index, from the root of the workspace.
@@ -148,13 +149,16 @@ fn output_of<T: serde::de::DeserializeOwned>(
 mod tests {
     use super::*;
     use checked::{Claim, Known, Number};
-    use page::{filled, of_conclusion};
+    use page::of_conclusion;
 
     #[test]
     fn prose_is_wrapped() {
         let ab = ["ab"; 33].join(" ");
-        assert_eq!(filled(&format!("{ab}\nc d")), format!("{ab} c\nd"));
-        assert_eq!(filled("a\n b"), "a b");
+        assert_eq!(
+            filled(&format!("{ab}\nc d"), MAX_COLUMNS),
+            format!("{ab} c\nd")
+        );
+        assert_eq!(filled("a\n b", MAX_COLUMNS), "a b");
     }
 
     fn claim(verdict: &str, known: Option<&str>) -> Claim {

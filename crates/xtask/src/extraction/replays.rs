@@ -20,11 +20,6 @@ const BOUND_MS: f64 = 0.02;
 
 /// The output of `diskarm validate --json`, as far as it is shown.
 #[derive(Deserialize)]
-struct Report {
-    all: Figures,
-}
-
-#[derive(Deserialize)]
 struct Figures {
     demerit_ms: f64,
     simulated_mean_ms: f64,
@@ -62,7 +57,7 @@ pub fn section(root: &Path, folder: &Path, runs: &[Run]) -> Result<String, Strin
         let trace = trace(drive);
         let replayed = |name: &str| -> Result<Figures, String> {
             let arguments = ["validate", "--drive", name, &trace];
-            Ok(model::run::<Report>(root, &arguments)?.all)
+            model::run(root, &arguments)
         };
         let given = replayed(drive)?;
         for way in ways {
