@@ -21,6 +21,17 @@ pub struct Seek {
     pub distance: u32,
     /// The difference.
     pub error_ms: f64,
+    /// The largest multiple within a zone, where places of blocks were compared.
+    pub within_zones: Option<f64>,
+}
+
+impl Seek {
+    const NONE: Self = Self {
+        multiple: 0.0,
+        distance: 0,
+        error_ms: 0.0,
+        within_zones: None,
+    };
 }
 
 /// Compares the leads of requests that need a seek with those of requests that need none, over all
@@ -29,11 +40,7 @@ pub fn compared(given: &Spec, found: &Spec, measured: &Seeks, op: Op) -> Seek {
     let both = [given, found].map(Observable::of);
     let scatter = scatter(given, op);
     let cylinders = given.geometry.cylinders;
-    let mut most = Seek {
-        multiple: 0.0,
-        distance: 0,
-        error_ms: 0.0,
-    };
+    let mut most = Seek::NONE;
     let still = both
         .each_ref()
         .map(|one| one.lead(op, (Cylinder(0), Cylinder(0))));
@@ -50,6 +57,7 @@ pub fn compared(given: &Spec, found: &Spec, measured: &Seeks, op: Op) -> Seek {
                     multiple,
                     distance,
                     error_ms,
+                    ..most
                 };
             }
         }
@@ -70,13 +78,10 @@ pub fn compared_between_blocks(given: &Spec, found: &Spec, measured: &Seeks, op:
     let still = sums
         .each_ref()
         .map(|one| one.lead(op, (Cylinder(0), Cylinder(0))));
-    let mut most = Seek {
-        multiple: 0.0,
-        distance: 0,
-        error_ms: 0.0,
-    };
+    let (mut most, mut within) = (Seek::NONE, 0.0);
     for _ in 0..PAIRS {
         let blocks = [block(), block()];
+        let [from, to] = blocks.map(|at| zone(given, layouts[0].extent(at).cylinder));
         let ways = layouts.each_ref().map(|layout| {
             let [from, to] = blocks.map(|at| layout.extent(at).cylinder);
             (from, to)
@@ -90,15 +95,26 @@ pub fn compared_between_blocks(given: &Spec, found: &Spec, measured: &Seeks, op:
         let uncertain = uncertainty(measured, distance, scatter.as_ref());
         let allowed = uncertain.unwrap_or(f64::max(0.02, 0.01 * was.as_ms()));
         let multiple = error_ms.abs() / allowed;
+        if from == to {
+            within = f64::max(within, multiple);
+        }
         if multiple > most.multiple {
             most = Seek {
                 multiple,
                 distance,
                 error_ms,
+                ..most
             };
         }
     }
+    most.within_zones = Some(within);
     most
+}
+
+/// Which zone a cylinder is in.
+fn zone(spec: &Spec, at: Cylinder) -> usize {
+    let zones = &spec.geometry.zones;
+    zones.partition_point(|zone| zone.first_cylinder <= at.0)
 }
 
 /// How many pairs of blocks are compared; also the seed.

@@ -41,7 +41,8 @@ The drive does not translate addresses, but answers the notch page, and READ CAP
 The drive does not translate addresses, has no mode pages and lists no defects. Every beginning of
 a track and of a zone must be found. Cylinders that hold no blocks are not seen, so that found
 cylinders have other numbers: seek times are compared between the places of 100,000 random pairs of
-blocks instead of by distance.",
+blocks instead of by distance. Where empty cylinders lie between two zones, the suite takes the
+cylinders on both sides for neighbours, and seeks between them are found too short.",
     ),
     (
         "translate-noise",
@@ -196,11 +197,18 @@ fn troubles(runs: &[&Run]) -> String {
                 .iter()
                 .any(|miss| *miss == format!("{what} seeks"))
             {
+                let within = seek.within_zones.map_or(String::new(), |multiple| {
+                    format!("; between blocks of one zone at most {multiple:.2} of what is allowed")
+                });
                 line(&format!(
-                    "{what} seeks are {:+.3} ms off over {} cylinders",
+                    "{what} seeks are {:+.3} ms off over {} cylinders{within}",
                     seek.error_ms, seek.distance
                 ));
             }
+        }
+        if run.misses.iter().any(|miss| miss == "overheads") {
+            let (name, off) = found.worst_sum();
+            line(&format!("{name} is {off:+.3} ms off"));
         }
         for fact in found.facts_that_are(Verdict::Wrong) {
             let (key, was, is) = (&fact.key, &fact.given, &fact.found);

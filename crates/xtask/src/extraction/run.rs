@@ -64,6 +64,7 @@ pub struct Seek {
     pub multiple: f64,
     pub distance: u32,
     pub error_ms: f64,
+    pub within_zones: Option<f64>,
 }
 
 #[derive(Debug, Deserialize)]

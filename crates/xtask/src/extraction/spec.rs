@@ -73,6 +73,8 @@ impl<'a> Spec<'a> {
         let time = key.starts_with("overheads.") || key.starts_with("mechanics.");
         match self.get(key) {
             None if time => Some(Value::number(0.0, decimals)),
+            None if key == "buffer.delivered" => Some(Value::word("kept")),
+            None if key == "buffer.write_invalidates" => Some(Value::word("segment")),
             None if key.starts_with("buffer.") => Some(Value::flag(false)),
             None => None,
             Some(DeValue::Boolean(flag)) => Some(Value::flag(*flag)),
@@ -243,6 +245,7 @@ read_completion = \"0.113 ms\"
             ("buffer.caching", 0, "yes"),
             ("buffer.read_on_arrival", 0, "no"),
             ("buffer.delivered", 0, "dropped"),
+            ("buffer.write_invalidates", 0, "segment"),
             ("geometry.surfaces", 0, "14"),
         ] {
             assert_eq!(shown(name, decimals).as_deref(), Some(expected), "{name}");
