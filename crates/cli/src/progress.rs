@@ -57,17 +57,17 @@ impl Drop for Progress {
     }
 }
 
-/// A bar that also tells what is being done. Like [`Progress`] it is shown on a terminal only, and
+/// A bar that also shows what is being done. Like [`Progress`] it is shown on a terminal only, and
 /// only if the work takes longer than a second.
-pub struct Told {
+pub struct Steps {
     progress: Progress,
     shown: Option<Instant>,
 }
 
-/// Time between two changes of what is told.
+/// Time between two updates of the message.
 const PERIOD: Duration = Duration::from_millis(100);
 
-impl Told {
+impl Steps {
     /// A bar of `total` steps.
     pub fn new(total: u64) -> Self {
         let progress = Progress::new(Some(total));

@@ -14,7 +14,7 @@ use crate::progress;
 pub struct Keeper {
     path: String,
     place: Place,
-    bar: progress::Told,
+    bar: progress::Steps,
 }
 
 impl Keeper {
@@ -24,7 +24,7 @@ impl Keeper {
         Ok(Self {
             place: files.place("--output", &path)?,
             path,
-            bar: progress::Told::new(MEASUREMENTS.len() as u64),
+            bar: progress::Steps::new(MEASUREMENTS.len() as u64),
         })
     }
 

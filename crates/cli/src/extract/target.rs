@@ -107,14 +107,14 @@ impl Target {
         if found == *expected {
             return Ok(());
         }
-        let told = |of: &Identity| {
+        let described = |of: &Identity| {
             let (name, blocks) = (of.name(), of.sectors.0);
             format!("{name}, serial number {:?}, {blocks} blocks", of.serial)
         };
         Err(Broken(format!(
             "found another drive ({}), expected {}",
-            told(&found),
-            told(expected)
+            described(&found),
+            described(expected)
         )))
     }
 }

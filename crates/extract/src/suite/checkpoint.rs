@@ -104,14 +104,14 @@ impl Checkpoint {
             ));
         }
         if self.options != other.options {
-            let told = |of: &Options| {
+            let described = |of: &Options| {
                 let writes = if of.writes { "with" } else { "without" };
                 format!("{:?} effort, {writes} writes, seed {}", of.effort, of.seed).to_lowercase()
             };
             return Err(format!(
                 "found measurements with other options ({}), expected those with {}",
-                told(&self.options),
-                told(&other.options)
+                described(&self.options),
+                described(&other.options)
             ));
         }
         Ok(())
