@@ -1,4 +1,5 @@
-//! Bytes and meaning of SCSI for disks, and of NBD: what a host sends and what a disk answers.
+//! Bytes and meaning of SCSI for disks, of iSCSI, and of NBD: what a host sends and what a disk
+//! answers.
 //!
 //! Nothing here acts. A command block is checked against the table of [`operation`]s, which knows
 //! its length and its reserved bits, and becomes a [`Command`]; a command becomes a command block.
@@ -7,7 +8,7 @@
 //!
 //! The standards are SAM-5, SPC-4 and SBC-3 of INCITS T10, and SCSI-2 (X3.131) for what drives of
 //! the 1990s have and those left out. They are cited by name and command: the numbers of their
-//! sections differ from draft to draft. Those of [`nbd`] are cited there.
+//! sections differ from draft to draft. Those of [`iscsi`] and [`nbd`] are cited there.
 #![no_std]
 
 mod bytes;
@@ -18,6 +19,7 @@ pub mod capacity;
 pub mod command;
 pub mod defect;
 pub mod inquiry;
+pub mod iscsi;
 pub mod log;
 pub mod mode;
 pub mod nbd;

@@ -1,0 +1,168 @@
+//! SCSI commands and task management.
+
+use super::{Lun, Serial, Tag};
+use crate::layout::Place;
+
+layout! {
+    /// A SCSI command, perhaps with its first data.
+    pub struct Command: 48 {
+        /// It is served before others and has no number of its own.
+        immediate: bool = Place::flag(0, 6);
+        /// No unsolicited data follow.
+        is_final: bool = Place::flag(1, 7);
+        /// The initiator expects data.
+        reads: bool = Place::flag(1, 6);
+        /// The initiator has data.
+        writes: bool = Place::flag(1, 5);
+        /// Task attribute, a number of [`attribute`].
+        attribute: u8 = Place::bits(1, 2, 0);
+        /// The logical unit.
+        lun: Lun = Place::bytes(8, 8);
+        /// Name of the task.
+        tag: Tag = Place::bytes(16, 4);
+        /// How many bytes the initiator has, or expects.
+        length: u32 = Place::bytes(20, 4);
+        /// Its number.
+        command: Serial = Place::bytes(24, 4);
+        /// The number of the next response that is expected.
+        expected_status: Serial = Place::bytes(28, 4);
+        /// The command block; a longer one goes on in an additional header segment.
+        block: [u8; 16] = Place::bytes(32, 16);
+    }
+}
+
+/// Numbers of task attributes.
+pub mod attribute {
+    /// None: the same as [`SIMPLE`].
+    pub const UNTAGGED: u8 = 0;
+    /// In any order.
+    pub const SIMPLE: u8 = 1;
+    /// After all older tasks and before all newer ones.
+    pub const ORDERED: u8 = 2;
+    /// Before all tasks that wait.
+    pub const HEAD_OF_QUEUE: u8 = 3;
+    /// While an auto contingent allegiance lasts.
+    pub const ACA: u8 = 4;
+}
+
+layout! {
+    /// How a SCSI command ended; sense data are in the data ([`super::segment::sense`]).
+    pub struct Response: 48 {
+        /// Bidirectional commands: more would have been read than was expected.
+        read_overflow: bool = Place::flag(1, 4);
+        /// Bidirectional commands: less was read than was expected.
+        read_underflow: bool = Place::flag(1, 3);
+        /// More would have been transferred than was expected.
+        overflow: bool = Place::flag(1, 2);
+        /// Less was transferred than was expected.
+        underflow: bool = Place::flag(1, 1);
+        /// A number of [`response`].
+        response: u8 = Place::bytes(2, 1);
+        /// Status of the command (SAM-5).
+        scsi_status: u8 = Place::bytes(3, 1);
+        /// The task's.
+        tag: Tag = Place::bytes(16, 4);
+        /// For a SNACK of all data.
+        snack: Tag = Place::bytes(20, 4);
+        /// The number of this response.
+        status: Serial = Place::bytes(24, 4);
+        /// The number of the next command that is expected.
+        expected_command: Serial = Place::bytes(28, 4);
+        /// The largest number of a command that is taken now.
+        max_command: Serial = Place::bytes(32, 4);
+        /// How many messages with data, or that wanted data, the target has sent.
+        expected_data: Serial = Place::bytes(36, 4);
+        /// By how much reading differed from what was expected.
+        read_residual: u32 = Place::bytes(40, 4);
+        /// By how much the transfer differed from what was expected.
+        residual: u32 = Place::bytes(44, 4);
+    }
+}
+
+/// Numbers of responses.
+pub mod response {
+    /// The target has executed the command; its status says how it ended.
+    pub const COMPLETED: u8 = 0;
+    /// The target could not execute the command.
+    pub const TARGET_FAILURE: u8 = 1;
+}
+
+layout! {
+    /// A task management function.
+    pub struct TaskRequest: 48 {
+        /// It is served before others and has no number of its own.
+        immediate: bool = Place::flag(0, 6);
+        /// A number of [`function`].
+        function: u8 = Place::bits(1, 6, 0);
+        /// The logical unit, where the function is about one.
+        lun: Lun = Place::bytes(8, 8);
+        /// Name of this request.
+        tag: Tag = Place::bytes(16, 4);
+        /// The task to abort or reassign.
+        task: Tag = Place::bytes(20, 4);
+        /// Its number.
+        command: Serial = Place::bytes(24, 4);
+        /// The number of the next response that is expected.
+        expected_status: Serial = Place::bytes(28, 4);
+        /// The number of the task to abort.
+        task_command: Serial = Place::bytes(32, 4);
+        /// Of a task to reassign: the next data that are expected.
+        expected_data: Serial = Place::bytes(36, 4);
+    }
+}
+
+/// Numbers of task management functions.
+pub mod function {
+    /// `ABORT TASK`.
+    pub const ABORT_TASK: u8 = 1;
+    /// `ABORT TASK SET`: all tasks of this initiator.
+    pub const ABORT_TASK_SET: u8 = 2;
+    /// `CLEAR ACA`.
+    pub const CLEAR_ACA: u8 = 3;
+    /// `CLEAR TASK SET`: all tasks.
+    pub const CLEAR_TASK_SET: u8 = 4;
+    /// `LOGICAL UNIT RESET`.
+    pub const UNIT_RESET: u8 = 5;
+    /// `TARGET WARM RESET`.
+    pub const WARM_RESET: u8 = 6;
+    /// `TARGET COLD RESET`: all connections end, too.
+    pub const COLD_RESET: u8 = 7;
+    /// `TASK REASSIGN`: a task of another connection.
+    pub const REASSIGN: u8 = 8;
+}
+
+layout! {
+    /// What has become of a task management function.
+    pub struct TaskResponse: 48 {
+        /// A number of [`task_response`].
+        response: u8 = Place::bytes(2, 1);
+        /// The request's.
+        tag: Tag = Place::bytes(16, 4);
+        /// The number of this response.
+        status: Serial = Place::bytes(24, 4);
+        /// The number of the next command that is expected.
+        expected_command: Serial = Place::bytes(28, 4);
+        /// The largest number of a command that is taken now.
+        max_command: Serial = Place::bytes(32, 4);
+    }
+}
+
+/// Numbers of responses to task management functions.
+pub mod task_response {
+    /// Done.
+    pub const COMPLETE: u8 = 0;
+    /// There is no such task.
+    pub const NO_TASK: u8 = 1;
+    /// There is no such logical unit.
+    pub const NO_UNIT: u8 = 2;
+    /// The task belongs to a connection that is still there.
+    pub const STILL_ALLEGIANT: u8 = 3;
+    /// Tasks cannot be reassigned.
+    pub const NO_REASSIGNMENT: u8 = 4;
+    /// The target does not know the function.
+    pub const NOT_SUPPORTED: u8 = 5;
+    /// The initiator may not use the function.
+    pub const NOT_AUTHORIZED: u8 = 6;
+    /// The target does not do it.
+    pub const REJECTED: u8 = 255;
+}

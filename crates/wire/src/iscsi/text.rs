@@ -1,0 +1,166 @@
+//! Text: keys with values, by which both sides negotiate.
+
+use core::fmt::{self, Display, Write};
+
+/// The longest key, in bytes (section "Text Format").
+pub const MAX_KEY: usize = 63;
+/// The longest value, in bytes, where nothing else is said (section "Text Format").
+pub const MAX_VALUE: usize = 8192;
+
+/// What a side answers to a key that it does not know.
+pub const NOT_UNDERSTOOD: &str = "NotUnderstood";
+/// What a side answers to a key that means nothing with what was chosen before.
+pub const IRRELEVANT: &str = "Irrelevant";
+/// What a side answers to a value that it does not take.
+pub const REJECT: &str = "Reject";
+
+/// Text that is no list of keys with values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadText;
+
+/// The keys of `data` with their values. Each pair ends with a NUL, but for the last, where a NUL
+/// may be missing; empty ones are skipped.
+pub fn pairs(data: &[u8]) -> impl Iterator<Item = Result<(&str, &str), BadText>> {
+    let all = data.split(|byte| *byte == 0);
+    all.filter(|pair| !pair.is_empty()).map(|pair| {
+        let pair = core::str::from_utf8(pair).map_err(|_| BadText)?;
+        let (key, value) = pair.split_once('=').ok_or(BadText)?;
+        let is_sound = is_key(key) && value.len() <= MAX_VALUE;
+        is_sound.then_some((key, value)).ok_or(BadText)
+    })
+}
+
+/// Whether it is a standard label: a capital letter, then letters, digits and some others.
+fn is_key(key: &str) -> bool {
+    let is_of_label = |byte: u8| byte.is_ascii_alphanumeric() || b".-+@_#".contains(&byte);
+    key.len() <= MAX_KEY
+        && key.starts_with(|first: char| first.is_ascii_uppercase())
+        && key.bytes().all(is_of_label)
+}
+
+/// Writes keys with values.
+#[derive(Debug)]
+pub struct Writer<'a> {
+    data: &'a mut [u8],
+    length: usize,
+}
+
+/// There is no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+impl<'a> Writer<'a> {
+    /// Writes to the beginning of `data`.
+    pub fn new(data: &'a mut [u8]) -> Self {
+        Self { data, length: 0 }
+    }
+
+    /// Adds a key with its value.
+    ///
+    /// # Errors
+    /// If there is no room for it; then nothing is added.
+    ///
+    /// # Panics
+    /// If it is no key.
+    pub fn put(&mut self, key: &str, value: impl Display) -> Result<(), Full> {
+        assert!(is_key(key), "{key:?} is no key");
+        let before = self.length;
+        write!(self, "{key}={value}\0").map_err(|_| {
+            self.length = before;
+            Full
+        })
+    }
+
+    /// How many bytes have been written.
+    pub const fn length(&self) -> usize {
+        self.length
+    }
+}
+
+impl Write for Writer<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = self.data.get_mut(self.length..);
+        let room = room.and_then(|room| room.get_mut(..text.len()));
+        room.ok_or(fmt::Error)?.copy_from_slice(text.as_bytes());
+        self.length += text.len();
+        Ok(())
+    }
+}
+
+/// The number that a value is: decimal, or hexadecimal after `0x`.
+pub fn number(value: &str) -> Option<u32> {
+    let is_sound = |digits: &str| !digits.starts_with('+');
+    match value.strip_prefix("0x").or(value.strip_prefix("0X")) {
+        Some(digits) if is_sound(digits) => u32::from_str_radix(digits, 16).ok(),
+        None if is_sound(value) => value.parse().ok(),
+        _ => None,
+    }
+}
+
+/// The bytes that a value is, hexadecimal after `0x` or in base 64 after `0b`, at the beginning of
+/// `data`; returns how many. `None` if it is neither, or there is too little room.
+pub fn binary(value: &str, data: &mut [u8]) -> Option<usize> {
+    let (kind, digits) = value.split_at_checked(2)?;
+    match kind {
+        "0x" | "0X" => hexadecimal(digits.as_bytes(), data),
+        "0b" | "0B" => base_64(digits.as_bytes(), data),
+        _ => None,
+    }
+}
+
+fn hexadecimal(digits: &[u8], data: &mut [u8]) -> Option<usize> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    // With an odd number of digits the first byte has only one.
+    let (first, rest) = digits.split_at(digits.len() % 2);
+    let mut length = 0;
+    for pair in core::iter::once(first)
+        .filter(|first| !first.is_empty())
+        .chain(rest.chunks(2))
+    {
+        let mut byte = 0;
+        for found in pair {
+            byte = byte << 4 | digit(*found)? as u8;
+        }
+        *data.get_mut(length)? = byte;
+        length += 1;
+    }
+    (length > 0).then_some(length)
+}
+
+fn base_64(digits: &[u8], data: &mut [u8]) -> Option<usize> {
+    let end = digits.iter().rposition(|byte| *byte != b'=')? + 1;
+    let padding = digits.len() - end;
+    if padding > 2 || !digits.len().is_multiple_of(4) {
+        return None;
+    }
+    let (mut bits, mut count, mut length) = (0_u32, 0, 0);
+    for byte in &digits[..end] {
+        let digit = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(digit);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            *data.get_mut(length)? = (bits >> count) as u8;
+            length += 1;
+        }
+    }
+    Some(length)
+}
+
+/// Bytes as a value: hexadecimal after `0x`.
+#[derive(Clone, Copy, Debug)]
+pub struct Hexadecimal<'a>(pub &'a [u8]);
+
+impl Display for Hexadecimal<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("0x")?;
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
