@@ -1,6 +1,7 @@
 //! `diskarm extract`: a drive measured over SCSI.
 
 mod checkpoint;
+mod realism;
 mod target;
 
 use std::path::Path;
@@ -32,7 +33,7 @@ use target::{Target, Writes};
 #[command(override_usage = USAGE, after_long_help = EXAMPLES)]
 pub struct Args {
     /// The drive: sim:NAME, sim:FILE.toml, or the path of a device such as /dev/sg0
-    #[arg(value_name = "URL", required_unless_present = "compare", long_help = target::HELP)]
+    #[arg(value_name = "URL", required_unless_present = "compare", long_help = target::help())]
     url: Option<String>,
 
     /// Write the specification to this file; its name becomes the name of the drive
@@ -227,7 +228,11 @@ fn begun(url: &str, target: &Target, args: &Args) -> Result<suite::Checkpoint, E
         writes: target.is_simulated() || args.allow_writes.is_some(),
         seed: SEED,
     };
-    Ok(suite::Checkpoint::new(url, identity, options))
+    let begun = suite::Checkpoint::new(url, identity, options);
+    Ok(match target {
+        Target::Simulated(model, _) => begun.simulating(&model.spec),
+        Target::Real(_) => begun,
+    })
 }
 
 /// The error of a run that ended early.

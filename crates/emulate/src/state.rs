@@ -124,10 +124,16 @@ impl State {
         if !self.reservations.admit(nexus, access) {
             return Err(Ended::Conflict);
         }
-        if self.stopped && matches!(access, Access::Reads | Access::Writes) {
-            return Err(Sense::new(Key::NotReady, Code::START_REQUIRED).into());
+        match self.start_required() {
+            Some(sense) if matches!(access, Access::Reads | Access::Writes) => Err(sense.into()),
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    /// What a stopped unit says.
+    pub fn start_required(&self) -> Option<Sense> {
+        self.stopped
+            .then(|| Sense::new(Key::NotReady, Code::START_REQUIRED))
     }
 
     /// How far formatting has come, if the unit does that.

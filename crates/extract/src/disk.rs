@@ -83,6 +83,8 @@ pub struct Disk<'a> {
     buffer: Vec<u8>,
     commands: u64,
     repeated: u64,
+    /// Whether the drive has executed none of them yet.
+    is_first: bool,
     began: Instant,
     limits: Option<Limits>,
 }
@@ -101,6 +103,7 @@ impl<'a> Disk<'a> {
             buffer: Vec::new(),
             commands: 0,
             repeated: 0,
+            is_first: true,
             began,
             limits: None,
         };
@@ -116,15 +119,15 @@ impl<'a> Disk<'a> {
         Ok(disk)
     }
 
-    /// The last block and the bytes per block (READ CAPACITY). With a block, the last one behind it
-    /// before a substantial delay, which drives that know PMI take for the end of a cylinder
+    /// The last block and the bytes per block (READ CAPACITY). With a block, the last one from it
+    /// on before a substantial delay, which drives that know PMI take for the end of a cylinder
     /// (worthington96 section 4.1.3).
     ///
     /// # Errors
     /// See [`Self::read`].
-    pub fn capacity(&mut self, behind: Option<Lbn>) -> Result<(u64, u32), Error> {
-        let at = behind.map_or(0, |at| at.0);
-        let partial = behind.is_some();
+    pub fn capacity(&mut self, from: Option<Lbn>) -> Result<(u64, u32), Error> {
+        let at = from.map_or(0, |at| at.0);
+        let partial = from.is_some();
         if let Ok(at) = u32::try_from(at) {
             let mut data = [0; Capacity10::LENGTH];
             self.data_in(&Command::ReadCapacity10 { at, partial }, &mut data)?;
@@ -364,7 +367,8 @@ impl<'a> Disk<'a> {
         let length = command.emit(&mut block);
         for _ in 1..retry::MOST {
             let reply = self.send_once(&block[..length], data.again())?;
-            let Some(pause) = retry::pause(&reply) else {
+            let Some(pause) = retry::pause(&reply, self.is_first) else {
+                self.is_first = false;
                 return Ok(reply);
             };
             self.repeated += 1;

@@ -8,7 +8,7 @@ use crate::Broken;
 /// Why a measurement failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The transport failed: nothing more can be measured.
+    /// The transport failed.
     Broken(Broken),
     /// The drive ended a command with another status than GOOD.
     Status {
@@ -59,6 +59,9 @@ impl std::fmt::Display for Error {
             } => {
                 write!(f, "{command} ended with status 0x{status:02x}")?;
                 match Sense::parse(sense) {
+                    Ok(sense) if sense.deferred => {
+                        write!(f, ", an earlier command with {}", Meaning(sense))
+                    }
                     Ok(sense) => write!(f, ", {}", Meaning(sense)),
                     Err(_) if sense.is_empty() => Ok(()),
                     Err(_) => write!(f, ", sense data {sense:02x?}"),

@@ -192,7 +192,7 @@ fn measure(
     });
     match result {
         Ok(()) => Ok((Outcome::Done, cost)),
-        Err(Error::Broken(broken)) => Err(stopped(broken)),
+        Err(Error::Broken(broken @ Broken::Transport(_))) => Err(stopped(broken)),
         Err(error) => Ok((Outcome::Failed(error.to_string()), cost)),
     }
 }

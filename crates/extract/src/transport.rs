@@ -10,8 +10,8 @@ pub trait Transport {
     /// Sends a command and waits until it ends.
     ///
     /// # Errors
-    /// The transport lost the command, the drive, or both. A command that the drive ends with
-    /// another status than GOOD is a [`Reply`].
+    /// The transport lost the command, or the drive. A command that the drive ends with another
+    /// status than GOOD is a [`Reply`].
     fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken>;
 
     /// Sends nothing for a while.
@@ -58,13 +58,20 @@ pub struct Reply {
     pub ended: Instant,
 }
 
-/// The transport failed.
+/// The transport failed, for a reason in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broken(pub String);
+pub enum Broken {
+    /// A command got no answer: it took too long, or a reset ended it. The next one may get one.
+    Command(String),
+    /// The drive cannot be reached any more.
+    Transport(String),
+}
 
 impl std::fmt::Display for Broken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
+        match self {
+            Self::Command(why) | Self::Transport(why) => f.write_str(why),
+        }
     }
 }
 

@@ -103,6 +103,8 @@ fn a_run_that_is_interrupted_everywhere_finds_the_same() {
 enum Fault {
     /// After so many commands the transport fails.
     Dies(u64),
+    /// After so many commands in a connection, none is answered.
+    Hangs(u64),
     /// After so many commands in a connection, all end with CHECK CONDITION.
     Refuses(u64),
     /// Its commands end at random up to so much later.
@@ -146,7 +148,11 @@ impl Transport for Faulty {
         let sent = self.later;
         match self.fault {
             Fault::Dies(after) if self.commands > after => {
-                return Err(Broken("the cable is out".to_owned()));
+                return Err(Broken::Transport("the cable is out".to_owned()));
+            }
+            Fault::Hangs(after) if self.commands > after => {
+                self.later += Span::from_s(30.0);
+                return Err(Broken::Command("no end in time".to_owned()));
             }
             Fault::Dawdles(most) => self.delay(most),
             Fault::Crawls => self.later += Span::from_s(3600.0),
@@ -197,11 +203,22 @@ fn a_transport_that_dies_leaves_what_was_found() {
         panic!("{stopped:?}");
     };
     assert_eq!(
-        (during, broken.0.as_str()),
+        (during, broken.to_string().as_str()),
         (Some("layout"), "the cable is out")
     );
     assert_eq!(outcomes(&checkpoint), [("rotation", &Outcome::Done)]);
     assert!(checkpoint.findings.rotation.is_some());
+}
+
+#[test]
+fn a_drive_that_hangs_fails_the_measurements_that_it_hangs_in() {
+    let (checkpoint, stopped) = faulty(Fault::Hangs(700), OPTIONS);
+    assert_eq!(stopped, Ok(()));
+    let outcome = |name| &checkpoint.record(name).unwrap().outcome;
+    assert_eq!(*outcome("rotation"), Outcome::Done);
+    let expected = Outcome::Failed("no end in time".to_owned());
+    assert_eq!(*outcome("layout"), expected);
+    assert_eq!(checkpoint.records.len(), MEASUREMENTS.len());
 }
 
 #[test]

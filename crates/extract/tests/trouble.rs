@@ -139,6 +139,37 @@ fn attention_to_a_reset_is_not_the_command_s_result() {
     assert!(cost.time > Span::from_s(1.0), "{cost:?}");
 }
 
+/// What is measured before and after a change are two drives. What changed before the first command
+/// does no harm.
+#[test]
+fn parameters_that_change_in_the_middle_end_a_measurement() {
+    let changed = (
+        CHECK_CONDITION,
+        sense(Key::UnitAttention, Code::MODE_PARAMETERS_CHANGED),
+    );
+    let (result, _) = read(&mut Troubled::new(0, std::slice::from_ref(&changed)));
+    assert_eq!(result, Ok(()));
+    let (result, cost) = read(&mut Troubled::new(1, &[changed]));
+    let error = result.unwrap_err().to_string();
+    let expected = "READ(10) ended with status 0x02, UnitAttention 2a/01 (MODE PARAMETERS CHANGED)";
+    assert!(error.starts_with(expected), "{error}");
+    assert_eq!(cost.repeated, 0);
+}
+
+#[test]
+fn an_earlier_write_that_failed_ends_a_measurement() {
+    let mut deferred = sense(Key::MediumError, Code::WRITE_ERROR);
+    // Response code 0x71: deferred, fixed format.
+    deferred[0] |= 1;
+    let (result, cost) = read(&mut Troubled::new(1, &[(CHECK_CONDITION, deferred)]));
+    let error = result.unwrap_err().to_string();
+    assert!(
+        error.contains("an earlier command with MediumError 0c/00"),
+        "{error}"
+    );
+    assert_eq!(cost.repeated, 0);
+}
+
 #[test]
 fn a_medium_error_is_told_in_words() {
     let error = (
@@ -206,7 +237,7 @@ struct Breaks(Simulated, u64);
 impl Transport for Breaks {
     fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
         if self.1 == 0 {
-            return Err(Broken("the cable is gone".to_owned()));
+            return Err(Broken::Transport("the cable is gone".to_owned()));
         }
         self.1 -= 1;
         self.0.execute(command, data)

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::ptr;
 use std::time::Duration;
 
-use diskarm_extract::Data;
+use diskarm_extract::{Broken, Data};
 
 /// Sense data are at most so long (SPC-4).
 pub const SENSE_LENGTH: usize = 252;
@@ -138,8 +138,8 @@ impl<'a> Packet<'a> {
     /// What the kernel filled in.
     ///
     /// # Errors
-    /// The command did not reach the drive, or its end did not reach the host; in words.
-    pub fn outcome(&self) -> Result<Outcome, String> {
+    /// The command did not reach the drive, or its end did not reach the host.
+    pub fn outcome(&self) -> Result<Outcome, Broken> {
         let header = &self.header;
         if header.host_status != 0 {
             return Err(host_status(header.host_status));
@@ -147,7 +147,8 @@ impl<'a> Packet<'a> {
         let driver = header.driver_status & DRIVER_STATUS;
         if driver != 0 && driver != DRIVER_SENSE {
             let status = header.driver_status;
-            return Err(format!("the driver failed (driver status 0x{status:02x})"));
+            let why = format!("the driver failed (driver status 0x{status:02x})");
+            return Err(Broken::Transport(why));
         }
         // A negative residual count says that the drive had more than was asked for.
         let missing = usize::try_from(header.resid).unwrap_or(0);
@@ -159,8 +160,9 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// The values that `host_status` has in Linux's `scsi/scsi_status.h`.
-fn host_status(status: u16) -> String {
+/// The values that `host_status` has in Linux's `scsi/scsi_status.h`. After some of them the next
+/// command may be answered.
+fn host_status(status: u16) -> Broken {
     let means = match status {
         0x01 => "no connection to the drive",
         0x02 => "the bus stayed busy",
@@ -173,7 +175,11 @@ fn host_status(status: u16) -> String {
         0x0e | 0x0f => "the transport was disrupted",
         _ => "the host adapter failed",
     };
-    format!("{means} (host status 0x{status:02x})")
+    let why = format!("{means} (host status 0x{status:02x})");
+    match status {
+        0x02 | 0x03 | 0x05..=0x08 => Broken::Command(why),
+        _ => Broken::Transport(why),
+    }
 }
 
 #[cfg(test)]
@@ -184,7 +190,7 @@ mod tests {
     const READ: [u8; 10] = [0x28, 0, 0, 0, 0, 9, 0, 0, 1, 0];
 
     /// What `outcome` makes of a read of 512 bytes that the kernel ended so.
-    fn ended(fill: impl FnOnce(&mut Header)) -> Result<Outcome, String> {
+    fn ended(fill: impl FnOnce(&mut Header)) -> Result<Outcome, Broken> {
         let mut data = [0; 512];
         let mut sense = [0; SENSE_LENGTH];
         let timeout = Duration::from_secs(1);
@@ -273,11 +279,18 @@ mod tests {
 
     #[test]
     fn a_lost_command_is_an_error() {
-        let lost = ended(|header| header.host_status = 3).unwrap_err();
-        assert_eq!(lost, "no end in time (host status 0x03)");
-        let other = ended(|header| header.host_status = 0x55).unwrap_err();
-        assert_eq!(other, "the host adapter failed (host status 0x55)");
-        let driver = ended(|header| header.driver_status = 6).unwrap_err();
-        assert_eq!(driver, "the driver failed (driver status 0x06)");
+        let lost = ended(|header| header.host_status = 3);
+        let expected = "no end in time (host status 0x03)".to_owned();
+        assert_eq!(lost, Err(Broken::Command(expected)));
+        let reset = ended(|header| header.host_status = 8);
+        assert!(matches!(reset, Err(Broken::Command(_))), "{reset:?}");
+        let gone = ended(|header| header.host_status = 1);
+        assert!(matches!(gone, Err(Broken::Transport(_))), "{gone:?}");
+        let other = ended(|header| header.host_status = 0x55);
+        let expected = "the host adapter failed (host status 0x55)".to_owned();
+        assert_eq!(other, Err(Broken::Transport(expected)));
+        let driver = ended(|header| header.driver_status = 6);
+        let expected = "the driver failed (driver status 0x06)".to_owned();
+        assert_eq!(driver, Err(Broken::Transport(expected)));
     }
 }

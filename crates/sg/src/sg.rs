@@ -115,7 +115,7 @@ impl Sg {
         let path = self.path.clone();
         let failed = |source: String| Error::Command {
             path: path.clone(),
-            source: Broken(source).into(),
+            source: Broken::Transport(source).into(),
         };
         // This also asks again if the drive has a reset to report first.
         let asked = Disk::new(self).map(|disk| (disk.sectors().0, disk.sector_size().0));
@@ -150,7 +150,7 @@ impl Sg {
         let length = command.emit(&mut block);
         let name = command.operation().name;
         let reply = self.execute(&block[..length], Data::In(data));
-        match reply.map_err(|broken| broken.0)? {
+        match reply.map_err(|broken| broken.to_string())? {
             Reply {
                 status: 0,
                 transferred,
@@ -174,7 +174,7 @@ impl Sg {
         data: Data<'_>,
         submit: impl FnOnce(&mut Packet<'_>) -> rustix::io::Result<()>,
     ) -> Result<Reply, Broken> {
-        let broken = |why: String| Broken(format!("{}: {why}", command::name(block)));
+        let named = |why: String| format!("{}: {why}", command::name(block));
         let list = match &data {
             Data::Out(bytes) => bytes,
             Data::None | Data::In(_) => &[][..],
@@ -193,8 +193,11 @@ impl Sg {
         let sent = self.now();
         let submitted = submit(&mut packet);
         let ended = self.now();
-        submitted.map_err(|error| broken(io::Error::from(error).to_string()))?;
-        let outcome = packet.outcome().map_err(broken)?;
+        submitted.map_err(|error| Broken::Transport(named(io::Error::from(error).to_string())))?;
+        let outcome = packet.outcome().map_err(|lost| match lost {
+            Broken::Command(why) => Broken::Command(named(why)),
+            Broken::Transport(why) => Broken::Transport(named(why)),
+        })?;
         Ok(Reply {
             status: outcome.status,
             sense: sense[..outcome.sense_length.min(SENSE_LENGTH)].to_vec(),
@@ -284,20 +287,23 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_command_breaks_the_transport() {
+    fn a_command_without_an_answer_is_lost() {
         let drive = drive();
         let lost = drive.exchange(&READ, Data::None, |packet| {
             packet.end(0, 0, 3, 0);
             Ok(())
         });
         let expected = "READ(10): no end in time (host status 0x03)";
-        assert_eq!(lost.unwrap_err().0, expected);
+        assert_eq!(lost.unwrap_err(), Broken::Command(expected.to_owned()));
     }
 
     /// This asks the kernel.
     #[test]
     fn a_file_that_takes_no_commands_breaks_the_transport() {
-        let error = drive().execute(&READ, Data::None).unwrap_err().0;
+        let error = drive().execute(&READ, Data::None).unwrap_err();
+        let Broken::Transport(error) = error else {
+            panic!("{error:?}");
+        };
         assert!(error.starts_with("READ(10): "), "{error}");
         assert!(error.contains("ioctl"), "{error}");
     }

@@ -49,17 +49,30 @@ pub enum Check {
     OneBlock = 3,
 }
 
-/// Which values of mode or log parameters (SPC-4).
+/// Which values of mode parameters (MODE SENSE of SPC-4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
-    /// Those in force. For logs: thresholds.
+    /// Those in force.
     Current = 0,
-    /// A mask of the bits that may be changed. For logs: counts.
+    /// A mask of the bits that may be changed.
     Changeable = 1,
-    /// Those that the unit begins with. For logs: default thresholds.
+    /// Those that the unit begins with.
     Default = 2,
-    /// Those that are kept over a power cycle. For logs: default counts.
+    /// Those that are kept over a power cycle.
     Saved = 3,
+}
+
+/// Which values of log parameters (LOG SENSE of SPC-4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogValues {
+    /// The thresholds in force.
+    Threshold = 0,
+    /// What has been counted.
+    Cumulative = 1,
+    /// The thresholds that the unit begins with.
+    DefaultThreshold = 2,
+    /// The counts that the unit begins with.
+    DefaultCumulative = 3,
 }
 
 /// Service actions of PERSISTENT RESERVE IN (SPC-4).
@@ -287,7 +300,7 @@ pub enum Command {
     /// Logs (SPC-4).
     LogSense {
         save: bool,
-        values: Values,
+        values: LogValues,
         page: u8,
         subpage: u8,
         pointer: u16,

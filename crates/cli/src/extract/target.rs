@@ -4,15 +4,21 @@ use std::path::PathBuf;
 
 use diskarm_core::text::InputError;
 use diskarm_core::units::Span;
+use diskarm_emulate::Realism;
 use diskarm_extract::{Broken, Disk, Host, Identity, Simulated, Transport};
 use diskarm_results::place::Files;
 use diskarm_sg::Sg;
 use diskarm_simulate::Model;
 
+use super::realism;
 use crate::error::Error;
 
 /// The help of the URL.
-pub const HELP: &str = "\
+pub fn help() -> String {
+    format!("{DRIVES}\n\n{}\n\n{REAL}", realism::HELP)
+}
+
+const DRIVES: &str = "\
 The drive:
 - sim:NAME: a drive of the catalogue, simulated
 - sim:FILE.toml: a drive of your own specification, simulated
@@ -20,9 +26,9 @@ The drive:
 
 A simulated drive answers as a disk does, in virtual time, through a host that takes 0.05 to 0.15 \
 ms between commands. It is measured without a look at its specification, and written to, as \
-nothing is lost.
+nothing is lost.";
 
-A real drive is only read, unless --allow-writes permits more.";
+const REAL: &str = "A real drive is only read, unless --allow-writes permits more.";
 
 /// The host between the commands to a simulated drive.
 const HOST: Host = Host {
@@ -33,7 +39,7 @@ const HOST: Host = Host {
 /// What is measured.
 pub enum Target {
     /// A simulated drive.
-    Simulated(Box<Model>),
+    Simulated(Box<Model>, Realism),
     /// A real drive, by the path of its device.
     Real(PathBuf),
 }
@@ -60,19 +66,20 @@ impl Target {
                             a device such as /dev/sg0";
             return Err(Error::Input(InputError::new("URL", url, expected)));
         };
+        let (name, realism) = realism::of(name)?;
         let model = Model::find(name).map_err(|error| error.calling("URL"))?;
-        Ok(Self::Simulated(Box::new(model)))
+        Ok(Self::Simulated(Box::new(model), realism))
     }
 
     /// Whether writes lose nothing.
     pub fn is_simulated(&self) -> bool {
-        matches!(self, Self::Simulated(_))
+        matches!(self, Self::Simulated(..))
     }
 
     /// The files that it is read from.
     pub fn files(&self) -> Files {
         match self {
-            Self::Simulated(model) => Files::default().reading("URL", &model.name),
+            Self::Simulated(model, _) => Files::default().reading("URL", &model.name),
             Self::Real(path) => Files::default().reading("URL", &path.to_string_lossy()),
         }
     }
@@ -81,12 +88,15 @@ impl Target {
     /// delays of its host.
     pub fn connect(&self, writes: Writes, seed: u64) -> Result<Box<dyn Transport>, Broken> {
         match self {
-            Self::Simulated(model) => {
-                let drive = Simulated::new(&model.spec, HOST, seed);
-                Ok(Box::new(drive.map_err(|error| Broken(error.to_string()))?))
+            Self::Simulated(model, realism) => {
+                let realism = Realism { seed, ..*realism };
+                let drive = Simulated::realistic(&model.spec, HOST, seed, realism);
+                Ok(Box::new(
+                    drive.map_err(|error| Broken::Transport(error.to_string()))?,
+                ))
             }
             Self::Real(path) => {
-                let broken = |error: diskarm_sg::Error| Broken(error.to_string());
+                let broken = |error: diskarm_sg::Error| Broken::Transport(error.to_string());
                 let mut drive = Sg::open(path).map_err(broken)?;
                 if writes != Writes::Forbidden {
                     drive.allow_writes(writes == Writes::Any).map_err(broken)?;
@@ -103,7 +113,7 @@ impl Target {
             return Ok(());
         }
         let found = Disk::new(drive).and_then(|mut disk| Identity::of(&mut disk));
-        let found = found.map_err(|error| Broken(error.to_string()))?;
+        let found = found.map_err(|error| Broken::Transport(error.to_string()))?;
         if found == *expected {
             return Ok(());
         }
@@ -111,7 +121,7 @@ impl Target {
             let (name, blocks) = (of.name(), of.sectors.0);
             format!("{name}, serial number {:?}, {blocks} blocks", of.serial)
         };
-        Err(Broken(format!(
+        Err(Broken::Transport(format!(
             "found another drive ({}), expected {}",
             described(&found),
             described(expected)
@@ -133,7 +143,10 @@ mod tests {
         let real = Target::Real("/dev/sg0".into());
         assert_eq!(real.check(&mut *first, &identity), Ok(()));
         let error = real.check(&mut *drive("hp-c2490a"), &identity).unwrap_err();
-        assert!(error.0.starts_with("found another drive ("), "{error}");
+        assert!(
+            error.to_string().starts_with("found another drive ("),
+            "{error}"
+        );
         let mut serial = identity;
         serial.serial.push('2');
         assert!(real.check(&mut *first, &serial).is_err());

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec;
 use diskarm_core::units::Lbn;
+use diskarm_extract::suite::Checkpoint;
 
 use crate::{assert_within, diskarm, json, printed};
 
@@ -136,6 +137,29 @@ fn rows(page: &str) -> usize {
 }
 
 #[test]
+fn drives_that_are_harder_to_measure_are_measured_too() {
+    let output = folder("untold").join("found.toml");
+    let url = "sim:hp-c2247(places=untold)";
+    printed(&["extract", url, "-o", text(&output), "--quick"]);
+    let written = fs::read_to_string(&output).unwrap();
+    assert!(
+        written.contains("# The ends of reads: 8 zones"),
+        "{written}"
+    );
+    // Noise makes intervals wider: without it the smallest of these is a nanosecond.
+    let url = "sim:hp-c2247(noise=0.1ms)";
+    let found = json(&["extract", url, "-o", text(&output), "--quick", "--json"]);
+    let values = found["values"].as_array().unwrap();
+    let hit = values
+        .iter()
+        .find(|value| value["key"] == "overheads.read_hit_after_read");
+    let spread = hit.unwrap()["how"]["measured"]["spread"].as_str().unwrap();
+    assert!(spread.ends_with(" ms"), "{spread}");
+    let misspelt = ["extract", "sim:hp-c2247(nose=1ms)", "-o", text(&output)];
+    assert!(refused(&misspelt, 2).contains("noise"));
+}
+
+#[test]
 fn a_run_continues_from_its_checkpoint() {
     let folder = folder("continue");
     let whole = folder.join("whole.toml");
@@ -154,7 +178,13 @@ fn a_run_continues_from_its_checkpoint() {
     assert!(identity.contains("2054864"), "{identity}");
     let output = folder.join("found.toml");
     let partial = folder.join("found.toml.partial");
-    fs::write(&partial, begun.replace("IDENTITY", &identity)).unwrap();
+    let begun = begun.replace("IDENTITY", &identity);
+    let simulating = |begun: &str, name: &str| {
+        let text = diskarm_drives::find(name).unwrap().text;
+        let spec = spec::parse(text, name).unwrap();
+        Checkpoint::parse(begun).unwrap().simulating(&spec).text()
+    };
+    fs::write(&partial, simulating(&begun, "hp-c2247")).unwrap();
     let arguments = [&arguments[..], &[text(&output)]].concat();
     let ended = diskarm(&arguments);
     // What failed is measured again.
@@ -163,15 +193,17 @@ fn a_run_continues_from_its_checkpoint() {
     assert!(!shown.contains("it was Tuesday"), "{shown}");
     assert!(output.exists() && !partial.exists());
 
-    let other = begun.replace("IDENTITY", &identity.replace("2054864", "2054863"));
+    let other = begun.replace("2054864", "2054863");
     fs::write(&partial, other).unwrap();
     let error = refused(&arguments, 2);
     assert!(error.contains("measurements of another drive"), "{error}");
     assert!(error.contains("remove the file to start anew"), "{error}");
-    let quick = begun
-        .replace("IDENTITY", &identity)
-        .replace("quick", "thorough");
-    fs::write(&partial, quick).unwrap();
+    fs::write(&partial, simulating(&begun, "hp-c2247-5p")).unwrap();
+    let error = refused(&arguments, 2);
+    let expected = "found measurements of sim:hp-c2247 as it was specified before";
+    assert!(error.contains(expected), "{error}");
+    let thorough = simulating(&begun.replace("quick", "thorough"), "hp-c2247");
+    fs::write(&partial, thorough).unwrap();
     let error = refused(&arguments, 2);
     assert!(error.contains("measurements with other options"), "{error}");
     fs::write(&partial, "rotation = 11").unwrap();

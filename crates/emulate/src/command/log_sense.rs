@@ -1,6 +1,6 @@
 //! LOG SENSE (SPC-4; contents of pages: `diskarm_wire::log`).
 
-use diskarm_wire::command::Values;
+use diskarm_wire::command::LogValues;
 use diskarm_wire::log::{ErrorCounter, Exceptions, page};
 use diskarm_wire::report::{LogHeader, LogParameter};
 use diskarm_wire::{Command, Sense};
@@ -47,7 +47,7 @@ pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start,
     if save {
         return Err(invalid_field(1, Some(0)));
     }
-    if values != Values::Changeable {
+    if values != LogValues::Cumulative {
         return Err(invalid_field(2, Some(7)));
     }
     if subpage != 0 {

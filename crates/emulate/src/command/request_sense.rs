@@ -1,5 +1,5 @@
 //! REQUEST SENSE (SPC-4). Errors come with their commands, so that only a unit attention is left to
-//! tell.
+//! tell, and why the unit is not ready.
 
 use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
 use diskarm_wire::{Command, Sense};
@@ -16,7 +16,8 @@ pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start,
         Some(code) => Sense::new(Key::UnitAttention, code),
         None => {
             let formatting = context.state.format_in_progress(context.now);
-            formatting.unwrap_or(Sense::new(Key::NoSense, Code::NONE))
+            let not_ready = formatting.or_else(|| context.state.start_required());
+            not_ready.unwrap_or(Sense::new(Key::NoSense, Code::NONE))
         }
     };
     let format = if descriptor {

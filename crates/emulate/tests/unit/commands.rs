@@ -285,3 +285,30 @@ fn the_caching_page_changes_the_model_at_once() {
     bench.select(0x08, &page.emit());
     assert_eq!(bench.unit.device().spec(), Some(&spec));
 }
+
+#[test]
+fn a_stopped_unit_says_so() {
+    let mut bench = Bench::new(&catalogued("hp-c2247"));
+    let started = |start| Command::StartStopUnit {
+        immediate: false,
+        power_condition: 0,
+        power_condition_modifier: 0,
+        no_flush: false,
+        load_eject: false,
+        start,
+    };
+    let ask = Command::RequestSense {
+        descriptor: false,
+        length: 18,
+    };
+    let told = |data: &[u8]| Sense::parse(data).map(|sense| (sense.key, sense.code));
+    let not_ready = Ok((Key::NotReady, Code::START_REQUIRED));
+    bench.data(&started(false), &[]);
+    for command in [Command::TestUnitReady, transfer(Op::Read, 0, 1)] {
+        assert_eq!(told(&bench.run(&command, &[]).sense), not_ready);
+    }
+    assert_eq!(told(&bench.data(&ask, &[])), not_ready);
+    bench.data(&started(true), &[]);
+    bench.data(&Command::TestUnitReady, &[]);
+    assert_eq!(told(&bench.data(&ask, &[])), Ok((Key::NoSense, Code::NONE)));
+}

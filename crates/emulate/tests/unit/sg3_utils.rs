@@ -6,7 +6,7 @@ use std::process::Command as Program;
 
 use diskarm_core::request::Op;
 use diskarm_wire::Command;
-use diskarm_wire::command::Values;
+use diskarm_wire::command::LogValues;
 
 use crate::bench::{Bench, catalogued, transfer};
 
@@ -100,7 +100,7 @@ fn log_pages_are_understood() {
     let mut page = |page| {
         let command = Command::LogSense {
             save: false,
-            values: Values::Changeable,
+            values: LogValues::Cumulative,
             page,
             subpage: 0,
             pointer: 0,

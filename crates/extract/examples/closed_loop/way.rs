@@ -83,7 +83,8 @@ impl Way {
 
     /// A drive as `spec` describes it.
     pub fn connect(&self, spec: &Spec, seed: u64) -> Result<Box<dyn Transport>, Broken> {
-        let drive = Simulated::new(spec, HOST, seed).map_err(|error| Broken(error.to_string()))?;
+        let drive = Simulated::new(spec, HOST, seed)
+            .map_err(|error| Broken::Transport(error.to_string()))?;
         let mut drive: Box<dyn Transport> = Box::new(drive);
         if !self.unknown.is_empty() {
             drive = Box::new(Reticent {

@@ -1,7 +1,9 @@
 //! What a run has found so far, as a file.
 
+use diskarm_core::spec::Spec;
 use diskarm_core::units::Span;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::{Findings, MEASUREMENTS, Measurement, Options, Progress};
 use crate::{Cost, Identity};
@@ -17,6 +19,9 @@ pub struct Checkpoint {
     pub drive: String,
     /// Which drive it says it is.
     pub identity: Identity,
+    /// SHA-256 of the specification of a simulated drive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    specification: Option<String>,
     /// How it is measured.
     pub options: Options,
     /// The measurements that are over, in their order.
@@ -55,9 +60,23 @@ impl Checkpoint {
             version: VERSION,
             drive: drive.to_owned(),
             identity,
+            specification: None,
             options,
             records: Vec::new(),
             findings: Findings::default(),
+        }
+    }
+
+    /// The same run, on a drive that is simulated from this specification. Runs on drives of other
+    /// specifications, such as a file that was edited since, do not continue it.
+    #[must_use]
+    pub fn simulating(self, spec: &Spec) -> Self {
+        let text = diskarm_rewrite::specification(spec, &|_| None);
+        let digest = Sha256::digest(text.as_bytes());
+        let hex = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        Self {
+            specification: Some(hex),
+            ..self
         }
     }
 
@@ -101,6 +120,13 @@ impl Checkpoint {
                 self.identity.sectors.0,
                 name(other),
                 other.identity.sectors.0
+            ));
+        }
+        if self.specification != other.specification {
+            return Err(format!(
+                "found measurements of {} as it was specified before, expected those of its \
+                 present specification",
+                self.drive
             ));
         }
         if self.options != other.options {

@@ -1,7 +1,8 @@
 //! Reads command blocks whose operation is known and whose reserved bits are zero.
 
 use super::{
-    AddressFormat, Asked, Blocks, Caching, Check, Command, ReserveIn, ReserveOut, Size, Values,
+    AddressFormat, Asked, Blocks, Caching, Check, Command, LogValues, ReserveIn, ReserveOut, Size,
+    Values,
 };
 use crate::bytes::number;
 use crate::operation::Invalid;
@@ -131,7 +132,7 @@ fn control(block: &[u8]) -> Result<Command, Invalid> {
         },
         0x4d => Command::LogSense {
             save: flag(block, 1, 0),
-            values: values(block),
+            values: log_values(block),
             page: block[2] & 0x3f,
             subpage: block[3],
             pointer: number(&block[5..7]) as u16,
@@ -260,6 +261,15 @@ fn values(block: &[u8]) -> Values {
         1 => Values::Changeable,
         2 => Values::Default,
         _ => Values::Saved,
+    }
+}
+
+fn log_values(block: &[u8]) -> LogValues {
+    match block[2] >> 6 {
+        0 => LogValues::Threshold,
+        1 => LogValues::Cumulative,
+        2 => LogValues::DefaultThreshold,
+        _ => LogValues::DefaultCumulative,
     }
 }
 
