@@ -9,7 +9,7 @@ use diskarm_results::place::Files;
 use diskarm_simulate::Model;
 use diskarm_simulate::measured::{self, Rows, Taken};
 
-use crate::drive_arg;
+use crate::drive_arg::{self, Changes};
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
@@ -32,6 +32,9 @@ pub struct Args {
     /// Drive to start from: a name from the catalogue, or a .toml file
     #[arg(long, value_name = "NAME|FILE", long_help = drive_arg::long_help())]
     drive: String,
+
+    #[command(flatten)]
+    changes: Changes,
 
     /// Trace with measured response times and pauses
     #[arg(value_name = "TRACE")]
@@ -95,9 +98,9 @@ pub fn run(args: Args) -> Result<(), Error> {
     let files = Files::default().reading("--drive", &args.drive);
     let mut files = files.reading_trace("TRACE", &args.trace);
     let place = files.place("--output", &args.output)?;
-    let drive = Model::find(&args.drive)?;
+    let drive = args.changes.of(Model::find(&args.drive)?)?;
     let names = FitNames {
-        drive: &args.drive,
+        drive: &drive.name,
         trace: &args.trace,
         output: &args.output,
         rows: args.rows.unwrap_or_default(),
@@ -114,7 +117,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     let fitted = calibrate(&drive.spec, drive.layout(), &rows, show);
     drop(progress);
     let fitted = fitted
-        .map_err(|unfit| calibrated::error(unfit, &args.trace, &args.drive).calling("TRACE"))?;
+        .map_err(|unfit| calibrated::error(unfit, &args.trace, &drive.name).calling("TRACE"))?;
     let model = calibrated::model(&drive, &fitted, names, rows.len())?;
     place.write(model.text.as_bytes())?;
     for warning in calibrated::warnings(&fitted, rows.len(), &args.trace) {

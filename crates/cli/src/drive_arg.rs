@@ -1,7 +1,40 @@
-//! The help of `--drive`.
+//! The help of `--drive`, and what `--set` changes of the drive.
 
 use diskarm_drives::CATALOGUE;
-use diskarm_simulate::devices;
+use diskarm_rewrite::Edit;
+use diskarm_simulate::{Error, Model, devices};
+
+/// Changes to a drive's specification.
+#[derive(clap::Args)]
+pub struct Changes {
+    /// Change a value of the drive's specification, such as queue.depth=1; may be repeated
+    ///
+    /// Keys are those of a specification, with their table (docs/specification.md; `diskarm drives
+    /// show NAME --toml` prints one): --set queue.depth=1 --set "mechanics.rotation=10000 rpm".
+    /// Results name the drive with its changes.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    values: Vec<String>,
+}
+
+impl Changes {
+    /// `model` with the changes.
+    ///
+    /// # Errors
+    /// An unknown key, or a value that is wrong or does not fit the others.
+    pub fn of(&self, model: Model) -> Result<Model, Error> {
+        if self.values.is_empty() {
+            return Ok(model);
+        }
+        let edits = self.values.iter().map(|text| Edit::parse(text, "--set"));
+        let edits = edits.collect::<Result<Vec<_>, _>>()?;
+        let changed = model.with_values(&edits, "--set")?;
+        let edits: Vec<String> = edits.iter().map(Edit::to_string).collect();
+        Ok(Model {
+            name: format!("{} with {}", model.name, edits.join(", ")),
+            ..changed
+        })
+    }
+}
 
 /// The help for a drive, with all names.
 pub fn long_help() -> String {

@@ -70,7 +70,7 @@ impl fmt::Display for Error {
             Self::Usage(message) => f.write_str(message),
             Self::Input(error) => error.fmt(f),
             Self::Simulate(error) => f.write_str(&in_flags(&error.to_string())),
-            Self::Trace(error) => error.fmt(f),
+            Self::Trace(error) => f.write_str(&in_flags(&error.to_string())),
             Self::Rejected(error) => error.fmt(f),
             Self::Study(error) => error.fmt(f),
             Self::Claims { count: 1 } => {

@@ -1,10 +1,12 @@
-//! Plots, as SVG: two response-time distributions; the errors of predictions; loads of disks.
+//! Plots, as SVG: response-time distributions; the errors of predictions; loads of disks.
 
 mod errors;
 mod loads;
+mod responses;
 
 pub use errors::errors;
 pub use loads::loads;
+pub use responses::{by_direction, responses, together};
 
 use diskarm_core::stats::Sorted;
 use diskarm_core::units::Span;

@@ -3,13 +3,13 @@
 use diskarm_core::units::Span;
 use diskarm_results::prose;
 use diskarm_results::queueing::{self, Asked};
-use diskarm_simulate::{Model, size};
+use diskarm_simulate::Model;
 
-use crate::drive_arg;
+use crate::drive_arg::{self, Changes};
 use crate::error::Error;
 use crate::output;
 use crate::simulate::args::{rate, share, whole};
-use crate::simulate::workload::SIZE;
+use crate::simulate::workload::{SIZE, size_of};
 
 /// Compute a drive's times by queueing theory, beside simulation
 ///
@@ -21,6 +21,9 @@ pub struct Args {
     /// Drive: a name from the catalogue, or a .toml file
     #[arg(long, value_name = "NAME|FILE", long_help = drive_arg::long_help())]
     drive: String,
+
+    #[command(flatten)]
+    changes: Changes,
 
     /// Request size, in sectors, B, KiB, MiB or GiB [default: "8 KiB"]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
@@ -80,13 +83,10 @@ by default.";
 
 /// Compares theory and simulation, and prints both.
 pub fn run(args: Args) -> Result<(), Error> {
-    let model = Model::find(&args.drive)?;
-    let (flag, text) = match &args.size {
-        Some(typed) => ("--size", typed.as_str()),
-        None => ("--size (the default)", SIZE),
-    };
+    let model = args.changes.of(Model::find(&args.drive)?)?;
+    let text = args.size.as_deref().unwrap_or(SIZE);
     let asked = Asked {
-        sectors: size(flag, text, model.disk())?,
+        sectors: size_of(args.size.as_deref(), model.disk())?,
         read_share: args.reads.unwrap_or(2.0 / 3.0),
         pauses: args.rate,
         requests: args.requests,

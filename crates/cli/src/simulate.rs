@@ -6,19 +6,24 @@ mod rows;
 pub mod workload;
 
 pub use args::Args;
-use args::{Replay, Setting};
+use args::{Queue, Replay, Setting};
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::SectorCount;
-use diskarm_simulate::{Input, Issue, Model, Run, Simulation, Sink, Traced, doubts, keep_on};
+use diskarm_rewrite::{Edit, Value};
+use diskarm_simulate::{
+    Input, Issue, MakePolicy, Model, Run, Simulation, Sink, Traced, doubts, keep_on,
+};
 
 use crate::error::Error;
 use crate::output;
+use crate::plot;
 use crate::progress::Progress;
 use diskarm_results::place::{Files, Place};
+use diskarm_results::prose;
 use diskarm_results::simulated::{self, Figures, Given, Inputs};
 use rows::Rows;
 
@@ -26,22 +31,35 @@ use rows::Rows;
 pub fn run(args: Args) -> Result<(), Error> {
     let setting = &args.setting;
     let model = Model::assemble(&setting.drive)?;
+    let mut files = setting.files([&model]);
+    let model = setting.changes.of(model)?;
     let policy = diskarm_simulate::policy("--policy", &args.policy)?;
+    let placed = Placed::new(setting.queue, &model, &policy)?;
     let merge = merge(setting, &model)?;
-    let mut files = setting.files(&model);
     let rows = args.per_request.as_deref();
     let rows = rows.map(|path| files.place("--per-request", path));
     let rows = rows.transpose()?;
+    let drawing = setting.plot.as_deref();
+    let drawing = drawing.map(|path| files.place("--plot", path));
+    let drawing = drawing.transpose()?;
     let cell = Cell {
         setting,
-        model: &model,
+        name: &model.name,
+        model: &placed.model,
         policy: &policy,
+        host: &placed.host,
         merge,
         rows: rows.as_ref(),
         shows_progress: true,
     };
     let simulated = simulate(cell)?;
     output::doubt(&doubts(&simulated.runs));
+    if let Some(place) = drawing {
+        let title = format!("Response times of {}, {policy}", model.name);
+        let curves = plot::by_direction(&simulated.runs);
+        let drawn = plot::responses(&title, &simulated.workload.sentence(), &curves);
+        place.write(drawn.as_bytes())?;
+    }
     let is_saturated = simulated.is_saturated();
     let figures = simulated.figures(cell);
     if setting.json {
@@ -51,6 +69,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     if is_saturated {
         text += SATURATED;
     }
+    text += &notes(figures.remarks());
     output::print(&text)
 }
 
@@ -58,8 +77,12 @@ pub fn run(args: Args) -> Result<(), Error> {
 #[derive(Clone, Copy)]
 struct Cell<'a> {
     setting: &'a Setting,
+    /// The name of the drive in results.
+    name: &'a str,
     model: &'a Model,
     policy: &'a PolicyConfig,
+    /// The policy of the host's queue: the same, unless that is in the drive's.
+    host: &'a dyn MakePolicy,
     /// The largest command into which the host's queue merges sequential requests, if it does.
     merge: Option<SectorCount>,
     /// The file that gets a row for each request.
@@ -83,13 +106,59 @@ impl Simulated {
 
     fn figures(self, cell: Cell<'_>) -> Figures {
         let inputs = Inputs {
-            drive: cell.model.name.clone(),
+            drive: cell.name.to_owned(),
             policy: cell.policy.to_string(),
+            is_in_drive: cell.setting.queue == Queue::Drive,
             merge: cell.merge,
             workload: self.workload,
             seed: self.runs.first().and_then(|run| run.seed),
         };
         Figures::new(inputs, &self.runs, self.wall)
+    }
+}
+
+/// Notes below a table.
+fn notes(notes: &[String]) -> String {
+    let notes = notes
+        .iter()
+        .map(|note| prose::wrapped(&format!("note: {note}"), 0));
+    notes.map(|note| format!("\n{note}")).collect()
+}
+
+/// A policy in one of two queues.
+struct Placed {
+    /// The drive: as it was, or with the policy in its own queue.
+    model: Model,
+    /// The policy of the host's queue.
+    host: PolicyConfig,
+}
+
+impl Placed {
+    /// # Errors
+    /// If the drive has no queue of its own.
+    fn new(queue: Queue, model: &Model, policy: &PolicyConfig) -> Result<Self, Error> {
+        if queue == Queue::Host {
+            return Ok(Self {
+                model: model.clone(),
+                host: policy.clone(),
+            });
+        }
+        if model.spec.queue.depth == 1 {
+            let expected = format!(
+                "a drive with a queue of its own, but {} takes one command at a time (--set \
+                 queue.depth=32 changes that)",
+                model.name
+            );
+            return Err(Error::flag("--queue", "drive", expected));
+        }
+        let edit = Edit {
+            key: "queue.policy".into(),
+            value: Value::Text(policy.to_string()),
+        };
+        Ok(Self {
+            model: model.with_values(&[edit], "--queue")?,
+            host: PolicyConfig::default(),
+        })
     }
 }
 
@@ -117,7 +186,7 @@ fn simulate(cell: Cell<'_>) -> Result<Simulated, Error> {
         merge: cell.merge,
         warm_up: setting.warmup,
         window: setting.window,
-        ..Simulation::new(model, cell.policy, &input)
+        ..Simulation::new(model, cell.host, &input)
     };
     let runs = match setting.replications {
         Some(count) => {
@@ -134,9 +203,12 @@ fn simulate(cell: Cell<'_>) -> Result<Simulated, Error> {
 }
 
 impl Setting {
-    /// The files that it names.
-    fn files(&self, model: &Model) -> Files {
-        let mut files = Files::default().reading("--drive", model.drive_name());
+    /// The files that it names, with those of `models`.
+    fn files<'m>(&self, models: impl IntoIterator<Item = &'m Model>) -> Files {
+        let mut files = Files::default();
+        for model in models {
+            files = files.reading("--drive", model.drive_name());
+        }
         if let Some(workload) = &self.workload {
             files = files.reading("--workload", workload);
         }
@@ -155,7 +227,7 @@ fn traced(setting: &Setting, files: &[String]) -> Result<Traced, Error> {
     Ok(Traced {
         files: files.to_vec(),
         reading: setting.reading.meant(),
-        selection: setting.part.meant(),
+        selection: setting.part.meant()?,
         fitting: setting.fitting.meant()?,
         issue: match (setting.outstanding, setting.replay) {
             (Some(clients), _) => Issue::Outstanding {

@@ -9,7 +9,7 @@ use diskarm_simulate::measured::Rows;
 use diskarm_validate::Validation;
 use serde::Serialize;
 
-use crate::drive_arg;
+use crate::drive_arg::{self, Changes};
 use crate::error::Error;
 use crate::output;
 use crate::plot;
@@ -34,6 +34,9 @@ pub struct Args {
     /// Drive: a name from the catalogue, or a .toml file
     #[arg(long, value_name = "NAME|FILE", long_help = drive_arg::long_help())]
     drive: String,
+
+    #[command(flatten)]
+    changes: Changes,
 
     /// Traces with measured response times and pauses
     #[arg(value_name = "FILE", required = true)]
@@ -82,7 +85,7 @@ pub struct Args {
 
 /// Compares, plots, and prints.
 pub fn run(args: Args) -> Result<(), Error> {
-    let drive = Model::find(&args.drive)?;
+    let drive = args.changes.of(Model::find(&args.drive)?)?;
     if let (Some(path), [_, _, ..]) = (&args.plot, &args.files[..]) {
         return Err(Error::flag("--plot", path, "one FILE to draw, not several"));
     }

@@ -65,6 +65,7 @@ pub fn simulated(simulated: Simulated<'_>, runs: &[Run], wall: Duration) -> Valu
     let inputs = Inputs {
         drive: simulated.model.name.clone(),
         policy: simulated.policy.to_owned(),
+        is_in_drive: false,
         merge: simulated.merge,
         workload,
         seed,

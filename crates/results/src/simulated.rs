@@ -1,6 +1,7 @@
 //! The figures of a simulation as printed: as JSON, or as a table.
 
 mod disk;
+mod faster;
 mod kind;
 mod load;
 mod parts;
@@ -9,6 +10,7 @@ mod table;
 mod window;
 mod workload;
 
+pub use faster::{Faster, faster};
 pub use workload::{FlagArrivals, Given, Workload};
 
 use std::time::Duration;
@@ -17,7 +19,7 @@ use diskarm_core::report::{Alike, Replications, Report, Served};
 use diskarm_core::request::Op;
 use diskarm_core::stats::ResponseFigures;
 use diskarm_core::units::SectorCount;
-use diskarm_simulate::{Run, doubts};
+use diskarm_simulate::{Run, doubts, remarks};
 use serde::Serialize;
 
 use disk::Disk;
@@ -34,6 +36,8 @@ pub struct Inputs {
     pub drive: String,
     /// The policy, as the user wrote it.
     pub policy: String,
+    /// Whether that is the policy of the drive's own queue, not of the host's.
+    pub is_in_drive: bool,
     /// The largest merged command; `None` if nothing is merged.
     pub merge: Option<SectorCount>,
     /// The requests.
@@ -47,6 +51,9 @@ pub struct Inputs {
 pub struct Figures {
     drive: String,
     policy: String,
+    /// `drive` if the policy is in the drive's own queue; absent if it is in the host's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policy_in: Option<&'static str>,
     /// `null` if nothing is merged.
     merge_max_sectors: Option<u64>,
     workload: Workload,
@@ -85,12 +92,18 @@ pub struct Figures {
     replications: Option<Vec<Replication>>,
     ci95: Option<Ci95>,
     /// Doubts about the drive or a trace, failures of disks after the last request, losses of data,
-    /// and changes to the trace that the user requested.
+    /// changes to the trace that the user requested, and what the figures do not show.
     notes: Vec<String>,
     /// Only the changes, which the table shows too; doubts are printed as warnings.
     #[serde(skip)]
     changes: Vec<String>,
+    /// What the figures do not show, for notes below the table.
+    #[serde(skip)]
+    remarks: Vec<String>,
 }
+
+/// Where a policy is that is not in the host's queue.
+const OWN_QUEUE: &str = "the drive's own; the host hands requests over in order of arrival";
 
 /// The requests of one kind in each run.
 fn alike(runs: &[Run], of: impl Fn(&Run) -> Served) -> Alike {
@@ -123,6 +136,7 @@ impl Figures {
         Self {
             drive: inputs.drive,
             policy: inputs.policy,
+            policy_in: inputs.is_in_drive.then_some("drive"),
             merge_max_sectors: inputs.merge.map(|most| most.0),
             workload: inputs.workload,
             seed: inputs.seed,
@@ -145,8 +159,9 @@ impl Figures {
             windows: windows.map(|windows| windows.iter().map(WindowFigures::of).collect()),
             replications: (!is_one).then(|| runs.iter().map(Replication::of).collect()),
             ci95: (!is_one).then(|| Ci95::of(&reports, &every)),
-            notes: [doubts(runs), first.changes.clone()].concat(),
+            notes: [doubts(runs), first.changes.clone(), remarks(runs)].concat(),
             changes: first.changes.clone(),
+            remarks: remarks(runs),
         }
     }
 
@@ -180,11 +195,26 @@ impl Figures {
         self.failed.unwrap_or(0)
     }
 
+    /// The drive, as its row in a comparison names it.
+    pub fn drive(&self) -> &str {
+        &self.drive
+    }
+
+    /// The largest number of requests that waited at a time.
+    pub fn waiting_max(&self) -> u64 {
+        self.load.queue.max
+    }
+
+    /// What the figures do not show, one line each.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
+    }
+
     /// The inputs that several policies have in common, and with `same_requests` the number of
     /// requests counted.
-    pub fn heading(&self, same_requests: bool) -> String {
+    pub fn heading(&self, drives: &str, same_requests: bool) -> String {
         let mut t = Table::default();
-        t.text("drive", &self.drive);
+        t.text("drive", drives);
         self.inputs(&mut t);
         if same_requests {
             self.counted(&mut t);
@@ -195,6 +225,9 @@ impl Figures {
 
     /// The workload, and how its requests were merged.
     fn inputs(&self, t: &mut Table) {
+        if self.policy_in.is_some() {
+            t.text("queue", OWN_QUEUE);
+        }
         if let Some(most) = self.merge_max_sectors {
             let s = if most == 1 { "" } else { "s" };
             t.text(

@@ -39,6 +39,28 @@ impl fmt::Display for Edit {
 }
 
 impl Edit {
+    /// Parses `key=value`, as somebody types it: a value that is not TOML, such as `8.5 ms`, is a
+    /// text.
+    ///
+    /// # Errors
+    /// Without a key or a value; reported for `field`.
+    pub fn parse(text: &str, field: &str) -> Result<Self, InputError> {
+        let (key, value) = text.split_once('=').unwrap_or_default();
+        let (key, value) = (key.trim(), value.trim());
+        let is_key = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+        if key.is_empty() || value.is_empty() || !key.chars().all(is_key) {
+            let expected = "key=value, such as \"queue.depth=1\"";
+            return Err(InputError::new(field, text, expected));
+        }
+        Ok(Self {
+            key: key.to_owned().into(),
+            value: match value.parse::<toml_edit::Value>() {
+                Ok(_) => Value::Toml(value.to_owned()),
+                Err(_) => Value::Text(value.to_owned()),
+            },
+        })
+    }
+
     /// Sets `key` to `value`.
     ///
     /// # Panics

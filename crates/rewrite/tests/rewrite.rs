@@ -431,3 +431,32 @@ fn what_cannot_be_set_is_an_error() {
         "{error}"
     );
 }
+
+#[test]
+fn typed_values_are_toml_or_text() {
+    let base = "[queue]\ndepth = 32\npolicy = \"fcfs\"\n";
+    for (typed, line) in [
+        ("queue.depth=1", "depth = 1"),
+        (" queue.policy = vscan(r=0.2) ", "policy = \"vscan(r=0.2)\""),
+        ("queue.policy=\"sptf\"", "policy = \"sptf\""),
+        ("queue.preseek=media-done", "preseek = \"media-done\""),
+        ("queue.x=8.5 ms", "x = \"8.5 ms\""),
+        ("queue.x=true", "x = true"),
+        ("queue.x=[1, 2]", "x = [1, 2]"),
+    ] {
+        let edit = Edit::parse(typed, "--set").expect(typed);
+        let text = rewrite(base, &[edit]).expect(typed);
+        assert!(text.lines().any(|found| found == line), "{typed}: {text}");
+    }
+    for wrong in [
+        "",
+        "queue.depth",
+        "=1",
+        "queue.depth=",
+        "queue depth=1",
+        "a\nb=1",
+    ] {
+        let error = Edit::parse(wrong, "--set").expect_err(wrong);
+        assert_eq!(error.field, "--set");
+    }
+}

@@ -44,6 +44,21 @@ impl Error {
         }
     }
 
+    /// The same error, if it is in the file called `file`, as one in the argument `name`: for a
+    /// text that the user has not seen.
+    pub(crate) fn in_place_of(self, file: &str, name: &str) -> Self {
+        match self {
+            Self::Input(error) if error.file() == Some(file) => {
+                let error = InputError {
+                    line: None,
+                    ..error
+                };
+                Self::Input(error.in_argument(name))
+            }
+            other => other,
+        }
+    }
+
     /// The file in error, as the user named it.
     pub fn file(&self) -> Option<&str> {
         match self {

@@ -23,6 +23,7 @@
 mod adapt;
 mod backlog;
 mod blocks;
+mod choices;
 pub mod devices;
 mod doubts;
 mod error;
@@ -43,6 +44,7 @@ pub mod parallel;
 pub mod replays;
 
 pub use adapt::{Fitting, TraceSelection};
+pub use choices::Choices;
 pub use error::Error;
 pub use input::{Generated, Input, Issue, REQUESTS, Traced};
 pub use model::{Model, read_text, size};
@@ -50,7 +52,7 @@ pub use progress::{Progress, keep_on};
 pub use reading::{Reading, STANDARD_INPUT};
 pub use recorded::records;
 pub use rows::{OUTCOMES, Sink, outcome};
-pub use run::{Replayed, Run, TracedFile, doubts, most_doubts};
+pub use run::{Replayed, Run, TracedFile, doubts, most_doubts, remarks};
 pub use simulation::{MakePolicy, Simulation, policy, queued};
 pub use tower::Tower;
 pub use trace_rows::Origin;

@@ -134,10 +134,16 @@ fn read_from(
 fn measured(record: &Record, id: u64, trace: &Reader, blocks: Blocks) -> Result<Measured, Error> {
     let known = record.think.is_some() || record.arrival.is_some();
     let Some(response) = record.response.filter(|_| known) else {
-        let expected = format!(
-            "measured responses, and pauses or arrivals, which the format {} does not carry",
-            trace.format().name
-        );
+        let format = trace.format();
+        let why = match format.carries.contains("no responses") {
+            true => "which the format NAME does not carry",
+            false => {
+                "which the format NAME can carry, but not for this request: in a trace of events \
+                 its completion is missing"
+            }
+        };
+        let why = why.replace("NAME", format.name);
+        let expected = format!("measured responses, and pauses or arrivals, {why}");
         let error = TraceError::value(trace.name(), record.location, "response", "none", &expected);
         return Err(error.into());
     };

@@ -13,6 +13,7 @@ use diskarm_core::spec::{Document, Spec};
 use diskarm_core::text::{InputError, quantity};
 use diskarm_core::units::{Angle, Bytes, SectorCount};
 use diskarm_core::workload::{Disk, Workload};
+use diskarm_rewrite::{Edit, rewrite};
 
 use crate::error::Error;
 use crate::tower::{self, Tower, Written};
@@ -117,6 +118,23 @@ impl Model {
         }
         let written = read_tower(text)?;
         Self::find(written.drive)?.under(written)
+    }
+
+    /// This drive, and what stands in front of it, with values set in the drive's specification.
+    /// `origin` is where they come from, in errors and in its name.
+    ///
+    /// # Errors
+    /// A value that is wrong or does not fit the others; a tower with drives of several models.
+    pub fn with_values(&self, edits: &[Edit], origin: &str) -> Result<Self, Error> {
+        let text = rewrite(&self.text, edits).map_err(|error| error.in_argument(origin))?;
+        let name = format!("{} with {origin}", self.name);
+        let drive = Self::read(text, &name);
+        let drive = drive.map_err(|error| error.in_place_of(&name, origin))?;
+        let drive = match &self.tower {
+            Some(tower) => drive.with_tower(tower)?,
+            None => drive,
+        };
+        Ok(Self { name, ..drive })
     }
 
     /// This drive with the devices of `tower` in front of it, in place of that tower's drive.

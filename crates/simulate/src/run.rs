@@ -65,6 +65,20 @@ pub fn most_doubts(named: &[(String, Vec<String>)]) -> Vec<String> {
     doubts.collect()
 }
 
+/// What the figures of these runs of one simulation do not show, one line each.
+pub fn remarks(runs: &[Run]) -> Vec<String> {
+    let replayed = runs.first().and_then(|run| run.replayed.as_ref());
+    let is_single = replayed.is_some_and(|replayed| match replayed.issue {
+        Issue::Traced => false,
+        Issue::Pauses => true,
+        Issue::Outstanding { clients, .. } => clients == 1,
+    });
+    let single = "one request was outstanding at a time, so that neither a policy nor the drive's \
+                  queue had anything to choose from; with several outstanding (--outstanding 32) \
+                  they do";
+    is_single.then(|| single.to_owned()).into_iter().collect()
+}
+
 /// How a trace was replayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replayed {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::Span;
 use diskarm_results::place::Files;
-use diskarm_rewrite::{Edit, Value, rewrite};
+use diskarm_rewrite::{Edit, Value};
 use diskarm_simulate::{Fitting, Generated, Input, Issue, Model, Simulation, Traced};
 use diskarm_trace::adapt::{Factor, parse_instant};
 use serde::Serialize;
@@ -219,14 +219,8 @@ fn edited(base: &Model, spec: &[(String, String)]) -> Result<Model, String> {
         value: Value::Toml(value.clone()),
     });
     let edits: Vec<Edit> = edits.collect();
-    let text = rewrite(&base.text, &edits).map_err(|error| format!("cell.spec: {error}"))?;
-    let name = format!("{} with cell.spec", base.name);
-    let drive = Model::read(text, &name).and_then(|drive| match &base.tower {
-        Some(tower) => drive.with_tower(tower),
-        None => Ok(drive),
-    });
-    let drive = drive.map_err(|error| error.to_string())?;
-    Ok(Model { name, ..drive })
+    let edited = base.with_values(&edits, "cell.spec");
+    edited.map_err(|error| error.to_string())
 }
 
 /// The digest of these files in order.

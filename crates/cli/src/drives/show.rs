@@ -3,7 +3,7 @@
 use diskarm_results::drive;
 use diskarm_simulate::Model;
 
-use crate::drive_arg;
+use crate::drive_arg::{self, Changes};
 use crate::error::Error;
 use crate::output;
 
@@ -15,6 +15,8 @@ pub struct Args {
     /// Drive: a name from the catalogue, or a .toml file
     #[arg(value_name = "NAME|FILE", long_help = drive_arg::long_help())]
     name: String,
+    #[command(flatten)]
+    changes: Changes,
     /// Print JSON: one object; names end in their unit
     #[arg(long)]
     json: bool,
@@ -26,6 +28,7 @@ pub struct Args {
 /// Prints one drive.
 pub fn run(args: Args) -> Result<(), Error> {
     let model = Model::find(&args.name).map_err(|error| error.calling("NAME"))?;
+    let model = args.changes.of(model)?;
     if args.toml {
         return output::print(&model.text);
     }

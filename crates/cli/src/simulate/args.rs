@@ -8,7 +8,8 @@ use diskarm_core::text::quantity;
 use diskarm_core::units::Span;
 use diskarm_core::workload::{Arrivals, GeneratorInfo, Places, Sizes};
 
-use crate::drive_arg;
+use crate::drive_arg::{self, Changes};
+use crate::plot;
 use crate::trace::adapt::{Fitting, Part};
 use crate::trace::input::Reading;
 use diskarm_results::prose;
@@ -44,6 +45,14 @@ pub struct Setting {
     #[arg(long, value_name = "NAME|FILE", long_help = drive_arg::tower_help())]
     pub drive: String,
 
+    #[command(flatten)]
+    pub changes: Changes,
+
+    /// Whose queue the policy orders: the host's, or the drive's own
+    #[arg(long, value_name = "WHOSE", value_enum, default_value_t = Queue::Host)]
+    #[arg(long_help = prose::flowing(QUEUE))]
+    pub queue: Queue,
+
     /// Replay a trace, or several merged; - for standard input. Each device in each trace becomes a
     /// drive
     #[arg(long, value_name = "FILE", num_args = 1.., long_help = prose::flowing(TRACE))]
@@ -76,6 +85,12 @@ pub struct Setting {
     /// Also report each window of this length, from the start of the run, including the warm-up
     #[arg(long, value_name = "TIME", value_parser = positive_time, allow_hyphen_values = true)]
     pub window: Option<Span>,
+
+    /// Plot the distribution of response times to this file
+    ///
+    /// A file that the command reads is refused.
+    #[arg(long, value_name = "FILE.svg", value_parser = plot::svg_name)]
+    pub plot: Option<String>,
 
     /// Print JSON: one object; names end in their unit; null where a value cannot be computed
     #[arg(long)]
@@ -143,6 +158,15 @@ pub struct Setting {
     pub reading: Reading,
 }
 
+/// Whose queue a policy orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Queue {
+    /// The host's, in front of the drive
+    Host,
+    /// The drive's own
+    Drive,
+}
+
 /// How a trace is replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Replay {
@@ -187,6 +211,16 @@ fn workload_help() -> String {
     }
     text
 }
+
+/// The help of `--queue`.
+const QUEUE: &str = "\
+Whose queue the policy orders: the host's, in front of the drive, or the drive's own.\n\n\
+A drive with a queue of its own (queue.depth above 1: NCQ of SATA drives, tagged queueing of SCSI \
+drives) takes so many requests at once and orders them itself. The host's queue then holds only \
+what the drive has no room for, so that its policy often has nothing to choose from. With \
+--queue drive the policy is that of the drive's queue, and the host hands requests over in \
+order of arrival. With --set queue.depth=1 the drive takes one at a time, and all is up to the \
+host";
 
 /// The help of `--merge`.
 const MERGE: &str = "\
@@ -291,9 +325,9 @@ Figures (keys of --json):
                        succeed, which are in no other figure but utilisation and queue; each only
                        where there were any
   merge_max_sectors    with --merge, sectors of the largest merged command; null without
-  drive, policy, workload, seed, version
-                       what is needed to repeat the run; seed is null if nothing
-                       is random
+  drive, policy, policy_in, workload, seed, version
+                       what is needed to repeat the run; policy_in only with --queue drive; seed is
+                       null if nothing is random
   notes                doubts about the drive or a trace, failures of disks after the last request,
                        losses of data, and the changes made on request
 

@@ -1,23 +1,28 @@
-//! `diskarm compare`: one drive and one workload under several host policies.
+//! `diskarm compare`: drives and policies on one workload.
+
+mod table;
 
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::text;
-use diskarm_results::simulated::Figures;
-use diskarm_simulate::{Model, doubts, most_doubts};
+use diskarm_results::simulated::{Figures, faster};
+use diskarm_simulate::{Choices, Model, Run, doubts, most_doubts};
 use serde::Serialize;
 
-use super::args::Setting;
-use super::{Cell, Simulated, merge, simulate};
+use super::args::{Queue, Setting};
+use super::{Cell, Placed, Simulated, merge, simulate};
 use crate::error::Error;
 use crate::output;
 use crate::parallel;
-use diskarm_results::prose;
+use crate::plot;
 
-/// Compare host policies on one drive and one workload
+/// Compare policies, or drives, on one workload
 ///
-/// Every policy gets the same requests. Prints one line per policy; `diskarm policies` lists them.
+/// Every policy gets the same requests, on each drive. Prints a line for each, and by how much the
+/// fastest is faster than the first; `diskarm policies` lists policies. A policy that never has
+/// several requests to choose from makes no difference, which a note says: see --queue.
 #[derive(clap::Args)]
 #[command(override_usage = USAGE)]
+#[command(mut_arg("drive", |arg| arg.value_name("NAME|FILE,...").help(DRIVES)))]
 pub struct Args {
     /// Policies, separated by commas: 'fcfs,sptf,vscan(r=0.2)'
     #[arg(long, value_name = "POLICY,...")]
@@ -25,119 +30,247 @@ pub struct Args {
 
     #[command(flatten)]
     setting: Setting,
+
+    /// Print comma-separated values, with a row for each policy
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
 }
 
-const USAGE: &str = "diskarm compare [OPTIONS] --drive <NAME|FILE> --policies <POLICY,...>\n       \
-                     <--trace <FILE>...|--random|--workload <TEXT|FILE>>";
+const DRIVES: &str = "Drives, separated by commas: names from the catalogue, or .toml files";
 
-/// Runs the workload under each policy and prints their figures side by side.
+const USAGE: &str = "diskarm compare [OPTIONS] --drive <NAME|FILE,...> --policies <POLICY,...>\n\
+                     \x20      <--trace <FILE>...|--random|--workload <TEXT|FILE>>";
+
+/// Runs the workload on each drive under each policy, and prints their figures side by side.
 pub fn run(args: Args) -> Result<(), Error> {
     let setting = &args.setting;
-    let model = Model::assemble(&setting.drive)?;
-    let policies = text::list(&args.policies);
-    let policies = policies.into_iter();
+    let drives = text::list(&setting.drive).into_iter().map(Model::assemble);
+    let drives = drives.collect::<Result<Vec<_>, _>>()?;
+    let mut files = setting.files(&drives);
+    let policies = text::list(&args.policies).into_iter();
     let policies = policies.map(|policy| diskarm_simulate::policy("--policies", policy));
     let policies: Vec<PolicyConfig> = policies.collect::<Result<_, _>>()?;
     if setting.trace.iter().any(|file| file == "-") {
         let expected = "a file, as every policy reads it anew";
         return Err(Error::flag("--trace", "-", expected));
     }
-    let merge = merge(setting, &model)?;
-    let cell = |policy| Cell {
-        setting,
-        model: &model,
-        policy,
-        merge,
-        rows: None,
-        shows_progress: false,
-    };
-    let compared = |number: usize| simulate(cell(&policies[number]));
+    let drawing = setting.plot.as_deref();
+    let drawing = drawing
+        .map(|path| files.place("--plot", path))
+        .transpose()?;
+    let contenders = contenders(setting, drives, &policies)?;
+    let compared = |number: usize| contenders[number].simulate(setting);
     let outcomes = match setting.replications {
-        None => parallel::map(policies.len(), compared),
-        // Each policy uses all processors itself.
-        Some(_) => (0..policies.len()).map(compared).collect(),
+        None => parallel::map(contenders.len(), compared),
+        // Each contender uses all processors itself.
+        Some(_) => (0..contenders.len()).map(compared).collect(),
     };
-    let simulated: Vec<Simulated> = outcomes.into_iter().collect::<Result<_, Error>>()?;
-    let named = simulated.iter().zip(&policies).map(|(simulated, policy)| {
-        let name = format!("policy {policy}");
-        (name, doubts(&simulated.runs))
+    let outcomes: Vec<Outcome> = outcomes.into_iter().collect::<Result<_, Error>>()?;
+    let several = contenders
+        .iter()
+        .any(|one| one.drive != contenders[0].drive);
+    let labels = contenders.iter().map(|one| one.label(several));
+    let labels: Vec<String> = labels.collect();
+    let named = outcomes.iter().zip(&contenders).map(|(outcome, one)| {
+        let of_drive = if several {
+            format!("drive {}, ", one.drive)
+        } else {
+            String::new()
+        };
+        let name = format!("{of_drive}policy {}", one.policy);
+        (name, doubts(&outcome.simulated.runs))
     });
     output::doubt(&most_doubts(&named.collect::<Vec<_>>()));
-    let rows = simulated
-        .into_iter()
-        .zip(&policies)
-        .map(|(simulated, policy)| Row {
-            is_saturated: simulated.is_saturated(),
-            figures: simulated.figures(cell(policy)),
+    if let Some(place) = drawing {
+        let drive = (!several).then_some(&*contenders[0].drive);
+        place.write(drawn(drive, &labels, &outcomes).as_bytes())?;
+    }
+    let conclusion = conclusion(&labels, &outcomes);
+    let mut rows = Vec::new();
+    for (outcome, contender) in outcomes.into_iter().zip(&contenders) {
+        rows.push(Row {
+            is_saturated: outcome.simulated.is_saturated(),
+            choices: outcome.choices,
+            figures: outcome.simulated.figures(contender.cell(setting)?),
         });
-    let rows: Vec<Row> = rows.collect();
+    }
     if setting.json {
         return output::print_json(&rows);
     }
-    output::print(&table(&rows))
+    if args.csv {
+        return output::print(&table::csv(&rows));
+    }
+    let mut notes: Vec<String> = rows[0].figures.remarks().to_vec();
+    if notes.is_empty() {
+        let drives = contenders
+            .chunks(policies.len())
+            .zip(rows.chunks(policies.len()));
+        notes.extend(drives.filter_map(|(of_drive, rows)| of_drive[0].no_choice(rows, several)));
+    }
+    let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+    let drives: Vec<&str> = contenders.iter().map(|one| one.drive.as_str()).collect();
+    let text = table::table(&rows, &labels, &drives) + &conclusion + &super::notes(&notes);
+    output::print(&text)
 }
 
-/// The results of one policy.
+/// Each of these drives, as `setting` changes it, with each policy.
+fn contenders(
+    setting: &Setting,
+    drives: Vec<Model>,
+    policies: &[PolicyConfig],
+) -> Result<Vec<Contender>, Error> {
+    let mut contenders = Vec::new();
+    for drive in drives {
+        let drive = setting.changes.of(drive)?;
+        for policy in policies {
+            contenders.push(Contender {
+                drive: drive.name.clone(),
+                policy: policy.clone(),
+                placed: Placed::new(setting.queue, &drive, policy)?,
+            });
+        }
+    }
+    Ok(contenders)
+}
+
+/// The distributions of all contenders, which are policies of one drive or of several.
+fn drawn(drive: Option<&str>, labels: &[String], outcomes: &[Outcome]) -> String {
+    let runs = outcomes.iter().map(|outcome| &outcome.simulated.runs[..]);
+    let curves = labels.iter().cloned().zip(runs.map(plot::together));
+    let title = match drive {
+        Some(drive) => format!("Response times of {drive}"),
+        None => "Response times".to_owned(),
+    };
+    let note = outcomes[0].simulated.workload.sentence();
+    plot::responses(&title, &note, &curves.collect::<Vec<_>>())
+}
+
+/// A drive with a policy.
+struct Contender {
+    /// The drive's name in results.
+    drive: String,
+    policy: PolicyConfig,
+    placed: Placed,
+}
+
+impl Contender {
+    /// Its name beside others, which may have other drives.
+    fn label(&self, several: bool) -> String {
+        match several {
+            true => format!("{}, {}", self.drive, self.policy),
+            false => self.policy.to_string(),
+        }
+    }
+
+    fn cell<'a>(&'a self, setting: &'a Setting) -> Result<Cell<'a>, Error> {
+        Ok(Cell {
+            setting,
+            name: &self.drive,
+            model: &self.placed.model,
+            policy: &self.policy,
+            host: &self.placed.host,
+            merge: merge(setting, &self.placed.model)?,
+            rows: None,
+            shows_progress: false,
+        })
+    }
+
+    fn simulate(&self, setting: &Setting) -> Result<Outcome, Error> {
+        let choices = Choices::new(&self.placed.host);
+        let cell = Cell {
+            host: &choices,
+            ..self.cell(setting)?
+        };
+        let simulated = simulate(cell)?;
+        let is_host = setting.queue == Queue::Host;
+        Ok(Outcome {
+            simulated,
+            choices: is_host.then(|| choices.count()),
+        })
+    }
+
+    /// The note that no policy ever had a choice, if none had in `rows`, those of this drive, which
+    /// may be one of several.
+    fn no_choice(&self, rows: &[Row], several: bool) -> Option<String> {
+        if rows.iter().any(Row::had_choice) {
+            return None;
+        }
+        let waited = rows.iter().any(|row| row.figures.waiting_max() > 1);
+        let why = match self.placed.model.spec.queue.depth {
+            _ if !waited => "two requests never waited at the same time".to_owned(),
+            1 => "it takes requests as they arrive, and orders them itself".to_owned(),
+            depth => format!(
+                "it takes up to {depth} commands into its own queue and orders them itself. \
+                 --queue drive compares policies in that queue; --set queue.depth=1 leaves all to \
+                 the host's",
+            ),
+        };
+        let on = match several || waited {
+            true => format!("on {}, ", self.drive),
+            false => String::new(),
+        };
+        let none = "no policy ever had more than one request to choose from, so they make no";
+        Some(format!("{on}{none} difference: {why}"))
+    }
+}
+
+/// What a contender did.
+struct Outcome {
+    simulated: Simulated,
+    /// How often its policy chose among several requests, if that is in the host's queue.
+    choices: Option<u64>,
+}
+
+/// The results of one contender.
 #[derive(Serialize)]
 struct Row {
     #[serde(flatten)]
     figures: Figures,
+    /// How often the policy chose among several requests, in all runs; `null` with `--queue drive`.
+    choices: Option<u64>,
     /// Requests arrived faster than they were served.
     is_saturated: bool,
 }
 
-/// One line per policy, below the inputs that are the same for all. Lines include the number of
-/// requests counted if it differs, and of those that failed if any did.
-fn table(rows: &[Row]) -> String {
-    let count = |row: &Row| row.figures.requests();
-    let same_requests = rows.iter().all(|row| count(row) == count(&rows[0]));
-    let some_failed = rows.iter().any(|row| row.figures.failed() > 0);
-    let counts = |requests: &str, failed: &str| {
-        let shown = [(!same_requests, requests), (some_failed, failed)].into_iter();
-        let shown = shown.filter(|(is_shown, _)| *is_shown);
-        shown.map(|(_, text)| format!("{text:>10}")).collect()
-    };
-    let head = ["mean, ms", "±", "cv2", "95 %, ms", "max, ms", "req/s"].map(str::to_owned);
-    let head = ("policy".to_owned(), head, counts("requests", "failed"));
-    let lines = rows.iter().map(|row| {
-        let mark = if row.is_saturated { " *" } else { "" };
-        let failed = row.figures.failed().to_string();
-        let end: String = counts(&count(row).to_string(), &failed);
-        let end = end + mark;
-        (row.figures.policy().to_owned(), row.figures.cells(), end)
-    });
-    let lines: Vec<_> = std::iter::once(head).chain(lines).collect();
-    let labels = lines.iter().map(|(label, ..)| label.chars().count());
-    let label = labels.filter(|&wide| wide <= MAX_LABEL).max();
-    let label = label.unwrap_or(MAX_LABEL);
-    let widths: [usize; 6] = std::array::from_fn(|column| {
-        let cells = lines
-            .iter()
-            .map(|(_, cells, _)| cells[column].chars().count());
-        cells.max().unwrap_or(0) + 2
-    });
-    let heading = rows.first().map(|row| row.figures.heading(same_requests));
-    let mut text = heading.unwrap_or_default();
-    for (name, cells, end) in &lines {
-        // A long name gets its own line.
-        let name = match name.chars().count() > label {
-            true => format!("{name}\n{:label$}", ""),
-            false => format!("{name:<label$}"),
-        };
-        let cells = cells.iter().zip(widths);
-        let cells: String = cells
-            .map(|(cell, width)| format!("{cell:>width$}"))
-            .collect();
-        text += &format!("{name}{cells}{end}\n");
+impl Row {
+    /// Whether the policy ever had several requests to choose from.
+    fn had_choice(&self) -> bool {
+        match self.choices {
+            Some(count) => count > 0,
+            None => self.figures.waiting_max() > 1,
+        }
     }
-    if rows.iter().any(|row| row.is_saturated) {
-        text += &prose::wrapped(SATURATED, 0);
-    }
-    text
 }
 
-/// The length of the longest policy name that shares a line with its figures.
-const MAX_LABEL: usize = 20;
-
-const SATURATED: &str = "* requests arrive faster than they are served: the figures grow with the \
-                         length of the run";
+/// A sentence about the fastest contender and the first; if that is the fastest, the next fastest.
+/// Nothing if a mean says how long the run was, or if all are alike.
+fn conclusion(labels: &[String], outcomes: &[Outcome]) -> String {
+    let runs: Vec<&[Run]> = outcomes.iter().map(|one| &one.simulated.runs[..]).collect();
+    let mean = |number: usize| plot::together(runs[number]).moments().mean();
+    let mut order: Vec<usize> = (0..runs.len())
+        .filter(|number| mean(*number).is_some())
+        .collect();
+    order.sort_by_key(|number| mean(*number));
+    let Some(&best) = order.first() else {
+        return String::new();
+    };
+    let mut others = order.into_iter().filter(|other| mean(*other) != mean(best));
+    let Some(next) = others.next() else {
+        return String::new();
+    };
+    let other = if best == 0 { next } else { 0 };
+    let is_saturated = |number: usize| outcomes[number].simulated.is_saturated();
+    if mean(best) == mean(other) || is_saturated(best) || is_saturated(other) {
+        return String::new();
+    }
+    let Some(faster) = faster(runs[best], runs[other]) else {
+        return String::new();
+    };
+    let (one, other, times) = (&labels[best], &labels[other], faster.digits());
+    let open = match faster.is_open() {
+        true => ": no difference that this run shows",
+        false => "",
+    };
+    let sentence = format!("{one}: {times} times as fast as {other}, by mean response{open}");
+    format!("\n{}", diskarm_results::prose::wrapped(&sentence, 0))
+}

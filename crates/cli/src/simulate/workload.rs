@@ -1,6 +1,7 @@
 //! The workload that `--workload`, or `--random` and its flags, describe.
 
-use diskarm_core::units::Span;
+use diskarm_core::text::InputError;
+use diskarm_core::units::{SectorCount, Span};
 use diskarm_core::workload::arrivals::{Closed, Deterministic, Poisson};
 use diskarm_core::workload::{Arrivals, Disk, Pauses, Sizes, Stream, Workload, sizes};
 use diskarm_results::simulated::{FlagArrivals, Given};
@@ -33,6 +34,20 @@ pub fn generated(setting: &Setting, model: &Model) -> Result<(Generated, Given),
     Ok((generated, given))
 }
 
+/// The size of requests for `disk`, as it was typed or by default.
+///
+/// # Errors
+/// If it is not a valid size of a request.
+pub fn size_of(typed: Option<&str>, disk: Disk) -> Result<SectorCount, Error> {
+    if let Some(typed) = typed {
+        return size("--size", typed, disk);
+    }
+    size("--size", SIZE, disk).map_err(|_| {
+        let expected = format!("a size that divides the default --size, {SIZE}, or another --size");
+        InputError::shown("geometry.sector_bytes", disk.sector.0, expected).into()
+    })
+}
+
 /// The single stream that the flags describe.
 fn of_flags(setting: &Setting, disk: Disk) -> Result<(Workload, Given), Error> {
     let given = match setting.outstanding {
@@ -55,11 +70,7 @@ fn of_flags(setting: &Setting, disk: Disk) -> Result<(Workload, Given), Error> {
         }),
     };
     let classic = Stream::worthington94();
-    let (flag, text) = match &setting.size {
-        Some(typed) => ("--size", typed.as_str()),
-        None => ("--size (the default)", SIZE),
-    };
-    let sectors = size(flag, text, disk)?;
+    let sectors = size_of(setting.size.as_deref(), disk)?;
     let read_share = setting.reads.unwrap_or(classic.read_share);
     let stream = Stream {
         arrivals,

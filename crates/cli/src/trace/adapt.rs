@@ -43,7 +43,7 @@ pub struct Part {
     until: Option<Instant>,
 
     /// Divide the times between requests by FACTOR: 2 doubles the rate, 0.5 halves it
-    #[arg(long, value_name = "FACTOR", value_parser = factor)]
+    #[arg(long, value_name = "FACTOR", value_parser = factor, allow_hyphen_values = true)]
     faster: Option<Factor>,
 }
 
@@ -94,7 +94,7 @@ impl Adapt {
     /// An invalid trace up to its first record, or anywhere for `scale`; a fit without the
     /// size of the disk.
     pub fn open(&self, input: &Input) -> Result<Box<dyn Notes>, Error> {
-        let part = self.part.meant();
+        let part = self.part.meant()?;
         let taken = || -> Result<Box<dyn Notes>, TraceError> {
             let devices = part.devices(input.open()?);
             let taken = part.pace(part.window(devices));
@@ -113,13 +113,25 @@ impl Adapt {
 }
 
 impl Part {
-    pub fn meant(&self) -> diskarm_simulate::TraceSelection {
-        diskarm_simulate::TraceSelection {
+    /// # Errors
+    /// If its interval ends before it begins.
+    pub fn meant(&self) -> Result<diskarm_simulate::TraceSelection, Error> {
+        if let (Some(from), Some(until)) = (self.from, self.until)
+            && until <= from
+        {
+            let expected = format!("a time after that of --from, {} s", from.as_s());
+            return Err(Error::flag(
+                "--until",
+                format!("{} s", until.as_s()),
+                expected,
+            ));
+        }
+        Ok(diskarm_simulate::TraceSelection {
             devices: self.device.clone(),
             from: self.from,
             until: self.until,
             faster: self.faster,
-        }
+        })
     }
 }
 

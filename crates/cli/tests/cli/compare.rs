@@ -119,3 +119,225 @@ fn what_cannot_be_compared() {
     let expected = "--trace: found \"-\", expected a file, as every policy reads it anew";
     assert_eq!(message, expected);
 }
+
+/// Comparisons on a SATA drive, whose queue takes 32 commands.
+const SATA: [&str; 7] = [
+    "compare",
+    "--drive=sata-4tb-7200",
+    "--policies=fcfs,sptf",
+    "--random",
+    "--requests=2000",
+    "--outstanding=16",
+    "--seed=7",
+];
+
+#[test]
+fn a_policy_that_never_had_a_choice_is_named_with_the_reason() {
+    let compared = |more: &[&str]| {
+        let text = printed(&[&SATA[..], more].concat());
+        assert_narrow(&text);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let note = "note: on sata-4tb-7200, no policy ever had more than one request to choose from, \
+                so they make no difference: it takes up to 32 commands into its own queue and \
+                orders them itself. --queue drive compares policies in that queue; --set \
+                queue.depth=1 leaves all to the host's";
+    assert!(compared(&[]).ends_with(note), "{}", compared(&[]));
+    let faster = "times as fast as fcfs, by mean response";
+    let alone = compared(&["--set", "queue.depth=1"]);
+    assert!(
+        alone.starts_with("drive sata-4tb-7200 with queue.depth = 1 "),
+        "{alone}"
+    );
+    assert!(
+        alone.ends_with(faster) && !alone.contains("note:"),
+        "{alone}"
+    );
+    let inside = compared(&["--queue", "drive"]);
+    assert!(
+        inside.starts_with("drive sata-4tb-7200 queue the drive's own;"),
+        "{inside}"
+    );
+    assert!(inside.ends_with(faster), "{inside}");
+    let never = "so they make no difference: two requests never waited at the same time";
+    for rare in [&["--rate=1/s"][..], &["--outstanding=2"]] {
+        for more in [&[][..], &["--set=queue.depth=1"], &["--queue=drive"]] {
+            let policies = ["compare", "--drive=sata-4tb-7200", "--policies=fcfs,sptf"];
+            let text =
+                printed(&[&policies[..], &["--random", "--requests=50"], rare, more].concat());
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(text.ends_with(never), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_drive_on_which_nothing_was_chosen_is_named_among_others() {
+    let words = "compare --drive sata-4tb-7200,hp-c2247 --policies fcfs,sptf --random \
+                 --requests 1000 --outstanding 16";
+    let text = printed(&words.split_whitespace().collect::<Vec<_>>());
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(text.matches("note: ").count(), 1, "{text}");
+    assert!(text.contains("note: on sata-4tb-7200, no policy"), "{text}");
+    // The two rows of the first drive are equal, so the sentence is about the next.
+    assert!(text.contains("times as fast as hp-c2247, sptf"), "{text}");
+}
+
+#[test]
+fn the_queue_of_a_mirror_leaves_nothing_to_the_host() {
+    let mirror = [
+        "compare",
+        "--drive=mirror(drive=hp-c2247)",
+        "--policies=fcfs,clook",
+    ];
+    let load = ["--random", "--requests=500", "--outstanding=16"];
+    let text = printed(&[&mirror[..], &load].concat());
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let why = "it takes requests as they arrive, and orders them itself";
+    assert!(text.ends_with(why), "{text}");
+}
+
+#[test]
+fn choices_are_counted() {
+    let choices = |more: &[&str]| {
+        let rows = json(&[&SATA[..], &["--json"], more].concat());
+        let rows = rows.as_array().expect("rows").iter();
+        rows.map(|row| row["choices"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(choices(&[]), [0, 0]);
+    assert_eq!(choices(&["--queue=drive"]), [Value::Null, Value::Null]);
+    // All but the first, which finds the drive free, and the last, which waits alone.
+    assert_eq!(choices(&["--set=queue.depth=1"]), [1998, 1998]);
+}
+
+#[test]
+fn the_same_queue_in_the_host_and_in_the_drive_serves_in_one_order() {
+    // A drive that takes all, and one that takes one, under the policy that knows no positions.
+    let mean = |more: &[&str]| {
+        let rows = json(&[&SATA[..], &["--json"], more].concat());
+        rows[0]["response_ms"]["mean"].as_f64().expect("a mean")
+    };
+    let (inside, outside) = (mean(&["--queue=drive"]), mean(&["--set=queue.depth=1"]));
+    // The drive may look at the next command sooner.
+    assert!(
+        inside <= outside && inside > 0.97 * outside,
+        "{inside} {outside}"
+    );
+}
+
+#[test]
+fn drives_are_compared_side_by_side() {
+    let words = "compare --drive hp-c2247,seagate-st41601n --policies fcfs,sptf --random \
+                 --requests 1000 --outstanding 8";
+    let words: Vec<&str> = words.split(' ').filter(|word| !word.is_empty()).collect();
+    let text = printed(&words);
+    assert_narrow(&text);
+    assert!(
+        text.starts_with("drive           hp-c2247, seagate-st41601n\n"),
+        "{text}"
+    );
+    for begin in [
+        "hp-c2247, fcfs ",
+        "hp-c2247, sptf ",
+        "seagate-st41601n, fcfs ",
+        "seagate-st41601n, sptf ",
+    ] {
+        assert_eq!(text.matches(&format!("\n{begin}")).count(), 1, "{text}");
+    }
+    let last = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let faster = "times as fast as hp-c2247, fcfs, by mean response";
+    assert!(
+        last.contains(" seagate-st41601n, sptf: ") && last.ends_with(faster),
+        "{last}"
+    );
+    // Each row is what a comparison of that drive alone gives.
+    let rows = json(&[&words[..], &["--json"]].concat());
+    let alone: Vec<&str> = words
+        .iter()
+        .map(|word| word.strip_prefix("hp-c2247,").unwrap_or(word))
+        .collect();
+    let alone = json(&[&alone[..], &["--json"]].concat());
+    assert_eq!(rows[3]["response_ms"], alone[1]["response_ms"]);
+    let csv = printed(&[&words[..], &["--csv"]].concat());
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines.len(), 5);
+    let columns = lines[0].split(',').count();
+    assert!(
+        lines.iter().all(|line| line.split(',').count() == columns),
+        "{csv}"
+    );
+    let mean = format!(
+        "{:.3}",
+        alone[1]["response_ms"]["mean"].as_f64().expect("a mean")
+    );
+    assert!(
+        lines[4].starts_with(&format!("seagate-st41601n,sptf,1000,0,{mean},")),
+        "{csv}"
+    );
+}
+
+#[test]
+fn the_sentence_is_about_replications_in_pairs() {
+    let words = "compare --json --drive hp-c2247 --policies fcfs,sptf --random --requests 1000 \
+                 --rate 45/s --replications 5";
+    let words: Vec<&str> = words.split(' ').filter(|word| !word.is_empty()).collect();
+    let rows = json(&words);
+    let means = |row: usize| {
+        let runs = rows[row]["replications"].as_array().expect("runs").clone();
+        runs.iter()
+            .map(|run| run["response_ms"]["mean"].as_f64().expect("a mean"))
+            .collect::<Vec<f64>>()
+    };
+    let (fcfs, sptf) = (means(0), means(1));
+    let ratios: Vec<f64> = fcfs
+        .iter()
+        .zip(&sptf)
+        .map(|(slow, fast)| slow / fast)
+        .collect();
+    let mean = ratios.iter().sum::<f64>() / 5.0;
+    let squares: f64 = ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum();
+    // Student's t with four degrees of freedom.
+    let half = 2.776_445 * (squares / 4.0 / 5.0).sqrt();
+    let text = printed(
+        &words
+            .iter()
+            .copied()
+            .filter(|word| *word != "--json")
+            .collect::<Vec<_>>(),
+    );
+    let last = text.lines().last().expect("a sentence");
+    let (times, rest) = last
+        .strip_prefix("sptf: ")
+        .and_then(|rest| rest.split_once(" ± "))
+        .expect("an interval");
+    let (interval, rest) = rest.split_once(' ').expect("a sentence");
+    assert_eq!(rest, "times as fast as fcfs, by mean response");
+    let near = |text: &str, value: f64| {
+        let decimals = text
+            .split_once('.')
+            .map_or(0, |(_, decimals)| decimals.len());
+        assert_eq!(text, format!("{value:.decimals$}"));
+    };
+    near(times, mean);
+    near(interval, half);
+}
+
+#[test]
+fn what_cannot_be_set() {
+    let refused = |more: &[&str]| error(&[&SATA[..], more].concat());
+    let message = refused(&["--set", "queue.depht=1"]);
+    let expected = "--set: queue.depht: found an unknown key, expected a known key, perhaps \
+                    \"depth\"";
+    assert_eq!(message, expected);
+    let message = refused(&["--set", "queue.depth=0"]);
+    let expected = "--set: queue.depth: found 0, expected a whole number from 1 to 1000000";
+    assert_eq!(message, expected);
+    let message = refused(&["--set", "depth"]);
+    let expected = "--set: found \"depth\", expected key=value, such as \"queue.depth=1\"";
+    assert_eq!(message, expected);
+    let message = refused(&["--queue=drive", "--set=queue.depth=1"]);
+    let expected = "--queue: found \"drive\", expected a drive with a queue of its own, but \
+                    sata-4tb-7200 with queue.depth = 1 takes one command at a time (--set \
+                    queue.depth=32 changes that)";
+    assert_eq!(message, expected);
+}

@@ -306,6 +306,66 @@ fn wrong_specifications() {
 }
 
 #[test]
+fn the_key_or_flag_at_fault_is_named() {
+    let c2247 = diskarm_drives::find("hp-c2247").unwrap().text;
+    let simulate = |name: &str, text: String| {
+        let path = file_of(name, &text);
+        let found = error(&["simulate", "--drive", &path, "--random", "--policy", "fcfs"]);
+        std::fs::remove_file(&path).unwrap();
+        found.replace(&path, name)
+    };
+    let odd = c2247.replace("sector_bytes = 512", "sector_bytes = 3");
+    let expected = "geometry.sector_bytes: found 3, expected a size that divides the default \
+                    --size, 8 KiB, or another --size";
+    assert_eq!(simulate("odd.toml", odd), expected);
+    let (before, curve) = c2247.split_once("form = \"two-piece\"\n").unwrap();
+    let line = before.lines().count() + 1;
+    let (_, after) = curve.split_once("\n[").unwrap();
+    let guessed = format!("{before}avg = \"8.5 ms\"\n[{after}");
+    let expected = format!(
+        "guessed.toml:{line}: mechanics.seek.avg: found an unknown key, expected a known key: \
+         form, "
+    );
+    let found = simulate("guessed.toml", guessed);
+    assert!(found.starts_with(&expected), "{found}");
+
+    let one = "0.25 0 1200 8 1\n";
+    let (_, message) = trace("backwards", one, &["--from", "5s", "--until", "1s"]);
+    let expected = "--until: found \"1 s\", expected a time after that of --from, 5 s";
+    assert_eq!(message, expected);
+    let (_, message) = trace("slower", one, &["--faster", "-1"]);
+    let expected = "--faster: found \"-1\", expected a number above 0 with at most nine decimals, \
+                    such as 1.5";
+    assert_eq!(message, expected);
+}
+
+#[test]
+fn a_format_with_responses_may_lack_them() {
+    let issue = "8,0    0        1     0.000000100  4162  D   R 64 + 8 [fio]\n";
+    let rows = format!("{issue}{}", issue.replace("0.0000001", "0.0000101"));
+    for (name, text, why) in [
+        (
+            "issued.blkparse",
+            rows.as_str(),
+            "which the format blkparse can carry, but not for this request: in a trace of events \
+             its completion is missing",
+        ),
+        (
+            "plain.disksim",
+            "0.25 0 1200 8 1\n",
+            "which the format disksim does not carry",
+        ),
+    ] {
+        let path = file_of(name, text);
+        let found = error(&["validate", "--drive", "hp-c2247", &path]);
+        std::fs::remove_file(&path).unwrap();
+        let expected = "response: found \"none\", expected measured responses, and pauses or \
+                        arrivals, ";
+        assert_eq!(found, format!("{path}:1: {expected}{why}"));
+    }
+}
+
+#[test]
 fn traces_that_do_not_fit() {
     let many: String = (0..4097).map(|n| format!("{n}.0 {n} 1200 8 1\n")).collect();
     let (path, message) = trace("many", &many, &[]);
@@ -319,7 +379,7 @@ fn traces_that_do_not_fit() {
     // The drive has 2,054,864 blocks; the second request ends at the 2,054,865th.
     let (path, message) = trace("end", "0.25 0 2054848 16 1\n1.5 0 2054849 16 0\n", &[]);
     let expected = "lbn: found \"16 sectors from 2054849\", expected at most 2054864 blocks, or \
-                    a fit other than refuse";
+                    another --fit: scale, fold or spread";
     assert_eq!(message, format!("{path}:2: {expected}"));
 
     let (path, message) = trace("empty-request", "0.25 0 16 0 1\n", &[]);

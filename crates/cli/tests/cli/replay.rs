@@ -257,7 +257,14 @@ fn bad_rows_are_skipped_and_counted_wherever_a_trace_is_read() {
         &["validate", "--locked", &path],
         &["calibrate", &path, "--output", &toml],
     ] {
-        let (notes, said) = notes(&[command, &drive].concat());
+        let (mut notes, said) = notes(&[command, &drive].concat());
+        if command[0] == "simulate" {
+            let last = notes.pop().unwrap();
+            assert!(
+                last.starts_with("one request was outstanding at a time"),
+                "{last}"
+            );
+        }
         assert_eq!(notes.len(), 2, "{command:?}: {notes:?}");
         for (note, expected) in notes.iter().zip(&expected) {
             assert!(note.starts_with(expected), "{note}");
@@ -266,4 +273,64 @@ fn bad_rows_are_skipped_and_counted_wherever_a_trace_is_read() {
     }
     std::fs::remove_file(&path).unwrap();
     std::fs::remove_file(&toml).unwrap();
+}
+
+#[test]
+fn a_replay_of_one_at_a_time_says_that_nothing_was_chosen() {
+    let text = "op,lbn,sectors,response_us,think_us\n\
+                R,64,8,14000,250000\nW,900000,8,14000,250000\nR,1200,8,14000,0\n";
+    let path = file_of("single", text);
+    let table = |flags: &[&str]| {
+        let fixed = [
+            "simulate",
+            "--drive",
+            "hp-c2247",
+            "--policy=sptf",
+            "--trace",
+        ];
+        printed(&[&fixed[..], &[&path], flags].concat())
+    };
+    let note = "\nnote: one request was outstanding at a time, so that neither a policy nor the";
+    assert!(table(&[]).contains(note), "{}", table(&[]));
+    assert!(table(&["--outstanding=1"]).contains(note));
+    assert!(!table(&["--outstanding=2"]).contains("note:"));
+    let compare = [
+        "compare",
+        "--drive=hp-c2247",
+        "--policies=fcfs,sptf",
+        "--trace",
+        &path,
+    ];
+    let compared = printed(&compare);
+    assert_eq!(compared.matches("note: ").count(), 1, "{compared}");
+    assert!(compared.contains(note), "{compared}");
+    let notes = &json(&[&compare[..], &["--json"]].concat())[0]["notes"];
+    assert_eq!(notes.as_array().expect("notes").len(), 1, "{notes}");
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn responses_are_drawn() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let plot = folder.join("responses.svg").display().to_string();
+    let words = [
+        "--drive=hp-c2247",
+        "--random",
+        "--requests=500",
+        "--plot",
+        &plot,
+    ];
+    printed(&[&["simulate", "--policy=sptf"], &words[..]].concat());
+    let svg = std::fs::read_to_string(&plot).expect("a plot");
+    for label in [
+        "Response times of hp-c2247, sptf",
+        ">\nreads\n<",
+        ">\nwrites\n<",
+        ">\nall\n<",
+    ] {
+        assert!(svg.contains(label), "{label}");
+    }
+    printed(&[&["compare", "--policies=fcfs,sptf"], &words[..]].concat());
+    let svg = std::fs::read_to_string(&plot).expect("a plot");
+    assert!(svg.contains(">\nfcfs\n<") && svg.contains(">\nsptf\n<"));
 }

@@ -259,8 +259,8 @@ fn convert_adapts_on_request() {
         "70 sectors",
     ]);
     let message = String::from_utf8(output.stderr).unwrap();
-    let expected = "lbn: found \"8 sectors from 64\", expected at most 70 blocks, or a fit other \
-                    than refuse";
+    let expected = "lbn: found \"8 sectors from 64\", expected at most 70 blocks, or another \
+                    --fit: scale, fold or spread";
     assert_eq!(message, format!("error: {path}:1: {expected}\n"));
     std::fs::remove_file(out).unwrap();
     std::fs::remove_file(path).unwrap();

@@ -54,7 +54,8 @@ impl<I: Notes> Fitted<I> {
         }
         let (disk, start) = match self.fit {
             Fit::Refuse if record.end().0 > size => {
-                let expected = format!("at most {size} blocks, or a fit other than refuse");
+                let expected =
+                    format!("at most {size} blocks, or another `fit`: scale, fold or spread");
                 return Err(self.wrong(record, &expected));
             }
             Fit::Refuse => return Ok(()),

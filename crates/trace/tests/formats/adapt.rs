@@ -118,7 +118,7 @@ fn requests_that_do_not_fit_are_refused() {
     let found = "x:4: lbn: found \"8 sectors from 199\", expected";
     assert_eq!(
         refused(206, Fit::Refuse),
-        format!("{found} at most 206 blocks, or a fit other than refuse")
+        format!("{found} at most 206 blocks, or another `fit`: scale, fold or spread")
     );
     let scale = Fit::Scale(SectorCount(206));
     let expected = format!("{found} at most the 206 traced blocks");
