@@ -32,7 +32,8 @@ use target::{Target, Writes};
 #[derive(clap::Args)]
 #[command(override_usage = USAGE, after_long_help = EXAMPLES)]
 pub struct Args {
-    /// The drive: sim:NAME, sim:FILE.toml, or the path of a device such as /dev/sg0
+    /// The drive: sim:NAME, sim:FILE.toml, iscsi://HOST/TARGET/LUN, or the path of a device such as
+    /// /dev/sg0
     #[arg(value_name = "URL", required_unless_present = "compare", long_help = target::help())]
     url: Option<String>,
 
@@ -231,7 +232,7 @@ fn begun(url: &str, target: &Target, args: &Args) -> Result<suite::Checkpoint, E
     let begun = suite::Checkpoint::new(url, identity, options);
     Ok(match target {
         Target::Simulated(model, _) => begun.simulating(&model.spec),
-        Target::Real(_) => begun,
+        Target::Real(_) | Target::Iscsi(..) => begun,
     })
 }
 

@@ -304,6 +304,12 @@ impl<'a> Disk<'a> {
         }
     }
 
+    /// The data of blocks.
+    pub(crate) fn data(&mut self, at: Lbn, sectors: u16) -> Result<&[u8], Error> {
+        self.read(at, sectors)?;
+        Ok(&self.buffer)
+    }
+
     fn reads(&mut self, at: Lbn, sectors: u16, from_media: bool) -> Result<Timed, Error> {
         let command = Command::Read {
             size: size(at, sectors),

@@ -25,6 +25,7 @@ pub mod overheads;
 mod pairs;
 mod retry;
 pub mod rotation;
+pub mod safety;
 pub mod seek;
 pub mod seek_command;
 mod serial;

@@ -11,10 +11,6 @@ mod error;
 mod elsewhere;
 
 #[cfg(target_os = "linux")]
-mod command;
-#[cfg(target_os = "linux")]
-mod content;
-#[cfg(target_os = "linux")]
 mod device;
 #[cfg(target_os = "linux")]
 mod ioctl;

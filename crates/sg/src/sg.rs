@@ -6,17 +6,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use diskarm_core::units::{Instant, Span};
-use diskarm_extract::{Broken, Data, Disk, Reply, Transport};
-use diskarm_wire::command::{Blocks, Caching, Size};
-use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
-use diskarm_wire::{Command, Sense};
+use diskarm_extract::{Broken, Data, Reply, Transport, safety};
 use rustix::fs::OFlags;
 
 use crate::packet::{Packet, SENSE_LENGTH};
-use crate::{Error, command, content, device, ioctl, occupied};
-
-/// The status of a command that ends with sense data (SAM-5).
-const CHECK_CONDITION: u8 = 0x02;
+use crate::{Error, device, ioctl, occupied};
 
 /// A drive that takes commands through SG_IO. Times are those of CLOCK_MONOTONIC right before and
 /// after the call into the kernel, as `std::time::Instant` reads it.
@@ -65,9 +59,13 @@ impl Sg {
             None => None,
             Some(block) => Some(self.claim(block)?),
         };
-        if !over_content && let Some(what) = self.content()? {
+        if !over_content {
             let path = self.path.clone();
-            return Err(Error::Content { path, what });
+            match safety::content(self) {
+                Ok(None) => {}
+                Ok(Some(what)) => return Err(Error::Content { path, what }),
+                Err(source) => return Err(Error::Command { path, source }),
+            }
         }
         let mut options = OpenOptions::new();
         self.file = open(&self.path, options.read(true).write(true), OFlags::empty())?;
@@ -110,63 +108,6 @@ impl Sg {
         }
     }
 
-    /// What the drive's first and last blocks hold.
-    fn content(&mut self) -> Result<Option<&'static str>, Error> {
-        let path = self.path.clone();
-        let failed = |source: String| Error::Command {
-            path: path.clone(),
-            source: Broken::Transport(source).into(),
-        };
-        // This also asks again if the drive has a reset to report first.
-        let asked = Disk::new(self).map(|disk| (disk.sectors().0, disk.sector_size().0));
-        let (blocks, size) = asked.map_err(|source| Error::Command {
-            path: path.clone(),
-            source,
-        })?;
-        let mut part = |length: u64, at_end: bool| {
-            let count = length.div_ceil(size).min(blocks);
-            let at = if at_end { blocks - count } else { 0 };
-            let is_far = at + count > 1 << 32 || count > u64::from(u16::MAX);
-            let read = Command::Read {
-                size: if is_far { Size::Sixteen } else { Size::Ten },
-                blocks: Blocks {
-                    at,
-                    count: count as u32,
-                },
-                caching: Caching::default(),
-            };
-            let mut data = vec![0; (count * size) as usize];
-            self.read(&read, &mut data).map_err(failed).map(|()| data)
-        };
-        let front = part(content::FRONT as u64, false)?;
-        let end = part(content::END as u64, true)?;
-        Ok(content::found(&front, &end))
-    }
-
-    /// Executes a command that returns all of `data`.
-    fn read(&mut self, command: &Command, data: &mut [u8]) -> Result<(), String> {
-        let expected = data.len();
-        let mut block = [0; 16];
-        let length = command.emit(&mut block);
-        let name = command.operation().name;
-        let reply = self.execute(&block[..length], Data::In(data));
-        match reply.map_err(|broken| broken.to_string())? {
-            Reply {
-                status: 0,
-                transferred,
-                ..
-            } if transferred == expected => Ok(()),
-            Reply {
-                status: 0,
-                transferred,
-                ..
-            } => Err(format!(
-                "{name} returned {transferred} bytes, expected {expected}"
-            )),
-            Reply { status, .. } => Err(format!("{name} ended with status 0x{status:02x}")),
-        }
-    }
-
     /// Executes a command with whatever takes its packet.
     fn exchange(
         &self,
@@ -174,20 +115,20 @@ impl Sg {
         data: Data<'_>,
         submit: impl FnOnce(&mut Packet<'_>) -> rustix::io::Result<()>,
     ) -> Result<Reply, Broken> {
-        let named = |why: String| format!("{}: {why}", command::name(block));
+        let named = |why: String| format!("{}: {why}", safety::name(block));
         let list = match &data {
             Data::Out(bytes) => bytes,
             Data::None | Data::In(_) => &[][..],
         };
-        if !self.writes && !command::leaves_data_alone(block, list) {
-            return Ok(self.write_protected());
+        if !self.writes && !safety::leaves_data_alone(block, list) {
+            return Ok(safety::write_protected(self.now()));
         }
         let length = match &data {
             Data::None => 0,
             Data::In(bytes) => bytes.len(),
             Data::Out(bytes) => bytes.len(),
         };
-        let timeout = command::timeout(block, length);
+        let timeout = safety::timeout(block, length);
         let mut sense = [0; SENSE_LENGTH];
         let mut packet = Packet::new(block, data, &mut sense, timeout);
         let sent = self.now();
@@ -205,24 +146,6 @@ impl Sg {
             sent,
             ended,
         })
-    }
-}
-
-impl Sg {
-    /// The reply to what is not sent (SBC-3, write protection).
-    fn write_protected(&self) -> Reply {
-        let sense = Sense::new(Key::DataProtect, Code::WRITE_PROTECTED);
-        let mut data = vec![0; MAX_LENGTH];
-        let length = sense.emit(Format::Fixed, &mut data);
-        data.truncate(length);
-        let now = self.now();
-        Reply {
-            status: CHECK_CONDITION,
-            sense: data,
-            transferred: 0,
-            sent: now,
-            ended: now,
-        }
     }
 }
 
@@ -255,6 +178,8 @@ impl Transport for Sg {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use diskarm_wire::Sense;
+    use diskarm_wire::sense::{Code, Key};
 
     const READ: [u8; 10] = [0x28, 0, 0, 0, 0, 9, 0, 0, 1, 0];
     const WRITE: [u8; 10] = [0x2a, 0, 0, 0, 0, 9, 0, 0, 1, 0];

@@ -6,6 +6,7 @@ use diskarm_core::text::InputError;
 use diskarm_core::units::Span;
 use diskarm_emulate::Realism;
 use diskarm_extract::{Broken, Disk, Host, Identity, Simulated, Transport};
+use diskarm_initiator::{Address, Credentials, Session};
 use diskarm_results::place::Files;
 use diskarm_sg::Sg;
 use diskarm_simulate::Model;
@@ -23,12 +24,22 @@ The drive:
 - sim:NAME: a drive of the catalogue, simulated
 - sim:FILE.toml: a drive of your own specification, simulated
 - /dev/sgX, or a block device such as /dev/sdX: a real drive, on Linux
+- iscsi://[USER@]HOST[:PORT]/TARGET/LUN: a drive behind an iSCSI target; without a target, the \
+error lists those that there are
 
 A simulated drive answers as a disk does, in virtual time, through a host that takes 0.05 to 0.15 \
 ms between commands. It is measured without a look at its specification, and written to, as \
 nothing is lost.";
 
-const REAL: &str = "A real drive is only read, unless --allow-writes permits more.";
+const REAL: &str = "A real drive is only read, unless --allow-writes permits more.
+
+Who logs in to an iSCSI target as USER proves it by CHAP, with the secret in the environment \
+variable DISKARM_CHAP_SECRET. If DISKARM_CHAP_TARGET_SECRET is set, the target must prove that it \
+knows this one.";
+
+/// The secrets for CHAP: of who logs in, and of the target.
+const SECRET: &str = "DISKARM_CHAP_SECRET";
+const TARGET_SECRET: &str = "DISKARM_CHAP_TARGET_SECRET";
 
 /// The host between the commands to a simulated drive.
 const HOST: Host = Host {
@@ -42,6 +53,8 @@ pub enum Target {
     Simulated(Box<Model>, Realism),
     /// A real drive, by the path of its device.
     Real(PathBuf),
+    /// A drive behind an iSCSI target.
+    Iscsi(Address, Option<Credentials>),
 }
 
 /// What may be done to a drive's data.
@@ -61,14 +74,28 @@ impl Target {
         if url.starts_with('/') {
             return Ok(Self::Real(url.into()));
         }
-        let Some(("sim", name)) = url.split_once(':') else {
-            let expected = "sim:NAME with a drive of the catalogue, sim:FILE.toml, or the path of \
-                            a device such as /dev/sg0";
-            return Err(Error::Input(InputError::new("URL", url, expected)));
-        };
-        let (name, realism) = realism::of(name)?;
-        let model = Model::find(name).map_err(|error| error.calling("URL"))?;
-        Ok(Self::Simulated(Box::new(model), realism))
+        match url.split_once(':') {
+            Some(("sim", name)) => {
+                let (name, realism) = realism::of(name)?;
+                let model = Model::find(name).map_err(|error| error.calling("URL"))?;
+                Ok(Self::Simulated(Box::new(model), realism))
+            }
+            Some(("iscsi", rest)) => {
+                let expected = Address::EXPECTED;
+                let wrong = || Error::Input(InputError::new("URL", url, expected));
+                let address = Address::parse(rest).ok_or_else(wrong)?;
+                let credentials = credentials(address.user.as_deref())?;
+                if address.target.is_empty() {
+                    return Err(unnamed(url, &address, credentials.as_ref()));
+                }
+                Ok(Self::Iscsi(address, credentials))
+            }
+            _ => {
+                let expected = "sim:NAME with a drive of the catalogue, sim:FILE.toml, iscsi:// \
+                                with a target, or the path of a device such as /dev/sg0";
+                Err(Error::Input(InputError::new("URL", url, expected)))
+            }
+        }
     }
 
     /// Whether writes lose nothing.
@@ -81,6 +108,7 @@ impl Target {
         match self {
             Self::Simulated(model, _) => Files::default().reading("URL", &model.name),
             Self::Real(path) => Files::default().reading("URL", &path.to_string_lossy()),
+            Self::Iscsi(..) => Files::default(),
         }
     }
 
@@ -98,6 +126,14 @@ impl Target {
             Self::Real(path) => {
                 let broken = |error: diskarm_sg::Error| Broken::Transport(error.to_string());
                 let mut drive = Sg::open(path).map_err(broken)?;
+                if writes != Writes::Forbidden {
+                    drive.allow_writes(writes == Writes::Any).map_err(broken)?;
+                }
+                Ok(Box::new(drive))
+            }
+            Self::Iscsi(address, credentials) => {
+                let broken = |error: diskarm_initiator::Error| Broken::Transport(error.to_string());
+                let mut drive = Session::open(address, credentials.as_ref()).map_err(broken)?;
                 if writes != Writes::Forbidden {
                     drive.allow_writes(writes == Writes::Any).map_err(broken)?;
                 }
@@ -126,6 +162,41 @@ impl Target {
             described(&found),
             described(expected)
         )))
+    }
+}
+
+/// Who logs in to a target, with the secrets of the environment.
+fn credentials(user: Option<&str>) -> Result<Option<Credentials>, Error> {
+    let secret = |name| std::env::var_os(name).map(std::ffi::OsString::into_encoded_bytes);
+    let Some(user) = user else {
+        return Ok(None);
+    };
+    let Some(own) = secret(SECRET) else {
+        let message = format!("the user {user:?} has no secret: set {SECRET}");
+        return Err(Error::Input(InputError::message(message)));
+    };
+    let target_secret = secret(TARGET_SECRET);
+    if target_secret.as_ref() == Some(&own) {
+        // RFC 7143, section "CHAP Considerations".
+        let message = format!("{SECRET} and {TARGET_SECRET} are equal, expected two secrets");
+        return Err(Error::Input(InputError::message(message)));
+    }
+    Ok(Some(Credentials {
+        user: user.to_owned(),
+        secret: own,
+        target_secret,
+    }))
+}
+
+/// The error of a URL without a target: which ones there are.
+fn unnamed(url: &str, address: &Address, credentials: Option<&Credentials>) -> Error {
+    match diskarm_initiator::targets(address, credentials) {
+        Ok(targets) if targets.is_empty() => Error::Drive(format!("{url}: has no targets")),
+        Ok(targets) => {
+            let expected = format!("a URL with a target, such as one of {}", targets.join(", "));
+            Error::Input(InputError::new("URL", url, expected))
+        }
+        Err(error) => Error::Drive(format!("{url}: {error}")),
     }
 }
 

@@ -252,11 +252,20 @@ fn comparisons_tell_what_differs() {
 fn what_cannot_be_measured_is_refused() {
     let output = folder("refused").join("found.toml");
     let of = |url| refused(&["extract", url, "-o", text(&output)], 2);
-    for url in ["hp-c2247", "ftp:hp-c2247", "iscsi://host/1"] {
+    for url in ["hp-c2247", "ftp:hp-c2247"] {
         let error = of(url);
         assert!(error.contains("expected sim:NAME"), "{error}");
         assert!(error.starts_with("URL: found"), "{error}");
     }
+    for url in ["iscsi:host/t/0", "iscsi://host/t/x", "iscsi://"] {
+        let error = of(url);
+        assert!(error.contains("expected iscsi://[USER@]HOST"), "{error}");
+    }
+    let error = of("iscsi://me@127.0.0.1:9/t/0");
+    assert!(error.contains("set DISKARM_CHAP_SECRET"), "{error}");
+    // Nobody listens at the discard port.
+    let error = of("iscsi://127.0.0.1:9/t/0");
+    assert!(error.contains("Connection refused"), "{error}");
     for url in ["/dev/null", "/dev/sg-no-such"] {
         let error = of(url);
         assert!(error.starts_with(url), "{error}");

@@ -1,0 +1,352 @@
+//! What targets may do that the one of Debian does not, and what none may: each test plays a target
+//! that answers by a script.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread::JoinHandle;
+
+use diskarm_extract::{Broken, Data, Reply, Transport};
+use diskarm_initiator::{Address, Session};
+use diskarm_wire::iscsi::{
+    AsyncMessage, Command, DataIn, Digest, Lengths, LoginRequest, LoginResponse, Lun, Message,
+    NopIn, Response, Serial, Tag, async_event, padded, stage, text,
+};
+
+/// A target's side of a connection.
+struct Side {
+    stream: TcpStream,
+    digests: bool,
+}
+
+impl Side {
+    fn receive(&mut self) -> (Message, Vec<u8>) {
+        let mut header = [0; Message::LENGTH];
+        self.stream.read_exact(&mut header).unwrap();
+        let lengths = Lengths::parse(&header).unwrap();
+        if self.digests {
+            assert_eq!(self.digest(), Digest::of(&header).bytes());
+        }
+        let mut data = vec![0; lengths.padded()];
+        self.stream.read_exact(&mut data).unwrap();
+        if self.digests && !data.is_empty() {
+            assert_eq!(self.digest(), Digest::of(&data).bytes());
+        }
+        data.truncate(lengths.data_length as usize);
+        (Message::parse(&header).unwrap(), data)
+    }
+
+    fn digest(&mut self) -> [u8; 4] {
+        let mut digest = [0; 4];
+        self.stream.read_exact(&mut digest).unwrap();
+        digest
+    }
+
+    fn send(&mut self, message: &Message, data: &[u8]) {
+        let header = message.emit(Lengths::of_data(data.len()));
+        let mut bytes = header.to_vec();
+        let mut data = data.to_vec();
+        data.resize(padded(data.len()), 0);
+        if self.digests {
+            bytes.extend(Digest::of(&header).bytes());
+        }
+        bytes.extend(&data);
+        if self.digests && !data.is_empty() {
+            bytes.extend(Digest::of(&data).bytes());
+        }
+        self.stream.write_all(&bytes).unwrap();
+    }
+
+    /// Lets the initiator in with these choices.
+    fn log_in(&mut self, choices: &[u8]) {
+        for data in [&b"AuthMethod=None\0"[..], choices] {
+            let (message, _) = self.receive();
+            let Message::LoginRequest(request) = message else {
+                panic!("{message:?}");
+            };
+            self.send(&Message::LoginResponse(agreed(&request)), data);
+        }
+    }
+
+    /// The command that comes next.
+    fn command(&mut self) -> Command {
+        match self.receive().0 {
+            Message::Command(command) => command,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn agreed(request: &LoginRequest) -> LoginResponse {
+    LoginResponse {
+        transit: request.transit,
+        continues: false,
+        current: request.current,
+        next: request.next,
+        version_max: 0,
+        version_active: 0,
+        isid: request.isid,
+        tsih: u16::from(request.next == stage::FULL_FEATURE),
+        tag: request.tag,
+        status: Serial(u32::MAX),
+        expected_command: request.command,
+        max_command: request.command,
+        result: 0,
+    }
+}
+
+/// The end of a command with GOOD status, and room for the next one.
+fn good(command: &Command) -> Response {
+    Response {
+        read_overflow: false,
+        read_underflow: false,
+        overflow: false,
+        underflow: false,
+        response: 0,
+        scsi_status: 0,
+        tag: command.tag,
+        snack: Tag(0),
+        status: command.expected_status,
+        expected_command: command.command.next(),
+        max_command: command.command.next(),
+        expected_data: Serial(0),
+        read_residual: 0,
+        residual: 0,
+    }
+}
+
+fn data_in(command: &Command, offset: u32) -> DataIn {
+    DataIn {
+        is_final: false,
+        acknowledge: false,
+        overflow: false,
+        underflow: false,
+        has_status: false,
+        scsi_status: 0,
+        lun: Lun(0),
+        tag: command.tag,
+        transfer: Tag::NONE,
+        status: Serial(0),
+        expected_command: command.command.next(),
+        max_command: command.command.next(),
+        data: Serial(0),
+        offset,
+        residual: 0,
+    }
+}
+
+/// Plays a target with this script.
+fn played(
+    choices: &'static [u8],
+    script: impl FnOnce(&mut Side) + Send + 'static,
+) -> (Session, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let target = std::thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        let mut side = Side {
+            stream,
+            digests: false,
+        };
+        side.log_in(choices);
+        side.digests = text::pairs(choices).any(|pair| pair == Ok(("HeaderDigest", "CRC32C")));
+        script(&mut side);
+    });
+    let address = Address::parse(&format!("//127.0.0.1:{port}/iqn.a/0")).unwrap();
+    (Session::open(&address, None).unwrap(), target)
+}
+
+const READ: [u8; 10] = [0x28, 0, 0, 0, 0, 0, 0, 0, 1, 0];
+
+/// What a read of 8 bytes comes to, and the bytes.
+fn read(session: &mut Session) -> (Result<Reply, Broken>, [u8; 8]) {
+    let mut data = [0; 8];
+    let reply = session.execute(&READ, Data::In(&mut data));
+    (reply, data)
+}
+
+/// The script's own checks have passed.
+fn over(target: JoinHandle<()>) {
+    target.join().unwrap();
+}
+
+#[test]
+fn data_come_in_pieces_with_digests_and_pings_between() {
+    let (mut session, target) = played(b"HeaderDigest=CRC32C\0DataDigest=CRC32C\0", |side| {
+        let command = side.command();
+        // It is the first command, and the responses of the login were numbered before.
+        assert_eq!(
+            (command.command, command.expected_status),
+            (Serial(1), Serial(0))
+        );
+        side.send(&Message::DataIn(data_in(&command, 4)), &[5, 6, 7, 8]);
+        let ping = NopIn {
+            lun: Lun(0),
+            tag: Tag::NONE,
+            transfer: Tag(77),
+            status: Serial(0),
+            expected_command: command.command.next(),
+            max_command: command.command.next(),
+        };
+        side.send(&Message::NopIn(ping), b"hello");
+        let (answer, echo) = side.receive();
+        let Message::NopOut(answer) = answer else {
+            panic!("{answer:?}");
+        };
+        assert_eq!((answer.transfer, answer.tag), (Tag(77), Tag::NONE));
+        assert_eq!(echo, b"hello");
+        let last = DataIn {
+            is_final: true,
+            has_status: true,
+            ..data_in(&command, 0)
+        };
+        side.send(&Message::DataIn(last), &[1, 2, 3, 4]);
+        // The status came with the data.
+        assert_eq!(side.command().expected_status, Serial(1));
+    });
+    let (reply, data) = read(&mut session);
+    let reply = reply.unwrap();
+    assert_eq!((reply.status, reply.transferred), (0, 8));
+    assert_eq!(data, [1, 2, 3, 4, 5, 6, 7, 8]);
+    let (reply, _) = read(&mut session);
+    assert!(matches!(reply, Err(Broken::Transport(_))), "{reply:?}");
+    over(target);
+}
+
+/// A target that takes no command now is not sent one.
+#[test]
+fn commands_wait_until_the_target_takes_them() {
+    let (mut session, target) = played(b"MaxConnections=1\0", |side| {
+        let command = side.command();
+        let closed = Response {
+            max_command: command.command,
+            ..good(&command)
+        };
+        side.send(&Message::Response(closed), &[]);
+        side.stream.set_nonblocking(true).unwrap();
+        let mut byte = [0];
+        let kind = side.stream.read(&mut byte).unwrap_err().kind();
+        assert_eq!(kind, std::io::ErrorKind::WouldBlock);
+        side.stream.set_nonblocking(false).unwrap();
+        let open = NopIn {
+            lun: Lun(0),
+            tag: Tag::NONE,
+            transfer: Tag::NONE,
+            status: Serial(1),
+            expected_command: command.command.next(),
+            max_command: command.command.next(),
+        };
+        side.send(&Message::NopIn(open), &[]);
+        let command = side.command();
+        side.send(&Message::Response(good(&command)), &[]);
+    });
+    for _ in 0..2 {
+        let (reply, _) = read(&mut session);
+        let reply = reply.unwrap();
+        assert_eq!((reply.status, reply.transferred), (0, 0));
+    }
+    drop(session);
+    over(target);
+}
+
+/// What a target does with a command.
+type Script = fn(&mut Side, &Command);
+
+/// What no target may do, and what the initiator says of it.
+const BREACHES: [(&str, Script); 8] = [
+    ("more data than the command reads", |side, command| {
+        side.send(&Message::DataIn(data_in(command, 5)), &[0; 4]);
+    }),
+    ("more data than the command reads", |side, command| {
+        side.send(&Message::DataIn(data_in(command, u32::MAX)), &[0; 4]);
+    }),
+    ("wants data of a command that has none", |side, command| {
+        let wanted = diskarm_wire::iscsi::ReadyToTransfer {
+            lun: Lun(0),
+            tag: command.tag,
+            transfer: Tag(1),
+            status: Serial(0),
+            expected_command: Serial(0),
+            max_command: Serial(0),
+            number: Serial(0),
+            offset: 0,
+            length: 512,
+        };
+        side.send(&Message::ReadyToTransfer(wanted), &[]);
+    }),
+    ("a message with 16777215 bytes of data", |side, command| {
+        let lengths = Lengths {
+            ahs_words: 255,
+            data_length: 0xff_ffff,
+        };
+        let header = Message::DataIn(data_in(command, 0)).emit(lengths);
+        side.stream.write_all(&header).unwrap();
+        side.stream.write_all(&[0; 1020]).unwrap();
+    }),
+    ("unknown message 0x1f", |side, _| {
+        side.stream
+            .write_all(&[0x1f; Message::LENGTH])
+            .unwrap_or(());
+        side.stream.write_all(&[0x1f; 1 << 16]).unwrap_or(());
+    }),
+    ("sense data cut off", |side, command| {
+        side.send(&Message::Response(good(command)), &[0, 18, 0x70]);
+    }),
+    ("could not execute a command (0x01)", |side, command| {
+        let failed = Response {
+            response: 1,
+            ..good(command)
+        };
+        side.send(&Message::Response(failed), &[]);
+    }),
+    ("it ends the session (event 1)", |side, command| {
+        let wanted = AsyncMessage {
+            lun: Lun(0),
+            tag: Tag::NONE,
+            status: command.expected_status,
+            expected_command: command.command.next(),
+            max_command: command.command.next(),
+            event: async_event::LOGOUT_WANTED,
+            vendor: 0,
+            first: 0,
+            second: 3,
+            third: 0,
+        };
+        side.send(&Message::AsyncMessage(wanted), &[]);
+    }),
+];
+
+/// What breaks the protocol ends the session: no bytes go anywhere they do not belong.
+#[test]
+fn targets_that_break_the_protocol_are_refused() {
+    for (why, script) in BREACHES {
+        let (mut session, target) = played(b"MaxConnections=1\0", move |side| {
+            let command = side.command();
+            script(side, &command);
+        });
+        let (reply, data) = read(&mut session);
+        let Err(Broken::Transport(error)) = reply else {
+            panic!("{why}: {reply:?}");
+        };
+        assert!(
+            error.starts_with("READ(10): ") && error.contains(why),
+            "{why}: {error}"
+        );
+        assert_eq!(data, [0; 8], "{why}");
+        // It stays over.
+        assert!(read(&mut session).0.is_err(), "{why}");
+        over(target);
+    }
+}
+
+#[test]
+fn a_wrong_digest_ends_the_session() {
+    let (mut session, target) = played(b"HeaderDigest=CRC32C\0DataDigest=CRC32C\0", |side| {
+        let command = side.command();
+        let header = Message::Response(good(&command)).emit(Lengths::of_data(0));
+        side.stream.write_all(&header).unwrap();
+        side.stream.write_all(&[0; 4]).unwrap();
+    });
+    let error = read(&mut session).0.unwrap_err().to_string();
+    assert!(error.contains("wrong digest of header"), "{error}");
+    over(target);
+}
