@@ -19,6 +19,7 @@ mod assemble;
 mod chart;
 mod check;
 mod cylinders;
+pub mod empty;
 pub mod notches;
 mod orient;
 mod pattern;

@@ -379,7 +379,7 @@ pub(crate) fn sharpest(points: &[Measured]) -> Option<u32> {
 /// Tracks of the same head `distance` cylinders apart, from `outer` inward or a little beside it,
 /// from which a pair goes inward or outward: read-ahead stays on the cylinder that it leaves, if
 /// there is such a one.
-fn ends_of(
+pub(crate) fn ends_of(
     pairs: &Pairs<'_, '_>,
     (outer, inward): (u32, bool),
     distance: u32,

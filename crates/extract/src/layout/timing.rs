@@ -21,10 +21,11 @@
 //!
 //! # Confidence
 //! Every track boundary, zone and slip that moves a looked-at block is exact. Angles are relative
-//! to the first block. Not observable: whole cylinders without blocks between zones or in front of
-//! the first, the numbers of heads, and the direction in which they follow one another. Where skews
-//! do not tell which tracks make a cylinder, as with equal ones, the times of head switches and
-//! seeks do (`cylinders`).
+//! to the first block. Not observable: whole cylinders without blocks in front of the first zone,
+//! the numbers of heads, and the direction in which they follow one another. Zones follow one
+//! another without empty cylinders here; seeks tell how many there are ([`super::empty`]). Where
+//! skews do not tell which tracks make a cylinder, as with equal ones, the times of head switches
+//! and seeks do (`cylinders`).
 //!
 //! # Cost
 //! One command a look, about one revolution each; 50 to 150 looks a zone, one a region of the
@@ -64,10 +65,11 @@ pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<Found, Erro
     }
     let mut found = assemble::geometry(&zones, capacity, sector_bytes)?;
     found.assumed.push(
-        "Zones are taken to follow one another without cylinders that hold nothing, and heads \
-         to ascend in every cylinder: reads do not tell."
-            .to_owned(),
+        "Heads are taken to ascend in every cylinder: the ends of reads do not tell.".to_owned(),
     );
+    if zones.len() > 1 {
+        found.assumed.push(CLOSED.to_owned());
+    }
     if zones[0].tracks.surfaces == 1 {
         found.assumed.push(
             "Tracks are all equally far apart: each is taken for a cylinder of its own.".to_owned(),
@@ -75,6 +77,10 @@ pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<Found, Erro
     }
     Ok(found)
 }
+
+/// What is assumed of zones until seeks tell.
+pub(crate) const CLOSED: &str =
+    "Zones are taken to follow one another without cylinders that hold nothing.";
 
 /// More zones than any drive has.
 const ZONES_MAX: usize = 5_000;

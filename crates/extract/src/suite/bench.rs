@@ -46,6 +46,22 @@ pub fn idle(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
     Ok(())
 }
 
+pub fn empty_cylinders(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
+    let chosen = known(&bench.findings.layout, "layout")?;
+    let zones = &chosen.found.geometry.zones;
+    if chosen.method != layout::Method::Timing || zones.len() < 2 {
+        return Ok(());
+    }
+    let layout = bench.known_layout()?;
+    let setup = bench.setup(&layout)?;
+    let effort = bench.options.effort;
+    let empty = layout::empty::measure(bench.disk, &setup, zones, effort, bench.seed)?;
+    if let Some(chosen) = &mut bench.findings.layout {
+        empty.apply(&mut chosen.found);
+    }
+    Ok(())
+}
+
 pub fn reads(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
     bench.findings.reads = Some(bench.timed(overheads::measure)?);
     Ok(())

@@ -63,6 +63,14 @@ pub const MEASUREMENTS: &[Measurement] = &[
         run: bench::idle,
     },
     Measurement {
+        name: "empty-cylinders",
+        summary: "cylinders between zones that hold nothing",
+        needs: &["idle"],
+        writes: false,
+        usual: [0.0, 0.0, 0.0],
+        run: bench::empty_cylinders,
+    },
+    Measurement {
         name: "reads",
         summary: "overheads of reads from the media, and the head switch",
         needs: &["idle"],

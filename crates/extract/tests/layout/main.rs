@@ -1,6 +1,7 @@
 //! Layouts of simulated drives, found and true.
 
 mod asked;
+mod empty;
 mod random;
 
 use diskarm_core::geometry::Layout;

@@ -13,16 +13,16 @@ use rand_pcg::Pcg64Mcg;
 
 use super::{HOST, catalogued, difference, differences_in_tracks, found};
 
-struct Random(Pcg64Mcg);
+pub struct Random(pub Pcg64Mcg);
 
 impl Random {
     /// A number from `least` to `most`.
-    fn between(&mut self, least: u64, most: u64) -> u64 {
+    pub fn between(&mut self, least: u64, most: u64) -> u64 {
         let width = u128::from(most - least + 1);
         least + ((u128::from(self.0.next_u64()) * width) >> 64) as u64
     }
 
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+    pub fn of<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.between(0, all.len() as u64 - 1) as usize]
     }
 }
@@ -90,7 +90,7 @@ fn zone(random: &mut Random, g: &Geometry, (first, sectors): (u32, u64)) -> Zone
 }
 
 /// A drive of the catalogue with another layout.
-fn drive(seed: u64) -> Spec {
+pub fn drive(seed: u64) -> Spec {
     let mut random = Random(Pcg64Mcg::seed_from_u64(seed));
     let mut spec = catalogued(random.of(&["hp-c2247", "seagate-st41601n", "quantum-atlas-iii"]));
     let mut g = Geometry {

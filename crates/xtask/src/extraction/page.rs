@@ -39,10 +39,9 @@ The drive does not translate addresses, but answers the notch page, and READ CAP
         "By timing alone",
         "\
 The drive does not translate addresses, has no mode pages and lists no defects. Every beginning of
-a track and of a zone must be found. Cylinders that hold no blocks are not seen, so that found
-cylinders have other numbers: seek times are compared between the places of 100,000 random pairs of
-blocks instead of by distance. Where empty cylinders lie between two zones, the suite takes the
-cylinders on both sides for neighbours, and seeks between them are found too short.",
+a track and of a zone must be found. How many cylinders hold no blocks in front of the first zone
+cannot be seen, so that found cylinders may have other numbers: seek times are compared between the
+places of 100,000 random pairs of blocks instead of by distance.",
     ),
     (
         "translate-noise",

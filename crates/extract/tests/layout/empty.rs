@@ -1,0 +1,102 @@
+//! Empty cylinders between zones, of drives that nobody built.
+
+use diskarm_core::geometry::Layout;
+use diskarm_core::spec::Geometry;
+use diskarm_core::units::{Lbn, SectorCount};
+use diskarm_extract::layout::empty;
+use diskarm_extract::{Disk, Effort, Setup, Simulated, idle, rotation};
+use rand_core::SeedableRng;
+use rand_pcg::Pcg64Mcg;
+
+use super::random::{Random, drive};
+use super::{HOST, catalogued};
+
+/// Drives whose times of seeks random layouts have: one falls in places, others are nearly flat.
+const SEEKS: [&str; 6] = [
+    "hp-c2247",
+    "hp-c3323a",
+    "ibm-18es",
+    "quantum-atlas-10k",
+    "seagate-cheetah-st34501n",
+    "seagate-cheetah-st34501n-calibrated",
+];
+
+/// The layout as reads tell it, without cylinders between zones.
+fn closed(geometry: &Geometry) -> Geometry {
+    let mut closed = geometry.clone();
+    let mut end = 0;
+    for zone in &mut closed.zones {
+        let cylinders = zone.end_cylinder - zone.first_cylinder;
+        zone.first_cylinder = end;
+        zone.end_cylinder = end + cylinders;
+        end += cylinders;
+    }
+    closed.cylinders = end;
+    closed
+}
+
+/// Seeks across the boundaries of zones tell how many cylinders are empty there, none to 60; where
+/// arrivals scatter, they may leave a few numbers open, and say so.
+#[test]
+fn empty_cylinders_are_counted() {
+    let (mut counted, mut right) = (0, 0);
+    for seed in 0..40 {
+        let mut random = Random(Pcg64Mcg::seed_from_u64(1000 + seed));
+        let mut spec = drive(seed);
+        spec.mechanics = catalogued(SEEKS[seed as usize % SEEKS.len()]).mechanics;
+        let g = &mut spec.geometry;
+        let mut apart = vec![0];
+        for _ in 1..g.zones.len() {
+            let most = random.of(&[0, 3, 60]);
+            apart.push(random.between(0, most) as u32);
+        }
+        *g = closed(g);
+        let found = g.clone();
+        let mut before = 0;
+        for (zone, apart) in g.zones.iter_mut().zip(&apart) {
+            before += apart;
+            zone.first_cylinder += before;
+            zone.end_cylinder += before;
+        }
+        g.cylinders += before;
+
+        let mut simulated = Simulated::new(&spec, HOST, seed).unwrap();
+        let mut disk = Disk::new(&mut simulated).unwrap();
+        let layout = Layout::new(&found).unwrap();
+        let rotation = rotation::measure(&mut disk, Effort::Normal, seed).unwrap();
+        let idle = idle::measure(&mut disk, &layout, &rotation, seed).unwrap();
+        let setup = Setup {
+            layout: &layout,
+            rotation,
+            idle,
+        };
+        let empty = empty::measure(&mut disk, &setup, &found.zones, Effort::Normal, seed).unwrap();
+        counted += apart.len() - 1;
+        let same = empty.cylinders.iter().zip(&apart[1..]);
+        let same = same.filter(|(found, apart)| found == apart).count();
+        right += same;
+        if same + 1 < apart.len() {
+            println!("{}: {:?}, in truth {:?}", spec.name, empty, &apart[1..]);
+            assert!(
+                same + empty.assumed.len() + 1 >= apart.len(),
+                "{}",
+                spec.name
+            );
+            continue;
+        }
+        let mut opened = found.clone();
+        empty.insert(&mut opened);
+        let (opened, truth) = (
+            Layout::new(&opened).unwrap(),
+            Layout::new(&spec.geometry).unwrap(),
+        );
+        let mut at = Lbn(0);
+        while at.0 < truth.sectors().0 {
+            let (one, other) = (opened.extent(at), truth.extent(at));
+            assert_eq!(one.cylinder, other.cylinder, "{}: {at:?}", spec.name);
+            at = at + one.sectors.min(other.sectors).max(SectorCount(1));
+        }
+    }
+    println!("{right} of {counted}");
+    assert!(counted > 40 && right + 1 >= counted, "{right} of {counted}");
+}
