@@ -76,7 +76,8 @@ pub struct Args {
     ///
     /// Prints the values that differ, how many blocks are at other places, and how far apart the
     /// seek curves are. Times are near that differ by up to 0.02 ms or 1 %, rotation periods by up
-    /// to a millionth. The exit code is 1 if anything else differs.
+    /// to a millionth, and overheads whose observable sums are near. The exit code is 1 if anything
+    /// else differs.
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     #[arg(conflicts_with_all = ["url", "output", "quick", "thorough"])]
     compare: Vec<String>,

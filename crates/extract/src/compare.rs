@@ -7,6 +7,8 @@ use diskarm_core::spec::{Key, Kind, Spec, Value};
 use diskarm_core::text::InputError;
 use diskarm_core::units::{Angle, Cylinder, Lbn, SectorCount, Span};
 
+use crate::Observable;
+
 /// How two specifications differ.
 #[derive(Clone, Debug)]
 pub struct Comparison {
@@ -19,6 +21,8 @@ pub struct Comparison {
     pub reads: SeekDifference,
     /// Seek times of writes, with the time to settle.
     pub writes: SeekDifference,
+    /// The sums of overheads that can be observed of both drives, by name.
+    pub sums: Vec<(&'static str, [Span; 2])>,
 }
 
 /// A key with two values.
@@ -74,8 +78,20 @@ impl Comparison {
             layout: LayoutDifference::of(&layouts[0], &layouts[1]),
             reads: SeekDifference::of(first, second, Op::Read),
             writes: SeekDifference::of(first, second, Op::Write),
+            sums: sums(first, second),
         })
     }
+}
+
+/// The sums that both have, in the order of the first.
+fn sums(first: &Spec, second: &Spec) -> Vec<(&'static str, [Span; 2])> {
+    let others = Observable::of(second).sums();
+    let both = Observable::of(first).sums().into_iter();
+    let both = both.filter_map(|(name, first)| {
+        let (_, second) = others.iter().find(|(other, _)| *other == name)?;
+        Some((name, [first, *second]))
+    });
+    both.collect()
 }
 
 fn values(first: &Spec, second: &Spec) -> Vec<Difference> {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use diskarm_core::spec::{Key, Value, milliseconds};
+use diskarm_core::spec::{Key, Kind, Value, milliseconds};
 use diskarm_core::units::Span;
 use diskarm_extract::{Comparison, Difference, SeekDifference};
 use serde::Serialize;
@@ -25,6 +25,8 @@ pub struct Compared {
     layout: Layout,
     read_seeks: Seeks,
     write_seeks: Seeks,
+    /// Sums of overheads of requests of one sector.
+    sums: Vec<Sum>,
 }
 
 #[derive(Debug, Serialize)]
@@ -33,6 +35,17 @@ struct Row {
     first: Option<String>,
     second: Option<String>,
     /// Whether they are equal within what measurements tell.
+    is_equal: bool,
+    /// Whether it is a part of the sums.
+    #[serde(skip)]
+    is_part: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Sum {
+    name: &'static str,
+    first_ms: f64,
+    second_ms: f64,
     is_equal: bool,
 }
 
@@ -68,6 +81,12 @@ pub fn compared(first: &str, second: &str, comparison: &Comparison) -> Compared 
         .iter_mut()
         .filter(|row| row.key.starts_with("geometry."));
     of_layout.for_each(|row| row.is_equal = same_places);
+    let sums: Vec<Sum> = comparison.sums.iter().map(Sum::of).collect();
+    // Different parts of the same sums.
+    if sums.iter().all(|sum| sum.is_equal) {
+        let parts = values.iter_mut().filter(|row| row.is_part);
+        parts.for_each(|row| row.is_equal = true);
+    }
     let layout = Layout {
         blocks: comparison.layout.blocks.0,
         blocks_on_other_tracks: comparison.layout.other_track.0,
@@ -75,6 +94,13 @@ pub fn compared(first: &str, second: &str, comparison: &Comparison) -> Compared 
         first_block_elsewhere: comparison.layout.first_elsewhere.map(|at| at.0),
     };
     let [read_seeks, write_seeks] = [&comparison.reads, &comparison.writes].map(Seeks::of);
+    // Part of the seek times of writes.
+    let settle = values
+        .iter_mut()
+        .find(|row| row.key == "mechanics.write_settle");
+    if let Some(row) = settle {
+        row.is_equal = write_seeks.is_equal;
+    }
     Compared {
         first: first.to_owned(),
         second: second.to_owned(),
@@ -86,6 +112,18 @@ pub fn compared(first: &str, second: &str, comparison: &Comparison) -> Compared 
         layout,
         read_seeks,
         write_seeks,
+        sums,
+    }
+}
+
+impl Sum {
+    fn of((name, [first, second]): &(&'static str, [Span; 2])) -> Self {
+        Self {
+            name,
+            first_ms: first.as_ms(),
+            second_ms: second.as_ms(),
+            is_equal: is_near(*first, *second),
+        }
     }
 }
 
@@ -104,8 +142,14 @@ impl Row {
                 }
                 _ => false,
             },
+            is_part: is_overhead(key.path) && matches!(key.kind, Kind::Time { .. }),
         }
     }
+}
+
+/// Whether a time is part of what requests of one sector show, which is sums.
+fn is_overhead(path: &str) -> bool {
+    path.starts_with("overheads.") || path == "mechanics.track_settle"
 }
 
 fn is_near(first: Span, second: Span) -> bool {
@@ -163,6 +207,22 @@ impl Compared {
         self.is_equal
     }
 
+    fn sums_text(&self) -> String {
+        let other: Vec<&Sum> = self.sums.iter().filter(|sum| !sum.is_equal).collect();
+        if other.is_empty() {
+            return "sums of overheads that can be observed: near\n".to_owned();
+        }
+        let mut text = "sums of overheads that can be observed, and differ:\n".to_owned();
+        for sum in other {
+            let _ = writeln!(
+                text,
+                "  {}: {:.4} and {:.4} ms",
+                sum.name, sum.first_ms, sum.second_ms
+            );
+        }
+        text
+    }
+
     /// Readable text, at most 80 columns wide where values are short.
     pub fn text(&self) -> String {
         let (first, second) = (&self.first, &self.second);
@@ -203,6 +263,7 @@ impl Compared {
         }
         text += &self.read_seeks.text("reads");
         text += &self.write_seeks.text("writes");
+        text += &self.sums_text();
         text += match self.is_equal {
             true => "\nequal within what measurements tell\n",
             false => "\ndifferent\n",
