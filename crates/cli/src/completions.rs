@@ -1,16 +1,20 @@
 //! `diskarm completions`: completion scripts for shells.
 
-use clap::CommandFactory;
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, Command, CommandFactory};
 use clap_complete::Shell;
+use diskarm_core::sched::INFOS;
+use diskarm_drives::CATALOGUE;
+use diskarm_study::studies::STUDIES;
 
 use crate::error::Error;
 use crate::output;
 
 /// Print completions for a shell
 ///
-/// For bash: diskarm completions bash > ~/.local/share/bash-completion/completions/diskarm. Other
-/// shells use other files: a folder of $fpath for zsh (as _diskarm),
-/// ~/.config/fish/completions/diskarm.fish for fish.
+/// They know the names of drives, policies and studies. For bash: diskarm completions bash >
+/// ~/.local/share/bash-completion/completions/diskarm. Other shells use other files: a folder of
+/// $fpath for zsh (as _diskarm), ~/.config/fish/completions/diskarm.fish for fish.
 #[derive(clap::Args)]
 pub struct Args {
     /// The shell
@@ -20,6 +24,40 @@ pub struct Args {
 /// Prints them.
 pub fn run(args: &Args) -> Result<(), Error> {
     let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut crate::Cli::command(), "diskarm", &mut text);
-    output::print(&String::from_utf8_lossy(&text))
+    let mut program = with_names(crate::Cli::command());
+    clap_complete::generate(args.shell, &mut program, "diskarm", &mut text);
+    let mut text = String::from_utf8_lossy(&text).into_owned();
+    if args.shell == Shell::Bash {
+        // Drives and studies may be files too.
+        for names in [drives(), studies()] {
+            let words = format!("-W \"{}\"", names.join(" "));
+            text = text.replace(&words, &format!("-f {words}"));
+        }
+    }
+    output::print(&text)
+}
+
+fn drives() -> Vec<&'static str> {
+    CATALOGUE.iter().map(|entry| entry.name).collect()
+}
+
+fn studies() -> Vec<&'static str> {
+    STUDIES.iter().map(|entry| entry.name).collect()
+}
+
+/// `command` and its subcommands, whose arguments that take a name list all names. Only shells may
+/// read it: as a parser it would refuse everything else.
+fn with_names(command: Command) -> Command {
+    let named = |arg: Arg| {
+        let names = match (arg.get_id().as_str(), arg.get_value_names()) {
+            ("drive", _) => drives(),
+            ("policy" | "policies", _) => INFOS.iter().map(|info| info.name).collect(),
+            ("study" | "studies", _) => studies(),
+            // Of `drives show`.
+            ("name", Some(_)) => drives(),
+            _ => return arg,
+        };
+        arg.value_parser(PossibleValuesParser::new(names))
+    };
+    command.mut_args(named).mut_subcommands(with_names)
 }

@@ -46,7 +46,8 @@ fn tell(command: &Command, above: &str, text: &mut String) {
         let about = command.get_about().map(ToString::to_string);
         *text += &format!("  {name:<16} {}\n", about.unwrap_or_default());
     }
-    for part in command.get_subcommands() {
+    let parts = command.get_subcommands();
+    for part in parts.filter(|part| !part.is_hide_set()) {
         tell(part, &format!("{name} "), text);
     }
 }

@@ -6,7 +6,7 @@ use diskarm_results::place::Files;
 use diskarm_results::prose;
 
 use crate::error::Error;
-use crate::output;
+use crate::output::{self, Results};
 use crate::plot;
 use crate::simulate::args::{share, whole};
 
@@ -100,20 +100,19 @@ fn hours(text: &str) -> Result<f64, &'static str> {
 /// Compares the layouts, draws and prints.
 pub fn run(args: &Args) -> Result<(), Error> {
     let asked = asked(args)?;
-    let path = args.plot.as_deref();
-    let place = path.map(|path| Files::default().place("--plot", path));
-    let place = place.transpose()?;
+    let mut results = Results::default();
+    let plot = results.beside(&mut Files::default(), "--plot", args.plot.as_deref())?;
     // What is wrong of the disks alone has been refused.
     let compared = declustering::compare(&asked)
         .map_err(|error| Error::flag("--cluster", asked.cluster.to_string(), error.to_string()))?;
     output::warn(&compared.notes);
-    if let Some(place) = place {
-        place.write(plot::loads(&compared).as_bytes())?;
+    if let Some(target) = plot {
+        target.write(&plot::loads(&compared))?;
     }
     if args.json {
-        return output::print_json(&compared);
+        return results.print_json(&compared);
     }
-    output::print(&declustering::table(&compared))
+    results.print(&declustering::table(&compared))
 }
 
 fn asked(args: &Args) -> Result<Asked, Error> {

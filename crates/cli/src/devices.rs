@@ -7,15 +7,18 @@ use diskarm_results::prose::wrapped;
 use diskarm_simulate::devices;
 
 use crate::error::Error;
+use crate::listing::Listing;
 use crate::output;
 
 /// List the devices that can stand in front of a drive
 #[derive(clap::Args)]
-#[command(after_help = WRITTEN)]
+#[command(after_help = WRITTEN, args_conflicts_with_subcommands = true)]
 pub struct Args {
     /// Print JSON: an array of one object per device.
     #[arg(long)]
     json: bool,
+    #[command(subcommand)]
+    command: Option<Listing>,
 }
 
 const WRITTEN: &str = "\
@@ -28,7 +31,7 @@ learn: either block numbers only, or whatever the device behind it provides.";
 
 /// Prints the table.
 pub fn run(args: Args) -> Result<(), Error> {
-    if args.json {
+    if Listing::is_json(args.command, args.json) {
         return output::print_json(&listed::devices());
     }
     let mut text = String::new();

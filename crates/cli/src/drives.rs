@@ -4,6 +4,7 @@ mod list;
 mod show;
 
 use crate::error::Error;
+use crate::listing::Listing;
 
 /// List the catalogue of drives
 #[derive(clap::Args)]
@@ -18,6 +19,8 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
+    #[command(flatten)]
+    Listing(Listing),
     Show(show::Args),
 }
 
@@ -25,6 +28,7 @@ enum Command {
 pub fn run(args: Args) -> Result<(), Error> {
     match args.command {
         None => list::run(args.json),
+        Some(Command::Listing(Listing::List { json })) => list::run(json),
         Some(Command::Show(args)) => show::run(args),
     }
 }

@@ -194,8 +194,8 @@ fn in_flags(message: &str) -> String {
     text
 }
 
-/// Handles the output of the flag parser: prints help and version unchanged, and joins the lines
-/// of an error into one.
+/// Handles the output of the flag parser: prints help and version unchanged, the former also if
+/// nothing was asked for, and joins the lines of an error into one.
 pub fn usage(error: clap::Error) -> Result<(), Error> {
     use clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand as HelpInstead;
     let text = error.to_string();
@@ -204,6 +204,9 @@ pub fn usage(error: clap::Error) -> Result<(), Error> {
         let usage = text.lines().find_map(|line| line.strip_prefix("Usage: "));
         let command = usage.and_then(|usage| usage.split_once(" <"));
         let command = command.map_or("diskarm", |(command, _)| command);
+        if command == "diskarm" {
+            return crate::output::print(&text);
+        }
         return Err(Error::Usage(format!(
             "found no command, expected one ({command} --help lists them)"
         )));

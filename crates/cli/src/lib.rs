@@ -12,6 +12,7 @@ mod drive_arg;
 mod drives;
 mod error;
 mod extract;
+mod listing;
 mod man;
 mod output;
 mod parallel;

@@ -33,7 +33,8 @@ pub fn run(args: &Args) -> Result<(), Error> {
 /// Writes the pages of `command` and of all its subcommands; returns their number.
 fn write(command: &Command, folder: &Path, files: &mut Files) -> Result<usize, Error> {
     let mut count = 1;
-    for part in command.get_subcommands() {
+    let parts = command.get_subcommands();
+    for part in parts.filter(|part| !part.is_hide_set()) {
         count += write(part, folder, files)?;
     }
     let page = Man::new(command.clone());

@@ -15,9 +15,9 @@ use diskarm_plot::{Axis, Figure, Point, Series};
 /// Accepts the names of SVG files only.
 pub fn svg_name(text: &str) -> Result<String, &'static str> {
     let is_svg = text.len() > 4 && text.to_ascii_lowercase().ends_with(".svg");
-    is_svg
+    (is_svg || text == "-")
         .then(|| text.to_owned())
-        .ok_or("expected a name ending in .svg")
+        .ok_or("expected a name ending in .svg, or - for standard output")
 }
 
 /// The maximum number of points of a curve.

@@ -7,21 +7,25 @@ use diskarm_results::listed;
 use diskarm_results::prose::wrapped;
 
 use crate::error::Error;
+use crate::listing::Listing;
 use crate::output;
 
 /// List the scheduling policies, their parameters and papers
 #[derive(clap::Args)]
-#[command(after_help = WRITTEN)]
+#[command(after_help = WRITTEN, args_conflicts_with_subcommands = true)]
 pub struct Args {
     /// Print JSON: an array with one object per policy
     #[arg(long)]
     json: bool,
+    #[command(subcommand)]
+    command: Option<Listing>,
 }
 
 const WRITTEN: &str = "\
 Write a policy as its name, with parameters in parentheses to override the defaults:
---policy clook, --policy 'clook(by=map)'. In a drive's specification, queue.policy sets the policy
-of the drive's own queue.
+--policy clook, --policy 'clook(by=map)'. Values without names are of the first parameters, as in
+papers: 'vscan(0.2)'. In a drive's specification, queue.policy sets the policy of the drive's own
+queue.
 
 The list shows parameters with their defaults, and what each policy knows: arrival times only;
 blocks, or with by=map also cylinders; the positioning time of each request; or that and the
@@ -29,7 +33,7 @@ contents of the buffer. Every simulated drive provides all of it.";
 
 /// Prints the table.
 pub fn run(args: Args) -> Result<(), Error> {
-    if args.json {
+    if Listing::is_json(args.command, args.json) {
         return output::print_json(&listed::policies());
     }
     let mut text = format!("{:<16}{:<15}{}\n", "policy", "knows", "origin");

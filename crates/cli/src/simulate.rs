@@ -19,10 +19,10 @@ use diskarm_simulate::{
 };
 
 use crate::error::Error;
-use crate::output;
+use crate::output::{self, Results, Target};
 use crate::plot;
 use crate::progress::Progress;
-use diskarm_results::place::{Files, Place};
+use diskarm_results::place::Files;
 use diskarm_results::prose;
 use diskarm_results::simulated::{self, Figures, Given, Inputs};
 use rows::Rows;
@@ -36,12 +36,9 @@ pub fn run(args: Args) -> Result<(), Error> {
     let policy = diskarm_simulate::policy("--policy", &args.policy)?;
     let placed = Placed::new(setting.queue, &model, &policy)?;
     let merge = merge(setting, &model)?;
-    let rows = args.per_request.as_deref();
-    let rows = rows.map(|path| files.place("--per-request", path));
-    let rows = rows.transpose()?;
-    let drawing = setting.plot.as_deref();
-    let drawing = drawing.map(|path| files.place("--plot", path));
-    let drawing = drawing.transpose()?;
+    let mut results = Results::default();
+    let rows = results.beside(&mut files, "--per-request", args.per_request.as_deref())?;
+    let drawing = results.beside(&mut files, "--plot", setting.plot.as_deref())?;
     let cell = Cell {
         setting,
         name: &model.name,
@@ -54,23 +51,23 @@ pub fn run(args: Args) -> Result<(), Error> {
     };
     let simulated = simulate(cell)?;
     output::doubt(&doubts(&simulated.runs));
-    if let Some(place) = drawing {
+    if let Some(target) = drawing {
         let title = format!("Response times of {}, {policy}", model.name);
         let curves = plot::by_direction(&simulated.runs);
         let drawn = plot::responses(&title, &simulated.workload.sentence(), &curves);
-        place.write(drawn.as_bytes())?;
+        target.write(&drawn)?;
     }
     let is_saturated = simulated.is_saturated();
     let figures = simulated.figures(cell);
     if setting.json {
-        return output::print_json(&figures);
+        return results.print_json(&figures);
     }
     let mut text = figures.table();
     if is_saturated {
         text += SATURATED;
     }
     text += &notes(figures.remarks());
-    output::print(&text)
+    results.print(&text)
 }
 
 /// The simulation to run.
@@ -86,7 +83,7 @@ struct Cell<'a> {
     /// The largest command into which the host's queue merges sequential requests, if it does.
     merge: Option<SectorCount>,
     /// The file that gets a row for each request.
-    rows: Option<&'a Place>,
+    rows: Option<&'a Target>,
     /// Shows a progress bar, because nothing else runs at the same time.
     shows_progress: bool,
 }

@@ -1,8 +1,11 @@
 //! `diskarm study`: experiments as files.
 
 mod claims;
+mod diff;
 mod interrupted;
 mod list;
+mod new;
+mod open;
 mod run;
 
 use std::num::NonZero;
@@ -30,6 +33,14 @@ enum Command {
     Check(run::Check),
     /// Write figures and report from what has been simulated
     Report(run::Report),
+    /// Write a small study, to begin with
+    New(new::New),
+    /// Compare two folders of results cell by cell
+    ///
+    /// Prints, for each metric, in how many cells it differs, in how many by more than both 95 %
+    /// confidence intervals explain, and the largest change; and the claims whose verdicts differ.
+    /// The exit code is 1 if anything differs.
+    Diff(diff::Diff),
 }
 
 /// Runs the command.
@@ -39,6 +50,8 @@ pub fn run(args: Args) -> Result<(), Error> {
         Command::Run(args) => run::run(&args),
         Command::Check(args) => run::check(&args),
         Command::Report(args) => run::report(&args),
+        Command::New(args) => new::run(&args),
+        Command::Diff(args) => diff::run(&args),
     }
 }
 

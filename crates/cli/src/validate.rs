@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::drive_arg::{self, Changes};
 use crate::error::Error;
-use crate::output;
+use crate::output::{self, Results};
 use crate::plot;
 use crate::progress::Progress;
 use crate::trace::input::Reading;
@@ -71,7 +71,8 @@ pub struct Args {
     #[command(flatten)]
     reading: Reading,
 
-    /// Plot both distributions to this file; with --locked, the prediction errors (one FILE only)
+    /// Plot both distributions to this file, or - for standard output; with --locked, the
+    /// prediction errors (one FILE only)
     ///
     /// A file that the command reads is refused.
     #[arg(long, value_name = "FILE.svg", value_parser = plot::svg_name)]
@@ -93,11 +94,11 @@ pub fn run(args: Args) -> Result<(), Error> {
     for file in &args.files {
         files = files.reading_trace("FILE", file);
     }
-    let plot = args.plot.as_deref().map(|path| files.place("--plot", path));
-    let plot = plot.transpose()?;
+    let mut results = Results::default();
+    let plot = results.beside(&mut files, "--plot", args.plot.as_deref())?;
     let rows = args.rows.unwrap_or_default();
     if args.locked {
-        return locked::run(&drive, &args, rows, plot);
+        return locked::run(&drive, &args, rows, plot, &results);
     }
     let compared: Result<Vec<Compared>, Error> = args
         .files
@@ -112,18 +113,15 @@ pub fn run(args: Args) -> Result<(), Error> {
         .collect();
     let compared = compared?;
     compared.iter().for_each(|one| output::doubt(&one.notes));
-    if let (Some(place), [one]) = (plot, &compared[..]) {
-        place.write(drawn(&drive, one).as_bytes())?;
+    if let (Some(target), [one]) = (plot, &compared[..]) {
+        target.write(&drawn(&drive, one))?;
     }
     if args.json {
-        print_files(
-            compared
-                .iter()
-                .map(|one| compared::json(&drive.name, one))
-                .collect(),
-        )
+        let files = compared.iter();
+        let files = files.map(|one| compared::json(&drive.name, one));
+        print_files(files.collect(), &results)
     } else {
-        output::print(&compared::text(&drive.name, &compared))
+        results.print(&compared::text(&drive.name, &compared))
     }
 }
 
@@ -134,12 +132,12 @@ struct Several<T> {
 }
 
 /// Prints the results of one trace as an object, those of several as an object of `files`.
-fn print_files(mut files: Vec<impl Serialize>) -> Result<(), Error> {
+fn print_files(mut files: Vec<impl Serialize>, results: &Results) -> Result<(), Error> {
     match files.pop() {
-        Some(one) if files.is_empty() => output::print_json(&one),
+        Some(one) if files.is_empty() => results.print_json(&one),
         last => {
             files.extend(last);
-            output::print_json(&Several { files })
+            results.print_json(&Several { files })
         }
     }
 }

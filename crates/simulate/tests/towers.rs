@@ -318,8 +318,8 @@ fn wrong_parameters_are_refused_in_one_line() {
              0..2054864",
         ),
         (
-            "throttle(rate=10, drive=hp-c2247)",
-            "drive: throttle.rate: found \"10\", expected a rate from one per hour",
+            "throttle(rate=10/x, drive=hp-c2247)",
+            "drive: throttle.rate: found \"10/x\", expected a rate from one per hour",
         ),
         (
             "faults(recalibrate=every 1s for 2s, drive=hp-c2247)",

@@ -21,18 +21,25 @@ use diskarm_results::prose;
 #[derive(clap::Args)]
 #[command(override_usage = USAGE, after_long_help = FIGURES)]
 pub struct Args {
-    /// Scheduling policy of the host queue; `diskarm policies` lists them
-    #[arg(long)]
+    /// Scheduling policy; `diskarm policies` lists them
+    #[arg(long, display_order = BEHIND_DRIVE)]
     pub policy: String,
 
     /// Write a CSV row for each request, in order of completion, including the warm-up
     #[arg(long, value_name = "FILE", long_help = prose::flowing(ROWS))]
-    #[arg(conflicts_with = "replications")]
+    #[arg(conflicts_with = "replications", display_order = BESIDE_PLOT)]
     pub per_request: Option<String>,
 
     #[command(flatten)]
     pub setting: Setting,
 }
+
+/// Where the two options stand in the help that a command adds to those of [`Setting`], which then
+/// count from 2: behind --drive, and beside --plot or --json. (Behind those of [`Setting`] they
+/// would get the heading of its last.)
+pub const BEHIND_DRIVE: usize = 2;
+const BESIDE_PLOT: usize = 12;
+pub const BESIDE_JSON: usize = 13;
 
 /// A drive, its workload, and what to report.
 #[derive(clap::Args)]
@@ -80,13 +87,14 @@ pub struct Setting {
     /// Exclude the first N completions, and the time until then, from all results
     #[arg(long, value_name = "N", default_value_t = 0)]
     #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=u64::MAX))]
+    #[arg(alias = "warm-up")]
     pub warmup: u64,
 
     /// Also report each window of this length, from the start of the run, including the warm-up
     #[arg(long, value_name = "TIME", value_parser = positive_time, allow_hyphen_values = true)]
     pub window: Option<Span>,
 
-    /// Plot the distribution of response times to this file
+    /// Plot the distribution of response times to this file, or - for standard output
     ///
     /// A file that the command reads is refused.
     #[arg(long, value_name = "FILE.svg", value_parser = plot::svg_name)]
@@ -265,7 +273,8 @@ run: id, disk, op (R, W), lbn, sectors, outcome (miss, hit, partial, absorbed; o
 that failed medium-error, not-ready, aborted), and in microseconds arrived_us, completed_us, \
 response_us and the parts that add up to the response: queue_us, owed_us, overhead_us, \
 seek_us, settle_us, rotation_us, transfer_us, bus_us. With n streams, id modulo n is the \
-number of the stream, from 0. A file that the command reads is refused";
+number of the stream, from 0. A file that the command reads is refused; - is standard output, and \
+results then go to standard error";
 
 /// The end of `--help`.
 const FIGURES: &str = "\
@@ -340,7 +349,7 @@ pub fn whole<T: TryFrom<u64>>(
     range: RangeInclusive<u64>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone {
     move |text| {
-        let number = text.parse().ok().filter(|number| range.contains(number));
+        let number = quantity::count(text).filter(|number| range.contains(number));
         number.and_then(|n| T::try_from(n).ok()).ok_or_else(|| {
             let (first, last) = (range.start(), range.end());
             let is_too_long = text.bytes().all(|byte| byte.is_ascii_digit());

@@ -8,10 +8,10 @@ use diskarm_results::simulated::{Figures, faster};
 use diskarm_simulate::{Choices, Model, Run, doubts, most_doubts};
 use serde::Serialize;
 
-use super::args::{Queue, Setting};
+use super::args::{BEHIND_DRIVE, BESIDE_JSON, Queue, Setting};
 use super::{Cell, Placed, Simulated, merge, simulate};
 use crate::error::Error;
-use crate::output;
+use crate::output::{self, Results};
 use crate::parallel;
 use crate::plot;
 
@@ -25,15 +25,15 @@ use crate::plot;
 #[command(mut_arg("drive", |arg| arg.value_name("NAME|FILE,...").help(DRIVES)))]
 pub struct Args {
     /// Policies, separated by commas: 'fcfs,sptf,vscan(r=0.2)'
-    #[arg(long, value_name = "POLICY,...")]
+    #[arg(long, value_name = "POLICY,...", display_order = BEHIND_DRIVE)]
     policies: String,
+
+    /// Print comma-separated values, with a row for each policy
+    #[arg(long, conflicts_with = "json", display_order = BESIDE_JSON)]
+    csv: bool,
 
     #[command(flatten)]
     setting: Setting,
-
-    /// Print comma-separated values, with a row for each policy
-    #[arg(long, conflicts_with = "json")]
-    csv: bool,
 }
 
 const DRIVES: &str = "Drives, separated by commas: names from the catalogue, or .toml files";
@@ -54,10 +54,8 @@ pub fn run(args: Args) -> Result<(), Error> {
         let expected = "a file, as every policy reads it anew";
         return Err(Error::flag("--trace", "-", expected));
     }
-    let drawing = setting.plot.as_deref();
-    let drawing = drawing
-        .map(|path| files.place("--plot", path))
-        .transpose()?;
+    let mut results = Results::default();
+    let drawing = results.beside(&mut files, "--plot", setting.plot.as_deref())?;
     let contenders = contenders(setting, drives, &policies)?;
     let compared = |number: usize| contenders[number].simulate(setting);
     let outcomes = match setting.replications {
@@ -81,9 +79,9 @@ pub fn run(args: Args) -> Result<(), Error> {
         (name, doubts(&outcome.simulated.runs))
     });
     output::doubt(&most_doubts(&named.collect::<Vec<_>>()));
-    if let Some(place) = drawing {
+    if let Some(target) = drawing {
         let drive = (!several).then_some(&*contenders[0].drive);
-        place.write(drawn(drive, &labels, &outcomes).as_bytes())?;
+        target.write(&drawn(drive, &labels, &outcomes))?;
     }
     let conclusion = conclusion(&labels, &outcomes);
     let mut rows = Vec::new();
@@ -95,10 +93,10 @@ pub fn run(args: Args) -> Result<(), Error> {
         });
     }
     if setting.json {
-        return output::print_json(&rows);
+        return results.print_json(&rows);
     }
     if args.csv {
-        return output::print(&table::csv(&rows));
+        return results.print(&table::csv(&rows));
     }
     let mut notes: Vec<String> = rows[0].figures.remarks().to_vec();
     if notes.is_empty() {
@@ -110,7 +108,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
     let drives: Vec<&str> = contenders.iter().map(|one| one.drive.as_str()).collect();
     let text = table::table(&rows, &labels, &drives) + &conclusion + &super::notes(&notes);
-    output::print(&text)
+    results.print(&text)
 }
 
 /// Each of these drives, as `setting` changes it, with each policy.

@@ -1,19 +1,17 @@
 //! A CSV row per request, written during the run.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
 use diskarm_core::device::{Breakdown, Completion};
 use diskarm_core::request::Op;
-use diskarm_results::place::{Part, Place};
 use diskarm_simulate::{OUTCOMES, Sink, outcome};
 
 use crate::error::Error;
+use crate::output::{Begun, Target};
 
 /// The file of rows; it gets its name when it is complete.
 pub struct Rows {
-    part: Part,
-    out: BufWriter<File>,
+    file: Begun,
     /// The first error; nothing is written after it.
     failure: Option<io::Error>,
 }
@@ -22,16 +20,13 @@ pub struct Rows {
 const ROW_BYTES: usize = 512;
 
 impl Rows {
-    /// Begins the file for `place`.
+    /// Begins the file.
     ///
     /// # Errors
     /// If it cannot be written there.
-    pub fn create(place: Place) -> Result<Self, Error> {
-        let part = place.begin()?;
-        let file = part.file().try_clone();
+    pub fn create(target: Target) -> Result<Self, Error> {
         let mut rows = Self {
-            out: BufWriter::new(file.map_err(|source| part.failed(source))?),
-            part,
+            file: target.begin()?,
             failure: None,
         };
         let parts = Breakdown::NAMES.map(|name| format!("{name}_us")).join(",");
@@ -44,18 +39,13 @@ impl Rows {
     ///
     /// # Errors
     /// If any part of it could not be written; the file at the final path is then unchanged.
-    pub fn finish(mut self) -> Result<(), Error> {
-        let written = match self.failure.take() {
-            Some(failure) => Err(failure),
-            None => self.out.flush(),
-        };
-        written.map_err(|source| self.part.failed(source))?;
-        Ok(self.part.finish()?)
+    pub fn finish(self) -> Result<(), Error> {
+        self.file.finish(self.failure.map_or(Ok(()), Err))
     }
 
     fn put(&mut self, bytes: &[u8]) {
         if self.failure.is_none() {
-            self.failure = self.out.write_all(bytes).err();
+            self.failure = self.file.out.write_all(bytes).err();
         }
     }
 }

@@ -9,7 +9,7 @@ use diskarm_study::{Count, Folder, Results, Runner, Store, Study, StudyError};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Chosen, claims, interrupted};
+use super::{Chosen, claims, interrupted, open};
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
@@ -19,6 +19,10 @@ pub struct Run {
     /// A study that comes with the program, or a file that ends in .toml
     #[arg(value_name = "NAME|FILE")]
     study: String,
+
+    /// Open the report in a browser
+    #[arg(long)]
+    open: bool,
 
     #[command(flatten)]
     chosen: Chosen,
@@ -58,7 +62,11 @@ pub fn run(args: &Run) -> Result<(), Error> {
     let runner = Runner::new(&study)?;
     let folder = folder(&runner, &study, &args.chosen, slice::from_ref(&args.study))?;
     let (results, _store) = simulated(&runner, &study, &folder, &args.chosen)?;
-    written(&study, &results, &folder)
+    written(&study, &results, &folder)?;
+    if args.open {
+        open::page(&folder.path().join("report.html"));
+    }
+    Ok(())
 }
 
 /// Writes results and report from stored runs.

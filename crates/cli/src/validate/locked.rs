@@ -1,7 +1,6 @@
 //! `diskarm validate --locked`: each response predicted before it is seen.
 
 use diskarm_core::units::{Instant, Span};
-use diskarm_results::place::Place;
 use diskarm_results::predicted::{self, Judgement};
 use diskarm_simulate::Model;
 use diskarm_simulate::measured::Rows;
@@ -9,11 +8,17 @@ use diskarm_validate::{FIRST, Followed, UNBROKEN_RATIO};
 
 use super::{Args, print_files};
 use crate::error::Error;
-use crate::output;
+use crate::output::{self, Results, Target};
 use crate::plot;
 
 /// Predicts, plots, and prints.
-pub fn run(drive: &Model, args: &Args, rows: Rows, plot: Option<Place>) -> Result<(), Error> {
+pub fn run(
+    drive: &Model,
+    args: &Args,
+    rows: Rows,
+    plot: Option<Target>,
+    results: &Results,
+) -> Result<(), Error> {
     let judged: Result<Vec<Judgement>, Error> = args
         .files
         .iter()
@@ -21,17 +26,17 @@ pub fn run(drive: &Model, args: &Args, rows: Rows, plot: Option<Place>) -> Resul
         .collect();
     let judged = judged?;
     judged.iter().for_each(|one| output::doubt(&one.notes));
-    if let (Some(place), [one]) = (plot, &judged[..]) {
-        place.write(drawn(drive, one).as_bytes())?;
+    if let (Some(target), [one]) = (plot, &judged[..]) {
+        target.write(&drawn(drive, one))?;
     }
     if args.json {
         let files = judged.iter().map(|one| predicted::json(&drive.name, one));
-        return print_files(files.collect());
+        return print_files(files.collect(), results);
     }
     for one in &judged {
         warn(one);
     }
-    output::print(&predicted::text(&drive.name, &judged))
+    results.print(&predicted::text(&drive.name, &judged))
 }
 
 /// Warns if the figures of single requests are not meaningful.

@@ -161,7 +161,7 @@ fn bad_input_is_one_line() {
         ),
         (
             &["--plot", "loads.png"],
-            "--plot: found \"loads.png\", expected a name ending in .svg",
+            "--plot: found \"loads.png\", expected a name ending in .svg, or - for standard output",
         ),
     ];
     for (arguments, expected) in cases {

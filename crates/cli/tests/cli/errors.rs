@@ -71,8 +71,8 @@ fn flags_with_bad_values() {
          a request"
     );
     assert_eq!(
-        random(&["--rate", "3"]),
-        "--rate: found \"3\", expected a rate from one per hour to 1000000000/s, such as \"32/s\""
+        random(&["--rate", "3/x"]),
+        "--rate: found \"3/x\", expected a rate from one per hour to 1000000000/s, such as \"32/s\""
     );
     assert_eq!(
         random(&["--interarrival", "0 ms"]),
@@ -93,7 +93,7 @@ fn flags_with_bad_values() {
 #[test]
 fn flags_with_numbers_that_are_none() {
     for (flag, found, expected) in [
-        ("--requests", "1e6", "of 1 or more"),
+        ("--requests", "1e-6", "of 1 or more"),
         ("--requests", "-1", "of 1 or more"),
         ("--requests", "0", "of 1 or more"),
         (
@@ -190,10 +190,6 @@ fn unknown_names() {
     let message = "a value is required for '--policy <POLICY>' but none was supplied";
     let none = error(&["simulate", "--drive", "hp-c2247", "--random", "--policy"]);
     assert!(none.starts_with(message), "{none}");
-    assert_eq!(
-        error(&[]),
-        "found no command, expected one (diskarm --help lists them)"
-    );
     assert_eq!(
         error(&["trace"]),
         "found no command, expected one (diskarm trace --help lists them)"

@@ -118,6 +118,52 @@ fn contents_fit_a_terminal_of_80_columns_and_point_onward() {
 }
 
 #[test]
+fn without_arguments_the_program_prints_its_help() {
+    assert_eq!(printed(&[]), printed(&["--help"]));
+}
+
+#[test]
+fn lists_are_printed_with_and_without_the_word() {
+    for command in ["drives", "policies", "devices"] {
+        let list = printed(&[command]);
+        assert_eq!(printed(&[command, "list"]), list);
+        let json = printed(&[command, "--json"]);
+        assert_eq!(printed(&[command, "list", "--json"]), json);
+        let help = printed(&["--help"]);
+        assert!(!help.contains(&format!("{command} list")), "{help}");
+    }
+}
+
+#[test]
+fn help_lists_options_in_the_order_of_use() {
+    for (command, policy) in [("simulate", "--policy"), ("compare", "--policies")] {
+        let help = printed(&[command, "-h"]);
+        let options = help
+            .lines()
+            .filter_map(|line| line.trim_start().strip_prefix("--"));
+        let options = options.map(|option| option.split([' ', '=']).next().unwrap());
+        let first: Vec<&str> = options.take(3).collect();
+        assert_eq!(first, ["drive", &policy[2..], "set"], "{help}");
+    }
+}
+
+#[test]
+fn completions_know_names() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let text = printed(&["completions", shell]);
+        let is_known =
+            |name: &str| text.contains(name) || ["elvish", "powershell"].contains(&shell);
+        for entry in CATALOGUE {
+            assert!(is_known(entry.name), "{shell}: {}", entry.name);
+        }
+        assert!(INFOS.iter().all(|info| is_known(info.name)), "{shell}");
+        assert!(is_known("worthington94-fig3") || shell == "fish", "{shell}");
+    }
+    let bash = printed(&["completions", "bash"]);
+    assert!(bash.contains("compgen -f -W \"dec-rz26 "), "files too");
+}
+
+#[test]
 fn completions_name_every_command_in_every_shell() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let text = printed(&["completions", shell]);

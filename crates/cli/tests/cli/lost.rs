@@ -415,17 +415,42 @@ fn the_manual_is_written_like_everything_else() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// A file named "-" is "./-".
+/// A simulation of three requests.
+fn three(more: &[&str]) -> std::process::Output {
+    let simulate = [
+        "simulate", "--drive", "hp-c2247", "--policy", "fcfs", "--random",
+    ];
+    diskarm(&[&simulate[..], &["--rate", "10/s", "--requests", "3"], more].concat())
+}
+
 #[test]
 fn an_output_has_a_name() {
-    for name in ["", "-"] {
-        let simulate = ["simulate", "--drive", "hp-c2247", "--policy", "fcfs"];
-        let load = ["--random", "--rate", "10/s", "--requests", "3"];
-        let run = diskarm(&[&simulate[..], &load, &["--per-request", name]].concat());
-        let message = String::from_utf8(run.stderr).unwrap();
-        let expected =
-            format!("error: --per-request: found \"{name}\", expected the path of a file");
-        assert_eq!(message.trim_end(), expected);
-        assert_eq!(run.status.code(), Some(2));
-    }
+    let run = three(&["--per-request", ""]);
+    let message = String::from_utf8(run.stderr).unwrap();
+    let expected = "error: --per-request: found \"\", expected the path of a file";
+    assert_eq!(message.trim_end(), expected);
+    assert_eq!(run.status.code(), Some(2));
+}
+
+/// A file named "-" is "./-".
+#[test]
+fn a_dash_is_standard_output_and_results_go_to_standard_error() {
+    let path = std::env::temp_dir().join(format!("diskarm-{}-dash.csv", std::process::id()));
+    assert!(three(&["--per-request", text(&path)]).status.success());
+    let rows = fs::read_to_string(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    let run = three(&["--per-request", "-"]);
+    assert!(run.status.success());
+    assert_eq!(String::from_utf8(run.stdout).unwrap(), rows);
+    let results = String::from_utf8(run.stderr).unwrap();
+    assert!(results.contains("response, mean"), "{results}");
+    let run = three(&["--plot", "-", "--json"]);
+    assert!(String::from_utf8(run.stdout).unwrap().starts_with("<svg "));
+    let results: serde_json::Value = serde_json::from_slice(&run.stderr).unwrap();
+    assert_eq!(results["requests"], 3);
+    let run = three(&["--plot", "-", "--per-request", "-"]);
+    let message = String::from_utf8(run.stderr).unwrap();
+    let expected = "error: --plot: found \"-\", expected the path of a file, as --per-request is \
+                    written there";
+    assert_eq!(message.trim_end(), expected);
 }

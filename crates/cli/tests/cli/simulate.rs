@@ -290,3 +290,17 @@ fn a_saturated_drive_gives_a_note() {
     assert!(!has_note(&["--outstanding", "200"]));
     assert!(!has_note(&["--rate", "60/s", "--json"]));
 }
+
+/// What people type for what the help calls otherwise.
+#[test]
+fn numbers_and_names_as_people_type_them() {
+    let run = |words: &str| {
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let figures = json(&[&["simulate", "--json", "--drive", "hp-c2247"], &words[..]].concat());
+        (figures["response_ms"].clone(), figures["requests"].clone())
+    };
+    let exact =
+        "--policy asptf(w=6) --random --size 4KiB --rate 30/s --requests 20000 --warmup 1000";
+    let typed = "--policy asptf(6) --random --size 4k --rate 30 --requests 2e4 --warm-up 1_000";
+    assert_eq!(run(typed), run(exact));
+}

@@ -493,3 +493,111 @@ fn check_section(study: &Study, page: &str) {
         assert!(is_given, "{name}: another reason on the page: {text}");
     }
 }
+
+#[test]
+fn a_new_study_runs_and_replaces_nothing() {
+    let place = Place::new("new", SMALL);
+    let path = place.0.join("mine.toml").display().to_string();
+    let said = printed(&["study", "new", &path]);
+    assert_eq!(
+        said,
+        format!("wrote {path}; run it: diskarm study run {path}\n")
+    );
+    let out = place.0.join("out").display().to_string();
+    let checked = printed(&["study", "check", &path, "-o", &out]);
+    assert!(checked.starts_with("mine: 1 claim: 1 holds"), "{checked}");
+    let again = refused(&["study", "new", &path]);
+    let expected = "expected a file that does not exist yet";
+    assert!(again.ends_with(expected), "{again}");
+    let unnamed = refused(&["study", "new", "mine"]);
+    assert!(
+        unnamed.ends_with("expected a name ending in .toml"),
+        "{unnamed}"
+    );
+}
+
+#[test]
+fn results_are_compared_cell_by_cell() {
+    let place = Place::new("diff", SMALL);
+    let study = place.0.join("small.toml").display().to_string();
+    let [a, b] = ["a", "b"].map(|name| place.0.join(name).display().to_string());
+    let diff = |out: [&str; 2]| {
+        let [a, b] = out.map(|out| Path::new(out).join("small").display().to_string());
+        let output = diskarm(&["study", "diff", &a, &b]);
+        (
+            String::from_utf8(output.stdout).unwrap(),
+            output.status.code(),
+        )
+    };
+    printed(&["study", "run", &study, "-o", &a]);
+    printed(&["study", "run", &study, "-o", &b]);
+    let equal = "4 cells in both\nall numbers and verdicts are equal\n";
+    assert_eq!(diff([&a, &b]), (equal.to_owned(), Some(0)));
+    // Other requests, a cell less, and the other policy first.
+    let changed = SMALL.replace("1500", "1400").replace("[35, 200]", "[35]");
+    let changed = changed.replace("{ policy = \"sptf\" }, { policy = \"fcfs\" }]", "X]");
+    let changed = changed.replace("X]", "{ policy = \"fcfs\" }, { policy = \"sptf\" }]");
+    fs::write(&study, changed).unwrap();
+    let output = diskarm(&["study", "run", &study, "-o", &b]);
+    assert!(output.status.success());
+    let (text, code) = diff([&a, &b]);
+    assert_eq!(code, Some(1));
+    let first = "2 cells in both; 2 cells in A alone; 2 cells with other inputs\n";
+    assert!(text.starts_with(first), "{text}");
+    assert!(
+        text.contains("\n  holds in A, fails in B\n    SPTF is faster than FCFS"),
+        "{text}"
+    );
+    let row = text
+        .lines()
+        .find(|line| line.starts_with("  response_ms_mean "));
+    // The largest relative change, from the files themselves.
+    let mean = |out: &str, cell: usize| {
+        let path = Path::new(out).join("small/results.json");
+        let results: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+        results["cells"][cell]["figures"]["response_ms_mean"]["mean"]
+            .as_f64()
+            .unwrap()
+    };
+    // In A every second cell is of 35/s.
+    let changes = [(0, 0), (2, 1)].map(|(old, new)| mean(&b, new) / mean(&a, old) - 1.0);
+    let most = changes
+        .into_iter()
+        .max_by(|x, y| x.abs().total_cmp(&y.abs()))
+        .unwrap();
+    let expected = format!("{:+.2} %: policy = ", 100.0 * most);
+    assert!(
+        row.is_some_and(|row| row.contains(&expected)),
+        "{expected}\n{text}"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_report_is_opened_in_the_browser_that_the_desktop_chooses() {
+    use std::os::unix::fs::PermissionsExt;
+    let opener = if cfg!(target_os = "macos") {
+        "open"
+    } else {
+        "xdg-open"
+    };
+    let place = Place::new("open", SMALL);
+    let fake = place.0.join(opener);
+    let study = place.0.join("small.toml").display().to_string();
+    let out = place.0.join("out").display().to_string();
+    let run = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_diskarm"));
+        command.args(["study", "run", &study, "--open", "-o", &out]);
+        command.env("PATH", &place.0).output().unwrap()
+    };
+    let alone = run();
+    assert!(alone.status.success());
+    let note = format!("note: --open: {opener} did not open the report: ");
+    assert!(String::from_utf8(alone.stderr).unwrap().starts_with(&note));
+    fs::write(&fake, "#!/bin/sh\necho \"$1\" > \"${0%/*}/opened\"\n").unwrap();
+    fs::set_permissions(&fake, fs::Permissions::from_mode(0o755)).unwrap();
+    let opened = run();
+    assert!(opened.status.success() && opened.stderr.is_empty());
+    let named = fs::read_to_string(place.0.join("opened")).unwrap();
+    assert_eq!(named.trim_end(), format!("{out}/small/report.html"));
+}

@@ -174,7 +174,9 @@ fn errors_name_their_place_and_leave_no_plot() {
     ]);
     let unnamed = folder.join("p.txt").display().to_string();
     let message = refused(&["--drive", DRIVE, "--plot", &unnamed, &good]);
-    let expected = format!("--plot: found {unnamed:?}, expected a name ending in .svg");
+    let expected = format!(
+        "--plot: found {unnamed:?}, expected a name ending in .svg, or - for standard output"
+    );
     assert!(message.contains(&expected), "{message}");
     let left = fs::read_dir(&folder).map(|entries| entries.count());
     assert_eq!(left.ok(), Some(4), "three traces and a folder");

@@ -75,7 +75,8 @@ pub struct PolicyConfig {
 }
 
 impl PolicyConfig {
-    /// Parses a policy, such as `sptf` or `vscan(r=0.2, by=map)`.
+    /// Parses a policy, such as `sptf` or `vscan(r=0.2, by=map)`. Papers write `vscan(0.2)`: values
+    /// without keys are of the first parameters.
     ///
     /// # Errors
     /// If the policy, parameter or value does not exist; `field` names the field in errors about
@@ -83,7 +84,10 @@ impl PolicyConfig {
     pub fn parse(text: &str, field: &str) -> Result<Self, InputError> {
         let name = Call::name_of(text);
         let (info, read) = Known::entry(name).ok_or_else(|| unknown(field, name))?;
-        let call = Call::read(text, field).map_err(|error| exemplified(error, info))?;
+        let written = info.parameters.iter().map(|(written, _)| *written);
+        let keys = written.filter_map(|written| Some(written.split_once('=')?.0));
+        let call = Call::read_in_order(text, field, &keys.collect::<Vec<_>>());
+        let call = call.map_err(|error| exemplified(error, info))?;
         let mut args = Args::of(&call, ());
         let known = read(&mut args)?;
         args.finish()?;
@@ -119,7 +123,7 @@ fn unknown(field: &str, found: &str) -> InputError {
     InputError::new(field, found, expected)
 }
 
-/// If a parameter of `info` lacks its name, as in the papers' VSCAN(0.2), shows the syntax.
+/// If a parameter of `info` lacks its name, shows the syntax.
 fn exemplified(mut error: InputError, info: &PolicyInfo) -> InputError {
     if error.field == info.name {
         match info.parameters.first() {
@@ -198,9 +202,21 @@ mod tests {
             let begin = format!("--policy: found \"{name}\", expected \"{near}\" or one of fcfs");
             assert!(error(written).starts_with(&begin), "{}", error(written));
         }
+        for (written, ours) in [
+            ("vscan(0.2)", "vscan(r=0.2)"),
+            ("vscan(0.2, by=map)", "vscan(r=0.2, by=map)"),
+            ("asptf(6)", "asptf(w=6)"),
+            (
+                "limited(2 s, vscan(r=0.1))",
+                "limited(wait=2 s, policy=vscan(r=0.1))",
+            ),
+        ] {
+            let read = |text| PolicyConfig::parse(text, "--policy").expect(text);
+            assert_eq!(read(written), read(ours));
+        }
         assert_eq!(
-            error("vscan(0.2)"),
-            "vscan: found \"0.2\", expected parameters as key=value, such as r=0.2"
+            error("vscan(by=map, 0.2)"),
+            "vscan: found \"0.2\" after \"by=map\", expected parameters as key=value, such as r=0.2"
         );
         assert_eq!(
             error("sptf(1)"),

@@ -242,7 +242,7 @@ fn positive_span(text: &str) -> Option<Span> {
 }
 
 fn whole(text: &str, range: &RangeInclusive<u64>) -> Option<u64> {
-    text.parse().ok().filter(|number| range.contains(number))
+    quantity::count(text).filter(|number| range.contains(number))
 }
 
 /// Reads a percentage from 0 % to 100 %.

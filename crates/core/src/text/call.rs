@@ -22,6 +22,11 @@ impl<'t> Call<'t> {
 
     /// Parses `name` or `name(key=value, ...)`; errors call it `field`.
     pub fn read(text: &'t str, field: &str) -> Result<Self, InputError> {
+        Self::read_in_order(text, field, &[])
+    }
+
+    /// The same, where the first parameters may be values alone: of `keys`, in this order.
+    pub fn read_in_order(text: &'t str, field: &str, keys: &[&'t str]) -> Result<Self, InputError> {
         let text = text.trim();
         let Some((name, rest)) = text.split_once('(') else {
             if text.contains('=') {
@@ -36,17 +41,24 @@ impl<'t> Call<'t> {
             return Err(InputError::new(field, text, balanced(text)));
         };
         let name = name.trim();
-        let given = list(inside)
-            .into_iter()
-            .filter(|part| !part.is_empty())
-            .scan("", |before, part| {
-                Some((std::mem::replace(before, part), part))
-            })
-            .map(|(before, part)| match part.split_once('=') {
-                Some((key, value)) => parameter(name, key.trim(), value.trim()),
-                None => Err(no_parameter(name, part, before)),
-            })
-            .collect::<Result<_, InputError>>()?;
+        let (mut given, mut keys, mut before) = (Vec::new(), keys.iter(), "");
+        let parts = list(inside).into_iter();
+        for part in parts.filter(|part| !part.is_empty()) {
+            // A value alone may be a call with parameters of its own.
+            let keyed = part.split_once('=').filter(|(key, _)| !key.contains('('));
+            let (key, value) = match keyed {
+                Some(keyed) => {
+                    keys = [].iter();
+                    keyed
+                }
+                None => match keys.next() {
+                    Some(key) => (*key, part),
+                    None => return Err(no_parameter(name, part, before)),
+                },
+            };
+            given.push(parameter(name, key.trim(), value.trim())?);
+            before = part;
+        }
         Ok(Self { name, given })
     }
 }
@@ -168,6 +180,30 @@ mod tests {
         assert_eq!(Call::read("uniform()", "x").unwrap().given, []);
         let quoted = Call::read("f(a=\"every 5 s\", b=\", c=\"\")", "x").unwrap();
         assert_eq!(quoted.given, [("a", "every 5 s"), ("b", "\""), ("c", "")]);
+    }
+
+    #[test]
+    fn values_alone_are_of_the_first_keys() {
+        let read = |text: &'static str| Call::read_in_order(text, "x", &["a", "b"]);
+        let given = |text| read(text).expect(text).given;
+        assert_eq!(given("f(1)"), [("a", "1")]);
+        assert_eq!(given("f(1, b=2)"), [("a", "1"), ("b", "2")]);
+        assert_eq!(
+            given("f(1 s, g(c=2), d=3)"),
+            [("a", "1 s"), ("b", "g(c=2)"), ("d", "3")]
+        );
+        for (text, expected) in [
+            (
+                "f(1, 2, 3)",
+                "f: found \"3\" after \"2\", expected parameters as key=value",
+            ),
+            (
+                "f(b=1, 2)",
+                "f: found \"2\" after \"b=1\", expected parameters as key=value",
+            ),
+        ] {
+            assert_eq!(read(text).expect_err(text).to_string(), expected);
+        }
     }
 
     #[test]

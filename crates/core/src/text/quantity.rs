@@ -1,6 +1,6 @@
 //! The parser of all quantities: a plain decimal number and its unit, `"0.89 ms"`.
 //!
-//! Exponents, digit groups and special values are not accepted.
+//! Exponents and digit groups are accepted in whole numbers only, special values nowhere.
 
 use crate::units::{Bytes, SectorCount, Span};
 
@@ -16,17 +16,36 @@ pub fn span(text: &str) -> Option<Span> {
         .map(|ns| Span::from_ns(ns.round() as i64))
 }
 
+/// Parses a whole number, also as `20_000`, `1e6` or `2.5e6`; `None` for anything else.
+pub fn count(text: &str) -> Option<u64> {
+    let (number, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (whole, decimals) = match number.split_once('.') {
+        Some((_, "")) => return None,
+        Some(parts) => parts,
+        None => (number, ""),
+    };
+    let is_digits = |group: &str| group.bytes().all(|byte| byte.is_ascii_digit());
+    let is_group = |group: &str| !group.is_empty() && is_digits(group);
+    if !whole.split('_').all(is_group) || !is_digits(decimals) {
+        return None;
+    }
+    let exponent: u32 = exponent.parse().ok()?;
+    let zeros = exponent.checked_sub(decimals.len() as u32)?;
+    let digits: u64 = (whole.replace('_', "") + decimals).parse().ok()?;
+    digits.checked_mul(10u64.checked_pow(zeros)?)
+}
+
 /// Parses a size in `sectors`, `B`, `KiB`, `MiB` or `GiB` that is a whole number of sectors of
-/// `sector` bytes; `None` for anything else.
+/// `sector` bytes; `None` for anything else. `4k` is 4 KiB, as to fio.
 pub fn sectors(text: &str, sector: Bytes) -> Option<SectorCount> {
     let (number, unit) = split(text)?;
-    let number: u64 = number.parse().ok()?;
+    let number = count(number)?;
     let unit_bytes: u64 = match unit {
         "sector" | "sectors" => return Some(SectorCount(number)),
         "B" => 1,
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        "GiB" => 1 << 30,
+        "KiB" | "K" | "k" => 1 << 10,
+        "MiB" | "M" | "m" => 1 << 20,
+        "GiB" | "G" | "g" => 1 << 30,
         _ => return None,
     };
     let bytes = number.checked_mul(unit_bytes)?;
@@ -45,9 +64,9 @@ pub fn period_ns(text: &str) -> Option<f64> {
 }
 
 /// Parses a rate in events per second, minute or hour, `"32/s"`, `"10/min"` or `"1/h"`, as events
-/// per second; `None` for anything else. Any number is accepted.
+/// per second; `None` for anything else. Any number is accepted, without a unit as per second.
 pub fn per_s(text: &str) -> Option<f64> {
-    let (number, unit) = split(text)?;
+    let (number, unit) = split(text).unwrap_or((text, "/s"));
     let seconds = match unit {
         "/s" => 1.0,
         "/min" => 60.0,
@@ -157,8 +176,45 @@ mod tests {
             "-1 sectors",
             "99999999999 GiB",
             "256 KB",
+            "4",
+            "4 kb",
         ] {
             assert_eq!(sectors(text, half_kib), None, "{text}");
+        }
+        for (short, long) in [("4k", "4 KiB"), ("2M", "2 MiB"), ("1 g", "1 GiB")] {
+            assert_eq!(sectors(short, half_kib), sectors(long, half_kib));
+        }
+    }
+
+    #[test]
+    fn whole_numbers_are_read_as_people_type_them() {
+        for (text, number) in [
+            ("0", 0),
+            ("20_000", 20_000),
+            ("1e6", 1_000_000),
+            ("2.5E6", 2_500_000),
+            ("1_0e2", 1_000),
+            ("18446744073709551615", u64::MAX),
+        ] {
+            assert_eq!(count(text), Some(number), "{text}");
+        }
+        for text in [
+            "",
+            "_1",
+            "1_",
+            "1__0",
+            "-1",
+            "1.5",
+            "1.25e1",
+            "1e-3",
+            "1e",
+            "e6",
+            "1e20",
+            "1.e6",
+            "1 000",
+            "18446744073709551616",
+        ] {
+            assert_eq!(count(text), None, "{text}");
         }
     }
 
@@ -166,13 +222,14 @@ mod tests {
     fn a_rate_is_the_time_between_two() {
         assert_eq!(interval("32/s"), Some(Span::from_ms(31.25)));
         assert_eq!(interval("0.5 /s"), Some(Span::from_ms(2_000.0)));
+        assert_eq!(interval("32"), interval("32/s"));
         assert_eq!(interval("12/min"), Some(Span::from_ms(5_000.0)));
         assert_eq!(interval("1/h"), Some(Span::from_ms(3_600_000.0)));
         assert_eq!(interval("1000000000/s"), Some(Span::from_ns(1)));
         for text in [
             "0/s",
             "-1/s",
-            "32",
+            "nan",
             "32/ms",
             "2000000000/s",
             "0.0001/s",

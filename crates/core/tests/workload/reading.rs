@@ -159,8 +159,8 @@ fn invalid_arrivals() {
             "arrivals: found nothing, expected arrivals, such as poisson(rate=60/s)",
         ),
         (
-            "poisson(rate=60)",
-            &format!("poisson.rate: found \"60\", {rate}"),
+            "poisson(rate=60/x)",
+            &format!("poisson.rate: found \"60/x\", {rate}"),
         ),
         ("poisson", &format!("poisson.rate: found nothing, {rate}")),
         (
@@ -262,8 +262,8 @@ fn errors_in_files_have_their_line() {
             "1: arrivals: found \"3\", expected text in quotes",
         ),
         (
-            "# x\narrivals = \"poisson(rate=1)\"\n",
-            "2: poisson.rate: found \"1\", expected a rate",
+            "# x\narrivals = \"poisson(rate=1/x)\"\n",
+            "2: poisson.rate: found \"1/x\", expected a rate",
         ),
         (
             "arrivals = \"poisson(rate=1/s)\"\nread = \"1 %\"\n",

@@ -9,20 +9,22 @@ use crate::units::Span;
 
 /// Reads a curve of any form.
 pub(super) fn curve(table: &Table<'_>) -> Result<SeekCurve, InputError> {
-    // Misspelt keys come first, as elsewhere: whoever guessed at them gave no form either.
-    table.only(&[
-        "form",
-        "cylinders_ms",
-        "single",
-        "average",
-        "full",
-        "knee",
-        "short",
-        "short_sqrt",
-        "long",
-        "long_slope",
-        "first_ms",
-    ])?;
+    if table.maybe("form", |_| Ok(()))?.is_none() {
+        // Misspelt keys come first, as elsewhere: whoever guessed at them gave no form either.
+        table.only(&[
+            "form",
+            "cylinders_ms",
+            "single",
+            "average",
+            "full",
+            "knee",
+            "short",
+            "short_sqrt",
+            "long",
+            "long_slope",
+            "first_ms",
+        ])?;
+    }
     let form = field::word(&table.value("form"), &["two-piece", "table", "three-point"])?;
     match form {
         "two-piece" => two_piece(table),

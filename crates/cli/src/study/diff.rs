@@ -1,0 +1,184 @@
+//! `diskarm study diff`: the results of two runs of a study, cell by cell.
+
+use std::path::{Path, PathBuf};
+
+use diskarm_results::prose;
+use diskarm_study::verdicts::counted;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::error::Error;
+use crate::output;
+
+#[derive(clap::Args)]
+pub struct Diff {
+    /// Folder of the results of a study
+    #[arg(value_name = "A")]
+    before: PathBuf,
+
+    /// Folder of other results of that study, or of one with some of its cells
+    #[arg(value_name = "B")]
+    after: PathBuf,
+}
+
+/// The part of `results.json` that is compared.
+#[derive(Deserialize)]
+struct Results {
+    title: String,
+    cells: Vec<Cell>,
+    claims: Vec<Claim>,
+}
+
+#[derive(Deserialize)]
+struct Cell {
+    at: Map<String, Value>,
+    inputs: Value,
+    saturated: bool,
+    figures: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct Claim {
+    says: String,
+    verdict: String,
+    ours: String,
+}
+
+/// Prints how B differs from A.
+pub fn run(args: &Diff) -> Result<(), Error> {
+    let (before, after) = (read(&args.before)?, read(&args.after)?);
+    let mut text = String::new();
+    if before.title != after.title {
+        text += &format!("titles: {:?} and {:?}\n", before.title, after.title);
+    }
+    let found = |cell: &Cell| before.cells.iter().find(|other| other.at == cell.at);
+    let pairs = after
+        .cells
+        .iter()
+        .filter_map(|cell| Some((found(cell)?, cell)));
+    let pairs: Vec<(&Cell, &Cell)> = pairs.collect();
+    text += &format!("{} in both", counted(pairs.len(), "cell"));
+    for (name, results) in [("A", &before), ("B", &after)] {
+        let alone = results.cells.len() - pairs.len();
+        if alone > 0 {
+            text += &format!("; {} in {name} alone", counted(alone, "cell"));
+        }
+    }
+    let others = pairs.iter().filter(|(a, b)| a.inputs != b.inputs).count();
+    if others > 0 {
+        text += &format!("; {} with other inputs", counted(others, "cell"));
+    }
+    text.push('\n');
+    let is_as_before = text.len();
+    for (before, after) in &pairs {
+        if before.saturated != after.saturated {
+            let only = if after.saturated { "B" } else { "A" };
+            text += &format!("  saturated in {only} only: {}\n", before.place());
+        }
+    }
+    text += &metrics(&pairs);
+    text += &verdicts(&before.claims, &after.claims);
+    let is_same = text.len() == is_as_before && before.cells.len() == after.cells.len();
+    if is_same && pairs.len() == after.cells.len() {
+        text += "all numbers and verdicts are equal\n";
+        return output::print(&text);
+    }
+    output::print(&text)?;
+    Err(Error::Differ)
+}
+
+fn read(folder: &Path) -> Result<Results, Error> {
+    let path = folder.join("results.json");
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(&path).map_err(|source| Error::Io {
+        doing: "read",
+        path: name.clone(),
+        source,
+    })?;
+    serde_json::from_str(&text).map_err(|error| {
+        let expected = format!("the results of a study ({error})");
+        Error::Usage(format!("{name}: found something else, expected {expected}"))
+    })
+}
+
+impl Cell {
+    /// Its values of the axes: `policy = sptf, rate = 40`.
+    fn place(&self) -> String {
+        let value = |value: &Value| match (value, value.as_f64()) {
+            (Value::String(text), _) => text.clone(),
+            (_, Some(number)) => number.to_string(),
+            (other, None) => other.to_string(),
+        };
+        let values = self.at.iter();
+        let values = values.map(|(axis, at)| format!("{axis} = {}", value(at)));
+        values.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The mean of `metric` and half its interval, which is 0 if it is unknown.
+    fn figure(&self, metric: &str) -> Option<(f64, f64)> {
+        let figure = self.figures.get(metric)?;
+        let half = figure["half_width"].as_f64().unwrap_or(0.0);
+        Some((figure["mean"].as_f64()?, half))
+    }
+}
+
+/// A line for each metric that differs in some cell, with the largest change relative to A.
+fn metrics(pairs: &[(&Cell, &Cell)]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for (before, _) in pairs {
+        names.extend(before.figures.keys().map(String::as_str));
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    names.retain(|name| seen.insert(*name));
+    let mut text = String::new();
+    for metric in names {
+        let values = pairs.iter().filter_map(|(before, after)| {
+            let (a, b) = (before.figure(metric)?, after.figure(metric)?);
+            (a.0 != b.0).then_some((before, a, b))
+        });
+        let values: Vec<_> = values.collect();
+        let relative = |a: f64, b: f64| (b - a) / a.abs().max(f64::MIN_POSITIVE);
+        let most = values.iter().max_by(|(_, a, b), (_, c, d)| {
+            relative(a.0, b.0)
+                .abs()
+                .total_cmp(&relative(c.0, d.0).abs())
+        });
+        let Some((cell, a, b)) = most else {
+            continue;
+        };
+        if text.is_empty() {
+            text += &format!(
+                "\n  {:<26}{:>8}{:>12}  largest change\n",
+                "metric", "cells", "beyond ci95"
+            );
+        }
+        let beyond = values
+            .iter()
+            .filter(|(_, a, b)| (b.0 - a.0).abs() > a.1.hypot(b.1));
+        let change = match a.0 == 0.0 {
+            true => format!("from 0 to {}", b.0),
+            false => format!("{:+.2} %", 100.0 * relative(a.0, b.0)),
+        };
+        let (cells, beyond) = (values.len(), beyond.count());
+        let place = cell.place();
+        text += &format!("  {metric:<26}{cells:>8}{beyond:>12}  {change}: {place}\n");
+    }
+    text
+}
+
+/// The claims whose verdicts differ.
+fn verdicts(before: &[Claim], after: &[Claim]) -> String {
+    let mut text = String::new();
+    for claim in after {
+        let Some(old) = before.iter().find(|old| old.says == claim.says) else {
+            continue;
+        };
+        if old.verdict != claim.verdict {
+            let (from, to) = (&old.verdict, &claim.verdict);
+            text += &format!("\n  {from} in A, {to} in B\n");
+            text += &prose::wrapped(&claim.says, 4);
+            text += &prose::wrapped(&format!("ours {} in A, {} in B", old.ours, claim.ours), 4);
+        }
+    }
+    text
+}
