@@ -20,6 +20,7 @@ mod chart;
 mod check;
 mod cylinders;
 pub mod empty;
+mod levers;
 pub mod notches;
 mod orient;
 mod pattern;

@@ -12,12 +12,18 @@ pub(super) struct Run {
     pub start: f64,
     /// Blocks.
     pub blocks: u64,
+    /// By how much the angle as it was measured is larger, in sectors.
+    pub off: f64,
 }
 
 /// From the beginning of each track to that of the next, in sectors.
 pub(super) fn jumps(runs: &[Run], sectors: u64) -> Vec<f64> {
     let revolution = sectors as f64;
-    let jump = |pair: &[Run]| (pair[1].start - pair[0].start).rem_euclid(revolution);
+    let jump = |pair: &[Run]| {
+        let jump = pair[1].start - pair[0].start;
+        // No skew must not become a revolution.
+        (jump + 1.0).rem_euclid(revolution) - 1.0
+    };
     runs.windows(2).map(jump).collect()
 }
 
@@ -129,15 +135,22 @@ impl Pattern {
         };
         let head = period - 1 - last;
         let revolution = sectors as f64;
-        let offset = |(n, run): (usize, &Run)| {
-            (run.start - before(n) - tracks.track_angle((head + n) as u64)).rem_euclid(revolution)
+        let offset =
+            |(n, run): (usize, &Run)| run.start - before(n) - tracks.track_angle((head + n) as u64);
+        let zero = offset((0, &runs[0]));
+        // Around the first one, as they are on a circle.
+        let around = |offset: f64| {
+            let half = revolution / 2.0;
+            zero + (offset - zero + half).rem_euclid(revolution) - half
         };
-        let offsets: Vec<f64> = runs.iter().enumerate().map(offset).collect();
+        let offsets = runs.iter().enumerate().map(|run| around(offset(run)));
+        let offsets: Vec<f64> = offsets.collect();
         // Angles need not be whole sectors.
         let cluster = mode(&offsets).unwrap_or(0.0);
         let near = offsets.iter().filter(|&&offset| same(cluster, offset));
         let fits = near.clone().count();
-        tracks.offset = near.sum::<f64>() / fits.max(1) as f64;
+        let off = runs.iter().map(|run| run.off).sum::<f64>() / runs.len() as f64;
+        tracks.offset = (near.sum::<f64>() / fits.max(1) as f64 + off).rem_euclid(revolution);
         let within = (runs[0].start - tracks.track_angle(head as u64)).rem_euclid(revolution);
         let within = within.round() as u64 % sectors;
         Self {

@@ -11,8 +11,12 @@ use rand_pcg::Pcg64Mcg;
 use crate::rotation::{Rereads, Rotation};
 use crate::{Disk, Error};
 
-/// How exactly the period must be known, in nanoseconds.
+/// How exactly the period must be known, in nanoseconds: where ends scatter, marks must be compared
+/// over minutes.
 const PERIOD_UNCERTAINTY_NS: f64 = 10.0;
+const PERIOD_UNCERTAINTY_NS_IF_SCATTERED: f64 = 1.0;
+/// Ends that scatter by more do scatter, in nanoseconds.
+const SCATTERS_NS: f64 = 1_000.0;
 
 /// Reads blocks, and tells the angles at which they end.
 pub(super) struct Phases<'d, 't> {
@@ -23,6 +27,10 @@ pub(super) struct Phases<'d, 't> {
     reads: u64,
 }
 
+/// How much likelier it must be that a block is where it is looked for than a sector from there, or
+/// the reverse, as a natural logarithm. Few blocks are elsewhere, and these are looked at again.
+const SURE: (f64, f64) = (10.5, 12.0);
+
 /// The platter's clock: when it has turned how often.
 struct Clock {
     origin: Instant,
@@ -31,6 +39,8 @@ struct Clock {
     marks: Vec<(f64, f64)>,
     /// Standard deviation of a mark; infinite until it is known.
     noise_ns: f64,
+    /// How many marks the fit rests on.
+    most: usize,
     /// Linear fit through the marks: time of revolution 0, and of one revolution.
     fit: (f64, f64),
 }
@@ -45,6 +55,7 @@ impl Clock {
             period_ns,
             marks: Vec::new(),
             noise_ns: f64::INFINITY,
+            most: Self::MARKS,
             fit: (0.0, period_ns),
         }
     }
@@ -59,7 +70,7 @@ impl Clock {
     fn mark(&mut self, at: Instant) {
         let turn = self.revolutions(at).round();
         let ns = at.after(self.origin).as_ns() as f64;
-        if self.marks.len() == Self::MARKS {
+        if self.marks.len() == self.most {
             self.marks.remove(0);
         }
         self.marks.push((turn, ns));
@@ -72,15 +83,36 @@ impl Clock {
             (mark.0 - turns) * late
         });
         // The given period counts as much as it is certain, against marks that scatter.
-        let given = (self.noise_ns.max(1.0) / PERIOD_UNCERTAINTY_NS).powi(2);
+        let given = (self.noise_ns.max(1.0) / self.period_uncertainty_ns()).powi(2);
         let period = self.period_ns + product.sum::<f64>() / (square + given);
         self.fit = (times - turns * period, period);
+    }
+}
+
+impl Clock {
+    fn period_uncertainty_ns(&self) -> f64 {
+        let scatters = self.noise_ns.is_finite() && self.noise_ns > SCATTERS_NS;
+        if scatters {
+            PERIOD_UNCERTAINTY_NS_IF_SCATTERED
+        } else {
+            PERIOD_UNCERTAINTY_NS
+        }
+    }
+
+    /// Standard deviation of the marks around the fit, in revolutions.
+    fn scatter(&self) -> f64 {
+        let off = |(turn, ns): &(f64, f64)| (ns - self.fit.0) / self.fit.1 - turn;
+        let square: f64 = self.marks.iter().map(|mark| off(mark).powi(2)).sum();
+        // The fit takes two degrees of freedom.
+        (square / (self.marks.len() as f64 - 2.0)).sqrt()
     }
 }
 
 impl<'d, 't> Phases<'d, 't> {
     /// How often the reference block is read again, in seconds.
     const MARK_EVERY_S: f64 = 2.0;
+    /// How many reads of it these are, if their ends scatter.
+    const MARKS_EACH: u32 = 8;
     /// More reads than a layout needs.
     const READS_ALL: u64 = 300_000;
     /// More reads of one block than any noise needs.
@@ -107,7 +139,16 @@ impl<'d, 't> Phases<'d, 't> {
         phases.clock.mark(first.ended);
         phases.noise = phases.spread()?;
         phases.clock.noise_ns = phases.noise * period_ns;
+        phases.clock.most = Clock::MARKS;
+        if phases.scatters() {
+            phases.clock.most *= Self::MARKS_EACH as usize;
+        }
         Ok(phases)
+    }
+
+    /// Whether the ends of reads scatter.
+    fn scatters(&self) -> bool {
+        self.noise * self.clock.period_ns > SCATTERS_NS
     }
 
     /// Blocks of the drive.
@@ -138,22 +179,27 @@ impl<'d, 't> Phases<'d, 't> {
 
     /// Finds the present angle by a read of the reference block.
     pub fn mark(&mut self) -> Result<(), Error> {
-        let end = self.disk.read_media(Self::REFERENCE, 1)?.ended;
-        self.clock.mark(end);
+        let reads = if self.scatters() { Self::MARKS_EACH } else { 1 };
+        for _ in 0..reads {
+            let end = self.disk.read_media(Self::REFERENCE, 1)?.ended;
+            self.clock.mark(end);
+        }
         Ok(())
     }
 
     /// The standard deviation of the angle of one block.
     fn spread(&mut self) -> Result<f64, Error> {
-        let mut square = 0.0;
-        let reads = 40;
-        for _ in 0..reads {
-            let end = self.disk.read_media(Self::REFERENCE, 1)?.ended;
-            let off = self.clock.revolutions(end);
-            square += (off - off.round()).powi(2);
-            self.clock.mark(end);
+        for reads in [40, 200] {
+            self.clock.most = reads;
+            for _ in 0..reads {
+                let end = self.disk.read_media(Self::REFERENCE, 1)?.ended;
+                self.clock.mark(end);
+            }
+            if self.clock.scatter() * self.clock.period_ns < SCATTERS_NS {
+                break;
+            }
         }
-        Ok((square / f64::from(reads)).sqrt())
+        Ok(self.clock.scatter())
     }
 
     /// The least tolerance of an angle that so many reads of one block reach, in revolutions.
@@ -190,7 +236,11 @@ impl<'d, 't> Phases<'d, 't> {
     /// deviations.
     pub fn angle(&mut self, at: u64, tolerance: f64) -> Result<f64, Error> {
         let reads = (3.0 * self.noise / tolerance).powi(2).ceil();
-        let reads = (reads as u32).clamp(1, Self::READS_MAX);
+        self.mean(at, (reads as u32).clamp(1, Self::READS_MAX))
+    }
+
+    /// The angle at which a block ends, the mean of so many reads.
+    pub fn mean(&mut self, at: u64, reads: u32) -> Result<f64, Error> {
         let first = self.once(at)?;
         let mut sum = 0.0;
         for _ in 1..reads {
@@ -199,12 +249,25 @@ impl<'d, 't> Phases<'d, 't> {
         Ok((first + sum / f64::from(reads)).rem_euclid(1.0))
     }
 
-    /// Whether a block ends at this angle, rather than `tolerance` revolutions or more from it.
-    pub fn is_at(&mut self, at: u64, angle: f64, tolerance: f64) -> Result<bool, Error> {
-        let mut sum = 0.0;
+    /// Whether a block ends at this angle, to within a share of a sector, of which a revolution has
+    /// so many.
+    pub fn is_at(
+        &mut self,
+        at: u64,
+        angle: f64,
+        (share, sectors): (f64, u64),
+    ) -> Result<bool, Error> {
+        let sector = 1.0 / sectors as f64;
+        if !self.tells(share * sector) {
+            return self.is_likelier_at(at, angle, sector);
+        }
+        let tolerance = share * sector;
+        // Later reads count from the first: half a revolution off is not one way and then the other.
+        let first = self.once(at)?;
+        let off = apart(angle, first);
+        let mut sum = off;
         for n in 1..=Self::READS_MAX {
-            sum += apart(angle, self.once(at)?);
-            let (mean, bound) = (sum / f64::from(n), 3.0 * self.noise / f64::from(n).sqrt());
+            let (mean, bound) = (sum / f64::from(n), self.within(n));
             // One read that comes late may have waited for something else than the platter.
             if mean.abs() + bound < tolerance {
                 return Ok(true);
@@ -212,8 +275,41 @@ impl<'d, 't> Phases<'d, 't> {
             if mean.abs() - bound > tolerance && n > 1 {
                 return Ok(false);
             }
+            sum += off + apart(first, self.once(at)?);
         }
         Ok((sum / f64::from(Self::READS_MAX)).abs() < tolerance)
+    }
+
+    /// Whether one read tells an angle to within this, in revolutions, with twelve standard
+    /// deviations: thousands of reads must, and skews are sums of them.
+    pub fn tells(&self, tolerance: f64) -> bool {
+        4.0 * self.within(1) < tolerance
+    }
+
+    /// How many reads it usually takes to tell whether a block is at its place or a sector from it.
+    pub fn reads_of_a_look(&self, sectors: u64) -> f64 {
+        2.0 * SURE.1 * (self.noise * sectors as f64).powi(2)
+    }
+
+    /// Whether a block ends at this angle rather than a sector or more from it: Wald's sequential
+    /// test, as one read tells little.
+    fn is_likelier_at(&mut self, at: u64, angle: f64, sector: f64) -> Result<bool, Error> {
+        let variance = self.noise.powi(2);
+        let usual = 2.0 * SURE.1 * variance / sector.powi(2);
+        let most = (3.0 * usual).clamp(20.0, f64::from(Self::READS_MAX));
+        let first = self.once(at)?;
+        let mut sum = apart(angle, first);
+        let mut n = 1.0;
+        loop {
+            let middle = n * sector / 2.0;
+            let odds = sector * (middle - sum.abs()) / variance;
+            // One read that comes late may have waited for something else than the platter.
+            if odds > SURE.0 || odds < -SURE.1 && n > 1.0 || n >= most {
+                return Ok(odds > 0.0);
+            }
+            sum += apart(angle, first) + apart(first, self.once(at)?);
+            n += 1.0;
+        }
     }
 }
 

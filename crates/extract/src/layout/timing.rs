@@ -14,8 +14,11 @@
 //! add up.
 //!
 //! # Decision
-//! A block is in line if its angle is the predicted one to within a quarter of a sector; noise is
-//! measured first and averaged out. Of several explanations of a jump (slipped sectors, slipped
+//! A block is in line if its angle is the predicted one to within a quarter of a sector. Noise is
+//! measured first: if one read does not tell that, reads of the block go on until the predicted
+//! angle is much likelier than one that is a sector off, or less likely (Wald's sequential test).
+//! Then skews are taken for whole sectors, what decides much is looked at twice, and explanations
+//! that would take many reads are tried last or not at all. Of several explanations of a jump (slipped sectors, slipped
 //! tracks, spare space) the one that skips the fewest places and predicts the following tracks
 //! counts. Where none does, the next zone begins.
 //!
@@ -29,9 +32,12 @@
 //!
 //! # Cost
 //! One command a look, about one revolution each; 50 to 150 looks a zone, one a region of the
-//! sparing scheme, and about 20 for each slip.
+//! sparing scheme, and about 20 for each slip. A look takes one read or, if ends scatter by more
+//! than a twelfth of a quarter of a sector, some 22 times the square of their standard deviation in
+//! sectors. A layout of more than 60 reads a look is refused: thousands of looks would take hours.
 
 use diskarm_core::geometry::Layout;
+use diskarm_core::spec::Sparing;
 use diskarm_core::units::Lbn;
 
 use super::chart::{Tracks, ZoneChart};
@@ -39,7 +45,7 @@ use super::cylinders::{self, Cylinders};
 use super::pattern::{self, IN_LINE, Pattern, Run};
 use super::phases::Phases;
 use super::walk::{Looks, Walk};
-use super::{Found, assemble};
+use super::{Found, assemble, levers};
 use crate::{Disk, Error};
 
 /// Finds the layout of a drive that says nothing about it. The rotation period need only be so
@@ -70,6 +76,14 @@ pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<Found, Erro
     if zones.len() > 1 {
         found.assumed.push(CLOSED.to_owned());
     }
+    let by_track = found.geometry.sparing == Sparing::SectorsPerTrack;
+    if by_track && looks.are_costly(&zones[0].tracks) {
+        found.assumed.push(
+            "Tracks are taken to have no slipped sectors: the ends of reads scatter too much to \
+             look for them in each."
+                .to_owned(),
+        );
+    }
     if zones[0].tracks.surfaces == 1 {
         found.assumed.push(
             "Tracks are all equally far apart: each is taken for a cylinder of its own.".to_owned(),
@@ -94,21 +108,26 @@ impl Looks for Timed<'_, '_> {
     const MAY_COINCIDE: bool = true;
     const KNOWS_END: bool = false;
 
+    fn are_costly(&self, tracks: &Tracks) -> bool {
+        self.uncertain(tracks.sectors) > 0.0
+    }
+
     fn is_at(&mut self, tracks: &Tracks, at: u64, place: u64) -> Result<bool, Error> {
-        let sector = 1.0 / tracks.sectors as f64;
-        self.phases
-            .is_at(at, tracks.angle(place) + sector, IN_LINE * sector)
+        let sectors = tracks.sectors;
+        let end = tracks.angle(place) + 1.0 / sectors as f64;
+        self.phases.is_at(at, end, (IN_LINE, sectors))
     }
 
     fn places(&mut self, tracks: &Tracks, at: u64, least: u64) -> Result<Vec<u64>, Error> {
         let angle = self.start(at, tracks.sectors)?;
+        let near = self.near(tracks.sectors);
         let first = least / tracks.sectors;
         let ahead = 2 * u64::from(tracks.surfaces) + 2;
         let on_track = |track: u64| {
             let within = (angle - tracks.track_angle(track)).rem_euclid(tracks.sectors as f64);
             let whole = within.round();
             let place = track * tracks.sectors + whole as u64 % tracks.sectors;
-            ((within - whole).abs() < IN_LINE && place >= least).then_some(place)
+            ((within - whole).abs() < near && place >= least).then_some(place)
         };
         Ok((first..first + ahead).filter_map(on_track).collect())
     }
@@ -122,22 +141,67 @@ impl<'d, 't> Timed<'d, 't> {
         })
     }
 
-    /// Reads of a block that are reasonable: a layout takes thousands of looks.
-    const READS: u32 = 100;
+    /// Reads of a look that are reasonable.
+    const READS: f64 = 60.0;
+    /// Tracks of which most blocks are missing that tell that none begin here.
+    const SHORT: usize = 6;
     /// Tracks after which the jumps between tracks must have repeated.
     const SEED_TRACKS_MAX: usize = 130;
 
+    /// The angle at which the track begins whose first block is `at`, in sectors, and by how much it
+    /// was found to be larger. Where reads scatter, all skews of a zone are taken for whole sectors.
+    fn beginning(
+        &mut self,
+        at: u64,
+        sectors: u64,
+        before: Option<&Run>,
+    ) -> Result<(f64, f64), Error> {
+        let uncertain = self.uncertain(sectors);
+        match before {
+            _ if uncertain == 0.0 => Ok((self.start(at, sectors)?, 0.0)),
+            None => {
+                let exact = uncertain / sectors as f64;
+                let angle = self.phases.angle(at, exact)?;
+                Ok((
+                    (angle * sectors as f64 - 1.0).rem_euclid(sectors as f64),
+                    0.0,
+                ))
+            }
+            Some(before) => {
+                let off = self.start(at, sectors)? - before.start;
+                Ok((before.start + off.round(), off - off.round()))
+            }
+        }
+    }
+
     /// The angle at which a block begins, in sectors.
     pub fn start(&mut self, at: u64, sectors: u64) -> Result<f64, Error> {
-        let angle = self.phases.angle(at, IN_LINE / sectors as f64)?;
+        let tolerance = match self.uncertain(sectors) {
+            0.0 => IN_LINE,
+            uncertain => 3.0 * uncertain,
+        };
+        let angle = self.phases.angle(at, tolerance / sectors as f64)?;
         Ok((angle * sectors as f64 - 1.0).rem_euclid(sectors as f64))
+    }
+
+    /// The zone that begins with block `first`, behind the zone `before`; none if its tracks are not
+    /// whole.
+    fn zone_if_any(
+        &mut self,
+        first: u64,
+        before: Option<&ZoneChart>,
+    ) -> Result<Option<ZoneChart>, Error> {
+        let capacity = self.phases.capacity();
+        let seed = self.seed(first, before)?;
+        seed.map(|(tracks, place)| Walk::zone(self, tracks, (first, place), capacity))
+            .transpose()
     }
 
     /// The zone that begins with block `first`, behind the zone `before`.
     fn zone(&mut self, first: u64, before: Option<&ZoneChart>) -> Result<ZoneChart, Error> {
-        let capacity = self.phases.capacity();
-        let (tracks, place) = self.seed(first, before)?;
-        Walk::zone(self, tracks, (first, place), capacity)
+        self.zone_if_any(first, before)?.ok_or_else(|| {
+            Error::Undecided(format!("blocks from {first} on are not on whole tracks"))
+        })
     }
 
     /// The zone that begins with block `next`, or with the cylinder in which the last zone seems to
@@ -157,13 +221,22 @@ impl<'d, 't> Timed<'d, 't> {
         if is_whole || begin == 0 {
             return self.zone(next, Some(last));
         }
+        let reach = |zone: &ZoneChart| zone.first + zone.blocks;
+        let is_sure = |zone: &ZoneChart| reach(zone) > next + 4 * cylinder;
+        if self.are_costly(&last.tracks) {
+            let late = self.zone(next, Some(last))?;
+            let begins = late.gaps.first().is_none_or(|gap| gap.place > 0);
+            if begins && is_sure(&late) {
+                return Ok(late);
+            }
+        }
         let mut shortened = last.clone();
         shortened.truncate(begin);
         let first = shortened.first + shortened.blocks;
-        let early = self.zone(first, Some(&shortened))?;
-        let reach = |zone: &ZoneChart| zone.first + zone.blocks;
-        let sure = reach(&early) > next + 4 * cylinder;
-        if !sure {
+        let Some(early) = self.zone_if_any(first, Some(&shortened))? else {
+            return self.zone(next, Some(last));
+        };
+        if !is_sure(&early) {
             let late = self.zone(next, Some(last))?;
             if reach(&late) >= reach(&early) {
                 return Ok(late);
@@ -174,7 +247,11 @@ impl<'d, 't> Timed<'d, 't> {
     }
 
     /// The tracks of the zone that begins with block `first`, and the place of that block.
-    fn seed(&mut self, first: u64, before: Option<&ZoneChart>) -> Result<(Tracks, u64), Error> {
+    fn seed(
+        &mut self,
+        first: u64,
+        before: Option<&ZoneChart>,
+    ) -> Result<Option<(Tracks, u64)>, Error> {
         let sectors = self.sectors(first)?;
         let mut runs = Vec::new();
         let mut at = first;
@@ -185,9 +262,26 @@ impl<'d, 't> Timed<'d, 't> {
             let run = self.track(at, sectors, runs.last())?;
             at += run.blocks;
             runs.push(run);
+            let short = runs.iter().filter(|run| 2 * run.blocks < sectors).count();
+            if before.is_some() && self.uncertain(sectors) > 0.0 && short > Self::SHORT {
+                return Ok(None);
+            }
             surfaces = match known {
-                Some(known) => (runs.len() > 2 * known + 1).then_some(known),
-                None => pattern::period(&pattern::jumps(&runs, sectors)),
+                Some(known) => {
+                    // One end of a cylinder will do where looks are costly.
+                    let enough = if self.uncertain(sectors) > 0.0 {
+                        known + 2
+                    } else {
+                        2 * known + 1
+                    };
+                    (runs.len() > enough).then_some(known)
+                }
+                None => {
+                    let jumps = pattern::jumps(&runs, sectors);
+                    // The first block may be in the middle of a track.
+                    let behind = jumps.get(1..).unwrap_or_default();
+                    pattern::period(&jumps).or_else(|| pattern::period(behind))
+                }
             };
             if surfaces.is_some() {
                 break;
@@ -204,7 +298,7 @@ impl<'d, 't> Timed<'d, 't> {
                 patterns[whole.unwrap_or(0)].clone()
             }
         };
-        Ok((chosen.tracks, chosen.place))
+        Ok(Some((chosen.tracks, chosen.place)))
     }
 
     /// The pattern of the first zone, of those that explain its tracks equally well: if there are
@@ -251,10 +345,34 @@ impl<'d, 't> Timed<'d, 't> {
         found
     }
 
-    /// Sectors of the track that holds block `first`.
+    /// Standard deviation of [`Self::start`], in sectors; none to speak of if one read tells.
+    fn uncertain(&self, sectors: u64) -> f64 {
+        let tells = self.phases.tells(IN_LINE / sectors as f64);
+        if tells { 0.0 } else { 0.1 }
+    }
+
+    /// How far off a whole sector an angle may be that is one, in sectors.
+    fn near(&self, sectors: u64) -> f64 {
+        IN_LINE.max(4.5 * self.uncertain(sectors))
+    }
+
+    /// Sectors of the track that holds block `first`, or of the next one.
     pub fn sectors(&mut self, first: u64) -> Result<u64, Error> {
+        if !self.phases.tells(1e-4) {
+            let sectors = levers::sectors(&mut self.phases, first)?;
+            let reads = self.phases.reads_of_a_look(sectors);
+            if reads > Self::READS {
+                return Err(Error::Undecided(format!(
+                    "the ends of reads scatter by {:.3} ms: to tell one of {sectors} sectors of a \
+                     track from the next takes {reads:.0} reads, and a layout takes thousands of \
+                     such looks",
+                    self.phases.noise_ms()
+                )));
+            }
+            return Ok(sectors);
+        }
         let few = 12.min(self.phases.capacity() - first);
-        let tolerance = self.phases.within(Self::READS).max(1e-4);
+        let tolerance = 1e-4;
         let mut steps = Vec::new();
         let mut last = self.phases.angle(first, tolerance)?;
         for at in first + 1..first + few {
@@ -270,19 +388,12 @@ impl<'d, 't> Timed<'d, 't> {
             )));
         }
         let sectors = (1.0 / step).round();
-        if self.phases.within(Self::READS) > IN_LINE / sectors {
-            return Err(Error::Undecided(format!(
-                "the ends of reads scatter by {:.3} ms, too much to tell {sectors:.0} sectors of a \
-                 track apart in a reasonable time",
-                self.phases.noise_ms()
-            )));
-        }
         Ok(sectors as u64)
     }
 
     /// The track that begins with block `at`, slipped sectors included.
     pub fn track(&mut self, at: u64, sectors: u64, before: Option<&Run>) -> Result<Run, Error> {
-        let start = self.start(at, sectors)?;
+        let (start, off) = self.beginning(at, sectors, before)?;
         let mut blocks = 0;
         let mut slipped = 0;
         loop {
@@ -297,19 +408,19 @@ impl<'d, 't> Timed<'d, 't> {
             let next = self.start(at + blocks, sectors)?;
             let off = (next - start - (blocks + slipped) as f64).rem_euclid(sectors as f64);
             let whole = off.round();
-            let skips = (off - whole).abs() < IN_LINE && (whole as u64) < left.min(4);
+            let skips = (off - whole).abs() < self.near(sectors) && (whole as u64) < left.min(4);
             if !skips || whole < 0.5 {
                 break;
             }
             // Blocks behind slipped sectors go on in line; those of the next track as well.
             let ahead = (at + blocks + left - whole as u64).min(self.phases.capacity()) - 1;
             let angle = begin_of(start + (ahead - at + slipped) as f64 + whole, sectors);
-            if !self.phases.is_at(ahead, angle, IN_LINE / sectors as f64)? {
+            if !self.phases.is_at(ahead, angle, (IN_LINE, sectors))? {
                 break;
             }
             slipped += whole as u64;
         }
-        Ok(Run { start, blocks })
+        Ok(Run { start, blocks, off })
     }
 
     /// The number of blocks from `at` on that follow one another, the first at `begin` sectors;
@@ -325,7 +436,7 @@ impl<'d, 't> Timed<'d, 't> {
         let most = most.min(self.phases.capacity() - at);
         let mut is_in_line = |n: u64| {
             let angle = begin_of(begin + n as f64, sectors);
-            self.phases.is_at(at + n, angle, IN_LINE / sectors as f64)
+            self.phases.is_at(at + n, angle, (IN_LINE, sectors))
         };
         let (mut good, mut bad) = (1, most);
         let guess = guess.min(most);

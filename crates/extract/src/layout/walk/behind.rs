@@ -1,0 +1,167 @@
+//! What lies behind the last block that is in line: places without blocks, or the end of the zone.
+
+use super::{Looks, Walk};
+use crate::Error;
+
+/// The tracks behind a gap.
+#[derive(Default)]
+struct Ahead {
+    /// Those that lack nothing.
+    whole: u32,
+    /// How many places each lacks.
+    lacks: Vec<u64>,
+    /// Those that lack none between their blocks.
+    unbroken: usize,
+}
+
+impl Ahead {
+    /// Whether nearly all tracks lack as many places as the one before, and most at their ends.
+    fn agree(&self) -> bool {
+        let same = self.lacks.windows(2).filter(|pair| pair[0] == pair[1]);
+        same.count() > 4 && 2 * self.unbroken > self.lacks.len()
+    }
+}
+
+impl<L: Looks> Walk<'_, L> {
+    /// The place of block `at`, behind places without blocks: the one that explains the following
+    /// tracks with the fewest further gaps.
+    pub(super) fn behind(&mut self, at: u64) -> Result<Option<u64>, Error> {
+        let mut best: Option<(u32, u64)> = None;
+        let places = self.looks.places(&self.zone.tracks, at, self.place + 1)?;
+        for &place in &places {
+            if !self.is_gap(self.place, place) || !self.may_go_on(at, place)? {
+                continue;
+            }
+            let gaps = match self.slips_here(at, place)? {
+                Some(gaps) => Some(gaps),
+                None => self.goes_on(at, place)?,
+            };
+            if let Some(gaps) = gaps
+                && best.is_none_or(|(least, _)| gaps < least)
+            {
+                best = Some((gaps, place));
+            }
+            if best.is_some_and(|(least, _)| least == 0) {
+                break;
+            }
+        }
+        let nearest = places.first().copied().filter(|_| L::KNOWS_END);
+        Ok(best.map(|(_, place)| place).or(nearest))
+    }
+
+    /// Whether most of the track goes on behind block `at`, if looks are costly: where another
+    /// zone has begun it does not. No long gap ends so late in a track that little is left of it.
+    fn may_go_on(&mut self, at: u64, place: u64) -> Result<bool, Error> {
+        if !self.looks.are_costly(&self.zone.tracks) {
+            return Ok(true);
+        }
+        let left = self.zone.tracks.track_end(place) - place;
+        if 2 * left < self.zone.tracks.sectors && place - self.place > Self::FEW_SLIPS {
+            return Ok(false);
+        }
+        let most = (left - left.div_ceil(8)).min(self.capacity - 1 - at);
+        self.is_at(at + most, place + most)
+    }
+
+    /// Whether places from `from` to `to` may be a gap: it ends with a track, or is small, or in
+    /// front of a cylinder.
+    fn is_gap(&self, from: u64, to: u64) -> bool {
+        let tracks = &self.zone.tracks;
+        to - from <= Self::FEW_SLIPS
+            || to % tracks.sectors <= Self::FEW_SLIPS
+            || from.is_multiple_of(tracks.cylinder())
+    }
+
+    /// Whether places are missing inside a track of a cylinder that has begun as it should: no zone
+    /// ends there. If one look may mislead, the next track must begin behind this one, or few
+    /// places be missing.
+    fn slips_here(&mut self, at: u64, place: u64) -> Result<Option<u32>, Error> {
+        let tracks = &self.zone.tracks;
+        let begin = self.place / tracks.cylinder() * tracks.cylinder();
+        let track = self.place / tracks.sectors * tracks.sectors;
+        let behind_front = self
+            .zone
+            .gaps
+            .iter()
+            .rev()
+            .take_while(|gap| gap.end() > begin);
+        let regular = behind_front
+            .clone()
+            .all(|gap| gap.place <= begin || gap.place >= track);
+        let same = place / tracks.sectors == self.place / tracks.sectors;
+        // Places up to the index mark are missing as well where the next zone's tracks are shorter.
+        let at_index = tracks.angle(place) * (tracks.sectors as f64) < 0.5;
+        if same && self.place > track && !L::MAY_COINCIDE && !at_index {
+            return Ok(Some(0));
+        }
+        if !(same && regular && track > begin && self.place > track) {
+            return Ok(None);
+        }
+        let run = self.run(at, place)?;
+        let (end, next) = (place + run, at + run);
+        if self.completes(&[(self.place, place)], end) {
+            return Ok(Some(0));
+        }
+        if next < self.capacity && end % self.zone.tracks.sectors != 0 {
+            return Ok(None);
+        }
+        if !L::MAY_COINCIDE || next < self.capacity && self.is_at(next, end)? {
+            return Ok(Some(0));
+        }
+        let few = place - self.place <= Self::FEW_SLIPS / 4;
+        Ok(few.then_some(Self::TRACKS_AHEAD as u32))
+    }
+
+    /// Whether blocks from `at` on, the first at `place`, belong to this zone: two of the next
+    /// tracks are whole, or all lack the same number of places. Returns the number of gaps before
+    /// that.
+    fn goes_on(&mut self, at: u64, place: u64) -> Result<Option<u32>, Error> {
+        let sectors = self.zone.tracks.sectors;
+        let (mut at, mut place) = (at, place);
+        let first = place / sectors;
+        let mut gaps = vec![(self.place, place)];
+        let mut ahead = Ahead::default();
+        let mut held = 0;
+        for _ in 0..Self::RUNS_AHEAD {
+            let run = self.run(at, place)?;
+            held += run;
+            at += run;
+            place += run;
+            ahead.whole += u32::from(run == sectors);
+            let count = gaps.len() as u32 - 1;
+            if at >= self.capacity {
+                let ends = ahead.whole > 0 || place % sectors == 0 || run > 1;
+                return Ok(ends.then_some(count));
+            }
+            if ahead.whole > 1 || self.completes(&gaps, place) {
+                return Ok(Some(count));
+            }
+            let next = self.looks.places(&self.zone.tracks, at, place)?;
+            let Some(next) = next.first().copied().filter(|&to| self.is_gap(place, to)) else {
+                // The zone may end soon behind the gap.
+                let ends = (ahead.whole > 0).then_some(count + Self::TRACKS_AHEAD as u32);
+                return Ok(ends);
+            };
+            if next > place {
+                gaps.push((place, next));
+            }
+            let (track, after) = ((place - 1) / sectors, next / sectors);
+            if after > track {
+                // No scheme spares half a track.
+                if 2 * held < sectors && track > first {
+                    return Ok(None);
+                }
+                if track > first {
+                    ahead.lacks.push(sectors - held);
+                    ahead.unbroken += usize::from(held == run);
+                }
+                held = 0;
+            }
+            if after - first >= Self::TRACKS_AHEAD {
+                break;
+            }
+            place = next;
+        }
+        Ok(ahead.agree().then_some(gaps.len() as u32 - 1))
+    }
+}

@@ -1,0 +1,116 @@
+//! Searches for the first block that is not in line.
+
+use super::{Looks, Walk};
+use crate::Error;
+
+impl<L: Looks> Walk<'_, L> {
+    /// The first block before `end` that is not where the blocks before it put it: looked at again,
+    /// with the one before it, if looks are costly and therefore not beyond doubt.
+    pub(super) fn sure_deviation(&mut self, end: u64) -> Result<Option<u64>, Error> {
+        let mut found = self.deviation(end)?;
+        for _ in 0..Self::DOUBTS {
+            let Some(at) = found.filter(|_| self.looks.are_costly(&self.zone.tracks)) else {
+                break;
+            };
+            let place = self.place + (at - self.block);
+            let is_first = at == self.block || self.is_at(at - 1, place - 1)?;
+            if is_first && !self.is_at(at, place)? {
+                break;
+            }
+            found = self.deviation(end)?;
+        }
+        Ok(found)
+    }
+
+    /// The first block before `end` that is not where the blocks before it put it.
+    fn deviation(&mut self, end: u64) -> Result<Option<u64>, Error> {
+        let mut good = self.block;
+        let mut tracks = 1;
+        let bad = loop {
+            if good >= end {
+                return Ok(None);
+            }
+            let place = self.place + (good - self.block);
+            let track = place / self.zone.tracks.sectors;
+            let reach = (track + tracks) * self.zone.tracks.sectors - place;
+            let last = (good + reach).min(end) - 1;
+            let last_place = place + (last - good);
+            if !self.is_in_line(last, last_place)? {
+                break last;
+            }
+            // The last block of the track before: behind the end of the zone, places of another
+            // pattern may be the same by chance.
+            let back = last_place % self.zone.tracks.sectors + 1;
+            if tracks > 1 && !self.is_in_line(last - back, last_place - back)? {
+                break last - back;
+            }
+            good = last + 1;
+            tracks *= 2;
+        };
+        self.bisect(good, bad).map(Some)
+    }
+
+    /// Whether block `at` is at `place`, and if looks are costly and therefore coarse, the block a
+    /// third of a track before it is in line as well: another zone's tracks may end at like angles.
+    pub(super) fn is_in_line(&mut self, at: u64, place: u64) -> Result<bool, Error> {
+        let third = self.zone.tracks.sectors / 3;
+        let is_coarse = self.looks.are_costly(&self.zone.tracks);
+        let has_room = at >= self.block + third && place % self.zone.tracks.sectors >= third;
+        let before = is_coarse && has_room;
+        Ok(self.is_at(at, place)? && (!before || self.is_at(at - third, place - third)?))
+    }
+
+    /// The first block of `good..=bad` that is not in line, given that `bad` is not: at the ends of
+    /// tracks as long as there are any between, then with growing steps along the track, as blocks
+    /// further on may be in line by chance.
+    fn bisect(&mut self, mut good: u64, mut bad: u64) -> Result<u64, Error> {
+        loop {
+            let mut middle = good + (bad - good) / 2;
+            let place = self.place + (middle - self.block);
+            let back = place % self.zone.tracks.sectors + 1;
+            if middle < good + back {
+                break;
+            }
+            middle -= back;
+            if self.is_in_line(middle, self.place + (middle - self.block))? {
+                good = middle + 1;
+            } else {
+                bad = middle;
+            }
+        }
+        let mut step = 1;
+        while good < bad {
+            let probe = good + step.min(bad - good) - 1;
+            if self.is_at(probe, self.place + (probe - self.block))? {
+                good = probe + 1;
+                step *= 2;
+            } else {
+                bad = probe;
+                step = (bad - good).div_ceil(2).max(1);
+            }
+        }
+        Ok(good)
+    }
+
+    /// The number of blocks from `at` on, the first at `place`, that follow one another on this
+    /// track.
+    pub(super) fn run(&mut self, at: u64, place: u64) -> Result<u64, Error> {
+        let most = self.zone.tracks.track_end(place) - place;
+        let most = most.min(self.capacity - at);
+        if self.is_at(at + most - 1, place + most - 1)? {
+            return Ok(most);
+        }
+        let (mut good, mut bad, mut step) = (1, most - 1, 1);
+        while good < bad {
+            let probe = (good + step).min(bad) - 1;
+            if self.is_at(at + probe, place + probe)? {
+                good = probe + 1;
+                step *= 2;
+            } else {
+                bad = probe;
+                step = (bad - good).div_ceil(2).max(1);
+            }
+        }
+        Ok(good.min(most))
+    }
+}
