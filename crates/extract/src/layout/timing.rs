@@ -17,10 +17,11 @@
 //! A block is in line if its angle is the predicted one to within a quarter of a sector. Noise is
 //! measured first: if one read does not tell that, reads of the block go on until the predicted
 //! angle is much likelier than one that is a sector off, or less likely (Wald's sequential test).
-//! Then skews are taken for whole sectors, what decides much is looked at twice, and explanations
-//! that would take many reads are tried last or not at all. Of several explanations of a jump (slipped sectors, slipped
-//! tracks, spare space) the one that skips the fewest places and predicts the following tracks
-//! counts. Where none does, the next zone begins.
+//! Then skews are taken for whole sectors, what decides much is looked at twice, explanations that
+//! would take many reads are tried last or not at all, and slips inside tracks that have spare
+//! sectors of their own are not looked for. Of several explanations of a jump (slipped sectors,
+//! slipped tracks, spare space) the one that skips the fewest places and predicts the following
+//! tracks counts. Where none does, the next zone begins.
 //!
 //! # Confidence
 //! Every track boundary, zone and slip that moves a looked-at block is exact. Angles are relative
@@ -33,8 +34,8 @@
 //! # Cost
 //! One command a look, about one revolution each; 50 to 150 looks a zone, one a region of the
 //! sparing scheme, and about 20 for each slip. A look takes one read or, if ends scatter by more
-//! than a twelfth of a quarter of a sector, some 22 times the square of their standard deviation in
-//! sectors. A layout of more than 60 reads a look is refused: thousands of looks would take hours.
+//! than a fiftieth of a sector, some 22 times the square of their standard deviation in sectors.
+//! More than 60 reads are too many: thousands of looks would take hours.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::Sparing;
@@ -45,14 +46,18 @@ use super::cylinders::{self, Cylinders};
 use super::pattern::{self, IN_LINE, Pattern, Run};
 use super::phases::Phases;
 use super::walk::{Looks, Walk};
-use super::{Found, assemble, levers};
+use super::{Found, assemble};
 use crate::{Disk, Error};
 
+mod tracks;
+
 /// Finds the layout of a drive that says nothing about it. The rotation period need only be so
-/// exact that the drive's clock is known to a tenth of a sector after two seconds: to 10^-6.
+/// exact that the drive's clock is known to a tenth of a sector after two seconds: to 10^-6; to a
+/// tenth of that if the ends of reads scatter.
 ///
 /// # Errors
-/// A command failed, or the angles of blocks follow no pattern of tracks.
+/// A command failed, the ends of reads scatter too much, or the angles of blocks follow no pattern
+/// of tracks.
 pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<Found, Error> {
     let capacity = disk.sectors().0;
     let sector_bytes = disk.sector_size();
@@ -141,48 +146,10 @@ impl<'d, 't> Timed<'d, 't> {
         })
     }
 
-    /// Reads of a look that are reasonable.
-    const READS: f64 = 60.0;
     /// Tracks of which most blocks are missing that tell that none begin here.
     const SHORT: usize = 6;
     /// Tracks after which the jumps between tracks must have repeated.
     const SEED_TRACKS_MAX: usize = 130;
-
-    /// The angle at which the track begins whose first block is `at`, in sectors, and by how much it
-    /// was found to be larger. Where reads scatter, all skews of a zone are taken for whole sectors.
-    fn beginning(
-        &mut self,
-        at: u64,
-        sectors: u64,
-        before: Option<&Run>,
-    ) -> Result<(f64, f64), Error> {
-        let uncertain = self.uncertain(sectors);
-        match before {
-            _ if uncertain == 0.0 => Ok((self.start(at, sectors)?, 0.0)),
-            None => {
-                let exact = uncertain / sectors as f64;
-                let angle = self.phases.angle(at, exact)?;
-                Ok((
-                    (angle * sectors as f64 - 1.0).rem_euclid(sectors as f64),
-                    0.0,
-                ))
-            }
-            Some(before) => {
-                let off = self.start(at, sectors)? - before.start;
-                Ok((before.start + off.round(), off - off.round()))
-            }
-        }
-    }
-
-    /// The angle at which a block begins, in sectors.
-    pub fn start(&mut self, at: u64, sectors: u64) -> Result<f64, Error> {
-        let tolerance = match self.uncertain(sectors) {
-            0.0 => IN_LINE,
-            uncertain => 3.0 * uncertain,
-        };
-        let angle = self.phases.angle(at, tolerance / sectors as f64)?;
-        Ok((angle * sectors as f64 - 1.0).rem_euclid(sectors as f64))
-    }
 
     /// The zone that begins with block `first`, behind the zone `before`; none if its tracks are not
     /// whole.
@@ -344,127 +311,4 @@ impl<'d, 't> Timed<'d, 't> {
         self.phases.mark()?;
         found
     }
-
-    /// Standard deviation of [`Self::start`], in sectors; none to speak of if one read tells.
-    fn uncertain(&self, sectors: u64) -> f64 {
-        let tells = self.phases.tells(IN_LINE / sectors as f64);
-        if tells { 0.0 } else { 0.1 }
-    }
-
-    /// How far off a whole sector an angle may be that is one, in sectors.
-    fn near(&self, sectors: u64) -> f64 {
-        IN_LINE.max(4.5 * self.uncertain(sectors))
-    }
-
-    /// Sectors of the track that holds block `first`, or of the next one.
-    pub fn sectors(&mut self, first: u64) -> Result<u64, Error> {
-        if !self.phases.tells(1e-4) {
-            let sectors = levers::sectors(&mut self.phases, first)?;
-            let reads = self.phases.reads_of_a_look(sectors);
-            if reads > Self::READS {
-                return Err(Error::Undecided(format!(
-                    "the ends of reads scatter by {:.3} ms: to tell one of {sectors} sectors of a \
-                     track from the next takes {reads:.0} reads, and a layout takes thousands of \
-                     such looks",
-                    self.phases.noise_ms()
-                )));
-            }
-            return Ok(sectors);
-        }
-        let few = 12.min(self.phases.capacity() - first);
-        let tolerance = 1e-4;
-        let mut steps = Vec::new();
-        let mut last = self.phases.angle(first, tolerance)?;
-        for at in first + 1..first + few {
-            let angle = self.phases.angle(at, tolerance)?;
-            steps.push((angle - last).rem_euclid(1.0));
-            last = angle;
-        }
-        steps.sort_by(f64::total_cmp);
-        let step = steps.get(steps.len() / 2).copied().unwrap_or(1.0);
-        if step <= 0.0 {
-            return Err(Error::Undecided(format!(
-                "blocks from {first} on are at one angle"
-            )));
-        }
-        let sectors = (1.0 / step).round();
-        Ok(sectors as u64)
-    }
-
-    /// The track that begins with block `at`, slipped sectors included.
-    pub fn track(&mut self, at: u64, sectors: u64, before: Option<&Run>) -> Result<Run, Error> {
-        let (start, off) = self.beginning(at, sectors, before)?;
-        let mut blocks = 0;
-        let mut slipped = 0;
-        loop {
-            let begin = start + (blocks + slipped) as f64;
-            let most = sectors - blocks - slipped;
-            let guess = before.map_or(most, |run| run.blocks.saturating_sub(blocks).min(most));
-            blocks += self.in_line(at + blocks, begin, sectors, guess.max(1), most)?;
-            let left = sectors - blocks - slipped;
-            if left == 0 || at + blocks >= self.phases.capacity() {
-                break;
-            }
-            let next = self.start(at + blocks, sectors)?;
-            let off = (next - start - (blocks + slipped) as f64).rem_euclid(sectors as f64);
-            let whole = off.round();
-            let skips = (off - whole).abs() < self.near(sectors) && (whole as u64) < left.min(4);
-            if !skips || whole < 0.5 {
-                break;
-            }
-            // Blocks behind slipped sectors go on in line; those of the next track as well.
-            let ahead = (at + blocks + left - whole as u64).min(self.phases.capacity()) - 1;
-            let angle = begin_of(start + (ahead - at + slipped) as f64 + whole, sectors);
-            if !self.phases.is_at(ahead, angle, (IN_LINE, sectors))? {
-                break;
-            }
-            slipped += whole as u64;
-        }
-        Ok(Run { start, blocks, off })
-    }
-
-    /// The number of blocks from `at` on that follow one another, the first at `begin` sectors;
-    /// at most `most`, likely `guess`.
-    fn in_line(
-        &mut self,
-        at: u64,
-        begin: f64,
-        sectors: u64,
-        guess: u64,
-        most: u64,
-    ) -> Result<u64, Error> {
-        let most = most.min(self.phases.capacity() - at);
-        let mut is_in_line = |n: u64| {
-            let angle = begin_of(begin + n as f64, sectors);
-            self.phases.is_at(at + n, angle, (IN_LINE, sectors))
-        };
-        let (mut good, mut bad) = (1, most);
-        let guess = guess.min(most);
-        if is_in_line(guess - 1)? {
-            good = guess;
-            if guess < most && !is_in_line(guess)? {
-                return Ok(guess);
-            }
-        } else {
-            bad = guess - 1;
-        }
-        // Grows from the last good one, as blocks beyond the track may be in line by chance.
-        let mut step = 1;
-        while good < bad {
-            let probe = (good + step).min(bad) - 1;
-            if is_in_line(probe)? {
-                good = probe + 1;
-                step *= 2;
-            } else {
-                bad = probe;
-                step = (bad - good).div_ceil(2).max(1);
-            }
-        }
-        Ok(good)
-    }
-}
-
-/// The angle at which a block ends that begins at `sector`, in revolutions.
-fn begin_of(sector: f64, sectors: u64) -> f64 {
-    ((sector + 1.0) / sectors as f64).rem_euclid(1.0)
 }
