@@ -12,8 +12,8 @@
 //!
 //! # Decision
 //! So many cylinders are empty that seeks across the boundary take as long as those over as many
-//! cylinders within the zone; where several numbers do, the one that is least off over all
-//! distances.
+//! cylinders within the zone. Where several numbers do: none, if that is one of them, else the one
+//! that is least off over all distances.
 //!
 //! # Confidence
 //! Exact where a cylinder more takes 0.005 ms longer and arrivals do not scatter. Otherwise the
@@ -221,13 +221,11 @@ impl Seeks<'_, '_> {
         }
         let left = left.unwrap_or_default();
         let numbers = || left.iter().map(|one| one.empty);
+        let least = numbers().min().unwrap_or(0);
+        let most = numbers().max().unwrap_or(0);
         let likeliest = left.iter().min_by(|a, b| a.off.total_cmp(&b.off));
         let likeliest = likeliest.map_or(0, |one| one.empty);
-        Ok((
-            likeliest,
-            numbers().min().unwrap_or(0),
-            numbers().max().unwrap_or(0),
-        ))
+        Ok((if least == 0 { 0 } else { likeliest }, least, most))
     }
 
     /// Adds to how far candidates are off, and drops those that are much farther off than the best.

@@ -9,8 +9,8 @@ use crate::Error;
 
 /// Reads of a block that tell whether it is on the track.
 const ROUGHLY: u32 = 36;
-/// More reads of one block than are reasonable.
-const MOST: f64 = 3_000.0;
+/// Reads of a look that are reasonable.
+const MOST: f64 = 60.0;
 /// Tracks that are tried: one may have slipped sectors, or end soon.
 const TRACKS: u32 = 6;
 /// Standard deviation of the number of sectors.
@@ -87,17 +87,19 @@ impl Line {
         if self.step * length < 0.3 {
             return Ok(None);
         }
+        let about = (1.0 / self.step).round() as u64;
+        let look = phases.reads_of_a_look(about);
+        if look > MOST {
+            return Err(Error::Undecided(format!(
+                "the ends of reads scatter by {:.3} ms: to tell one of some {about} sectors of a \
+                 track from the next takes {look:.0} reads, and a layout takes thousands of such \
+                 looks",
+                phases.noise_ms()
+            )));
+        }
         let noise = phases.within(1) / 3.0;
         let deviation = noise * std::f64::consts::SQRT_2 / (self.step.powi(2) * length);
         let reads = (deviation / UNCERTAIN).powi(2).max(4.0);
-        if reads > MOST {
-            return Err(Error::Undecided(format!(
-                "the ends of reads scatter by {:.3} ms, too much to tell {:.0} sectors of a track \
-                 apart in a reasonable time",
-                phases.noise_ms(),
-                1.0 / self.step
-            )));
-        }
         let middle = self.length / 2;
         let mut angles = [0.0; 3];
         for (angle, at) in angles.iter_mut().zip([0, middle, self.length]) {

@@ -262,7 +262,7 @@ impl<'d, 't> Phases<'d, 't> {
             return self.is_likelier_at(at, angle, sector);
         }
         let tolerance = share * sector;
-        // Later reads count from the first: half a revolution off is not one way and then the other.
+        // Later reads count from the first: half a revolution off is not off to either side.
         let first = self.once(at)?;
         let off = apart(angle, first);
         let mut sum = off;

@@ -151,8 +151,8 @@ impl<'d, 't> Timed<'d, 't> {
     /// Tracks after which the jumps between tracks must have repeated.
     const SEED_TRACKS_MAX: usize = 130;
 
-    /// The zone that begins with block `first`, behind the zone `before`; none if its tracks are not
-    /// whole.
+    /// The zone that begins with block `first`, behind the zone `before`; none if its tracks are
+    /// not whole.
     fn zone_if_any(
         &mut self,
         first: u64,

@@ -115,8 +115,8 @@ fn timed_layouts_have_every_track() {
     }
 }
 
-/// Through noise that is as long as a sector, the same of drives whose sectors are not much shorter;
-/// of others the suite says at once that reads scatter too much.
+/// Through noise that is as long as a sector, the same of drives whose sectors are not much
+/// shorter; of others the suite says at once that reads scatter too much.
 #[test]
 fn layouts_are_timed_through_noise() {
     let mut told = 0;

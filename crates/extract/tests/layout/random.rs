@@ -159,7 +159,7 @@ fn mapped(g: &Geometry) -> SectorCount {
 }
 
 /// Of random drives, TRANSLATE ADDRESS tells the layout of all to the sector, but for a few with
-/// spares at the front of cylinders; and of nine in ten the ends of reads tell every track.
+/// spares at the front of cylinders; and of nineteen in twenty the ends of reads tell every track.
 #[test]
 fn random_layouts_are_found() {
     const DRIVES: u64 = 150;
@@ -182,7 +182,7 @@ fn random_layouts_are_found() {
     }
     println!("{asked} of {DRIVES} when asked, {timed} by the ends of reads");
     assert!(asked + 3 >= DRIVES, "{asked} of {DRIVES}");
-    assert!(10 * timed >= 9 * DRIVES, "{timed} of {DRIVES}");
+    assert!(20 * timed >= 19 * DRIVES, "{timed} of {DRIVES}");
 }
 
 /// Zones, cylinders and defects that a random drive tells give its layout to the sector, but for a

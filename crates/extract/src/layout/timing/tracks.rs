@@ -6,11 +6,9 @@ use crate::layout::levers;
 use crate::layout::pattern::{IN_LINE, Run};
 
 impl Timed<'_, '_> {
-    /// Reads of a look that are reasonable.
-    const READS: f64 = 60.0;
-
-    /// The angle at which the track begins whose first block is `at`, in sectors, and by how much it
-    /// was found to be larger. Where reads scatter, all skews of a zone are taken for whole sectors.
+    /// The angle at which the track begins whose first block is `at`, in sectors, and by how much
+    /// it was found to be larger. Where reads scatter, all skews of a zone are taken for whole
+    /// sectors.
     fn beginning(
         &mut self,
         at: u64,
@@ -59,17 +57,7 @@ impl Timed<'_, '_> {
     /// Sectors of the track that holds block `first`, or of the next one.
     pub fn sectors(&mut self, first: u64) -> Result<u64, Error> {
         if !self.phases.tells(1e-4) {
-            let sectors = levers::sectors(&mut self.phases, first)?;
-            let reads = self.phases.reads_of_a_look(sectors);
-            if reads > Self::READS {
-                return Err(Error::Undecided(format!(
-                    "the ends of reads scatter by {:.3} ms: to tell one of {sectors} sectors of a \
-                     track from the next takes {reads:.0} reads, and a layout takes thousands of \
-                     such looks",
-                    self.phases.noise_ms()
-                )));
-            }
-            return Ok(sectors);
+            return levers::sectors(&mut self.phases, first);
         }
         let few = 12.min(self.phases.capacity() - first);
         let tolerance = 1e-4;

@@ -76,8 +76,8 @@ impl<L: Looks> Walk<'_, L> {
         }
     }
 
-    /// Passes over several tracks with one look, if looks are costly and each track has spare sectors
-    /// of its own: what is slipped inside one moves no other. Whether it did.
+    /// Passes over several tracks with one look, if looks are costly and each track has spare
+    /// sectors of its own: what is slipped inside one moves no other. Whether it did.
     fn stride(&mut self, rule: Rule) -> Result<bool, Error> {
         let sectors = self.zone.tracks.sectors;
         let costly = self.looks.are_costly(&self.zone.tracks);
