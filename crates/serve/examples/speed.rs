@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use diskarm_core::units::{Bytes, Span};
+use diskarm_serve::nbd::Nbd;
 use diskarm_serve::store::StoreChoice;
 use diskarm_serve::{Address, ExportFigures, Listener, Pace, Server, Setting, Speed};
 use diskarm_wire::nbd::option::{AnswerHeader, Choice, OptionHeader, answer, code};
@@ -80,7 +81,7 @@ fn served(
     };
     let export = setting.build(pace, 1)?;
     let listener = Listener::bind(&Address::Unix(socket.to_owned()))?;
-    let server = Server::start(vec![export], vec![listener], 4)?;
+    let server = Server::start(Nbd, vec![export], vec![listener], 4)?;
     client(socket)?;
     server.stopper()?.stop();
     let served = server.wait();

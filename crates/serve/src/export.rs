@@ -7,13 +7,13 @@ use crate::clock::Speed;
 use crate::store::Store;
 
 /// A disk to serve.
-pub struct Export {
+pub struct Export<D = Box<dyn Device>> {
     /// What clients are told about it.
     pub facts: Facts,
     /// Its data.
     pub store: Box<dyn Store>,
     /// How long requests take; without it they take no time.
-    pub timing: Option<Timing>,
+    pub timing: Option<Timing<D>>,
 }
 
 /// What clients are told about an export.
@@ -41,9 +41,9 @@ impl Facts {
 }
 
 /// How long the requests of an export take.
-pub struct Timing {
+pub struct Timing<D = Box<dyn Device>> {
     /// The device that serves them. It always has room.
-    pub device: Box<dyn Device>,
+    pub device: D,
     /// How fast its time runs.
     pub speed: Speed,
     /// Never sleep while requests are under way; otherwise it is until shortly before a reply is

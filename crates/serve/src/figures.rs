@@ -6,8 +6,6 @@ use diskarm_core::stats::Histogram;
 use diskarm_core::units::Span;
 use serde::Serialize;
 
-use crate::nbd::{Job, Kind};
-
 /// What an export has served.
 #[derive(Clone, Debug, Default)]
 pub struct Served {
@@ -34,6 +32,8 @@ pub struct Counts {
     pub zeroes: u64,
     /// Block status.
     pub status: u64,
+    /// Commands that do not touch data.
+    pub others: u64,
     /// Requests that were refused: they are not valid.
     pub refused: u64,
     /// Requests that failed: by the device, or by the store.
@@ -46,23 +46,45 @@ pub struct Counts {
     pub written_bytes: u64,
 }
 
+/// What a request does to the data of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reads data.
+    Read,
+    /// Writes data.
+    Write,
+    /// Flushes what was written.
+    Flush,
+    /// Trims.
+    Trim,
+    /// Writes zeroes.
+    Zero,
+    /// Asks for the status of blocks.
+    Status,
+    /// Nothing: it is about the disk itself.
+    Other,
+    /// Nothing: it is refused.
+    Refused,
+}
+
 impl Counts {
-    /// Counts a request.
-    pub fn count(&mut self, job: &Job) {
-        match job.kind {
-            Kind::Read => {
+    /// Counts a request for so many bytes.
+    pub fn count(&mut self, access: Access, bytes: u64) {
+        match access {
+            Access::Read => {
                 self.reads += 1;
-                self.read_bytes += job.length;
+                self.read_bytes += bytes;
             }
-            Kind::Write => {
+            Access::Write => {
                 self.writes += 1;
-                self.written_bytes += job.length;
+                self.written_bytes += bytes;
             }
-            Kind::Flush => self.flushes += 1,
-            Kind::Trim => self.trims += 1,
-            Kind::Zero { .. } => self.zeroes += 1,
-            Kind::Status => self.status += 1,
-            Kind::Refused(..) => self.refused += 1,
+            Access::Flush => self.flushes += 1,
+            Access::Trim => self.trims += 1,
+            Access::Zero => self.zeroes += 1,
+            Access::Status => self.status += 1,
+            Access::Other => self.others += 1,
+            Access::Refused => self.refused += 1,
         }
     }
 }
@@ -140,6 +162,7 @@ impl ExportFigures {
             trims,
             zeroes,
             status,
+            others,
             refused,
             failed,
             aborted,
@@ -157,6 +180,7 @@ impl ExportFigures {
             ("trims", trims),
             ("writes of zeroes", zeroes),
             ("block status", status),
+            ("other commands", others),
             ("refused", refused),
             ("failed", failed),
             ("aborted", aborted),

@@ -5,6 +5,7 @@
 //! protocol ([`nbd`]) does no input or output of its own. Clocks of the wall are read here and not
 //! in the model: a [`Timeline`] tells the device the time.
 
+mod buffer;
 mod clock;
 mod export;
 mod figures;
@@ -20,8 +21,9 @@ mod timeline;
 
 pub use clock::{Clock, Speed};
 pub use export::{Export, Facts, Timing};
-pub use figures::{Counts, ExportFigures, Lateness, Served, TOO_SLOW};
-pub use server::{CONNECTIONS, Server, Stopper};
+pub use figures::{Access, Counts, ExportFigures, Lateness, Served, TOO_SLOW};
+pub use server::{CONNECTIONS, Entry, Protocol, Server, Stopper};
+pub use service::{Broken, Clients, Desk, Session};
 pub use setting::{POLICY, Pace, Setting};
 pub use sockets::{Address, Listener};
-pub use timeline::Timeline;
+pub use timeline::{Timed, Timeline};

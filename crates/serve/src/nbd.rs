@@ -1,11 +1,72 @@
 //! NBD without sockets: what a client sends goes in, and what it is to be sent comes out.
 
-mod buffer;
+mod active;
+mod desk;
 mod handshake;
 mod job;
 mod session;
+mod writer;
 
+use std::io;
+use std::time::Instant as Wall;
+
+use diskarm_core::device::Device;
+
+use crate::export::{Export, Facts};
+use crate::server::{self, Entry, Protocol};
+use crate::sockets::{Stream, Waker};
+use desk::NbdDesk;
 pub use handshake::{Agreed, Handshake, Step};
 pub use job::{Job, Kind};
 pub(crate) use session::failure_of;
-pub use session::{Broken, MAX_OUTSTANDING, MAX_PAYLOAD, Next, Session};
+pub use session::{MAX_OUTSTANDING, MAX_PAYLOAD, Next, Session};
+
+/// NBD as the protocol of a server.
+#[derive(Clone, Copy, Debug)]
+pub struct Nbd;
+
+impl Protocol for Nbd {
+    type Device = Box<dyn Device>;
+    type Entry = Handshake;
+    type Desk = NbdDesk;
+
+    fn greet(&self, _: &Stream) -> Handshake {
+        Handshake::default()
+    }
+
+    fn desk(&self, export: Export, start: Wall, waker: Waker) -> io::Result<NbdDesk> {
+        NbdDesk::new(export, start, waker)
+    }
+}
+
+impl Entry for Handshake {
+    type Session = Session;
+
+    fn room(&self) -> usize {
+        Self::room(self)
+    }
+
+    fn received(&mut self, data: &[u8]) {
+        Self::received(self, data);
+    }
+
+    fn output(&self) -> &[u8] {
+        Self::output(self)
+    }
+
+    fn sent(&mut self, count: usize) {
+        Self::sent(self, count);
+    }
+
+    fn step(&mut self, exports: &[Facts], is_full: bool) -> server::Step<Session> {
+        match Self::step(self, exports, is_full) {
+            Step::Wait => server::Step::Wait,
+            Step::Close => server::Step::Close,
+            Step::Agreed(agreed) => {
+                let facts = exports[agreed.export].clone();
+                let session = Session::new(facts, &agreed, Self::output(self));
+                server::Step::Agreed(agreed.export, Box::new(session))
+            }
+        }
+    }
+}

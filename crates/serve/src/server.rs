@@ -10,8 +10,7 @@ use rustix::event::{PollFd, PollFlags};
 
 use crate::export::{Export, Facts};
 use crate::figures::Served;
-use crate::nbd::{Handshake, Session, Step};
-use crate::service::{Connection, Handle};
+use crate::service::{Connection, Desk, Handle, Session};
 use crate::sockets::{Listener, Stream, Waker, Woken, wait};
 
 /// How many connections may be beyond their handshakes, unless somebody says otherwise.
@@ -20,6 +19,63 @@ pub const CONNECTIONS: usize = 64;
 const HANDSHAKES: usize = 64;
 /// How long a handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// How a server talks to its clients.
+pub trait Protocol: Send + 'static {
+    /// What stands behind an export.
+    type Device;
+    /// How a connection begins.
+    type Entry: Entry<Session = <Self::Desk as Desk>::Session>;
+    /// Who serves an export.
+    type Desk: Desk;
+
+    /// Begins with a connection that was just accepted.
+    fn greet(&self, stream: &Stream) -> Self::Entry;
+
+    /// Begins to serve `export`, whose time begins at `start`; `waker` wakes the thread that does.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    fn desk(
+        &self,
+        export: Export<Self::Device>,
+        start: Instant,
+        waker: Waker,
+    ) -> io::Result<Self::Desk>;
+}
+
+/// The beginning of a connection, until its client has chosen an export.
+pub trait Entry: Send + 'static {
+    /// What it becomes.
+    type Session: Session;
+
+    /// How many bytes may be [`received`](Self::received) now.
+    fn room(&self) -> usize;
+
+    /// Takes what the client has sent.
+    fn received(&mut self, data: &[u8]);
+
+    /// What is to be sent.
+    fn output(&self) -> &[u8];
+
+    /// `count` bytes of the output have been sent.
+    fn sent(&mut self, count: usize);
+
+    /// Answers the next message, if it is there and the answer before has been sent. `is_full` says
+    /// that no connection may go beyond its beginning.
+    fn step(&mut self, exports: &[Facts], is_full: bool) -> Step<Self::Session>;
+}
+
+/// What has become of the beginning of a connection.
+pub enum Step<S> {
+    /// It needs more input, or its output has to be sent first.
+    Wait,
+    /// The client has chosen the export at this place of the list; the session has what is to be
+    /// sent and what has arrived.
+    Agreed(usize, Box<S>),
+    /// The connection ends, once the output has been sent.
+    Close,
+}
 
 /// Exports that are being served.
 pub struct Server {
@@ -60,16 +116,24 @@ impl Server {
     ///
     /// # Errors
     /// Those of the operating system.
-    pub fn start(exports: Vec<Export>, listeners: Vec<Listener>, most: usize) -> io::Result<Self> {
+    pub fn start<P: Protocol>(
+        protocol: P,
+        exports: Vec<Export<P::Device>>,
+        listeners: Vec<Listener>,
+        most: usize,
+    ) -> io::Result<Self> {
         let (waker, stopped) = Waker::new()?;
         let start = Instant::now();
         let facts = exports.iter().map(|export| export.facts.clone()).collect();
-        let services = exports
-            .into_iter()
-            .map(|export| Handle::start(export, start));
+        let services = exports.into_iter().map(|export| {
+            let spins = export.timing.as_ref().is_some_and(|timing| timing.spins);
+            Handle::start(spins, |waker| protocol.desk(export, start, waker))
+        });
+        let services = services.collect::<io::Result<_>>()?;
         let front = Front {
+            protocol,
             facts,
-            services: services.collect::<io::Result<_>>()?,
+            services,
             listeners,
             stopped,
             greeted: Vec::new(),
@@ -103,27 +167,28 @@ impl Server {
     }
 }
 
-struct Front {
+struct Front<P: Protocol> {
+    protocol: P,
     facts: Vec<Facts>,
-    services: Vec<Handle>,
+    services: Vec<Handle<<P::Desk as Desk>::Session>>,
     listeners: Vec<Listener>,
     stopped: Woken,
     /// Handshakes under way, the oldest first.
-    greeted: Vec<Greeted>,
+    greeted: Vec<Greeted<P::Entry>>,
     /// How many connections are beyond their handshakes.
     used: Arc<AtomicUsize>,
     most: usize,
 }
 
-struct Greeted {
+struct Greeted<E> {
     stream: Stream,
-    handshake: Handshake,
+    handshake: E,
     until: Instant,
     /// The client has nothing more to say.
     is_ending: bool,
 }
 
-impl Front {
+impl<P: Protocol> Front<P> {
     fn run(mut self) -> Vec<Served> {
         loop {
             let ready = self.sleep();
@@ -188,8 +253,8 @@ impl Front {
             self.greeted.remove(0);
         }
         let greeted = Greeted {
+            handshake: self.protocol.greet(&stream),
             stream,
-            handshake: Handshake::default(),
             until: Instant::now() + HANDSHAKE,
             is_ending: false,
         };
@@ -199,7 +264,7 @@ impl Front {
     }
 
     /// Goes on with a handshake; `None` if it has ended.
-    fn advance(&self, mut greeted: Greeted) -> Option<Greeted> {
+    fn advance(&self, mut greeted: Greeted<P::Entry>) -> Option<Greeted<P::Entry>> {
         let mut data = [0; 1 << 12];
         let room = greeted.handshake.room().min(data.len());
         if room > 0 && greeted.handshake.output().is_empty() {
@@ -227,16 +292,10 @@ impl Front {
                 Step::Wait if greeted.handshake.output().is_empty() => return Some(greeted),
                 Step::Wait => {}
                 Step::Close => greeted.is_ending = true,
-                Step::Agreed(agreed) => {
-                    let facts = self.facts[agreed.export].clone();
-                    let output = greeted.handshake.output();
-                    let connection = Connection {
-                        session: Session::new(facts, &agreed, output),
-                        stream: greeted.stream,
-                        due: Vec::new(),
-                        _permit: Permit::new(&self.used),
-                    };
-                    self.services[agreed.export].connect(connection);
+                Step::Agreed(export, session) => {
+                    let permit = Permit::new(&self.used);
+                    let connection = Connection::new(greeted.stream, *session, permit);
+                    self.services[export].connect(connection);
                     return None;
                 }
             }

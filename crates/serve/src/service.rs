@@ -1,34 +1,24 @@
-//! The thread that serves an export.
+//! The thread that serves an export, whatever the protocol.
 //!
-//! It alone has the device and the store. It sleeps until a request or a completion is due, so a
-//! reply leaves without passing from thread to thread, and no client can hold another up: sockets
-//! never block, and each connection has buffers of its own.
+//! It alone has the [`Desk`], with the device and the store. It sleeps until a request or a
+//! completion is due, so a reply leaves without passing from thread to thread, and no client can
+//! hold another up: sockets never block, and each connection has buffers of its own.
 
-mod active;
 mod connection;
+mod desk;
 
+use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant as Wall};
-use std::{io, mem};
 
-use diskarm_core::device::Status;
-use diskarm_core::request::{Op, Request};
-use diskarm_core::units::{Lbn, SectorCount, Span};
-use diskarm_wire::nbd::Error;
 use rustix::event::{PollFd, PollFlags};
 
-use crate::clock::Clock;
-use crate::export::{Export, Facts};
 use crate::figures::Served;
-use crate::nbd::{Job, Kind, Next, failure_of};
-use crate::slots::Slots;
 use crate::sockets::{Waker, Woken, wait};
-use crate::store::Store;
-use crate::syncer::Syncer;
-use crate::timeline::Timeline;
-use active::Active;
 pub use connection::Connection;
+use desk::Connections;
+pub use desk::{Broken, Clients, Desk, Session};
 
 /// How long before something is due the thread stops sleeping and watches the clock: longer than it
 /// takes most machines to wake up. At a hundred replies per second that is 2 % of a processor.
@@ -37,47 +27,41 @@ const AWAKE: Duration = Duration::from_micros(200);
 /// How long a service that ends waits for replies to be computed and to leave.
 const DRAIN: Duration = Duration::from_secs(10);
 
+/// How long a client may be silent before it is asked whether it is there, and then before its
+/// connection ends.
+const SILENCE: Duration = Duration::from_secs(30);
+
 /// What a service is told.
-enum Message {
-    Connect(Box<Connection>),
+enum Message<S> {
+    Connect(Box<Connection<S>>),
     Stop,
 }
 
 /// The other side of a service.
-pub struct Handle {
-    messages: Sender<Message>,
+pub struct Handle<S> {
+    messages: Sender<Message<S>>,
     waker: Waker,
     thread: JoinHandle<Served>,
 }
 
-impl Handle {
-    /// Begins to serve `export`.
+impl<S: Session> Handle<S> {
+    /// Begins to serve what `make` makes, which may wake the thread by the waker. With `spins` it
+    /// never sleeps while requests are under way.
     ///
     /// # Errors
     /// Those of the operating system.
-    pub fn start(export: Export, start: Wall) -> io::Result<Self> {
+    pub fn start<D: Desk<Session = S>>(
+        spins: bool,
+        make: impl FnOnce(Waker) -> io::Result<D>,
+    ) -> io::Result<Self> {
         let (waker, woken) = Waker::new()?;
         let (messages, inbox) = channel();
-        let syncer = match export.store.to_sync() {
-            Some(file) => Some(Syncer::new(file, waker.another()?)?),
-            None => None,
-        };
-        let spins = export.timing.as_ref().is_some_and(|timing| timing.spins);
-        let timeline = export
-            .timing
-            .map(|timing| Timeline::new(timing.device, Clock::new(start, timing.speed)));
         let service = Service {
-            facts: export.facts,
-            store: export.store,
-            timeline,
+            desk: make(waker.another()?)?,
             spins,
-            syncer,
             inbox,
             woken,
-            connections: Slots::default(),
-            jobs: Slots::default(),
-            unfinished: Vec::new(),
-            served: Served::default(),
+            connections: Connections::default(),
             stopping: None,
         };
         let thread = thread::Builder::new().name("serve".to_owned());
@@ -90,7 +74,7 @@ impl Handle {
     }
 
     /// Hands it a connection that has chosen its export.
-    pub fn connect(&self, connection: Connection) {
+    pub fn connect(&self, connection: Connection<S>) {
         self.tell(Message::Connect(Box::new(connection)));
     }
 
@@ -99,7 +83,7 @@ impl Handle {
         self.tell(Message::Stop);
     }
 
-    fn tell(&self, message: Message) {
+    fn tell(&self, message: Message<S>) {
         // A service that has ended needs to know nothing more.
         let _ = self.messages.send(message);
         self.waker.wake();
@@ -122,53 +106,37 @@ struct Ready {
     is_gone: bool,
 }
 
-struct Service {
-    facts: Facts,
-    store: Box<dyn Store>,
-    /// Without it requests take no time.
-    timeline: Option<Timeline>,
+struct Service<D: Desk> {
+    desk: D,
     spins: bool,
-    /// Without it the store has nothing to synchronise.
-    syncer: Option<Syncer>,
-    inbox: Receiver<Message>,
+    inbox: Receiver<Message<D::Session>>,
     woken: Woken,
-    connections: Slots<Connection>,
-    /// Requests under way, by their ids in the device.
-    jobs: Slots<Active>,
-    /// Jobs with further parts, where parts take no time.
-    unfinished: Vec<usize>,
-    served: Served,
+    connections: Connections<D::Session>,
     /// When it ends whatever is under way, once it has been stopped.
     stopping: Option<Wall>,
 }
 
-impl Service {
+impl<D: Desk> Service<D> {
     fn run(mut self) -> Served {
         set_timer_slack();
         loop {
             let ready = self.sleep();
             self.read_messages();
-            self.hear_of_syncs();
             self.serve_due();
             for ready in ready {
                 self.receive(&ready);
                 self.serve_due();
             }
-            for id in mem::take(&mut self.unfinished) {
-                if let Some(number) = self.next_part(id, Wall::now()) {
-                    self.pump(number);
-                }
+            for number in self.desk.go_on(&mut self.connections) {
+                self.pump(number);
             }
+            self.ask_silent();
             self.close_those_over();
             if self.has_stopped() {
                 break;
             }
         }
-        // What was written without a flush is kept, too, if that can be done.
-        if let Some(file) = self.store.to_sync() {
-            let _ = file.sync_all();
-        }
-        self.served
+        self.desk.end()
     }
 
     /// Waits until something is to be done; returns the connections with something to do.
@@ -199,20 +167,25 @@ impl Service {
 
     /// When to look again if nothing comes before.
     fn next(&self) -> Option<Wall> {
-        let is_idle = self.jobs.len() == 0;
-        if !self.unfinished.is_empty() || self.spins && !is_idle {
+        let is_idle = self.desk.is_idle();
+        if self.spins && !is_idle {
             return Some(Wall::now());
         }
-        let next = self.timeline.as_ref().and_then(Timeline::next);
+        let next = self.desk.next();
         // What an idle device does by itself can be late.
         let next = match is_idle {
             true => next,
             false => next.map(|at| at.checked_sub(AWAKE).unwrap_or(at)),
         };
-        [next, self.stopping].into_iter().flatten().min()
+        let silent = self.connections.iter();
+        let silent = silent.map(|(_, connection)| connection.heard + SILENCE);
+        [next, self.stopping, silent.min()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
-    fn takes_input(&self, connection: &Connection) -> bool {
+    fn takes_input(&self, connection: &Connection<D::Session>) -> bool {
         self.stopping.is_none() && connection.session.wants_input()
     }
 
@@ -220,8 +193,11 @@ impl Service {
         while let Ok(message) = self.inbox.try_recv() {
             match message {
                 Message::Connect(connection) if self.stopping.is_none() => {
-                    self.served.connections += 1;
+                    self.desk.served().connections += 1;
                     let number = self.connections.insert(*connection);
+                    if let Some(other) = self.desk.opened(number, &mut self.connections) {
+                        self.close(other);
+                    }
                     // It may have sent requests already.
                     self.pump(number);
                 }
@@ -231,71 +207,11 @@ impl Service {
         }
     }
 
-    fn hear_of_syncs(&mut self) {
-        while let Some((id, is_synced)) = self.syncer.as_ref().and_then(Syncer::answered) {
-            let Some(active) = self.jobs.get_mut(id) else {
-                continue;
-            };
-            active.is_synced = true;
-            if !is_synced {
-                active.error = Some((Error::Io, "the store failed"));
-            }
-            if let Some(number) = self.settle(id) {
-                self.pump(number);
-            }
-        }
-    }
-
-    /// Takes the completions that are due, and sends the replies.
+    /// Takes what has ended by now, and sends the replies.
     fn serve_due(&mut self) {
-        let mut touched = Vec::new();
-        while let Some(timeline) = &mut self.timeline {
-            let now = Wall::now();
-            let Some((completion, due)) = timeline.completed(now) else {
-                break;
-            };
-            let id = completion.request.id as usize;
-            let Some(active) = self.jobs.get_mut(id) else {
-                panic!("the device completed {completion:?} twice");
-            };
-            active.due = Some(due);
-            if let Some(error) = failure(completion.status) {
-                active.error = Some(error);
-                active.give_up();
-            }
-            if active.left.is_some() {
-                // Its next command takes time as well, so no reply is ready.
-                self.next_part(id, now);
-                continue;
-            }
-            active.is_served = true;
-            if let Some(number) = self.settle(id)
-                && !touched.contains(&number)
-            {
-                touched.push(number);
-            }
-        }
-        for number in touched {
+        for number in self.desk.serve_due(&mut self.connections) {
             self.pump(number);
         }
-    }
-
-    /// Ends the job `id` if nothing more is to come; returns its connection if it has a reply.
-    fn settle(&mut self, id: usize) -> Option<usize> {
-        let active = self.jobs.get_mut(id)?;
-        if !active.is_served || !active.is_synced {
-            return None;
-        }
-        let active = self.jobs.remove(id)?;
-        let Some(number) = active.connection else {
-            self.served.counts.aborted += u64::from(active.error.is_some());
-            return None;
-        };
-        self.served.counts.failed += u64::from(active.error.is_some());
-        let connection = self.connections.get_mut(number)?;
-        connection.session.reply(active.job, active.error);
-        connection.due.extend(active.due);
-        Some(number)
     }
 
     /// Reads what a connection has sent, and goes on with it.
@@ -306,12 +222,8 @@ impl Service {
             return;
         };
         if !is_stopping && connection.session.wants_input() {
-            let Connection {
-                stream, session, ..
-            } = connection;
-            match stream.receive(session.room()) {
-                Ok(Some(count)) => session.filled(count),
-                Ok(None) => {}
+            match connection.receive() {
+                Ok(()) => {}
                 Err(_) => return self.close(number),
             }
         } else if ready.is_gone {
@@ -326,20 +238,16 @@ impl Service {
         loop {
             let mut has_begun = false;
             while self.stopping.is_none() {
-                let Some(connection) = self.connections.get_mut(number) else {
-                    return;
-                };
-                match connection.session.next(&mut *self.store) {
-                    Next::Job(job) => self.begin(number, job, now),
-                    Next::Wait => break,
-                    Next::Broken => return self.close(number),
+                match self.desk.take(number, &mut self.connections, now) {
+                    Ok(true) => has_begun = true,
+                    Ok(false) => break,
+                    Err(Broken) => return self.close(number),
                 }
-                has_begun = true;
             }
             let Some(connection) = self.connections.get_mut(number) else {
                 return;
             };
-            match connection.send(&mut *self.store, &mut self.served.lateness) {
+            match connection.send(&mut self.desk) {
                 Err(_) => return self.close(number),
                 Ok(false) if !has_begun => return,
                 Ok(_) => {}
@@ -347,128 +255,33 @@ impl Service {
         }
     }
 
-    /// Begins a request that has arrived.
-    fn begin(&mut self, number: usize, job: Job, now: Wall) {
-        self.served.counts.count(&job);
-        let has_file = self.syncer.is_some();
-        let is_write = matches!(job.kind, Kind::Write | Kind::Trim | Kind::Zero { .. });
-        let is_flush = job.kind == Kind::Flush;
-        let syncs = has_file && (is_flush || is_write && job.force_unit_access);
-        let is_timed = self.timeline.is_some();
-        let takes_time = match job.kind {
-            Kind::Read | Kind::Write | Kind::Flush => is_timed,
-            Kind::Zero { .. } => true,
-            Kind::Trim | Kind::Status | Kind::Refused(..) => false,
-        };
-        let mut error = match job.kind {
-            Kind::Refused(error, message) => Some((error, message)),
-            _ => None,
-        };
-        if job.kind == Kind::Trim
-            && let Err(failed) = self.store.zero(job.offset, job.length, true)
-        {
-            error = Some(failure_of(&failed));
-        }
-        if !takes_time && !syncs {
-            if let Some(connection) = self.connections.get_mut(number) {
-                connection.session.reply(job, error);
-            }
-            return;
-        }
-        let id = self.jobs.insert(Active {
-            connection: Some(number),
-            job,
-            left: matches!(job.kind, Kind::Zero { .. }).then_some((job.offset, job.length)),
-            is_served: !takes_time,
-            is_synced: !syncs,
-            error,
-            due: None,
-        });
-        match job.kind {
-            Kind::Zero { .. } => {
-                // If it has ended, its connection is the one that goes on anyway.
-                self.next_part(id, now);
-            }
-            _ if takes_time => self.submit(id, &job, job.offset, job.length, now),
-            _ => {}
-        }
-        // Zeroes are synchronised after their last part.
-        if syncs
-            && !matches!(job.kind, Kind::Zero { .. })
-            && let Some(syncer) = &self.syncer
-        {
-            syncer.ask(id);
-        }
-    }
-
-    /// Hands a command of the job `id` to the device.
-    fn submit(&mut self, id: usize, job: &Job, offset: u64, length: u64, now: Wall) {
-        let sector = self.facts.sector.0;
-        let op = match job.kind {
-            Kind::Read => Op::Read,
-            Kind::Flush => Op::Flush,
-            _ => Op::Write,
-        };
-        let start = Lbn(offset / sector);
-        let mut request = Request::new(id as u64, op, start, SectorCount(length / sector));
-        request.force_unit_access = op == Op::Write && job.force_unit_access;
-        if let Some(timeline) = &mut self.timeline {
-            let submitted = timeline.submit(now, request);
-            assert_eq!(submitted, Ok(()), "the device refused {request:?}");
-        }
-    }
-
-    /// Writes the next zeroes of the job `id`; returns its connection if it has a reply now.
-    fn next_part(&mut self, id: usize, now: Wall) -> Option<usize> {
-        let longest = Request::MAX_SECTORS.0 * self.facts.sector.0;
-        let active = self.jobs.get_mut(id)?;
-        let (job, (offset, left)) = (active.job, active.left?);
-        let length = left.min(longest);
-        let may_free = matches!(job.kind, Kind::Zero { may_free: true });
-        active.left = (left > length).then(|| (offset + length, left - length));
-        if let Err(failed) = self.store.zero(offset, length, may_free) {
-            active.error = Some(failure_of(&failed));
-            active.give_up();
-        }
-        let is_last = active.left.is_none();
-        if is_last
-            && !active.is_synced
-            && let Some(syncer) = &self.syncer
-        {
-            syncer.ask(id);
-        }
-        if self.timeline.is_some() {
-            self.submit(id, &job, offset, length, now);
-            return None;
-        }
-        if !is_last {
-            self.unfinished.push(id);
-            return None;
-        }
-        active.is_served = true;
-        self.settle(id)
-    }
-
     /// Ends a connection. Its requests that still wait in the device are taken back.
     fn close(&mut self, number: usize) {
-        self.connections.remove(number);
-        let is_of = |active: &Active| active.connection == Some(number);
-        let jobs = self.jobs.iter().filter(|(_, active)| is_of(active));
-        let ids: Vec<usize> = jobs.map(|(id, _)| id).collect();
-        for &id in &ids {
-            let Some(active) = self.jobs.get_mut(id) else {
+        if let Some(connection) = self.connections.remove(number) {
+            self.desk.closed(number, connection.session);
+        }
+    }
+
+    /// Asks clients that have been silent for long whether they are there, and closes the
+    /// connections of those that do not answer.
+    fn ask_silent(&mut self) {
+        let now = Wall::now();
+        let is_silent = |connection: &Connection<_>| connection.heard + SILENCE <= now;
+        let silent = self.connections.iter();
+        let silent = silent.filter(|(_, connection)| is_silent(connection));
+        let numbers: Vec<usize> = silent.map(|(number, _)| number).collect();
+        for number in numbers {
+            let Some(connection) = self.connections.get_mut(number) else {
                 continue;
             };
-            active.connection = None;
-            active.give_up();
-            match &mut self.timeline {
-                Some(timeline) if !active.is_served => timeline.abort(Wall::now(), id as u64),
-                Some(_) => {}
-                None => active.is_served = true,
+            if connection.is_asked {
+                self.close(number);
+                continue;
             }
-            self.settle(id);
+            connection.is_asked = connection.session.ask();
+            connection.heard = now;
+            self.pump(number);
         }
-        self.unfinished.retain(|id| !ids.contains(id));
     }
 
     fn close_those_over(&mut self) {
@@ -483,7 +296,7 @@ impl Service {
             .map(|(number, _)| number)
             .collect();
         for number in over {
-            self.connections.remove(number);
+            self.close(number);
         }
     }
 
@@ -492,28 +305,6 @@ impl Service {
         let is_late = |until| Wall::now() >= until;
         self.stopping
             .is_some_and(|until| self.connections.len() == 0 || is_late(until))
-    }
-}
-
-/// Why a request fails that ended in this way.
-fn failure(status: Status) -> Option<(Error, &'static str)> {
-    match status {
-        Status::Good | Status::Recovered { .. } => None,
-        Status::MediumError { .. } => Some((Error::Io, "medium error")),
-        Status::NotReady => Some((Error::Io, "the drive is not ready")),
-        Status::Aborted => Some((Error::Io, "aborted")),
-    }
-}
-
-/// Records how late replies left that were `due`.
-fn record(due: &mut Vec<Wall>, lateness: &mut diskarm_core::stats::Histogram) {
-    if due.is_empty() {
-        return;
-    }
-    let now = Wall::now();
-    for due in due.drain(..) {
-        let late = now.saturating_duration_since(due).as_nanos();
-        lateness.record(Span::from_ns(late as i64));
     }
 }
 

@@ -1,82 +1,119 @@
-//! A device of the model in real time.
+//! The model in real time.
 
 use std::collections::VecDeque;
 use std::time::Instant as Wall;
 
-use diskarm_core::device::{Completion, Device, Refused};
-use diskarm_core::request::Request;
+use diskarm_core::device::{Completion, Device};
 use diskarm_core::units::Instant;
+use diskarm_emulate::{Backing, Response, Unit};
 
 use crate::clock::Clock;
 
-/// A device, and the clock by which it is asked.
-///
-/// A request enters the device at the time at which it is submitted, and its completion is due at
-/// the time that the device computes. Nothing here waits: whoever holds it looks again at
-/// [`Self::next`].
-pub struct Timeline {
-    device: Box<dyn Device>,
-    clock: Clock,
-    /// The device has advanced to here.
-    latest: Instant,
-    /// Completions that nobody has taken yet, in their order.
-    done: VecDeque<Completion>,
+/// Something of the model that ends what it is given at instants that it computes.
+pub trait Timed {
+    /// What it has ended.
+    type Ended;
+
+    /// When something happens without further input, if anything does.
+    fn next_event(&self) -> Option<Instant>;
+
+    /// Advances to `now`, or to what ends first and returns it.
+    fn advance(&mut self, now: Instant) -> Option<Self::Ended>;
+
+    /// When it has ended.
+    fn at(ended: &Self::Ended) -> Instant;
 }
 
-impl Timeline {
-    /// Runs `device` by `clock`.
-    pub fn new(device: Box<dyn Device>, clock: Clock) -> Self {
+impl Timed for Box<dyn Device> {
+    type Ended = Completion;
+
+    fn next_event(&self) -> Option<Instant> {
+        (**self).next_event()
+    }
+
+    fn advance(&mut self, now: Instant) -> Option<Completion> {
+        (**self).advance(now)
+    }
+
+    fn at(ended: &Completion) -> Instant {
+        ended.at
+    }
+}
+
+impl<D: Backing> Timed for Unit<D> {
+    type Ended = Response;
+
+    fn next_event(&self) -> Option<Instant> {
+        Unit::next_event(self)
+    }
+
+    fn advance(&mut self, now: Instant) -> Option<Response> {
+        Unit::advance(self, now)
+    }
+
+    fn at(ended: &Response) -> Instant {
+        ended.at
+    }
+}
+
+/// A device or a unit, and the clock by which it is asked.
+///
+/// What it is given enters it at the time of the clock, and is due at the time that it computes.
+/// Nothing here waits: whoever holds it looks again at [`Self::next`].
+pub struct Timeline<T: Timed> {
+    timed: T,
+    clock: Clock,
+    /// It has advanced to here.
+    latest: Instant,
+    /// What has ended and nobody has taken yet, in its order.
+    done: VecDeque<T::Ended>,
+}
+
+impl<T: Timed> Timeline<T> {
+    /// Runs `timed` by `clock`.
+    pub fn new(timed: T, clock: Clock) -> Self {
         Self {
-            device,
+            timed,
             clock,
             latest: Instant::START,
             done: VecDeque::new(),
         }
     }
 
-    /// Submits a request that arrives now.
-    ///
-    /// # Errors
-    /// If the device does not take it.
-    pub fn submit(&mut self, now: Wall, request: Request) -> Result<(), Refused> {
+    /// What it runs, at the time that it is now, for which everything has happened there.
+    pub fn at(&mut self, now: Wall) -> (&mut T, Instant) {
         self.pass(now);
-        self.device.submit(self.latest, request)
-    }
-
-    /// Takes back the request `id`, if it still waits; it completes either way.
-    pub fn abort(&mut self, now: Wall, id: u64) {
-        self.pass(now);
-        self.device.abort(self.latest, id);
+        (&mut self.timed, self.latest)
     }
 
     /// When to look again, if anything is under way.
     pub fn next(&self) -> Option<Wall> {
-        let done = self.done.front().map(|completion| completion.at);
-        let next = done.or_else(|| self.device.next_event());
+        let done = self.done.front().map(T::at);
+        let next = done.or_else(|| self.timed.next_event());
         next.map(|at| self.clock.wall(at))
     }
 
-    /// The next completion that is due by now, and when it was.
-    pub fn completed(&mut self, now: Wall) -> Option<(Completion, Wall)> {
+    /// The next that has ended by now, and when that was due.
+    pub fn ended(&mut self, now: Wall) -> Option<(T::Ended, Wall)> {
         if self.done.is_empty() {
             self.pass(now);
         }
-        let completion = self.done.pop_front()?;
-        let due = self.clock.wall(completion.at);
-        Some((completion, due))
+        let ended = self.done.pop_front()?;
+        let due = self.clock.wall(T::at(&ended));
+        Some((ended, due))
     }
 
     /// Lets everything happen that happens by now.
     fn pass(&mut self, now: Wall) {
         let mut at = self.clock.drive(now).max(self.latest);
         // Rounding must not put off an event that is due.
-        if let Some(event) = self.device.next_event()
+        if let Some(event) = self.timed.next_event()
             && self.clock.wall(event) <= now
         {
             at = at.max(event);
         }
-        while let Some(completion) = self.device.advance(at) {
-            self.done.push_back(completion);
+        while let Some(ended) = self.timed.advance(at) {
+            self.done.push_back(ended);
         }
         self.latest = at;
     }
@@ -86,7 +123,7 @@ impl Timeline {
 mod tests {
     use std::time::Duration;
 
-    use diskarm_core::request::Op;
+    use diskarm_core::request::{Op, Request};
     use diskarm_core::units::{Lbn, SectorCount};
     use diskarm_simulate::Model;
 
@@ -99,20 +136,22 @@ mod tests {
         let model = Model::find("hp-c2247").expect("a drive");
         let start = Wall::now();
         let clock = Clock::new(start, Speed::new(speed).expect("a speed"));
-        let mut timeline = Timeline::new(Box::new(model.drive()), clock);
+        let device: Box<dyn Device> = Box::new(model.drive());
+        let mut timeline = Timeline::new(device, clock);
         let mut now = start;
         (0..20_u64)
             .map(|id| {
                 let block = Lbn(id * 7919 * 13 % 1_000_000);
                 let request = Request::new(id, Op::Read, block, SectorCount(8));
-                timeline.submit(now, request).expect("an idle drive");
+                let (device, at) = timeline.at(now);
+                device.submit(at, request).expect("an idle drive");
                 // The last alone, or the next would arrive later too.
                 let late = Duration::from_micros(if id == 19 { 50 } else { 0 });
                 loop {
                     let next = timeline.next().expect("something under way");
-                    assert!(timeline.completed(next - Duration::from_nanos(1)).is_none());
+                    assert!(timeline.ended(next - Duration::from_nanos(1)).is_none());
                     // Whoever asks late hears when it was due.
-                    if let Some((completion, due)) = timeline.completed(next + late) {
+                    if let Some((completion, due)) = timeline.ended(next + late) {
                         assert_eq!((completion.request.id, due), (id, next));
                         let response = (next - now).as_nanos() as f64 * speed;
                         now = next;

@@ -1,9 +1,9 @@
 //! The protocol without sockets: a client's bytes in, the server's bytes out.
 
 use diskarm_core::units::{Bytes, SectorCount};
-use diskarm_serve::Facts;
 use diskarm_serve::nbd::{Agreed, Handshake, Kind, MAX_OUTSTANDING, Next, Session, Step};
 use diskarm_serve::store::{SparseStore, Store};
+use diskarm_serve::{Facts, Session as _};
 use diskarm_wire::nbd::option::{
     AnswerHeader, Choice, Context, ExportInfo, Listed, OptionHeader, Queries, answer, code, info,
 };

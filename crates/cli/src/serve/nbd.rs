@@ -7,6 +7,7 @@ use std::thread;
 use diskarm_core::text::quantity;
 use diskarm_core::units::Span;
 use diskarm_results::prose;
+use diskarm_serve::nbd::Nbd;
 use diskarm_serve::store::StoreChoice;
 use diskarm_serve::{
     Address, CONNECTIONS, ExportFigures, Listener, POLICY, Pace, Server, Setting, Speed,
@@ -152,7 +153,7 @@ pub fn run(args: Args) -> Result<(), Error> {
         })
         .collect();
     let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(failed)?;
-    let server = Server::start(exports, listeners, args.connections).map_err(failed)?;
+    let server = Server::start(Nbd, exports, listeners, args.connections).map_err(failed)?;
     let stopper = server.stopper().map_err(failed)?;
     thread::spawn(move || {
         for (count, signal) in signals.forever().enumerate() {

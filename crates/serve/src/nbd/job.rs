@@ -4,6 +4,7 @@ use diskarm_wire::nbd::{Command, CommandFlags, Error, Request};
 
 use super::session::MAX_PAYLOAD;
 use crate::export::Facts;
+use crate::figures::Access;
 
 /// A request that has arrived, with its data if it writes any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +43,21 @@ pub enum Kind {
     Status,
     /// Nothing: it is refused.
     Refused(Error, &'static str),
+}
+
+impl Kind {
+    /// The same in figures.
+    pub(super) fn access(self) -> Access {
+        match self {
+            Self::Read => Access::Read,
+            Self::Write => Access::Write,
+            Self::Flush => Access::Flush,
+            Self::Trim => Access::Trim,
+            Self::Zero { .. } => Access::Zero,
+            Self::Status => Access::Status,
+            Self::Refused(..) => Access::Refused,
+        }
+    }
 }
 
 impl Job {

@@ -4,32 +4,60 @@ use std::io;
 use std::time::Instant as Wall;
 
 use diskarm_core::stats::Histogram;
+use diskarm_core::units::Span;
 
-use super::record;
-use crate::nbd::Session;
+use super::{Desk, Session};
 use crate::server::Permit;
 use crate::sockets::Stream;
-use crate::store::Store;
 
 /// A connection that has chosen its export.
-pub struct Connection {
+pub struct Connection<S> {
     pub stream: Stream,
-    pub session: Session,
+    pub session: S,
     /// When replies were due that have not been sent yet.
     pub due: Vec<Wall>,
+    /// When its client has last sent something, or was asked for it.
+    pub heard: Wall,
+    /// The client has been asked for an answer.
+    pub is_asked: bool,
     /// Counts it among the connections that are allowed.
-    pub _permit: Permit,
+    _permit: Permit,
 }
 
-impl Connection {
+impl<S: Session> Connection<S> {
+    /// A connection that begins.
+    pub fn new(stream: Stream, session: S, permit: Permit) -> Self {
+        Self {
+            stream,
+            session,
+            due: Vec::new(),
+            heard: Wall::now(),
+            is_asked: false,
+            _permit: permit,
+        }
+    }
+
+    /// Reads what the client has sent.
+    ///
+    /// # Errors
+    /// If the connection is gone.
+    pub fn receive(&mut self) -> io::Result<()> {
+        if let Some(count) = self.stream.receive(self.session.room())? {
+            self.session.filled(count);
+            self.heard = Wall::now();
+            self.is_asked = false;
+        }
+        Ok(())
+    }
+
     /// Sends replies; returns whether any left.
     ///
     /// # Errors
     /// If the connection is gone, or has to be closed.
-    pub fn send(&mut self, store: &mut dyn Store, lateness: &mut Histogram) -> io::Result<bool> {
+    pub fn send(&mut self, desk: &mut impl Desk<Session = S>) -> io::Result<bool> {
         let mut has_sent = false;
         loop {
-            let broken = self.session.fill(store);
+            let broken = desk.fill(&mut self.session);
             broken.map_err(|_| io::Error::other("the store failed in the middle of a reply"))?;
             if self.session.output().is_empty() {
                 break;
@@ -41,7 +69,19 @@ impl Connection {
             has_sent = true;
         }
         // If the client does not take them, the server has still been in time.
-        record(&mut self.due, lateness);
+        record(&mut self.due, &mut desk.served().lateness);
         Ok(has_sent)
+    }
+}
+
+/// Records how late replies left that were `due`.
+fn record(due: &mut Vec<Wall>, lateness: &mut Histogram) {
+    if due.is_empty() {
+        return;
+    }
+    let now = Wall::now();
+    for due in due.drain(..) {
+        let late = now.saturating_duration_since(due).as_nanos();
+        lateness.record(Span::from_ns(late as i64));
     }
 }

@@ -4,7 +4,7 @@ use std::time::Instant as Wall;
 
 use diskarm_wire::nbd::Error;
 
-use crate::nbd::Job;
+use super::Job;
 
 /// A request under way.
 pub struct Active {
