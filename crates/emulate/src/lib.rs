@@ -28,6 +28,6 @@ mod work;
 pub use backing::{Backing, Single};
 pub use realism::{Places, Realism, Recalibration, WarmUp};
 pub use state::Identity;
-pub use store::{Sparse, Store};
+pub use store::{Sparse, Store, Unavailable};
 pub use task::{Attribute, Response, Status, Task};
 pub use unit::Unit;

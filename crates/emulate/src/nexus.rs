@@ -12,6 +12,8 @@ pub(crate) struct Nexus {
     pub initiator: u64,
     /// What it had translated last.
     pub asked: Option<Translate>,
+    /// It is lost; what is left of it is its registration, if it has one.
+    pub is_gone: bool,
     /// What it has not been told yet.
     attentions: VecDeque<Code>,
 }
@@ -22,6 +24,7 @@ impl Nexus {
         Self {
             initiator,
             asked: None,
+            is_gone: false,
             attentions: VecDeque::from([Code::POWER_ON]),
         }
     }

@@ -73,6 +73,9 @@ pub(crate) struct Reservations {
 }
 
 impl Reservations {
+    /// How many initiators may be registered.
+    pub const MOST: usize = 256;
+
     /// Whether a command of this initiator is executed (SPC-4 and SBC-3, tables of commands allowed
     /// in the presence of reservations; SPC-2 for RESERVE).
     #[inline]

@@ -65,6 +65,8 @@ pub(crate) struct State {
     pub nexuses: Vec<Nexus>,
     /// The specification as given: what mode pages begin with.
     pub given: Option<Spec>,
+    /// Nothing is ever written.
+    pub is_read_only: bool,
     /// Reads are served from the media (RCD of the caching page).
     pub read_cache_disabled: bool,
     pub reservations: Reservations,
@@ -91,6 +93,7 @@ impl State {
             modes: Modes::default(),
             nexuses: Vec::new(),
             given: device.spec().cloned(),
+            is_read_only: false,
             read_cache_disabled: false,
             reservations: Reservations::default(),
             condemned: Vec::new(),
@@ -147,13 +150,40 @@ impl State {
         })
     }
 
+    /// The unit is read-only, or the control page says so (SWP).
+    pub fn is_write_protected(&self) -> bool {
+        self.is_read_only || self.modes.write_protected()
+    }
+
     /// The nexus of an initiator, which may be new.
     pub fn nexus(&mut self, initiator: u64) -> usize {
-        let known = self.nexuses.iter().position(|n| n.initiator == initiator);
-        known.unwrap_or_else(|| {
-            self.nexuses.push(Nexus::new(initiator));
-            self.nexuses.len() - 1
-        })
+        if let Some(known) = self.known_nexus(initiator) {
+            if std::mem::take(&mut self.nexuses[known].is_gone) {
+                self.nexuses[known].attention(Code::NEXUS_LOSS);
+            }
+            return known;
+        }
+        let new = Nexus::new(initiator);
+        let is_free = |index: &usize| self.nexuses[*index].is_gone && !self.is_registered(*index);
+        if let Some(index) = (0..self.nexuses.len()).find(is_free) {
+            self.nexuses[index] = new;
+            return index;
+        }
+        self.nexuses.push(new);
+        self.nexuses.len() - 1
+    }
+
+    /// The nexus of an initiator of which something is known.
+    pub fn known_nexus(&self, initiator: u64) -> Option<usize> {
+        let is_known = |index: &usize| {
+            let nexus = &self.nexuses[*index];
+            nexus.initiator == initiator && (!nexus.is_gone || self.is_registered(*index))
+        };
+        (0..self.nexuses.len()).find(is_known)
+    }
+
+    fn is_registered(&self, nexus: usize) -> bool {
+        self.reservations.key(nexus).is_some()
     }
 
     /// Tells all initiators but one.
@@ -197,9 +227,9 @@ impl Context<'_> {
         both.ok_or(Sense::new(Key::IllegalRequest, Code::INVALID_OPERATION))
     }
 
-    /// Whether the initiator may write at all (SWP of the control page).
+    /// Whether the initiator may write at all.
     pub fn writable(&self) -> Result<(), Sense> {
-        if self.state.modes.write_protected() {
+        if self.state.is_write_protected() {
             return Err(Sense::new(Key::DataProtect, Code::WRITE_PROTECTED));
         }
         Ok(())

@@ -3,17 +3,38 @@
 use std::collections::BTreeMap;
 
 use diskarm_core::units::{Bytes, Lbn};
+use diskarm_wire::Sense;
+use diskarm_wire::sense::{Code, Key};
 
 /// Holds the data of blocks. Blocks that were never written are zeros.
 pub trait Store: Send {
     /// Fills `data`, whole blocks that are zeros, with those from `at` on.
-    fn read(&self, at: Lbn, data: &mut [u8]);
+    ///
+    /// # Errors
+    /// If that is not possible.
+    fn read(&mut self, at: Lbn, data: &mut [u8]) -> Result<(), Unavailable>;
 
     /// Puts `data`, whole blocks, at `at`.
-    fn write(&mut self, at: Lbn, data: &[u8]);
+    ///
+    /// # Errors
+    /// If that is not possible.
+    fn write(&mut self, at: Lbn, data: &[u8]) -> Result<(), Unavailable>;
 
     /// Makes all blocks zeros.
-    fn clear(&mut self);
+    ///
+    /// # Errors
+    /// If that is not possible.
+    fn clear(&mut self) -> Result<(), Unavailable>;
+}
+
+/// A store cannot do what it was asked, whatever the drive of the model does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unavailable;
+
+impl From<Unavailable> for Sense {
+    fn from(_: Unavailable) -> Self {
+        Self::new(Key::HardwareError, Code::INTERNAL_FAILURE)
+    }
 }
 
 /// Data in memory: only chunks that hold something but zeros take any.
@@ -61,16 +82,17 @@ impl Sparse {
 }
 
 impl Store for Sparse {
-    fn read(&self, at: Lbn, data: &mut [u8]) {
+    fn read(&mut self, at: Lbn, data: &mut [u8]) -> Result<(), Unavailable> {
         for (chunk, from, to, length) in self.parts(at, data.len()) {
             let data = &mut data[to..to + length];
             if let Some(chunk) = self.chunks.get(&chunk) {
                 data.copy_from_slice(&chunk[from..from + length]);
             }
         }
+        Ok(())
     }
 
-    fn write(&mut self, at: Lbn, data: &[u8]) {
+    fn write(&mut self, at: Lbn, data: &[u8]) -> Result<(), Unavailable> {
         let size = Self::CHUNK as usize * self.block;
         for (chunk, to, from, length) in self.parts(at, data.len()) {
             let data = &data[from..from + length];
@@ -82,9 +104,11 @@ impl Store for Sparse {
                 self.chunks.insert(chunk, fresh);
             }
         }
+        Ok(())
     }
 
-    fn clear(&mut self) {
+    fn clear(&mut self) -> Result<(), Unavailable> {
         self.chunks.clear();
+        Ok(())
     }
 }

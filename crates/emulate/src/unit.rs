@@ -113,6 +113,12 @@ impl<D: Backing> Unit<D> {
         self
     }
 
+    /// Lets it refuse all that would write.
+    pub fn read_only(mut self, is_read_only: bool) -> Self {
+        self.state.is_read_only = is_read_only;
+        self
+    }
+
     /// The device behind it.
     pub fn device(&self) -> &D {
         &self.device
@@ -194,7 +200,15 @@ impl<D: Backing> Unit<D> {
         self.ready.push_back((self.now, response));
     }
 
-    fn is_outstanding(&self, initiator: u64, id: u64) -> bool {
+    /// How many bytes an initiator has to send along with this command block; none if it is
+    /// invalid. Lists whose length is in their own header may have any, which is [`usize::MAX`].
+    pub fn data_out_length(&self, command: &[u8]) -> usize {
+        let command = Command::parse(command);
+        command.map_or(0, |command| data_out::length(&command, self.state.block))
+    }
+
+    /// Whether a task has no response yet and was not aborted.
+    pub fn is_outstanding(&self, initiator: u64, id: u64) -> bool {
         let mut slots = self.slots.iter().flatten();
         slots.any(|slot| slot.id == id && slot.initiator == initiator && !slot.answered)
     }

@@ -50,7 +50,7 @@ impl Work for CompareAndWrite {
             2 => {
                 let (expected, new) = self.data.split_at(self.data.len() / 2);
                 let mut found = vec![0; expected.len()];
-                context.state.store.read(self.at, &mut found);
+                context.state.store.read(self.at, &mut found)?;
                 let mut bytes = found.iter().zip(expected);
                 if let Some(offset) = bytes.position(|(found, expected)| found != expected) {
                     // SBC-3: where in the data the first difference is.
@@ -59,7 +59,7 @@ impl Work for CompareAndWrite {
                         ..Sense::new(Key::Miscompare, Code::MISCOMPARE)
                     });
                 }
-                context.state.store.write(self.at, new);
+                context.state.store.write(self.at, new)?;
                 Ok(Step::request(
                     Op::Write,
                     self.at,

@@ -119,7 +119,7 @@ impl Work for Format {
             return Ok(Step::Done(Vec::new()));
         }
         self.begun = true;
-        context.state.store.clear();
+        context.state.store.clear()?;
         if let Ok((layout, spec)) = context.known() {
             let geometry = sparing::formatted(&spec.geometry, layout, &self.list.defects);
             // A layout that could not be built has been left out above.

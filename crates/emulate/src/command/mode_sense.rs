@@ -35,7 +35,7 @@ pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start,
     } else {
         descriptor(context, long_addresses, values)
     };
-    let (write_protected, dpo_fua) = (context.state.modes.write_protected(), true);
+    let (write_protected, dpo_fua) = (context.state.is_write_protected(), true);
     let header = if size == Size::Six {
         let rest = Header6::LENGTH - 1 + descriptor.len() + pages.len();
         let header = Header6 {

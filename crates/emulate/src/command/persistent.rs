@@ -10,7 +10,7 @@ use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense};
 
 use super::misplaced;
-use crate::reservation::Kind;
+use crate::reservation::{Kind, Reservations};
 use crate::state::{Context, invalid_field, invalid_parameter, list_length};
 use crate::work::Start;
 
@@ -151,6 +151,13 @@ fn act(
     let (reservations, nexuses) = (&mut state.reservations, &mut state.nexuses);
     match action {
         ReserveOut::Register | ReserveOut::RegisterAndIgnore => {
+            let is_new = key != 0 && reservations.key(nexus).is_none();
+            if is_new && reservations.registered.len() == Reservations::MOST {
+                return Err(Sense::new(
+                    Key::IllegalRequest,
+                    Code::REGISTRATION_RESOURCES,
+                ));
+            }
             reservations.register(nexus, key, nexuses);
         }
         ReserveOut::Reserve => match reservations.held {

@@ -91,7 +91,7 @@ pub(super) fn task_management(command: &Command, _: &mut Context<'_>) -> Result<
         abort_task: true,
         abort_task_set: true,
         clear_aca: false,
-        clear_task_set: false,
+        clear_task_set: true,
         unit_reset: true,
         query_task: false,
         additional_length: if extended { 12 } else { 0 },

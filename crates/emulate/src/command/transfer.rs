@@ -80,7 +80,7 @@ impl Work for Read {
             return Ok(Step::Ask(Asked::Transfer(self.transfer)));
         }
         let mut data = vec![0; sectors.0 as usize * context.state.block];
-        context.state.store.read(at, &mut data);
+        context.state.store.read(at, &mut data)?;
         Ok(Step::Done(data))
     }
 }
@@ -124,7 +124,7 @@ impl Work for Write {
             self.served = true;
             return Ok(Step::Ask(Asked::Transfer(self.transfer)));
         }
-        context.state.store.write(self.transfer.at, &self.data);
+        context.state.store.write(self.transfer.at, &self.data)?;
         Ok(Step::Done(Vec::new()))
     }
 }

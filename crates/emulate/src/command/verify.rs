@@ -84,7 +84,7 @@ impl Work for Verify {
         match (self.writes, self.served) {
             (true, 1) => Ok(Step::request(Op::Write, self.at, self.count, true)),
             (true, 2) => {
-                context.state.store.write(self.at, &self.data);
+                context.state.store.write(self.at, &self.data)?;
                 Ok(Step::request(Op::Read, self.at, self.count, true))
             }
             (false, 1) => Ok(Step::request(Op::Read, self.at, self.count, true)),
@@ -95,12 +95,12 @@ impl Work for Verify {
 }
 
 impl Verify {
-    fn compare(&self, context: &Context<'_>) -> Result<Step, Sense> {
+    fn compare(&self, context: &mut Context<'_>) -> Result<Step, Sense> {
         if self.data.is_empty() {
             return Ok(Step::Done(Vec::new()));
         }
         let mut found = vec![0; whole(context, self.count as u32)];
-        context.state.store.read(self.at, &mut found);
+        context.state.store.read(self.at, &mut found)?;
         let same = found
             .chunks_exact(self.data.len())
             .all(|part| part == self.data);

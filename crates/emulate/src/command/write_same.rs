@@ -56,7 +56,7 @@ impl Work for WriteSame {
             return Ok(Step::request(Op::Write, self.at, self.count, false));
         }
         for n in 0..self.count {
-            context.state.store.write(Lbn(self.at.0 + n), &self.block);
+            context.state.store.write(Lbn(self.at.0 + n), &self.block)?;
         }
         Ok(Step::Done(Vec::new()))
     }

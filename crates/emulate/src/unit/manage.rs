@@ -24,6 +24,40 @@ impl<D: Backing> Unit<D> {
         self.abort_those(|slot| slot.initiator == initiator)
     }
 
+    /// Aborts all tasks, and tells the other initiators that had any.
+    pub fn clear_task_set(&mut self, now: Instant, initiator: u64) {
+        self.catch_up(now);
+        let all = self.slots.iter().flatten().filter(|slot| !slot.answered);
+        let mut others: Vec<usize> = all.map(|slot| slot.nexus).collect();
+        others.sort_unstable();
+        others.dedup();
+        self.abort_those(|_| true);
+        for nexus in others {
+            let nexus = &mut self.state.nexuses[nexus];
+            if nexus.initiator != initiator {
+                nexus.attention(Code::COMMANDS_CLEARED);
+            }
+        }
+    }
+
+    /// An initiator is gone: aborts its tasks, releases its reservation of SCSI-2, and forgets it
+    /// unless it is registered for persistent reservations.
+    pub fn disconnect(&mut self, now: Instant, initiator: u64) {
+        self.abort_task_set(now, initiator);
+        let Some(nexus) = self.state.known_nexus(initiator) else {
+            return;
+        };
+        self.state.nexuses[nexus].is_gone = true;
+        if self.state.reservations.reserved == Some(nexus) {
+            self.state.reservations.reserved = None;
+        }
+    }
+
+    /// Whether something is known of an initiator.
+    pub fn knows(&self, initiator: u64) -> bool {
+        self.state.known_nexus(initiator).is_some()
+    }
+
     /// Resets the unit: aborts all tasks, releases a reservation of SCSI-2, goes back to the saved
     /// mode parameters, and tells all initiators. Persistent reservations stay.
     pub fn reset(&mut self, now: Instant) {
