@@ -1,6 +1,8 @@
 //! `diskarm serve`: drives for other programs.
 
+mod iscsi;
 mod nbd;
+mod options;
 
 use crate::error::Error;
 
@@ -13,12 +15,14 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
+    Iscsi(iscsi::Args),
     Nbd(nbd::Args),
 }
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<(), Error> {
     match args.command {
+        Command::Iscsi(args) => iscsi::run(args),
         Command::Nbd(args) => nbd::run(args),
     }
 }

@@ -25,14 +25,14 @@ impl Nexus {
             initiator,
             asked: None,
             is_gone: false,
-            attentions: VecDeque::from([Code::POWER_ON]),
+            attentions: VecDeque::from([Code::POWER_ON_OR_RESET]),
         }
     }
 
     /// Establishes a unit attention condition; the same one is not queued twice, and a reset says
     /// all that others would.
     pub fn attention(&mut self, code: Code) {
-        if matches!(code, Code::POWER_ON | Code::DEVICE_RESET) {
+        if matches!(code, Code::POWER_ON_OR_RESET | Code::DEVICE_RESET) {
             self.attentions.clear();
         }
         if !self.attentions.contains(&code) {

@@ -140,7 +140,7 @@ impl<D: Backing> Unit<D> {
             let overlapped = Sense::new(Key::AbortedCommand, Code::OVERLAPPED_COMMANDS);
             return self.refuse(&task, &overlapped);
         }
-        if self.slots.len() - self.free.len() >= Self::TASKS {
+        if self.tasks() >= Self::TASKS {
             return self.respond(&task, Status::TaskSetFull, Vec::new());
         }
         let length = data_out::length(&command, self.state.block);
@@ -205,6 +205,11 @@ impl<D: Backing> Unit<D> {
     pub fn data_out_length(&self, command: &[u8]) -> usize {
         let command = Command::parse(command);
         command.map_or(0, |command| data_out::length(&command, self.state.block))
+    }
+
+    /// How many tasks have not ended.
+    pub fn tasks(&self) -> usize {
+        self.slots.len() - self.free.len()
     }
 
     /// Whether a task has no response yet and was not aborted.

@@ -9,6 +9,7 @@ mod buffer;
 mod clock;
 mod export;
 mod figures;
+pub mod iscsi;
 pub mod nbd;
 mod server;
 mod service;

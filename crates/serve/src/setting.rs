@@ -1,12 +1,15 @@
 //! An export as somebody wrote it.
 
+use diskarm_core::sched::PolicyConfig;
 use diskarm_core::text::{Args, Call, InputError, quantity};
-use diskarm_core::units::{Bytes, SectorCount, Span};
+use diskarm_core::units::{Angle, Bytes, SectorCount, Span};
+use diskarm_emulate::Single;
 use diskarm_simulate::{Error, Model, queued};
 
 use crate::clock::Speed;
 use crate::export::{Export, Facts, Timing};
 use crate::figures::{ExportFigures, Lateness, Served};
+use crate::iscsi::Disk;
 use crate::store::StoreChoice;
 
 /// What to serve under one name.
@@ -71,6 +74,30 @@ impl Setting {
     /// # Errors
     /// If a part of it is not valid, or its file cannot be opened.
     pub fn build(&self, pace: Pace, seed: u64) -> Result<Export, Error> {
+        self.build_over(pace, |model, policy, _| queued(model, policy, seed))
+    }
+
+    /// The same with a logical unit in mind: a whole drive with nothing in front of it tells of
+    /// itself what a drive tells.
+    ///
+    /// # Errors
+    /// See [`Self::build`].
+    pub fn build_unit(&self, pace: Pace, seed: u64) -> Result<Export<Disk>, Error> {
+        self.build_over(pace, |model, policy, sectors| {
+            let is_whole = model.tower.is_none() && sectors == model.sectors;
+            if is_whole && self.policy == POLICY {
+                let drive = Single::new(&model.spec, Angle::ZERO, seed)?;
+                return Ok(Disk::drive(drive));
+            }
+            Ok(Disk::any(queued(model, policy, seed)?, sectors))
+        })
+    }
+
+    fn build_over<D>(
+        &self,
+        pace: Pace,
+        device: impl FnOnce(&Model, &PolicyConfig, SectorCount) -> Result<D, Error>,
+    ) -> Result<Export<D>, Error> {
         let model = Model::assemble(&self.drive)?;
         let policy = diskarm_simulate::policy("policy", &self.policy)?;
         let sector = model.disk().sector;
@@ -91,7 +118,7 @@ impl Setting {
         let timing = match pace.speed {
             None => None,
             Some(speed) => Some(Timing {
-                device: queued(&model, &policy, seed)?,
+                device: device(&model, &policy, sectors)?,
                 speed,
                 spins: pace.spins,
             }),

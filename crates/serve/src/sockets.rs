@@ -120,6 +120,14 @@ impl Listener {
         }
     }
 
+    /// Its address, unless it is a Unix socket.
+    pub fn tcp_address(&self) -> Option<SocketAddr> {
+        match &self.socket {
+            Listening::Tcp(socket) => socket.local_addr().ok(),
+            Listening::Unix(_) => None,
+        }
+    }
+
     /// Its address as a URI of NBD (doc/uri.md of the NBD project), for the export `name`.
     pub fn uri(&self, name: &str) -> String {
         let name = escaped(name);
@@ -255,6 +263,19 @@ impl Stream {
             Ok(count) => Ok(Some(count)),
             Err(error) if is_later(&error) => Ok(None),
             Err(error) => Err(error),
+        }
+    }
+}
+
+impl Stream {
+    /// The address at which it was accepted, as `HOST:PORT`; empty for a Unix socket.
+    pub fn local_address(&self) -> String {
+        match self {
+            Self::Tcp(stream) => {
+                let address = stream.local_addr();
+                address.map_or_else(|_| String::new(), |address| address.to_string())
+            }
+            Self::Unix(_) => String::new(),
         }
     }
 }

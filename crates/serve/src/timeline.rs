@@ -86,6 +86,16 @@ impl<T: Timed> Timeline<T> {
         (&mut self.timed, self.latest)
     }
 
+    /// What it runs.
+    pub fn timed(&self) -> &T {
+        &self.timed
+    }
+
+    /// What has ended and nobody has taken yet.
+    pub fn untaken(&self) -> impl Iterator<Item = &T::Ended> {
+        self.done.iter()
+    }
+
     /// When to look again, if anything is under way.
     pub fn next(&self) -> Option<Wall> {
         let done = self.done.front().map(T::at);

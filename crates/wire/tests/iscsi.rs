@@ -81,6 +81,12 @@ fn commands() {
         (47, b"\0"),
     ];
     check(Message::Command(command), lengths, &parts);
+    assert_eq!(command.unpadded(), &block[..10]);
+    for (code, length) in [(0x1a, 6), (0x5a, 10), (0x88, 16), (0xa0, 12), (0x7f, 16)] {
+        let mut other = command;
+        other.block[0] = code;
+        assert_eq!(other.unpadded().len(), length, "{code:02x}");
+    }
     let response = Response {
         read_overflow: false,
         read_underflow: false,
@@ -357,7 +363,6 @@ fn texts() {
     for wrong in [
         &b"A"[..],
         b"=1",
-        b"a=1",
         b"A B=1",
         b"A=\xff",
         long.as_bytes(),

@@ -35,7 +35,7 @@ impl Bench {
             id: 0,
         };
         let response = bench.run(&Command::TestUnitReady, &[]);
-        let attention = Sense::new(Key::UnitAttention, Code::POWER_ON);
+        let attention = Sense::new(Key::UnitAttention, Code::POWER_ON_OR_RESET);
         assert_eq!(Sense::parse(&response.sense), Ok(attention));
         bench
     }

@@ -31,6 +31,21 @@ layout! {
     }
 }
 
+impl Command {
+    /// The command block without its padding: how long it is follows from the first bits of its
+    /// code (SPC-4, "Command Descriptor Block"), but for codes of variable length and of vendors.
+    pub fn unpadded(&self) -> &[u8] {
+        let length = match self.block[0] >> 5 {
+            0 => 6,
+            1 | 2 => 10,
+            4 => 16,
+            5 => 12,
+            _ => self.block.len(),
+        };
+        &self.block[..length]
+    }
+}
+
 /// Numbers of task attributes.
 pub mod attribute {
     /// None: the same as [`SIMPLE`].

@@ -30,11 +30,12 @@ pub fn pairs(data: &[u8]) -> impl Iterator<Item = Result<(&str, &str), BadText>>
     })
 }
 
-/// Whether it is a standard label: a capital letter, then letters, digits and some others.
+/// Whether it is a key: a letter, then letters, digits and some others. RFC 7143 wants a capital
+/// letter first, which `iSCSIProtocolLevel` of RFC 7144 lacks.
 fn is_key(key: &str) -> bool {
     let is_of_label = |byte: u8| byte.is_ascii_alphanumeric() || b".-+@_#".contains(&byte);
     key.len() <= MAX_KEY
-        && key.starts_with(|first: char| first.is_ascii_uppercase())
+        && key.starts_with(|first: char| first.is_ascii_alphabetic())
         && key.bytes().all(is_of_label)
 }
 

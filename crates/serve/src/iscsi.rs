@@ -1,0 +1,119 @@
+//! An iSCSI target without sockets: what initiators send goes in, and what they are to be sent
+//! comes out.
+//!
+//! Each export is a target with one logical unit. A connection begins with a [`Login`]; then it is
+//! a [`Session`], whose commands the unit executes. What a session negotiates (RFC 7143) is what
+//! the target can do: one connection for a session, no recovery from errors but to begin again,
+//! and one request for data at a time.
+
+mod chap;
+mod command;
+mod desk;
+mod discovery;
+mod disk;
+mod frame;
+mod keys;
+mod login;
+mod manage;
+mod messages;
+mod reply;
+mod security;
+mod session;
+mod task;
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::Instant as Wall;
+
+pub use chap::{Account, Accounts};
+pub use desk::IscsiDesk;
+pub use disk::{Disk, Instantly};
+pub use keys::MAX_RECEIVE;
+pub use login::Login;
+pub use session::{MAX_COST, Session};
+
+use crate::export::Export;
+use crate::server::Protocol;
+use crate::sockets::{Stream, Waker};
+
+/// What the names of all targets begin with. `example.com` belongs to nobody (RFC 2606).
+pub const TARGET: &str = "iqn.2026-01.com.example.diskarm";
+
+/// The number of the only portal group.
+const PORTAL_GROUP: u16 = 1;
+
+/// How many commands with numbers an initiator may have under way.
+const WINDOW: u32 = 64;
+
+/// The name of the target that serves the export called `name`.
+pub fn target_name(name: &str) -> String {
+    match name {
+        "" => TARGET.to_owned(),
+        name => format!("{TARGET}:{name}"),
+    }
+}
+
+/// Whether `name` can be part of the name of a target (RFC 7143, "iSCSI Name Encoding").
+pub fn is_target_name(name: &str) -> bool {
+    let is_of_name =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.:".contains(&byte);
+    name.bytes().all(is_of_name) && target_name(name).len() <= 223
+}
+
+/// iSCSI as the protocol of a server.
+pub struct Iscsi {
+    settings: Arc<Settings>,
+}
+
+/// What all logins need to know.
+struct Settings {
+    /// Without them anybody is let in.
+    accounts: Option<Accounts>,
+    /// The target's part of the name of the last session.
+    sessions: AtomicU16,
+}
+
+impl Settings {
+    /// The target's part of the name of a new session.
+    fn session(&self) -> u16 {
+        loop {
+            let before = self.sessions.fetch_add(1, Ordering::Relaxed);
+            if before != u16::MAX {
+                return before + 1;
+            }
+        }
+    }
+}
+
+impl Iscsi {
+    /// Lets in those who know a secret of `accounts`, or anybody.
+    pub fn new(accounts: Option<Accounts>) -> Self {
+        let settings = Settings {
+            accounts,
+            sessions: AtomicU16::new(0),
+        };
+        Self {
+            settings: Arc::new(settings),
+        }
+    }
+
+    /// Begins with an initiator that has connected to `address`.
+    pub fn login(&self, address: String) -> Login {
+        Login::new(Arc::clone(&self.settings), address)
+    }
+}
+
+impl Protocol for Iscsi {
+    type Device = Disk;
+    type Entry = Login;
+    type Desk = IscsiDesk;
+
+    fn greet(&self, stream: &Stream) -> Login {
+        self.login(stream.local_address())
+    }
+
+    fn desk(&self, export: Export<Disk>, start: Wall, waker: Waker) -> io::Result<IscsiDesk> {
+        IscsiDesk::new(export, start, waker)
+    }
+}

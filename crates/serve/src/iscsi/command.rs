@@ -1,0 +1,212 @@
+//! SCSI commands that arrive.
+
+use std::time::Instant as Wall;
+
+use diskarm_emulate::Status;
+use diskarm_wire::inquiry::{Inquiry, padded};
+use diskarm_wire::iscsi::{self, DataOut, Lengths, Message, Tag, reject_reason};
+use diskarm_wire::sense::{Code, Key};
+use diskarm_wire::{Command, Sense};
+
+use super::desk::{IscsiDesk, sense_bytes};
+use super::session::{MAX_IMMEDIATE, Session};
+use super::task::{Further, Task, WrongData};
+use crate::figures::Access;
+
+/// The longest list of parameters whose length is in its own header, in bytes: all the defects that
+/// a list can have are far less.
+const MAX_LIST: usize = 1 << 20;
+
+/// What a command means to the server, apart from the unit.
+struct Meaning {
+    access: Access,
+    /// Data of blocks that it reads or writes, in bytes.
+    bytes: u64,
+    /// What it returns takes this much memory.
+    returns: usize,
+    /// It is answered when the store's file has been synchronised.
+    syncs: bool,
+}
+
+impl Meaning {
+    fn of(block: &[u8], sector: u64) -> Self {
+        let other = Self {
+            access: Access::Other,
+            bytes: 0,
+            returns: 0,
+            syncs: false,
+        };
+        let Ok(command) = Command::parse(block) else {
+            return other;
+        };
+        let whole = |count: u32| u64::from(count) * sector;
+        match command {
+            Command::Read { blocks, .. } => Self {
+                access: Access::Read,
+                bytes: whole(blocks.count),
+                returns: whole(blocks.count) as usize,
+                ..other
+            },
+            Command::Write {
+                blocks, caching, ..
+            } => Self {
+                access: Access::Write,
+                bytes: whole(blocks.count),
+                syncs: caching.force_unit_access,
+                ..other
+            },
+            Command::WriteAndVerify { blocks, .. } => Self {
+                access: Access::Write,
+                bytes: whole(blocks.count),
+                syncs: true,
+                ..other
+            },
+            Command::WriteSame { blocks, .. } => Self {
+                access: Access::Write,
+                bytes: whole(blocks.count),
+                ..other
+            },
+            Command::CompareAndWrite { count, caching, .. } => Self {
+                access: Access::Write,
+                bytes: whole(count.into()),
+                syncs: caching.force_unit_access,
+                ..other
+            },
+            Command::SynchronizeCache { .. } => Self {
+                access: Access::Flush,
+                syncs: true,
+                ..other
+            },
+            _ => other,
+        }
+    }
+}
+
+impl IscsiDesk {
+    /// Takes a command.
+    pub(super) fn command(
+        &mut self,
+        session: &mut Session,
+        command: &iscsi::Command,
+        data: &[u8],
+        now: Wall,
+    ) {
+        let refusal = if session.task(command.tag).is_some() {
+            Some(reject_reason::TASK_IN_PROGRESS)
+        } else if command.immediate && session.immediate >= MAX_IMMEDIATE {
+            Some(reject_reason::IMMEDIATE)
+        } else {
+            None
+        };
+        if let Some(reason) = refusal {
+            let header = Message::Command(*command).emit(Lengths::of_data(data.len()));
+            return session.reject(reason, header);
+        }
+        let meaning = Meaning::of(command.unpadded(), self.facts.sector.0);
+        self.served.counts.count(meaning.access, meaning.bytes);
+        let needed = self.timeline.timed().data_out_length(command.unpadded());
+        let needed = match needed {
+            usize::MAX => MAX_LIST.min(command.length as usize),
+            needed => needed,
+        };
+        let cost = needed.min(command.length as usize) + meaning.returns;
+        let mut task = Task::new(command, meaning.access, needed, cost);
+        task.syncs = meaning.syncs && self.has_file();
+        if !session.has_memory(cost) {
+            task.cost = 0;
+            session.keep(task);
+            let status = Status::TaskSetFull as u8;
+            return session.end(command.tag, status, Vec::new(), Vec::new());
+        }
+        let further = task.immediate(data, &session.parameters);
+        let is_elsewhere = command.lun.number() != Some(0);
+        session.keep(task);
+        if is_elsewhere && !reports_units(command.unpadded()) {
+            return elsewhere(session, command);
+        }
+        self.go_on(session, command.tag, further, now);
+    }
+
+    /// Takes data of a command.
+    pub(super) fn data(
+        &mut self,
+        session: &mut Session,
+        message: &DataOut,
+        data: &[u8],
+        now: Wall,
+    ) {
+        let parameters = session.parameters;
+        // Data of tasks that have been aborted, or have failed, are on their way still.
+        if let Some(task) = session.task(message.tag) {
+            let further = task.receive(message, data, &parameters);
+            self.go_on(session, message.tag, further, now);
+        }
+    }
+
+    /// Goes on with a task after a part of its data.
+    fn go_on(
+        &mut self,
+        session: &mut Session,
+        tag: Tag,
+        further: Result<Further, WrongData>,
+        now: Wall,
+    ) {
+        match further {
+            Ok(Further::Wait) => {}
+            Ok(Further::Ask) => session.ask_for_data(tag),
+            Ok(Further::Ready) => self.begin(session, now),
+            Err(wrong) => {
+                self.served.counts.refused += 1;
+                check(session, tag, &wrong.sense());
+                // Those behind it may have waited for it.
+                self.begin(session, now);
+            }
+        }
+    }
+}
+
+/// Ends a task with CHECK CONDITION.
+fn check(session: &mut Session, tag: Tag, sense: &Sense) {
+    let status = Status::CheckCondition as u8;
+    session.end(tag, status, sense_bytes(sense), Vec::new());
+}
+
+/// Whether it is REPORT LUNS, which any logical unit answers (SPC-4).
+fn reports_units(block: &[u8]) -> bool {
+    matches!(Command::parse(block), Ok(Command::ReportLuns { .. }))
+}
+
+/// Answers a command to a logical unit that is not there (SAM-5, "incorrect logical unit numbers").
+fn elsewhere(session: &mut Session, command: &iscsi::Command) {
+    let page = match Command::parse(command.unpadded()) {
+        Ok(Command::Inquiry { page: None, length }) => Some(length),
+        _ => None,
+    };
+    let Some(length) = page else {
+        let sense = Sense::new(Key::IllegalRequest, Code::NO_SUCH_UNIT);
+        return check(session, command.tag, &sense);
+    };
+    let inquiry = Inquiry {
+        qualifier: 3,
+        device_type: 0x1f,
+        removable: false,
+        version: 6,
+        normal_aca: false,
+        hierarchical: false,
+        response_format: 2,
+        additional_length: Inquiry::LENGTH as u8 - 5,
+        protect: false,
+        multiple_ports: false,
+        wide_32: false,
+        wide_16: false,
+        synchronous: false,
+        linked: false,
+        command_queueing: false,
+        vendor: padded(""),
+        product: padded(""),
+        revision: padded(""),
+    };
+    let mut data = inquiry.emit().to_vec();
+    data.truncate(length.into());
+    session.end(command.tag, Status::Good as u8, Vec::new(), data);
+}

@@ -1,0 +1,210 @@
+//! What stands behind the logical unit of an export.
+
+use std::collections::VecDeque;
+
+use diskarm_core::device::{Completion, Device, Part, Refused, Status};
+use diskarm_core::geometry::Layout;
+use diskarm_core::request::Request;
+use diskarm_core::spec::{Geometry, Spec};
+use diskarm_core::text::InputError;
+use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount};
+use diskarm_emulate::{Backing, Single, Unavailable};
+
+use crate::store::Store;
+
+/// A device behind a unit, which may show fewer blocks than it has.
+pub struct Disk {
+    device: Kind,
+    sectors: SectorCount,
+}
+
+enum Kind {
+    /// One drive, which tells all of itself.
+    Drive(Box<Single>),
+    /// Any other device.
+    Any(Box<dyn Device>),
+}
+
+impl Disk {
+    /// A drive with all its blocks.
+    pub fn drive(drive: Single) -> Self {
+        Self {
+            sectors: drive.capacity(),
+            device: Kind::Drive(Box::new(drive)),
+        }
+    }
+
+    /// A device of which `sectors` are shown, and nothing is told.
+    pub fn any(device: Box<dyn Device>, sectors: SectorCount) -> Self {
+        Self {
+            device: Kind::Any(device),
+            sectors,
+        }
+    }
+
+    /// One whose requests take no time.
+    pub fn instantly(sectors: SectorCount, sector: Bytes) -> Self {
+        Self::any(Box::new(Instantly::new(sectors, sector)), sectors)
+    }
+
+    fn device(&self) -> &dyn Device {
+        match &self.device {
+            Kind::Drive(drive) => &**drive,
+            Kind::Any(device) => &**device,
+        }
+    }
+
+    fn device_mut(&mut self) -> &mut dyn Device {
+        match &mut self.device {
+            Kind::Drive(drive) => &mut **drive,
+            Kind::Any(device) => &mut **device,
+        }
+    }
+}
+
+impl Device for Disk {
+    fn capacity(&self) -> SectorCount {
+        self.sectors
+    }
+
+    fn sector_size(&self) -> Bytes {
+        self.device().sector_size()
+    }
+
+    fn has_room(&self) -> bool {
+        self.device().has_room()
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+        self.device_mut().submit(now, request)
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        self.device().next_event()
+    }
+
+    fn advance(&mut self, now: Instant) -> Option<Completion> {
+        self.device_mut().advance(now)
+    }
+
+    fn abort(&mut self, now: Instant, id: u64) -> bool {
+        self.device_mut().abort(now, id)
+    }
+
+    fn parts(&self, now: Instant) -> Vec<Part> {
+        self.device().parts(now)
+    }
+}
+
+impl Backing for Disk {
+    fn spec(&self) -> Option<&Spec> {
+        match &self.device {
+            Kind::Drive(drive) => drive.spec(),
+            Kind::Any(_) => None,
+        }
+    }
+
+    fn layout(&self) -> Option<&Layout> {
+        match &self.device {
+            Kind::Drive(drive) => drive.layout(),
+            Kind::Any(_) => None,
+        }
+    }
+
+    fn seek(&mut self, now: Instant, at: Lbn) -> Instant {
+        match &mut self.device {
+            Kind::Drive(drive) => drive.seek(now, at),
+            Kind::Any(_) => now,
+        }
+    }
+
+    fn set_buffer(&mut self, now: Instant, spec: &Spec) {
+        if let Kind::Drive(drive) = &mut self.device {
+            drive.set_buffer(now, spec);
+        }
+    }
+
+    fn set_geometry(&mut self, now: Instant, geometry: &Geometry) -> Result<(), InputError> {
+        match &mut self.device {
+            Kind::Drive(drive) => drive.set_geometry(now, geometry),
+            Kind::Any(device) => device.set_geometry(now, geometry),
+        }
+    }
+}
+
+/// A device whose requests take no time.
+pub struct Instantly {
+    sectors: SectorCount,
+    sector: Bytes,
+    done: VecDeque<Completion>,
+}
+
+impl Instantly {
+    /// One with so many blocks of this size.
+    pub fn new(sectors: SectorCount, sector: Bytes) -> Self {
+        Self {
+            sectors,
+            sector,
+            done: VecDeque::new(),
+        }
+    }
+}
+
+impl Device for Instantly {
+    fn capacity(&self) -> SectorCount {
+        self.sectors
+    }
+
+    fn sector_size(&self) -> Bytes {
+        self.sector
+    }
+
+    fn has_room(&self) -> bool {
+        true
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+        self.check(&request)?;
+        let done = Completion::unserved(request, now, now, Status::Good);
+        self.done.push_back(done);
+        Ok(())
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        self.done.front().map(|completion| completion.at)
+    }
+
+    fn advance(&mut self, _: Instant) -> Option<Completion> {
+        self.done.pop_front()
+    }
+
+    fn abort(&mut self, _: Instant, _: u64) -> bool {
+        false
+    }
+}
+
+/// The data of an export as those of a unit.
+pub struct Blocks {
+    pub store: Box<dyn Store>,
+    /// Bytes of a block.
+    pub sector: u64,
+    /// Bytes of all blocks.
+    pub bytes: u64,
+}
+
+impl diskarm_emulate::Store for Blocks {
+    fn read(&mut self, at: Lbn, data: &mut [u8]) -> Result<(), Unavailable> {
+        let read = self.store.read(at.0 * self.sector, data);
+        read.map_err(|_| Unavailable)
+    }
+
+    fn write(&mut self, at: Lbn, data: &[u8]) -> Result<(), Unavailable> {
+        let written = self.store.write(at.0 * self.sector, data);
+        written.map_err(|_| Unavailable)
+    }
+
+    fn clear(&mut self) -> Result<(), Unavailable> {
+        let cleared = self.store.zero(0, self.bytes, true);
+        cleared.map_err(|_| Unavailable)
+    }
+}

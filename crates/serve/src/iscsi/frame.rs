@@ -1,0 +1,164 @@
+//! Where messages begin and end in a stream of bytes.
+
+use diskarm_wire::iscsi::{Digest, Lengths, Message, padded};
+
+/// Which parts of messages have digests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Digests {
+    /// The header segments.
+    pub header: bool,
+    /// The data.
+    pub data: bool,
+}
+
+/// A message that has arrived as a whole.
+#[derive(Debug)]
+pub struct Frame<'a> {
+    /// Its basic header segment.
+    pub header: [u8; Message::LENGTH],
+    /// Its data, without padding.
+    pub data: &'a [u8],
+    /// How many bytes all of it has.
+    pub length: usize,
+}
+
+/// Why a message cannot be taken.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unframed {
+    /// It is longer than the other side may send, or its header cannot be trusted.
+    Lost,
+    /// The digest of its data is wrong.
+    DataDigest([u8; Message::LENGTH]),
+}
+
+impl Digests {
+    /// The length of both.
+    const fn both(self) -> usize {
+        (self.header as usize + self.data as usize) * Digest::LENGTH
+    }
+
+    /// The most bytes of a message with `data` bytes of data.
+    pub const fn longest(self, data: usize) -> usize {
+        Message::LENGTH + 4 * u8::MAX as usize + padded(data) + self.both()
+    }
+
+    /// The first message in `input`, if all of it is there; it may have `most` bytes of data.
+    ///
+    /// # Errors
+    /// If it is too long, or a digest is wrong.
+    pub fn first(self, input: &[u8], most: usize) -> Result<Option<Frame<'_>>, Unframed> {
+        let Some((header, _)) = input.split_first_chunk::<{ Message::LENGTH }>() else {
+            return Ok(None);
+        };
+        let lengths = Lengths::parse(header).map_err(|_| Unframed::Lost)?;
+        if lengths.data_length as usize > most {
+            return Err(Unframed::Lost);
+        }
+        let headers = Message::LENGTH + lengths.ahs();
+        let data_at = headers + if self.header { Digest::LENGTH } else { 0 };
+        let data_end = data_at + lengths.padded();
+        let has_data_digest = self.data && lengths.data_length > 0;
+        let length = data_end + if has_data_digest { Digest::LENGTH } else { 0 };
+        let Some(all) = input.get(..length) else {
+            return Ok(None);
+        };
+        if self.header && all[headers..data_at] != Digest::of(&all[..headers]).bytes() {
+            return Err(Unframed::Lost);
+        }
+        let padded = &all[data_at..data_end];
+        if has_data_digest && all[data_end..] != Digest::of(padded).bytes() {
+            return Err(Unframed::DataDigest(*header));
+        }
+        Ok(Some(Frame {
+            header: *header,
+            data: &padded[..lengths.data_length as usize],
+            length,
+        }))
+    }
+
+    /// How many bytes a message with `data` bytes of data has, and no additional headers.
+    pub const fn length(self, data: usize) -> usize {
+        let header = if self.header { Digest::LENGTH } else { 0 };
+        let tail = if self.data && data > 0 {
+            Digest::LENGTH
+        } else {
+            0
+        };
+        Message::LENGTH + header + padded(data) + tail
+    }
+
+    /// Writes a message to the beginning of `room`, which has space for it; returns its length.
+    pub fn emit(self, message: &Message, data: &[u8], room: &mut [u8]) -> usize {
+        let header = message.emit(Lengths::of_data(data.len()));
+        let mut at = 0;
+        let mut put = |bytes: &[u8]| {
+            room[at..at + bytes.len()].copy_from_slice(bytes);
+            at += bytes.len();
+        };
+        put(&header);
+        if self.header {
+            put(&Digest::of(&header).bytes());
+        }
+        put(data);
+        put(&[0; 3][..padded(data.len()) - data.len()]);
+        if self.data && !data.is_empty() {
+            put(&Digest::of(data).bytes());
+        }
+        at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use diskarm_wire::iscsi::{Lun, NopOut, Serial, Tag};
+
+    use super::*;
+
+    const MESSAGE: Message = Message::NopOut(NopOut {
+        immediate: true,
+        lun: Lun(0),
+        tag: Tag(1),
+        transfer: Tag::NONE,
+        command: Serial(2),
+        expected_status: Serial(3),
+    });
+
+    #[test]
+    fn messages_come_back_with_any_digests() {
+        for (header, data) in [(false, false), (true, false), (false, true), (true, true)] {
+            let digests = Digests { header, data };
+            for text in [&b""[..], b"abcde"] {
+                let mut room = [0xaa; 80];
+                let length = digests.emit(&MESSAGE, text, &mut room);
+                assert_eq!(length, digests.length(text.len()));
+                let frame = digests.first(&room, 5).expect("a message").expect("all");
+                assert_eq!(Message::parse(&frame.header), Ok(MESSAGE));
+                assert_eq!((frame.data, frame.length), (text, length));
+                let partly = digests.first(&room[..length - 1], 5);
+                assert!(partly.expect("a message").is_none());
+                if !text.is_empty() {
+                    assert_eq!(digests.first(&room, 4).err(), Some(Unframed::Lost));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_byte_that_is_wrong_is_found_by_its_digest() {
+        let digests = Digests {
+            header: true,
+            data: true,
+        };
+        let mut room = [0; 80];
+        let length = digests.emit(&MESSAGE, b"abcde", &mut room);
+        for at in 0..length {
+            let mut wrong = room;
+            wrong[at] ^= 1;
+            // A wrong length makes it another message, which has not arrived as a whole.
+            let found = digests.first(&wrong, 1 << 20);
+            let is_lost = matches!(found, Err(Unframed::Lost) | Ok(None));
+            let is_of_data = matches!(found, Err(Unframed::DataDigest(_)));
+            assert!(if at < 52 { is_lost } else { is_of_data }, "{at}");
+        }
+    }
+}
