@@ -10,6 +10,7 @@ mod inquiry;
 mod log_sense;
 mod mode_select;
 mod mode_sense;
+mod or_write;
 mod persistent;
 mod places;
 mod prefetch;
@@ -135,6 +136,7 @@ pub(crate) static COMMANDS: &[Entry] = &[
     row(0x88, Kind::Transfer, Access::Reads, transfer::read),
     row(0x89, Kind::Chain, Access::Writes, compare_and_write::run),
     row(0x8a, Kind::Transfer, Access::Writes, transfer::write),
+    row(0x8b, Kind::Chain, Access::Writes, or_write::run),
     row(0x8e, Kind::Chain, Access::Writes, verify::write_and_verify),
     row(0x8f, Kind::Transfer, Access::Reads, verify::verify),
     row(0x90, Kind::Transfer, Access::Reads, prefetch::run),

@@ -208,6 +208,8 @@ pub enum Command {
         count: u8,
         caching: Caching,
     },
+    /// Sets bits of blocks, those that are one in the data (SBC-3).
+    OrWrite { blocks: Blocks, caching: Caching },
     /// The last block and the block size (SBC-3). With `partial` (PMI,
     /// SCSI-2): the last block after `at` before a substantial delay, such as another cylinder.
     ReadCapacity10 { at: u32, partial: bool },

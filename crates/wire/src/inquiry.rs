@@ -44,6 +44,20 @@ layout! {
     }
 }
 
+/// Where version descriptors begin in standard data that are longer than [`Inquiry`], and how many
+/// there can be.
+pub const VERSIONS: (usize, usize) = (58, 8);
+
+/// Version descriptors (SPC-4): standards of which no particular draft is claimed.
+pub mod version {
+    /// SAM-5.
+    pub const SAM_5: u16 = 0x00a0;
+    /// SPC-4.
+    pub const SPC_4: u16 = 0x0460;
+    /// SBC-3.
+    pub const SBC_3: u16 = 0x04c0;
+}
+
 /// `text` padded with spaces; characters beyond the field and those outside ASCII are replaced or
 /// cut, as the standard allows graphic ASCII only.
 pub fn padded<const N: usize>(text: &str) -> [u8; N] {

@@ -58,6 +58,16 @@ fn command_blocks_are_those_of_the_standards() {
         ),
         // SBC-3, VERIFY(12).
         (
+            Command::OrWrite {
+                blocks: blocks(0x0102, 3),
+                caching: Caching {
+                    disable_page_out: false,
+                    force_unit_access: true,
+                },
+            },
+            &[0x8b, 0x08, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 3, 0, 0],
+        ),
+        (
             Command::Verify {
                 size: Size::Twelve,
                 blocks: blocks(7, 9),

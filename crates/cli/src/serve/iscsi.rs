@@ -105,5 +105,6 @@ fn accounts(text: &str) -> Result<Accounts, Error> {
         }
         _ => return Err(Error::flag("--chap", text, "file:PATH or env")),
     };
-    Accounts::parse(&lines).map_err(|error| Error::flag("--chap", text, &error))
+    let refused = |error| Error::flag("--chap", text, format!("names and secrets ({error})"));
+    Accounts::parse(&lines).map_err(refused)
 }

@@ -9,6 +9,7 @@ mod drives;
 mod errors;
 mod extract;
 mod help;
+mod iscsi;
 mod layouts;
 mod locked;
 mod lost;

@@ -1,9 +1,9 @@
-//! Serves drives to real clients, from Debian's packages libnbd-bin, python3-libnbd, qemu-utils and
+//! Serves drives over NBD to real clients, from Debian's packages libnbd-bin, python3-libnbd, qemu-utils and
 //! fio. A test whose client is not installed says so in a line and passes.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use crate::{diskarm, file_of, keys};
 use serde_json::Value;
@@ -68,8 +68,17 @@ impl Drop for Server {
     }
 }
 
-/// What a client prints, if it is installed. It may run for a minute.
-fn client(package: &str, arguments: &[&str]) -> Option<String> {
+/// What a client prints, if it is installed, and if it succeeds. It may run for a minute.
+pub fn client(package: &str, arguments: &[&str]) -> Option<String> {
+    let output = output(package, arguments)?;
+    let text = String::from_utf8(output.stdout).expect("text");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {text}{error}");
+    Some(text)
+}
+
+/// The same, however it ends.
+pub fn output(package: &str, arguments: &[&str]) -> Option<Output> {
     // The system's Python has the modules of its packages, whatever other there is.
     let path = format!("/usr/bin:{}", std::env::var("PATH").unwrap_or_default());
     let (program, _) = arguments.split_first().expect("a program");
@@ -88,10 +97,7 @@ fn client(package: &str, arguments: &[&str]) -> Option<String> {
         .stdin(Stdio::null())
         .output()
         .expect("timeout, of coreutils");
-    let text = String::from_utf8(output.stdout).expect("text");
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {text}{error}");
-    Some(text)
+    Some(output)
 }
 
 #[test]

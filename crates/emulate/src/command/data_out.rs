@@ -8,9 +8,9 @@ use diskarm_wire::command::Check;
 pub(crate) fn length(command: &Command, block: usize) -> usize {
     let whole = |count: u32| (count as usize).saturating_mul(block);
     match *command {
-        Command::Write { blocks, .. } | Command::WriteAndVerify { blocks, .. } => {
-            whole(blocks.count)
-        }
+        Command::Write { blocks, .. }
+        | Command::WriteAndVerify { blocks, .. }
+        | Command::OrWrite { blocks, .. } => whole(blocks.count),
         Command::Verify { blocks, check, .. } => match check {
             Check::Readable => 0,
             Check::Data => whole(blocks.count),

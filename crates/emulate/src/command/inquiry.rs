@@ -1,6 +1,6 @@
 //! INQUIRY (SPC-4): standard data, and vital product data.
 
-use diskarm_wire::inquiry::{Inquiry, padded};
+use diskarm_wire::inquiry::{Inquiry, VERSIONS, padded, version};
 use diskarm_wire::vital::{BlockLimits, Characteristics, Designator, Page, code};
 use diskarm_wire::{Command, Sense};
 
@@ -42,7 +42,7 @@ fn standard(context: &Context<'_>) -> Vec<u8> {
         normal_aca: false,
         hierarchical: false,
         response_format: 2,
-        additional_length: Inquiry::LENGTH as u8 - 5,
+        additional_length: STANDARD as u8 - 5,
         protect: false,
         multiple_ports: false,
         wide_32: false,
@@ -54,8 +54,18 @@ fn standard(context: &Context<'_>) -> Vec<u8> {
         product: padded(&identity.product),
         revision: padded(&identity.revision),
     };
-    inquiry.emit().to_vec()
+    let mut data = inquiry.emit().to_vec();
+    data.resize(STANDARD, 0);
+    let versions = [version::SAM_5, version::SPC_4, version::SBC_3];
+    let places = data[VERSIONS.0..].chunks_exact_mut(2);
+    for (place, version) in places.zip(versions) {
+        place.copy_from_slice(&version.to_be_bytes());
+    }
+    data
 }
+
+/// How many bytes standard data have.
+const STANDARD: usize = VERSIONS.0 + 2 * VERSIONS.1;
 
 /// The content of a page.
 type Content = fn(&Context<'_>) -> Vec<u8>;

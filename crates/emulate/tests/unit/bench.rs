@@ -28,8 +28,12 @@ impl Bench {
 
     pub fn realistic(spec: &Spec, realism: Realism) -> Self {
         let single = Single::new(spec, Angle::ZERO, 0).unwrap();
+        Self::over(Unit::new(single).realistic(realism))
+    }
+
+    pub fn over(unit: Unit<Single>) -> Self {
         let mut bench = Self {
-            unit: Unit::new(single).realistic(realism),
+            unit,
             now: Instant::START,
             initiator: 7,
             id: 0,

@@ -11,3 +11,4 @@ mod realism;
 mod reservations;
 mod sg3_utils;
 mod tasks;
+mod writes;

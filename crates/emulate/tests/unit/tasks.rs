@@ -3,6 +3,7 @@
 use diskarm_core::request::Op;
 use diskarm_core::units::Instant;
 use diskarm_emulate::{Attribute, Response, Single, Status, Task, Unit};
+use diskarm_wire::command::{ReserveOut, Size};
 use diskarm_wire::sense::Code;
 use diskarm_wire::{Command, Sense};
 
@@ -159,4 +160,66 @@ fn too_many_tasks_are_refused() {
             .iter()
             .all(|response| response.status == Status::Good)
     );
+}
+
+/// SAM-5, CLEAR TASK SET: the tasks of all end, and the others are told.
+#[test]
+fn a_cleared_task_set_tells_the_others() {
+    let mut bench = bench();
+    let read = |n: u64| transfer(Op::Read, n * 100_000, 8);
+    send(&mut bench, 1, 1, Attribute::Simple, &read(1));
+    send(&mut bench, 2, 2, Attribute::Simple, &read(2));
+    assert!(bench.unit.is_outstanding(2, 2) && bench.unit.tasks() == 2);
+    bench.unit.clear_task_set(bench.now, 1);
+    assert!(!bench.unit.is_outstanding(2, 2));
+    assert!(all(&mut bench.unit).is_empty() && bench.unit.tasks() == 0);
+    bench.now = Instant::from_ns(1_000_000_000);
+    let sense = |bench: &mut Bench, initiator: u64| {
+        bench.initiator = initiator;
+        let response = bench.run(&Command::TestUnitReady, &[]);
+        Sense::parse(&response.sense).map(|sense| sense.code).ok()
+    };
+    assert_eq!(sense(&mut bench, 1), None);
+    assert_eq!(sense(&mut bench, 2), Some(Code::COMMANDS_CLEARED));
+}
+
+/// An initiator that is gone leaves no task and no reservation of SCSI-2, and is forgotten; a
+/// registration for persistent reservations stays.
+#[test]
+fn initiators_that_are_gone_are_forgotten_unless_they_are_registered() {
+    let mut bench = bench();
+    bench.initiator = 1;
+    let reserve = Command::Reserve { size: Size::Six };
+    assert_eq!(bench.run(&reserve, &[]).status, Status::Good);
+    send(
+        &mut bench,
+        1,
+        1,
+        Attribute::Simple,
+        &transfer(Op::Read, 0, 8),
+    );
+    bench.unit.disconnect(bench.now, 1);
+    assert!(!bench.unit.knows(1) && bench.unit.knows(2));
+    assert!(all(&mut bench.unit).is_empty());
+    bench.initiator = 2;
+    bench.now = Instant::from_ns(1_000_000_000);
+    assert_eq!(bench.run(&Command::TestUnitReady, &[]).status, Status::Good);
+    let register = Command::PersistentReserveOut {
+        action: ReserveOut::Register,
+        scope: 0,
+        kind: 0,
+        length: 24,
+    };
+    let mut list = [0; 24];
+    list[15] = 7;
+    assert_eq!(bench.run(&register, &list).status, Status::Good);
+    bench.unit.disconnect(bench.now, 2);
+    assert!(bench.unit.knows(2));
+    // The place of the first is free again; that of the second is not.
+    bench.initiator = 3;
+    bench.run(&Command::TestUnitReady, &[]);
+    bench.initiator = 2;
+    let response = bench.run(&Command::TestUnitReady, &[]);
+    let sense = Sense::parse(&response.sense).expect("sense data");
+    assert_eq!(sense.code, Code::NEXUS_LOSS);
 }

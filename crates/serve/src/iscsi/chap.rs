@@ -42,8 +42,7 @@ impl Account {
         let length = secret.len();
         if name.is_empty() || !(SHORTEST..=LONGEST).contains(&length) {
             return Err(format!(
-                "found a name of {} and a secret of {length} bytes, expected a name, and a secret \
-                 of {SHORTEST} to {LONGEST} bytes",
+                "the name has {} bytes and the secret {length}; secrets have {SHORTEST} to {LONGEST}",
                 name.len()
             ));
         }
@@ -88,24 +87,24 @@ impl Accounts {
             let mut words = line.split_whitespace();
             let words = [words.next(), words.next(), words.next(), words.next()];
             let [Some(side), Some(name), Some(secret), None] = words else {
-                return Err(at("expected a side, a name and a secret"));
+                return Err(at("it is no side, name and secret"));
             };
             let account = Account::new(name, secret).map_err(|error| at(&error))?;
             let place = match side {
                 "initiator" => &mut initiator,
                 "target" => &mut target,
-                _ => return Err(at("expected \"initiator\" or \"target\" first")),
+                _ => return Err(at("it begins with neither \"initiator\" nor \"target\"")),
             };
             if place.replace(account).is_some() {
                 return Err(at("there is one such line already"));
             }
         }
-        let initiator = initiator.ok_or("expected a line \"initiator NAME SECRET\"")?;
+        let initiator = initiator.ok_or("there is no line \"initiator NAME SECRET\"")?;
         if target
             .as_ref()
             .is_some_and(|t| t.secret == initiator.secret)
         {
-            return Err("both sides have the same secret, expected different ones".to_owned());
+            return Err("both sides have the same secret".to_owned());
         }
         Ok(Self { initiator, target })
     }
@@ -138,15 +137,15 @@ mod tests {
         assert_eq!(accounts.initiator.name, "alice");
         assert_eq!(accounts.target.expect("a target").name, "disk");
         let cases = [
-            ("", "expected a line"),
+            ("", "there is no line"),
             (
                 "initiator alice short",
-                "line 1: found a name of 5 and a secret of 5 bytes",
+                "line 1: the name has 5 bytes and the secret 5",
             ),
-            ("initiator alice", "line 1: expected a side"),
+            ("initiator alice", "line 1: it is no side"),
             (
                 "\nuser alice a-secret-of-12",
-                "line 2: expected \"initiator\"",
+                "line 2: it begins with neither",
             ),
             (
                 "initiator a a-secret-of-12\ninitiator b a-secret-of-12",

@@ -61,6 +61,12 @@ impl Meaning {
                 syncs: true,
                 ..other
             },
+            Command::OrWrite { blocks, caching } => Self {
+                access: Access::Write,
+                bytes: whole(blocks.count),
+                syncs: caching.force_unit_access,
+                ..other
+            },
             Command::WriteSame { blocks, .. } => Self {
                 access: Access::Write,
                 bytes: whole(blocks.count),
@@ -102,7 +108,8 @@ impl IscsiDesk {
             let header = Message::Command(*command).emit(Lengths::of_data(data.len()));
             return session.reject(reason, header);
         }
-        let meaning = Meaning::of(command.unpadded(), self.facts.sector.0);
+        let sector = self.facts.sector.0;
+        let meaning = Meaning::of(command.unpadded(), sector);
         self.served.counts.count(meaning.access, meaning.bytes);
         let needed = self.timeline.timed().data_out_length(command.unpadded());
         let needed = match needed {
@@ -112,6 +119,11 @@ impl IscsiDesk {
         let cost = needed.min(command.length as usize) + meaning.returns;
         let mut task = Task::new(command, meaning.access, needed, cost);
         task.syncs = meaning.syncs && self.has_file();
+        if needed > command.length as usize
+            && let Some(block) = shortened(&task.block, u64::from(command.length) / sector)
+        {
+            task.block = block;
+        }
         if !session.has_memory(cost) {
             task.cost = 0;
             session.keep(task);
@@ -163,6 +175,23 @@ impl IscsiDesk {
             }
         }
     }
+}
+
+/// A write of fewer blocks: the initiator has data for no more than `most` (RFC 7143, "SCSI
+/// Command": the expected length limits the transfer, and the residual count says by how much).
+fn shortened(block: &[u8], most: u64) -> Option<Vec<u8>> {
+    let mut command = Command::parse(block).ok()?;
+    match &mut command {
+        Command::Write { blocks, .. } | Command::WriteAndVerify { blocks, .. } => {
+            blocks.count = u64::from(blocks.count).min(most) as u32;
+        }
+        _ => return None,
+    }
+    let mut short = [0; 16];
+    let length = command.emit(&mut short);
+    // Six bytes say 256 blocks by zero.
+    let is_same = Command::parse(&short[..length]) == Ok(command);
+    is_same.then(|| short[..length].to_vec())
 }
 
 /// Ends a task with CHECK CONDITION.

@@ -93,6 +93,13 @@ fn buffered(command: &Command, block: &mut [u8; 16]) -> usize {
             caching_bits(block, Size::Sixteen, caching);
             16
         }
+        Command::OrWrite { blocks, caching } => {
+            block[0] = 0x8b;
+            address(block, Size::Sixteen, blocks.at);
+            put(&mut block[10..14], u64::from(blocks.count));
+            caching_bits(block, Size::Sixteen, caching);
+            16
+        }
         Command::ReadCapacity10 { at, partial } => {
             block[0] = 0x25;
             address(block, Size::Ten, u64::from(at));

@@ -60,11 +60,7 @@ pub(super) fn any(block: &[u8]) -> Result<Command, Invalid> {
             blocks: blocks(block),
             no_data: flag(block, 1, 0),
         },
-        0x89 => Command::CompareAndWrite {
-            at: address(block),
-            count: block[13],
-            caching: caching(block),
-        },
+        0x89 | 0x8b => combined(block),
         0x25 => Command::ReadCapacity10 {
             at: number(&block[2..6]) as u32,
             partial: flag(block, 8, 0),
@@ -76,6 +72,22 @@ pub(super) fn any(block: &[u8]) -> Result<Command, Invalid> {
         },
         _ => return control(block),
     })
+}
+
+/// Commands that read blocks and write the same ones.
+fn combined(block: &[u8]) -> Command {
+    let caching = caching(block);
+    match block[0] {
+        0x89 => Command::CompareAndWrite {
+            at: address(block),
+            count: block[13],
+            caching,
+        },
+        _ => Command::OrWrite {
+            blocks: blocks(block),
+            caching,
+        },
+    }
 }
 
 /// Commands that concern no blocks.

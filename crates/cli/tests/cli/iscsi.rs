@@ -1,0 +1,286 @@
+//! Serves drives over iSCSI to real clients, from Debian's packages libiscsi-bin, and qemu-utils
+//! with qemu-block-extra. A test whose client is not installed says so in a line and passes.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::serve::{client, output};
+use crate::{diskarm, file_of};
+
+const LIBISCSI: &str = "libiscsi-bin";
+
+/// A server, killed when it is dropped.
+struct Server {
+    child: Child,
+    /// Where its first target is.
+    uri: String,
+}
+
+impl Server {
+    /// Serves what `arguments` say, at a port that is free.
+    fn start(arguments: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_diskarm"))
+            .args(["serve", "iscsi", "--json", "--listen", "127.0.0.1:0"])
+            .args(arguments)
+            .env("DISKARM_CHAP_INITIATOR", "alice secret-of-alice")
+            .env("DISKARM_CHAP_TARGET", "disk secret-of-disk")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program was built with this test");
+        let stderr = child.stderr.take().expect("piped");
+        let mut line = String::new();
+        let read = BufReader::new(stderr).read_line(&mut line);
+        read.expect("a line");
+        let uri = line.trim_end().split(" at ").nth(1);
+        let uri = uri.unwrap_or_else(|| panic!("{line}")).to_owned();
+        Self { child, uri }
+    }
+
+    /// Where its targets are listed.
+    fn portal(&self) -> String {
+        let parts: Vec<&str> = self.uri.split('/').take(3).collect();
+        parts.join("/")
+    }
+
+    /// The same target, for one who knows a name and a secret.
+    fn uri_of(&self, name: &str, secret: &str) -> String {
+        let account = format!("iscsi://{name}%{secret}@");
+        self.uri.replacen("iscsi://", &account, 1)
+    }
+
+    /// Ends it by SIGTERM; returns what it prints about its first export.
+    fn stop(mut self) -> Value {
+        let id = self.child.id().to_string();
+        let killed = Command::new("kill").args(["-TERM", &id]).status();
+        assert!(killed.expect("kill").success());
+        let mut text = String::new();
+        let stdout = self.child.stdout.as_mut().expect("piped");
+        stdout.read_to_string(&mut text).expect("text");
+        assert!(self.child.wait().expect("an end").success());
+        let all: Value = serde_json::from_str(&text).expect("JSON");
+        all["exports"][0].clone()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn libiscsi_reads_what_targets_are() {
+    let other = "old(drive=sata-4tb-7200, read-only=yes)";
+    let server = Server::start(&["--drive", "hp-c2247", "--export", other]);
+    let Some(list) = client(LIBISCSI, &["iscsi-ls", "--show-luns", &server.portal()]) else {
+        return;
+    };
+    let portal = server.portal().replace("iscsi://", "");
+    let first = "iqn.2026-01.com.example.diskarm";
+    // The last target comes first, and no size beyond what READ CAPACITY(10) can tell, 2 TiB.
+    let expected = [
+        format!("Target:{first}:old Portal:{portal},1"),
+        "Lun:0    Type:DIRECT_ACCESS (Size:1T)".to_owned(),
+        format!("Target:{first} Portal:{portal},1"),
+        "Lun:0    Type:DIRECT_ACCESS (Size:1003M)".to_owned(),
+    ];
+    let lines: Vec<&str> = list.lines().collect();
+    assert_eq!(lines, expected);
+    let inquiry = client(LIBISCSI, &["iscsi-inq", &server.uri]).expect("installed");
+    assert!(inquiry.contains("Vendor:DISKARM"), "{inquiry}");
+    assert!(inquiry.contains("Product:HP-C2247"), "{inquiry}");
+    // The drive turns 5400 times a minute, and says so.
+    let page = ["iscsi-inq", "-e", "1", "-c", "0xb1", &server.uri];
+    let page = client(LIBISCSI, &page).expect("installed");
+    assert!(page.contains("5400"), "{page}");
+    let capacity = client(LIBISCSI, &["iscsi-readcapacity16", &server.uri]);
+    let capacity = capacity.expect("installed");
+    let model = diskarm_simulate::Model::find("hp-c2247").expect("a drive");
+    let last = model.sectors.0 - 1;
+    let last = format!("RETURNED LOGICAL BLOCK ADDRESS:{last}\n");
+    assert!(capacity.contains(&last), "{capacity}");
+    assert!(
+        capacity.contains("LOGICAL BLOCK LENGTH IN BYTES:512\n"),
+        "{capacity}"
+    );
+}
+
+/// The drive answers some hundred reads of a second at most.
+#[test]
+fn iscsi_perf_reads_in_the_time_of_the_drive() {
+    let server = Server::start(&["--drive", "hp-c2247", "--policy", "sptf"]);
+    let arguments = [
+        "iscsi-perf",
+        "-t",
+        "1",
+        "-r",
+        "-b",
+        "8",
+        "-m",
+        "8",
+        &server.uri,
+    ];
+    if client(LIBISCSI, &arguments).is_none() {
+        return;
+    }
+    let served = server.stop();
+    let reads = served["reads"].as_u64().expect("a number");
+    assert!((20..1000).contains(&reads), "{served}");
+    assert_eq!(served["lateness"]["replies"], reads, "{served}");
+}
+
+/// What the tests of libiscsi make of the target, with a second path to it. The two that fail ask
+/// COMPARE AND WRITE for 256 blocks, which its eight bits say as none, and want an error; SBC-3 has
+/// none for that.
+#[test]
+fn libiscsi_tests_the_target() {
+    let server = Server::start(&["--drive", "hp-c2247", "--size", "64 MiB", "--no-time"]);
+    let arguments = [
+        "iscsi-test-cu",
+        "--dataloss",
+        "--allow-sanitize",
+        "--test=ALL",
+        &server.uri,
+        &server.uri,
+    ];
+    let Some(output) = output(LIBISCSI, &arguments) else {
+        return;
+    };
+    let text = String::from_utf8_lossy(&output.stdout);
+    let tests: Vec<&str> = text.split("\n  Test: ").skip(1).collect();
+    let has_failed = |test: &&&str| test.contains("FAILED\n");
+    let failed: Vec<&str> = tests.iter().filter(has_failed).copied().collect();
+    let skipped = tests
+        .iter()
+        .filter(|test| test.contains("[SKIPPED]") && !has_failed(test));
+    let skipped = skipped.count();
+    let passed = tests.len() - skipped - failed.len();
+    eprintln!(
+        "libiscsi: {passed} pass, {skipped} skip, {} fail",
+        failed.len()
+    );
+    let is_known = |test: &&str| test.contains("test_compareandwrite_");
+    assert!(failed.iter().all(is_known), "{failed:?}");
+    assert!(passed >= 170 && failed.len() <= 3, "{passed} pass");
+}
+
+#[test]
+fn only_those_connect_that_know_the_secret() {
+    let server = Server::start(&["--drive", "hp-c2247", "--chap", "env"]);
+    let known = server.uri_of("alice", "secret-of-alice");
+    let Some(inquiry) = client(LIBISCSI, &["iscsi-inq", &known]) else {
+        return;
+    };
+    assert!(inquiry.contains("Product:HP-C2247"), "{inquiry}");
+    // The server proves to the client that it knows the other one.
+    let both = format!("{known}?target_user=disk&target_password=secret-of-disk");
+    assert!(client(LIBISCSI, &["iscsi-inq", &both]).is_some());
+    let wrong = [
+        server.uri.clone(),
+        server.uri_of("alice", "secret-of-mallory"),
+        server.uri_of("mallory", "secret-of-alice"),
+        format!("{known}?target_user=disk&target_password=secret-of-other"),
+    ];
+    for uri in wrong {
+        let output = Command::new("timeout")
+            .args(["60", "iscsi-inq", &uri])
+            .output();
+        let output = output.expect("timeout, of coreutils");
+        assert!(!output.status.success(), "{uri}");
+        assert!(output.stdout.is_empty(), "{uri}");
+    }
+}
+
+#[test]
+fn qemu_copies_an_image_to_a_target_and_back() {
+    let data: Vec<u8> = (0..4 << 20).map(|at: u32| (at / 1000) as u8).collect();
+    let [from, to] = ["from", "to"].map(|name| file_of(&format!("iscsi-{name}"), ""));
+    std::fs::write(&from, &data).expect("a file");
+    let server = Server::start(&["--drive", "hp-c2247", "--size", "4 MiB", "--no-time"]);
+    let formats = Command::new("qemu-img")
+        .args(["info", &server.uri])
+        .output();
+    if !formats.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: qemu-img cannot reach iSCSI (qemu-utils, qemu-block-extra)");
+        return;
+    }
+    let to_target = [
+        "qemu-img",
+        "convert",
+        "-n",
+        "-f",
+        "raw",
+        "-O",
+        "raw",
+        &from,
+        &server.uri,
+    ];
+    client("qemu-utils", &to_target);
+    let back = [
+        "qemu-img",
+        "convert",
+        "-f",
+        "raw",
+        "-O",
+        "raw",
+        &server.uri,
+        &to,
+    ];
+    client("qemu-utils", &back);
+    assert!(std::fs::read(&to).expect("a file") == data);
+    for path in [from, to] {
+        std::fs::remove_file(path).expect("a file");
+    }
+}
+
+#[test]
+fn errors_name_the_flag() {
+    let error = |arguments: &[&str]| {
+        let output = diskarm(&[&["serve", "iscsi", "--drive", "hp-c2247"], arguments].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        String::from_utf8(output.stderr).expect("text")
+    };
+    let open = error(&["--listen", "0.0.0.0:0"]);
+    let expected = "expected an address of this machine alone, --chap, or --insecure\n";
+    assert!(
+        open.starts_with("error: --listen: ") && open.ends_with(expected),
+        "{open}"
+    );
+    let short = file_of("iscsi-chap", "initiator alice short\n");
+    let cases = [
+        (
+            error(&["--listen", "unix:/tmp/socket"]),
+            "--listen: found \"unix:/tmp/socket\", expected HOST:PORT",
+        ),
+        (
+            error(&["--export", "Big(drive=hp-c2247)"]),
+            "--export: found \"Big\", expected a name of lower-case letters",
+        ),
+        (
+            error(&["--chap", "secret"]),
+            "--chap: found \"secret\", expected file:PATH or env",
+        ),
+        (
+            error(&["--chap", "file:/no/file"]),
+            "/no/file: cannot read: ",
+        ),
+        (
+            error(&["--chap", "env"]),
+            "--chap: found \"env\", expected names and secrets (there is no line",
+        ),
+    ];
+    for (found, expected) in cases {
+        assert!(found.starts_with(&format!("error: {expected}")), "{found}");
+    }
+    let found = error(&["--chap", &format!("file:{short}")]);
+    assert!(
+        found.contains("line 1: the name has 5 bytes and the secret 5"),
+        "{found}"
+    );
+    std::fs::remove_file(short).expect("a file");
+}

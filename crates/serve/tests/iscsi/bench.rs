@@ -1,0 +1,323 @@
+//! A target, and initiators that send it messages.
+
+use std::time::Instant;
+
+use diskarm_core::units::Span;
+use diskarm_serve::iscsi::{Accounts, Iscsi, IscsiDesk, Login, Session, target_name};
+use diskarm_serve::store::StoreChoice;
+use diskarm_serve::{
+    Clients, Desk, Entry, Facts, POLICY, Pace, Session as _, Setting, Step, Waker, Woken,
+};
+use diskarm_wire::iscsi::text::Writer;
+use diskarm_wire::iscsi::{
+    Command, Lengths, LoginRequest, LoginResponse, Lun, Message, Serial, Tag, attribute, padded,
+    stage,
+};
+
+/// A message with its data.
+pub type Said = (Message, Vec<u8>);
+
+/// The bytes of a message without digests.
+pub fn bytes(message: &Message, data: &[u8]) -> Vec<u8> {
+    let mut bytes = message.emit(Lengths::of_data(data.len())).to_vec();
+    bytes.extend_from_slice(data);
+    bytes.resize(48 + padded(data.len()), 0);
+    bytes
+}
+
+/// The messages without digests in `bytes`.
+pub fn messages(mut bytes: &[u8]) -> Vec<Said> {
+    let mut all = Vec::new();
+    while !bytes.is_empty() {
+        let message = Message::parse(bytes).expect("a message");
+        let lengths = Lengths::parse(bytes).expect("a message");
+        let data = bytes[48..48 + lengths.data_length as usize].to_vec();
+        all.push((message, data));
+        bytes = &bytes[48 + lengths.padded()..];
+    }
+    all
+}
+
+pub fn text(pairs: &[(&str, &str)]) -> Vec<u8> {
+    let mut data = vec![0; 8192];
+    let mut writer = Writer::new(&mut data);
+    for (key, value) in pairs {
+        writer.put(key, value).expect("room");
+    }
+    let length = writer.length();
+    data.truncate(length);
+    data
+}
+
+/// The value of a key in text.
+pub fn value<'a>(data: &'a [u8], key: &str) -> Option<&'a str> {
+    let mut pairs = diskarm_wire::iscsi::text::pairs(data).map(|pair| pair.expect("text"));
+    pairs
+        .find(|(found, _)| *found == key)
+        .map(|(_, value)| value)
+}
+
+pub fn setting(name: &str) -> Setting {
+    Setting {
+        name: name.to_owned(),
+        drive: "hp-c2247".to_owned(),
+        policy: POLICY.to_owned(),
+        size: Some("1 MiB".to_owned()),
+        store: StoreChoice::Memory,
+        is_read_only: name == "fixed",
+    }
+}
+
+pub const PACE: Pace = Pace {
+    speed: None,
+    spins: false,
+    bound: Span::ZERO,
+};
+
+/// What a login asks for: the stage and whether to go on, and the text.
+pub fn login_request(current: u8, next: Option<u8>) -> LoginRequest {
+    LoginRequest {
+        transit: next.is_some(),
+        continues: false,
+        current,
+        next: next.unwrap_or(0),
+        version_max: 0,
+        version_min: 0,
+        isid: [0x80, 0, 0, 0, 0, 1],
+        tsih: 0,
+        tag: Tag(1),
+        connection: 0,
+        command: Serial(1),
+        expected_status: Serial(0),
+    }
+}
+
+/// What names an initiator and a target.
+pub fn names(initiator: &str, target: &str) -> Vec<(String, String)> {
+    vec![
+        (
+            "InitiatorName".to_owned(),
+            format!("iqn.2026-01.test:{initiator}"),
+        ),
+        ("TargetName".to_owned(), target_name(target)),
+    ]
+}
+
+/// A login under way.
+pub struct Entering {
+    pub login: Login,
+    pub facts: Vec<Facts>,
+    pub session: Option<Box<Session>>,
+    pub is_closed: bool,
+}
+
+impl Entering {
+    pub fn new(accounts: Option<Accounts>) -> Self {
+        let facts = ["", "fixed"].map(|name| {
+            let export = setting(name).build_unit(PACE, 1).expect("an export");
+            export.facts
+        });
+        Self {
+            login: Iscsi::new(accounts).login("127.0.0.1:3260".to_owned()),
+            facts: facts.to_vec(),
+            session: None,
+            is_closed: false,
+        }
+    }
+
+    /// Sends bytes; returns what the target says.
+    pub fn send(&mut self, data: &[u8], is_full: bool) -> Vec<Said> {
+        self.login.received(data);
+        let mut output = Vec::new();
+        loop {
+            match self.login.step(&self.facts, is_full) {
+                Step::Wait if self.login.output().is_empty() => break,
+                Step::Wait => {}
+                Step::Close => self.is_closed = true,
+                Step::Agreed(_, session) => self.session = Some(session),
+            }
+            if let Some(session) = &mut self.session {
+                let count = session.output().len();
+                output.extend_from_slice(session.output());
+                session.sent(count);
+                break;
+            }
+            let count = self.login.output().len();
+            output.extend_from_slice(self.login.output());
+            self.login.sent(count);
+            if self.is_closed {
+                break;
+            }
+        }
+        messages(&output)
+    }
+
+    /// Sends a request of the login; returns the answer.
+    pub fn ask(
+        &mut self,
+        request: LoginRequest,
+        pairs: &[(&str, &str)],
+    ) -> (LoginResponse, Vec<u8>) {
+        let sent = bytes(&Message::LoginRequest(request), &text(pairs));
+        let said = self.send(&sent, false);
+        let [(Message::LoginResponse(response), data)] = &said[..] else {
+            panic!("{said:?}");
+        };
+        (*response, data.clone())
+    }
+}
+
+/// The sessions of a target.
+#[derive(Default)]
+pub struct Sessions(Vec<Option<Box<Session>>>);
+
+impl Sessions {
+    /// Adds a session; returns its number.
+    pub fn push(&mut self, session: Box<Session>) -> usize {
+        self.0.push(Some(session));
+        self.0.len() - 1
+    }
+}
+
+impl Clients<Session> for Sessions {
+    fn get_mut(&mut self, number: usize) -> Option<&mut Session> {
+        self.0.get_mut(number)?.as_deref_mut()
+    }
+
+    fn due(&mut self, _: usize, _: Instant) {}
+
+    fn numbers(&self) -> Vec<usize> {
+        (0..self.0.len())
+            .filter(|number| self.0[*number].is_some())
+            .collect()
+    }
+}
+
+/// A target with its sessions.
+pub struct Target {
+    pub desk: IscsiDesk,
+    pub sessions: Sessions,
+    _woken: Woken,
+}
+
+/// The initiator's side of a session.
+pub struct Initiator {
+    pub number: usize,
+    pub command: Serial,
+    pub tag: u32,
+}
+
+impl Target {
+    pub fn new(name: &str) -> Self {
+        let (waker, woken) = Waker::new().expect("a socket");
+        let export = setting(name).build_unit(PACE, 1).expect("an export");
+        let desk = IscsiDesk::new(export, Instant::now(), waker).expect("a desk");
+        Self {
+            desk,
+            sessions: Sessions::default(),
+            _woken: woken,
+        }
+    }
+
+    /// Logs in with what the initiator wants; its first command takes the unit attention.
+    pub fn log_in(&mut self, initiator: &str, pairs: &[(&str, &str)]) -> Initiator {
+        let mut entering = Entering::new(None);
+        let names = names(initiator, "");
+        let mut all: Vec<(&str, &str)> = names.iter().map(|(k, v)| (&**k, &**v)).collect();
+        all.extend_from_slice(pairs);
+        let request = login_request(stage::OPERATIONAL, Some(stage::FULL_FEATURE));
+        let (response, _) = entering.ask(request, &all);
+        assert_eq!(response.result, 0);
+        self.sessions.0.push(entering.session);
+        let number = self.sessions.0.len() - 1;
+        if let Some(other) = self.desk.opened(number, &mut self.sessions) {
+            self.close(other);
+        }
+        let mut initiator = Initiator {
+            number,
+            command: Serial(1),
+            tag: 100,
+        };
+        let ready = initiator.command(&[0; 6], 0, false);
+        self.send(number, &bytes(&Message::Command(ready), &[]));
+        initiator
+    }
+
+    pub fn close(&mut self, number: usize) {
+        if let Some(session) = self.sessions.0[number].take() {
+            self.desk.closed(number, *session);
+        }
+    }
+
+    pub fn session(&mut self, number: usize) -> &mut Session {
+        self.sessions.get_mut(number).expect("a session")
+    }
+
+    /// Sends bytes; returns what the target says to this session. `None` if it closes it.
+    pub fn exchange(&mut self, number: usize, data: &[u8]) -> Option<Vec<u8>> {
+        let mut output = Vec::new();
+        // A session has a buffer of a bounded size.
+        for part in data.chunks(64 << 10).chain(data.is_empty().then_some(data)) {
+            let session = self.session(number);
+            session.room()[..part.len()].copy_from_slice(part);
+            session.filled(part.len());
+            loop {
+                let now = Instant::now();
+                let taken = self.desk.take(number, &mut self.sessions, now).ok()?;
+                self.desk.serve_due(&mut self.sessions);
+                let session = self.sessions.get_mut(number)?;
+                self.desk.fill(session).ok()?;
+                let count = session.output().len();
+                output.extend_from_slice(session.output());
+                session.sent(count);
+                if !taken && count == 0 {
+                    break;
+                }
+            }
+        }
+        Some(output)
+    }
+
+    pub fn send(&mut self, number: usize, data: &[u8]) -> Vec<Said> {
+        messages(&self.exchange(number, data).expect("an open connection"))
+    }
+
+    /// Executes a command without data of the initiator.
+    pub fn run(&mut self, initiator: &mut Initiator, block: &[u8], length: u32) -> Vec<Said> {
+        let command = initiator.command(block, length, false);
+        self.send(initiator.number, &bytes(&Message::Command(command), &[]))
+    }
+}
+
+impl Initiator {
+    /// A command with the next numbers.
+    pub fn command(&mut self, block: &[u8], length: u32, writes: bool) -> Command {
+        let mut padded = [0; 16];
+        padded[..block.len()].copy_from_slice(block);
+        self.tag += 1;
+        let command = Command {
+            immediate: false,
+            is_final: true,
+            reads: !writes && length > 0,
+            writes,
+            attribute: attribute::SIMPLE,
+            lun: Lun::of(0),
+            tag: Tag(self.tag),
+            length,
+            command: self.command,
+            expected_status: Serial(0),
+            block: padded,
+        };
+        self.command = self.command.next();
+        command
+    }
+}
+
+/// READ(10) or WRITE(10) of blocks.
+pub fn transfer(code: u8, at: u16, count: u16) -> [u8; 10] {
+    let (at, count) = (at.to_be_bytes(), count.to_be_bytes());
+    [code, 0, 0, 0, at[0], at[1], 0, count[0], count[1], 0]
+}
+
+pub const READ: u8 = 0x28;
+pub const WRITE: u8 = 0x2a;

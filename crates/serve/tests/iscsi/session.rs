@@ -1,0 +1,469 @@
+//! Commands and their data, task management, and how sessions end.
+
+use diskarm_serve::{Desk, Session as _};
+use diskarm_wire::Sense;
+use diskarm_wire::iscsi::{
+    DataOut, Lengths, LogoutRequest, Lun, Message, NopOut, Response, Serial, Tag, TaskRequest,
+    attribute, function, logout_reason, reject_reason, segment, task_response,
+};
+use diskarm_wire::sense::{Code, Key};
+
+use crate::bench::{READ, Said, Target, WRITE, bytes, transfer};
+
+/// Data in which every byte tells its place.
+fn pattern(length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at / 7) as u8).collect()
+}
+
+/// The response that is all that was said.
+fn response(said: &[Said]) -> (Response, Option<Sense>) {
+    let [(Message::Response(response), data)] = said else {
+        panic!("{said:?}");
+    };
+    let (sense, _) = segment::sense(data).expect("sense data");
+    (
+        *response,
+        (!sense.is_empty()).then(|| Sense::parse(sense).expect("sense data")),
+    )
+}
+
+/// Data that were read, from messages in order; the last has the status.
+fn read(said: &[Said], most: usize) -> Vec<u8> {
+    let mut all = Vec::new();
+    for (number, (message, data)) in said.iter().enumerate() {
+        let Message::DataIn(message) = message else {
+            panic!("{message:?}");
+        };
+        assert_eq!(message.offset as usize, all.len());
+        assert_eq!(message.data, Serial(number as u32));
+        assert_eq!(message.has_status, number + 1 == said.len());
+        assert!(data.len() <= most);
+        all.extend_from_slice(data);
+    }
+    all
+}
+
+fn data_out(tag: Tag, transfer: Tag, number: u32, offset: usize, is_final: bool) -> DataOut {
+    DataOut {
+        is_final,
+        lun: Lun::of(0),
+        tag,
+        transfer,
+        expected_status: Serial(0),
+        data: Serial(number),
+        offset: offset as u32,
+    }
+}
+
+/// 1024 bytes come with the command, as many unsolicited, and the rest in bursts of 2048 that the
+/// target asks for; they come back in messages of 512.
+#[test]
+fn data_come_in_every_way_and_go_back() {
+    let mut target = Target::new("");
+    let keys = [
+        ("InitialR2T", "No"),
+        ("FirstBurstLength", "2048"),
+        ("MaxBurstLength", "2048"),
+        ("MaxRecvDataSegmentLength", "512"),
+    ];
+    let mut initiator = target.log_in("a", &keys);
+    let data = pattern(5120);
+    let mut command = initiator.command(&transfer(WRITE, 3, 10), 5120, true);
+    command.is_final = false;
+    let tag = command.tag;
+    let number = initiator.number;
+    let said = target.send(number, &bytes(&Message::Command(command), &data[..1024]));
+    assert!(said.is_empty());
+    let part = Message::DataOut(data_out(tag, Tag::NONE, 0, 1024, true));
+    let mut said = target.send(number, &bytes(&part, &data[1024..2048]));
+    for (round, (from, to)) in [(2048, 4096), (4096, 5120)].into_iter().enumerate() {
+        let [(Message::ReadyToTransfer(ready), _)] = said[..] else {
+            panic!("{said:?}");
+        };
+        let expected = (from as u32, (to - from) as u32, Serial(round as u32), tag);
+        assert_eq!(
+            (ready.offset, ready.length, ready.number, ready.tag),
+            expected
+        );
+        let middle = from + 512;
+        let first = Message::DataOut(data_out(tag, ready.transfer, 0, from, false));
+        let second = Message::DataOut(data_out(tag, ready.transfer, 1, middle, true));
+        let first = bytes(&first, &data[from..middle]);
+        let second = bytes(&second, &data[middle..to]);
+        said = target.send(number, &[first, second].concat());
+    }
+    let (response, sense) = response(&said);
+    assert_eq!(
+        (response.scsi_status, sense, response.residual),
+        (0, None, 0)
+    );
+    assert_eq!(response.expected_data, Serial(2));
+    let said = target.run(&mut initiator, &transfer(READ, 3, 10), 5120);
+    assert_eq!(read(&said, 512), data);
+    let last = said.iter().filter_map(|(message, _)| match message {
+        Message::DataIn(message) => Some(message.is_final),
+        _ => None,
+    });
+    // A sequence ends after every burst of 2048.
+    let expected = [
+        false, false, false, true, false, false, false, true, false, true,
+    ];
+    assert_eq!(last.collect::<Vec<_>>(), expected);
+}
+
+/// RFC 7143, "Residual Count".
+#[test]
+fn residual_counts_say_what_was_not_transferred() {
+    let mut target = Target::new("");
+    let mut initiator = target.log_in("a", &[]);
+    let number = initiator.number;
+    let fill = initiator.command(&transfer(WRITE, 0, 2), 1024, true);
+    target.send(number, &bytes(&Message::Command(fill), &[1; 1024]));
+    // Reads: more was expected than there is, and less.
+    for (length, sent, overflow, residual) in [(2048, 1024, false, 1024), (512, 512, true, 512)] {
+        let said = target.run(&mut initiator, &transfer(READ, 0, 2), length);
+        assert_eq!(read(&said, 8192), vec![1; sent]);
+        let Some((Message::DataIn(last), _)) = said.last() else {
+            panic!("{said:?}");
+        };
+        assert_eq!(
+            (last.overflow, last.underflow, last.residual),
+            (overflow, !overflow, residual)
+        );
+    }
+    // Writes: only whole blocks that came are written.
+    for (length, overflow, residual) in [(1536, false, 512), (512, true, 512), (0, true, 1024)] {
+        let command = initiator.command(&transfer(WRITE, 0, 2), length, true);
+        let data = vec![length as u8 + 2; length as usize];
+        let said = target.send(number, &bytes(&Message::Command(command), &data));
+        let (response, sense) = response(&said);
+        assert_eq!((response.scsi_status, sense), (0, None));
+        let found = (response.overflow, response.underflow, response.residual);
+        assert_eq!(found, (overflow, !overflow, residual), "{length}");
+    }
+    let said = target.run(&mut initiator, &transfer(READ, 0, 2), 1024);
+    assert_eq!(read(&said, 8192), vec![2; 1024]);
+}
+
+#[test]
+fn data_that_nobody_asked_for_end_the_command() {
+    let mut target = Target::new("");
+    let keys = [("ImmediateData", "No"), ("FirstBurstLength", "512")];
+    let mut initiator = target.log_in("a", &keys);
+    let number = initiator.number;
+    let command = initiator.command(&transfer(WRITE, 0, 2), 1024, true);
+    let said = target.send(number, &bytes(&Message::Command(command), &[1; 512]));
+    let unexpected = Sense::new(Key::AbortedCommand, Code(0x0c, 0x0c));
+    assert_eq!(response(&said).1, Some(unexpected));
+    // Out of order, at the wrong place, and too few.
+    for (count, offset, length, code) in [
+        (1, 0, 1024, Code(0x47, 0x05)),
+        (0, 512, 512, Code(0x47, 0x05)),
+        (0, 0, 512, Code(0x0c, 0x0d)),
+    ] {
+        let command = initiator.command(&transfer(WRITE, 0, 2), 1024, true);
+        let said = target.send(number, &bytes(&Message::Command(command), &[]));
+        let [(Message::ReadyToTransfer(ready), _)] = said[..] else {
+            panic!("{said:?}");
+        };
+        let part = Message::DataOut(data_out(command.tag, ready.transfer, count, offset, true));
+        let said = target.send(number, &bytes(&part, &vec![1; length]));
+        assert_eq!(
+            response(&said).1,
+            Some(Sense::new(Key::AbortedCommand, code))
+        );
+    }
+    let said = target.run(&mut initiator, &transfer(READ, 0, 2), 1024);
+    assert_eq!(read(&said, 8192), vec![0; 1024]);
+}
+
+/// RFC 7143, "Command Numbering and Acknowledging".
+#[test]
+fn commands_outside_the_window_are_ignored_and_gaps_end_the_connection() {
+    let mut target = Target::new("");
+    let mut initiator = target.log_in("a", &[]);
+    let number = initiator.number;
+    for far in [initiator.command.plus(64), initiator.command.previous()] {
+        let mut command = initiator.command(&[0; 6], 0, false);
+        initiator.command = initiator.command.previous();
+        command.command = far;
+        assert!(
+            target
+                .send(number, &bytes(&Message::Command(command), &[]))
+                .is_empty()
+        );
+    }
+    assert_eq!(
+        response(&target.run(&mut initiator, &[0; 6], 0))
+            .0
+            .scsi_status,
+        0
+    );
+    initiator.command = initiator.command.next();
+    let command = initiator.command(&[0; 6], 0, false);
+    assert_eq!(
+        target.exchange(number, &bytes(&Message::Command(command), &[])),
+        None
+    );
+}
+
+/// An ordered command waits for the data of an older one; a simple one behind it waits, too, and
+/// one for the head of the queue does not.
+#[test]
+fn attributes_hold_while_data_arrive() {
+    let mut target = Target::new("");
+    let mut initiator = target.log_in("a", &[("ImmediateData", "No")]);
+    let number = initiator.number;
+    let write = initiator.command(&transfer(WRITE, 0, 1), 512, true);
+    let said = target.send(number, &bytes(&Message::Command(write), &[]));
+    let [(Message::ReadyToTransfer(ready), _)] = said[..] else {
+        panic!("{said:?}");
+    };
+    let simple = target.run(&mut initiator, &transfer(READ, 0, 1), 512);
+    assert_eq!(read(&simple, 8192), vec![0; 512]);
+    let mut ordered = initiator.command(&transfer(READ, 0, 1), 512, false);
+    ordered.attribute = attribute::ORDERED;
+    assert!(
+        target
+            .send(number, &bytes(&Message::Command(ordered), &[]))
+            .is_empty()
+    );
+    assert!(target.run(&mut initiator, &[0; 6], 0).is_empty());
+    let mut first = initiator.command(&[0; 6], 0, false);
+    first.attribute = attribute::HEAD_OF_QUEUE;
+    response(&target.send(number, &bytes(&Message::Command(first), &[])));
+    let part = Message::DataOut(data_out(write.tag, ready.transfer, 0, 0, true));
+    let said = target.send(number, &bytes(&part, &[5; 512]));
+    let data: Vec<_> = said
+        .iter()
+        .filter(|(m, _)| matches!(m, Message::DataIn(_)))
+        .collect();
+    assert_eq!((said.len(), &data[0].1), (3, &vec![5; 512]));
+}
+
+fn task_request(function: u8, task: Tag) -> Message {
+    Message::TaskRequest(TaskRequest {
+        immediate: true,
+        function,
+        lun: Lun::of(0),
+        tag: Tag(7),
+        task,
+        command: Serial(0),
+        expected_status: Serial(0),
+        task_command: Serial(0),
+        expected_data: Serial(0),
+    })
+}
+
+fn managed(said: &[Said]) -> u8 {
+    match said {
+        [(Message::TaskResponse(response), _)] => response.response,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn tasks_are_aborted_and_units_reset() {
+    let mut target = Target::new("");
+    let mut initiator = target.log_in("a", &[("ImmediateData", "No")]);
+    let mut other = target.log_in("b", &[("ImmediateData", "No")]);
+    let number = initiator.number;
+    let wait = |target: &mut Target, from: &mut crate::bench::Initiator| {
+        let write = from.command(&transfer(WRITE, 0, 1), 512, true);
+        let said = target.send(from.number, &bytes(&Message::Command(write), &[]));
+        assert!(matches!(said[0].0, Message::ReadyToTransfer(_)));
+        write.tag
+    };
+    let tag = wait(&mut target, &mut initiator);
+    let abort = bytes(&task_request(function::ABORT_TASK, tag), &[]);
+    assert_eq!(
+        managed(&target.send(number, &abort)),
+        task_response::COMPLETE
+    );
+    assert_eq!(
+        managed(&target.send(number, &abort)),
+        task_response::NO_TASK
+    );
+    let unknown = bytes(&task_request(99, tag), &[]);
+    assert_eq!(
+        managed(&target.send(number, &unknown)),
+        task_response::NOT_SUPPORTED
+    );
+    // A reset drops the tasks of all, who are told; the window is open again.
+    let tag = wait(&mut target, &mut other);
+    let reset = bytes(&task_request(function::UNIT_RESET, Tag::NONE), &[]);
+    assert_eq!(
+        managed(&target.send(number, &reset)),
+        task_response::COMPLETE
+    );
+    let late = Message::DataOut(data_out(tag, Tag(1), 0, 0, true));
+    assert!(
+        target
+            .send(other.number, &bytes(&late, &[1; 512]))
+            .is_empty()
+    );
+    let attention = Sense::new(Key::UnitAttention, Code::DEVICE_RESET);
+    for from in [&mut initiator, &mut other] {
+        let (response, sense) = response(&target.run(from, &[0; 6], 0));
+        assert_eq!(sense, Some(attention));
+        assert_eq!(response.max_command.since(response.expected_command), 63);
+    }
+}
+
+#[test]
+fn pings_logouts_and_what_is_not_supported() {
+    let mut target = Target::new("");
+    let mut initiator = target.log_in("a", &[]);
+    let number = initiator.number;
+    let ping = NopOut {
+        immediate: true,
+        lun: Lun(0),
+        tag: Tag(3),
+        transfer: Tag::NONE,
+        command: initiator.command,
+        expected_status: Serial(0),
+    };
+    let said = target.send(number, &bytes(&Message::NopOut(ping), b"hello"));
+    let [(Message::NopIn(answer), data)] = &said[..] else {
+        panic!("{said:?}");
+    };
+    assert_eq!((answer.tag, &data[..]), (Tag(3), &b"hello"[..]));
+    // The target's own ping has the number of the next response and does not use it up.
+    assert!(target.session(number).ask());
+    let said = target.send(number, &[]);
+    let [(Message::NopIn(ping), _)] = said[..] else {
+        panic!("{said:?}");
+    };
+    assert_eq!((ping.tag, ping.status), (Tag::NONE, answer.status.next()));
+    let mut unknown = [0; 48];
+    unknown[0] = 0x1f;
+    let said = target.send(number, &unknown);
+    let (Message::Reject(reject), data) = &said[0] else {
+        panic!("{said:?}");
+    };
+    assert_eq!(
+        (reject.reason, &data[..]),
+        (reject_reason::NOT_SUPPORTED, &unknown[..])
+    );
+    // A unit that is not there.
+    let mut elsewhere = initiator.command(&[0; 6], 0, false);
+    elsewhere.lun = Lun::of(1);
+    let said = target.send(number, &bytes(&Message::Command(elsewhere), &[]));
+    let no_unit = Sense::new(Key::IllegalRequest, Code::NO_SUCH_UNIT);
+    assert_eq!(response(&said).1, Some(no_unit));
+    let logout = LogoutRequest {
+        immediate: false,
+        reason: logout_reason::CLOSE_SESSION,
+        tag: Tag(4),
+        connection: 0,
+        command: initiator.command,
+        expected_status: Serial(0),
+    };
+    let said = target.send(number, &bytes(&Message::LogoutRequest(logout), &[]));
+    assert!(matches!(said[..], [(Message::LogoutResponse(_), _)]));
+    assert!(target.session(number).is_over());
+}
+
+/// A second login of the same session takes the place of the first; persistent reservations last.
+#[test]
+fn a_session_that_comes_again_replaces_the_old_one() {
+    let mut target = Target::new("");
+    let mut initiator = target.log_in("a", &[]);
+    let register = [0x5f, 0, 0, 0, 0, 0, 0, 0, 24, 0];
+    let command = initiator.command(&register, 24, true);
+    let mut key = [0; 24];
+    key[15] = 7;
+    let said = target.send(initiator.number, &bytes(&Message::Command(command), &key));
+    assert_eq!(response(&said).0.scsi_status, 0);
+    let mut again = target.log_in("a", &[]);
+    assert_ne!(again.number, initiator.number);
+    assert!(diskarm_serve::Clients::get_mut(&mut target.sessions, initiator.number).is_none());
+    let said = target.run(&mut again, &[0x5e, 0, 0, 0, 0, 0, 0, 0, 255, 0], 255);
+    assert_eq!(
+        read(&said, 8192),
+        [0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 7]
+    );
+}
+
+#[test]
+fn digests_guard_headers_and_data() {
+    let mut target = Target::new("");
+    let keys = [("HeaderDigest", "CRC32C"), ("DataDigest", "CRC32C")];
+    let ping = |wrong: Option<usize>| {
+        let ping = NopOut {
+            immediate: true,
+            lun: Lun(0),
+            tag: Tag(3),
+            transfer: Tag::NONE,
+            command: Serial(1),
+            expected_status: Serial(0),
+        };
+        let header = Message::NopOut(ping).emit(Lengths::of_data(4));
+        let digest = |data: &[u8]| diskarm_wire::iscsi::Digest::of(data).bytes();
+        let mut all = [&header[..], &digest(&header), b"ping", &digest(b"ping")].concat();
+        if let Some(at) = wrong {
+            all[at] ^= 1;
+        }
+        all
+    };
+    let log_in = |target: &mut Target| {
+        // Its first command has no digests and is not understood, so log in without one.
+        let mut entering = crate::bench::Entering::new(None);
+        let names = crate::bench::names("d", "");
+        let mut all: Vec<(&str, &str)> = names.iter().map(|(k, v)| (&**k, &**v)).collect();
+        all.extend(keys);
+        entering.ask(crate::bench::login_request(1, Some(3)), &all);
+        target.sessions.push(entering.session.expect("a session"))
+    };
+    let number = log_in(&mut target);
+    let output = target.exchange(number, &ping(None)).expect("an answer");
+    assert_eq!(output.len(), 48 + 4 + 4 + 4);
+    assert_eq!(&output[52..56], b"ping");
+    // A header that is wrong cannot be trusted; wrong data are told before the end.
+    assert_eq!(target.exchange(number, &ping(Some(17))), None);
+    let number = log_in(&mut target);
+    let output = target.exchange(number, &ping(Some(53))).expect("an answer");
+    assert_eq!((output[0], output[2]), (0x3f, reject_reason::DATA_DIGEST));
+    assert!(target.session(number).is_over());
+}
+
+#[test]
+fn a_client_that_takes_no_replies_is_not_heard_for_ever() {
+    let mut target = Target::new("");
+    let initiator = target.log_in("a", &[]);
+    let number = initiator.number;
+    let mut sent = 0;
+    // Never reads: the output is not taken out of the session.
+    for _ in 0..200 {
+        let session = target.session(number);
+        if !session.wants_input() {
+            break;
+        }
+        let ping = NopOut {
+            immediate: true,
+            lun: Lun(0),
+            tag: Tag(3),
+            transfer: Tag::NONE,
+            command: initiator.command,
+            expected_status: Serial(0),
+        };
+        let message = bytes(&Message::NopOut(ping), &[1; 8192]);
+        let room = session.room();
+        let count = message.len().min(room.len());
+        room[..count].copy_from_slice(&message[..count]);
+        session.filled(count);
+        sent += 1;
+        while target
+            .desk
+            .take(number, &mut target.sessions, std::time::Instant::now())
+            .expect("sound")
+        {
+            let session = diskarm_serve::Clients::get_mut(&mut target.sessions, number);
+            target
+                .desk
+                .fill(session.expect("a session"))
+                .expect("sound");
+        }
+    }
+    assert!(sent < 200, "everything was taken");
+}

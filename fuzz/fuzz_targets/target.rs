@@ -1,0 +1,194 @@
+//! Any bytes are sent to an iSCSI target, by one who logs in or by two who have: it answers in
+//! messages, and keeps a bounded part of what it was sent.
+
+#![no_main]
+
+use std::time::Instant;
+
+use diskarm_core::units::{Bytes, SectorCount};
+use diskarm_serve::iscsi::{Accounts, Iscsi, IscsiDesk, Session, target_name};
+use diskarm_serve::store::SparseStore;
+use diskarm_serve::{Clients, Desk, Entry, Export, Facts, Session as _, Step, Waker};
+use diskarm_wire::iscsi::text::Writer;
+use diskarm_wire::iscsi::{Lengths, LoginRequest, Message, Serial, Tag, padded, stage};
+use libfuzzer_sys::fuzz_target;
+
+const SECTORS: u64 = 1 << 12;
+
+fn facts() -> Facts {
+    Facts {
+        name: String::new(),
+        description: "disk".to_owned(),
+        sector: Bytes(512),
+        sectors: SectorCount(SECTORS),
+        is_read_only: false,
+        is_timed: false,
+    }
+}
+
+struct Sessions([Option<Box<Session>>; 2]);
+
+impl Clients<Session> for Sessions {
+    fn get_mut(&mut self, number: usize) -> Option<&mut Session> {
+        self.0.get_mut(number)?.as_deref_mut()
+    }
+
+    fn due(&mut self, _: usize, _: Instant) {}
+
+    fn numbers(&self) -> Vec<usize> {
+        (0..2).filter(|number| self.0[*number].is_some()).collect()
+    }
+}
+
+/// The next `count` bytes, or what is left of them.
+fn take<'a>(data: &mut &'a [u8], count: usize) -> &'a [u8] {
+    let (taken, rest) = data.split_at(count.min(data.len()));
+    *data = rest;
+    taken
+}
+
+/// All of the bytes are messages; returns the number of the next command that the last one tells.
+fn check(mut bytes: &[u8]) -> Option<[u8; 4]> {
+    let mut expected = None;
+    while !bytes.is_empty() {
+        Message::parse(bytes).expect("a message");
+        let lengths = Lengths::parse(bytes).expect("a message");
+        expected = bytes[28..32].first_chunk().copied();
+        bytes = &bytes[48 + lengths.padded()..];
+    }
+    expected
+}
+
+/// Sends anything to one who has not logged in.
+fn enter(mut data: &[u8], accounts: Option<Accounts>) {
+    let mut login = Iscsi::new(accounts).login("127.0.0.1:3260".to_owned());
+    while let [count, ..] = *data {
+        data = &data[1..];
+        let part = take(&mut data, usize::from(count));
+        assert!(login.room() >= part.len() || login.room() < 256);
+        login.received(&part[..part.len().min(login.room())]);
+        loop {
+            match login.step(&[facts()], false) {
+                Step::Wait if login.output().is_empty() => break,
+                Step::Wait => {}
+                Step::Close | Step::Agreed(..) => return,
+            }
+            let count = login.output().len();
+            assert!(count < 1 << 20);
+            login.sent(count);
+        }
+    }
+}
+
+/// A session of an initiator called `name`.
+fn session(name: &str) -> Box<Session> {
+    let mut login = Iscsi::new(None).login(String::new());
+    let request = LoginRequest {
+        transit: true,
+        continues: false,
+        current: stage::OPERATIONAL,
+        next: stage::FULL_FEATURE,
+        version_max: 0,
+        version_min: 0,
+        isid: [0x80, 0, 0, 0, 0, 1],
+        tsih: 0,
+        tag: Tag(1),
+        connection: 0,
+        command: Serial(1),
+        expected_status: Serial(0),
+    };
+    let mut data = [0; 256];
+    let mut writer = Writer::new(&mut data);
+    for (key, value) in [
+        ("InitiatorName", name),
+        ("TargetName", &target_name("")),
+        ("InitialR2T", "No"),
+        ("FirstBurstLength", "1024"),
+        ("MaxBurstLength", "1024"),
+    ] {
+        writer.put(key, value).expect("room");
+    }
+    let length = writer.length();
+    let header = Message::LoginRequest(request).emit(Lengths::of_data(length));
+    login.received(&[&header, &data[..padded(length)]].concat());
+    match login.step(&[facts()], false) {
+        Step::Agreed(_, session) => session,
+        _ => panic!("a login that is valid failed"),
+    }
+}
+
+/// Sends messages to two sessions: who, whether the number of the command is right, how long the
+/// data are, and then these.
+fn serve(mut data: &[u8]) {
+    let export = Export {
+        facts: facts(),
+        store: Box::new(SparseStore::empty(SECTORS * 512)),
+        timing: None,
+    };
+    let (waker, _woken) = Waker::new().expect("a socket");
+    let mut desk = IscsiDesk::new(export, Instant::now(), waker).expect("a desk");
+    let mut sessions = Sessions(["a", "b"].map(|name| Some(session(name))));
+    let mut expected = [[0, 0, 0, 1]; 2];
+    for number in 0..2 {
+        desk.opened(number, &mut sessions);
+    }
+    while let [how, length, ..] = *data {
+        data = &data[2..];
+        let number = usize::from(how & 1);
+        let mut header = [0; 48];
+        let given = take(&mut data, 48);
+        header[..given.len()].copy_from_slice(given);
+        if how & 2 == 0 {
+            header[4..8].copy_from_slice(&[0, 0, 0, length]);
+            header[24..28].copy_from_slice(&expected[number]);
+        }
+        let payload = take(&mut data, padded(length.into()));
+        let message = [&header, payload].concat();
+        let Some(session) = sessions.get_mut(number) else {
+            continue;
+        };
+        if session.room().len() < message.len() {
+            return;
+        }
+        session.room()[..message.len()].copy_from_slice(&message);
+        session.filled(message.len());
+        let mut is_open = true;
+        loop {
+            let taken = desk.take(number, &mut sessions, Instant::now());
+            desk.serve_due(&mut sessions);
+            for number in 0..2 {
+                let Some(session) = sessions.get_mut(number) else {
+                    continue;
+                };
+                while desk.fill(session).is_ok() && !session.output().is_empty() {
+                    let count = session.output().len();
+                    if let Some(next) = check(session.output()) {
+                        expected[number] = next;
+                    }
+                    session.sent(count);
+                }
+            }
+            is_open &= taken.is_ok();
+            if !matches!(taken, Ok(true)) {
+                break;
+            }
+        }
+        let is_over = sessions.get_mut(number).is_some_and(|session| session.is_over());
+        if !is_open || is_over {
+            let session = sessions.0[number].take();
+            desk.closed(number, *session.expect("a session"));
+        }
+    }
+}
+
+fuzz_target!(|data: &[u8]| {
+    match data.split_first() {
+        Some((0, rest)) => enter(rest, None),
+        Some((1, rest)) => {
+            let accounts = "initiator a secret-of-12b\ntarget b other-of-12b";
+            enter(rest, Some(Accounts::parse(accounts).expect("accounts")));
+        }
+        Some((_, rest)) => serve(rest),
+        None => {}
+    }
+});
