@@ -96,6 +96,11 @@ impl<T: Timed> Timeline<T> {
         self.done.iter()
     }
 
+    /// Forgets what has ended and nobody has taken yet, of these.
+    pub fn forget(&mut self, of: impl Fn(&T::Ended) -> bool) {
+        self.done.retain(|ended| !of(ended));
+    }
+
     /// When to look again, if anything is under way.
     pub fn next(&self) -> Option<Wall> {
         let done = self.done.front().map(T::at);

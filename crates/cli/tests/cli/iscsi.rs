@@ -95,7 +95,7 @@ fn libiscsi_reads_what_targets_are() {
     assert!(inquiry.contains("Vendor:DISKARM"), "{inquiry}");
     assert!(inquiry.contains("Product:HP-C2247"), "{inquiry}");
     // The drive turns 5400 times a minute, and says so.
-    let page = ["iscsi-inq", "-e", "1", "-c", "0xb1", &server.uri];
+    let page = ["iscsi-inq", "-e", "1", "-c", "177", &server.uri];
     let page = client(LIBISCSI, &page).expect("installed");
     assert!(page.contains("5400"), "{page}");
     let capacity = client(LIBISCSI, &["iscsi-readcapacity16", &server.uri]);

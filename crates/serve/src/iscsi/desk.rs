@@ -53,6 +53,8 @@ struct Initiator {
 /// An answer that waits until the store's file has been synchronised.
 struct Syncing {
     response: Response,
+    /// When it was due, if it takes time.
+    due: Option<Wall>,
 }
 
 impl IscsiDesk {
@@ -126,20 +128,19 @@ impl IscsiDesk {
         let number = self.number(initiator)?;
         let session = clients.get_mut(number)?;
         let task = session.task(Tag(response.id as u32))?;
-        let (syncs, is_access) = (task.syncs, task.access != Access::Other);
+        let takes_time = self.is_timed && task.access != Access::Other;
+        let due = takes_time.then_some(due);
+        let syncs = task.syncs;
         let may_preempt = task.block[0] == PERSISTENT_RESERVE_OUT;
-        if is_access && self.is_timed {
-            clients.due(number, due);
-        }
         let is_good = response.status == Status::Good;
         if syncs
             && is_good
             && let Some(syncer) = &self.syncer
         {
-            syncer.ask(self.syncing.insert(Syncing { response }));
+            syncer.ask(self.syncing.insert(Syncing { response, due }));
             return None;
         }
-        let touched = self.answer(response, clients);
+        let touched = self.answer(response, due, clients);
         if may_preempt {
             self.drop_aborted(clients);
         }
@@ -147,9 +148,17 @@ impl IscsiDesk {
     }
 
     /// Answers a command; returns its session.
-    fn answer(&mut self, response: Response, clients: &mut Clients<'_>) -> Option<usize> {
+    fn answer(
+        &mut self,
+        response: Response,
+        due: Option<Wall>,
+        clients: &mut Clients<'_>,
+    ) -> Option<usize> {
         let number = self.number(response.initiator)?;
         self.count_end(&response);
+        if let Some(due) = due {
+            clients.due(number, due);
+        }
         let session = clients.get_mut(number)?;
         let Response {
             id,
@@ -186,7 +195,7 @@ impl IscsiDesk {
                 syncing.response.status = Status::CheckCondition;
                 syncing.response.sense = sense_bytes(&failed);
             }
-            touched.extend(self.answer(syncing.response, clients));
+            touched.extend(self.answer(syncing.response, syncing.due, clients));
         }
         touched
     }
@@ -357,12 +366,14 @@ impl IscsiDesk {
         let (unit, at) = self.timeline.at(Wall::now());
         unit.disconnect(at, initiator);
         self.sessions.retain(|(id, _)| *id != initiator);
-        self.forget_syncing(|of, _| of == initiator);
+        self.forget_answers(|of, _| of == initiator);
     }
 
-    /// Lets answers of these initiators and tasks go nowhere. They keep their places, since the file
-    /// is being synchronised for them.
-    pub(super) fn forget_syncing(&mut self, of: impl Fn(u64, u64) -> bool) {
+    /// Lets answers to these initiators' tasks go nowhere, so that none is taken for that of a newer
+    /// task with the same name. Those that wait for the file keep their places there.
+    pub(super) fn forget_answers(&mut self, of: impl Fn(u64, u64) -> bool) {
+        self.timeline
+            .forget(|response| of(response.initiator, response.id));
         for syncing in self.syncing.iter_mut() {
             if of(syncing.response.initiator, syncing.response.id) {
                 syncing.response.initiator = NOBODY;

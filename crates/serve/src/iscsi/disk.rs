@@ -96,38 +96,39 @@ impl Device for Disk {
     }
 }
 
+/// Calls go past the box around a drive, which as a device of its own would know nothing.
 impl Backing for Disk {
     fn spec(&self) -> Option<&Spec> {
         match &self.device {
-            Kind::Drive(drive) => drive.spec(),
+            Kind::Drive(drive) => (**drive).spec(),
             Kind::Any(_) => None,
         }
     }
 
     fn layout(&self) -> Option<&Layout> {
         match &self.device {
-            Kind::Drive(drive) => drive.layout(),
+            Kind::Drive(drive) => (**drive).layout(),
             Kind::Any(_) => None,
         }
     }
 
     fn seek(&mut self, now: Instant, at: Lbn) -> Instant {
         match &mut self.device {
-            Kind::Drive(drive) => drive.seek(now, at),
+            Kind::Drive(drive) => (**drive).seek(now, at),
             Kind::Any(_) => now,
         }
     }
 
     fn set_buffer(&mut self, now: Instant, spec: &Spec) {
         if let Kind::Drive(drive) = &mut self.device {
-            drive.set_buffer(now, spec);
+            (**drive).set_buffer(now, spec);
         }
     }
 
     fn set_geometry(&mut self, now: Instant, geometry: &Geometry) -> Result<(), InputError> {
         match &mut self.device {
-            Kind::Drive(drive) => drive.set_geometry(now, geometry),
-            Kind::Any(device) => device.set_geometry(now, geometry),
+            Kind::Drive(drive) => (**drive).set_geometry(now, geometry),
+            Kind::Any(device) => Backing::set_geometry(device, now, geometry),
         }
     }
 }

@@ -81,7 +81,7 @@ impl IscsiDesk {
             function::ABORT_TASK_SET => {
                 unit.abort_task_set(at, initiator);
                 session.drop_tasks(|_| true);
-                self.forget_syncing(|of, _| of == initiator);
+                self.forget_answers(|of, _| of == initiator);
             }
             function::CLEAR_TASK_SET => {
                 unit.clear_task_set(at, initiator);
@@ -109,7 +109,7 @@ impl IscsiDesk {
         if task.state == State::Begun {
             let (unit, at) = self.timeline.at(now);
             unit.abort(at, initiator, id);
-            self.forget_syncing(|of, task| (of, task) == (initiator, id));
+            self.forget_answers(|of, task| (of, task) == (initiator, id));
         }
         session.drop_tasks(|task| task.tag == tag);
         task_response::COMPLETE
@@ -122,6 +122,6 @@ impl IscsiDesk {
                 session.drop_tasks(|_| true);
             }
         }
-        self.forget_syncing(|_, _| true);
+        self.forget_answers(|_, _| true);
     }
 }
