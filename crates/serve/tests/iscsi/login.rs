@@ -71,6 +71,9 @@ fn text_may_come_in_parts() {
     assert!(entering.session.is_some());
 }
 
+/// Keys with their values.
+type Pairs<'a> = &'a [(&'a str, &'a str)];
+
 #[test]
 fn logins_that_fail_say_why() {
     let initiator = ("InitiatorName", "iqn.2026-01.test:a");
@@ -84,7 +87,7 @@ fn logins_that_fail_say_why() {
     let joining = LoginRequest { tsih: 7, ..begin };
     let backwards = login_request(stage::OPERATIONAL, Some(stage::SECURITY));
     let odd = login_request(2, TO_END);
-    let cases: [(LoginRequest, &[(&str, &str)], u16); 9] = [
+    let cases: [(LoginRequest, Pairs<'_>, u16); 9] = [
         (begin, &[known], login_status::MISSING_PARAMETER),
         (begin, &[initiator], login_status::MISSING_PARAMETER),
         (
