@@ -66,6 +66,20 @@ pub struct Args {
     #[arg(long, requires = "allow_writes")]
     over_content: bool,
 
+    /// Log in to an iSCSI target with the names and secrets (CHAP) of file:PATH or env
+    ///
+    /// file:PATH: a file with a line "initiator NAME SECRET". With a line "target NAME SECRET" the
+    /// target must prove who it is, too.
+    /// env: the environment variables DISKARM_CHAP_INITIATOR and DISKARM_CHAP_TARGET, each with a
+    /// name and a secret.
+    #[arg(
+        long,
+        value_name = "WHERE",
+        verbatim_doc_comment,
+        conflicts_with = "compare"
+    )]
+    chap: Option<String>,
+
     /// Write a report to this file: one HTML page with figures of seek times, tables of zones and
     /// overheads, the facts of the buffer, and what is not known
     #[arg(long, value_name = "FILE.html", value_parser = html, conflicts_with = "compare")]
@@ -123,7 +137,7 @@ fn compare(first: &str, second: &str, json: bool) -> Result<(), Error> {
 
 fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
     super::calibrate::check_place(output)?;
-    let target = Target::parse(url)?;
+    let target = Target::parse(url, args.chap.as_deref())?;
     let mut files = target.files();
     let place = files.place("--output", output)?;
     let report = args.report.as_deref().map(|path| {

@@ -4,6 +4,7 @@
 //! [`Command`] and one in [`run`]. The program is [`main_with`].
 
 mod calibrate;
+mod chap;
 mod completions;
 mod contents;
 mod declustering;

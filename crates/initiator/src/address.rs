@@ -2,11 +2,9 @@
 
 use diskarm_wire::iscsi::PORT;
 
-/// Where a disk is: `iscsi://[USER@]HOST[:PORT]/TARGET/LUN`, as libiscsi writes it.
+/// Where a disk is: `iscsi://HOST[:PORT]/TARGET/LUN`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// Whose secret is used to log in, if any.
-    pub user: Option<String>,
     /// Name or address of the host; one of version 6 without brackets.
     pub host: String,
     /// The TCP port.
@@ -19,16 +17,12 @@ pub struct Address {
 
 impl Address {
     /// What [`Self::parse`] expects.
-    pub const EXPECTED: &str = "iscsi://[USER@]HOST[:PORT]/TARGET/LUN";
+    pub const EXPECTED: &str = "iscsi://HOST[:PORT]/TARGET/LUN";
 
     /// Reads what follows `iscsi:`. Without a LUN it is 0, without a target it has no name.
     pub fn parse(url: &str) -> Option<Self> {
         let rest = url.strip_prefix("//")?;
         let (portal, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let (user, portal) = match portal.rsplit_once('@') {
-            Some((user, portal)) => (Some(user.to_owned()), portal),
-            None => (None, portal),
-        };
         let (host, port) = match portal.strip_prefix('[') {
             Some(rest) => rest.split_once(']')?,
             None => portal
@@ -43,9 +37,10 @@ impl Address {
             Some((target, lun)) => (target, lun.parse().ok()?),
             None => (path, 0),
         };
-        let is_sound = !host.is_empty() && !target.contains('/') && lun < 1 << 14;
+        // Names and secrets for CHAP do not belong into a URL.
+        let is_sound =
+            !host.is_empty() && !host.contains('@') && !target.contains('/') && lun < 1 << 14;
         is_sound.then(|| Self {
-            user,
             host: host.to_owned(),
             port,
             target: target.to_owned(),
@@ -59,30 +54,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read_as_libiscsi_writes_them() {
+    fn addresses_are_read() {
         let parsed = |url| {
             let found = Address::parse(url)?;
-            Some((found.user, found.host, found.port, found.target, found.lun))
+            Some((found.host, found.port, found.target, found.lun))
         };
-        let address = |user: Option<&str>, host: &str, port, target: &str, lun| {
-            Some((
-                user.map(str::to_owned),
-                host.to_owned(),
-                port,
-                target.to_owned(),
-                lun,
-            ))
+        let address = |host: &str, port, target: &str, lun| {
+            Some((host.to_owned(), port, target.to_owned(), lun))
         };
         assert_eq!(
             parsed("//127.0.0.1:3261/iqn.a:disk/3"),
-            address(None, "127.0.0.1", 3261, "iqn.a:disk", 3)
+            address("127.0.0.1", 3261, "iqn.a:disk", 3)
         );
-        assert_eq!(
-            parsed("//me@host/iqn.a"),
-            address(Some("me"), "host", 3260, "iqn.a", 0)
-        );
-        assert_eq!(parsed("//[::1]:1/t/0"), address(None, "::1", 1, "t", 0));
-        assert_eq!(parsed("//[::1]"), address(None, "::1", 3260, "", 0));
+        assert_eq!(parsed("//host/iqn.a"), address("host", 3260, "iqn.a", 0));
+        assert_eq!(parsed("//[::1]:1/t/0"), address("::1", 1, "t", 0));
+        assert_eq!(parsed("//[::1]"), address("::1", 3260, "", 0));
         for wrong in [
             "host/t/0",
             "//",
@@ -93,6 +79,7 @@ mod tests {
             "//host/t/16384",
             "//host:99999/t/0",
             "//[::1/t/0",
+            "//me@host/t/0",
         ] {
             assert_eq!(Address::parse(wrong), None, "{wrong}");
         }

@@ -12,6 +12,7 @@ use diskarm_sg::Sg;
 use diskarm_simulate::Model;
 
 use super::realism;
+use crate::chap;
 use crate::error::Error;
 
 /// The help of the URL.
@@ -24,22 +25,14 @@ The drive:
 - sim:NAME: a drive of the catalogue, simulated
 - sim:FILE.toml: a drive of your own specification, simulated
 - /dev/sgX, or a block device such as /dev/sdX: a real drive, on Linux
-- iscsi://[USER@]HOST[:PORT]/TARGET/LUN: a drive behind an iSCSI target; without a target, the \
+- iscsi://HOST[:PORT]/TARGET/LUN: a drive behind an iSCSI target; without a target, the \
 error lists those that there are
 
 A simulated drive answers as a disk does, in virtual time, through a host that takes 0.05 to 0.15 \
 ms between commands. It is measured without a look at its specification, and written to, as \
 nothing is lost.";
 
-const REAL: &str = "A real drive is only read, unless --allow-writes permits more.
-
-Who logs in to an iSCSI target as USER proves it by CHAP, with the secret in the environment \
-variable DISKARM_CHAP_SECRET. If DISKARM_CHAP_TARGET_SECRET is set, the target must prove that it \
-knows this one.";
-
-/// The secrets for CHAP: of who logs in, and of the target.
-const SECRET: &str = "DISKARM_CHAP_SECRET";
-const TARGET_SECRET: &str = "DISKARM_CHAP_TARGET_SECRET";
+const REAL: &str = "A real drive is only read, unless --allow-writes permits more.";
 
 /// The host between the commands to a simulated drive.
 const HOST: Host = Host {
@@ -69,8 +62,8 @@ pub enum Writes {
 }
 
 impl Target {
-    /// Reads a URL.
-    pub fn parse(url: &str) -> Result<Self, Error> {
+    /// Reads a URL. `chap` says where the names and secrets for an iSCSI target are.
+    pub fn parse(url: &str, chap: Option<&str>) -> Result<Self, Error> {
         if url.starts_with('/') {
             return Ok(Self::Real(url.into()));
         }
@@ -84,7 +77,7 @@ impl Target {
                 let expected = Address::EXPECTED;
                 let wrong = || Error::Input(InputError::new("URL", url, expected));
                 let address = Address::parse(rest).ok_or_else(wrong)?;
-                let credentials = credentials(address.user.as_deref())?;
+                let credentials = chap.map(credentials).transpose()?;
                 if address.target.is_empty() {
                     return Err(unnamed(url, &address, credentials.as_ref()));
                 }
@@ -165,27 +158,14 @@ impl Target {
     }
 }
 
-/// Who logs in to a target, with the secrets of the environment.
-fn credentials(user: Option<&str>) -> Result<Option<Credentials>, Error> {
-    let secret = |name| std::env::var_os(name).map(std::ffi::OsString::into_encoded_bytes);
-    let Some(user) = user else {
-        return Ok(None);
-    };
-    let Some(own) = secret(SECRET) else {
-        let message = format!("the user {user:?} has no secret: set {SECRET}");
-        return Err(Error::Input(InputError::message(message)));
-    };
-    let target_secret = secret(TARGET_SECRET);
-    if target_secret.as_ref() == Some(&own) {
-        // RFC 7143, section "CHAP Considerations".
-        let message = format!("{SECRET} and {TARGET_SECRET} are equal, expected two secrets");
-        return Err(Error::Input(InputError::message(message)));
-    }
-    Ok(Some(Credentials {
-        user: user.to_owned(),
-        secret: own,
-        target_secret,
-    }))
+/// Who logs in to a target, and what it must prove.
+fn credentials(chap: &str) -> Result<Credentials, Error> {
+    let accounts = chap::accounts(chap)?;
+    Ok(Credentials {
+        secret: accounts.initiator.secret().into(),
+        target_secret: accounts.target.map(|target| target.secret().into()),
+        user: accounts.initiator.name,
+    })
 }
 
 /// The error of a URL without a target: which ones there are.
@@ -206,7 +186,7 @@ mod tests {
 
     #[test]
     fn another_drive_behind_the_same_path_is_refused() {
-        let simulated = |name: &str| Target::parse(&format!("sim:{name}")).unwrap();
+        let simulated = |name: &str| Target::parse(&format!("sim:{name}"), None).unwrap();
         let drive = |name: &str| simulated(name).connect(Writes::Forbidden, 1).unwrap();
         let mut first = drive("hp-c2247");
         let identity = Disk::new(&mut *first).and_then(|mut disk| Identity::of(&mut disk));

@@ -1,12 +1,10 @@
 //! `diskarm serve iscsi`: drives as iSCSI targets.
 
-use std::env;
-use std::path::Path;
-
-use diskarm_serve::iscsi::{Accounts, Iscsi, is_target_name, target_name};
+use diskarm_serve::iscsi::{Iscsi, is_target_name, target_name};
 use diskarm_serve::{Address, Listener, Setting};
 
 use super::options::{self, Options};
+use crate::chap;
 use crate::error::Error;
 
 /// Serve drives as iSCSI targets, with one logical unit each
@@ -45,7 +43,7 @@ fn address(text: &str) -> Result<Address, &'static str> {
 
 /// Serves until a signal comes.
 pub fn run(args: Args) -> Result<(), Error> {
-    let accounts = args.chap.as_deref().map(accounts).transpose()?;
+    let accounts = args.chap.as_deref().map(chap::accounts).transpose()?;
     let settings = args.options.settings()?;
     if let Some(setting) = settings
         .iter()
@@ -86,25 +84,4 @@ impl Args {
         }
         Ok(listeners)
     }
-}
-
-/// The names and secrets for CHAP.
-fn accounts(text: &str) -> Result<Accounts, Error> {
-    let lines = match text.split_once(':') {
-        Some(("file", path)) => std::fs::read_to_string(path).map_err(|source| Error::Io {
-            doing: "read",
-            path: Path::new(path).display().to_string(),
-            source,
-        })?,
-        None if text == "env" => {
-            let line = |side: &str| {
-                let name = format!("DISKARM_CHAP_{}", side.to_uppercase());
-                env::var(name).map_or_else(|_| String::new(), |text| format!("{side} {text}\n"))
-            };
-            line("initiator") + &line("target")
-        }
-        _ => return Err(Error::flag("--chap", text, "file:PATH or env")),
-    };
-    let refused = |error| Error::flag("--chap", text, format!("names and secrets ({error})"));
-    Accounts::parse(&lines).map_err(refused)
 }

@@ -274,10 +274,8 @@ fn what_cannot_be_measured_is_refused() {
     }
     for url in ["iscsi:host/t/0", "iscsi://host/t/x", "iscsi://"] {
         let error = of(url);
-        assert!(error.contains("expected iscsi://[USER@]HOST"), "{error}");
+        assert!(error.contains("expected iscsi://HOST"), "{error}");
     }
-    let error = of("iscsi://me@127.0.0.1:9/t/0");
-    assert!(error.contains("set DISKARM_CHAP_SECRET"), "{error}");
     // Nobody listens at the discard port.
     let error = of("iscsi://127.0.0.1:9/t/0");
     assert!(error.contains("Connection refused"), "{error}");

@@ -12,15 +12,15 @@ use crate::{diskarm, file_of};
 const LIBISCSI: &str = "libiscsi-bin";
 
 /// A server, killed when it is dropped.
-struct Server {
+pub struct Server {
     child: Child,
     /// Where its first target is.
-    uri: String,
+    pub uri: String,
 }
 
 impl Server {
     /// Serves what `arguments` say, at a port that is free.
-    fn start(arguments: &[&str]) -> Self {
+    pub fn start(arguments: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_diskarm"))
             .args(["serve", "iscsi", "--json", "--listen", "127.0.0.1:0"])
             .args(arguments)
@@ -53,7 +53,7 @@ impl Server {
     }
 
     /// Ends it by SIGTERM; returns what it prints about its first export.
-    fn stop(mut self) -> Value {
+    pub fn stop(mut self) -> Value {
         let id = self.child.id().to_string();
         let killed = Command::new("kill").args(["-TERM", &id]).status();
         assert!(killed.expect("kill").success());
@@ -193,6 +193,45 @@ fn only_those_connect_that_know_the_secret() {
         let output = output.expect("timeout, of coreutils");
         assert!(!output.status.success(), "{uri}");
         assert!(output.stdout.is_empty(), "{uri}");
+    }
+}
+
+/// `diskarm extract` logs in as well, and finds that a plain store is no drive.
+#[test]
+fn the_initiator_reaches_the_target() {
+    let server = Server::start(&["--drive", "hp-c2247", "--chap", "env", "--no-time"]);
+    let found = file_of("iscsi-found.toml", "");
+    let accounts = |of_alice: &str| {
+        let text = format!("initiator alice {of_alice}\ntarget disk secret-of-disk\n");
+        file_of("iscsi-accounts", &text)
+    };
+    let extract = |uri: &str, accounts: &str| {
+        let chap = format!("file:{accounts}");
+        let output = diskarm(&["extract", uri, "-o", &found, "--quick", "--chap", &chap]);
+        let text = |bytes| String::from_utf8(bytes).expect("text");
+        (
+            output.status.code(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    };
+    let right = accounts("secret-of-alice");
+    let (code, shown, _) = extract(&server.uri, &right);
+    assert_eq!(code, Some(1), "{shown}");
+    assert!(shown.contains("DISKARM HP-C2247"), "{shown}");
+    assert!(shown.contains("rotation failed"), "{shown}");
+    let (code, _, error) = extract(&server.portal(), &right);
+    assert_eq!(code, Some(2));
+    let expected = "expected a URL with a target, such as one of iqn.2026-01.com.example.diskarm";
+    assert!(error.contains(expected), "{error}");
+    let wrong = accounts("secret-of-mallory");
+    let (_, _, error) = extract(&server.uri, &wrong);
+    assert!(
+        error.contains("login refused: user or secret is wrong"),
+        "{error}"
+    );
+    for path in [&right, &found, &format!("{found}.partial")] {
+        std::fs::remove_file(path).expect("a file");
     }
 }
 

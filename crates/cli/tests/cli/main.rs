@@ -8,6 +8,7 @@ mod documents;
 mod drives;
 mod errors;
 mod extract;
+mod guest;
 mod help;
 mod iscsi;
 mod layouts;

@@ -52,6 +52,11 @@ impl Account {
         })
     }
 
+    /// The secret.
+    pub fn secret(&self) -> &str {
+        &self.secret
+    }
+
     /// What one answers to a challenge who knows the secret.
     pub fn respond(&self, id: u8, challenge: &[u8]) -> [u8; RESPONSE] {
         let mut digest = Md5::new();
