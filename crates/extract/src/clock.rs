@@ -11,9 +11,11 @@
 use diskarm_core::geometry::Extent;
 use diskarm_core::units::Instant;
 
+use crate::Estimate;
 use crate::line::Line;
 use crate::pairs::Access;
 use crate::rotation::Rotation;
+use crate::threshold::span;
 
 /// Of how many completions the clock takes the mean, in effect.
 const MEMORY: f64 = 2000.0;
@@ -77,6 +79,17 @@ impl Clock {
     pub fn write_later(&self, before: Access) -> Option<f64> {
         let line = &self.writes[before as usize];
         (line.points() >= LEARNT).then(|| line.at(0.0, f64::INFINITY))
+    }
+
+    /// The same with its 95 % interval.
+    pub fn writes_later(&self, before: Access) -> Option<Estimate> {
+        let line = &self.writes[before as usize];
+        let uncertainty = 2.0 * line.scatter() / (line.points() as f64).sqrt();
+        Some(Estimate {
+            value: span(self.write_later(before)?),
+            uncertainty: span(uncertainty),
+            samples: line.points(),
+        })
     }
 
     /// By how much a command's end is later than the nearest pass of the end of its sector; half a

@@ -1,18 +1,18 @@
 //! The commands that measurements need.
 
+mod send;
+
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 
 use diskarm_wire::Command;
-use diskarm_wire::Sense;
 use diskarm_wire::capacity::{Capacity10, Capacity16};
 use diskarm_wire::command::{AddressFormat, Blocks, Caching, Size};
 use diskarm_wire::defect::{Address, TRANSLATE, TRANSLATE_LENGTH, Translate, Translated};
 use diskarm_wire::inquiry::Inquiry;
-use diskarm_wire::sense::Key;
 use diskarm_wire::vital;
 use serde::{Deserialize, Serialize};
 
-use crate::{Data, Error, Reply, Transport, identity, retry};
+use crate::{Cost, Data, Error, Limits, Transport, identity};
 
 /// No disk has larger blocks.
 const MAX_BLOCK_BYTES: u32 = 1 << 16;
@@ -31,36 +31,6 @@ impl Timed {
     pub fn service(&self) -> Span {
         self.ended - self.sent
     }
-}
-
-/// What measurements have cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cost {
-    /// Commands sent.
-    pub commands: u64,
-    /// Of these, sent again because the drive was busy or had something else to report.
-    pub repeated: u64,
-    /// From the first command to the end of the last, with all pauses.
-    pub time: Span,
-}
-
-impl std::iter::Sum for Cost {
-    fn sum<I: Iterator<Item = Self>>(costs: I) -> Self {
-        costs.fold(Self::default(), |sum, cost| Self {
-            commands: sum.commands + cost.commands,
-            repeated: sum.repeated + cost.repeated,
-            time: sum.time + cost.time,
-        })
-    }
-}
-
-/// What measurements may cost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Commands sent.
-    pub commands: u64,
-    /// From the first command on, with all pauses.
-    pub time: Span,
 }
 
 /// A place on the media in physical sector format (SBC-3), as TRANSLATE ADDRESS
@@ -336,84 +306,6 @@ impl<'a> Disk<'a> {
         self.buffer = buffer;
         timed
     }
-
-    /// Executes a command that returns all of `data`.
-    fn data_in(&mut self, command: &Command, data: &mut [u8]) -> Result<Timed, Error> {
-        let expected = data.len();
-        let (timed, transferred) = self.data_up_to(command, data)?;
-        if transferred < expected {
-            return Err(Error::Malformed {
-                command: command.operation().name,
-                reason: format!("returned {transferred} bytes, expected {expected}"),
-            });
-        }
-        Ok(timed)
-    }
-
-    /// Executes a command that returns some of `data`, and tells how much.
-    pub(crate) fn data_up_to(
-        &mut self,
-        command: &Command,
-        data: &mut [u8],
-    ) -> Result<(Timed, usize), Error> {
-        let room = data.len();
-        let reply = self.send(command, Data::In(data))?;
-        let transferred = reply.transferred.min(room);
-        Ok((ended(command, reply)?, transferred))
-    }
-
-    pub(crate) fn execute(&mut self, command: &Command, data: Data<'_>) -> Result<Timed, Error> {
-        let reply = self.send(command, data)?;
-        ended(command, reply)
-    }
-
-    /// Sends a command, and again as long as the drive has not executed it.
-    fn send(&mut self, command: &Command, mut data: Data<'_>) -> Result<Reply, Error> {
-        let mut block = [0; 16];
-        let length = command.emit(&mut block);
-        for _ in 1..retry::MOST {
-            let reply = self.send_once(&block[..length], data.again())?;
-            let Some(pause) = retry::pause(&reply, self.is_first) else {
-                self.is_first = false;
-                return Ok(reply);
-            };
-            self.repeated += 1;
-            self.transport.rest(pause);
-        }
-        self.send_once(&block[..length], data)
-    }
-
-    /// Sends a command, unless that is beyond the limits.
-    fn send_once(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Error> {
-        let Cost { commands, time, .. } = self.cost();
-        if let Some(limits) = self.limits
-            && (commands >= limits.commands || time >= limits.time)
-        {
-            return Err(Error::Undecided(format!(
-                "gave up after {commands} commands and {:.0} s",
-                time.as_s()
-            )));
-        }
-        let reply = self.transport.execute(command, data)?;
-        self.commands += 1;
-        Ok(reply)
-    }
-}
-
-/// When a command ended, if it did what it should. What was hard to read has been read.
-fn ended(command: &Command, reply: Reply) -> Result<Timed, Error> {
-    let recovered = |sense: Sense| sense.key == Key::RecoveredError && !sense.deferred;
-    if reply.status == 0 || Sense::parse(&reply.sense).is_ok_and(recovered) {
-        return Ok(Timed {
-            sent: reply.sent,
-            ended: reply.ended,
-        });
-    }
-    Err(Error::Status {
-        command: command.operation().name,
-        status: reply.status,
-        sense: reply.sense,
-    })
 }
 
 /// The shortest size of READ and WRITE that can address blocks.

@@ -4,7 +4,7 @@ use diskarm_core::units::Span;
 use serde::{Deserialize, Serialize};
 
 /// A measured time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The value.
     pub value: Span,

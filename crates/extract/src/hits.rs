@@ -31,8 +31,9 @@
 use diskarm_core::units::{Lbn, SectorCount, Span};
 use serde::{Deserialize, Serialize};
 
-use crate::pairs::{Access, Pairs, Track};
+use crate::pairs::{Access, Pairs};
 use crate::threshold::span;
+use crate::track::Track;
 use crate::{Disk, Effort, Error, Estimate, Setup, Timed, idle};
 
 /// Services of reads from the buffer; nothing of what the buffer did not do.
@@ -258,7 +259,7 @@ impl<'a, 'd> Bench<'a, 'd> {
     fn read_ahead_hit(&mut self, sectors: u16, behind_write: bool) -> Result<Timed, Error> {
         let first = self.fresh().first();
         self.pairs.send(Access::Read, first, 1)?;
-        self.pairs.rest(LONG);
+        self.rest(LONG);
         if behind_write {
             let middle = self.places[1].first().0;
             let room = (self.pairs.layout.sectors().0 - middle).min(10_000);
@@ -272,8 +273,7 @@ impl<'a, 'd> Bench<'a, 'd> {
     fn reread_hit(&mut self, sectors: u16) -> Result<Timed, Error> {
         let first = self.fresh().first();
         self.read(first, sectors)?;
-        let random = self.pairs.uniform() * self.pairs.clock.period();
-        self.pairs.rest(span(random));
+        self.rest(Span::ZERO);
         self.read(first, sectors)
     }
 
@@ -281,7 +281,15 @@ impl<'a, 'd> Bench<'a, 'd> {
     fn written_hit(&mut self) -> Result<Timed, Error> {
         let at = self.fresh().first();
         self.pairs.send(Access::Write, at, 1)?;
+        self.rest(Span::ZERO);
         self.read(at, 1)
+    }
+
+    /// Rests for `least` and up to a revolution more, so that what the media serve does not take as
+    /// long each time.
+    fn rest(&mut self, least: Span) {
+        let random = self.pairs.uniform() * self.pairs.clock.period();
+        self.pairs.rest(least + span(random));
     }
 
     fn read(&mut self, at: Lbn, sectors: u16) -> Result<Timed, Error> {
@@ -299,8 +307,8 @@ impl<'a, 'd> Bench<'a, 'd> {
             Far::Cylinder => self.fresh(),
             Far::Zone => self.places[2].clone(),
         };
-        // Not the blocks that follow those of the command before.
-        let at = at.first() + SectorCount(5 + self.pairs.below(5));
+        // Not the blocks that follow those of the command before, and on the media at any angle.
+        let at = at.first() + SectorCount(5 + self.pairs.below(at.sectors() / 2));
         self.pairs.rest(LONG);
         match before {
             Access::Read => drop(self.pairs.send(before, from.first(), 1)?),

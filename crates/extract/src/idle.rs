@@ -29,15 +29,16 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Lbn, SectorCount, Span};
 use serde::{Deserialize, Serialize};
 
-use crate::pairs::{Access, Pairs, Track};
+use crate::pairs::{Access, Pairs};
 use crate::rotation::Rotation;
 use crate::threshold::{Threshold, span};
+use crate::track::Track;
 use crate::{Disk, Error};
 
-/// Longer than any read-ahead takes, 1024 sectors of 64 a track at 5400 revolutions a minute.
+/// The shortest rest in which read-ahead is looked for.
 const LONG: Span = Span::from_ns(250_000_000);
 /// No read-ahead goes farther, in blocks.
-const FAR: u64 = 4096;
+const FAR: u64 = 16_384;
 /// Pairs that are sent around the time at which they just catch their sector, at most, and enough
 /// of them within a sector of it.
 const PAIRS: u32 = 450;
@@ -78,15 +79,119 @@ pub fn measure(
     let mut ahead = [SectorCount(0); 3];
     for (place, ahead) in places.iter().zip(&mut ahead) {
         *ahead = read_ahead(pairs, place)?;
-        let turns = ahead.0 as f64 / place.sectors() as f64;
-        // With half a revolution for each change of track on the way, which its skew covers, and
-        // for the start.
-        longest = longest.max(period * (turns + 0.5 * (turns + 2.0)));
+        let share = match ahead.0 == 0 || is_over(pairs, place, ahead.0)? {
+            true => COVERED,
+            false => 1.0,
+        };
+        longest = longest.max(period * turns(place, ahead.0, share));
     }
     Ok(Idle {
         rest: span(longest),
         ahead,
     })
+}
+
+/// The share of a revolution that a change of track takes at most if its skew covers it.
+const COVERED: f64 = 0.5;
+
+/// Revolutions in which `blocks` are read ahead behind the first block of `place`, with a share of
+/// one for each change of track on the way and for the start.
+fn turns(place: &Track, blocks: u64, share: f64) -> f64 {
+    let turns = blocks as f64 / place.sectors() as f64;
+    turns + share * (turns + 2.0)
+}
+
+/// Whether read-ahead of `blocks` is over as soon as skews that cover changes of track allow.
+fn is_over(pairs: &mut Pairs<'_, '_>, place: &Track, blocks: u64) -> Result<bool, Error> {
+    let rest = pairs.clock.period() * turns(place, blocks, COVERED);
+    for _ in 0..4 {
+        let random = pairs.uniform() * pairs.clock.period() / 8.0;
+        if !has(pairs, place, blocks, span(rest - random))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Where the head is when read-ahead behind the first block of a cylinder is over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Rests {
+    /// So many blocks further on, on tracks of so many sectors.
+    Blocks([(u64, SectorCount); 3]),
+    /// On the last of so many tracks.
+    Tracks(u32),
+}
+
+impl Idle {
+    /// Where the head is behind a read after the rest; `None` if it stays.
+    pub(crate) fn rests(&self, layout: &Layout) -> Option<Rests> {
+        if self.rest == Span::ZERO {
+            return None;
+        }
+        let places = zones(layout);
+        let ends = [0, 1, 2].map(|k| tracks(layout, &places[k], self.ahead[k]));
+        // Segments that are full end anywhere.
+        Some(match ends {
+            [Some(a), Some(b), Some(c)] if a == b && b == c => Rests::Tracks(a),
+            _ => Rests::Blocks([0, 1, 2].map(|k| (places[k].sectors(), self.ahead[k]))),
+        })
+    }
+}
+
+/// How many tracks are read ahead to their ends, if the last block is the last of its track.
+fn tracks(layout: &Layout, from: &Track, ahead: SectorCount) -> Option<u32> {
+    let last = from.first() + ahead;
+    let mut first = from.first();
+    let mut count = 1;
+    loop {
+        let next = behind_track(layout, first)?;
+        if next > last {
+            return (next == last + SectorCount(1)).then_some(count);
+        }
+        first = next;
+        count += 1;
+    }
+}
+
+/// The first block behind the track of `at`.
+fn behind_track(layout: &Layout, mut at: Lbn) -> Option<Lbn> {
+    let track = |at| {
+        let extent = layout.extent(at);
+        ((extent.cylinder, extent.head), at + extent.sectors)
+    };
+    let (here, mut next) = track(at);
+    while next < Lbn(layout.sectors().0) {
+        at = next;
+        let (there, behind) = track(at);
+        if there != here {
+            return Some(at);
+        }
+        next = behind;
+    }
+    None
+}
+
+impl Rests {
+    /// The track on which the head is then, behind a read of the first block of `from`.
+    pub fn track(&self, layout: &Layout, from: &Track) -> Option<Track> {
+        let last = Lbn(layout.sectors().0 - 1);
+        let end = match self {
+            Self::Blocks(zones) => {
+                let apart = |(sectors, _): &&(u64, SectorCount)| sectors.abs_diff(from.sectors());
+                let (_, ahead) = zones.iter().min_by_key(apart)?;
+                from.first() + *ahead
+            }
+            Self::Tracks(count) => {
+                let mut first = from.first();
+                for _ in 1..*count {
+                    first = behind_track(layout, first)?;
+                }
+                first
+            }
+        };
+        let end = layout.extent(end.min(last));
+        Track::at(layout, end.cylinder.0, end.head.0)
+    }
 }
 
 /// Tracks at the beginning of cylinders, in the first, the middle and the last zone.
@@ -162,27 +267,34 @@ fn read_ahead(pairs: &mut Pairs<'_, '_>, place: &Track) -> Result<SectorCount, E
 /// not tied to its sector. Four reads, since it may be there by chance; each at another cylinder,
 /// as the buffer may keep what an earlier one brought.
 fn brings(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64) -> Result<bool, Error> {
+    let rest = span(pairs.clock.period() * turns(place, far, 1.0)).max(LONG);
     for _ in 0..4 {
-        pairs.visited += 1;
-        let track = alike(pairs.layout, place, pairs.visited);
-        let first = track.first();
-        let at = first + SectorCount(far);
-        if at.0 >= pairs.layout.sectors().0 {
-            return Ok(false);
-        }
-        pairs.send(Access::Read, first, 1)?;
         // Whole revolutions would let a read from the buffer end where one from the media does.
         let random = pairs.uniform() * pairs.clock.period();
-        pairs.rest(LONG + span(random));
-        let read = pairs.disk.read(at, 1)?;
-        pairs.saw(Access::Read, at, 1, &read);
-        let end = read.ended.as_ns() as f64;
-        let off = pairs.clock.off(end, &pairs.layout.extent(at));
-        if off.abs() > pairs.clock.tolerance() {
+        if has(pairs, place, far, rest + span(random))? {
             return Ok(true);
         }
     }
     Ok(false)
+}
+
+/// Whether the buffer has the block `far` beyond the first of a cylinder like that of `place`,
+/// after a rest behind a read of the first.
+fn has(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64, rest: Span) -> Result<bool, Error> {
+    pairs.visited += 1;
+    let track = alike(pairs.layout, place, pairs.visited);
+    let first = track.first();
+    let at = first + SectorCount(far);
+    if at.0 >= pairs.layout.sectors().0 {
+        return Ok(false);
+    }
+    pairs.send(Access::Read, first, 1)?;
+    pairs.rest(rest);
+    let read = pairs.disk.read(at, 1)?;
+    pairs.saw(Access::Read, at, 1, &read);
+    let end = read.ended.as_ns() as f64;
+    let off = pairs.clock.off(end, &pairs.layout.extent(at));
+    Ok(off.abs() > pairs.clock.tolerance())
 }
 
 /// The `n`-th cylinder near `place` with as many sectors a track: one after the other, a few apart,

@@ -30,8 +30,9 @@
 use diskarm_core::units::Span;
 use serde::{Deserialize, Serialize};
 
-use crate::pairs::{Access, Pairs, Search, Track};
+use crate::pairs::{Access, Pairs, Search};
 use crate::threshold::{Threshold, span};
+use crate::track::Track;
 use crate::{Disk, Effort, Error, Estimate, Setup, idle};
 
 /// A kind of pairs of requests.
@@ -109,7 +110,7 @@ pub fn scatter(
     let mut pairs = setup.pairs(disk, seed)?;
     let mut zones = Vec::new();
     for zone in 0..3 {
-        zones.push(in_zone(&mut pairs, setup, kind, (zone, effort))?);
+        zones.push(in_zone(&mut pairs, kind, (zone, effort))?);
     }
     let period = pairs.clock.period();
     let all = zones.iter().flat_map(|zone| &zone.search.trials);
@@ -143,7 +144,6 @@ pub fn scatter(
 /// The threshold of leads on one track, of one sector each, in nanoseconds.
 pub(crate) fn still(
     pairs: &mut Pairs<'_, '_>,
-    setup: &Setup<'_>,
     accesses: (Access, Access),
     effort: Effort,
 ) -> Result<f64, Error> {
@@ -152,19 +152,18 @@ pub(crate) fn still(
         sectors: (1, 1),
         to: To::SameTrack,
     };
-    Ok(threshold(pairs, setup, kind, effort)?.value.as_ns() as f64)
+    Ok(threshold(pairs, kind, effort)?.value.as_ns() as f64)
 }
 
 /// The threshold of leads, the mean of three zones.
 pub(crate) fn threshold(
     pairs: &mut Pairs<'_, '_>,
-    setup: &Setup<'_>,
     kind: Kind,
     effort: Effort,
 ) -> Result<Estimate, Error> {
     let (mut sum, mut uncertain, mut samples) = (0.0, 0.0, 0);
     for zone in 0..3 {
-        let found = in_zone(pairs, setup, kind, (zone, effort))?.search.found;
+        let found = in_zone(pairs, kind, (zone, effort))?.search.found;
         sum += found.median / 3.0;
         uncertain += found.uncertainty / 3.0;
         samples += found.samples;
@@ -197,14 +196,13 @@ pub(crate) struct Zone {
 /// The pairs of a kind in the first, the middle or the last zone.
 pub(crate) fn in_zone(
     pairs: &mut Pairs<'_, '_>,
-    setup: &Setup<'_>,
     kind: Kind,
     (zone, effort): (usize, Effort),
 ) -> Result<Zone, Error> {
     let place = idle::zones(pairs.layout)[zone].clone();
     let mut routes = Vec::new();
     for _ in 0..3 {
-        routes.push(route(pairs, setup, kind, (&place, zone))?);
+        routes.push(route(pairs, kind, &place)?);
     }
     let (narrow, most) = precision(effort);
     let start = Threshold::default();
@@ -234,31 +232,20 @@ pub(crate) fn in_zone(
 }
 
 /// The track that X is sent to, and Y's.
-fn route(
-    pairs: &mut Pairs<'_, '_>,
-    setup: &Setup<'_>,
-    kind: Kind,
-    (place, zone): (&Track, usize),
-) -> Result<(Track, Track), Error> {
+fn route(pairs: &mut Pairs<'_, '_>, kind: Kind, place: &Track) -> Result<(Track, Track), Error> {
     let mut last = None;
     for _ in 0..20 {
         pairs.visited += 1;
         let from = idle::alike(pairs.layout, place, pairs.visited);
         // Where the head is when Y comes.
-        let rests = match kind.accesses.0 {
-            Access::Read if pairs.idle > Span::ZERO => {
-                let end = pairs.layout.extent(from.first() + setup.idle.ahead[zone]);
-                Track::at(pairs.layout, end.cylinder.0, end.head.0)
-            }
-            _ => Some(from.clone()),
-        };
+        let rests = pairs.rests(kind.accesses.0, &from);
         let Some(rests) = rests else { continue };
         let to = match kind.to {
             To::SameTrack => Some(rests.clone()),
             To::OtherTrack => (0..pairs.layout.surfaces())
                 .filter(|head| *head != rests.head())
                 .find_map(|head| Track::at(pairs.layout, rests.cylinder(), head)),
-            To::Cylinders(count) => Track::at(pairs.layout, rests.cylinder() + count, from.head()),
+            To::Cylinders(count) => Track::at(pairs.layout, rests.cylinder() + count, rests.head()),
         };
         let Some(to) = to else { continue };
         let is_whole = from.is_whole() && to.is_whole();

@@ -64,7 +64,7 @@ pub struct Writes {
     pub seeking: [Estimate; 2],
     /// By how much such a write ends later than a read does, after their sectors, behind a read and
     /// behind a write; negative if sooner.
-    pub later: [Span; 2],
+    pub later: [Estimate; 2],
     /// How the media wait for data.
     pub wait: Wait,
     /// Lead of a write that continues the write before.
@@ -137,14 +137,8 @@ pub fn measure_writes(
         seeking[k] = leads.seeking(before, share)?;
     }
     let wait = leads.wait()?;
-    let later = |before| {
-        leads
-            .pairs
-            .clock
-            .write_later(before)
-            .map_or(Span::ZERO, span)
-    };
-    let later = BEFORE.map(later);
+    let clock = &leads.pairs.clock;
+    let later = BEFORE.map(|before| clock.writes_later(before).unwrap_or_default());
     Ok(Writes {
         read_after_write,
         leads: still,
@@ -191,7 +185,7 @@ impl<'a, 'd> Leads<'a, 'd> {
             sectors: (1, sectors),
             to,
         };
-        mtbrc::threshold(&mut self.pairs, &self.setup, kind, self.effort)
+        mtbrc::threshold(&mut self.pairs, kind, self.effort)
     }
 
     /// The lead of a write on another cylinder, less what a read takes longer there.
@@ -239,9 +233,8 @@ impl<'a, 'd> Leads<'a, 'd> {
             let (from, to) = (near(middle)?, near(there)?);
             let route = |_: &mut Pairs<'_, '_>, _| Ok((from.clone(), to.clone(), 0.0));
             let start = Threshold::default();
-            let search = self
-                .pairs
-                .search(accesses, (1, 1), start, (narrow, most), route)?;
+            let half = (narrow, most / 2);
+            let search = self.pairs.search(accesses, (1, 1), start, half, route)?;
             Ok(search.found.estimate())
         });
         Ok(mean(inward?, outward?))
@@ -255,7 +248,7 @@ impl<'a, 'd> Leads<'a, 'd> {
             to: To::SameTrack,
         };
         let zone = (zone, self.effort);
-        Ok(mtbrc::in_zone(&mut self.pairs, &self.setup, kind, zone)?
+        Ok(mtbrc::in_zone(&mut self.pairs, kind, zone)?
             .search
             .found
             .median)

@@ -10,14 +10,16 @@
 //! timed, the lead that it came to is known, and many a pair gives a finer resolution than sectors
 //! do.
 
-use diskarm_core::geometry::{Extent, Layout, Pba};
-use diskarm_core::units::{Cylinder, Head, Lbn, SectorCount, Span};
+use diskarm_core::geometry::{Extent, Layout};
+use diskarm_core::units::{Lbn, Span};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use crate::clock::Clock;
+use crate::idle::Rests;
 use crate::rotation::{Rotation, warm_up};
 use crate::threshold::{Found, Threshold, span};
+use crate::track::Track;
 use crate::{Disk, Error, Timed};
 
 /// What a command does.
@@ -31,80 +33,6 @@ pub enum Access {
 
 /// More commands that fail at blocks than this are no matter of a few bad blocks.
 const UNREADABLE: u32 = 100;
-
-/// A track that holds blocks.
-#[derive(Clone, Debug)]
-pub(crate) struct Track {
-    /// Its gap-free runs: first block and extent.
-    runs: Vec<(Lbn, Extent)>,
-}
-
-impl Track {
-    /// The track, if it holds blocks.
-    pub fn at(layout: &Layout, cylinder: u32, head: u32) -> Option<Self> {
-        let (cylinder, head) = (Cylinder(cylinder), Head(head));
-        let pba = |sector| Pba {
-            cylinder,
-            head,
-            sector,
-        };
-        let is_here = |extent: &Extent| extent.cylinder == cylinder && extent.head == head;
-        let mut found = (0..64).find_map(|sector| layout.lbn(pba(sector)))?;
-        if is_here(&layout.extent(found)) {
-            found = layout.track_first(found);
-        }
-        Self::from(layout, found, is_here)
-    }
-
-    /// The track of which block `first` is the first.
-    pub fn of(layout: &Layout, first: Lbn) -> Self {
-        let at = layout.extent(first);
-        let is_here = |extent: &Extent| (extent.cylinder, extent.head) == (at.cylinder, at.head);
-        Self::from(layout, first, is_here).expect("a block of its own")
-    }
-
-    /// The track whose blocks begin with `found`, of extents that are on it.
-    fn from(layout: &Layout, mut found: Lbn, is_here: impl Fn(&Extent) -> bool) -> Option<Self> {
-        let mut runs = Vec::new();
-        // Reallocated blocks in between are elsewhere; few tracks have more than one.
-        let mut strangers = 0;
-        while found < Lbn(layout.sectors().0) && strangers < 4 {
-            let extent = layout.extent(found);
-            if is_here(&extent) {
-                runs.push((found, extent));
-            } else {
-                strangers += 1;
-            }
-            found = found + extent.sectors;
-        }
-        (!runs.is_empty()).then_some(Self { runs })
-    }
-
-    /// Its first block.
-    pub fn first(&self) -> Lbn {
-        self.runs[0].0
-    }
-
-    /// Its cylinder.
-    pub fn cylinder(&self) -> u32 {
-        self.runs[0].1.cylinder.0
-    }
-
-    /// Its head.
-    pub fn head(&self) -> u32 {
-        self.runs[0].1.head.0
-    }
-
-    /// Whether its blocks follow each other without a gap, as far as there are any.
-    pub fn is_whole(&self) -> bool {
-        self.runs.len() == 1
-    }
-
-    /// Sectors of a whole revolution.
-    pub fn sectors(&self) -> u64 {
-        (1.0 / self.runs[0].1.sector_angle.as_revolutions()).round() as u64
-    }
-}
 
 /// How a pair went. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug)]
@@ -129,8 +57,8 @@ pub(crate) struct Pairs<'a, 'd> {
     pub generator: Pcg64Mcg,
     /// How long to rest behind a read, until read-ahead is over.
     pub idle: Span,
-    /// How far it goes at most.
-    pub ahead: SectorCount,
+    /// Where the head is then, unless it stays on the track of the read.
+    pub rests: Option<Rests>,
     /// Counts the cylinders that were visited, so that none is soon met again.
     pub visited: u32,
     /// The host's delay, about, and how far it is off that.
@@ -169,7 +97,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
             clock: Clock::new(rotation),
             generator,
             idle: Span::ZERO,
-            ahead: SectorCount(0),
+            rests: None,
             visited: 0,
             delay: 0.0,
             jitter: 0.0,
@@ -260,10 +188,13 @@ impl<'a, 'd> Pairs<'a, 'd> {
         Ok(())
     }
 
-    /// Whether read-ahead behind the first block of `track` stays on its cylinder.
-    pub fn keeps_cylinder(&self, track: &Track) -> bool {
-        let last = (track.first().0 + self.ahead.0).min(self.layout.sectors().0 - 1);
-        self.layout.extent(Lbn(last)).cylinder.0 == track.cylinder()
+    /// The track on which the head is when the second command of a pair comes whose first one was
+    /// sent to `from`; `None` if none is known.
+    pub fn rests(&self, access: Access, from: &Track) -> Option<Track> {
+        match (access, self.rests) {
+            (Access::Read, Some(rests)) => rests.track(self.layout, from),
+            _ => Some(from.clone()),
+        }
     }
 
     /// Whether the head is on `track` behind a write of `sectors`.

@@ -7,7 +7,8 @@
 //! # Test vector
 //! For each distance of [`crate::seek`], five starting points spread evenly over the cylinders, and
 //! from each ten SEEKs inward and ten back outward. Longer distances leave starting points closer
-//! together; a full stroke leaves one. Where the curve bends, distances in between are added.
+//! together; a full stroke leaves one. Where the curve bends, distances in between are added. SEEK
+//! addresses 2^32 blocks (SBC-2); on a larger drive the curve ends at the distances between these.
 //!
 //! # Decision
 //! Of the times from one starting point in one direction, those that are more than 10 % off their
@@ -34,9 +35,10 @@ use diskarm_core::units::{Lbn, Span};
 use serde::{Deserialize, Serialize};
 
 use crate::mtbrc::{self, Kind, To};
-use crate::pairs::{Access, Track};
-use crate::seek::{self, SeekPoint, Seeks, distances, refinements, sharpest};
+use crate::pairs::Access;
+use crate::seek::{self, SeekPoint, Seeks, coarse_first, distances, refinements, sharpest};
 use crate::threshold::span;
+use crate::track::Track;
 use crate::{Disk, Effort, Error, Estimate, Setup, idle};
 
 /// Mean and maximum seek curve.
@@ -74,6 +76,9 @@ pub struct Difference {
     pub mean: Span,
 }
 
+/// Fewer distances are no curve.
+const LEAST: usize = 8;
+
 /// Off the median by more than this share.
 const OUTLIER: f64 = 0.1;
 
@@ -91,11 +96,16 @@ pub fn measure(
 ) -> Result<Curves, Error> {
     let single = single(disk, setup, first, effort, seed)?;
     let layout = setup.layout;
-    let ends = [Lbn(0), Lbn(layout.sectors().0 - 1)].map(|at| layout.extent(at).cylinder.0);
-    let ends = (ends[0].min(ends[1]), ends[0].max(ends[1]));
-    let mut raw = Vec::new();
-    for distance in distances(ends.1 - ends.0) {
-        raw.push(over(disk, layout, (distance, ends), effort)?);
+    let ends = reach(layout);
+    let mut raw: Vec<Measured> = Vec::new();
+    for distance in coarse_first(&distances(ends.1 - ends.0)) {
+        let seeks = match over(disk, layout, (distance, ends), effort) {
+            // They tell the curve, if not as closely.
+            Err(Error::Undecided(_)) if raw.len() >= LEAST => break,
+            seeks => seeks?,
+        };
+        let next = raw.partition_point(|seeks| seeks.distance < distance);
+        raw.insert(next, seeks);
     }
     // The pairs went inward, as do these.
     let overhead = raw[0].way(0) - single.value.as_ns() as f64;
@@ -108,8 +118,11 @@ pub fn measure(
         let Some(distance) = sharpest(&points) else {
             break;
         };
+        let Ok(seeks) = over(disk, layout, (distance, ends), effort) else {
+            break;
+        };
         let next = raw.partition_point(|seeks| seeks.distance < distance);
-        raw.insert(next, over(disk, layout, (distance, ends), effort)?);
+        raw.insert(next, seeks);
     }
     let (least, most) = (raw[0].mean(), raw[raw.len() - 1].mean());
     if most - least < single.value.as_ns() as f64 / 2.0 {
@@ -134,6 +147,21 @@ pub fn measure(
     })
 }
 
+/// The first and the last cylinder that SEEK can address: its block numbers have 32 bits.
+fn reach(layout: &Layout) -> (u32, u32) {
+    let blocks = layout.sectors().0;
+    let cylinder = |at: u64| layout.extent(Lbn(at)).cylinder.0;
+    let (first, last) = match blocks.checked_sub(1 << 32) {
+        None | Some(0) => (cylinder(0), cylinder(blocks - 1)),
+        // The last one's other tracks may be beyond.
+        Some(_) => {
+            let last = cylinder(u32::MAX.into());
+            (cylinder(0), last - u32::from(last > cylinder(0)))
+        }
+    };
+    (first.min(last), first.max(last))
+}
+
 /// The time of a movement over one cylinder.
 fn single(
     disk: &mut Disk<'_>,
@@ -149,7 +177,7 @@ fn single(
             sectors: (1, 1),
             to,
         };
-        mtbrc::threshold(&mut pairs, setup, kind, effort)
+        mtbrc::threshold(&mut pairs, kind, effort)
     };
     let (near, still) = (lead(To::Cylinders(1))?, lead(To::SameTrack)?);
     Ok(Estimate {
@@ -317,6 +345,7 @@ impl Curves {
                 uncertainty: span((quartile(3) - quartile(1)).max(1e3)),
                 samples: self.discarded.1 - self.discarded.0,
             },
+            remark: None,
         }
     }
 

@@ -26,7 +26,7 @@ impl<'a> Setup<'a> {
     ) -> Result<Pairs<'a, 'd>, Error> {
         let mut pairs = Pairs::new(disk, self.layout, &self.rotation, seed)?;
         pairs.idle = self.idle.rest;
-        pairs.ahead = self.idle.ahead.into_iter().max().unwrap_or_default();
+        pairs.rests = self.idle.rests(self.layout);
         Ok(pairs)
     }
 }

@@ -9,6 +9,7 @@
 //! commands as a run that was not.
 
 mod bench;
+mod budget;
 mod checkpoint;
 mod described;
 mod findings;
@@ -25,7 +26,7 @@ pub use findings::{Between, Findings, WriteSeeks};
 pub use how::How;
 pub use table::{MEASUREMENTS, Measurement};
 
-use crate::{Broken, Cost, Disk, Effort, Error, Identity, Limits, Transport};
+use crate::{Broken, Cost, Disk, Effort, Error, Identity, Transport};
 use bench::Bench;
 use watched::Watched;
 
@@ -38,22 +39,6 @@ pub struct Options {
     pub writes: bool,
     /// Seed of everything that is random in the measurements.
     pub seed: u64,
-}
-
-impl Options {
-    /// What one measurement may cost before it is given up. A drive that answers as the suite
-    /// expects stays far below.
-    fn limits(&self) -> Limits {
-        let (commands, minutes) = match self.effort {
-            Effort::Quick => (200_000, 10.0),
-            Effort::Normal => (500_000, 30.0),
-            Effort::Thorough => (2_000_000, 120.0),
-        };
-        Limits {
-            commands,
-            time: Span::from_s(60.0 * minutes),
-        }
-    }
 }
 
 /// Opens a connection to the drive. The seed is for what a simulated drive and its host do at
@@ -177,9 +162,10 @@ fn measure(
     let transport = connect(seed).map_err(stopped)?;
     let so_far = checkpoint.progress(measurement);
     let mut watched = Watched::new(transport, so_far, observer);
+    let limits = budget::limits(checkpoint, measurement);
     let mut cost = Cost::default();
     let result = Disk::new(&mut watched).and_then(|disk| {
-        let mut disk = disk.limited(options.limits());
+        let mut disk = disk.limited(limits);
         let mut bench = Bench {
             disk: &mut disk,
             findings: &mut checkpoint.findings,

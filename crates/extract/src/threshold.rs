@@ -3,6 +3,7 @@
 use diskarm_core::units::Span;
 
 use crate::Estimate;
+use crate::logistic::Logistic;
 
 /// What trials say of a threshold: those at smaller values missed, those at larger ones caught.
 ///
@@ -19,6 +20,8 @@ pub(crate) struct Threshold {
     confirmed: [u32; 2],
     /// How many must.
     demanded: u32,
+    /// What trials that agree leave uncertain at least.
+    resolution: f64,
 }
 
 /// A threshold with its percentiles, in nanoseconds.
@@ -32,6 +35,8 @@ pub(crate) struct Found {
     pub upper: f64,
     /// Number of trials.
     pub samples: u64,
+    /// Whether trials contradict each other.
+    pub scatters: bool,
 }
 
 impl Found {
@@ -52,8 +57,6 @@ pub(crate) fn span(ns: f64) -> Span {
 
 /// What is just outside an interval, in nanoseconds.
 const JUST: f64 = 1.5e5;
-/// Trials that contradict each other are first spread over so much, in nanoseconds.
-const SPREAD: f64 = 2.5e4;
 /// Share of trials that may contradict all others: retries, recalibrations.
 const OUTLIERS: f64 = 0.05;
 
@@ -65,15 +68,23 @@ impl Default for Threshold {
             guess: None,
             confirmed: [0; 2],
             demanded: 2,
+            resolution: 0.0,
         }
     }
 }
 
 impl Threshold {
-    /// One that others of its kind let expect to scatter: agreement is confirmed more often.
+    /// One whose agreement is confirmed so often on either side.
+    pub fn confirmed(self, demanded: u32) -> Self {
+        Self { demanded, ..self }
+    }
+
+    /// One that others of its kind let expect to scatter: agreement is confirmed more often, and
+    /// does not rule out that it scatters by less than the distance of what confirms it.
     pub fn doubted(self) -> Self {
         Self {
-            demanded: 6,
+            demanded: 8,
+            resolution: JUST / 7.5,
             ..self
         }
     }
@@ -110,7 +121,14 @@ impl Threshold {
         if low < high {
             return (low, high);
         }
-        let allowed = (missed.len() as f64 * OUTLIERS) as usize;
+        // Far away, trials that contradict the others are not to be expected either way.
+        let middle = low.midpoint(high);
+        let near = |values: &[f64]| {
+            let is_near = |at: &&f64| (*at - middle).abs() < (low - high) / 2.0 + JUST;
+            values.iter().filter(is_near).count()
+        };
+        let outliers = if self.resolution > 0.0 { 0.0 } else { OUTLIERS };
+        let allowed = ((near(&missed) + near(&caught)) as f64 * outliers) as usize;
         // Leaves out as few trials as possible: `k` of one side, the rest of the other.
         for left_out in 1..=allowed {
             for k in 0..=left_out {
@@ -132,7 +150,9 @@ impl Threshold {
     pub fn is_done(&self, wanted: f64) -> bool {
         let (low, high) = self.bracket();
         if low >= high {
-            return self.missed.len() >= 30 && self.found().uncertainty <= wanted;
+            let is_likely =
+                |fit: Logistic| 2.0 * fit.deviation() <= wanted && fit.interval() <= wanted;
+            return self.missed.len() >= 30 && is_likely(self.logistic());
         }
         high - low <= 2.0 * wanted && self.confirmed.iter().all(|trials| *trials >= self.demanded)
     }
@@ -174,8 +194,8 @@ impl Threshold {
             }
             _ if low < high => low.midpoint(high),
             _ => {
-                let (middle, spread) = self.logistic();
-                middle + (uniform - 0.5) * 6.0 * spread
+                let fit = self.logistic();
+                fit.median + (uniform - 0.5) * 6.0 * fit.spread
             }
         }
     }
@@ -188,18 +208,20 @@ impl Threshold {
             let median = low.midpoint(high);
             return Found {
                 median,
-                uncertainty: (high - low) / 2.0,
+                uncertainty: ((high - low) / 2.0).max(self.resolution),
                 upper: high,
                 samples,
+                scatters: false,
             };
         }
-        let (median, spread) = self.logistic();
+        let fit = self.logistic();
         Found {
-            median,
-            uncertainty: 2.0 * self.deviation(median, spread),
+            median: fit.median,
+            uncertainty: fit.interval(),
             // The logistic distribution's: ln(0.95 / 0.05).
-            upper: median + 2.944 * spread,
+            upper: fit.median + 2.944 * fit.spread,
             samples,
+            scatters: true,
         }
     }
 
@@ -209,65 +231,8 @@ impl Threshold {
         missed.chain(self.caught.iter().map(|&at| (at, true)))
     }
 
-    /// Median and scale of the most likely logistic distribution, by Newton's method on the
-    /// concave likelihood.
-    fn logistic(&self) -> (f64, f64) {
-        let (low, high) = self.bracket();
-        let middle = low.midpoint(high);
-        let unit = ((low - high) / 2.0).abs().max(SPREAD);
-        // Whether a trial at middle + x unit catches: probability 1 / (1 + exp(-(a + b x))).
-        let (mut a, mut b) = (0.0, 1.0);
-        let likelihood = |a: f64, b: f64| -> f64 {
-            let of = |(at, caught): (f64, bool)| {
-                let score = a + b * (at - middle) / unit;
-                let score = if caught { score } else { -score };
-                -(-score).exp().ln_1p().min(1e9)
-            };
-            self.trials().map(of).sum()
-        };
-        for _ in 0..30 {
-            let mut gradient = (0.0, 0.0);
-            let mut curve = (1e-9, 0.0, 1e-9);
-            for (at, caught) in self.trials() {
-                let x = (at - middle) / unit;
-                let p = 1.0 / (1.0 + (-(a + b * x)).exp());
-                let rest = f64::from(u8::from(caught)) - p;
-                let weight = p * (1.0 - p);
-                gradient = (gradient.0 + rest, gradient.1 + rest * x);
-                curve = (
-                    curve.0 + weight,
-                    curve.1 + weight * x,
-                    curve.2 + weight * x * x,
-                );
-            }
-            let det = curve.0 * curve.2 - curve.1 * curve.1;
-            let mut step = (
-                (curve.2 * gradient.0 - curve.1 * gradient.1) / det,
-                (curve.0 * gradient.1 - curve.1 * gradient.0) / det,
-            );
-            let before = likelihood(a, b);
-            let mut halvings = 0;
-            while halvings < 20 && likelihood(a + step.0, b + step.1) < before {
-                step = (step.0 / 2.0, step.1 / 2.0);
-                halvings += 1;
-            }
-            (a, b) = (a + step.0, b + step.1);
-            if step.0.abs() + step.1.abs() < 1e-6 {
-                break;
-            }
-        }
-        // Trials that say nothing of a rising curve leave a flat one.
-        let b = b.max(0.05);
-        (middle - (a / b).clamp(-20.0, 20.0) * unit, unit / b)
-    }
-
-    /// Standard deviation of the median, from the information in the trials.
-    fn deviation(&self, median: f64, spread: f64) -> f64 {
-        let information = self.trials().map(|(at, _)| {
-            let p = 1.0 / (1.0 + (-(at - median) / spread).exp());
-            p * (1.0 - p) / (spread * spread)
-        });
-        1.0 / information.sum::<f64>().sqrt()
+    fn logistic(&self) -> Logistic {
+        Logistic::fit(self.trials().collect(), self.bracket())
     }
 }
 

@@ -30,7 +30,7 @@ use crate::hits::{self, ReadHits, WriteHits};
 use crate::idle::{self, Idle};
 use crate::overheads::{self, Reads, Writes};
 use crate::rotation::{self, Rotation};
-use crate::seek::{self, Seeks};
+use crate::seek::{self, SeekPoint, Seeks};
 use crate::{Disk, Effort, Error, Setup};
 
 /// All that was measured of a drive's mechanics and overheads.
@@ -134,7 +134,8 @@ impl Timing {
     /// writes is left as it is where none were allowed.
     pub fn describe(&self, spec: &mut Spec) {
         let division = self.division();
-        self.describe_mechanics(&mut spec.mechanics, &division);
+        let cylinders = spec.geometry.cylinders;
+        self.describe_mechanics(&mut spec.mechanics, cylinders, &division);
         spec.bus = Bus {
             read_sector: division.read_sector,
             write_sector: division.write_sector,
@@ -146,10 +147,12 @@ impl Timing {
             self.describe_writes(overheads, written, &division);
             let settle = self.settle(written, &division);
             spec.mechanics.write_settle = settle;
-            spec.mechanics.write_seek = written
-                .seeks
-                .as_ref()
-                .map(|seeks| self.write_curve(written, seeks, settle, &division));
+            spec.mechanics.write_seek = written.seeks.as_ref().map(|seeks| {
+                // They were measured behind writes, from the lead of a write on one track.
+                let still = written.writes.leads[1].value;
+                let more = still - self.arm_behind_write(written, &division) - settle;
+                table(seeks, more, cylinders)
+            });
         }
     }
 
@@ -162,16 +165,18 @@ impl Timing {
                 read_sector,
                 write_sector: read_sector,
                 reselect: [Span::ZERO; 2],
-                track_settle: (-self.reads.head_switch.value).or_zero(),
+                track_settle: self.settle_by_reads().or_zero(),
             };
         };
         let [after_read, after_write] = written.writes.later;
-        let more = after_write - after_read;
+        let more = after_write.value - after_read.value;
+        let least = LITTLE.max(after_write.uncertainty + after_read.uncertainty);
         let reselect = match more {
-            more if more > LITTLE => [Span::ZERO, more],
-            less if -less > LITTLE => [-less, Span::ZERO],
+            more if more > least => [Span::ZERO, more],
+            less if -less > least => [-less, Span::ZERO],
             _ => [Span::ZERO; 2],
         };
+        let after_read = after_read.value;
         // The smaller completion is zero: reads have their bus transfer behind the media.
         let reads = reselect[0] + read_sector.max(-after_read);
         let waits = written.writes.wait.sector;
@@ -185,8 +190,17 @@ impl Timing {
         }
     }
 
+    /// The least time to settle on the track where the head is with which no head switch and no
+    /// seek, whichever way it goes, is negative.
+    fn settle_by_reads(&self) -> Span {
+        let shortest = self.seeks.points.iter().map(|point| point.mean.value).min();
+        let inward = self.seeks.inward.value;
+        let seek = inward.max(-inward) - shortest.unwrap_or(Span::ZERO);
+        seek.max(-self.reads.head_switch.value)
+    }
+
     /// The least time to settle on the track where the head is with which no other time is
-    /// negative: a head switch, and a head switch with the time to settle before a write.
+    /// negative: also a head switch, and a head switch with the time to settle before a write.
     fn track_settle(&self, written: &Written, write_sector: Span) -> Span {
         let switch = self.reads.head_switch.value;
         let Writes { leads, seeking, .. } = &written.writes;
@@ -194,7 +208,7 @@ impl Timing {
             None => switch + seeking[0].value - leads[0].value,
             Some(_) => written.writes.other_track.value - leads[1].value,
         };
-        let mut least = -switch;
+        let mut least = self.settle_by_reads();
         // The data of a write begin with its command, and the media wait for them.
         let data = write_sector + written.writes.wait.least_delay;
         if with_settle + data < -NOISE && switch > LITTLE {
@@ -203,16 +217,11 @@ impl Timing {
         if least > LITTLE { least } else { Span::ZERO }
     }
 
-    fn describe_mechanics(&self, mechanics: &mut Mechanics, division: &Division) {
-        let points = self.seeks.points.iter();
+    fn describe_mechanics(&self, mechanics: &mut Mechanics, cylinders: u32, division: &Division) {
         let settle = division.track_settle;
         *mechanics = Mechanics {
             period_ns: self.rotation.period_ns,
-            seek: SeekCurve::Table(
-                points
-                    .map(|point| (point.distance, (point.mean.value + settle).or_zero()))
-                    .collect(),
-            ),
+            seek: table(&self.seeks, settle, cylinders),
             head_switch: self.head_switch(division),
             track_settle: settle,
             inward_seek: self.seeks.inward.value,
@@ -261,7 +270,7 @@ impl Timing {
         overheads.write_miss_after_write = after_write.or_zero();
         overheads.extra_write_disconnect = None;
         let extra = self.data_later(written);
-        if extra > LITTLE || -extra > LITTLE || division.reselect != [Span::ZERO; 2] {
+        if extra != Span::ZERO || division.reselect != [Span::ZERO; 2] {
             let in_sequence = writes.in_sequence.value - writes.leads[1].value;
             overheads.write_miss_after_write = (after_write + in_sequence).or_zero();
             overheads.extra_write_disconnect = Some(ExtraWriteDisconnect {
@@ -297,7 +306,14 @@ impl Timing {
     fn data_later(&self, written: &Written) -> Span {
         let Writes { leads, seeking, .. } = &written.writes;
         let waits = [0, 1].map(|k| leads[k].value - seeking[k].value);
-        waits[1] - waits[0]
+        let later = waits[1] - waits[0];
+        let all = leads.iter().chain(seeking);
+        let uncertain = all.fold(Span::ZERO, |sum, lead| sum + lead.uncertainty);
+        if later.max(-later) > LITTLE.max(uncertain) {
+            later
+        } else {
+            Span::ZERO
+        }
     }
 
     /// The lead of a write behind a write whose arm need not move.
@@ -307,41 +323,46 @@ impl Timing {
     }
 
     /// The time to settle before a write: behind a seek or, if seeks before writes have a curve of
-    /// their own, behind a head switch that takes longer than the data.
+    /// their own or scatter, behind a head switch that takes longer than the data.
     fn settle(&self, written: &Written, division: &Division) -> Span {
         let writes = &written.writes;
         let longer = writes.other_track.value - writes.leads[1].value;
         let waits_for_data = longer.max(-longer) < NOISE;
-        none_if_little(if written.seeks.is_some() && !waits_for_data {
+        let has_own_curve = written.seeks.is_some();
+        let scatters = writes.seeking[0].uncertainty > NOISE;
+        if has_own_curve || scatters && !waits_for_data {
             let arm = self.arm_behind_write(written, division);
-            writes.other_track.value - arm - self.head_switch(division)
-        } else {
-            let arm = self.commands(written, division)[0] + division.behind_media[0];
-            writes.seeking[0].value - arm - division.track_settle
-        })
+            let settle = writes.other_track.value - arm - self.head_switch(division);
+            // If the switch is over before the data are there, it may also settle.
+            return none_if_little(match waits_for_data {
+                true => settle.min(Span::ZERO),
+                false => settle,
+            });
+        }
+        let arm = self.commands(written, division)[0] + division.behind_media[0];
+        none_if_little(writes.seeking[0].value - arm - division.track_settle)
     }
 
     fn head_switch(&self, division: &Division) -> Span {
         none_if_little(self.reads.head_switch.value + division.track_settle).or_zero()
     }
+}
 
-    /// Seeks before writes, to which `settle` is added.
-    fn write_curve(
-        &self,
-        written: &Written,
-        seeks: &Seeks,
-        settle: Span,
-        division: &Division,
-    ) -> SeekCurve {
-        // They were measured behind writes, from the lead of a write on one track.
-        let still = written.writes.leads[1].value;
-        let arm = self.arm_behind_write(written, division);
-        let points = seeks.points.iter().map(|point| {
-            let time = point.mean.value + still - arm - settle;
-            (point.distance, time.or_zero())
-        });
-        SeekCurve::Table(points.collect())
+/// A curve whose seeks take `more` than was measured. Blocks lie no farther apart than its last
+/// distance; to the last of the `cylinders` it goes on with the slope of its last third.
+fn table(seeks: &Seeks, more: Span, cylinders: u32) -> SeekCurve {
+    let points = seeks.points.iter();
+    let time = |point: &SeekPoint| (point.distance, (point.mean.value + more).or_zero());
+    let mut points: Vec<(u32, Span)> = points.map(time).collect();
+    let far = cylinders.saturating_sub(1);
+    let &(last, end) = points.last().expect("a curve has points");
+    let before = points.iter().rev().find(|(at, _)| 3 * *at <= 2 * last);
+    if let (Some(&(from, begin)), true) = (before, last < far) {
+        let slope = (end - begin).as_ns() as f64 / f64::from(last - from);
+        let beyond = slope * f64::from(far - last);
+        points.push((far, (end + Span::from_ns(beyond.round() as i64)).or_zero()));
     }
+    SeekCurve::Table(points)
 }
 
 fn none_if_little(time: Span) -> Span {

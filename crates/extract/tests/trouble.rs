@@ -197,38 +197,61 @@ fn what_was_hard_to_read_has_been_read() {
     assert_eq!(cost.repeated, 0);
 }
 
-/// A drive on which all commands end at once.
-struct Instantly(Simulated);
+/// A drive whose commands end when it likes: how long each takes, by its number.
+struct Lying {
+    drive: Simulated,
+    service: fn(u64) -> Span,
+    sent: u64,
+}
 
-impl Transport for Instantly {
+impl Transport for Lying {
     fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
-        let reply = self.0.execute(command, data)?;
+        let reply = self.drive.execute(command, data)?;
+        self.sent += 1;
         Ok(Reply {
-            ended: reply.sent,
+            ended: reply.sent + (self.service)(self.sent),
             ..reply
         })
     }
 
     fn rest(&mut self, span: Span) {
-        self.0.rest(span);
+        self.drive.rest(span);
     }
 
     fn now(&self) -> Instant {
-        self.0.now()
+        self.drive.now()
     }
 }
 
-/// A drive that ends commands before they can have been served has no rotation and no layout, and
-/// measurements say so after a bounded number of commands.
+/// A drive that ends commands before they can have been served, all after the same time, or at any
+/// time, has no layout, and measurements say so after some thousand commands.
 #[test]
 fn a_drive_that_lies_about_time_has_no_layout() {
-    let mut drive = Instantly(drive());
-    let mut disk = Disk::new(&mut drive).unwrap();
-    let error = rotation::measure(&mut disk, Effort::Quick, 1).unwrap_err();
-    assert!(matches!(error, Error::Undecided(_)), "{error}");
-    let error = timing::measure(&mut disk, 11_092_626.0, 1).unwrap_err();
-    assert!(matches!(error, Error::Undecided(_)), "{error}");
-    assert!(disk.cost().commands < 1_000_000, "{:?}", disk.cost());
+    let services: [fn(u64) -> Span; 3] = [
+        |_| Span::ZERO,
+        |_| Span::from_ms(5.0),
+        |sent| Span::from_us((sent * 7919 % 20_011) as f64),
+    ];
+    for (k, service) in services.into_iter().enumerate() {
+        let mut lying = Lying {
+            drive: drive(),
+            service,
+            sent: 0,
+        };
+        let mut disk = Disk::new(&mut lying).unwrap();
+        let rotation = rotation::measure(&mut disk, Effort::Quick, 1);
+        assert!(
+            k == 1 || matches!(rotation, Err(Error::Undecided(_))),
+            "{k}: {rotation:?}"
+        );
+        let of_rotation = disk.cost().commands;
+        assert!(of_rotation < 1_000, "{k}: {of_rotation}");
+        let error = timing::measure(&mut disk, 11_092_626.0, 1).unwrap_err();
+        assert!(matches!(error, Error::Undecided(_)), "{k}: {error}");
+        let of_layout = disk.cost().commands - of_rotation;
+        println!("{k}: {of_rotation} commands for the rotation, {of_layout} for the layout");
+        assert!(of_layout < 10_000, "{k}: {of_layout}");
+    }
 }
 
 /// A transport that breaks after a number of commands.

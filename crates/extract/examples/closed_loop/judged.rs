@@ -3,6 +3,7 @@
 use diskarm_core::request::Op;
 use diskarm_core::spec::Spec;
 use diskarm_extract::Observable;
+use diskarm_extract::seek_command::Curves;
 use diskarm_extract::suite::{Checkpoint, Described, Outcome, WriteSeeks};
 use serde::Serialize;
 
@@ -96,7 +97,9 @@ impl Judged {
     fn of(given: &Spec, way: &Way, described: &Described, checkpoint: &Checkpoint) -> Self {
         let found = &described.spec;
         let findings = &checkpoint.findings;
-        let reads = findings.seeks.as_ref().expect("a specification has seeks");
+        let commanded = findings.seek_commands.as_ref().map(Curves::mean);
+        let reads = findings.seeks.as_ref().or(commanded.as_ref());
+        let reads = reads.expect("a specification has seeks");
         let writes = match &findings.write_seeks {
             Some(WriteSeeks::Own(seeks)) => seeks,
             _ => reads,

@@ -14,8 +14,8 @@ use serde::Serialize;
 /// Where two seek curves differ most.
 #[derive(Debug, Serialize)]
 pub struct Seek {
-    /// The difference as a multiple of what is allowed: 1 % or 0.02 ms; and where the arm's arrival
-    /// scatters, three times the uncertainty of the mean.
+    /// The difference as a multiple of what is allowed: 1 % or 0.02 ms; or where the arm's arrival
+    /// scatters, three times the uncertainty of the mean, if that is more.
     pub multiple: f64,
     /// Over how many cylinders.
     pub distance: u32,
@@ -50,7 +50,7 @@ pub fn compared(given: &Spec, found: &Spec, measured: &Seeks, op: Op) -> Seek {
             let way = (Cylinder(way.0), Cylinder(way.1));
             let [is, was] = [1, 0].map(|k| both[k].lead(op, way) - still[k]);
             let error_ms = (is - was).as_ms();
-            let allowed = uncertain.unwrap_or(f64::max(0.02, 0.01 * was.as_ms()));
+            let allowed = allowed(was, uncertain);
             let multiple = error_ms.abs() / allowed;
             if multiple > most.multiple {
                 most = Seek {
@@ -63,6 +63,12 @@ pub fn compared(given: &Spec, found: &Spec, measured: &Seeks, op: Op) -> Seek {
         }
     }
     most
+}
+
+/// How far a seek may be off, in milliseconds.
+fn allowed(seek: Span, uncertain: Option<f64>) -> f64 {
+    let share = 0.01 * seek.as_ms();
+    0.02f64.max(share).max(uncertain.unwrap_or(0.0))
 }
 
 /// The same between the places of random pairs of blocks, for layouts that number cylinders in
@@ -93,7 +99,7 @@ pub fn compared_between_blocks(given: &Spec, found: &Spec, measured: &Seeks, op:
         let [was, is] = [0, 1].map(|k| sums[k].lead(op, ways[k]) - still[k]);
         let error_ms = (is - was).as_ms();
         let uncertain = uncertainty(measured, distance, scatter.as_ref());
-        let allowed = uncertain.unwrap_or(f64::max(0.02, 0.01 * was.as_ms()));
+        let allowed = allowed(was, uncertain);
         let multiple = error_ms.abs() / allowed;
         if from == to {
             within = f64::max(within, multiple);

@@ -23,9 +23,10 @@
 use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Lbn, Span};
 
-use crate::pairs::{Access, Pairs, Track};
+use crate::pairs::{Access, Pairs};
 use crate::rotation::Rotation;
 use crate::threshold::Threshold;
+use crate::track::Track;
 use crate::{Disk, Error};
 
 /// Where cylinders end among tracks in the order of their blocks.

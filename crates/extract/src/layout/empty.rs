@@ -30,8 +30,9 @@ use diskarm_core::spec::{Geometry, Sparing, Zone};
 
 use super::timing;
 use crate::pairs::{Access, Pairs};
+use crate::seek::route::{self, Way};
 use crate::threshold::{Found, Threshold};
-use crate::{Disk, Effort, Error, Setup, idle, seek};
+use crate::{Disk, Effort, Error, Setup, idle};
 
 /// What was found between zones.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -165,8 +166,13 @@ impl Seeks<'_, '_> {
         let wanted = (narrow, self.most);
         let search = self.pairs.search(kinds, (1, 1), near, wanted, |pairs, k| {
             let outer = first + (u64::from(room) * u64::from(k % 5) / 4) as u32;
-            let (outer, inner) = seek::ends_of(pairs, (outer, false), distance, (first, last))?;
-            Ok((inner, outer, 0.0))
+            let way = Way {
+                outer,
+                distance,
+                inward: false,
+            };
+            let (from, to) = route::tracks(pairs, Access::Read, way, (first, last))?;
+            Ok((from, to, 0.0))
         })?;
         Ok(search.found)
     }

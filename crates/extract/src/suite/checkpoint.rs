@@ -9,7 +9,7 @@ use super::{Findings, MEASUREMENTS, Measurement, Options, Progress};
 use crate::{Cost, Identity};
 
 /// Changes whenever findings are written in another way.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What a run has found so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

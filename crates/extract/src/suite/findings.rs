@@ -1,5 +1,7 @@
 //! What the measurements have found.
 
+use std::borrow::Cow;
+
 use diskarm_core::spec::Spec;
 use diskarm_core::units::Span;
 use serde::{Deserialize, Serialize};
@@ -77,13 +79,20 @@ impl Findings {
         Some(spec)
     }
 
+    /// Seeks before reads, or those by the SEEK command.
+    pub(super) fn any_seeks(&self) -> Option<Cow<'_, Seeks>> {
+        let commands = self.seek_commands.as_ref();
+        let commanded = || commands.map(|curves| Cow::Owned(curves.mean()));
+        self.seeks.as_ref().map(Cow::Borrowed).or_else(commanded)
+    }
+
     /// Everything about times, if there is enough for a model: rotation, seeks, and when the arm is
     /// free. What is not known of the rest takes no time.
     pub fn timing(&self) -> Option<Timing> {
         Some(Timing {
             rotation: self.rotation?,
             idle: self.idle?,
-            seeks: self.seeks.clone()?,
+            seeks: self.any_seeks()?.into_owned(),
             reads: self.reads.unwrap_or(Reads {
                 after_read: NOTHING,
                 head_switch: NOTHING,

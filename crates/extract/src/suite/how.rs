@@ -141,11 +141,20 @@ fn mechanics(name: &str, checkpoint: &Checkpoint) -> Option<How> {
             spread: Some(format!("{:.3} ns", rotation.uncertainty_ns)),
             samples: Some(rotation.samples),
         }),
-        "seek" => findings.seeks.as_ref().map(|seeks| curve("reads", seeks)),
-        "inward_seek" => {
-            let seeks = findings.seeks.as_ref()?;
-            Some(by("pairs of reads inward and outward", &seeks.inward))
-        }
+        "seek" => Some(match &findings.seeks {
+            Some(seeks) => curve("pairs of reads", seeks),
+            None => {
+                let why = why_not("seeks", checkpoint, "");
+                curve(
+                    &format!("the SEEK command, as {why},"),
+                    &*findings.any_seeks()?,
+                )
+            }
+        }),
+        "inward_seek" => Some(match &findings.seeks {
+            Some(seeks) => by("pairs of reads inward and outward", &seeks.inward),
+            None => by("SEEK inward and outward", &findings.any_seeks()?.inward),
+        }),
         "head_switch" => Some(match &findings.reads {
             Some(reads) => by(
                 "pairs of reads on one track and on two of a cylinder",
@@ -166,7 +175,7 @@ fn mechanics(name: &str, checkpoint: &Checkpoint) -> Option<How> {
             None => How::Unknown(why_not("writes", checkpoint, "")),
         }),
         "write_seek" => match &findings.write_seeks {
-            Some(WriteSeeks::Own(seeks)) => Some(curve("writes", seeks)),
+            Some(WriteSeeks::Own(seeks)) => Some(curve("pairs of writes", seeks)),
             // They follow those of reads.
             _ => None,
         },
@@ -174,7 +183,7 @@ fn mechanics(name: &str, checkpoint: &Checkpoint) -> Option<How> {
     }
 }
 
-fn curve(of: &str, seeks: &Seeks) -> How {
+fn curve(by: &str, seeks: &Seeks) -> How {
     let mut spreads: Vec<Span> = seeks
         .points
         .iter()
@@ -189,11 +198,16 @@ fn curve(of: &str, seeks: &Seeks) -> How {
             most.as_ms()
         )
     });
+    let mut method = format!(
+        "{by} over {} distances, inward and outward",
+        seeks.points.len()
+    );
+    if let Some(remark) = &seeks.remark {
+        method += "; ";
+        method += remark;
+    }
     How::Measured {
-        method: format!(
-            "pairs of {of} over {} distances, inward and outward",
-            seeks.points.len()
-        ),
+        method,
         spread,
         samples: Some(seeks.points.iter().map(|point| point.mean.samples).sum()),
     }

@@ -19,6 +19,8 @@ pub struct Measurement {
     /// How long it usually takes, in seconds on the drive, by effort: the median over the
     /// catalogue.
     usual: [f64; 3],
+    /// Its share of the time of a run, beside those of the others.
+    pub(super) share: f64,
     pub(super) run: fn(&mut Bench<'_, '_>) -> Result<(), Error>,
 }
 
@@ -44,6 +46,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
         needs: &[],
         writes: false,
         usual: [1.5, 1.5, 1.5],
+        share: 3.0,
         run: bench::rotation,
     },
     Measurement {
@@ -52,6 +55,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
         needs: &["rotation"],
         writes: false,
         usual: [1.5, 1.5, 1.5],
+        share: 40.0,
         run: bench::layout,
     },
     Measurement {
@@ -60,6 +64,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
         needs: &["rotation", "layout"],
         writes: false,
         usual: [15.0, 15.0, 15.0],
+        share: 8.0,
         run: bench::idle,
     },
     Measurement {
@@ -68,6 +73,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
         needs: &["idle"],
         writes: false,
         usual: [0.0, 0.0, 0.0],
+        share: 6.0,
         run: bench::empty_cylinders,
     },
     Measurement {
@@ -76,6 +82,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
         needs: &["idle"],
         writes: false,
         usual: [4.7, 8.4, 16.9],
+        share: 4.0,
         run: bench::reads,
     },
     Measurement {
@@ -84,6 +91,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
         needs: &["idle"],
         writes: false,
         usual: [54.0, 93.8, 103.5],
+        share: 18.0,
         run: bench::seeks,
     },
     Measurement {
@@ -92,6 +100,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
         needs: &["idle"],
         writes: false,
         usual: [3.0, 5.1, 13.3],
+        share: 2.0,
         run: bench::read_hits,
     },
     Measurement {
@@ -100,6 +109,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
         needs: &["idle"],
         writes: true,
         usual: [27.2, 37.1, 114.3],
+        share: 8.0,
         run: bench::writes,
     },
     Measurement {
@@ -108,6 +118,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
         needs: &["idle"],
         writes: true,
         usual: [6.4, 11.1, 29.8],
+        share: 3.0,
         run: bench::write_hits,
     },
     Measurement {
@@ -116,6 +127,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
         needs: &["seeks"],
         writes: true,
         usual: [7.3, 6.8, 9.8],
+        share: 10.0,
         run: bench::write_seeks,
     },
     Measurement {
@@ -124,6 +136,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
         needs: &["idle"],
         writes: false,
         usual: [10.0, 14.5, 34.5],
+        share: 4.0,
         run: bench::mtbrc,
     },
     Measurement {
@@ -132,6 +145,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
         needs: &["idle"],
         writes: true,
         usual: [21.2, 26.8, 69.7],
+        share: 8.0,
         run: bench::write_mtbrc,
     },
     Measurement {
@@ -140,6 +154,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
         needs: &["idle"],
         writes: false,
         usual: [22.9, 100.1, 342.8],
+        share: 8.0,
         run: bench::seek_commands,
     },
     Measurement {
@@ -148,6 +163,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
         needs: &["reads", "seeks"],
         writes: false,
         usual: [15.6, 17.2, 20.8],
+        share: 6.0,
         run: bench::buffer,
     },
 ];

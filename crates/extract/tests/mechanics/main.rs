@@ -2,6 +2,7 @@
 //! specifications.
 
 mod mtbrc;
+mod random;
 mod rotation;
 mod seek;
 mod timing;

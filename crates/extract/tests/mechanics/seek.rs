@@ -14,7 +14,7 @@ use diskarm_extract::{
 use crate::{DRIVES, HOST, catalogued, set_up};
 
 /// The worst error of a found curve at any distance, as a share of what is allowed: 1 % or 0.02 ms,
-/// or where seeks scatter, three times what the points say.
+/// or where seeks scatter, three times what the points say if that is more.
 ///
 /// Seeks are compared with a request that needs none, as the overhead of one is known only with
 /// its time to settle.
@@ -65,10 +65,10 @@ pub fn worst(found: &Seeks, spec: &Spec, op: Op) -> f64 {
             };
             let given = times.total(op, way, false) - still;
             let error = (measured.total(Op::Read, way, false) - given).as_ms();
-            let allowed = match near.iter().any(scatters) {
-                true => 3.0 * uncertain[0].max(uncertain[1]),
-                false => 0.02f64.max(0.01 * given.as_ms()),
-            };
+            let mut allowed = 0.02f64.max(0.01 * given.as_ms());
+            if near.iter().any(scatters) {
+                allowed = allowed.max(3.0 * uncertain[0].max(uncertain[1]));
+            }
             worst = worst.max(error.abs() / allowed);
         }
     }

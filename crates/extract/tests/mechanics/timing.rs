@@ -199,6 +199,6 @@ fn noise_is_averaged_out() {
         let most = compared(&spec, &found, 3.0);
         println!("{}", row(name, (seeks, most), (reads, cost)));
         assert!(seeks <= 3.0, "{name}: {seeks}");
-        assert!(cost.time < Span::from_s(900.0), "{name}: {cost:?}");
+        assert!(cost.time < Span::from_s(1200.0), "{name}: {cost:?}");
     }
 }

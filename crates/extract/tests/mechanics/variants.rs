@@ -23,10 +23,9 @@ impl Random {
         Span::from_us(self.below(end) as f64)
     }
 
-    /// From half to twice the time; a head switch no longer than it was, as read-ahead leaves
-    /// another head behind, and a shorter seek is not seen.
-    fn scale(&mut self, time: &mut Span, most: f64) {
-        let times = 0.5 + (most - 0.5) * self.below(1000) as f64 / 1000.0;
+    /// From half to twice the time.
+    fn scale(&mut self, time: &mut Span) {
+        let times = 0.5 + 1.5 * self.below(1000) as f64 / 1000.0;
         *time = Span::from_ns((time.as_ns() as f64 * times) as i64);
     }
 }
@@ -50,15 +49,11 @@ fn scale(spec: &mut Spec, random: &mut Random) {
         &mut o.write_minimum_delay,
         &mut spec.bus.read_sector,
         &mut spec.bus.write_sector,
-    ];
-    for time in times {
-        random.scale(time, 2.0);
-    }
-    for time in [
         &mut spec.mechanics.head_switch,
         &mut spec.mechanics.write_settle,
-    ] {
-        random.scale(time, 1.0);
+    ];
+    for time in times {
+        random.scale(time);
     }
     spec.mechanics.period_ns *= 0.8 + random.below(1000) as f64 / 2500.0;
 }

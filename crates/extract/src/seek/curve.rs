@@ -1,0 +1,232 @@
+//! Measures a curve of seek times.
+
+use std::collections::BTreeMap;
+
+use diskarm_core::units::Lbn;
+
+use super::plan::{Measured, coarse_first, distances, narrow, refinements, sharpest};
+use super::route::{self, Way};
+use super::{SeekPoint, Seeks};
+use crate::pairs::{Access, Pairs};
+use crate::threshold::{Found, Threshold, span};
+use crate::{Effort, Error, Estimate};
+
+/// How often trials must confirm each side of an interval.
+const CONFIRMED: u32 = 3;
+/// Fewer distances are no curve.
+const LEAST: usize = 8;
+
+/// What is being measured: which commands, and what pairs on one track need.
+pub(super) struct Curve<'p, 'a, 'd> {
+    pairs: &'p mut Pairs<'a, 'd>,
+    access: Access,
+    /// The first and the last cylinder with blocks.
+    ends: (u32, u32),
+    /// The threshold without a movement, in nanoseconds.
+    still: f64,
+    /// What inward seeks take longer, in nanoseconds.
+    inward: f64,
+    found: BTreeMap<u32, Found>,
+    /// Whether some seek was seen to scatter.
+    scatters: bool,
+    most: u32,
+}
+
+impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
+    /// `still` is the threshold of a pair on one track, in nanoseconds.
+    pub fn new(pairs: &'p mut Pairs<'a, 'd>, access: Access, still: f64, effort: Effort) -> Self {
+        let layout = pairs.layout;
+        let first = layout.extent(Lbn(0)).cylinder.0;
+        let last = layout.extent(Lbn(layout.sectors().0 - 1)).cylinder.0;
+        Self {
+            pairs,
+            access,
+            ends: (first.min(last), first.max(last)),
+            still,
+            inward: 0.0,
+            found: BTreeMap::new(),
+            scatters: false,
+            most: match effort {
+                Effort::Quick => 40,
+                Effort::Normal => 100,
+                Effort::Thorough => 600,
+            },
+        }
+    }
+
+    /// Measures all distances; or as many as commands and time allow, if they are enough.
+    pub fn measure(mut self, effort: Effort) -> Result<Seeks, Error> {
+        let stroke = self.ends.1 - self.ends.0;
+        let inward = self.directions(stroke)?;
+        let wanted = coarse_first(&distances(stroke));
+        let mut failure = None;
+        for &distance in &wanted {
+            failure = failure.or(tolerated(self.add(distance))?);
+            if self.pairs.disk.is_spent() {
+                break;
+            }
+        }
+        let missing = wanted.iter().filter(|at| !self.found.contains_key(at));
+        let missing = missing.count();
+        if let Some(error) = &failure
+            && self.found.len() < LEAST.min(wanted.len())
+        {
+            return Err(error.clone());
+        }
+        if failure.is_none() {
+            failure = tolerated(self.refine(refinements(effort)))?;
+        }
+        let remark = failure.map(|error| match missing {
+            0 => format!("bends of the curve were not measured closer: {error}"),
+            _ => format!(
+                "{missing} of {} distances were not measured: {error}",
+                wanted.len()
+            ),
+        });
+        let point = |(&distance, found): (&u32, &Found)| SeekPoint {
+            distance,
+            mean: found.estimate(),
+            maximum: span(found.upper),
+        };
+        Ok(Seeks {
+            points: self.found.iter().map(point).collect(),
+            inward,
+            remark,
+        })
+    }
+
+    /// By how much inward seeks take longer, from a few distances.
+    fn directions(&mut self, stroke: u32) -> Result<Estimate, Error> {
+        let mut halves = Vec::new();
+        let mut samples = 0;
+        for share in [100, 40, 15, 6, 3] {
+            let distance = (stroke / share).max(1);
+            let mut way = [0.0; 2];
+            for (time, inward) in way.iter_mut().zip([false, true]) {
+                let near = Threshold::default().confirmed(CONFIRMED);
+                let found = self.threshold(distance, near, 3e3, |_| inward)?;
+                *time = found.median;
+                samples += found.samples;
+            }
+            halves.push((way[1] - way[0]) / 2.0);
+        }
+        halves.sort_by(f64::total_cmp);
+        let middle = halves[1..4].iter().sum::<f64>() / 3.0;
+        // Less than the resolution is nothing.
+        self.inward = if middle.abs() < 3e3 { 0.0 } else { middle };
+        Ok(Estimate {
+            value: span(self.inward),
+            uncertainty: span((halves[3] - halves[1]).max(3e3)),
+            samples,
+        })
+    }
+
+    /// The threshold of pairs over a distance, less that without a movement. `inward` tells which
+    /// way a trial goes.
+    fn threshold(
+        &mut self,
+        distance: u32,
+        near: Threshold,
+        narrow: f64,
+        inward: impl Fn(u32) -> bool,
+    ) -> Result<Found, Error> {
+        let (first, last) = self.ends;
+        let room = last - first - distance;
+        let uneven = self.inward;
+        let still = self.still;
+        let access = self.access;
+        let mut behind: Option<u32> = None;
+        let search = self.pairs.search(
+            (access, access),
+            (1, 1),
+            near,
+            (narrow, self.most),
+            |pairs, k| {
+                let inward = inward(k);
+                let outer = match behind.filter(|_| access == Access::Write && k % 8 != 0) {
+                    // There and back again: the head is where the last write left it.
+                    Some(outer) => outer,
+                    None => first + (u64::from(room) * u64::from(k / 2 % 5) / 4) as u32,
+                };
+                behind = Some(outer);
+                let way = |inward| Way {
+                    outer,
+                    distance,
+                    inward,
+                };
+                let along = |inward| {
+                    let ends = (first, last);
+                    let (from, to) = route::tracks(pairs, access, way(inward), ends)?;
+                    let differs = still + if inward { uneven } else { -uneven };
+                    Ok((from, to, differs))
+                };
+                // Where read-ahead leaves the first cylinder, a full stroke goes outward only.
+                along(inward).or_else(|_: Error| along(!inward))
+            },
+        )?;
+        self.scatters |= search.found.scatters;
+        Ok(search.found)
+    }
+
+    fn add(&mut self, distance: u32) -> Result<(), Error> {
+        if self.found.contains_key(&distance) {
+            return Ok(());
+        }
+        let expected = self.expected(distance);
+        let near = match expected {
+            Some((time, width)) => Threshold::near(time, width),
+            None => Threshold::default(),
+        };
+        let near = match self.scatters {
+            true => near.doubted(),
+            false => near.confirmed(CONFIRMED),
+        };
+        let size = expected.map_or(0.0, |(time, _)| time);
+        let mut found = self.threshold(distance, near, narrow(size), |k| k % 2 == 0)?;
+        if found.uncertainty > narrow(found.median) && found.uncertainty <= narrow(size) {
+            // Much shorter than its neighbours.
+            let near = Threshold::near(found.median, found.uncertainty);
+            found = self.threshold(distance, near, narrow(found.median), |k| k % 2 == 0)?;
+        }
+        self.found.insert(distance, found);
+        Ok(())
+    }
+
+    /// What the neighbours let expect of a distance, and how far that may be off.
+    fn expected(&self, distance: u32) -> Option<(f64, f64)> {
+        let mut below = self.found.range(..distance).rev();
+        let mut above = self.found.range(distance..);
+        let (d0, t0) = below.next().map(|(d, found)| (*d, found.median))?;
+        if let Some((d1, found)) = above.next() {
+            let share = f64::from(distance - d0) / f64::from(d1 - d0);
+            return Some((t0 + share * (found.median - t0), 5e4));
+        }
+        let slope = below
+            .next()
+            .map_or(0.0, |(d, found)| (t0 - found.median) / f64::from(d0 - d));
+        Some((t0 + slope * f64::from(distance - d0), 1e5))
+    }
+
+    /// Measures the middles of intervals at which the curve bends, the sharpest bend first.
+    fn refine(&mut self, most: u32) -> Result<(), Error> {
+        for _ in 0..most {
+            let points = self.found.iter();
+            let points = points.map(|(d, found)| (*d, found.median, found.uncertainty));
+            let points: Vec<Measured> = points.collect();
+            let Some(middle) = sharpest(&points) else {
+                return Ok(());
+            };
+            self.add(middle)?;
+        }
+        Ok(())
+    }
+}
+
+/// What kept something from being measured, unless nothing more can be.
+fn tolerated(result: Result<(), Error>) -> Result<Option<Error>, Error> {
+    match result {
+        Ok(()) => Ok(None),
+        Err(error @ Error::Broken(_)) => Err(error),
+        Err(error) => Ok(Some(error)),
+    }
+}

@@ -1,0 +1,139 @@
+//! Which distances are measured.
+
+use crate::Effort;
+
+/// Half an interval that is narrow enough, in nanoseconds, and as a share of the seek.
+pub(super) const NARROW: (f64, f64) = (7e3, 0.003);
+
+/// Half an interval that is narrow enough for a seek of `time` nanoseconds.
+pub(super) fn narrow(time: f64) -> f64 {
+    NARROW.0.max(NARROW.1 * time)
+}
+
+/// The most cylinders for which the paper's distances are few enough.
+const PAPER: u32 = 20_000;
+
+/// Distances to measure first, up to `last` cylinders (section 5.3).
+pub(crate) fn distances(last: u32) -> Vec<u32> {
+    let mut found = Vec::new();
+    let mut next = 1;
+    while next < last {
+        found.push(next);
+        next += match next {
+            0..10 => 1,
+            10..20 => 2,
+            20..50 => 5,
+            50..100 => 10,
+            100..500 => 25,
+            far if last > PAPER => 100.max(far / 25),
+            _ => 100,
+        };
+    }
+    found.push(last);
+    found
+}
+
+/// Every how many of the distances is measured first.
+const COARSE: usize = 6;
+
+/// The same distances, a few from all over the curve first: if time runs out, they tell most of it.
+pub(crate) fn coarse_first(distances: &[u32]) -> Vec<u32> {
+    let last = distances.len() - 1;
+    let is_first = |k: usize| k.is_multiple_of(COARSE) || k == last;
+    let (first, rest): (Vec<_>, Vec<_>) = distances
+        .iter()
+        .copied()
+        .enumerate()
+        .partition(|(k, _)| is_first(*k));
+    first
+        .into_iter()
+        .chain(rest)
+        .map(|(_, distance)| distance)
+        .collect()
+}
+
+/// Middles of intervals that are measured at most.
+pub(crate) fn refinements(effort: Effort) -> u32 {
+    match effort {
+        Effort::Quick => 0,
+        Effort::Normal => 200,
+        Effort::Thorough => 400,
+    }
+}
+
+/// A point of a curve: distance, time in nanoseconds, and how uncertain it is.
+pub(crate) type Measured = (u32, f64, f64);
+
+/// The middle of the interval where a straight line may be farthest off, unless that is little.
+pub(crate) fn sharpest(points: &[Measured]) -> Option<u32> {
+    let slope =
+        |a: usize, b: usize| (points[b].1 - points[a].1) / f64::from(points[b].0 - points[a].0);
+    // If the curve went on with the slope that it has outside the interval, and had its kink in the
+    // middle, the line would be off by half the difference of slopes times the width; off a smooth
+    // curve it is by an eighth. The outside slope is that over half the width at least, as two near
+    // points tell none.
+    let of_interval = |k: usize| {
+        let (left, right) = (points[k].0, points[k + 1].0);
+        let wide = right - left;
+        let before = (0..k).rev().find(|&j| left - points[j].0 >= wide / 2);
+        let after = (k + 2..points.len()).find(|&j| points[j].0 - right >= wide / 2);
+        let outside = [before.map(|j| slope(j, k)), after.map(|j| slope(k + 1, j))];
+        let inside = slope(k, k + 1);
+        let turns = outside
+            .iter()
+            .flatten()
+            .map(|outside| (outside - inside).abs());
+        let off = turns.fold(0.0, f64::max) * f64::from(wide) / 2.0;
+        let allowed = narrow(points[k].1);
+        let uncertain = points[k].2.max(points[k + 1].2);
+        // Where seeks scatter, points bend the curve at random.
+        let allowed = if uncertain > allowed {
+            3.0 * uncertain
+        } else {
+            allowed
+        };
+        (wide > 1 && off > allowed).then(|| (off / allowed, left + wide / 2))
+    };
+    let worst = (0..points.len().saturating_sub(1)).filter_map(of_interval);
+    worst.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, d)| d)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_distances_are_those_of_the_paper() {
+        let found = distances(2097);
+        assert_eq!(found[..12], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14]);
+        for (step, from, to) in [(2, 10, 20), (5, 20, 50), (10, 50, 100), (25, 100, 500)] {
+            let expected: Vec<u32> = (from..=to).step_by(step).collect();
+            let here: Vec<u32> = found
+                .iter()
+                .copied()
+                .filter(|d| (from..=to).contains(d))
+                .collect();
+            assert_eq!(here, expected);
+        }
+        assert_eq!(found[found.len() - 3..], [1900, 2000, 2097]);
+        assert_eq!(distances(7), [1, 2, 3, 4, 5, 6, 7]);
+        let far = distances(2_000_000);
+        assert!(far.len() < 300, "{}", far.len());
+        assert!(
+            far.windows(2)
+                .all(|pair| pair[1] - pair[0] <= 100.max(pair[0] / 25))
+        );
+    }
+
+    #[test]
+    fn the_first_distances_are_from_all_over_the_curve() {
+        let all = distances(5_000);
+        let mut order = coarse_first(&all);
+        let first = &order[..all.len() / COARSE];
+        assert!(first.is_sorted());
+        assert_eq!((first[0], order[all.len().div_ceil(COARSE)]), (1, 5_000));
+        order.sort_unstable();
+        assert_eq!(order, all);
+        assert_eq!(coarse_first(&[1]), [1]);
+    }
+}

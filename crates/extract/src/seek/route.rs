@@ -1,0 +1,62 @@
+//! Where pairs of a distance begin and end.
+
+use crate::pairs::{Access, Pairs};
+use crate::track::Track;
+use crate::{Error, idle};
+
+/// How far from the place that is asked for tracks are looked for, in cylinders.
+const NEAR: u32 = 64;
+
+/// From where to where a pair goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    /// Its outer end, about.
+    pub outer: u32,
+    pub distance: u32,
+    pub inward: bool,
+}
+
+/// The track that the first command of a pair is sent to, and the track of the second one: so many
+/// cylinders from where the head is then, and under the same head if blocks are there, as a seek
+/// that is shorter than a head switch would not be seen otherwise. Both are between the two
+/// cylinders.
+pub(crate) fn tracks(
+    pairs: &Pairs<'_, '_>,
+    access: Access,
+    way: Way,
+    (first, last): (u32, u32),
+) -> Result<(Track, Track), Error> {
+    let Way {
+        outer,
+        distance,
+        inward,
+    } = way;
+    let begins = if inward { outer } else { outer + distance };
+    let near = (0..NEAR).flat_map(|shift| [begins.checked_add(shift), begins.checked_sub(shift)]);
+    let ways = near.flatten().filter_map(|at| {
+        let from = idle::beginning(pairs.layout, at)?;
+        let rests = pairs.rests(access, &from)?;
+        let is_between = |cylinder: &u32| (first..=last).contains(cylinder);
+        let there = if inward {
+            rests.cylinder().checked_add(distance)
+        } else {
+            rests.cylinder().checked_sub(distance)
+        };
+        let there = there.filter(|there| is_between(there) && is_between(&rests.cylinder()))?;
+        let same = Track::at(pairs.layout, there, rests.head());
+        let is_same = same.is_some();
+        let to = same.or_else(|| idle::beginning(pairs.layout, there))?;
+        Some((is_same, (from, to)))
+    });
+    let mut any = None;
+    for (is_same, pair) in ways {
+        if is_same {
+            return Ok(pair);
+        }
+        any.get_or_insert(pair);
+    }
+    any.ok_or_else(|| {
+        let reason = format!("no blocks {distance} cylinders apart near cylinder {outer}");
+        Error::Undecided(reason)
+    })
+}

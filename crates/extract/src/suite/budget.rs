@@ -1,0 +1,73 @@
+//! How much a measurement may cost.
+
+use diskarm_core::units::Span;
+
+use super::{Checkpoint, MEASUREMENTS, Measurement};
+use crate::{Effort, Limits};
+
+/// So much of the share of each measurement is kept for it, whatever those before it take.
+const KEPT: f64 = 0.5;
+
+/// What a run may cost: commands of one measurement, and minutes on the drive of all.
+fn most(effort: Effort) -> (u64, f64) {
+    match effort {
+        Effort::Quick => (1_000_000, 10.0),
+        Effort::Normal => (3_000_000, 30.0),
+        Effort::Thorough => (10_000_000, 120.0),
+    }
+}
+
+/// What `measurement` may cost before it is given up: the time that is left of the run, but for
+/// what is kept for others. A drive that answers as the suite expects stays far below.
+pub(super) fn limits(checkpoint: &Checkpoint, measurement: &Measurement) -> Limits {
+    let options = &checkpoint.options;
+    let (commands, minutes) = most(options.effort);
+    let all: f64 = MEASUREMENTS.iter().map(|one| one.share).sum();
+    let is_to_come = |one: &&Measurement| {
+        let is_over = one.name == measurement.name || checkpoint.record(one.name).is_some();
+        !is_over && (options.writes || !one.writes)
+    };
+    let others = MEASUREMENTS.iter().filter(is_to_come);
+    let kept = KEPT * others.map(|one| one.share).sum::<f64>() / all;
+    let left = Span::from_s(60.0 * minutes * (1.0 - kept)) - checkpoint.cost().time;
+    Limits {
+        commands,
+        time: left.or_zero(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite::{Options, Outcome, Record};
+    use crate::{Cost, Identity};
+
+    /// If every measurement takes all that it may, the run stays within its time, and something is
+    /// left for each.
+    #[test]
+    fn no_measurement_takes_the_time_of_the_others() {
+        for (effort, minutes) in [(Effort::Quick, 10.0), (Effort::Normal, 30.0)] {
+            let options = Options {
+                effort,
+                writes: true,
+                seed: 1,
+            };
+            let mut checkpoint = Checkpoint::new("any", Identity::default(), options);
+            for measurement in MEASUREMENTS {
+                let time = limits(&checkpoint, measurement).time;
+                let least = measurement.usual(effort).as_s() / 2.0;
+                assert!(time.as_s() > least, "{}: {time}", measurement.name);
+                checkpoint.records.push(Record {
+                    name: measurement.name.to_owned(),
+                    outcome: Outcome::Done,
+                    cost: Cost {
+                        time,
+                        ..Cost::default()
+                    },
+                });
+            }
+            let all = checkpoint.cost().time;
+            assert!(all <= Span::from_s(60.0 * minutes), "{all}");
+        }
+    }
+}
