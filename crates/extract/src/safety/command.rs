@@ -89,7 +89,7 @@ mod tests {
     use diskarm_wire::operation::OPERATIONS;
 
     /// The operations of the table, by what SBC-3 and SPC-4 say of them.
-    const CHANGE_SOMETHING: [&str; 21] = [
+    const CHANGE_SOMETHING: [&str; 22] = [
         "FORMAT UNIT",
         "REASSIGN BLOCKS",
         "WRITE(6)",
@@ -106,6 +106,7 @@ mod tests {
         "PERSISTENT RESERVE OUT",
         "COMPARE AND WRITE",
         "WRITE(16)",
+        "ORWRITE(16)",
         "WRITE AND VERIFY(16)",
         "WRITE SAME(16)",
         "WRITE(12)",
