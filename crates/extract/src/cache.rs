@@ -12,9 +12,15 @@
 
 mod ahead;
 mod bench;
+mod choose;
+mod division;
+mod escape;
 mod explore;
 mod failures;
+mod fit;
 mod judge;
+mod left;
+mod linked;
 mod moves;
 mod rate;
 mod segments;
@@ -36,11 +42,21 @@ struct Row {
     writes: bool,
     /// Why it means nothing on a drive with such a buffer, if it does not.
     moot: fn(&Buffer) -> Option<&'static str>,
+    /// Why nothing tells it.
+    untold: &'static str,
 }
 
 impl Row {
     fn key(&self) -> &'static Key {
         Key::find(self.path).expect("a key of the table")
+    }
+
+    /// Its value in a specification, if it is a count.
+    fn count(&self, spec: &Spec) -> u64 {
+        match self.key().get(spec) {
+            Some(Value::Count(count)) => count,
+            _ => 0,
+        }
     }
 
     /// Whether two drives differ in it, by more than can be told of a number.
@@ -58,6 +74,7 @@ const fn read(path: &'static str, moot: fn(&Buffer) -> Option<&'static str>) -> 
         path,
         writes: false,
         moot,
+        untold: UNTOLD,
     }
 }
 
@@ -66,8 +83,16 @@ const fn write(path: &'static str, moot: fn(&Buffer) -> Option<&'static str>) ->
         path,
         writes: true,
         moot,
+        untold: UNTOLD,
     }
 }
+
+/// Where no reason is known.
+const UNTOLD: &str = "none of the vectors that were tried tells it from another value";
+
+/// Where a write is larger than its segment.
+const HOLDS: &str = "a drive that keeps the bus while its segment is full and one that comes back \
+                     as soon as there is room answer alike";
 
 fn never(_: &Buffer) -> Option<&'static str> {
     None
@@ -109,7 +134,7 @@ fn no_absorbed_writes(buffer: &Buffer) -> Option<&'static str> {
 const FAILURES: &str = "buffer.read_ahead_failures";
 
 /// All facts.
-const FACTS: [Row; 28] = [
+const FACTS: [Row; 29] = [
     read("buffer.caching", never),
     read("buffer.delivered", uncached),
     read("buffer.read_ahead", uncached),
@@ -137,7 +162,14 @@ const FACTS: [Row; 28] = [
     write("buffer.write_cache", uncached),
     write("buffer.combine_writes", uncached),
     write("buffer.write_stops_read_ahead", no_absorbed_writes),
-    write("buffer.write_watermark", never),
+    Row {
+        untold: HOLDS,
+        ..write("buffer.write_watermark", never)
+    },
+    Row {
+        untold: HOLDS,
+        ..write("bus.hold_write", never)
+    },
 ];
 
 /// What was found of a fact.
@@ -259,7 +291,7 @@ fn facts(bench: &Bench<'_, '_>, verdicts: &[Verdict]) -> Facts {
         let moot = (row.moot)(&bench.believed.buffer);
         let untold = match row.writes && !bench.writes {
             true => "takes writes to find",
-            false => "none of the vectors that were tried tells it from another value",
+            false => row.untold,
         };
         let finding = match value {
             Some(value) if moot.is_none() && !verdict.open => Finding::Found {

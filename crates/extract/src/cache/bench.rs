@@ -1,15 +1,15 @@
 //! Sends test vectors, keeps what came of them, and replays them on models of the drive.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use diskarm_core::drive::Core;
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::Mechanism;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::spec::{Mechanics, Spec};
-use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
+use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
+use super::division::{Cut, Division};
 use super::vector::{Area, Step, Vector, Wait};
 use crate::pairs::{Access, Pairs};
 use crate::threshold::span;
@@ -88,7 +88,10 @@ pub(super) struct Bench<'a, 'd> {
     /// Services of reads of one block that the buffer served, in nanoseconds.
     hits: Vec<f64>,
     mechanism: Mechanism,
+    division: Division,
     recent: VecDeque<u32>,
+    /// Runs of blocks that may be in the drive's buffer, from the first to behind the last.
+    pub left: VecDeque<(u64, u64)>,
 }
 
 impl<'a, 'd> Bench<'a, 'd> {
@@ -100,14 +103,19 @@ impl<'a, 'd> Bench<'a, 'd> {
     ) -> Result<Self, Error> {
         let layout = Layout::new(&known.geometry)
             .map_err(|error| Error::Undecided(format!("cache: {error}")))?;
+        let pairs = setup.pairs(disk, seed)?;
+        let margin = span((pairs.clock.tolerance() / 24.0).clamp(10_000.0, 30_000.0));
+        let division = Division::new(known, layout, margin);
         Ok(Self {
-            pairs: setup.pairs(disk, seed)?,
-            mechanism: Mechanism::new(known, Arc::new(layout), Angle::ZERO),
+            pairs,
+            mechanism: division.mechanism(),
+            division,
             believed: without_places(known),
             trials: Vec::new(),
             writes,
             hits: Vec::new(),
             recent: VecDeque::new(),
+            left: VecDeque::new(),
         })
     }
 
@@ -125,6 +133,24 @@ impl<'a, 'd> Bench<'a, 'd> {
         Core::on(spec, self.mechanism.clone())
     }
 
+    /// Divides what is known of times in another way.
+    pub fn divide(&mut self, cut: Cut) {
+        let before = self.division.cut;
+        self.division.cut = cut;
+        self.mechanism = self.division.mechanism();
+        self.believed.overheads = cut.overheads(&self.believed.overheads, before);
+    }
+
+    /// How times are divided.
+    pub fn cut(&self) -> Cut {
+        self.division.cut
+    }
+
+    /// The ways in which times may be divided instead.
+    pub fn cuts(&self) -> Vec<Cut> {
+        self.division.others(&self.believed.overheads)
+    }
+
     /// A random number below `end`.
     pub fn below(&mut self, end: u64) -> u64 {
         self.pairs.below(end)
@@ -135,7 +161,11 @@ impl<'a, 'd> Bench<'a, 'd> {
     pub fn area(&mut self, zone: usize, last: bool) -> Area {
         let layout = self.pairs.layout;
         let mut found = None;
-        for _ in 0..200 {
+        for tried in 1..1000 {
+            if tried % 50 == 0 {
+                // The disk is small.
+                self.recent.pop_front();
+            }
             let blocks = layout.sectors().0;
             let (from, to) = [(0, 20), (45, 55), (80, 98)][zone];
             let at = blocks * from / 100 + self.below((blocks * (to - from) / 100).max(1));
@@ -185,6 +215,15 @@ impl<'a, 'd> Bench<'a, 'd> {
         o.read_hit_after_write = o.read_hit_after_read;
     }
 
+    /// Sends a vector, unless it would find what others have left. `None` if it is not sent, or
+    /// if its first read did not come from the media.
+    pub fn run_alone(&mut self, vector: &Vector) -> Result<Option<Trial>, Error> {
+        match self.undisturbed(vector) {
+            Some(vector) => self.run(&vector),
+            None => Ok(None),
+        }
+    }
+
     /// Sends a vector. `None` if its first read did not come from the media.
     pub fn run(&mut self, vector: &Vector) -> Result<Option<Trial>, Error> {
         let first = self.pairs.send(Access::Read, vector.first, 1)?;
@@ -199,7 +238,9 @@ impl<'a, 'd> Bench<'a, 'd> {
             began: ended - off,
             seen: Vec::new(),
         };
+        self.leave(vector.first, 1);
         for step in &vector.steps {
+            self.leave(step.at, step.sectors);
             self.wait(step);
             let Step {
                 at, sectors, media, ..

@@ -3,8 +3,9 @@
 use diskarm_core::units::{Lbn, Span};
 
 use super::bench::Bench;
-use super::segments::elsewhere;
+use super::moves::Move;
 use super::vector::{Area, Vector};
+use crate::pairs::Access;
 
 /// Blocks that a vector has touched.
 struct Touched {
@@ -21,11 +22,17 @@ struct Ground {
     reads: u64,
 }
 
-/// A vector of reads, and of writes if those are allowed.
-pub(super) fn vector(bench: &mut Bench<'_, '_>) -> Vector {
+/// A vector of reads, and of writes if those are allowed, of sizes that matter to what is believed
+/// or to one of the `others`.
+pub(super) fn vector(bench: &mut Bench<'_, '_>, others: &[Move]) -> Vector {
     let (zone, last) = (bench.below(3) as usize, bench.below(3) == 0);
     let area = bench.area(zone, last);
-    let buffer = &bench.believed.buffer;
+    let buffer = match others.len() as u64 {
+        count if count > 0 && bench.below(2) == 0 => {
+            &others[bench.below(count) as usize].spec.buffer
+        }
+        _ => &bench.believed.buffer,
+    };
     let mut ground = Ground {
         area,
         touched: Vec::new(),
@@ -62,11 +69,8 @@ fn step(bench: &mut Bench<'_, '_>, ground: &mut Ground, vector: Vector) -> Vecto
             let count = claims[bench.below(3) as usize].clamp(1, 40);
             let mut vector = vector;
             for _ in 0..count {
-                let at = elsewhere(bench);
-                vector = match writes {
-                    true => vector.write(at, 1),
-                    false => vector.read(at, 1),
-                };
+                let access = if writes { Access::Write } else { Access::Read };
+                vector = vector.anywhere(access, bench.elsewhere());
             }
             vector
         }
@@ -118,7 +122,7 @@ fn size(bench: &mut Bench<'_, '_>, ground: &Ground) -> u64 {
     match bench.below(12) {
         0 => length,
         1 => length / 2,
-        2 => ground.segment,
+        2 => ground.segment + [0, 0, 2, 8][bench.below(4) as usize],
         3 => ground.segment + 1,
         4 => ground.segment / 2,
         5 => 16 + bench.below(48),

@@ -4,7 +4,7 @@ use diskarm_core::spec::{Buffer, Delivered, Key, Kind, ReadAhead, Spec, Value, W
 
 use diskarm_core::units::Span;
 
-use super::{FACTS, FAILURES};
+use super::{FACTS, FAILURES, linked};
 
 /// A specification that differs from the believed one in one fact.
 #[derive(Clone)]
@@ -24,6 +24,13 @@ pub(super) fn all(believed: &Spec, writes: bool) -> Vec<Move> {
 /// Those that differ by more than a small step.
 pub(super) fn coarse(believed: &Spec, writes: bool) -> Vec<Move> {
     moves(believed, writes, false)
+}
+
+/// Those that differ in one fact, in any value, and in facts that belong together.
+pub(super) fn wide(believed: &Spec, writes: bool) -> Vec<Move> {
+    let mut moves = all(believed, writes);
+    moves.extend(linked::all(believed, writes));
+    moves
 }
 
 fn moves(believed: &Spec, writes: bool, small: bool) -> Vec<Move> {
@@ -162,10 +169,11 @@ fn values(key: &Key, spec: &Spec, small: bool) -> Vec<Value> {
 
 /// Other counts, of at least `least`.
 fn counts(now: u64, least: u64, small: bool) -> impl Iterator<Item = u64> {
-    let steps: &[u64] = if small { &[1, 2, 4, 8, 16, 32] } else { &[1] };
-    let both = steps
-        .iter()
-        .flat_map(move |step| [now.saturating_sub(*step), now + step]);
+    // Up to a step as large as half of it.
+    let powers = if small { 16 } else { 1 };
+    let steps = (0..powers).map(|power| 1 << power);
+    let steps = steps.take_while(move |step| *step <= (now / 2).max(32));
+    let both = steps.flat_map(move |step| [now.saturating_sub(step), now + step]);
     let others = both.chain([now / 2, now * 2 + 4]);
     others.filter(move |other| *other >= least && *other != now)
 }
@@ -181,6 +189,10 @@ fn together(spec: &mut Spec, before: &Spec) {
         };
     }
     if new.segment != old.segment && old.read_ahead_max == old.segment {
+        new.read_ahead_max = new.segment;
+    }
+    if new.read_ahead != old.read_ahead && old.read_ahead == ReadAhead::None {
+        // It meant nothing before.
         new.read_ahead_max = new.segment;
     }
     if new.read_ahead_max > new.segment && new.segment == old.segment {

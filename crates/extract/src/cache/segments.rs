@@ -19,13 +19,14 @@
 //! # Cost
 //! Some 16 vectors with up to 64 reads, and 26 vectors with reads that grow to 8192 blocks.
 
-use diskarm_core::spec::{Delivered, WriteCache};
-use diskarm_core::units::{Lbn, SectorCount, Span};
+use diskarm_core::spec::{Delivered, ReadAhead, WriteCache};
+use diskarm_core::units::{SectorCount, Span};
 
 use super::ahead::{FAR, load};
 use super::bench::{Bench, LONG};
 use super::vector::{Area, Vector};
 use crate::Error;
+use crate::pairs::Access;
 
 /// No drive is thought to have more segments.
 const MOST: u64 = 128;
@@ -74,9 +75,12 @@ pub(super) fn look_at_writes(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
 
 fn set_size(bench: &mut Bench<'_, '_>, size: u64) {
     let buffer = &mut bench.believed.buffer;
-    let fills = buffer.read_ahead_max.0 + 1 >= size;
-    buffer.segment = SectorCount(size.max(buffer.read_ahead_max.0).max(1));
-    if fills {
+    let ahead = match buffer.read_ahead {
+        ReadAhead::None => 0,
+        _ => buffer.read_ahead_max.0,
+    };
+    buffer.segment = SectorCount(size.max(ahead).max(1));
+    if ahead + 1 >= size || ahead == 0 {
         buffer.read_ahead_max = buffer.segment;
     }
 }
@@ -91,15 +95,9 @@ fn reads_between(bench: &mut Bench<'_, '_>, count: u64) -> Vector {
         wanted = at + SectorCount(1);
     }
     for _ in 0..count {
-        vector = vector.read(elsewhere(bench), 1);
+        vector = vector.anywhere(Access::Read, bench.elsewhere());
     }
     vector.probe(wanted, Span::ZERO)
-}
-
-/// Some block in the middle of the disk.
-pub(super) fn elsewhere(bench: &mut Bench<'_, '_>) -> Lbn {
-    let blocks = bench.pairs.layout.sectors().0;
-    Lbn(blocks / 4 + bench.below(blocks / 2))
 }
 
 fn written(bench: &mut Bench<'_, '_>, size: u64) -> Vector {

@@ -24,6 +24,8 @@ pub(super) struct Step {
     pub sectors: u16,
     /// With force unit access.
     pub media: bool,
+    /// It may be anywhere, where nothing is in the buffer.
+    pub anywhere: bool,
 }
 
 /// A test vector.
@@ -51,6 +53,7 @@ impl Vector {
             at,
             sectors: sectors as u16,
             media: false,
+            anywhere: false,
         });
         self.rest = Wait::For(Span::ZERO);
         self
@@ -62,6 +65,14 @@ impl Vector {
 
     pub fn write(self, at: Lbn, sectors: u64) -> Self {
         self.step(Access::Write, at, sectors)
+    }
+
+    /// Reads or writes one block at `at` or, if that may be in the buffer, anywhere else.
+    pub fn anywhere(self, access: Access, at: Lbn) -> Self {
+        let mut vector = self.step(access, at, 1);
+        let last = vector.steps.len() - 1;
+        vector.steps[last].anywhere = true;
+        vector
     }
 
     /// Waits before the next step.
