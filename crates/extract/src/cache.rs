@@ -90,6 +90,10 @@ const fn write(path: &'static str, moot: fn(&Buffer) -> Option<&'static str>) ->
 /// Where no reason is known.
 const UNTOLD: &str = "none of the vectors that were tried tells it from another value";
 
+/// Where too many vectors speak for another value.
+const DISPUTED: &str = "what the drive answered to several vectors speaks for one value, and to \
+                        others for another";
+
 /// Where a write is larger than its segment.
 const HOLDS: &str = "a drive that keeps the bus while its segment is full and one that comes back \
                      as soon as there is room answer alike";
@@ -289,12 +293,14 @@ fn facts(bench: &Bench<'_, '_>, verdicts: &[Verdict]) -> Facts {
     let fact = |(row, verdict): (&Row, &Verdict)| {
         let value = row.key().get(&bench.believed);
         let moot = (row.moot)(&bench.believed.buffer);
+        let disputed = row.path != FAILURES && verdict.is_disputed();
         let untold = match row.writes && !bench.writes {
             true => "takes writes to find",
+            false if disputed => DISPUTED,
             false => row.untold,
         };
         let finding = match value {
-            Some(value) if moot.is_none() && !verdict.open => Finding::Found {
+            Some(value) if moot.is_none() && !verdict.open && !disputed => Finding::Found {
                 value,
                 agreed: verdict.agreed,
                 trials: verdict.trials,

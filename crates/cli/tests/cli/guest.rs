@@ -272,10 +272,7 @@ tail -n 3 /tmp/errors
         shown.contains("Product identification: HP-C2247"),
         "{shown}"
     );
-    assert!(
-        shown.contains("Caching, page_control: current"),
-        "{shown}"
-    );
+    assert!(shown.contains("Caching, page_control: current"), "{shown}");
     // It was measured, was given up by the limit of time, or found the machine too busy.
     let ended = ["with 0", "with 1", "with 143"].map(|code| format!("extract ended {code}"));
     assert!(ended.iter().any(|ended| shown.contains(ended)), "{shown}");

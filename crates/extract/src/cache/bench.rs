@@ -19,6 +19,8 @@ use crate::{Disk, Error, Setup};
 const RECENT: usize = 80;
 /// Longer than read-ahead needs to fill a segment, and a write cache to be emptied.
 pub(super) const LONG: Span = Span::from_ns(250_000_000);
+/// By how much ends scatter at least, and models err, in nanoseconds.
+pub(super) const CALM: f64 = 15_000.0;
 /// When models serve the first read of a vector.
 const BEGIN: Instant = Instant::from_ns(1_000_000_000);
 
@@ -125,7 +127,7 @@ impl<'a, 'd> Bench<'a, 'd> {
 
     /// By how much ends scatter, and models err, in nanoseconds.
     pub fn scatter(&self) -> f64 {
-        (self.pairs.clock.tolerance() / 6.0).max(15_000.0)
+        (self.pairs.clock.tolerance() / 6.0).max(CALM)
     }
 
     /// A model of the drive as `spec` has it.
@@ -353,6 +355,10 @@ impl<'a, 'd> Bench<'a, 'd> {
 /// A specification without what models have in their mechanism: it is copied often.
 fn without_places(known: &Spec) -> Spec {
     let mut spec = known.clone();
+    if spec.overheads.extra_write_disconnect.is_some() {
+        // What was seen behind a write was a write that does not continue it.
+        spec.overheads.write_hit_after_write = spec.overheads.write_hit_after_read;
+    }
     spec.mechanics = Mechanics::default();
     for zone in &mut spec.geometry.zones {
         (zone.slips, zone.defects) = (Vec::new(), Vec::new());

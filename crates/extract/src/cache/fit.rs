@@ -3,12 +3,12 @@
 use diskarm_core::drive::Core;
 use diskarm_core::spec::Spec;
 
-use super::bench::{Bench, Replay, Trial};
+use super::bench::{Bench, CALM, Replay, Trial};
 
 /// What a trial can speak for or against a hypothesis at most.
 pub(super) const CAP: f64 = 25.0;
 /// By so much a hypothesis must be worse to be refuted.
-const REFUTED: f64 = 3.0 * CAP;
+const REFUTED: f64 = 4.0 * CAP;
 /// By so much the times of models may be off, in nanoseconds.
 const LITTLE: f64 = 25_000.0;
 /// So many deviations apart, an end is not the drive's at all.
@@ -16,8 +16,11 @@ const FAR: f64 = 16.0;
 
 /// By how much the end of a command and that of a model are apart by chance, in nanoseconds.
 pub(super) fn deviation(bench: &Bench<'_, '_>, sectors: u16) -> f64 {
-    let sectors = f64::from(sectors - 1).min(16.0);
-    bench.scatter() + 5_000.0 * sectors
+    let steps = f64::from(sectors - 1);
+    let scatter = bench.scatter();
+    // The rate of the bus is known from some fifty services of up to 33 sectors.
+    let rate = (scatter - CALM) / 100.0;
+    scatter + 5_000.0 * steps.min(16.0) + rate * steps
 }
 
 /// How badly a model fits a trial.

@@ -51,6 +51,15 @@ pub(super) struct Verdict {
     pub open: bool,
 }
 
+impl Verdict {
+    /// Whether so many trials speak for another value that it is no chance: there is something that
+    /// the model does not know.
+    pub fn is_disputed(&self) -> bool {
+        let against = self.trials - self.agreed;
+        against >= 3 && 10 * against > self.trials
+    }
+}
+
 /// Tests hypotheses until none is better than what is believed, and none is left untested.
 pub(super) fn learn(bench: &mut Bench<'_, '_>, effort: Effort) -> Result<Vec<Verdict>, Error> {
     // For each hypothesis in a round.

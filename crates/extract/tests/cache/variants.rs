@@ -95,8 +95,8 @@ fn shaken(mut spec: Spec, seed: u64) -> Spec {
             );
         }
     }
-    spec.bus.hold_read = random.below(2) == 0;
-    spec.bus.hold_write = random.below(2) == 0;
+    spec.bus.hold_read = random.below(2) == 0 || spec.bus.never_disconnect;
+    spec.bus.hold_write = random.below(2) == 0 || spec.bus.never_disconnect;
     spec.bus.write_leaves = match random.below(2) {
         0 => WriteLeaves::AfterData,
         _ => WriteLeaves::IfSeeking,
@@ -109,11 +109,11 @@ const SEEDS: [(u64, bool); 12] = [
     (0, false),
     (1, true),
     (5, false),
-    (9, true),
+    (62, true),
     (17, false),
     (20, false),
     (35, false),
-    (45, false),
+    (90, true),
     (100, false),
     (118, false),
     (135, false),
