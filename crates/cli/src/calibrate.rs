@@ -120,9 +120,7 @@ pub fn run(args: Args) -> Result<(), Error> {
         .map_err(|unfit| calibrated::error(unfit, &args.trace, &drive.name).calling("TRACE"))?;
     let model = calibrated::model(&drive, &fitted, names, rows.len())?;
     place.write(model.text.as_bytes())?;
-    for warning in calibrated::warnings(&fitted, rows.len(), &args.trace) {
-        eprintln!("warning: {warning}");
-    }
+    output::doubt(&calibrated::warnings(&fitted, rows.len(), &args.trace));
     if args.json {
         output::print_json(&calibrated::json(names, rows.len(), &fitted, &notes))
     } else {

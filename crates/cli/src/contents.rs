@@ -20,6 +20,7 @@ pub const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}{after-
 const MORE: &str = "
   -h, --help       Print this; behind a command, what it does and takes
   -V, --version    Print the version
+  --color WHEN     Write in colour: auto, always or never
 
 Begin with `diskarm study list` and `diskarm study run NAME --quick`.
 The book is in docs/, from docs/introduction.md on (`make book` builds it).";

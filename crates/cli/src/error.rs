@@ -202,8 +202,8 @@ pub fn usage(error: clap::Error) -> Result<(), Error> {
     if error.kind() == HelpInstead {
         // The text is the help of a command that lacks its own.
         let usage = text.lines().find_map(|line| line.strip_prefix("Usage: "));
-        let command = usage.and_then(|usage| usage.split_once(" <"));
-        let command = command.map_or("diskarm", |(command, _)| command);
+        let command = usage.and_then(|usage| usage.split(['<', '[']).next());
+        let command = command.map_or("diskarm", str::trim_end);
         if command == "diskarm" {
             return crate::output::print(&text);
         }

@@ -5,6 +5,7 @@
 
 mod calibrate;
 mod chap;
+mod color;
 mod completions;
 mod contents;
 mod declustering;
@@ -39,6 +40,12 @@ use error::Error;
     help_template = contents::TEMPLATE, after_help = contents::of::<Command>(),
 )]
 struct Cli {
+    /// Write in colour: auto (on a terminal, unless NO_COLOR is set), always or never
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = color::When::Auto)]
+    #[arg(global = true, display_order = 1000)]
+    #[arg(hide_possible_values = true, hide_default_value = true)]
+    color: color::When,
+
     #[command(subcommand)]
     command: Command,
 }
@@ -85,13 +92,16 @@ fn run(command: Command) -> Result<(), Error> {
 /// Runs the program with `arguments`, the first of which is its name; returns the exit code.
 pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let outcome = match Cli::try_parse_from(arguments) {
-        Ok(cli) => run(cli.command),
+        Ok(cli) => {
+            color::choose(cli.color);
+            run(cli.command)
+        }
         Err(error) => error::usage(error),
     };
     match outcome {
         Ok(()) => 0,
         Err(error) => {
-            eprintln!("error: {error}");
+            eprintln!("{} {error}", color::on_errors("error:", color::Look::Bad));
             error.code()
         }
     }

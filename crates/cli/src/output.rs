@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use diskarm_results::place::{Files, Part, Place};
 use serde::Serialize;
 
+use crate::color::{Look, on_errors};
 use crate::error::Error;
 
 /// Prints a command's whole result. It is not an error if the reader stops early (`| head`).
@@ -22,14 +23,14 @@ pub fn print(text: &str) -> Result<(), Error> {
 /// Prints notes that belong to a result on standard error.
 pub fn warn(notes: &[String]) {
     for note in notes {
-        eprintln!("note: {note}");
+        eprintln!("{} {note}", on_errors("note:", Look::Remark));
     }
 }
 
 /// Prints doubts about the input on standard error.
 pub fn doubt(notes: &[String]) {
     for note in notes {
-        eprintln!("warning: {note}");
+        eprintln!("{} {note}", on_errors("warning:", Look::Doubtful));
     }
 }
 

@@ -31,6 +31,29 @@ pub fn labelled(label: &str, text: &str, indent: usize) -> String {
     format!("{label:<indent$}{}", text.trim_start())
 }
 
+/// A time in the unit that people use for it: `603631.884` seconds are 167.68 h.
+pub fn time(seconds: f64) -> (f64, &'static str) {
+    match seconds {
+        ..3_600.0 => (seconds, "s"),
+        ..3_600_000.0 => (seconds / 3_600.0, "h"),
+        _ => (seconds / 86_400.0, "d"),
+    }
+}
+
+/// The same of a time in milliseconds.
+pub fn time_of(ms: f64) -> (f64, &'static str) {
+    match ms {
+        ..1_000.0 => (ms, "ms"),
+        _ => time(ms / 1_000.0),
+    }
+}
+
+/// A time in milliseconds as text, with all its digits.
+pub fn milliseconds(ms: f64) -> String {
+    let (value, unit) = time_of(ms);
+    format!("{value} {unit}")
+}
+
 fn paragraph(text: &str, margin: &str) -> String {
     let (mut lines, mut line) = (String::new(), String::new());
     for word in text.split_whitespace() {
@@ -50,6 +73,16 @@ fn paragraph(text: &str, margin: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_have_the_unit_that_people_use() {
+        assert_eq!(time(3_599.0), (3_599.0, "s"));
+        assert_eq!(time(603_631.884).1, "h");
+        assert_eq!(time(86_400_000.0), (1_000.0, "d"));
+        assert_eq!(milliseconds(31.2), "31.2 ms");
+        assert_eq!(milliseconds(2_500.0), "2.5 s");
+        assert_eq!(milliseconds(7_200_000.0), "2 h");
+    }
 
     #[test]
     fn lines_are_as_full_as_they_can_be() {

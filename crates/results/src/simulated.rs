@@ -30,6 +30,8 @@ use replication::{Ci95, Replication};
 use table::{Table, decimals, known};
 use window::WindowFigures;
 
+use crate::prose;
+
 /// Everything needed to repeat the run except the program's version.
 pub struct Inputs {
     /// The drive.
@@ -264,7 +266,8 @@ impl Figures {
         t.text("policy", &self.policy);
         self.inputs(&mut t);
         self.counted(&mut t);
-        t.row("simulated time", Some(self.simulated_s), 3, "s");
+        let (simulated, unit) = prose::time(self.simulated_s);
+        t.row("simulated time", Some(simulated), 3, unit);
         t.row("wall time", Some(self.wall_s), 3, "s");
         t.row(
             "speed",

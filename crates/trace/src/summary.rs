@@ -42,7 +42,7 @@ pub struct Summary {
     pub arrivals: Option<(Instant, Instant)>,
     /// Times between arrivals.
     pub interarrivals: Moments,
-    /// Arrivals, in nanoseconds.
+    /// Arrivals, in nanoseconds from the first.
     pub over_time: Bins,
     /// Measured times from arrival to completion.
     pub responses: Measured,
@@ -138,7 +138,8 @@ impl Summary {
     }
 
     fn arrive(&mut self, arrival: Instant) {
-        self.over_time.record(arrival.as_ns());
+        let first = self.arrivals.map_or(arrival, |(first, _)| first);
+        self.over_time.record(arrival.as_ns() - first.as_ns());
         match &mut self.arrivals {
             None => self.arrivals = Some((arrival, arrival)),
             Some((_, last)) => {
@@ -232,6 +233,15 @@ mod tests {
             });
         }
         summary
+    }
+
+    #[test]
+    fn time_counts_from_the_first_arrival() {
+        let day_us = 86_400_000_000;
+        let found = summary(&[(day_us, 1, 0, 0, 8), (day_us + 3_000, 1, 0, 8, 8)]);
+        let (requests, interval_ns) = found.over_time.columns(64);
+        assert_eq!((requests[0], requests.last()), (1, Some(&1)));
+        assert_eq!(requests.len() as u64, 3_000_000 / interval_ns + 1);
     }
 
     #[test]

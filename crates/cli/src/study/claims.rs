@@ -1,8 +1,10 @@
 //! Claims and their verdicts as text.
 
-use diskarm_study::{Judged, JudgedClaim};
-
 use diskarm_results::prose;
+use diskarm_study::verdicts::Shown;
+use diskarm_study::{Judged, JudgedClaim, Verdict};
+
+use crate::color::{Look, on_output};
 
 /// The width of the column of verdicts.
 const INDENT: usize = 16;
@@ -11,7 +13,14 @@ const INDENT: usize = 16;
 pub fn text(judged_claim: &JudgedClaim<'_>) -> String {
     let JudgedClaim { claim, judged } = judged_claim;
     let Judged { verdict, ours, .. } = judged;
-    let mut text = prose::labelled(&format!("  {verdict}"), &claim.says, INDENT);
+    let says = prose::labelled(&format!("  {verdict}"), &claim.says, INDENT);
+    let look = match verdict {
+        Verdict::Holds => Look::Good,
+        _ if Shown::of(judged_claim).is_unexplained() => Look::Bad,
+        _ => Look::Doubtful,
+    };
+    let word = verdict.to_string();
+    let mut text = says.replacen(&word, &on_output(&word, look), 1);
     let numbers = format!(
         "theirs {}; ours {ours} ({}{})",
         claim.theirs,

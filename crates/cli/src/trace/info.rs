@@ -66,6 +66,8 @@ struct Size {
 /// Arrivals over time.
 #[derive(Serialize)]
 struct Arrivals {
+    /// The first arrival.
+    from_s: f64,
     interval_s: f64,
     requests: Vec<u64>,
 }
@@ -131,9 +133,10 @@ impl Figures {
             response_ms_mean: summary.responses.mean().map(Span::as_ms),
             service_ms_mean: summary.services.mean().map(Span::as_ms),
             queue_requests: (!summary.queues.is_empty()).then(|| summary.queues.clone()),
-            arrivals: length.is_some().then(|| {
+            arrivals: summary.arrivals.map(|(first, _)| {
                 let (requests, interval_ns) = summary.over_time.columns(COLUMNS);
                 Arrivals {
+                    from_s: first.as_s(),
                     interval_s: interval_ns as f64 / 1e9,
                     requests,
                 }
@@ -181,11 +184,8 @@ impl Figures {
         line(&mut text, "trace", &self.file);
         line(&mut text, "format", &format!("{} ({summary})", self.format));
         if let Some(length_s) = self.length_s {
-            let hours = match length_s / 3600.0 {
-                hours if hours < 1.0 => String::new(),
-                hours => format!(" ({hours:.2} hours)"),
-            };
-            line(&mut text, "length", &format!("{length_s:.3} s{hours}"));
+            let (length, unit) = prose::time(length_s);
+            line(&mut text, "length", &format!("{length:.3} {unit}"));
         }
         let percent = |share: f64| format!("{:.2} %", share * 100.0);
         line(&mut text, "requests", &self.requests.to_string());
@@ -225,14 +225,16 @@ impl Figures {
                 Some(cv) => format!(", coefficient of variation {cv:.3}"),
                 None => String::new(),
             };
-            line(text, "interarrival", &format!("{mean:.3} ms{cv}"));
+            let (mean, unit) = prose::time_of(mean);
+            line(text, "interarrival", &format!("{mean:.3} {unit}{cv}"));
         }
         for (name, mean) in [
             ("response", self.response_ms_mean),
             ("service", self.service_ms_mean),
         ] {
             if let Some(mean) = mean {
-                line(text, name, &format!("{mean:.3} ms"));
+                let (mean, unit) = prose::time_of(mean);
+                line(text, name, &format!("{mean:.3} {unit}"));
             }
         }
     }
@@ -266,13 +268,18 @@ impl Figures {
         if let Some(arrivals) = &self.arrivals {
             let tallest = arrivals.requests.iter().copied().max().unwrap_or(0);
             let rate = tallest as f64 / arrivals.interval_s;
-            let end = arrivals.interval_s * arrivals.requests.len() as f64;
+            let from = arrivals.from_s;
+            let end = from + arrivals.interval_s * arrivals.requests.len() as f64;
+            let (shown, unit) = prose::time(end);
+            let scale = shown / end;
             // Writing to a string cannot fail.
-            let _ = writeln!(
-                text,
-                "\narrivals from 0 to {end:.3} s, {:.6} s a column, up to {rate:.3} requests/s:",
-                arrivals.interval_s
+            let title = format!(
+                "arrivals from {:.3} to {shown:.3} {unit}, {:.6} {unit} a column, up to {rate:.3} \
+                 requests/s:",
+                from * scale,
+                arrivals.interval_s * scale
             );
+            let _ = write!(text, "\n{}", prose::wrapped(&title, 0));
             *text += &chart::bars(&arrivals.requests);
         }
         let _ = writeln!(

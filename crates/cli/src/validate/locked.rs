@@ -43,11 +43,11 @@ pub fn run(
 fn warn(judged: &Judgement) {
     let found = judged.figures.phase_concentration_ratio;
     if let Some(found) = found.filter(|found| *found < UNBROKEN_RATIO) {
-        eprintln!(
-            "warning: {}: phase_concentration {found:.4}: the clock is broken or the pauses are \
+        output::doubt(&[format!(
+            "{}: phase_concentration {found:.4}: the clock is broken or the pauses are \
              nominal, so figures of single requests mean little",
             judged.file
-        );
+        )]);
     }
 }
 

@@ -185,3 +185,17 @@ fn version_is_the_package_s_with_a_digest_of_its_sources() {
     let is_digest = |digest: &str| digest.len() == 16 && u64::from_str_radix(digest, 16).is_ok();
     assert!(digest.is_some_and(is_digest), "{printed}");
 }
+
+#[test]
+fn colour_is_for_terminals_or_on_request() {
+    let run = |color: &[&str]| {
+        let words = [
+            "simulate", "--drive", "nothing", "--random", "--policy", "fcfs",
+        ];
+        let output = crate::diskarm(&[&words[..], color].concat());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(run(&[]).starts_with("error: "));
+    assert!(run(&["--color", "never"]).starts_with("error: "));
+    assert!(run(&["--color", "always"]).starts_with("\u{1b}[1;31merror:\u{1b}[0m --drive: "));
+}

@@ -120,7 +120,7 @@ fn pages_fit_a_terminal() {
     let text = printed(&["trace", "info", &path]);
     crate::assert_within(&text, 80);
     assert!(
-        text.contains(" others (") && text.contains(" hours)"),
+        text.contains(" others (") && text.contains(" h\n"),
         "{text}"
     );
     let format = "format       msr (MSR Cambridge CSV: file time, host, disk, type, offset, size,\n\

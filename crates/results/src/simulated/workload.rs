@@ -6,6 +6,8 @@ use diskarm_core::units::{Bytes, SectorCount, Span};
 use diskarm_simulate::{Generated, Issue, Origin, Replayed};
 use serde::Serialize;
 
+use crate::prose::milliseconds;
+
 /// How the user specified a workload.
 pub enum Given {
     /// With `--random` and the flags that go with it.
@@ -193,12 +195,15 @@ impl Workload {
             } => {
                 let when = match arrivals {
                     ArrivalsInput::Poisson { interarrival_ms } => {
-                        format!("Poisson arrivals {interarrival_ms} ms apart")
+                        format!("Poisson arrivals {} apart", milliseconds(*interarrival_ms))
                     }
                     ArrivalsInput::Closed {
                         outstanding,
                         think_ms,
-                    } => format!("{outstanding} outstanding, {think_ms} ms of think time"),
+                    } => format!(
+                        "{outstanding} outstanding, {} of think time",
+                        milliseconds(*think_ms)
+                    ),
                 };
                 let percent = reads * 100.0;
                 format!("{requests} random, {size_bytes} bytes each, {percent:.1} % reads, {when}")
@@ -222,7 +227,10 @@ impl Workload {
                 let when = match (*arrivals, outstanding) {
                     (_, Some(clients)) => {
                         let think_ms = think_ms.unwrap_or_default();
-                        format!("{clients} outstanding, {think_ms} ms of think time")
+                        format!(
+                            "{clients} outstanding, {} of think time",
+                            milliseconds(think_ms)
+                        )
                     }
                     ("traced", _) => "arrivals as traced".to_owned(),
                     _ => "one at a time, with its pauses".to_owned(),

@@ -25,7 +25,8 @@ use crate::time::TimeUnit;
 /// microseconds since the start of the run. Offset and length are in bytes; files become devices,
 /// by name. In version 2 a `wait` has the microseconds since the last one, and arrivals are their
 /// sum; without a `wait` in the first 256 KiB there are no arrivals, and a later `wait` is refused.
-/// Rows that open or close files, flush or trim are ignored and counted.
+/// Rows that add, open or close files are in every log and mean nothing here; those that flush or
+/// trim are ignored and counted.
 ///
 /// # Origin
 ///
@@ -187,7 +188,7 @@ fn operation(action: &Field<'_>, metadata: &mut TraceMetadata) -> Result<Option<
     match action.text {
         b"read" => return Ok(Some(Op::Read)),
         b"write" => return Ok(Some(Op::Write)),
-        b"add" | b"open" | b"close" => metadata.ignore("add, open and close"),
+        b"add" | b"open" | b"close" => {}
         b"sync" | b"datasync" | b"sync_file_range" => metadata.ignore("sync"),
         b"trim" => metadata.ignore("trim"),
         _ => return Err(action.reject("an action of fio, such as read or write")),
