@@ -10,8 +10,8 @@ use crate::error::Error;
 /// Serve drives as iSCSI targets, with one logical unit each
 ///
 /// A command enters the model when it has arrived with its data, and is answered when the model
-/// completes it. SIGTERM and Ctrl-C end the server: it answers what is under way, and prints what it
-/// has served and how late its replies were.
+/// completes it. SIGTERM and Ctrl-C end the server: it answers what is under way, and prints what
+/// it has served and how late its replies were.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]

@@ -198,8 +198,8 @@ impl Options {
     }
 }
 
-/// The sockets that systemd passes and those at `given` addresses, or the one at `standard` if there
-/// is none.
+/// The sockets that systemd passes and those at `given` addresses, or the one at `standard` if
+/// there is none.
 pub fn listeners(given: &[Address], standard: &str) -> Result<Vec<Listener>, Error> {
     let mut listeners = Listener::activated().map_err(failed)?;
     let standard = Address::parse(standard);

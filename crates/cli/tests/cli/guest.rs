@@ -230,8 +230,8 @@ fn file_system(folder: &Path) -> Option<PathBuf> {
 }
 
 /// A kernel mounts the disk, reads and writes files; sg3_utils and fio agree with what the drive
-/// says of itself; and `diskarm extract` reaches it through SG_IO. How far it comes there depends on
-/// how busy this machine is, so only its way through the kernel is tested.
+/// says of itself; and `diskarm extract` reaches it through SG_IO. How far it comes there depends
+/// on how busy this machine is, so only its way through the kernel is tested.
 #[test]
 fn a_guest_mounts_asks_and_measures_the_drive() {
     let Some(parts) = Parts::find() else {
@@ -254,10 +254,10 @@ echo hello from the guest > /mnt/answer
 umount /mnt
 sg_inq /dev/sg0
 sg_modes --page=8 /dev/sg0
-cd /tmp
-timeout 30 diskarm extract /dev/sg0 -o found.toml --quick 2> /tmp/errors
+cd tmp
+timeout 30 diskarm extract /dev/sg0 -o found.toml --quick 2> errors
 echo extract ended with $?
-tail -n 3 /tmp/errors
+tail -n 3 errors
 "
     .to_owned();
     if let Some(fio) = found("fio") {

@@ -293,8 +293,8 @@ fn errors_name_the_flag() {
     let short = file_of("iscsi-chap", "initiator alice short\n");
     let cases = [
         (
-            error(&["--listen", "unix:/tmp/socket"]),
-            "--listen: found \"unix:/tmp/socket\", expected HOST:PORT",
+            error(&["--listen", "unix:socket"]),
+            "--listen: found \"unix:socket\", expected HOST:PORT",
         ),
         (
             error(&["--export", "Big(drive=hp-c2247)"]),

@@ -1,5 +1,5 @@
-//! Serves drives over NBD to real clients, from Debian's packages libnbd-bin, python3-libnbd, qemu-utils and
-//! fio. A test whose client is not installed says so in a line and passes.
+//! Serves drives over NBD to real clients, from Debian's packages libnbd-bin, python3-libnbd,
+//! qemu-utils and fio. A test whose client is not installed says so in a line and passes.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! How what was measured of times is divided between commands and the mechanism.
 //!
-//! Single requests show sums only ([`crate::timing`]). Two divisions of the same sums differ where a
-//! transfer goes on to another track, which waits for the head but for no settling, and where the
+//! Single requests show sums only ([`crate::timing`]). Two divisions of the same sums differ where
+//! a transfer goes on to another track, which waits for the head but for no settling, and where the
 //! write cache takes a write in, whose arm moves although no miss was processed.
 
 use std::sync::Arc;

@@ -42,7 +42,8 @@ impl Account {
         let length = secret.len();
         if name.is_empty() || !(SHORTEST..=LONGEST).contains(&length) {
             return Err(format!(
-                "the name has {} bytes and the secret {length}; secrets have {SHORTEST} to {LONGEST}",
+                "the name has {} bytes and the secret {length}; secrets have {SHORTEST} to \
+                 {LONGEST}",
                 name.len()
             ));
         }

@@ -369,8 +369,8 @@ impl IscsiDesk {
         self.forget_answers(|of, _| of == initiator);
     }
 
-    /// Lets answers to these initiators' tasks go nowhere, so that none is taken for that of a newer
-    /// task with the same name. Those that wait for the file keep their places there.
+    /// Lets answers to these initiators' tasks go nowhere, so that none is taken for that of a
+    /// newer task with the same name. Those that wait for the file keep their places there.
     pub(super) fn forget_answers(&mut self, of: impl Fn(u64, u64) -> bool) {
         self.timeline
             .forget(|response| of(response.initiator, response.id));
